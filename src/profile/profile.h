@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profile: what a heap dump says, after reading. Stacks of locations with weights, and the objects they lie in.
+ *
+ * A Profile is built once (profile_read, profile_merge, profile_subtract, profile_filter) and immutable afterwards, so any
+ * number of threads may read it. Arrays handed out are borrowed and live as long as the Profile.
+ */
+#ifndef JESCOPE_PROFILE_PROFILE_H
+#define JESCOPE_PROFILE_PROFILE_H
+
+#include <gio/gio.h>
+
+typedef struct Profile Profile;
+
+/* The four values of jemalloc's dumps, in pprof's order. The alloc_* pair is zero unless opt.prof_accum was on. */
+typedef enum {
+    PROFILE_ALLOC_OBJECTS,
+    PROFILE_ALLOC_SPACE,
+    PROFILE_INUSE_OBJECTS,
+    PROFILE_INUSE_SPACE,
+    PROFILE_N_VALUES
+} ProfileValue;
+
+/* Unbiased estimates with their variance (the square of the standard error): docs/formats.md, "Weights". */
+typedef struct {
+    gdouble estimate[PROFILE_N_VALUES];
+    gdouble variance[PROFILE_N_VALUES];
+} ProfileWeight;
+
+#define PROFILE_NONE G_MAXUINT32 /* "no such index" */
+
+typedef enum {
+    PROFILE_OBJECT_DELETED = 1 << 0,   /* the file was gone (or replaced) when the dump was taken */
+    PROFILE_OBJECT_VDSO = 1 << 1,      /* [vdso], [vsyscall] */
+    PROFILE_OBJECT_ANONYMOUS = 1 << 2, /* no file: JIT code, [heap], [stack] */
+} ProfileObjectFlags;
+
+/* One file (or pseudo file) that locations lie in. */
+typedef struct {
+    const char *path;     /* as in the target's maps, without " (deleted)" */
+    const char *build_id; /* lower-case hex, or NULL where nobody knew it when the dump was taken */
+    guint64 device;       /* of the mapping, 0: unknown */
+    guint64 inode;
+    ProfileObjectFlags flags;
+} ProfileObject;
+
+/* One executable line of MAPPED_LIBRARIES. */
+typedef struct {
+    guint64 start, limit; /* [start, limit) */
+    guint64 file_offset;
+    guint32 object; /* index into profile_objects() */
+} ProfileMapping;
+
+/* One distinct program counter. */
+typedef struct {
+    guint64 address;     /* of the call: the return address minus one (a leaf is left as it is) */
+    guint64 file_offset; /* of that address in its object's file; meaningless without mapping */
+    guint32 mapping;     /* index into profile_mappings(), or PROFILE_NONE */
+    guint32 object;      /* index into profile_objects(), or PROFILE_NONE */
+} ProfileLocation;
+
+/* One distinct stack (per thread, when the profile was read with threads). */
+typedef struct {
+    guint32 first;  /* into profile_frames(): `depth` location indexes, innermost first */
+    guint32 depth;  /* may be 0 */
+    guint32 thread; /* index into profile_threads(), or PROFILE_NONE for all threads together */
+} ProfileStack;
+
+/* A thread that the dump named. uid is jemalloc's own counter, not a tid. */
+typedef struct {
+    guint64 uid;
+    const char *name; /* may be "" */
+} ProfileThread;
+
+typedef enum {
+    PROFILE_FORMAT_JEMALLOC,   /* heap_v2/N with t lines: jemalloc 4.0 to head */
+    PROFILE_FORMAT_ONE_LINE,   /* "heap profile:" of jemalloc 3.x and gperftools */
+} ProfileFormat;
+
+guint32 profile_n_stacks(const Profile *profile);
+const ProfileStack *profile_stacks(const Profile *profile);
+const ProfileWeight *profile_weights(const Profile *profile); /* one per stack, in the same order */
+const guint32 *profile_frames(const Profile *profile);
+guint32 profile_n_locations(const Profile *profile);
+const ProfileLocation *profile_locations(const Profile *profile);
+guint32 profile_n_mappings(const Profile *profile);
+const ProfileMapping *profile_mappings(const Profile *profile);
+guint32 profile_n_objects(const Profile *profile);
+const ProfileObject *profile_objects(const Profile *profile);
+guint32 profile_n_threads(const Profile *profile);
+const ProfileThread *profile_threads(const Profile *profile);
+guint64 profile_period(const Profile *profile); /* mean bytes between samples; 1: every allocation */
+const ProfileWeight *profile_total(const Profile *profile);
+const char *profile_embedded_symbol(const Profile *profile, guint32 location); /* from a symbolized file, or NULL; inlined
+                                                                                   callers joined with "--" */
+
+void profile_free(Profile *profile);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Profile, profile_free)
+
+typedef enum {
+    PROFILE_ERROR_NOT_A_PROFILE, /* the content is nothing we know */
+    PROFILE_ERROR_MALFORMED,     /* message has NAME:LINE:COLUMN */
+    PROFILE_ERROR_TRUNCATED,
+    PROFILE_ERROR_TOO_LARGE,
+} ProfileError;
+#define PROFILE_ERROR (profile_error_quark())
+GQuark profile_error_quark(void);
+
+typedef enum {
+    PROFILE_READ_DEFAULT = 0,
+    PROFILE_READ_THREADS = 1 << 0, /* one stack per (stack, thread) instead of all threads together */
+    PROFILE_READ_PARTIAL = 1 << 1, /* keep what is whole; see profile_lost() */
+} ProfileReadFlags;
+
+/*
+ * Reads one dump from fd (a file, a memfd, a pipe; not closed) to its end; gzip and zstd are recognised from content.
+ * name stands in messages. Memory is proportional to distinct stacks. Never returns half a profile unless asked (PARTIAL).
+ */
+Profile *profile_read_fd(int fd, const char *name, ProfileReadFlags flags, GError **error);
+Profile *profile_read_file(const char *path, ProfileReadFlags flags, GError **error);
+Profile *profile_read_bytes(GBytes *bytes, const char *name, ProfileReadFlags flags, GError **error);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names for locations. A name is given only where the address lies inside that symbol; everything else is shown as
+ * [object+0xoffset]. Inlined calls are frames of their own.
+ */
+#ifndef JESCOPE_SYMBOLIZE_SYMBOLIZE_H
+#define JESCOPE_SYMBOLIZE_SYMBOLIZE_H
+
+#include "profile/profile.h"
+
+/* Where the names of one object came from; decides pprof's has_* flags and the notes of a report. */
+typedef enum {
+    SYMBOLS_NONE,        /* file missing, unreadable, not ELF or without any symbol */
+    SYMBOLS_DYNSYM,      /* exported names only */
+    SYMBOLS_SYMTAB,      /* all functions, no lines */
+    SYMBOLS_DWARF,       /* functions, files, lines, inlines */
+    SYMBOLS_EMBEDDED,    /* the dump brought its own */
+    SYMBOLS_MISMATCH,    /* a file is there but is not the one that ran: not used */
+} SymbolsSource;
+
+typedef struct {
+    const char *function;    /* demangled; never NULL: "[libfoo.so.1+0x1234]" where unknown */
+    const char *system_name; /* as linked (mangled); equal to function for C and unknown */
+    const char *file;        /* or NULL */
+    guint32 line;            /* of the call or allocation; 0 unknown */
+    guint32 start_line;      /* of the function; 0 unknown */
+    gboolean known;          /* FALSE: function is the [object+0xoffset] stand-in */
+} SymbolFrame;
+
+/* The frames of one location: frames[0] is the innermost inlined function, the last one the physical function. At least one. */
+typedef struct {
+    const SymbolFrame *frames;
+    guint32 n_frames;
+} Symbol;
+
+typedef struct {
+    SymbolsSource source;
+    const char *debug_path; /* the file the symbols were read from, or NULL */
+    const char *build_id;   /* of the file used, or NULL */
+    const char *note;       /* why there are no (or weaker) names, one sentence, or NULL */
+} SymbolObject;
+
+/* Names for every location of one Profile; immutable, strings live as long as it. */
+typedef struct Symbols Symbols;
+
+const Symbol *symbols_location(const Symbols *symbols, guint32 location); /* same index as profile_locations() */
+const SymbolObject *symbols_object(const Symbols *symbols, guint32 object);
+void symbols_free(Symbols *symbols);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Symbols, symbols_free)
+
+typedef struct {
+    const char *const *debug_paths; /* extra roots of debug files (--debug-path), NULL-terminated, or NULL */
+    const char *sysroot;            /* prefix of every object's path (--sysroot), or NULL */
+    pid_t pid;                      /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */
+    gboolean debuginfod;            /* ask the network (only ever on request) */
+    gboolean no_cache;              /* neither read nor write $XDG_CACHE_HOME/jescope */
+    gboolean no_inlines;            /* physical functions only */
+} SymbolizeOptions;
+
+/*
+ * Names all locations of profile. Missing files are not an error: they show in symbols_object(). Works per object in
+ * parallel; options may be NULL for the defaults. Thread-safe.
+ */
+Symbols *symbolize(const Profile *profile, const SymbolizeOptions *options, GError **error);
+
+#endif

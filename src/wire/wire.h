@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent protocol: what crosses the socket between a client (jescope) and the agent inside a target.
+ *
+ * Transport: AF_UNIX SOCK_SEQPACKET; one packet is one message, a request is answered by exactly one reply, in order. Every
+ * message is a fixed-size struct that begins with WireHeader; integers are in host byte order (both ends share one kernel).
+ * DUMP and STATS carry one descriptor (SCM_RIGHTS): a memfd that the client made. No file name ever crosses the socket.
+ *
+ * Versions: a client's HELLO names the range it speaks; the agent answers with the highest version both know, which the
+ * client puts in the header of every later message. A reply to a message the agent does not understand carries
+ * WIRE_STATUS_UNKNOWN_OP or WIRE_STATUS_BAD_MESSAGE and the connection lives on.
+ *
+ * This header and its room use libc only. docs/protocol.md tells the same in prose.
+ */
+#ifndef JESCOPE_WIRE_WIRE_H
+#define JESCOPE_WIRE_WIRE_H
+
+#include <stdint.h>
+
+enum {
+    WIRE_MAGIC = 0x4f43534a, /* "JSCO" in memory on a little-endian machine */
+    WIRE_VERSION_MIN = 1,
+    WIRE_VERSION_MAX = 1,
+
+    WIRE_CONTROL_NAME_MAX = 128, /* with the NUL */
+    WIRE_TEXT_MAX = 256,         /* with the NUL */
+    WIRE_PATH_MAX = 256,         /* with the NUL; a longer path keeps its tail */
+    WIRE_VERSION_TEXT_MAX = 64,
+    WIRE_PREFIX_MAX = 32,
+    WIRE_LETTERS_MAX = 32,
+    WIRE_MESSAGE_MAX = 1024, /* no message is larger */
+};
+
+typedef enum {
+    WIRE_OP_HELLO = 1, /* who are you? */
+    WIRE_OP_CTL = 2,   /* read and/or write one control, typed */
+    WIRE_OP_DUMP = 3,  /* write a heap profile to the descriptor sent */
+    WIRE_OP_STATS = 4, /* write malloc_stats_print's text to the descriptor sent */
+    WIRE_OP_LEASE = 5, /* set prof.active and switch it back at a deadline, whatever happens to the client */
+} WireOp;
+
+typedef enum {
+    WIRE_STATUS_OK = 0,
+    WIRE_STATUS_UNKNOWN_OP = 1,
+    WIRE_STATUS_BAD_MESSAGE = 2,    /* wrong size, magic, enum value, missing NUL or missing descriptor */
+    WIRE_STATUS_BAD_VERSION = 3,    /* no common version */
+    WIRE_STATUS_NOT_ALLOWED = 4,    /* this control may not be written (or, for a few, read) through the agent */
+    WIRE_STATUS_PROF_DISABLED = 5,  /* config.prof or opt.prof is false: prof.* is not touched (see jemalloc/) */
+    WIRE_STATUS_CONTROL_FAILED = 6, /* mallctl returned WireReply.error */
+    WIRE_STATUS_BAD_DESCRIPTOR = 7, /* the descriptor sent is not a writable memfd */
+    WIRE_STATUS_BUSY = 8,           /* another lease is running; the reply describes it */
+    WIRE_STATUS_NO_LEASE = 9,       /* RELEASE or RENEW of a lease that is not (or no longer) running */
+    WIRE_STATUS_WRITE_FAILED = 10,  /* writing to the descriptor failed with errno WireReply.error */
+} WireStatus;
+
+/* The C type of a control, as jemalloc's manual gives it. */
+typedef enum {
+    WIRE_TYPE_NONE = 0, /* an action node: no value in, none out */
+    WIRE_TYPE_BOOL = 1,
+    WIRE_TYPE_UNSIGNED = 2,
+    WIRE_TYPE_SIZE = 3,
+    WIRE_TYPE_SSIZE = 4,
+    WIRE_TYPE_U64 = 5,
+    WIRE_TYPE_STRING = 6, /* read only: copied into the reply */
+} WireType;
+
+typedef struct {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t op;
+    uint32_t sequence; /* chosen by the client, echoed by the agent */
+    uint32_t size;     /* of the whole message, this header included */
+} WireHeader;
+
+/* Every reply begins with this; an error reply is this alone. */
+typedef struct {
+    WireHeader header;
+    uint32_t status; /* WireStatus */
+    int32_t error;   /* errno-like value where the status says so, else 0 */
+} WireReply;
+
+typedef struct {
+    WireHeader header;
+    uint16_t version_min;
+    uint16_t version_max;
+    uint32_t reserved;
+} WireHelloRequest;
+
+typedef enum {
+    WIRE_FLAG_SERVES_MALLOC = 1u << 0, /* malloc() in this process is this jemalloc's */
+    WIRE_FLAG_CONFIG_PROF = 1u << 1,   /* built with profiling */
+    WIRE_FLAG_OPT_PROF = 1u << 2,      /* started with prof:true */
+    WIRE_FLAG_CONFIG_STATS = 1u << 3,  /* built with statistics */
+    WIRE_FLAG_PROF_ACTIVE = 1u << 4,   /* sampling now */
+    WIRE_FLAG_LEASED = 1u << 5,        /* a lease is running */
+    WIRE_FLAG_FROM_SYMTAB = 1u << 6,   /* found in .symtab of a static image, not by the dynamic linker */
+} WireFlag;
+
+/* How the agent knows WireHelloReply.active_since_ns. */
+typedef enum {
+    WIRE_SINCE_UNKNOWN = 0, /* the program switched it on by itself at some time after the start */
+    WIRE_SINCE_START = 1,   /* active when the agent came up, i.e. since the process started */
+    WIRE_SINCE_AGENT = 2,   /* switched on through this agent */
+} WireSince;
+
+/* A lease as seen from outside. Zero id: none. */
+typedef struct {
+    uint64_t id;
+    uint64_t remaining_ms;
+    uint8_t active;   /* the value prof.active holds during the lease */
+    uint8_t restores; /* the value it returns to */
+    uint8_t reserved[6];
+} WireLease;
+
+typedef struct {
+    WireReply reply;
+    uint16_t version; /* chosen */
+    uint16_t reserved;
+    uint32_t flags; /* WireFlag */
+    int32_t pid;    /* in the target's own pid namespace */
+    uint32_t uid;   /* effective */
+    uint64_t start_time; /* field 22 of /proc/PID/stat, clock ticks after boot */
+    uint64_t active_since_ns; /* CLOCK_REALTIME, 0 when not active or unknown */
+    uint64_t reset_at_ns;     /* last prof.reset through this agent, CLOCK_REALTIME; 0: never */
+    uint32_t since; /* WireSince */
+    uint32_t agent_clients;
+    WireLease lease;
+    char name[16]; /* /proc/PID/comm */
+    char agent_version[16];
+    char jemalloc_version[WIRE_VERSION_TEXT_MAX];
+    char prefix[WIRE_PREFIX_MAX]; /* of the public symbols: "", "je_", "_rjem_"... */
+    char found_in[WIRE_PATH_MAX]; /* the object that holds mallctl */
+} WireHelloReply;
+
+typedef enum {
+    WIRE_CTL_READ = 1u << 0,
+    WIRE_CTL_WRITE = 1u << 1, /* with type WIRE_TYPE_NONE: run the action */
+} WireCtlFlag;
+
+typedef struct {
+    WireHeader header;
+    uint32_t type;  /* WireType */
+    uint32_t flags; /* WireCtlFlag */
+    uint64_t value; /* to write; a ssize_t is sign-extended */
+    char name[WIRE_CONTROL_NAME_MAX];
+} WireCtlRequest;
+
+typedef struct {
+    WireReply reply;
+    uint32_t type;
+    uint32_t truncated; /* 1: text holds only the beginning */
+    uint64_t value; /* read (the old value where a write came along) */
+    char text[WIRE_TEXT_MAX];
+} WireCtlReply;
+
+typedef struct {
+    WireHeader header;
+    uint32_t reserved[2];
+} WireDumpRequest;
+
+typedef struct {
+    WireHeader header;
+    char letters[WIRE_LETTERS_MAX]; /* malloc_stats_print options, e.g. "J" */
+} WireStatsRequest;
+
+/* Answer to DUMP and STATS. */
+typedef struct {
+    WireReply reply;
+    uint64_t bytes;       /* written to the descriptor */
+    uint64_t duration_ns; /* inside jemalloc */
+} WireOutputReply;
+
+typedef enum {
+    WIRE_LEASE_TAKE = 1,    /* BUSY if one is running, unless REPLACE is set */
+    WIRE_LEASE_RENEW = 2,   /* new duration from now for lease_id */
+    WIRE_LEASE_RELEASE = 3, /* end lease_id now, restoring prof.active */
+} WireLeaseAction;
+
+enum {
+    WIRE_LEASE_REPLACE = 1u << 0, /* end a running lease first; the new one restores what that one would have restored */
+};
+
+typedef struct {
+    WireHeader header;
+    uint32_t action; /* WireLeaseAction */
+    uint32_t flags;
+    uint64_t lease_id;    /* RENEW, RELEASE */
+    uint64_t duration_ms; /* TAKE, RENEW; at least 1, at most 30 days */
+    uint32_t active;      /* TAKE: the value to set */
+    uint32_t reserved;
+} WireLeaseRequest;
+
+typedef struct {
+    WireReply reply;
+    WireLease lease; /* as it is after the call (for BUSY: the running one; after RELEASE: id 0) */
+} WireLeaseReply;
+
+_Static_assert(sizeof(WireHeader) == 16, "wire layout");
+_Static_assert(sizeof(WireReply) == 24, "wire layout");
+_Static_assert(sizeof(WireHelloRequest) == 24, "wire layout");
+_Static_assert(sizeof(WireLease) == 24, "wire layout");
+_Static_assert(sizeof(WireHelloReply) == 480, "wire layout");
+_Static_assert(sizeof(WireCtlRequest) == 160, "wire layout");
+_Static_assert(sizeof(WireCtlReply) == 296, "wire layout");
+_Static_assert(sizeof(WireDumpRequest) == 24, "wire layout");
+_Static_assert(sizeof(WireStatsRequest) == 48, "wire layout");
+_Static_assert(sizeof(WireOutputReply) == 40, "wire layout");
+_Static_assert(sizeof(WireLeaseRequest) == 48, "wire layout");
+_Static_assert(sizeof(WireLeaseReply) == 48, "wire layout");
+_Static_assert(sizeof(WireHelloReply) <= WIRE_MESSAGE_MAX, "wire layout");
+
+#endif
