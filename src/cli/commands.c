@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+
+#include <string.h>
+
+const Command *const commands[] = {
+    NULL,
+};
+
+const Command *
+command_find(const char *name)
+{
+    for (const Command *const *command = commands; *command != NULL; command++)
+        if (strcmp((*command)->name, name) == 0)
+            return *command;
+    return NULL;
+}
