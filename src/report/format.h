@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every output format is: one row of the table in report.c and one function of this shape in a file of its own. */
+#ifndef JESCOPE_REPORT_FORMAT_H
+#define JESCOPE_REPORT_FORMAT_H
+
+#include "report/view.h"
+#include "report/writer.h"
+
+typedef struct {
+    const View *view;
+    const ReportOptions *options;
+} Report;
+
+/* Write errors stick in the writer; FALSE with error is for what the format itself cannot do. */
+typedef gboolean ReportWrite(const Report *report, Writer *writer, GError **error);
+
+ReportWrite text_write;
+ReportWrite text_write_jeprof; /* text in jeprof's layout */
+ReportWrite tree_write;
+ReportWrite folded_write;
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/table.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    TableRow *rows;
+    guint64 *last_seen; /* per node: the last stack (of any side) it was counted for, plus one */
+    guint64 stacks;
+} TableBuild;
+
+typedef struct {
+    const View *view;
+    ProfileValue value;
+    ReportSort sort;
+} TableOrder;
+
+void
+weight_add(ProfileWeight *to, const ProfileWeight *weight)
+{
+    for (guint i = 0; i < PROFILE_N_VALUES; i++) {
+        to->estimate[i] += weight->estimate[i];
+        to->variance[i] += weight->variance[i];
+    }
+}
+
+static void
+add_path(const ViewPath *path, gpointer user)
+{
+    TableBuild *build = user;
+
+    build->stacks++;
+    weight_add(&build->rows[path->nodes[0]].flat[path->side], path->weight);
+    for (guint32 i = 0; i < path->n_nodes; i++) {
+        guint32 node = path->nodes[i];
+        if (build->last_seen[node] == build->stacks)
+            continue;
+        build->last_seen[node] = build->stacks;
+        weight_add(&build->rows[node].cumulative[path->side], path->weight);
+    }
+}
+
+gdouble
+table_change(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
+{
+    return weights[VIEW_NOW].estimate[value] - weights[VIEW_BASE].estimate[value];
+}
+
+gdouble
+table_variance(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
+{
+    return weights[VIEW_NOW].variance[value] + weights[VIEW_BASE].variance[value];
+}
+
+gboolean
+table_is_noise(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
+{
+    return fabs(table_change(weights, value)) <= 1.96 * sqrt(table_variance(weights, value));
+}
+
+static gdouble
+sort_key(const TableRow *row, const TableOrder *order)
+{
+    switch (order->sort) {
+    case REPORT_SORT_CUMULATIVE:
+        return table_change(row->cumulative, order->value);
+    case REPORT_SORT_CHANGE:
+        return fabs(table_change(row->flat, order->value));
+    default:
+        return table_change(row->flat, order->value);
+    }
+}
+
+static gint
+compare_rows(gconstpointer a, gconstpointer b, gpointer user)
+{
+    const TableRow *left = a;
+    const TableRow *right = b;
+    const TableOrder *order = user;
+    gdouble left_key = order->sort == REPORT_SORT_NAME ? 0 : sort_key(left, order);
+    gdouble right_key = order->sort == REPORT_SORT_NAME ? 0 : sort_key(right, order);
+
+    if (left_key != right_key)
+        return left_key > right_key ? -1 : 1;
+    return strcmp(view_node(order->view, left->node)->name, view_node(order->view, right->node)->name);
+}
+
+static gboolean
+is_empty_row(const TableRow *row)
+{
+    for (guint side = 0; side < VIEW_N_SIDES; side++)
+        for (guint value = 0; value < PROFILE_N_VALUES; value++)
+            if (row->cumulative[side].estimate[value] != 0)
+                return FALSE;
+    return TRUE;
+}
+
+GArray *
+table_new(const View *view, const ReportOptions *options)
+{
+    guint32 n = view_n_nodes(view);
+    GArray *table = g_array_sized_new(FALSE, TRUE, sizeof(TableRow), n);
+    TableOrder order = {.view = view, .value = options->value, .sort = options->sort};
+    TableBuild build = {0};
+    guint32 kept = 0;
+
+    g_array_set_size(table, n);
+    build.rows = (TableRow *)(void *)table->data;
+    build.last_seen = g_new0(guint64, (gsize)n + 1);
+    for (guint32 i = 0; i < n; i++)
+        build.rows[i].node = i;
+    view_foreach(view, add_path, &build);
+    for (guint32 i = 0; i < n; i++)
+        if (!is_empty_row(&build.rows[i]))
+            build.rows[kept++] = build.rows[i];
+    g_array_set_size(table, kept);
+    g_array_sort_with_data(table, compare_rows, &order);
+    g_free(build.last_seen);
+    return table;
+}

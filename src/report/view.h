@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The view: what all formats write from. Locations are named, filtered and folded to the wanted granularity once each;
+ * stacks are walked on demand, so the memory of a view grows with distinct locations and not with stacks.
+ */
+#ifndef JESCOPE_REPORT_VIEW_H
+#define JESCOPE_REPORT_VIEW_H
+
+#include "report/report.h"
+
+/* A difference has two sides, everything else only the first. */
+typedef enum { VIEW_NOW, VIEW_BASE, VIEW_N_SIDES } ViewSide;
+
+/* One distinct function, line, file, object or address. Strings are clean (name_clean()) and live as long as the view.
+ */
+typedef struct {
+    const char *name;     /* what a report shows */
+    const char *function; /* NULL for files and objects */
+    const char *file;     /* or NULL */
+    const char *object;   /* path, or NULL */
+    guint32 line;         /* 0 unless by line or by address */
+    gboolean known;       /* FALSE: name is a stand-in */
+} ViewNode;
+
+/* One stack after trimming and filtering. The arrays are valid during the visit only. */
+typedef struct {
+    ViewSide side;
+    guint32 stack;
+    const guint32 *locations; /* of the side's profile, innermost first; n_locations may be 0 */
+    guint32 n_locations;
+    const guint32 *nodes; /* innermost first, inlined frames included; at least one */
+    guint32 n_nodes;
+    const ProfileWeight *weight;
+} ViewPath;
+
+typedef struct View View;
+
+/* Borrows everything. base may be NULL. Fails with REPORT_ERROR_NO_THREAD only. */
+View *view_new(const ReportInput *now, const ReportInput *base, const ReportOptions *options, GError **error);
+void view_free(View *view);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(View, view_free)
+
+guint view_n_sides(const View *view);
+const ReportInput *view_input(const View *view, ViewSide side);
+guint32 view_n_nodes(const View *view);
+const ViewNode *view_node(const View *view, guint32 node);
+
+typedef void (*ViewVisit)(const ViewPath *path, gpointer user);
+
+/* Calls visit for every stack that the filters leave, base after now. */
+void view_foreach(const View *view, ViewVisit visit, gpointer user);
+
+/* The frames of one location that the filters leave: indexes into its Symbol's frames, innermost first. */
+guint32 view_location_frames(const View *view, ViewSide side, guint32 location, const guint32 **frames);
+
+/* The sum of all stacks that the filters leave. */
+const ProfileWeight *view_total(const View *view, ViewSide side);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/writer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WRITER_BUFFER = 64 * 1024 };
+
+struct Writer {
+    GOutputStream *out;
+    GString *buffer;
+    GError *error;
+};
+
+Writer *
+writer_new(GOutputStream *out)
+{
+    Writer *writer = g_new0(Writer, 1);
+
+    writer->out = out;
+    writer->buffer = g_string_sized_new(WRITER_BUFFER + 1024);
+    return writer;
+}
+
+static void
+writer_flush(Writer *writer)
+{
+    if (!writer->error)
+        g_output_stream_write_all(writer->out, writer->buffer->str, writer->buffer->len, NULL, NULL, &writer->error);
+    g_string_truncate(writer->buffer, 0);
+}
+
+static void
+writer_flush_if_full(Writer *writer)
+{
+    if (writer->buffer->len >= WRITER_BUFFER)
+        writer_flush(writer);
+}
+
+void
+writer_data(Writer *writer, const void *data, gsize size)
+{
+    g_string_append_len(writer->buffer, data, (gssize)size);
+    writer_flush_if_full(writer);
+}
+
+void
+writer_text(Writer *writer, const char *text)
+{
+    writer_data(writer, text, strlen(text));
+}
+
+void
+writer_format(Writer *writer, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    g_string_append_vprintf(writer->buffer, format, arguments);
+    va_end(arguments);
+    writer_flush_if_full(writer);
+}
+
+void
+writer_number(Writer *writer, gdouble value, guint decimals)
+{
+    char text[G_ASCII_DTOSTR_BUF_SIZE + 320];
+    char format[] = "%.0f";
+
+    format[2] = (char)('0' + MIN(decimals, 9));
+    writer_text(writer, g_ascii_formatd(text, sizeof text, format, value));
+}
+
+void
+writer_xml(Writer *writer, const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            writer_text(writer, "&amp;");
+            break;
+        case '<':
+            writer_text(writer, "&lt;");
+            break;
+        case '>':
+            writer_text(writer, "&gt;");
+            break;
+        case '"':
+            writer_text(writer, "&quot;");
+            break;
+        default:
+            g_string_append_c(writer->buffer, *text);
+        }
+    }
+    writer_flush_if_full(writer);
+}
+
+void
+writer_json(Writer *writer, const char *text)
+{
+    g_string_append_c(writer->buffer, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            g_string_append_c(writer->buffer, '\\');
+        if ((guchar)*text < 0x20)
+            g_string_append_printf(writer->buffer, "\\u%04x", (guint)(guchar)*text);
+        else
+            g_string_append_c(writer->buffer, *text);
+    }
+    g_string_append_c(writer->buffer, '"');
+    writer_flush_if_full(writer);
+}
+
+gboolean
+writer_failed(const Writer *writer)
+{
+    return writer->error != NULL;
+}
+
+gboolean
+writer_finish(Writer *writer, GError **error)
+{
+    gboolean ok;
+
+    writer_flush(writer);
+    ok = writer->error == NULL;
+    if (!ok)
+        g_propagate_error(error, g_steal_pointer(&writer->error));
+    g_string_free(writer->buffer, TRUE);
+    g_free(writer);
+    return ok;
+}
