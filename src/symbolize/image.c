@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/image.h"
+
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <lzma.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#define MAX_EXPANDED ((guint64)4 << 30) /* no section we read is larger; keeps a lying header from taking all memory   \
+                                         */
+#define MAX_ZLIB_RATIO 1032             /* deflate cannot do better */
+#define MAX_EMBEDDED   ((gsize)1 << 30)
+#define MAX_BUILD_ID   64
+
+typedef struct {
+    char *name;
+    ImageSection section;
+    gpointer owned; /* g_free'd: expanded bytes */
+} OpenSection;
+
+struct Image {
+    gatomicrefcount refs;
+    char *path;
+    char *build_id;
+    struct stat stat;
+    gpointer map; /* the whole file, or NULL */
+    gsize map_size;
+    GBytes *bytes; /* instead of map: an image that lay in another one */
+    Elf *elf;
+    GArray *segments;  /* GElf_Phdr of every PT_LOAD */
+    GPtrArray *opened; /* OpenSection; found or not */
+};
+
+static void
+open_section_free(gpointer data)
+{
+    OpenSection *opened = data;
+    g_free(opened->name);
+    g_free(opened->owned);
+    g_free(opened);
+}
+
+static Image *
+image_new(const char *path)
+{
+    Image *image = g_new0(Image, 1);
+    g_atomic_ref_count_init(&image->refs);
+    image->path = g_strdup(path);
+    image->segments = g_array_new(FALSE, FALSE, sizeof(GElf_Phdr));
+    image->opened = g_ptr_array_new_with_free_func(open_section_free);
+    return image;
+}
+
+Image *
+image_ref(Image *image)
+{
+    g_atomic_ref_count_inc(&image->refs);
+    return image;
+}
+
+void
+image_unref(Image *image)
+{
+    if (image == NULL || !g_atomic_ref_count_dec(&image->refs)) {
+        return;
+    }
+    g_ptr_array_unref(image->opened);
+    g_array_unref(image->segments);
+    if (image->elf != NULL) {
+        elf_end(image->elf);
+    }
+    if (image->map != NULL) {
+        munmap(image->map, image->map_size);
+    }
+    g_clear_pointer(&image->bytes, g_bytes_unref);
+    g_free(image->build_id);
+    g_free(image->path);
+    g_free(image);
+}
+
+static char *
+hex(const guint8 *bytes, gsize size)
+{
+    GString *text = g_string_sized_new(2 * size + 1);
+    for (gsize i = 0; i < size; i++) {
+        g_string_append_printf(text, "%02x", bytes[i]);
+    }
+    return g_string_free(text, FALSE);
+}
+
+static void
+read_build_id(Image *image)
+{
+    const void *id = NULL;
+    ssize_t size = dwelf_elf_gnu_build_id(image->elf, &id);
+    if (size > 0 && size <= MAX_BUILD_ID) {
+        image->build_id = hex(id, (gsize)size);
+    }
+}
+
+static gboolean
+read_segments(Image *image)
+{
+    GElf_Ehdr header;
+    size_t n = 0;
+    if (gelf_getehdr(image->elf, &header) == NULL || (header.e_type != ET_EXEC && header.e_type != ET_DYN) ||
+        elf_getphdrnum(image->elf, &n) != 0) {
+        return FALSE;
+    }
+    for (size_t i = 0; i < n && i < G_MAXINT; i++) {
+        GElf_Phdr segment;
+        if (gelf_getphdr(image->elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD) {
+            g_array_append_val(image->segments, segment);
+        }
+    }
+    return TRUE;
+}
+
+/* Takes the bytes as an ELF file; FALSE where they are none. */
+static gboolean
+start_elf(Image *image, gpointer data, gsize size)
+{
+    elf_version(EV_CURRENT);
+    image->elf = elf_memory(data, size);
+    if (image->elf == NULL || elf_kind(image->elf) != ELF_K_ELF || !read_segments(image)) {
+        return FALSE;
+    }
+    read_build_id(image);
+    return TRUE;
+}
+
+static gboolean
+map_file(Image *image, GError **error)
+{
+    int fd = open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO in the way must not stop us */
+    int failure = fd < 0 || fstat(fd, &image->stat) != 0 ? errno : 0;
+    if (failure == 0 && (!S_ISREG(image->stat.st_mode) || image->stat.st_size == 0)) {
+        failure = EINVAL;
+    }
+    if (failure == 0) {
+        gpointer map = mmap(NULL, (size_t)image->stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        failure = map == MAP_FAILED ? errno : 0;
+        image->map = failure == 0 ? map : NULL;
+        image->map_size = (gsize)image->stat.st_size;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (failure != 0) {
+        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(failure), "cannot read %s: %s", image->path,
+                    g_strerror(failure));
+        return FALSE;
+    }
+    return TRUE;
+}
+
+Image *
+image_open(const char *path, GError **error)
+{
+    g_autoptr(Image) image = image_new(path);
+    if (!map_file(image, error)) {
+        return NULL;
+    }
+    if (!start_elf(image, image->map, image->map_size)) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is not an ELF program or library", path);
+        return NULL;
+    }
+    return g_steal_pointer(&image);
+}
+
+static GBytes *
+expand_xz(const ImageSection *packed)
+{
+    lzma_stream stream = LZMA_STREAM_INIT;
+    if (lzma_stream_decoder(&stream, MAX_EMBEDDED, LZMA_CONCATENATED) != LZMA_OK) {
+        return NULL;
+    }
+    g_autoptr(GByteArray) plain = g_byte_array_new();
+    stream.next_in = packed->data;
+    stream.avail_in = packed->size;
+    lzma_ret status = LZMA_OK;
+    while (status == LZMA_OK && plain->len < MAX_EMBEDDED) {
+        guint8 chunk[1 << 16];
+        stream.next_out = chunk;
+        stream.avail_out = sizeof chunk;
+        status = lzma_code(&stream, LZMA_FINISH);
+        g_byte_array_append(plain, chunk, (guint)(sizeof chunk - stream.avail_out));
+    }
+    lzma_end(&stream);
+    return status == LZMA_STREAM_END ? g_byte_array_free_to_bytes(g_steal_pointer(&plain)) : NULL;
+}
+
+Image *
+image_open_embedded(Image *image)
+{
+    ImageSection packed;
+    if (!image_section(image, ".gnu_debugdata", &packed)) {
+        return NULL;
+    }
+    g_autoptr(Image) inner = image_new(image->path);
+    inner->bytes = expand_xz(&packed);
+    if (inner->bytes == NULL) {
+        return NULL;
+    }
+    gsize size;
+    gconstpointer data = g_bytes_get_data(inner->bytes, &size);
+    if (!start_elf(inner, (gpointer)(guintptr)data, size)) { /* libelf reads only; its prototype predates const */
+        return NULL;
+    }
+    return g_steal_pointer(&inner);
+}
+
+Elf *
+image_elf(const Image *image)
+{
+    return image->elf;
+}
+
+const char *
+image_path(const Image *image)
+{
+    return image->path;
+}
+
+const char *
+image_build_id(const Image *image)
+{
+    return image->build_id;
+}
+
+const struct stat *
+image_stat(const Image *image)
+{
+    return &image->stat;
+}
+
+guint32
+image_crc(const Image *image)
+{
+    return image->map != NULL ? (guint32)crc32_z(crc32_z(0, NULL, 0), image->map, image->map_size) : 0;
+}
+
+typedef gboolean (*Expand)(guint8 *plain, gsize plain_size, const guint8 *packed, gsize packed_size);
+
+static gboolean
+expand_zlib(guint8 *plain, gsize plain_size, const guint8 *packed, gsize packed_size)
+{
+    uLongf got = plain_size;
+    return uncompress(plain, &got, packed, packed_size) == Z_OK && got == plain_size;
+}
+
+static gboolean
+expand_zstd(guint8 *plain, gsize plain_size, const guint8 *packed, gsize packed_size)
+{
+    return ZSTD_decompress(plain, plain_size, packed, packed_size) == plain_size;
+}
+
+static gboolean
+expand(OpenSection *opened, guint64 plain_size, Expand how)
+{
+    const ImageSection packed = opened->section;
+    /* zstd may do better than deflate's bound, but no debug information does. */
+    if (plain_size == 0 || plain_size > MAX_EXPANDED || plain_size / MAX_ZLIB_RATIO > packed.size) {
+        return FALSE;
+    }
+    guint8 *plain = g_try_malloc(plain_size);
+    if (plain == NULL || !how(plain, plain_size, packed.data, packed.size)) {
+        g_free(plain);
+        return FALSE;
+    }
+    opened->owned = plain;
+    opened->section = (ImageSection){.data = plain, .size = plain_size, .address = packed.address};
+    return TRUE;
+}
+
+static gboolean
+skip_header(ImageSection *section, gsize size)
+{
+    if (section->size < size) {
+        return FALSE;
+    }
+    section->data += size;
+    section->size -= size;
+    return TRUE;
+}
+
+/* gABI "Compressed Sections". */
+static gboolean
+expand_gabi(Elf_Scn *scn, OpenSection *opened)
+{
+    static const struct {
+        guint32 type;
+        Expand expand;
+    } methods[] = {{ELFCOMPRESS_ZLIB, expand_zlib}, {2 /* ELFCOMPRESS_ZSTD */, expand_zstd}};
+    GElf_Chdr header;
+    if (gelf_getchdr(scn, &header) == NULL) {
+        return FALSE;
+    }
+    Elf64_Shdr *is64 = elf64_getshdr(scn);
+    if (!skip_header(&opened->section, is64 != NULL ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr))) {
+        return FALSE;
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(methods); i++) {
+        if (methods[i].type == header.ch_type) {
+            return expand(opened, header.ch_size, methods[i].expand);
+        }
+    }
+    return FALSE;
+}
+
+/* The GNU form before it: .zdebug_NAME begins with "ZLIB" and the big-endian size. */
+static gboolean
+expand_gnu(OpenSection *opened)
+{
+    ImageSection *section = &opened->section;
+    if (section->size < 12 || memcmp(section->data, "ZLIB", 4) != 0) {
+        return FALSE;
+    }
+    guint64 size;
+    memcpy(&size, section->data + 4, sizeof size);
+    return skip_header(section, 12) && expand(opened, GUINT64_FROM_BE(size), expand_zlib);
+}
+
+static gboolean
+load(Image *image, Elf_Scn *scn, const GElf_Shdr *header, OpenSection *opened)
+{
+    Elf_Data *raw = header->sh_type == SHT_NOBITS ? NULL : elf_rawdata(scn, NULL);
+    if (raw == NULL || raw->d_buf == NULL || raw->d_size == 0) {
+        return FALSE;
+    }
+    const guint8 *map = image->map;
+    opened->section = (ImageSection){
+        .data = raw->d_buf,
+        .size = raw->d_size,
+        .address = header->sh_addr,
+        .mapped =
+            map != NULL && (const guint8 *)raw->d_buf >= map && (const guint8 *)raw->d_buf < map + image->map_size,
+    };
+    return TRUE;
+}
+
+static gboolean
+load_named(Image *image, const char *name, OpenSection *opened)
+{
+    size_t names;
+    if (elf_getshdrstrndx(image->elf, &names) != 0) {
+        return FALSE;
+    }
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn)) != NULL;) {
+        GElf_Shdr header;
+        const char *found = gelf_getshdr(scn, &header) != NULL ? elf_strptr(image->elf, names, header.sh_name) : NULL;
+        if (found == NULL) {
+            continue;
+        }
+        gboolean gnu = g_str_has_prefix(found, ".z") && g_strcmp0(found + 2, name + 1) == 0;
+        if (!gnu && strcmp(found, name) != 0) {
+            continue;
+        }
+        return load(image, scn, &header, opened) && (!gnu || expand_gnu(opened)) &&
+               ((header.sh_flags & SHF_COMPRESSED) == 0 || expand_gabi(scn, opened));
+    }
+    return FALSE;
+}
+
+gboolean
+image_section(Image *image, const char *name, ImageSection *section)
+{
+    OpenSection *opened = NULL;
+    for (guint i = 0; i < image->opened->len && opened == NULL; i++) {
+        OpenSection *candidate = image->opened->pdata[i];
+        opened = strcmp(candidate->name, name) == 0 ? candidate : NULL;
+    }
+    if (opened == NULL) {
+        opened = g_new0(OpenSection, 1);
+        opened->name = g_strdup(name);
+        if (!load_named(image, name, opened)) {
+            opened->section = (ImageSection){0};
+        }
+        g_ptr_array_add(image->opened, opened);
+    }
+    if (opened->section.data == NULL) {
+        return FALSE;
+    }
+    *section = opened->section;
+    return TRUE;
+}
+
+void
+image_release(const ImageSection *section, gsize start, gsize end)
+{
+    if (!section->mapped || end > section->size || start >= end) {
+        return;
+    }
+    guintptr page = (guintptr)sysconf(_SC_PAGESIZE);
+    guintptr from = ((guintptr)section->data + start + page - 1) & ~(page - 1);
+    guintptr to = ((guintptr)section->data + end) & ~(page - 1);
+    if (from < to) {
+        madvise((gpointer)from, to - from,
+                MADV_DONTNEED); /* a private read-only mapping: the bytes come back from the file */
+    }
+}
+
+gboolean
+image_address(const Image *image, guint64 file_offset, guint64 *address)
+{
+    for (guint i = 0; i < image->segments->len; i++) {
+        const GElf_Phdr *segment = &g_array_index(image->segments, GElf_Phdr, i);
+        if (file_offset >= segment->p_offset && file_offset - segment->p_offset < segment->p_filesz) {
+            *address = segment->p_vaddr + (file_offset - segment->p_offset);
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static guint64
+page_floor(guint64 value, guint64 page)
+{
+    return value & ~(page - 1);
+}
+
+gboolean
+image_fits(const Image *image, const ImageMapping *mapping)
+{
+    guint64 end = mapping->file_offset + mapping->size;
+    for (guint i = 0; i < image->segments->len; i++) {
+        const GElf_Phdr *segment = &g_array_index(image->segments, GElf_Phdr, i);
+        guint64 first = page_floor(segment->p_offset, mapping->page);
+        guint64 last = page_floor(segment->p_offset + segment->p_filesz + mapping->page - 1, mapping->page);
+        if ((segment->p_flags & PF_X) == 0 || mapping->file_offset < first || end > last) {
+            continue;
+        }
+        return !mapping->whole || mapping->file_offset != first || end == last;
+    }
+    return FALSE;
+}
+
+gboolean
+image_text_start(const Image *image, guint64 page, guint64 *address)
+{
+    for (guint i = 0; i < image->segments->len; i++) {
+        const GElf_Phdr *segment = &g_array_index(image->segments, GElf_Phdr, i);
+        if ((segment->p_flags & PF_X) != 0) {
+            *address = page_floor(segment->p_vaddr, page);
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+gboolean
+image_is_debug_only(const Image *image)
+{
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn)) != NULL;) {
+        GElf_Shdr header;
+        if (gelf_getshdr(scn, &header) != NULL && (header.sh_flags & SHF_EXECINSTR) != 0) {
+            return header.sh_type == SHT_NOBITS;
+        }
+    }
+    return FALSE;
+}

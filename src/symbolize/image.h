@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One ELF file, mapped for reading: identity, segments, sections. ELF, not DWARF: nothing here knows what a section
+ * means.
+ *
+ * Images are reference counted and, once opened, may be read by any number of threads; opening a section is not
+ * thread-safe (ELF sections are expanded and kept on first use), so sections are opened before work is shared out.
+ * Bytes handed out live as long as the Image. A file that somebody truncates while it is mapped is beyond our guard.
+ */
+#ifndef JESCOPE_SYMBOLIZE_IMAGE_H
+#define JESCOPE_SYMBOLIZE_IMAGE_H
+
+#include <gelf.h>
+#include <gio/gio.h>
+
+typedef struct Image Image;
+
+typedef struct {
+    const guint8 *data;
+    gsize size;
+    guint64 address; /* link-time, 0 in sections that are not loaded */
+    gboolean mapped; /* data lies in the file's own mapping: image_release() has an effect */
+} ImageSection;
+
+/* Opens path. Fails with G_FILE_ERROR (cannot be read) or G_IO_ERROR_INVALID_DATA (not an ELF program or library). */
+Image *image_open(const char *path, GError **error);
+
+/* The ELF file that lies xz-compressed in section .gnu_debugdata (a symbol table of local functions), or NULL. */
+Image *image_open_embedded(Image *image);
+
+Image *image_ref(Image *image);
+void image_unref(Image *image);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Image, image_unref)
+
+Elf *image_elf(const Image *image);             /* borrowed */
+const char *image_path(const Image *image);     /* as opened */
+const char *image_build_id(const Image *image); /* lower-case hex, or NULL */
+const struct stat *image_stat(const Image *image);
+
+/* The crc32 of the whole file that .gnu_debuglink records (the one of RFC 1952). */
+guint32 image_crc(const Image *image);
+
+/* Finds section name, or its compressed forms, and expands it. FALSE if there is none, it has no bytes or is damaged.
+ */
+gboolean image_section(Image *image, const char *name, ImageSection *section);
+
+/* Tells the kernel that these bytes of a section will not be needed again soon; they stay readable. */
+void image_release(const ImageSection *section, gsize start, gsize end);
+
+/*
+ * How a mapping of the file looks from the file: page is the page size of the machine that mapped it.
+ * image_address(): the link-time address of a file offset, FALSE where no loaded segment has it.
+ * image_fits(): whether [file_offset, file_offset + size) can be an executable mapping of this file; whole says that it
+ * is the only executable mapping, which then must cover the segment.
+ */
+typedef struct {
+    guint64 file_offset;
+    guint64 size;
+    guint64 page;
+    gboolean whole;
+} ImageMapping;
+
+gboolean image_address(const Image *image, guint64 file_offset, guint64 *address);
+gboolean image_fits(const Image *image, const ImageMapping *mapping);
+
+/* TRUE for a file that holds debug information only: its code is not there (eu-strip -f, objcopy --only-keep-debug). */
+gboolean image_is_debug_only(const Image *image);
+
+/* The page-aligned link-time address where the first executable segment begins. FALSE if there is none. */
+gboolean image_text_start(const Image *image, guint64 page, guint64 *address);
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/names.h"
+
+#include <libiberty/demangle.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer names stay mangled: what they expand to can be exponentially longer. Real ones reach some kilobytes. */
+#define MAX_MANGLED 16384
+
+#define BLOCK_FRAMES 4096
+
+struct Names {
+    GMutex mutex;
+    GStringChunk *strings;
+    GHashTable *demangled; /* linkage name -> function, both from strings */
+    GPtrArray *blocks;     /* of BLOCK_FRAMES SymbolFrame, or of one larger request */
+    guint32 left;          /* unused frames at the end of the last block */
+};
+
+Names *
+names_new(void)
+{
+    Names *names = g_new0(Names, 1);
+    g_mutex_init(&names->mutex);
+    names->strings = g_string_chunk_new(1 << 16);
+    names->demangled = g_hash_table_new(g_direct_hash, g_direct_equal);
+    names->blocks = g_ptr_array_new_with_free_func(g_free);
+    return names;
+}
+
+void
+names_free(Names *names)
+{
+    if (names == NULL) {
+        return;
+    }
+    g_ptr_array_unref(names->blocks);
+    g_hash_table_unref(names->demangled);
+    g_string_chunk_free(names->strings);
+    g_mutex_clear(&names->mutex);
+    g_free(names);
+}
+
+static const char *
+insert(Names *names, const char *text, gsize length)
+{
+    char small[256];
+    g_autofree char *large = length < sizeof small ? NULL : g_malloc(length + 1);
+    char *copy = large != NULL ? large : small;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return g_string_chunk_insert_const(names->strings, copy);
+}
+
+const char *
+names_string(Names *names, const char *text, gsize length)
+{
+    g_mutex_lock(&names->mutex);
+    const char *copy = insert(names, text, length);
+    g_mutex_unlock(&names->mutex);
+    return copy;
+}
+
+/* The function's name as its language writes it, to be freed with free(); NULL where name is not mangled. */
+static char *
+demangle(const char *name)
+{
+    if (strlen(name) > MAX_MANGLED) {
+        return NULL;
+    }
+    if (name[0] == '_' && name[1] == 'D') {
+        return dlang_demangle(name, DMGL_PARAMS);
+    }
+    if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || g_str_has_prefix(name, "__Z"))) {
+        return cplus_demangle(name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
+    }
+    return NULL;
+}
+
+Name
+names_function(Names *names, const char *linkage, gsize length)
+{
+    g_mutex_lock(&names->mutex);
+    const char *system_name = insert(names, linkage, length);
+    const char *function = g_hash_table_lookup(names->demangled, system_name);
+    g_mutex_unlock(&names->mutex);
+    if (function != NULL) {
+        return (Name){function, system_name};
+    }
+    char *plain = demangle(system_name); /* outside the lock: the expensive part */
+    g_mutex_lock(&names->mutex);
+    function = plain != NULL ? insert(names, plain, strlen(plain)) : system_name;
+    g_hash_table_insert(names->demangled, (gpointer)(guintptr)system_name, (gpointer)(guintptr)function);
+    g_mutex_unlock(&names->mutex);
+    free(plain);
+    return (Name){function, system_name};
+}
+
+SymbolFrame *
+names_frames(Names *names, guint32 n)
+{
+    if (n > BLOCK_FRAMES) {
+        SymbolFrame *block = g_new0(SymbolFrame, n);
+        g_mutex_lock(&names->mutex);
+        g_ptr_array_insert(names->blocks, 0, block); /* the last one stays the one that is filled */
+        g_mutex_unlock(&names->mutex);
+        return block;
+    }
+    g_mutex_lock(&names->mutex);
+    if (names->left < n) {
+        g_ptr_array_add(names->blocks, g_new0(SymbolFrame, BLOCK_FRAMES));
+        names->left = BLOCK_FRAMES;
+    }
+    SymbolFrame *block = names->blocks->pdata[names->blocks->len - 1];
+    SymbolFrame *frames = block + (BLOCK_FRAMES - names->left);
+    names->left -= n;
+    g_mutex_unlock(&names->mutex);
+    return frames;
+}

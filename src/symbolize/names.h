@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the answers: frames, one copy of each string, and each mangled name demangled once. Thread-safe. */
+#ifndef JESCOPE_SYMBOLIZE_NAMES_H
+#define JESCOPE_SYMBOLIZE_NAMES_H
+
+#include "symbolize/symbolize.h"
+
+typedef struct Names Names;
+
+typedef struct {
+    const char *function;    /* demangled: C++ (Itanium), Rust (legacy and v0), D */
+    const char *system_name; /* as given; the same pointer where nothing was mangled */
+} Name;
+
+Names *names_new(void);
+
+/* The one copy of text[0, length); lives as long as names. */
+const char *names_string(Names *names, const char *text, gsize length);
+
+/* The same for the linkage name of a function. */
+Name names_function(Names *names, const char *linkage, gsize length);
+
+/* n frames, zeroed, that live as long as names. */
+SymbolFrame *names_frames(Names *names, guint32 n);
+
+void names_free(Names *names);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Names, names_free)
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/object.h"
+
+#include <string.h>
+
+ObjectWork *
+object_work_new(const LocateRequest *request, Names *names)
+{
+    ObjectWork *work = g_new0(ObjectWork, 1);
+    work->request = *request;
+    work->names = names;
+    work->asked = g_array_new(FALSE, FALSE, sizeof(ObjectAsked));
+    return work;
+}
+
+void
+object_work_free(ObjectWork *work)
+{
+    located_clear(&work->located);
+    g_array_unref(work->asked);
+    g_free(work);
+}
+
+void
+object_ask(ObjectWork *work, guint32 location, guint64 file_offset)
+{
+    const ObjectAsked asked = {.address = file_offset, .location = location};
+    g_array_append_val(work->asked, asked);
+}
+
+static gint
+compare_asked(gconstpointer a, gconstpointer b)
+{
+    const ObjectAsked *x = a;
+    const ObjectAsked *y = b;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* The lowest offset that is mapped executable: where the first executable segment begins. */
+static guint64
+text_offset(const LocateRequest *request)
+{
+    guint64 lowest = G_MAXUINT64;
+    for (guint i = 0; i < request->n_mappings; i++) {
+        lowest = MIN(lowest, request->mappings[i]->file_offset);
+    }
+    return lowest;
+}
+
+/* A debug file keeps the addresses of the segments, not their places in the file: those the mappings tell. */
+static void
+translate_by_mapping(ObjectWork *work)
+{
+    guint64 start;
+    if (!image_text_start(work->located.debug, work->request.page, &start)) {
+        return;
+    }
+    guint64 offset = text_offset(&work->request);
+    for (guint i = 0; i < work->asked->len; i++) {
+        g_array_index(work->asked, ObjectAsked, i).address += start - offset;
+    }
+}
+
+/* An offset outside all segments lies behind their end in the last page: no function is there, and none is named. */
+static void
+translate_by_file(ObjectWork *work)
+{
+    for (guint i = 0; i < work->asked->len; i++) {
+        ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
+        if (!image_address(work->located.file, asked->address, &asked->address)) {
+            asked->symbol = object_unknown(work->names, work->request.object, asked->address);
+        }
+    }
+}
+
+void
+object_prepare(ObjectWork *work)
+{
+    locate_object(&work->request, &work->located);
+    if (work->located.file != NULL) {
+        translate_by_file(work);
+    } else if (work->located.debug != NULL) {
+        translate_by_mapping(work);
+    }
+    g_array_sort(work->asked, compare_asked);
+}
+
+/* The complete table of the file or its debug file; without one the exported names and .gnu_debugdata's local ones. */
+static SymbolsSource
+read_symbols(const Located *located, SymbolTable *table, Image **embedded)
+{
+    Image *const images[] = {located->file, located->debug};
+    for (gsize i = 0; i < G_N_ELEMENTS(images); i++) {
+        if (images[i] != NULL && symbol_table_add(table, images[i], SYMBOL_TABLE_ALL)) {
+            return SYMBOLS_SYMTAB;
+        }
+    }
+    SymbolsSource source = SYMBOLS_NONE;
+    if (located->file != NULL && symbol_table_add(table, located->file, SYMBOL_TABLE_EXPORTED)) {
+        source = SYMBOLS_DYNSYM;
+    }
+    *embedded = located->file != NULL ? image_open_embedded(located->file) : NULL;
+    if (*embedded != NULL && symbol_table_add(table, *embedded, SYMBOL_TABLE_ALL)) {
+        source = SYMBOLS_SYMTAB;
+    }
+    return source;
+}
+
+static void
+answer_from_table(ObjectWork *work, const SymbolTable *table)
+{
+    for (guint i = 0; i < work->asked->len; i++) {
+        ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
+        gsize length;
+        const char *linkage = asked->symbol.n_frames == 0 ? symbol_table_find(table, asked->address, &length) : NULL;
+        if (linkage == NULL) {
+            continue;
+        }
+        Name name = names_function(work->names, linkage, length);
+        SymbolFrame *frame = names_frames(work->names, 1);
+        *frame = (SymbolFrame){.function = name.function, .system_name = name.system_name, .known = TRUE};
+        asked->symbol = (Symbol){frame, 1};
+    }
+}
+
+Symbol
+object_unknown(Names *names, const ProfileObject *object, guint64 address)
+{
+    g_autofree char *text = NULL;
+    if (object == NULL || object->path[0] == '\0') {
+        text = g_strdup_printf("[0x%" G_GINT64_MODIFIER "x]", address);
+    } else {
+        g_autofree char *name = g_path_get_basename(object->path);
+        g_autofree char *bare = name[0] == '[' ? g_strndup(name + 1, strcspn(name + 1, "]")) : g_strdup(name);
+        text = g_strdup_printf("[%s+0x%" G_GINT64_MODIFIER "x]", bare, address);
+    }
+    SymbolFrame *frame = names_frames(names, 1);
+    frame->function = names_string(names, text, strlen(text));
+    frame->system_name = frame->function;
+    return (Symbol){frame, 1};
+}
+
+static void
+answer_unknown(ObjectWork *work)
+{
+    for (guint i = 0; i < work->asked->len; i++) {
+        ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
+        if (asked->symbol.n_frames == 0) {
+            asked->symbol = object_unknown(work->names, work->request.object, asked->address);
+        }
+    }
+}
+
+static const char *
+keep(ObjectWork *work, const char *text)
+{
+    return text != NULL ? names_string(work->names, text, strlen(text)) : NULL;
+}
+
+/* Why the names are weaker than they could be, and what would help. */
+static char *
+weakness(const char *path, SymbolsSource source)
+{
+    static const char *const lacks[] = {
+        [SYMBOLS_NONE] = "has no symbols",
+        [SYMBOLS_DYNSYM] = "has only its exported names",
+        [SYMBOLS_SYMTAB] = "has no lines and no inlined functions",
+    };
+    if (source >= G_N_ELEMENTS(lacks)) {
+        return NULL;
+    }
+    return g_strdup_printf("%s %s; install its debug symbols or name their directory with --debug-path", path,
+                           lacks[source]);
+}
+
+static void
+describe(ObjectWork *work, SymbolsSource source)
+{
+    const Located *located = &work->located;
+    const Image *used = located->debug != NULL ? located->debug : located->file;
+    if (used == NULL) {
+        work->result = (SymbolObject){
+            .source = located->refused ? SYMBOLS_MISMATCH : SYMBOLS_NONE,
+            .note = keep(work, located->note),
+        };
+        return;
+    }
+    g_autofree char *note = weakness(image_path(used), source);
+    work->result = (SymbolObject){
+        .source = source,
+        .debug_path = source != SYMBOLS_NONE ? keep(work, image_path(used)) : NULL,
+        .build_id = keep(work, image_build_id(used)),
+        .note = keep(work, note),
+    };
+}
+
+void
+object_finish(ObjectWork *work)
+{
+    g_autoptr(SymbolTable) table = symbol_table_new();
+    g_autoptr(Image) embedded = NULL;
+    SymbolsSource source = read_symbols(&work->located, table, &embedded);
+    symbol_table_seal(table);
+    answer_from_table(work, table);
+    answer_unknown(work);
+    describe(work, source);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The addresses asked of one object and how they are answered, in two steps so that the work between can be shared out.
+ */
+#ifndef JESCOPE_SYMBOLIZE_OBJECT_H
+#define JESCOPE_SYMBOLIZE_OBJECT_H
+
+#include "symbolize/locate.h"
+#include "symbolize/names.h"
+#include "symbolize/symbol-table.h"
+
+typedef struct {
+    guint64 address;  /* link-time where the file is known (what addr2line takes), else the offset in the file */
+    guint32 location; /* index into profile_locations() */
+    Symbol symbol;    /* n_frames 0: not answered */
+} ObjectAsked;
+
+typedef struct {
+    LocateRequest request;
+    Names *names;  /* borrowed */
+    GArray *asked; /* ObjectAsked, by address */
+    Located located;
+    SymbolObject result;
+} ObjectWork;
+
+ObjectWork *object_work_new(const LocateRequest *request, Names *names);
+
+/* Adds one question; file_offset as in ProfileLocation. Before object_prepare(). */
+void object_ask(ObjectWork *work, guint32 location, guint64 file_offset);
+
+/* Finds the files and sorts the questions. */
+void object_prepare(ObjectWork *work);
+
+/* Answers what is still open from the symbol tables, and the rest with "[NAME+0xADDRESS]". */
+void object_finish(ObjectWork *work);
+
+/* Releases all but the answers, which belong to names. */
+void object_work_free(ObjectWork *work);
+
+/* The stand-in for an address without a name; object NULL: "[0xADDRESS]". */
+Symbol object_unknown(Names *names, const ProfileObject *object, guint64 address);
+
+#endif
