@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/stats.h"
+
+#include <string.h>
+
+static guint
+place(StatsMetric metric)
+{
+    return metric - stats_scope_first(stats_metrics[metric].scope);
+}
+
+static gsize
+values_size(StatsScope scope)
+{
+    return sizeof(StatsValues) + stats_scope_count(scope) * sizeof(uint64_t);
+}
+
+StatsValues *
+stats_values_new(StatsScope scope)
+{
+    return g_malloc0(values_size(scope));
+}
+
+gboolean
+stats_values_get(const StatsValues *values, StatsMetric metric, uint64_t *value)
+{
+    guint bit = place(metric);
+    if ((values->present & (UINT64_C(1) << bit)) == 0)
+        return FALSE;
+    *value = values->values[bit];
+    return TRUE;
+}
+
+uint64_t
+stats_values_or(const StatsValues *values, StatsMetric metric, uint64_t absent)
+{
+    uint64_t value = absent;
+    stats_values_get(values, metric, &value);
+    return value;
+}
+
+void
+stats_values_set(StatsValues *values, StatsMetric metric, uint64_t value)
+{
+    guint bit = place(metric);
+    values->present |= UINT64_C(1) << bit;
+    values->values[bit] = value;
+}
+
+StatsTable *
+stats_table_new(StatsScope scope)
+{
+    StatsTable *table = g_new0(StatsTable, 1);
+    table->scope = scope;
+    return table;
+}
+
+void
+stats_table_free(StatsTable *table)
+{
+    if (table == NULL)
+        return;
+    g_free(table->names);
+    g_free(table->rows);
+    g_free(table);
+}
+
+StatsValues *
+stats_table_row(const StatsTable *table, guint index)
+{
+    return (StatsValues *)(void *)(table->rows + (gsize)index * (1 + stats_scope_count(table->scope)));
+}
+
+StatsValues *
+stats_table_add(StatsTable *table, const char *name)
+{
+    if (table->count == table->reserved) {
+        table->reserved = MAX(16, table->reserved * 2);
+        table->rows = g_realloc_n(table->rows, table->reserved, values_size(table->scope));
+        if (table->scope == STATS_SCOPE_MUTEX)
+            table->names = g_renew(const char *, table->names, table->reserved);
+    }
+    if (table->scope == STATS_SCOPE_MUTEX)
+        table->names[table->count] = g_intern_string(name);
+    StatsValues *row = stats_table_row(table, table->count++);
+    memset(row, 0, values_size(table->scope));
+    return row;
+}
+
+const StatsValues *
+stats_table_find(const StatsTable *table, const char *name)
+{
+    for (guint i = 0; table->names != NULL && i < table->count; i++)
+        if (strcmp(table->names[i], name) == 0)
+            return stats_table_row(table, i);
+    return NULL;
+}
+
+static void
+arena_free(gpointer data)
+{
+    StatsArena *arena = data;
+    g_free(arena->values);
+    stats_table_free(arena->bins);
+    stats_table_free(arena->large);
+    stats_table_free(arena->mutexes);
+    g_free(arena);
+}
+
+StatsSample *
+stats_sample_new(StatsSource source)
+{
+    StatsSample *sample = g_new0(StatsSample, 1);
+    g_atomic_ref_count_init(&sample->references);
+    sample->time_us = STATS_TIME_UNKNOWN;
+    sample->source = source;
+    sample->totals = stats_values_new(STATS_SCOPE_TOTALS);
+    sample->arenas = g_ptr_array_new_with_free_func(arena_free);
+    return sample;
+}
+
+StatsSample *
+stats_sample_ref(StatsSample *sample)
+{
+    g_atomic_ref_count_inc(&sample->references);
+    return sample;
+}
+
+void
+stats_sample_unref(StatsSample *sample)
+{
+    if (!g_atomic_ref_count_dec(&sample->references))
+        return;
+    g_free(sample->totals);
+    stats_table_free(sample->mutexes);
+    g_ptr_array_unref(sample->arenas);
+    g_free(sample);
+}
+
+/* The first arena whose number is not below INDEX. */
+static guint
+lower_bound(const StatsSample *sample, guint index)
+{
+    guint low = 0;
+    guint high = sample->arenas->len;
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+        const StatsArena *arena = sample->arenas->pdata[middle];
+        if (arena->index < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+StatsArena *
+stats_sample_find(const StatsSample *sample, guint index)
+{
+    guint at = lower_bound(sample, index);
+    if (at == sample->arenas->len)
+        return NULL;
+    StatsArena *arena = sample->arenas->pdata[at];
+    return arena->index == index ? arena : NULL;
+}
+
+StatsArena *
+stats_sample_arena(StatsSample *sample, guint index)
+{
+    StatsArena *arena = stats_sample_find(sample, index);
+    if (arena != NULL)
+        return arena;
+    arena = g_new0(StatsArena, 1);
+    arena->index = index;
+    arena->values = stats_values_new(STATS_SCOPE_ARENA);
+    g_ptr_array_insert(sample->arenas, lower_bound(sample, index), arena);
+    return arena;
+}
+
+guint
+stats_sample_arena_count(const StatsSample *sample)
+{
+    return lower_bound(sample, STATS_ARENA_MERGED);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sample model: allocator statistics of one process at one instant, whatever they were read from.
+ *
+ * Values stand in small arrays indexed by metric (metrics.def), one array per scope, with a bit per metric that tells
+ * whether the source had it. What the source did not contain is absent, never zero: ask stats_values_get().
+ *
+ * Samples are reference counted and become immutable once handed out. The functions here do no locking: a sample may be
+ * read by several threads, but built by one.
+ */
+#ifndef JESCOPE_STATS_STATS_H
+#define JESCOPE_STATS_STATS_H
+
+#include <glib.h>
+#include <stdint.h>
+
+/* Whose values a metric describes; each has its own array of values. */
+typedef enum {
+    STATS_SCOPE_TOTALS, /* the process */
+    STATS_SCOPE_ARENA,  /* an arena, all of them merged, or the destroyed ones merged */
+    STATS_SCOPE_BIN,    /* a small size class of an arena */
+    STATS_SCOPE_LARGE,  /* a large size class of an arena */
+    STATS_SCOPE_MUTEX,  /* a mutex, global or of an arena */
+    STATS_SCOPE_COUNT,
+} StatsScope;
+
+typedef enum {
+#define STATS_METRIC(scope, id, ...) STATS_##id,
+#include "stats/metrics.def"
+#undef STATS_METRIC
+    STATS_METRIC_COUNT,
+} StatsMetric;
+
+typedef enum {
+    STATS_GAUGE,
+    STATS_COUNTER, /* only grows while the process lives */
+} StatsType;
+
+typedef enum {
+    STATS_UNIT_BYTES,
+    STATS_UNIT_PAGES,
+    STATS_UNIT_COUNT,
+    STATS_UNIT_NANOSECONDS,
+    STATS_UNIT_MILLISECONDS,
+} StatsUnit;
+
+/* The control's C type. Values of STATS_CTYPE_SSIZE are stored sign-extended: read them as int64_t. */
+typedef enum {
+    STATS_CTYPE_SIZE,
+    STATS_CTYPE_U64,
+    STATS_CTYPE_UNSIGNED,
+    STATS_CTYPE_SSIZE,
+} StatsCType;
+
+/* One row of metrics.def, which explains the fields. */
+typedef struct {
+    StatsScope scope;
+    const char *name;
+    const char *controls;
+    const char *json;
+    const char *text;
+    StatsCType ctype;
+    StatsType type;
+    StatsUnit unit;
+    const char *versions;
+    const char *help;
+} StatsMetricInfo;
+
+/* Indexed by StatsMetric. */
+extern const StatsMetricInfo stats_metrics[STATS_METRIC_COUNT];
+
+/* The metrics of a scope are first..first+count-1; count is at most 64. */
+StatsMetric stats_scope_first(StatsScope scope);
+guint stats_scope_count(StatsScope scope);
+
+/* By StatsMetricInfo.name. Returns FALSE (and leaves METRIC alone) if there is none. */
+gboolean stats_metric_by_name(const char *name, StatsMetric *metric);
+
+const char *stats_unit_name(StatsUnit unit); /* "bytes", "pages", "count", "nanoseconds", "milliseconds" */
+
+/* Values of one scope: bit b of PRESENT tells that values[b], of metric stats_scope_first(scope) + b, is there. */
+typedef struct {
+    uint64_t present;
+    uint64_t values[]; /* stats_scope_count(scope) of them */
+} StatsValues;
+
+/* The array must be of METRIC's scope. FALSE: absent, VALUE untouched. */
+gboolean stats_values_get(const StatsValues *values, StatsMetric metric, uint64_t *value);
+void stats_values_set(StatsValues *values, StatsMetric metric, uint64_t value);
+
+/* ABSENT if absent. */
+uint64_t stats_values_or(const StatsValues *values, StatsMetric metric, uint64_t absent);
+
+/* A new array with everything absent; free with g_free(). */
+StatsValues *stats_values_new(StatsScope scope);
+
+/* The classes or mutexes of one arena (or the process): COUNT arrays of values of one scope. Row i of a mutex table is
+ * the mutex named names[i] (interned string); classes have names NULL and stand by ascending size. A table that the
+ * source did not contain is absent (NULL); one it contained may lack classes that were never used. */
+typedef struct {
+    StatsScope scope;
+    guint count;
+    guint reserved; /* rows there is room for */
+    const char **names;
+    uint64_t *rows; /* count rows of 1 + stats_scope_count(scope) words, each a StatsValues */
+} StatsTable;
+
+StatsTable *stats_table_new(StatsScope scope);
+void stats_table_free(StatsTable *table);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsTable, stats_table_free)
+
+/* A new row with everything absent at the end; NAME (interned by this) for mutexes, else NULL. The pointer is valid
+ * until the next row is added. */
+StatsValues *stats_table_add(StatsTable *table, const char *name);
+StatsValues *stats_table_row(const StatsTable *table, guint index);
+
+/* The row with this name, or NULL. */
+const StatsValues *stats_table_find(const StatsTable *table, const char *name);
+
+/* Arena numbers as jemalloc's MALLCTL_ARENAS_ALL and MALLCTL_ARENAS_DESTROYED. */
+enum {
+    STATS_ARENA_MERGED = 4096,
+    STATS_ARENA_DESTROYED = 4097,
+};
+
+typedef struct {
+    guint index;         /* or STATS_ARENA_MERGED, STATS_ARENA_DESTROYED */
+    const char *name;    /* interned; NULL: none known (jemalloc before 5.3.1) */
+    const char *dss;     /* interned; NULL: unknown */
+    StatsValues *values; /* STATS_SCOPE_ARENA */
+    StatsTable *bins;    /* each of these may be NULL */
+    StatsTable *large;
+    StatsTable *mutexes;
+} StatsArena;
+
+typedef enum {
+    STATS_SOURCE_TEXT,
+    STATS_SOURCE_JSON,
+    STATS_SOURCE_LIVE,
+    STATS_SOURCE_JEMDATA,
+    STATS_SOURCE_HISTORY,
+} StatsSource;
+
+#define STATS_TIME_UNKNOWN G_MININT64
+
+typedef struct {
+    gatomicrefcount references;
+    gint64 time_us;      /* CLOCK_REALTIME in microseconds since 1970 (UTC), or STATS_TIME_UNKNOWN */
+    const char *version; /* jemalloc's, as it prints it, unquoted; interned; NULL: unknown */
+    StatsSource source;
+    const char *stream;  /* interned: which of several writers of one log this came from; NULL: the only one */
+    uint64_t line;       /* of the source where it begins, 1-based; 0: not from a text */
+    StatsValues *totals; /* STATS_SCOPE_TOTALS, never NULL */
+    StatsTable *mutexes; /* global ones; may be NULL */
+    GPtrArray *arenas;   /* of StatsArena by ascending index: real arenas, then merged, then destroyed */
+} StatsSample;
+
+/* An empty sample: time and version unknown, everything absent. */
+StatsSample *stats_sample_new(StatsSource source);
+StatsSample *stats_sample_ref(StatsSample *sample);
+void stats_sample_unref(StatsSample *sample);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsSample, stats_sample_unref)
+
+/* The arena with this number, or NULL. */
+StatsArena *stats_sample_find(const StatsSample *sample, guint index);
+
+/* As stats_sample_find(), made if it is not there. */
+StatsArena *stats_sample_arena(StatsSample *sample, guint index);
+
+/* How many real arenas it holds (merged and destroyed not counted; they are sample->arenas[0..n-1]). */
+guint stats_sample_arena_count(const StatsSample *sample);
+
+typedef enum {
+    STATS_DERIVE_PLAIN = 0,
+    STATS_DERIVE_MERGED = 1 << 0, /* the sample holds every arena there is: where it has one alone, jemalloc printed no
+                                   * merged values, and they are those of that arena */
+} StatsDerive;
+
+/* Fills in what follows from other values and is absent: arena.active from arena.pactive and page (and back),
+ * arena.allocated from small, large and huge, {bin,large}.allocated from the number of regions or extents and their
+ * size (and back). Readers call it before they hand a sample out. */
+void stats_sample_derive(StatsSample *sample, StatsDerive flags);
+
+/* Called with each sample in the order of the source; borrow it, or stats_sample_ref() to keep it. FALSE with ERROR set
+ * stops the source, which then fails with that error. */
+typedef gboolean (*StatsSampleFunc)(StatsSample *sample, gpointer data, GError **error);
+
+/* A source of many samples: a log file, a JSON file, a jemdata.py, a history file. EACH calls FUNC for every sample and
+ * may be called more than once; each call starts at the beginning. */
+typedef struct StatsIterator StatsIterator;
+struct StatsIterator {
+    gboolean (*each)(StatsIterator *iterator, StatsSampleFunc func, gpointer data, GError **error);
+    void (*free)(StatsIterator *iterator);
+};
+
+#define STATS_ERROR (stats_error_quark())
+GQuark stats_error_quark(void);
+
+typedef enum {
+    STATS_ERROR_FORMAT,   /* not statistics, or damaged beyond use */
+    STATS_ERROR_RANGE,    /* an iteration or arena that is not there */
+    STATS_ERROR_OVERFLOW, /* a bound of this reader was hit */
+    STATS_ERROR_STOPPED,  /* for a StatsSampleFunc that has seen enough */
+} StatsError;
+
+#endif

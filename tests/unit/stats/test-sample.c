@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/stats.h"
+
+static void
+test_scopes(void)
+{
+    for (guint i = 0; i < STATS_METRIC_COUNT; i++) {
+        StatsScope scope = stats_metrics[i].scope;
+        g_assert_cmpuint(i, >=, stats_scope_first(scope));
+        g_assert_cmpuint(i, <, stats_scope_first(scope) + stats_scope_count(scope));
+        g_assert_cmpuint(stats_scope_count(scope), <=, 64);
+    }
+}
+
+static void
+test_names(void)
+{
+    for (guint i = 0; i < STATS_METRIC_COUNT; i++) {
+        StatsMetric metric;
+        g_assert_true(stats_metric_by_name(stats_metrics[i].name, &metric));
+        g_assert_cmpuint(metric, ==, i);
+    }
+    StatsMetric untouched = STATS_ACTIVE;
+    g_assert_false(stats_metric_by_name("no.such", &untouched));
+    g_assert_cmpuint(untouched, ==, STATS_ACTIVE);
+}
+
+static void
+test_absent(void)
+{
+    g_autofree StatsValues *values = stats_values_new(STATS_SCOPE_TOTALS);
+    uint64_t value = 7;
+    g_assert_false(stats_values_get(values, STATS_ACTIVE, &value));
+    g_assert_cmpuint(value, ==, 7);
+    stats_values_set(values, STATS_ACTIVE, 0);
+    g_assert_true(stats_values_get(values, STATS_ACTIVE, &value));
+    g_assert_cmpuint(value, ==, 0);
+    g_assert_cmpuint(stats_values_or(values, STATS_MAPPED, 9), ==, 9);
+}
+
+static void
+test_arenas(void)
+{
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+    const guint order[] = {7, STATS_ARENA_DESTROYED, 0, STATS_ARENA_MERGED, 3};
+    for (gsize i = 0; i < G_N_ELEMENTS(order); i++)
+        stats_sample_arena(sample, order[i]);
+    g_assert_true(stats_sample_arena(sample, 3) == stats_sample_find(sample, 3));
+    g_assert_null(stats_sample_find(sample, 1));
+    g_assert_cmpuint(sample->arenas->len, ==, 5);
+    g_assert_cmpuint(stats_sample_arena_count(sample), ==, 3);
+    for (guint i = 1; i < sample->arenas->len; i++)
+        g_assert_cmpuint(((StatsArena *)sample->arenas->pdata[i - 1])->index, <,
+                         ((StatsArena *)sample->arenas->pdata[i])->index);
+}
+
+static void
+test_derive(void)
+{
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+    StatsArena *arena = stats_sample_arena(sample, 0);
+    stats_values_set(sample->totals, STATS_PAGE, 4096);
+    stats_values_set(arena->values, STATS_ARENA_PACTIVE, 3);
+    stats_values_set(arena->values, STATS_ARENA_SMALL_ALLOCATED, 10);
+    stats_values_set(arena->values, STATS_ARENA_LARGE_ALLOCATED, 20);
+    arena->bins = stats_table_new(STATS_SCOPE_BIN);
+    StatsValues *bin = stats_table_add(arena->bins, NULL);
+    stats_values_set(bin, STATS_BIN_SIZE, 48);
+    stats_values_set(bin, STATS_BIN_CURREGS, 5);
+    stats_sample_derive(sample, STATS_DERIVE_MERGED);
+    const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+    g_assert_nonnull(merged);
+    g_assert_cmpuint(stats_values_or(merged->values, STATS_ARENA_ACTIVE, 0), ==, 12288);
+    g_assert_cmpuint(stats_values_or(merged->values, STATS_ARENA_ALLOCATED, 0), ==, 30);
+    g_assert_cmpuint(stats_values_or(stats_table_row(merged->bins, 0), STATS_BIN_ALLOCATED, 0), ==, 240);
+    uint64_t value;
+    g_assert_false(stats_values_get(merged->values, STATS_ARENA_RESIDENT, &value));
+}
+
+static void
+test_mutexes(void)
+{
+    g_autoptr(StatsTable) table = stats_table_new(STATS_SCOPE_MUTEX);
+    for (guint i = 0; i < 40; i++) {
+        g_autofree char *name = g_strdup_printf("mutex%u", i);
+        stats_values_set(stats_table_add(table, name), STATS_MUTEX_OPS, i);
+    }
+    g_assert_cmpuint(stats_values_or(stats_table_find(table, "mutex31"), STATS_MUTEX_OPS, 0), ==, 31);
+    g_assert_null(stats_table_find(table, "mutex40"));
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/stats/sample/scopes", test_scopes);
+    g_test_add_func("/stats/sample/names", test_names);
+    g_test_add_func("/stats/sample/absent", test_absent);
+    g_test_add_func("/stats/sample/arenas", test_arenas);
+    g_test_add_func("/stats/sample/derive", test_derive);
+    g_test_add_func("/stats/sample/mutexes", test_mutexes);
+    return g_test_run();
+}
