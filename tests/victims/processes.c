@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "victim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A value no system call sets errno to. */
+enum { ODD_ERRNO = 4242 };
+
+static int leash = -1;
+static pid_t child;
+static void *library;
+
+/* The child lives until the parent lets go of the leash (or dies), and exits 1 if fork changed its errno. */
+static void
+live_on_leash(int end)
+{
+    int status = errno == ODD_ERRNO ? 0 : 1;
+    char byte;
+
+    while (read(end, &byte, 1) < 0 && errno == EINTR)
+        continue;
+    _exit(status);
+}
+
+static void
+run_fork(char *argument)
+{
+    int ends[2];
+
+    (void)argument;
+    if (pipe(ends) < 0) {
+        fail("pipe");
+        return;
+    }
+    errno = ODD_ERRNO;
+    child = fork();
+    if (child == 0) {
+        int errno_after = errno;
+        close(ends[1]);
+        errno = errno_after;
+        live_on_leash(ends[0]);
+    }
+    if (errno != ODD_ERRNO) {
+        fail("errno after fork");
+        return;
+    }
+    close(ends[0]);
+    leash = ends[1];
+    answer("%d", child);
+}
+
+static void
+run_reap(char *argument)
+{
+    int status = 0;
+
+    (void)argument;
+    close(leash);
+    if (waitpid(child, &status, 0) != child)
+        fail("waitpid");
+    else
+        answer("%d", status);
+}
+
+/* fork-many COUNT: children that exit at once, one after the other. */
+static void
+run_fork_many(char *argument)
+{
+    int count = atoi(argument), failed = 0;
+
+    for (int i = 0; i < count; i++) {
+        pid_t pid = fork();
+        int status = 1;
+        if (pid == 0)
+            _exit(0);
+        if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+            failed++;
+    }
+    answer("%d", failed);
+}
+
+static void
+run_exec(char *argument)
+{
+    char *const arguments[] = {program_invocation_name, NULL};
+
+    (void)argument;
+    execv("/proc/self/exe", arguments);
+    fail("execv");
+}
+
+/* fork-exec: the child becomes a fresh victim that keeps stdin and stdout; the parent waits for it and exits as it
+ * does. */
+static void
+run_fork_exec(char *argument)
+{
+    int status = 0;
+
+    child = fork();
+    if (child == 0) {
+        run_exec(argument);
+        _exit(127);
+    }
+    waitpid(child, &status, 0);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}
+
+static void
+run_daemonise(char *argument)
+{
+    (void)argument;
+    if (fork() > 0)
+        _exit(0);
+    setsid();
+    if (fork() > 0)
+        _exit(0);
+    answer("%d", getpid());
+}
+
+static void
+run_exit(char *argument)
+{
+    exit(atoi(argument));
+}
+
+static void
+run_quick_exit(char *argument)
+{
+    _exit(atoi(argument));
+}
+
+static void
+run_chdir(char *argument)
+{
+    if (chdir(argument) < 0)
+        fail(argument);
+    else
+        answer("%s", argument);
+}
+
+static void
+run_chroot(char *argument)
+{
+    if (chroot(argument) < 0 || chdir("/") < 0)
+        fail(argument);
+    else
+        answer("%s", argument);
+}
+
+static void
+run_setuid(char *argument)
+{
+    uid_t uid = (uid_t)atoi(argument);
+
+    if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+        fail(argument);
+    else
+        answer("%d", (int)geteuid());
+}
+
+/* Answers with the errno that dlopen left, having started from ODD_ERRNO. */
+static void
+run_dlopen(char *argument)
+{
+    int errno_after;
+
+    errno = ODD_ERRNO;
+    library = dlopen(argument, RTLD_NOW | RTLD_LOCAL);
+    errno_after = errno;
+    if (library)
+        answer("%s", errno_after == ODD_ERRNO ? "errno kept" : strerror(errno_after));
+    else
+        fail(dlerror());
+}
+
+static void
+run_dlclose(char *argument)
+{
+    (void)argument;
+    if (!library || dlclose(library) != 0)
+        fail("dlclose");
+    else
+        answer("closed");
+}
+
+const Command process_commands[] = {
+    {"fork", run_fork},           {"reap", run_reap},
+    {"fork-many", run_fork_many}, {"exec", run_exec},
+    {"fork-exec", run_fork_exec}, {"daemonise", run_daemonise},
+    {"exit", run_exit},           {"_exit", run_quick_exit},
+    {"chdir", run_chdir},         {"chroot", run_chroot},
+    {"setuid", run_setuid},       {"dlopen", run_dlopen},
+    {"dlclose", run_dlclose},     {NULL, NULL},
+};

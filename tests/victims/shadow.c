@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A malloc of the program's own, in front of a jemalloc that is linked but serves nobody.
+ */
+#include <stddef.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+void __libc_free(void *block);
+
+PUBLIC void *malloc(size_t size);
+PUBLIC void *calloc(size_t count, size_t size);
+PUBLIC void *realloc(void *block, size_t size);
+PUBLIC void free(void *block);
+
+void *
+malloc(size_t size)
+{
+    return __libc_malloc(size);
+}
+
+void *
+calloc(size_t count, size_t size)
+{
+    return __libc_calloc(count, size);
+}
+
+void *
+realloc(void *block, size_t size)
+{
+    return __libc_realloc(block, size);
+}
+
+void
+free(void *block)
+{
+    __libc_free(block);
+}
