@@ -29,6 +29,11 @@ static const ReportFormat formats[] = {
      {".folded", ".collapsed", ".collapsedstack.txt"},
      REPORT_FORMAT_TEXT,
      folded_write},
+    {"pprof",
+     "gzip profile.proto, for go tool pprof, Pyroscope and Parca",
+     {".pb.gz", ".pprof"},
+     REPORT_FORMAT_BINARY,
+     pprof_write},
 };
 
 static const char *const value_names[PROFILE_N_VALUES] = {

@@ -8,6 +8,7 @@ enum { WRITER_BUFFER = 64 * 1024 };
 
 struct Writer {
     GOutputStream *out;
+    GOutputStream *compressed; /* around out, or NULL */
     GString *buffer;
     GError *error;
 };
@@ -22,11 +23,22 @@ writer_new(GOutputStream *out)
     return writer;
 }
 
+void
+writer_compress(Writer *writer)
+{
+    g_autoptr(GZlibCompressor) gzip = g_zlib_compressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP, 6);
+
+    writer->compressed = g_converter_output_stream_new(writer->out, G_CONVERTER(gzip));
+    g_filter_output_stream_set_close_base_stream(G_FILTER_OUTPUT_STREAM(writer->compressed), FALSE);
+}
+
 static void
 writer_flush(Writer *writer)
 {
+    GOutputStream *out = writer->compressed ? writer->compressed : writer->out;
+
     if (!writer->error)
-        g_output_stream_write_all(writer->out, writer->buffer->str, writer->buffer->len, NULL, NULL, &writer->error);
+        g_output_stream_write_all(out, writer->buffer->str, writer->buffer->len, NULL, NULL, &writer->error);
     g_string_truncate(writer->buffer, 0);
 }
 
@@ -123,6 +135,9 @@ writer_finish(Writer *writer, GError **error)
     gboolean ok;
 
     writer_flush(writer);
+    if (writer->compressed)
+        g_output_stream_close(writer->compressed, NULL, writer->error ? NULL : &writer->error);
+    g_clear_object(&writer->compressed);
     ok = writer->error == NULL;
     if (!ok)
         g_propagate_error(error, g_steal_pointer(&writer->error));

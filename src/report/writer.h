@@ -11,6 +11,7 @@
 typedef struct Writer Writer;
 
 Writer *writer_new(GOutputStream *out); /* borrows out */
+void writer_compress(Writer *writer);   /* gzip from here on; before anything was written */
 void writer_data(Writer *writer, const void *data, gsize size);
 void writer_text(Writer *writer, const char *text);
 void writer_format(Writer *writer, const char *format, ...) G_GNUC_PRINTF(2, 3); /* no %f: see writer_number() */
