@@ -2,8 +2,8 @@
 /*
  * The profile: what a heap dump says, after reading. Stacks of locations with weights, and the objects they lie in.
  *
- * A Profile is built once (profile_read, profile_merge, profile_subtract, profile_filter) and immutable afterwards, so any
- * number of threads may read it. Arrays handed out are borrowed and live as long as the Profile.
+ * A Profile is built once (profile_read, profile_merge, profile_subtract, profile_filter) and immutable afterwards, so
+ * any number of threads may read it. Arrays handed out are borrowed and live as long as the Profile.
  */
 #ifndef JESCOPE_PROFILE_PROFILE_H
 #define JESCOPE_PROFILE_PROFILE_H
@@ -73,8 +73,8 @@ typedef struct {
 } ProfileThread;
 
 typedef enum {
-    PROFILE_FORMAT_JEMALLOC,   /* heap_v2/N with t lines: jemalloc 4.0 to head */
-    PROFILE_FORMAT_ONE_LINE,   /* "heap profile:" of jemalloc 3.x and gperftools */
+    PROFILE_FORMAT_JEMALLOC, /* heap_v2/N with t lines: jemalloc 4.0 to head */
+    PROFILE_FORMAT_ONE_LINE, /* "heap profile:" of jemalloc 3.x and gperftools */
 } ProfileFormat;
 
 guint32 profile_n_stacks(const Profile *profile);
@@ -91,8 +91,27 @@ guint32 profile_n_threads(const Profile *profile);
 const ProfileThread *profile_threads(const Profile *profile);
 guint64 profile_period(const Profile *profile); /* mean bytes between samples; 1: every allocation */
 const ProfileWeight *profile_total(const Profile *profile);
-const char *profile_embedded_symbol(const Profile *profile, guint32 location); /* from a symbolized file, or NULL; inlined
-                                                                                   callers joined with "--" */
+const char *profile_embedded_symbol(const Profile *profile, guint32 location); /* from a symbolized file, or NULL;
+                                                                                  inlined callers joined with "--" */
+
+ProfileFormat profile_format(const Profile *profile);
+
+/* What a partial reading could not use. */
+typedef struct {
+    guint64 bytes; /* of dump text; what a cut compressed stream would still have held is not known, and not in here */
+    guint64 lines;
+    const char *reason; /* the first fault, as the error of a reading that is not partial */
+} ProfileLoss;
+
+const ProfileLoss *profile_lost(const Profile *profile); /* NULL: the profile is whole */
+
+/*
+ * Dumps hold no build ids: whoever can see the files that ran (a live capture) attaches them, before the profile is
+ * shared; it is the one change a Profile allows. build_id returns lower-case hex to be freed, or NULL to leave the
+ * object as it is.
+ */
+typedef char *(*ProfileBuildIdFunc)(const ProfileObject *object, gpointer user_data);
+void profile_set_build_ids(Profile *profile, ProfileBuildIdFunc build_id, gpointer user_data);
 
 void profile_free(Profile *profile);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Profile, profile_free)
@@ -114,7 +133,8 @@ typedef enum {
 
 /*
  * Reads one dump from fd (a file, a memfd, a pipe; not closed) to its end; gzip and zstd are recognised from content.
- * name stands in messages. Memory is proportional to distinct stacks. Never returns half a profile unless asked (PARTIAL).
+ * name stands in messages. Memory is proportional to distinct stacks. Never returns half a profile unless asked
+ * (PARTIAL).
  */
 Profile *profile_read_fd(int fd, const char *name, ProfileReadFlags flags, GError **error);
 Profile *profile_read_file(const char *path, ProfileReadFlags flags, GError **error);

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/builder.h"
+
+#include <string.h>
+
+/* One entry of the table of stacks: enough of the hash to skip most comparisons. */
+typedef struct {
+    guint32 hash;
+    guint32 stack; /* index + 1; 0: empty */
+} StackEntry;
+
+struct ProfileBuilder {
+    Profile *profile;
+    IndexTable location_table;
+    IndexTable symbol_table; /* address to index in symbol_names */
+    IndexTable thread_table;
+    GPtrArray *symbol_names;
+    GHashTable *object_table; /* object_key() to index + 1 */
+    StackEntry *stack_table;
+    guint32 log2_stack_table;
+    guint64 multiplier;
+    guint32 stacks_capacity;
+    guint32 locations_capacity;
+    guint64 frames_capacity;
+    gboolean symbols_by_location; /* profile->symbols is already in use */
+};
+
+enum { LOG2_FIRST_STACK_TABLE = 10 };
+
+ProfileBuilder *
+builder_new(void)
+{
+    ProfileBuilder *builder = g_new0(ProfileBuilder, 1);
+
+    builder->profile = g_new0(Profile, 1);
+    builder->profile->period = 1;
+    builder->profile->strings = g_string_chunk_new(4096);
+    index_table_init(&builder->location_table);
+    index_table_init(&builder->symbol_table);
+    index_table_init(&builder->thread_table);
+    builder->symbol_names = g_ptr_array_new();
+    builder->object_table = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    builder->log2_stack_table = LOG2_FIRST_STACK_TABLE;
+    builder->stack_table = g_new0(StackEntry, (gsize)1 << LOG2_FIRST_STACK_TABLE);
+    builder->multiplier = builder->location_table.multiplier;
+    return builder;
+}
+
+void
+builder_free(ProfileBuilder *builder)
+{
+    if (builder == NULL) {
+        return;
+    }
+    profile_free(builder->profile);
+    index_table_clear(&builder->location_table);
+    index_table_clear(&builder->symbol_table);
+    index_table_clear(&builder->thread_table);
+    g_ptr_array_unref(builder->symbol_names);
+    g_hash_table_unref(builder->object_table);
+    g_free(builder->stack_table);
+    g_free(builder);
+}
+
+void
+builder_set_period(ProfileBuilder *builder, guint64 period)
+{
+    builder->profile->period = period;
+}
+
+guint64
+builder_period(const ProfileBuilder *builder)
+{
+    return builder->profile->period;
+}
+
+void
+builder_set_format(ProfileBuilder *builder, ProfileFormat format)
+{
+    builder->profile->format = format;
+}
+
+void
+builder_set_loss(ProfileBuilder *builder, const ProfileLoss *loss)
+{
+    Profile *profile = builder->profile;
+
+    g_free(profile->loss_reason);
+    profile->loss = *loss;
+    profile->loss_reason = g_strdup(loss->reason);
+    profile->loss.reason = profile->loss_reason;
+}
+
+/* Files of one path are told apart by inode; the build id, where known, decides alone. */
+static char *
+object_key(const ProfileObject *object)
+{
+    if (object->build_id != NULL) {
+        return g_strdup_printf("id %s", object->build_id);
+    }
+    return g_strdup_printf("%d %" G_GUINT64_FORMAT " %s", (object->flags & PROFILE_OBJECT_DELETED) != 0, object->inode,
+                           object->path);
+}
+
+guint32
+builder_object(ProfileBuilder *builder, const ProfileObject *object)
+{
+    Profile *profile = builder->profile;
+    g_autofree char *key = object_key(object);
+    guint32 index = GPOINTER_TO_UINT(g_hash_table_lookup(builder->object_table, key));
+
+    if (index != 0) {
+        return index - 1;
+    }
+    index = profile->n_objects++;
+    profile->objects = g_renew(ProfileObject, profile->objects, profile->n_objects);
+    profile->objects[index] = *object;
+    profile->objects[index].path = g_string_chunk_insert(profile->strings, object->path);
+    if (object->build_id != NULL) {
+        profile->objects[index].build_id = g_string_chunk_insert(profile->strings, object->build_id);
+    }
+    g_hash_table_insert(builder->object_table, g_steal_pointer(&key), GUINT_TO_POINTER(index + 1));
+    return index;
+}
+
+guint32
+builder_mapping(ProfileBuilder *builder, const ProfileMapping *mapping)
+{
+    Profile *profile = builder->profile;
+    guint32 index = profile->n_mappings++;
+
+    profile->mappings = g_renew(ProfileMapping, profile->mappings, profile->n_mappings);
+    profile->mappings[index] = *mapping;
+    return index;
+}
+
+guint32
+builder_thread(ProfileBuilder *builder, guint64 uid, const char *name)
+{
+    Profile *profile = builder->profile;
+    guint32 index = index_table_intern(&builder->thread_table, uid, 0);
+
+    if (index == profile->n_threads) {
+        g_autofree char *valid = g_utf8_make_valid(name, -1);
+        profile->n_threads++;
+        profile->threads = g_renew(ProfileThread, profile->threads, profile->n_threads);
+        profile->threads[index] = (ProfileThread){uid, g_string_chunk_insert_const(profile->strings, valid)};
+    }
+    return index;
+}
+
+/* Room for one more location, and for its symbol where there are any. */
+static void
+reserve_location(ProfileBuilder *builder)
+{
+    Profile *profile = builder->profile;
+
+    if (profile->n_locations < builder->locations_capacity) {
+        return;
+    }
+    builder->locations_capacity = MAX(1024, builder->locations_capacity * 2);
+    profile->locations = g_renew(ProfileLocation, profile->locations, builder->locations_capacity);
+    if (profile->symbols != NULL) {
+        profile->symbols = g_renew(const char *, profile->symbols, builder->locations_capacity);
+    }
+}
+
+static void
+append_location(ProfileBuilder *builder, const ProfileLocation *location)
+{
+    Profile *profile = builder->profile;
+
+    reserve_location(builder);
+    if (profile->symbols != NULL) {
+        profile->symbols[profile->n_locations] = NULL;
+    }
+    profile->locations[profile->n_locations++] = *location;
+}
+
+void
+builder_addresses(ProfileBuilder *builder, const guint64 *addresses, guint32 n, guint32 *locations)
+{
+    for (guint32 i = 0; i < n; i++) {
+        locations[i] = index_table_intern(&builder->location_table, addresses[i], PROFILE_NONE);
+        if (G_UNLIKELY(locations[i] == builder->profile->n_locations)) {
+            append_location(builder, &(ProfileLocation){addresses[i], 0, PROFILE_NONE, PROFILE_NONE});
+        }
+    }
+}
+
+guint32
+builder_location(ProfileBuilder *builder, const ProfileLocation *location)
+{
+    gboolean mapped = location->object != PROFILE_NONE;
+    guint64 key = mapped ? location->file_offset : location->address;
+    guint32 index = index_table_intern(&builder->location_table, key, location->object);
+
+    if (index == builder->profile->n_locations) {
+        append_location(builder, location);
+    }
+    return index;
+}
+
+void
+builder_symbol(ProfileBuilder *builder, guint64 address, const char *name)
+{
+    guint32 index = index_table_intern(&builder->symbol_table, address, 0);
+
+    if (index == builder->symbol_names->len) {
+        g_ptr_array_add(builder->symbol_names, g_string_chunk_insert_const(builder->profile->strings, name));
+    }
+}
+
+void
+builder_location_symbol(ProfileBuilder *builder, guint32 location, const char *name)
+{
+    Profile *profile = builder->profile;
+
+    if (profile->symbols == NULL) {
+        profile->symbols = g_new0(const char *, builder->locations_capacity);
+    }
+    profile->symbols[location] = g_string_chunk_insert_const(profile->strings, name);
+}
+
+/* Hands the names collected by address to the locations; files written with unadjusted return addresses are met
+ * halfway. */
+static void
+resolve_symbols(ProfileBuilder *builder)
+{
+    Profile *profile = builder->profile;
+
+    if (builder->symbol_names->len == 0) {
+        return;
+    }
+    profile->symbols = g_new0(const char *, MAX(1, builder->locations_capacity));
+    for (guint32 i = 0; i < profile->n_locations; i++) {
+        guint64 address = profile->locations[i].address;
+        guint32 index = index_table_find(&builder->symbol_table, address, 0);
+        if (index == PROFILE_NONE) {
+            index = index_table_find(&builder->symbol_table, address + 1, 0);
+        }
+        if (index != PROFILE_NONE) {
+            profile->symbols[i] = g_ptr_array_index(builder->symbol_names, index);
+        }
+    }
+}
+
+static int
+compare_mappings(gconstpointer a, gconstpointer b)
+{
+    const ProfileMapping *left = a;
+    const ProfileMapping *right = b;
+
+    return left->start < right->start ? -1 : left->start > right->start;
+}
+
+/* The last mapping that starts at or before address and holds it, or PROFILE_NONE; mappings are sorted. */
+static guint32
+find_mapping(const Profile *profile, guint64 address)
+{
+    guint32 low = 0;
+    guint32 high = profile->n_mappings;
+
+    while (low < high) {
+        guint32 middle = low + (high - low) / 2;
+        if (profile->mappings[middle].start <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && address < profile->mappings[low - 1].limit ? low - 1 : PROFILE_NONE;
+}
+
+void
+builder_resolve(ProfileBuilder *builder)
+{
+    Profile *profile = builder->profile;
+
+    if (profile->n_mappings > 0) {
+        qsort(profile->mappings, profile->n_mappings, sizeof *profile->mappings, compare_mappings);
+    }
+    for (guint32 i = 0; i < profile->n_locations; i++) {
+        ProfileLocation *location = &profile->locations[i];
+        location->mapping = find_mapping(profile, location->address);
+        if (location->mapping != PROFILE_NONE) {
+            const ProfileMapping *mapping = &profile->mappings[location->mapping];
+            location->object = mapping->object;
+            location->file_offset = location->address - mapping->start + mapping->file_offset;
+        }
+    }
+    resolve_symbols(builder);
+}
+
+static guint32
+hash_stack(const ProfileBuilder *builder, const guint32 *frames, guint32 depth, guint32 thread)
+{
+    guint64 hash = ((guint64)thread << 32) | depth;
+
+    for (guint32 i = 0; i < depth; i++) {
+        hash = (hash ^ frames[i]) * builder->multiplier;
+        hash ^= hash >> 32;
+    }
+    return (guint32)((hash * builder->multiplier) >> 32);
+}
+
+static StackEntry *
+stack_slot(const ProfileBuilder *builder, guint32 hash, const guint32 *frames, const ProfileStack *stack)
+{
+    const Profile *profile = builder->profile;
+    gsize mask = ((gsize)1 << builder->log2_stack_table) - 1;
+
+    for (gsize i = hash & mask;; i = (i + 1) & mask) {
+        StackEntry *entry = &builder->stack_table[i];
+        if (entry->stack == 0) {
+            return entry;
+        }
+        if (entry->hash != hash) {
+            continue;
+        }
+        const ProfileStack *known = &profile->stacks[entry->stack - 1];
+        if (known->depth == stack->depth && known->thread == stack->thread &&
+            memcmp(profile->frames + known->first, frames, stack->depth * sizeof *frames) == 0) {
+            return entry;
+        }
+    }
+}
+
+static void
+grow_stack_table(ProfileBuilder *builder)
+{
+    gsize n_old = (gsize)1 << builder->log2_stack_table;
+    gsize mask = n_old * 2 - 1;
+    g_autofree StackEntry *old = builder->stack_table;
+
+    builder->log2_stack_table++;
+    builder->stack_table = g_new0(StackEntry, n_old * 2);
+    for (gsize i = 0; i < n_old; i++) {
+        if (old[i].stack != 0) {
+            gsize at = old[i].hash & mask;
+            while (builder->stack_table[at].stack != 0) {
+                at = (at + 1) & mask;
+            }
+            builder->stack_table[at] = old[i];
+        }
+    }
+}
+
+static void
+reserve_stack(ProfileBuilder *builder, guint32 depth)
+{
+    Profile *profile = builder->profile;
+
+    if (profile->n_stacks == builder->stacks_capacity) {
+        builder->stacks_capacity = MAX(256, builder->stacks_capacity * 2);
+        profile->stacks = g_renew(ProfileStack, profile->stacks, builder->stacks_capacity);
+        profile->weights = g_renew(ProfileWeight, profile->weights, builder->stacks_capacity);
+    }
+    if (profile->n_frames + depth > builder->frames_capacity) {
+        builder->frames_capacity = MAX(4096, (profile->n_frames + depth) * 2);
+        profile->frames = g_renew(guint32, profile->frames, builder->frames_capacity);
+    }
+}
+
+/* Threads of one stack come one after the other and share its frames. */
+static guint32
+store_frames(ProfileBuilder *builder, const guint32 *frames, guint32 depth)
+{
+    Profile *profile = builder->profile;
+
+    if (profile->n_stacks > 0) {
+        const ProfileStack *last = &profile->stacks[profile->n_stacks - 1];
+        if (last->depth == depth && memcmp(profile->frames + last->first, frames, depth * sizeof *frames) == 0) {
+            return last->first;
+        }
+    }
+    guint32 first = (guint32)profile->n_frames;
+    if (depth > 0) {
+        memcpy(profile->frames + first, frames, depth * sizeof *frames);
+    }
+    profile->n_frames += depth;
+    return first;
+}
+
+guint32
+builder_stack(ProfileBuilder *builder, const guint32 *frames, guint32 depth, guint32 thread)
+{
+    Profile *profile = builder->profile;
+    guint32 hash = hash_stack(builder, frames, depth, thread);
+    ProfileStack stack = {0, depth, thread};
+    StackEntry *entry = stack_slot(builder, hash, frames, &stack);
+
+    if (entry->stack != 0) {
+        return entry->stack - 1;
+    }
+    if (profile->n_frames + depth > G_MAXUINT32 || profile->n_stacks >= G_MAXINT32) {
+        return PROFILE_NONE;
+    }
+    reserve_stack(builder, depth);
+    stack.first = store_frames(builder, frames, depth);
+    profile->stacks[profile->n_stacks] = stack;
+    profile->weights[profile->n_stacks] = (ProfileWeight){0};
+    *entry = (StackEntry){hash, ++profile->n_stacks};
+    if (profile->n_stacks > ((gsize)1 << builder->log2_stack_table) / 2) {
+        grow_stack_table(builder);
+    }
+    return profile->n_stacks - 1;
+}
+
+void
+builder_add_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight)
+{
+    weight_add(&builder->profile->weights[stack], weight);
+    weight_add(&builder->profile->total, weight);
+}
+
+void
+builder_subtract_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight)
+{
+    weight_subtract(&builder->profile->weights[stack], weight);
+    weight_subtract(&builder->profile->total, weight);
+}
+
+Profile *
+builder_finish(ProfileBuilder *builder)
+{
+    Profile *profile = g_steal_pointer(&builder->profile);
+
+    profile->stacks = g_renew(ProfileStack, profile->stacks, profile->n_stacks);
+    profile->weights = g_renew(ProfileWeight, profile->weights, profile->n_stacks);
+    profile->frames = g_renew(guint32, profile->frames, profile->n_frames);
+    profile->locations = g_renew(ProfileLocation, profile->locations, profile->n_locations);
+    return profile;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Builds a Profile: everything is interned once and named by its index. Every way to a Profile (reading, merging,
+ * filtering) goes through here.
+ */
+#ifndef JESCOPE_PROFILE_BUILDER_H
+#define JESCOPE_PROFILE_BUILDER_H
+
+#include "profile/index_table.h"
+#include "profile/model.h"
+#include "profile/weight.h"
+
+typedef struct ProfileBuilder ProfileBuilder;
+
+ProfileBuilder *builder_new(void);
+void builder_free(ProfileBuilder *builder);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProfileBuilder, builder_free)
+
+void builder_set_period(ProfileBuilder *builder, guint64 period);
+guint64 builder_period(const ProfileBuilder *builder);
+void builder_set_format(ProfileBuilder *builder, ProfileFormat format);
+void builder_set_loss(ProfileBuilder *builder, const ProfileLoss *loss);
+
+/* Strings in the following are copied. */
+guint32 builder_object(ProfileBuilder *builder, const ProfileObject *object);
+guint32 builder_mapping(ProfileBuilder *builder, const ProfileMapping *mapping);
+guint32 builder_thread(ProfileBuilder *builder, guint64 uid, const char *name);
+
+/*
+ * The location at an address whose mapping is not known yet: builder_resolve() finds them all when the mappings are
+ * there. A builder uses either these two or builder_location().
+ */
+void builder_addresses(ProfileBuilder *builder, const guint64 *addresses, guint32 n, guint32 *locations);
+void builder_resolve(ProfileBuilder *builder);
+
+/* The location with this object and offset (or address, without an object); the first one's fields stay. */
+guint32 builder_location(ProfileBuilder *builder, const ProfileLocation *location);
+
+/* name belongs to the location at address, before or after that location is known. */
+void builder_symbol(ProfileBuilder *builder, guint64 address, const char *name);
+void builder_location_symbol(ProfileBuilder *builder, guint32 location, const char *name);
+
+/* The stack with these frames; G_MAXUINT32 (PROFILE_NONE) when the model's 32-bit indexes are used up. */
+guint32 builder_stack(ProfileBuilder *builder, const guint32 *frames, guint32 depth, guint32 thread);
+void builder_add_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);
+void builder_subtract_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);
+
+/* The finished profile; the builder is empty afterwards and only good for builder_free(). */
+Profile *builder_finish(ProfileBuilder *builder);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The bytes of a dump as runs of whole lines, from a descriptor or from memory; gzip (RFC 1952) and zstd (RFC 8878) are
+ * recognised from their first bytes and unpacked on the way. Memory stays the same whatever the length.
+ */
+#ifndef JESCOPE_PROFILE_SOURCE_H
+#define JESCOPE_PROFILE_SOURCE_H
+
+#include <gio/gio.h>
+
+typedef struct ByteSource ByteSource;
+
+enum { BYTE_SOURCE_MAX_LINE = 1 << 20, BYTE_SOURCE_SLACK = 16 };
+
+/* One run of text. BYTE_SOURCE_SLACK bytes behind limit may be read (not used), so that scanners can load words. */
+typedef struct {
+    const char *start;
+    const char *limit; /* after the last '\n', unless cut */
+    gboolean cut;      /* the last line of the input, and it has no '\n' */
+} TextRun;
+
+ByteSource *byte_source_new_fd(int fd, const char *name);           /* fd is not closed; name stands in errors */
+ByteSource *byte_source_new_bytes(GBytes *bytes, const char *name); /* keeps a reference */
+void byte_source_free(ByteSource *source);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(ByteSource, byte_source_free)
+
+/*
+ * The next run, valid until the next call; empty at the end. Whatever could be had before an error is handed out first.
+ * Errors: PROFILE_ERROR_TRUNCATED and _MALFORMED of a compressed stream, _TOO_LARGE for a line over
+ * BYTE_SOURCE_MAX_LINE, G_FILE_ERROR.
+ */
+gboolean byte_source_next(ByteSource *source, TextRun *run, GError **error);
+
+#endif
