@@ -68,6 +68,8 @@ typedef enum {
 /* All commands in the order of --help, NULL at the end. */
 extern const Command *const commands[];
 
+extern const Command cmd_report;
+
 /* NULL: no such command. */
 const Command *command_find(const char *name);
 

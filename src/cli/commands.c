@@ -4,6 +4,7 @@
 #include <string.h>
 
 const Command *const commands[] = {
+    &cmd_report,
     NULL,
 };
 

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/source.h"
+
+#include "cli/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *
+note_loss(const Profile *profile)
+{
+    const ProfileLoss *loss = profile_lost(profile);
+
+    if (!loss)
+        return NULL;
+    return g_strdup_printf("incomplete: %" G_GUINT64_FORMAT " lines (%" G_GUINT64_FORMAT
+                           " bytes) could not be used: %s",
+                           loss->lines, loss->bytes, loss->reason);
+}
+
+void
+source_add_note(Source *source, char *note)
+{
+    g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
+
+    if (!note)
+        return;
+    for (char **known = source->notes; known && *known; known++)
+        g_strv_builder_add(builder, *known);
+    g_strv_builder_add(builder, note);
+    g_strfreev(source->notes);
+    source->notes = g_strv_builder_end(builder);
+    g_free(note);
+}
+
+gboolean
+source_read_mapped(Source *source, int fd, const char *name, ProfileReadFlags flags, GError **error)
+{
+    g_autoptr(GMappedFile) mapped = g_mapped_file_new_from_fd(fd, FALSE, error);
+
+    if (!mapped)
+        return FALSE;
+    source->text = g_mapped_file_get_bytes(mapped);
+    source->profile = profile_read_bytes(source->text, name, flags, error);
+    return source->profile != NULL;
+}
+
+/* Regular files are mapped, for the formats that copy the dump; what comes through a pipe is not kept. */
+static gboolean
+read_descriptor(Source *source, int fd, const char *name, ProfileReadFlags flags, GError **error)
+{
+    struct stat status;
+
+    source->input.time = g_get_real_time() / G_USEC_PER_SEC;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) {
+        source->profile = profile_read_fd(fd, name, flags, error);
+        return source->profile != NULL;
+    }
+    source->input.time = status.st_mtim.tv_sec;
+    return source_read_mapped(source, fd, name, flags, error);
+}
+
+static gboolean
+read_file(Source *source, const char *name, ProfileReadFlags flags, GError **error)
+{
+    gboolean ok;
+    int fd;
+
+    if (g_str_equal(name, "-"))
+        return read_descriptor(source, STDIN_FILENO, "standard input", flags, error);
+    fd = open(name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot read %s: %s", name, g_strerror(errno));
+        return FALSE;
+    }
+    ok = read_descriptor(source, fd, name, flags, error);
+    close(fd);
+    return ok;
+}
+
+static gboolean
+is_file(const char *name)
+{
+    return g_str_equal(name, "-") || strchr(name, '/') || g_file_test(name, G_FILE_TEST_EXISTS);
+}
+
+static gboolean
+open_files(Source *source, char *const *names, guint n, const SourceOptions *options, GError **error)
+{
+    if (n != 1) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "cannot merge files yet");
+        return FALSE;
+    }
+    if (!read_file(source, names[0], options->read, error))
+        return FALSE;
+    source->name = g_strdup(g_str_equal(names[0], "-") ? "standard input" : names[0]);
+    source->symbols = symbolize(source->profile, &options->symbolize, error);
+    return source->symbols != NULL;
+}
+
+Source *
+source_open(char *const *names, guint n, const SourceOptions *options, GError **error)
+{
+    g_autoptr(Source) source = g_new0(Source, 1);
+    gboolean live = n == 1 && (g_str_has_prefix(names[0], "unix:") || !is_file(names[0]));
+
+    if (live) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "no such file: %s", names[0]);
+        return NULL;
+    }
+    if (!open_files(source, names, n, options, error))
+        return NULL;
+    source->partial = profile_lost(source->profile) != NULL;
+    source_add_note(source, note_loss(source->profile));
+    source->input.name = source->name;
+    source->input.profile = source->profile;
+    source->input.symbols = source->symbols;
+    source->input.text = source->text;
+    return g_steal_pointer(&source);
+}
+
+void
+source_free(Source *source)
+{
+    g_clear_pointer(&source->symbols, symbols_free);
+    g_clear_pointer(&source->profile, profile_free);
+    g_clear_pointer(&source->text, g_bytes_unref);
+    g_free(source->name);
+    g_strfreev(source->notes);
+    g_free(source);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SOURCE operands: one profile with its names, from a dump file, several of them, standard input or a live target. */
+#ifndef JESCOPE_CLI_SOURCE_H
+#define JESCOPE_CLI_SOURCE_H
+
+#include "report/report.h"
+
+typedef struct {
+    char *name;
+    Profile *profile;
+    Symbols *symbols;
+    GBytes *text;      /* the dump as it was found, or NULL when it came through a pipe or from several files */
+    ReportInput input; /* borrows all of the above */
+    GStrv notes;       /* what a reader must know about it: coverage, since when, lost parts */
+    gboolean partial;  /* a part of the dump could not be read */
+} Source;
+
+typedef struct {
+    ProfileReadFlags read;
+    SymbolizeOptions symbolize; /* pid is filled in by source_open() */
+} SourceOptions;
+
+/*
+ * Opens and names what `names` (n of them, n >= 1) stand for together: "-" is standard input, an existing file is read
+ * as a dump, all else is a target (a lone one only). Errors name the file or the target.
+ */
+Source *source_open(char *const *names, guint n, const SourceOptions *options, GError **error);
+/* For source-live.c: the target's part of source_open(). */
+gboolean source_open_target(Source *source, const char *name, const SourceOptions *options, GError **error);
+/* Takes note, which may be NULL. */
+void source_add_note(Source *source, char *note);
+/* Maps fd, remembers the text and reads it. */
+gboolean source_read_mapped(Source *source, int fd, const char *name, ProfileReadFlags flags, GError **error);
+
+void source_free(Source *source);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Source, source_free)
+
+#endif
