@@ -15,52 +15,17 @@ struct ProfileBuilder {
     IndexTable symbol_table; /* address to index in symbol_names */
     IndexTable thread_table;
     GPtrArray *symbol_names;
-    GHashTable *object_table; /* object_key() to index + 1 */
+    GHashTable *object_table;  /* id_key() and path_key() to index + 1 */
+    GHashTable *mapping_table; /* ProfileMapping to index + 1 */
     StackEntry *stack_table;
     guint32 log2_stack_table;
     guint64 multiplier;
     guint32 stacks_capacity;
     guint32 locations_capacity;
     guint64 frames_capacity;
-    gboolean symbols_by_location; /* profile->symbols is already in use */
 };
 
 enum { LOG2_FIRST_STACK_TABLE = 10 };
-
-ProfileBuilder *
-builder_new(void)
-{
-    ProfileBuilder *builder = g_new0(ProfileBuilder, 1);
-
-    builder->profile = g_new0(Profile, 1);
-    builder->profile->period = 1;
-    builder->profile->strings = g_string_chunk_new(4096);
-    index_table_init(&builder->location_table);
-    index_table_init(&builder->symbol_table);
-    index_table_init(&builder->thread_table);
-    builder->symbol_names = g_ptr_array_new();
-    builder->object_table = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    builder->log2_stack_table = LOG2_FIRST_STACK_TABLE;
-    builder->stack_table = g_new0(StackEntry, (gsize)1 << LOG2_FIRST_STACK_TABLE);
-    builder->multiplier = builder->location_table.multiplier;
-    return builder;
-}
-
-void
-builder_free(ProfileBuilder *builder)
-{
-    if (builder == NULL) {
-        return;
-    }
-    profile_free(builder->profile);
-    index_table_clear(&builder->location_table);
-    index_table_clear(&builder->symbol_table);
-    index_table_clear(&builder->thread_table);
-    g_ptr_array_unref(builder->symbol_names);
-    g_hash_table_unref(builder->object_table);
-    g_free(builder->stack_table);
-    g_free(builder);
-}
 
 void
 builder_set_period(ProfileBuilder *builder, guint64 period)
@@ -81,72 +46,187 @@ builder_set_format(ProfileBuilder *builder, ProfileFormat format)
 }
 
 void
-builder_set_loss(ProfileBuilder *builder, const ProfileLoss *loss)
+builder_add_loss(ProfileBuilder *builder, const ProfileLoss *loss)
 {
     Profile *profile = builder->profile;
 
-    g_free(profile->loss_reason);
-    profile->loss = *loss;
-    profile->loss_reason = g_strdup(loss->reason);
-    profile->loss.reason = profile->loss_reason;
+    profile->loss.bytes += loss->bytes;
+    profile->loss.lines += loss->lines;
+    if (profile->loss_reason == NULL) {
+        profile->loss_reason = g_strdup(loss->reason);
+        profile->loss.reason = profile->loss_reason;
+    }
 }
 
-/* Files of one path are told apart by inode; the build id, where known, decides alone. */
 static char *
-object_key(const ProfileObject *object)
+id_key(const ProfileObject *object)
 {
-    if (object->build_id != NULL) {
-        return g_strdup_printf("id %s", object->build_id);
-    }
-    return g_strdup_printf("%d %" G_GUINT64_FORMAT " %s", (object->flags & PROFILE_OBJECT_DELETED) != 0, object->inode,
-                           object->path);
+    return object->build_id != NULL ? g_strdup_printf("id %s", object->build_id) : NULL;
 }
 
-guint32
-builder_object(ProfileBuilder *builder, const ProfileObject *object)
+/* A path may name several files over time; inodes tell them apart. */
+static char *
+path_key(const ProfileObject *object)
+{
+    return g_strdup_printf("%" G_GUINT64_FORMAT " %s", object->inode, object->path);
+}
+
+static guint32
+append_object(ProfileBuilder *builder, const ProfileObject *object)
 {
     Profile *profile = builder->profile;
-    g_autofree char *key = object_key(object);
-    guint32 index = GPOINTER_TO_UINT(g_hash_table_lookup(builder->object_table, key));
+    guint32 index = profile->n_objects++;
 
-    if (index != 0) {
-        return index - 1;
-    }
-    index = profile->n_objects++;
     profile->objects = g_renew(ProfileObject, profile->objects, profile->n_objects);
     profile->objects[index] = *object;
     profile->objects[index].path = g_string_chunk_insert(profile->strings, object->path);
     if (object->build_id != NULL) {
         profile->objects[index].build_id = g_string_chunk_insert(profile->strings, object->build_id);
     }
-    g_hash_table_insert(builder->object_table, g_steal_pointer(&key), GUINT_TO_POINTER(index + 1));
     return index;
+}
+
+/* The object known under key, or PROFILE_NONE. */
+static guint32
+find_object(const ProfileBuilder *builder, const char *key)
+{
+    return key != NULL ? GPOINTER_TO_UINT(g_hash_table_lookup(builder->object_table, key)) - 1 : PROFILE_NONE;
+}
+
+static void
+register_object(ProfileBuilder *builder, char *key, guint32 index)
+{
+    if (key != NULL) {
+        g_hash_table_replace(builder->object_table, key, GUINT_TO_POINTER(index + 1));
+    }
+}
+
+/* Two objects of one path and inode are the same unless both have build ids, which differ. */
+static gboolean
+ids_differ(const ProfileObject *a, const ProfileObject *b)
+{
+    return a->build_id != NULL && b->build_id != NULL && strcmp(a->build_id, b->build_id) != 0;
+}
+
+guint32
+builder_object(ProfileBuilder *builder, const ProfileObject *object)
+{
+    Profile *profile = builder->profile;
+    g_autofree char *id = id_key(object);
+    g_autofree char *path = path_key(object);
+    guint32 index = find_object(builder, id);
+
+    if (index == PROFILE_NONE) {
+        index = find_object(builder, path);
+    }
+    if (index == PROFILE_NONE || ids_differ(object, &profile->objects[index])) {
+        index = append_object(builder, object);
+        register_object(builder, g_steal_pointer(&path), index);
+    } else if (profile->objects[index].build_id == NULL && id != NULL) {
+        profile->objects[index].build_id = g_string_chunk_insert(profile->strings, object->build_id);
+    }
+    profile->objects[index].flags |= object->flags;
+    register_object(builder, g_steal_pointer(&id), index);
+    return index;
+}
+
+static guint
+hash_mapping(gconstpointer key)
+{
+    const ProfileMapping *mapping = key;
+
+    return g_int64_hash(&mapping->start) ^ mapping->object;
+}
+
+static gboolean
+equal_mappings(gconstpointer a, gconstpointer b)
+{
+    const ProfileMapping *left = a;
+    const ProfileMapping *right = b;
+
+    return left->start == right->start && left->limit == right->limit && left->file_offset == right->file_offset &&
+           left->object == right->object;
+}
+
+ProfileBuilder *
+builder_new(void)
+{
+    ProfileBuilder *builder = g_new0(ProfileBuilder, 1);
+
+    builder->profile = g_new0(Profile, 1);
+    builder->profile->period = 1;
+    builder->profile->strings = g_string_chunk_new(4096);
+    index_table_init(&builder->location_table);
+    index_table_init(&builder->symbol_table);
+    index_table_init(&builder->thread_table);
+    builder->symbol_names = g_ptr_array_new();
+    builder->object_table = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    builder->mapping_table = g_hash_table_new_full(hash_mapping, equal_mappings, g_free, NULL);
+    builder->log2_stack_table = LOG2_FIRST_STACK_TABLE;
+    builder->stack_table = g_new0(StackEntry, (gsize)1 << LOG2_FIRST_STACK_TABLE);
+    builder->multiplier = builder->location_table.multiplier;
+    return builder;
+}
+
+void
+builder_free(ProfileBuilder *builder)
+{
+    if (builder == NULL) {
+        return;
+    }
+    profile_free(builder->profile);
+    index_table_clear(&builder->location_table);
+    index_table_clear(&builder->symbol_table);
+    index_table_clear(&builder->thread_table);
+    g_ptr_array_unref(builder->symbol_names);
+    g_hash_table_unref(builder->object_table);
+    g_hash_table_unref(builder->mapping_table);
+    g_free(builder->stack_table);
+    g_free(builder);
 }
 
 guint32
 builder_mapping(ProfileBuilder *builder, const ProfileMapping *mapping)
 {
     Profile *profile = builder->profile;
-    guint32 index = profile->n_mappings++;
+    guint32 index = GPOINTER_TO_UINT(g_hash_table_lookup(builder->mapping_table, mapping));
 
+    if (index != 0) {
+        return index - 1;
+    }
+    index = profile->n_mappings++;
     profile->mappings = g_renew(ProfileMapping, profile->mappings, profile->n_mappings);
     profile->mappings[index] = *mapping;
+    g_hash_table_insert(builder->mapping_table, g_memdup2(mapping, sizeof *mapping), GUINT_TO_POINTER(index + 1));
+    return index;
+}
+
+static guint32
+intern_thread(ProfileBuilder *builder, const ProfileThread *thread, guint32 tag)
+{
+    Profile *profile = builder->profile;
+    guint32 index = index_table_intern(&builder->thread_table, thread->uid, tag);
+
+    if (index == profile->n_threads) {
+        g_autofree char *valid = g_utf8_make_valid(thread->name, -1);
+        const char *name = g_string_chunk_insert_const(profile->strings, valid);
+        profile->n_threads++;
+        profile->threads = g_renew(ProfileThread, profile->threads, profile->n_threads);
+        profile->threads[index] = (ProfileThread){thread->uid, name};
+    }
     return index;
 }
 
 guint32
 builder_thread(ProfileBuilder *builder, guint64 uid, const char *name)
 {
-    Profile *profile = builder->profile;
-    guint32 index = index_table_intern(&builder->thread_table, uid, 0);
+    return intern_thread(builder, &(ProfileThread){uid, name}, 0);
+}
 
-    if (index == profile->n_threads) {
-        g_autofree char *valid = g_utf8_make_valid(name, -1);
-        profile->n_threads++;
-        profile->threads = g_renew(ProfileThread, profile->threads, profile->n_threads);
-        profile->threads[index] = (ProfileThread){uid, g_string_chunk_insert_const(profile->strings, valid)};
-    }
-    return index;
+guint32
+builder_named_thread(ProfileBuilder *builder, const ProfileThread *thread)
+{
+    return intern_thread(builder, thread, g_str_hash(thread->name));
 }
 
 /* Room for one more location, and for its symbol where there are any. */
@@ -220,6 +300,36 @@ builder_location_symbol(ProfileBuilder *builder, guint32 location, const char *n
         profile->symbols = g_new0(const char *, builder->locations_capacity);
     }
     profile->symbols[location] = g_string_chunk_insert_const(profile->strings, name);
+}
+
+ProfileBuilder *
+builder_new_like(const Profile *profile)
+{
+    ProfileBuilder *builder = builder_new();
+    Profile *copy = builder->profile;
+
+    copy->period = profile->period;
+    copy->format = profile->format;
+    if (profile->loss.reason != NULL) {
+        builder_add_loss(builder, &profile->loss);
+    }
+    for (guint32 i = 0; i < profile->n_objects; i++) {
+        append_object(builder, &profile->objects[i]);
+    }
+    for (guint32 i = 0; i < profile->n_mappings; i++) {
+        builder_mapping(builder, &profile->mappings[i]);
+    }
+    for (guint32 i = 0; i < profile->n_threads; i++) {
+        intern_thread(builder, &profile->threads[i], i);
+    }
+    for (guint32 i = 0; i < profile->n_locations; i++) {
+        append_location(builder, &profile->locations[i]);
+        const char *symbol = profile_embedded_symbol(profile, i);
+        if (symbol != NULL) {
+            builder_location_symbol(builder, i, symbol);
+        }
+    }
+    return builder;
 }
 
 /* Hands the names collected by address to the locations; files written with unadjusted return addresses are met
@@ -405,6 +515,14 @@ builder_stack(ProfileBuilder *builder, const guint32 *frames, guint32 depth, gui
         grow_stack_table(builder);
     }
     return profile->n_stacks - 1;
+}
+
+gboolean
+builder_full(GError **error)
+{
+    g_set_error_literal(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE,
+                        "more stacks or frames than one profile can hold (2^31 and 2^32)");
+    return FALSE;
 }
 
 void

@@ -13,18 +13,22 @@
 typedef struct ProfileBuilder ProfileBuilder;
 
 ProfileBuilder *builder_new(void);
+/* One that already has profile's locations, symbols, mappings, objects and threads, under the same indexes. */
+ProfileBuilder *builder_new_like(const Profile *profile);
 void builder_free(ProfileBuilder *builder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProfileBuilder, builder_free)
 
 void builder_set_period(ProfileBuilder *builder, guint64 period);
 guint64 builder_period(const ProfileBuilder *builder);
 void builder_set_format(ProfileBuilder *builder, ProfileFormat format);
-void builder_set_loss(ProfileBuilder *builder, const ProfileLoss *loss);
+void builder_add_loss(ProfileBuilder *builder, const ProfileLoss *loss); /* the first reason stays */
 
 /* Strings in the following are copied. */
 guint32 builder_object(ProfileBuilder *builder, const ProfileObject *object);
 guint32 builder_mapping(ProfileBuilder *builder, const ProfileMapping *mapping);
+/* Within one dump a uid is enough; threads of several processes are the same where name and uid are. */
 guint32 builder_thread(ProfileBuilder *builder, guint64 uid, const char *name);
+guint32 builder_named_thread(ProfileBuilder *builder, const ProfileThread *thread);
 
 /*
  * The location at an address whose mapping is not known yet: builder_resolve() finds them all when the mappings are
@@ -40,8 +44,11 @@ guint32 builder_location(ProfileBuilder *builder, const ProfileLocation *locatio
 void builder_symbol(ProfileBuilder *builder, guint64 address, const char *name);
 void builder_location_symbol(ProfileBuilder *builder, guint32 location, const char *name);
 
-/* The stack with these frames; G_MAXUINT32 (PROFILE_NONE) when the model's 32-bit indexes are used up. */
+/* The stack with these frames; PROFILE_NONE when the model's 32-bit indexes are used up. */
 guint32 builder_stack(ProfileBuilder *builder, const guint32 *frames, guint32 depth, guint32 thread);
+gboolean builder_full(GError **error); /* sets the error for that case; returns FALSE */
+
+typedef void (*BuilderWeightFunc)(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);
 void builder_add_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);
 void builder_subtract_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);
 

@@ -140,4 +140,40 @@ Profile *profile_read_fd(int fd, const char *name, ProfileReadFlags flags, GErro
 Profile *profile_read_file(const char *path, ProfileReadFlags flags, GError **error);
 Profile *profile_read_bytes(GBytes *bytes, const char *name, ProfileReadFlags flags, GError **error);
 
+/*
+ * The sum of several profiles, and profile minus base (where variances still add). Each keeps its own mappings.
+ * Locations are the same where object and file offset are: objects by build id where both have one, else by path and,
+ * where known, inode; never by address. Two locations of the result may therefore have one address. The period is the
+ * largest of all.
+ */
+Profile *profile_merge(const Profile *const *profiles, gsize n_profiles, GError **error);
+Profile *profile_subtract(const Profile *profile, const Profile *base, GError **error);
+
+/*
+ * What to keep, as one byte per location (0: no match), or NULL where that rule is not wanted. The rules apply in this
+ * order; names exist only above this room, so the caller matches them.
+ */
+typedef struct {
+    const guint8 *trim; /* leading frames that match go: the allocator's own */
+    const guint8 *cut;  /* jeprof's way to the same end: everything from the leaf to the last frame that matches goes */
+    const guint8 *retain;  /* only frames that match stay; a stack without any goes */
+    const guint8 *exclude; /* frames that match go; a stack that loses all goes */
+    const guint8 *focus;   /* stacks without a matching frame go */
+    const guint8 *ignore;  /* stacks with a matching frame go */
+    guint32 thread;        /* stacks of other threads go; PROFILE_NONE: not wanted */
+} ProfileFilter;
+
+/* Locations, mappings, objects and threads keep their indexes: names of profile are names of the result. */
+Profile *profile_filter(const Profile *profile, const ProfileFilter *filter, GError **error);
+
+/*
+ * The interval that holds the true value with the confidence of z standard deviations (1.96: 95 %). It is wider above
+ * than below and never below zero for a single profile's weight; docs/formats.md, "Intervals".
+ */
+typedef struct {
+    gdouble low, high;
+} ProfileInterval;
+
+ProfileInterval profile_interval(gdouble estimate, gdouble variance, gdouble z);
+
 #endif

@@ -682,7 +682,7 @@ finish(Reader *reader)
     }
     if (reader->first_loss != NULL) {
         reader->loss.reason = reader->first_loss->message;
-        builder_set_loss(reader->builder, &reader->loss);
+        builder_add_loss(reader->builder, &reader->loss);
     }
     builder_resolve(reader->builder);
     return builder_finish(reader->builder);

@@ -30,3 +30,16 @@ weight_from_counts(const DumpCounts *counts, guint64 period, ProfileWeight *weig
     estimate_pair(counts->inuse_objects, counts->inuse_bytes, period, PROFILE_INUSE_OBJECTS, weight);
     estimate_pair(counts->alloc_objects, counts->alloc_bytes, period, PROFILE_ALLOC_OBJECTS, weight);
 }
+
+ProfileInterval
+profile_interval(gdouble estimate, gdouble variance, gdouble z)
+{
+    if (!(estimate > 0) || !(variance > 0)) {
+        gdouble half = variance > 0 ? z * sqrt(variance) : 0;
+        return (ProfileInterval){estimate - half, estimate + half};
+    }
+    gdouble unit = variance / estimate;
+    gdouble middle = estimate + z * z * unit / 2;
+    gdouble half = z * sqrt(variance + z * z * unit * unit / 4);
+    return (ProfileInterval){middle - half, middle + half};
+}
