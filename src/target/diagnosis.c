@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/diagnosis.h"
+
+#include "target/target.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+char *
+diagnosis_conf_variable(const char *prefix)
+{
+    g_autofree char *upper = g_ascii_strup(prefix, -1);
+    return g_strconcat(upper, "MALLOC_CONF", NULL);
+}
+
+char *
+diagnosis_profiling(const WireHelloReply *hello)
+{
+    if ((hello->flags & WIRE_FLAG_CONFIG_PROF) == 0)
+        return g_strdup_printf("its jemalloc %s was built without profiling; use one configured with --enable-prof",
+                               hello->jemalloc_version);
+    if ((hello->flags & WIRE_FLAG_OPT_PROF) != 0)
+        return NULL;
+    g_autofree char *variable = diagnosis_conf_variable(hello->prefix);
+    return g_strdup_printf("jemalloc was started without prof:true; restart it under 'jescope run', or set "
+                           "%s=prof:true,prof_active:false",
+                           variable);
+}
+
+/* The objects of interest in a memory map. */
+typedef struct {
+    gboolean readable;
+    gboolean jemalloc;
+    gboolean agent;
+} Objects;
+
+static Objects
+mapped_objects(const Process *process)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/maps", (int)process->pid);
+    g_autofree char *maps = NULL;
+    Objects objects = {.readable = g_file_get_contents(path, &maps, NULL, NULL)};
+    g_auto(GStrv) lines = g_strsplit(objects.readable ? maps : "", "\n", -1);
+    for (char **line = lines; *line != NULL; line++) {
+        const char *name = strrchr(*line, '/');
+        if (name == NULL)
+            continue;
+        objects.jemalloc |= strstr(name, "jemalloc") != NULL;
+        objects.agent |= strstr(name, "libjescope-agent.so") != NULL;
+    }
+    return objects;
+}
+
+JemallocPresence
+diagnosis_jemalloc(const Process *process)
+{
+    Objects objects = mapped_objects(process);
+    if (!objects.readable)
+        return JEMALLOC_HIDDEN;
+    return objects.jemalloc ? JEMALLOC_PRESENT : JEMALLOC_ABSENT;
+}
+
+static char *
+user_name(uid_t uid)
+{
+    errno = 0;
+    const struct passwd *entry = getpwuid(uid);
+    return entry != NULL ? g_strdup(entry->pw_name) : g_strdup_printf("%u", uid);
+}
+
+static void
+set_not_ours(const Process *process, GError **error)
+{
+    g_autofree char *user = user_name(process->uids[1]);
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
+                "%s (%d) belongs to user %s; run jescope as %s or as root", process->name, (int)process->pid, user,
+                user);
+}
+
+void
+diagnosis_set_no_agent(const Process *process, GError **error)
+{
+    int pid = (int)process->pid;
+    if (process->state == 'Z' || process->state == 'X') {
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s (%d) has ended (a zombie)", process->name, pid);
+        return;
+    }
+    if (!process_is_ours(process)) {
+        set_not_ours(process, error);
+        return;
+    }
+    Objects objects = mapped_objects(process);
+    if (!objects.readable)
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
+                    "%s (%d) hides its memory map (it is privileged); run jescope as root", process->name, pid);
+    else if (objects.agent && objects.jemalloc)
+        g_set_error(
+            error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
+            "%s (%d) has the agent loaded, but it does not listen: JESCOPE=off or JESCOPE_ONLY excludes it, or its "
+            "socket directory cannot be written; restart it with JESCOPE_DEBUG=1 to see which",
+            process->name, pid);
+    else if (objects.jemalloc)
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
+                    "%s (%d) uses jemalloc, but was started without jescope's agent; restart it under 'jescope run'",
+                    process->name, pid);
+    else
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_JEMALLOC,
+                    "%s (%d) does not use jemalloc; restart it under 'jescope run', which brings one", process->name,
+                    pid);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an implementation of Target provides; for the files of target/ only. */
+#ifndef JESCOPE_TARGET_IMPLEMENTATION_H
+#define JESCOPE_TARGET_IMPLEMENTATION_H
+
+#include "target/target.h"
+
+/* As the functions of target.h with the same names; output() serves dump (LETTERS is NULL) and stats. */
+typedef struct {
+    gboolean (*hello)(Target *target, WireHelloReply *hello, GError **error);
+    gboolean (*read)(Target *target, const char *control, WireType type, ControlValue *value, GError **error);
+    gboolean (*write)(Target *target, const char *control, WireType type, guint64 value, GError **error);
+    int (*output)(Target *target, const char *letters, GError **error);
+    gboolean (*lease)(Target *target, const LeaseRequest *request, WireLease *lease, GError **error);
+    void (*free)(Target *target); /* of everything but the fields below */
+} TargetOps;
+
+/* An implementation's own struct begins with this. */
+struct _Target {
+    const TargetOps *ops;
+    pid_t pid;
+    char *name;
+    char *label;
+};
+
+/* Sets name and label, freeing earlier ones. */
+void target_set_name(Target *target, const char *name);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_open(): from what the user typed to a target. */
+#include "target/agent.h"
+#include "target/diagnosis.h"
+#include "target/discovery.h"
+#include "target/target.h"
+
+#include <string.h>
+
+enum {
+    COMM_LENGTH = 15, /* the kernel cuts process names there */
+    LISTED_MAX = 8,   /* candidates that an error names */
+};
+
+static Target *
+open_process(const Process *process, GError **error)
+{
+    g_autofree char *path = discovery_socket(process);
+    if (path == NULL) {
+        diagnosis_set_no_agent(process, error);
+        return NULL;
+    }
+    AgentAddress address = {.path = path, .process = process, .deadlines = agent_deadlines_default};
+    return agent_open(&address, error);
+}
+
+static Target *
+open_pid(const char *text, GError **error)
+{
+    guint64 pid;
+    Process process;
+    if (!g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT32, &pid, NULL) || !process_read((pid_t)pid, &process)) {
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS, "no process %s; 'jescope ps' lists what is there",
+                    text);
+        return NULL;
+    }
+    return open_process(&process, error);
+}
+
+static Target *
+open_socket(const char *path, GError **error)
+{
+    if (path[0] != '/') {
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME, "'unix:%s' is not a target; unix: needs an absolute path",
+                    path);
+        return NULL;
+    }
+    AgentAddress address = {.path = path, .deadlines = agent_deadlines_default};
+    return agent_open(&address, error);
+}
+
+static GArray *
+processes_named(const char *name)
+{
+    GArray *all = process_list();
+    for (guint i = all->len; i-- > 0;) {
+        const Process *process = &g_array_index(all, Process, i);
+        if (strcmp(process->name, name) != 0 &&
+            !(strlen(process->name) == COMM_LENGTH && g_str_has_prefix(name, process->name)))
+            g_array_remove_index(all, i);
+    }
+    return all;
+}
+
+/* Of several processes, those that can be talked to; all of them if none can. */
+static void
+keep_reachable(GArray *processes)
+{
+    g_autoptr(GArray) reachable = g_array_new(FALSE, FALSE, sizeof(Process));
+    for (guint i = 0; i < processes->len; i++) {
+        const Process *process = &g_array_index(processes, Process, i);
+        g_autofree char *path = discovery_socket(process);
+        if (path != NULL)
+            g_array_append_val(reachable, *process);
+    }
+    if (reachable->len == 0)
+        return;
+    g_array_set_size(processes, 0);
+    g_array_append_vals(processes, reachable->data, reachable->len);
+}
+
+static void
+set_ambiguous(const char *name, GArray *processes, GError **error)
+{
+    g_autoptr(GString) list = g_string_new(NULL);
+    for (guint i = 0; i < processes->len && i < LISTED_MAX; i++)
+        g_string_append_printf(list, "%s%d", i > 0 ? ", " : "", (int)g_array_index(processes, Process, i).pid);
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_AMBIGUOUS,
+                "%u processes are named '%s': %s%s; give one of these pids", processes->len, name, list->str,
+                processes->len > LISTED_MAX ? ", ..." : "");
+}
+
+static Target *
+open_named(const char *name, GError **error)
+{
+    g_autoptr(GArray) processes = processes_named(name);
+    if (processes->len > 1)
+        keep_reachable(processes);
+    if (processes->len == 1)
+        return open_process(&g_array_index(processes, Process, 0), error);
+    if (processes->len == 0)
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS,
+                    "no process is named '%s'; 'jescope ps' lists what is there", name);
+    else
+        set_ambiguous(name, processes, error);
+    return NULL;
+}
+
+static Target *
+refuse_url(const char *rest, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME,
+                "targets behind http are not supported by this version; give a pid, a process name or unix:PATH");
+    return NULL;
+}
+
+static const struct {
+    const char *prefix;
+    Target *(*open)(const char *rest, GError **error);
+} schemes[] = {
+    {"unix:", open_socket},
+    {"http://", refuse_url},
+    {"https://", refuse_url},
+};
+
+Target *
+target_open(const char *name, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(schemes); i++)
+        if (g_str_has_prefix(name, schemes[i].prefix))
+            return schemes[i].open(name + strlen(schemes[i].prefix), error);
+    if (name[0] == '\0') {
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME, "an empty target; give a pid, a process name or unix:PATH");
+        return NULL;
+    }
+    if (strspn(name, "0123456789") == strlen(name))
+        return open_pid(name, error);
+    return open_named(name, error);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/target.h"
+
+#include "target/implementation.h"
+
+G_DEFINE_QUARK(jescope - target - error, target_error)
+
+void
+target_free(Target *target)
+{
+    if (target == NULL)
+        return;
+    target->ops->free(target);
+    g_free(target->name);
+    g_free(target->label);
+    g_free(target);
+}
+
+void
+target_set_name(Target *target, const char *name)
+{
+    g_free(target->name);
+    g_free(target->label);
+    target->name = g_strdup(name);
+    target->label = target->pid != 0 ? g_strdup_printf("%s (%d)", name, (int)target->pid) : g_strdup(name);
+}
+
+pid_t
+target_pid(const Target *target)
+{
+    return target->pid;
+}
+
+const char *
+target_name(const Target *target)
+{
+    return target->name;
+}
+
+const char *
+target_label(const Target *target)
+{
+    return target->label;
+}
+
+gboolean
+target_hello(Target *target, WireHelloReply *hello, GError **error)
+{
+    return target->ops->hello(target, hello, error);
+}
+
+gboolean
+target_read(Target *target, const char *control, WireType type, ControlValue *value, GError **error)
+{
+    return target->ops->read(target, control, type, value, error);
+}
+
+gboolean
+target_write(Target *target, const char *control, WireType type, guint64 value, GError **error)
+{
+    return target->ops->write(target, control, type, value, error);
+}
+
+int
+target_dump(Target *target, GError **error)
+{
+    return target->ops->output(target, NULL, error);
+}
+
+int
+target_stats(Target *target, const char *letters, GError **error)
+{
+    return target->ops->output(target, letters, error);
+}
+
+gboolean
+target_lease(Target *target, const LeaseRequest *request, WireLease *lease, GError **error)
+{
+    return target->ops->lease(target, request, lease, error);
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/agent.h"
+
+#include "fake-agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Short, so that a test of silence is over soon; long enough for any machine to answer. */
+static const AgentDeadlines patient = {.connect = 1000, .answer = 20000, .output = 20000};
+static const AgentDeadlines hasty = {.connect = 50, .answer = 50, .output = 50};
+
+static Target *
+open_fake(const FakeAgent *fake, AgentDeadlines deadlines, GError **error)
+{
+    AgentAddress address = {.path = fake->path, .deadlines = deadlines};
+    return agent_open(&address, error);
+}
+
+static void
+test_hello(void)
+{
+    g_autoptr(FakeAgent) fake = fake_agent_new("", fake_answer_well, NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Target) target = open_fake(fake, patient, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(target_pid(target), ==, getpid());
+    g_assert_cmpstr(target_name(target), ==, "victim");
+    WireHelloReply hello;
+    g_assert_true(target_hello(target, &hello, &error));
+    g_assert_cmpstr(hello.jemalloc_version, ==, "5.3.0");
+}
+
+static void
+test_long_path(void)
+{
+    g_autofree char *deep = g_strnfill(200, 'd');
+    g_autoptr(FakeAgent) fake = fake_agent_new(deep, fake_answer_well, NULL);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Target) target = open_fake(fake, patient, &error);
+    g_assert_no_error(error);
+    g_assert_nonnull(target);
+}
+
+/* Somebody else's agent must not be taken for the one that was asked for. */
+static void
+test_peer(void)
+{
+    g_autoptr(FakeAgent) fake = fake_agent_new("", fake_answer_well, NULL);
+    Process init;
+    g_assert_true(process_read(getppid(), &init));
+    g_autoptr(GError) error = NULL;
+    AgentAddress address = {.path = fake->path, .process = &init, .deadlines = patient};
+    g_assert_null(agent_open(&address, &error));
+    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL);
+}
+
+static ssize_t
+answer_short(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    return 7;
+}
+
+static ssize_t
+answer_cut(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    reply->header.size = sizeof(WireHelloReply) - 8;
+    return sizeof(WireHelloReply) - 8;
+}
+
+static ssize_t
+answer_huge(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    return sizeof(reply->bytes);
+}
+
+static ssize_t
+answer_other_magic(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    reply->header.magic++;
+    return sizeof(WireHelloReply);
+}
+
+static ssize_t
+answer_other_sequence(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    reply->header.sequence++;
+    return sizeof(WireHelloReply);
+}
+
+static ssize_t
+answer_other_op(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    reply->header.op = WIRE_OP_CTL;
+    return sizeof(WireHelloReply);
+}
+
+static ssize_t
+answer_false_size(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    reply->header.size = sizeof(WireHelloReply) + 8;
+    return sizeof(WireHelloReply);
+}
+
+static ssize_t
+answer_bare_ok(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    reply->header.size = sizeof(WireReply);
+    return sizeof(WireReply);
+}
+
+static ssize_t
+answer_bad_version(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    reply->header.size = sizeof(WireReply);
+    reply->reply.status = WIRE_STATUS_BAD_VERSION;
+    return sizeof(WireReply);
+}
+
+static ssize_t
+answer_odd_status(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    reply->header.size = sizeof(WireReply);
+    reply->reply.status = 12345;
+    return sizeof(WireReply);
+}
+
+static void
+test_nonsense(void)
+{
+    static const FakeAnswer answers[] = {
+        answer_short,    answer_cut,        answer_huge,    answer_other_magic, answer_other_sequence,
+        answer_other_op, answer_false_size, answer_bare_ok, answer_bad_version, answer_odd_status,
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(answers); i++) {
+        g_autoptr(FakeAgent) fake = fake_agent_new("", answers[i], NULL);
+        g_autoptr(GError) error = NULL;
+        g_assert_null(open_fake(fake, patient, &error));
+        g_assert_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL);
+    }
+}
+
+static ssize_t
+answer_silent(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    return FAKE_SILENT;
+}
+
+static void
+test_silent(void)
+{
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_silent, NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(open_fake(fake, hasty, &error));
+    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_SILENT);
+}
+
+static ssize_t
+answer_dirty(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    fake_answer_well(request, reply, data);
+    memset(reply->hello.name, 0x1b, sizeof(reply->hello.name));
+    memset(reply->hello.found_in, 0xff, sizeof(reply->hello.found_in));
+    reply->hello.lease.remaining_ms = G_MAXUINT64;
+    return sizeof(WireHelloReply);
+}
+
+static void
+test_dirty_text(void)
+{
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_dirty, NULL);
+    g_autoptr(Target) target = open_fake(fake, patient, NULL);
+    WireHelloReply hello;
+    g_assert_true(target_hello(target, &hello, NULL));
+    g_assert_cmpstr(target_name(target), ==, "???????????????");
+    g_assert_true(g_utf8_validate(hello.found_in, -1, NULL));
+    g_assert_cmpuint(strlen(hello.found_in), ==, WIRE_PATH_MAX - 1);
+    g_assert_cmpuint(hello.lease.remaining_ms, <=, G_GUINT64_CONSTANT(30) * 86400 * 1000);
+}
+
+static ssize_t
+answer_third(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    int *calls = data;
+    return ++*calls < 3 ? FAKE_HANG_UP : fake_answer_well(request, reply, data);
+}
+
+static void
+test_reconnect(void)
+{
+    int calls = 0;
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_third, &calls);
+    g_autoptr(GError) error = NULL;
+    AgentDeadlines deadlines = patient;
+    deadlines.connect = 20000;
+    g_autoptr(Target) target = open_fake(fake, deadlines, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(calls, ==, 3);
+}
+
+static ssize_t
+answer_hang_up(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    return FAKE_HANG_UP;
+}
+
+static void
+test_always_broken(void)
+{
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_hang_up, NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_null(open_fake(fake, hasty, &error));
+    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT);
+}
+
+static void
+test_nobody(void)
+{
+    g_autoptr(GError) error = NULL;
+    AgentAddress address = {.path = "/nonexistent/agent.sock", .deadlines = hasty};
+    g_assert_null(agent_open(&address, &error));
+    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT);
+    g_assert_nonnull(strstr(error->message, "/nonexistent/agent.sock"));
+}
+
+static ssize_t
+answer_status(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    if (request->header.op == WIRE_OP_HELLO) {
+        fake_answer_well(request, reply, NULL);
+        reply->hello.flags = WIRE_FLAG_SERVES_MALLOC | WIRE_FLAG_CONFIG_PROF;
+        return sizeof(WireHelloReply);
+    }
+    reply->header.size = sizeof(WireReply);
+    reply->reply.status = *(const WireStatus *)data;
+    reply->reply.error = ENOENT;
+    return sizeof(WireReply);
+}
+
+static void
+test_refusals(void)
+{
+    static const struct {
+        WireStatus status;
+        TargetError code;
+        const char *says;
+    } rows[] = {
+        {WIRE_STATUS_PROF_DISABLED, TARGET_ERROR_PROFILING, "MALLOC_CONF=prof:true,prof_active:false"},
+        {WIRE_STATUS_NOT_ALLOWED, TARGET_ERROR_NOT_ALLOWED, "'prof.active'"},
+        {WIRE_STATUS_CONTROL_FAILED, TARGET_ERROR_CONTROL, "No such file"},
+        {WIRE_STATUS_BUSY, TARGET_ERROR_BUSY, "jescope disable"},
+        {WIRE_STATUS_NO_LEASE, TARGET_ERROR_NO_LEASE, "victim"},
+        {WIRE_STATUS_UNKNOWN_OP, TARGET_ERROR_PROTOCOL, "status 1"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        WireStatus status = rows[i].status;
+        g_autoptr(FakeAgent) fake = fake_agent_new("", answer_status, &status);
+        g_autoptr(Target) target = open_fake(fake, patient, NULL);
+        g_autoptr(GError) error = NULL;
+        ControlValue value = {.value = 77};
+        g_assert_false(target_read(target, "prof.active", WIRE_TYPE_BOOL, &value, &error));
+        g_assert_error(error, TARGET_ERROR, (int)rows[i].code);
+        g_assert_nonnull(strstr(error->message, rows[i].says));
+        g_assert_cmpuint(value.value, ==, 77);
+    }
+}
+
+static ssize_t
+answer_output(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    if (request->header.op == WIRE_OP_HELLO)
+        return fake_answer_well(request, reply, NULL);
+    const guint64 *claimed = data;
+    g_assert_cmpint(request->descriptor, >=, 0);
+    g_assert_cmpint(write(request->descriptor, "heap_v2", 7), ==, 7);
+    reply->output.bytes = *claimed;
+    return sizeof(WireOutputReply);
+}
+
+static void
+test_dump(void)
+{
+    guint64 bytes = 7;
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_output, &bytes);
+    g_autoptr(Target) target = open_fake(fake, patient, NULL);
+    g_autoptr(GError) error = NULL;
+    int fd = target_dump(target, &error);
+    g_assert_no_error(error);
+    char text[16] = "";
+    g_assert_cmpint(read(fd, text, sizeof(text)), ==, 7);
+    g_assert_cmpstr(text, ==, "heap_v2");
+    g_assert_cmpint(write(fd, "x", 1), ==, -1); /* sealed */
+    g_assert_cmpint(ftruncate(fd, 0), ==, -1);
+    close(fd);
+}
+
+static void
+test_dump_of_other_size(void)
+{
+    guint64 bytes = 8;
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_output, &bytes);
+    g_autoptr(Target) target = open_fake(fake, patient, NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(target_dump(target, &error), ==, -1);
+    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/agent/hello", test_hello);
+    g_test_add_func("/agent/long-path", test_long_path);
+    g_test_add_func("/agent/peer", test_peer);
+    g_test_add_func("/agent/nonsense", test_nonsense);
+    g_test_add_func("/agent/silent", test_silent);
+    g_test_add_func("/agent/dirty-text", test_dirty_text);
+    g_test_add_func("/agent/reconnect", test_reconnect);
+    g_test_add_func("/agent/always-broken", test_always_broken);
+    g_test_add_func("/agent/nobody", test_nobody);
+    g_test_add_func("/agent/refusals", test_refusals);
+    g_test_add_func("/agent/dump", test_dump);
+    g_test_add_func("/agent/dump-of-other-size", test_dump_of_other_size);
+    return g_test_run();
+}

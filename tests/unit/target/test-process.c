@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/discovery.h"
+#include "target/process.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void
+test_self(void)
+{
+    /* A name that ends the field of a careless reader of /proc/PID/stat. */
+    prctl(PR_SET_NAME, "a) R (b");
+    Process self;
+    g_assert_true(process_read(getpid(), &self));
+    g_assert_cmpstr(self.name, ==, "a) R (b");
+    g_assert_cmpuint(self.uids[1], ==, geteuid());
+    g_assert_cmpuint(self.start_time, >, 0);
+    g_assert_true(process_is_ours(&self));
+    g_assert_true(process_alive(getpid(), self.start_time));
+    g_assert_false(process_alive(getpid(), self.start_time + 1));
+}
+
+static void
+test_name_is_cleaned(void)
+{
+    prctl(PR_SET_NAME, "\x1b[2J\xff");
+    Process self;
+    g_assert_true(process_read(getpid(), &self));
+    g_assert_true(g_utf8_validate(self.name, -1, NULL));
+    g_assert_null(strchr(self.name, '\x1b'));
+}
+
+static void
+test_ended(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    siginfo_t info;
+    g_assert_cmpint(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), ==, 0);
+    Process zombie;
+    g_assert_true(process_read(child, &zombie));
+    g_assert_false(process_alive(child, zombie.start_time));
+    g_assert_cmpint(waitpid(child, NULL, 0), ==, child);
+    g_assert_false(process_read(child, &zombie));
+}
+
+static void
+test_list(void)
+{
+    g_autoptr(GArray) list = process_list();
+    gboolean found = FALSE;
+    for (guint i = 0; i < list->len; i++) {
+        found |= g_array_index(list, Process, i).pid == getpid();
+        g_assert_true(i == 0 || g_array_index(list, Process, i - 1).pid < g_array_index(list, Process, i).pid);
+    }
+    g_assert_true(found);
+}
+
+static void
+test_variable(void)
+{
+    g_autofree char *home = process_variable(getpid(), "JESCOPE_TEST_VARIABLE");
+    g_assert_cmpstr(home, ==, "value=with=signs");
+    g_assert_null(process_variable(getpid(), "JESCOPE_TEST_VARIABL"));
+}
+
+/* A directory that others can enter, or that a link stands for, is not trusted. */
+static void
+test_directory(void)
+{
+    g_autofree char *directory = g_dir_make_tmp("jescope-XXXXXX", NULL);
+    g_autofree char *link = g_strconcat(directory, "-link", NULL);
+    int fd = discovery_open_directory(directory, NULL);
+    g_assert_cmpint(fd, >=, 0);
+    close(fd);
+    g_assert_cmpint(symlink(directory, link), ==, 0);
+    g_assert_cmpint(discovery_open_directory(link, NULL), ==, -1);
+    g_assert_cmpint(g_chmod(directory, 0710), ==, 0);
+    g_assert_cmpint(discovery_open_directory(directory, NULL), ==, -1);
+    g_remove(link);
+    g_rmdir(directory);
+}
+
+int
+main(int argc, char **argv)
+{
+    /* /proc/PID/environ shows the environment of the start, so it has to be there from the start. */
+    if (g_getenv("JESCOPE_TEST_VARIABLE") == NULL) {
+        g_setenv("JESCOPE_TEST_VARIABLE", "value=with=signs", TRUE);
+        execv("/proc/self/exe", argv);
+    }
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/process/self", test_self);
+    g_test_add_func("/process/name-is-cleaned", test_name_is_cleaned);
+    g_test_add_func("/process/ended", test_ended);
+    g_test_add_func("/process/list", test_list);
+    g_test_add_func("/process/variable", test_variable);
+    g_test_add_func("/discovery/directory", test_directory);
+    return g_test_run();
+}
