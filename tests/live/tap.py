@@ -3,6 +3,8 @@
 
 import sys
 
+import pytest
+
 _NOTED = {"passed": "ok", "failed": "not ok", "skipped": "ok"}
 
 
@@ -39,6 +41,7 @@ class Tap:
             self.say("Bail out! collection failed")
 
 
+@pytest.hookimpl(trylast=True)  # the reporter to replace must be there
 def pytest_configure(config):
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None:
