@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jemalloc/controls.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define R                                    CONTROL_READABLE
+#define W                                    CONTROL_WRITABLE
+#define AW                                   CONTROL_AGENT_WRITES
+#define OPT                                  CONTROL_VALUE_OPTIONAL
+#define ACTS                                 CONTROL_READ_ACTS
+#define CONTROL(pattern, type, flags, since) {pattern, WIRE_TYPE_##type, flags, since},
+static const Control controls[] = {
+#include "jemalloc/controls.def"
+};
+
+static bool
+is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool
+is_name_character(char c)
+{
+    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
+}
+
+static bool
+matches(const char *pattern, const char *name)
+{
+    while (*pattern != '\0') {
+        if (*pattern != '*') {
+            if (*pattern++ != *name++) {
+                return false;
+            }
+            continue;
+        }
+        if (!is_digit(*name)) {
+            return false;
+        }
+        while (is_digit(*name)) {
+            name++;
+        }
+        pattern++;
+    }
+    return *name == '\0';
+}
+
+static bool
+begins_with(const char *name, const char *beginning)
+{
+    return strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+const Control *
+control_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof controls / sizeof controls[0]; i++) {
+        if (matches(controls[i].pattern, name)) {
+            return &controls[i];
+        }
+    }
+    return NULL;
+}
+
+bool
+control_name_is_sound(const char *name)
+{
+    char previous = '.';
+    for (; *name != '\0'; previous = *name++) {
+        if (*name == '.' ? previous == '.' : !is_name_character(*name)) {
+            return false;
+        }
+    }
+    return previous != '.';
+}
+
+bool
+control_may_read(const char *name, WireType type)
+{
+    const Control *control = control_find(name);
+    if (control == NULL) {
+        /* experimental.* has neither stable names nor stable meanings: some of it writes through what the caller passes
+         * in. */
+        return type != WIRE_TYPE_STRING && type != WIRE_TYPE_NONE && !begins_with(name, "experimental.");
+    }
+    return (control->flags & CONTROL_READABLE) != 0 && (control->flags & CONTROL_READ_ACTS) == 0 &&
+           (type == WIRE_TYPE_STRING) == (control->type == WIRE_TYPE_STRING);
+}
+
+bool
+control_may_write(const char *name, WireType type)
+{
+    const Control *control = control_find(name);
+    if (control == NULL || (control->flags & CONTROL_AGENT_WRITES) == 0) {
+        return false;
+    }
+    return type == control->type || (type == WIRE_TYPE_NONE && (control->flags & CONTROL_VALUE_OPTIONAL) != 0);
+}
+
+bool
+control_is_profiling(const char *name)
+{
+    return begins_with(name, "prof.") || begins_with(name, "thread.prof.") ||
+           begins_with(name, "experimental.prof_recent.") || begins_with(name, "experimental.hooks.prof_");
+}
