@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's life: constructor, thread, fork, exit. docs/decisions/0002-agent-isolation.md tells why.
+ *
+ * Locks. The agent has none. The constructor runs under the loader's lock (in a late dlopen()), starts the thread and
+ * never waits for it. The agent thread takes, one at a time and never nested in one another, the loader's
+ * (dl_iterate_phdr) and jemalloc's own through mallctl(). The fork handler runs in the forking thread; it takes none
+ * and waits for none.
+ *
+ * Signals. All are blocked in the agent thread, through pthread_sigmask(), which leaves out the two that the C library
+ * uses to carry setuid() and cancellation to all threads. None of the host's handlers ever runs on its stack.
+ *
+ * Fork. The child handler runs where the C library has reset its own locks (glibc >= 2.34 resets the loader's TLS lock,
+ * older ones have none there), so pthread_create() works in it. It must come after jemalloc's own child handler, since
+ * pthread_create() allocates. Child handlers run in order of registration and jemalloc registers when it is
+ * initialised:
+ *  - a jemalloc that serves malloc is initialised by our pthread_create() at the latest, and we register after it;
+ *  - another one (prefixed) does not matter to pthread_create(), only to the new thread's first mallctl(). Once it has
+ * been found and called, a second registration takes the place of the first; until then the new thread's initial pause,
+ * which is there for another reason, is far longer than the handlers take.
+ */
+#include "agent/debug.h"
+#include "agent/descriptor.h"
+#include "agent/environment.h"
+#include "agent/locate.h"
+#include "agent/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum {
+    STACK_SIZE = 256 * 1024, /* address space; jemalloc's deepest call touches about 20 KiB */
+    SCRATCH_SIZE = 64 * 1024,
+    /* Most forked children exec at once: a socket made before that would be left behind under the same pid. */
+    CHILD_PAUSE_MS = 20,
+};
+
+static struct {
+    Environment environment;
+    Guest guest;
+    size_t stack_size;
+    pid_t owner;  /* the process whose agent this is; another one's after fork() or vfork() */
+    bool located; /* guest.allocator is good, in this process and its children */
+    bool in_child;
+    atomic_bool is_absent; /* there is no jemalloc here */
+    atomic_bool registered_last;
+} agent;
+
+static void restart_in_child(void);
+
+static void *
+map_scratch(void)
+{
+    void *scratch = mmap(NULL, SCRATCH_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return scratch == MAP_FAILED ? NULL : scratch;
+}
+
+static void
+locate(void)
+{
+    void *scratch = map_scratch();
+    if (scratch == NULL) {
+        return;
+    }
+    agent.located = locate_allocator(&agent.guest.allocator, scratch, SCRATCH_SIZE);
+    munmap(scratch, SCRATCH_SIZE);
+}
+
+/* The host may change its root and directory, and our /proc and socket must stay reachable; nor may its umask reach our
+ * files. */
+static void
+isolate(void)
+{
+    bool own_root = unshare(CLONE_FS) == 0;
+    bool own_table = descriptors_isolate(agent.environment.debug ? DESCRIPTORS_KEEP_STDERR : DESCRIPTORS_KEEP_NONE);
+    debug_say(own_root ? "root directory is our own" : "root directory is shared with the program", NULL, 0);
+    debug_say(own_table ? "descriptors are our own" : "descriptors are shared with the program", NULL, 0);
+}
+
+static void
+begin_profiling(void)
+{
+    Guest *guest = &agent.guest;
+    if (!allocator_can_profile(&guest->allocator)) {
+        return;
+    }
+    if (agent.in_child) {
+        profiling_inherit(&guest->profiling);
+    } else {
+        profiling_init(&guest->profiling, &guest->allocator);
+    }
+}
+
+static void
+register_last(void)
+{
+    if (!agent.registered_last && pthread_atfork(NULL, NULL, restart_in_child) == 0) {
+        agent.registered_last = true;
+    }
+}
+
+static void *
+run(void *unused)
+{
+    prctl(PR_SET_NAME, "jescope");
+    isolate();
+    if (agent.in_child) {
+        poll(NULL, 0, CHILD_PAUSE_MS);
+    }
+    if (!agent.located) {
+        agent.in_child = false; /* nothing to inherit from a parent that had found nothing yet */
+        locate();
+    }
+    if (!agent.located) {
+        debug_say("no jemalloc in use here", NULL, 0);
+        agent.is_absent = true;
+        return NULL;
+    }
+    allocator_leave_cache(&agent.guest.allocator);
+    register_last();
+    begin_profiling();
+    process_identify(&agent.guest.process);
+    server_run(&agent.guest, &agent.environment);
+}
+
+static bool
+start_thread(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all;
+    sigset_t before;
+    if (pthread_attr_init(&attributes) != 0) {
+        return false;
+    }
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, agent.stack_size);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &attributes, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        debug_say("cannot start a thread", NULL, error);
+    }
+    return error == 0;
+}
+
+/* The host's thread-local storage comes out of every thread's stack; glibc wants whole pages. */
+static size_t
+stack_size_for(size_t tls_size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (STACK_SIZE + tls_size + page - 1) / page * page;
+}
+
+static void
+restart_in_child(void)
+{
+    int saved = errno;
+    /* Both registrations may call: the first one that does is enough. */
+    if (agent.owner != getpid() && !agent.is_absent) {
+        agent.owner = getpid();
+        agent.in_child = true;
+        server_abandon();
+        start_thread();
+    }
+    errno = saved;
+}
+
+/* The registration from the constructor, out of use once there is a later one. */
+static void
+restart_in_early_child(void)
+{
+    if (!agent.registered_last) {
+        restart_in_child();
+    }
+}
+
+static bool
+glance(void)
+{
+    void *scratch = map_scratch();
+    if (scratch == NULL) {
+        return false;
+    }
+    LocateGlance seen = locate_glance(scratch, SCRATCH_SIZE);
+    munmap(scratch, SCRATCH_SIZE);
+    agent.stack_size = stack_size_for(seen.tls_size);
+    return seen.maybe_here;
+}
+
+__attribute__((constructor)) static void
+enter(void)
+{
+    int saved = errno;
+    environment_read(&agent.environment);
+    if (agent.environment.debug) {
+        debug_enable();
+    }
+    if (agent.environment.wanted && glance()) {
+        agent.owner = getpid();
+        if (start_thread()) {
+            pthread_atfork(NULL, NULL, restart_in_early_child);
+        }
+    }
+    errno = saved;
+}
+
+__attribute__((destructor)) static void
+leave(void)
+{
+    int saved = errno;
+    /* Not in a vfork() child or a clone without handlers: the socket is its parent's. */
+    if (agent.owner == getpid()) {
+        server_leave();
+    }
+    errno = saved;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/allocator.h"
+
+#include "jemalloc/version.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Controls that say what can be done, and the flag for each. */
+static const struct {
+    const char *name;
+    WireFlag flag;
+} abilities[] = {
+    {"config.prof", WIRE_FLAG_CONFIG_PROF},
+    {"config.stats", WIRE_FLAG_CONFIG_STATS},
+    {"opt.prof", WIRE_FLAG_OPT_PROF}, /* ENOENT without config.prof */
+};
+
+int
+allocator_read(const Allocator *allocator, const char *name, void *value, size_t size)
+{
+    size_t got = size;
+    int error = allocator->mallctl(name, value, &got, NULL, 0);
+    return error == 0 && got != size ? EINVAL : error;
+}
+
+int
+allocator_write(const Allocator *allocator, const char *name, const void *value, size_t size)
+{
+    /* mallctl() takes the new value by a pointer to non-const and never writes through it. */
+    union {
+        const void *in;
+        void *out;
+    } pointer = {.in = value};
+    return allocator->mallctl(name, NULL, NULL, pointer.out, size);
+}
+
+bool
+allocator_examine(Allocator *allocator)
+{
+    const char *version = NULL;
+    JemallocVersion parsed;
+    if (allocator_read(allocator, "version", &version, sizeof(char *)) != 0 || version == NULL) {
+        return false;
+    }
+    strncpy(allocator->version, version, sizeof allocator->version - 1);
+    allocator->quirks = jemalloc_quirks(jemalloc_version_parse(version, &parsed) ? &parsed : NULL);
+    for (size_t i = 0; i < sizeof abilities / sizeof abilities[0]; i++) {
+        bool able = false;
+        if (allocator_read(allocator, abilities[i].name, &able, sizeof able) == 0 && able) {
+            allocator->flags |= abilities[i].flag;
+        }
+    }
+    return true;
+}
+
+bool
+allocator_can_profile(const Allocator *allocator)
+{
+    const uint32_t needed = WIRE_FLAG_CONFIG_PROF | WIRE_FLAG_OPT_PROF;
+    return (allocator->flags & needed) == needed;
+}
+
+void
+allocator_leave_cache(const Allocator *allocator)
+{
+    /* Switching it off flushes and frees it. */
+    allocator_write(allocator, "thread.tcache.enabled", &(bool){false}, sizeof(bool));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The jemalloc we serve, and the calls on it that are safe whatever its version. For the agent thread alone. */
+#ifndef JESCOPE_AGENT_ALLOCATOR_H
+#define JESCOPE_AGENT_ALLOCATOR_H
+
+#include "wire/wire.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef int (*Mallctl)(const char *name, void *old, size_t *old_size, void *new_value, size_t new_size);
+typedef void (*StatsPrint)(void (*write)(void *opaque, const char *text), void *opaque, const char *letters);
+
+typedef struct {
+    Mallctl mallctl;
+    StatsPrint stats_print;
+    uint32_t flags;  /* WireFlag, those that never change */
+    unsigned quirks; /* JemallocQuirk */
+    char prefix[WIRE_PREFIX_MAX];
+    char version[WIRE_VERSION_TEXT_MAX];
+    char found_in[WIRE_PATH_MAX];
+} Allocator;
+
+/*
+ * Fills version, quirks and the flags that config.* and opt.prof give, from mallctl alone (which initialises jemalloc
+ * if nobody did). False if what is behind mallctl does not answer as jemalloc does.
+ */
+bool allocator_examine(Allocator *allocator);
+
+/* Whether prof.* may be touched: built with profiling and started with prof:true. */
+bool allocator_can_profile(const Allocator *allocator);
+
+/* jemalloc's errors as they come (mallctl returns them and leaves errno alone). */
+int allocator_read(const Allocator *allocator, const char *name, void *value, size_t size);
+int allocator_write(const Allocator *allocator, const char *name, const void *value, size_t size);
+
+/* Gives up the calling thread's cache, so that nothing of the host's heap waits in a thread that never allocates. */
+void allocator_leave_cache(const Allocator *allocator);
+
+#endif

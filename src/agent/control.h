@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CTL: one control, read and/or written, within the rules of jemalloc/controls.h. In the agent thread. */
+#ifndef JESCOPE_AGENT_CONTROL_H
+#define JESCOPE_AGENT_CONTROL_H
+
+#include "agent/guest.h"
+#include "wire/wire.h"
+
+/*
+ * @request has passed wire_request_check(). Fills @reply's value, text and truncated on WIRE_STATUS_OK, and its error
+ * (jemalloc's) on WIRE_STATUS_CONTROL_FAILED.
+ */
+WireStatus control_answer(Guest *guest, const WireCtlRequest *request, WireCtlReply *reply);
+
+#endif

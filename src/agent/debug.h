@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent says when JESCOPE_DEBUG asks; otherwise it never prints. Async-signal-safe, preserves errno. */
+#ifndef JESCOPE_AGENT_DEBUG_H
+#define JESCOPE_AGENT_DEBUG_H
+
+void debug_enable(void);
+
+/* Writes "jescope-agent: WHAT: DETAIL (errno ERROR)" and a line feed to stderr in one piece. No @detail if NULL, no
+ * @error if 0. */
+void debug_say(const char *what, const char *detail, int error);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The agent's descriptors. They live in a descriptor table of the agent thread's own where the kernel grants one; where
+ * it does not (before Linux 5.9, some seccomp filters) they share the host's table, so each is moved to a high number,
+ * remembered by device and inode, and looked at again before every use: the host may have closed it and put something
+ * of its own there. Why: docs/decisions/0002-agent-isolation.md.
+ */
+#ifndef JESCOPE_AGENT_DESCRIPTOR_H
+#define JESCOPE_AGENT_DESCRIPTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* number is written last and read first: a child forked at any moment sees a whole descriptor or none. */
+typedef struct {
+    int number; /* -1: none */
+    dev_t device;
+    ino_t inode;
+} Descriptor;
+
+#define DESCRIPTOR_NONE ((Descriptor){.number = -1})
+
+typedef enum {
+    DESCRIPTORS_KEEP_NONE,
+    DESCRIPTORS_KEEP_STDERR, /* for JESCOPE_DEBUG */
+} DescriptorsKept;
+
+/* Gives the calling thread an empty descriptor table of its own. False: it goes on sharing the process's. */
+bool descriptors_isolate(DescriptorsKept kept);
+
+/* Takes over @raw (may be -1: false) as a CLOEXEC descriptor with a high number. On failure @raw is closed,
+ * *@descriptor untouched. */
+bool descriptor_adopt(Descriptor *descriptor, int raw);
+
+/* Whether it is still what was adopted. */
+bool descriptor_is_ours(const Descriptor *descriptor);
+
+/* Closes it if it is still ours; afterwards it is none. */
+void descriptor_close(Descriptor *descriptor);
+
+#endif

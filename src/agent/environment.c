@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/environment.h"
+
+#include "agent/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+
+bool
+environment_lists(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    while (length > 0 && *list != '\0') {
+        size_t n = strcspn(list, ",");
+        if (n == length && memcmp(list, name, n) == 0) {
+            return true;
+        }
+        list += n;
+        list += *list == ',';
+    }
+    return false;
+}
+
+/* By the name it was started under, or by the one the kernel shows (cut to 15 characters, and what `ps` prints). */
+static bool
+is_listed(const char *list)
+{
+    char name[PROCESS_NAME_MAX] = "";
+    prctl(PR_GET_NAME, name);
+    return environment_lists(list, program_invocation_short_name) || environment_lists(list, name);
+}
+
+static void
+copy_directory(char directory[DIRECTORY_MAX], const char *name)
+{
+    const char *value = getenv(name);
+    if (value != NULL && value[0] == '/' && strlen(value) < DIRECTORY_MAX) {
+        strcpy(directory, value);
+    }
+}
+
+void
+environment_read(Environment *environment)
+{
+    *environment = (Environment){.wanted = true};
+    if (getauxval(AT_SECURE) != 0) {
+        return;
+    }
+    const char *state = getenv("JESCOPE");
+    const char *only = getenv("JESCOPE_ONLY");
+    environment->wanted = (state == NULL || strcmp(state, "off") != 0) && (only == NULL || is_listed(only));
+    const char *debug = getenv("JESCOPE_DEBUG");
+    environment->debug = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
+    copy_directory(environment->socket_directory, "JESCOPE_SOCKET_DIR");
+    copy_directory(environment->runtime_directory, "XDG_RUNTIME_DIR");
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the environment says to the agent, read once in the constructor:
+ *
+ *   JESCOPE=off              do nothing at all
+ *   JESCOPE_ONLY=NAME,NAME   do nothing except in these programs
+ *   JESCOPE_SOCKET_DIR=DIR   where the socket goes, and nowhere else
+ *   XDG_RUNTIME_DIR=DIR      otherwise it goes to DIR/jescope, or to /tmp/.jescope-UID
+ *   JESCOPE_DEBUG=1          say what goes wrong on stderr
+ *
+ * A process that gained privileges (AT_SECURE) was given its environment by somebody else: nothing of it counts there.
+ */
+#ifndef JESCOPE_AGENT_ENVIRONMENT_H
+#define JESCOPE_AGENT_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+enum { DIRECTORY_MAX = 1024 }; /* with the NUL; a longer directory is not used */
+
+typedef struct {
+    bool wanted;
+    bool debug;
+    char socket_directory[DIRECTORY_MAX];  /* "": not given */
+    char runtime_directory[DIRECTORY_MAX]; /* "": not given */
+} Environment;
+
+/* Not thread safe against setenv() in the host, which is why it runs in the constructor alone. Preserves errno. */
+void environment_read(Environment *environment);
+
+/* Whether the comma-separated @list holds @name. */
+bool environment_lists(const char *list, const char *name);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the agent knows: the state that requests act on. The agent thread's own. */
+#ifndef JESCOPE_AGENT_GUEST_H
+#define JESCOPE_AGENT_GUEST_H
+
+#include "agent/allocator.h"
+#include "agent/process.h"
+#include "agent/profiling.h"
+
+typedef struct {
+    Allocator allocator;
+    Profiling profiling;
+    ProcessIdentity process;
+    uint32_t n_clients;
+} Guest;
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/locate.h"
+
+#include "agent/debug.h"
+#include "agent/text.h"
+#include "jemalloc/elf_symbols.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Symbol names the constructor is willing to read: a few hundred microseconds' worth. */
+#define GLANCE_BUDGET ((uint64_t)768 * 1024)
+
+enum {
+    OBJECTS_SPACE = 2 << 20, /* reserved address space for the list of loaded objects; only what is used gets memory */
+    CODE_COMPARED = 32,      /* bytes of a function that must be the same in memory and in the file */
+    PROBE_SIZE = 64,
+};
+
+/*
+ * The usual names, as weak references: the dynamic linker fills them while it relocates us. dlsym() would cost an
+ * allocation from the host's heap for each name that is not there, and leave its complaint for the host's next
+ * dlerror().
+ */
+#define FOR_EACH_PREFIX(DO) DO() DO(je_) DO(_rjem_) DO(jem_)
+#define DECLARE(prefix)                                                                                                \
+    extern int prefix##mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));                  \
+    extern void prefix##malloc_stats_print(void (*)(void *, const char *), void *, const char *) __attribute__((weak));
+FOR_EACH_PREFIX(DECLARE)
+
+typedef struct {
+    const char *prefix;
+    Mallctl mallctl;
+    StatsPrint stats_print;
+} Linked;
+
+#define ROW(prefix) {#prefix, prefix##mallctl, prefix##malloc_stats_print},
+static const Linked linked[] = {FOR_EACH_PREFIX(ROW)};
+enum { N_LINKED = sizeof linked / sizeof linked[0] };
+
+/* A loaded object, copied out of the loader's hands: it may unload the original at any time. */
+typedef struct {
+    uintptr_t bias;
+    size_t size; /* of this record */
+    size_t n_headers;
+    ElfW(Phdr) headers[]; /* followed by the path */
+} Object;
+
+typedef struct {
+    uint8_t *bytes;
+    size_t used;
+    size_t size;
+} Objects;
+
+static const char *
+object_path(const Object *object)
+{
+    return (const char *)(object->headers + object->n_headers);
+}
+
+static const Object *
+next_object(const Objects *objects, size_t *at)
+{
+    if (*at >= objects->used) {
+        return NULL;
+    }
+    const Object *object = (const Object *)(const void *)(objects->bytes + *at);
+    *at += object->size;
+    return object;
+}
+
+static bool
+holds_address(const ElfW(Phdr) * headers, size_t n_headers, uintptr_t bias, uintptr_t address)
+{
+    for (size_t i = 0; i < n_headers; i++) {
+        if (headers[i].p_type == PT_LOAD && address - bias - headers[i].p_vaddr < headers[i].p_memsz) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+is_this_library(const struct dl_phdr_info *info)
+{
+    return holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, (uintptr_t)&linked);
+}
+
+/* The main program has no name; an object without a slash in its own is the kernel's (vDSO), not a file. */
+static const char *
+path_of(const struct dl_phdr_info *info, bool is_first)
+{
+    if (is_first && info->dlpi_name[0] == '\0') {
+        return "/proc/self/exe";
+    }
+    return strchr(info->dlpi_name, '/') != NULL ? info->dlpi_name : NULL;
+}
+
+static int
+add_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+    Objects *objects = data;
+    const char *path = path_of(info, objects->used == 0);
+    if (path == NULL || is_this_library(info)) {
+        return 0;
+    }
+    size_t headers_size = info->dlpi_phnum * sizeof(ElfW(Phdr));
+    size_t record = sizeof(Object) + headers_size + strlen(path) + 1;
+    record = (record + _Alignof(Object) - 1) & ~(_Alignof(Object) - 1);
+    if (record > objects->size - objects->used) {
+        return 1;
+    }
+    Object *object = (Object *)(void *)(objects->bytes + objects->used);
+    object->bias = info->dlpi_addr;
+    object->size = record;
+    object->n_headers = info->dlpi_phnum;
+    memcpy(object->headers, info->dlpi_phdr, headers_size);
+    strcpy((char *)(object->headers + object->n_headers), path);
+    objects->used += record;
+    return 0;
+}
+
+/* The loader's lock is held only while the list is copied. Unmap objects->bytes afterwards. */
+static bool
+list_objects(Objects *objects)
+{
+    void *space = mmap(NULL, OBJECTS_SPACE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED) {
+        return false;
+    }
+    *objects = (Objects){.bytes = space, .size = OBJECTS_SPACE};
+    dl_iterate_phdr(add_object, objects);
+    return true;
+}
+
+static size_t
+tls_size_of(const Object *object)
+{
+    for (size_t i = 0; i < object->n_headers; i++) {
+        if (object->headers[i].p_type == PT_TLS) {
+            return object->headers[i].p_memsz + object->headers[i].p_align;
+        }
+    }
+    return 0;
+}
+
+static bool
+mentions_jemalloc(const Object *object, uint64_t *budget, void *scratch, size_t scratch_size)
+{
+    int descriptor = open(object_path(object), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0) {
+        return false;
+    }
+    ElfFile file;
+    bool mentions = elf_file_init(&file, descriptor, scratch, scratch_size) &&
+                    elf_mentions_jemalloc(&file, budget) != ELF_MENTION_NO;
+    close(descriptor);
+    return mentions;
+}
+
+static bool
+is_linked(void)
+{
+    for (size_t i = 0; i < N_LINKED; i++) {
+        if (linked[i].mallctl != NULL && linked[i].stats_print != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+LocateGlance
+locate_glance(void *scratch, size_t scratch_size)
+{
+    LocateGlance glance = {.maybe_here = is_linked()};
+    uint64_t budget = GLANCE_BUDGET;
+    Objects objects;
+    if (!list_objects(&objects)) {
+        return glance;
+    }
+    size_t at = 0;
+    for (const Object *object; (object = next_object(&objects, &at)) != NULL;) {
+        glance.tls_size += tls_size_of(object);
+        glance.maybe_here = glance.maybe_here || mentions_jemalloc(object, &budget, scratch, scratch_size);
+    }
+    munmap(objects.bytes, objects.size);
+    return glance;
+}
+
+static const Object *
+find_object(const Objects *objects, uintptr_t address)
+{
+    size_t at = 0;
+    const Object *object;
+    while ((object = next_object(objects, &at)) != NULL) {
+        if (holds_address(object->headers, object->n_headers, object->bias, address)) {
+            return object;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Whether malloc() in this thread counts in this jemalloc's counter of bytes allocated by the thread. One small
+ * allocation of the host's, given back at once: the only way to see it whatever wraps malloc. Before 5.3, jemallocs
+ * without statistics have no such counter; there, malloc from the same object must do.
+ */
+static bool
+serves_malloc(const Allocator *allocator, const Objects *objects)
+{
+    volatile uint64_t *counter = NULL;
+    if (allocator_read(allocator, "thread.allocatedp", &counter, sizeof(void *)) != 0 || counter == NULL) {
+        const Object *object = find_object(objects, (uintptr_t)&malloc);
+        return object != NULL && object == find_object(objects, (uintptr_t)allocator->mallctl);
+    }
+    uint64_t before = *counter;
+    void *volatile probe = malloc(PROBE_SIZE); /* volatile: a pair of malloc and free may be optimised away */
+    uint64_t after = *counter;
+    free(probe);
+    return after != before;
+}
+
+/* Takes @candidate if it is a jemalloc that somebody uses. The cache it gave this thread is handed back either way. */
+static bool
+judge(Allocator *candidate, const Objects *objects, Allocator *chosen)
+{
+    if (!allocator_examine(candidate)) {
+        return false;
+    }
+    if (serves_malloc(candidate, objects)) {
+        candidate->flags |= WIRE_FLAG_SERVES_MALLOC;
+    }
+    allocator_leave_cache(candidate);
+    bool serves = (candidate->flags & WIRE_FLAG_SERVES_MALLOC) != 0;
+    debug_say(serves ? "serves malloc" : "does not serve malloc", candidate->found_in, 0);
+    if (serves || (candidate->prefix[0] != '\0' && chosen->mallctl == NULL)) {
+        *chosen = *candidate;
+    }
+    return serves;
+}
+
+static void
+name_object(Allocator *allocator, const Object *object)
+{
+    if (object == NULL) {
+        return;
+    }
+    char target[PATH_MAX];
+    ssize_t n = readlink(object_path(object), target, sizeof target - 1);
+    bool is_program = strcmp(object_path(object), "/proc/self/exe") == 0;
+    target[n > 0 ? n : 0] = '\0';
+    text_copy_tail(allocator->found_in, sizeof allocator->found_in, is_program ? target : object_path(object));
+}
+
+static bool
+judge_linked(const Objects *objects, Allocator *chosen)
+{
+    for (size_t i = 0; i < N_LINKED; i++) {
+        if (linked[i].mallctl == NULL || linked[i].stats_print == NULL) {
+            continue;
+        }
+        Allocator candidate = {.mallctl = linked[i].mallctl, .stats_print = linked[i].stats_print};
+        strcpy(candidate.prefix, linked[i].prefix);
+        name_object(&candidate, find_object(objects, (uintptr_t)linked[i].mallctl));
+        if (judge(&candidate, objects, chosen)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef struct {
+    uintptr_t address;
+    const uint8_t *code;
+    bool same;
+} Comparison;
+
+/* Under the loader's lock, so that the object cannot go away while it is looked at. */
+static int
+compare_code(struct dl_phdr_info *info, size_t size, void *data)
+{
+    Comparison *comparison = data;
+    if (!holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, comparison->address)) {
+        return 0;
+    }
+    comparison->same = memcmp((const void *)comparison->address, comparison->code, CODE_COMPARED) == 0;
+    return 1;
+}
+
+/*
+ * Whether the function in memory is the one in the file. The file at an object's path may have been replaced since it
+ * was loaded (an upgrade), and calling into the middle of something else is the worst a guest can do.
+ */
+static bool
+is_same_code(const ElfFile *file, uint64_t linked_address, uintptr_t bias)
+{
+    uint8_t code[CODE_COMPARED];
+    Comparison comparison = {.address = bias + linked_address, .code = code};
+    if (!elf_read_address(file, linked_address, code, sizeof code)) {
+        return false;
+    }
+    dl_iterate_phdr(compare_code, &comparison);
+    return comparison.same;
+}
+
+static bool
+judge_found(const ElfFile *file, const Object *object, const Objects *objects, Allocator *chosen)
+{
+    ElfJemalloc found[ELF_FOUND_MAX];
+    size_t n = elf_find_jemalloc(file, found);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_same_code(file, found[i].mallctl, object->bias) ||
+            !is_same_code(file, found[i].stats_print, object->bias)) {
+            debug_say("file changed since it was loaded", object_path(object), 0);
+            continue;
+        }
+        Allocator candidate = {
+            .mallctl = (Mallctl)(object->bias + found[i].mallctl),
+            .stats_print = (StatsPrint)(object->bias + found[i].stats_print),
+            .flags = found[i].from_symtab ? WIRE_FLAG_FROM_SYMTAB : 0,
+        };
+        strcpy(candidate.prefix, found[i].prefix);
+        name_object(&candidate, object);
+        if (judge(&candidate, objects, chosen)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+judge_object(const Object *object, const Objects *objects, const ElfFile *scratch, Allocator *chosen)
+{
+    int descriptor = open(object_path(object), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (descriptor < 0) {
+        return false;
+    }
+    ElfFile file;
+    bool serves = elf_file_init(&file, descriptor, scratch->scratch, scratch->scratch_size) &&
+                  elf_has_program_headers(&file, object->headers, object->n_headers) &&
+                  judge_found(&file, object, objects, chosen);
+    close(descriptor);
+    return serves;
+}
+
+bool
+locate_allocator(Allocator *allocator, void *scratch, size_t scratch_size)
+{
+    Objects objects;
+    if (!list_objects(&objects)) {
+        return false;
+    }
+    *allocator = (Allocator){0};
+    ElfFile file = {.scratch = scratch, .scratch_size = scratch_size};
+    bool serves = judge_linked(&objects, allocator);
+    size_t at = 0;
+    for (const Object *object; !serves && (object = next_object(&objects, &at)) != NULL;) {
+        serves = judge_object(object, &objects, &file, allocator);
+    }
+    munmap(objects.bytes, objects.size);
+    return allocator->mallctl != NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding the jemalloc of this process: exported, prefixed, or static with its names only in .symtab. */
+#ifndef JESCOPE_AGENT_LOCATE_H
+#define JESCOPE_AGENT_LOCATE_H
+
+#include "agent/allocator.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+    bool maybe_here; /* worth a thread that looks closely */
+    size_t tls_size; /* thread-local storage of all loaded objects, which glibc takes out of a thread's stack */
+} LocateGlance;
+
+/*
+ * The constructor's quick look, a fraction of a millisecond. Calls nothing of jemalloc's and keeps no descriptor.
+ * @scratch as in jemalloc/elf_symbols.h.
+ */
+LocateGlance locate_glance(void *scratch, size_t scratch_size);
+
+/*
+ * Finds jemalloc and fills @allocator: the one that serves malloc in this process, else a prefixed one (which somebody
+ * calls by its own names). An unprefixed copy that does not serve malloc is dead code. In the agent thread: it calls
+ * into jemalloc, and takes the loader's lock for moments only.
+ */
+bool locate_allocator(Allocator *allocator, void *scratch, size_t scratch_size);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/output.h"
+
+#include "agent/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PATH_SIZE = 64,
+    BUFFER_SIZE = 16 * 1024, /* jemalloc before 5.3 hands over a few bytes at a time */
+};
+
+typedef struct {
+    const Descriptor *descriptor;
+    uint64_t written;
+    size_t buffered;
+    int error;
+} StatsWriter;
+
+/* The agent thread's alone. */
+static char buffer[BUFFER_SIZE];
+
+static uint64_t
+now_ns(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static bool
+is_writable_memfd(const Descriptor *descriptor)
+{
+    if (!descriptor_is_ours(descriptor)) {
+        return false;
+    }
+    int seals = fcntl(descriptor->number, F_GET_SEALS);
+    int flags = fcntl(descriptor->number, F_GETFL);
+    const int refused = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE | F_SEAL_GROW;
+    return seals >= 0 && (seals & refused) == 0 && flags >= 0 && (flags & O_ACCMODE) == O_RDWR;
+}
+
+static uint64_t
+size_of(const Descriptor *descriptor)
+{
+    struct stat status;
+    return fstat(descriptor->number, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+WireStatus
+output_dump(const Guest *guest, const Descriptor *descriptor, WireOutputReply *reply)
+{
+    if (!allocator_can_profile(&guest->allocator)) {
+        return WIRE_STATUS_PROF_DISABLED;
+    }
+    if (!is_writable_memfd(descriptor) || ftruncate(descriptor->number, 0) != 0) {
+        return WIRE_STATUS_BAD_DESCRIPTOR;
+    }
+    /*
+     * "thread-self", not "self": the descriptor is in this thread's table, and "self" is the main thread, which may be
+     * gone. The kernel lets a thread group into its own fd directories even if the process is not dumpable.
+     */
+    char path[PATH_SIZE];
+    const char *name = path;
+    Text text;
+    text_init(&text, path, sizeof path);
+    text_add(&text, "/proc/thread-self/fd/");
+    text_add_number(&text, (uint64_t)descriptor->number);
+    /* jemalloc tells no reason for a file it could not open; this does. */
+    if (access(path, W_OK) != 0) {
+        reply->reply.error = errno;
+        return WIRE_STATUS_WRITE_FAILED;
+    }
+    uint64_t start = now_ns();
+    reply->reply.error = allocator_write(&guest->allocator, "prof.dump", &name, sizeof(const char *));
+    reply->duration_ns = now_ns() - start;
+    reply->bytes = size_of(descriptor);
+    return reply->reply.error == 0 ? WIRE_STATUS_OK : WIRE_STATUS_CONTROL_FAILED;
+}
+
+/* The identity is checked each time: where the table is shared, the host may have put a file of its own in this place.
+ */
+static void
+flush(StatsWriter *writer)
+{
+    size_t done = 0;
+    while (done < writer->buffered && writer->error == 0) {
+        ssize_t n = -1;
+        errno = EBADF;
+        if (descriptor_is_ours(writer->descriptor)) {
+            n = pwrite(writer->descriptor->number, buffer + done, writer->buffered - done, (off_t)writer->written);
+        }
+        if (n <= 0) {
+            writer->error = n == 0 ? ENOSPC : errno;
+            break;
+        }
+        done += (size_t)n;
+        writer->written += (uint64_t)n;
+    }
+    writer->buffered = 0;
+}
+
+static void
+write_stats(void *opaque, const char *text)
+{
+    StatsWriter *writer = opaque;
+    for (size_t left = strlen(text); left > 0 && writer->error == 0;) {
+        size_t room = sizeof buffer - writer->buffered;
+        size_t n = left < room ? left : room;
+        memcpy(buffer + writer->buffered, text, n);
+        writer->buffered += n;
+        text += n;
+        left -= n;
+        if (writer->buffered == sizeof buffer) {
+            flush(writer);
+        }
+    }
+}
+
+WireStatus
+output_stats(const Guest *guest, const Descriptor *descriptor, const char *letters, WireOutputReply *reply)
+{
+    if (!is_writable_memfd(descriptor) || ftruncate(descriptor->number, 0) != 0) {
+        return WIRE_STATUS_BAD_DESCRIPTOR;
+    }
+    StatsWriter writer = {.descriptor = descriptor};
+    uint64_t start = now_ns();
+    guest->allocator.stats_print(write_stats, &writer, letters);
+    flush(&writer);
+    reply->duration_ns = now_ns() - start;
+    reply->bytes = writer.written;
+    reply->reply.error = writer.error;
+    return writer.error == 0 ? WIRE_STATUS_OK : WIRE_STATUS_WRITE_FAILED;
+}

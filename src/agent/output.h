@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DUMP and STATS: what goes to the client's memfd. In the agent thread.
+ *
+ * Only a memfd is taken: it cannot block a writer, leads to no file of anybody's, and vanishes with its last holder.
+ */
+#ifndef JESCOPE_AGENT_OUTPUT_H
+#define JESCOPE_AGENT_OUTPUT_H
+
+#include "agent/descriptor.h"
+#include "agent/guest.h"
+#include "wire/wire.h"
+
+/* Replace the content of @descriptor by a heap profile, or by the statistics with the option @letters. */
+WireStatus output_dump(const Guest *guest, const Descriptor *descriptor, WireOutputReply *reply);
+WireStatus output_stats(const Guest *guest, const Descriptor *descriptor, const char *letters, WireOutputReply *reply);
+
+#endif

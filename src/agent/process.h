@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who this process is. Async-signal-safe apart from errno. */
+#ifndef JESCOPE_AGENT_PROCESS_H
+#define JESCOPE_AGENT_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { PROCESS_NAME_MAX = 16 }; /* with the NUL: the kernel's TASK_COMM_LEN */
+
+typedef struct {
+    pid_t pid;           /* in our own pid namespace */
+    uint64_t start_time; /* field 22 of /proc/self/stat, clock ticks after boot; 0 without /proc */
+} ProcessIdentity;
+
+void process_identify(ProcessIdentity *identity);
+
+/* Finds field 22 in the text of a /proc/PID/stat (proc(5)). The name in field 2 may hold blanks, parentheses and line
+ * feeds. */
+bool process_parse_start_time(const char *stat, uint64_t *start_time);
+
+/* /proc/self/comm, or "" without /proc. */
+void process_read_name(char name[PROCESS_NAME_MAX]);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a message to its reply. In the agent thread. */
+#ifndef JESCOPE_AGENT_REQUEST_H
+#define JESCOPE_AGENT_REQUEST_H
+
+#include "agent/descriptor.h"
+#include "agent/guest.h"
+#include "wire/message.h"
+
+#include <stddef.h>
+
+/*
+ * Answers the @received bytes in @request, which may be anything, with the @descriptor that came along (number -1:
+ * none; it stays the caller's). Returns the size of the reply in @answer, which is never 0.
+ */
+size_t request_answer(Guest *guest, const WireRequest *request, size_t received, const Descriptor *descriptor,
+                      WireAnswer *answer);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/server.h"
+
+#include "agent/debug.h"
+#include "agent/listener.h"
+#include "agent/request.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+    SESSIONS_MAX = 16,
+    IDLE_MAX_MS = 10 * 60 * 1000,
+    FIRST_REQUEST_MAX_MS = 10 * 1000, /* who connects and says nothing */
+    LISTEN_AGAIN_MS = 30 * 1000,      /* after the socket could not be made */
+    ACCEPT_AGAIN_MS = 200, /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
+};
+
+typedef struct {
+    Descriptor socket; /* none: a free place */
+    uint64_t last_ms;  /* last request, or the connection itself */
+    bool has_spoken;
+} Session;
+
+/* The agent thread's own, but for server_abandon() in a child without threads and listener_remove(). */
+static struct {
+    Listener listener;
+    uint64_t listen_at_ms; /* not before */
+    uint64_t accept_at_ms;
+    Session sessions[SESSIONS_MAX];
+    WireRequest request;
+    WireAnswer answer;
+} server;
+
+static atomic_bool leaving;
+
+static void
+close_session(Guest *guest, Session *session)
+{
+    descriptor_close(&session->socket);
+    guest->n_clients--;
+}
+
+/* A free place; when there is none, that of the client that has been silent longest. */
+static Session *
+make_room(Guest *guest)
+{
+    Session *oldest = &server.sessions[0];
+    for (int i = 0; i < SESSIONS_MAX; i++) {
+        Session *session = &server.sessions[i];
+        if (session->socket.number < 0) {
+            return session;
+        }
+        if (session->last_ms < oldest->last_ms) {
+            oldest = session;
+        }
+    }
+    close_session(guest, oldest);
+    return oldest;
+}
+
+static void
+accept_client(Guest *guest, uint64_t now)
+{
+    Descriptor socket = DESCRIPTOR_NONE;
+    int raw = listener_accept(&server.listener);
+    if (raw < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+        server.accept_at_ms = now + ACCEPT_AGAIN_MS;
+    }
+    if (descriptor_adopt(&socket, raw)) {
+        Session *session = make_room(guest);
+        *session = (Session){.socket = socket, .last_ms = now};
+        guest->n_clients++;
+    }
+}
+
+/*
+ * Receives one message into server.request, with at most one descriptor: room for exactly one makes the kernel close
+ * the others. Returns its size, 0 at the end of the connection, -1 on error; a message too large comes out as one too
+ * many bytes.
+ */
+static ssize_t
+receive(const Session *session, Descriptor *descriptor)
+{
+    union {
+        struct cmsghdr header;
+        unsigned char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = {&server.request, sizeof server.request};
+    struct msghdr message = {
+        .msg_iov = &part,
+        .msg_iovlen = 1,
+        .msg_control = &control,
+        .msg_controllen = CMSG_LEN(sizeof(int)),
+    };
+    memset(&server.request, 0, sizeof server.request);
+    ssize_t n = recvmsg(session->socket.number, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+    if (n < 0) {
+        return n;
+    }
+    const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int))) {
+        int raw;
+        memcpy(&raw, CMSG_DATA(header), sizeof raw);
+        descriptor_adopt(descriptor, raw);
+    }
+    return n;
+}
+
+/* False if the client is gone, or does not take its reply. */
+static bool
+serve(Guest *guest, const Session *session)
+{
+    Descriptor descriptor = DESCRIPTOR_NONE;
+    ssize_t n = receive(session, &descriptor);
+    if (n <= 0) {
+        descriptor_close(&descriptor);
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    /* With MSG_TRUNC, n is the message's own size: one too large matches no request's. */
+    size_t size = request_answer(guest, &server.request, (size_t)n, &descriptor, &server.answer);
+    descriptor_close(&descriptor);
+    return descriptor_is_ours(&session->socket) &&
+           send(session->socket.number, &server.answer, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
+}
+
+static void
+serve_session(Guest *guest, Session *session, short events, uint64_t now)
+{
+    if (session->socket.number < 0 || events == 0) {
+        return;
+    }
+    if ((events & POLLIN) == 0 || !descriptor_is_ours(&session->socket) || !serve(guest, session)) {
+        close_session(guest, session);
+        return;
+    }
+    session->last_ms = now;
+    session->has_spoken = true;
+}
+
+static uint64_t
+session_deadline(const Session *session)
+{
+    return session->last_ms + (session->has_spoken ? IDLE_MAX_MS : FIRST_REQUEST_MAX_MS);
+}
+
+/* Drops those who stayed silent too long, and those whose socket the host has closed. Returns the next deadline. */
+static uint64_t
+tidy_sessions(Guest *guest, uint64_t now)
+{
+    uint64_t next = UINT64_MAX;
+    for (int i = 0; i < SESSIONS_MAX; i++) {
+        Session *session = &server.sessions[i];
+        if (session->socket.number < 0) {
+            continue;
+        }
+        if (now >= session_deadline(session) || !descriptor_is_ours(&session->socket)) {
+            close_session(guest, session);
+        } else if (session_deadline(session) < next) {
+            next = session_deadline(session);
+        }
+    }
+    return next;
+}
+
+/* Where descriptors are shared with the host it may have closed the listener; the socket is then made anew. */
+static void
+keep_listening(const Guest *guest, const Environment *environment, uint64_t now)
+{
+    if (descriptor_is_ours(&server.listener.socket) || now < server.listen_at_ms || leaving) {
+        return;
+    }
+    if (!listener_open(&server.listener, environment, &guest->process)) {
+        server.listen_at_ms = now + LISTEN_AGAIN_MS;
+    } else if (leaving) {
+        listener_remove(&server.listener); /* the host began to exit in between and has not seen this one */
+    }
+}
+
+static int
+until(uint64_t deadline, uint64_t now)
+{
+    if (deadline == UINT64_MAX) {
+        return -1;
+    }
+    uint64_t left = deadline > now ? deadline - now : 0;
+    return left < INT_MAX ? (int)left : INT_MAX;
+}
+
+static int
+sooner(int a, int b)
+{
+    return b < 0 || (a >= 0 && a < b) ? a : b;
+}
+
+/* How long to sleep at most: the lease, silent clients, and what is to be tried again; -1 for ever. */
+static int
+next_timeout(Guest *guest, uint64_t now)
+{
+    int timeout = until(tidy_sessions(guest, now), now);
+    if (guest->profiling.lease.id != 0) {
+        timeout = sooner(timeout, profiling_tick(&guest->profiling, &guest->allocator));
+    }
+    if (server.listener.socket.number < 0) {
+        timeout = sooner(timeout, until(server.listen_at_ms, now));
+    } else if (server.accept_at_ms > now) {
+        timeout = sooner(timeout, until(server.accept_at_ms, now));
+    }
+    return timeout;
+}
+
+/* poll() leaves out entries with a negative number. The listener's is the last one. */
+static void
+fill_polled(struct pollfd polled[SESSIONS_MAX + 1], uint64_t now)
+{
+    for (int i = 0; i < SESSIONS_MAX; i++) {
+        polled[i] = (struct pollfd){.fd = server.sessions[i].socket.number, .events = POLLIN};
+    }
+    int listener = now >= server.accept_at_ms ? server.listener.socket.number : -1;
+    polled[SESSIONS_MAX] = (struct pollfd){.fd = listener, .events = POLLIN};
+}
+
+static void
+serve_once(Guest *guest, const Environment *environment)
+{
+    struct pollfd polled[SESSIONS_MAX + 1];
+    uint64_t now = profiling_now_ms();
+    profiling_tick(&guest->profiling, &guest->allocator);
+    keep_listening(guest, environment, now);
+    int timeout = next_timeout(guest, now);
+    fill_polled(polled, now);
+    int n = poll(polled, SESSIONS_MAX + 1, timeout);
+    now = profiling_now_ms();
+    for (int i = 0; n > 0 && i < SESSIONS_MAX; i++) {
+        serve_session(guest, &server.sessions[i], polled[i].revents, now);
+    }
+    if (n > 0 && polled[SESSIONS_MAX].revents != 0 && descriptor_is_ours(&server.listener.socket)) {
+        accept_client(guest, now);
+    }
+}
+
+_Noreturn void
+server_run(Guest *guest, const Environment *environment)
+{
+    guest->n_clients = 0;
+    server.listener.socket = DESCRIPTOR_NONE;
+    server.listen_at_ms = 0;
+    server.accept_at_ms = 0;
+    for (int i = 0; i < SESSIONS_MAX; i++) {
+        server.sessions[i].socket = DESCRIPTOR_NONE;
+    }
+    for (;;) {
+        serve_once(guest, environment);
+    }
+}
+
+void
+server_abandon(void)
+{
+    server.listener.bound = 0;
+    descriptor_close(&server.listener.socket);
+    for (int i = 0; i < SESSIONS_MAX; i++) {
+        descriptor_close(&server.sessions[i].socket);
+    }
+}
+
+void
+server_leave(void)
+{
+    leaving = true;
+    listener_remove(&server.listener);
+}
