@@ -19,5 +19,6 @@ ReportWrite text_write_jeprof; /* text in jeprof's layout */
 ReportWrite tree_write;
 ReportWrite folded_write;
 ReportWrite pprof_write;
+ReportWrite flamegraph_write;
 
 #endif

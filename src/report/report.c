@@ -29,6 +29,7 @@ static const ReportFormat formats[] = {
      {".folded", ".collapsed", ".collapsedstack.txt"},
      REPORT_FORMAT_TEXT,
      folded_write},
+    {"flamegraph", "interactive flame graph, one SVG file", {".svg"}, REPORT_FORMAT_TEXT, flamegraph_write},
     {"pprof",
      "gzip profile.proto, for go tool pprof, Pyroscope and Parca",
      {".pb.gz", ".pprof"},

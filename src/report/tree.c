@@ -48,6 +48,7 @@ static void
 write_values(const TreeText *text, guint32 index)
 {
     gdouble now = amount_of(text, index, VIEW_NOW);
+    gdouble self = text->tree->self[VIEW_NOW][index].estimate[text->report->options->value];
     char percent[UNITS_BUFFER];
 
     if (view_n_sides(text->report->view) == 2) {
@@ -58,7 +59,10 @@ write_values(const TreeText *text, guint32 index)
     }
     write_value(text, now, UNITS_PLAIN);
     writer_format(text->writer, "%8s", units_percent(percent, now, amount_of(text, 0, VIEW_NOW)));
-    write_value(text, text->tree->self[VIEW_NOW][index].estimate[text->report->options->value], UNITS_PLAIN);
+    if (self > 0)
+        write_value(text, self, UNITS_PLAIN);
+    else
+        writer_format(text->writer, "%12s", "");
 }
 
 static void
@@ -82,7 +86,7 @@ indent_below(TreeText *text, const Pending *line)
     return g_string_chunk_insert_const(text->indents, indent);
 }
 
-/* Pushes the children worth a line, and one line for the rest, in reverse. */
+/* Pushes the children worth a line, and one for the rest if that together is worth it, in reverse. */
 static void
 push_children(TreeText *text, const Pending *above)
 {
@@ -104,7 +108,7 @@ push_children(TreeText *text, const Pending *above)
             rest.folded += extent;
         }
     }
-    if (rest.n_folded)
+    if (rest.folded >= text->threshold && rest.n_folded)
         g_array_append_val(text->pending, rest);
     n = text->pending->len - first;
     if (n > 0)

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a flame graph interactive. Without scripts the picture is complete already; everything here is on top of it.
+"use strict";
+(() => {
+  const svg = document.currentScript.closest("svg");
+  const pane = svg.querySelector(".pane");
+  const detail = svg.querySelector(".detail");
+  const matched = svg.querySelector(".matched");
+  const resetButton = svg.querySelector(".reset");
+  const fieldBox = svg.querySelector("foreignObject");
+  const field = fieldBox.querySelector("input");
+  const margin = 10;
+  const hint = "Click or Enter zooms, arrows walk, / searches, Esc resets";
+  const total = Number(svg.dataset.total);
+  const space = svg.dataset.unit === "bytes";
+
+  const frames = [];
+  const path = [];
+  for (const group of pane.querySelectorAll(".f")) {
+    const rect = group.querySelector("rect");
+    const about = group.querySelector("title").textContent;
+    const frame = {
+      group, rect, about,
+      text: group.querySelector("text"),
+      name: about.split("\n", 1)[0],
+      x: parseFloat(rect.getAttribute("x")) / 100,
+      width: parseFloat(rect.getAttribute("width")) / 100,
+      depth: Number(group.dataset.d),
+      children: [],
+    };
+    path.length = frame.depth;
+    frame.parent = path[frame.depth - 1] || null;
+    if (frame.parent)
+      frame.parent.children.push(frame);
+    path.push(frame);
+    frames.push(frame);
+  }
+  const root = frames[0];
+  let zoomed = root;
+  let here = root;
+  let letter = 7.2;
+
+  function size(amount) {
+    const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let unit = 0;
+    if (!space)
+      return String(Math.round(amount));
+    while (amount >= 1023.95 && unit < units.length - 1) {
+      amount /= 1024;
+      unit++;
+    }
+    return amount.toFixed(unit ? 1 : 0) + " " + units[unit];
+  }
+
+  function percent(share) {
+    return (share * 100).toFixed(1) + "%";
+  }
+
+  function holds(outer, inner) {
+    return outer.x <= inner.x + 1e-9 && outer.x + outer.width >= inner.x + inner.width - 1e-9;
+  }
+
+  function label(frame, pixels) {
+    const room = Math.floor((pixels - 8) / letter);
+    if (room < 3)
+      return "";
+    return frame.name.length <= room ? frame.name : frame.name.slice(0, room - 2) + "..";
+  }
+
+  function place(frame, x, width, paneWidth) {
+    const pixels = width * paneWidth;
+    const shown = pixels >= 0.3;
+    frame.group.classList.toggle("hidden", !shown);
+    if (!shown)
+      return;
+    frame.rect.setAttribute("x", x * 100 + "%");
+    frame.rect.setAttribute("width", width * 100 + "%");
+    frame.text.setAttribute("x", x * 100 + "%");
+    frame.text.textContent = label(frame, pixels);
+  }
+
+  function layout() {
+    const paneWidth = Math.max(svg.getBoundingClientRect().width - 2 * margin, 100);
+    pane.setAttribute("width", paneWidth);
+    for (const frame of frames) {
+      const above = frame.depth < zoomed.depth && holds(frame, zoomed);
+      frame.group.classList.toggle("above", above);
+      if (above)
+        place(frame, 0, 1, paneWidth);
+      else if (frame.depth >= zoomed.depth && holds(zoomed, frame))
+        place(frame, (frame.x - zoomed.x) / zoomed.width, frame.width / zoomed.width, paneWidth);
+      else
+        frame.group.classList.add("hidden");
+    }
+    const right = paneWidth + margin;
+    fieldBox.setAttribute("x", right - 220);
+    matched.setAttribute("x", right);
+    resetButton.setAttribute("x", right - 232);
+    resetButton.classList.toggle("hidden", zoomed === root);
+  }
+
+  function zoom(frame) {
+    zoomed = frame;
+    layout();
+    select(frame);
+  }
+
+  function select(frame) {
+    here.group.classList.remove("here");
+    here.group.setAttribute("tabindex", "-1");
+    here = frame;
+    here.group.classList.add("here");
+    here.group.setAttribute("tabindex", "0");
+    describe(frame);
+  }
+
+  function describe(frame) {
+    detail.textContent = frame ? frame.about.replace(/\n/g, "   ") : hint;
+  }
+
+  function search(pattern) {
+    let expression = null;
+    try {
+      expression = pattern ? new RegExp(pattern, "i") : null;
+    } catch (error) {
+      matched.textContent = "not a regular expression";
+      return;
+    }
+    let share = 0;
+    let outside = -1; // frames left of this were counted with a frame above them
+    for (const frame of frames) {
+      const found = expression !== null && frame !== root && expression.test(frame.name);
+      frame.group.classList.toggle("found", found);
+      if (found && frame.x >= outside - 1e-9) {
+        share += frame.width;
+        outside = frame.x + frame.width;
+      }
+    }
+    matched.textContent = expression ? "found " + size(share * total) + " (" + percent(share) + ")" : "";
+  }
+
+  function sibling(step) {
+    const row = here.parent ? here.parent.children : [root];
+    return row[row.indexOf(here) + step] || here;
+  }
+
+  const keys = {
+    ArrowUp: () => select(here.parent || here),
+    ArrowDown: () => select(here.children[0] || here),
+    ArrowLeft: () => select(sibling(-1)),
+    ArrowRight: () => select(sibling(1)),
+    Enter: () => zoom(here),
+    Escape: () => { field.value = ""; search(""); zoom(root); describe(null); },
+    "/": () => field.focus(),
+  };
+
+  function onKey(event) {
+    if (event.target === field) {
+      if (event.key === "Escape") {
+        field.value = "";
+        search("");
+        field.blur();
+      }
+      return;
+    }
+    const action = keys[event.key];
+    if (!action || event.ctrlKey || event.metaKey || event.altKey)
+      return;
+    event.preventDefault();
+    action();
+    if (event.key !== "/")
+      here.group.focus({preventScroll: false});
+  }
+
+  function frameAt(event) {
+    const group = event.target.closest && event.target.closest(".f");
+    return group ? frames.find((frame) => frame.group === group) : null;
+  }
+
+  svg.removeAttribute("viewBox");
+  svg.setAttribute("width", "100%");
+  fieldBox.classList.remove("hidden");
+  if (root.text.textContent.length && root.text.getComputedTextLength)
+    letter = root.text.getComputedTextLength() / root.text.textContent.length || letter;
+  root.group.setAttribute("tabindex", "0");
+  pane.addEventListener("click", (event) => {
+    const frame = frameAt(event);
+    if (frame)
+      zoom(frame);
+  });
+  pane.addEventListener("mouseover", (event) => {
+    const frame = frameAt(event);
+    if (frame)
+      describe(frame);
+  });
+  pane.addEventListener("mouseleave", () => describe(null));
+  resetButton.addEventListener("click", keys.Escape);
+  field.addEventListener("input", () => search(field.value));
+  document.addEventListener("keydown", onKey);
+  window.addEventListener("resize", layout);
+  layout();
+  describe(null);
+})();
