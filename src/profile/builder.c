@@ -257,15 +257,15 @@ append_location(ProfileBuilder *builder, const ProfileLocation *location)
     profile->locations[profile->n_locations++] = *location;
 }
 
-void
-builder_addresses(ProfileBuilder *builder, const guint64 *addresses, guint32 n, guint32 *locations)
+guint32
+builder_address(ProfileBuilder *builder, guint64 address)
 {
-    for (guint32 i = 0; i < n; i++) {
-        locations[i] = index_table_intern(&builder->location_table, addresses[i], PROFILE_NONE);
-        if (G_UNLIKELY(locations[i] == builder->profile->n_locations)) {
-            append_location(builder, &(ProfileLocation){addresses[i], 0, PROFILE_NONE, PROFILE_NONE});
-        }
+    guint32 index = index_table_intern(&builder->location_table, address, PROFILE_NONE);
+
+    if (index == builder->profile->n_locations) {
+        append_location(builder, &(ProfileLocation){address, 0, PROFILE_NONE, PROFILE_NONE});
     }
+    return index;
 }
 
 guint32
@@ -402,13 +402,20 @@ builder_resolve(ProfileBuilder *builder)
     resolve_symbols(builder);
 }
 
+/* Two frames at a time: the multiplications wait for one another. */
 static guint32
 hash_stack(const ProfileBuilder *builder, const guint32 *frames, guint32 depth, guint32 thread)
 {
     guint64 hash = ((guint64)thread << 32) | depth;
+    guint32 i = depth & 1;
 
-    for (guint32 i = 0; i < depth; i++) {
-        hash = (hash ^ frames[i]) * builder->multiplier;
+    if (i == 1) {
+        hash ^= frames[0] * INDEX_TABLE_SPREAD;
+    }
+    for (; i < depth; i += 2) {
+        guint64 pair;
+        memcpy(&pair, &frames[i], sizeof pair);
+        hash = (hash ^ pair) * builder->multiplier;
         hash ^= hash >> 32;
     }
     return (guint32)((hash * builder->multiplier) >> 32);

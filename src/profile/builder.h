@@ -34,7 +34,7 @@ guint32 builder_named_thread(ProfileBuilder *builder, const ProfileThread *threa
  * The location at an address whose mapping is not known yet: builder_resolve() finds them all when the mappings are
  * there. A builder uses either these two or builder_location().
  */
-void builder_addresses(ProfileBuilder *builder, const guint64 *addresses, guint32 n, guint32 *locations);
+guint32 builder_address(ProfileBuilder *builder, guint64 address);
 void builder_resolve(ProfileBuilder *builder);
 
 /* The location with this object and offset (or address, without an object); the first one's fields stay. */

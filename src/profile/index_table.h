@@ -9,6 +9,8 @@
 
 #include <glib.h>
 
+#define INDEX_TABLE_SPREAD 0x9e3779b97f4a7c15u /* 2^64 / golden ratio: carries a tag's low bits to the top */
+
 typedef struct {
     guint64 key;
     guint32 tag;
@@ -30,7 +32,7 @@ static inline IndexEntry *
 index_table_slot(const IndexTable *table, guint64 key, guint32 tag)
 {
     gsize mask = ((gsize)1 << table->log2_capacity) - 1;
-    gsize i = ((key ^ ((guint64)tag << 44)) * table->multiplier) >> (64 - table->log2_capacity);
+    gsize i = ((key ^ tag * INDEX_TABLE_SPREAD) * table->multiplier) >> (64 - table->log2_capacity);
 
     while (table->entries[i].value != 0 && (table->entries[i].key != key || table->entries[i].tag != tag)) {
         i = (i + 1) & mask;
@@ -45,6 +47,17 @@ index_table_find(const IndexTable *table, guint64 key, guint32 tag)
     return index_table_slot(table, key, tag)->value - 1;
 }
 
+/* Enters a (key, tag) that is not there yet. */
+static inline void
+index_table_put(IndexTable *table, guint64 key, guint32 tag, guint32 index)
+{
+    *index_table_slot(table, key, tag) = (IndexEntry){key, tag, index + 1};
+    table->n++;
+    if (table->n > ((gsize)1 << table->log2_capacity) / 2) {
+        index_table_grow(table);
+    }
+}
+
 /* The index of (key, tag); the first time that is the number of keys before it. */
 static inline guint32
 index_table_intern(IndexTable *table, guint64 key, guint32 tag)
@@ -54,11 +67,8 @@ index_table_intern(IndexTable *table, guint64 key, guint32 tag)
     if (G_LIKELY(entry->value != 0)) {
         return entry->value - 1;
     }
-    *entry = (IndexEntry){key, tag, ++table->n};
-    guint32 index = entry->value - 1;
-    if (table->n > ((gsize)1 << table->log2_capacity) / 2) {
-        index_table_grow(table);
-    }
+    guint32 index = table->n;
+    index_table_put(table, key, tag, index);
     return index;
 }
 

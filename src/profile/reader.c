@@ -3,7 +3,7 @@
  * The grammar of heap dumps (docs/formats.md), one line at a time. A line reader gets the start of a whole line and
  * returns the start of the next one; or it says what it expected where, and returns NULL.
  */
-#include "profile/builder.h"
+#include "profile/frame_scanner.h"
 #include "profile/maps.h"
 #include "profile/scan.h"
 #include "profile/source.h"
@@ -25,10 +25,7 @@ struct Reader {
     guint64 line;         /* number of the line being read */
 
     /* The stack whose rows are being read. */
-    guint64 *addresses;
-    guint32 *frames;
-    guint32 depth;
-    guint32 capacity;
+    FrameScanner scanner;
     gboolean has_stack; /* the "@" line was read */
     gboolean has_total; /* its "t*" row too: the stack may be kept */
     gboolean has_thread;
@@ -108,62 +105,27 @@ read_counts(Reader *reader, const char *at, DumpCounts *counts)
     return at != NULL ? read_count(reader, at, ']', &counts->alloc_bytes) : NULL;
 }
 
-static void
-reserve_frames(Reader *reader)
-{
-    if (reader->depth == reader->capacity) {
-        reader->capacity = MAX(256, reader->capacity * 2);
-        reader->addresses = g_renew(guint64, reader->addresses, reader->capacity);
-        reader->frames = g_renew(guint32, reader->frames, reader->capacity);
-    }
-}
-
-/* The calls are where the return addresses are minus one; the innermost frame stays, as every reader of dumps has it.
- */
-static void
-intern_frames(Reader *reader)
-{
-    while (reader->depth > 0 && reader->addresses[reader->depth - 1] == 0) {
-        reader->depth--; /* jemalloc 3.x may end a trace with 0x0 */
-    }
-    for (guint32 i = 1; i < reader->depth; i++) {
-        reader->addresses[i] -= reader->addresses[i] != 0;
-    }
-    builder_addresses(reader->builder, reader->addresses, reader->depth, reader->frames);
-}
-
 /* "@ 0xPC 0xPC ..." to the end of the line. */
 static const char *
 read_frames(Reader *reader, const char *at)
 {
-    at = *at == '@' ? at + 1 : fail(reader, at, "'@'");
-    reader->depth = 0;
-    while (at != NULL && *at == ' ') {
-        at = skip_blanks(at);
-        if (*at == '\n') {
-            break;
-        }
-        reserve_frames(reader);
-        const char *digits = at[0] == '0' && at[1] == 'x' ? at + 2 : at;
-        const char *next = digits > at ? scan_hex(digits, &reader->addresses[reader->depth]) : NULL;
-        at = next != NULL ? next : fail(reader, at, "an address 0x... of at most 64 bits");
-        reader->depth++;
+    const char *fault = NULL;
+
+    if (*at != '@') {
+        return fail(reader, at, "'@'");
     }
-    if (at != NULL && *at != '\n') {
-        return fail(reader, at, "a blank or the end of the line");
+    at = frame_scanner_read(&reader->scanner, at + 1, &fault);
+    if (at == NULL) {
+        return fail(reader, fault, "an address 0x... of at most 64 bits");
     }
-    if (at != NULL) {
-        intern_frames(reader);
-        at++;
-    }
-    return at;
+    return *at == '\n' ? at + 1 : fail(reader, at, "a blank or the end of the line");
 }
 
 static gboolean
 add_stack(Reader *reader, guint32 thread, const DumpCounts *counts)
 {
     ProfileWeight weight;
-    guint32 stack = builder_stack(reader->builder, reader->frames, reader->depth, thread);
+    guint32 stack = builder_stack(reader->builder, reader->scanner.frames, reader->scanner.depth, thread);
 
     if (stack == PROFILE_NONE) {
         return FALSE;
@@ -695,10 +657,11 @@ read_profile(ByteSource *source, const char *name, ProfileReadFlags flags, GErro
     g_autoptr(ByteSource) owned = source;
     g_autoptr(ProfileBuilder) builder = builder_new();
     Reader reader = {.builder = builder, .source = source, .name = name, .flags = flags, .read_line = read_first_line};
+
+    frame_scanner_init(&reader.scanner, builder);
     Profile *profile = read_runs(&reader, error) ? finish(&reader) : NULL;
 
-    g_free(reader.addresses);
-    g_free(reader.frames);
+    frame_scanner_clear(&reader.scanner);
     g_clear_error(&reader.first_loss);
     return profile;
 }
