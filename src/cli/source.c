@@ -87,16 +87,36 @@ is_file(const char *name)
     return g_str_equal(name, "-") || strchr(name, '/') || g_file_test(name, G_FILE_TEST_EXISTS);
 }
 
+/* Each keeps its own mappings: dumps of different runs have their code at different addresses. */
+static gboolean
+merge_files(Source *source, char *const *names, guint n, const SourceOptions *options, GError **error)
+{
+    g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)profile_free);
+
+    for (guint i = 0; i < n; i++) {
+        g_autoptr(Source) part = g_new0(Source, 1);
+        if (!read_file(part, names[i], options->read, error))
+            return FALSE;
+        source->partial = source->partial || profile_lost(part->profile);
+        source_add_note(source, note_loss(part->profile));
+        source->input.time = MAX(source->input.time, part->input.time);
+        g_ptr_array_add(profiles, g_steal_pointer(&part->profile));
+    }
+    source->profile = profile_merge((const Profile *const *)(void *)profiles->pdata, profiles->len, error);
+    source->name = g_strdup_printf("%s and %u more", names[0], n - 1);
+    return source->profile != NULL;
+}
+
 static gboolean
 open_files(Source *source, char *const *names, guint n, const SourceOptions *options, GError **error)
 {
-    if (n != 1) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "cannot merge files yet");
+    if (n > 1 ? !merge_files(source, names, n, options, error) : !read_file(source, names[0], options->read, error))
         return FALSE;
+    if (n == 1) {
+        source->name = g_strdup(g_str_equal(names[0], "-") ? "standard input" : names[0]);
+        source->partial = profile_lost(source->profile) != NULL;
+        source_add_note(source, note_loss(source->profile));
     }
-    if (!read_file(source, names[0], options->read, error))
-        return FALSE;
-    source->name = g_strdup(g_str_equal(names[0], "-") ? "standard input" : names[0]);
     source->symbols = symbolize(source->profile, &options->symbolize, error);
     return source->symbols != NULL;
 }
@@ -107,14 +127,8 @@ source_open(char *const *names, guint n, const SourceOptions *options, GError **
     g_autoptr(Source) source = g_new0(Source, 1);
     gboolean live = n == 1 && (g_str_has_prefix(names[0], "unix:") || !is_file(names[0]));
 
-    if (live) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "no such file: %s", names[0]);
+    if (live ? !source_open_target(source, names[0], options, error) : !open_files(source, names, n, options, error))
         return NULL;
-    }
-    if (!open_files(source, names, n, options, error))
-        return NULL;
-    source->partial = profile_lost(source->profile) != NULL;
-    source_add_note(source, note_loss(source->profile));
     source->input.name = source->name;
     source->input.profile = source->profile;
     source->input.symbols = source->symbols;
