@@ -7,6 +7,12 @@
 #include <errno.h>
 #include <string.h>
 
+/* The two rooms do not know each other; here they meet. */
+_Static_assert((int)WIRE_TYPE_NONE == CONTROL_NONE && (int)WIRE_TYPE_BOOL == CONTROL_BOOL, "control types");
+_Static_assert((int)WIRE_TYPE_UNSIGNED == CONTROL_UNSIGNED && (int)WIRE_TYPE_SIZE == CONTROL_SIZE, "control types");
+_Static_assert((int)WIRE_TYPE_SSIZE == CONTROL_SSIZE && (int)WIRE_TYPE_U64 == CONTROL_U64, "control types");
+_Static_assert((int)WIRE_TYPE_STRING == CONTROL_STRING, "control types");
+
 /* A control's value as jemalloc wants it in memory. */
 typedef union {
     bool boolean;
@@ -99,11 +105,11 @@ check_permission(const Guest *guest, const WireCtlRequest *request)
         return WIRE_STATUS_NOT_ALLOWED;
     }
     if ((request->flags & WIRE_CTL_WRITE) != 0) {
-        return control_may_write(name, request->type) && !is_harmful(guest, name, request->value)
+        return control_may_write(name, (ControlType)request->type) && !is_harmful(guest, name, request->value)
                    ? WIRE_STATUS_OK
                    : WIRE_STATUS_NOT_ALLOWED;
     }
-    return control_may_read(name, request->type) ? WIRE_STATUS_OK : WIRE_STATUS_NOT_ALLOWED;
+    return control_may_read(name, (ControlType)request->type) ? WIRE_STATUS_OK : WIRE_STATUS_NOT_ALLOWED;
 }
 
 /* One mallctl() for both directions, so that reading and writing is one exchange. */

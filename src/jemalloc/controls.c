@@ -9,7 +9,7 @@
 #define AW                                   CONTROL_AGENT_WRITES
 #define OPT                                  CONTROL_VALUE_OPTIONAL
 #define ACTS                                 CONTROL_READ_ACTS
-#define CONTROL(pattern, type, flags, since) {pattern, WIRE_TYPE_##type, flags, since},
+#define CONTROL(pattern, type, flags, since) {pattern, CONTROL_##type, flags, since},
 static const Control controls[] = {
 #include "jemalloc/controls.def"
 };
@@ -77,26 +77,26 @@ control_name_is_sound(const char *name)
 }
 
 bool
-control_may_read(const char *name, WireType type)
+control_may_read(const char *name, ControlType type)
 {
     const Control *control = control_find(name);
     if (control == NULL) {
         /* experimental.* has neither stable names nor stable meanings: some of it writes through what the caller passes
          * in. */
-        return type != WIRE_TYPE_STRING && type != WIRE_TYPE_NONE && !begins_with(name, "experimental.");
+        return type != CONTROL_STRING && type != CONTROL_NONE && !begins_with(name, "experimental.");
     }
     return (control->flags & CONTROL_READABLE) != 0 && (control->flags & CONTROL_READ_ACTS) == 0 &&
-           (type == WIRE_TYPE_STRING) == (control->type == WIRE_TYPE_STRING);
+           (type == CONTROL_STRING) == (control->type == CONTROL_STRING);
 }
 
 bool
-control_may_write(const char *name, WireType type)
+control_may_write(const char *name, ControlType type)
 {
     const Control *control = control_find(name);
     if (control == NULL || (control->flags & CONTROL_AGENT_WRITES) == 0) {
         return false;
     }
-    return type == control->type || (type == WIRE_TYPE_NONE && (control->flags & CONTROL_VALUE_OPTIONAL) != 0);
+    return type == control->type || (type == CONTROL_NONE && (control->flags & CONTROL_VALUE_OPTIONAL) != 0);
 }
 
 bool
