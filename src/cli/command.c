@@ -4,6 +4,8 @@
 #include "cli/help.h"
 #include "cli/suggest.h"
 
+#include "target/target.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -145,5 +147,7 @@ command_main(const Command *command, char **argv)
     if (error == NULL)
         return status;
     fprintf(stderr, "jescope: %s\n", error->message);
-    return g_error_matches(error, CLI_ERROR, CLI_ERROR_USAGE) ? STATUS_USAGE : status;
+    gboolean usage =
+        g_error_matches(error, CLI_ERROR, CLI_ERROR_USAGE) || g_error_matches(error, TARGET_ERROR, TARGET_ERROR_NAME);
+    return usage ? STATUS_USAGE : status;
 }

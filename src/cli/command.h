@@ -65,10 +65,19 @@ typedef enum {
     CLI_ERROR_USAGE, /* exits with STATUS_USAGE */
 } CliError;
 
+extern const Command cmd_disable;
+extern const Command cmd_dump;
+extern const Command cmd_enable;
+extern const Command cmd_ps;
+extern const Command cmd_purge;
+extern const Command cmd_record;
+extern const Command cmd_report;
+extern const Command cmd_reset;
+extern const Command cmd_stats;
+extern const Command cmd_status;
+
 /* All commands in the order of --help, NULL at the end. */
 extern const Command *const commands[];
-
-extern const Command cmd_report;
 
 /* NULL: no such command. */
 const Command *command_find(const char *name);

@@ -3,11 +3,7 @@
 
 #include "target/target.h"
 
-#include <errno.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 char *
 diagnosis_conf_variable(const char *prefix)
@@ -63,18 +59,10 @@ diagnosis_jemalloc(const Process *process)
     return objects.jemalloc ? JEMALLOC_PRESENT : JEMALLOC_ABSENT;
 }
 
-static char *
-user_name(uid_t uid)
-{
-    errno = 0;
-    const struct passwd *entry = getpwuid(uid);
-    return entry != NULL ? g_strdup(entry->pw_name) : g_strdup_printf("%u", uid);
-}
-
 static void
 set_not_ours(const Process *process, GError **error)
 {
-    g_autofree char *user = user_name(process->uids[1]);
+    g_autofree char *user = process_user_name(process->uids[1]);
     g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
                 "%s (%d) belongs to user %s; run jescope as %s or as root", process->name, (int)process->pid, user,
                 user);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/process.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,13 @@ process_inner_uid(const Process *process)
             return inside + (outer - outside);
     }
     return outer;
+}
+
+char *
+process_user_name(uid_t uid)
+{
+    const struct passwd *entry = getpwuid(uid);
+    return entry != NULL ? g_strdup(entry->pw_name) : g_strdup_printf("%u", uid);
 }
 
 char *

@@ -36,6 +36,9 @@ gboolean process_is_ours(const Process *process);
  * told. */
 uid_t process_inner_uid(const Process *process);
 
+/* The name of a user, or the number if there is none. */
+char *process_user_name(uid_t uid);
+
 /* The value of a variable of the environment it was started with, or NULL: not set, or not ours to read. */
 char *process_variable(pid_t pid, const char *name);
 
