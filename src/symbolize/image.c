@@ -11,9 +11,10 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define MAX_EXPANDED ((guint64)4 << 30) /* no section we read is larger; keeps a lying header from taking all memory   \
-                                         */
-#define MAX_ZLIB_RATIO 1032             /* deflate cannot do better */
+#define MAX_EXPANDED                                                                                                   \
+    ((guint64)4 << 30)      /* no section we read is larger; keeps a lying header from taking all memory               \
+                             */
+#define MAX_ZLIB_RATIO 1032 /* deflate cannot do better */
 #define MAX_EMBEDDED   ((gsize)1 << 30)
 #define MAX_BUILD_ID   64
 
@@ -32,6 +33,7 @@ struct Image {
     gsize map_size;
     GBytes *bytes; /* instead of map: an image that lay in another one */
     Elf *elf;
+    gboolean is_program;
     GArray *segments;  /* GElf_Phdr of every PT_LOAD */
     GPtrArray *opened; /* OpenSection; found or not */
 };
@@ -108,10 +110,10 @@ read_segments(Image *image)
 {
     GElf_Ehdr header;
     size_t n = 0;
-    if (gelf_getehdr(image->elf, &header) == NULL || (header.e_type != ET_EXEC && header.e_type != ET_DYN) ||
-        elf_getphdrnum(image->elf, &n) != 0) {
+    if (gelf_getehdr(image->elf, &header) == NULL || elf_getphdrnum(image->elf, &n) != 0) {
         return FALSE;
     }
+    image->is_program = header.e_type == ET_EXEC || header.e_type == ET_DYN;
     for (size_t i = 0; i < n && i < G_MAXINT; i++) {
         GElf_Phdr segment;
         if (gelf_getphdr(image->elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD) {
@@ -160,13 +162,24 @@ map_file(Image *image, GError **error)
 }
 
 Image *
-image_open(const char *path, GError **error)
+image_open_part(const char *path, GError **error)
 {
     g_autoptr(Image) image = image_new(path);
     if (!map_file(image, error)) {
         return NULL;
     }
     if (!start_elf(image, image->map, image->map_size)) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is not an ELF file", path);
+        return NULL;
+    }
+    return g_steal_pointer(&image);
+}
+
+Image *
+image_open(const char *path, GError **error)
+{
+    g_autoptr(Image) image = image_open_part(path, error);
+    if (image != NULL && !image->is_program) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is not an ELF program or library", path);
         return NULL;
     }
@@ -451,6 +464,19 @@ image_text_start(const Image *image, guint64 page, guint64 *address)
         }
     }
     return FALSE;
+}
+
+guint64
+image_code_start(const Image *image)
+{
+    guint64 lowest = G_MAXUINT64;
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn)) != NULL;) {
+        GElf_Shdr header;
+        if (gelf_getshdr(scn, &header) != NULL && (header.sh_flags & SHF_EXECINSTR) != 0) {
+            lowest = MIN(lowest, header.sh_addr);
+        }
+    }
+    return lowest != G_MAXUINT64 ? lowest : 0;
 }
 
 gboolean

@@ -25,6 +25,9 @@ typedef struct {
 /* Opens path. Fails with G_FILE_ERROR (cannot be read) or G_IO_ERROR_INVALID_DATA (not an ELF program or library). */
 Image *image_open(const char *path, GError **error);
 
+/* Opens what is debug information only and no program: a .dwo (an ET_REL), a .dwp. Fails as image_open(). */
+Image *image_open_part(const char *path, GError **error);
+
 /* The ELF file that lies xz-compressed in section .gnu_debugdata (a symbol table of local functions), or NULL. */
 Image *image_open_embedded(Image *image);
 
@@ -62,6 +65,9 @@ typedef struct {
 
 gboolean image_address(const Image *image, guint64 file_offset, guint64 *address);
 gboolean image_fits(const Image *image, const ImageMapping *mapping);
+
+/* The lowest link-time address of any code; 0 if there is none. */
+guint64 image_code_start(const Image *image);
 
 /* TRUE for a file that holds debug information only: its code is not there (eu-strip -f, objcopy --only-keep-debug). */
 gboolean image_is_debug_only(const Image *image);

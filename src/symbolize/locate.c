@@ -166,6 +166,10 @@ locate_object(const LocateRequest *request, Located *located)
     if (located->file == NULL && build_id == NULL) {
         return;
     }
+    ImageSection entries;
+    if (located->file != NULL && image_section(located->file, ".debug_info", &entries)) {
+        return; /* nothing is apart */
+    }
     const DebugFileQuery query = {request->object->path, build_id, located->file};
     located->debug = debug_file_find(&query, request->options);
     if (located->file == NULL && located->debug != NULL) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/object.h"
 
+#include "symbolize/dwarf-task.h"
+
 #include <string.h>
 
 ObjectWork *
@@ -16,6 +18,7 @@ object_work_new(const LocateRequest *request, Names *names)
 void
 object_work_free(ObjectWork *work)
 {
+    g_clear_pointer(&work->dwarf, dwarf_job_free);
     located_clear(&work->located);
     g_array_unref(work->asked);
     g_free(work);
@@ -83,6 +86,10 @@ object_prepare(ObjectWork *work)
         translate_by_mapping(work);
     }
     g_array_sort(work->asked, compare_asked);
+    Image *const images[] = {work->located.debug, work->located.file};
+    for (gsize i = 0; i < G_N_ELEMENTS(images) && work->dwarf == NULL; i++) {
+        work->dwarf = images[i] != NULL ? dwarf_job_new(work, images[i]) : NULL;
+    }
 }
 
 /* The complete table of the file or its debug file; without one the exported names and .gnu_debugdata's local ones. */
@@ -106,21 +113,68 @@ read_symbols(const Located *located, SymbolTable *table, Image **embedded)
     return source;
 }
 
+/* A name from the symbol table for an address that debug information left open; with its line, if that was there. */
+static void
+answer_open(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
+{
+    gsize length;
+    const char *linkage = symbol_table_find(table, asked->address, &length);
+    if (linkage == NULL) {
+        return;
+    }
+    Name name = names_function(work->names, linkage, length);
+    SymbolFrame *frame = names_frames(work->names, 1);
+    *frame = (SymbolFrame){
+        .function = name.function,
+        .system_name = name.system_name,
+        .file = asked->file,
+        .line = asked->line,
+        .known = TRUE,
+    };
+    asked->symbol = (Symbol){frame, 1};
+}
+
+/* Debug information without linkage names (-gline-tables-only) says "f" where the symbol says "a::f(int)". */
+static void
+name_last_frame(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
+{
+    gsize length;
+    const char *linkage = symbol_table_find_start(table, asked->unnamed_start, &length);
+    if (linkage == NULL || linkage[0] != '_') {
+        return;
+    }
+    Name name = names_function(work->names, linkage, length);
+    SymbolFrame *frame = (SymbolFrame *)(guintptr)&asked->symbol.frames[asked->symbol.n_frames - 1];
+    if (name.function != name.system_name || !frame->known) {
+        frame->function = name.function;
+        frame->system_name = name.system_name;
+        frame->known = TRUE;
+    }
+}
+
 static void
 answer_from_table(ObjectWork *work, const SymbolTable *table)
 {
     for (guint i = 0; i < work->asked->len; i++) {
         ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
-        gsize length;
-        const char *linkage = asked->symbol.n_frames == 0 ? symbol_table_find(table, asked->address, &length) : NULL;
-        if (linkage == NULL) {
-            continue;
+        if (asked->symbol.n_frames == 0) {
+            answer_open(work, table, asked);
+        } else if (asked->unnamed_start != 0) {
+            name_last_frame(work, table, asked);
         }
-        Name name = names_function(work->names, linkage, length);
-        SymbolFrame *frame = names_frames(work->names, 1);
-        *frame = (SymbolFrame){.function = name.function, .system_name = name.system_name, .known = TRUE};
-        asked->symbol = (Symbol){frame, 1};
     }
+}
+
+static gboolean
+needs_table(const ObjectWork *work)
+{
+    for (guint i = 0; i < work->asked->len; i++) {
+        const ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
+        if (asked->symbol.n_frames == 0 || asked->unnamed_start != 0) {
+            return TRUE;
+        }
+    }
+    return FALSE;
 }
 
 Symbol
@@ -145,8 +199,14 @@ answer_unknown(ObjectWork *work)
 {
     for (guint i = 0; i < work->asked->len; i++) {
         ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
-        if (asked->symbol.n_frames == 0) {
+        guint32 n = asked->symbol.n_frames;
+        if (n == 0) {
             asked->symbol = object_unknown(work->names, work->request.object, asked->address);
+        } else if (asked->symbol.frames[n - 1].function == NULL) {
+            const Symbol unknown = object_unknown(work->names, work->request.object, asked->address);
+            SymbolFrame *frame = (SymbolFrame *)(guintptr)&asked->symbol.frames[n - 1];
+            frame->function = unknown.frames[0].function;
+            frame->system_name = unknown.frames[0].system_name;
         }
     }
 }
@@ -185,7 +245,11 @@ describe(ObjectWork *work, SymbolsSource source)
         };
         return;
     }
-    g_autofree char *note = weakness(image_path(used), source);
+    guint missing = work->dwarf != NULL ? dwarf_job_missing(work->dwarf) : 0;
+    g_autofree char *note = missing == 0 ? weakness(image_path(used), source)
+                                         : g_strdup_printf("%u .dwo files of %s were not found; name their directory "
+                                                           "with --debug-path",
+                                                           missing, image_path(used));
     work->result = (SymbolObject){
         .source = source,
         .debug_path = source != SYMBOLS_NONE ? keep(work, image_path(used)) : NULL,
@@ -199,8 +263,12 @@ object_finish(ObjectWork *work)
 {
     g_autoptr(SymbolTable) table = symbol_table_new();
     g_autoptr(Image) embedded = NULL;
-    SymbolsSource source = read_symbols(&work->located, table, &embedded);
-    symbol_table_seal(table);
+    SymbolsSource source = SYMBOLS_DWARF;
+    if (work->dwarf == NULL || needs_table(work)) {
+        SymbolsSource found = read_symbols(&work->located, table, &embedded);
+        source = work->dwarf != NULL ? SYMBOLS_DWARF : found;
+        symbol_table_seal(table);
+    }
     answer_from_table(work, table);
     answer_unknown(work);
     describe(work, source);

@@ -12,13 +12,19 @@ typedef struct {
     guint64 address;  /* link-time where the file is known (what addr2line takes), else the offset in the file */
     guint32 location; /* index into profile_locations() */
     Symbol symbol;    /* n_frames 0: not answered */
+    const char *file; /* from the line table, or NULL */
+    guint32 line;
+    guint64 unnamed_start; /* not 0: a symbol at this address knows a fuller name for the last frame */
 } ObjectAsked;
+
+typedef struct DwarfJob DwarfJob; /* dwarf-task.h */
 
 typedef struct {
     LocateRequest request;
     Names *names;  /* borrowed */
     GArray *asked; /* ObjectAsked, by address */
     Located located;
+    DwarfJob *dwarf; /* or NULL */
     SymbolObject result;
 } ObjectWork;
 
@@ -27,7 +33,8 @@ ObjectWork *object_work_new(const LocateRequest *request, Names *names);
 /* Adds one question; file_offset as in ProfileLocation. Before object_prepare(). */
 void object_ask(ObjectWork *work, guint32 location, guint64 file_offset);
 
-/* Finds the files and sorts the questions. */
+/* Finds the files, sorts the questions and cuts the work on debug information into tasks, to be run before the finish.
+ */
 void object_prepare(ObjectWork *work);
 
 /* Answers what is still open from the symbol tables, and the rest with "[NAME+0xADDRESS]". */

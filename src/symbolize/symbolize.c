@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/symbolize.h"
 
+#include "symbolize/dwarf-task.h"
 #include "symbolize/names.h"
 #include "symbolize/object.h"
 
@@ -135,27 +136,59 @@ ask(Session *session, guint32 index)
 }
 
 static void
-run(gpointer item, gpointer step)
+prepare(gpointer work, gpointer unused)
 {
-    void (*call)(ObjectWork *) = *(void (**)(ObjectWork *))step;
-    call(item);
+    object_prepare(work);
 }
 
-/* Does one step for every object, as many at a time as there are processors. */
-static gboolean
-for_each_object(Session *session, void (*step)(ObjectWork *), GError **error)
+static void
+finish(gpointer work, gpointer unused)
 {
-    GThreadPool *pool = g_thread_pool_new(run, &step, (gint)g_get_num_processors(), FALSE, error);
+    object_finish(work);
+}
+
+static void
+run_task(gpointer task, gpointer unused)
+{
+    dwarf_task_run(task);
+}
+
+/* Runs step for every item, as many at a time as there are processors. */
+static gboolean
+for_each(const GPtrArray *items, GFunc step, GError **error)
+{
+    GThreadPool *pool = g_thread_pool_new(step, NULL, (gint)g_get_num_processors(), FALSE, error);
     if (pool == NULL) {
         return FALSE;
     }
-    for (guint i = 0; i < session->work->len; i++) {
-        if (session->work->pdata[i] != NULL) {
-            g_thread_pool_push(pool, session->work->pdata[i], NULL);
-        }
+    for (guint i = 0; i < items->len; i++) {
+        g_thread_pool_push(pool, items->pdata[i], NULL);
     }
     g_thread_pool_free(pool, FALSE, TRUE);
     return TRUE;
+}
+
+/* Objects first, then the tasks of all of them together, so that one large object does not leave processors idle. */
+static gboolean
+answer(const Session *session, GError **error)
+{
+    g_autoptr(GPtrArray) objects = g_ptr_array_new();
+    g_autoptr(GPtrArray) tasks = g_ptr_array_new();
+    for (guint i = 0; i < session->work->len; i++) {
+        if (session->work->pdata[i] != NULL) {
+            g_ptr_array_add(objects, session->work->pdata[i]);
+        }
+    }
+    if (!for_each(objects, prepare, error)) {
+        return FALSE;
+    }
+    for (guint i = 0; i < objects->len; i++) {
+        const ObjectWork *work = objects->pdata[i];
+        if (work->dwarf != NULL) {
+            g_ptr_array_extend(tasks, (GPtrArray *)(guintptr)dwarf_job_tasks(work->dwarf), NULL, NULL);
+        }
+    }
+    return for_each(tasks, run_task, error) && for_each(objects, finish, error);
 }
 
 static void
@@ -168,7 +201,11 @@ collect(Session *session)
         }
         for (guint i = 0; i < work->asked->len; i++) {
             const ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
-            session->symbols->locations[asked->location] = asked->symbol;
+            Symbol *symbol = &session->symbols->locations[asked->location];
+            *symbol = asked->symbol;
+            if (session->options.no_inlines) {
+                *symbol = (Symbol){asked->symbol.frames + (asked->symbol.n_frames - 1), 1};
+            }
         }
         session->symbols->objects[object] = work->result;
     }
@@ -202,7 +239,7 @@ symbolize(const Profile *profile, const SymbolizeOptions *options, GError **erro
     for (guint32 i = 0; i < profile_n_locations(profile); i++) {
         ask(&session, i);
     }
-    if (!for_each_object(&session, object_prepare, error) || !for_each_object(&session, object_finish, error)) {
+    if (!answer(&session, error)) {
         return NULL;
     }
     collect(&session);

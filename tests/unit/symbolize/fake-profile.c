@@ -61,8 +61,8 @@ text_segment(const char *image, gsize size)
     g_assert_not_reached();
 }
 
-guint32
-fake_profile_file(Profile *profile, const char *path, const char *build_id, ProfileObjectFlags flags)
+static guint32
+add_file(Profile *profile, const char *path, const ProfileObject *object)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GMappedFile) file = g_mapped_file_new(path, FALSE, &error);
@@ -71,8 +71,21 @@ fake_profile_file(Profile *profile, const char *path, const char *build_id, Prof
     guint64 first = text->p_offset & ~(guint64)4095;
     guint64 last = (text->p_offset + text->p_filesz + 4095) & ~(guint64)4095;
     guint64 bias = 0x7f0000000000 + profile->objects->len * 0x100000000;
+    return fake_profile_object(profile, object, bias + (text->p_vaddr & ~(guint64)4095), first, last - first);
+}
+
+guint32
+fake_profile_file(Profile *profile, const char *path, const char *build_id, ProfileObjectFlags flags)
+{
     const ProfileObject object = {.path = path, .build_id = build_id, .flags = flags};
-    return fake_profile_object(profile, &object, bias + (text->p_vaddr & ~(guint64)4095), first, last - first);
+    return add_file(profile, path, &object);
+}
+
+guint32
+fake_profile_mapped(Profile *profile, const char *path, const char *mapped_as, const char *build_id)
+{
+    const ProfileObject object = {.path = mapped_as, .build_id = build_id};
+    return add_file(profile, path, &object);
 }
 
 guint32

@@ -17,6 +17,9 @@ guint32 fake_profile_object(Profile *profile, const ProfileObject *object, guint
 /* Adds an object for an ELF file, mapped as the loader would. */
 guint32 fake_profile_file(Profile *profile, const char *path, const char *build_id, ProfileObjectFlags flags);
 
+/* The same for a file that stands under another name in the target's maps. */
+guint32 fake_profile_mapped(Profile *profile, const char *path, const char *mapped_as, const char *build_id);
+
 /* Adds a location by its offset in the file; its index. */
 guint32 fake_profile_offset(Profile *profile, guint32 object, guint64 file_offset);
 

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/dwarf-functions.h"
+
+#include "symbolize/dwarf-line.h"
+
+#include <dwarf.h>
+
+/* Definition, abstract instance, declaration: real chains have three links. */
+#define MAX_ORIGINS 16
+
+/* Deeper chains of inlined calls are cut off on the inside; compilers stay below a hundred. */
+#define MAX_FRAMES 4096
+
+/* A function, or an inlined call of one, that covers an address asked for. */
+typedef struct {
+    guint64 origin; /* offset of the entry that names it: the abstract instance that many calls share, or its own */
+    guint64 call_file, call_line;
+    guint64 start; /* lowest address */
+    gboolean inlined;
+} Function;
+
+typedef struct {
+    guint32 asked;
+    guint32 function;
+} Hit;
+
+/* What stands at the end of the origins. */
+typedef struct {
+    const char *linkage, *name; /* in the file's sections, or NULL */
+    guint64 line;
+} Identity;
+
+typedef struct {
+    const DwarfQuestion *question;
+    DwarfLines *lines;    /* or NULL */
+    GHashTable *abbrevs;  /* DwarfUnit -> DwarfAbbrevs */
+    GHashTable *resolved; /* offset -> Resolved, for entries of the question's unit */
+    GHashTable *paths;    /* file number -> interned path */
+    GArray *functions;    /* Function */
+    GArray *hits;         /* Hit, in the order of the walk: outer functions before inner ones */
+    guint32 *latest;      /* by question: the function that hit it last, plus 1 */
+} Walk;
+
+typedef struct {
+    Name name; /* function NULL: unknown */
+    guint32 line;
+    gboolean has_linkage;
+} Resolved;
+
+static const DwarfAbbrevs *
+abbrevs_of(Walk *walk, const DwarfUnit *unit)
+{
+    DwarfAbbrevs *abbrevs = g_hash_table_lookup(walk->abbrevs, unit);
+    if (abbrevs == NULL) {
+        abbrevs = dwarf_abbrevs_new(unit);
+        g_hash_table_insert(walk->abbrevs, (gpointer)(guintptr)unit, abbrevs);
+    }
+    return abbrevs;
+}
+
+/* An entry while its attributes are read. */
+typedef struct {
+    Function function;
+    DwarfPlace place;
+    DwarfAttribute origin; /* abstract_origin or specification; name 0: none */
+    DwarfAttribute linkage, name;
+    guint64 line;
+} Entry;
+
+static void
+note(Entry *entry, const DwarfAttribute *attribute)
+{
+    switch (attribute->name) {
+    case DW_AT_low_pc:
+    case DW_AT_high_pc:
+    case DW_AT_ranges:
+        dwarf_place_note(&entry->place, attribute);
+        break;
+    case DW_AT_abstract_origin:
+    case DW_AT_specification:
+        entry->origin = *attribute;
+        break;
+    case DW_AT_linkage_name:
+    case DW_AT_MIPS_linkage_name:
+        entry->linkage = *attribute;
+        break;
+    case DW_AT_name:
+        entry->name = *attribute;
+        break;
+    case DW_AT_decl_line:
+        entry->line = attribute->number;
+        break;
+    case DW_AT_call_file:
+        entry->function.call_file = attribute->number;
+        break;
+    case DW_AT_call_line:
+        entry->function.call_line = attribute->number;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Reads the attributes behind an abbreviation code; FALSE where the entry cannot be read. */
+static gboolean
+read_entry(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbrevs, const DwarfAbbrev *abbrev,
+           Entry *entry)
+{
+    const DwarfSpec *specs = &g_array_index(abbrevs->specs, DwarfSpec, abbrev->first);
+    for (guint i = 0; i < abbrev->n; i++) {
+        DwarfAttribute attribute;
+        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute)) {
+            return FALSE;
+        }
+        note(entry, &attribute);
+    }
+    return !cursor->overrun;
+}
+
+static gboolean
+skip_entry(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbrevs, const DwarfAbbrev *abbrev)
+{
+    if (abbrev->size != DWARF_VARIABLE) {
+        dwarf_cursor_skip(cursor, abbrev->size);
+        return !cursor->overrun;
+    }
+    const DwarfSpec *specs = &g_array_index(abbrevs->specs, DwarfSpec, abbrev->first);
+    for (guint i = 0; i < abbrev->n; i++) {
+        DwarfAttribute attribute;
+        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute)) {
+            return FALSE;
+        }
+    }
+    return !cursor->overrun;
+}
+
+/* Reads the one entry at offset, wherever it is. */
+static gboolean
+read_entry_at(Walk *walk, const DwarfUnit *unit, guint64 offset, Entry *entry)
+{
+    DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_INFO, offset);
+    const DwarfAbbrevs *abbrevs = abbrevs_of(walk, unit);
+    const DwarfAbbrev *abbrev = dwarf_abbrevs_find(abbrevs, dwarf_cursor_uleb(&cursor));
+    *entry = (Entry){0};
+    return abbrev != NULL && read_entry(&cursor, unit, abbrevs, abbrev, entry);
+}
+
+static void
+merge_identity(Identity *identity, const DwarfUnit *unit, const Entry *entry)
+{
+    if (identity->linkage == NULL) {
+        identity->linkage = dwarf_attribute_string(unit, &entry->linkage);
+    }
+    if (identity->name == NULL) {
+        identity->name = dwarf_attribute_string(unit, &entry->name);
+    }
+    if (identity->line == 0) {
+        identity->line = entry->line;
+    }
+}
+
+/* Collects name and line along abstract_origin and specification, which may lead into other units and files. */
+static Identity
+identify(Walk *walk, guint64 offset)
+{
+    Identity identity = {0};
+    const DwarfUnit *unit = walk->question->unit;
+    Entry entry;
+    for (guint i = 0; i < MAX_ORIGINS && unit != NULL && read_entry_at(walk, unit, offset, &entry); i++) {
+        merge_identity(&identity, unit, &entry);
+        const DwarfFile *file;
+        if (identity.linkage != NULL || entry.origin.name == 0 ||
+            !dwarf_attribute_reference(unit, &entry.origin, &file, &offset)) {
+            break;
+        }
+        gboolean here = file == unit->file && offset >= unit->offset && offset < unit->end;
+        unit = here ? unit : dwarf_file_unit(file, offset);
+    }
+    return identity;
+}
+
+static const Resolved *
+resolve(Walk *walk, guint64 offset)
+{
+    Resolved *resolved = g_hash_table_lookup(walk->resolved, GSIZE_TO_POINTER(offset));
+    if (resolved != NULL) {
+        return resolved;
+    }
+    Identity identity = identify(walk, offset);
+    resolved = g_new0(Resolved, 1);
+    resolved->line = (guint32)identity.line;
+    resolved->has_linkage = identity.linkage != NULL;
+    const char *best = identity.linkage != NULL ? identity.linkage : identity.name;
+    if (best != NULL && best[0] != '\0') {
+        resolved->name = names_function(walk->question->names, best, strlen(best));
+    }
+    g_hash_table_insert(walk->resolved, GSIZE_TO_POINTER(offset), resolved);
+    return resolved;
+}
+
+static guint
+first_at_or_after(const DwarfQuestion *question, guint64 address)
+{
+    guint low = 0;
+    for (guint high = question->n_asked; low < high;) {
+        guint middle = low + (high - low) / 2;
+        if (question->asked[middle]->address < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+typedef struct {
+    Walk *walk;
+    Function *function;
+    gboolean added;
+} Visit;
+
+static void
+visit_range(guint64 start, guint64 limit, gpointer data)
+{
+    Visit *visit = data;
+    Walk *walk = visit->walk;
+    const DwarfQuestion *question = walk->question;
+    if (start < question->lowest) {
+        return;
+    }
+    visit->function->start = MIN(visit->function->start, start);
+    for (guint i = first_at_or_after(question, start); i < question->n_asked; i++) {
+        if (question->asked[i]->address >= limit) {
+            return;
+        }
+        if (!visit->added) {
+            g_array_append_val(walk->functions, *visit->function);
+            visit->added = TRUE;
+        }
+        if (walk->latest[i] != walk->functions->len) { /* overlapping ranges hit once */
+            const Hit hit = {i, walk->functions->len - 1};
+            g_array_append_val(walk->hits, hit);
+            walk->latest[i] = walk->functions->len;
+        }
+    }
+}
+
+/* Where to look for the name: behind the origin if this entry adds nothing to it and it lies in this unit. */
+static guint64
+name_offset(const DwarfUnit *unit, const Entry *entry, guint64 own)
+{
+    const DwarfFile *file;
+    guint64 origin;
+    if (entry->linkage.name != 0 || entry->name.name != 0 || entry->line != 0 || entry->origin.name == 0 ||
+        !dwarf_attribute_reference(unit, &entry->origin, &file, &origin)) {
+        return own;
+    }
+    return file == unit->file && origin >= unit->offset && origin < unit->end ? origin : own;
+}
+
+static void
+note_function(Walk *walk, Entry *entry, guint64 offset)
+{
+    entry->function.origin = name_offset(walk->question->unit, entry, offset);
+    entry->function.start = G_MAXUINT64;
+    Visit visit = {walk, &entry->function, FALSE};
+    dwarf_place_each(&entry->place, walk->question->unit, visit_range, &visit);
+    if (visit.added) {
+        g_array_index(walk->functions, Function, walk->functions->len - 1).start = entry->function.start;
+    }
+}
+
+/* The walk: every entry of the unit once. Functions can hang anywhere, so nothing is stepped over. */
+static void
+walk_entries(Walk *walk)
+{
+    const DwarfUnit *unit = walk->question->unit;
+    const DwarfAbbrevs *abbrevs = abbrevs_of(walk, unit);
+    DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_INFO, unit->root);
+    const guint8 *data = unit->file->sections[DWARF_INFO].data;
+    cursor.end = data + unit->end;
+    gboolean readable = TRUE;
+    while (readable && cursor.at < cursor.end) {
+        guint64 offset = (guint64)(cursor.at - data);
+        guint64 code = dwarf_cursor_uleb(&cursor);
+        if (code == 0) {
+            continue;
+        }
+        const DwarfAbbrev *abbrev = dwarf_abbrevs_find(abbrevs, code);
+        if (abbrev == NULL) {
+            return;
+        }
+        if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine) {
+            Entry entry = {.function.inlined = abbrev->tag == DW_TAG_inlined_subroutine};
+            readable = read_entry(&cursor, unit, abbrevs, abbrev, &entry);
+            if (readable) {
+                note_function(walk, &entry, offset);
+            }
+        } else {
+            readable = skip_entry(&cursor, unit, abbrevs, abbrev);
+        }
+    }
+}
+
+static const char *
+path_of(Walk *walk, guint64 file)
+{
+    const char *path = g_hash_table_lookup(walk->paths, GSIZE_TO_POINTER(file));
+    if (path == NULL && walk->lines != NULL) {
+        g_autofree char *text = dwarf_lines_path(walk->lines, file);
+        path = text != NULL ? names_string(walk->question->names, text, strlen(text)) : NULL;
+        g_hash_table_insert(walk->paths, GSIZE_TO_POINTER(file), (gpointer)(guintptr)path);
+    }
+    return path;
+}
+
+/* Fills one frame per function, innermost first; a nameless inlined call leaves only its place in its caller. */
+static guint32
+fill_frames(Walk *walk, const Hit *hits, guint32 n, const ObjectAsked *asked, SymbolFrame *frames)
+{
+    guint32 filled = 0;
+    const char *file = asked->file;
+    guint32 line = asked->line;
+    for (guint32 i = n; i-- > 0;) {
+        const Function *function = &g_array_index(walk->functions, Function, hits[i].function);
+        const Resolved *resolved = resolve(walk, function->origin);
+        if (resolved->name.function != NULL || !function->inlined) {
+            frames[filled++] = (SymbolFrame){
+                .function = resolved->name.function,
+                .system_name = resolved->name.system_name,
+                .file = file,
+                .line = line,
+                .start_line = resolved->line,
+                .known = resolved->name.function != NULL,
+            };
+        }
+        file = function->inlined ? path_of(walk, function->call_file) : NULL;
+        line = (guint32)function->call_line;
+    }
+    return filled;
+}
+
+/* C has no mangled names to miss. */
+static gboolean
+mangles(guint16 language)
+{
+    switch (language) {
+    case DW_LANG_C89:
+    case DW_LANG_C:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case 0x2c: /* C17 */
+    case DW_LANG_Mips_Assembler:
+        return FALSE;
+    default:
+        return TRUE;
+    }
+}
+
+/* hits: those of one address, outermost first. They count from the last physical function on. */
+static void
+answer(Walk *walk, ObjectAsked *asked, const Hit *hits, guint32 n)
+{
+    guint32 first = n;
+    while (first > 0 && g_array_index(walk->functions, Function, hits[first - 1].function).inlined) {
+        first--;
+    }
+    if (first == 0) {
+        return;
+    }
+    first--;
+    const Function *physical = &g_array_index(walk->functions, Function, hits[first].function);
+    guint32 depth = MIN(n - first, MAX_FRAMES);
+    SymbolFrame *frames = names_frames(walk->question->names, depth);
+    guint32 filled = fill_frames(walk, hits + first, depth, asked, frames);
+    asked->symbol = (Symbol){frames, filled};
+    if (!resolve(walk, physical->origin)->has_linkage && mangles(walk->question->lines->language)) {
+        asked->unnamed_start = physical->start;
+    }
+}
+
+static gint
+compare_hits(gconstpointer a, gconstpointer b)
+{
+    const Hit *x = a;
+    const Hit *y = b;
+    if (x->asked != y->asked) {
+        return x->asked < y->asked ? -1 : 1;
+    }
+    return x->function < y->function ? -1 : x->function > y->function;
+}
+
+static void
+answer_all(Walk *walk)
+{
+    g_array_sort(walk->hits, compare_hits); /* functions are numbered in the order of the walk */
+    const Hit *hits = (const Hit *)(gconstpointer)walk->hits->data;
+    for (guint first = 0, last; first < walk->hits->len; first = last) {
+        for (last = first; last < walk->hits->len && hits[last].asked == hits[first].asked; last++) {
+        }
+        answer(walk, walk->question->asked[hits[first].asked], hits + first, last - first);
+    }
+}
+
+static void
+answer_lines(Walk *walk)
+{
+    const DwarfQuestion *question = walk->question;
+    g_autofree guint64 *addresses = g_new(guint64, question->n_asked);
+    g_autofree DwarfRow *rows = g_new0(DwarfRow, question->n_asked);
+    for (guint i = 0; i < question->n_asked; i++) {
+        addresses[i] = question->asked[i]->address;
+    }
+    dwarf_lines_run(walk->lines, addresses, question->n_asked, question->lowest, rows);
+    for (guint i = 0; i < question->n_asked; i++) {
+        if (rows[i].found) {
+            question->asked[i]->file = path_of(walk, rows[i].file);
+            question->asked[i]->line = rows[i].line;
+        }
+    }
+}
+
+static void
+free_abbrevs(gpointer abbrevs)
+{
+    dwarf_abbrevs_free(abbrevs);
+}
+
+void
+dwarf_functions_answer(const DwarfQuestion *question)
+{
+    Walk walk = {
+        .question = question,
+        .lines = dwarf_lines_new(question->lines),
+        .abbrevs = g_hash_table_new_full(NULL, NULL, NULL, free_abbrevs),
+        .resolved = g_hash_table_new_full(NULL, NULL, NULL, g_free),
+        .paths = g_hash_table_new(NULL, NULL),
+        .functions = g_array_new(FALSE, FALSE, sizeof(Function)),
+        .hits = g_array_new(FALSE, FALSE, sizeof(Hit)),
+        .latest = g_new0(guint32, question->n_asked),
+    };
+    if (walk.lines != NULL) {
+        answer_lines(&walk);
+    }
+    walk_entries(&walk);
+    answer_all(&walk);
+    g_clear_pointer(&walk.lines, dwarf_lines_free);
+    g_hash_table_unref(walk.abbrevs);
+    g_hash_table_unref(walk.resolved);
+    g_hash_table_unref(walk.paths);
+    g_array_unref(walk.functions);
+    g_array_unref(walk.hits);
+    g_free(walk.latest);
+}
