@@ -404,9 +404,9 @@ builder_resolve(ProfileBuilder *builder)
 
 /* Two frames at a time: the multiplications wait for one another. */
 static guint32
-hash_stack(const ProfileBuilder *builder, const guint32 *frames, guint32 depth, guint32 thread)
+hash_frames(const ProfileBuilder *builder, const guint32 *frames, guint32 depth)
 {
-    guint64 hash = ((guint64)thread << 32) | depth;
+    guint64 hash = depth;
     guint32 i = depth & 1;
 
     if (i == 1) {
@@ -421,23 +421,33 @@ hash_stack(const ProfileBuilder *builder, const guint32 *frames, guint32 depth, 
     return (guint32)((hash * builder->multiplier) >> 32);
 }
 
-static StackEntry *
-stack_slot(const ProfileBuilder *builder, guint32 hash, const guint32 *frames, const ProfileStack *stack)
+BuilderFrames
+builder_frames(const ProfileBuilder *builder, const guint32 *frames, guint32 depth)
 {
-    const Profile *profile = builder->profile;
+    guint32 hash = hash_frames(builder, frames, depth);
+
+    __builtin_prefetch(&builder->stack_table[hash & (((gsize)1 << builder->log2_stack_table) - 1)]);
+    return (BuilderFrames){frames, depth, hash};
+}
+
+static gboolean
+is_stack(const Profile *profile, guint32 index, const BuilderFrames *frames, guint32 thread)
+{
+    const ProfileStack *stack = &profile->stacks[index];
+
+    return stack->depth == frames->depth && stack->thread == thread &&
+           memcmp(profile->frames + stack->first, frames->frames, frames->depth * sizeof *frames->frames) == 0;
+}
+
+static StackEntry *
+stack_slot(const ProfileBuilder *builder, guint32 hash, const BuilderFrames *frames, guint32 thread)
+{
     gsize mask = ((gsize)1 << builder->log2_stack_table) - 1;
 
     for (gsize i = hash & mask;; i = (i + 1) & mask) {
         StackEntry *entry = &builder->stack_table[i];
-        if (entry->stack == 0) {
-            return entry;
-        }
-        if (entry->hash != hash) {
-            continue;
-        }
-        const ProfileStack *known = &profile->stacks[entry->stack - 1];
-        if (known->depth == stack->depth && known->thread == stack->thread &&
-            memcmp(profile->frames + known->first, frames, stack->depth * sizeof *frames) == 0) {
+        if (entry->stack == 0 ||
+            (entry->hash == hash && is_stack(builder->profile, entry->stack - 1, frames, thread))) {
             return entry;
         }
     }
@@ -481,41 +491,37 @@ reserve_stack(ProfileBuilder *builder, guint32 depth)
 
 /* Threads of one stack come one after the other and share its frames. */
 static guint32
-store_frames(ProfileBuilder *builder, const guint32 *frames, guint32 depth)
+store_frames(ProfileBuilder *builder, const BuilderFrames *frames)
 {
     Profile *profile = builder->profile;
 
-    if (profile->n_stacks > 0) {
-        const ProfileStack *last = &profile->stacks[profile->n_stacks - 1];
-        if (last->depth == depth && memcmp(profile->frames + last->first, frames, depth * sizeof *frames) == 0) {
-            return last->first;
-        }
+    if (profile->n_stacks > 0 &&
+        is_stack(profile, profile->n_stacks - 1, frames, profile->stacks[profile->n_stacks - 1].thread)) {
+        return profile->stacks[profile->n_stacks - 1].first;
     }
     guint32 first = (guint32)profile->n_frames;
-    if (depth > 0) {
-        memcpy(profile->frames + first, frames, depth * sizeof *frames);
+    if (frames->depth > 0) {
+        memcpy(profile->frames + first, frames->frames, frames->depth * sizeof *frames->frames);
     }
-    profile->n_frames += depth;
+    profile->n_frames += frames->depth;
     return first;
 }
 
 guint32
-builder_stack(ProfileBuilder *builder, const guint32 *frames, guint32 depth, guint32 thread)
+builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, guint32 thread)
 {
     Profile *profile = builder->profile;
-    guint32 hash = hash_stack(builder, frames, depth, thread);
-    ProfileStack stack = {0, depth, thread};
-    StackEntry *entry = stack_slot(builder, hash, frames, &stack);
+    guint32 hash = frames->hash ^ (guint32)((thread + 1) * INDEX_TABLE_SPREAD); /* unchanged by PROFILE_NONE */
+    StackEntry *entry = stack_slot(builder, hash, frames, thread);
 
     if (entry->stack != 0) {
         return entry->stack - 1;
     }
-    if (profile->n_frames + depth > G_MAXUINT32 || profile->n_stacks >= G_MAXINT32) {
+    if (profile->n_frames + frames->depth > G_MAXUINT32 || profile->n_stacks >= G_MAXINT32) {
         return PROFILE_NONE;
     }
-    reserve_stack(builder, depth);
-    stack.first = store_frames(builder, frames, depth);
-    profile->stacks[profile->n_stacks] = stack;
+    reserve_stack(builder, frames->depth);
+    profile->stacks[profile->n_stacks] = (ProfileStack){store_frames(builder, frames), frames->depth, thread};
     profile->weights[profile->n_stacks] = (ProfileWeight){0};
     *entry = (StackEntry){hash, ++profile->n_stacks};
     if (profile->n_stacks > ((gsize)1 << builder->log2_stack_table) / 2) {

@@ -44,8 +44,21 @@ guint32 builder_location(ProfileBuilder *builder, const ProfileLocation *locatio
 void builder_symbol(ProfileBuilder *builder, guint64 address, const char *name);
 void builder_location_symbol(ProfileBuilder *builder, guint32 location, const char *name);
 
+/* Frames on their way in. */
+typedef struct {
+    const guint32 *frames;
+    guint32 depth;
+    guint32 hash;
+} BuilderFrames;
+
+/*
+ * Prepares frames (borrowed) for builder_stack(). In between, the caller had better do something else: the table of
+ * stacks is being fetched from memory.
+ */
+BuilderFrames builder_frames(const ProfileBuilder *builder, const guint32 *frames, guint32 depth);
+
 /* The stack with these frames; PROFILE_NONE when the model's 32-bit indexes are used up. */
-guint32 builder_stack(ProfileBuilder *builder, const guint32 *frames, guint32 depth, guint32 thread);
+guint32 builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, guint32 thread);
 gboolean builder_full(GError **error); /* sets the error for that case; returns FALSE */
 
 typedef void (*BuilderWeightFunc)(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);

@@ -67,7 +67,8 @@ translate_stack(ProfileBuilder *builder, const Profile *profile, const ProfileSt
         g_array_index(frames, guint32, i) = to->locations[profile->frames[stack->first + i]];
     }
     guint32 thread = stack->thread == PROFILE_NONE ? PROFILE_NONE : to->threads[stack->thread];
-    return builder_stack(builder, (const guint32 *)(void *)frames->data, stack->depth, thread);
+    BuilderFrames prepared = builder_frames(builder, (const guint32 *)(void *)frames->data, stack->depth);
+    return builder_stack(builder, &prepared, thread);
 }
 
 gboolean

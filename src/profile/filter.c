@@ -89,7 +89,8 @@ profile_filter(const Profile *profile, const ProfileFilter *filter, GError **err
         if (!apply_filter(filter, profile, &profile->stacks[i], kept, &n_kept)) {
             continue;
         }
-        guint32 stack = builder_stack(builder, kept, n_kept, profile->stacks[i].thread);
+        BuilderFrames frames = builder_frames(builder, kept, n_kept);
+        guint32 stack = builder_stack(builder, &frames, profile->stacks[i].thread);
         if (stack == PROFILE_NONE) {
             builder_full(error);
             return NULL;

@@ -19,20 +19,26 @@ frame_scanner_clear(FrameScanner *scanner)
     g_clear_pointer(&scanner->frames, g_free);
 }
 
-static guint64
-load_head(const char *at)
-{
+typedef struct {
     guint64 head;
-    memcpy(&head, at + PREFIX, sizeof head);
-    return head;
+    guint32 tail;
+} FrameText;
+
+static inline FrameText
+load_text(const char *at)
+{
+    FrameText text;
+    memcpy(&text.head, at + PREFIX, sizeof text.head);
+    memcpy(&text.tail, at + PREFIX + HEAD, sizeof text.tail);
+    return text;
 }
 
-static guint32
-load_tail(const char *at)
+static inline gboolean
+has_prefix(const char *at)
 {
-    guint32 tail;
-    memcpy(&tail, at + PREFIX + HEAD, sizeof tail);
-    return tail;
+    guint32 word;
+    memcpy(&word, at, sizeof word);
+    return (GUINT32_FROM_LE(word) & 0xffffff) == (' ' | '0' << 8 | 'x' << 16);
 }
 
 /* PROFILE_NONE stands for address 0 until it is clear whether it ends the stack. */
@@ -40,7 +46,7 @@ static const char *
 read_new_frame(FrameScanner *scanner, const char *at, guint32 *location)
 {
     guint64 address = 0;
-    const char *next = at[1] == '0' && at[2] == 'x' ? scan_hex(at + PREFIX, &address) : NULL;
+    const char *next = has_prefix(at) ? scan_hex(at + PREFIX, &address) : NULL;
 
     if (next == NULL) {
         return NULL;
@@ -51,7 +57,8 @@ read_new_frame(FrameScanner *scanner, const char *at, guint32 *location)
     }
     *location = builder_address(scanner->builder, address - (scanner->depth > 0));
     if (next - at == USUAL && *next <= ' ' && scanner->depth > 0) {
-        index_table_put(&scanner->texts, load_head(at), load_tail(at), *location);
+        FrameText text = load_text(at);
+        index_table_put(&scanner->texts, text.head, text.tail, *location);
     }
     return next;
 }
@@ -78,14 +85,29 @@ reserve_frame(FrameScanner *scanner)
     }
 }
 
-/* The location of a frame whose text is known, or PROFILE_NONE. Whatever follows twelve digits has to end them. */
-static inline guint32
-find_known_frame(const FrameScanner *scanner, const char *at)
+/*
+ * Passes frames whose text is known, as long as there is room. The innermost frame is never among the known ones: its
+ * address means something else. What follows the twelve digits has to end them.
+ */
+static const char *
+pass_known_frames(FrameScanner *scanner, const char *at)
 {
-    if (at[USUAL] > ' ' || at[1] != '0' || at[2] != 'x' || scanner->depth == 0) {
-        return PROFILE_NONE;
+    const IndexTable texts = scanner->texts; /* a copy, so that storing frames cannot change it */
+    guint32 *frames = scanner->frames;
+    guint32 capacity = scanner->capacity;
+    guint32 depth = scanner->depth;
+
+    while (depth < capacity && has_prefix(at) && at[USUAL] <= ' ') {
+        FrameText text = load_text(at);
+        guint32 location = index_table_find(&texts, text.head, text.tail);
+        if (G_UNLIKELY(location == PROFILE_NONE)) {
+            break;
+        }
+        frames[depth++] = location;
+        at += USUAL;
     }
-    return index_table_find(&scanner->texts, load_head(at), load_tail(at));
+    scanner->depth = depth;
+    return at;
 }
 
 const char *
@@ -95,23 +117,20 @@ frame_scanner_read(FrameScanner *scanner, const char *at, const char **fault)
 
     scanner->depth = 0;
     while (*at == ' ') {
-        reserve_frame(scanner);
-        guint32 location = find_known_frame(scanner, at);
-        if (G_LIKELY(location != PROFILE_NONE)) {
-            at += USUAL;
-        } else if (at[1] == ' ' || at[1] == '\n') { /* more blanks than one */
+        if (at[1] == ' ' || at[1] == '\n') { /* more blanks than one */
             at++;
             continue;
-        } else {
-            const char *next = read_new_frame(scanner, at, &location);
-            if (next == NULL) {
-                *fault = at + 1;
-                return NULL;
-            }
-            zeros |= location == PROFILE_NONE;
-            at = next;
         }
+        guint32 location = PROFILE_NONE;
+        const char *next = read_new_frame(scanner, at, &location);
+        if (next == NULL) {
+            *fault = at + 1;
+            return NULL;
+        }
+        zeros |= location == PROFILE_NONE;
+        reserve_frame(scanner);
         scanner->frames[scanner->depth++] = location;
+        at = pass_known_frames(scanner, next);
     }
     if (zeros) {
         settle_zeros(scanner);

@@ -26,6 +26,7 @@ struct Reader {
 
     /* The stack whose rows are being read. */
     FrameScanner scanner;
+    BuilderFrames frames;
     gboolean has_stack; /* the "@" line was read */
     gboolean has_total; /* its "t*" row too: the stack may be kept */
     gboolean has_thread;
@@ -118,14 +119,18 @@ read_frames(Reader *reader, const char *at)
     if (at == NULL) {
         return fail(reader, fault, "an address 0x... of at most 64 bits");
     }
-    return *at == '\n' ? at + 1 : fail(reader, at, "a blank or the end of the line");
+    if (*at != '\n') {
+        return fail(reader, at, "a blank or the end of the line");
+    }
+    reader->frames = builder_frames(reader->builder, reader->scanner.frames, reader->scanner.depth);
+    return at + 1;
 }
 
 static gboolean
 add_stack(Reader *reader, guint32 thread, const DumpCounts *counts)
 {
     ProfileWeight weight;
-    guint32 stack = builder_stack(reader->builder, reader->scanner.frames, reader->scanner.depth, thread);
+    guint32 stack = builder_stack(reader->builder, &reader->frames, thread);
 
     if (stack == PROFILE_NONE) {
         return FALSE;
