@@ -81,6 +81,7 @@ isolate(void)
 {
     bool own_root = unshare(CLONE_FS) == 0;
     bool own_table = descriptors_isolate(agent.environment.debug ? DESCRIPTORS_KEEP_STDERR : DESCRIPTORS_KEEP_NONE);
+    agent.guest.shares_descriptors = !own_table;
     debug_say(own_root ? "root directory is our own" : "root directory is shared with the program", NULL, 0);
     debug_say(own_table ? "descriptors are our own" : "descriptors are shared with the program", NULL, 0);
 }

@@ -12,6 +12,7 @@ typedef struct {
     Profiling profiling;
     ProcessIdentity process;
     uint32_t n_clients;
+    bool shares_descriptors; /* with the host: descriptors_isolate() was refused */
 } Guest;
 
 #endif

@@ -17,6 +17,7 @@ enum {
     IDLE_MAX_MS = 10 * 60 * 1000,
     FIRST_REQUEST_MAX_MS = 10 * 1000, /* who connects and says nothing */
     LISTEN_AGAIN_MS = 30 * 1000,      /* after the socket could not be made */
+    CHECK_SHARED_MS = 500,            /* see next_timeout(); clients try again for a second */
     ACCEPT_AGAIN_MS = 200, /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
 };
 
@@ -198,13 +199,20 @@ sooner(int a, int b)
     return b < 0 || (a >= 0 && a < b) ? a : b;
 }
 
-/* How long to sleep at most: the lease, silent clients, and what is to be tried again; -1 for ever. */
+/*
+ * How long to sleep at most: the lease, silent clients, and what is to be tried again; -1 for ever. A sleeping poll()
+ * looks its numbers up anew whenever it is woken: where the host can put something of its own in our listener's place,
+ * it may never return for what happens to ours.
+ */
 static int
 next_timeout(Guest *guest, uint64_t now)
 {
     int timeout = until(tidy_sessions(guest, now), now);
     if (guest->profiling.lease.id != 0) {
         timeout = sooner(timeout, profiling_tick(&guest->profiling, &guest->allocator));
+    }
+    if (guest->shares_descriptors) {
+        timeout = sooner(timeout, CHECK_SHARED_MS);
     }
     if (server.listener.socket.number < 0) {
         timeout = sooner(timeout, until(server.listen_at_ms, now));
