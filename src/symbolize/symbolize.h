@@ -10,12 +10,12 @@
 
 /* Where the names of one object came from; decides pprof's has_* flags and the notes of a report. */
 typedef enum {
-    SYMBOLS_NONE,        /* file missing, unreadable, not ELF or without any symbol */
-    SYMBOLS_DYNSYM,      /* exported names only */
-    SYMBOLS_SYMTAB,      /* all functions, no lines */
-    SYMBOLS_DWARF,       /* functions, files, lines, inlines */
-    SYMBOLS_EMBEDDED,    /* the dump brought its own */
-    SYMBOLS_MISMATCH,    /* a file is there but is not the one that ran: not used */
+    SYMBOLS_NONE,     /* file missing, unreadable, not ELF or without any symbol */
+    SYMBOLS_DYNSYM,   /* exported names only */
+    SYMBOLS_SYMTAB,   /* all functions, no lines */
+    SYMBOLS_DWARF,    /* functions, files, lines, inlines */
+    SYMBOLS_EMBEDDED, /* the dump brought its own */
+    SYMBOLS_MISMATCH, /* a file is there but is not the one that ran: not used */
 } SymbolsSource;
 
 typedef struct {
@@ -27,7 +27,8 @@ typedef struct {
     gboolean known;          /* FALSE: function is the [object+0xoffset] stand-in */
 } SymbolFrame;
 
-/* The frames of one location: frames[0] is the innermost inlined function, the last one the physical function. At least one. */
+/* The frames of one location: frames[0] is the innermost inlined function, the last one the physical function. At least
+ * one. */
 typedef struct {
     const SymbolFrame *frames;
     guint32 n_frames;
@@ -51,10 +52,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Symbols, symbols_free)
 typedef struct {
     const char *const *debug_paths; /* extra roots of debug files (--debug-path), NULL-terminated, or NULL */
     const char *sysroot;            /* prefix of every object's path (--sysroot), or NULL */
-    pid_t pid;                      /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */
-    gboolean debuginfod;            /* ask the network (only ever on request) */
-    gboolean no_cache;              /* neither read nor write $XDG_CACHE_HOME/jescope */
-    gboolean no_inlines;            /* physical functions only */
+    pid_t pid;           /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */
+    gboolean debuginfod; /* ask the network (only ever on request) */
+    gboolean no_cache;   /* neither read nor write $XDG_CACHE_HOME/jescope */
+    gboolean no_inlines; /* physical functions only */
 } SymbolizeOptions;
 
 /*

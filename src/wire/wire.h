@@ -2,9 +2,10 @@
 /*
  * The agent protocol: what crosses the socket between a client (jescope) and the agent inside a target.
  *
- * Transport: AF_UNIX SOCK_SEQPACKET; one packet is one message, a request is answered by exactly one reply, in order. Every
- * message is a fixed-size struct that begins with WireHeader; integers are in host byte order (both ends share one kernel).
- * DUMP and STATS carry one descriptor (SCM_RIGHTS): a memfd that the client made. No file name ever crosses the socket.
+ * Transport: AF_UNIX SOCK_SEQPACKET; one packet is one message, a request is answered by exactly one reply, in order.
+ * Every message is a fixed-size struct that begins with WireHeader; integers are in host byte order (both ends share
+ * one kernel). DUMP and STATS carry one descriptor (SCM_RIGHTS): a memfd that the client made. No file name ever
+ * crosses the socket.
  *
  * Versions: a client's HELLO names the range it speaks; the agent answers with the highest version both know, which the
  * client puts in the header of every later message. A reply to a message the agent does not understand carries
@@ -116,13 +117,13 @@ typedef struct {
     WireReply reply;
     uint16_t version; /* chosen */
     uint16_t reserved;
-    uint32_t flags; /* WireFlag */
-    int32_t pid;    /* in the target's own pid namespace */
-    uint32_t uid;   /* effective */
-    uint64_t start_time; /* field 22 of /proc/PID/stat, clock ticks after boot */
+    uint32_t flags;           /* WireFlag */
+    int32_t pid;              /* in the target's own pid namespace */
+    uint32_t uid;             /* effective */
+    uint64_t start_time;      /* field 22 of /proc/PID/stat, clock ticks after boot */
     uint64_t active_since_ns; /* CLOCK_REALTIME, 0 when not active or unknown */
     uint64_t reset_at_ns;     /* last prof.reset through this agent, CLOCK_REALTIME; 0: never */
-    uint32_t since; /* WireSince */
+    uint32_t since;           /* WireSince */
     uint32_t agent_clients;
     WireLease lease;
     char name[16]; /* /proc/PID/comm */
@@ -149,7 +150,7 @@ typedef struct {
     WireReply reply;
     uint32_t type;
     uint32_t truncated; /* 1: text holds only the beginning */
-    uint64_t value; /* read (the old value where a write came along) */
+    uint64_t value;     /* read (the old value where a write came along) */
     char text[WIRE_TEXT_MAX];
 } WireCtlReply;
 
@@ -177,7 +178,8 @@ typedef enum {
 } WireLeaseAction;
 
 enum {
-    WIRE_LEASE_REPLACE = 1u << 0, /* end a running lease first; the new one restores what that one would have restored */
+    WIRE_LEASE_REPLACE =
+        1u << 0, /* end a running lease first; the new one restores what that one would have restored */
 };
 
 typedef struct {

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/cursor.h"
+
+typedef struct {
+    gint64 id;
+    gint64 first_us;
+} Listed;
+
+typedef struct {
+    Block *block;
+    guint row;
+} Open;
+
+struct Cursor {
+    History *history;
+    HistoryRange range;
+    HistoryParts parts;
+    CursorOpenFunc func;
+    gpointer data;
+    GArray *listed; /* Listed, by first_us */
+    guint next;     /* of listed: not yet opened */
+    GArray *open;   /* Open, by the place in listed; nearly always one */
+};
+
+static gboolean
+load_all(Block *block, gpointer data, GError **error)
+{
+    return block_load(block, error);
+}
+
+static void
+clear_open(gpointer data)
+{
+    block_free(((Open *)data)->block);
+}
+
+static gboolean
+list_blocks(Cursor *cursor, gint64 target, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(cursor->history, SQL_BLOCKS_IN_RANGE, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, target);
+    sqlite3_bind_int64(statement, 2, cursor->range.from_us);
+    sqlite3_bind_int64(statement, 3, cursor->range.to_us);
+    for (gboolean row = TRUE; row;) {
+        if (!database_step(cursor->history, statement, &row, error))
+            return FALSE;
+        Listed listed = {.id = row ? sqlite3_column_int64(statement, 0) : 0,
+                         .first_us = row ? sqlite3_column_int64(statement, 1) : 0};
+        if (row)
+            g_array_append_val(cursor->listed, listed);
+    }
+    return TRUE;
+}
+
+Cursor *
+cursor_new(History *history, gint64 target, HistoryRange range, HistoryParts parts, GError **error)
+{
+    g_autoptr(Cursor) cursor = g_new0(Cursor, 1);
+    cursor->history = history;
+    cursor->range = range;
+    cursor->parts = parts;
+    cursor->func = load_all;
+    cursor->listed = g_array_new(FALSE, FALSE, sizeof(Listed));
+    cursor->open = g_array_new(FALSE, FALSE, sizeof(Open));
+    g_array_set_clear_func(cursor->open, clear_open);
+    return list_blocks(cursor, target, error) ? g_steal_pointer(&cursor) : NULL;
+}
+
+void
+cursor_free(Cursor *cursor)
+{
+    if (cursor == NULL)
+        return;
+    g_array_unref(cursor->listed);
+    g_array_unref(cursor->open);
+    g_free(cursor);
+}
+
+void
+cursor_set_open_func(Cursor *cursor, CursorOpenFunc func, gpointer data)
+{
+    cursor->func = func;
+    cursor->data = data;
+}
+
+static gboolean
+open_block(Cursor *cursor, gint64 id, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    g_autoptr(Block) block = block_read(cursor->history, id, cursor->parts, &cause);
+    if (block == NULL || !cursor->func(block, cursor->data, &cause)) {
+        if (!g_error_matches(cause, HISTORY_ERROR, HISTORY_ERROR_DAMAGED)) {
+            g_propagate_error(error, g_steal_pointer(&cause));
+            return FALSE;
+        }
+        cursor->history->damaged++;
+        return TRUE;
+    }
+    Open open = {0};
+    while (open.row < block_rows(block) && block_time(block, open.row) < cursor->range.from_us)
+        open.row++;
+    if (open.row < block_rows(block)) {
+        open.block = g_steal_pointer(&block);
+        g_array_append_val(cursor->open, open);
+    }
+    return TRUE;
+}
+
+/* The open block whose next row is the earliest; the first of equals, which was written first. */
+static Open *
+earliest(Cursor *cursor)
+{
+    Open *best = NULL;
+    for (guint i = 0; i < cursor->open->len; i++) {
+        Open *open = &g_array_index(cursor->open, Open, i);
+        if (best == NULL || block_time(open->block, open->row) < block_time(best->block, best->row))
+            best = open;
+    }
+    return best;
+}
+
+static void
+close_finished(Cursor *cursor)
+{
+    for (guint i = cursor->open->len; i-- > 0;) {
+        const Open *open = &g_array_index(cursor->open, Open, i);
+        if (open->row >= block_rows(open->block))
+            g_array_remove_index(cursor->open, i);
+    }
+}
+
+gboolean
+cursor_next(Cursor *cursor, Block **block, guint *row, GError **error)
+{
+    close_finished(cursor);
+    Open *best = earliest(cursor);
+    while (cursor->next < cursor->listed->len) {
+        const Listed *listed = &g_array_index(cursor->listed, Listed, cursor->next);
+        if (best != NULL && block_time(best->block, best->row) < listed->first_us)
+            break;
+        cursor->next++;
+        if (!open_block(cursor, listed->id, error))
+            return FALSE;
+        best = earliest(cursor);
+    }
+    if (best == NULL || block_time(best->block, best->row) >= cursor->range.to_us) {
+        *block = NULL;
+        return TRUE;
+    }
+    *block = best->block;
+    *row = best->row++;
+    return TRUE;
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/database.h"
+
+#include "history/schema.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+G_DEFINE_QUARK(jescope - history - error, history_error)
+
+enum {
+    WAIT_MS = 2000, /* for another process's transaction */
+    DIRECTORY_MODE = 0700,
+};
+
+static const char *const statement_texts[SQL_COUNT] = {
+#define STATEMENT(id, sql) [SQL_##id] = sql,
+#include "history/statements.def"
+#undef STATEMENT
+};
+
+/* What an SQLite result means to the user: %1$s is the path, %2$s SQLite's own words. */
+static const struct {
+    int result;
+    HistoryError code;
+    const char *format;
+} failures[] = {
+    {SQLITE_BUSY, HISTORY_ERROR_LOCKED, "%1$s is locked by another process; try again when that is done"},
+    {SQLITE_LOCKED, HISTORY_ERROR_LOCKED, "%1$s is locked by another process; try again when that is done"},
+    {SQLITE_FULL, HISTORY_ERROR_FULL, "no space left for %1$s; free some, or use another --history FILE"},
+    {SQLITE_READONLY, HISTORY_ERROR_READ_ONLY, "%1$s may not be written to; use another --history FILE"},
+    {SQLITE_PERM, HISTORY_ERROR_READ_ONLY, "%1$s may not be written to; use another --history FILE"},
+    {SQLITE_NOTADB, HISTORY_ERROR_NOT_HISTORY, "%1$s is not a history file; name another with --history FILE"},
+    {SQLITE_CORRUPT, HISTORY_ERROR_DAMAGED,
+     "%1$s is damaged (%2$s); move it away, or rescue what can be with: sqlite3 %1$s .recover"},
+};
+
+/* RLIMIT_FSIZE and quotas are to SQLite plain I/O errors. */
+static int
+plain_result(sqlite3 *db)
+{
+    int result = sqlite3_errcode(db) & 0xff;
+    int cause = sqlite3_system_errno(db);
+    if ((result == SQLITE_IOERR || result == SQLITE_CANTOPEN) &&
+        (cause == ENOSPC || cause == EFBIG || cause == EDQUOT))
+        return SQLITE_FULL;
+    return result;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+void
+database_fail(History *history, GError **error)
+{
+    int result = plain_result(history->db);
+    for (size_t i = 0; i < G_N_ELEMENTS(failures); i++)
+        if (failures[i].result == result) {
+            g_set_error(error, HISTORY_ERROR, failures[i].code, failures[i].format, history->path,
+                        sqlite3_errmsg(history->db));
+            return;
+        }
+    int cause = sqlite3_system_errno(history->db);
+    gboolean from_system = (result == SQLITE_IOERR || result == SQLITE_CANTOPEN) && cause != 0;
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "%s: %s", history->path,
+                from_system ? g_strerror(cause) : sqlite3_errmsg(history->db));
+}
+#pragma GCC diagnostic pop
+
+sqlite3_stmt *
+database_statement(History *history, Sql id, GError **error)
+{
+    sqlite3_stmt **statement = &history->statements[id];
+    if (*statement == NULL && sqlite3_prepare_v3(history->db, statement_texts[id], -1, SQLITE_PREPARE_PERSISTENT,
+                                                 statement, NULL) != SQLITE_OK) {
+        database_fail(history, error);
+        return NULL;
+    }
+    sqlite3_reset(*statement);
+    sqlite3_clear_bindings(*statement);
+    return *statement;
+}
+
+gboolean
+database_step(History *history, sqlite3_stmt *statement, gboolean *row, GError **error)
+{
+    int result = sqlite3_step(statement);
+    if (result == SQLITE_ROW || result == SQLITE_DONE) {
+        *row = result == SQLITE_ROW;
+        if (!*row)
+            sqlite3_reset(statement);
+        return TRUE;
+    }
+    database_fail(history, error);
+    sqlite3_reset(statement);
+    return FALSE;
+}
+
+gboolean
+database_run(History *history, sqlite3_stmt *statement, GError **error)
+{
+    gboolean row = TRUE;
+    while (row)
+        if (!database_step(history, statement, &row, error))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean
+run_simple(History *history, Sql id, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, id, error);
+    return statement != NULL && database_run(history, statement, error);
+}
+
+/* Words that were added in a transaction that is undone are gone. */
+static void
+forget_words(Dictionary *dictionary)
+{
+    g_hash_table_remove_all(dictionary->numbers);
+    g_hash_table_remove_all(dictionary->words);
+    g_hash_table_remove_all(dictionary->metrics);
+    memset(dictionary->of_metric, 0, sizeof dictionary->of_metric);
+}
+
+static gboolean
+remember_word(History *history, guint64 number, const char *text)
+{
+    Dictionary *dictionary = &history->dictionary;
+    const char *word = g_intern_string(text);
+    g_hash_table_insert(dictionary->numbers, (gpointer)(guintptr)word, GSIZE_TO_POINTER(number));
+    g_hash_table_insert(dictionary->words, GSIZE_TO_POINTER(number), (gpointer)(guintptr)word);
+    StatsMetric metric;
+    if (number <= G_MAXUINT16 && stats_metric_by_name(word, &metric)) {
+        g_hash_table_insert(dictionary->metrics, GSIZE_TO_POINTER(number), GUINT_TO_POINTER((guint)metric + 1));
+        dictionary->of_metric[metric] = (guint16)number;
+    }
+    return TRUE;
+}
+
+static gboolean
+load_words(History *history, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_WORDS, error);
+    gboolean row = statement != NULL;
+    while (row) {
+        if (!database_step(history, statement, &row, error))
+            return FALSE;
+        if (row)
+            remember_word(history, (guint64)sqlite3_column_int64(statement, 0),
+                          (const char *)sqlite3_column_text(statement, 1));
+    }
+    return statement != NULL;
+}
+
+gboolean
+dictionary_number(History *history, const char *text, guint64 *number, GError **error)
+{
+    gpointer known = g_hash_table_lookup(history->dictionary.numbers, text);
+    if (known != NULL) {
+        *number = GPOINTER_TO_SIZE(known);
+        return TRUE;
+    }
+    sqlite3_stmt *statement = database_statement(history, SQL_WORD_ADD, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_text(statement, 1, text, -1, SQLITE_TRANSIENT);
+    if (!database_run(history, statement, error) ||
+        (statement = database_statement(history, SQL_WORD_FIND, error)) == NULL)
+        return FALSE;
+    sqlite3_bind_text(statement, 1, text, -1, SQLITE_TRANSIENT);
+    gboolean row;
+    if (!database_step(history, statement, &row, error))
+        return FALSE;
+    g_assert(row);
+    *number = (guint64)sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return remember_word(history, *number, text);
+}
+
+gboolean
+dictionary_metric(History *history, StatsMetric metric, guint16 *number, GError **error)
+{
+    *number = history->dictionary.of_metric[metric];
+    if (*number != 0)
+        return TRUE;
+    guint64 wide;
+    if (!dictionary_number(history, stats_metrics[metric].name, &wide, error))
+        return FALSE;
+    if (wide > G_MAXUINT16) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+                    "%s has no number left for metric '%s'; begin a new file with --history FILE", history->path,
+                    stats_metrics[metric].name);
+        return FALSE;
+    }
+    *number = (guint16)wide;
+    return TRUE;
+}
+
+const char *
+dictionary_word(const History *history, guint64 number)
+{
+    return g_hash_table_lookup(history->dictionary.words, GSIZE_TO_POINTER(number));
+}
+
+gboolean
+dictionary_is_metric(const History *history, guint16 number, StatsMetric *metric)
+{
+    guint found = GPOINTER_TO_UINT(g_hash_table_lookup(history->dictionary.metrics, GSIZE_TO_POINTER(number)));
+    if (found == 0)
+        return FALSE;
+    *metric = (StatsMetric)(found - 1);
+    return TRUE;
+}
+
+gboolean
+database_begin(History *history, gboolean *mine, GError **error)
+{
+    *mine = !history->in_transaction;
+    if (*mine && !run_simple(history, SQL_BEGIN_WRITE, error))
+        return FALSE;
+    history->in_transaction = TRUE;
+    return TRUE;
+}
+
+gboolean
+database_end(History *history, gboolean mine, gboolean ok, GError **error)
+{
+    if (!mine)
+        return ok;
+    history->in_transaction = FALSE;
+    if (ok && run_simple(history, SQL_COMMIT, error))
+        return TRUE;
+    /* Where SQLite rolled back by itself (a full disk) this one fails, which says nothing new. */
+    run_simple(history, SQL_ROLLBACK, NULL);
+    forget_words(&history->dictionary);
+    load_words(history, NULL);
+    return FALSE;
+}
+
+gboolean
+history_begin_batch(History *history, GError **error)
+{
+    gboolean mine;
+    return database_begin(history, &mine, error);
+}
+
+gboolean
+history_end_batch(History *history, GError **error)
+{
+    return database_end(history, TRUE, TRUE, error);
+}
+
+void
+history_abandon_batch(History *history)
+{
+    database_end(history, TRUE, FALSE, NULL);
+}
+
+char *
+history_default_path(void)
+{
+    const char *named = g_getenv("JESCOPE_HISTORY");
+    if (named != NULL && *named != '\0')
+        return g_strdup(named);
+    const char *state = g_getenv("XDG_STATE_HOME");
+    if (state != NULL && g_path_is_absolute(state))
+        return g_build_filename(state, "jescope", "history.db", NULL);
+    return g_build_filename(g_get_home_dir(), ".local", "state", "jescope", "history.db", NULL);
+}
+
+static gboolean
+execute(History *history, const char *sql, GError **error)
+{
+    if (sqlite3_exec(history->db, sql, NULL, NULL, NULL) == SQLITE_OK)
+        return TRUE;
+    database_fail(history, error);
+    return FALSE;
+}
+
+static gboolean
+read_pragma(History *history, const char *sql, gint64 *value, GError **error)
+{
+    sqlite3_stmt *statement = NULL;
+    gboolean row = FALSE;
+    if (sqlite3_prepare_v2(history->db, sql, -1, &statement, NULL) != SQLITE_OK) {
+        database_fail(history, error);
+        return FALSE;
+    }
+    gboolean ok = database_step(history, statement, &row, error);
+    if (ok && row)
+        *value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return ok;
+}
+
+/* What kind of file this is: *VERSION is 0 for an empty one. */
+static gboolean
+check_file(History *history, gint64 *version, GError **error)
+{
+    gint64 application = 0, tables = 0;
+    if (!read_pragma(history, "PRAGMA application_id", &application, error) ||
+        !read_pragma(history, "PRAGMA user_version", version, error) ||
+        !read_pragma(history, "SELECT count(*) FROM sqlite_schema", &tables, error))
+        return FALSE;
+    if (application != SCHEMA_APPLICATION && (tables > 0 || history->mode == HISTORY_READ)) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_NOT_HISTORY,
+                    "%s is not a history file; name another with --history FILE", history->path);
+        return FALSE;
+    }
+    if (*version > schema_version) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_NEWER,
+                    "%s was written by a newer jescope (schema %d, this one knows %d); upgrade, or use another "
+                    "--history FILE",
+                    history->path, (int)*version, schema_version);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+run_steps(History *history, GError **error)
+{
+    /* Another process may have done it since. */
+    gint64 version = 0;
+    if (!check_file(history, &version, error))
+        return FALSE;
+    for (int step = (int)version; step < schema_version; step++)
+        if (!execute(history, schema_steps[step], error))
+            return FALSE;
+    g_autofree char *stamps = g_strdup_printf("PRAGMA application_id = %d; PRAGMA user_version = %d",
+                                              SCHEMA_APPLICATION, schema_version);
+    return execute(history, stamps, error);
+}
+
+static gboolean
+migrate(History *history, GError **error)
+{
+    if (!execute(history, "BEGIN IMMEDIATE", error))
+        return FALSE;
+    if (run_steps(history, error) && execute(history, "COMMIT", error))
+        return TRUE;
+    sqlite3_exec(history->db, "ROLLBACK", NULL, NULL, NULL);
+    return FALSE;
+}
+
+static gboolean
+set_up_writer(History *history, GError **error)
+{
+    gint64 version = 0;
+    if (!check_file(history, &version, error))
+        return FALSE;
+    /* auto_vacuum can only be chosen before there are tables. */
+    if (version == 0 && !execute(history, "PRAGMA auto_vacuum = INCREMENTAL", error))
+        return FALSE;
+    if (!execute(history, "PRAGMA journal_mode = WAL", error))
+        return FALSE;
+    if (version < schema_version && !migrate(history, error))
+        return FALSE;
+    return execute(history, "PRAGMA synchronous = NORMAL", error);
+}
+
+/* One snapshot for all reading: what a collector packs meanwhile does not move under the reader. */
+static gboolean
+set_up_reader(History *history, GError **error)
+{
+    gint64 version = 0;
+    if (!execute(history, "BEGIN", error) || !check_file(history, &version, error))
+        return FALSE;
+    if (version == schema_version)
+        return TRUE;
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+                "%s was written by an older jescope (schema %d, this one knows %d); 'jescope import' or 'jescope "
+                "collect' brings it up to date",
+                history->path, (int)version, schema_version);
+    return FALSE;
+}
+
+static gboolean
+make_directory(const char *path, GError **error)
+{
+    g_autofree char *directory = g_path_get_dirname(path);
+    if (g_mkdir_with_parents(directory, DIRECTORY_MODE) == 0)
+        return TRUE;
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot make the directory %s: %s", directory,
+                g_strerror(errno));
+    return FALSE;
+}
+
+static gboolean
+check_path(const char *path, HistoryMode mode, GError **error)
+{
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        if (mode == HISTORY_WRITE && errno == ENOENT)
+            return make_directory(path, error);
+        g_set_error(error, HISTORY_ERROR, errno == ENOENT ? HISTORY_ERROR_MISSING : HISTORY_ERROR_FAILED,
+                    "cannot open %s: %s%s", path, g_strerror(errno),
+                    errno == ENOENT ? "; 'jescope collect' and 'jescope import' make one" : "");
+        return FALSE;
+    }
+    if (S_ISREG(status.st_mode) && (status.st_size > 0 || mode == HISTORY_WRITE))
+        return TRUE;
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_NOT_HISTORY,
+                "%s is not a history file; name another with --history FILE", path);
+    return FALSE;
+}
+
+static gboolean
+connect_database(History *history, const char *name, int flags, GError **error)
+{
+    g_clear_pointer(&history->db, sqlite3_close_v2);
+    if (sqlite3_open_v2(name, &history->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+        database_fail(history, error);
+        return FALSE;
+    }
+    sqlite3_busy_timeout(history->db, WAIT_MS);
+    return TRUE;
+}
+
+/* A WAL file on a read-only file system cannot be opened the ordinary way. If nothing is left in its log, it can be read
+ * as it lies. */
+static gboolean
+connect_immutable(History *history, GError **error)
+{
+    g_autofree char *log = g_strconcat(history->path, "-wal", NULL);
+    struct stat status;
+    if (stat(log, &status) == 0 && status.st_size > 0) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_READ_ONLY,
+                    "%s has unfinished writes beside it (%s) and may not be written to; copy both to a writable place",
+                    history->path, log);
+        return FALSE;
+    }
+    g_autofree char *absolute = g_canonicalize_filename(history->path, NULL);
+    g_autofree char *plain = g_filename_to_uri(absolute, NULL, error);
+    if (plain == NULL)
+        return FALSE;
+    g_autofree char *uri = g_strconcat(plain, "?immutable=1", NULL);
+    return connect_database(history, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, error) &&
+           set_up_reader(history, error);
+}
+
+static gboolean
+open_reader(History *history, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    if (connect_database(history, history->path, SQLITE_OPEN_READONLY, &cause) && set_up_reader(history, &cause))
+        return TRUE;
+    int result = sqlite3_errcode(history->db) & 0xff;
+    if (result == SQLITE_CANTOPEN || result == SQLITE_READONLY)
+        return connect_immutable(history, error);
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
+static gboolean
+open_writer(History *history, GError **error)
+{
+    /* SQLite would silently open it read-only. */
+    if (g_access(history->path, F_OK) == 0 && g_access(history->path, W_OK) != 0) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_READ_ONLY,
+                    "%s may not be written to (%s); use another --history FILE", history->path, g_strerror(errno));
+        return FALSE;
+    }
+    return connect_database(history, history->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error) &&
+           set_up_writer(history, error);
+}
+
+History *
+history_open(const char *path, HistoryMode mode, GError **error)
+{
+    if (!check_path(path, mode, error))
+        return NULL;
+    g_autoptr(History) history = g_new0(History, 1);
+    history->path = g_strdup(path);
+    history->mode = mode;
+    history->dictionary.numbers = g_hash_table_new(g_str_hash, g_str_equal);
+    history->dictionary.words = g_hash_table_new(NULL, NULL);
+    history->dictionary.metrics = g_hash_table_new(NULL, NULL);
+    history->loose = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    if (!(mode == HISTORY_READ ? open_reader(history, error) : open_writer(history, error)) ||
+        !load_words(history, error))
+        return NULL;
+    return g_steal_pointer(&history);
+}
+
+void
+history_close(History *history)
+{
+    if (history == NULL)
+        return;
+    for (int i = 0; i < SQL_COUNT; i++)
+        sqlite3_finalize(history->statements[i]);
+    sqlite3_close_v2(history->db);
+    g_hash_table_unref(history->dictionary.numbers);
+    g_hash_table_unref(history->dictionary.words);
+    g_hash_table_unref(history->dictionary.metrics);
+    g_hash_table_unref(history->loose);
+    g_free(history->path);
+    g_free(history);
+}
+
+const char *
+history_path(const History *history)
+{
+    return history->path;
+}
+
+void
+history_limit_pages(History *history, guint pages)
+{
+    g_autofree char *sql = g_strdup_printf("PRAGMA max_page_count = %u", pages);
+    sqlite3_exec(history->db, sql, NULL, NULL, NULL);
+}
+
+guint
+history_damaged_blocks(const History *history)
+{
+    return history->damaged;
+}
+
+static char *
+target_names(History *history)
+{
+    GString *names = g_string_new(NULL);
+    sqlite3_stmt *statement = database_statement(history, SQL_TARGETS, NULL);
+    gboolean row = statement != NULL;
+    while (row && database_step(history, statement, &row, NULL))
+        if (row)
+            g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", sqlite3_column_text(statement, 1));
+    return g_string_free(names, FALSE);
+}
+
+static gboolean
+find_only_target(History *history, gint64 *id, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_TARGETS, error);
+    gboolean row = FALSE, another = FALSE;
+    if (statement == NULL || !database_step(history, statement, &row, error))
+        return FALSE;
+    gint64 found = row ? sqlite3_column_int64(statement, 0) : 0;
+    if (row && !database_step(history, statement, &another, error))
+        return FALSE;
+    sqlite3_reset(statement);
+    if (row && !another) {
+        *id = found;
+        return TRUE;
+    }
+    g_autofree char *names = target_names(history);
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING,
+                row ? "%s holds several targets; choose one with --target: %s" : "%s holds no samples%s", history->path,
+                names);
+    return FALSE;
+}
+
+gboolean
+database_find_target(History *history, const char *target, gint64 *id, GError **error)
+{
+    if (target == NULL)
+        return find_only_target(history, id, error);
+    sqlite3_stmt *statement = database_statement(history, SQL_TARGET_FIND, error);
+    gboolean row;
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_text(statement, 1, target, -1, SQLITE_TRANSIENT);
+    if (!database_step(history, statement, &row, error))
+        return FALSE;
+    if (row) {
+        *id = sqlite3_column_int64(statement, 0);
+        sqlite3_reset(statement);
+        return TRUE;
+    }
+    g_autofree char *names = target_names(history);
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "no target '%s' in %s%s%s", target, history->path,
+                *names != '\0' ? "; it holds " : ", which is empty", names);
+    return FALSE;
+}
+
+gboolean
+history_check_target(History *history, const char *target, GError **error)
+{
+    gint64 id;
+    return database_find_target(history, target, &id, error);
+}

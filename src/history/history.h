@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The history file: allocator statistics of many targets over time, in one SQLite database (docs/history.md).
+ *
+ * A target is known by its name. Each life of its process is an incarnation, so that a restart is no gap in the
+ * identity and no counter runs backwards unnoticed. Samples are written one by one and packed into blocks of many
+ * later; a reader sees no difference.
+ *
+ * Several processes may use one file at once. `kill -9` at any moment loses no sample whose history_add() returned. A
+ * History belongs to one thread.
+ */
+#ifndef JESCOPE_HISTORY_HISTORY_H
+#define JESCOPE_HISTORY_HISTORY_H
+
+#include "stats/stats.h"
+
+#define HISTORY_ERROR (history_error_quark())
+GQuark history_error_quark(void);
+
+typedef enum {
+    HISTORY_ERROR_FAILED,      /* anything else: the message tells */
+    HISTORY_ERROR_MISSING,     /* no such file, target or metric */
+    HISTORY_ERROR_NOT_HISTORY, /* a file, but not one of ours */
+    HISTORY_ERROR_NEWER,       /* written by a newer jescope */
+    HISTORY_ERROR_DAMAGED,
+    HISTORY_ERROR_LOCKED, /* another process holds it; try again */
+    HISTORY_ERROR_FULL,   /* no space; try again when there is some */
+    HISTORY_ERROR_READ_ONLY,
+} HistoryError;
+
+typedef struct History History;
+
+typedef enum {
+    HISTORY_READ,  /* the file must exist; works on a read-only file system */
+    HISTORY_WRITE, /* made, with its directory, where it is missing; migrated to this version's schema */
+} HistoryMode;
+
+/* What a sample consists of. Each part is stored by itself, and reading skips what was not asked for. */
+typedef enum {
+    HISTORY_TOTALS = 1 << 0,  /* of the process */
+    HISTORY_ARENAS = 1 << 1,  /* values of every arena, the merged and the destroyed ones */
+    HISTORY_CLASSES = 1 << 2, /* bins and large classes */
+    HISTORY_MUTEXES = 1 << 3,
+    HISTORY_EVERYTHING = HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES | HISTORY_MUTEXES,
+} HistoryParts;
+
+/* $JESCOPE_HISTORY, else jescope/history.db in $XDG_STATE_HOME, else in ~/.local/state. */
+char *history_default_path(void);
+
+/* Errors name PATH and the way out. */
+History *history_open(const char *path, HistoryMode mode, GError **error);
+void history_close(History *history);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(History, history_close)
+
+const char *history_path(const History *history);
+
+/* The file shall not grow beyond so many pages of 4096 bytes; writing more fails with HISTORY_ERROR_FULL, as it does on
+ * a full disk. For this connection. */
+void history_limit_pages(History *history, guint pages);
+
+/* Writing ----------------------------------------------------------------------------------------------------------- */
+
+typedef enum {
+    HISTORY_SOURCE_LIVE,
+    HISTORY_SOURCE_LOG, /* followed while it grew */
+    HISTORY_SOURCE_IMPORT,
+} HistorySource;
+
+/* One life of a target. Two are the same if all but VERSION and EVERY_US agree. */
+typedef struct {
+    const char *target;
+    HistorySource source;
+    gint64 pid;          /* 0: unknown */
+    guint64 start_ticks; /* field 22 of /proc/PID/stat; 0: unknown */
+    const char *boot;    /* of /proc/sys/kernel/random/boot_id; or what else tells lives apart; "": unknown */
+    const char *version; /* jemalloc's; NULL: unknown */
+    guint64 every_us;    /* the interval aimed at; 0: none */
+} HistoryLife;
+
+/* Finds or makes the incarnation of LIFE. The samples of earlier lives of its target are packed. */
+gboolean history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error);
+
+/* Adds SAMPLE, of known time, with those of its PARTS that it has. Durable against the death of this process on
+ * return. */
+gboolean history_add(History *history, gint64 incarnation, const StatsSample *sample, HistoryParts parts,
+                     GError **error);
+
+/* A remark in the history of TARGET (made if need be): why samples are missing, or that the clock was set. */
+gboolean history_note(History *history, const char *target, gint64 time_us, const char *text, GError **error);
+
+/* Between these, what is written is one transaction: all or nothing. */
+gboolean history_begin_batch(History *history, GError **error);
+gboolean history_end_batch(History *history, GError **error);
+void history_abandon_batch(History *history);
+
+/* Reading ----------------------------------------------------------------------------------------------------------- */
+
+/* Samples with FROM_US <= time < TO_US; G_MININT64 and G_MAXINT64 for no limit. */
+typedef struct {
+    gint64 from_us;
+    gint64 to_us;
+} HistoryRange;
+
+#define HISTORY_ALL_TIME ((HistoryRange){.from_us = G_MININT64, .to_us = G_MAXINT64})
+
+/* The samples of TARGET in the order of time, with those PARTS that were kept. HISTORY must outlive it. A TARGET of
+ * NULL stands for the only one the file has. Free with iterator->free(iterator). */
+StatsIterator *history_iterator_new(History *history, const char *target, HistoryRange range, HistoryParts parts,
+                                    GError **error);
+
+/* How many blocks readers of this History had to leave out because their bytes are damaged. */
+guint history_damaged_blocks(const History *history);
+
+typedef struct {
+    gint64 time_us;
+    char *text;
+} HistoryNote;
+
+typedef struct {
+    gint64 from_us; /* the last sample before it */
+    gint64 to_us;   /* the first one after it */
+    gboolean restart; /* another incarnation goes on after it */
+} HistoryGap;
+
+typedef struct {
+    char *name;
+    HistorySource source; /* of its last incarnation */
+    guint incarnations;
+    guint64 samples;
+    gint64 first_us;
+    gint64 last_us;
+    guint64 every_us; /* of its last incarnation */
+    char *version;    /* of its last incarnation; NULL: unknown */
+    GArray *gaps;     /* of HistoryGap; the time between two samples is over two and a half intervals */
+    GPtrArray *notes; /* of HistoryNote, by time */
+} HistoryTarget;
+
+void history_target_free(HistoryTarget *target);
+
+/* All targets by name, of HistoryTarget. */
+GPtrArray *history_targets(History *history, GError **error);
+
+/* The names of the metrics TARGET has in RANGE, by scope and in metrics.def's order, of const char * (static). */
+GPtrArray *history_metrics(History *history, const char *target, HistoryRange range, GError **error);
+
+/* Whether TARGET is kept here. HISTORY_ERROR_MISSING, naming those that are, if not. NULL as history_iterator_new(). */
+gboolean history_check_target(History *history, const char *target, GError **error);
+
+/* Retention --------------------------------------------------------------------------------------------------------- */
+
+/* What may stay. Zero in a field: no limit. Imported samples are never removed: they would not come back. */
+typedef struct {
+    guint64 keep_us;       /* samples older than this go */
+    guint64 thin_after_us; /* of samples older than this... */
+    guint64 thin_step_us;  /* ...one per this time stays */
+    guint64 max_bytes;     /* of the file: the oldest blocks go until it fits */
+} HistoryRetention;
+
+typedef struct {
+    guint64 removed; /* samples */
+    guint64 thinned; /* samples that thinning took */
+    guint64 bytes;   /* of the file afterwards */
+} HistoryRetained;
+
+gboolean history_retain(History *history, const HistoryRetention *retention, gint64 now_us, HistoryRetained *retained,
+                        GError **error);
+
+#endif

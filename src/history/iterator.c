@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/cursor.h"
+
+typedef struct {
+    StatsIterator base;
+    History *history;
+    gint64 target;
+    HistoryRange range;
+    HistoryParts parts;
+    gint64 incarnation; /* whose version is known */
+    const char *version;
+} HistoryIterator;
+
+static gboolean
+read_version(HistoryIterator *iterator, gint64 incarnation, GError **error)
+{
+    if (iterator->incarnation == incarnation)
+        return TRUE;
+    sqlite3_stmt *statement = database_statement(iterator->history, SQL_LIFE_READ, error);
+    gboolean row;
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    if (!database_step(iterator->history, statement, &row, error))
+        return FALSE;
+    iterator->version = row ? g_intern_string((const char *)sqlite3_column_text(statement, 0)) : NULL;
+    iterator->incarnation = incarnation;
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
+static gboolean
+each_sample(StatsIterator *base, StatsSampleFunc func, gpointer data, GError **error)
+{
+    HistoryIterator *iterator = (HistoryIterator *)base;
+    g_autoptr(Cursor) cursor =
+        cursor_new(iterator->history, iterator->target, iterator->range, iterator->parts, error);
+    if (cursor == NULL)
+        return FALSE;
+    for (;;) {
+        Block *block;
+        guint row;
+        if (!cursor_next(cursor, &block, &row, error))
+            return FALSE;
+        if (block == NULL)
+            return TRUE;
+        if (!read_version(iterator, block->incarnation, error))
+            return FALSE;
+        g_autoptr(StatsSample) sample = block_sample(block, iterator->history, row);
+        sample->version = iterator->version;
+        if (!func(sample, data, error))
+            return FALSE;
+    }
+}
+
+static void
+free_iterator(StatsIterator *base)
+{
+    g_free(base);
+}
+
+StatsIterator *
+history_iterator_new(History *history, const char *target, HistoryRange range, HistoryParts parts, GError **error)
+{
+    gint64 id;
+    if (!database_find_target(history, target, &id, error))
+        return NULL;
+    HistoryIterator *iterator = g_new0(HistoryIterator, 1);
+    *iterator = (HistoryIterator){
+        .base = {.each = each_sample, .free = free_iterator},
+        .history = history,
+        .target = id,
+        .range = range,
+        .parts = parts,
+    };
+    return &iterator->base;
+}

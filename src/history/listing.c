@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is kept: targets, their spans, gaps, notes and metrics. */
+#include "history/cursor.h"
+
+enum {
+    GAP_NUMERATOR = 5, /* of intervals: two and a half */
+    GAP_DENOMINATOR = 2,
+};
+
+static void
+clear_note(gpointer data)
+{
+    HistoryNote *note = data;
+    g_free(note->text);
+    g_free(note);
+}
+
+void
+history_target_free(HistoryTarget *target)
+{
+    g_free(target->name);
+    g_free(target->version);
+    g_clear_pointer(&target->gaps, g_array_unref);
+    g_clear_pointer(&target->notes, g_ptr_array_unref);
+    g_free(target);
+}
+
+static void
+free_target(gpointer data)
+{
+    history_target_free(data);
+}
+
+static gboolean
+read_lives(History *history, gint64 id, HistoryTarget *target, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_LAST, error);
+    gboolean row;
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, id);
+    if (!database_step(history, statement, &row, error))
+        return FALSE;
+    if (row) {
+        target->source = (HistorySource)sqlite3_column_int(statement, 0);
+        target->version = g_strdup((const char *)sqlite3_column_text(statement, 1));
+        target->every_us = (guint64)sqlite3_column_int64(statement, 2);
+        target->incarnations = (guint)sqlite3_column_int(statement, 3);
+    }
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
+static gboolean
+read_span(History *history, gint64 id, HistoryTarget *target, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_BLOCK_SPAN, error);
+    gboolean row;
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, id);
+    if (!database_step(history, statement, &row, error))
+        return FALSE;
+    target->first_us = sqlite3_column_int64(statement, 0);
+    target->last_us = sqlite3_column_int64(statement, 1);
+    target->samples = (guint64)sqlite3_column_int64(statement, 2);
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
+static gboolean
+read_notes(History *history, gint64 id, HistoryTarget *target, GError **error)
+{
+    target->notes = g_ptr_array_new_with_free_func(clear_note);
+    sqlite3_stmt *statement = database_statement(history, SQL_NOTES, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, id);
+    for (gboolean row = TRUE; row;) {
+        if (!database_step(history, statement, &row, error))
+            return FALSE;
+        if (!row)
+            break;
+        HistoryNote *note = g_new(HistoryNote, 1);
+        note->time_us = sqlite3_column_int64(statement, 0);
+        note->text = g_strdup((const char *)sqlite3_column_text(statement, 1));
+        g_ptr_array_add(target->notes, note);
+    }
+    return TRUE;
+}
+
+static gboolean
+read_interval(History *history, gint64 incarnation, guint64 *every_us, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_READ, error);
+    gboolean row;
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    if (!database_step(history, statement, &row, error))
+        return FALSE;
+    *every_us = row ? (guint64)sqlite3_column_int64(statement, 1) : 0;
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
+/* Between which samples there should have been more. */
+typedef struct {
+    GArray *gaps;
+    gint64 before_us; /* the sample before */
+    gint64 incarnation;
+    guint64 every_us; /* of that incarnation */
+} GapSearch;
+
+static void
+look_for_gap(GapSearch *search, const Block *block, guint row)
+{
+    gint64 now_us = block_time(block, row);
+    guint64 interval = MAX(search->every_us, block->step_us);
+    gboolean restart = search->incarnation != 0 && search->incarnation != block->incarnation;
+    gboolean late = search->incarnation != 0 && interval > 0 &&
+                    (guint64)(now_us - search->before_us) > interval * GAP_NUMERATOR / GAP_DENOMINATOR;
+    if (late || restart) {
+        HistoryGap gap = {.from_us = search->before_us, .to_us = now_us, .restart = restart};
+        g_array_append_val(search->gaps, gap);
+    }
+    search->before_us = now_us;
+}
+
+static gboolean
+read_gaps(History *history, gint64 id, HistoryTarget *target, GError **error)
+{
+    GapSearch search = {.gaps = target->gaps = g_array_new(FALSE, FALSE, sizeof(HistoryGap))};
+    g_autoptr(Cursor) cursor = cursor_new(history, id, HISTORY_ALL_TIME, 0, error);
+    if (cursor == NULL)
+        return FALSE;
+    for (;;) {
+        Block *block;
+        guint row;
+        if (!cursor_next(cursor, &block, &row, error))
+            return FALSE;
+        if (block == NULL)
+            return TRUE;
+        look_for_gap(&search, block, row);
+        if (search.incarnation == block->incarnation)
+            continue;
+        search.incarnation = block->incarnation;
+        if (!read_interval(history, block->incarnation, &search.every_us, error))
+            return FALSE;
+    }
+}
+
+static HistoryTarget *
+read_target(History *history, gint64 id, const char *name, GError **error)
+{
+    HistoryTarget *target = g_new0(HistoryTarget, 1);
+    target->name = g_strdup(name);
+    if (read_lives(history, id, target, error) && read_span(history, id, target, error) &&
+        read_notes(history, id, target, error) && read_gaps(history, id, target, error))
+        return target;
+    history_target_free(target);
+    return NULL;
+}
+
+typedef struct {
+    gint64 id;
+    char *name;
+} Named;
+
+static void
+clear_named(gpointer data)
+{
+    g_free(((Named *)data)->name);
+}
+
+static GArray *
+read_names(History *history, GError **error)
+{
+    g_autoptr(GArray) names = g_array_new(FALSE, FALSE, sizeof(Named));
+    g_array_set_clear_func(names, clear_named);
+    sqlite3_stmt *statement = database_statement(history, SQL_TARGETS, error);
+    if (statement == NULL)
+        return NULL;
+    for (gboolean row = TRUE; row;) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        if (!row)
+            break;
+        Named named = {.id = sqlite3_column_int64(statement, 0),
+                       .name = g_strdup((const char *)sqlite3_column_text(statement, 1))};
+        g_array_append_val(names, named);
+    }
+    return g_steal_pointer(&names);
+}
+
+GPtrArray *
+history_targets(History *history, GError **error)
+{
+    g_autoptr(GArray) names = read_names(history, error);
+    if (names == NULL)
+        return NULL;
+    g_autoptr(GPtrArray) targets = g_ptr_array_new_with_free_func(free_target);
+    for (guint i = 0; i < names->len; i++) {
+        const Named *named = &g_array_index(names, Named, i);
+        HistoryTarget *target = read_target(history, named->id, named->name, error);
+        if (target == NULL)
+            return NULL;
+        g_ptr_array_add(targets, target);
+    }
+    return g_steal_pointer(&targets);
+}
+
+typedef struct {
+    const History *history;
+    gboolean found[STATS_METRIC_COUNT];
+} MetricSearch;
+
+static gboolean
+note_metrics(Block *block, gpointer data, GError **error)
+{
+    MetricSearch *search = data;
+    for (int part = 0; part < BLOCK_PARTS; part++)
+        for (guint i = 0; block->parts[part] != NULL && i < section_columns(block->parts[part]); i++) {
+            StatsMetric metric;
+            if (dictionary_is_metric(search->history, section_key(block->parts[part], i)->metric, &metric))
+                search->found[metric] = TRUE;
+        }
+    return TRUE;
+}
+
+GPtrArray *
+history_metrics(History *history, const char *target, HistoryRange range, GError **error)
+{
+    gint64 id;
+    MetricSearch search = {.history = history};
+    if (!database_find_target(history, target, &id, error))
+        return NULL;
+    g_autoptr(Cursor) cursor = cursor_new(history, id, range, HISTORY_EVERYTHING, error);
+    if (cursor == NULL)
+        return NULL;
+    cursor_set_open_func(cursor, note_metrics, &search);
+    for (Block *block = (Block *)cursor; block != NULL;) {
+        guint row;
+        if (!cursor_next(cursor, &block, &row, error))
+            return NULL;
+    }
+    GPtrArray *names = g_ptr_array_new();
+    for (int metric = 0; metric < STATS_METRIC_COUNT; metric++)
+        if (search.found[metric])
+            g_ptr_array_add(names, (gpointer)(guintptr)stats_metrics[metric].name);
+    return names;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/store.h"
+
+typedef struct {
+    gint64 id;
+    guint64 rows;
+} Found;
+
+static GArray *
+collect_ids(History *history, sqlite3_stmt *statement, gboolean with_rows, GError **error)
+{
+    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Found));
+    for (gboolean row = TRUE; row;) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        if (!row)
+            break;
+        Found one = {.id = sqlite3_column_int64(statement, 0),
+                     .rows = with_rows ? (guint64)sqlite3_column_int64(statement, 1) : 0};
+        g_array_append_val(found, one);
+    }
+    return g_steal_pointer(&found);
+}
+
+static gboolean
+delete_found(History *history, const GArray *found, guint64 *removed, GError **error)
+{
+    for (guint i = 0; i < found->len; i++) {
+        const Found *one = &g_array_index(found, Found, i);
+        if (!block_delete(history, one->id, error))
+            return FALSE;
+        *removed += one->rows;
+    }
+    return TRUE;
+}
+
+static gboolean
+delete_old_notes(History *history, gint64 before_us, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_NOTES_OLD, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, before_us);
+    return database_run(history, statement, error);
+}
+
+static gboolean
+remove_old(History *history, gint64 before_us, guint64 *removed, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_BLOCKS_OLD, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, before_us);
+    sqlite3_bind_int64(statement, 2, HISTORY_SOURCE_IMPORT);
+    g_autoptr(GArray) found = collect_ids(history, statement, TRUE, error);
+    return found != NULL && delete_found(history, found, removed, error) &&
+           delete_old_notes(history, before_us, error);
+}
+
+/* What one incarnation keeps while it is thinned. */
+typedef struct {
+    History *history;
+    guint64 step_us;
+    Block *kept;
+    gint64 last_slot;
+    guint64 dropped;
+} Thinning;
+
+static gboolean
+flush_kept(Thinning *thinning, GError **error)
+{
+    if (thinning->kept == NULL)
+        return TRUE;
+    thinning->kept->step_us = thinning->step_us;
+    gboolean ok = block_write(thinning->kept, thinning->history, STORE_LEVEL_PACKED, error);
+    g_clear_pointer(&thinning->kept, block_free);
+    return ok;
+}
+
+/* The first sample of each slot of time stays, with its true time. */
+static gboolean
+thin_row(Thinning *thinning, const Block *block, guint row, GError **error)
+{
+    gint64 slot = block_time(block, row) / (gint64)thinning->step_us;
+    if (slot == thinning->last_slot) {
+        thinning->dropped++;
+        return TRUE;
+    }
+    thinning->last_slot = slot;
+    if (thinning->kept != NULL && !block_takes(thinning->kept, block_time(block, row)) &&
+        !flush_kept(thinning, error))
+        return FALSE;
+    if (thinning->kept == NULL)
+        thinning->kept = block_new(block->target, block->incarnation);
+    block_copy_row(thinning->kept, block, row);
+    return TRUE;
+}
+
+static gboolean
+thin_block(Thinning *thinning, gint64 id, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    g_autoptr(Block) block = block_read(thinning->history, id, HISTORY_EVERYTHING, &cause);
+    if (block == NULL || !block_load(block, &cause)) {
+        if (g_error_matches(cause, HISTORY_ERROR, HISTORY_ERROR_DAMAGED))
+            return TRUE;
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
+    }
+    for (guint row = 0; row < block_rows(block); row++)
+        if (!thin_row(thinning, block, row, error))
+            return FALSE;
+    return block_delete(thinning->history, id, error);
+}
+
+static gboolean
+thin_life(Thinning *thinning, gint64 incarnation, gint64 before_us, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(thinning->history, SQL_BLOCKS_THICK, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    sqlite3_bind_int64(statement, 2, before_us);
+    sqlite3_bind_int64(statement, 3, (gint64)thinning->step_us);
+    g_autoptr(GArray) found = collect_ids(thinning->history, statement, FALSE, error);
+    gboolean ok = found != NULL;
+    thinning->last_slot = G_MININT64;
+    for (guint i = 0; ok && i < found->len; i++)
+        ok = thin_block(thinning, g_array_index(found, Found, i).id, error);
+    ok = ok && flush_kept(thinning, error);
+    g_clear_pointer(&thinning->kept, block_free);
+    return ok;
+}
+
+static gboolean
+thin_old(History *history, gint64 before_us, guint64 step_us, guint64 *thinned, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_LIVES_KEPT, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, HISTORY_SOURCE_IMPORT);
+    g_autoptr(GArray) lives = collect_ids(history, statement, FALSE, error);
+    Thinning thinning = {.history = history, .step_us = step_us};
+    gboolean ok = lives != NULL;
+    for (guint i = 0; ok && i < lives->len; i++)
+        ok = thin_life(&thinning, g_array_index(lives, Found, i).id, before_us, error);
+    *thinned += thinning.dropped;
+    return ok;
+}
+
+/* Bytes in use; what is free inside the file is given back at the end. */
+static gboolean
+used_bytes(History *history, guint64 *bytes, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_PAGES, error);
+    gboolean row;
+    if (statement == NULL || !database_step(history, statement, &row, error))
+        return FALSE;
+    guint64 pages = (guint64)sqlite3_column_int64(statement, 0), free_pages = (guint64)sqlite3_column_int64(statement, 2);
+    *bytes = (pages - free_pages) * (guint64)sqlite3_column_int64(statement, 1);
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
+static gboolean
+remove_oldest(History *history, guint64 *removed, gboolean *any, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_BLOCKS_OLDEST, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, HISTORY_SOURCE_IMPORT);
+    g_autoptr(GArray) found = collect_ids(history, statement, TRUE, error);
+    if (found == NULL)
+        return FALSE;
+    *any = found->len > 0;
+    return delete_found(history, found, removed, error);
+}
+
+static gboolean
+shrink(History *history, guint64 max_bytes, guint64 *removed, GError **error)
+{
+    guint64 bytes;
+    if (!used_bytes(history, &bytes, error))
+        return FALSE;
+    for (gboolean any = TRUE; any && bytes > max_bytes;)
+        if (!remove_oldest(history, removed, &any, error) || !used_bytes(history, &bytes, error))
+            return FALSE;
+    return TRUE;
+}
+
+static gboolean
+retain(History *history, const HistoryRetention *retention, gint64 now_us, HistoryRetained *done, GError **error)
+{
+    if (retention->keep_us > 0 && !remove_old(history, now_us - (gint64)retention->keep_us, &done->removed, error))
+        return FALSE;
+    if (retention->thin_step_us > 0 && !thin_old(history, now_us - (gint64)retention->thin_after_us,
+                                                 retention->thin_step_us, &done->thinned, error))
+        return FALSE;
+    return retention->max_bytes == 0 || shrink(history, retention->max_bytes, &done->removed, error);
+}
+
+gboolean
+history_retain(History *history, const HistoryRetention *retention, gint64 now_us, HistoryRetained *retained,
+               GError **error)
+{
+    gboolean mine;
+    HistoryRetained done = {0};
+    if (!database_begin(history, &mine, error) ||
+        !database_end(history, mine, retain(history, retention, now_us, &done, error), error))
+        return FALSE;
+    if (done.removed + done.thinned > 0)
+        sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
+    if (!used_bytes(history, &done.bytes, error))
+        return FALSE;
+    if (retained != NULL)
+        *retained = done;
+    return TRUE;
+}

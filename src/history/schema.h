@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables of the history file and how older files come to have them. */
+#ifndef JESCOPE_HISTORY_SCHEMA_H
+#define JESCOPE_HISTORY_SCHEMA_H
+
+/* "JSCH", in PRAGMA application_id: what makes an SQLite file one of ours. */
+enum { SCHEMA_APPLICATION = 0x4a534348 };
+
+/* schema_steps[N] takes a file from PRAGMA user_version N to N + 1. Steps are never changed once released; a change of
+ * the schema is a new step at the end. */
+extern const char *const schema_steps[];
+
+/* The user_version this program reads and writes: the number of steps. */
+extern const int schema_version;
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/store.h"
+
+enum {
+    LOOSE_MAX = 256, /* samples an incarnation has unpacked before it is packed */
+};
+
+gboolean
+store_target(History *history, const char *name, gint64 *id, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_TARGET_ADD, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_text(statement, 1, name, -1, SQLITE_TRANSIENT);
+    return database_run(history, statement, error) && database_find_target(history, name, id, error);
+}
+
+static void
+bind_life(sqlite3_stmt *statement, gint64 target, const HistoryLife *life)
+{
+    sqlite3_bind_int64(statement, 1, target);
+    sqlite3_bind_int64(statement, 2, life->source);
+    sqlite3_bind_int64(statement, 3, life->pid);
+    sqlite3_bind_int64(statement, 4, (gint64)life->start_ticks);
+    sqlite3_bind_text(statement, 5, life->boot, -1, SQLITE_TRANSIENT);
+}
+
+static gboolean
+find_life(History *history, gint64 target, const HistoryLife *life, gint64 *id, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_FIND, error);
+    gboolean row;
+    if (statement == NULL)
+        return FALSE;
+    bind_life(statement, target, life);
+    if (!database_step(history, statement, &row, error))
+        return FALSE;
+    *id = row ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
+static gboolean
+update_life(History *history, gint64 id, const HistoryLife *life, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_UPDATE, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, id);
+    sqlite3_bind_text(statement, 2, life->version, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(statement, 3, (gint64)life->every_us);
+    return database_run(history, statement, error);
+}
+
+/* The incarnations of TARGET that have loose samples, but for EXCEPT. */
+static GArray *
+loose_lives(History *history, gint64 target, gint64 except, GError **error)
+{
+    g_autoptr(GArray) lives = g_array_new(FALSE, FALSE, sizeof(gint64));
+    sqlite3_stmt *statement = database_statement(history, SQL_LIVES_LOOSE, error);
+    if (statement == NULL)
+        return NULL;
+    sqlite3_bind_int64(statement, 1, target);
+    for (gboolean row = TRUE; row;) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        gint64 life = row ? sqlite3_column_int64(statement, 0) : except;
+        if (life != except)
+            g_array_append_val(lives, life);
+    }
+    return g_steal_pointer(&lives);
+}
+
+static gboolean
+add_life(History *history, gint64 target, const HistoryLife *life, gint64 *id, GError **error)
+{
+    g_autoptr(GArray) earlier = loose_lives(history, target, 0, error);
+    if (earlier == NULL)
+        return FALSE;
+    for (guint i = 0; i < earlier->len; i++)
+        if (!store_pack(history, g_array_index(earlier, gint64, i), error))
+            return FALSE;
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_ADD, error);
+    if (statement == NULL)
+        return FALSE;
+    bind_life(statement, target, life);
+    sqlite3_bind_text(statement, 6, life->version, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(statement, 7, (gint64)life->every_us);
+    if (!database_run(history, statement, error))
+        return FALSE;
+    *id = sqlite3_last_insert_rowid(history->db);
+    return TRUE;
+}
+
+gboolean
+history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error)
+{
+    gboolean mine;
+    gint64 target, id = 0;
+    if (!database_begin(history, &mine, error))
+        return FALSE;
+    gboolean ok = store_target(history, life->target, &target, error) &&
+                  find_life(history, target, life, &id, error) &&
+                  (id != 0 ? update_life(history, id, life, error) : add_life(history, target, life, &id, error));
+    if (!database_end(history, mine, ok, error))
+        return FALSE;
+    *incarnation = id;
+    return TRUE;
+}
+
+static gboolean
+life_target(History *history, gint64 incarnation, gint64 *target, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_TARGET, error);
+    gboolean row;
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    if (!database_step(history, statement, &row, error))
+        return FALSE;
+    g_assert(row);
+    *target = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
+static gboolean
+add_block(History *history, gint64 incarnation, const StatsSample *sample, HistoryParts parts, GError **error)
+{
+    gint64 target;
+    if (!life_target(history, incarnation, &target, error))
+        return FALSE;
+    g_autoptr(Block) block = block_new(target, incarnation);
+    return block_append(block, history, sample, parts, error) &&
+           block_write(block, history, STORE_LEVEL_LOOSE, error);
+}
+
+static GArray *
+loose_blocks(History *history, gint64 incarnation, GError **error)
+{
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(gint64));
+    sqlite3_stmt *statement = database_statement(history, SQL_BLOCKS_LOOSE, error);
+    if (statement == NULL)
+        return NULL;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    for (gboolean row = TRUE; row;) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        gint64 id = row ? sqlite3_column_int64(statement, 0) : 0;
+        if (row)
+            g_array_append_val(ids, id);
+    }
+    return g_steal_pointer(&ids);
+}
+
+/* Moves the loose block ID to the end of *PACKED, which is written first if it is full. A damaged one stays as it is. */
+static gboolean
+pack_block(History *history, gint64 id, Block **packed, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    g_autoptr(Block) loose = block_read(history, id, HISTORY_EVERYTHING, &cause);
+    if (loose == NULL || !block_load(loose, &cause)) {
+        if (g_error_matches(cause, HISTORY_ERROR, HISTORY_ERROR_DAMAGED))
+            return TRUE;
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
+    }
+    if (*packed != NULL && !block_takes(*packed, block_time(loose, 0))) {
+        if (!block_write(*packed, history, STORE_LEVEL_PACKED, error))
+            return FALSE;
+        g_clear_pointer(packed, block_free);
+    }
+    if (*packed == NULL)
+        *packed = block_new(loose->target, loose->incarnation);
+    block_copy_row(*packed, loose, 0);
+    return block_delete(history, id, error);
+}
+
+static gboolean
+pack_all(History *history, GArray *ids, GError **error)
+{
+    Block *packed = NULL;
+    gboolean ok = TRUE;
+    for (guint i = 0; ok && i < ids->len; i++)
+        ok = pack_block(history, g_array_index(ids, gint64, i), &packed, error);
+    ok = ok && (packed == NULL || block_write(packed, history, STORE_LEVEL_PACKED, error));
+    block_free(packed);
+    return ok;
+}
+
+gboolean
+store_pack(History *history, gint64 incarnation, GError **error)
+{
+    gboolean mine;
+    if (!database_begin(history, &mine, error))
+        return FALSE;
+    g_autoptr(GArray) ids = loose_blocks(history, incarnation, error);
+    gboolean ok = ids != NULL && (ids->len < 2 || pack_all(history, ids, error));
+    g_hash_table_remove(history->loose, &incarnation);
+    return database_end(history, mine, ok, error);
+}
+
+static guint *
+loose_count(History *history, gint64 incarnation)
+{
+    guint *count = g_hash_table_lookup(history->loose, &incarnation);
+    if (count == NULL) {
+        g_autoptr(GArray) ids = loose_blocks(history, incarnation, NULL);
+        count = g_new(guint, 1);
+        *count = ids != NULL ? ids->len : 0;
+        g_hash_table_insert(history->loose, g_memdup2(&incarnation, sizeof incarnation), count);
+    }
+    return count;
+}
+
+gboolean
+history_add(History *history, gint64 incarnation, const StatsSample *sample, HistoryParts parts, GError **error)
+{
+    gboolean mine;
+    g_return_val_if_fail(sample->time_us != STATS_TIME_UNKNOWN, FALSE);
+    if (!database_begin(history, &mine, error) ||
+        !database_end(history, mine, add_block(history, incarnation, sample, parts, error), error))
+        return FALSE;
+    guint *loose = loose_count(history, incarnation);
+    /* The sample is safe; packing that fails is tried again with the next one. */
+    if (++*loose >= LOOSE_MAX && !history->in_transaction)
+        store_pack(history, incarnation, NULL);
+    return TRUE;
+}
+
+static gboolean
+add_note(History *history, const char *target, gint64 time_us, const char *text, GError **error)
+{
+    gint64 id;
+    if (!store_target(history, target, &id, error))
+        return FALSE;
+    sqlite3_stmt *statement = database_statement(history, SQL_NOTE_ADD, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, id);
+    sqlite3_bind_int64(statement, 2, time_us);
+    sqlite3_bind_text(statement, 3, text, -1, SQLITE_TRANSIENT);
+    return database_run(history, statement, error);
+}
+
+gboolean
+history_note(History *history, const char *target, gint64 time_us, const char *text, GError **error)
+{
+    gboolean mine;
+    return database_begin(history, &mine, error) &&
+           database_end(history, mine, add_note(history, target, time_us, text, error), error);
+}
+
+gboolean
+store_note_digest(History *history, gint64 target, GBytes *digest, gboolean *is_new, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_SEEN_ADD, error);
+    if (statement == NULL)
+        return FALSE;
+    gsize length;
+    const void *bytes = g_bytes_get_data(digest, &length);
+    sqlite3_bind_int64(statement, 1, target);
+    sqlite3_bind_blob64(statement, 2, bytes, length, SQLITE_TRANSIENT);
+    if (!database_run(history, statement, error))
+        return FALSE;
+    *is_new = sqlite3_changes(history->db) > 0;
+    return TRUE;
+}

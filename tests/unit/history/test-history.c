@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include <glib/gstdio.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+static void
+assert_numbers(GPtrArray *samples, guint count)
+{
+    g_assert_cmpuint(samples->len, ==, count);
+    for (guint i = 0; i < count; i++)
+        fixture_assert_sample(samples->pdata[i], i);
+}
+
+/* More than one packing, a rest that is not packed, and a second reader. */
+static void
+test_round_trip(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 600);
+    g_autoptr(GPtrArray) here = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    assert_numbers(here, 600);
+    g_autoptr(History) reader = history_open(path, HISTORY_READ, NULL);
+    g_autoptr(GPtrArray) there = fixture_read(reader, NULL, HISTORY_ALL_TIME);
+    assert_numbers(there, 600);
+    const StatsSample *first = there->pdata[0];
+    g_assert_cmpstr(first->version, ==, "5.3.0");
+    fixture_remove(path);
+}
+
+static void
+test_range(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 300);
+    HistoryRange range = {.from_us = SOME_DAY + 100 * SECOND, .to_us = SOME_DAY + 130 * SECOND};
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", range);
+    g_assert_cmpuint(samples->len, ==, 3);
+    fixture_assert_sample(samples->pdata[0], 10);
+    fixture_assert_sample(samples->pdata[2], 12);
+    fixture_remove(path);
+}
+
+/* The same life found again goes on; another one of the same name is an incarnation of the same target. */
+static void
+test_restart(void)
+{
+    char *path = fixture_path();
+    {
+        g_autoptr(History) history = fixture_open(path);
+        fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 5);
+    }
+    g_autoptr(History) history = fixture_open(path);
+    g_autoptr(GError) error = NULL;
+    gint64 same = fixture_begin(history, "redis", 1);
+    gint64 other = fixture_begin(history, "redis", 2);
+    g_assert_cmpint(same, !=, other);
+    fixture_add(history, same, SOME_DAY + 50 * SECOND, 5);
+    fixture_add(history, other, SOME_DAY + 200 * SECOND, 5);
+    history_note(history, "redis", SOME_DAY + 100 * SECOND, "not reachable", &error);
+    g_assert_no_error(error);
+    g_autoptr(GPtrArray) targets = history_targets(history, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(targets->len, ==, 1);
+    const HistoryTarget *target = targets->pdata[0];
+    g_assert_cmpstr(target->name, ==, "redis");
+    g_assert_cmpuint(target->incarnations, ==, 2);
+    g_assert_cmpuint(target->samples, ==, 15);
+    g_assert_cmpuint(target->gaps->len, ==, 1);
+    const HistoryGap *gap = &g_array_index(target->gaps, HistoryGap, 0);
+    g_assert_true(gap->restart);
+    g_assert_cmpint(gap->from_us, ==, SOME_DAY + 90 * SECOND);
+    g_assert_cmpint(gap->to_us, ==, SOME_DAY + 200 * SECOND);
+    g_assert_cmpuint(target->notes->len, ==, 1);
+    fixture_remove(path);
+}
+
+static void
+test_gap(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    gint64 life = fixture_begin(history, "redis", 1);
+    fixture_add(history, life, SOME_DAY, 3);
+    fixture_add(history, life, SOME_DAY + 45 * SECOND, 1); /* 25 s: late, but not a gap */
+    fixture_add(history, life, SOME_DAY + 71 * SECOND, 1); /* 26 s */
+    g_autoptr(GPtrArray) targets = history_targets(history, NULL);
+    const HistoryTarget *target = targets->pdata[0];
+    g_assert_cmpuint(target->gaps->len, ==, 1);
+    g_assert_cmpint(g_array_index(target->gaps, HistoryGap, 0).from_us, ==, SOME_DAY + 45 * SECOND);
+    g_assert_false(g_array_index(target->gaps, HistoryGap, 0).restart);
+    fixture_remove(path);
+}
+
+/* The clock is set back by an hour in the middle: all samples are there, in the order of their times. */
+static void
+test_clock_back(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    gint64 life = fixture_begin(history, "redis", 1);
+    fixture_add(history, life, SOME_DAY, 360);
+    fixture_add(history, life, SOME_DAY + 1800 * SECOND + 1, 360);
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    g_assert_cmpuint(samples->len, ==, 720);
+    for (guint i = 1; i < samples->len; i++)
+        g_assert_cmpint(((StatsSample *)samples->pdata[i])->time_us, >, ((StatsSample *)samples->pdata[i - 1])->time_us);
+    fixture_remove(path);
+}
+
+static void
+test_parts(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    gint64 life = fixture_begin(history, "redis", 1);
+    g_autoptr(StatsSample) sample = fixture_sample(SOME_DAY, 1);
+    history_add(history, life, sample, HISTORY_TOTALS, NULL);
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    const StatsSample *read = samples->pdata[0];
+    g_assert_cmpuint(stats_values_or(read->totals, STATS_ALLOCATED, 0), ==, 1004096);
+    g_assert_cmpuint(read->arenas->len, ==, 0);
+    g_assert_null(read->mutexes);
+    g_autoptr(GPtrArray) metrics = history_metrics(history, "redis", HISTORY_ALL_TIME, NULL);
+    g_assert_cmpuint(metrics->len, ==, 2);
+    g_assert_cmpstr(metrics->pdata[0], ==, "allocated");
+    fixture_remove(path);
+}
+
+/* A batch that is abandoned leaves nothing, not even its words. */
+static void
+test_batch(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    g_autoptr(GError) error = NULL;
+    history_begin_batch(history, &error);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 3);
+    history_abandon_batch(history);
+    g_assert_false(history_check_target(history, "redis", &error));
+    g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 3);
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    assert_numbers(samples, 3);
+    fixture_remove(path);
+}
+
+static void
+test_two_writers(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) one = fixture_open(path);
+    g_autoptr(History) two = fixture_open(path);
+    gint64 a = fixture_begin(one, "a", 1), b = fixture_begin(two, "b", 2);
+    for (guint i = 0; i < 300; i++) {
+        fixture_add(one, a, SOME_DAY + i * 10 * SECOND, 1);
+        fixture_add(two, b, SOME_DAY + i * 10 * SECOND, 1);
+    }
+    g_autoptr(GPtrArray) of_a = fixture_read(two, "a", HISTORY_ALL_TIME);
+    g_autoptr(GPtrArray) of_b = fixture_read(one, "b", HISTORY_ALL_TIME);
+    g_assert_cmpuint(of_a->len, ==, 300);
+    g_assert_cmpuint(of_b->len, ==, 300);
+    fixture_remove(path);
+}
+
+static void
+assert_opens_with(const char *path, HistoryMode mode, HistoryError code, const char *words)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(History) history = history_open(path, mode, &error);
+    g_assert_null(history);
+    g_assert_error(error, HISTORY_ERROR, (int)code);
+    g_assert_nonnull(strstr(error->message, path));
+    g_assert_nonnull(strstr(error->message, words));
+}
+
+static void
+run_sql(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, sql, NULL, NULL, NULL), ==, SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void
+test_missing(void)
+{
+    char *path = fixture_path();
+    assert_opens_with(path, HISTORY_READ, HISTORY_ERROR_MISSING, "jescope collect");
+    fixture_remove(path);
+}
+
+static void
+test_not_history(void)
+{
+    char *path = fixture_path();
+    g_file_set_contents(path, "", 0, NULL);
+    assert_opens_with(path, HISTORY_READ, HISTORY_ERROR_NOT_HISTORY, "not a history file");
+    g_file_set_contents(path, "hello, this is a text file and rather long for a header of a database", -1, NULL);
+    assert_opens_with(path, HISTORY_READ, HISTORY_ERROR_NOT_HISTORY, "not a history file");
+    assert_opens_with(path, HISTORY_WRITE, HISTORY_ERROR_NOT_HISTORY, "not a history file");
+    g_unlink(path);
+    run_sql(path, "CREATE TABLE bookmarks(url TEXT)");
+    assert_opens_with(path, HISTORY_READ, HISTORY_ERROR_NOT_HISTORY, "not a history file");
+    assert_opens_with(path, HISTORY_WRITE, HISTORY_ERROR_NOT_HISTORY, "not a history file");
+    fixture_remove(path);
+}
+
+static void
+test_newer(void)
+{
+    char *path = fixture_path();
+    history_close(fixture_open(path));
+    run_sql(path, "PRAGMA user_version = 99");
+    assert_opens_with(path, HISTORY_READ, HISTORY_ERROR_NEWER, "schema 99");
+    assert_opens_with(path, HISTORY_WRITE, HISTORY_ERROR_NEWER, "schema 99");
+    fixture_remove(path);
+}
+
+static void
+test_locked(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    gint64 life = fixture_begin(history, "redis", 1);
+    sqlite3 *other = NULL;
+    sqlite3_open(path, &other);
+    g_assert_cmpint(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), ==, SQLITE_OK);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(StatsSample) sample = fixture_sample(SOME_DAY, 0);
+    g_assert_false(history_add(history, life, sample, HISTORY_EVERYTHING, &error));
+    g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_LOCKED);
+    sqlite3_close(other);
+    fixture_add(history, life, SOME_DAY, 1);
+    fixture_remove(path);
+}
+
+/* A page in the middle is overwritten: what can be read is, the rest is counted or is an error that says so. */
+static void
+test_damaged_block(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 260);
+    run_sql(path, "UPDATE block SET arenas = x'00ff00ff' WHERE id = (SELECT max(id) FROM block)");
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    g_assert_cmpuint(samples->len, <, 260);
+    g_assert_cmpuint(samples->len, >, 0);
+    g_assert_cmpuint(history_damaged_blocks(history), ==, 1);
+    fixture_remove(path);
+}
+
+static void
+test_corrupt_file(void)
+{
+    char *path = fixture_path();
+    {
+        g_autoptr(History) history = fixture_open(path);
+        fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 300);
+    }
+    g_autofree char *bytes = NULL;
+    gsize length;
+    g_assert_true(g_file_get_contents(path, &bytes, &length, NULL));
+    memset(bytes + 4096, 0x5a, length - 4096);
+    g_assert_true(g_file_set_contents(path, bytes, (gssize)length, NULL));
+    assert_opens_with(path, HISTORY_READ, HISTORY_ERROR_DAMAGED, ".recover");
+    fixture_remove(path);
+}
+
+static void
+test_full(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    gint64 life = fixture_begin(history, "redis", 1);
+    g_autoptr(GError) error = NULL;
+    guint added = 0;
+    history_limit_pages(history, 30);
+    while (error == NULL && added < 10000) {
+        g_autoptr(StatsSample) sample = fixture_sample(SOME_DAY + added * 10 * SECOND, added);
+        added += history_add(history, life, sample, HISTORY_EVERYTHING, &error);
+    }
+    g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_FULL);
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    assert_numbers(samples, added);
+    /* It goes on when there is room again. */
+    history_limit_pages(history, 100000);
+    fixture_add(history, life, SOME_DAY + added * 10 * SECOND, 1);
+    fixture_remove(path);
+}
+
+static guint64
+file_size(const char *path)
+{
+    struct stat status;
+    g_assert_cmpint(stat(path, &status), ==, 0);
+    return (guint64)status.st_size;
+}
+
+static void
+test_keep(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 1024);
+    gint64 now_us = SOME_DAY + 10240 * SECOND;
+    HistoryRetention retention = {.keep_us = (guint64)(5120 * SECOND)};
+    HistoryRetained retained;
+    g_assert_true(history_retain(history, &retention, now_us, &retained, NULL));
+    g_assert_cmpuint(retained.removed, ==, 512);
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    g_assert_cmpuint(samples->len, ==, 512);
+    fixture_assert_sample(samples->pdata[0], 512);
+    fixture_remove(path);
+}
+
+static void
+test_thin(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 1024);
+    gint64 now_us = SOME_DAY + 10240 * SECOND;
+    HistoryRetention retention = {.thin_after_us = (guint64)(5120 * SECOND), .thin_step_us = (guint64)(60 * SECOND)};
+    HistoryRetained retained;
+    g_assert_true(history_retain(history, &retention, now_us, &retained, NULL));
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    g_assert_cmpuint(samples->len, ==, 1024 - retained.thinned);
+    g_assert_cmpuint(retained.thinned, >=, 512 - 512 / 6 - 1);
+    /* Thinned is not a gap, and not thinned again. */
+    g_autoptr(GPtrArray) targets = history_targets(history, NULL);
+    g_assert_cmpuint(((HistoryTarget *)targets->pdata[0])->gaps->len, ==, 0);
+    g_assert_true(history_retain(history, &retention, now_us, &retained, NULL));
+    g_assert_cmpuint(retained.thinned, ==, 0);
+    fixture_remove(path);
+}
+
+/* Imported samples stay whatever the rule, and the file shrinks. */
+static void
+test_max_bytes(void)
+{
+    char *path = fixture_path();
+    guint64 before;
+    {
+        g_autoptr(History) history = fixture_open(path);
+        HistoryLife life = {.target = "log", .source = HISTORY_SOURCE_IMPORT, .boot = ""};
+        gint64 imported;
+        g_assert_true(history_begin(history, &life, &imported, NULL));
+        fixture_add(history, imported, SOME_DAY - 10000 * SECOND, 5);
+        fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 8192);
+    }
+    before = file_size(path);
+    {
+        g_autoptr(History) history = fixture_open(path);
+        HistoryRetention retention = {.keep_us = 1, .max_bytes = before / 2};
+        HistoryRetained retained;
+        g_assert_true(history_retain(history, &retention, SOME_DAY, &retained, NULL));
+        g_assert_cmpuint(retained.bytes, <=, before / 2);
+        g_assert_cmpuint(retained.removed, >, 0);
+        g_autoptr(GPtrArray) kept = fixture_read(history, "log", HISTORY_ALL_TIME);
+        g_assert_cmpuint(kept->len, ==, 5);
+    }
+    g_assert_cmpuint(file_size(path), <, before);
+    fixture_remove(path);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/history/round-trip", test_round_trip);
+    g_test_add_func("/history/range", test_range);
+    g_test_add_func("/history/restart", test_restart);
+    g_test_add_func("/history/gap", test_gap);
+    g_test_add_func("/history/clock-back", test_clock_back);
+    g_test_add_func("/history/parts", test_parts);
+    g_test_add_func("/history/batch", test_batch);
+    g_test_add_func("/history/two-writers", test_two_writers);
+    g_test_add_func("/history/missing", test_missing);
+    g_test_add_func("/history/not-history", test_not_history);
+    g_test_add_func("/history/newer", test_newer);
+    g_test_add_func("/history/locked", test_locked);
+    g_test_add_func("/history/damaged-block", test_damaged_block);
+    g_test_add_func("/history/corrupt-file", test_corrupt_file);
+    g_test_add_func("/history/full", test_full);
+    g_test_add_func("/history/keep", test_keep);
+    g_test_add_func("/history/thin", test_thin);
+    g_test_add_func("/history/max-bytes", test_max_bytes);
+    return g_test_run();
+}
