@@ -270,7 +270,8 @@ key_makes_sense(const History *history, const SectionKey *key, int part)
     if (key->scope >= STATS_SCOPE_COUNT || part_of_scope[key->scope] != part)
         return FALSE;
     if (key->owner == 0)
-        return key->scope == STATS_SCOPE_TOTALS || (key->scope == STATS_SCOPE_MUTEX && dictionary_word(history, key->item));
+        return key->scope == STATS_SCOPE_TOTALS ||
+               (key->scope == STATS_SCOPE_MUTEX && dictionary_word(history, key->item));
     return key->scope != STATS_SCOPE_MUTEX || dictionary_word(history, key->item) != NULL;
 }
 

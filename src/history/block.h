@@ -22,8 +22,8 @@ typedef struct {
     gint64 id; /* 0: not stored */
     gint64 target;
     gint64 incarnation;
-    guint64 step_us; /* what it was thinned to; 0: as sampled */
-    GArray *times;   /* gint64, microseconds since 1970, never descending */
+    guint64 step_us;             /* what it was thinned to; 0: as sampled */
+    GArray *times;               /* gint64, microseconds since 1970, never descending */
     Section *parts[BLOCK_PARTS]; /* NULL: not kept, or not read */
 } Block;
 

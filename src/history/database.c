@@ -43,8 +43,7 @@ plain_result(sqlite3 *db)
 {
     int result = sqlite3_errcode(db) & 0xff;
     int cause = sqlite3_system_errno(db);
-    if ((result == SQLITE_IOERR || result == SQLITE_CANTOPEN) &&
-        (cause == ENOSPC || cause == EFBIG || cause == EDQUOT))
+    if ((result == SQLITE_IOERR || result == SQLITE_CANTOPEN) && (cause == ENOSPC || cause == EFBIG || cause == EDQUOT))
         return SQLITE_FULL;
     return result;
 }
@@ -329,8 +328,8 @@ run_steps(History *history, GError **error)
     for (int step = (int)version; step < schema_version; step++)
         if (!execute(history, schema_steps[step], error))
             return FALSE;
-    g_autofree char *stamps = g_strdup_printf("PRAGMA application_id = %d; PRAGMA user_version = %d",
-                                              SCHEMA_APPLICATION, schema_version);
+    g_autofree char *stamps =
+        g_strdup_printf("PRAGMA application_id = %d; PRAGMA user_version = %d", SCHEMA_APPLICATION, schema_version);
     return execute(history, stamps, error);
 }
 
@@ -419,8 +418,8 @@ connect_database(History *history, const char *name, int flags, GError **error)
     return TRUE;
 }
 
-/* A WAL file on a read-only file system cannot be opened the ordinary way. If nothing is left in its log, it can be read
- * as it lies. */
+/* A WAL file on a read-only file system cannot be opened the ordinary way. If nothing is left in its log, it can be
+ * read as it lies. */
 static gboolean
 connect_immutable(History *history, GError **error)
 {

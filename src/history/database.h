@@ -16,9 +16,9 @@ typedef enum {
 
 /* Words by number and back. Metric names, mutex names and arena names are stored as numbers of this dictionary. */
 typedef struct {
-    GHashTable *numbers; /* interned text -> number */
-    GHashTable *words;   /* number -> interned text */
-    GHashTable *metrics; /* number -> StatsMetric + 1, of the words that name one */
+    GHashTable *numbers;                   /* interned text -> number */
+    GHashTable *words;                     /* number -> interned text */
+    GHashTable *metrics;                   /* number -> StatsMetric + 1, of the words that name one */
     guint16 of_metric[STATS_METRIC_COUNT]; /* 0: not known yet */
 } Dictionary;
 
@@ -28,7 +28,7 @@ struct History {
     sqlite3 *db;
     sqlite3_stmt *statements[SQL_COUNT];
     Dictionary dictionary;
-    GHashTable *loose;      /* incarnation -> samples not yet packed, of those this process writes to */
+    GHashTable *loose; /* incarnation -> samples not yet packed, of those this process writes to */
     gboolean in_transaction;
     guint damaged;
 };

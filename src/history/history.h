@@ -58,7 +58,8 @@ const char *history_path(const History *history);
  * a full disk. For this connection. */
 void history_limit_pages(History *history, guint pages);
 
-/* Writing ----------------------------------------------------------------------------------------------------------- */
+/* Writing -----------------------------------------------------------------------------------------------------------
+ */
 
 typedef enum {
     HISTORY_SOURCE_LIVE,
@@ -93,7 +94,8 @@ gboolean history_begin_batch(History *history, GError **error);
 gboolean history_end_batch(History *history, GError **error);
 void history_abandon_batch(History *history);
 
-/* Reading ----------------------------------------------------------------------------------------------------------- */
+/* Reading -----------------------------------------------------------------------------------------------------------
+ */
 
 /* Samples with FROM_US <= time < TO_US; G_MININT64 and G_MAXINT64 for no limit. */
 typedef struct {
@@ -117,8 +119,8 @@ typedef struct {
 } HistoryNote;
 
 typedef struct {
-    gint64 from_us; /* the last sample before it */
-    gint64 to_us;   /* the first one after it */
+    gint64 from_us;   /* the last sample before it */
+    gint64 to_us;     /* the first one after it */
     gboolean restart; /* another incarnation goes on after it */
 } HistoryGap;
 
@@ -146,7 +148,8 @@ GPtrArray *history_metrics(History *history, const char *target, HistoryRange ra
 /* Whether TARGET is kept here. HISTORY_ERROR_MISSING, naming those that are, if not. NULL as history_iterator_new(). */
 gboolean history_check_target(History *history, const char *target, GError **error);
 
-/* Retention --------------------------------------------------------------------------------------------------------- */
+/* Retention ---------------------------------------------------------------------------------------------------------
+ */
 
 /* What may stay. Zero in a field: no limit. Imported samples are never removed: they would not come back. */
 typedef struct {

@@ -33,8 +33,7 @@ static gboolean
 each_sample(StatsIterator *base, StatsSampleFunc func, gpointer data, GError **error)
 {
     HistoryIterator *iterator = (HistoryIterator *)base;
-    g_autoptr(Cursor) cursor =
-        cursor_new(iterator->history, iterator->target, iterator->range, iterator->parts, error);
+    g_autoptr(Cursor) cursor = cursor_new(iterator->history, iterator->target, iterator->range, iterator->parts, error);
     if (cursor == NULL)
         return FALSE;
     for (;;) {

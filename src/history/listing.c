@@ -110,13 +110,14 @@ typedef struct {
     gint64 before_us; /* the sample before */
     gint64 incarnation;
     guint64 every_us; /* of that incarnation */
+    guint64 step_us;  /* what the sample before was thinned to */
 } GapSearch;
 
 static void
 look_for_gap(GapSearch *search, const Block *block, guint row)
 {
     gint64 now_us = block_time(block, row);
-    guint64 interval = MAX(search->every_us, block->step_us);
+    guint64 interval = MAX(search->every_us, MAX(search->step_us, block->step_us));
     gboolean restart = search->incarnation != 0 && search->incarnation != block->incarnation;
     gboolean late = search->incarnation != 0 && interval > 0 &&
                     (guint64)(now_us - search->before_us) > interval * GAP_NUMERATOR / GAP_DENOMINATOR;
@@ -125,6 +126,7 @@ look_for_gap(GapSearch *search, const Block *block, guint row)
         g_array_append_val(search->gaps, gap);
     }
     search->before_us = now_us;
+    search->step_us = block->step_us;
 }
 
 static gboolean

@@ -53,8 +53,7 @@ remove_old(History *history, gint64 before_us, guint64 *removed, GError **error)
     sqlite3_bind_int64(statement, 1, before_us);
     sqlite3_bind_int64(statement, 2, HISTORY_SOURCE_IMPORT);
     g_autoptr(GArray) found = collect_ids(history, statement, TRUE, error);
-    return found != NULL && delete_found(history, found, removed, error) &&
-           delete_old_notes(history, before_us, error);
+    return found != NULL && delete_found(history, found, removed, error) && delete_old_notes(history, before_us, error);
 }
 
 /* What one incarnation keeps while it is thinned. */
@@ -87,8 +86,7 @@ thin_row(Thinning *thinning, const Block *block, guint row, GError **error)
         return TRUE;
     }
     thinning->last_slot = slot;
-    if (thinning->kept != NULL && !block_takes(thinning->kept, block_time(block, row)) &&
-        !flush_kept(thinning, error))
+    if (thinning->kept != NULL && !block_takes(thinning->kept, block_time(block, row)) && !flush_kept(thinning, error))
         return FALSE;
     if (thinning->kept == NULL)
         thinning->kept = block_new(block->target, block->incarnation);
@@ -156,7 +154,8 @@ used_bytes(History *history, guint64 *bytes, GError **error)
     gboolean row;
     if (statement == NULL || !database_step(history, statement, &row, error))
         return FALSE;
-    guint64 pages = (guint64)sqlite3_column_int64(statement, 0), free_pages = (guint64)sqlite3_column_int64(statement, 2);
+    guint64 pages = (guint64)sqlite3_column_int64(statement, 0),
+            free_pages = (guint64)sqlite3_column_int64(statement, 2);
     *bytes = (pages - free_pages) * (guint64)sqlite3_column_int64(statement, 1);
     sqlite3_reset(statement);
     return TRUE;
@@ -193,8 +192,8 @@ retain(History *history, const HistoryRetention *retention, gint64 now_us, Histo
 {
     if (retention->keep_us > 0 && !remove_old(history, now_us - (gint64)retention->keep_us, &done->removed, error))
         return FALSE;
-    if (retention->thin_step_us > 0 && !thin_old(history, now_us - (gint64)retention->thin_after_us,
-                                                 retention->thin_step_us, &done->thinned, error))
+    if (retention->thin_step_us > 0 &&
+        !thin_old(history, now_us - (gint64)retention->thin_after_us, retention->thin_step_us, &done->thinned, error))
         return FALSE;
     return retention->max_bytes == 0 || shrink(history, retention->max_bytes, &done->removed, error);
 }

@@ -3,8 +3,8 @@
 
 #include <glib.h>
 
-/* Blobs stand in the order in which they are wanted: SQLite reads a row's pages from its beginning and stops at the last
- * column asked for, so totals are read without touching the far larger classes. */
+/* Blobs stand in the order in which they are wanted: SQLite reads a row's pages from its beginning and stops at the
+ * last column asked for, so totals are read without touching the far larger classes. */
 static const char first_schema[] =
     "CREATE TABLE word(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
     "CREATE TABLE target(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"

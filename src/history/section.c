@@ -355,7 +355,8 @@ sorted_columns(const Section *section)
     gboolean in_order = TRUE;
     for (guint i = 0; i < section->columns->len; i++) {
         g_ptr_array_add(sorted, column_at(section, i));
-        in_order = in_order && (i == 0 || section_key_compare(section_key(section, i - 1), section_key(section, i)) < 0);
+        in_order =
+            in_order && (i == 0 || section_key_compare(section_key(section, i - 1), section_key(section, i)) < 0);
     }
     if (!in_order)
         g_ptr_array_sort(sorted, compare_columns);

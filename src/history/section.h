@@ -19,8 +19,8 @@ enum {
     SECTION_CELLS_MAX = 1 << 24, /* samples times columns */
 };
 
-/* Names a column. METRIC and mutexes (as ITEM) are numbers of the file's own dictionary, so that a file outlives changes
- * of the program's tables. */
+/* Names a column. METRIC and mutexes (as ITEM) are numbers of the file's own dictionary, so that a file outlives
+ * changes of the program's tables. */
 typedef struct {
     guint32 owner;  /* 0: the process; N + 1: arena N */
     guint16 scope;  /* StatsScope */

@@ -99,8 +99,7 @@ history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GE
     gint64 target, id = 0;
     if (!database_begin(history, &mine, error))
         return FALSE;
-    gboolean ok = store_target(history, life->target, &target, error) &&
-                  find_life(history, target, life, &id, error) &&
+    gboolean ok = store_target(history, life->target, &target, error) && find_life(history, target, life, &id, error) &&
                   (id != 0 ? update_life(history, id, life, error) : add_life(history, target, life, &id, error));
     if (!database_end(history, mine, ok, error))
         return FALSE;
@@ -131,8 +130,7 @@ add_block(History *history, gint64 incarnation, const StatsSample *sample, Histo
     if (!life_target(history, incarnation, &target, error))
         return FALSE;
     g_autoptr(Block) block = block_new(target, incarnation);
-    return block_append(block, history, sample, parts, error) &&
-           block_write(block, history, STORE_LEVEL_LOOSE, error);
+    return block_append(block, history, sample, parts, error) && block_write(block, history, STORE_LEVEL_LOOSE, error);
 }
 
 static GArray *
@@ -153,7 +151,8 @@ loose_blocks(History *history, gint64 incarnation, GError **error)
     return g_steal_pointer(&ids);
 }
 
-/* Moves the loose block ID to the end of *PACKED, which is written first if it is full. A damaged one stays as it is. */
+/* Moves the loose block ID to the end of *PACKED, which is written first if it is full. A damaged one stays as it is.
+ */
 static gboolean
 pack_block(History *history, gint64 id, Block **packed, GError **error)
 {
@@ -218,10 +217,10 @@ history_add(History *history, gint64 incarnation, const StatsSample *sample, His
 {
     gboolean mine;
     g_return_val_if_fail(sample->time_us != STATS_TIME_UNKNOWN, FALSE);
+    guint *loose = loose_count(history, incarnation);
     if (!database_begin(history, &mine, error) ||
         !database_end(history, mine, add_block(history, incarnation, sample, parts, error), error))
         return FALSE;
-    guint *loose = loose_count(history, incarnation);
     /* The sample is safe; packing that fails is tried again with the next one. */
     if (++*loose >= LOOSE_MAX && !history->in_transaction)
         store_pack(history, incarnation, NULL);

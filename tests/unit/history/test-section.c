@@ -40,8 +40,8 @@ assert_value(const Section *section, guint32 owner, guint16 metric, guint row, g
 static void
 test_extremes(void)
 {
-    static const guint64 values[] = {
-        0, 1, G_MAXUINT64, G_MAXUINT64 - 1, G_GUINT64_CONSTANT(1) << 63, 0, 0, 0, 12345678901234567, 42};
+    static const guint64 values[] = {0, 1, G_MAXUINT64, G_MAXUINT64 - 1,   G_GUINT64_CONSTANT(1) << 63,
+                                     0, 0, 0,           12345678901234567, 42};
     g_autoptr(Section) section = section_new();
     for (guint row = 0; row < G_N_ELEMENTS(values); row++) {
         section_add_row(section);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names link-time addresses of one ELF file, read from stdin, as the tests and benchmarks need it to compare us with other
- * symbolizers. Prints, per address, "FUNCTION" and "FILE:LINE" of each frame and an empty line, as llvm-symbolizer does, and
- * what it says of the object on stderr.
+ * Names link-time addresses of one ELF file, read from stdin, as the tests and benchmarks need it to compare us with
+ * other symbolizers. Prints, per address, "FUNCTION" and "FILE:LINE" of each frame and an empty line, as
+ * llvm-symbolizer does, and what it says of the object on stderr.
  */
 #include "symbolize/symbolize.h"
 
