@@ -659,13 +659,13 @@ finish(Reader *reader)
 static Profile *
 read_profile(ByteSource *source, const char *name, ProfileReadFlags flags, GError **error)
 {
-    g_autoptr(ByteSource) owned = source;
     g_autoptr(ProfileBuilder) builder = builder_new();
     Reader reader = {.builder = builder, .source = source, .name = name, .flags = flags, .read_line = read_first_line};
 
     frame_scanner_init(&reader.scanner, builder);
     Profile *profile = read_runs(&reader, error) ? finish(&reader) : NULL;
 
+    byte_source_free(source);
     frame_scanner_clear(&reader.scanner);
     g_clear_error(&reader.first_loss);
     return profile;
