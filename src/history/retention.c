@@ -207,8 +207,8 @@ history_retain(History *history, const HistoryRetention *retention, gint64 now_u
     if (!database_begin(history, &mine, error) ||
         !database_end(history, mine, retain(history, retention, now_us, &done, error), error))
         return FALSE;
-    if (done.removed + done.thinned > 0)
-        sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
+    /* Not needed to be right, so a lock or a full disk here is no failure. */
+    sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
     if (!used_bytes(history, &done.bytes, error))
         return FALSE;
     if (retained != NULL)
