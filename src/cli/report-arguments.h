@@ -108,7 +108,8 @@ extern ReportArguments report_arguments;
         "jeprof", 0, 0, G_OPTION_ARG_NONE, &report_arguments.jeprof, "text: jeprof's layout", NULL                      \
     }
 
-#define REPORT_FORMAT_WORDS "text|tree|folded|flamegraph|pprof"
+#define REPORT_FORMAT_WORDS                                                                                            \
+    "text|tree|folded|flamegraph|callgraph|callgraph-svg|speedscope|pprof|symbolized|source|json"
 
 /* Defaults of a command, for what its user leaves open. */
 typedef struct {

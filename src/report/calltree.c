@@ -192,6 +192,20 @@ calltree_node(const CallTree *tree, guint32 index)
     return &g_array_index(tree->nodes, CallNode, index);
 }
 
+guint32
+calltree_next(const CallTree *tree, guint32 index)
+{
+    const CallNode *node = calltree_node(tree, index);
+
+    if (node->first_child != PROFILE_NONE)
+        return node->first_child;
+    while (index != 0 && node->next_sibling == PROFILE_NONE) {
+        index = node->parent;
+        node = calltree_node(tree, index);
+    }
+    return index == 0 ? PROFILE_NONE : node->next_sibling;
+}
+
 gdouble
 calltree_total(const CallTree *tree, guint32 index, ViewSide side, ProfileValue value)
 {

@@ -33,6 +33,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(CallTree, calltree_free)
 
 const CallNode *calltree_node(const CallTree *tree, guint32 index);
 
+/* Depth first, children in their order; PROFILE_NONE after the last. */
+guint32 calltree_next(const CallTree *tree, guint32 index);
+
 /* A weight of one side; zero without that side. */
 gdouble calltree_total(const CallTree *tree, guint32 index, ViewSide side, ProfileValue value);
 

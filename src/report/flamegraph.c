@@ -232,29 +232,14 @@ write_frame(const Flame *flame, guint32 index)
     writer_text(writer, "</text></g>\n");
 }
 
-/* Depth first; the script finds parents by that order. */
+/* Depth first; the script finds parents by that order. What is below the threshold has nothing above it below itself.
+ */
 static void
 write_frames(const Flame *flame)
 {
-    g_autoptr(GArray) pending = g_array_new(FALSE, FALSE, sizeof(guint32));
-    guint32 at = 0;
-
-    g_array_append_val(pending, at);
-    while (pending->len) {
-        at = g_array_index(pending, guint32, pending->len - 1);
-        g_array_set_size(pending, pending->len - 1);
-        write_frame(flame, at);
-        guint first = pending->len;
-        guint32 child = calltree_node(flame->tree, at)->first_child;
-        for (; child != PROFILE_NONE; child = calltree_node(flame->tree, child)->next_sibling)
-            if (flame->extents[child] >= flame->threshold)
-                g_array_append_val(pending, child);
-        for (guint low = first, high = pending->len; low + 1 < high; low++, high--) {
-            guint32 swap = g_array_index(pending, guint32, low);
-            g_array_index(pending, guint32, low) = g_array_index(pending, guint32, high - 1);
-            g_array_index(pending, guint32, high - 1) = swap;
-        }
-    }
+    for (guint32 at = 0; at != PROFILE_NONE; at = calltree_next(flame->tree, at))
+        if (flame->extents[at] >= flame->threshold)
+            write_frame(flame, at);
 }
 
 static void

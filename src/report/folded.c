@@ -5,8 +5,6 @@
 #include "report/format.h"
 #include "report/units.h"
 
-#include <string.h>
-
 /* Semicolons separate frames and a blank the count, so a name holds neither a semicolon nor a line end. */
 static void
 append_frame(GString *stack, const char *name)
@@ -18,7 +16,7 @@ append_frame(GString *stack, const char *name)
 }
 
 static void
-write_line(const Report *report, const CallTree *tree, guint32 at, GString *stack)
+write_line(const Report *report, const CallTree *tree, guint32 at, const GString *stack, Writer *writer)
 {
     gint64 counts[VIEW_N_SIDES] = {0};
     guint n_sides = view_n_sides(report->view);
@@ -26,37 +24,29 @@ write_line(const Report *report, const CallTree *tree, guint32 at, GString *stac
     for (guint side = 0; side < n_sides; side++)
         counts[side] = units_round(tree->self[side][at].estimate[report->options->value]);
     if (counts[VIEW_NOW] == 0 && counts[VIEW_BASE] == 0)
-        g_string_truncate(stack, 0);
-    else if (n_sides == 2)
-        g_string_append_printf(stack, " %" G_GINT64_FORMAT, counts[VIEW_BASE]);
-    if (stack->len)
-        g_string_append_printf(stack, " %" G_GINT64_FORMAT "\n", counts[VIEW_NOW]);
+        return;
+    writer_data(writer, stack->str, stack->len);
+    if (n_sides == 2)
+        writer_format(writer, " %" G_GINT64_FORMAT, counts[VIEW_BASE]);
+    writer_format(writer, " %" G_GINT64_FORMAT "\n", counts[VIEW_NOW]);
 }
 
-/* Depth first without recursion: a stack may be as deep as its dump says. */
 static void
 write_tree(const Report *report, const CallTree *tree, Writer *writer)
 {
-    g_autoptr(GString) prefix = g_string_new(NULL);
     g_autoptr(GString) line = g_string_new(NULL);
-    g_autoptr(GArray) lengths = g_array_new(FALSE, FALSE, sizeof(gsize));
-    guint32 at = calltree_node(tree, 0)->first_child;
+    g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(gsize)); /* of each depth's part of the line */
+    gsize end = 0;
 
-    while (at != PROFILE_NONE) {
+    g_array_append_val(ends, end);
+    for (guint32 at = calltree_next(tree, 0); at != PROFILE_NONE; at = calltree_next(tree, at)) {
         const CallNode *node = calltree_node(tree, at);
-        g_array_append_val(lengths, prefix->len);
-        append_frame(prefix, view_node(report->view, node->node)->name);
-        g_string_assign(line, prefix->str);
-        write_line(report, tree, at, line);
-        writer_data(writer, line->str, line->len);
-        guint32 next = node->first_child;
-        while (next == PROFILE_NONE && at != 0) {
-            g_string_truncate(prefix, g_array_index(lengths, gsize, lengths->len - 1));
-            g_array_set_size(lengths, lengths->len - 1);
-            next = calltree_node(tree, at)->next_sibling;
-            at = calltree_node(tree, at)->parent;
-        }
-        at = next;
+        g_array_set_size(ends, node->depth);
+        g_string_truncate(line, g_array_index(ends, gsize, node->depth - 1));
+        append_frame(line, view_node(report->view, node->node)->name);
+        end = line->len;
+        g_array_append_val(ends, end);
+        write_line(report, tree, at, line, writer);
     }
 }
 

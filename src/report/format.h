@@ -20,5 +20,11 @@ ReportWrite tree_write;
 ReportWrite folded_write;
 ReportWrite pprof_write;
 ReportWrite flamegraph_write;
+ReportWrite dot_write;
+ReportWrite callgraph_svg_write; /* dot, laid out */
+ReportWrite speedscope_write;
+ReportWrite symbolized_write;
+ReportWrite source_write; /* wants a view by line */
+ReportWrite json_write;
 
 #endif

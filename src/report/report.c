@@ -30,11 +30,25 @@ static const ReportFormat formats[] = {
      REPORT_FORMAT_TEXT,
      folded_write},
     {"flamegraph", "interactive flame graph, one SVG file", {".svg"}, REPORT_FORMAT_TEXT, flamegraph_write},
+    {"callgraph", "who calls whom, in DOT; with -o FILE.svg drawn", {".dot", ".gv"}, REPORT_FORMAT_TEXT, dot_write},
+    {"callgraph-svg", "who calls whom, drawn as SVG", {NULL}, REPORT_FORMAT_TEXT, callgraph_svg_write},
+    {"speedscope",
+     "JSON for speedscope.app, with all values",
+     {".speedscope.json", ".speedscope"},
+     REPORT_FORMAT_TEXT,
+     speedscope_write},
     {"pprof",
      "gzip profile.proto, for go tool pprof, Pyroscope and Parca",
      {".pb.gz", ".pprof"},
      REPORT_FORMAT_BINARY,
      pprof_write},
+    {"symbolized",
+     "the dump with its names, as jeprof reads it",
+     {".symbolized", ".heap"},
+     REPORT_FORMAT_NO_BASE,
+     symbolized_write},
+    {"source", "annotated source lines of what --focus matches", {NULL}, REPORT_FORMAT_TEXT, source_write},
+    {"json", "everything, for programs", {".json"}, REPORT_FORMAT_TEXT, json_write},
 };
 
 static const char *const value_names[PROFILE_N_VALUES] = {
@@ -109,6 +123,8 @@ report_format_by_path(const char *path, const ReportFormat *wanted)
             best = &formats[i];
         }
     }
+    if (wanted && wanted->write == dot_write && g_str_has_suffix(path, ".svg"))
+        return report_format_by_name("callgraph-svg");
     return wanted ? wanted : best;
 }
 
@@ -135,7 +151,8 @@ report_write(const ReportFormat *format, const ReportInput *now, const ReportInp
              GOutputStream *out, GError **error)
 {
     g_autoptr(View) view = NULL;
-    Report report = {.options = options};
+    ReportOptions adjusted = *options;
+    Report report = {.options = &adjusted};
     g_autoptr(GError) write_error = NULL;
     Writer *writer;
     gboolean ok;
@@ -145,7 +162,9 @@ report_write(const ReportFormat *format, const ReportInput *now, const ReportInp
                     "the format '%s' cannot hold a difference; leave --base out", format->name);
         return FALSE;
     }
-    view = view_new(now, base, options, error);
+    if (format->write == source_write)
+        adjusted.by = REPORT_BY_LINE;
+    view = view_new(now, base, &adjusted, error);
     if (!view)
         return FALSE;
     report.view = view;
@@ -185,6 +204,12 @@ report_value_by_name(const char *name, ProfileValue *value)
         return FALSE;
     *value = index;
     return TRUE;
+}
+
+const char *
+report_granularity_name(ReportGranularity by)
+{
+    return granularity_names[by];
 }
 
 gboolean

@@ -104,6 +104,7 @@ gboolean report_write(const ReportFormat *format, const ReportInput *now, const 
 
 const char *report_value_name(ProfileValue value);                    /* "inuse_space" */
 gboolean report_value_by_name(const char *name, ProfileValue *value); /* FALSE: unknown, *value untouched */
+const char *report_granularity_name(ReportGranularity by);            /* "function" */
 gboolean report_granularity_by_name(const char *name, ReportGranularity *by);
 gboolean report_sort_by_name(const char *name, ReportSort *sort);
 

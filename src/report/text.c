@@ -141,11 +141,6 @@ static const char *const value_titles[PROFILE_N_VALUES] = {
     [PROFILE_INUSE_SPACE] = "in use",
 };
 
-static const char *const name_titles[] = {
-    [REPORT_BY_FUNCTION] = "function", [REPORT_BY_LINE] = "line",       [REPORT_BY_FILE] = "file",
-    [REPORT_BY_OBJECT] = "object",     [REPORT_BY_ADDRESS] = "address",
-};
-
 /* Pads to width in characters, not bytes. */
 static void
 write_padded(Writer *writer, const char *text, int width)
@@ -169,7 +164,7 @@ write_titles(const Report *report, Writer *writer)
     for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
         if (is_used(&columns[i], report))
             write_padded(writer, columns[i].title, columns[i].width);
-    writer_format(writer, "  %s\n", name_titles[report->options->by]);
+    writer_format(writer, "  %s\n", report_granularity_name(report->options->by));
 }
 
 static void
