@@ -73,6 +73,7 @@ extern const Command cmd_purge;
 extern const Command cmd_record;
 extern const Command cmd_report;
 extern const Command cmd_reset;
+extern const Command cmd_run;
 extern const Command cmd_stats;
 extern const Command cmd_status;
 

@@ -3,7 +3,15 @@
 
 #include "target/target.h"
 
+#include "jemalloc/elf_symbols.h"
+
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
+
+enum {
+    SCRATCH_BYTES = 64 * 1024,
+};
 
 char *
 diagnosis_conf_variable(const char *prefix)
@@ -26,6 +34,20 @@ diagnosis_profiling(const WireHelloReply *hello)
                            variable);
 }
 
+char *
+diagnosis_jemalloc_prefix(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    ElfFile file;
+    ElfJemalloc found[ELF_FOUND_MAX];
+    g_autofree void *scratch = g_malloc(SCRATCH_BYTES);
+    gboolean has = elf_file_init(&file, fd, scratch, SCRATCH_BYTES) && elf_find_jemalloc(&file, found) > 0;
+    close(fd);
+    return has ? g_strdup(found[0].prefix) : NULL;
+}
+
 /* The objects of interest in a memory map. */
 typedef struct {
     gboolean readable;
@@ -46,6 +68,11 @@ mapped_objects(const Process *process)
             continue;
         objects.jemalloc |= strstr(name, "jemalloc") != NULL;
         objects.agent |= strstr(name, "libjescope-agent.so") != NULL;
+    }
+    if (objects.readable && !objects.jemalloc) {
+        g_autofree char *image = g_strdup_printf("/proc/%d/exe", (int)process->pid);
+        g_autofree char *prefix = diagnosis_jemalloc_prefix(image);
+        objects.jemalloc = prefix != NULL;
     }
     return objects;
 }

@@ -12,6 +12,10 @@ char *diagnosis_profiling(const WireHelloReply *hello);
 /* The environment variable that a jemalloc with this symbol prefix reads: "_rjem_" makes "_RJEM_MALLOC_CONF". */
 char *diagnosis_conf_variable(const char *prefix);
 
+/* The symbol prefix ("" for none) of the jemalloc in an executable or library, or NULL: it has none, or cannot be read.
+ */
+char *diagnosis_jemalloc_prefix(const char *path);
+
 typedef enum {
     JEMALLOC_ABSENT,
     JEMALLOC_PRESENT,
