@@ -26,7 +26,11 @@ static const char *const unit_names[] = {
     [STATS_UNIT_MILLISECONDS] = "milliseconds",
 };
 
-G_DEFINE_QUARK(jescope - stats - error, stats_error)
+GQuark
+stats_error_quark(void)
+{
+    return g_quark_from_static_string("jescope-stats-error");
+}
 
 StatsMetric
 stats_scope_first(StatsScope scope)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gio/gio.h>
+#include <gio/gunixinputstream.h>
+#include <unistd.h>
+
+enum {
+    CHUNK = 256 * 1024,
+    MAGIC_LENGTH = 2,
+};
+
+static gboolean
+pump(GInputStream *input, StatsReader *reader, const char *name, GError **error)
+{
+    g_autofree char *chunk = g_malloc(CHUNK);
+    for (;;) {
+        gssize got = g_input_stream_read(input, chunk, CHUNK, NULL, error);
+        if (got < 0)
+            g_prefix_error(error, "cannot read %s: ", name);
+        if (got <= 0)
+            return got == 0;
+        if (!stats_reader_feed(reader, chunk, (gsize)got, error))
+            return FALSE;
+    }
+}
+
+/* The same bytes, unpacked if they begin as gzip's do (RFC 1952). */
+static GInputStream *
+unpacked(GInputStream *raw)
+{
+    GInputStream *buffered = g_buffered_input_stream_new_sized(raw, CHUNK);
+    GBufferedInputStream *peeked = G_BUFFERED_INPUT_STREAM(buffered);
+    gsize available = 0;
+    while (available < MAGIC_LENGTH && g_buffered_input_stream_fill(peeked, -1, NULL, NULL) > 0)
+        g_buffered_input_stream_peek_buffer(peeked, &available);
+    const guchar *start = g_buffered_input_stream_peek_buffer(peeked, &available);
+    if (available < MAGIC_LENGTH || start[0] != 0x1f || start[1] != 0x8b)
+        return buffered;
+    g_autoptr(GConverter) converter = G_CONVERTER(g_zlib_decompressor_new(G_ZLIB_COMPRESSOR_FORMAT_GZIP));
+    GInputStream *unzipped = g_converter_input_stream_new(buffered, converter);
+    g_object_unref(buffered);
+    return unzipped;
+}
+
+static int
+open_path(const char *path, GError **error)
+{
+    if (g_str_equal(path, "-"))
+        return dup(STDIN_FILENO);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot open %s: %s", path, g_strerror(errno));
+    return fd;
+}
+
+gboolean
+stats_read_file(const char *path, StatsSampleFunc func, gpointer data, StatsReport *report, GError **error)
+{
+    int fd = open_path(path, error);
+    if (fd < 0)
+        return FALSE;
+    g_autoptr(GInputStream) raw = g_unix_input_stream_new(fd, TRUE);
+    g_autoptr(GInputStream) input = unpacked(raw);
+    g_autoptr(StatsReader) reader = stats_reader_new(func, data);
+    return pump(input, reader, path, error) && stats_reader_finish(reader, report, error);
+}

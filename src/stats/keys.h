@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the keys that readers meet to metrics: the text and json columns of metrics.def, hashed once. */
+#ifndef JESCOPE_STATS_KEYS_H
+#define JESCOPE_STATS_KEYS_H
+
+#include "stats/stats.h"
+
+typedef enum {
+    KEYS_TEXT,
+    KEYS_JSON,
+} KeysOf;
+
+/* The metric of SCOPE that KEY names, or -1. Thread-safe. */
+int keys_find(KeysOf of, StatsScope scope, const char *key, gsize length);
+
+#endif

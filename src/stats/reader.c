@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/reader.h"
+
+#include "stats/intern.h"
+#include "stats/json.h"
+#include "stats/prefix.h"
+#include "stats/text.h"
+
+#include <string.h>
+
+enum {
+    LINE_MAX_KEPT = 64 * 1024, /* a longer line comes in pieces; only compact JSON has such */
+    BEFORE_MAX = 256,
+    BEFORE_LINES = 20,
+    STREAMS_MAX = 64, /* snapshots open at once */
+};
+
+/* One snapshot that has begun. */
+typedef struct {
+    Prefix prefix;
+    TextSnapshot *text; /* one of these two */
+    TextHeadings *headings;
+    JsonSnapshot *json;
+    uint64_t line;
+    gint64 time_us;
+    gboolean after_open; /* it began while another one of the same writer was open */
+} Stream;
+
+struct StatsReader {
+    StatsSampleFunc func;
+    gpointer data;
+    StatsReport report;
+    TextHeadings *headings; /* of the last text snapshot that closed: the next one's are mostly the same */
+    GPtrArray *streams;
+    GByteArray *carry; /* the beginning of a line whose end has not come yet */
+    Stream *piece_of;  /* the stream that the pieces of a long line go to; NULL: none */
+    gboolean in_piece;
+    StatsSample *held; /* see emit() */
+    gsize before_length;
+    char before[BEFORE_MAX]; /* the nearest line before this one that may have a timestamp: it may be wanted */
+    uint64_t before_line;
+};
+
+/* A line, or the first piece of one. */
+typedef struct {
+    const char *text;
+    gsize length; /* without the line end */
+    gboolean whole;
+} LineIn;
+
+static void
+stream_free(gpointer data)
+{
+    Stream *stream = data;
+    prefix_clear(&stream->prefix);
+    text_snapshot_free(stream->text);
+    text_headings_free(stream->headings);
+    json_snapshot_free(stream->json);
+    g_free(stream);
+}
+
+StatsReader *
+stats_reader_new(StatsSampleFunc func, gpointer data)
+{
+    StatsReader *reader = g_new0(StatsReader, 1);
+    reader->func = func;
+    reader->data = data;
+    reader->streams = g_ptr_array_new_with_free_func(stream_free);
+    reader->carry = g_byte_array_new();
+    return reader;
+}
+
+void
+stats_reader_free(StatsReader *reader)
+{
+    if (reader == NULL)
+        return;
+    text_headings_free(reader->headings);
+    g_ptr_array_unref(reader->streams);
+    g_byte_array_unref(reader->carry);
+    g_clear_pointer(&reader->held, stats_sample_unref);
+    g_free(reader);
+}
+
+static void
+leave_out(StatsReader *reader, uint64_t line, uint64_t *counter, const char *why)
+{
+    ++*counter;
+    if (reader->report.first_left_out == 0) {
+        reader->report.first_left_out = line;
+        reader->report.why_left_out = why;
+    }
+}
+
+static void
+close_stream(StatsReader *reader, Stream *stream)
+{
+    if (reader->piece_of == stream)
+        reader->piece_of = NULL;
+    if (reader->headings == NULL)
+        reader->headings = g_steal_pointer(&stream->headings);
+    g_ptr_array_remove(reader->streams, stream);
+}
+
+static void
+close_truncated(StatsReader *reader, Stream *stream, const char *why)
+{
+    leave_out(reader, stream->line, &reader->report.truncated, why);
+    close_stream(reader, stream);
+}
+
+static void
+close_damaged(StatsReader *reader, Stream *stream, const char *why)
+{
+    leave_out(reader, stream->line, &reader->report.damaged, why);
+    close_stream(reader, stream);
+}
+
+static gboolean
+hand_out(StatsReader *reader, StatsSample *sample, GError **error)
+{
+    reader->report.samples++;
+    return reader->func(sample, reader->data, error);
+}
+
+static gboolean
+release_held(StatsReader *reader, GError **error)
+{
+    g_autoptr(StatsSample) sample = g_steal_pointer(&reader->held);
+    return sample == NULL || hand_out(reader, sample, error);
+}
+
+/* A snapshot that began inside an unfinished one either followed a crash, and is whole, or belongs to a process whose
+ * lines are mixed with another's. Which of them, the next landmark tells: a second End makes it the latter. */
+static gboolean
+emit(StatsReader *reader, Stream *stream, StatsSample *taken, GError **error)
+{
+    g_autoptr(StatsSample) sample = taken;
+    sample->time_us = stream->time_us;
+    sample->line = stream->line;
+    sample->stream = prefix_identity(&stream->prefix);
+    gboolean hold = stream->after_open;
+    close_stream(reader, stream);
+    if (hold && reader->held == NULL) {
+        reader->held = g_steal_pointer(&sample);
+        return TRUE;
+    }
+    return hand_out(reader, sample, error);
+}
+
+static gboolean
+finish_snapshot(StatsReader *reader, Stream *stream, GError **error)
+{
+    StatsSample *sample = stream->text != NULL ? text_snapshot_take(stream->text) : json_snapshot_take(stream->json);
+    if (sample != NULL)
+        return emit(reader, stream, sample, error);
+    close_damaged(reader, stream, "there are no statistics in it (jemalloc built without, or two processes mixed)");
+    return TRUE;
+}
+
+static gboolean process_line(StatsReader *reader, LineIn line, GError **error);
+
+/* What follows the end of compact JSON on the same line is the next thing that was written. */
+static gboolean
+after_json(StatsReader *reader, LineIn rest, GError **error)
+{
+    if (rest.length > 0 && rest.text[0] == '}') {
+        rest.text++;
+        rest.length--;
+    }
+    return rest.length == 0 || process_line(reader, rest, error);
+}
+
+static gboolean
+feed_json(StatsReader *reader, Stream *stream, LineIn line, GError **error)
+{
+    gsize taken;
+    switch (json_snapshot_feed(stream->json, line.text, line.length, &taken)) {
+    case JSON_MORE:
+        if (!line.whole)
+            reader->piece_of = stream;
+        return TRUE;
+    case JSON_DAMAGED:
+        close_damaged(reader, stream, "it is not whole as JSON (cut short, or another line stands in it)");
+        return TRUE;
+    default:
+        return finish_snapshot(reader, stream, error) &&
+               after_json(reader, (LineIn){line.text + taken, line.length - taken, line.whole}, error);
+    }
+}
+
+static const char *
+find(LineIn line, const char *marker)
+{
+    return memmem(line.text, line.length, marker, strlen(marker));
+}
+
+static Stream *
+stream_of(const StatsReader *reader, const Prefix *prefix)
+{
+    const char *identity = prefix_identity(prefix);
+    for (guint i = 0; i < reader->streams->len; i++) {
+        Stream *stream = reader->streams->pdata[i];
+        if (prefix_identity(&stream->prefix) == identity)
+            return stream;
+    }
+    return NULL;
+}
+
+/* The time a snapshot without a logger's prefix gets: that of the line before it, or a few lines before (a log's entry
+ * may have several lines). Aerospike's date lines are such. */
+static gint64
+time_before(const StatsReader *reader)
+{
+    static const char aerospike[] = "---------- ";
+    Timestamp found;
+    if (reader->report.lines - reader->before_line > BEFORE_LINES)
+        return STATS_TIME_UNKNOWN;
+    gsize skipped = g_str_has_prefix(reader->before, aerospike) ? strlen(aerospike) : 0;
+    if (!timestamp_find(reader->before + skipped, reader->before_length - skipped, &found))
+        return STATS_TIME_UNKNOWN;
+    return found.time_us;
+}
+
+/* A clock time, or seconds since 1970: cheap to see, unlike whether they are a timestamp. */
+static gboolean
+may_be_timed(LineIn line)
+{
+    gsize searched = MIN(line.length, (gsize)BEFORE_MAX / 4);
+    if (line.length > 10 && g_ascii_isdigit(line.text[0]) && g_ascii_isdigit(line.text[9]))
+        return TRUE;
+    const char *colon = memchr(line.text, ':', searched);
+    return colon != NULL && colon > line.text && colon + 1 < line.text + line.length && g_ascii_isdigit(colon[-1]) &&
+           g_ascii_isdigit(colon[1]);
+}
+
+static void
+note_line(StatsReader *reader, LineIn line)
+{
+    if (!may_be_timed(line))
+        return;
+    reader->before_line = reader->report.lines;
+    reader->before_length = MIN(line.length, BEFORE_MAX - 1);
+    memcpy(reader->before, line.text, reader->before_length);
+    reader->before[reader->before_length] = '\0';
+}
+
+static Stream *
+open_stream(StatsReader *reader, LineIn line, gsize prefix_length)
+{
+    Stream *stream = g_new0(Stream, 1);
+    stream->line = reader->report.lines;
+    prefix_learn(&stream->prefix, line.text, prefix_length);
+    gboolean timed = stream->prefix.time.time_us != STATS_TIME_UNKNOWN;
+    stream->time_us = timed ? stream->prefix.time.time_us : time_before(reader);
+    Stream *before = stream_of(reader, &stream->prefix);
+    if (before != NULL) {
+        stream->after_open = before->text != NULL && prefix_length == 0;
+        close_truncated(reader, before, "it does not end");
+    }
+    if (reader->streams->len == STREAMS_MAX)
+        close_truncated(reader, reader->streams->pdata[0], "too many are open at once");
+    /* Streams with a prefix stand first: every line has the empty prefix too. */
+    g_ptr_array_insert(reader->streams, prefix_length > 0 ? 0 : -1, stream);
+    return stream;
+}
+
+static gsize
+json_prefix(LineIn line, const char *marker)
+{
+    gsize length = (gsize)(marker - line.text);
+    while (length > 0 && strchr(" \t{", line.text[length - 1]) != NULL)
+        length--;
+    /* A blank between a logger's words and the text is the logger's. */
+    return length > 0 && line.text[length] == ' ' ? length + 1 : length;
+}
+
+static gboolean
+open_json(StatsReader *reader, LineIn line, const char *marker, GError **error)
+{
+    gsize prefix = json_prefix(line, marker);
+    if (prefix > PREFIX_MAX)
+        return TRUE;
+    Stream *stream = open_stream(reader, line, prefix);
+    stream->json = json_snapshot_new();
+    const char *rest = marker + strlen(JSON_BEGIN);
+    return feed_json(reader, stream, (LineIn){rest, (gsize)(line.text + line.length - rest), line.whole}, error);
+}
+
+static gboolean
+open_text(StatsReader *reader, LineIn line, const char *marker, GError **error)
+{
+    gsize prefix = (gsize)(marker - line.text);
+    if (prefix > PREFIX_MAX || !release_held(reader, error))
+        return prefix > PREFIX_MAX;
+    Stream *stream = open_stream(reader, line, prefix);
+    stream->headings = reader->headings != NULL ? g_steal_pointer(&reader->headings) : text_headings_new();
+    stream->text = text_snapshot_new(stream->headings);
+    return TRUE;
+}
+
+static void
+drop_held(StatsReader *reader)
+{
+    if (reader->held == NULL)
+        return;
+    leave_out(reader, reader->held->line, &reader->report.damaged, "two processes wrote into each other's lines");
+    g_clear_pointer(&reader->held, stats_sample_unref);
+}
+
+/* A line that belongs to no open snapshot. */
+static gboolean
+outside_line(StatsReader *reader, LineIn line, GError **error)
+{
+    const char *marker;
+    if (memmem(line.text, line.length, "jemalloc", 8) != NULL) {
+        if ((marker = find(line, TEXT_BEGIN)) != NULL)
+            return open_text(reader, line, marker, error);
+        if ((marker = find(line, JSON_BEGIN)) != NULL)
+            return open_json(reader, line, marker, error);
+        if (find(line, TEXT_END) != NULL)
+            drop_held(reader);
+    }
+    return TRUE;
+}
+
+typedef enum {
+    TAKEN_NO,
+    TAKEN_YES,
+    TAKEN_FAILED,
+} Taken;
+
+static Taken
+take_text(StatsReader *reader, Stream *stream, LineIn content, GError **error)
+{
+    switch (text_snapshot_line(stream->text, content.text, content.length)) {
+    case TEXT_TAKEN:
+        return TAKEN_YES;
+    case TEXT_FOREIGN:
+        return TAKEN_NO;
+    case TEXT_DAMAGED:
+        close_damaged(reader, stream, text_snapshot_why(stream->text));
+        return TAKEN_YES;
+    default:
+        return finish_snapshot(reader, stream, error) ? TAKEN_YES : TAKEN_FAILED;
+    }
+}
+
+static Taken
+take_line(StatsReader *reader, Stream *stream, LineIn line, GError **error)
+{
+    gssize skipped = prefix_match(&stream->prefix, line.text, line.length);
+    if (skipped < 0)
+        return TAKEN_NO;
+    LineIn content = {line.text + skipped, line.length - (gsize)skipped, line.whole};
+    if (stream->text != NULL)
+        return take_text(reader, stream, content, error);
+    if (!json_snapshot_continues(stream->json, content.text, content.length))
+        return TAKEN_NO;
+    return feed_json(reader, stream, content, error) ? TAKEN_YES : TAKEN_FAILED;
+}
+
+static gboolean
+process_line(StatsReader *reader, LineIn line, GError **error)
+{
+    for (guint i = 0; i < reader->streams->len; i++) {
+        Taken taken = take_line(reader, reader->streams->pdata[i], line, error);
+        if (taken != TAKEN_NO)
+            return taken == TAKEN_YES;
+    }
+    gboolean fine = outside_line(reader, line, error);
+    note_line(reader, line);
+    return fine;
+}
+
+static gboolean
+begin_line(StatsReader *reader, const char *text, gsize length, gboolean whole, GError **error)
+{
+    reader->report.lines++;
+    if (whole && length > 0 && text[length - 1] == '\r')
+        length--;
+    return process_line(reader, (LineIn){text, length, whole}, error);
+}
+
+/* The next piece of a line too long to keep. */
+static gboolean
+continue_line(StatsReader *reader, const char *text, gsize length, gboolean ends, GError **error)
+{
+    Stream *stream = g_steal_pointer(&reader->piece_of);
+    reader->in_piece = !ends;
+    if (stream == NULL)
+        return TRUE;
+    return feed_json(reader, stream, (LineIn){text, length, ends}, error);
+}
+
+static gboolean
+whole_line(StatsReader *reader, const char *text, gsize length, GError **error)
+{
+    if (reader->in_piece)
+        return continue_line(reader, text, length, TRUE, error);
+    if (reader->carry->len == 0)
+        return begin_line(reader, text, length, TRUE, error);
+    g_byte_array_append(reader->carry, (const guint8 *)text, (guint)length);
+    gboolean fine = begin_line(reader, (const char *)reader->carry->data, reader->carry->len, TRUE, error);
+    g_byte_array_set_size(reader->carry, 0);
+    return fine;
+}
+
+static gboolean
+part_of_line(StatsReader *reader, const char *text, gsize length, GError **error)
+{
+    if (reader->in_piece)
+        return continue_line(reader, text, length, FALSE, error);
+    g_byte_array_append(reader->carry, (const guint8 *)text, (guint)length);
+    if (reader->carry->len < LINE_MAX_KEPT)
+        return TRUE;
+    reader->in_piece = TRUE;
+    gboolean fine = begin_line(reader, (const char *)reader->carry->data, reader->carry->len, FALSE, error);
+    g_byte_array_set_size(reader->carry, 0);
+    return fine;
+}
+
+gboolean
+stats_reader_feed(StatsReader *reader, const char *bytes, gsize length, GError **error)
+{
+    const char *end = bytes + length;
+    reader->report.bytes += length;
+    while (bytes < end) {
+        const char *newline = memchr(bytes, '\n', (gsize)(end - bytes));
+        if (newline == NULL)
+            return part_of_line(reader, bytes, (gsize)(end - bytes), error);
+        if (!whole_line(reader, bytes, (gsize)(newline - bytes), error))
+            return FALSE;
+        bytes = newline + 1;
+    }
+    return TRUE;
+}
+
+gboolean
+stats_reader_finish(StatsReader *reader, StatsReport *report, GError **error)
+{
+    if ((reader->carry->len > 0 || reader->in_piece) && !whole_line(reader, "", 0, error))
+        return FALSE;
+    if (!release_held(reader, error))
+        return FALSE;
+    while (reader->streams->len > 0)
+        close_truncated(reader, reader->streams->pdata[0], "it does not end");
+    if (report != NULL)
+        *report = reader->report;
+    return TRUE;
+}
