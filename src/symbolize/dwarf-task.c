@@ -147,6 +147,8 @@ dwarf_job_new(ObjectWork *work, Image *image)
     job->work = work;
     job->file = file;
     job->package = dwarf_package_open(image);
+    ImageSection link;
+    job->missing = file->supplement == NULL && image_section(image, ".gnu_debugaltlink", &link);
     job->lowest = image_code_start(image);
     job->tasks = g_ptr_array_new_with_free_func(task_free);
     cut_tasks(job);

@@ -18,7 +18,7 @@ DwarfJob *dwarf_job_new(ObjectWork *work, Image *image);
 const GPtrArray *dwarf_job_tasks(const DwarfJob *job);
 void dwarf_task_run(DwarfTask *task);
 
-/* After the tasks have run: how many .dwo files were missed. */
+/* After the tasks have run: how many files that the debug information leans on (.dwo, dwz) were missed. */
 guint dwarf_job_missing(const DwarfJob *job);
 
 void dwarf_job_free(DwarfJob *job);

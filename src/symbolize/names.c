@@ -15,6 +15,7 @@ struct Names {
     GStringChunk *strings;
     GHashTable *demangled; /* linkage name -> function, both from strings */
     GPtrArray *blocks;     /* of BLOCK_FRAMES SymbolFrame, or of one larger request */
+    GPtrArray *files;      /* GMappedFile */
     guint32 left;          /* unused frames at the end of the last block */
 };
 
@@ -26,6 +27,7 @@ names_new(void)
     names->strings = g_string_chunk_new(1 << 16);
     names->demangled = g_hash_table_new(g_direct_hash, g_direct_equal);
     names->blocks = g_ptr_array_new_with_free_func(g_free);
+    names->files = g_ptr_array_new_with_free_func((GDestroyNotify)g_mapped_file_unref);
     return names;
 }
 
@@ -36,6 +38,7 @@ names_free(Names *names)
         return;
     }
     g_ptr_array_unref(names->blocks);
+    g_ptr_array_unref(names->files);
     g_hash_table_unref(names->demangled);
     g_string_chunk_free(names->strings);
     g_mutex_clear(&names->mutex);
@@ -117,4 +120,12 @@ names_frames(Names *names, guint32 n)
     names->left -= n;
     g_mutex_unlock(&names->mutex);
     return frames;
+}
+
+void
+names_keep(Names *names, GMappedFile *file)
+{
+    g_mutex_lock(&names->mutex);
+    g_ptr_array_add(names->files, file);
+    g_mutex_unlock(&names->mutex);
 }

@@ -23,6 +23,9 @@ Name names_function(Names *names, const char *linkage, gsize length);
 /* n frames, zeroed, that live as long as names. */
 SymbolFrame *names_frames(Names *names, guint32 n);
 
+/* Keeps a mapped file, which answers point into, as long as names; takes the reference. */
+void names_keep(Names *names, GMappedFile *file);
+
 void names_free(Names *names);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Names, names_free)
 

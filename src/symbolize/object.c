@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/object.h"
 
+#include "symbolize/cache.h"
 #include "symbolize/dwarf-task.h"
 
 #include <string.h>
@@ -86,8 +87,9 @@ object_prepare(ObjectWork *work)
         translate_by_mapping(work);
     }
     g_array_sort(work->asked, compare_asked);
+    work->cached = !work->request.options->no_cache && cache_read(work);
     Image *const images[] = {work->located.debug, work->located.file};
-    for (gsize i = 0; i < G_N_ELEMENTS(images) && work->dwarf == NULL; i++) {
+    for (gsize i = 0; !work->cached && i < G_N_ELEMENTS(images) && work->dwarf == NULL; i++) {
         work->dwarf = images[i] != NULL ? dwarf_job_new(work, images[i]) : NULL;
     }
 }
@@ -246,10 +248,12 @@ describe(ObjectWork *work, SymbolsSource source)
         return;
     }
     guint missing = work->dwarf != NULL ? dwarf_job_missing(work->dwarf) : 0;
-    g_autofree char *note = missing == 0 ? weakness(image_path(used), source)
-                                         : g_strdup_printf("%u .dwo files of %s were not found; name their directory "
-                                                           "with --debug-path",
-                                                           missing, image_path(used));
+    g_autofree char *note =
+        missing == 0
+            ? weakness(image_path(used), source)
+            : g_strdup_printf("%u files with debug information that %s names were not found; name their directory "
+                              "with --debug-path",
+                              missing, image_path(used));
     work->result = (SymbolObject){
         .source = source,
         .debug_path = source != SYMBOLS_NONE ? keep(work, image_path(used)) : NULL,
@@ -258,8 +262,16 @@ describe(ObjectWork *work, SymbolsSource source)
     };
 }
 
-void
-object_finish(ObjectWork *work)
+/* What was answered without files that are missing today may be answered better tomorrow. */
+static gboolean
+is_worth_keeping(const ObjectWork *work)
+{
+    return !work->request.options->no_cache && !work->cached &&
+           (work->dwarf == NULL || dwarf_job_missing(work->dwarf) == 0);
+}
+
+static SymbolsSource
+answer_rest(ObjectWork *work)
 {
     g_autoptr(SymbolTable) table = symbol_table_new();
     g_autoptr(Image) embedded = NULL;
@@ -271,5 +283,15 @@ object_finish(ObjectWork *work)
     }
     answer_from_table(work, table);
     answer_unknown(work);
+    return source;
+}
+
+void
+object_finish(ObjectWork *work)
+{
+    SymbolsSource source = work->cached ? work->result.source : answer_rest(work);
     describe(work, source);
+    if (is_worth_keeping(work)) {
+        cache_write(work);
+    }
 }

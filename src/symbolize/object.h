@@ -25,6 +25,7 @@ typedef struct {
     GArray *asked; /* ObjectAsked, by address */
     Located located;
     DwarfJob *dwarf; /* or NULL */
+    gboolean cached; /* the cache answered everything */
     SymbolObject result;
 } ObjectWork;
 

@@ -12,13 +12,14 @@
 #include <stdlib.h>
 
 static void
-print(const Symbols *symbols, guint32 n)
+print(const Symbols *symbols, guint32 n, gboolean linkage)
 {
     for (guint32 i = 0; i < n; i++) {
         const Symbol *symbol = symbols_location(symbols, i);
         for (guint32 k = 0; k < symbol->n_frames; k++) {
             const SymbolFrame *frame = &symbol->frames[k];
-            printf("%s\n%s:%u\n", frame->function, frame->file != NULL ? frame->file : "??", frame->line);
+            printf("%s\n%s:%u\n", linkage ? frame->system_name : frame->function,
+                   frame->file != NULL ? frame->file : "??", frame->line);
         }
         putchar('\n');
     }
@@ -52,6 +53,8 @@ main(int argc, char **argv)
     g_autofree char *sysroot = NULL;
     g_autofree char *mapped_as = NULL;
     g_autofree char *build_id = NULL;
+    gboolean linkage = FALSE;
+    gboolean quiet = FALSE;
     SymbolizeOptions options = {0};
     const GOptionEntry entries[] = {
         {"debug-path", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &debug_paths, "Directory of debug files", "DIR"},
@@ -60,6 +63,8 @@ main(int argc, char **argv)
         {"build-id", 0, 0, G_OPTION_ARG_STRING, &build_id, "Build id in the dump", "HEX"},
         {"cache", 0, G_OPTION_FLAG_REVERSE, G_OPTION_ARG_NONE, &options.no_cache, "Use the cache", NULL},
         {"no-inlines", 0, 0, G_OPTION_ARG_NONE, &options.no_inlines, "Physical functions only", NULL},
+        {"linkage", 0, 0, G_OPTION_ARG_NONE, &linkage, "Names as linked", NULL},
+        {"time", 0, 0, G_OPTION_ARG_NONE, &quiet, "Print the seconds that symbolize() took instead", NULL},
         {"debuginfod", 0, 0, G_OPTION_ARG_NONE, &options.debuginfod, "Ask debuginfod", NULL},
         {0},
     };
@@ -74,12 +79,17 @@ main(int argc, char **argv)
     options.debug_paths = (const char *const *)debug_paths;
     options.sysroot = sysroot;
     g_autoptr(Profile) profile = read_addresses(argv[1], mapped_as != NULL ? mapped_as : argv[1], build_id);
+    gint64 start = g_get_monotonic_time();
     g_autoptr(Symbols) symbols = symbolize(profile, &options, &error);
     if (symbols == NULL) {
         fprintf(stderr, "symbolize-addresses: %s\n", error->message);
         return 1;
     }
-    print(symbols, profile_n_locations(profile));
+    if (quiet) {
+        printf("%.6f\n", (gdouble)(g_get_monotonic_time() - start) / G_USEC_PER_SEC);
+        return 0;
+    }
+    print(symbols, profile_n_locations(profile), linkage);
     describe(symbols_object(symbols, 0));
     return 0;
 }
