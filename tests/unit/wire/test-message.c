@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/message.h"
+
+#include <glib.h>
+#include <string.h>
+
+static WireHeader
+make_header(uint16_t op, size_t size)
+{
+    return (WireHeader){
+        .magic = WIRE_MAGIC, .version = WIRE_VERSION_MAX, .op = op, .sequence = 7, .size = (uint32_t)size};
+}
+
+static WireRequest
+make_ctl(const char *name, uint32_t type, uint32_t flags)
+{
+    WireRequest request = {
+        .ctl = {.header = make_header(WIRE_OP_CTL, sizeof request.ctl), .type = type, .flags = flags}};
+    g_strlcpy(request.ctl.name, name, sizeof request.ctl.name);
+    return request;
+}
+
+static WireRequest
+make_lease(uint32_t action, uint64_t duration_ms)
+{
+    return (WireRequest){.lease = {.header = make_header(WIRE_OP_LEASE, sizeof(WireLeaseRequest)),
+                                   .action = action,
+                                   .duration_ms = duration_ms,
+                                   .active = 1}};
+}
+
+static void
+test_accepts_what_is_whole(void)
+{
+    WireRequest hello = {
+        .hello = {.header = make_header(WIRE_OP_HELLO, sizeof hello.hello), .version_min = 1, .version_max = 3}};
+    WireRequest dump = {.header = make_header(WIRE_OP_DUMP, sizeof dump.dump)};
+    WireRequest stats = {.header = make_header(WIRE_OP_STATS, sizeof stats.stats)};
+    WireRequest ctl = make_ctl("epoch", WIRE_TYPE_U64, WIRE_CTL_READ | WIRE_CTL_WRITE);
+    WireRequest lease = make_lease(WIRE_LEASE_TAKE, 1);
+
+    g_assert_cmpint(wire_request_check(&hello, sizeof hello.hello, false), ==, WIRE_STATUS_OK);
+    g_assert_cmpint(wire_request_check(&dump, sizeof dump.dump, true), ==, WIRE_STATUS_OK);
+    g_assert_cmpint(wire_request_check(&stats, sizeof stats.stats, true), ==, WIRE_STATUS_OK);
+    g_assert_cmpint(wire_request_check(&ctl, sizeof ctl.ctl, false), ==, WIRE_STATUS_OK);
+    g_assert_cmpint(wire_request_check(&lease, sizeof lease.lease, false), ==, WIRE_STATUS_OK);
+}
+
+static void
+test_refuses_broken_headers(void)
+{
+    WireRequest ctl = make_ctl("epoch", WIRE_TYPE_U64, WIRE_CTL_READ);
+
+    g_assert_cmpint(wire_request_check(&ctl, sizeof(WireHeader) - 1, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    g_assert_cmpint(wire_request_check(&ctl, sizeof ctl.ctl - 1, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    ctl.header.size--;
+    g_assert_cmpint(wire_request_check(&ctl, sizeof ctl.ctl - 1, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    ctl.header = make_header(WIRE_OP_CTL, sizeof ctl.ctl);
+    ctl.header.magic++;
+    g_assert_cmpint(wire_request_check(&ctl, sizeof ctl.ctl, false), ==, WIRE_STATUS_BAD_MESSAGE);
+}
+
+static void
+test_tells_unknown_ops_and_versions_apart(void)
+{
+    WireRequest request = {.header = make_header(WIRE_OP_LEASE + 1, sizeof request.header)};
+
+    g_assert_cmpint(wire_request_check(&request, sizeof request.header, false), ==, WIRE_STATUS_UNKNOWN_OP);
+    request.header.op = 0;
+    g_assert_cmpint(wire_request_check(&request, sizeof request.header, false), ==, WIRE_STATUS_UNKNOWN_OP);
+    request = make_ctl("epoch", WIRE_TYPE_U64, WIRE_CTL_READ);
+    request.header.version = WIRE_VERSION_MAX + 1;
+    g_assert_cmpint(wire_request_check(&request, sizeof request.ctl, false), ==, WIRE_STATUS_BAD_VERSION);
+    request = (WireRequest){.header = make_header(WIRE_OP_HELLO, sizeof request.hello)};
+    request.header.version = WIRE_VERSION_MAX + 1; /* HELLO is how one finds out */
+    g_assert_cmpint(wire_request_check(&request, sizeof request.hello, false), ==, WIRE_STATUS_OK);
+}
+
+static void
+test_wants_a_descriptor_exactly_where_one_belongs(void)
+{
+    WireRequest dump = {.header = make_header(WIRE_OP_DUMP, sizeof dump.dump)};
+    WireRequest ctl = make_ctl("epoch", WIRE_TYPE_U64, WIRE_CTL_READ);
+
+    g_assert_cmpint(wire_request_check(&dump, sizeof dump.dump, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    g_assert_cmpint(wire_request_check(&ctl, sizeof ctl.ctl, true), ==, WIRE_STATUS_BAD_MESSAGE);
+}
+
+static void
+test_refuses_senseless_controls(void)
+{
+    static const struct {
+        const char *name;
+        uint32_t type;
+        uint32_t flags;
+    } cases[] = {
+        {"epoch", WIRE_TYPE_U64, 0},
+        {"epoch", WIRE_TYPE_U64, 4},
+        {"epoch", WIRE_TYPE_STRING + 1, WIRE_CTL_READ},
+        {"prof.reset", WIRE_TYPE_NONE, WIRE_CTL_READ},
+        {"prof.reset", WIRE_TYPE_NONE, WIRE_CTL_READ | WIRE_CTL_WRITE},
+        {"prof.prefix", WIRE_TYPE_STRING, WIRE_CTL_WRITE},
+        {"", WIRE_TYPE_U64, WIRE_CTL_READ},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        WireRequest request = make_ctl(cases[i].name, cases[i].type, cases[i].flags);
+        g_assert_cmpint(wire_request_check(&request, sizeof request.ctl, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    }
+}
+
+static void
+test_refuses_text_without_an_end(void)
+{
+    WireRequest ctl = make_ctl("epoch", WIRE_TYPE_U64, WIRE_CTL_READ);
+    WireRequest stats = {.header = make_header(WIRE_OP_STATS, sizeof stats.stats)};
+
+    memset(ctl.ctl.name, 'a', sizeof ctl.ctl.name);
+    memset(stats.stats.letters, 'J', sizeof stats.stats.letters);
+    g_assert_cmpint(wire_request_check(&ctl, sizeof ctl.ctl, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    g_assert_cmpint(wire_request_check(&stats, sizeof stats.stats, true), ==, WIRE_STATUS_BAD_MESSAGE);
+}
+
+static void
+test_bounds_leases(void)
+{
+    const uint64_t longest = 30ull * 24 * 60 * 60 * 1000;
+    WireRequest lease = make_lease(WIRE_LEASE_TAKE, longest);
+
+    g_assert_cmpint(wire_request_check(&lease, sizeof lease.lease, false), ==, WIRE_STATUS_OK);
+    lease.lease.duration_ms = longest + 1;
+    g_assert_cmpint(wire_request_check(&lease, sizeof lease.lease, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    lease.lease.duration_ms = 0;
+    g_assert_cmpint(wire_request_check(&lease, sizeof lease.lease, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    lease.lease.action = WIRE_LEASE_RELEASE; /* which lasts no time */
+    g_assert_cmpint(wire_request_check(&lease, sizeof lease.lease, false), ==, WIRE_STATUS_OK);
+    lease = make_lease(0, 1);
+    g_assert_cmpint(wire_request_check(&lease, sizeof lease.lease, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    lease = make_lease(WIRE_LEASE_TAKE, 1);
+    lease.lease.active = 2;
+    g_assert_cmpint(wire_request_check(&lease, sizeof lease.lease, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    lease = make_lease(WIRE_LEASE_TAKE, 1);
+    lease.lease.flags = 2;
+    g_assert_cmpint(wire_request_check(&lease, sizeof lease.lease, false), ==, WIRE_STATUS_BAD_MESSAGE);
+}
+
+static void
+test_a_reply_echoes_its_request(void)
+{
+    WireRequest ctl = make_ctl("epoch", WIRE_TYPE_U64, WIRE_CTL_READ);
+    WireAnswer answer;
+
+    memset(&answer, 0xff, sizeof answer);
+    wire_answer_begin(&answer, &ctl, sizeof ctl.ctl, WIRE_STATUS_BUSY, sizeof answer.ctl);
+    g_assert_cmpuint(answer.reply.header.op, ==, WIRE_OP_CTL);
+    g_assert_cmpuint(answer.reply.header.sequence, ==, 7);
+    g_assert_cmpuint(answer.reply.header.size, ==, sizeof answer.ctl);
+    g_assert_cmpuint(answer.reply.status, ==, WIRE_STATUS_BUSY);
+    g_assert_cmpuint(answer.ctl.value, ==, 0);
+    wire_answer_begin(&answer, &ctl, 3, WIRE_STATUS_BAD_MESSAGE, sizeof answer.reply);
+    g_assert_cmpuint(answer.reply.header.sequence, ==, 0); /* of three bytes nothing is taken for a header */
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/wire/message/accepts-what-is-whole", test_accepts_what_is_whole);
+    g_test_add_func("/wire/message/refuses-broken-headers", test_refuses_broken_headers);
+    g_test_add_func("/wire/message/unknown-ops-and-versions", test_tells_unknown_ops_and_versions_apart);
+    g_test_add_func("/wire/message/descriptors", test_wants_a_descriptor_exactly_where_one_belongs);
+    g_test_add_func("/wire/message/refuses-senseless-controls", test_refuses_senseless_controls);
+    g_test_add_func("/wire/message/refuses-text-without-an-end", test_refuses_text_without_an_end);
+    g_test_add_func("/wire/message/bounds-leases", test_bounds_leases);
+    g_test_add_func("/wire/message/a-reply-echoes-its-request", test_a_reply_echoes_its_request);
+    return g_test_run();
+}
