@@ -65,9 +65,11 @@ typedef enum {
     CLI_ERROR_USAGE, /* exits with STATUS_USAGE */
 } CliError;
 
+extern const Command cmd_diff;
 extern const Command cmd_disable;
 extern const Command cmd_dump;
 extern const Command cmd_enable;
+extern const Command cmd_growth;
 extern const Command cmd_ps;
 extern const Command cmd_purge;
 extern const Command cmd_record;

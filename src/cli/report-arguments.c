@@ -1,31 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/report-arguments.h"
 
+#include "cli/output.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <gio/gunixoutputstream.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 ReportArguments report_arguments = {.count = -1};
 
-/* ReportOptions own nothing; what they point to lives here. */
-typedef struct {
-    ReportOptions options;
-    GRegex *focus, *ignore, *exclude, *retain;
-} Prepared;
-
-static void
-prepared_clear(Prepared *prepared)
+void
+report_prepared_clear(ReportPrepared *prepared)
 {
     g_clear_pointer(&prepared->focus, g_regex_unref);
     g_clear_pointer(&prepared->ignore, g_regex_unref);
     g_clear_pointer(&prepared->exclude, g_regex_unref);
     g_clear_pointer(&prepared->retain, g_regex_unref);
 }
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Prepared, prepared_clear)
 
 static gboolean
 refuse_word(const char *option, const char *word, const char *allowed, GError **error)
@@ -104,9 +98,10 @@ collect_flags(const ReportArguments *arguments)
            (arguments->bytes ? REPORT_EXACT : 0);
 }
 
-static gboolean
-prepare(Prepared *prepared, const ReportArguments *arguments, const ReportDefaults *defaults, GError **error)
+gboolean
+report_prepare(ReportPrepared *prepared, const ReportDefaults *defaults, GError **error)
 {
+    const ReportArguments *arguments = &report_arguments;
     ReportOptions *options = &prepared->options;
 
     report_options_init(options);
@@ -154,9 +149,10 @@ choose_format(const ReportArguments *arguments, GError **error)
     return format;
 }
 
-static void
-fill_source_options(SourceOptions *options, const ReportArguments *arguments)
+void
+report_fill_source_options(SourceOptions *options)
 {
+    const ReportArguments *arguments = &report_arguments;
     const char *urls = g_getenv("DEBUGINFOD_URLS");
 
     options->read = (arguments->thread ? PROFILE_READ_THREADS : 0) | (arguments->partial ? PROFILE_READ_PARTIAL : 0);
@@ -166,49 +162,43 @@ fill_source_options(SourceOptions *options, const ReportArguments *arguments)
     options->symbolize.no_inlines = arguments->no_inlines;
 }
 
-/* A new file only: a profile taken in an incident is not overwritten by a slip. */
-static int
-create_output(const char *path, GError **error)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-
-    if (fd < 0 && errno == EEXIST)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s exists; choose another name or remove it", path);
-    else if (fd < 0)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot create %s: %s", path, g_strerror(errno));
-    return fd;
-}
-
+/* The report is made in memory first: a file appears whole, or not at all. */
 static gboolean
-write_report(const ReportFormat *format, const Source *now, const Source *base, const ReportOptions *options, int fd,
-             GError **error)
+emit_to_file(Output *output, ReportEmit *emit, gpointer user, GError **error)
 {
-    g_autoptr(GOutputStream) out = g_unix_output_stream_new(fd, FALSE);
+    int fd = memfd_create("jescope-report", MFD_CLOEXEC);
+    g_autoptr(GOutputStream) out = fd < 0 ? NULL : g_unix_output_stream_new(fd, TRUE);
 
-    return report_write(format, &now->input, base ? &base->input : NULL, options, out, error);
-}
-
-static gboolean
-write_output(const ReportFormat *format, const Source *now, const Source *base, const ReportOptions *options,
-             GError **error)
-{
-    const char *path = report_arguments.output;
-    gboolean ok;
-    int fd;
-
-    if (!path)
-        return write_report(format, now, base, options, STDOUT_FILENO, error);
-    fd = create_output(path, error);
-    if (fd < 0)
+    if (!out) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot make the report in memory: %s", g_strerror(errno));
         return FALSE;
-    ok = write_report(format, now, base, options, fd, error);
-    if (close(fd) != 0 && ok) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot write %s: %s", path, g_strerror(errno));
-        ok = FALSE;
     }
-    if (!ok)
-        unlink(path);
-    return ok;
+    return emit(out, user, error) && lseek(fd, 0, SEEK_SET) == 0 && output_copy(output, fd, error) &&
+           output_commit(output, error);
+}
+
+static gboolean
+emit_to(Output *output, ReportEmit *emit, gpointer user, GError **error)
+{
+    g_autoptr(GOutputStream) out = NULL;
+
+    if (output)
+        return emit_to_file(output, emit, user, error);
+    out = g_unix_output_stream_new(STDOUT_FILENO, FALSE);
+    return emit(out, user, error);
+}
+
+gboolean
+report_emit(ReportEmit *emit, gpointer user, GError **error)
+{
+    g_autoptr(Output) output = NULL;
+
+    if (report_arguments.output) {
+        output = output_open(report_arguments.output, error);
+        if (!output)
+            return FALSE;
+    }
+    return emit_to(output, emit, user, error);
 }
 
 /* Objects without (good) names, for the few that matter: the reader sees addresses and should know why. */
@@ -222,29 +212,56 @@ print_symbol_notes(const Source *source)
     }
 }
 
+typedef struct {
+    const ReportFormat *format;
+    Source *now, *base;
+    const ReportOptions *options;
+} Run;
+
+static gboolean
+emit_report(GOutputStream *out, gpointer user, GError **error)
+{
+    const Run *run = user;
+
+    return report_write(run->format, &run->now->input, run->base ? &run->base->input : NULL, run->options, out, error);
+}
+
+static gboolean
+open_sources(Run *run, char *const *now, guint n_now, char *base, GError **error)
+{
+    SourceOptions options = {.keeps_text = report_format_flags(run->format) & REPORT_FORMAT_COPIES};
+
+    report_fill_source_options(&options);
+    run->now = source_open(now, n_now, &options, error);
+    if (!run->now)
+        return FALSE;
+    if (base)
+        run->base = source_open(&base, 1, &options, error);
+    return !base || run->base;
+}
+
+static void
+run_clear(Run *run)
+{
+    g_clear_pointer(&run->now, source_free);
+    g_clear_pointer(&run->base, source_free);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
+
 int
 report_run(char *const *now, guint n_now, char *base, const ReportDefaults *defaults, GError **error)
 {
-    g_auto(Prepared) prepared = {0};
-    SourceOptions source_options = {0};
-    g_autoptr(Source) now_source = NULL;
-    g_autoptr(Source) base_source = NULL;
-    const ReportFormat *format = choose_format(&report_arguments, error);
+    g_auto(ReportPrepared) prepared = {0};
+    g_auto(Run) run = {.format = choose_format(&report_arguments, error), .options = &prepared.options};
 
-    if (!format || !prepare(&prepared, &report_arguments, defaults, error))
+    if (!run.format || !report_prepare(&prepared, defaults, error))
         return STATUS_USAGE;
-    fill_source_options(&source_options, &report_arguments);
-    now_source = source_open(now, n_now, &source_options, error);
-    if (!now_source)
+    if (!open_sources(&run, now, n_now, base, error))
         return STATUS_FAILED;
-    if (base) {
-        base_source = source_open(&base, 1, &source_options, error);
-        if (!base_source)
-            return STATUS_FAILED;
-    }
-    prepared.options.notes = (const char *const *)now_source->notes;
-    print_symbol_notes(now_source);
-    if (!write_output(format, now_source, base_source, &prepared.options, error))
+    prepared.options.notes = (const char *const *)run.now->notes;
+    print_symbol_notes(run.now);
+    if (!report_emit(emit_report, &run, error))
         return STATUS_FAILED;
-    return now_source->partial || (base_source && base_source->partial) ? STATUS_PARTIAL : STATUS_DONE;
+    return run.now->partial || (run.base && run.base->partial) ? STATUS_PARTIAL : STATUS_DONE;
 }

@@ -116,6 +116,23 @@ typedef struct {
     ReportSort sort;
 } ReportDefaults;
 
+/* Report options that own what they point to. */
+typedef struct {
+    ReportOptions options;
+    GRegex *focus, *ignore, *exclude, *retain;
+} ReportPrepared;
+
+void report_prepared_clear(ReportPrepared *prepared);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ReportPrepared, report_prepared_clear)
+
+/* What report_arguments ask for. The errors are CLI_ERROR_USAGE. */
+gboolean report_prepare(ReportPrepared *prepared, const ReportDefaults *defaults, GError **error);
+void report_fill_source_options(SourceOptions *options);
+
+/* Writes to report_arguments.output or stdout. */
+typedef gboolean ReportEmit(GOutputStream *out, gpointer user, GError **error);
+gboolean report_emit(ReportEmit *emit, gpointer user, GError **error);
+
 /* Reports `now` (n_now operands, merged) against `base` (or NULL). Returns the exit status. */
 int report_run(char *const *now, guint n_now, char *base, const ReportDefaults *defaults, GError **error);
 

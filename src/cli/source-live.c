@@ -59,9 +59,10 @@ read_allocated(Target *target)
 }
 
 /* The process must still be there when its files are read, so names come before the target is let go. */
-gboolean
-source_open_target(Source *source, const char *name, const SourceOptions *options, GError **error)
+Source *
+source_open_target(const char *name, const SourceOptions *options, GError **error)
 {
+    g_autoptr(Source) source = g_new0(Source, 1);
     g_autoptr(Target) target = target_open(name, error);
     SymbolizeOptions symbolize_options = options->symbolize;
     LiveFacts facts = {0};
@@ -69,20 +70,20 @@ source_open_target(Source *source, const char *name, const SourceOptions *option
     int fd;
 
     if (!target || !target_hello(target, &facts.hello, error))
-        return FALSE;
+        return NULL;
     fd = target_dump(target, error);
     if (fd < 0)
-        return FALSE;
+        return NULL;
     facts.allocated = read_allocated(target);
     ok = source_read_mapped(source, fd, target_label(target), options->read, error);
     close(fd);
     if (!ok)
-        return FALSE;
+        return NULL;
     source->name = g_strdup(target_label(target));
     source->input.time = g_get_real_time() / G_USEC_PER_SEC;
     symbolize_options.pid = target_pid(target);
     source->symbols = symbolize(source->profile, &symbolize_options, error);
     source_add_note(source, note_coverage(source->profile, facts.allocated));
     source_add_note(source, note_since(&facts.hello));
-    return source->symbols != NULL;
+    return source->symbols ? g_steal_pointer(&source) : NULL;
 }

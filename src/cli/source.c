@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <gio/gunixinputstream.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,35 +49,52 @@ source_read_mapped(Source *source, int fd, const char *name, ProfileReadFlags fl
     return source->profile != NULL;
 }
 
-/* Regular files are mapped, for the formats that copy the dump; what comes through a pipe is not kept. */
 static gboolean
-read_descriptor(Source *source, int fd, const char *name, ProfileReadFlags flags, GError **error)
+read_pipe_whole(Source *source, int fd, const char *name, ProfileReadFlags flags, GError **error)
+{
+    g_autoptr(GInputStream) in = g_unix_input_stream_new(fd, FALSE);
+    g_autoptr(GOutputStream) memory = g_memory_output_stream_new_resizable();
+
+    if (g_output_stream_splice(memory, in, G_OUTPUT_STREAM_SPLICE_CLOSE_TARGET, NULL, error) < 0) {
+        g_prefix_error(error, "cannot read %s: ", name);
+        return FALSE;
+    }
+    source->text = g_memory_output_stream_steal_as_bytes(G_MEMORY_OUTPUT_STREAM(memory));
+    source->profile = profile_read_bytes(source->text, name, flags, error);
+    return source->profile != NULL;
+}
+
+/* Regular files are mapped; of what comes through a pipe only the stacks stay in memory, unless the text is wanted. */
+static gboolean
+read_descriptor(Source *source, int fd, const char *name, const SourceOptions *options, GError **error)
 {
     struct stat status;
 
     source->input.time = g_get_real_time() / G_USEC_PER_SEC;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) {
-        source->profile = profile_read_fd(fd, name, flags, error);
-        return source->profile != NULL;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+        source->input.time = status.st_mtim.tv_sec;
+        return source_read_mapped(source, fd, name, options->read, error);
     }
-    source->input.time = status.st_mtim.tv_sec;
-    return source_read_mapped(source, fd, name, flags, error);
+    if (options->keeps_text)
+        return read_pipe_whole(source, fd, name, options->read, error);
+    source->profile = profile_read_fd(fd, name, options->read, error);
+    return source->profile != NULL;
 }
 
 static gboolean
-read_file(Source *source, const char *name, ProfileReadFlags flags, GError **error)
+read_file(Source *source, const char *name, const SourceOptions *options, GError **error)
 {
     gboolean ok;
     int fd;
 
     if (g_str_equal(name, "-"))
-        return read_descriptor(source, STDIN_FILENO, "standard input", flags, error);
+        return read_descriptor(source, STDIN_FILENO, "standard input", options, error);
     fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot read %s: %s", name, g_strerror(errno));
         return FALSE;
     }
-    ok = read_descriptor(source, fd, name, flags, error);
+    ok = read_descriptor(source, fd, name, options, error);
     close(fd);
     return ok;
 }
@@ -87,47 +105,60 @@ is_file(const char *name)
     return g_str_equal(name, "-") || strchr(name, '/') || g_file_test(name, G_FILE_TEST_EXISTS);
 }
 
-/* Each keeps its own mappings: dumps of different runs have their code at different addresses. */
-static gboolean
-merge_files(Source *source, char *const *names, guint n, const SourceOptions *options, GError **error)
+Source *
+source_read(const char *name, const SourceOptions *options, GError **error)
 {
+    g_autoptr(Source) source = g_new0(Source, 1);
+
+    if (!read_file(source, name, options, error))
+        return NULL;
+    source->name = g_strdup(g_str_equal(name, "-") ? "standard input" : name);
+    source->partial = profile_lost(source->profile) != NULL;
+    source_add_note(source, note_loss(source->profile));
+    return g_steal_pointer(&source);
+}
+
+/* Each keeps its own mappings: dumps of different runs have their code at different addresses. */
+static Source *
+merge_files(char *const *names, guint n, const SourceOptions *options, GError **error)
+{
+    g_autoptr(Source) source = g_new0(Source, 1);
     g_autoptr(GPtrArray) profiles = g_ptr_array_new_with_free_func((GDestroyNotify)profile_free);
 
     for (guint i = 0; i < n; i++) {
-        g_autoptr(Source) part = g_new0(Source, 1);
-        if (!read_file(part, names[i], options->read, error))
-            return FALSE;
-        source->partial = source->partial || profile_lost(part->profile);
-        source_add_note(source, note_loss(part->profile));
+        g_autoptr(Source) part = source_read(names[i], options, error);
+        if (!part)
+            return NULL;
+        source->partial = source->partial || part->partial;
         source->input.time = MAX(source->input.time, part->input.time);
+        for (char **note = part->notes; note && *note; note++)
+            source_add_note(source, g_strdup(*note));
         g_ptr_array_add(profiles, g_steal_pointer(&part->profile));
     }
     source->profile = profile_merge((const Profile *const *)(void *)profiles->pdata, profiles->len, error);
     source->name = g_strdup_printf("%s and %u more", names[0], n - 1);
-    return source->profile != NULL;
+    return source->profile ? g_steal_pointer(&source) : NULL;
 }
 
-static gboolean
-open_files(Source *source, char *const *names, guint n, const SourceOptions *options, GError **error)
+static Source *
+open_files(char *const *names, guint n, const SourceOptions *options, GError **error)
 {
-    if (n > 1 ? !merge_files(source, names, n, options, error) : !read_file(source, names[0], options->read, error))
-        return FALSE;
-    if (n == 1) {
-        source->name = g_strdup(g_str_equal(names[0], "-") ? "standard input" : names[0]);
-        source->partial = profile_lost(source->profile) != NULL;
-        source_add_note(source, note_loss(source->profile));
-    }
+    g_autoptr(Source) source = n > 1 ? merge_files(names, n, options, error) : source_read(names[0], options, error);
+
+    if (!source)
+        return NULL;
     source->symbols = symbolize(source->profile, &options->symbolize, error);
-    return source->symbols != NULL;
+    return source->symbols ? g_steal_pointer(&source) : NULL;
 }
 
 Source *
 source_open(char *const *names, guint n, const SourceOptions *options, GError **error)
 {
-    g_autoptr(Source) source = g_new0(Source, 1);
     gboolean live = n == 1 && (g_str_has_prefix(names[0], "unix:") || !is_file(names[0]));
+    g_autoptr(Source) source =
+        live ? source_open_target(names[0], options, error) : open_files(names, n, options, error);
 
-    if (live ? !source_open_target(source, names[0], options, error) : !open_files(source, names, n, options, error))
+    if (!source)
         return NULL;
     source->input.name = source->name;
     source->input.profile = source->profile;

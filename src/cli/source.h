@@ -18,6 +18,7 @@ typedef struct {
 typedef struct {
     ProfileReadFlags read;
     SymbolizeOptions symbolize; /* pid is filled in by source_open() */
+    gboolean keeps_text;        /* hold the dump in memory even where it comes through a pipe: input.text */
 } SourceOptions;
 
 /*
@@ -25,8 +26,11 @@ typedef struct {
  * as a dump, all else is a target (a lone one only). Errors name the file or the target.
  */
 Source *source_open(char *const *names, guint n, const SourceOptions *options, GError **error);
+/* One file as source_open() reads it, without names. */
+Source *source_read(const char *name, const SourceOptions *options, GError **error);
+
 /* For source-live.c: the target's part of source_open(). */
-gboolean source_open_target(Source *source, const char *name, const SourceOptions *options, GError **error);
+Source *source_open_target(const char *name, const SourceOptions *options, GError **error);
 /* Takes note, which may be NULL. */
 void source_add_note(Source *source, char *note);
 /* Maps fd, remembers the text and reads it. */

@@ -45,7 +45,7 @@ static const ReportFormat formats[] = {
     {"symbolized",
      "the dump with its names, as jeprof reads it",
      {".symbolized", ".heap"},
-     REPORT_FORMAT_NO_BASE,
+     REPORT_FORMAT_NO_BASE | REPORT_FORMAT_COPIES,
      symbolized_write},
     {"source", "annotated source lines of what --focus matches", {NULL}, REPORT_FORMAT_TEXT, source_write},
     {"json", "everything, for programs", {".json"}, REPORT_FORMAT_TEXT, json_write},

@@ -74,6 +74,7 @@ typedef enum {
     REPORT_FORMAT_TEXT = 0,
     REPORT_FORMAT_BINARY = 1 << 0,  /* not for a terminal */
     REPORT_FORMAT_NO_BASE = 1 << 1, /* cannot hold a difference */
+    REPORT_FORMAT_COPIES = 1 << 2,  /* wants ReportInput.text */
 } ReportFormatFlags;
 
 typedef enum {

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/report-arguments.h"
+
+static const GOptionEntry options[] = {
+    REPORT_SHAPE_ENTRIES,
+    REPORT_SELECT_ENTRIES,
+    REPORT_NAMES_ENTRIES,
+    {0},
+};
+
+static int
+run(char **operands, GError **error)
+{
+    static const ReportDefaults defaults = {.sort = REPORT_SORT_CHANGE};
+
+    return report_run(&operands[1], 1, operands[0], &defaults, error);
+}
+
+const Command cmd_diff = {
+    .name = "diff",
+    .synopsis = "BEFORE AFTER",
+    .summary = "show what changed between two dumps",
+    .description =
+        "The same as 'report AFTER --base BEFORE': functions by absolute change. Both may be dump files or live "
+        "targets, of the same run, of another run, or of another build: functions are compared by name.\n"
+        "\n"
+        "A change that sampling alone explains (less than 1.96 standard errors) is marked as noise.",
+    .options = options,
+    .operand = OPERAND_SOURCE,
+    .operands_min = 2,
+    .operands_max = 2,
+    .run = run,
+};
