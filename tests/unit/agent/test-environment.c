@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/environment.h"
+
+#include <glib.h>
+
+static const char *const variables[] = {"JESCOPE", "JESCOPE_ONLY", "JESCOPE_DEBUG", "JESCOPE_SOCKET_DIR",
+                                        "XDG_RUNTIME_DIR"};
+
+static Environment
+read_with(const char *name, const char *value)
+{
+    Environment environment;
+    for (size_t i = 0; i < G_N_ELEMENTS(variables); i++) {
+        g_unsetenv(variables[i]);
+    }
+    if (name != NULL) {
+        g_setenv(name, value, TRUE);
+    }
+    environment_read(&environment);
+    return environment;
+}
+
+static void
+test_defaults(void)
+{
+    Environment environment = read_with(NULL, NULL);
+    g_assert_true(environment.wanted);
+    g_assert_false(environment.debug);
+    g_assert_cmpstr(environment.socket_directory, ==, "");
+    g_assert_cmpstr(environment.runtime_directory, ==, "");
+}
+
+static void
+test_off(void)
+{
+    g_assert_false(read_with("JESCOPE", "off").wanted);
+    g_assert_true(read_with("JESCOPE", "on").wanted);
+}
+
+static void
+test_only_some_programs(void)
+{
+    g_assert_true(read_with("JESCOPE_ONLY", "test-agent-environment").wanted);
+    g_assert_true(read_with("JESCOPE_ONLY", "a,test-agent-envi").wanted); /* as the kernel cuts it */
+    g_assert_false(read_with("JESCOPE_ONLY", "test-agent").wanted);
+    g_assert_false(read_with("JESCOPE_ONLY", "").wanted);
+}
+
+static void
+test_lists(void)
+{
+    g_assert_true(environment_lists("a,bc,d", "bc"));
+    g_assert_true(environment_lists(",,a", "a"));
+    g_assert_false(environment_lists("a,bc,d", "b"));
+    g_assert_false(environment_lists("a,bc,d", ""));
+    g_assert_false(environment_lists("", "a"));
+}
+
+static void
+test_directories(void)
+{
+    g_autofree char *longest = g_strnfill(DIRECTORY_MAX - 1, '/');
+    g_autofree char *too_long = g_strnfill(DIRECTORY_MAX, '/');
+    g_assert_cmpstr(read_with("JESCOPE_SOCKET_DIR", "/run/x").socket_directory, ==, "/run/x");
+    g_assert_cmpstr(read_with("XDG_RUNTIME_DIR", "/run/user/1").runtime_directory, ==, "/run/user/1");
+    g_assert_cmpstr(read_with("JESCOPE_SOCKET_DIR", longest).socket_directory, ==, longest);
+    g_assert_cmpstr(read_with("JESCOPE_SOCKET_DIR", too_long).socket_directory, ==, "");
+    g_assert_cmpstr(read_with("JESCOPE_SOCKET_DIR", "relative").socket_directory, ==, "");
+}
+
+static void
+test_debug(void)
+{
+    g_assert_true(read_with("JESCOPE_DEBUG", "1").debug);
+    g_assert_false(read_with("JESCOPE_DEBUG", "0").debug);
+    g_assert_false(read_with("JESCOPE_DEBUG", "").debug);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/agent/environment/defaults", test_defaults);
+    g_test_add_func("/agent/environment/off", test_off);
+    g_test_add_func("/agent/environment/only-some-programs", test_only_some_programs);
+    g_test_add_func("/agent/environment/lists", test_lists);
+    g_test_add_func("/agent/environment/directories", test_directories);
+    g_test_add_func("/agent/environment/debug", test_debug);
+    return g_test_run();
+}
