@@ -2,7 +2,7 @@
 #include "cli/command.h"
 #include "cli/duration.h"
 #include "cli/sampling.h"
-#include "cli/size.h"
+#include "cli/state.h"
 
 #include "target/target.h"
 
@@ -39,21 +39,6 @@ set_period(Target *target, unsigned lg, GError **error)
     return current.value == lg || target_write(target, "prof.reset", WIRE_TYPE_SIZE, lg, error);
 }
 
-static gboolean
-refuse_leased(Target *target, GError **error)
-{
-    WireHelloReply hello;
-    if (!target_hello(target, &hello, error))
-        return FALSE;
-    if (hello.lease.id == 0)
-        return TRUE;
-    g_autofree char *left = duration_format(hello.lease.remaining_ms);
-    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                "%s is being profiled already, for another %s; wait, or end that with 'jescope disable %d'",
-                target_label(target), left, (int)target_pid(target));
-    return FALSE;
-}
-
 /* MS: 0 for good. */
 static gboolean
 activate(Target *target, guint64 ms, WireLease *lease, GError **error)
@@ -85,7 +70,7 @@ run(char **operands, GError **error)
         return STATUS_USAGE;
     g_autoptr(Target) target = target_open(operands[0], error);
     WireLease lease = {0};
-    if (target == NULL || !refuse_leased(target, error) || (lg != LG_KEEP && !set_period(target, lg, error)) ||
+    if (target == NULL || !state_check_unleased(target, error) || (lg != LG_KEEP && !set_period(target, lg, error)) ||
         !activate(target, ms, &lease, error))
         return STATUS_FAILED;
     if (lg != LG_KEEP)

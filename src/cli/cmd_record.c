@@ -3,6 +3,7 @@
 #include "cli/duration.h"
 #include "cli/output.h"
 #include "cli/size.h"
+#include "cli/state.h"
 
 #include "target/target.h"
 
@@ -135,7 +136,8 @@ static gboolean
 record(Recording *recording, GError **error)
 {
     recording->start = g_get_monotonic_time();
-    if (!catch_signals(recording, error) || !lease_for(recording, WIRE_LEASE_TAKE, error))
+    if (!state_check_unleased(recording->target, error) || !catch_signals(recording, error) ||
+        !lease_for(recording, WIRE_LEASE_TAKE, error))
         return FALSE;
     gboolean waited = wait_for_end(recording, error);
     clear_progress(recording);

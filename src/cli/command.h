@@ -7,8 +7,9 @@
  *   1. cmd_NAME.c defines `const Command cmd_NAME = {...};` with its GOptionEntry table and run function.
  *   2. Declare it below, add one row to commands.c (its place there is its place in --help) and the file to
  * meson.build.
- *   3. `ninja -C build update-docs` rewrites docs/man/jescope.1 and completions/jescope; commit them along.
- *   4. Golden tests of its errors go to tests/golden/.
+ *   3. `ninja -C build update-docs` rewrites docs/man/jescope.1 and completions/jescope, and `ninja -C build
+ * golden-update` the golden cases (help.case shows the list); read the diffs and commit them along.
+ *   4. Golden cases of its errors go to tests/golden/cases/.
  *
  * Rules for option tables: arg_data points to static variables of cmd_NAME.c; description is one lower-case phrase
  * without a full stop; arg_description is the placeholder (FILE, SIZE, DURATION...) or the list of allowed words with

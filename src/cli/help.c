@@ -3,6 +3,7 @@
 
 enum {
     HELP_COLUMN = 26, /* where the descriptions of options begin */
+    HELP_WIDTH = 80,
 };
 
 const GOptionEntry help_entry = {
@@ -36,6 +37,29 @@ append_option(GString *out, const GOptionEntry *entry)
     append_row(out, term, entry->description);
 }
 
+/* Breaks the lines of TEXT between words. */
+static void
+append_wrapped(GString *out, const char *text)
+{
+    size_t column = 0;
+    while (*text != '\0') {
+        size_t blank = strspn(text, " ");
+        size_t length = strcspn(text + blank, " \n");
+        if (column > 0 && column + blank + length >= HELP_WIDTH) {
+            g_string_append_c(out, '\n');
+            column = 0;
+        }
+        if (column == 0)
+            text += blank;
+        size_t step = (column == 0 ? 0 : blank) + length;
+        g_string_append_len(out, text, (gssize)step);
+        text += step;
+        column += step;
+        for (; *text == '\n'; text++, column = 0)
+            g_string_append_c(out, '\n');
+    }
+}
+
 char *
 help_overview(void)
 {
@@ -52,8 +76,10 @@ char *
 help_command(const Command *command)
 {
     GString *out = g_string_new(NULL);
-    g_string_append_printf(out, "Usage: jescope %s [OPTION...]%s%s\n\n%s\n\nOptions:\n", command->name,
-                           command->synopsis[0] != '\0' ? " " : "", command->synopsis, command->description);
+    g_string_append_printf(out, "Usage: jescope %s [OPTION...]%s%s\n\n", command->name,
+                           command->synopsis[0] != '\0' ? " " : "", command->synopsis);
+    append_wrapped(out, command->description);
+    g_string_append(out, "\n\nOptions:\n");
     for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
         append_option(out, entry);
     append_option(out, &help_entry);

@@ -3,6 +3,7 @@
 #include "cli/help.h"
 #include "cli/suggest.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,6 +50,8 @@ refuse_word(const char *word)
 int
 main(int argc, char **argv)
 {
+    /* For texts in options that are not ASCII; numbers stay as programs write them. */
+    setlocale(LC_CTYPE, "");
     if (argc < 2) {
         fputs("jescope: a command is missing; see 'jescope --help'\n", stderr);
         return STATUS_USAGE;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/state.h"
 
+#include "cli/command.h"
+#include "cli/duration.h"
+
 #include "target/diagnosis.h"
 
 #include <stdio.h>
@@ -79,6 +82,21 @@ state_read(Target *target, TargetState *state, GError **error)
         return FALSE;
     *state = read;
     return TRUE;
+}
+
+gboolean
+state_check_unleased(Target *target, GError **error)
+{
+    WireHelloReply hello;
+    if (!target_hello(target, &hello, error))
+        return FALSE;
+    if (hello.lease.id == 0)
+        return TRUE;
+    g_autofree char *left = duration_format(hello.lease.remaining_ms);
+    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
+                "%s is being profiled already, for another %s; wait, or end that with 'jescope disable %d'",
+                target_label(target), left, (int)target_pid(target));
+    return FALSE;
 }
 
 const char *

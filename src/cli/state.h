@@ -36,6 +36,9 @@ gboolean state_read(Target *target, TargetState *state, GError **error);
 /* Refreshes the statistics and reads one figure; MEMORY_UNKNOWN if this jemalloc does not have it. */
 gboolean state_read_memory(Target *target, MemoryFigure figure, guint64 *bytes, GError **error);
 
+/* CLI_ERROR_FAILED if a recording or 'enable --for' is running in TARGET. */
+gboolean state_check_unleased(Target *target, GError **error);
+
 /* One word: "off" (cannot profile), "ready" or "active". */
 const char *state_profiling_word(const TargetState *state);
 

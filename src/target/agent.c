@@ -135,7 +135,8 @@ set_unreachable(AgentTarget *agent, int code, GError **error)
         return set_gone(agent, error);
     gboolean denied = code == EACCES || code == EPERM;
     g_set_error(error, TARGET_ERROR, denied ? TARGET_ERROR_PERMISSION : TARGET_ERROR_NO_AGENT,
-                "no agent answers for %s on %s: %s", agent->target.label, agent->path, g_strerror(code));
+                "no agent answers on %s: %s; 'jescope ps' lists the processes that can be reached", agent->path,
+                g_strerror(code));
     return FALSE;
 }
 
@@ -534,12 +535,17 @@ agent_output(Target *target, const char *letters, GError **error)
         return -1;
     }
     const char *what = letters == NULL ? "heap dump" : "statistics";
-    if (!transact(agent, &exchange, what, error) ||
-        !seal_output(agent, exchange.descriptor, exchange.output.bytes, error)) {
-        close(exchange.descriptor);
-        return -1;
-    }
-    return exchange.descriptor;
+    g_autoptr(GError) cause = NULL;
+    if (transact(agent, &exchange, what, &cause) &&
+        seal_output(agent, exchange.descriptor, exchange.output.bytes, &cause))
+        return exchange.descriptor;
+    close(exchange.descriptor);
+    if (g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_GONE))
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s ended before its %s was whole; nothing of it is kept",
+                    target->label, what);
+    else
+        g_propagate_error(error, g_steal_pointer(&cause));
+    return -1;
 }
 
 static gboolean

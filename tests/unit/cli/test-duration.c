@@ -43,7 +43,7 @@ test_format(void)
         guint64 ms;
         const char *text;
     } rows[] = {
-        {250, "250 ms"},       {5000, "5.0 s"},        {59400, "59 s"},
+        {250, "250 ms"},       {5000, "5.0 s"},        {59400, "59 s"},        {300000, "5 min"},
         {90000, "1 min 30 s"}, {7500000, "2 h 5 min"}, {273600000, "3 d 4 h"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
