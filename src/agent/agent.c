@@ -207,6 +207,9 @@ enter(void)
     if (agent.environment.debug) {
         debug_enable();
     }
+    if (agent.environment.bad_socket_directory) {
+        debug_say("JESCOPE_SOCKET_DIR is no absolute path, or too long a one: keeping out", NULL, 0);
+    }
     if (agent.environment.wanted && glance()) {
         agent.owner = getpid();
         if (start_thread()) {

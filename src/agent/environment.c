@@ -33,13 +33,19 @@ is_listed(const char *list)
     return environment_lists(list, program_invocation_short_name) || environment_lists(list, name);
 }
 
-static void
+/* False if the variable is set to what cannot be used. */
+static bool
 copy_directory(char directory[DIRECTORY_MAX], const char *name)
 {
     const char *value = getenv(name);
-    if (value != NULL && value[0] == '/' && strlen(value) < DIRECTORY_MAX) {
-        strcpy(directory, value);
+    if (value == NULL || value[0] == '\0') {
+        return true;
     }
+    if (value[0] != '/' || strlen(value) >= DIRECTORY_MAX) {
+        return false;
+    }
+    strcpy(directory, value);
+    return true;
 }
 
 void
@@ -54,6 +60,8 @@ environment_read(Environment *environment)
     environment->wanted = (state == NULL || strcmp(state, "off") != 0) && (only == NULL || is_listed(only));
     const char *debug = getenv("JESCOPE_DEBUG");
     environment->debug = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
-    copy_directory(environment->socket_directory, "JESCOPE_SOCKET_DIR");
+    /* Who names a directory does not want the socket in another one. */
+    environment->bad_socket_directory = !copy_directory(environment->socket_directory, "JESCOPE_SOCKET_DIR");
+    environment->wanted &= !environment->bad_socket_directory;
     copy_directory(environment->runtime_directory, "XDG_RUNTIME_DIR");
 }

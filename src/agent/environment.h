@@ -15,11 +15,12 @@
 
 #include <stdbool.h>
 
-enum { DIRECTORY_MAX = 1024 }; /* with the NUL; a longer directory is not used */
+enum { DIRECTORY_MAX = 1024 }; /* with the NUL; a directory that is longer, or not absolute, is not used */
 
 typedef struct {
     bool wanted;
     bool debug;
+    bool bad_socket_directory;             /* JESCOPE_SOCKET_DIR is set and cannot be used: nothing is wanted then */
     char socket_directory[DIRECTORY_MAX];  /* "": not given */
     char runtime_directory[DIRECTORY_MAX]; /* "": not given */
 } Environment;
