@@ -10,17 +10,34 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { FIRST_FOREIGN = 3, DESCRIPTORS_SEEN = 256 };
+enum { FIRST_FOREIGN = 3, DESCRIPTORS_SEEN = 65536 };
 
-/* close-from N: closes every descriptor from N on. Cannot answer if N < 2. */
+/* One by one: close_range() may be refused (see forbid.c). */
+static void
+close_all_from(int first)
+{
+    for (int number = first; number < DESCRIPTORS_SEEN; number++)
+        close(number);
+}
+
+/* close-from N: closes every descriptor from N on, N > 1. */
 static void
 run_close_from(char *argument)
 {
     int first = atoi(argument);
 
-    close_range((unsigned)first, ~0u, 0);
-    if (first > STDOUT_FILENO)
-        answer("%d", first);
+    close_all_from(first);
+    answer("%d", first);
+}
+
+/* abandon: closes every descriptor, stdin too, and lives on without them. */
+static void
+run_abandon(char *argument)
+{
+    (void)argument;
+    close_all_from(0);
+    for (;;)
+        pause();
 }
 
 /* Puts a copy of MINE on every number from 3 on that is in use: whoever held those has lost them. */
@@ -63,6 +80,7 @@ run_take_over_listening(char *argument)
 }
 
 const Command descriptor_commands[] = {
+    {"abandon", run_abandon},
     {"close-from", run_close_from},
     {"take-over", run_take_over},
     {"take-over-listening", run_take_over_listening},

@@ -1,16 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded in the agent's place: one thread that does nothing. What a victim's heap holds with it is what any thread
- * costs there, glibc's own bookkeeping for it, and so the measure of what the agent may cost.
+ * Preloaded in the agent's place: one thread that does nothing, or (built with ASKS) asks jemalloc one question first.
+ * What a victim holds with it is what any such thread costs there: glibc's bookkeeping for a thread, jemalloc's arena
+ * for it and its table of controls. That is the measure of what the agent itself costs.
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <unistd.h>
+
+#ifdef ASKS
+int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size);
+
+static void
+ask(void)
+{
+    const char *version;
+    size_t size = sizeof version;
+
+    mallctl("version", &version, &size, NULL, 0);
+}
+#else
+static void
+ask(void)
+{
+}
+#endif
 
 static void *
 wait_forever(void *unused)
 {
     (void)unused;
+    ask();
     for (;;)
         pause();
     return NULL;
