@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import socket
+import struct
 
 SOURCE = pathlib.Path(os.environ.get("JESCOPE_SOURCE", pathlib.Path(__file__).parents[2]))
 DEADLINE = 30
@@ -30,8 +31,8 @@ def _without_comments(text):
 
 def _read_constants(text):
     constants = {}
-    for name, value in re.findall(r"\b(WIRE_\w+) = ([^,}]+)", text):
-        constants[name] = eval(re.sub(r"(\d)u\b", r"\1", value), {"__builtins__": {}}, constants)
+    for name, value in re.findall(r"\b(WIRE_\w+)\s*=\s*([^,}]+)", text):
+        constants[name] = eval(re.sub(r"(\d)u\b", r"\1", value.strip()), {"__builtins__": {}}, constants)
     return constants
 
 
@@ -96,13 +97,15 @@ def head_of(reply):
 def connect(path, deadline=DEADLINE):
     """A connected socket. The path may be longer than sun_path holds: it is reached through its directory's descriptor."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    sock.settimeout(deadline)
+    # Python's own timeout would make connect() fail at once while many others wait to be accepted.
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", deadline, 0))
     try:
         folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
         try:
             sock.connect(f"/proc/self/fd/{folder}/{os.path.basename(path)}")
         finally:
             os.close(folder)
+        sock.settimeout(deadline)
     except BaseException:
         sock.close()
         raise
