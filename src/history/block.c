@@ -44,10 +44,19 @@ block_free(Block *block)
 {
     if (block == NULL)
         return;
+    if (block->attached_free != NULL)
+        block->attached_free(block->attached);
     g_array_unref(block->times);
     for (int part = 0; part < BLOCK_PARTS; part++)
         section_free(block->parts[part]);
     g_free(block);
+}
+
+void
+block_attach(Block *block, gpointer data, GDestroyNotify free_func)
+{
+    block->attached = data;
+    block->attached_free = free_func;
 }
 
 guint

@@ -25,12 +25,17 @@ typedef struct {
     guint64 step_us;             /* what it was thinned to; 0: as sampled */
     GArray *times;               /* gint64, microseconds since 1970, never descending */
     Section *parts[BLOCK_PARTS]; /* NULL: not kept, or not read */
+    gpointer attached;           /* block_attach() */
+    GDestroyNotify attached_free;
 } Block;
 
 /* An empty block with every section. */
 Block *block_new(gint64 target, gint64 incarnation);
 void block_free(Block *block);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Block, block_free)
+
+/* Lets BLOCK carry DATA, freed with it. */
+void block_attach(Block *block, gpointer data, GDestroyNotify free_func);
 
 guint block_rows(const Block *block);
 gint64 block_time(const Block *block, guint row);

@@ -519,16 +519,27 @@ history_damaged_blocks(const History *history)
     return history->damaged;
 }
 
+char **
+database_target_names(History *history, GError **error)
+{
+    g_autoptr(GStrvBuilder) names = g_strv_builder_new();
+    sqlite3_stmt *statement = database_statement(history, SQL_TARGETS, error);
+    if (statement == NULL)
+        return NULL;
+    for (gboolean row = TRUE; row;) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        if (row)
+            g_strv_builder_add(names, (const char *)sqlite3_column_text(statement, 1));
+    }
+    return g_strv_builder_end(names);
+}
+
 static char *
 target_names(History *history)
 {
-    GString *names = g_string_new(NULL);
-    sqlite3_stmt *statement = database_statement(history, SQL_TARGETS, NULL);
-    gboolean row = statement != NULL;
-    while (row && database_step(history, statement, &row, NULL))
-        if (row)
-            g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", sqlite3_column_text(statement, 1));
-    return g_string_free(names, FALSE);
+    g_auto(GStrv) names = database_target_names(history, NULL);
+    return names != NULL ? g_strjoinv(", ", names) : g_strdup("");
 }
 
 static gboolean

@@ -67,4 +67,7 @@ gboolean dictionary_is_metric(const History *history, guint16 number, StatsMetri
 /* The id of TARGET. NULL stands for the only one there is. HISTORY_ERROR_MISSING names the targets there are. */
 gboolean database_find_target(History *history, const char *target, gint64 *id, GError **error);
 
+/* The names of all targets. */
+char **database_target_names(History *history, GError **error);
+
 #endif

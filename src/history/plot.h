@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drawings of series. Series of one unit share a panel and its scale; each unit has a panel of its own. A line is broken
+ * where samples are missing or the process was restarted. The scale begins at zero unless all values lie in its upper
+ * half.
+ */
+#ifndef JESCOPE_HISTORY_PLOT_H
+#define JESCOPE_HISTORY_PLOT_H
+
+#include "history/series.h"
+
+typedef enum {
+    PLOT_PLAIN = 0,
+    PLOT_COLOR = 1 << 0, /* ANSI colours; without, every series has a panel of its own, so that they can be told apart */
+    PLOT_ASCII = 1 << 1, /* no braille */
+} PlotFlags;
+
+enum {
+    PLOT_COLORS = 8, /* then they repeat */
+    PLOT_WIDTH_MIN = 40,
+};
+
+/* Draws SERIES (of Series, at least one) for a terminal WIDTH columns wide, appended to OUT. */
+void plot_text(const GPtrArray *series, guint width, PlotFlags flags, GString *out);
+
+/* Draws SERIES as one SVG document, appended to OUT: no script, no external resource, light or dark as the viewer
+ * prefers. */
+void plot_svg(const GPtrArray *series, GString *out);
+
+/* Shared by both ---------------------------------------------------------------------------------------------------- */
+
+/* What is drawn over one scale. */
+typedef struct {
+    GPtrArray *series;  /* of Series, borrowed */
+    GArray *colors;     /* guint: the place among all series */
+    StatsUnit unit;
+    double low, high;
+} PlotPanel;
+
+/* The panels of SERIES, of PlotPanel; EACH_ALONE as without PLOT_COLOR. */
+GPtrArray *plot_panels(const GPtrArray *series, PlotFlags flags);
+
+/* From the first to the last point of all SERIES; at least a second. */
+HistoryRange plot_span(const GPtrArray *series);
+
+#endif
