@@ -250,18 +250,32 @@ history_note(History *history, const char *target, gint64 time_us, const char *t
            database_end(history, mine, add_note(history, target, time_us, text, error), error);
 }
 
-gboolean
-store_note_digest(History *history, gint64 target, GBytes *digest, gboolean *is_new, GError **error)
+static sqlite3_stmt *
+digest_statement(History *history, Sql id, gint64 target, GBytes *digest, GError **error)
 {
-    sqlite3_stmt *statement = database_statement(history, SQL_SEEN_ADD, error);
+    sqlite3_stmt *statement = database_statement(history, id, error);
     if (statement == NULL)
-        return FALSE;
+        return NULL;
     gsize length;
     const void *bytes = g_bytes_get_data(digest, &length);
     sqlite3_bind_int64(statement, 1, target);
     sqlite3_bind_blob64(statement, 2, bytes, length, SQLITE_TRANSIENT);
-    if (!database_run(history, statement, error))
+    return statement;
+}
+
+gboolean
+store_knows_digest(History *history, gint64 target, GBytes *digest, gboolean *known, GError **error)
+{
+    sqlite3_stmt *statement = digest_statement(history, SQL_SEEN_FIND, target, digest, error);
+    if (statement == NULL || !database_step(history, statement, known, error))
         return FALSE;
-    *is_new = sqlite3_changes(history->db) > 0;
+    sqlite3_reset(statement);
     return TRUE;
+}
+
+gboolean
+store_note_digest(History *history, gint64 target, GBytes *digest, GError **error)
+{
+    sqlite3_stmt *statement = digest_statement(history, SQL_SEEN_ADD, target, digest, error);
+    return statement != NULL && database_run(history, statement, error);
 }

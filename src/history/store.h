@@ -16,7 +16,10 @@ gboolean store_pack(History *history, gint64 incarnation, GError **error);
 /* The id of target NAME, made if need be. */
 gboolean store_target(History *history, const char *name, gint64 *id, GError **error);
 
-/* Whether a sample with this DIGEST was noted before for TARGET; notes it. To be called in a transaction. */
-gboolean store_note_digest(History *history, gint64 target, GBytes *digest, gboolean *is_new, GError **error);
+/* Whether a sample with this DIGEST was noted for TARGET. */
+gboolean store_knows_digest(History *history, gint64 target, GBytes *digest, gboolean *known, GError **error);
+
+/* Notes it; to be called in the transaction that writes the sample. */
+gboolean store_note_digest(History *history, gint64 target, GBytes *digest, GError **error);
 
 #endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/import.h"
+
+#include "history/store.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    DIGEST_BYTES = 16,
+    PROGRESS_SAMPLES = 64,
+};
+
+/* What tells one sample from another: values that every jemalloc prints and every reader reads. */
+static const StatsMetric identity_totals[] = {STATS_ALLOCATED, STATS_ACTIVE, STATS_MAPPED};
+static const StatsMetric identity_arena[] = {STATS_ARENA_ALLOCATED, STATS_ARENA_MAPPED, STATS_ARENA_SMALL_NMALLOC,
+                                             STATS_ARENA_LARGE_NMALLOC};
+
+/* Samples of one writer and version on their way into one block. */
+typedef struct {
+    gint64 target;
+    gint64 incarnation;
+    Block *block;
+    GPtrArray *digests; /* GBytes, of the rows of block */
+} Sink;
+
+typedef struct {
+    History *history;
+    const char *path;
+    const ImportOptions *options;
+    ImportResult *result;
+    char *name;
+    GHashTable *sinks;       /* writer and version -> Sink */
+    GHashTable *occurrences; /* GBytes: digest without its count -> guint */
+    gint64 next_us;          /* time of the next sample without one; STATS_TIME_UNKNOWN: not yet known */
+} Import;
+
+char *
+import_target_name(const char *path)
+{
+    static const char *const endings[] = {".gz", ".log", ".txt", ".json", ".out"};
+    if (strcmp(path, "-") == 0)
+        return g_strdup("stdin");
+    char *name = g_path_get_basename(path);
+    for (size_t i = 0; i < G_N_ELEMENTS(endings); i++)
+        if (g_str_has_suffix(name, endings[i]) && strlen(name) > strlen(endings[i]))
+            name[strlen(name) - strlen(endings[i])] = '\0';
+    return name;
+}
+
+static void
+free_sink(gpointer data)
+{
+    Sink *sink = data;
+    block_free(sink->block);
+    g_ptr_array_unref(sink->digests);
+    g_free(sink);
+}
+
+static void
+unref_bytes(gpointer data)
+{
+    g_bytes_unref(data);
+}
+
+static gboolean
+store_sink(Import *import, Sink *sink, GError **error)
+{
+    for (guint i = 0; i < sink->digests->len; i++)
+        if (!store_note_digest(import->history, sink->target, sink->digests->pdata[i], error))
+            return FALSE;
+    return block_write(sink->block, import->history, STORE_LEVEL_PACKED, error);
+}
+
+static gboolean
+flush_sink(Import *import, Sink *sink, GError **error)
+{
+    gboolean mine;
+    guint rows = block_rows(sink->block);
+    if (rows == 0)
+        return TRUE;
+    if (!database_begin(import->history, &mine, error) ||
+        !database_end(import->history, mine, store_sink(import, sink, error), error))
+        return FALSE;
+    import->result->added += rows;
+    g_clear_pointer(&sink->block, block_free);
+    sink->block = block_new(sink->target, sink->incarnation);
+    g_ptr_array_set_size(sink->digests, 0);
+    return TRUE;
+}
+
+static gboolean
+begin_sink(Import *import, const StatsSample *sample, Sink *sink, GError **error)
+{
+    g_autofree char *name =
+        sample->stream != NULL ? g_strconcat(import->name, "/", sample->stream, NULL) : g_strdup(import->name);
+    HistoryLife life = {
+        .target = name,
+        .source = HISTORY_SOURCE_IMPORT,
+        .boot = sample->version != NULL ? sample->version : "",
+        .version = sample->version,
+    };
+    return history_begin(import->history, &life, &sink->incarnation, error) &&
+           database_find_target(import->history, name, &sink->target, error);
+}
+
+static Sink *
+find_sink(Import *import, const StatsSample *sample, GError **error)
+{
+    g_autofree char *key = g_strdup_printf("%s\n%s", sample->stream != NULL ? sample->stream : "",
+                                           sample->version != NULL ? sample->version : "");
+    Sink *sink = g_hash_table_lookup(import->sinks, key);
+    if (sink != NULL)
+        return sink;
+    Sink begun = {0};
+    if (!begin_sink(import, sample, &begun, error))
+        return NULL;
+    sink = g_memdup2(&begun, sizeof begun);
+    sink->block = block_new(sink->target, sink->incarnation);
+    sink->digests = g_ptr_array_new_with_free_func(unref_bytes);
+    g_hash_table_insert(import->sinks, g_steal_pointer(&key), sink);
+    return sink;
+}
+
+static void
+hash_number(GChecksum *checksum, guint64 number)
+{
+    guint64 fixed = GUINT64_TO_LE(number);
+    g_checksum_update(checksum, (const guchar *)&fixed, sizeof fixed);
+}
+
+static void
+hash_values(GChecksum *checksum, const StatsValues *values, const StatsMetric *metrics, gsize count)
+{
+    for (gsize i = 0; i < count; i++)
+        hash_number(checksum, stats_values_or(values, metrics[i], G_MAXUINT64));
+}
+
+static GBytes *
+finish_digest(GChecksum *checksum)
+{
+    guint8 digest[32];
+    gsize length = sizeof digest;
+    g_checksum_get_digest(checksum, digest, &length);
+    return g_bytes_new(digest, DIGEST_BYTES);
+}
+
+static guint
+count_occurrence(Import *import, GBytes *digest)
+{
+    guint count = GPOINTER_TO_UINT(g_hash_table_lookup(import->occurrences, digest));
+    g_hash_table_insert(import->occurrences, g_bytes_ref(digest), GUINT_TO_POINTER(count + 1));
+    return count;
+}
+
+static GBytes *
+sample_digest(Import *import, const StatsSample *sample)
+{
+    g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+    hash_number(checksum, (guint64)sample->time_us);
+    if (sample->stream != NULL)
+        g_checksum_update(checksum, (const guchar *)sample->stream, -1);
+    hash_values(checksum, sample->totals, identity_totals, G_N_ELEMENTS(identity_totals));
+    for (guint i = 0; i < sample->arenas->len; i++) {
+        const StatsArena *arena = sample->arenas->pdata[i];
+        hash_number(checksum, arena->index);
+        hash_values(checksum, arena->values, identity_arena, G_N_ELEMENTS(identity_arena));
+    }
+    g_autoptr(GChecksum) counted = g_checksum_copy(checksum);
+    g_autoptr(GBytes) plain = finish_digest(checksum);
+    hash_number(counted, count_occurrence(import, plain));
+    return finish_digest(counted);
+}
+
+static gboolean
+count_timeless(StatsSample *sample, gpointer data, GError **error)
+{
+    guint64 *count = data;
+    *count += sample->time_us == STATS_TIME_UNKNOWN;
+    return TRUE;
+}
+
+/* The last sample of a log was written when the log was last changed; the others before it. */
+static gboolean
+find_start(Import *import, GError **error)
+{
+    struct stat status;
+    guint64 count = 0;
+    import->next_us = import->options->start_us;
+    if (import->next_us != STATS_TIME_UNKNOWN)
+        return TRUE;
+    import->next_us = g_get_real_time();
+    if (strcmp(import->path, "-") == 0 || stat(import->path, &status) != 0)
+        return TRUE;
+    if (!stats_read_file(import->path, count_timeless, &count, NULL, error))
+        return FALSE;
+    import->next_us = status.st_mtim.tv_sec * G_GINT64_CONSTANT(1000000) -
+                      (gint64)((count - 1) * import->options->every_us);
+    return TRUE;
+}
+
+static gboolean
+give_time(Import *import, StatsSample *sample, GError **error)
+{
+    if (import->next_us == STATS_TIME_UNKNOWN && !find_start(import, error))
+        return FALSE;
+    sample->time_us = import->next_us;
+    import->next_us += (gint64)import->options->every_us;
+    return TRUE;
+}
+
+/* Blocks hold their samples in the order of time: one that goes back begins another block. */
+static gboolean
+add_sample(Import *import, Sink *sink, StatsSample *sample, GBytes *digest, GError **error)
+{
+    if (!block_takes(sink->block, sample->time_us) && !flush_sink(import, sink, error))
+        return FALSE;
+    g_ptr_array_add(sink->digests, g_bytes_ref(digest));
+    return block_append(sink->block, import->history, sample, HISTORY_EVERYTHING, error);
+}
+
+static void
+show_progress(const Import *import, const StatsSample *sample)
+{
+    if (import->options->progress != NULL)
+        import->options->progress(import->result->known + import->result->added, sample->time_us,
+                                  import->options->data);
+}
+
+static gboolean
+import_sample(StatsSample *sample, gpointer data, GError **error)
+{
+    Import *import = data;
+    Sink *sink = find_sink(import, sample, error);
+    gboolean seen, timeless = sample->time_us == STATS_TIME_UNKNOWN;
+    if (sink == NULL)
+        return FALSE;
+    g_autoptr(GBytes) digest = sample_digest(import, sample);
+    if (!store_knows_digest(import->history, sink->target, digest, &seen, error) ||
+        (timeless && !give_time(import, sample, error)))
+        return FALSE;
+    if (seen)
+        import->result->known++;
+    else if (!add_sample(import, sink, sample, digest, error))
+        return FALSE;
+    import->result->timeless += timeless && !seen;
+    if (sample->line % PROGRESS_SAMPLES == 0)
+        show_progress(import, sample);
+    return TRUE;
+}
+
+static gboolean
+flush_all(Import *import, GError **error)
+{
+    GHashTableIter iter;
+    gpointer sink;
+    g_hash_table_iter_init(&iter, import->sinks);
+    while (g_hash_table_iter_next(&iter, NULL, &sink))
+        if (!flush_sink(import, sink, error))
+            return FALSE;
+    return TRUE;
+}
+
+gboolean
+import_file(History *history, const char *path, const ImportOptions *options, ImportResult *result, GError **error)
+{
+    ImportResult done = {0};
+    Import import = {
+        .history = history,
+        .path = path,
+        .options = options,
+        .result = &done,
+        .name = options->target != NULL ? g_strdup(options->target) : import_target_name(path),
+        .sinks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_sink),
+        .occurrences = g_hash_table_new_full(g_bytes_hash, g_bytes_equal, unref_bytes, NULL),
+        .next_us = STATS_TIME_UNKNOWN,
+    };
+    gboolean ok = stats_read_file(path, import_sample, &import, &done.report, error) && flush_all(&import, error);
+    g_free(import.name);
+    g_hash_table_unref(import.sinks);
+    g_hash_table_unref(import.occurrences);
+    if (ok)
+        *result = done;
+    return ok;
+}
