@@ -52,7 +52,7 @@ static Image *
 try(const Wanted *wanted, char *path)
 {
     g_autofree char *owned = path;
-    g_autoptr(Image) image = image_open(path, NULL);
+    g_autoptr(Image) image = image_open_part(path, NULL); /* what dwz shares is no program */
     if (image == NULL || (wanted->query->file != NULL && same_file(image, wanted->query->file))) {
         return NULL;
     }

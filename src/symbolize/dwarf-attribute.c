@@ -232,6 +232,23 @@ dwarf_attribute_read(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfSpec
     }
 }
 
+gboolean
+dwarf_entry_skip(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbrevs, const DwarfAbbrev *abbrev)
+{
+    if (abbrev->size != DWARF_VARIABLE) {
+        dwarf_cursor_skip(cursor, abbrev->size);
+        return !cursor->overrun;
+    }
+    const DwarfSpec *specs = &g_array_index(abbrevs->specs, DwarfSpec, abbrev->first);
+    for (guint i = 0; i < abbrev->n; i++) {
+        DwarfAttribute attribute;
+        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute)) {
+            return FALSE;
+        }
+    }
+    return !cursor->overrun;
+}
+
 /* Element index of a table of size-byte numbers at base of section. */
 static gboolean
 read_element(const DwarfFile *file, DwarfSection section, guint64 base, guint64 index, guint size, guint64 *value)

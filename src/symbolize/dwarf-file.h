@@ -120,6 +120,10 @@ typedef struct {
 gboolean dwarf_attribute_read(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfSpec *spec,
                               DwarfAttribute *attribute);
 
+/* Steps over the attributes of an entry, behind its code; FALSE where they cannot be read. */
+gboolean dwarf_entry_skip(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbrevs,
+                          const DwarfAbbrev *abbrev);
+
 /* What a value means by its form. NULL, FALSE: it has no such meaning, or points nowhere. */
 const char *dwarf_attribute_string(const DwarfUnit *unit, const DwarfAttribute *attribute);
 gboolean dwarf_attribute_address(const DwarfUnit *unit, const DwarfAttribute *attribute, guint64 *address);

@@ -2,6 +2,7 @@
 #include "symbolize/dwarf-functions.h"
 
 #include "symbolize/dwarf-line.h"
+#include "symbolize/dwarf-scope.h"
 
 #include <dwarf.h>
 
@@ -15,7 +16,7 @@
 typedef struct {
     guint64 origin; /* offset of the entry that names it: the abstract instance that many calls share, or its own */
     guint64 call_file, call_line;
-    guint64 start; /* lowest address */
+    guint64 start; /* of its first range: where it is entered */
     gboolean inlined;
 } Function;
 
@@ -27,6 +28,8 @@ typedef struct {
 /* What stands at the end of the origins. */
 typedef struct {
     const char *linkage, *name; /* in the file's sections, or NULL */
+    const DwarfUnit *unit;      /* where name stands */
+    guint64 offset;
     guint64 line;
 } Identity;
 
@@ -34,6 +37,7 @@ typedef struct {
     const DwarfQuestion *question;
     DwarfLines *lines;    /* or NULL */
     GHashTable *abbrevs;  /* DwarfUnit -> DwarfAbbrevs */
+    GHashTable *scopes;   /* DwarfUnit -> DwarfScopes */
     GHashTable *resolved; /* offset -> Resolved, for entries of the question's unit */
     GHashTable *paths;    /* file number -> interned path */
     GArray *functions;    /* Function */
@@ -117,23 +121,6 @@ read_entry(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbre
     return !cursor->overrun;
 }
 
-static gboolean
-skip_entry(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbrevs, const DwarfAbbrev *abbrev)
-{
-    if (abbrev->size != DWARF_VARIABLE) {
-        dwarf_cursor_skip(cursor, abbrev->size);
-        return !cursor->overrun;
-    }
-    const DwarfSpec *specs = &g_array_index(abbrevs->specs, DwarfSpec, abbrev->first);
-    for (guint i = 0; i < abbrev->n; i++) {
-        DwarfAttribute attribute;
-        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute)) {
-            return FALSE;
-        }
-    }
-    return !cursor->overrun;
-}
-
 /* Reads the one entry at offset, wherever it is. */
 static gboolean
 read_entry_at(Walk *walk, const DwarfUnit *unit, guint64 offset, Entry *entry)
@@ -146,13 +133,15 @@ read_entry_at(Walk *walk, const DwarfUnit *unit, guint64 offset, Entry *entry)
 }
 
 static void
-merge_identity(Identity *identity, const DwarfUnit *unit, const Entry *entry)
+merge_identity(Identity *identity, const DwarfUnit *unit, guint64 offset, const Entry *entry)
 {
     if (identity->linkage == NULL) {
         identity->linkage = dwarf_attribute_string(unit, &entry->linkage);
     }
     if (identity->name == NULL) {
         identity->name = dwarf_attribute_string(unit, &entry->name);
+        identity->unit = unit;
+        identity->offset = offset;
     }
     if (identity->line == 0) {
         identity->line = entry->line;
@@ -167,7 +156,7 @@ identify(Walk *walk, guint64 offset)
     const DwarfUnit *unit = walk->question->unit;
     Entry entry;
     for (guint i = 0; i < MAX_ORIGINS && unit != NULL && read_entry_at(walk, unit, offset, &entry); i++) {
-        merge_identity(&identity, unit, &entry);
+        merge_identity(&identity, unit, offset, &entry);
         const DwarfFile *file;
         if (identity.linkage != NULL || entry.origin.name == 0 ||
             !dwarf_attribute_reference(unit, &entry.origin, &file, &offset)) {
@@ -177,6 +166,33 @@ identify(Walk *walk, guint64 offset)
         unit = here ? unit : dwarf_file_unit(file, offset);
     }
     return identity;
+}
+
+static char *
+qualify(Walk *walk, const Identity *identity)
+{
+    DwarfScopes *scopes = g_hash_table_lookup(walk->scopes, identity->unit);
+    if (scopes == NULL) {
+        scopes = dwarf_scopes_new(identity->unit, abbrevs_of(walk, identity->unit));
+        g_hash_table_insert(walk->scopes, (gpointer)(guintptr)identity->unit, scopes);
+    }
+    return dwarf_scopes_qualify(scopes, identity->offset, identity->name);
+}
+
+static Name
+name_identity(Walk *walk, const Identity *identity)
+{
+    Names *names = walk->question->names;
+    if (identity->linkage != NULL && identity->linkage[0] != '\0') {
+        return names_function(names, identity->linkage, strlen(identity->linkage));
+    }
+    if (identity->name == NULL || identity->name[0] == '\0') {
+        return (Name){0};
+    }
+    g_autofree char *full = dwarf_scopes_language(walk->question->unit->language) ? qualify(walk, identity) : NULL;
+    const char *name = full != NULL ? full : identity->name;
+    const char *kept = names_string(names, name, strlen(name));
+    return (Name){kept, kept};
 }
 
 static const Resolved *
@@ -190,10 +206,7 @@ resolve(Walk *walk, guint64 offset)
     resolved = g_new0(Resolved, 1);
     resolved->line = (guint32)identity.line;
     resolved->has_linkage = identity.linkage != NULL;
-    const char *best = identity.linkage != NULL ? identity.linkage : identity.name;
-    if (best != NULL && best[0] != '\0') {
-        resolved->name = names_function(walk->question->names, best, strlen(best));
-    }
+    resolved->name = name_identity(walk, &identity);
     g_hash_table_insert(walk->resolved, GSIZE_TO_POINTER(offset), resolved);
     return resolved;
 }
@@ -228,7 +241,9 @@ visit_range(guint64 start, guint64 limit, gpointer data)
     if (start < question->lowest) {
         return;
     }
-    visit->function->start = MIN(visit->function->start, start);
+    if (visit->function->start == G_MAXUINT64) {
+        visit->function->start = start;
+    }
     for (guint i = first_at_or_after(question, start); i < question->n_asked; i++) {
         if (question->asked[i]->address >= limit) {
             return;
@@ -265,9 +280,6 @@ note_function(Walk *walk, Entry *entry, guint64 offset)
     entry->function.start = G_MAXUINT64;
     Visit visit = {walk, &entry->function, FALSE};
     dwarf_place_each(&entry->place, walk->question->unit, visit_range, &visit);
-    if (visit.added) {
-        g_array_index(walk->functions, Function, walk->functions->len - 1).start = entry->function.start;
-    }
 }
 
 /* The walk: every entry of the unit once. Functions can hang anywhere, so nothing is stepped over. */
@@ -297,7 +309,7 @@ walk_entries(Walk *walk)
                 note_function(walk, &entry, offset);
             }
         } else {
-            readable = skip_entry(&cursor, unit, abbrevs, abbrev);
+            readable = dwarf_entry_skip(&cursor, unit, abbrevs, abbrev);
         }
     }
 }
@@ -426,6 +438,12 @@ free_abbrevs(gpointer abbrevs)
     dwarf_abbrevs_free(abbrevs);
 }
 
+static void
+free_scopes(gpointer scopes)
+{
+    dwarf_scopes_free(scopes);
+}
+
 void
 dwarf_functions_answer(const DwarfQuestion *question)
 {
@@ -433,6 +451,7 @@ dwarf_functions_answer(const DwarfQuestion *question)
         .question = question,
         .lines = dwarf_lines_new(question->lines),
         .abbrevs = g_hash_table_new_full(NULL, NULL, NULL, free_abbrevs),
+        .scopes = g_hash_table_new_full(NULL, NULL, NULL, free_scopes),
         .resolved = g_hash_table_new_full(NULL, NULL, NULL, g_free),
         .paths = g_hash_table_new(NULL, NULL),
         .functions = g_array_new(FALSE, FALSE, sizeof(Function)),
@@ -445,6 +464,7 @@ dwarf_functions_answer(const DwarfQuestion *question)
     walk_entries(&walk);
     answer_all(&walk);
     g_clear_pointer(&walk.lines, dwarf_lines_free);
+    g_hash_table_unref(walk.scopes);
     g_hash_table_unref(walk.abbrevs);
     g_hash_table_unref(walk.resolved);
     g_hash_table_unref(walk.paths);

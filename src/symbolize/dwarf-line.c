@@ -9,9 +9,8 @@ typedef struct {
 } File;
 
 struct DwarfLines {
-    const DwarfUnit *unit;
+    DwarfUnit unit; /* ours, but with the sizes of this header, which may differ: they say how its forms are read */
     guint16 version;
-    guint8 address_size;
     guint8 minimum_length, maximum_operations;
     gint8 line_base;
     guint8 line_range;
@@ -35,7 +34,7 @@ dwarf_lines_free(DwarfLines *lines)
 static void
 read_old_tables(DwarfLines *lines, DwarfCursor *cursor)
 {
-    const char *name = lines->unit->directory;
+    const char *name = lines->unit.directory;
     g_array_append_val(lines->directories, name);
     while ((name = dwarf_cursor_string(cursor)) != NULL && name[0] != '\0') {
         g_array_append_val(lines->directories, name);
@@ -71,11 +70,11 @@ read_row(const DwarfLines *lines, DwarfCursor *cursor, const Format *format, Fil
     *file = (File){0};
     for (guint i = 0; i < format->n; i++) {
         DwarfAttribute attribute;
-        if (!dwarf_attribute_read(cursor, lines->unit, &format->columns[i], &attribute)) {
+        if (!dwarf_attribute_read(cursor, &lines->unit, &format->columns[i], &attribute)) {
             return FALSE;
         }
         if (attribute.name == DW_LNCT_path) {
-            file->name = dwarf_attribute_string(lines->unit, &attribute);
+            file->name = dwarf_attribute_string(&lines->unit, &attribute);
         } else if (attribute.name == DW_LNCT_directory_index) {
             file->directory = attribute.number;
         }
@@ -119,8 +118,7 @@ read_new_tables(DwarfLines *lines, DwarfCursor *cursor)
 static gboolean
 read_header(DwarfLines *lines, DwarfCursor *cursor)
 {
-    guint8 offset_size;
-    guint64 length = dwarf_cursor_unit_length(cursor, &offset_size);
+    guint64 length = dwarf_cursor_unit_length(cursor, &lines->unit.offset_size);
     if (cursor->overrun || length > dwarf_cursor_left(cursor)) {
         return FALSE;
     }
@@ -129,12 +127,10 @@ read_header(DwarfLines *lines, DwarfCursor *cursor)
     if (lines->version < 2 || lines->version > 5) {
         return FALSE;
     }
-    lines->address_size = lines->unit->address_size;
     if (lines->version >= 5) {
-        lines->address_size = (guint8)dwarf_cursor_fixed(cursor, 1);
-        dwarf_cursor_skip(cursor, 1); /* segment selector */
+        dwarf_cursor_skip(cursor, 2); /* sizes of an address, as in the unit, and of a segment selector */
     }
-    guint64 header = dwarf_cursor_fixed(cursor, offset_size);
+    guint64 header = dwarf_cursor_fixed(cursor, lines->unit.offset_size);
     if (cursor->overrun || header > dwarf_cursor_left(cursor)) {
         return FALSE;
     }
@@ -159,7 +155,7 @@ dwarf_lines_new(const DwarfUnit *unit)
         return NULL;
     }
     g_autoptr(DwarfLines) lines = g_new0(DwarfLines, 1);
-    lines->unit = unit;
+    lines->unit = *unit;
     lines->directories = g_array_new(FALSE, FALSE, sizeof(const char *));
     lines->files = g_array_new(FALSE, FALSE, sizeof(File));
     DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_LINE, unit->line);
@@ -341,7 +337,7 @@ dwarf_lines_path(const DwarfLines *lines, guint64 index)
     const char *directory = file->directory < lines->directories->len
                                 ? g_array_index(lines->directories, const char *, file->directory)
                                 : NULL;
-    const char *base = lines->unit->directory;
+    const char *base = lines->unit.directory;
     if (g_path_is_absolute(file->name) || directory == NULL) {
         return g_strdup(file->name);
     }
