@@ -47,12 +47,12 @@ typedef struct {
     guint32 crc;
 } Wanted;
 
-/* Takes path if it is what we want. */
+/* Takes the file at path, which is freed, if it is what we want. */
 static Image *
 try(const Wanted *wanted, char *path)
 {
-    g_autofree char *owned = path;
     g_autoptr(Image) image = image_open_part(path, NULL); /* what dwz shares is no program */
+    g_free(path);
     if (image == NULL || (wanted->query->file != NULL && same_file(image, wanted->query->file))) {
         return NULL;
     }

@@ -91,7 +91,7 @@ static inline const char *
 dwarf_cursor_string(DwarfCursor *cursor)
 {
     const guint8 *start = cursor->at;
-    const guint8 *nul = memchr(start, '\0', dwarf_cursor_left(cursor));
+    const guint8 *nul = start != cursor->end ? memchr(start, '\0', dwarf_cursor_left(cursor)) : NULL;
     if (nul == NULL) {
         cursor->overrun = TRUE;
         cursor->at = cursor->end;

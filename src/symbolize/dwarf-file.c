@@ -244,9 +244,10 @@ DwarfCursor
 dwarf_file_cursor(const DwarfFile *file, DwarfSection section, guint64 offset)
 {
     const ImageSection *bytes = &file->sections[section];
-    const guint8 *end = bytes->data + bytes->size;
-    gboolean inside = offset < bytes->size;
-    return (DwarfCursor){.at = inside ? bytes->data + offset : end, .end = end, .overrun = !inside};
+    if (offset >= bytes->size) {
+        return (DwarfCursor){.overrun = TRUE};
+    }
+    return (DwarfCursor){.at = bytes->data + offset, .end = bytes->data + bytes->size};
 }
 
 const char *

@@ -171,9 +171,8 @@ adopt(const DwarfFile *file, const DwarfUnit *skeleton)
 }
 
 static DwarfFile *
-try(const DwarfUnit *skeleton, char *path, const DwarfUnit **unit)
+try(const DwarfUnit *skeleton, const char *path, const DwarfUnit **unit)
 {
-    g_autofree char *owned = path;
     g_autoptr(Image) image = image_open_part(path, NULL);
     g_autoptr(DwarfFile) file = image != NULL ? dwarf_file_open(image, ".dwo") : NULL;
     const DwarfUnit *found = file != NULL ? adopt(file, skeleton) : NULL;
@@ -222,7 +221,7 @@ dwarf_split_open(const DwarfUnit *skeleton, const DwarfPackage *package, const S
     g_autoptr(GPtrArray) paths = candidates(skeleton, options);
     DwarfFile *file = NULL;
     for (guint i = 0; i < paths->len && file == NULL; i++) {
-        file = try(skeleton, g_strdup(paths->pdata[i]), unit);
+        file = try(skeleton, paths->pdata[i], unit);
     }
     return file;
 }

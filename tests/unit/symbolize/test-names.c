@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/names.h"
+
+#include <string.h>
+
+static void
+test_each_language_is_demangled(void)
+{
+    static const struct {
+        const char *linkage, *function;
+    } cases[] = {
+        {"main", "main"},
+        {"_ZN5store3putERKSs", "store::put(std::string const&)"},
+        {"_ZN4core3fmt5Write9write_fmt17h1234567890abcdefE", "core::fmt::Write::write_fmt"},
+        {"_RNvCskwGfYPst2Cb_3foo3bar", "foo::bar"},
+        {"_D4test3fooFiZv", "test.foo(int)"},
+        {"_Zzz", "_Zzz"},
+        {"_Dmain", "D main"},
+        {"_start", "_start"},
+        {"_ZN5store3putEi.isra.0", "store::put(int) [clone .isra.0]"},
+        {"", ""},
+    };
+    g_autoptr(Names) names = names_new();
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Name name = names_function(names, cases[i].linkage, strlen(cases[i].linkage));
+        g_assert_cmpstr(name.function, ==, cases[i].function);
+        g_assert_cmpstr(name.system_name, ==, cases[i].linkage);
+    }
+}
+
+static void
+test_one_copy_of_each(void)
+{
+    g_autoptr(Names) names = names_new();
+    Name first = names_function(names, "_Z1fv(cut)", 5);
+    Name second = names_function(names, "_Z1fv", 5);
+    g_assert_cmpstr(first.function, ==, "f()");
+    g_assert_true(first.function == second.function && first.system_name == second.system_name);
+    Name plain = names_function(names, "plain", 5);
+    g_assert_true(plain.function == plain.system_name);
+    g_assert_true(names_string(names, "plain", 5) == plain.function);
+}
+
+static void
+test_endless_name_stays_mangled(void)
+{
+    g_autoptr(Names) names = names_new();
+    g_autoptr(GString) linkage = g_string_new("_Z1f");
+    for (guint i = 0; i < 20000; i++) {
+        g_string_append_c(linkage, 'i');
+    }
+    Name name = names_function(names, linkage->str, linkage->len);
+    g_assert_cmpstr(name.function, ==, linkage->str);
+}
+
+static void
+test_frames_stay_apart(void)
+{
+    g_autoptr(Names) names = names_new();
+    g_autoptr(GPtrArray) all = g_ptr_array_new();
+    static const guint32 sizes[] = {1, 4095, 1, 5000, 3, 4096, 2};
+    for (guint32 i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        SymbolFrame *frames = names_frames(names, sizes[i]);
+        for (guint32 k = 0; k < sizes[i]; k++) {
+            g_assert_cmpuint(frames[k].line, ==, 0);
+            frames[k].line = i + 1;
+        }
+        g_ptr_array_add(all, frames);
+    }
+    for (guint32 i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        const SymbolFrame *frames = all->pdata[i];
+        g_assert_cmpuint(frames[0].line, ==, i + 1);
+        g_assert_cmpuint(frames[sizes[i] - 1].line, ==, i + 1);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/names/each-language-is-demangled", test_each_language_is_demangled);
+    g_test_add_func("/names/one-copy-of-each", test_one_copy_of_each);
+    g_test_add_func("/names/endless-name-stays-mangled", test_endless_name_stays_mangled);
+    g_test_add_func("/names/frames-stay-apart", test_frames_stay_apart);
+    return g_test_run();
+}
