@@ -84,16 +84,24 @@ find_by_build_id(const Wanted *wanted, const GPtrArray *list)
 }
 
 static Image *
-find_by_link(const Wanted *wanted, const GPtrArray *list)
+find_beside(const Wanted *wanted, const char *directory)
+{
+    Image *found = try(wanted, g_build_filename(directory, wanted->link, NULL));
+    return found != NULL ? found : try(wanted, g_build_filename(directory, ".debug", wanted->link, NULL));
+}
+
+static Image *
+find_by_link(const Wanted *wanted, const GPtrArray *list, const char *root)
 {
     if (wanted->link == NULL) {
         return NULL;
     }
     g_autofree char *beside = g_path_get_dirname(image_path(wanted->query->file));
     g_autofree char *directory = g_path_get_dirname(wanted->query->path);
-    Image *found = try(wanted, g_build_filename(beside, wanted->link, NULL));
+    g_autofree char *original = g_strconcat(root, directory, NULL); /* /proc/PID/map_files has nothing beside it */
+    Image *found = find_beside(wanted, beside);
     if (found == NULL) {
-        found = try(wanted, g_build_filename(beside, ".debug", wanted->link, NULL));
+        found = find_beside(wanted, original);
     }
     for (guint i = 0; found == NULL && i < list->len; i++) {
         found = try(wanted, g_build_filename(list->pdata[i], directory, wanted->link, NULL));
@@ -179,7 +187,8 @@ debug_file_find(const DebugFileQuery *query, const SymbolizeOptions *options)
     const Wanted wanted = {query, link, crc};
     Image *found = find_by_build_id(&wanted, list);
     if (found == NULL) {
-        found = find_by_link(&wanted, list);
+        g_autofree char *root = debug_file_root(options);
+        found = find_by_link(&wanted, list, root);
     }
     if (found == NULL) {
         found = find_by_path(&wanted, list);

@@ -2,9 +2,8 @@
 /*
  * The debug information of one file as DWARF 2 to 5 lays it out: sections, units, abbreviations, attribute values.
  *
- * Why not libdw's own decoder: it keeps what it has decoded of every unit until the file is closed, serves one thread
- * at a time, and walks a unit from its root for each address. docs/decisions/ has the figures. All of this is
- * thread-safe once dwarf_file_open() has returned. Offsets are into .debug_info unless said otherwise.
+ * Why not libdw's own decoder: docs/decisions/0005-dwarf-decoded-by-us.md. All of this is thread-safe once
+ * dwarf_file_open() has returned. Offsets are into .debug_info unless said otherwise.
  */
 #ifndef JESCOPE_SYMBOLIZE_DWARF_FILE_H
 #define JESCOPE_SYMBOLIZE_DWARF_FILE_H

@@ -79,10 +79,9 @@ open_package_sections(DwarfPackage *package)
 }
 
 DwarfPackage *
-dwarf_package_open(const Image *image)
+dwarf_package_open(const char *path)
 {
     g_autoptr(DwarfPackage) package = g_new0(DwarfPackage, 1);
-    g_autofree char *path = g_strconcat(image_path(image), ".dwp", NULL);
     package->image = image_open_part(path, NULL);
     if (package->image == NULL || !open_package_sections(package) || !read_index(package)) {
         return NULL;

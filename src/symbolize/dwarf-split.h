@@ -8,8 +8,8 @@
 
 typedef struct DwarfPackage DwarfPackage;
 
-/* The package beside image (PATH.dwp), or NULL. Look-ups are thread-safe. */
-DwarfPackage *dwarf_package_open(const Image *image);
+/* Opens a .dwp; NULL if there is no good one at path. Look-ups are thread-safe. */
+DwarfPackage *dwarf_package_open(const char *path);
 void dwarf_package_free(DwarfPackage *package);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DwarfPackage, dwarf_package_free)
 

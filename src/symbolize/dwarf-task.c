@@ -180,6 +180,27 @@ cut_tasks(DwarfJob *job)
     g_ptr_array_add(job->tasks, rest);
 }
 
+/* PATH.dwp beside the debug file, beside the program, or in a --debug-path. */
+static DwarfPackage *
+open_package(const ObjectWork *work, const Image *image)
+{
+    const SymbolizeOptions *options = work->request.options;
+    const char *path = work->request.object->path;
+    g_autofree char *root = debug_file_root(options);
+    g_autofree char *name = g_path_get_basename(path);
+    g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+    g_ptr_array_add(paths, g_strconcat(image_path(image), ".dwp", NULL));
+    g_ptr_array_add(paths, g_strconcat(root, path, ".dwp", NULL));
+    for (guint i = 0; options->debug_paths != NULL && options->debug_paths[i] != NULL; i++) {
+        g_ptr_array_add(paths, g_strdup_printf("%s/%s.dwp", options->debug_paths[i], name));
+    }
+    DwarfPackage *package = NULL;
+    for (guint i = 0; i < paths->len && package == NULL; i++) {
+        package = dwarf_package_open(paths->pdata[i]);
+    }
+    return package;
+}
+
 DwarfJob *
 dwarf_job_new(ObjectWork *work, Image *image)
 {
@@ -192,7 +213,7 @@ dwarf_job_new(ObjectWork *work, Image *image)
     DwarfJob *job = g_new0(DwarfJob, 1);
     job->work = work;
     job->file = file;
-    job->package = dwarf_package_open(image);
+    job->package = open_package(work, image);
     ImageSection link;
     job->missing = file->supplement == NULL && image_section(image, ".gnu_debugaltlink", &link);
     job->lowest = image_code_start(image);

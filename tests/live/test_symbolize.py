@@ -205,6 +205,10 @@ def test_package(tmp_path, compiler, version, packer):
     for part in parts:
         (tmp_path / part).unlink()
     assert ask(split, addresses) == expected
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "split.dwp").rename(tmp_path / "packages/split.dwp")
+    assert ask(split, addresses) != expected
+    assert ask(split, addresses, "--debug-path", tmp_path / "packages") == expected
 
 
 @needs("dwz")
@@ -354,6 +358,33 @@ def test_binary_path_variable(tmp_path):
     answers = ask(binary, [start], "--mapped-as", "/opt/service", "--build-id", identity,
                   env={"PPROF_BINARY_PATH": str(tmp_path / "store")})
     assert "hidden" in answers[0][-1][0]
+
+
+def test_deleted_program_of_a_live_target(tmp_path):
+    """/proc/PID/map_files leads to the file that runs, also when another has taken its place."""
+    binary = build(tmp_path)
+    copy = shutil.copy(binary, tmp_path / "running")
+    waiting = build(tmp_path, name="waits", sources=("waits.cc",))
+    addresses = every_address(waiting)
+    expected = ask(waiting, addresses)
+    running = tmp_path / "service"
+    shutil.copy(waiting, running)
+    with subprocess.Popen([str(running)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            line = next(line for line in open(f"/proc/{process.pid}/maps") if " r-xp " in line and str(running) in line)
+            start, limit = line.split()[0].split("-")
+            if not os.access(f"/proc/{process.pid}/map_files/{start}-{limit}", os.R_OK):
+                pytest.skip("needs the right to read /proc/PID/map_files")
+            running.unlink()
+            shutil.copy(copy, running)
+            answers = ask(waiting, addresses, "--pid", process.pid, "--start", int(start, 16), "--mapped-as", running,
+                          "--deleted")
+            assert answers == expected
+            assert "map_files" in answers.about["path"]
+        finally:
+            process.stdin.close()
+            process.wait(timeout=DEADLINE)
 
 
 def test_physical_functions_only(tmp_path):

@@ -7,6 +7,7 @@
 struct Profile {
     GArray *objects;
     GArray *mappings;
+    GArray *biases; /* guint64: where the link-time address 0 of each object lies */
     GArray *locations;
     GPtrArray *embedded;
     GStringChunk *strings;
@@ -18,6 +19,7 @@ fake_profile_new(void)
     Profile *profile = g_new0(Profile, 1);
     profile->objects = g_array_new(FALSE, FALSE, sizeof(ProfileObject));
     profile->mappings = g_array_new(FALSE, FALSE, sizeof(ProfileMapping));
+    profile->biases = g_array_new(FALSE, FALSE, sizeof(guint64));
     profile->locations = g_array_new(FALSE, FALSE, sizeof(ProfileLocation));
     profile->embedded = g_ptr_array_new();
     profile->strings = g_string_chunk_new(4096);
@@ -29,6 +31,7 @@ profile_free(Profile *profile)
 {
     g_array_unref(profile->objects);
     g_array_unref(profile->mappings);
+    g_array_unref(profile->biases);
     g_array_unref(profile->locations);
     g_ptr_array_unref(profile->embedded);
     g_string_chunk_free(profile->strings);
@@ -61,8 +64,8 @@ text_segment(const char *image, gsize size)
     g_assert_not_reached();
 }
 
-static guint32
-add_file(Profile *profile, const char *path, const ProfileObject *object)
+guint32
+fake_profile_mapped(Profile *profile, const char *path, const ProfileObject *object, guint64 start)
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GMappedFile) file = g_mapped_file_new(path, FALSE, &error);
@@ -70,22 +73,11 @@ add_file(Profile *profile, const char *path, const ProfileObject *object)
     const Elf64_Phdr *text = text_segment(g_mapped_file_get_contents(file), g_mapped_file_get_length(file));
     guint64 first = text->p_offset & ~(guint64)4095;
     guint64 last = (text->p_offset + text->p_filesz + 4095) & ~(guint64)4095;
-    guint64 bias = 0x7f0000000000 + profile->objects->len * 0x100000000;
-    return fake_profile_object(profile, object, bias + (text->p_vaddr & ~(guint64)4095), first, last - first);
-}
-
-guint32
-fake_profile_file(Profile *profile, const char *path, const char *build_id, ProfileObjectFlags flags)
-{
-    const ProfileObject object = {.path = path, .build_id = build_id, .flags = flags};
-    return add_file(profile, path, &object);
-}
-
-guint32
-fake_profile_mapped(Profile *profile, const char *path, const char *mapped_as, const char *build_id)
-{
-    const ProfileObject object = {.path = mapped_as, .build_id = build_id};
-    return add_file(profile, path, &object);
+    guint64 address = text->p_vaddr & ~(guint64)4095;
+    guint64 anywhere = G_GUINT64_CONSTANT(0x7f0000000000) + profile->objects->len * G_GUINT64_CONSTANT(0x100000000);
+    guint64 bias = start != 0 ? start - address : anywhere;
+    g_array_append_val(profile->biases, bias);
+    return fake_profile_object(profile, object, bias + address, first, last - first);
 }
 
 guint32
@@ -107,7 +99,7 @@ guint32
 fake_profile_address(Profile *profile, guint32 object, guint64 address)
 {
     const ProfileMapping *mapping = &g_array_index(profile->mappings, ProfileMapping, object);
-    guint64 bias = 0x7f0000000000 + object * 0x100000000;
+    guint64 bias = g_array_index(profile->biases, guint64, object);
     return fake_profile_offset(profile, object, bias + address - mapping->start + mapping->file_offset);
 }
 

@@ -14,11 +14,11 @@ Profile *fake_profile_new(void);
 guint32 fake_profile_object(Profile *profile, const ProfileObject *object, guint64 start, guint64 file_offset,
                             guint64 size);
 
-/* Adds an object for an ELF file, mapped as the loader would. */
-guint32 fake_profile_file(Profile *profile, const char *path, const char *build_id, ProfileObjectFlags flags);
-
-/* The same for a file that stands under another name in the target's maps. */
-guint32 fake_profile_mapped(Profile *profile, const char *path, const char *mapped_as, const char *build_id);
+/*
+ * Adds object, mapped as the loader would map the ELF file at path, which may be another than the object's; start:
+ * where its code is mapped, 0: anywhere.
+ */
+guint32 fake_profile_mapped(Profile *profile, const char *path, const ProfileObject *object, guint64 start);
 
 /* Adds a location by its offset in the file; its index. */
 guint32 fake_profile_offset(Profile *profile, guint32 object, guint64 file_offset);

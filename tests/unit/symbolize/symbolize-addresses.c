@@ -35,10 +35,10 @@ describe(const SymbolObject *object)
 }
 
 static Profile *
-read_addresses(const char *path, const char *mapped_as, const char *build_id)
+read_addresses(const char *path, const ProfileObject *mapped, guint64 start)
 {
     Profile *profile = fake_profile_new();
-    guint32 object = fake_profile_mapped(profile, path, mapped_as, build_id);
+    guint32 object = fake_profile_mapped(profile, path, mapped, start);
     char line[64];
     while (fgets(line, sizeof line, stdin) != NULL) {
         fake_profile_address(profile, object, g_ascii_strtoull(line, NULL, 16));
@@ -53,6 +53,9 @@ main(int argc, char **argv)
     g_autofree char *sysroot = NULL;
     g_autofree char *mapped_as = NULL;
     g_autofree char *build_id = NULL;
+    gint pid = 0;
+    gint64 start = 0;
+    gboolean deleted = FALSE;
     gboolean linkage = FALSE;
     gboolean quiet = FALSE;
     SymbolizeOptions options = {0};
@@ -61,6 +64,9 @@ main(int argc, char **argv)
         {"sysroot", 0, 0, G_OPTION_ARG_FILENAME, &sysroot, "Root of the target's files", "DIR"},
         {"mapped-as", 0, 0, G_OPTION_ARG_FILENAME, &mapped_as, "Path in the target's maps", "PATH"},
         {"build-id", 0, 0, G_OPTION_ARG_STRING, &build_id, "Build id in the dump", "HEX"},
+        {"pid", 0, 0, G_OPTION_ARG_INT, &pid, "Live target", "PID"},
+        {"start", 0, 0, G_OPTION_ARG_INT64, &start, "Where the code is mapped", "ADDRESS"},
+        {"deleted", 0, 0, G_OPTION_ARG_NONE, &deleted, "The maps said (deleted)", NULL},
         {"cache", 0, G_OPTION_FLAG_REVERSE, G_OPTION_ARG_NONE, &options.no_cache, "Use the cache", NULL},
         {"no-inlines", 0, 0, G_OPTION_ARG_NONE, &options.no_inlines, "Physical functions only", NULL},
         {"linkage", 0, 0, G_OPTION_ARG_NONE, &linkage, "Names as linked", NULL},
@@ -78,15 +84,21 @@ main(int argc, char **argv)
     }
     options.debug_paths = (const char *const *)debug_paths;
     options.sysroot = sysroot;
-    g_autoptr(Profile) profile = read_addresses(argv[1], mapped_as != NULL ? mapped_as : argv[1], build_id);
-    gint64 start = g_get_monotonic_time();
+    options.pid = (pid_t)pid;
+    const ProfileObject object = {
+        .path = mapped_as != NULL ? mapped_as : argv[1],
+        .build_id = build_id,
+        .flags = deleted ? PROFILE_OBJECT_DELETED : 0,
+    };
+    g_autoptr(Profile) profile = read_addresses(argv[1], &object, (guint64)start);
+    gint64 begun = g_get_monotonic_time();
     g_autoptr(Symbols) symbols = symbolize(profile, &options, &error);
     if (symbols == NULL) {
         fprintf(stderr, "symbolize-addresses: %s\n", error->message);
         return 1;
     }
     if (quiet) {
-        printf("%.6f\n", (gdouble)(g_get_monotonic_time() - start) / G_USEC_PER_SEC);
+        printf("%.6f\n", (gdouble)(g_get_monotonic_time() - begun) / G_USEC_PER_SEC);
         return 0;
     }
     print(symbols, profile_n_locations(profile), linkage);

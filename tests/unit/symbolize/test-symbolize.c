@@ -4,6 +4,7 @@
 #include "fake-profile.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const SymbolizeOptions no_cache = {.no_cache = TRUE};
 
@@ -85,6 +86,77 @@ test_missing_file_is_explained(void)
     g_assert_nonnull(strstr(symbols_object(symbols, object)->note, "/nowhere/libgone.so.1"));
 }
 
+extern const char __ehdr_start[]; /* the linker's: where this program's file begins in memory */
+
+__attribute__((noinline)) static int
+own_function(int x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+static guint64
+own_address(void)
+{
+    return (guint64)(guintptr)own_function - (guint64)(guintptr)__ehdr_start;
+}
+
+static SymbolsSource
+source_of_self(const ProfileObject *object, const SymbolizeOptions *options, const char *note)
+{
+    g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
+    g_autoptr(Profile) profile = fake_profile_new();
+    ProfileObject named = *object;
+    named.path = self;
+    guint32 index = fake_profile_mapped(profile, self, &named, 0);
+    guint32 location = fake_profile_address(profile, index, own_address());
+    g_autoptr(Symbols) symbols = symbolize(profile, options, NULL);
+    const SymbolObject *about = symbols_object(symbols, index);
+    const SymbolFrame *frame = only_frame(symbols, location);
+    g_assert_cmpint(own_function(1), ==, 2);
+    if (about->source == SYMBOLS_DWARF) {
+        g_assert_cmpstr(frame->function, ==, "own_function");
+        g_assert_true(g_str_has_suffix(frame->file, "test-symbolize.c"));
+        g_assert_cmpuint(frame->line, >=, frame->start_line);
+        g_assert_cmpuint(frame->start_line, >, 0);
+    } else {
+        g_assert_false(frame->known);
+        g_assert_nonnull(strstr(about->note, note));
+        g_assert_nonnull(strstr(about->note, self));
+    }
+    return about->source;
+}
+
+static void
+test_own_function_has_name_and_line(void)
+{
+    const ProfileObject object = {0};
+    g_assert_cmpint(source_of_self(&object, &no_cache, NULL), ==, SYMBOLS_DWARF);
+}
+
+static void
+test_deleted_file_is_not_guessed(void)
+{
+    const ProfileObject object = {.flags = PROFILE_OBJECT_DELETED};
+    g_assert_cmpint(source_of_self(&object, &no_cache, "--sysroot"), ==, SYMBOLS_MISMATCH);
+}
+
+static void
+test_other_inode_of_a_live_target_is_refused(void)
+{
+    const ProfileObject object = {.inode = 1};
+    const SymbolizeOptions options = {.pid = getpid(), .no_cache = TRUE};
+    g_assert_cmpint(source_of_self(&object, &options, "replaced"), ==, SYMBOLS_MISMATCH);
+}
+
+static void
+test_live_target_through_its_root(void)
+{
+    const ProfileObject object = {0};
+    const SymbolizeOptions options = {.pid = getpid(), .no_cache = TRUE};
+    g_assert_cmpint(source_of_self(&object, &options, NULL), ==, SYMBOLS_DWARF);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -93,5 +165,9 @@ main(int argc, char **argv)
     g_test_add_func("/symbolize/embedded-names-are-taken", test_embedded_names_are_taken);
     g_test_add_func("/symbolize/pseudo-objects-have-no-names", test_pseudo_objects_have_no_names);
     g_test_add_func("/symbolize/missing-file-is-explained", test_missing_file_is_explained);
+    g_test_add_func("/symbolize/own-function-has-name-and-line", test_own_function_has_name_and_line);
+    g_test_add_func("/symbolize/deleted-file-is-not-guessed", test_deleted_file_is_not_guessed);
+    g_test_add_func("/symbolize/other-inode-of-a-live-target-is-refused", test_other_inode_of_a_live_target_is_refused);
+    g_test_add_func("/symbolize/live-target-through-its-root", test_live_target_through_its_root);
     return g_test_run();
 }
