@@ -63,8 +63,11 @@ scan_hex(const char *text, guint64 *value)
         guint64 digits = scan_hex_value(word << (64 - 8 * run));
         sum = (sum << (4 * run)) | digits;
     }
+    if (n == 0) {
+        return NULL;
+    }
     *value = sum;
-    return n > 0 ? text : NULL;
+    return text;
 }
 
 static inline const char *
@@ -79,8 +82,11 @@ scan_decimal(const char *text, guint64 *value)
         }
         sum = sum * 10 + digit;
     }
+    if (at == text) {
+        return NULL;
+    }
     *value = sum;
-    return at > text ? at : NULL;
+    return at;
 }
 
 #endif

@@ -8,6 +8,8 @@
 static const gdouble PEAK_RATIO = 1.5936242600400401; /* where x^2 / (e^x - 1) is largest */
 static const gdouble PEAK = 0.64761023789191;         /* and its value there */
 static const gdouble SMALLEST_SIZE = 16;
+static const gdouble EIGHTH_VARIANCE = 1.0 / 64 / 12; /* of rounding to eighths, as 5.3.0 on does with 1 / p */
+static const gdouble EXACT_PROBABILITY = 16.0 / 17;   /* from here on 1 / p is rounded to 1: all are in the dump */
 
 /* The nearest number with three significant bits: the mantissa of a double shows all but the first of them. */
 static gdouble
@@ -23,8 +25,8 @@ nearest_class(gdouble size)
 }
 
 /*
- * Whether all samples behind a mean size are of one size: a class of jemalloc has at most three significant bits. Dumps from
- * 5.3.0 on miss it slightly, since they count in eighths of an object and then in whole ones.
+ * Whether all samples behind a mean size are of one size: a class of jemalloc has at most three significant bits. Dumps
+ * from 5.3.0 on miss it slightly, since they count in eighths of an object and then in whole ones.
  */
 static gboolean
 is_one_size(gdouble objects, gdouble mean, gdouble ratio, gdouble p)
@@ -60,6 +62,9 @@ estimate_pair(guint64 objects, guint64 bytes, guint64 period, ProfileValue first
         if (ratio > PEAK_RATIO) {
             weight->variance[first + 1] = n / p * PEAK * (gdouble)period * (gdouble)period;
         }
+    }
+    if (p < EXACT_PROBABILITY) {
+        weight->variance[first] += n * n * EIGHTH_VARIANCE;
     }
 }
 
