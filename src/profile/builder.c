@@ -435,7 +435,10 @@ is_stack(const Profile *profile, guint32 index, const BuilderFrames *frames, gui
 {
     const ProfileStack *stack = &profile->stacks[index];
 
-    return stack->depth == frames->depth && stack->thread == thread &&
+    if (stack->depth != frames->depth || stack->thread != thread) {
+        return FALSE;
+    }
+    return stack->depth == 0 ||
            memcmp(profile->frames + stack->first, frames->frames, frames->depth * sizeof *frames->frames) == 0;
 }
 

@@ -167,8 +167,9 @@ typedef struct {
 Profile *profile_filter(const Profile *profile, const ProfileFilter *filter, GError **error);
 
 /*
- * The interval that holds the true value with the confidence of z standard deviations (1.96: 95 %). It is wider above
- * than below and never below zero for a single profile's weight; docs/formats.md, "Intervals".
+ * The interval that holds the true value with the confidence of z standard deviations (1.96: 95 %), for a weight that
+ * is not a difference: wider above than below, and never below zero; docs/formats.md, "Intervals". For a difference
+ * (and for any negative estimate here) it is the estimate and z standard errors to either side.
  */
 typedef struct {
     gdouble low, high;
