@@ -562,7 +562,7 @@ builder_finish(ProfileBuilder *builder)
 
     profile->stacks = g_renew(ProfileStack, profile->stacks, profile->n_stacks);
     profile->weights = g_renew(ProfileWeight, profile->weights, profile->n_stacks);
-    profile->frames = g_renew(guint32, profile->frames, profile->n_frames);
+    profile->frames = g_renew(guint32, profile->frames, MAX(1, profile->n_frames)); /* never NULL: it is added to */
     profile->locations = g_renew(ProfileLocation, profile->locations, profile->n_locations);
     return profile;
 }
