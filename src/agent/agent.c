@@ -43,14 +43,19 @@ enum {
     CHILD_PAUSE_MS = 20,
 };
 
+typedef enum {
+    LOOKING,
+    ABSENT, /* no jemalloc that anybody uses: no thread, now or in a child */
+    FOUND,  /* guest.allocator and guest.profiling are good, in this process and its children */
+} Finding;
+
 static struct {
     Environment environment;
     Guest guest;
     size_t stack_size;
-    pid_t owner;  /* the process whose agent this is; another one's after fork() or vfork() */
-    bool located; /* guest.allocator is good, in this process and its children */
+    pid_t owner; /* the process whose agent this is; another one's after fork() or vfork() */
     bool in_child;
-    atomic_bool is_absent; /* there is no jemalloc here */
+    _Atomic(Finding) finding; /* a child forked at any time sees what it stands for in whole */
     atomic_bool registered_last;
 } agent;
 
@@ -61,17 +66,6 @@ map_scratch(void)
 {
     void *scratch = mmap(NULL, SCRATCH_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return scratch == MAP_FAILED ? NULL : scratch;
-}
-
-static void
-locate(void)
-{
-    void *scratch = map_scratch();
-    if (scratch == NULL) {
-        return;
-    }
-    agent.located = locate_allocator(&agent.guest.allocator, scratch, SCRATCH_SIZE);
-    munmap(scratch, SCRATCH_SIZE);
 }
 
 /* The host may change its root and directory, and our /proc and socket must stay reachable; nor may its umask reach our
@@ -87,25 +81,34 @@ isolate(void)
 }
 
 static void
-begin_profiling(void)
+note_found(void)
 {
     Guest *guest = &agent.guest;
-    if (!allocator_can_profile(&guest->allocator)) {
-        return;
-    }
-    if (agent.in_child) {
-        profiling_inherit(&guest->profiling);
-    } else {
+    if (allocator_can_profile(&guest->allocator)) {
         profiling_init(&guest->profiling, &guest->allocator);
     }
+    agent.finding = FOUND;
 }
 
-static void
-register_last(void)
+/* The long way, in our own thread: among the symbols of every file that is loaded. */
+static bool
+search(void)
 {
-    if (!agent.registered_last && pthread_atfork(NULL, NULL, restart_in_child) == 0) {
-        agent.registered_last = true;
+    void *scratch = map_scratch();
+    if (scratch == NULL) {
+        return false;
     }
+    bool found = locate_allocator(&agent.guest.allocator, scratch, SCRATCH_SIZE);
+    munmap(scratch, SCRATCH_SIZE);
+    if (!found) {
+        debug_say("no jemalloc in use here", NULL, 0);
+        agent.finding = ABSENT;
+        return false;
+    }
+    agent.guest.is_settled = true;
+    agent.registered_last = pthread_atfork(NULL, NULL, restart_in_child) == 0;
+    note_found();
+    return true;
 }
 
 static void *
@@ -113,21 +116,16 @@ run(void *unused)
 {
     prctl(PR_SET_NAME, "jescope");
     isolate();
+    agent.guest.is_settled = false;
     if (agent.in_child) {
         poll(NULL, 0, CHILD_PAUSE_MS);
     }
-    if (!agent.located) {
-        agent.in_child = false; /* nothing to inherit from a parent that had found nothing yet */
-        locate();
+    if (agent.finding == FOUND && agent.in_child) {
+        profiling_inherit(&agent.guest.profiling);
     }
-    if (!agent.located) {
-        debug_say("no jemalloc in use here", NULL, 0);
-        agent.is_absent = true;
+    if (agent.finding == LOOKING && !search()) {
         return NULL;
     }
-    allocator_leave_cache(&agent.guest.allocator);
-    register_last();
-    begin_profiling();
     process_identify(&agent.guest.process);
     server_run(&agent.guest, &agent.environment);
 }
@@ -168,7 +166,7 @@ restart_in_child(void)
 {
     int saved = errno;
     /* Both registrations may call: the first one that does is enough. */
-    if (agent.owner != getpid() && !agent.is_absent) {
+    if (agent.owner != getpid() && agent.finding != ABSENT) {
         agent.owner = getpid();
         agent.in_child = true;
         server_abandon();
@@ -193,9 +191,12 @@ glance(void)
     if (scratch == NULL) {
         return false;
     }
-    LocateGlance seen = locate_glance(scratch, SCRATCH_SIZE);
+    LocateGlance seen = locate_glance(&agent.guest.allocator, scratch, SCRATCH_SIZE);
     munmap(scratch, SCRATCH_SIZE);
     agent.stack_size = stack_size_for(seen.tls_size);
+    if (seen.located) {
+        note_found();
+    }
     return seen.maybe_here;
 }
 
@@ -213,7 +214,7 @@ enter(void)
     if (agent.environment.wanted && glance()) {
         agent.owner = getpid();
         if (start_thread()) {
-            pthread_atfork(NULL, NULL, restart_in_early_child);
+            pthread_atfork(NULL, NULL, agent.finding == FOUND ? restart_in_child : restart_in_early_child);
         }
     }
     errno = saved;

@@ -62,8 +62,9 @@ allocator_can_profile(const Allocator *allocator)
 }
 
 void
-allocator_leave_cache(const Allocator *allocator)
+allocator_settle_thread(const Allocator *allocator)
 {
-    /* Switching it off flushes and frees it. */
+    /* Switching the cache off flushes and frees it. The first arena is there in any case. */
     allocator_write(allocator, "thread.tcache.enabled", &(bool){false}, sizeof(bool));
+    allocator_write(allocator, "thread.arena", &(unsigned){0}, sizeof(unsigned));
 }

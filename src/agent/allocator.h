@@ -34,7 +34,11 @@ bool allocator_can_profile(const Allocator *allocator);
 int allocator_read(const Allocator *allocator, const char *name, void *value, size_t size);
 int allocator_write(const Allocator *allocator, const char *name, const void *value, size_t size);
 
-/* Gives up the calling thread's cache, so that nothing of the host's heap waits in a thread that never allocates. */
-void allocator_leave_cache(const Allocator *allocator);
+/*
+ * Gives up what jemalloc has given the calling thread on its first call: a cache, so that nothing of the host's heap
+ * waits in a thread that never allocates; and its arena, usually one made for it: left without threads, it is what
+ * jemalloc gives to the host's next thread instead of making another.
+ */
+void allocator_settle_thread(const Allocator *allocator);
 
 #endif

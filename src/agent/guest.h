@@ -12,6 +12,7 @@ typedef struct {
     Profiling profiling;
     ProcessIdentity process;
     uint32_t n_clients;
+    bool is_settled;         /* allocator_settle_thread() was called in this thread */
     bool shares_descriptors; /* with the host: descriptors_isolate() was refused */
 } Guest;
 

@@ -58,6 +58,15 @@ typedef struct {
     size_t size;
 } Objects;
 
+/* Whose thread asks: in our own, what jemalloc gives it is given up at once. */
+typedef enum { THREAD_OF_HOST, THREAD_OF_AGENT } AskingThread;
+
+typedef struct {
+    Objects objects;
+    AskingThread thread;
+    Allocator *chosen; /* mallctl NULL: none yet */
+} Search;
+
 static const char *
 object_path(const Object *object)
 {
@@ -164,35 +173,6 @@ mentions_jemalloc(const Object *object, uint64_t *budget, void *scratch, size_t 
     return mentions;
 }
 
-static bool
-is_linked(void)
-{
-    for (size_t i = 0; i < N_LINKED; i++) {
-        if (linked[i].mallctl != NULL && linked[i].stats_print != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-LocateGlance
-locate_glance(void *scratch, size_t scratch_size)
-{
-    LocateGlance glance = {.maybe_here = is_linked()};
-    uint64_t budget = GLANCE_BUDGET;
-    Objects objects;
-    if (!list_objects(&objects)) {
-        return glance;
-    }
-    size_t at = 0;
-    for (const Object *object; (object = next_object(&objects, &at)) != NULL;) {
-        glance.tls_size += tls_size_of(object);
-        glance.maybe_here = glance.maybe_here || mentions_jemalloc(object, &budget, scratch, scratch_size);
-    }
-    munmap(objects.bytes, objects.size);
-    return glance;
-}
-
 static const Object *
 find_object(const Objects *objects, uintptr_t address)
 {
@@ -226,21 +206,23 @@ serves_malloc(const Allocator *allocator, const Objects *objects)
     return after != before;
 }
 
-/* Takes @candidate if it is a jemalloc that somebody uses. The cache it gave this thread is handed back either way. */
+/* Takes @candidate if it is a jemalloc that somebody uses; true if it serves malloc, which ends the search. */
 static bool
-judge(Allocator *candidate, const Objects *objects, Allocator *chosen)
+judge(const Search *search, Allocator *candidate)
 {
     if (!allocator_examine(candidate)) {
         return false;
     }
-    if (serves_malloc(candidate, objects)) {
+    if (search->thread == THREAD_OF_AGENT) {
+        allocator_settle_thread(candidate); /* before the probe, which would fill its cache */
+    }
+    if (serves_malloc(candidate, &search->objects)) {
         candidate->flags |= WIRE_FLAG_SERVES_MALLOC;
     }
-    allocator_leave_cache(candidate);
     bool serves = (candidate->flags & WIRE_FLAG_SERVES_MALLOC) != 0;
     debug_say(serves ? "serves malloc" : "does not serve malloc", candidate->found_in, 0);
-    if (serves || (candidate->prefix[0] != '\0' && chosen->mallctl == NULL)) {
-        *chosen = *candidate;
+    if (serves || (candidate->prefix[0] != '\0' && search->chosen->mallctl == NULL)) {
+        *search->chosen = *candidate;
     }
     return serves;
 }
@@ -259,7 +241,18 @@ name_object(Allocator *allocator, const Object *object)
 }
 
 static bool
-judge_linked(const Objects *objects, Allocator *chosen)
+is_linked(void)
+{
+    for (size_t i = 0; i < N_LINKED; i++) {
+        if (linked[i].mallctl != NULL && linked[i].stats_print != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool
+judge_linked(const Search *search)
 {
     for (size_t i = 0; i < N_LINKED; i++) {
         if (linked[i].mallctl == NULL || linked[i].stats_print == NULL) {
@@ -267,8 +260,8 @@ judge_linked(const Objects *objects, Allocator *chosen)
         }
         Allocator candidate = {.mallctl = linked[i].mallctl, .stats_print = linked[i].stats_print};
         strcpy(candidate.prefix, linked[i].prefix);
-        name_object(&candidate, find_object(objects, (uintptr_t)linked[i].mallctl));
-        if (judge(&candidate, objects, chosen)) {
+        name_object(&candidate, find_object(&search->objects, (uintptr_t)linked[i].mallctl));
+        if (judge(search, &candidate)) {
             return true;
         }
     }
@@ -310,7 +303,7 @@ is_same_code(const ElfFile *file, uint64_t linked_address, uintptr_t bias)
 }
 
 static bool
-judge_found(const ElfFile *file, const Object *object, const Objects *objects, Allocator *chosen)
+judge_found(const Search *search, const ElfFile *file, const Object *object)
 {
     ElfJemalloc found[ELF_FOUND_MAX];
     size_t n = elf_find_jemalloc(file, found);
@@ -327,7 +320,7 @@ judge_found(const ElfFile *file, const Object *object, const Objects *objects, A
         };
         strcpy(candidate.prefix, found[i].prefix);
         name_object(&candidate, object);
-        if (judge(&candidate, objects, chosen)) {
+        if (judge(search, &candidate)) {
             return true;
         }
     }
@@ -335,7 +328,7 @@ judge_found(const ElfFile *file, const Object *object, const Objects *objects, A
 }
 
 static bool
-judge_object(const Object *object, const Objects *objects, const ElfFile *scratch, Allocator *chosen)
+judge_object(const Search *search, const Object *object, const ElfFile *scratch)
 {
     int descriptor = open(object_path(object), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0) {
@@ -344,25 +337,56 @@ judge_object(const Object *object, const Objects *objects, const ElfFile *scratc
     ElfFile file;
     bool serves = elf_file_init(&file, descriptor, scratch->scratch, scratch->scratch_size) &&
                   elf_has_program_headers(&file, object->headers, object->n_headers) &&
-                  judge_found(&file, object, objects, chosen);
+                  judge_found(search, &file, object);
     close(descriptor);
     return serves;
+}
+
+/* Whether jemalloc is there under a usual name; if it serves malloc as well, nothing is left to look for. */
+static void
+glance_at_linked(Search *search, LocateGlance *glance)
+{
+    glance->maybe_here = is_linked();
+    glance->located = glance->maybe_here && judge_linked(search);
+    if (!glance->located) {
+        *search->chosen = (Allocator){0};
+    }
+}
+
+LocateGlance
+locate_glance(Allocator *allocator, void *scratch, size_t scratch_size)
+{
+    LocateGlance glance = {0};
+    uint64_t budget = GLANCE_BUDGET;
+    Search search = {.thread = THREAD_OF_HOST, .chosen = allocator};
+    *allocator = (Allocator){0};
+    if (!list_objects(&search.objects)) {
+        return glance;
+    }
+    glance_at_linked(&search, &glance);
+    size_t at = 0;
+    for (const Object *object; (object = next_object(&search.objects, &at)) != NULL;) {
+        glance.tls_size += tls_size_of(object);
+        glance.maybe_here = glance.maybe_here || mentions_jemalloc(object, &budget, scratch, scratch_size);
+    }
+    munmap(search.objects.bytes, search.objects.size);
+    return glance;
 }
 
 bool
 locate_allocator(Allocator *allocator, void *scratch, size_t scratch_size)
 {
-    Objects objects;
-    if (!list_objects(&objects)) {
+    Search search = {.thread = THREAD_OF_AGENT, .chosen = allocator};
+    *allocator = (Allocator){0};
+    if (!list_objects(&search.objects)) {
         return false;
     }
-    *allocator = (Allocator){0};
     ElfFile file = {.scratch = scratch, .scratch_size = scratch_size};
-    bool serves = judge_linked(&objects, allocator);
+    bool serves = judge_linked(&search);
     size_t at = 0;
-    for (const Object *object; !serves && (object = next_object(&objects, &at)) != NULL;) {
-        serves = judge_object(object, &objects, &file, allocator);
+    for (const Object *object; !serves && (object = next_object(&search.objects, &at)) != NULL;) {
+        serves = judge_object(&search, object, &file);
     }
-    munmap(objects.bytes, objects.size);
+    munmap(search.objects.bytes, search.objects.size);
     return allocator->mallctl != NULL;
 }

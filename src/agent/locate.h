@@ -9,15 +9,17 @@
 #include <stddef.h>
 
 typedef struct {
-    bool maybe_here; /* worth a thread that looks closely */
+    bool located;    /* the allocator is known: it serves malloc and was found under one of its usual names */
+    bool maybe_here; /* otherwise: worth a thread that looks closely */
     size_t tls_size; /* thread-local storage of all loaded objects, which glibc takes out of a thread's stack */
 } LocateGlance;
 
 /*
- * The constructor's quick look, a fraction of a millisecond. Calls nothing of jemalloc's and keeps no descriptor.
- * @scratch as in jemalloc/elf_symbols.h.
+ * The constructor's quick look, a fraction of a millisecond, in whatever thread loads us. Calls jemalloc only under
+ * names that the dynamic linker resolved. Keeps no descriptor. @allocator is filled if located. @scratch as in
+ * jemalloc/elf_symbols.h.
  */
-LocateGlance locate_glance(void *scratch, size_t scratch_size);
+LocateGlance locate_glance(Allocator *allocator, void *scratch, size_t scratch_size);
 
 /*
  * Finds jemalloc and fills @allocator: the one that serves malloc in this process, else a prefixed one (which somebody

@@ -39,6 +39,16 @@ static struct {
 
 static atomic_bool leaving;
 
+/* Before anything that calls jemalloc. Until somebody asks, jemalloc does not even know of this thread. */
+static void
+settle(Guest *guest)
+{
+    if (!guest->is_settled) {
+        guest->is_settled = true;
+        allocator_settle_thread(&guest->allocator);
+    }
+}
+
 static void
 close_session(Guest *guest, Session *session)
 {
@@ -73,6 +83,7 @@ accept_client(Guest *guest, uint64_t now)
         server.accept_at_ms = now + ACCEPT_AGAIN_MS;
     }
     if (descriptor_adopt(&socket, raw)) {
+        settle(guest);
         Session *session = make_room(guest);
         *session = (Session){.socket = socket, .last_ms = now};
         guest->n_clients++;
@@ -209,6 +220,7 @@ next_timeout(Guest *guest, uint64_t now)
 {
     int timeout = until(tidy_sessions(guest, now), now);
     if (guest->profiling.lease.id != 0) {
+        settle(guest); /* in a child that inherited it */
         timeout = sooner(timeout, profiling_tick(&guest->profiling, &guest->allocator));
     }
     if (guest->shares_descriptors) {
@@ -238,7 +250,6 @@ serve_once(Guest *guest, const Environment *environment)
 {
     struct pollfd polled[SESSIONS_MAX + 1];
     uint64_t now = profiling_now_ms();
-    profiling_tick(&guest->profiling, &guest->allocator);
     keep_listening(guest, environment, now);
     int timeout = next_timeout(guest, now);
     fill_polled(polled, now);
