@@ -86,13 +86,15 @@ class Client:
         return status, struct.unpack_from("=QQBB", body)[0] if body else 0
 
 
+PROGRAM = "import sys; keep = [bytes(5000) for _ in range(1000)]; print('up', flush=True); sys.stdin.read()"
+
+
 class Target:
-    def __init__(self, tmp_path, conf="prof:true,prof_active:false,lg_prof_sample:12", preload=(JEMALLOC, str(AGENT)), **env):
+    def __init__(self, tmp_path, program=PROGRAM, conf="prof:true,prof_active:false,lg_prof_sample:12", preload=(JEMALLOC, str(AGENT)), **env):
         self.directory = tmp_path / "sockets"
         environ = {"PATH": os.environ["PATH"], "LD_PRELOAD": ":".join(preload), "MALLOC_CONF": conf,
                    "JESCOPE_SOCKET_DIR": str(self.directory), "JESCOPE_DEBUG": "1", **env}
         self.log = open(tmp_path / "stderr", "w+")
-        program = "import sys; keep = [bytes(5000) for _ in range(1000)]; print('up', flush=True); sys.stdin.read()"
         self.process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.log, env=environ)
         assert self.process.stdout.readline() == b"up\n"
@@ -239,3 +241,66 @@ def test_sigterm_still_ends_the_program(start):
     target.client()
     target.process.send_signal(signal.SIGTERM)
     assert target.process.wait(DEADLINE) == -signal.SIGTERM
+
+
+def test_a_full_house_puts_out_the_longest_idle(start):
+    target = start()
+    first = target.client()
+    first.hello()
+    others = [target.client() for _ in range(15)]
+    for client in others:
+        client.hello()
+    target.client().hello()
+    with pytest.raises((ConnectionError, AssertionError, struct.error)):
+        first.hello()
+    assert others[-1].hello()["pid"] == target.process.pid
+
+
+def test_a_client_that_does_not_read_harms_nobody(start):
+    target = start()
+    deaf = target.client()
+    deaf.socket.setblocking(False)
+    hello = struct.pack("=IHHIIHHI", MAGIC, 1, HELLO, 1, 24, 1, 1, 0)
+
+    def is_put_out():
+        try:
+            deaf.socket.send(hello)
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return True
+
+    assert wait_for(is_put_out)
+    assert target.client().hello()["pid"] == target.process.pid
+
+
+def test_a_child_has_its_own(start):
+    target = start(program="import os, sys, time; print('up', flush=True); sys.stdin.readline(); pid = os.fork();\n"
+                           "if pid == 0: time.sleep(60)\n"
+                           "sys.stdin.read(); os.kill(pid, 9); os.waitpid(pid, 0)")
+    parent = target.client()
+    target.process.stdin.write(b"\n")
+    target.process.stdin.flush()
+    assert wait_for(lambda: len(list(target.directory.glob("*.sock"))) == 2)
+    pids = {Client(path).hello()["pid"] for path in target.directory.glob("*.sock")}
+    assert len(pids) == 2 and parent.hello()["pid"] in pids
+
+
+def test_a_directory_open_to_others_is_not_used(start, tmp_path):
+    (tmp_path / "sockets").mkdir(mode=0o755)
+    target = start()
+    assert wait_for(lambda: "socket directory is not ours alone" in target.said())
+    assert target.sockets() == []
+
+
+def test_a_long_directory_is_used_all_the_same(start, tmp_path):
+    directory = tmp_path / ("d" * 200)
+    target = start(JESCOPE_SOCKET_DIR=str(directory))
+    target.directory = directory
+    assert wait_for(target.sockets)
+    descriptor = os.open(directory, os.O_PATH)
+    try:
+        client = Client(f"/proc/self/fd/{descriptor}/{target.sockets()[0].name}")
+        assert client.hello()["pid"] == target.process.pid
+    finally:
+        os.close(descriptor)
