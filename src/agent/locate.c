@@ -186,24 +186,44 @@ find_object(const Objects *objects, uintptr_t address)
     return NULL;
 }
 
+/* Whether malloc comes from the same object. */
+static bool
+is_beside_malloc(const Allocator *allocator, const Objects *objects)
+{
+    const Object *object = find_object(objects, (uintptr_t)&malloc);
+    return object != NULL && object == find_object(objects, (uintptr_t)allocator->mallctl);
+}
+
 /*
- * Whether malloc() in this thread counts in this jemalloc's counter of bytes allocated by the thread. One small
+ * Whether malloc() in our thread counts in this jemalloc's counter of bytes allocated by the thread. One small
  * allocation of the host's, given back at once: the only way to see it whatever wraps malloc. Before 5.3, jemallocs
  * without statistics have no such counter; there, malloc from the same object must do.
  */
 static bool
-serves_malloc(const Allocator *allocator, const Objects *objects)
+counts_malloc(const Allocator *allocator, const Objects *objects)
 {
     volatile uint64_t *counter = NULL;
     if (allocator_read(allocator, "thread.allocatedp", &counter, sizeof(void *)) != 0 || counter == NULL) {
-        const Object *object = find_object(objects, (uintptr_t)&malloc);
-        return object != NULL && object == find_object(objects, (uintptr_t)allocator->mallctl);
+        return is_beside_malloc(allocator, objects);
     }
     uint64_t before = *counter;
     void *volatile probe = malloc(PROBE_SIZE); /* volatile: a pair of malloc and free may be optimised away */
     uint64_t after = *counter;
     free(probe);
     return after != before;
+}
+
+/*
+ * In the host's thread an allocation would fill that thread's cache. There, an unprefixed mallctl beside the malloc in
+ * use is proof enough, and everything else is left to our own thread.
+ */
+static bool
+serves_malloc(const Search *search, const Allocator *allocator)
+{
+    if (search->thread == THREAD_OF_HOST) {
+        return allocator->prefix[0] == '\0' && is_beside_malloc(allocator, &search->objects);
+    }
+    return counts_malloc(allocator, &search->objects);
 }
 
 /* Takes @candidate if it is a jemalloc that somebody uses; true if it serves malloc, which ends the search. */
@@ -216,7 +236,7 @@ judge(const Search *search, Allocator *candidate)
     if (search->thread == THREAD_OF_AGENT) {
         allocator_settle_thread(candidate); /* before the probe, which would fill its cache */
     }
-    if (serves_malloc(candidate, &search->objects)) {
+    if (serves_malloc(search, candidate)) {
         candidate->flags |= WIRE_FLAG_SERVES_MALLOC;
     }
     bool serves = (candidate->flags & WIRE_FLAG_SERVES_MALLOC) != 0;
