@@ -18,7 +18,7 @@ enum {
     FIRST_REQUEST_MAX_MS = 10 * 1000, /* who connects and says nothing */
     LISTEN_AGAIN_MS = 30 * 1000,      /* after the socket could not be made */
     CHECK_SHARED_MS = 500,            /* see next_timeout(); clients try again for a second */
-    ACCEPT_AGAIN_MS = 200, /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
+    TRY_AGAIN_MS = 200, /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
 };
 
 typedef struct {
@@ -80,7 +80,7 @@ accept_client(Guest *guest, uint64_t now)
     Descriptor socket = DESCRIPTOR_NONE;
     int raw = listener_accept(&server.listener);
     if (raw < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-        server.accept_at_ms = now + ACCEPT_AGAIN_MS;
+        server.accept_at_ms = now + TRY_AGAIN_MS;
     }
     if (descriptor_adopt(&socket, raw)) {
         settle(guest);
@@ -141,10 +141,20 @@ serve(Guest *guest, const Session *session)
            send(session->socket.number, &server.answer, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
 }
 
+static uint64_t
+session_deadline(const Session *session)
+{
+    return session->last_ms + (session->has_spoken ? IDLE_MAX_MS : FIRST_REQUEST_MAX_MS);
+}
+
+/*
+ * After a poll(), so that what arrived while another client's dump kept us busy counts as spoken. A session whose
+ * descriptor the host has taken is forgotten with the rest.
+ */
 static void
 serve_session(Guest *guest, Session *session, short events, uint64_t now)
 {
-    if (session->socket.number < 0 || events == 0) {
+    if (events == 0 && now < session_deadline(session) && descriptor_is_ours(&session->socket)) {
         return;
     }
     if ((events & POLLIN) == 0 || !descriptor_is_ours(&session->socket) || !serve(guest, session)) {
@@ -156,24 +166,12 @@ serve_session(Guest *guest, Session *session, short events, uint64_t now)
 }
 
 static uint64_t
-session_deadline(const Session *session)
-{
-    return session->last_ms + (session->has_spoken ? IDLE_MAX_MS : FIRST_REQUEST_MAX_MS);
-}
-
-/* Drops those who stayed silent too long, and those whose socket the host has closed. Returns the next deadline. */
-static uint64_t
-tidy_sessions(Guest *guest, uint64_t now)
+next_session_deadline(void)
 {
     uint64_t next = UINT64_MAX;
     for (int i = 0; i < SESSIONS_MAX; i++) {
-        Session *session = &server.sessions[i];
-        if (session->socket.number < 0) {
-            continue;
-        }
-        if (now >= session_deadline(session) || !descriptor_is_ours(&session->socket)) {
-            close_session(guest, session);
-        } else if (session_deadline(session) < next) {
+        const Session *session = &server.sessions[i];
+        if (session->socket.number >= 0 && session_deadline(session) < next) {
             next = session_deadline(session);
         }
     }
@@ -184,7 +182,11 @@ tidy_sessions(Guest *guest, uint64_t now)
 static void
 keep_listening(const Guest *guest, const Environment *environment, uint64_t now)
 {
-    if (descriptor_is_ours(&server.listener.socket) || now < server.listen_at_ms || leaving) {
+    if (leaving) {
+        server.listen_at_ms = UINT64_MAX;
+        return;
+    }
+    if (descriptor_is_ours(&server.listener.socket) || now < server.listen_at_ms) {
         return;
     }
     if (!listener_open(&server.listener, environment, &guest->process)) {
@@ -218,7 +220,7 @@ sooner(int a, int b)
 static int
 next_timeout(Guest *guest, uint64_t now)
 {
-    int timeout = until(tidy_sessions(guest, now), now);
+    int timeout = until(next_session_deadline(), now);
     if (guest->profiling.lease.id != 0) {
         settle(guest); /* in a child that inherited it */
         timeout = sooner(timeout, profiling_tick(&guest->profiling, &guest->allocator));
@@ -234,31 +236,47 @@ next_timeout(Guest *guest, uint64_t now)
     return timeout;
 }
 
-/* poll() leaves out entries with a negative number. The listener's is the last one. */
+/* What is waited for: the listener, and the live sessions. No more entries than that: poll() refuses more than
+ * RLIMIT_NOFILE. */
+typedef struct {
+    struct pollfd entries[1 + SESSIONS_MAX];
+    Session *sessions[1 + SESSIONS_MAX]; /* NULL for the listener, which comes first */
+    nfds_t n;
+} Polled;
+
 static void
-fill_polled(struct pollfd polled[SESSIONS_MAX + 1], uint64_t now)
+fill_polled(Polled *polled, uint64_t now)
 {
-    for (int i = 0; i < SESSIONS_MAX; i++) {
-        polled[i] = (struct pollfd){.fd = server.sessions[i].socket.number, .events = POLLIN};
-    }
+    /* poll() leaves out entries with a negative number. */
     int listener = now >= server.accept_at_ms ? server.listener.socket.number : -1;
-    polled[SESSIONS_MAX] = (struct pollfd){.fd = listener, .events = POLLIN};
+    polled->entries[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+    polled->n = 1;
+    for (int i = 0; i < SESSIONS_MAX; i++) {
+        if (server.sessions[i].socket.number >= 0) {
+            polled->entries[polled->n] = (struct pollfd){.fd = server.sessions[i].socket.number, .events = POLLIN};
+            polled->sessions[polled->n] = &server.sessions[i];
+            polled->n++;
+        }
+    }
 }
 
 static void
 serve_once(Guest *guest, const Environment *environment)
 {
-    struct pollfd polled[SESSIONS_MAX + 1];
+    Polled polled;
     uint64_t now = profiling_now_ms();
     keep_listening(guest, environment, now);
     int timeout = next_timeout(guest, now);
-    fill_polled(polled, now);
-    int n = poll(polled, SESSIONS_MAX + 1, timeout);
-    now = profiling_now_ms();
-    for (int i = 0; n > 0 && i < SESSIONS_MAX; i++) {
-        serve_session(guest, &server.sessions[i], polled[i].revents, now);
+    fill_polled(&polled, now);
+    if (poll(polled.entries, polled.n, timeout) < 0) {
+        poll(NULL, 0, TRY_AGAIN_MS); /* no memory, or a limit lowered below what is open: not worth spinning for */
+        return;
     }
-    if (n > 0 && polled[SESSIONS_MAX].revents != 0 && descriptor_is_ours(&server.listener.socket)) {
+    now = profiling_now_ms();
+    for (nfds_t i = 1; i < polled.n; i++) {
+        serve_session(guest, polled.sessions[i], polled.entries[i].revents, now);
+    }
+    if (polled.entries[0].revents != 0 && descriptor_is_ours(&server.listener.socket)) {
         accept_client(guest, now);
     }
 }

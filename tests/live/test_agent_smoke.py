@@ -19,7 +19,8 @@ DEADLINE = 20
 
 MAGIC = 0x4F43534A
 HELLO, CTL, DUMP, STATS, LEASE = 1, 2, 3, 4, 5
-OK, UNKNOWN_OP, BAD_MESSAGE, BAD_VERSION, NOT_ALLOWED, PROF_DISABLED, CONTROL_FAILED, BAD_DESCRIPTOR, BUSY, NO_LEASE = range(10)
+OK, UNKNOWN_OP, BAD_MESSAGE, BAD_VERSION, NOT_ALLOWED = range(5)
+PROF_DISABLED, CONTROL_FAILED, BAD_DESCRIPTOR, BUSY, NO_LEASE = range(5, 10)
 NONE, BOOL, UNSIGNED, SIZE, SSIZE, U64, STRING = range(7)
 READ, WRITE = 1, 2
 SERVES_MALLOC, CONFIG_PROF, OPT_PROF, _, PROF_ACTIVE, LEASED = (1 << i for i in range(6))
@@ -90,13 +91,14 @@ PROGRAM = "import sys; keep = [bytes(5000) for _ in range(1000)]; print('up', fl
 
 
 class Target:
-    def __init__(self, tmp_path, program=PROGRAM, conf="prof:true,prof_active:false,lg_prof_sample:12", preload=(JEMALLOC, str(AGENT)), **env):
+    def __init__(self, tmp_path, program=PROGRAM, conf="prof:true,prof_active:false,lg_prof_sample:12",
+                 preload=(JEMALLOC, str(AGENT)), preexec_fn=None, **env):
         self.directory = tmp_path / "sockets"
         environ = {"PATH": os.environ["PATH"], "LD_PRELOAD": ":".join(preload), "MALLOC_CONF": conf,
                    "JESCOPE_SOCKET_DIR": str(self.directory), "JESCOPE_DEBUG": "1", **env}
         self.log = open(tmp_path / "stderr", "w+")
         self.process = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.log, env=environ)
+                                        stderr=self.log, env=environ, preexec_fn=preexec_fn)
         assert self.process.stdout.readline() == b"up\n"
 
     def sockets(self):
@@ -108,6 +110,13 @@ class Target:
 
     def said(self):
         return pathlib.Path(self.log.name).read_text()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.log.close()
 
     def thread_names(self):
         return [p.read_text().strip() for p in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/comm")]
@@ -123,11 +132,7 @@ def start(tmp_path):
 
     yield _start
     for target in targets:
-        target.process.kill()
-        target.process.wait()
-        target.process.stdin.close()
-        target.process.stdout.close()
-        target.log.close()
+        target.end()
 
 
 def test_says_who_it_is(start):
