@@ -69,12 +69,16 @@ mapped_objects(const Process *process)
         objects.jemalloc |= strstr(name, "jemalloc") != NULL;
         objects.agent |= strstr(name, "libjescope-agent.so") != NULL;
     }
-    if (objects.readable && !objects.jemalloc) {
-        g_autofree char *image = g_strdup_printf("/proc/%d/exe", (int)process->pid);
-        g_autofree char *prefix = diagnosis_jemalloc_prefix(image);
-        objects.jemalloc = prefix != NULL;
-    }
     return objects;
+}
+
+/* Statically linked jemalloc has no object of its own. */
+static gboolean
+is_in_image(const Process *process)
+{
+    g_autofree char *image = g_strdup_printf("/proc/%d/exe", (int)process->pid);
+    g_autofree char *prefix = diagnosis_jemalloc_prefix(image);
+    return prefix != NULL;
 }
 
 JemallocPresence
@@ -83,7 +87,13 @@ diagnosis_jemalloc(const Process *process)
     Objects objects = mapped_objects(process);
     if (!objects.readable)
         return JEMALLOC_HIDDEN;
-    return objects.jemalloc ? JEMALLOC_PRESENT : JEMALLOC_ABSENT;
+    return objects.jemalloc || is_in_image(process) ? JEMALLOC_PRESENT : JEMALLOC_ABSENT;
+}
+
+gboolean
+diagnosis_has_agent(const Process *process)
+{
+    return mapped_objects(process).agent;
 }
 
 static void
@@ -108,6 +118,7 @@ diagnosis_set_no_agent(const Process *process, GError **error)
         return;
     }
     Objects objects = mapped_objects(process);
+    objects.jemalloc = objects.jemalloc || is_in_image(process);
     if (!objects.readable)
         g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
                     "%s (%d) hides its memory map (it is privileged); run jescope as root", process->name, pid);

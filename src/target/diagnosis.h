@@ -25,6 +25,9 @@ typedef enum {
 /* Whether PROCESS has a jemalloc, judged from outside. */
 JemallocPresence diagnosis_jemalloc(const Process *process);
 
+/* Whether the agent's library is mapped in PROCESS. */
+gboolean diagnosis_has_agent(const Process *process);
+
 /* Sets the TARGET_ERROR that says why no agent can be reached in PROCESS. */
 void diagnosis_set_no_agent(const Process *process, GError **error);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/discovery.h"
 
+#include "target/diagnosis.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,6 +45,26 @@ agent_directories(const Process *process)
     return list;
 }
 
+/* The directories of sockets called NAME in the network namespace of PROCESS. For programs that write their title over
+ * their environment, as redis-server does. */
+static GPtrArray *
+bound_directories(const Process *process, const char *name)
+{
+    GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *path = g_strdup_printf("/proc/%d/net/unix", (int)process->pid);
+    g_autofree char *suffix = g_strconcat("/", name, NULL);
+    g_autofree char *sockets = NULL;
+    if (!g_file_get_contents(path, &sockets, NULL, NULL))
+        return list;
+    g_auto(GStrv) lines = g_strsplit(sockets, "\n", -1);
+    for (char **line = lines; *line != NULL; line++) {
+        const char *bound = strchr(*line, '/');
+        if (bound != NULL && g_str_has_suffix(bound, suffix))
+            add_directory(list, g_strndup(bound, strlen(bound) - strlen(suffix)));
+    }
+    return list;
+}
+
 static gboolean
 owner_trusted(uid_t owner, const Process *process)
 {
@@ -80,12 +102,9 @@ has_socket(const char *directory, const char *name, const Process *process)
     return found;
 }
 
-char *
-discovery_socket(const Process *process)
+static char *
+find_socket(const Process *process, const GPtrArray *directories, const char *name)
 {
-    g_autoptr(GPtrArray) directories = agent_directories(process);
-    g_autofree char *name =
-        g_strdup_printf("%d.%" G_GUINT64_FORMAT ".sock", (int)process->inner_pid, process->start_time);
     g_autofree char *root = g_strdup_printf("/proc/%d/root", (int)process->pid);
     /* Our own view as well: the target may have changed its root after the agent made the socket, and the root of a
      * process that is not dumpable is closed to us. */
@@ -98,6 +117,19 @@ discovery_socket(const Process *process)
         }
     }
     return NULL;
+}
+
+char *
+discovery_socket(const Process *process)
+{
+    g_autofree char *name =
+        g_strdup_printf("%d.%" G_GUINT64_FORMAT ".sock", (int)process->inner_pid, process->start_time);
+    g_autoptr(GPtrArray) told = agent_directories(process);
+    char *path = find_socket(process, told, name);
+    if (path != NULL || !diagnosis_has_agent(process))
+        return path;
+    g_autoptr(GPtrArray) bound = bound_directories(process, name);
+    return find_socket(process, bound, name);
 }
 
 static gboolean

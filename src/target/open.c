@@ -10,12 +10,27 @@
 enum {
     COMM_LENGTH = 15, /* the kernel cuts process names there */
     LISTED_MAX = 8,   /* candidates that an error names */
+    WAIT_INTERVAL_US = 20000,
 };
+
+/* A program that has just been started needs a moment until its agent listens. */
+static char *
+wait_for_socket(const Process *process)
+{
+    gint64 until = g_get_monotonic_time() + (gint64)agent_deadlines_default.connect * 1000;
+    char *path = discovery_socket(process);
+    while (path == NULL && diagnosis_has_agent(process) && g_get_monotonic_time() < until &&
+           process_alive(process->pid, process->start_time)) {
+        g_usleep(WAIT_INTERVAL_US);
+        path = discovery_socket(process);
+    }
+    return path;
+}
 
 static Target *
 open_process(const Process *process, GError **error)
 {
-    g_autofree char *path = discovery_socket(process);
+    g_autofree char *path = wait_for_socket(process);
     if (path == NULL) {
         diagnosis_set_no_agent(process, error);
         return NULL;

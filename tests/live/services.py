@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real programs for jescope to look at, and jescope itself. Everything waits with a deadline; what was started ends with its test."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+BUILD = pathlib.Path(os.environ["JESCOPE_BUILD"])
+JESCOPE = BUILD / "src/cli/jescope"
+AGENT = BUILD / "src/agent/libjescope-agent.so"
+VICTIMS = BUILD / "tests/victims"
+DEADLINE = 60
+PYTHON = "/usr/bin/python3"
+AS_ROOT = os.geteuid() == 0
+
+# A program that does what it reads and then says so: a number makes it keep 256 blocks of so many bytes, a word is its new name.
+SERVICE = """
+import os, sys
+kept = []
+print(os.getpid(), flush=True)
+for line in sys.stdin:
+    if line.strip().isdigit():
+        kept.append([bytes(int(line)) for _ in range(256)])
+    else:
+        open("/proc/self/comm", "w").write(line.strip())
+    print(len(kept), flush=True)
+"""
+
+
+def wait_for(condition, what):
+    """The first true value of condition()."""
+    end = time.monotonic() + DEADLINE
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"not within {DEADLINE} s: {what}"
+        time.sleep(0.01)
+
+
+def environment(scratch, **more):
+    """Agents of this test meet in a directory of its own, out of sight of everybody else's."""
+    keep = {name: value for name, value in os.environ.items() if name.startswith(("ASAN", "UBSAN", "LSAN"))}
+    return dict(keep, PATH="/usr/bin:/bin:/usr/sbin:/sbin", HOME=str(scratch), TZ="UTC", LC_ALL="C.UTF-8",
+                JESCOPE_SOCKET_DIR=str(scratch / "agents"), **more)
+
+
+def jescope(scratch, *words, check=True, **options):
+    """Runs a command to its end; its stdout, stderr and returncode."""
+    options.setdefault("env", environment(scratch))
+    done = subprocess.run([JESCOPE, *map(str, words)], cwd=scratch, capture_output=True, text=True, timeout=DEADLINE,
+                          stdin=subprocess.DEVNULL, **options)
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def status(scratch, pid):
+    return json.loads(jescope(scratch, "status", "--json", pid).stdout)
+
+
+def profiling(scratch, pid):
+    return status(scratch, pid)["profiling"]
+
+
+@contextlib.contextmanager
+def started(command, **options):
+    options = dict(dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True), **options)
+    process = subprocess.Popen([str(word) for word in command], **options)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(DEADLINE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        process.communicate()
+
+
+def children(pid):
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+class Service:
+    """SERVICE under `jescope run`."""
+
+    def __init__(self, process):
+        self.runner = process
+        self.pid = int(process.stdout.readline())
+
+    def _do(self, line):
+        self.runner.stdin.write(f"{line}\n")
+        self.runner.stdin.flush()
+        return int(self.runner.stdout.readline())
+
+    def allocate(self, size=8192):
+        return self._do(size)
+
+    def rename(self, name):
+        return self._do(name)
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def service(scratch, *run_options, **variables):
+    command = [JESCOPE, "run", *run_options, "--", PYTHON, "-c", SERVICE]
+    with started(command, env=environment(scratch, PYTHONMALLOC="malloc", **variables), cwd=scratch) as process:
+        found = Service(process)
+        wait_for(lambda: list((scratch / "agents").glob(f"{found.pid}.*.sock")), "the agent listens")
+        yield found
+
+
+class Redis:
+    def __init__(self, runner, path):
+        self.runner = runner
+        self.path = path
+        self.pid = None
+
+    def ask(self, *words):
+        """One command in the redis protocol; the raw answer."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(DEADLINE)
+            connection.connect(str(self.path))
+            parts = [f"*{len(words)}\r\n"] + [f"${len(str(word))}\r\n{word}\r\n" for word in words]
+            connection.sendall("".join(parts).encode())
+            return connection.recv(65536).decode()
+
+    def answers(self):
+        try:
+            return self.ask("PING") == "+PONG\r\n"
+        except OSError:
+            return False
+
+
+def redis_program(scratch):
+    """Debian's redis-tools carries the server: one binary that acts by the name it is called by. None: not installed."""
+    binary = shutil.which("redis-check-rdb")
+    if binary is None:
+        return None
+    link = scratch / "redis-server"
+    if not link.is_symlink():
+        link.symlink_to(pathlib.Path(binary).resolve())
+    return link
+
+
+@contextlib.contextmanager
+def redis(scratch, *run_options, **variables):
+    path = scratch / "redis.sock"
+    command = [JESCOPE, "run", *run_options, "--", redis_program(scratch), "--port", "0", "--unixsocket", path, "--save", "",
+               "--dir", scratch]
+    with started(command, env=environment(scratch, **variables), stdout=subprocess.DEVNULL) as runner:
+        server = Redis(runner, path)
+        wait_for(server.answers, "redis answers")
+        server.pid = children(runner.pid)[0]
+        yield server
