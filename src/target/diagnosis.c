@@ -100,9 +100,8 @@ static void
 set_not_ours(const Process *process, GError **error)
 {
     g_autofree char *user = process_user_name(process->uids[1]);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
-                "%s (%d) belongs to user %s; run jescope as %s or as root", process->name, (int)process->pid, user,
-                user);
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION, "%s (%d) belongs to user %s; run jescope as %s%s",
+                process->name, (int)process->pid, user, user, process->uids[1] == 0 ? "" : " or as root");
 }
 
 void
