@@ -5,7 +5,11 @@
 
 #include <string.h>
 
-G_DEFINE_QUARK(jescope - report - error, report_error)
+GQuark
+report_error_quark(void)
+{
+    return g_quark_from_static_string("jescope-report-error");
+}
 
 enum { MAX_SUFFIXES = 4 };
 

@@ -41,7 +41,7 @@ address_of(const Symbolized *symbolized, guint32 location)
                                 : profile_locations(symbolized->profile)[location].address;
 }
 
-/* "--" parts a name from its inlined callers, and is also an operator. */
+/* "--" parts the names of one address, and is also an operator. */
 static void
 write_name(Writer *writer, const char *function)
 {
@@ -62,14 +62,15 @@ is_nameless_allocator(const Symbolized *symbolized, guint32 location)
     return object != PROFILE_NONE && name_is_allocator_object(profile_objects(symbolized->profile)[object].path);
 }
 
+/* The function first, then what it has inlined, innermost last. */
 static void
 write_frames(const Symbolized *symbolized, guint32 location)
 {
     const Symbol *symbol = symbols_location(symbolized->symbols, location);
 
-    for (guint32 i = 0; i < symbol->n_frames; i++) {
-        writer_text(symbolized->writer, i ? "--" : "");
+    for (guint32 i = symbol->n_frames; i-- > 0;) {
         write_name(symbolized->writer, symbol->frames[i].function);
+        writer_text(symbolized->writer, i ? "--" : "");
     }
 }
 

@@ -14,6 +14,7 @@ typedef struct {
     const View *view;
     ProfileValue value;
     ReportSort sort;
+    gboolean by_name; /* ties as jeprof breaks them: by name at once, not by cumulative weight first */
 } TableOrder;
 
 void
@@ -72,17 +73,29 @@ sort_key(const TableRow *row, const TableOrder *order)
     }
 }
 
+static gdouble
+second_key(const TableRow *row, const TableOrder *order)
+{
+    return order->by_name ? 0 : fabs(table_change(row->cumulative, order->value));
+}
+
 static gint
 compare_rows(gconstpointer a, gconstpointer b, gpointer user)
 {
     const TableRow *left = a;
     const TableRow *right = b;
     const TableOrder *order = user;
-    gdouble left_key = order->sort == REPORT_SORT_NAME ? 0 : sort_key(left, order);
-    gdouble right_key = order->sort == REPORT_SORT_NAME ? 0 : sort_key(right, order);
 
-    if (left_key != right_key)
-        return left_key > right_key ? -1 : 1;
+    if (order->sort != REPORT_SORT_NAME) {
+        gdouble left_key = sort_key(left, order);
+        gdouble right_key = sort_key(right, order);
+        if (left_key == right_key) {
+            left_key = second_key(left, order);
+            right_key = second_key(right, order);
+        }
+        if (left_key != right_key)
+            return left_key > right_key ? -1 : 1;
+    }
     return strcmp(view_node(order->view, left->node)->name, view_node(order->view, right->node)->name);
 }
 
@@ -105,6 +118,7 @@ table_new(const View *view, const ReportOptions *options)
     TableBuild build = {0};
     guint32 kept = 0;
 
+    order.by_name = (options->flags & REPORT_JEPROF_LAYOUT) != 0;
     g_array_set_size(table, n);
     build.rows = (TableRow *)(void *)table->data;
     build.last_seen = g_new0(guint64, (gsize)n + 1);

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trimming, filters, granularity and threads, seen through folded output. */
+#include "fixture.h"
+
+static void
+check(const Fixture *fixture, const ReportOptions *options, const char *expected)
+{
+    g_autofree char *folded = fixture_report(fixture, NULL, "folded", options);
+
+    g_assert_cmpstr(folded, ==, expected);
+}
+
+static void
+test_trims_allocator(void)
+{
+    g_auto(Fixture) fixture;
+    ReportOptions options;
+
+    fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
+    report_options_init(&options);
+    check(&fixture, &options,
+          "main;std::vector<int>::push_back(int const&) 300\n"
+          "main;recurse;recurse 200\n"
+          "main;insert;make_node 100\n"
+          "main;[app+0x5000] 40\n");
+    options.flags = REPORT_KEEP_ALLOCATOR;
+    options.focus = NULL;
+    check(&fixture, &options,
+          "main;std::vector<int>::push_back(int const&);malloc 300\n"
+          "main;recurse;recurse;malloc 200\n"
+          "main;insert;make_node;malloc 100\n"
+          "main;[app+0x5000];malloc 40\n");
+}
+
+/* What the allocator calls back into (hooks, atfork) belongs to it: everything inside the outermost of its frames goes.
+ */
+static void
+test_trims_up_to_the_last_allocator_frame(void)
+{
+    g_auto(Fixture) fixture;
+    ReportOptions options;
+
+    fixture_init(&fixture,
+                 "--- symbol\n0x1000 malloc\n0x2000 hook\n0x3000 main\n---\n--- heap\n"
+                 "heap profile: 1: 8 [1: 8] @ heapprofile\n1: 8 [1: 8] @ 0x1000 0x2001 0x1001 0x3001\n"
+                 "2: 16 [2: 16] @ 0x1000\n3: 32 [3: 32] @\n\nMAPPED_LIBRARIES:\n",
+                 PROFILE_READ_DEFAULT);
+    report_options_init(&options);
+    check(&fixture, &options, "[no stack] 32\nmalloc 16\nmain 8\n");
+}
+
+typedef struct {
+    const char *focus, *ignore, *retain, *exclude;
+    const char *expected;
+} FilterCase;
+
+static GRegex *
+regex(const char *pattern)
+{
+    return pattern ? g_regex_new(pattern, G_REGEX_RAW, 0, NULL) : NULL;
+}
+
+static void
+test_filters(void)
+{
+    static const FilterCase cases[] = {
+        {"recurse", NULL, NULL, NULL, "main;recurse;recurse 200\n"},
+        {"make_node", NULL, NULL, NULL, "main;insert;make_node 100\n"},
+        {"^std::vector::push_back$", NULL, NULL, NULL, "main;std::vector<int>::push_back(int const&) 300\n"},
+        {"^0000000000004000$", NULL, NULL, NULL, "main;recurse;recurse 200\n"},
+        {"nothing", NULL, NULL, NULL, ""},
+        {NULL, "vector|recurse", NULL, NULL, "main;insert;make_node 100\nmain;[app+0x5000] 40\n"},
+        {"main", "main", NULL, NULL, ""},
+        {NULL, NULL, "main|recurse", NULL, "main 440\nmain;recurse;recurse 200\n"},
+        {NULL, NULL, NULL, "main|make_node",
+         "std::vector<int>::push_back(int const&) 300\nrecurse;recurse 200\ninsert 100\n[app+0x5000] 40\n"},
+        {NULL, NULL, NULL, ".", ""},
+        /* focus looks at what exclude left over */
+        {"make_node", NULL, NULL, "make_node", ""},
+        {"malloc", NULL, NULL, NULL, ""},
+    };
+    g_auto(Fixture) fixture;
+
+    fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GRegex) focus = regex(cases[i].focus);
+        g_autoptr(GRegex) ignore = regex(cases[i].ignore);
+        g_autoptr(GRegex) retain = regex(cases[i].retain);
+        g_autoptr(GRegex) exclude = regex(cases[i].exclude);
+        ReportOptions options;
+        report_options_init(&options);
+        options.focus = focus;
+        options.ignore = ignore;
+        options.retain = retain;
+        options.exclude = exclude;
+        check(&fixture, &options, cases[i].expected);
+    }
+}
+
+static void
+test_granularity(void)
+{
+    static const struct {
+        ReportGranularity by;
+        const char *expected;
+    } cases[] = {
+        {REPORT_BY_OBJECT, "/bin/app 640\n"},
+        {REPORT_BY_FILE, "[app] 640\n"},
+        {REPORT_BY_ADDRESS, "0x0000000000003000 main;0x0000000000005000 std::vector<int>::push_back(int const&) 300\n"
+                            "0x0000000000003000 main;0x0000000000004000 recurse;0x0000000000004000 recurse 200\n"
+                            "0x0000000000003000 main;0x0000000000002000 insert;0x0000000000002000 make_node 100\n"
+                            "0x0000000000003000 main;0x0000000000006000 [app+0x5000] 40\n"},
+    };
+    g_auto(Fixture) fixture;
+    ReportOptions options;
+
+    fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
+    report_options_init(&options);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        options.by = cases[i].by;
+        check(&fixture, &options, cases[i].expected);
+    }
+}
+
+static void
+test_values(void)
+{
+    static const char *const expected[PROFILE_N_VALUES] = {
+        [PROFILE_ALLOC_OBJECTS] = "main;[app+0x5000] 8\n",
+        [PROFILE_ALLOC_SPACE] = "main;std::vector<int>::push_back(int const&) 600\n",
+        [PROFILE_INUSE_OBJECTS] = "main;[app+0x5000] 4\n",
+        [PROFILE_INUSE_SPACE] = "main;std::vector<int>::push_back(int const&) 300\n",
+    };
+    g_auto(Fixture) fixture;
+    ReportOptions options;
+
+    fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
+    report_options_init(&options);
+    for (guint value = 0; value < PROFILE_N_VALUES; value++) {
+        g_autofree char *folded = NULL;
+        options.value = value;
+        folded = fixture_report(&fixture, NULL, "folded", &options);
+        g_assert_true(g_str_has_prefix(folded, expected[value]));
+    }
+}
+
+static const char threads_text[] = "heap_v2/1\n"
+                                   "  t*: 3: 300 [0: 0]\n"
+                                   "  t1: 1: 100 [0: 0] main thread\n"
+                                   "  t7: 2: 200 [0: 0] worker\n"
+                                   "@ 0x1000 0x2001\n"
+                                   "  t*: 3: 300 [0: 0]\n"
+                                   "  t1: 1: 100 [0: 0]\n"
+                                   "  t7: 2: 200 [0: 0]\n"
+                                   "\nMAPPED_LIBRARIES:\n";
+
+static void
+test_threads(void)
+{
+    static const struct {
+        const char *thread, *count;
+    } cases[] = {{"1", " 100\n"}, {"t7", " 200\n"}, {"worker", " 200\n"}, {"main thread", " 100\n"}};
+    g_auto(Fixture) fixture;
+    ReportOptions options;
+
+    fixture_init(&fixture, threads_text, PROFILE_READ_THREADS);
+    report_options_init(&options);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *folded = NULL;
+        options.thread = cases[i].thread;
+        folded = fixture_report(&fixture, NULL, "folded", &options);
+        g_assert_true(g_str_has_suffix(folded, cases[i].count));
+    }
+}
+
+static void
+test_unknown_thread(void)
+{
+    g_autoptr(GOutputStream) out = g_memory_output_stream_new_resizable();
+    g_autoptr(GError) error = NULL;
+    g_auto(Fixture) fixture;
+    ReportOptions options;
+
+    fixture_init(&fixture, threads_text, PROFILE_READ_THREADS);
+    report_options_init(&options);
+    options.thread = "2";
+    g_assert_false(report_write(report_format_at(0), &fixture.input, NULL, &options, out, &error));
+    g_assert_error(error, REPORT_ERROR, REPORT_ERROR_NO_THREAD);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/report/view/trims-allocator", test_trims_allocator);
+    g_test_add_func("/report/view/trims-up-to-the-last-allocator-frame", test_trims_up_to_the_last_allocator_frame);
+    g_test_add_func("/report/view/filters", test_filters);
+    g_test_add_func("/report/view/granularity", test_granularity);
+    g_test_add_func("/report/view/values", test_values);
+    g_test_add_func("/report/view/threads", test_threads);
+    g_test_add_func("/report/view/unknown-thread", test_unknown_thread);
+    return g_test_run();
+}
