@@ -56,8 +56,13 @@ static struct {
     pid_t owner; /* the process whose agent this is; another one's after fork() or vfork() */
     bool in_child;
     _Atomic(Finding) finding; /* a child forked at any time sees what it stands for in whole */
-    atomic_bool registered_last;
 } agent;
+
+/*
+ * Whether the fork that this thread is in will run the later handler: the C library leaves a handler that is registered
+ * while a fork is under way out of it. Initial-exec: any other thread-local of a library may cost an allocation.
+ */
+static _Thread_local bool later_handler_runs __attribute__((tls_model("initial-exec")));
 
 static void restart_in_child(void);
 
@@ -90,6 +95,26 @@ note_found(void)
     agent.finding = FOUND;
 }
 
+/* Prepare handlers run latest registration first, child handlers earliest first. */
+static void
+note_later_handler(void)
+{
+    later_handler_runs = true;
+}
+
+static void
+forget_later_handler(void)
+{
+    later_handler_runs = false;
+}
+
+static void
+restart_after_all_others(void)
+{
+    later_handler_runs = false;
+    restart_in_child();
+}
+
 /* The long way, in our own thread: among the symbols of every file that is loaded. */
 static bool
 search(void)
@@ -106,7 +131,7 @@ search(void)
         return false;
     }
     agent.guest.is_settled = true;
-    agent.registered_last = pthread_atfork(NULL, NULL, restart_in_child) == 0;
+    pthread_atfork(note_later_handler, forget_later_handler, restart_after_all_others);
     note_found();
     return true;
 }
@@ -165,7 +190,7 @@ static void
 restart_in_child(void)
 {
     int saved = errno;
-    /* Both registrations may call: the first one that does is enough. */
+    /* A child that went on searching has registered once more than its parent: the first call is enough. */
     if (agent.owner != getpid() && agent.finding != ABSENT) {
         agent.owner = getpid();
         agent.in_child = true;
@@ -175,11 +200,11 @@ restart_in_child(void)
     errno = saved;
 }
 
-/* The registration from the constructor, out of use once there is a later one. */
+/* The registration from the constructor, out of use where the later one takes part. */
 static void
 restart_in_early_child(void)
 {
-    if (!agent.registered_last) {
+    if (!later_handler_runs) {
         restart_in_child();
     }
 }
