@@ -292,8 +292,9 @@ def test_a_directory_that_does_not_exist_yet(start, tmp_path):
     assert victim.sockets.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_directory_that_does_not_exist_yet_whatever_the_umask(start, tmp_path):
-    victim = start(sockets=tmp_path / "new", preexec_fn=lambda: os.umask(0))
+@pytest.mark.parametrize("umask", [0, 0o777])
+def test_a_directory_that_does_not_exist_yet_whatever_the_umask(start, tmp_path, umask):
+    victim = start(sockets=tmp_path / "new", preexec_fn=lambda: os.umask(umask))
     victim.client().close()
     assert victim.sockets.stat().st_mode & 0o777 == 0o700
     assert victim.socket_of().stat().st_mode & 0o077 == 0

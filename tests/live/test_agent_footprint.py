@@ -6,9 +6,10 @@ import re
 
 import pytest
 import wire
-from victims import AGENT, EVERY_BLOCK, VICTIMS, agent_descriptors, eventually, threads
+from victims import AGENT, EVERY_BLOCK, VICTIMS, agent_descriptors, eventually, threads, wait_for_thread
 
 RESIDENT_MAX_KIB = 200
+THREAD_TABLE_MAX = 512
 
 
 def allocated(victim):
@@ -27,11 +28,24 @@ def one_cycle(client):
 def test_the_heap_holds_nothing_of_the_agents(start):
     """Beyond what any thread costs there: glibc allocates one small table per thread from malloc."""
     with_thread = start(preload=[VICTIMS / "libone-thread.so"])
+    wait_for_thread(with_thread.pid, "waiting")
     with_agent = start()
     with with_agent.client() as client:
         one_cycle(client)
     assert len(threads(with_thread.pid)) == len(threads(with_agent.pid)) == 2
     assert allocated(with_agent) == allocated(with_thread)
+
+
+def test_the_heap_of_a_child_holds_nothing_more(start):
+    """Its agent is a new thread, which might keep a cache of its own."""
+    victim = start()
+    victim.client().close()
+    before = allocated(victim)
+    victim.pid = int(victim.ask("daemonise"))
+    victim.others.add(victim.pid)
+    with victim.client() as client:
+        one_cycle(client)
+    assert abs(allocated(victim) - before) <= THREAD_TABLE_MAX
 
 
 def test_work_leaves_nothing_in_the_heap(start):
@@ -75,6 +89,7 @@ def resident_kib_of(pid, name):
 def test_it_is_small(start):
     """Counted without what jemalloc lays out for any thread that asks it something: an arena, and its table of controls."""
     asking = start(preload=[VICTIMS / "libasking-thread.so"])
+    wait_for_thread(asking.pid, "waiting")
     victim = start()
     with victim.client() as client:
         client.release(client.take(600_000).id)

@@ -61,16 +61,33 @@ def test_a_child_does_not_answer_for_its_parent(start):
         parent.ask("reap")
 
 
-def test_the_connection_of_a_dead_parent_ends_although_a_child_lives(start):
-    parent = start()
+@SHARED_TABLE
+def test_the_connection_of_a_dead_parent_ends_although_a_child_lives(start, table):
+    parent = start_in(start, table)
     client = parent.client()
     child = int(parent.ask("fork"))
     parent.others.add(child)
     eventually(lambda: parent.try_client(child), "the child's agent")
+    assert not [target for target in descriptors(child).values() if "pipe:" not in target and "socket:" not in target]
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
     with pytest.raises(ConnectionError):
         client.hello()
+
+
+@pytest.mark.parametrize("variant", ["victim", "victim-static", "victim-rjem"])
+def test_forks_while_the_agent_is_still_looking_around(start, variant):
+    """Before it has found its jemalloc, or has a socket: parent and child find their way all the same."""
+    for _ in range(10):
+        parent = start(variant)
+        child = int(parent.ask("fork"))
+        with parent.client(child) as client:
+            assert client.greeting.pid == child
+            assert client.dump().startswith(b"heap_v2/")
+        assert parent.ask("reap") == "0"
+        with parent.client() as client:
+            assert client.greeting.pid == parent.pid
+            assert client.dump().startswith(b"heap_v2/")
 
 
 def test_many_forks_under_a_storm(start):
@@ -169,12 +186,12 @@ def test_a_daemon(start):
 
 def test_it_holds_none_of_the_hosts_descriptors(start):
     """Else a pipe that the host closes would stay open."""
+    if status_of(os.getpid(), os.getpid())["Seccomp"] != "0":
+        pytest.skip("a filter of system calls may forbid a descriptor table of its own")
     victim = start()
     victim.client().close()
     (thread,) = agent_threads(victim.pid)
     folder = f"/proc/{victim.pid}/task/{thread}/fd"
-    if descriptors(victim.pid, thread) == descriptors(victim.pid):
-        pytest.skip("the kernel grants no descriptor table of its own")
     hosts = {os.readlink(f"/proc/{victim.pid}/fd/{number}") for number in range(3)}
     assert hosts.isdisjoint(os.readlink(f"{folder}/{entry}") for entry in os.listdir(folder))
 

@@ -150,6 +150,13 @@ def test_a_client_that_never_speaks(target):
         one.close()
 
 
+def test_a_client_that_never_speaks_is_sent_away(target):
+    with target.client(hello=False) as silent:
+        silent.sock.settimeout(60)
+        assert silent.sock.recv(1) == b""
+    assert_served(target)
+
+
 def test_a_crowd(target):
     """More connections than anyone needs, all kept: the agent's share of descriptors stays small, and all others get theirs."""
     with target.client() as client:

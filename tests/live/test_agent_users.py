@@ -2,6 +2,7 @@
 """Whom the agent lets in: its own user and root, across users, privileged programs and containers."""
 
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -106,6 +107,14 @@ def test_who_drops_privileges_answers_to_the_new_user(start, open_path):
     assert say_hello_as(OWNER, victim.socket_of()) == "answered"
     assert say_hello_as(STRANGER, victim.socket_of()) == "closed"
     victim.client().close()
+
+
+def test_a_user_who_may_have_no_more_threads(start_as_owner):
+    """The agent's cannot start: nothing of it is left, and the program runs."""
+    one = resource.RLIMIT_NPROC
+    victim = start_as_owner(preexec_fn=lambda: resource.setrlimit(one, (0, 0)), env={"JESCOPE_DEBUG": "1"})
+    assert b"thread" in victim.process.stderr.readline()
+    assert_inert(victim)
 
 
 # AT_SECURE: a program that gained privileges

@@ -88,6 +88,10 @@ def threads(pid):
     return found
 
 
+def wait_for_thread(pid, name):
+    eventually(lambda: name in threads(pid).values(), f"a thread named {name} in {pid}")
+
+
 def agent_threads(pid):
     return [thread for thread, name in threads(pid).items() if name.startswith("jescope")]
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #ifdef ASKS
@@ -32,6 +33,7 @@ wait_forever(void *unused)
 {
     (void)unused;
     ask();
+    prctl(PR_SET_NAME, "waiting"); /* for tests to see that all has been done */
     for (;;)
         pause();
     return NULL;
