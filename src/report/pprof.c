@@ -315,7 +315,9 @@ append_labels(Pprof *pprof, const ViewPath *path)
     if (bytes)
         append_number_label(pprof, "bytes", bytes, "bytes");
     if (thread != PROFILE_NONE) {
-        append_number_label(pprof, "thread", profile_threads(profile)[thread].uid, "");
+        char uid[32];
+        g_snprintf(uid, sizeof uid, "%" G_GUINT64_FORMAT, profile_threads(profile)[thread].uid);
+        append_text_label(pprof, "thread", uid); /* text: a number that is 0 would not be there at all */
         if (profile_threads(profile)[thread].name[0])
             append_text_label(pprof, "thread_name", profile_threads(profile)[thread].name);
     }
