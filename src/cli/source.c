@@ -64,16 +64,17 @@ read_pipe_whole(Source *source, int fd, const char *name, ProfileReadFlags flags
     return source->profile != NULL;
 }
 
-/* Regular files are mapped; of what comes through a pipe only the stacks stay in memory, unless the text is wanted. */
+/* Only the stacks stay in memory, unless the text is wanted. */
 static gboolean
 read_descriptor(Source *source, int fd, const char *name, const SourceOptions *options, GError **error)
 {
     struct stat status;
 
     source->input.time = g_get_real_time() / G_USEC_PER_SEC;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
         source->input.time = status.st_mtim.tv_sec;
-        return source_read_mapped(source, fd, name, options->read, error);
+        if (options->keeps_text && status.st_size > 0)
+            return source_read_mapped(source, fd, name, options->read, error);
     }
     if (options->keeps_text)
         return read_pipe_whole(source, fd, name, options->read, error);

@@ -28,15 +28,30 @@ typedef struct {
     ProfileWeight total;
 } Side;
 
+/* What is asked of a function's name many times: symbols share one string among all frames of a function. */
+typedef struct {
+    guint32 node; /* by function; PROFILE_NONE until it is needed */
+    gboolean allocator;
+    gboolean dropped; /* by retain or exclude */
+    gboolean focus, ignore;
+} FunctionFacts;
+
 struct View {
     const ReportOptions *options;
     guint n_sides;
     Side sides[VIEW_N_SIDES];
     GArray *nodes;     /* ViewNode */
     GHashTable *index; /* name -> node + 1 */
+    GHashTable *facts; /* function (the pointer) -> FunctionFacts */
     GStringChunk *strings;
     guint32 no_stack; /* the node of stacks without any frame, or PROFILE_NONE */
 };
+
+/* Whether a node must keep a copy of its name. */
+typedef enum {
+    NAME_OF_SYMBOLS, /* lives as long as the view anyway */
+    NAME_MADE,
+} NameOrigin;
 
 /* One frame about to become a node. */
 typedef struct {
@@ -115,14 +130,29 @@ static const struct {
     [REPORT_BY_ADDRESS] = {.name = name_by_address, .has_function = TRUE, .has_line = TRUE},
 };
 
+static gboolean
+is_clean(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if ((guchar)*c < 0x20 || *c == 0x7f)
+            return FALSE;
+    return g_utf8_validate(text, -1, NULL);
+}
+
+/* A clean string that lives as long as the view: text itself where it can be, since profile and symbols outlive the
+ * view. */
 static const char *
 keep_string(View *view, const char *text)
 {
-    g_autofree char *clean = text ? name_clean(text) : NULL;
+    g_autofree char *clean = NULL;
 
-    return clean ? g_string_chunk_insert_const(view->strings, clean) : NULL;
+    if (!text || is_clean(text))
+        return text;
+    clean = name_clean(text);
+    return g_string_chunk_insert_const(view->strings, clean);
 }
 
+/* name lives as long as the view. */
 static guint32
 add_node(View *view, const char *name, const ViewNode *node)
 {
@@ -130,16 +160,16 @@ add_node(View *view, const char *name, const ViewNode *node)
 
     added.name = keep_string(view, name);
     g_array_append_val(view->nodes, added);
-    g_hash_table_insert(view->index, g_string_chunk_insert(view->strings, name), GUINT_TO_POINTER(view->nodes->len));
+    g_hash_table_insert(view->index, (gpointer)(gintptr)name, GUINT_TO_POINTER(view->nodes->len));
     return view->nodes->len - 1;
 }
 
+/* The node of this name. */
 static guint32
-intern_place(View *view, const Place *place)
+intern_name(View *view, const Place *place, const char *name, NameOrigin origin)
 {
     ReportGranularity by = view->options->by;
     const SymbolFrame *frame = place->frame;
-    g_autofree char *name = granularities[by].name(place);
     guint found = GPOINTER_TO_UINT(g_hash_table_lookup(view->index, name));
 
     if (found)
@@ -151,7 +181,7 @@ intern_place(View *view, const Place *place)
         .line = granularities[by].has_line ? frame->line : 0,
         .known = by == REPORT_BY_OBJECT ? place->object != NULL : frame->known,
     };
-    return add_node(view, name, &node);
+    return add_node(view, origin == NAME_MADE ? g_string_chunk_insert(view->strings, name) : name, &node);
 }
 
 /* Patterns see names as jeprof shows them and in full. */
@@ -160,12 +190,50 @@ matches_name(const GRegex *regex, const char *function)
 {
     g_autofree char *shortened = NULL;
 
+    if (!regex)
+        return FALSE;
     if (g_regex_match(regex, function, 0, NULL))
         return TRUE;
     if (!strpbrk(function, "(<"))
         return FALSE;
     shortened = name_shorten(function);
     return g_regex_match(regex, shortened, 0, NULL);
+}
+
+static FunctionFacts *
+get_facts(View *view, const char *function)
+{
+    const ReportOptions *options = view->options;
+    FunctionFacts *facts = g_hash_table_lookup(view->facts, function);
+
+    if (facts)
+        return facts;
+    facts = g_new(FunctionFacts, 1);
+    *facts = (FunctionFacts){
+        .node = PROFILE_NONE,
+        .allocator = !(options->flags & REPORT_KEEP_ALLOCATOR) && name_is_allocator(function),
+        .dropped =
+            (options->retain && !matches_name(options->retain, function)) || matches_name(options->exclude, function),
+        .focus = matches_name(options->focus, function),
+        .ignore = matches_name(options->ignore, function),
+    };
+    g_hash_table_insert(view->facts, (gpointer)(gintptr)function, facts);
+    return facts;
+}
+
+/* jeprof names an inlined call apart from the function, so there the function alone does not tell. */
+static guint32
+intern_place(View *view, const Place *place, FunctionFacts *facts)
+{
+    g_autofree char *name = NULL;
+
+    if (view->options->by != REPORT_BY_FUNCTION || place->as_jeprof) {
+        name = granularities[view->options->by].name(place);
+        return intern_name(view, place, name, NAME_MADE);
+    }
+    if (facts->node == PROFILE_NONE)
+        facts->node = intern_name(view, place, place->frame->function, NAME_OF_SYMBOLS);
+    return facts->node;
 }
 
 static gboolean
@@ -177,26 +245,31 @@ matches_place(const GRegex *regex, const Place *place)
     if (!regex)
         return FALSE;
     g_snprintf(address, sizeof address, "%016" G_GINT64_MODIFIER "x", place->location->address);
-    if (matches_name(regex, place->frame->function) || g_regex_match(regex, address, 0, NULL))
+    if (g_regex_match(regex, address, 0, NULL))
         return TRUE;
     at = place->frame->file ? g_strdup_printf("%s:%u", place->frame->file, place->frame->line) : NULL;
     return at && g_regex_match(regex, at, 0, NULL);
 }
 
-static gboolean
-is_dropped(const ReportOptions *options, const SymbolFrame *frame)
+static LocationFlags
+match_location(const View *view, const Place *place, const FunctionFacts *facts)
 {
-    return (options->retain && !matches_name(options->retain, frame->function)) ||
-           (options->exclude && matches_name(options->exclude, frame->function));
+    LocationFlags flags = 0;
+
+    if (facts->focus || matches_place(view->options->focus, place))
+        flags |= LOCATION_FOCUS;
+    if (facts->ignore || matches_place(view->options->ignore, place))
+        flags |= LOCATION_IGNORE;
+    return flags;
 }
 
 static gboolean
-is_allocator(const ReportOptions *options, const Place *place, const Symbol *symbol)
+is_allocator(View *view, const char *object, const Symbol *symbol)
 {
-    if (options->flags & REPORT_KEEP_ALLOCATOR)
+    if (view->options->flags & REPORT_KEEP_ALLOCATOR)
         return FALSE;
-    return (place->object && name_is_allocator_object(place->object)) ||
-           name_is_allocator(symbol->frames[symbol->n_frames - 1].function);
+    return (object && name_is_allocator_object(object)) ||
+           get_facts(view, symbol->frames[symbol->n_frames - 1].function)->allocator;
 }
 
 static void
@@ -212,18 +285,18 @@ add_location(View *view, Side *side, guint32 index)
     if (location->object != PROFILE_NONE)
         place.object = profile_objects(side->input->profile)[location->object].path;
     added->first = side->nodes->len;
-    if (is_allocator(options, &place, symbol))
+    if (is_allocator(view, place.object, symbol))
         added->flags |= LOCATION_ALLOCATOR;
     for (guint32 i = first_frame; i < symbol->n_frames; i++) {
         place.frame = &symbol->frames[i];
         place.inlined = i + 1 < symbol->n_frames;
-        if (is_dropped(options, place.frame))
+        FunctionFacts *facts = get_facts(view, place.frame->function);
+        if (facts->dropped)
             continue;
-        guint32 node = intern_place(view, &place);
+        guint32 node = intern_place(view, &place, facts);
         g_array_append_val(side->nodes, node);
         g_array_append_val(side->frames, i);
-        added->flags |= matches_place(options->focus, &place) ? LOCATION_FOCUS : 0;
-        added->flags |= matches_place(options->ignore, &place) ? LOCATION_IGNORE : 0;
+        added->flags |= match_location(view, &place, facts);
     }
     added->n = side->nodes->len - added->first;
 }
@@ -416,6 +489,7 @@ view_new(const ReportInput *now, const ReportInput *base, const ReportOptions *o
     view->options = options;
     view->nodes = g_array_new(FALSE, FALSE, sizeof(ViewNode));
     view->index = g_hash_table_new(g_str_hash, g_str_equal);
+    view->facts = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
     view->strings = g_string_chunk_new(64 * 1024);
     view->no_stack = PROFILE_NONE;
     view->n_sides = base ? 2 : 1;
@@ -442,6 +516,7 @@ view_free(View *view)
     }
     g_array_unref(view->nodes);
     g_hash_table_unref(view->index);
+    g_hash_table_unref(view->facts);
     g_string_chunk_free(view->strings);
     g_free(view);
 }
