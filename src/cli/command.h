@@ -71,12 +71,14 @@ extern const Command cmd_disable;
 extern const Command cmd_dump;
 extern const Command cmd_enable;
 extern const Command cmd_growth;
+extern const Command cmd_import;
 extern const Command cmd_ps;
 extern const Command cmd_purge;
 extern const Command cmd_record;
 extern const Command cmd_report;
 extern const Command cmd_reset;
 extern const Command cmd_run;
+extern const Command cmd_series;
 extern const Command cmd_stats;
 extern const Command cmd_status;
 

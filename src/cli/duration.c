@@ -12,8 +12,6 @@ static const struct {
     {"d", G_GUINT64_CONSTANT(86400000)}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1},
 };
 
-static const double max_ms = DURATION_MAX_DAYS * 86400e3;
-
 static size_t
 find_unit(const char *text, size_t length)
 {
@@ -44,7 +42,7 @@ parse_part(const char **text, size_t *next)
 }
 
 gboolean
-duration_parse(const char *text, const char *option, guint64 *ms, GError **error)
+duration_parse_up_to(const char *text, const char *option, guint max_days, guint64 *ms, GError **error)
 {
     double total = 0;
     size_t next = 0;
@@ -58,13 +56,19 @@ duration_parse(const char *text, const char *option, guint64 *ms, GError **error
         }
         total += part;
     } while (*rest != '\0');
-    if (total < 1 || total > max_ms) {
+    if (total < 1 || total > max_days * 86400e3) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: '%s' is out of range; from 1ms to %dd is possible", option,
-                    text, DURATION_MAX_DAYS);
+                    text, (int)max_days);
         return FALSE;
     }
     *ms = (guint64)total;
     return TRUE;
+}
+
+gboolean
+duration_parse(const char *text, const char *option, guint64 *ms, GError **error)
+{
+    return duration_parse_up_to(text, option, DURATION_MAX_DAYS, ms, error);
 }
 
 /* "1 h 5 min", and just "1 h" if nothing is left. */

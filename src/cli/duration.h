@@ -10,6 +10,9 @@
  * is named in the error. */
 gboolean duration_parse(const char *text, const char *option, guint64 *ms, GError **error);
 
+/* The same with a limit of its own, in days. */
+gboolean duration_parse_up_to(const char *text, const char *option, guint max_days, guint64 *ms, GError **error);
+
 /* "250 ms", "5.0 s", "1 min 30 s", "2 h 5 min", "3 d 4 h". */
 char *duration_format(guint64 ms);
 

@@ -106,6 +106,13 @@ write_all(int fd, const char *bytes, size_t length)
 }
 
 gboolean
+output_write(Output *output, const char *bytes, gsize length, GError **error)
+{
+    return write_all(output->fd, bytes, length) ||
+           set_failed(error, output->kind == OUTPUT_STDOUT ? "standard output" : output->path, errno);
+}
+
+gboolean
 output_copy(Output *output, int fd, GError **error)
 {
     g_autofree char *chunk = g_malloc(CHUNK);

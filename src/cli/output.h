@@ -16,6 +16,9 @@ Output *output_open(const char *path, GError **error);
 /* Appends what descriptor FD holds from its offset to its end. */
 gboolean output_copy(Output *output, int fd, GError **error);
 
+/* Appends LENGTH bytes. */
+gboolean output_write(Output *output, const char *bytes, gsize length, GError **error);
+
 /* Makes the file appear; nothing may be appended afterwards. */
 gboolean output_commit(Output *output, GError **error);
 

@@ -7,10 +7,10 @@
 #define DAYS    (86400 * SECONDS)
 
 static const gint64 time_steps[] = {
-    SECONDS / 1000,  SECONDS / 100,   SECONDS / 10,    SECONDS,         2 * SECONDS,    5 * SECONDS,    10 * SECONDS,
-    30 * SECONDS,    60 * SECONDS,    120 * SECONDS,   300 * SECONDS,   600 * SECONDS,  1800 * SECONDS, 3600 * SECONDS,
-    7200 * SECONDS,  10800 * SECONDS, 21600 * SECONDS, 43200 * SECONDS, DAYS,           2 * DAYS,       7 * DAYS,
-    14 * DAYS,       28 * DAYS,       91 * DAYS,       182 * DAYS,      364 * DAYS,     3640 * DAYS,
+    SECONDS / 1000, SECONDS / 100,   SECONDS / 10,    SECONDS,         2 * SECONDS,   5 * SECONDS,    10 * SECONDS,
+    30 * SECONDS,   60 * SECONDS,    120 * SECONDS,   300 * SECONDS,   600 * SECONDS, 1800 * SECONDS, 3600 * SECONDS,
+    7200 * SECONDS, 10800 * SECONDS, 21600 * SECONDS, 43200 * SECONDS, DAYS,          2 * DAYS,       7 * DAYS,
+    14 * DAYS,      28 * DAYS,       91 * DAYS,       182 * DAYS,      364 * DAYS,    3640 * DAYS,
 };
 
 /* From the largest to the smallest unit of each kind. */
@@ -19,11 +19,11 @@ typedef struct {
     const char *name;
 } Prefix;
 
-static const Prefix binary[] = {{0x1p50, " PiB"}, {0x1p40, " TiB"}, {0x1p30, " GiB"}, {0x1p20, " MiB"}, {0x1p10, " KiB"},
-                                {1, " B"},        {0, NULL}};
+static const Prefix binary[] = {{0x1p50, " PiB"}, {0x1p40, " TiB"}, {0x1p30, " GiB"}, {0x1p20, " MiB"},
+                                {0x1p10, " KiB"}, {1, " B"},        {0, NULL}};
 static const Prefix decimal[] = {{1e15, "P"}, {1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}, {0, NULL}};
-static const Prefix nanoseconds[] = {{86400e9, " d"}, {3600e9, " h"}, {1e9, " s"}, {1e6, " ms"}, {1e3, " us"},
-                                     {1, " ns"},      {0, NULL}};
+static const Prefix nanoseconds[] = {{86400e9, " d"}, {3600e9, " h"}, {1e9, " s"}, {1e6, " ms"},
+                                     {1e3, " us"},    {1, " ns"},     {0, NULL}};
 static const Prefix milliseconds[] = {{86400e3, " d"}, {3600e3, " h"}, {1e3, " s"}, {1, " ms"}, {0, NULL}};
 
 static const Prefix *const prefixes[] = {
@@ -94,7 +94,9 @@ axis_time_label(gint64 time_us, gint64 step_us)
         return g_strdup_printf("%02d:%02d.%03d", g_date_time_get_minute(time), g_date_time_get_second(time),
                                (int)(time_us % SECONDS / 1000));
     gboolean midnight = time_us % DAYS == 0;
-    return g_date_time_format(time, step_us >= DAYS || midnight ? "%b %d" : step_us >= 60 * SECONDS ? "%H:%M" : "%H:%M:%S");
+    return g_date_time_format(time, step_us >= DAYS || midnight ? "%b %d"
+                                    : step_us >= 60 * SECONDS   ? "%H:%M"
+                                                                : "%H:%M:%S");
 }
 
 char *

@@ -194,8 +194,8 @@ find_start(Import *import, GError **error)
         return TRUE;
     if (!stats_read_file(import->path, count_timeless, &count, NULL, error))
         return FALSE;
-    import->next_us = status.st_mtim.tv_sec * G_GINT64_CONSTANT(1000000) -
-                      (gint64)((count - 1) * import->options->every_us);
+    import->next_us =
+        status.st_mtim.tv_sec * G_GINT64_CONSTANT(1000000) - (gint64)((count - 1) * import->options->every_us);
     return TRUE;
 }
 

@@ -9,7 +9,7 @@ enum {
     ROWS = 12,       /* character rows of a panel */
     DOTS_ACROSS = 2, /* of a braille character */
     DOTS_DOWN = 4,
-    LABELS = 10, /* columns left of the axis */
+    LABELS = 10,     /* columns left of the axis */
     TIME_LABEL = 14, /* columns a mark of the time axis takes at least */
     VALUE_MARKS = 4,
     BRAILLE = 0x2800,

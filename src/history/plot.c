@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+enum {
+    SPAN_MIN_US = 1000,
+};
+
 static void
 free_panel(gpointer data)
 {
@@ -64,6 +68,6 @@ plot_span(const GPtrArray *series)
         span.from_us = MIN(span.from_us, g_array_index(points, SeriesPoint, 0).time_us);
         span.to_us = MAX(span.to_us, g_array_index(points, SeriesPoint, points->len - 1).time_us);
     }
-    span.to_us = MAX(span.to_us, span.from_us + G_USEC_PER_SEC);
+    span.to_us = MAX(span.to_us, span.from_us + SPAN_MIN_US);
     return span;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drawings of series. Series of one unit share a panel and its scale; each unit has a panel of its own. A line is broken
- * where samples are missing or the process was restarted. The scale begins at zero unless all values lie in its upper
- * half.
+ * Drawings of series. Series of one unit share a panel and its scale; each unit has a panel of its own. A line is
+ * broken where samples are missing or the process was restarted. The scale begins at zero unless all values lie in its
+ * upper half.
  */
 #ifndef JESCOPE_HISTORY_PLOT_H
 #define JESCOPE_HISTORY_PLOT_H
@@ -11,7 +11,8 @@
 
 typedef enum {
     PLOT_PLAIN = 0,
-    PLOT_COLOR = 1 << 0, /* ANSI colours; without, every series has a panel of its own, so that they can be told apart */
+    PLOT_COLOR =
+        1 << 0, /* ANSI colours; without, every series has a panel of its own, so that they can be told apart */
     PLOT_ASCII = 1 << 1, /* no braille */
 } PlotFlags;
 
@@ -27,12 +28,13 @@ void plot_text(const GPtrArray *series, guint width, PlotFlags flags, GString *o
  * prefers. */
 void plot_svg(const GPtrArray *series, GString *out);
 
-/* Shared by both ---------------------------------------------------------------------------------------------------- */
+/* Shared by both ----------------------------------------------------------------------------------------------------
+ */
 
 /* What is drawn over one scale. */
 typedef struct {
-    GPtrArray *series;  /* of Series, borrowed */
-    GArray *colors;     /* guint: the place among all series */
+    GPtrArray *series; /* of Series, borrowed */
+    GArray *colors;    /* guint: the place among all series */
     StatsUnit unit;
     double low, high;
 } PlotPanel;
@@ -40,7 +42,7 @@ typedef struct {
 /* The panels of SERIES, of PlotPanel; EACH_ALONE as without PLOT_COLOR. */
 GPtrArray *plot_panels(const GPtrArray *series, PlotFlags flags);
 
-/* From the first to the last point of all SERIES; at least a second. */
+/* From the first to the last point of all SERIES; at least a millisecond. */
 HistoryRange plot_span(const GPtrArray *series);
 
 #endif

@@ -73,8 +73,8 @@ selector_parse(const char *text, Selector *selector, GError **error)
         StatsScope scope = stats_metrics[parsed.metric].scope;
         g_auto(GStrv) words = g_strsplit(halves[1], "/", 2);
         if (scope == STATS_SCOPE_TOTALS || (scope == STATS_SCOPE_ARENA && words[0] != NULL && words[1] != NULL)) {
-            g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "'%s': '%s' is a value of %s; leave '%s' out", text,
-                        halves[0], scope == STATS_SCOPE_TOTALS ? "the process" : "an arena as a whole",
+            g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "'%s': '%s' is a value of %s; leave '%s' out",
+                        text, halves[0], scope == STATS_SCOPE_TOTALS ? "the process" : "an arena as a whole",
                         scope == STATS_SCOPE_TOTALS ? strchr(text, '@') : strchr(text, '/'));
             return FALSE;
         }

@@ -66,7 +66,6 @@ exact_number(double value)
     return g_strdup(g_ascii_dtostr(text, sizeof text, value));
 }
 
-
 static void
 append_padded(GString *out, const char *text, guint width)
 {
@@ -79,8 +78,8 @@ column_width(const Series *series, const char *title)
 {
     guint width = (guint)g_utf8_strlen(title, -1);
     for (guint i = 0; i < series->points->len; i++) {
-        g_autofree char *label = axis_value_label(g_array_index(series->points, SeriesPoint, i).value,
-                                                  stats_metrics[series->metric].unit);
+        g_autofree char *label =
+            axis_value_label(g_array_index(series->points, SeriesPoint, i).value, stats_metrics[series->metric].unit);
         width = MAX(width, (guint)strlen(label));
     }
     return width;
@@ -108,8 +107,8 @@ write_table_rows(Merge *merge, guint times, const guint *widths, GString *out)
         for (guint i = 0; i < merge->series->len; i++) {
             const SeriesPoint *point = take(merge, i, time_us);
             const Series *series = merge->series->pdata[i];
-            g_autofree char *label = point != NULL ? axis_value_label(point->value, stats_metrics[series->metric].unit)
-                                                   : g_strdup("-");
+            g_autofree char *label =
+                point != NULL ? axis_value_label(point->value, stats_metrics[series->metric].unit) : g_strdup("-");
             g_string_append(out, "  ");
             append_padded(out, label, widths[i]);
         }
@@ -206,7 +205,8 @@ static void
 append_seconds(GString *out, gint64 time_us)
 {
     gint64 ms = time_us / 1000;
-    g_string_append_printf(out, "%s%" G_GINT64_FORMAT ".%03d", ms < 0 ? "-" : "", ABS(ms) / 1000, (int)(ABS(ms) % 1000));
+    g_string_append_printf(out, "%s%" G_GINT64_FORMAT ".%03d", ms < 0 ? "-" : "", ABS(ms) / 1000,
+                           (int)(ABS(ms) % 1000));
 }
 
 static void
@@ -251,8 +251,10 @@ static const struct {
     const char *suffix;
     double factor; /* to the unit of the suffix */
 } exposed_units[] = {
-    [STATS_UNIT_BYTES] = {"_bytes", 1},        [STATS_UNIT_PAGES] = {"_pages", 1},
-    [STATS_UNIT_COUNT] = {"", 1},              [STATS_UNIT_NANOSECONDS] = {"_seconds", 1e-9},
+    [STATS_UNIT_BYTES] = {"_bytes", 1},
+    [STATS_UNIT_PAGES] = {"_pages", 1},
+    [STATS_UNIT_COUNT] = {"", 1},
+    [STATS_UNIT_NANOSECONDS] = {"_seconds", 1e-9},
     [STATS_UNIT_MILLISECONDS] = {"_seconds", 1e-3},
 };
 

@@ -11,7 +11,8 @@ void series_write_table(const GPtrArray *series, GString *out);
 /* The same with exact numbers, RFC 4180; empty where a series has no value. */
 void series_write_csv(const GPtrArray *series, GString *out);
 
-/* {"series": [{"target", "metric", "arena", "item", "type", "unit", "points": [[seconds, value], ...]}, ...]}; docs/history.md */
+/* {"series": [{"target", "metric", "arena", "item", "type", "unit", "points": [[seconds, value], ...]}, ...]};
+ * docs/history.md */
 void series_write_json(const GPtrArray *series, GString *out);
 
 /* OpenMetrics 1.0 with a timestamp on every line, as "promtool tsdb create-blocks-from openmetrics" takes it. Rates are

@@ -44,8 +44,8 @@ typedef struct {
 typedef struct {
     Builder *builder;
     const Section *section;
-    GArray *columns;       /* guint: summed */
-    gint merged;           /* the column that goes before their sum; -1: none */
+    GArray *columns; /* guint: summed */
+    gint merged;     /* the column that goes before their sum; -1: none */
 } Binding;
 
 static void
@@ -99,8 +99,9 @@ series_unit(const Series *series)
 static void
 emit(Builder *builder, gint64 time_us, double value, gboolean after_gap)
 {
-    SeriesPoint point = {
-        .time_us = time_us, .value = value, .after_gap = (after_gap || builder->gap_pending) && builder->series->points->len > 0};
+    SeriesPoint point = {.time_us = time_us,
+                         .value = value,
+                         .after_gap = (after_gap || builder->gap_pending) && builder->series->points->len > 0};
     builder->gap_pending = FALSE;
     g_array_append_val(builder->series->points, point);
 }

@@ -2,9 +2,10 @@
 /*
  * Series: how values of the history moved, one series per target and value.
  *
- * A selector names values: METRIC[@OWNER[/ITEM]]. METRIC is a name of metrics.def. OWNER is an arena's number, "merged",
- * "destroyed", "all" (each real arena by itself) or, for mutexes, "global"; left out it is all arenas together. ITEM is
- * the size of a class in bytes, the name of a mutex, or "all" (each by itself), which is also what leaving it out means.
+ * A selector names values: METRIC[@OWNER[/ITEM]]. METRIC is a name of metrics.def. OWNER is an arena's number,
+ * "merged", "destroyed", "all" (each real arena by itself) or, for mutexes, "global"; left out it is all arenas
+ * together. ITEM is the size of a class in bytes, the name of a mutex, or "all" (each by itself), which is also what
+ * leaving it out means.
  */
 #ifndef JESCOPE_HISTORY_SERIES_H
 #define JESCOPE_HISTORY_SERIES_H

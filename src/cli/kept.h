@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a history file keeps, printed for people or as JSON. */
+#ifndef JESCOPE_CLI_KEPT_H
+#define JESCOPE_CLI_KEPT_H
+
+#include "history/history.h"
+
+/* TARGETS: only these (NULL: all). Return a Status. */
+int kept_print_targets(History *history, char **targets, gboolean as_json, GError **error);
+int kept_print_metrics(History *history, char **targets, gboolean as_json, GError **error);
+
+#endif
