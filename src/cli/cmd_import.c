@@ -73,9 +73,9 @@ print_left_out(const char *path, const ImportResult *result)
                 path, report->truncated, report->damaged, report->first_left_out,
                 report->why_left_out != NULL ? report->why_left_out : "no reason known");
     if (result->timeless > 0)
-        fprintf(stderr,
-                "jescope: %s: %" G_GUINT64_FORMAT " samples have no time; they were %s; see --start and --every\n", path,
-                result->timeless, start != NULL ? "counted from --start" : "placed before the file's last change");
+        fprintf(
+            stderr, "jescope: %s: %" G_GUINT64_FORMAT " samples have no time; they were %s; see --start and --every\n",
+            path, result->timeless, start != NULL ? "counted from --start" : "placed before the file's last change");
 }
 
 static gboolean
@@ -83,7 +83,8 @@ report_file(const char *path, const ImportResult *result, GError **error)
 {
     if (result->report.samples == 0) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                    "%s: no complete statistics of jemalloc in %" G_GUINT64_FORMAT " lines", path, result->report.lines);
+                    "%s: no complete statistics of jemalloc in %" G_GUINT64_FORMAT " lines", path,
+                    result->report.lines);
         return FALSE;
     }
     printf("%s: %" G_GUINT64_FORMAT " samples added", path, result->added);

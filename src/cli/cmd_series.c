@@ -123,8 +123,8 @@ parse_format(size_t *index, GError **error)
             *index = i;
             return TRUE;
         }
-    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--format: unknown format '%s'; known: table, csv, json, openmetrics",
-                wanted);
+    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE,
+                "--format: unknown format '%s'; known: table, csv, json, openmetrics", wanted);
     return FALSE;
 }
 
@@ -178,8 +178,8 @@ static void
 draw_series(const GPtrArray *series)
 {
     const char *no_color = g_getenv("NO_COLOR"), *terminal = g_getenv("TERM");
-    gboolean colors = isatty(STDOUT_FILENO) && (no_color == NULL || *no_color == '\0') &&
-                      g_strcmp0(terminal, "dumb") != 0;
+    gboolean colors =
+        isatty(STDOUT_FILENO) && (no_color == NULL || *no_color == '\0') && g_strcmp0(terminal, "dumb") != 0;
     g_autoptr(GString) text = g_string_new(NULL);
     PlotFlags flags = colors ? PLOT_COLOR : PLOT_PLAIN;
     plot_text(series, terminal_width(), g_get_charset(NULL) ? flags : flags | PLOT_ASCII, text);
@@ -239,9 +239,9 @@ run(char **operands, GError **error)
     if (history == NULL)
         return STATUS_FAILED;
     gboolean as_json = strcmp(formats[form].name, "json") == 0;
-    int status = list_metrics         ? kept_print_metrics(history, targets, as_json, error)
+    int status = list_metrics        ? kept_print_metrics(history, targets, as_json, error)
                  : *operands == NULL ? kept_print_targets(history, targets, as_json, error)
-                                      : run_query(history, operands, form, error);
+                                     : run_query(history, operands, form, error);
     if (status != STATUS_DONE || history_damaged_blocks(history) == 0)
         return status;
     fprintf(stderr, "jescope: %s: left out %u damaged blocks\n", path, history_damaged_blocks(history));
@@ -254,10 +254,13 @@ const Command cmd_series = {
     .summary = "list, print and draw statistics over time",
     .description =
         "Without METRIC lists what the history file keeps: targets, spans, gaps and notes. With it prints how values "
-        "moved, for all targets or those named. Times are printed in UTC and read in local time unless they end in Z.\n\n"
-        "METRIC is a name that --metrics lists, for values of an arena with @ARENA behind it and for those of a class or "
+        "moved, for all targets or those named. Times are printed in UTC and read in local time unless they end in "
+        "Z.\n\n"
+        "METRIC is a name that --metrics lists, for values of an arena with @ARENA behind it and for those of a class "
+        "or "
         "mutex with @ARENA/ITEM: 'allocated', 'arena.mapped@3', 'bin.curregs@merged/64', 'mutex.num_wait@global/ctl'. "
-        "ARENA is a number, merged, destroyed or all (each by itself); without it all arenas are taken together. ITEM is "
+        "ARENA is a number, merged, destroyed or all (each by itself); without it all arenas are taken together. ITEM "
+        "is "
         "the size of a class or the name of a mutex; without it each stands by itself.\n\n"
         "--draw and --plot break a line where samples are missing or the process was restarted.",
     .options = options,

@@ -66,6 +66,7 @@ typedef enum {
     CLI_ERROR_USAGE, /* exits with STATUS_USAGE */
 } CliError;
 
+extern const Command cmd_collect;
 extern const Command cmd_diff;
 extern const Command cmd_disable;
 extern const Command cmd_dump;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 const Command *const commands[] = {
-    &cmd_run,    &cmd_ps,      &cmd_status, &cmd_record, &cmd_report, &cmd_diff,   &cmd_growth, &cmd_dump,
-    &cmd_enable, &cmd_disable, &cmd_reset,  &cmd_purge,  &cmd_stats,  &cmd_import, &cmd_series, NULL,
+    &cmd_run,     &cmd_ps,    &cmd_status, &cmd_record, &cmd_report,  &cmd_diff,   &cmd_growth, &cmd_dump, &cmd_enable,
+    &cmd_disable, &cmd_reset, &cmd_purge,  &cmd_stats,  &cmd_collect, &cmd_import, &cmd_series, NULL,
 };
 
 const Command *
