@@ -37,15 +37,17 @@ static const struct {
      "%1$s is damaged (%2$s); move it away, or rescue what can be with: sqlite3 %1$s .recover"},
 };
 
-/* RLIMIT_FSIZE and quotas are to SQLite plain I/O errors. */
+/* A limit of the file's size (RLIMIT_FSIZE) and a quota are to SQLite plain I/O errors, and the cause may be overwritten by
+ * the clean-up. What can be read but not written on is treated as full. */
 static int
 plain_result(sqlite3 *db)
 {
-    int result = sqlite3_errcode(db) & 0xff;
-    int cause = sqlite3_system_errno(db);
-    if ((result == SQLITE_IOERR || result == SQLITE_CANTOPEN) && (cause == ENOSPC || cause == EFBIG || cause == EDQUOT))
-        return SQLITE_FULL;
-    return result;
+    static const int full[] = {SQLITE_IOERR_WRITE, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_SHMMAP, SQLITE_IOERR_FSYNC};
+    int extended = sqlite3_extended_errcode(db);
+    for (size_t i = 0; i < G_N_ELEMENTS(full); i++)
+        if (extended == full[i] && sqlite3_system_errno(db) != EIO)
+            return SQLITE_FULL;
+    return extended & 0xff;
 }
 
 #pragma GCC diagnostic push

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jescope collect: real servers that restart, hang and are killed; logs that rotate; files that cannot be written."""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["JESCOPE_BUILD"])
+JESCOPE = BUILD / "src" / "cli" / "jescope"
+DEADLINE = 60
+# Debian's redis-tools carries the multi-call server binary.
+REDIS = next((found for name in ("redis-server", "redis-check-rdb", "redis-check-aof") if (found := shutil.which(name))), None)
+needs_redis = pytest.mark.skipif(REDIS is None, reason="no redis binary; install redis-tools")
+
+
+def eventually(question, what):
+    end = time.monotonic() + DEADLINE
+    while time.monotonic() < end:
+        if answer := question():
+            return answer
+        time.sleep(0.02)
+    raise AssertionError(f"not within {DEADLINE} s: {what}")
+
+
+class Room:
+    """A user's surroundings: sockets and history of their own, and everything started ends with the test."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.history = folder / "history.db"
+        self.sockets = folder / "sockets"
+        self.sockets.mkdir(mode=0o700)
+        self.env = dict(os.environ, JESCOPE_SOCKET_DIR=str(self.sockets), JESCOPE_HISTORY=str(self.history), TZ="UTC")
+        self.started = []
+        self.servers = []
+
+    def start(self, *words, **options):
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        process = subprocess.Popen([str(word) for word in words], env=self.env, text=True, **options)
+        self.started.append(process)
+        return process
+
+    def collect(self, *words, **options):
+        return self.start(JESCOPE, "collect", *words, **options)
+
+    def run(self, *words, status=0):
+        done = subprocess.run([JESCOPE, *map(str, words)], env=self.env, text=True, capture_output=True, timeout=DEADLINE)
+        assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+        return done
+
+    def targets(self):
+        """By name, what `series --json` says; {} while there is nothing to read."""
+        done = subprocess.run([JESCOPE, "series", "--json"], env=self.env, text=True, capture_output=True, timeout=DEADLINE)
+        return {target["target"]: target for target in json.loads(done.stdout)["targets"]} if done.returncode == 0 else {}
+
+    def samples(self, name):
+        return self.targets().get(name, {}).get("samples", 0)
+
+    def points(self, metric, *words):
+        series = json.loads(self.run("series", metric, "--json", *words).stdout)["series"]
+        return {one["target"]: one["points"] for one in series}
+
+    def end(self):
+        for server in self.servers:
+            server.end()
+        for process in self.started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+            for stream in (process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+
+
+@pytest.fixture
+def room(tmp_path):
+    here = Room(tmp_path)
+    yield here
+    here.end()
+
+
+def stop(collector, ending=signal.SIGTERM):
+    collector.send_signal(ending)
+    out, err = collector.communicate(timeout=DEADLINE)
+    return collector.returncode, out, err
+
+
+def unique(word):
+    """A process name that no other test on this machine uses, within the kernel's fifteen letters."""
+    return f"{word}-{os.getpid()}"[:15]
+
+
+class Redis:
+    def __init__(self, room, name):
+        self.program = room.folder / name
+        if not self.program.exists():
+            # By the name it is called it knows what to be; without "check" in it that is the server.
+            self.program.symlink_to(REDIS)
+        self.socket = room.folder / f"{name}.sock"
+        self.process = room.start(JESCOPE, "run", "--", self.program, "--port", "0", "--unixsocket", self.socket, "--save",
+                                  "", "--set-proc-title", "no", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        room.servers.append(self)
+        self.number = None
+        eventually(self.answers, f"{name} answers")
+        self.number = self.pid()
+
+    def end(self):
+        """The server itself: killing `jescope run` would leave it."""
+        if self.number and self.process.poll() is None:
+            os.kill(self.number, signal.SIGKILL)
+        elif self.process.poll() is None:
+            self.process.terminate()
+        self.process.wait(timeout=DEADLINE)
+
+    def answers(self):
+        try:
+            return self.ask("PING").startswith("+PONG")
+        except OSError:
+            return False
+
+    def ask(self, *words):
+        with socket.socket(socket.AF_UNIX) as link:
+            link.settimeout(DEADLINE)
+            link.connect(str(self.socket))
+            parts = [f"*{len(words)}\r\n"] + [f"${len(word)}\r\n{word}\r\n" for word in words]
+            link.sendall("".join(parts).encode())
+            return link.recv(4096).decode()
+
+    def pid(self):
+        return int(self.ask("INFO", "server").split("process_id:")[1].split()[0])
+
+    def stop(self):
+        self.end()
+        self.socket.unlink()
+
+
+@needs_redis
+def test_redis_through_a_restart(room):
+    name = unique("rds")
+    redis = Redis(room, name)
+    collector = room.collect(f"cache={name}", "--every", "100ms")
+    eventually(lambda: room.samples("cache") >= 5, "samples")
+    redis.ask("SET", "key", "x" * 4_000_000)
+    eventually(lambda: room.points("allocated")["cache"][-1][1] > 4_000_000, "the value shows")
+    before = redis.number
+    redis.stop()
+    eventually(lambda: room.targets()["cache"]["notes"], "a note of its end")
+    again = Redis(room, name)
+    assert again.number != before
+    eventually(lambda: room.targets()["cache"]["incarnations"] == 2, "it is the same target")
+    status, out, err = stop(collector)
+    assert status == 0 and "samples written" in out, err
+    assert "sampled again" in err
+    kept = room.targets()["cache"]
+    assert [gap["restart"] for gap in kept["gaps"]].count(True) == 1
+    assert kept["version"].startswith("5.")
+    assert "sampled again" in kept["notes"][-1]["text"]
+    # What the kernel says stands beside it, and a restart breaks no rate.
+    assert room.points("process.rss")["cache"][-1][1] > 1_000_000
+    assert all(value >= 0 for _, value in room.points("arena.small.nmalloc", "--rate")["cache"])
+
+
+@needs_redis
+def test_a_target_that_hangs_delays_no_other(room):
+    well = Redis(room, unique("well"))
+    ill = Redis(room, unique("ill"))
+    collector = room.collect(f"well={well.number}", f"ill={ill.number}", "--every", "100ms")
+    eventually(lambda: room.samples("well") >= 2 and room.samples("ill") >= 2, "samples of both")
+    os.kill(ill.number, signal.SIGSTOP)
+    try:
+        hung = room.samples("ill")
+        going = room.samples("well")
+        eventually(lambda: room.samples("well") >= going + 20, "the other one goes on")
+        assert room.samples("ill") <= hung + 1
+        eventually(lambda: room.targets()["ill"]["notes"], "a note of the silence")
+    finally:
+        os.kill(ill.number, signal.SIGCONT)
+    eventually(lambda: room.samples("ill") >= hung + 3, "it is sampled again")
+    assert stop(collector, signal.SIGINT)[0] == 0
+    gap = room.targets()["ill"]["gaps"][0]
+    assert not gap["restart"] and gap["to"] - gap["from"] > 1
+
+
+@needs_redis
+def test_waits_for_a_process_by_name(room):
+    name = unique("late")
+    collector = room.collect(name, "--every", "100ms")
+    eventually(lambda: room.targets().get(name), "a note that it is not there")
+    assert room.samples(name) == 0
+    Redis(room, name)
+    eventually(lambda: room.samples(name) >= 2, "samples")
+    assert stop(collector)[0] == 0
+
+
+# --- logs -------------------------------------------------------------------------------------------------------------
+
+SNAPSHOT = """___ Begin jemalloc statistics ___
+Version: "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c"
+Allocated: {0}, active: {1}, metadata: 3000000 (n_thp 0), resident: {2}, mapped: {3}, retained: 5000000
+--- End jemalloc statistics ---
+"""
+
+
+def snapshot(number):
+    return SNAPSHOT.format(1_000_000 + number, 2_000_000, 4_000_000, 6_000_000)
+
+
+def allocated(room, name):
+    done = subprocess.run([JESCOPE, "series", "allocated", "--target", name, "--json"], env=room.env, text=True,
+                          capture_output=True, timeout=DEADLINE)
+    return [value - 1_000_000 for _, value in json.loads(done.stdout)["series"][0]["points"]] if done.returncode == 0 else []
+
+
+def test_log_through_rotation(room):
+    log = room.folder / "console.log"
+    log.write_text("from before\n" + snapshot(99))
+    collector = room.collect("--log", log, "--every", "1s")
+    eventually(room.history.exists, "it runs")
+
+    def append(text):
+        with log.open("a") as out:
+            out.write(text)
+
+    def seen(*numbers):
+        eventually(lambda: allocated(room, "console") == list(numbers), f"{numbers}, not {allocated(room, 'console')}")
+
+    # What was there before it began is not kept; it has begun when what is appended is.
+    def begun():
+        append(snapshot(1))
+        return allocated(room, "console")
+
+    assert set(eventually(begun, "it follows")) == {1}
+    append(snapshot(2))
+    eventually(lambda: 2 in allocated(room, "console"), "the second")
+    ones = [1] * allocated(room, "console").count(1)
+    half = len(snapshot(2)) // 2
+    append("some line\n" + snapshot(6)[:half])
+    append(snapshot(6)[half:])
+    seen(*ones, 2, 6)
+    # Renamed and made anew; the old file still gets its last lines.
+    log.rename(room.folder / "console.log.1")
+    with (room.folder / "console.log.1").open("a") as out:
+        out.write(snapshot(3))
+    log.write_text(snapshot(4))
+    seen(*ones, 2, 6, 3, 4)
+    # Copied and truncated.
+    os.truncate(log, 0)
+    append("x" * 10 + "\n" + snapshot(5))
+    seen(*ones, 2, 6, 3, 4, 5)
+    status, out, err = stop(collector)
+    assert status == 0, err
+
+
+def test_command_makes_the_log(room):
+    log = room.folder / "jem.log"
+    log.touch()
+    (room.folder / "snapshot").write_text(snapshot(7))
+    collector = room.collect("--exec", f"cat {room.folder}/snapshot >> {log}", "--log", log, "--name", "aerospike", "--every",
+                             "200ms")
+    eventually(lambda: len(allocated(room, "aerospike")) >= 3, "samples")
+    assert stop(collector)[0] == 0
+    assert set(allocated(room, "aerospike")) == {7}
+
+
+def test_command_that_fails_is_told(room):
+    log = room.folder / "jem.log"
+    collector = room.collect("--exec", "exit 3", "--log", log, "--every", "200ms", "--for", "300ms")
+    out, err = collector.communicate(timeout=DEADLINE)
+    assert collector.returncode == 0
+    assert "'exit 3': " in err
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def feeder(room, count, log):
+    """A program that appends COUNT numbered snapshots and says after each that it did."""
+    script = room.folder / "feed.py"
+    script.write_text(f"""
+import sys, time
+text = {SNAPSHOT!r}
+for number in range({count}):
+    with open({str(log)!r}, "a") as out:
+        out.write(text.format(1_000_000 + number, 2_000_000, 4_000_000, 6_000_000))
+    time.sleep(0.002)
+""")
+    return room.start(sys.executable, script)
+
+
+def test_killed_at_any_moment(room):
+    """What a reader saw before the kill is there after it, the file opens, and collecting goes on."""
+    log = room.folder / "jem.log"
+    log.touch()
+    kept = 0
+    for round in range(12):
+        collector = room.collect("--log", log, "--every", "100ms")
+        feed = feeder(room, 2000, log)
+        try:
+            eventually(lambda: room.samples("jem") > kept, "samples")
+            time.sleep(0.013 * round)
+            before = room.samples("jem")
+        finally:
+            collector.kill()
+            feed.kill()
+        collector.wait()
+        feed.wait()
+        after = room.samples("jem")
+        assert after >= before
+        assert after == len(allocated(room, "jem"))
+        with sqlite3.connect(room.history) as db:
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        db.close()
+        kept = after
+    assert kept > 0
+
+
+def test_locked_file_is_waited_for(room):
+    log = room.folder / "jem.log"
+    log.touch()
+    collector = room.collect("--log", log, "--every", "100ms")
+    feed = lambda number: log.open("a").write(snapshot(number))
+    eventually(lambda: feed(1) and room.samples("jem") > 0, "samples")
+    lock = sqlite3.connect(room.history, isolation_level=None)
+    lock.execute("BEGIN IMMEDIATE")
+    feed(2)
+    line = collector.stderr.readline()
+    assert "locked by another process" in line and "wait in memory" in line
+    lock.execute("ROLLBACK")
+    lock.close()
+    eventually(lambda: 2 in allocated(room, "jem"), "what waited is written")
+    status, out, err = stop(collector)
+    assert status == 0 and "can be written again" in err
+
+
+def test_full_disk(room):
+    log = room.folder / "jem.log"
+    log.touch()
+    limit = 512 * 1024
+    room.run("import", "-", "--history", room.history, status=1)  # makes the file
+    collector = room.collect("--log", log, "--every", "100ms",
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY)))
+    feed = feeder(room, 20000, log)
+    line = collector.stderr.readline()
+    assert "no space left" in line and "wait in memory" in line, line
+    feed.kill()
+    written = room.samples("jem")
+    assert written > 0
+    resource.prlimit(collector.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    eventually(lambda: room.samples("jem") > written, "what waited is written")
+    status, out, err = stop(collector)
+    assert status in (0, 3) and "can be written again" in err
+
+
+def test_two_collectors_share_a_file(room):
+    logs = [room.folder / "one.log", room.folder / "two.log"]
+    for log in logs:
+        log.touch()
+    collectors = [room.collect("--log", log, "--every", "100ms") for log in logs]
+    eventually(lambda: all(log.open("a").write(snapshot(1)) for log in logs) and room.samples("one") and room.samples("two"),
+               "both write")
+    before = len(allocated(room, "one")), len(allocated(room, "two"))
+    for number in range(2, 200):
+        for log in logs:
+            with log.open("a") as out:
+                out.write(snapshot(number))
+    for name in ("one", "two"):
+        eventually(lambda: 199 in allocated(room, name), f"all of {name}")
+    assert [stop(collector)[0] for collector in collectors] == [0, 0]
+    for name in ("one", "two"):
+        values = allocated(room, name)
+        assert values[-198:] == list(range(2, 200))
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words, status, said", [
+    ([], 2, "a target is missing"),
+    (["--exec", "true"], 2, "--exec needs --log"),
+    (["--log", "x", "--every", "1ms"], 2, "--every: '1ms' is too short"),
+    (["--log", "x", "--thin", "7d"], 2, "--thin: '7d' is not AGE:STEP"),
+    (["--log", "x", "--detail", "some"], 2, "--detail: unknown word 'some'"),
+    (["999999999"], 1, "999999999"),
+])
+def test_refuses(room, words, status, said):
+    assert said in room.run("collect", *words, status=status).stderr
+
+
+def test_read_only_file(room, open_path):
+    if os.geteuid() == 0 and not shutil.which("setpriv"):
+        pytest.skip("root may write anything, and there is no setpriv to become somebody else")
+    file = open_path / "history.db"
+    log = open_path / "jem.log"
+    log.write_text(snapshot(1))
+    room.run("import", log, "--history", file)
+    file.chmod(0o444)
+    open_path.chmod(0o555)
+    become = ["setpriv", "--reuid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+
+    def as_user(*words):
+        return subprocess.run([*become, JESCOPE, *words, "--history", file], env=room.env, text=True, capture_output=True,
+                              timeout=DEADLINE)
+
+    if become and subprocess.run([*become, JESCOPE, "--version"], capture_output=True).returncode != 0:
+        pytest.skip("the build directory is closed to others")
+    done = as_user("collect", "--log", "x", "--for", "1s")
+    assert done.returncode == 1 and "may not be written to" in done.stderr
+    # Reading needs no write access, though the file is in WAL mode.
+    done = as_user("series", "allocated", "--format", "csv")
+    open_path.chmod(0o755)
+    assert done.returncode == 0 and done.stdout.endswith(",1000001\r\n"), done.stderr

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jescope import: files of statistics come in once, whole ones only."""
+
+import gzip
+import json
+import os
+import pathlib
+import pty
+import subprocess
+
+import pytest
+
+JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src" / "cli" / "jescope"
+DEADLINE = 60
+
+SNAPSHOT = """{0}___ Begin jemalloc statistics ___
+{0}Version: "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c"
+{0}Allocated: {1}, active: 2000000, metadata: 3000000 (n_thp 0), resident: 4000000, mapped: 6000000, retained: 5000000
+{0}--- End jemalloc statistics ---
+"""
+
+
+def log(*numbers, dated=True):
+    text = "server starting\n"
+    for number in numbers:
+        text += SNAPSHOT.format(f"2026-11-20 21:{number // 60:02d}:{number % 60:02d}.000 [INFO] " if dated else "", 1_000_000 + number)
+    return text
+
+
+@pytest.fixture
+def run(tmp_path):
+    env = dict(os.environ, JESCOPE_HISTORY=str(tmp_path / "history.db"), TZ="UTC")
+
+    def run_one(*words, status=0, **options):
+        done = subprocess.run([JESCOPE, *map(str, words)], env=env, text=True, capture_output=True, timeout=DEADLINE, **options)
+        assert done.returncode == status, (words, done.returncode, done.stdout, done.stderr)
+        return done
+
+    run_one.env = env
+    return run_one
+
+
+def allocated(run, target):
+    series = json.loads(run("series", "allocated", "--target", target, "--json").stdout)["series"]
+    return [value - 1_000_000 for _, value in series[0]["points"]]
+
+
+def test_twice_is_once(run, tmp_path):
+    file = tmp_path / "console.log"
+    file.write_text(log(1, 2, 3))
+    assert run("import", file).stdout == f"{file}: 3 samples added\n"
+    assert run("import", file).stdout == f"{file}: 0 samples added, 3 were there already\n"
+    # It is the samples that are known, not the file.
+    with gzip.open(tmp_path / "console.log.gz", "wt") as out:
+        out.write(log(2, 3, 4))
+    assert "1 samples added, 2 were there already" in run("import", tmp_path / "console.log.gz").stdout
+    assert allocated(run, "console") == [1, 2, 3, 4]
+
+
+def test_a_log_that_grew(run, tmp_path):
+    file = tmp_path / "console.log"
+    file.write_text(log(1, 2))
+    run("import", file)
+    with file.open("a") as out:
+        out.write(log(3))
+    assert "1 samples added, 2 were" in run("import", file).stdout
+    assert allocated(run, "console") == [1, 2, 3]
+
+
+def test_without_times(run, tmp_path):
+    file = tmp_path / "raw.txt"
+    file.write_text(log(7, 7, 8, dated=False))
+    os.utime(file, (1_800_000_000, 1_800_000_000))
+    done = run("import", file)
+    assert "3 samples have no time" in done.stderr
+    points = json.loads(run("series", "allocated", "--json").stdout)["series"][0]["points"]
+    assert [time for time, _ in points] == [1_799_999_998, 1_799_999_999, 1_800_000_000]
+    # Equal samples are two, and none comes in again when the file is touched.
+    os.utime(file, (1_900_000_000, 1_900_000_000))
+    assert "0 samples added, 3 were there already" in run("import", file).stdout
+
+
+def test_times_that_are_told(run, tmp_path):
+    file = tmp_path / "raw.txt"
+    file.write_text(log(1, 2, dated=False))
+    run("import", file, "--start", "2026-11-01T00:00Z", "--every", "10m", "--target", "db")
+    out = run("series", "allocated", "--target", "db", "--format", "csv").stdout
+    assert out == "time,allocated\r\n2026-11-01T00:00:00Z,1000001\r\n2026-11-01T00:10:00Z,1000002\r\n"
+
+
+def test_cut_short(run, tmp_path):
+    file = tmp_path / "cut.log"
+    file.write_text(log(1, 2)[:-40])
+    done = run("import", file, status=3)
+    assert "1 samples added" in done.stdout
+    assert "left out 1 truncated and 0 damaged snapshots, the first at line 6" in done.stderr
+
+
+def test_nothing_in_it(run, tmp_path):
+    file = tmp_path / "empty.log"
+    file.write_text("hello\n")
+    assert "no complete statistics of jemalloc in 1 lines" in run("import", file, status=1).stderr
+    # One of several does not keep the others out.
+    good = tmp_path / "good.log"
+    good.write_text(log(1))
+    done = run("import", file, good, tmp_path / "missing.log", status=3)
+    assert "1 samples added" in done.stdout
+    assert "missing.log" in done.stderr
+
+
+def test_standard_input(run):
+    assert run("import", "-", "--target", "pipe", input=log(1, 2)).stdout == "-: 2 samples added\n"
+    assert allocated(run, "pipe") == [1, 2]
+
+
+def test_progress_on_a_terminal_only(run, tmp_path):
+    fifo = tmp_path / "slow.log"
+    os.mkfifo(fifo)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([JESCOPE, "import", fifo], env=run.env, stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    with fifo.open("w") as out:
+        number = 0
+        # As long as it takes: the first line comes after half a second.
+        while b"samples, up to 2026-11-20" not in said and number < 3000:
+            out.write(log(number))
+            out.flush()
+            number += 1
+            os.set_blocking(ours, False)
+            try:
+                said += os.read(ours, 65536)
+            except BlockingIOError:
+                os.sched_yield()
+    out, _ = process.communicate(timeout=DEADLINE)
+    os.close(ours)
+    assert process.returncode == 0
+    # Quiet where nobody watches.
+    assert run("import", "-", input=log(1)).stderr == ""
+
+
+def test_killed_and_done_again(run, tmp_path):
+    """What a killed import had written is not written again."""
+    file = tmp_path / "big.log"
+    file.write_text("".join(log(number) for number in range(3000)))
+    for moment in range(6):
+        process = subprocess.Popen([JESCOPE, "import", file], env=run.env, stdout=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=0.01 * (moment + 1))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    run("import", file)
+    assert allocated(run, "big") == list(range(3000))
