@@ -78,12 +78,15 @@ const Command cmd_collect = {
     .synopsis = "[[NAME=]TARGET...]",
     .summary = "keep statistics of targets over time",
     .description =
-        "Takes a sample of every TARGET's statistics, with what the kernel says of the process and its control group, and "
+        "Takes a sample of every TARGET's statistics, with what the kernel says of the process and its control group, "
+        "and "
         "keeps it in the history file, $XDG_STATE_HOME/jescope/history.db unless --history or $JESCOPE_HISTORY names "
-        "another. A target is kept under NAME or its process's name, whatever its pid: when it is restarted, collecting "
+        "another. A target is kept under NAME or its process's name, whatever its pid: when it is restarted, "
+        "collecting "
         "goes on; a process that is named and does not run yet is waited for. Runs until SIGINT or SIGTERM, or for the "
         "time of --for; ends at most a second later.\n\n"
-        "With --log it keeps the statistics that another system writes to its log, and with --exec makes it write them: "
+        "With --log it keeps the statistics that another system writes to its log, and with --exec makes it write "
+        "them: "
         "--exec 'asinfo -v jem-stats:file=/tmp/jem.log' --log /tmp/jem.log.\n\n"
         "Nothing is removed unless --keep, --thin or --max-size say so; what was imported never is.",
     .options = collect_options,

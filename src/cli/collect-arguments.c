@@ -221,8 +221,7 @@ read_target(GPtrArray *targets, const char *operand, GError **error)
 static gboolean
 check_sources(char **operands, GError **error)
 {
-    const char *wrong = command != NULL && log_file == NULL
-                            ? "--exec needs --log FILE, where the statistics appear"
+    const char *wrong = command != NULL && log_file == NULL    ? "--exec needs --log FILE, where the statistics appear"
                         : log_name != NULL && log_file == NULL ? "--name is for --log; write NAME=TARGET for a target"
                         : *operands == NULL && log_file == NULL
                             ? "a target is missing; name one, or follow a log with --log FILE"

@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
     char *history;
-    const char *log;     /* NULL: none */
+    const char *log; /* NULL: none */
     char *log_name;
     const char *command; /* NULL: none */
     GPtrArray *targets;  /* of CollectTarget */

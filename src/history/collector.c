@@ -9,10 +9,10 @@
 #include "stats/reader.h"
 
 enum {
-    POLL_MS = 200,           /* of a log that is followed */
-    RETAIN_EVERY_S = 600,    /* retention is cheap, but not free */
-    SILENT_AFTER_BEATS = 3,  /* a target that has not answered for so many beats is told of */
-    STOP_WAIT_MS = 1000,     /* for samples that are under way when the end comes */
+    POLL_MS = 200,          /* of a log that is followed */
+    RETAIN_EVERY_S = 600,   /* retention is cheap, but not free */
+    SILENT_AFTER_BEATS = 3, /* a target that has not answered for so many beats is told of */
+    STOP_WAIT_MS = 1000,    /* for samples that are under way when the end comes */
 };
 
 /* Between two beats the wall clock and the monotonic one may part by this much before it is worth a note. */
@@ -31,6 +31,7 @@ typedef struct {
     char *name;
     Follow *follow;
     StatsReader *reader;
+    GHashTable *writers; /* HistoryLife.boot -> target */
     gboolean failing;
 } Log;
 
@@ -82,6 +83,7 @@ free_log(gpointer data)
     Log *log = data;
     follow_free(log->follow);
     stats_reader_free(log->reader);
+    g_hash_table_unref(log->writers);
     g_free(log->name);
     g_free(log);
 }
@@ -222,14 +224,20 @@ static gboolean
 take_log_sample(StatsSample *sample, gpointer data, GError **error)
 {
     Log *log = data;
-    g_autofree char *name =
-        sample->stream != NULL ? g_strconcat(log->name, "/", sample->stream, NULL) : g_strdup(log->name);
+    g_autofree char *boot = history_log_life(sample);
+    char *name = g_hash_table_lookup(log->writers, boot);
+    if (name == NULL) {
+        /* Who came first is found in the file. */
+        flush(log->collector);
+        name = history_log_target(log->collector->history, log->name, sample->stream);
+        g_hash_table_insert(log->writers, g_strdup(boot), name);
+    }
     if (sample->time_us == STATS_TIME_UNKNOWN)
         sample->time_us = g_get_real_time();
     HistoryLife life = {
         .target = name,
         .source = HISTORY_SOURCE_LOG,
-        .boot = sample->version != NULL ? sample->version : "",
+        .boot = boot,
         .version = sample->version,
         .every_us = log->collector->options.every_us,
     };
@@ -249,6 +257,7 @@ collector_add_log(Collector *collector, const char *name, const char *path)
     Log *log = g_new0(Log, 1);
     log->collector = collector;
     log->name = g_strdup(name);
+    log->writers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     log->reader = stats_reader_new(take_log_sample, log);
     log->follow = follow_new(path, take_log_bytes, log);
     g_ptr_array_add(collector->logs, log);
@@ -424,8 +433,8 @@ run_loop(Collector *collector)
     guint poller = collector->logs->len > 0 ? g_timeout_add(POLL_MS, poll_logs, collector) : 0;
     guint alarm = for_us > 0 ? g_timeout_add((guint)(for_us / 1000), on_time_over, collector) : 0;
     if (collector->command != NULL)
-        trigger = trigger_new(shell, (guint)(collector->options.every_us / 1000), TRIGGER_ON_BEAT, tell_command,
-                              collector);
+        trigger =
+            trigger_new(shell, (guint)(collector->options.every_us / 1000), TRIGGER_ON_BEAT, tell_command, collector);
     g_main_loop_run(collector->loop);
     g_source_destroy(collector->beat);
     g_clear_pointer(&collector->beat, g_source_unref);

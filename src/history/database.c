@@ -37,8 +37,8 @@ static const struct {
      "%1$s is damaged (%2$s); move it away, or rescue what can be with: sqlite3 %1$s .recover"},
 };
 
-/* A limit of the file's size (RLIMIT_FSIZE) and a quota are to SQLite plain I/O errors, and the cause may be overwritten by
- * the clean-up. What can be read but not written on is treated as full. */
+/* A limit of the file's size (RLIMIT_FSIZE) and a quota are to SQLite plain I/O errors, and the cause may be
+ * overwritten by the clean-up. What can be read but not written on is treated as full. */
 static int
 plain_result(sqlite3 *db)
 {

@@ -73,13 +73,20 @@ typedef struct {
     HistorySource source;
     gint64 pid;          /* 0: unknown */
     guint64 start_ticks; /* field 22 of /proc/PID/stat; 0: unknown */
-    const char *boot;    /* of /proc/sys/kernel/random/boot_id; or what else tells lives apart; "": unknown */
+    const char *boot;    /* of /proc/sys/kernel/random/boot_id; of a log history_log_life(); "": unknown */
     const char *version; /* jemalloc's; NULL: unknown */
     guint64 every_us;    /* the interval aimed at; 0: none */
 } HistoryLife;
 
 /* Finds or makes the incarnation of LIFE. The samples of earlier lives of its target are packed. */
 gboolean history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error);
+
+/* Samples of a log kept under NAME go to the target NAME if they are of the first writer that was seen in it, and to
+ * "NAME/WRITER" (StatsSample.stream) if they are of another. */
+char *history_log_target(History *history, const char *name, const char *stream);
+
+/* HistoryLife.boot of the samples of a log: what is known of the process that wrote them. */
+char *history_log_life(const StatsSample *sample);
 
 /* Adds SAMPLE, of known time, with those of its PARTS that it has. Durable against the death of this process on
  * return. */

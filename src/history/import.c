@@ -92,12 +92,12 @@ flush_sink(Import *import, Sink *sink, GError **error)
 static gboolean
 begin_sink(Import *import, const StatsSample *sample, Sink *sink, GError **error)
 {
-    g_autofree char *name =
-        sample->stream != NULL ? g_strconcat(import->name, "/", sample->stream, NULL) : g_strdup(import->name);
+    g_autofree char *name = history_log_target(import->history, import->name, sample->stream);
+    g_autofree char *boot = history_log_life(sample);
     HistoryLife life = {
         .target = name,
         .source = HISTORY_SOURCE_IMPORT,
-        .boot = sample->version != NULL ? sample->version : "",
+        .boot = boot,
         .version = sample->version,
     };
     return history_begin(import->history, &life, &sink->incarnation, error) &&

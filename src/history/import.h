@@ -33,7 +33,7 @@ typedef struct {
 gboolean import_file(History *history, const char *path, const ImportOptions *options, ImportResult *result,
                      GError **error);
 
-/* "redis" for "logs/redis.log.gz". Several writers in one file become targets of their own: "redis/WRITER". */
+/* "redis" for "logs/redis.log.gz". */
 char *import_target_name(const char *path);
 
 #endif

@@ -89,8 +89,8 @@ live_sample_read(LiveSample *live, GError **error)
         return sample;
     }
     if (ok)
-        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "%s gives no statistics; is its jemalloc built without?",
-                    target_label(live->target));
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+                    "%s gives no statistics; is its jemalloc built without?", target_label(live->target));
     g_clear_pointer(&sample, stats_sample_unref);
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples on their way into the history. While the file cannot be written they wait, the oldest of too many are lost. */
+/* Samples on their way into the history. While the file cannot be written they wait, the oldest of too many are lost.
+ */
 #ifndef JESCOPE_HISTORY_PENDING_H
 #define JESCOPE_HISTORY_PENDING_H
 

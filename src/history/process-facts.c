@@ -89,8 +89,7 @@ read_cgroup_line(const char *cgroups, const char *line, StatsValues *totals)
     if (fields[1][0] == '\0')
         return read_group(cgroups, fields[2], 0, totals) || read_group(cgroups, fields[2], 1, totals);
     g_auto(GStrv) controllers = g_strsplit(fields[1], ",", -1);
-    return g_strv_contains((const char *const *)controllers, "memory") &&
-           read_group(cgroups, fields[2], 2, totals);
+    return g_strv_contains((const char *const *)controllers, "memory") && read_group(cgroups, fields[2], 2, totals);
 }
 
 static void

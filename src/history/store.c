@@ -107,6 +107,29 @@ history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GE
     return TRUE;
 }
 
+char *
+history_log_life(const StatsSample *sample)
+{
+    return g_strdup_printf("%s\n%s", sample->version != NULL ? sample->version : "",
+                           sample->stream != NULL ? sample->stream : "");
+}
+
+char *
+history_log_target(History *history, const char *name, const char *stream)
+{
+    gboolean row = FALSE;
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_WRITERS, NULL);
+    if (statement == NULL)
+        return g_strdup(name);
+    sqlite3_bind_text(statement, 1, name, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(statement, 2, stream != NULL ? stream : "", -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(statement, 3, HISTORY_SOURCE_LIVE);
+    gboolean others = database_step(history, statement, &row, NULL) && row && sqlite3_column_int(statement, 0) > 0 &&
+                      sqlite3_column_int(statement, 1) == 0;
+    sqlite3_reset(statement);
+    return others && stream != NULL ? g_strconcat(name, "/", stream, NULL) : g_strdup(name);
+}
+
 static gboolean
 life_target(History *history, gint64 incarnation, gint64 *target, GError **error)
 {

@@ -420,4 +420,4 @@ def test_read_only_file(room, open_path):
     # Reading needs no write access, though the file is in WAL mode.
     done = as_user("series", "allocated", "--format", "csv")
     open_path.chmod(0o755)
-    assert done.returncode == 0 and done.stdout.endswith(",1000001\r\n"), done.stderr
+    assert done.returncode == 0 and done.stdout.endswith(",1000001\n"), done.stderr

@@ -85,7 +85,7 @@ def test_times_that_are_told(run, tmp_path):
     file.write_text(log(1, 2, dated=False))
     run("import", file, "--start", "2026-11-01T00:00Z", "--every", "10m", "--target", "db")
     out = run("series", "allocated", "--target", "db", "--format", "csv").stdout
-    assert out == "time,allocated\r\n2026-11-01T00:00:00Z,1000001\r\n2026-11-01T00:10:00Z,1000002\r\n"
+    assert out == "time,allocated\n2026-11-01T00:00:00Z,1000001\n2026-11-01T00:10:00Z,1000002\n"
 
 
 def test_cut_short(run, tmp_path):
@@ -152,3 +152,21 @@ def test_killed_and_done_again(run, tmp_path):
             process.wait()
     run("import", file)
     assert allocated(run, "big") == list(range(3000))
+
+
+def test_several_writers(run, tmp_path):
+    text = "".join(SNAPSHOT.format(f"2026-11-20 21:00:{number:02d}.000 [app-{number % 2}] ", 1_000_000 + number)
+                   for number in range(6))
+    file = tmp_path / "both.log"
+    file.write_text(text)
+    assert run("import", file).stdout.endswith("6 samples added\n")
+    names = [target["target"] for target in json.loads(run("series", "--json").stdout)["targets"]]
+    assert len(names) == 2 and names[0] == "both" and names[1].startswith("both/") and "app-1" in names[1]
+    assert allocated(run, "both") == [0, 2, 4]
+    # The first writer stays the first, whoever begins the next file.
+    (tmp_path / "next").mkdir()
+    file = tmp_path / "next" / "both.log"
+    file.write_text(SNAPSHOT.format("2026-11-20 22:00:01.000 [app-1] ", 1_000_007))
+    run("import", file)
+    assert allocated(run, "both") == [0, 2, 4]
+    assert allocated(run, names[1]) == [1, 3, 5, 7]
