@@ -90,6 +90,7 @@ const ProfileObject *profile_objects(const Profile *profile);
 guint32 profile_n_threads(const Profile *profile);
 const ProfileThread *profile_threads(const Profile *profile);
 guint64 profile_period(const Profile *profile); /* mean bytes between samples; 1: every allocation */
+/* The sum over all stacks; sums of threads differ from it by rounding (docs/formats.md). */
 const ProfileWeight *profile_total(const Profile *profile);
 const char *profile_embedded_symbol(const Profile *profile, guint32 location); /* from a symbolized file, or NULL;
                                                                                   inlined callers joined with "--" */
