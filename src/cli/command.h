@@ -67,9 +67,12 @@ typedef enum {
 } CliError;
 
 extern const Command cmd_collect;
+extern const Command cmd_abs;
+extern const Command cmd_del;
 extern const Command cmd_diff;
 extern const Command cmd_disable;
 extern const Command cmd_dump;
+extern const Command cmd_eff;
 extern const Command cmd_enable;
 extern const Command cmd_growth;
 extern const Command cmd_import;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/multicall.h"
 #include "cli/suggest.h"
 
 #include <locale.h>
@@ -52,6 +53,9 @@ main(int argc, char **argv)
 {
     /* For texts in options that are not ASCII; numbers stay as programs write them. */
     setlocale(LC_CTYPE, "");
+    const Multicall *tool = argc > 0 ? multicall_find(argv[0]) : NULL;
+    if (tool != NULL)
+        return tool->run(argc, argv);
     if (argc < 2) {
         fputs("jescope: a command is missing; see 'jescope --help'\n", stderr);
         return STATUS_USAGE;

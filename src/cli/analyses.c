@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/analyses.h"
+
+#include "history/history.h"
+#include "stats/jemdata.h"
+#include "stats/reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+AnalysisOptions analysis_options;
+
+enum {
+    THRESHOLD_DEFAULT = 200,
+    THRESHOLD_MAX = 1 << 30, /* MiB: more than any address space */
+};
+
+static gboolean
+is_database(const char *file)
+{
+    static const char magic[] = "SQLite format 3";
+    char start[sizeof magic];
+    FILE *stream = strcmp(file, "-") != 0 ? fopen(file, "re") : NULL;
+    if (stream == NULL)
+        return FALSE;
+    gsize got = fread(start, 1, sizeof start, stream);
+    fclose(stream);
+    return got == sizeof start && memcmp(start, magic, sizeof magic) == 0;
+}
+
+static gboolean
+load_history(const char *file, const char *target, Iterations *iterations, GError **error)
+{
+    g_autoptr(History) history = history_open(file, HISTORY_READ, error);
+    if (history == NULL)
+        return FALSE;
+    StatsIterator *iterator =
+        history_iterator_new(history, target, HISTORY_ALL_TIME, HISTORY_TOTALS | HISTORY_ARENAS, error);
+    if (iterator == NULL)
+        return FALSE;
+    gboolean fine = iterator->each(iterator, iterations_add, iterations, error);
+    iterator->free(iterator);
+    return fine;
+}
+
+static gboolean
+load_log(const char *file, Iterations *iterations, GError **error)
+{
+    StatsReport report = {0};
+    if (!stats_read_file(file, iterations_add, iterations, &report, error))
+        return FALSE;
+    if (report.truncated + report.damaged > 0)
+        fprintf(stderr,
+                "jescope: %s: left out %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                " snapshots; the first one begins in line %" G_GUINT64_FORMAT ": %s\n",
+                file, report.truncated + report.damaged, report.samples + report.truncated + report.damaged,
+                report.first_left_out, report.why_left_out);
+    return TRUE;
+}
+
+Iterations *
+analyses_load(const char *file, const char *target, GError **error)
+{
+    g_autoptr(Iterations) iterations = iterations_new();
+    gboolean fine;
+    if (is_database(file))
+        fine = load_history(file, target, iterations, error);
+    else if (g_str_has_suffix(file, ".py"))
+        fine = jemdata_read_file(file, iterations_add, iterations, error);
+    else
+        fine = load_log(file, iterations, error);
+    if (fine && iterations_count(iterations) == 0) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no jemalloc statistics", file);
+        return NULL;
+    }
+    return fine ? g_steal_pointer(&iterations) : NULL;
+}
+
+static gboolean
+parse_number(const char *text, const char *what, gint64 maximum, gint64 *number, GError **error)
+{
+    guint64 value;
+    if (!g_ascii_string_to_unsigned(text, 10, 0, (guint64)maximum, &value, NULL)) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: '%s' is not a whole number from 0 on", what, text);
+        return FALSE;
+    }
+    *number = (gint64)value;
+    return TRUE;
+}
+
+gboolean
+analyses_request(char **operands, AnalysisRequest *request, GError **error)
+{
+    gboolean four = g_strv_length(operands) == 4;
+    struct {
+        const char *name;
+        gint64 maximum;
+        gint64 *number;
+    } numbers[] = {
+        {"THRESHOLD", THRESHOLD_MAX, &request->threshold_mib},
+        {"BASE", G_MAXINT32, &request->base},
+        {"START", G_MAXINT32, &request->start},
+        {"END", G_MAXINT32, &request->end},
+    };
+    guint slot = 0;
+    for (guint i = 0; operands[i] != NULL; i++, slot++) {
+        if (slot == 1 && !four)
+            slot++;
+        if (!parse_number(operands[i], numbers[slot].name, numbers[slot].maximum, numbers[slot].number, error))
+            return FALSE;
+    }
+    if (request->kind == ANALYSIS_DELTA && !four) {
+        request->base = request->start;
+        request->start++;
+    }
+    return TRUE;
+}
+
+gboolean
+analyses_print(const char *text, gsize length, gpointer data, GError **error)
+{
+    if (fwrite(text, 1, length, stdout) == length)
+        return TRUE;
+    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot write: %s", g_strerror(errno));
+    return FALSE;
+}
+
+int
+analyses_run(AnalysisKind kind, char **operands, GError **error)
+{
+    AnalysisRequest request = {.kind = kind, .threshold_mib = THRESHOLD_DEFAULT, .end = G_MAXINT32};
+    request.flags =
+        (analysis_options.total ? ANALYSIS_TOTAL : 0) | (analysis_options.successive ? ANALYSIS_SUCCESSIVE : 0);
+    if (!analyses_request(operands + 1, &request, error))
+        return STATUS_USAGE;
+    g_autoptr(Iterations) iterations = analyses_load(operands[0], analysis_options.target, error);
+    if (iterations == NULL)
+        return STATUS_FAILED;
+    if (request.end == G_MAXINT32)
+        request.end = iterations_count(iterations);
+    if (analysis_run(iterations, &request, analyses_print, NULL, error))
+        return STATUS_DONE;
+    g_prefix_error(error, "%s: ", operands[0]);
+    return STATUS_FAILED;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extract-jem-stats: [FILE], by default the newest console log of Aerospike, becomes ./jemdata.py. */
+#include "cli/multicall.h"
+
+#include "stats/jemdata.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char console_pattern[] = "/tmp/aerospike-console.*";
+static const char data_name[] = "jemdata.py";
+
+enum {
+    EXIT_REFUSED = 255, /* the shell's exit -1 */
+};
+
+static gint64
+modified(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return G_MININT64;
+    return (gint64)status.st_mtim.tv_sec * G_USEC_PER_SEC + status.st_mtim.tv_nsec / 1000;
+}
+
+/* NULL: there is none. */
+static char *
+newest_console(void)
+{
+    glob_t found;
+    char *newest = NULL;
+    if (glob(console_pattern, 0, NULL, &found) != 0)
+        return NULL;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        if (newest == NULL || modified(found.gl_pathv[i]) > modified(newest))
+            newest = found.gl_pathv[i];
+    newest = g_strdup(newest);
+    globfree(&found);
+    return newest;
+}
+
+static int
+print_usage(const char *program)
+{
+    printf("Usage:  %s {<JEMallocStatsFile>}\n"
+           "  Extract JEMalloc statistics from the given file, which defaults to\n"
+           "  the latest Aerospike server console log file.  Output is to the file\n"
+           "  '%s' in the current working directory, suitable for processing\n"
+           "  by the 'jem(abs|del|eff)' tools.\n",
+           program, data_name);
+    return EXIT_REFUSED;
+}
+
+static gboolean
+copy_lines(FILE *from, FILE *to)
+{
+    g_autofree char *line = NULL;
+    size_t size = 0;
+    ssize_t length;
+    g_autoptr(GString) out = g_string_new(NULL);
+    fputs(JEMDATA_HEADER, to);
+    while ((length = getline(&line, &size, from)) >= 0) {
+        if (length > 0 && line[length - 1] == '\n')
+            length--;
+        g_string_truncate(out, 0);
+        jemdata_extract_line(line, (gsize)length, out);
+        fwrite(out->str, 1, out->len, to);
+    }
+    return !ferror(from) && !ferror(to);
+}
+
+static gboolean
+extract(FILE *from)
+{
+    FILE *to = fopen(data_name, "we");
+    if (to == NULL)
+        return FALSE;
+    gboolean copied = copy_lines(from, to);
+    return fclose(to) == 0 && copied;
+}
+
+static int
+extract_file(const char *path)
+{
+    printf("Extracting data from %s....", path);
+    fflush(stdout);
+    FILE *from = fopen(path, "re");
+    gboolean fine = from != NULL && extract(from);
+    int code = errno;
+    if (from != NULL)
+        fclose(from);
+    if (fine) {
+        puts("Done.");
+        return EXIT_SUCCESS;
+    }
+    putchar('\n');
+    fprintf(stderr, "extract-jem-stats: cannot make %s of %s: %s\n", data_name, path, strerror(code));
+    return EXIT_FAILURE;
+}
+
+int
+extract_jem_stats_main(int argc, char **argv)
+{
+    if (argc > 2)
+        return print_usage(argv[0]);
+    g_autofree char *newest = argc < 2 ? newest_console() : NULL;
+    const char *path = argc < 2 ? newest : argv[1];
+    if (path == NULL) {
+        fprintf(stderr, "extract-jem-stats: there is no %s; name the file with the statistics\n", console_pattern);
+        return EXIT_REFUSED;
+    }
+    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR)) {
+        printf("Error!  File %s not found!\n", path);
+        return EXIT_REFUSED;
+    }
+    return extract_file(path);
+}

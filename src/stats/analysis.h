@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * abs, del, eff: which arenas are large, grow, or hold more than they use, over iterations (the samples of a source,
+ * numbered from 0). In jescope's own words, and line for line as Aerospike's jemabs, jemdel and jemeff write it.
+ */
+#ifndef JESCOPE_STATS_ANALYSIS_H
+#define JESCOPE_STATS_ANALYSIS_H
+
+#include "stats/iterations.h"
+
+typedef enum {
+    ANALYSIS_ABSOLUTE,
+    ANALYSIS_DELTA,
+    ANALYSIS_EFFICIENCY,
+} AnalysisKind;
+
+typedef enum {
+    ANALYSIS_TOTAL = 1 << 0,      /* the process instead of its arenas */
+    ANALYSIS_SUCCESSIVE = 1 << 1, /* DELTA: each with the one before it, not with BASE */
+    ANALYSIS_ORIGINAL = 1 << 2,   /* as Aerospike's tools write it */
+} AnalysisFlags;
+
+typedef struct {
+    AnalysisKind kind;
+    AnalysisFlags flags;
+    gint64 threshold_mib; /* what is smaller is left out; 0: nothing is */
+    gint64 start;         /* first iteration looked at; for DELTA the first that is compared */
+    gint64 end;           /* exclusive */
+    gint64 base;          /* DELTA: compared with */
+} AnalysisRequest;
+
+/* Takes text as it comes; FALSE with ERROR set ends the analysis. */
+typedef gboolean (*AnalysisSink)(const char *text, gsize length, gpointer data, GError **error);
+
+/* Errors: STATS_ERROR_RANGE for an iteration that is not there. Without ANALYSIS_ORIGINAL it comes before anything is
+ * written; with it, after what comes before that iteration, as there. Likewise STATS_ERROR_RANGE for an arena that is
+ * missing in a later iteration, and STATS_ERROR_FORMAT for a percentage of nothing mapped, with ANALYSIS_ORIGINAL. */
+gboolean analysis_run(const Iterations *iterations, const AnalysisRequest *request, AnalysisSink sink, gpointer data,
+                      GError **error);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What abs, del and eff look at of many samples: three values per arena, held compactly (32 bytes per arena). */
+#ifndef JESCOPE_STATS_ITERATIONS_H
+#define JESCOPE_STATS_ITERATIONS_H
+
+#include "stats/stats.h"
+
+typedef enum {
+    SIZE_TOTAL, /* allocated */
+    SIZE_ACTIVE,
+    SIZE_MAPPED,
+    SIZE_COUNT,
+} SizeKind;
+
+typedef struct {
+    guint32 arena;
+    guint32 present; /* bit per SizeKind */
+    uint64_t sizes[SIZE_COUNT];
+} ArenaSizes;
+
+typedef struct Iterations Iterations;
+
+Iterations *iterations_new(void);
+void iterations_free(Iterations *iterations);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Iterations, iterations_free)
+
+/* A StatsSampleFunc: DATA is the Iterations. */
+gboolean iterations_add(StatsSample *sample, gpointer data, GError **error);
+
+guint iterations_count(const Iterations *iterations);
+
+/* The arenas of one iteration by ascending number, merged and destroyed ones not among them. */
+const ArenaSizes *iterations_arenas(const Iterations *iterations, guint index, guint *count);
+
+/* The process's own totals in that iteration; where the source has none (jemdata.py), all is absent. */
+const ArenaSizes *iterations_totals(const Iterations *iterations, guint index);
+
+/* STATS_TIME_UNKNOWN if it is not known. */
+gint64 iterations_time(const Iterations *iterations, guint index);
+
+const char *size_kind_name(SizeKind kind); /* "total", "active", "mapped" */
+
+#endif
