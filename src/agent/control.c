@@ -94,22 +94,43 @@ is_harmful(const Guest *guest, const char *name, uint64_t value)
            allocator_read(&guest->allocator, "max_background_threads", &threads, sizeof threads) == 0 && threads == 0;
 }
 
+WireStatus
+control_check_read(const Guest *guest, const char *name, uint32_t type)
+{
+    if (control_is_profiling(name) && !allocator_can_profile(&guest->allocator)) {
+        return WIRE_STATUS_PROF_DISABLED;
+    }
+    return control_name_is_sound(name) && control_may_read(name, (ControlType)type) ? WIRE_STATUS_OK
+                                                                                    : WIRE_STATUS_NOT_ALLOWED;
+}
+
+int
+control_read_number(const Allocator *allocator, const char *name, uint32_t type, uint64_t *value)
+{
+    Value read = {0};
+    int error = allocator_read(allocator, name, &read, value_sizes[type]);
+    if (error == 0) {
+        *value = unpack(type, &read);
+    }
+    return error;
+}
+
 static WireStatus
 check_permission(const Guest *guest, const WireCtlRequest *request)
 {
     const char *name = request->name;
+    if ((request->flags & WIRE_CTL_WRITE) == 0) {
+        return control_check_read(guest, name, request->type);
+    }
     if (control_is_profiling(name) && !allocator_can_profile(&guest->allocator)) {
         return WIRE_STATUS_PROF_DISABLED;
     }
     if (!control_name_is_sound(name)) {
         return WIRE_STATUS_NOT_ALLOWED;
     }
-    if ((request->flags & WIRE_CTL_WRITE) != 0) {
-        return control_may_write(name, (ControlType)request->type) && !is_harmful(guest, name, request->value)
-                   ? WIRE_STATUS_OK
-                   : WIRE_STATUS_NOT_ALLOWED;
-    }
-    return control_may_read(name, (ControlType)request->type) ? WIRE_STATUS_OK : WIRE_STATUS_NOT_ALLOWED;
+    return control_may_write(name, (ControlType)request->type) && !is_harmful(guest, name, request->value)
+               ? WIRE_STATUS_OK
+               : WIRE_STATUS_NOT_ALLOWED;
 }
 
 /* One mallctl() for both directions, so that reading and writing is one exchange. */

@@ -12,4 +12,10 @@
  */
 WireStatus control_answer(Guest *guest, const WireCtlRequest *request, WireCtlReply *reply);
 
+/* Whether @name may be read as a @type (WireType): WIRE_STATUS_OK, or why not. */
+WireStatus control_check_read(const Guest *guest, const char *name, uint32_t type);
+
+/* Reads a number, as WireCtlReply.value has it. Returns jemalloc's error; on one, @value is untouched. */
+int control_read_number(const Allocator *allocator, const char *name, uint32_t type, uint64_t *value);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "agent/control.h"
 #include "agent/output.h"
+#include "agent/sample.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -86,6 +87,12 @@ answer_lease(const Exchange *exchange)
     return status;
 }
 
+static WireStatus
+answer_sample(const Exchange *exchange)
+{
+    return sample_answer(exchange->guest, &exchange->request->sample, &exchange->answer->sample);
+}
+
 static const struct {
     WireStatus (*answer)(const Exchange *exchange);
     size_t size;                /* of the reply */
@@ -96,6 +103,7 @@ static const struct {
     [WIRE_OP_DUMP] = {answer_dump, sizeof(WireOutputReply), WIRE_STATUS_OK},
     [WIRE_OP_STATS] = {answer_stats, sizeof(WireOutputReply), WIRE_STATUS_OK},
     [WIRE_OP_LEASE] = {answer_lease, sizeof(WireLeaseReply), WIRE_STATUS_BUSY},
+    [WIRE_OP_SAMPLE] = {answer_sample, sizeof(WireSampleReply), WIRE_STATUS_OK},
 };
 
 size_t

@@ -39,6 +39,7 @@ typedef struct {
         WireCtlReply ctl;
         WireOutputReply output;
         WireLeaseReply lease;
+        WireSampleReply sample;
         char bytes[WIRE_MESSAGE_MAX];
     };
 } Exchange;
@@ -499,6 +500,47 @@ agent_write(Target *target, const char *control, WireType type, guint64 value, G
     return agent_ctl(target, &request, NULL, error);
 }
 
+/* Rows FROM and on, as many as the agent gives at once. Returns their number, 0 on error. */
+static guint
+sample_some(AgentTarget *agent, WireSampleRequest *request, guint n, guint64 *rows, guint64 *spent_ns, GError **error)
+{
+    Exchange exchange = exchange_for(agent, WIRE_OP_SAMPLE, request, sizeof(*request));
+    exchange.reply_size = sizeof(WireSampleReply);
+    if (!transact(agent, &exchange, "statistics", error))
+        return 0;
+    guint got = exchange.sample.rows;
+    if (got == 0 || got > request->count || got > WIRE_SAMPLE_WORDS / (1 + n)) {
+        set_nonsense(agent, "more or fewer numbers than were asked for", error);
+        return 0;
+    }
+    memcpy(rows, exchange.sample.words, (gsize)got * (1 + n) * sizeof(guint64));
+    if (spent_ns != NULL)
+        *spent_ns += exchange.sample.duration_ns;
+    return got;
+}
+
+static gboolean
+agent_sample(Target *target, const SampleRequest *sample, guint64 *rows, guint64 *spent_ns, GError **error)
+{
+    AgentTarget *agent = agent_of(target);
+    WireSampleRequest request = {.flags = sample->refresh ? WIRE_SAMPLE_REFRESH : 0};
+    gsize length = 0;
+    for (guint i = 0; i < sample->n; i++)
+        length += strlen(sample->names + length) + 1;
+    g_return_val_if_fail(length < sizeof(request.names) && sample->n <= WIRE_SAMPLE_CONTROLS_MAX, FALSE);
+    memcpy(request.names, sample->names, length);
+    for (guint done = 0; done < sample->count;) {
+        request.first = sample->first + done;
+        request.count = sample->count - done;
+        guint got = sample_some(agent, &request, sample->n, rows + (gsize)done * (1 + sample->n), spent_ns, error);
+        if (got == 0)
+            return FALSE;
+        done += got;
+        request.flags = 0;
+    }
+    return TRUE;
+}
+
 /* The target keeps a descriptor of the memfd; sealed, nobody can change what we are about to read. */
 static gboolean
 seal_output(AgentTarget *agent, int fd, guint64 bytes, GError **error)
@@ -571,6 +613,7 @@ static const TargetOps agent_ops = {
     .hello = agent_hello,
     .read = agent_read,
     .write = agent_write,
+    .sample = agent_sample,
     .output = agent_output,
     .lease = agent_lease,
     .free = agent_free,

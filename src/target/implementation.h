@@ -10,6 +10,7 @@ typedef struct {
     gboolean (*hello)(Target *target, WireHelloReply *hello, GError **error);
     gboolean (*read)(Target *target, const char *control, WireType type, ControlValue *value, GError **error);
     gboolean (*write)(Target *target, const char *control, WireType type, guint64 value, GError **error);
+    gboolean (*sample)(Target *target, const SampleRequest *request, guint64 *rows, guint64 *spent_ns, GError **error);
     int (*output)(Target *target, const char *letters, GError **error);
     gboolean (*lease)(Target *target, const LeaseRequest *request, WireLease *lease, GError **error);
     void (*free)(Target *target); /* of everything but the fields below */

@@ -61,6 +61,12 @@ target_write(Target *target, const char *control, WireType type, guint64 value, 
     return target->ops->write(target, control, type, value, error);
 }
 
+gboolean
+target_sample(Target *target, const SampleRequest *request, guint64 *rows, guint64 *spent_ns, GError **error)
+{
+    return target->ops->sample(target, request, rows, spent_ns, error);
+}
+
 int
 target_dump(Target *target, GError **error)
 {

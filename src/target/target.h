@@ -77,6 +77,19 @@ gboolean target_read(Target *target, const char *control, WireType type, Control
 /* Writes a control; WIRE_TYPE_NONE runs an action (VALUE is ignored). */
 gboolean target_write(Target *target, const char *control, WireType type, guint64 value, GError **error);
 
+/* Many numbers of one moment: the same N controls for COUNT arenas from FIRST on, named as in WireSampleRequest. */
+typedef struct {
+    const char *names; /* as WireSampleRequest.names, its end included */
+    guint n;
+    guint first;
+    guint count;
+    gboolean refresh; /* jemalloc's epoch first */
+} SampleRequest;
+
+/* ROWS has room for COUNT rows of 1 + N words, as in WireSampleReply; a control that jemalloc does not have is absent.
+ * SPENT_NS, if not NULL, grows by the time inside jemalloc. */
+gboolean target_sample(Target *target, const SampleRequest *request, guint64 *rows, guint64 *spent_ns, GError **error);
+
 /* Takes a heap dump. Returns a sealed memfd at offset 0, its size never changes; -1 on error. */
 int target_dump(Target *target, GError **error);
 

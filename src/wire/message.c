@@ -56,6 +56,27 @@ lease_is_sound(const WireRequest *request)
     return !timed || (lease->duration_ms >= 1 && lease->duration_ms <= LEASE_MAX_MS);
 }
 
+/* A WireType digit and a name for each, and an end inside the field. */
+static bool
+sample_is_sound(const WireRequest *request)
+{
+    const WireSampleRequest *sample = &request->sample;
+    const char *name = sample->names;
+    const char *end = name + sizeof sample->names;
+    unsigned controls = 0;
+    if (sample->names[sizeof sample->names - 1] != '\0' || (sample->flags & ~(uint32_t)WIRE_SAMPLE_REFRESH) != 0) {
+        return false;
+    }
+    for (; name < end && *name != '\0'; name += strlen(name) + 1) {
+        uint32_t type = (uint32_t)(unsigned char)*name - '0';
+        if (type < WIRE_TYPE_BOOL || type > WIRE_TYPE_U64 || strlen(name) < 2 ||
+            strlen(name) >= WIRE_CONTROL_NAME_MAX - 32 || ++controls > WIRE_SAMPLE_CONTROLS_MAX) {
+            return false;
+        }
+    }
+    return name < end && controls > 0 && sample->count > 0;
+}
+
 typedef struct {
     size_t size;
     bool takes_descriptor;
@@ -68,6 +89,7 @@ static const Shape shapes[] = {
     [WIRE_OP_DUMP] = {sizeof(WireDumpRequest), true, dump_is_sound},
     [WIRE_OP_STATS] = {sizeof(WireStatsRequest), true, stats_is_sound},
     [WIRE_OP_LEASE] = {sizeof(WireLeaseRequest), false, lease_is_sound},
+    [WIRE_OP_SAMPLE] = {sizeof(WireSampleRequest), false, sample_is_sound},
 };
 
 WireStatus

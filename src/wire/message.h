@@ -19,6 +19,7 @@ typedef union {
     WireDumpRequest dump;
     WireStatsRequest stats;
     WireLeaseRequest lease;
+    WireSampleRequest sample;
     unsigned char bytes[WIRE_MESSAGE_MAX];
 } WireRequest;
 
@@ -29,6 +30,7 @@ typedef union {
     WireCtlReply ctl;
     WireOutputReply output;
     WireLeaseReply lease;
+    WireSampleReply sample;
 } WireAnswer;
 
 /*

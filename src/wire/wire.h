@@ -30,6 +30,10 @@ enum {
     WIRE_PREFIX_MAX = 32,
     WIRE_LETTERS_MAX = 32,
     WIRE_MESSAGE_MAX = 1024, /* no message is larger */
+
+    WIRE_SAMPLE_CONTROLS_MAX = 64,
+    WIRE_SAMPLE_NAMES_SIZE = 992,
+    WIRE_SAMPLE_WORDS = 122,
 };
 
 typedef enum {
@@ -38,6 +42,7 @@ typedef enum {
     WIRE_OP_DUMP = 3,  /* write a heap profile to the descriptor sent */
     WIRE_OP_STATS = 4, /* write malloc_stats_print's text to the descriptor sent */
     WIRE_OP_LEASE = 5, /* set prof.active and switch it back at a deadline, whatever happens to the client */
+    WIRE_OP_SAMPLE = 6, /* read many numbers at once, of one arena after the other */
 } WireOp;
 
 typedef enum {
@@ -197,6 +202,32 @@ typedef struct {
     WireLease lease; /* as it is after the call (for BUSY: the running one; after RELEASE: id 0) */
 } WireLeaseReply;
 
+typedef enum {
+    WIRE_SAMPLE_REFRESH = 1u << 0, /* advance jemalloc's epoch first, so that the numbers are of now */
+} WireSampleFlag;
+
+/* The same controls for COUNT arenas (or size classes) from FIRST on, a row each. names: per control the digit of its WireType ('1' to '5')
+ * and its name with a NUL, one behind the other, then one more NUL; "*" for the number of a row, and a '.' at the
+ * beginning is short for "stats.arenas.*.". Without a "*" FIRST is of no meaning and COUNT is 1. */
+typedef struct {
+    WireHeader header;
+    uint32_t flags; /* WireSampleFlag */
+    uint32_t first;
+    uint32_t count; /* at least 1 */
+    uint32_t reserved;
+    char names[WIRE_SAMPLE_NAMES_SIZE];
+} WireSampleRequest;
+
+/* Rows of 1 + n words for n controls: a bit for each that could be read, from the lowest on, then the numbers (0 where it
+ * could not, a ssize_t sign-extended). As many as fit, at least one; ask again for the rest. */
+typedef struct {
+    WireReply reply;
+    uint32_t rows;
+    uint32_t reserved;
+    uint64_t words[WIRE_SAMPLE_WORDS];
+    uint64_t duration_ns; /* inside jemalloc */
+} WireSampleReply;
+
 _Static_assert(sizeof(WireHeader) == 16, "wire layout");
 _Static_assert(sizeof(WireReply) == 24, "wire layout");
 _Static_assert(sizeof(WireHelloRequest) == 24, "wire layout");
@@ -209,6 +240,8 @@ _Static_assert(sizeof(WireStatsRequest) == 48, "wire layout");
 _Static_assert(sizeof(WireOutputReply) == 40, "wire layout");
 _Static_assert(sizeof(WireLeaseRequest) == 48, "wire layout");
 _Static_assert(sizeof(WireLeaseReply) == 48, "wire layout");
+_Static_assert(sizeof(WireSampleRequest) == 1024, "wire layout");
+_Static_assert(sizeof(WireSampleReply) == 1016, "wire layout");
 _Static_assert(sizeof(WireHelloReply) <= WIRE_MESSAGE_MAX, "wire layout");
 
 #endif

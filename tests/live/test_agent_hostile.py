@@ -63,7 +63,7 @@ def test_a_wrong_header_is_answered_and_the_connection_lives(client, header):
     assert client.hello().version == 1
 
 
-@pytest.mark.parametrize("op", range(1, 6))
+@pytest.mark.parametrize("op", range(1, 7))
 def test_every_wrong_size_is_answered_and_the_connection_lives(client, op):
     right = {
         wire.WIRE_OP_HELLO: ctypes.sizeof(wire.WireHelloRequest),
@@ -71,6 +71,7 @@ def test_every_wrong_size_is_answered_and_the_connection_lives(client, op):
         wire.WIRE_OP_DUMP: ctypes.sizeof(wire.WireDumpRequest),
         wire.WIRE_OP_STATS: ctypes.sizeof(wire.WireStatsRequest),
         wire.WIRE_OP_LEASE: ctypes.sizeof(wire.WireLeaseRequest),
+        wire.WIRE_OP_SAMPLE: ctypes.sizeof(wire.WireSampleRequest),
     }[op]
     for size in [*range(1, 200), 1023, 1024, 1025, 2000, 70_000]:
         message = client.stamp(wire.WireDumpRequest(), op)
@@ -100,6 +101,7 @@ def test_noise_behind_a_sound_header(target):
         wire.WIRE_OP_CTL: wire.WireCtlRequest,
         wire.WIRE_OP_STATS: wire.WireStatsRequest,
         wire.WIRE_OP_LEASE: wire.WireLeaseRequest,
+        wire.WIRE_OP_SAMPLE: wire.WireSampleRequest,
         wire.WIRE_OP_HELLO: wire.WireHelloRequest,
     }
     with target.client() as client:

@@ -65,6 +65,7 @@ _REPLIES = {
     _constants["WIRE_OP_DUMP"]: _structs["WireOutputReply"],
     _constants["WIRE_OP_STATS"]: _structs["WireOutputReply"],
     _constants["WIRE_OP_LEASE"]: _structs["WireLeaseReply"],
+    _constants["WIRE_OP_SAMPLE"]: _structs["WireSampleReply"],
 }
 
 # What struct.value means for each type: (constant, width in bits, signed).

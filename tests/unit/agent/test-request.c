@@ -349,6 +349,62 @@ test_a_child_inherits_the_lease(Fixture *fixture, gconstpointer unused)
     g_assert_cmpuint(child.lease.id, ==, 0);
 }
 
+static WireStatus
+ask_sample(Fixture *fixture, const char *names, gsize length, uint32_t first, uint32_t count)
+{
+    memset(&fixture->request, 0, sizeof fixture->request);
+    memcpy(fixture->request.sample.names, names, length);
+    fixture->request.sample.first = first;
+    fixture->request.sample.count = count;
+    fixture->request.sample.flags = WIRE_SAMPLE_REFRESH;
+    return ask(fixture, WIRE_OP_SAMPLE, sizeof(WireSampleRequest));
+}
+
+static void
+test_reads_many_numbers(Fixture *fixture, gconstpointer unused)
+{
+    static const char names[] = "3stats.allocated\0"
+                                "3stats.nothing\0"
+                                "3max_background_threads";
+    fake.max_background_threads = 5;
+    g_assert_cmpint(ask_sample(fixture, names, sizeof names, 0, 1), ==, WIRE_STATUS_OK);
+    const WireSampleReply *reply = &fixture->answer.sample;
+    g_assert_cmpuint(reply->rows, ==, 1);
+    g_assert_cmpuint(reply->words[0], ==, 5); /* the one in the middle is absent */
+    g_assert_cmpuint(reply->words[1], >, 0);
+    g_assert_cmpuint(reply->words[2], ==, 0);
+    g_assert_cmpuint(reply->words[3], ==, 5);
+}
+
+static void
+test_gives_as_many_rows_as_fit(Fixture *fixture, gconstpointer unused)
+{
+    static const char names[] = "3.pactive\0"
+                                "3stats.allocated";
+    g_assert_cmpint(ask_sample(fixture, names, sizeof names, 10, 1000), ==, WIRE_STATUS_OK);
+    const WireSampleReply *reply = &fixture->answer.sample;
+    g_assert_cmpuint(reply->rows, ==, WIRE_SAMPLE_WORDS / 3);
+    for (guint i = 0; i < reply->rows; i++)
+        g_assert_cmpuint(reply->words[(gsize)i * 3], ==, 2);
+}
+
+static void
+test_judges_each_of_many(Fixture *fixture, gconstpointer unused)
+{
+    static const char prof[] = "3stats.allocated\0"
+                               "1prof.active";
+    static const char acts[] = "3stats.allocated\0"
+                               "4experimental.hooks.install";
+    fake.config_prof = false;
+    fake_examine(&fixture->guest);
+    unsigned before = fake.prof_calls;
+    g_assert_cmpint(ask_sample(fixture, prof, sizeof prof, 0, 1), ==, WIRE_STATUS_PROF_DISABLED);
+    g_assert_cmpuint(fake.prof_calls, ==, before);
+    g_assert_cmpint(ask_sample(fixture, acts, sizeof acts, 0, 1), !=, WIRE_STATUS_OK);
+    fake.error = EFAULT;
+    g_assert_cmpint(ask_sample(fixture, "3stats.allocated", 17, 0, 1), ==, WIRE_STATUS_CONTROL_FAILED);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -372,5 +428,8 @@ main(int argc, char **argv)
     ADD("whoever-sets-it-later-wins", test_whoever_sets_it_later_wins, NULL);
     ADD("a-failed-lease-is-none", test_a_failed_lease_is_none, NULL);
     ADD("a-child-inherits-the-lease", test_a_child_inherits_the_lease, NULL);
+    ADD("reads-many-numbers", test_reads_many_numbers, NULL);
+    ADD("gives-as-many-rows-as-fit", test_gives_as_many_rows_as_fit, NULL);
+    ADD("judges-each-of-many", test_judges_each_of_many, NULL);
     return g_test_run();
 }

@@ -63,7 +63,7 @@ test_refuses_broken_headers(void)
 static void
 test_tells_unknown_ops_and_versions_apart(void)
 {
-    WireRequest request = {.header = make_header(WIRE_OP_LEASE + 1, sizeof request.header)};
+    WireRequest request = {.header = make_header(WIRE_OP_SAMPLE + 1, sizeof request.header)};
 
     g_assert_cmpint(wire_request_check(&request, sizeof request.header, false), ==, WIRE_STATUS_UNKNOWN_OP);
     request.header.op = 0;
@@ -144,6 +144,39 @@ test_bounds_leases(void)
 }
 
 static void
+test_judges_lists_of_controls(void)
+{
+    static const struct {
+        const char names[64];
+        WireStatus status;
+    } lists[] = {
+        {"3stats.allocated\0"
+         "4.small.nmalloc\0",
+         WIRE_STATUS_OK},
+        {"1arena.*.initialized\0", WIRE_STATUS_OK},
+        {"", WIRE_STATUS_BAD_MESSAGE},
+        {"3\0", WIRE_STATUS_BAD_MESSAGE},
+        {"6version\0", WIRE_STATUS_BAD_MESSAGE}, /* a text is no number */
+        {"0arena.0.purge\0", WIRE_STATUS_BAD_MESSAGE},
+        {"stats.allocated\0", WIRE_STATUS_BAD_MESSAGE},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(lists); i++) {
+        WireRequest request = {.sample = {.header = make_header(WIRE_OP_SAMPLE, sizeof request.sample), .count = 1}};
+        memcpy(request.sample.names, lists[i].names, sizeof lists[i].names);
+        g_assert_cmpint(wire_request_check(&request, sizeof request.sample, false), ==, lists[i].status);
+        request.sample.count = 0;
+        g_assert_cmpint(wire_request_check(&request, sizeof request.sample, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    }
+    WireRequest endless = {.sample = {.header = make_header(WIRE_OP_SAMPLE, sizeof endless.sample), .count = 1}};
+    memset(endless.sample.names, '3', sizeof endless.sample.names);
+    g_assert_cmpint(wire_request_check(&endless, sizeof endless.sample, false), ==, WIRE_STATUS_BAD_MESSAGE);
+    WireRequest many = {.sample = {.header = make_header(WIRE_OP_SAMPLE, sizeof many.sample), .count = 1}};
+    for (gsize i = 0; i <= WIRE_SAMPLE_CONTROLS_MAX; i++)
+        memcpy(many.sample.names + i * 3, "3a", 3);
+    g_assert_cmpint(wire_request_check(&many, sizeof many.sample, false), ==, WIRE_STATUS_BAD_MESSAGE);
+}
+
+static void
 test_a_reply_echoes_its_request(void)
 {
     WireRequest ctl = make_ctl("epoch", WIRE_TYPE_U64, WIRE_CTL_READ);
@@ -171,6 +204,7 @@ main(int argc, char **argv)
     g_test_add_func("/wire/message/refuses-senseless-controls", test_refuses_senseless_controls);
     g_test_add_func("/wire/message/refuses-text-without-an-end", test_refuses_text_without_an_end);
     g_test_add_func("/wire/message/bounds-leases", test_bounds_leases);
+    g_test_add_func("/wire/message/lists-of-controls", test_judges_lists_of_controls);
     g_test_add_func("/wire/message/a-reply-echoes-its-request", test_a_reply_echoes_its_request);
     return g_test_run();
 }
