@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/live.h"
+
+#include "stats/intern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ARENAS_MAX = 4096,
+    CLASSES_MAX = 1024,
+};
+
+/* Controls that are read together, a row of values each time. */
+typedef struct {
+    GString *names; /* as SampleRequest.names */
+    guint n;
+    int metrics[WIRE_SAMPLE_CONTROLS_MAX]; /* whose value it is, or -1 */
+    gboolean settled;                      /* alternatives are chosen, absent ones gone */
+} Batch;
+
+/* Kinds of size classes by their controls. */
+typedef struct {
+    const char *count;  /* how many there are */
+    const char *sizes;  /* "arenas.bin." */
+    const char *values; /* "bins." */
+    StatsScope scope;
+} ClassKind;
+
+static const ClassKind class_kinds[] = {
+    {"3arenas.nlextents", "arenas.lextent.", "lextents.", STATS_SCOPE_LARGE},
+    {"3arenas.nlruns", "arenas.lrun.", "lruns.", STATS_SCOPE_LARGE},
+    {"2arenas.nlextents", "arenas.lextent.", "lextents.", STATS_SCOPE_LARGE},
+    {"2arenas.nbins", "arenas.bin.", "bins.", STATS_SCOPE_BIN},
+};
+
+struct StatsLive {
+    Target *target;
+    StatsLiveParts parts;
+    const char *version;
+    gboolean merged_is_last; /* before 5.0 the merged arena's number is narenas */
+    Batch totals;
+    Batch arena;
+    Batch sizes;
+};
+
+static const StatsMetric size_metrics[] = {
+    STATS_ARENA_SMALL_ALLOCATED, STATS_ARENA_LARGE_ALLOCATED, STATS_ARENA_PACTIVE, STATS_ARENA_PDIRTY,
+    STATS_ARENA_MAPPED,          STATS_ARENA_RESIDENT,        STATS_ARENA_THREADS};
+
+static char
+type_digit(StatsCType type)
+{
+    static const WireType types[] = {[STATS_CTYPE_SIZE] = WIRE_TYPE_SIZE,
+                                     [STATS_CTYPE_U64] = WIRE_TYPE_U64,
+                                     [STATS_CTYPE_UNSIGNED] = WIRE_TYPE_UNSIGNED,
+                                     [STATS_CTYPE_SSIZE] = WIRE_TYPE_SSIZE};
+    return (char)('0' + types[type]);
+}
+
+static void
+batch_add_name(Batch *batch, int metric, char type, const char *name, gsize length)
+{
+    batch->metrics[batch->n++] = metric;
+    g_string_append_c(batch->names, type);
+    g_string_append_len(batch->names, name, (gssize)length);
+    g_string_append_c(batch->names, '\0');
+}
+
+static void
+batch_init(Batch *batch)
+{
+    batch->names = g_string_new(NULL);
+}
+
+static void
+batch_clear(Batch *batch)
+{
+    g_string_free(batch->names, TRUE);
+}
+
+/* All alternatives of METRIC's controls, in the short form for arenas. */
+static void
+batch_add(Batch *batch, StatsMetric metric)
+{
+    static const char arena[] = "stats.arenas.<i>";
+    const StatsMetricInfo *info = &stats_metrics[metric];
+    for (const char *name = info->controls; *name != '\0';) {
+        gsize length = strcspn(name, " ");
+        gsize skipped = strncmp(name, arena, strlen(arena)) == 0 ? strlen(arena) : 0;
+        batch_add_name(batch, (int)metric, type_digit(info->ctype), name + skipped, length - skipped);
+        name += length + strspn(name + length, " ");
+    }
+}
+
+/* Drops what the first row of values shows to be absent. */
+static void
+batch_settle(Batch *batch, guint64 present)
+{
+    Batch left;
+    batch_init(&left);
+    left.n = 0;
+    const char *name = batch->names->str;
+    for (guint i = 0; i < batch->n; i++, name += strlen(name) + 1)
+        if (present & (G_GUINT64_CONSTANT(1) << i))
+            batch_add_name(&left, batch->metrics[i], name[0], name + 1, strlen(name + 1));
+    batch_clear(batch);
+    *batch = left;
+    batch->settled = TRUE;
+}
+
+static void
+row_take(const Batch *batch, const guint64 *row, StatsValues *values)
+{
+    for (guint i = 0; i < batch->n; i++)
+        if (batch->metrics[i] >= 0 && (row[0] & (G_GUINT64_CONSTANT(1) << i)))
+            stats_values_set(values, (StatsMetric)batch->metrics[i], row[1 + i]);
+}
+
+/* One sample being taken. */
+typedef struct {
+    StatsLive *live;
+    StatsSample *sample;
+    guint64 spent_ns; /* inside jemalloc */
+    gboolean refreshed;
+} Take;
+
+static guint64 *
+read_rows(Take *take, const Batch *batch, guint first, guint count, GError **error)
+{
+    g_autofree guint64 *rows = g_new0(guint64, (gsize)count * (1 + batch->n));
+    SampleRequest request = {
+        .names = batch->names->str, .n = batch->n, .first = first, .count = count, .refresh = !take->refreshed};
+    if (!target_sample(take->live->target, &request, rows, &take->spent_ns, error))
+        return NULL;
+    take->refreshed = TRUE;
+    return g_steal_pointer(&rows);
+}
+
+static gboolean
+no_statistics(const StatsLive *live, GError **error)
+{
+    g_set_error(error, STATS_ERROR, STATS_ERROR_FORMAT,
+                "the jemalloc of %s was built without statistics (--disable-stats)", target_label(live->target));
+    return FALSE;
+}
+
+static gboolean
+take_totals(Take *take, GError **error)
+{
+    Batch *batch = &take->live->totals;
+    g_autofree guint64 *row = read_rows(take, batch, 0, 1, error);
+    if (row == NULL)
+        return FALSE;
+    row_take(batch, row, take->sample->totals);
+    uint64_t allocated;
+    if (!stats_values_get(take->sample->totals, STATS_ALLOCATED, &allocated))
+        return no_statistics(take->live, error);
+    if (!batch->settled)
+        batch_settle(batch, row[0]);
+    return TRUE;
+}
+
+static guint
+arena_limit(const Take *take)
+{
+    return (guint)MIN(stats_values_or(take->sample->totals, STATS_ARENAS, 0), ARENAS_MAX);
+}
+
+static guint
+merged_number(const Take *take)
+{
+    return take->live->merged_is_last ? arena_limit(take) : STATS_ARENA_MERGED;
+}
+
+static gboolean
+take_arena(Take *take, guint number, guint index, GError **error)
+{
+    Batch *batch = &take->live->arena;
+    g_autofree guint64 *row = read_rows(take, batch, number, 1, error);
+    if (row == NULL)
+        return FALSE;
+    if (row[0] == 0)
+        return TRUE;
+    row_take(batch, row, stats_sample_arena(take->sample, index)->values);
+    if (!batch->settled)
+        batch_settle(batch, row[0]);
+    return TRUE;
+}
+
+/* An arena that was never used has values, all of them zero; where jemalloc can tell, it is asked. */
+static gboolean
+in_use(const Batch *batch, const guint64 *row, guint flag)
+{
+    if (row[0] & (G_GUINT64_CONSTANT(1) << flag))
+        return row[1 + flag] != 0;
+    for (guint i = 0; i < batch->n; i++)
+        if (row[1 + i] != 0 && (row[0] & (G_GUINT64_CONSTANT(1) << i)))
+            return TRUE;
+    return FALSE;
+}
+
+static void
+drop_never(StatsArena *arena)
+{
+    static const StatsMetric decay[] = {STATS_ARENA_DIRTY_DECAY, STATS_ARENA_MUZZY_DECAY};
+    for (gsize i = 0; arena != NULL && i < G_N_ELEMENTS(decay); i++)
+        arena->values->present &= ~(UINT64_C(1) << (decay[i] - stats_scope_first(STATS_SCOPE_ARENA)));
+}
+
+static gboolean
+take_each_arena(Take *take, const Batch *values, GError **error)
+{
+    static const char initialized[] = "arena.*.initialized";
+    guint count = arena_limit(take);
+    Batch batch = {.names = g_string_new_len(values->names->str, (gssize)values->names->len), .n = values->n};
+    memcpy(batch.metrics, values->metrics, sizeof batch.metrics);
+    batch_add_name(&batch, -1, '0' + WIRE_TYPE_BOOL, initialized, strlen(initialized));
+    g_autofree guint64 *rows = count > 0 ? read_rows(take, &batch, 0, count, error) : NULL;
+    for (guint i = 0; rows != NULL && i < count; i++) {
+        const guint64 *row = rows + (gsize)i * (1 + batch.n);
+        if (in_use(&batch, row, batch.n - 1))
+            row_take(&batch, row, stats_sample_arena(take->sample, i)->values);
+    }
+    batch_clear(&batch);
+    return rows != NULL || count == 0;
+}
+
+/* One number that is not a metric. FALSE: jemalloc does not have it. */
+static gboolean
+read_one(Take *take, const char *typed_name, guint64 *number)
+{
+    Batch batch = {0};
+    batch_init(&batch);
+    batch_add_name(&batch, -1, typed_name[0], typed_name + 1, strlen(typed_name + 1));
+    g_autofree guint64 *row = read_rows(take, &batch, 0, 1, NULL);
+    gboolean there = row != NULL && (row[0] & 1) != 0;
+    if (there)
+        *number = row[1];
+    batch_clear(&batch);
+    return there;
+}
+
+/* The controls of KIND's metrics for arena NUMBER, with "*" for the class. */
+static void
+class_batch(Batch *batch, const ClassKind *kind, guint number)
+{
+    StatsMetric first = stats_scope_first(kind->scope);
+    g_autofree char *arena = g_strdup_printf("stats.arenas.%u.%s*.", number, kind->values);
+    g_autofree char *sizes = g_strconcat(kind->sizes, "*.", NULL);
+    batch_init(batch);
+    for (guint i = 0; i < stats_scope_count(kind->scope); i++) {
+        const StatsMetricInfo *info = &stats_metrics[first + i];
+        for (const char *name = info->controls; *name != '\0';) {
+            gsize length = strcspn(name, " ");
+            gboolean of_arena = strncmp(name, "stats.", 6) == 0;
+            g_autofree char *pattern = g_strndup(name, length);
+            const char *leaf = strrchr(pattern, '.') + 1;
+            const char *table = of_arena ? kind->values : kind->sizes;
+            if (strstr(pattern, table) != NULL) {
+                g_autofree char *full = g_strconcat(of_arena ? arena : sizes, leaf, NULL);
+                batch_add_name(batch, (int)(first + i), type_digit(info->ctype), full, strlen(full));
+            }
+            name += length + strspn(name + length, " ");
+        }
+    }
+}
+
+static gboolean
+class_used(StatsScope scope, const StatsValues *row)
+{
+    if (scope == STATS_SCOPE_BIN)
+        return stats_values_or(row, STATS_BIN_NMALLOC, 0) != 0 || stats_values_or(row, STATS_BIN_CURREGS, 0) != 0;
+    return stats_values_or(row, STATS_LARGE_NMALLOC, 0) != 0 || stats_values_or(row, STATS_LARGE_CURLEXTENTS, 0) != 0;
+}
+
+static gboolean
+take_kind(Take *take, const ClassKind *kind, guint count, guint number, StatsArena *arena, GError **error)
+{
+    Batch batch = {0};
+    class_batch(&batch, kind, number);
+    g_autofree guint64 *rows = read_rows(take, &batch, 0, count, error);
+    StatsTable **table = kind->scope == STATS_SCOPE_BIN ? &arena->bins : &arena->large;
+    if (rows != NULL && *table == NULL)
+        *table = stats_table_new(kind->scope);
+    for (guint i = 0; rows != NULL && i < count; i++) {
+        StatsValues *row = stats_table_add(*table, NULL);
+        row_take(&batch, rows + (gsize)i * (1 + batch.n), row);
+        if (!class_used(kind->scope, row))
+            (*table)->count--;
+    }
+    batch_clear(&batch);
+    return rows != NULL;
+}
+
+static gboolean
+take_classes(Take *take, guint number, guint index, GError **error)
+{
+    StatsArena *arena = stats_sample_find(take->sample, index);
+    for (gsize i = 0; arena != NULL && i < G_N_ELEMENTS(class_kinds); i++) {
+        guint64 count;
+        if (!read_one(take, class_kinds[i].count, &count) || count == 0)
+            continue;
+        if (!take_kind(take, &class_kinds[i], (guint)MIN(count, CLASSES_MAX), number, arena, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+take_all_classes(Take *take, GError **error)
+{
+    if ((take->live->parts & (STATS_LIVE_CLASSES | STATS_LIVE_ARENA_CLASSES)) != 0 &&
+        !take_classes(take, merged_number(take), STATS_ARENA_MERGED, error))
+        return FALSE;
+    guint count = take->live->parts & STATS_LIVE_ARENA_CLASSES ? stats_sample_arena_count(take->sample) : 0;
+    for (guint i = 0; i < count; i++) {
+        const StatsArena *arena = take->sample->arenas->pdata[i];
+        if (!take_classes(take, arena->index, arena->index, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+take_mutex(Take *take, const char *name, GError **error)
+{
+    StatsMetric first = stats_scope_first(STATS_SCOPE_MUTEX);
+    Batch batch = {0};
+    batch_init(&batch);
+    for (guint i = 0; i < stats_scope_count(STATS_SCOPE_MUTEX); i++) {
+        const StatsMetricInfo *info = &stats_metrics[first + i];
+        g_autofree char *full = g_strdup_printf("stats.mutexes.%s%s", name, info->controls + strlen("<m>"));
+        batch_add_name(&batch, (int)(first + i), type_digit(info->ctype), full, strlen(full));
+    }
+    g_autofree guint64 *row = read_rows(take, &batch, 0, 1, error);
+    if (row != NULL && row[0] != 0) {
+        if (take->sample->mutexes == NULL)
+            take->sample->mutexes = stats_table_new(STATS_SCOPE_MUTEX);
+        row_take(&batch, row, stats_table_add(take->sample->mutexes, name));
+    }
+    batch_clear(&batch);
+    return row != NULL;
+}
+
+static gboolean
+take_mutexes(Take *take, GError **error)
+{
+    static const char *const names[] = {
+        "background_thread", "max_per_bg_thd",   "ctl",       "prof", "prof_thds_data", "prof_dump",
+        "prof_recent_alloc", "prof_recent_dump", "prof_stats"};
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (!take_mutex(take, names[i], error))
+            return FALSE;
+    return TRUE;
+}
+
+/* Of the destroyed arenas, if there were any. */
+static gboolean
+take_destroyed(Take *take, GError **error)
+{
+    guint64 initialized = 0;
+    g_autofree char *flag = g_strdup_printf("%darena.%u.initialized", WIRE_TYPE_BOOL, STATS_ARENA_DESTROYED);
+    if (take->live->merged_is_last || !read_one(take, flag, &initialized) || initialized == 0)
+        return TRUE;
+    return take_arena(take, STATS_ARENA_DESTROYED, STATS_ARENA_DESTROYED, error);
+}
+
+static gboolean
+take_sample(Take *take, GError **error)
+{
+    StatsLiveParts parts = take->live->parts;
+    if (!take_totals(take, error) || !take_arena(take, merged_number(take), STATS_ARENA_MERGED, error))
+        return FALSE;
+    if (parts & STATS_LIVE_ARENAS) {
+        if (!take_each_arena(take, &take->live->arena, error) || !take_destroyed(take, error))
+            return FALSE;
+    } else if ((parts & STATS_LIVE_ARENA_SIZES) && !take_each_arena(take, &take->live->sizes, error)) {
+        return FALSE;
+    }
+    drop_never(stats_sample_find(take->sample, STATS_ARENA_MERGED));
+    drop_never(stats_sample_find(take->sample, STATS_ARENA_DESTROYED));
+    return take_all_classes(take, error) && ((parts & STATS_LIVE_MUTEXES) == 0 || take_mutexes(take, error));
+}
+
+StatsSample *
+stats_live_sample(StatsLive *live, GError **error)
+{
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+    Take take = {.live = live, .sample = sample};
+    if (!take_sample(&take, error))
+        return NULL;
+    sample->time_us = g_get_real_time();
+    sample->version = live->version;
+    stats_values_set(sample->totals, STATS_SAMPLE_COST, take.spent_ns);
+    stats_sample_derive(sample, STATS_DERIVE_PLAIN);
+    return g_steal_pointer(&sample);
+}
+
+static void
+init_batches(StatsLive *live)
+{
+    batch_init(&live->totals);
+    batch_init(&live->arena);
+    batch_init(&live->sizes);
+    StatsMetric arenas = stats_scope_first(STATS_SCOPE_ARENA);
+    for (guint i = 0; i < stats_scope_count(STATS_SCOPE_TOTALS); i++)
+        batch_add(&live->totals, stats_scope_first(STATS_SCOPE_TOTALS) + i);
+    for (guint i = 0; i < stats_scope_count(STATS_SCOPE_ARENA); i++)
+        batch_add(&live->arena, arenas + i);
+    for (gsize i = 0; i < G_N_ELEMENTS(size_metrics); i++)
+        batch_add(&live->sizes, size_metrics[i]);
+}
+
+StatsLive *
+stats_live_new(Target *target, StatsLiveParts parts, GError **error)
+{
+    WireHelloReply hello;
+    if (!target_hello(target, &hello, error))
+        return NULL;
+    StatsLive *live = g_new0(StatsLive, 1);
+    live->target = target;
+    live->parts = parts;
+    live->version = stats_intern(hello.jemalloc_version, strlen(hello.jemalloc_version));
+    int major = atoi(hello.jemalloc_version);
+    live->merged_is_last = major > 0 && major < 5;
+    init_batches(live);
+    return live;
+}
+
+void
+stats_live_free(StatsLive *live)
+{
+    if (live == NULL)
+        return;
+    batch_clear(&live->totals);
+    batch_clear(&live->arena);
+    batch_clear(&live->sizes);
+    g_free(live);
+}

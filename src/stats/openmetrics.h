@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Samples as text that Prometheus reads as OpenMetrics 1.0 and as its own format 0.0.4 alike (https://openmetrics.io);
+ * for that, a counter's TYPE and HELP name it with its "_total", as 0.0.4 wants it. Families "jemalloc_" + the metric's
+ * name + its base unit, counters with "_total". Times are in seconds, a decay time of "never" is +Inf. Arenas are told
+ * apart by the label arena
+ * ("merged" if not asked for more), size classes by size, and targets by what the caller gives.
+ */
+#ifndef JESCOPE_STATS_OPENMETRICS_H
+#define JESCOPE_STATS_OPENMETRICS_H
+
+#include "stats/stats.h"
+
+typedef enum {
+    OPENMETRICS_ARENAS = 1 << 0,  /* every arena, not the merged one alone */
+    OPENMETRICS_CLASSES = 1 << 1, /* size classes: many series */
+} OpenMetricsParts;
+
+typedef struct {
+    const StatsSample *sample;
+    const char *const *labels; /* name, value, name, value..., NULL; NULL: none */
+} OpenMetricsSource;
+
+/* The family of METRIC, a counter's with "_total"; free with g_free(). */
+char *openmetrics_family(StatsMetric metric);
+
+/* All families of COUNT sources, each family once, "# EOF" not written. */
+void openmetrics_append(GString *out, const OpenMetricsSource *sources, guint count, OpenMetricsParts parts);
+
+void openmetrics_append_end(GString *out);
+
+#endif
