@@ -141,7 +141,7 @@ def test_full_disk_keeps_nothing(tmp_path, server):
 
 
 def test_stats_is_what_jemalloc_prints(tmp_path, server):
-    text = jescope(tmp_path, "stats", server.pid).stdout
+    text = jescope(tmp_path, "stats", server.pid, "--raw").stdout
     assert text.startswith("___ Begin jemalloc statistics ___\n") and text.endswith("--- End jemalloc statistics ---\n")
     short = jescope(tmp_path, "stats", "--options", "gmdablxe", server.pid).stdout
     assert len(short) < len(text) and "Allocated: " in short
