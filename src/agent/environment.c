@@ -38,13 +38,14 @@ static bool
 copy_directory(char directory[DIRECTORY_MAX], const char *name)
 {
     const char *value = getenv(name);
-    if (value == NULL || value[0] == '\0') {
+    size_t size = value == NULL ? 0 : strlen(value) + 1;
+    if (size <= 1) {
         return true;
     }
-    if (value[0] != '/' || strlen(value) >= DIRECTORY_MAX) {
+    if (value[0] != '/' || size > DIRECTORY_MAX) {
         return false;
     }
-    strcpy(directory, value);
+    memcpy(directory, value, size);
     return true;
 }
 

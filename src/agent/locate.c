@@ -120,7 +120,8 @@ add_object(struct dl_phdr_info *info, size_t size, void *data)
         return 0;
     }
     size_t headers_size = info->dlpi_phnum * sizeof(ElfW(Phdr));
-    size_t record = sizeof(Object) + headers_size + strlen(path) + 1;
+    size_t path_size = strlen(path) + 1;
+    size_t record = sizeof(Object) + headers_size + path_size;
     record = (record + _Alignof(Object) - 1) & ~(_Alignof(Object) - 1);
     if (record > objects->size - objects->used) {
         return 1;
@@ -130,7 +131,7 @@ add_object(struct dl_phdr_info *info, size_t size, void *data)
     object->size = record;
     object->n_headers = info->dlpi_phnum;
     memcpy(object->headers, info->dlpi_phdr, headers_size);
-    strcpy((char *)(object->headers + object->n_headers), path);
+    memcpy(object->headers + object->n_headers, path, path_size);
     objects->used += record;
     return 0;
 }
@@ -279,7 +280,7 @@ judge_linked(const Search *search)
             continue;
         }
         Allocator candidate = {.mallctl = linked[i].mallctl, .stats_print = linked[i].stats_print};
-        strcpy(candidate.prefix, linked[i].prefix);
+        text_copy_tail(candidate.prefix, sizeof candidate.prefix, linked[i].prefix);
         name_object(&candidate, find_object(&search->objects, (uintptr_t)linked[i].mallctl));
         if (judge(search, &candidate)) {
             return true;
@@ -338,7 +339,7 @@ judge_found(const Search *search, const ElfFile *file, const Object *object)
             .stats_print = (StatsPrint)(object->bias + found[i].stats_print),
             .flags = found[i].from_symtab ? WIRE_FLAG_FROM_SYMTAB : 0,
         };
-        strcpy(candidate.prefix, found[i].prefix);
+        text_copy_tail(candidate.prefix, sizeof candidate.prefix, found[i].prefix);
         name_object(&candidate, object);
         if (judge(search, &candidate)) {
             return true;
