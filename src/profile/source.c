@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 enum {
-    BLOCK = 1 << 18, /* read at a time: stays in the second-level cache */
+    BLOCK = 1 << 16, /* read at a time: stays in the second-level cache */
     N_MAGIC = 4,
 };
 
@@ -25,7 +25,7 @@ struct ByteSource {
     gsize packed_at, packed_size;
     gboolean raw_end;
     char *text; /* unpacked: [text_at, text_size) is not handed out yet */
-    gsize text_at, text_size;
+    gsize text_at, text_size, text_capacity;
     gboolean text_end;
     GError *deferred;
     z_stream gzip;
@@ -225,7 +225,6 @@ byte_source_new(const char *name)
     source->name = name;
     source->fd = -1;
     source->packed = g_malloc(BLOCK);
-    source->text = g_malloc(BYTE_SOURCE_MAX_LINE + BLOCK + BYTE_SOURCE_SLACK);
     return source;
 }
 
@@ -267,6 +266,11 @@ static gboolean
 fill_text(ByteSource *source, GError **error)
 {
     GError *fault = NULL;
+
+    if (source->text_size + BLOCK + BYTE_SOURCE_SLACK > source->text_capacity) {
+        source->text_capacity = 2 * (source->text_size + BLOCK) + BYTE_SOURCE_SLACK;
+        source->text = g_realloc(source->text, source->text_capacity);
+    }
     gssize n = source->packing->unpack(source, source->text + source->text_size, BLOCK, &fault);
 
     if (n > 0) {
