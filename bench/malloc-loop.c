@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* malloc-loop PAIRS: so many pairs of malloc and free, in a function of its own for callgrind to count. */
+#include <stdlib.h>
+
+void loop(long pairs);
+
+__attribute__((noinline)) void
+loop(long pairs)
+{
+    for (long i = 0; i < pairs; i++) {
+        void *volatile block = malloc(64);
+        free(block);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    /* The first pair sets the thread up, which is not what the loop is about. */
+    loop(1);
+    if (argc == 2)
+        loop(atol(argv[1]));
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * start-up ROUNDS LIBRARY PROGRAM [ARGUMENT...]: runs PROGRAM without and with LIBRARY preloaded, in turns, and prints
+ * the median time of each from spawning to the end, and the median difference of a pair, in microseconds.
+ */
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+extern char **environ;
+
+static double
+now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
+}
+
+static double
+run(char **command)
+{
+    double start = now_us();
+    pid_t pid;
+    int status;
+
+    if (posix_spawn(&pid, command[0], NULL, NULL, command, environ) != 0 || waitpid(pid, &status, 0) != pid ||
+        status != 0) {
+        fprintf(stderr, "start-up: %s failed\n", command[0]);
+        exit(1);
+    }
+    return now_us() - start;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double
+median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, compare);
+    return values[n / 2];
+}
+
+int
+main(int argc, char **argv)
+{
+    size_t rounds = argc > 3 ? strtoul(argv[1], NULL, 10) : 0;
+    double *without = calloc(rounds + 1, sizeof *without), *with = calloc(rounds + 1, sizeof *with);
+    double *difference = calloc(rounds + 1, sizeof *difference);
+
+    if (rounds == 0 || !without || !with || !difference) {
+        fputs("usage: start-up ROUNDS LIBRARY PROGRAM [ARGUMENT...]\n", stderr);
+        return 2;
+    }
+    for (size_t i = 0; i < rounds; i++) {
+        unsetenv("LD_PRELOAD");
+        without[i] = run(argv + 3);
+        setenv("LD_PRELOAD", argv[2], 1);
+        with[i] = run(argv + 3);
+        difference[i] = with[i] - without[i];
+    }
+    printf("%.1f %.1f %.1f\n", median(without, rounds), median(with, rounds), median(difference, rounds));
+    return 0;
+}
