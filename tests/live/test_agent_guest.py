@@ -6,6 +6,7 @@ import pathlib
 import resource
 import signal
 import threading
+import time
 
 import pytest
 import wire
@@ -196,10 +197,13 @@ def test_it_holds_none_of_the_hosts_descriptors(start):
     assert hosts.isdisjoint(os.readlink(f"{folder}/{entry}") for entry in os.listdir(folder))
 
 
-def test_its_descriptors_are_not_in_the_hosts_way(start):
-    victim = start()
-    victim.client().close()
-    assert all(number > 9 for number in descriptors(victim.pid))
+@SHARED_TABLE
+def test_its_descriptors_are_not_in_the_hosts_way(start, table):
+    victim = start_in(start, table)
+    with victim.client():
+        numbers = list(descriptors(victim.pid))
+        assert len(numbers) == (0 if table == "own table" else 2)
+        assert all(number > 255 for number in numbers)
 
 
 @SHARED_TABLE
@@ -293,15 +297,26 @@ def test_a_listening_socket_on_its_numbers_is_never_served(start, tmp_path, tabl
             stranger.sock.recv(1)
 
 
-def test_no_descriptors_left_in_the_process(start):
-    victim = start()
+def cpu_ns(pid, thread):
+    return int(pathlib.Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
+
+
+@SHARED_TABLE
+@pytest.mark.parametrize("limit", [0, 3, 20])
+def test_a_limit_on_descriptors(start, table, limit):
+    """A program may deny itself all further descriptors. Who asks then waits; the agent does not burn time over it."""
+    victim = start_in(start, table)
     soft, hard = resource.prlimit(victim.pid, resource.RLIMIT_NOFILE)
     victim.client().close()
-    resource.prlimit(victim.pid, resource.RLIMIT_NOFILE, (3, hard))
-    squeezed = wire.connect(str(victim.socket_of()))
-    assert victim.ask("hold 1 100") == "1"
+    (thread,) = agent_threads(victim.pid)
+    resource.prlimit(victim.pid, resource.RLIMIT_NOFILE, (limit, hard))
+    waiting = wire.connect(str(victim.socket_of()))
+    before, end = cpu_ns(victim.pid, thread), time.monotonic() + 1
+    while time.monotonic() < end:
+        assert victim.ask("hold 1 100") == "1"
+    assert cpu_ns(victim.pid, thread) - before < 20_000_000, "the agent spins"
     resource.prlimit(victim.pid, resource.RLIMIT_NOFILE, (soft, hard))
-    squeezed.close()
+    waiting.close()
     with victim.client() as client:
         client.dump()
 
