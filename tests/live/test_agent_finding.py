@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import wire
-from victims import AGENT, PROFILING, VICTIMS, assert_inert, eventually, program
+from victims import AGENT, DEBUG, assert_inert, complaint, program
 
 SERVES, SYMTAB = wire.WIRE_FLAG_SERVES_MALLOC, wire.WIRE_FLAG_FROM_SYMTAB
 
@@ -203,23 +203,6 @@ def test_only_does_not_list_it(start, names):
 
 
 # Where the socket lives
-
-
-DEBUG = {"JESCOPE_DEBUG": "1"}
-
-
-def complaint(victim, word=b"socket directory"):
-    """What the agent says on stderr, once WORD has come up: it has made up its mind then."""
-    os.set_blocking(victim.process.stderr.fileno(), False)
-    said = b""
-
-    def has_complained():
-        nonlocal said
-        said += victim.process.stderr.read() or b""
-        return word in said
-
-    eventually(has_complained, f"a complaint of the agent's about its {word.decode()}")
-    return said
 
 
 def start_without_socket(start, folder):

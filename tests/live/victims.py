@@ -18,6 +18,8 @@ AGENT = BUILD / "src/agent/libjescope-agent.so"
 PROFILING = "prof:true,prof_active:false,lg_prof_sample:19"
 EVERY_BLOCK = "prof:true,prof_active:false,lg_prof_sample:0"
 
+DEBUG = {"JESCOPE_DEBUG": "1"}
+
 DEADLINE = 60
 
 
@@ -200,3 +202,17 @@ def assert_inert(victim):
     assert not victim.sockets.is_dir() or not [
         name for name in os.listdir(victim.sockets) if stat.S_ISSOCK(os.lstat(victim.sockets / name).st_mode)
     ]
+
+
+def complaint(victim, word=b"socket directory"):
+    """What the agent says on stderr, once WORD has come up: it has made up its mind then."""
+    os.set_blocking(victim.process.stderr.fileno(), False)
+    said = b""
+
+    def has_complained():
+        nonlocal said
+        said += victim.process.stderr.read() or b""
+        return word in said
+
+    eventually(has_complained, f"a complaint of the agent's about its {word.decode()}")
+    return said
