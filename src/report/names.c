@@ -133,6 +133,23 @@ name_shorten(const char *name)
     return g_strdup(skip_type(text->str));
 }
 
+enum { DISPLAY_MAX = 100 };
+
+char *
+name_display(const char *name)
+{
+    g_autofree char *shortened = NULL;
+    g_autofree char *cut = NULL;
+
+    if (g_utf8_strlen(name, -1) <= DISPLAY_MAX)
+        return g_strdup(name);
+    shortened = name_shorten(name);
+    if (g_utf8_strlen(shortened, -1) <= DISPLAY_MAX)
+        return g_steal_pointer(&shortened);
+    cut = g_utf8_substring(shortened, 0, DISPLAY_MAX - 1);
+    return g_strconcat(cut, "…", NULL);
+}
+
 static int
 compare_names(const void *key, const void *element)
 {

@@ -12,6 +12,12 @@
  * allocated. */
 char *name_shorten(const char *name);
 
+/*
+ * What a person can read in one line: names of up to 100 characters as they are, longer ones in their short form, and what is
+ * left of the longest cut with an ellipsis. Newly allocated.
+ */
+char *name_display(const char *name);
+
 /* Is this function one by which a program enters its allocator (malloc, operator new, _rjem_calloc...)? */
 gboolean name_is_allocator(const char *function);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The readable table. With a base it shows what changed, and marks changes that sampling alone explains. */
 #include "report/format.h"
+#include "report/names.h"
 #include "report/table.h"
 #include "report/units.h"
 
@@ -170,12 +171,13 @@ write_titles(const Report *report, Writer *writer)
 static void
 write_row(const Report *report, const TextCell *cell, Writer *writer)
 {
+    g_autofree char *name = name_display(view_node(report->view, cell->row->node)->name);
     char buffer[UNITS_BUFFER];
 
     for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
         if (is_used(&columns[i], report))
             write_padded(writer, columns[i].format(buffer, cell), columns[i].width);
-    writer_format(writer, "  %s\n", view_node(report->view, cell->row->node)->name);
+    writer_format(writer, "  %s\n", name);
 }
 
 static void

@@ -3,6 +3,7 @@
  */
 #include "report/calltree.h"
 #include "report/format.h"
+#include "report/names.h"
 #include "report/units.h"
 
 #include <math.h>
@@ -133,9 +134,10 @@ write_lines(TreeText *text)
             write_folded(text, &line);
             continue;
         }
+        g_autofree char *name =
+            name_display(view_node(text->report->view, calltree_node(text->tree, line.index)->node)->name);
         write_values(text, line.index);
-        writer_format(text->writer, "  %s%s%s\n", line.indent, line.arm,
-                      view_node(text->report->view, calltree_node(text->tree, line.index)->node)->name);
+        writer_format(text->writer, "  %s%s%s\n", line.indent, line.arm, name);
         push_children(text, &line);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/trend.h"
 
+#include "report/names.h"
 #include "report/units.h"
 #include "report/view.h"
 #include "report/writer.h"
@@ -107,9 +108,10 @@ write_evidence(const Trend *trend, const GrowthStack *stack)
 static void
 write_frames(const Trend *trend, const GArray *nodes)
 {
-    for (guint i = 0; i < nodes->len && i < TREND_FRAMES; i++)
-        writer_format(trend->writer, "      %s%s\n", i ? "← " : "",
-                      view_node(trend->view, g_array_index(nodes, guint32, i))->name);
+    for (guint i = 0; i < nodes->len && i < TREND_FRAMES; i++) {
+        g_autofree char *name = name_display(view_node(trend->view, g_array_index(nodes, guint32, i))->name);
+        writer_format(trend->writer, "      %s%s\n", i ? "← " : "", name);
+    }
     if (nodes->len > TREND_FRAMES)
         writer_format(trend->writer, "      ← … %u more\n", nodes->len - TREND_FRAMES);
 }

@@ -151,3 +151,29 @@ def cut_dump(scratch, environment):
 def broken_dump(scratch, environment):
     (scratch / "broken.heap").write_text(DUMP.replace("@ 0x401140", "@ 0x40zz40"))
     yield {}
+
+
+NAMED_DUMP = """--- symbol
+0x0000000000001000 malloc
+0x0000000000002000 insert--make_node
+0x0000000000003000 main
+0x0000000000004000 recurse
+---
+--- heap
+heap profile: 3: {total} [0: 0] @ heapprofile
+1: {insert} [0: 0] @ 0x1000 0x2001 0x3001
+2: 4194304 [0: 0] @ 0x1000 0x4001 0x4001 0x3001
+
+MAPPED_LIBRARIES:
+"""
+
+
+@contextlib.contextmanager
+def named_dumps(scratch, environment):
+    """a.heap, b.heap, c.heap: one stack grows by a MiB an hour, the other stays."""
+    for hour, name in enumerate("abc"):
+        insert = (hour + 1) << 20
+        path = scratch / f"{name}.heap"
+        path.write_text(NAMED_DUMP.format(insert=insert, total=insert + 4194304))
+        os.utime(path, (1700000000 + 3600 * hour,) * 2)
+    yield {}

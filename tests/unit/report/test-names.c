@@ -38,6 +38,22 @@ test_shorten_is_linear(void)
 }
 
 static void
+test_display(void)
+{
+    g_autofree char *many = g_strnfill(98, 'x');
+    g_autofree char *templated = g_strconcat("Map<", many, ">::get(int)", NULL);
+    g_autofree char *long_name = g_strconcat(many, many, NULL);
+    g_autofree char *shortened = name_display(templated);
+    g_autofree char *cut = name_display(long_name);
+    g_autofree char *kept = name_display("Map<int>::get(int)");
+
+    g_assert_cmpstr(kept, ==, "Map<int>::get(int)");
+    g_assert_cmpstr(shortened, ==, "Map::get");
+    g_assert_cmpint(g_utf8_strlen(cut, -1), ==, 100);
+    g_assert_true(g_str_has_suffix(cut, "x…"));
+}
+
+static void
 test_allocator(void)
 {
     static const char *const inside[] = {"malloc",
@@ -86,6 +102,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/report/names/shorten", test_shorten);
     g_test_add_func("/report/names/shorten-is-linear", test_shorten_is_linear);
+    g_test_add_func("/report/names/display", test_display);
     g_test_add_func("/report/names/allocator", test_allocator);
     g_test_add_func("/report/names/allocator-object", test_allocator_object);
     g_test_add_func("/report/names/clean", test_clean);
