@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocates in known shapes and dumps its heap to the file named on the command line; every function holds what its name says. */
+/* Allocates in known shapes and dumps its heap to the file named on the command line; every function holds what its
+ * name says. */
 #include <stddef.h>
 #include <stdlib.h>
 
