@@ -59,10 +59,12 @@ static struct {
 } agent;
 
 /*
- * Whether the fork that this thread is in will run the later handler: the C library leaves a handler that is registered
- * while a fork is under way out of it. Initial-exec: any other thread-local of a library may cost an allocation.
+ * The thread whose fork under way will run the later handler: the C library leaves a handler that is registered while a
+ * fork is under way out of it. Where several threads fork at once the last one is known and the others' children are
+ * started by the earlier handler, which the pause in the new thread makes harmless. (A thread-local would take of the
+ * host's static TLS.)
  */
-static _Thread_local bool later_handler_runs __attribute__((tls_model("initial-exec")));
+static _Atomic(pthread_t) later_handler_runs;
 
 static void restart_in_child(void);
 
@@ -73,8 +75,7 @@ map_scratch(void)
     return scratch == MAP_FAILED ? NULL : scratch;
 }
 
-/* The host may change its root and directory, and our /proc and socket must stay reachable; nor may its umask reach our
- * files. */
+/* The host may change its root, its directory and its umask; /proc, our socket and its mode must stay as they are. */
 static void
 isolate(void)
 {
@@ -99,19 +100,20 @@ note_found(void)
 static void
 note_later_handler(void)
 {
-    later_handler_runs = true;
+    later_handler_runs = pthread_self();
 }
 
 static void
 forget_later_handler(void)
 {
-    later_handler_runs = false;
+    pthread_t self = pthread_self();
+    atomic_compare_exchange_strong(&later_handler_runs, &self, (pthread_t)0);
 }
 
 static void
 restart_after_all_others(void)
 {
-    later_handler_runs = false;
+    later_handler_runs = (pthread_t)0;
     restart_in_child();
 }
 
@@ -204,7 +206,7 @@ restart_in_child(void)
 static void
 restart_in_early_child(void)
 {
-    if (!later_handler_runs) {
+    if (later_handler_runs != pthread_self()) {
         restart_in_child();
     }
 }
