@@ -88,7 +88,9 @@ missing_size(const ArenaSizes *row)
 static void
 append_name(GString *out, guint arena)
 {
-    g_string_append_printf(out, "arena:  %u  ", arena);
+    char text[16];
+    g_string_append(out, "arena:  ");
+    g_string_append_len(out, text, g_snprintf(text, sizeof text, "%u  ", arena));
 }
 
 static void
@@ -106,7 +108,8 @@ original_absolute(Run *run, const ArenaSizes *row)
         if (!reaches(run, (double)row->sizes[kind]))
             continue;
         append_name(run->out, row->arena);
-        g_string_append_printf(run->out, "%s:  ", size_kind_name(kind));
+        g_string_append(run->out, size_kind_name(kind));
+        g_string_append(run->out, ":  ");
         readable_append_float(run->out, (double)row->sizes[kind]);
         g_string_append_c(run->out, '\n');
     }
@@ -159,7 +162,9 @@ original_change(Run *run, SizeKind kind, const ArenaSizes *before, const ArenaSi
     if (!reaches(run, change))
         return;
     append_name(run->out, before->arena);
-    g_string_append_printf(run->out, "delta %s:  ", size_kind_name(kind));
+    g_string_append(run->out, "delta ");
+    g_string_append(run->out, size_kind_name(kind));
+    g_string_append(run->out, ":  ");
     readable_append_float(run->out, change);
     g_string_append_c(run->out, '\n');
 }

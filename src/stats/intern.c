@@ -9,13 +9,19 @@ enum {
 const char *
 stats_intern(const char *text, gsize length)
 {
-    static gint interned = 0;
+    static GMutex lock;
+    static GHashTable *interned;
     if (length > LENGTH_MAX)
         return NULL;
     g_autofree char *copy = g_strndup(text, length);
-    if (g_quark_try_string(copy) == 0 && g_atomic_int_add(&interned, 1) >= INTERNED_MAX) {
-        g_atomic_int_set(&interned, INTERNED_MAX);
-        return NULL;
+    g_mutex_lock(&lock);
+    if (interned == NULL)
+        interned = g_hash_table_new(g_str_hash, g_str_equal);
+    const char *known = g_hash_table_lookup(interned, copy);
+    if (known == NULL && g_hash_table_size(interned) < INTERNED_MAX) {
+        known = copy;
+        g_hash_table_add(interned, g_steal_pointer(&copy));
     }
-    return g_intern_string(copy);
+    g_mutex_unlock(&lock);
+    return known;
 }

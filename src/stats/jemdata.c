@@ -2,8 +2,14 @@
 #include "stats/jemdata.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
+
+enum {
+    CHUNK = 256 * 1024,
+    LINE_KEPT = 4096, /* no call is as long; of a longer line the pieces are looked at by themselves */
+};
 
 typedef struct {
     const char *path;
@@ -13,6 +19,31 @@ typedef struct {
     StatsSampleFunc func;
     gpointer data;
 } JemData;
+
+/* A part of a line. */
+typedef struct {
+    const char *text;
+    gsize length;
+} Word;
+
+static gboolean
+word_is(Word word, const char *text)
+{
+    return word.length == strlen(text) && memcmp(word.text, text, word.length) == 0;
+}
+
+static gboolean
+word_number(Word word, guint64 maximum, guint64 *number)
+{
+    guint64 value = 0;
+    for (gsize i = 0; i < word.length; i++) {
+        guchar digit = (guchar)(word.text[i] - '0');
+        if (digit > 9 || __builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, digit, &value))
+            return FALSE;
+    }
+    *number = value;
+    return word.length > 0 && value <= maximum;
+}
 
 static gboolean
 hand_out(JemData *jem, GError **error)
@@ -29,9 +60,9 @@ refuse(const JemData *jem, const char *what, GError **error)
 }
 
 static gboolean
-on_arenas(JemData *jem, const char *value, GError **error)
+on_arenas(JemData *jem, Word value, GError **error)
 {
-    if (g_str_equal(value, "'sum'")) {
+    if (word_is(value, "'sum'")) {
         if (!hand_out(jem, error))
             return FALSE;
         jem->sample = stats_sample_new(STATS_SOURCE_JEMDATA);
@@ -42,7 +73,7 @@ on_arenas(JemData *jem, const char *value, GError **error)
     guint64 index;
     if (jem->sample == NULL)
         return refuse(jem, "an arena before the first iteration, arenas('sum')", error);
-    if (!g_ascii_string_to_unsigned(value, 10, 0, STATS_ARENA_MERGED - 1, &index, NULL))
+    if (!word_number(value, STATS_ARENA_MERGED - 1, &index))
         return refuse(jem, "arenas() wants 'sum' or a number", error);
     jem->arena = stats_sample_arena(jem->sample, (guint)index);
     jem->arena->values->present = 0;
@@ -50,79 +81,105 @@ on_arenas(JemData *jem, const char *value, GError **error)
 }
 
 static gboolean
-on_value(JemData *jem, StatsMetric metric, const char *value, GError **error)
+on_value(JemData *jem, StatsMetric metric, Word value, GError **error)
 {
     guint64 number;
     if (jem->arena == NULL)
         return refuse(jem, "a value before the first iteration, arenas('sum')", error);
-    if (!g_ascii_string_to_unsigned(value, 10, 0, G_MAXUINT64, &number, NULL))
+    if (!word_number(value, G_MAXUINT64, &number))
         return refuse(jem, "not a number of bytes", error);
     stats_values_set(jem->arena->values, metric, number);
     return TRUE;
 }
 
 static gboolean
-on_call(JemData *jem, const char *name, const char *value, GError **error)
+on_call(JemData *jem, Word name, Word value, GError **error)
 {
     static const struct {
         const char *name;
         StatsMetric metric;
     } values[] = {{"total", STATS_ARENA_ALLOCATED}, {"active", STATS_ARENA_ACTIVE}, {"mapped", STATS_ARENA_MAPPED}};
-    if (g_str_equal(name, "arenas"))
-        return on_arenas(jem, value, error);
     for (gsize i = 0; i < G_N_ELEMENTS(values); i++)
-        if (g_str_equal(name, values[i].name))
+        if (word_is(name, values[i].name))
             return on_value(jem, values[i].metric, value, error);
-    return TRUE;
+    return word_is(name, "arenas") ? on_arenas(jem, value, error) : TRUE;
 }
 
 /* "    name(value) ": anything else is Python that we do not need. */
 static gboolean
-on_line(JemData *jem, char *line, GError **error)
+on_line(JemData *jem, const char *line, gsize length, GError **error)
 {
+    const char *end = line + length;
     jem->line++;
-    char *open = strchr(line, '(');
-    char *close = open != NULL ? strchr(open, ')') : NULL;
-    if (close == NULL || g_str_has_prefix(line, "def "))
+    while (line < end && *line == ' ')
+        line++;
+    const char *open = memchr(line, '(', (gsize)(end - line));
+    const char *close = open != NULL ? memchr(open, ')', (gsize)(end - open)) : NULL;
+    if (close == NULL)
         return TRUE;
-    *open = *close = '\0';
-    return on_call(jem, g_strstrip(line), g_strstrip(open + 1), error);
+    return on_call(jem, (Word){line, (gsize)(open - line)}, (Word){open + 1, (gsize)(close - open - 1)}, error);
 }
 
-static FILE *
-open_file(const char *path, GError **error)
+/* The lines that end in BYTES; returns how many bytes they are, or -1 on error. */
+static gssize
+on_bytes(JemData *jem, const char *bytes, gsize length, GError **error)
 {
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot open %s: %s", path, g_strerror(errno));
-    return file;
+    const char *at = bytes;
+    const char *end = bytes + length;
+    const char *newline;
+    while ((newline = memchr(at, '\n', (gsize)(end - at))) != NULL) {
+        if (!on_line(jem, at, (gsize)(newline - at), error))
+            return -1;
+        at = newline + 1;
+    }
+    return at - bytes;
 }
 
 static gboolean
-read_lines(JemData *jem, FILE *file, GError **error)
+read_failed(const JemData *jem, const char *verb, GError **error)
 {
-    char line[256]; /* a longer line is no call: its pieces are passed over or refused like any */
-    while (fgets(line, sizeof line, file) != NULL)
-        if (!on_line(jem, line, error))
+    g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot %s %s: %s", verb, jem->path,
+                g_strerror(errno));
+    return FALSE;
+}
+
+static gboolean
+read_lines(JemData *jem, int fd, GError **error)
+{
+    g_autofree char *chunk = g_malloc(CHUNK);
+    gsize kept = 0;
+    for (;;) {
+        gssize got = read(fd, chunk + kept, CHUNK - kept);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return read_failed(jem, "read", error);
+        gsize length = kept + (gsize)got;
+        gssize taken = on_bytes(jem, chunk, length, error);
+        if (taken < 0)
             return FALSE;
-    if (ferror(file)) {
-        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot read %s: %s", jem->path,
-                    g_strerror(errno));
-        return FALSE;
+        kept = length - (gsize)taken;
+        if (got == 0 || kept > LINE_KEPT) {
+            if (kept > 0 && !on_line(jem, chunk + taken, kept, error))
+                return FALSE;
+            kept = 0;
+        }
+        if (got == 0)
+            return hand_out(jem, error);
+        memmove(chunk, chunk + taken, kept);
     }
-    return hand_out(jem, error);
 }
 
 gboolean
 jemdata_read_file(const char *path, StatsSampleFunc func, gpointer data, GError **error)
 {
-    FILE *file = open_file(path, error);
-    if (file == NULL)
-        return FALSE;
     JemData jem = {.path = path, .func = func, .data = data};
-    gboolean fine = read_lines(&jem, file, error);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return read_failed(&jem, "open", error);
+    gboolean fine = read_lines(&jem, fd, error);
     g_clear_pointer(&jem.sample, stats_sample_unref);
-    fclose(file);
+    close(fd);
     return fine;
 }
 

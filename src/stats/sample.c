@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/stats.h"
 
+#include "stats/intern.h"
+
 #include <string.h>
 
 static guint
@@ -80,8 +82,10 @@ stats_table_add(StatsTable *table, const char *name)
         if (table->scope == STATS_SCOPE_MUTEX)
             table->names = g_renew(const char *, table->names, table->reserved);
     }
-    if (table->scope == STATS_SCOPE_MUTEX)
-        table->names[table->count] = g_intern_string(name);
+    if (table->scope == STATS_SCOPE_MUTEX) {
+        const char *interned = stats_intern(name, strlen(name));
+        table->names[table->count] = interned != NULL ? interned : "?";
+    }
     StatsValues *row = stats_table_row(table, table->count++);
     memset(row, 0, values_size(table->scope));
     return row;
