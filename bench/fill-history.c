@@ -2,8 +2,8 @@
 /*
  * Fills a history file with made-up months: fill-history FILE TARGETS DAYS ARENAS [SECONDS].
  *
- * A sample every ten seconds (or SECONDS). Every gauge walks at random by pages, every counter grows at a rate of its own
- * with noise on it, one metric in three stands still, as it does in a service that works.
+ * A sample every ten seconds (or SECONDS). Every gauge walks at random by pages, every counter grows at a rate of its
+ * own with noise on it, one metric in three stands still, as it does in a service that works.
  */
 #include "history/store.h"
 

@@ -7,6 +7,7 @@
 /* src/cli/meson.build makes a link for each. */
 static const Multicall tools[] = {
     {"extract-jem-stats", extract_jem_stats_main},
+    {"get-jem-stats", get_jem_stats_main},
     {"jemabs", jemabs_main},
     {"jemdel", jemdel_main},
     {"jemeff", jemeff_main},

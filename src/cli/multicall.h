@@ -19,5 +19,6 @@ int jemabs_main(int argc, char **argv);
 int jemdel_main(int argc, char **argv);
 int jemeff_main(int argc, char **argv);
 int extract_jem_stats_main(int argc, char **argv);
+int get_jem_stats_main(int argc, char **argv);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/watch.h"
 
-#include "history/live-sample.h"
 #include "history/process-facts.h"
 
+#include "stats/live.h"
 #include "target/process.h"
 #include "target/target.h"
 
@@ -21,7 +21,7 @@ typedef struct {
     char *name; /* of the process; NULL: none was found yet */
     HistoryParts parts;
     Target *target; /* NULL: not connected */
-    LiveSample *live;
+    StatsLive *live;
     Process process; /* that it is connected to */
 } Shared;
 
@@ -49,7 +49,7 @@ shared_ref(Shared *shared)
 static void
 disconnect(Shared *shared)
 {
-    g_clear_pointer(&shared->live, live_sample_free);
+    g_clear_pointer(&shared->live, stats_live_free);
     g_clear_pointer(&shared->target, target_free);
 }
 
@@ -128,14 +128,34 @@ connect_target(Shared *shared, GError **error)
     return TRUE;
 }
 
+/* Classes of every arena are many: they are read when everything is wanted. */
+static StatsLiveParts
+live_parts(HistoryParts parts)
+{
+    static const struct {
+        HistoryParts kept;
+        StatsLiveParts read;
+    } pairs[] = {
+        {HISTORY_ARENAS, STATS_LIVE_ARENAS},
+        {HISTORY_CLASSES, STATS_LIVE_CLASSES},
+        {HISTORY_MUTEXES, STATS_LIVE_MUTEXES},
+        {HISTORY_EVERYTHING, STATS_LIVE_ARENA_CLASSES},
+    };
+    StatsLiveParts read = STATS_LIVE_TOTALS;
+    for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++)
+        if ((parts & pairs[i].kept) == pairs[i].kept)
+            read |= pairs[i].read;
+    return read;
+}
+
 static StatsSample *
 take_sample(Shared *shared, GError **error)
 {
     if (!connect_target(shared, error))
         return NULL;
     if (shared->live == NULL)
-        shared->live = live_sample_new(shared->target, shared->parts, error);
-    StatsSample *sample = shared->live != NULL ? live_sample_read(shared->live, error) : NULL;
+        shared->live = stats_live_new(shared->target, live_parts(shared->parts), error);
+    StatsSample *sample = shared->live != NULL ? stats_live_sample(shared->live, error) : NULL;
     if (sample == NULL) {
         disconnect(shared);
         return NULL;

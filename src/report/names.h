@@ -13,8 +13,8 @@
 char *name_shorten(const char *name);
 
 /*
- * What a person can read in one line: names of up to 100 characters as they are, longer ones in their short form, and what is
- * left of the longest cut with an ellipsis. Newly allocated.
+ * What a person can read in one line: names of up to 100 characters as they are, longer ones in their short form, and
+ * what is left of the longest cut with an ellipsis. Newly allocated.
  */
 char *name_display(const char *name);
 

@@ -37,11 +37,11 @@ enum {
 };
 
 typedef enum {
-    WIRE_OP_HELLO = 1, /* who are you? */
-    WIRE_OP_CTL = 2,   /* read and/or write one control, typed */
-    WIRE_OP_DUMP = 3,  /* write a heap profile to the descriptor sent */
-    WIRE_OP_STATS = 4, /* write malloc_stats_print's text to the descriptor sent */
-    WIRE_OP_LEASE = 5, /* set prof.active and switch it back at a deadline, whatever happens to the client */
+    WIRE_OP_HELLO = 1,  /* who are you? */
+    WIRE_OP_CTL = 2,    /* read and/or write one control, typed */
+    WIRE_OP_DUMP = 3,   /* write a heap profile to the descriptor sent */
+    WIRE_OP_STATS = 4,  /* write malloc_stats_print's text to the descriptor sent */
+    WIRE_OP_LEASE = 5,  /* set prof.active and switch it back at a deadline, whatever happens to the client */
     WIRE_OP_SAMPLE = 6, /* read many numbers at once, of one arena after the other */
 } WireOp;
 
@@ -206,9 +206,9 @@ typedef enum {
     WIRE_SAMPLE_REFRESH = 1u << 0, /* advance jemalloc's epoch first, so that the numbers are of now */
 } WireSampleFlag;
 
-/* The same controls for COUNT arenas (or size classes) from FIRST on, a row each. names: per control the digit of its WireType ('1' to '5')
- * and its name with a NUL, one behind the other, then one more NUL; "*" for the number of a row, and a '.' at the
- * beginning is short for "stats.arenas.*.". Without a "*" FIRST is of no meaning and COUNT is 1. */
+/* The same controls for COUNT arenas (or size classes) from FIRST on, a row each. names: per control the digit of its
+ * WireType ('1' to '5') and its name with a NUL, one behind the other, then one more NUL; "*" for the number of a row,
+ * and a '.' at the beginning is short for "stats.arenas.*.". Without a "*" FIRST is of no meaning and COUNT is 1. */
 typedef struct {
     WireHeader header;
     uint32_t flags; /* WireSampleFlag */
@@ -218,8 +218,8 @@ typedef struct {
     char names[WIRE_SAMPLE_NAMES_SIZE];
 } WireSampleRequest;
 
-/* Rows of 1 + n words for n controls: a bit for each that could be read, from the lowest on, then the numbers (0 where it
- * could not, a ssize_t sign-extended). As many as fit, at least one; ask again for the rest. */
+/* Rows of 1 + n words for n controls: a bit for each that could be read, from the lowest on, then the numbers (0 where
+ * it could not, a ssize_t sign-extended). As many as fit, at least one; ask again for the rest. */
 typedef struct {
     WireReply reply;
     uint32_t rows;

@@ -421,3 +421,56 @@ def test_read_only_file(room, open_path):
     done = as_user("series", "allocated", "--format", "csv")
     open_path.chmod(0o755)
     assert done.returncode == 0 and done.stdout.endswith(",1000001\n"), done.stderr
+
+
+# --- get-jem-stats ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asinfo(room):
+    """An asinfo that notes how it was called and when, makes noise, and fails."""
+    folder = room.folder / "bin"
+    folder.mkdir()
+    script = folder / "asinfo"
+    script.write_text(f'#!/bin/sh\necho "$*" >> {room.folder}/calls\necho noise\necho noise >&2\nexit 1\n')
+    script.chmod(0o755)
+    room.env["PATH"] = f"{folder}:{room.env['PATH']}"
+    (folder / "get-jem-stats").symlink_to(JESCOPE)
+    return folder / "get-jem-stats"
+
+
+def calls(room):
+    file = room.folder / "calls"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def test_get_jem_stats_every_second(room, asinfo):
+    process = room.start(asinfo, "1")
+    eventually(lambda: len(calls(room)) >= 3, "three calls")
+    assert set(calls(room)) == {"-v jem-stats:"}
+    assert stop(process) == (0, "", "")
+
+
+@pytest.mark.parametrize("words", [[], ["1", "2"]])
+def test_get_jem_stats_default(room, asinfo, words):
+    """The first call comes at once, the second after ten minutes."""
+    process = room.start(asinfo, *words)
+    eventually(lambda: calls(room), "a call")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=2.5)
+    assert len(calls(room)) == 1
+    assert stop(process) == (0, "", "")
+
+
+def test_get_jem_stats_without_asinfo(room, asinfo):
+    (asinfo.parent / "asinfo").unlink()
+    process = room.start(asinfo, "1")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=1.5)
+    assert stop(process) == (0, "", "")
+
+
+def test_get_jem_stats_refuses(room, asinfo):
+    process = room.start(asinfo, "soon")
+    assert process.communicate(timeout=DEADLINE) == ("", "get-jem-stats: 'soon' is not a number of seconds from 1 to 2000000\n")
+    assert process.returncode == 2
