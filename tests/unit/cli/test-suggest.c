@@ -10,7 +10,7 @@ test_near(void)
 {
     g_assert_cmpstr(suggest("stauts", words), ==, "status");
     g_assert_cmpstr(suggest("dmp", words), ==, "dump");
-    g_assert_cmpstr(suggest("enalbe", words), ==, "enable");
+    g_assert_cmpstr(suggest("dupm", words), ==, "dump");
     g_assert_cmpstr(suggest("pss", words), ==, "ps");
     g_assert_cmpstr(suggest("disabel", words), ==, "disable");
 }
