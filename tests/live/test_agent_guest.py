@@ -63,17 +63,20 @@ def test_a_child_does_not_answer_for_its_parent(start):
 
 
 @SHARED_TABLE
-def test_the_connection_of_a_dead_parent_ends_although_a_child_lives(start, table):
+def test_a_child_holds_none_of_its_parents_sockets(start, table):
+    """Else a connection to a dead parent would not end as long as a child lives."""
     parent = start_in(start, table)
-    client = parent.client()
-    child = int(parent.ask("fork"))
+    before = parent.client()
+    parents = set(descriptors(parent.pid).values())
+    child = int(parent.ask("daemonise"))
     parent.others.add(child)
-    eventually(lambda: parent.try_client(child), "the child's agent")
-    assert not [target for target in descriptors(child).values() if "pipe:" not in target and "socket:" not in target]
-    os.kill(parent.pid, signal.SIGKILL)
-    parent.wait()
+    assert parent.wait() == 0
     with pytest.raises(ConnectionError):
-        client.hello()
+        before.hello()
+    parent.pid = child
+    with parent.client() as client:
+        assert client.greeting.pid == child
+        assert parents.isdisjoint(descriptors(child).values())
 
 
 @pytest.mark.parametrize("variant", ["victim", "victim-static", "victim-rjem"])

@@ -84,6 +84,21 @@ def test_every_wrong_size_is_answered_and_the_connection_lives(client, op):
     assert client.hello().version == 1
 
 
+@pytest.mark.parametrize(
+    "op, message",
+    [
+        (wire.WIRE_OP_HELLO, wire.WireHelloRequest(version_min=1, version_max=1)),
+        (wire.WIRE_OP_CTL, wire.WireCtlRequest(type=wire.WIRE_TYPE_SIZE, flags=wire.WIRE_CTL_READ, name=b"arenas.page")),
+        (wire.WIRE_OP_LEASE, wire.WireLeaseRequest(action=wire.WIRE_LEASE_TAKE, duration_ms=1000)),
+    ],
+    ids=["hello", "ctl", "lease"],
+)
+def test_a_message_longer_than_it_says_is_refused(client, op, message):
+    client.send(bytes(client.stamp(message, op)) + bytes(40))
+    assert wire.head_of(client.receive(op)).status == wire.WIRE_STATUS_BAD_MESSAGE
+    assert client.hello().lease.id == 0
+
+
 def test_noise(target):
     rng = random.Random(7)
     for _ in range(40):
