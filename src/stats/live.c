@@ -42,6 +42,7 @@ struct StatsLive {
     Batch totals;
     Batch arena;
     Batch sizes;
+    Batch both; /* totals and arena together, once they are settled and fit one exchange; n is 0 before */
 };
 
 static const StatsMetric size_metrics[] = {
@@ -158,6 +159,41 @@ take_totals(Take *take, GError **error)
         return no_statistics(take->live, error);
     if (!batch->settled)
         batch_settle(batch, row[0]);
+    return TRUE;
+}
+
+static void
+join_batches(StatsLive *live)
+{
+    gsize length = live->totals.names->len + live->arena.names->len;
+    guint n = live->totals.n + live->arena.n;
+    if (live->merged_is_last || length >= WIRE_SAMPLE_NAMES_SIZE || n > WIRE_SAMPLE_CONTROLS_MAX)
+        return;
+    g_string_append_len(live->both.names, live->totals.names->str, (gssize)live->totals.names->len);
+    g_string_append_len(live->both.names, live->arena.names->str, (gssize)live->arena.names->len);
+    memcpy(live->both.metrics, live->totals.metrics, live->totals.n * sizeof(int));
+    memcpy(live->both.metrics + live->totals.n, live->arena.metrics, live->arena.n * sizeof(int));
+    live->both.n = n;
+}
+
+/* The values of ROW that are of SCOPE. */
+static void
+row_take_scope(const Batch *batch, const guint64 *row, StatsScope scope, StatsValues *values)
+{
+    for (guint i = 0; i < batch->n; i++)
+        if (stats_metrics[batch->metrics[i]].scope == scope && (row[0] & (G_GUINT64_CONSTANT(1) << i)))
+            stats_values_set(values, (StatsMetric)batch->metrics[i], row[1 + i]);
+}
+
+static gboolean
+take_both(Take *take, GError **error)
+{
+    const Batch *batch = &take->live->both;
+    g_autofree guint64 *row = read_rows(take, batch, STATS_ARENA_MERGED, 1, error);
+    if (row == NULL)
+        return FALSE;
+    row_take_scope(batch, row, STATS_SCOPE_TOTALS, take->sample->totals);
+    row_take_scope(batch, row, STATS_SCOPE_ARENA, stats_sample_arena(take->sample, STATS_ARENA_MERGED)->values);
     return TRUE;
 }
 
@@ -367,10 +403,22 @@ take_destroyed(Take *take, GError **error)
 }
 
 static gboolean
+take_merged(Take *take, GError **error)
+{
+    StatsLive *live = take->live;
+    if (live->both.n > 0)
+        return take_both(take, error);
+    if (!take_totals(take, error) || !take_arena(take, merged_number(take), STATS_ARENA_MERGED, error))
+        return FALSE;
+    join_batches(live);
+    return TRUE;
+}
+
+static gboolean
 take_sample(Take *take, GError **error)
 {
     StatsLiveParts parts = take->live->parts;
-    if (!take_totals(take, error) || !take_arena(take, merged_number(take), STATS_ARENA_MERGED, error))
+    if (!take_merged(take, error))
         return FALSE;
     if (parts & STATS_LIVE_ARENAS) {
         if (!take_each_arena(take, &take->live->arena, error) || !take_destroyed(take, error))
@@ -403,6 +451,7 @@ init_batches(StatsLive *live)
     batch_init(&live->totals);
     batch_init(&live->arena);
     batch_init(&live->sizes);
+    batch_init(&live->both);
     StatsMetric arenas = stats_scope_first(STATS_SCOPE_ARENA);
     for (guint i = 0; i < stats_scope_count(STATS_SCOPE_TOTALS); i++)
         batch_add(&live->totals, stats_scope_first(STATS_SCOPE_TOTALS) + i);
@@ -436,5 +485,6 @@ stats_live_free(StatsLive *live)
     batch_clear(&live->totals);
     batch_clear(&live->arena);
     batch_clear(&live->sizes);
+    batch_clear(&live->both);
     g_free(live);
 }

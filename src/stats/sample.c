@@ -104,7 +104,6 @@ static void
 arena_free(gpointer data)
 {
     StatsArena *arena = data;
-    g_free(arena->values);
     stats_table_free(arena->bins);
     stats_table_free(arena->large);
     stats_table_free(arena->mutexes);
@@ -174,9 +173,10 @@ stats_sample_arena(StatsSample *sample, guint index)
     StatsArena *arena = stats_sample_find(sample, index);
     if (arena != NULL)
         return arena;
-    arena = g_new0(StatsArena, 1);
+    /* One piece of memory for both: a log of a day has a million of them. */
+    arena = g_malloc0(sizeof *arena + values_size(STATS_SCOPE_ARENA));
     arena->index = index;
-    arena->values = stats_values_new(STATS_SCOPE_ARENA);
+    arena->values = (StatsValues *)(void *)(arena + 1);
     g_ptr_array_insert(sample->arenas, lower_bound(sample, index), arena);
     return arena;
 }

@@ -127,7 +127,7 @@ typedef struct {
     guint index;         /* or STATS_ARENA_MERGED, STATS_ARENA_DESTROYED */
     const char *name;    /* interned; NULL: none known (jemalloc before 5.3.1) */
     const char *dss;     /* interned; NULL: unknown */
-    StatsValues *values; /* STATS_SCOPE_ARENA */
+    StatsValues *values; /* STATS_SCOPE_ARENA, never NULL; freed with the arena */
     StatsTable *bins;    /* each of these may be NULL */
     StatsTable *large;
     StatsTable *mutexes;
