@@ -23,6 +23,7 @@ enum {
     RECORD_PIPE = 2,     /* instead: something the agent must refuse */
     RECORD_HEADER = 4,   /* the header is made right, so that what follows it is reached */
     RECORD_DEADLINE = 8, /* the lease's deadline passes first */
+    RECORD_LONG = 16,    /* zeroes to the size of the largest request follow, which one byte of length cannot tell */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -62,6 +63,9 @@ send_record(Guest *guest, uint8_t options, const uint8_t *bytes, size_t n)
 
     memset(&request, 0, sizeof request);
     memcpy(&request, bytes, n);
+    if ((options & RECORD_LONG) != 0) {
+        n = sizeof(WireSampleRequest);
+    }
     if ((options & RECORD_HEADER) != 0) {
         request.header.magic = WIRE_MAGIC;
         request.header.version = WIRE_VERSION_MAX;
