@@ -3,7 +3,6 @@
 
 #include "history/history.h"
 #include "stats/jemdata.h"
-#include "stats/reader.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,37 +43,41 @@ load_history(const char *file, const char *target, Iterations *iterations, GErro
     return fine;
 }
 
-static gboolean
-load_log(const char *file, Iterations *iterations, GError **error)
+gboolean
+analyses_warn(const char *file, const StatsReport *report)
 {
-    StatsReport report = {0};
-    if (!stats_read_file(file, iterations_add, iterations, &report, error))
+    guint64 left_out = report->truncated + report->damaged;
+    if (left_out == 0)
         return FALSE;
-    if (report.truncated + report.damaged > 0)
-        fprintf(stderr,
-                "jescope: %s: left out %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                " snapshots; the first one begins in line %" G_GUINT64_FORMAT ": %s\n",
-                file, report.truncated + report.damaged, report.samples + report.truncated + report.damaged,
-                report.first_left_out, report.why_left_out);
+    fprintf(stderr,
+            "jescope: %s: left out %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+            " snapshots; the first one begins in line %" G_GUINT64_FORMAT ": %s\n",
+            file, left_out, report->samples + left_out, report->first_left_out, report->why_left_out);
     return TRUE;
 }
 
 Iterations *
-analyses_load(const char *file, const char *target, GError **error)
+analyses_load(const char *file, const char *target, gboolean *partial, GError **error)
 {
     g_autoptr(Iterations) iterations = iterations_new();
+    StatsReport report = {0};
     gboolean fine;
     if (is_database(file))
         fine = load_history(file, target, iterations, error);
     else if (g_str_has_suffix(file, ".py"))
         fine = jemdata_read_file(file, iterations_add, iterations, error);
     else
-        fine = load_log(file, iterations, error);
-    if (fine && iterations_count(iterations) == 0) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no jemalloc statistics", file);
+        fine = stats_read_file(file, iterations_add, iterations, &report, error);
+    if (!fine)
+        return NULL;
+    gboolean left_out = analyses_warn(file, &report);
+    if (iterations_count(iterations) == 0) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no%s jemalloc statistics", file,
+                    left_out ? " whole" : "");
         return NULL;
     }
-    return fine ? g_steal_pointer(&iterations) : NULL;
+    *partial = left_out;
+    return g_steal_pointer(&iterations);
 }
 
 static gboolean
@@ -134,13 +137,14 @@ analyses_run(AnalysisKind kind, char **operands, GError **error)
         (analysis_options.total ? ANALYSIS_TOTAL : 0) | (analysis_options.successive ? ANALYSIS_SUCCESSIVE : 0);
     if (!analyses_request(operands + 1, &request, error))
         return STATUS_USAGE;
-    g_autoptr(Iterations) iterations = analyses_load(operands[0], analysis_options.target, error);
+    gboolean partial = FALSE;
+    g_autoptr(Iterations) iterations = analyses_load(operands[0], analysis_options.target, &partial, error);
     if (iterations == NULL)
         return STATUS_FAILED;
     if (request.end == G_MAXINT32)
         request.end = iterations_count(iterations);
     if (analysis_run(iterations, &request, analyses_print, NULL, error))
-        return STATUS_DONE;
+        return partial ? STATUS_PARTIAL : STATUS_DONE;
     g_prefix_error(error, "%s: ", operands[0]);
     return STATUS_FAILED;
 }

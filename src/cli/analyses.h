@@ -6,6 +6,7 @@
 #include "cli/command.h"
 
 #include "stats/analysis.h"
+#include "stats/reader.h"
 
 typedef struct {
     gboolean total;
@@ -31,8 +32,11 @@ extern AnalysisOptions analysis_options;
     "behind "                                                                                                          \
     "the last (all of them)."
 
-/* All samples of FILE. What was left out of a damaged log is said on stderr. */
-Iterations *analyses_load(const char *file, const char *target, GError **error);
+/* Says on stderr what was left out of FILE; FALSE if it was nothing. */
+gboolean analyses_warn(const char *file, const StatsReport *report);
+
+/* All samples of FILE. What was left out of a damaged log is said on stderr, and PARTIAL set. */
+Iterations *analyses_load(const char *file, const char *target, gboolean *partial, GError **error);
 
 /* The numbers in OPERANDS, behind the file. DEL takes a fourth one: THRESHOLD BASE START END. */
 gboolean analyses_request(char **operands, AnalysisRequest *request, GError **error);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/analyses.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -74,6 +75,7 @@ typedef struct {
     StatsSample *first;
     StatsSample *last;
     char *name;
+    gboolean partial; /* some of the file was left out */
 } Samples;
 
 static void
@@ -99,8 +101,10 @@ keep(StatsSample *sample, gpointer data, GError **error)
 static gboolean
 load_file(const char *path, Samples *samples, GError **error)
 {
-    if (!stats_read_file(path, keep, samples, NULL, error))
+    StatsReport report;
+    if (!stats_read_file(path, keep, samples, &report, error))
         return FALSE;
+    samples->partial = analyses_warn(path, &report);
     samples->name = g_path_get_basename(path);
     if (samples->last == NULL)
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no jemalloc statistics", path);
@@ -184,7 +188,7 @@ print_samples(const Samples *samples)
     g_autoptr(GString) out = g_string_new(NULL);
     printer()(out, samples);
     fwrite(out->str, 1, out->len, stdout);
-    return STATUS_DONE;
+    return samples->partial ? STATUS_PARTIAL : STATUS_DONE;
 }
 
 static gboolean

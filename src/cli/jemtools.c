@@ -84,7 +84,8 @@ analyse(AnalysisKind kind, char **arguments, GError **error)
                                .end = G_MAXINT64};
     if (!parse_request(arguments, &request, error))
         return FALSE;
-    g_autoptr(Iterations) iterations = analyses_load(file, NULL, error);
+    gboolean partial; /* said on stderr; the tools' exit status knows no such case */
+    g_autoptr(Iterations) iterations = analyses_load(file, NULL, &partial, error);
     if (iterations == NULL)
         return FALSE;
     if (request.end == G_MAXINT64)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`jescope stats`: one screen, OpenMetrics, advice, jemalloc's own output; of files and of a living process."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -159,11 +160,19 @@ def test_advice_of_a_file():
     assert "Nothing stands out" in printed("stats", DATA / "console-4.0.4.log.gz", "--advise")
 
 
+def test_truncated_file(tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(gzip.decompress((DATA / "console-5.3.0.log.gz").read_bytes())[:-300])
+    result = jescope("stats", log)
+    assert result.returncode == 3 and "left out 1 of 2 snapshots" in result.stderr
+    assert "  allocated        5.1 MiB" in result.stdout
+
+
 @pytest.mark.parametrize("arguments, status, words", [
     (("1", "--format=xml"), 2, "'xml' is not one of summary, openmetrics"),
     (("1", "--raw", "--advise"), 2, "do not go with"),
     (("/dev/null/x",), 1, "/dev/null/x"),
-    ((__file__,), 1, "holds no jemalloc statistics"),
+    ((SOURCE / "meson.build",), 1, "holds no jemalloc statistics"),
 ])
 def test_errors(arguments, status, words):
     result = jescope("stats", *arguments)
