@@ -28,6 +28,10 @@ is_database(const char *file)
     return got == sizeof start && memcmp(start, magic, sizeof magic) == 0;
 }
 
+/* All that the analyses look at. */
+static const StatsMetric sizes[] = {STATS_ALLOCATED,       STATS_ACTIVE,       STATS_MAPPED,
+                                    STATS_ARENA_ALLOCATED, STATS_ARENA_ACTIVE, STATS_ARENA_MAPPED};
+
 static gboolean
 load_history(const char *file, const char *target, Iterations *iterations, GError **error)
 {
@@ -38,6 +42,7 @@ load_history(const char *file, const char *target, Iterations *iterations, GErro
         history_iterator_new(history, target, HISTORY_ALL_TIME, HISTORY_TOTALS | HISTORY_ARENAS, error);
     if (iterator == NULL)
         return FALSE;
+    history_iterator_only(iterator, sizes, G_N_ELEMENTS(sizes));
     gboolean fine = iterator->each(iterator, iterations_add, iterations, error);
     iterator->free(iterator);
     return fine;

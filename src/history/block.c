@@ -311,7 +311,8 @@ block_sample(const Block *block, const History *history, guint row)
         for (guint i = 0; section != NULL && i < section_columns(section); i++) {
             guint64 value;
             const SectionKey *key = section_key(section, i);
-            if (section_get(section, i, row, &value) && key_makes_sense(history, key, part))
+            if (section_has_column(section, i) && section_get(section, i, row, &value) &&
+                key_makes_sense(history, key, part))
                 rebuild_value(&rebuilder, key, value);
         }
     }

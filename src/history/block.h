@@ -52,7 +52,7 @@ void block_copy_row(Block *block, const Block *from, guint row);
 /* Decodes all columns of the sections it has. */
 gboolean block_load(Block *block, GError **error);
 
-/* Row ROW of a loaded block as a sample. */
+/* Row ROW of a block as a sample: what its decoded columns hold. */
 StatsSample *block_sample(const Block *block, const History *history, guint row);
 
 /* LEVEL is zstd's. */

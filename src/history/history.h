@@ -117,6 +117,9 @@ typedef struct {
 StatsIterator *history_iterator_new(History *history, const char *target, HistoryRange range, HistoryParts parts,
                                     GError **error);
 
+/* Lets ITERATOR hand out the values of these METRICS alone: with few of them several times faster. */
+void history_iterator_only(StatsIterator *iterator, const StatsMetric *metrics, guint count);
+
 /* How many blocks readers of this History had to leave out because their bytes are damaged. */
 guint history_damaged_blocks(const History *history);
 

@@ -9,6 +9,8 @@ typedef struct {
     HistoryParts parts;
     gint64 incarnation; /* whose version is known */
     const char *version;
+    gboolean only[STATS_METRIC_COUNT]; /* what is wanted, if not everything */
+    gboolean everything;
 } HistoryIterator;
 
 static gboolean
@@ -30,12 +32,28 @@ read_version(HistoryIterator *iterator, gint64 incarnation, GError **error)
 }
 
 static gboolean
+load_wanted(Block *block, gpointer data, GError **error)
+{
+    const HistoryIterator *iterator = data;
+    for (int part = 0; part < BLOCK_PARTS; part++)
+        for (guint i = 0; block->parts[part] != NULL && i < section_columns(block->parts[part]); i++) {
+            StatsMetric metric;
+            if (dictionary_is_metric(iterator->history, section_key(block->parts[part], i)->metric, &metric) &&
+                iterator->only[metric] && !section_load_column(block->parts[part], i, error))
+                return FALSE;
+        }
+    return TRUE;
+}
+
+static gboolean
 each_sample(StatsIterator *base, StatsSampleFunc func, gpointer data, GError **error)
 {
     HistoryIterator *iterator = (HistoryIterator *)base;
     g_autoptr(Cursor) cursor = cursor_new(iterator->history, iterator->target, iterator->range, iterator->parts, error);
     if (cursor == NULL)
         return FALSE;
+    if (!iterator->everything)
+        cursor_set_open_func(cursor, load_wanted, iterator);
     for (;;) {
         Block *block;
         guint row;
@@ -71,6 +89,16 @@ history_iterator_new(History *history, const char *target, HistoryRange range, H
         .target = id,
         .range = range,
         .parts = parts,
+        .everything = TRUE,
     };
     return &iterator->base;
+}
+
+void
+history_iterator_only(StatsIterator *base, const StatsMetric *metrics, guint count)
+{
+    HistoryIterator *iterator = (HistoryIterator *)base;
+    iterator->everything = FALSE;
+    for (guint i = 0; i < count; i++)
+        iterator->only[metrics[i]] = TRUE;
 }

@@ -204,6 +204,12 @@ section_set(Section *section, const SectionKey *key, guint64 value)
 }
 
 gboolean
+section_has_column(const Section *section, guint index)
+{
+    return column_at(section, index)->values != NULL;
+}
+
+gboolean
 section_get(const Section *section, guint index, guint row, guint64 *value)
 {
     const Column *column = column_at(section, index);

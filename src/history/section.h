@@ -61,6 +61,9 @@ gboolean section_load_column(Section *section, guint index, GError **error);
 /* Decodes all of them. */
 gboolean section_load(Section *section, GError **error);
 
+/* Column INDEX is decoded. */
+gboolean section_has_column(const Section *section, guint index);
+
 /* A value of a decoded column. FALSE: absent. */
 gboolean section_get(const Section *section, guint index, guint row, guint64 *value);
 

@@ -131,6 +131,35 @@ test_parts(void)
     fixture_remove(path);
 }
 
+static gboolean
+check_only_mapped(StatsSample *sample, gpointer data, GError **error)
+{
+    guint *number = data;
+    const StatsArena *arena = stats_sample_find(sample, 3);
+    g_assert_cmpuint(stats_values_or(arena->values, STATS_ARENA_MAPPED, 0), ==, *number * 1000 + 3);
+    g_assert_cmpuint((guint)__builtin_popcountll(arena->values->present), ==, 1);
+    g_assert_cmpuint(sample->totals->present, ==, 0);
+    g_assert_null(arena->bins);
+    ++*number;
+    return TRUE;
+}
+
+static void
+test_only(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 300);
+    static const StatsMetric mapped = STATS_ARENA_MAPPED;
+    StatsIterator *iterator = history_iterator_new(history, "redis", HISTORY_ALL_TIME, HISTORY_EVERYTHING, NULL);
+    history_iterator_only(iterator, &mapped, 1);
+    guint number = 0;
+    g_assert_true(iterator->each(iterator, check_only_mapped, &number, NULL));
+    g_assert_cmpuint(number, ==, 300);
+    iterator->free(iterator);
+    fixture_remove(path);
+}
+
 /* A batch that is abandoned leaves nothing, not even its words. */
 static void
 test_batch(void)
@@ -382,6 +411,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/gap", test_gap);
     g_test_add_func("/history/clock-back", test_clock_back);
     g_test_add_func("/history/parts", test_parts);
+    g_test_add_func("/history/only", test_only);
     g_test_add_func("/history/batch", test_batch);
     g_test_add_func("/history/two-writers", test_two_writers);
     g_test_add_func("/history/missing", test_missing);

@@ -62,7 +62,8 @@ static void
 test_rollup(Fixture *fixture, gconstpointer data)
 {
     put(fixture, "proc/42/smaps_rollup",
-        "55a0-7ffc ---p 00000000 00:00 0 [rollup]\nRss:    1000 kB\nPss:   500 kB\nPss_Anon:   7 kB\nSwap:     3 kB\nSwapPss:  2 "
+        "55a0-7ffc ---p 00000000 00:00 0 [rollup]\nRss:    1000 kB\nPss:   500 kB\nPss_Anon:   7 kB\nSwap:     3 "
+        "kB\nSwapPss:  2 "
         "kB\n");
     assert_facts(fixture, STATS_RSS, 1000 * 1024);
     assert_facts(fixture, STATS_PSS, 500 * 1024);

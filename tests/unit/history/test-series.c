@@ -125,9 +125,14 @@ test_labels(void)
         StatsUnit unit;
         const char *label;
     } rows[] = {
-        {0, STATS_UNIT_BYTES, "0"},         {1536, STATS_UNIT_BYTES, "1.5 KiB"},    {-1048576, STATS_UNIT_BYTES, "-1 MiB"},
-        {1023, STATS_UNIT_BYTES, "1023 B"}, {12345, STATS_UNIT_COUNT, "12.35k"},    {0.5, STATS_UNIT_COUNT, "0.5"},
-        {1500, STATS_UNIT_NANOSECONDS, "1.5 us"}, {90000, STATS_UNIT_MILLISECONDS, "90 s"},
+        {0, STATS_UNIT_BYTES, "0"},
+        {1536, STATS_UNIT_BYTES, "1.5 KiB"},
+        {-1048576, STATS_UNIT_BYTES, "-1 MiB"},
+        {1023, STATS_UNIT_BYTES, "1023 B"},
+        {12345, STATS_UNIT_COUNT, "12.35k"},
+        {0.5, STATS_UNIT_COUNT, "0.5"},
+        {1500, STATS_UNIT_NANOSECONDS, "1.5 us"},
+        {90000, STATS_UNIT_MILLISECONDS, "90 s"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autofree char *label = axis_value_label(rows[i].value, rows[i].unit);
