@@ -10,6 +10,7 @@
   const fieldBox = svg.querySelector("foreignObject");
   const field = fieldBox.querySelector("input");
   const margin = 10;
+  const slack = 1e-6; // positions are rounded to 1e-7, and the narrowest frame is far wider
   const hint = "Click or Enter zooms, arrows walk, / searches, Esc resets";
   const total = Number(svg.dataset.total);
   const space = svg.dataset.unit === "bytes";
@@ -57,7 +58,7 @@
   }
 
   function holds(outer, inner) {
-    return outer.x <= inner.x + 1e-9 && outer.x + outer.width >= inner.x + inner.width - 1e-9;
+    return outer.x <= inner.x + slack && outer.x + outer.width >= inner.x + inner.width - slack;
   }
 
   function label(frame, pixels) {
@@ -131,7 +132,7 @@
     for (const frame of frames) {
       const found = expression !== null && frame !== root && expression.test(frame.name);
       frame.group.classList.toggle("found", found);
-      if (found && frame.x >= outside - 1e-9) {
+      if (found && frame.x >= outside - slack) {
         share += frame.width;
         outside = frame.x + frame.width;
       }
