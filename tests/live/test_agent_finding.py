@@ -59,7 +59,7 @@ def test_stripped_of_its_names_it_is_not_found(start, variant, tmp_path):
 
 
 def test_found_under_a_file_name_with_strange_characters(start, tmp_path):
-    strange = tmp_path / "a b\tc (deleted)\nd"
+    strange = tmp_path / "a b\tc (deleted)\n.so"
     shutil.copy(program("victim-static"), strange)
     with start(command=[strange]).client() as client:
         assert client.greeting.flags & SYMTAB
@@ -91,7 +91,7 @@ def test_a_jemalloc_that_serves_nobody_is_left_alone(start):
 
 def test_python_has_no_jemalloc(start, sockets):
     done = subprocess.run(
-        ["/usr/bin/python3", "-c", "import threading, os; print(threading.active_count(), len(os.listdir('/proc/self/fd')))"],
+        ["/usr/bin/python3", "-c", "import os; print(*(len(os.listdir(f'/proc/self/{what}')) for what in ('task', 'fd')))"],
         env={"LD_PRELOAD": str(AGENT), "JESCOPE_SOCKET_DIR": str(sockets)},
         capture_output=True,
         text=True,
@@ -136,7 +136,8 @@ def assert_profiling_is_refused(client):
 def test_prof_false_is_said_and_respected(start):
     victim = start(conf="prof:false")
     with victim.client() as client:
-        assert client.greeting.flags & (wire.WIRE_FLAG_CONFIG_PROF | wire.WIRE_FLAG_OPT_PROF) == wire.WIRE_FLAG_CONFIG_PROF
+        both = wire.WIRE_FLAG_CONFIG_PROF | wire.WIRE_FLAG_OPT_PROF
+        assert client.greeting.flags & both == wire.WIRE_FLAG_CONFIG_PROF
         assert_profiling_is_refused(client)
         assert client.read("stats.allocated", "size") > 0
         assert client.stats().startswith(b"___ Begin")

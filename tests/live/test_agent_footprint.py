@@ -87,7 +87,7 @@ def resident_kib_of(pid, name):
 
 
 def test_it_is_small(start):
-    """Counted without what jemalloc lays out for any thread that asks it something: an arena, and its table of controls."""
+    """Not counting what jemalloc lays out for any thread that asks it: an arena, and its table of controls."""
     asking = start(preload=[VICTIMS / "libasking-thread.so"])
     wait_for_thread(asking.pid, "waiting")
     victim = start()

@@ -220,7 +220,8 @@ def test_the_hosts_descriptors_end_up_in_no_child(start, table):
         with victim.client() as client:
             assert client.greeting.agent_clients == 1
             held = [target for target in descriptors(victim.pid).values() if target.startswith("socket:")]
-            assert len(held) == (0 if table == "own table" else 2), "the listener and this client, if in the host's table at all"
+            # The listener and this client, if they are in the host's table at all.
+            assert len(held) == (0 if table == "own table" else 2)
         for one in many:
             one.close()
 

@@ -175,7 +175,7 @@ def test_a_client_that_never_speaks_is_sent_away(target):
 
 
 def test_a_crowd(target):
-    """More connections than anyone needs, all kept: the agent's share of descriptors stays small, and all others get theirs."""
+    """More connections than anyone needs, all kept: the agent's descriptors stay few, and others are served."""
     with target.client() as client:
         client.hello()
     before = len(agent_descriptors(target.pid))
@@ -262,7 +262,7 @@ def test_descriptors_in_several_parts(target):
 
 
 class Offered:
-    """Descriptors that are no memfd the client may have written to. Each: (descriptor, a check that it was not touched)."""
+    """Descriptors that are no memfd the agent may write to. Each: (descriptor, a check that it was not touched)."""
 
     @staticmethod
     def regular_file(folder):

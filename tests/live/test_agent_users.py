@@ -155,7 +155,13 @@ def privileged(start):
 
 def test_a_privileged_program_ignores_the_environment(privileged):
     victim = privileged(
-        dict(JESCOPE="off", JESCOPE_ONLY="nothing", JESCOPE_DEBUG="1", XDG_RUNTIME_DIR="/tmp", JESCOPE_SOCKET_DIR="/tmp/own")
+        {
+            "JESCOPE": "off",
+            "JESCOPE_ONLY": "nothing",
+            "JESCOPE_DEBUG": "1",
+            "JESCOPE_SOCKET_DIR": "/tmp/own",
+            "XDG_RUNTIME_DIR": "/tmp",
+        }
     )
     assert status_of(victim.pid, victim.pid)["Uid"].split()[:2] == [str(OWNER), "0"]
     tmp = f"/proc/{victim.pid}/root/tmp"
@@ -180,7 +186,7 @@ def test_an_ordinary_program_linked_to_the_agent_heeds_it(start, tmp_path):
 
 NAMESPACES = {
     "pid and mount": ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"],
-    "pid, mount and network": ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--mount-proc", "--kill-child"],
+    "all but user": ["unshare", *"--mount --pid --net --ipc --uts --fork --mount-proc --kill-child".split()],
 }
 
 

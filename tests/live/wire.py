@@ -96,7 +96,7 @@ def head_of(reply):
 
 
 def connect(path, deadline=DEADLINE):
-    """A connected socket. The path may be longer than sun_path holds: it is reached through its directory's descriptor."""
+    """A connected socket. The path may be longer than sun_path holds: its directory's descriptor leads there."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # Python's own timeout would make connect() fail at once while many others wait to be accepted.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", deadline, 0))
