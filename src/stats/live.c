@@ -45,9 +45,9 @@ struct StatsLive {
     Batch both; /* totals and arena together, once they are settled and fit one exchange; n is 0 before */
 };
 
-static const StatsMetric size_metrics[] = {
-    STATS_ARENA_SMALL_ALLOCATED, STATS_ARENA_LARGE_ALLOCATED, STATS_ARENA_PACTIVE, STATS_ARENA_PDIRTY,
-    STATS_ARENA_MAPPED,          STATS_ARENA_RESIDENT,        STATS_ARENA_THREADS};
+/* As few as tell the sizes: at a thousand arenas every one costs a millisecond. */
+static const StatsMetric size_metrics[] = {STATS_ARENA_SMALL_ALLOCATED, STATS_ARENA_LARGE_ALLOCATED,
+                                           STATS_ARENA_PACTIVE, STATS_ARENA_MAPPED, STATS_ARENA_RESIDENT};
 
 static char
 type_digit(StatsCType type)
@@ -224,14 +224,13 @@ take_arena(Take *take, guint number, guint index, GError **error)
     return TRUE;
 }
 
-/* An arena that was never used has values, all of them zero; where jemalloc can tell, it is asked. */
+/* An arena that was never used has values, all of them zero; one that was has at least its own data resident. */
 static gboolean
-in_use(const Batch *batch, const guint64 *row, guint flag)
+in_use(const Batch *batch, const guint64 *row)
 {
-    if (row[0] & (G_GUINT64_CONSTANT(1) << flag))
-        return row[1 + flag] != 0;
     for (guint i = 0; i < batch->n; i++)
-        if (row[1 + i] != 0 && (row[0] & (G_GUINT64_CONSTANT(1) << i)))
+        if (row[1 + i] != 0 && (row[0] & (G_GUINT64_CONSTANT(1) << i)) &&
+            batch->metrics[i] != STATS_ARENA_DIRTY_DECAY && batch->metrics[i] != STATS_ARENA_MUZZY_DECAY)
             return TRUE;
     return FALSE;
 }
@@ -245,20 +244,15 @@ drop_never(StatsArena *arena)
 }
 
 static gboolean
-take_each_arena(Take *take, const Batch *values, GError **error)
+take_each_arena(Take *take, const Batch *batch, GError **error)
 {
-    static const char initialized[] = "arena.*.initialized";
     guint count = arena_limit(take);
-    Batch batch = {.names = g_string_new_len(values->names->str, (gssize)values->names->len), .n = values->n};
-    memcpy(batch.metrics, values->metrics, sizeof batch.metrics);
-    batch_add_name(&batch, -1, '0' + WIRE_TYPE_BOOL, initialized, strlen(initialized));
-    g_autofree guint64 *rows = count > 0 ? read_rows(take, &batch, 0, count, error) : NULL;
+    g_autofree guint64 *rows = count > 0 ? read_rows(take, batch, 0, count, error) : NULL;
     for (guint i = 0; rows != NULL && i < count; i++) {
-        const guint64 *row = rows + (gsize)i * (1 + batch.n);
-        if (in_use(&batch, row, batch.n - 1))
-            row_take(&batch, row, stats_sample_arena(take->sample, i)->values);
+        const guint64 *row = rows + (gsize)i * (1 + batch->n);
+        if (in_use(batch, row))
+            row_take(batch, row, stats_sample_arena(take->sample, i)->values);
     }
-    batch_clear(&batch);
     return rows != NULL || count == 0;
 }
 

@@ -13,7 +13,7 @@
 
 typedef enum {
     STATS_LIVE_TOTALS = 0,             /* always there: totals and the merged arena */
-    STATS_LIVE_ARENA_SIZES = 1 << 0,   /* of every arena what it holds, uses and maps */
+    STATS_LIVE_ARENA_SIZES = 1 << 0,   /* of every arena what it holds, uses, maps and keeps resident */
     STATS_LIVE_ARENAS = 1 << 1,        /* of every arena everything, the destroyed ones too */
     STATS_LIVE_CLASSES = 1 << 2,       /* size classes of the merged arena */
     STATS_LIVE_ARENA_CLASSES = 1 << 3, /* and of every arena */
