@@ -8,7 +8,6 @@
 
 enum {
     DIGEST_BYTES = 16,
-    PROGRESS_SAMPLES = 64,
 };
 
 /* What tells one sample from another: values that every jemalloc prints and every reader reads. */
@@ -244,8 +243,7 @@ import_sample(StatsSample *sample, gpointer data, GError **error)
     else if (!add_sample(import, sink, sample, digest, error))
         return FALSE;
     import->result->timeless += timeless && !seen;
-    if (sample->line % PROGRESS_SAMPLES == 0)
-        show_progress(import, sample);
+    show_progress(import, sample);
     return TRUE;
 }
 

@@ -10,7 +10,7 @@
 #include "history/history.h"
 #include "stats/reader.h"
 
-/* Called now and then with what was done so far, and the time of the last sample. */
+/* Called after each sample with how many are done, and its time. */
 typedef void (*ImportProgressFunc)(guint64 samples, gint64 time_us, gpointer data);
 
 typedef struct {
