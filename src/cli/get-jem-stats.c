@@ -29,8 +29,9 @@ trigger_until_signalled(guint seconds)
     g_unix_signal_add(SIGINT, on_signal, loop);
     g_unix_signal_add(SIGTERM, on_signal, loop);
     g_unix_signal_add(SIGHUP, on_signal, loop);
-    g_autoptr(Trigger) trigger = trigger_new(command, seconds * 1000, TRIGGER_REST, NULL, NULL);
+    Trigger *trigger = trigger_new(command, seconds * 1000, TRIGGER_REST, NULL, NULL);
     g_main_loop_run(loop);
+    trigger_free(trigger);
 }
 
 int

@@ -170,8 +170,10 @@ static void
 append_panel(const PlotPanel *panel, const GPtrArray *all, guint width, PlotFlags flags, GString *out)
 {
     Canvas canvas = {.columns = width - LABELS - 3, .span = plot_span(all)};
-    g_autofree guint8 *dots = canvas.dots = g_new0(guint8, (gsize)ROWS * canvas.columns);
-    g_autofree guint *owner = canvas.owner = g_new0(guint, (gsize)ROWS * canvas.columns);
+    g_autofree guint8 *dots = g_new0(guint8, (gsize)ROWS * canvas.columns);
+    g_autofree guint *owner = g_new0(guint, (gsize)ROWS * canvas.columns);
+    canvas.dots = dots;
+    canvas.owner = owner;
     canvas.values = axis_values(panel->low, panel->high, VALUE_MARKS, panel->unit);
     for (guint i = 0; i < panel->series->len; i++)
         draw_series(&canvas, panel->series->pdata[i], g_array_index(panel->colors, guint, i));

@@ -2,7 +2,7 @@
 /*
  * The debug information of one file as DWARF 2 to 5 lays it out: sections, units, abbreviations, attribute values.
  *
- * Why not libdw's own decoder: docs/decisions/0005-dwarf-decoded-by-us.md. All of this is thread-safe once
+ * Why not libdw's own decoder: docs/decisions/0004-dwarf-decoded-by-us.md. All of this is thread-safe once
  * dwarf_file_open() has returned. Offsets are into .debug_info unless said otherwise.
  */
 #ifndef JESCOPE_SYMBOLIZE_DWARF_FILE_H

@@ -198,6 +198,7 @@ test_reconnect(void)
     deadlines.connect = 20000;
     g_autoptr(Target) target = open_fake(fake, deadlines, &error);
     g_assert_no_error(error);
+    g_assert_nonnull(target);
     g_assert_cmpint(calls, ==, 3);
 }
 
