@@ -69,7 +69,12 @@ source_open_target(const char *name, const SourceOptions *options, GError **erro
     gboolean ok;
     int fd;
 
-    if (!target || !target_hello(target, &facts.hello, error))
+    if (!target) {
+        if (error != NULL && g_error_matches(*error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS))
+            g_prefix_error(error, "'%s' is no file, and ", name);
+        return NULL;
+    }
+    if (!target_hello(target, &facts.hello, error))
         return NULL;
     fd = target_dump(target, error);
     if (fd < 0)
