@@ -22,6 +22,7 @@ typedef struct {
     GArray *times;       /* gdouble */
     gboolean has_times;
     gboolean partial;
+    gint64 taken; /* as Source.taken, of the oldest */
 } Dumps;
 
 static void
@@ -59,6 +60,7 @@ read_dumps(Dumps *dumps, char **names, const SourceOptions *source_options, GErr
         g_ptr_array_add(dumps->profiles, source->profile);
         g_ptr_array_add(dumps->names, source->name);
         dumps->partial = dumps->partial || source->partial;
+        dumps->taken = source_older(dumps->taken, source->taken);
         time = (gdouble)source->input.time;
         if (dumps->times->len && time <= g_array_index(dumps->times, gdouble, dumps->times->len - 1))
             dumps->has_times = FALSE;
@@ -93,9 +95,11 @@ report_growth(const Dumps *dumps, const ReportOptions *report_options, const Sou
               GError **error)
 {
     const gdouble *times = (const gdouble *)(const void *)dumps->times->data;
+    SymbolizeOptions symbolize_options = source_options->symbolize;
+    symbolize_options.taken = dumps->taken;
     g_autoptr(Growth) growth = growth_new((const Profile *const *)(void *)dumps->profiles->pdata, times,
                                           dumps->profiles->len, report_options->value, error);
-    g_autoptr(Symbols) symbols = growth ? symbolize(growth_profile(growth), &source_options->symbolize, error) : NULL;
+    g_autoptr(Symbols) symbols = growth ? symbolize(growth_profile(growth), &symbolize_options, error) : NULL;
     Emission emission = {.options = report_options};
 
     if (!symbols)

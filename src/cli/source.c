@@ -73,6 +73,7 @@ read_descriptor(Source *source, int fd, const char *name, const SourceOptions *o
     source->input.time = g_get_real_time() / G_USEC_PER_SEC;
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
         source->input.time = status.st_mtim.tv_sec;
+        source->taken = status.st_mtim.tv_sec;
         if (options->keeps_text && status.st_size > 0)
             return source_read_mapped(source, fd, name, options->read, error);
     }
@@ -119,6 +120,12 @@ source_read(const char *name, const SourceOptions *options, GError **error)
     return g_steal_pointer(&source);
 }
 
+gint64
+source_older(gint64 a, gint64 b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
 /* Each keeps its own mappings: dumps of different runs have their code at different addresses. */
 static Source *
 merge_files(char *const *names, guint n, const SourceOptions *options, GError **error)
@@ -132,6 +139,7 @@ merge_files(char *const *names, guint n, const SourceOptions *options, GError **
             return NULL;
         source->partial = source->partial || part->partial;
         source->input.time = MAX(source->input.time, part->input.time);
+        source->taken = source_older(source->taken, part->taken);
         for (char **note = part->notes; note && *note; note++)
             source_add_note(source, g_strdup(*note));
         g_ptr_array_add(profiles, g_steal_pointer(&part->profile));
@@ -145,10 +153,12 @@ static Source *
 open_files(char *const *names, guint n, const SourceOptions *options, GError **error)
 {
     g_autoptr(Source) source = n > 1 ? merge_files(names, n, options, error) : source_read(names[0], options, error);
+    SymbolizeOptions symbolize_options = options->symbolize;
 
     if (!source)
         return NULL;
-    source->symbols = symbolize(source->profile, &options->symbolize, error);
+    symbolize_options.taken = source->taken;
+    source->symbols = symbolize(source->profile, &symbolize_options, error);
     return source->symbols ? g_steal_pointer(&source) : NULL;
 }
 

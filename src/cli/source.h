@@ -12,12 +12,13 @@ typedef struct {
     GBytes *text;      /* the dump as it was found, or NULL when it came through a pipe or from several files */
     ReportInput input; /* borrows all of the above */
     GStrv notes;       /* what a reader must know about it: coverage, since when, lost parts */
+    gint64 taken;      /* when the oldest file was written, seconds since 1970; 0: unknown */
     gboolean partial;  /* a part of the dump could not be read */
 } Source;
 
 typedef struct {
     ProfileReadFlags read;
-    SymbolizeOptions symbolize; /* pid is filled in by source_open() */
+    SymbolizeOptions symbolize; /* pid and taken are filled in by source_open() */
     gboolean keeps_text;        /* hold the dump in memory even where it comes through a pipe: input.text */
 } SourceOptions;
 
@@ -28,6 +29,9 @@ typedef struct {
 Source *source_open(char *const *names, guint n, const SourceOptions *options, GError **error);
 /* One file as source_open() reads it, without names. */
 Source *source_read(const char *name, const SourceOptions *options, GError **error);
+
+/* Of two Source.taken the earlier one that is known. */
+gint64 source_older(gint64 a, gint64 b);
 
 /* For source-live.c: the target's part of source_open(). */
 Source *source_open_target(const char *name, const SourceOptions *options, GError **error);

@@ -51,6 +51,23 @@ inode_objection(const LocateRequest *request, const Image *image)
         image_path(image));
 }
 
+/*
+ * A file written after the dump is a later build as far as anybody can tell. Files in a directory that the user named
+ * are taken at their word: copies are younger than what they copy.
+ */
+static char *
+age_objection(const LocateRequest *request, const Image *image)
+{
+    gboolean named = request->options->sysroot != NULL || g_strcmp0(image_path(image), request->object->path) != 0;
+    if (request->options->taken == 0 || request->options->pid != 0 || request->object->build_id != NULL || named ||
+        image_stat(image)->st_mtim.tv_sec <= request->options->taken) {
+        return NULL;
+    }
+    return g_strdup_printf("%s was changed after the dump was taken; if it is what ran all the same, say so with "
+                           "--sysroot=/, or name a directory with the old files",
+                           image_path(image));
+}
+
 static char *
 layout_objection(const LocateRequest *request, const Image *image)
 {
@@ -77,10 +94,7 @@ static char *
 first_objection(const LocateRequest *request, const Image *image)
 {
     static const Objection objections[] = {
-        build_id_objection,
-        deleted_objection,
-        inode_objection,
-        layout_objection,
+        build_id_objection, deleted_objection, inode_objection, age_objection, layout_objection,
     };
     char *text = NULL;
     for (gsize i = 0; i < G_N_ELEMENTS(objections) && text == NULL; i++) {

@@ -5,8 +5,8 @@
  * First that fits: /proc/PID/map_files and /proc/PID/root of a live target; SYSROOT/PATH; in each directory of
  * PPROF_BINARY_PATH BUILDID/NAME, NAME and PATH; PATH itself (with a target or a sysroot: only there).
  *
- * A file fits if its build id is the one known from the dump; where none is known, if it was not deleted or replaced
- * and its executable segments cover the mappings.
+ * A file fits if its build id is the one known from the dump; where none is known, if it was not deleted, replaced
+ * or written after the dump, and its executable segments cover the mappings.
  */
 #ifndef JESCOPE_SYMBOLIZE_LOCATE_H
 #define JESCOPE_SYMBOLIZE_LOCATE_H

@@ -53,6 +53,7 @@ typedef struct {
     const char *const *debug_paths; /* extra roots of debug files (--debug-path), NULL-terminated, or NULL */
     const char *sysroot;            /* prefix of every object's path (--sysroot), or NULL */
     pid_t pid;           /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */
+    gint64 taken;        /* when the dump was taken, seconds since 1970; 0: unknown. Younger files are not used. */
     gboolean debuginfod; /* ask the network (only ever on request) */
     gboolean no_cache;   /* neither read nor write $XDG_CACHE_HOME/jescope */
     gboolean no_inlines; /* physical functions only */

@@ -7,7 +7,7 @@ import re
 import xml.etree.ElementTree
 
 import pytest
-from profiles import DUMPS, VALUES, dump_shapes, jescope, need, run, shapes  # noqa: F401
+from profiles import DUMPS, JESCOPE, VALUES, build_shapes, dump_shapes, jescope, need, run, shapes  # noqa: F401
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -170,11 +170,24 @@ def test_output_never_overwrites(shapes, tmp_path):  # noqa: F811
 def test_growth(shapes, tmp_path):  # noqa: F811
     program, _ = shapes
     dumps = [dump_shapes(program, tmp_path / f"{n}.heap", "and", *["more"] * n) for n in range(5)]
+    built = program.stat().st_mtime
     for n, dump in enumerate(dumps):
-        os.utime(dump, (1000000 + 3600 * n, 1000000 + 3600 * n))
+        os.utime(dump, (built + 3600 * n, built + 3600 * n))
     found = json.loads(jescope("growth", "--json", *dumps))
     growing = [stack for stack in found["stacks"] if stack["verdict"] == "still growing"]
     assert [stack["frames"][:2] for stack in growing] == [["holds_many_small", "main"]]
     assert len(growing[0]["series"]) == 5
     assert growing[0]["slope"] * 3600 == pytest.approx(5e6 * 1.12, rel=0.2)
     assert "still growing" in jescope("growth", *dumps).decode()
+
+
+def test_a_program_built_after_the_dump_is_not_asked_for_names(tmp_path):
+    program = build_shapes(tmp_path)
+    dump = dump_shapes(program, tmp_path / "shapes.heap")
+    assert b"[shapes+0x" not in jescope("report", dump)
+    written = dump.stat().st_mtime
+    os.utime(program, (written + 60, written + 60))
+    later = run(JESCOPE, "report", dump)
+    assert b"[shapes+0x" in later.stdout and b" main\n" not in later.stdout
+    assert f"{program} was changed after the dump was taken" in later.stderr.decode()
+    assert b"[shapes+0x" not in jescope("report", dump, "--sysroot=/")
