@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pytest plugin that speaks TAP on stdout, so that Meson counts every test of a file by itself (-p tap)."""
 
+import signal
 import sys
 
 import pytest
@@ -41,8 +42,16 @@ class Tap:
             self.say("Bail out! collection failed")
 
 
+def stop_ignoring_signals():
+    """Under nohup or in a shell's background some signals are ignored, and every program started here would inherit that."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.hookimpl(trylast=True)  # the reporter to replace must be there
 def pytest_configure(config):
+    stop_ignoring_signals()
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None:
         config.pluginmanager.unregister(reporter)
