@@ -119,8 +119,10 @@ diagnosis_set_no_agent(const Process *process, GError **error)
     Objects objects = mapped_objects(process);
     objects.jemalloc = objects.jemalloc || is_in_image(process);
     if (!objects.readable)
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
-                    "%s (%d) hides its memory map (it is privileged); run jescope as root", process->name, pid);
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION, "%s (%d) hides its memory map (it is privileged); %s",
+                    process->name, pid,
+                    geteuid() != 0 ? "run jescope as root"
+                                   : "run jescope with CAP_SYS_PTRACE, outside of any container");
     else if (objects.agent && objects.jemalloc)
         g_set_error(
             error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
