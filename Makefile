@@ -17,9 +17,12 @@ demo:
 	$(MAKE) all
 	scripts/demo $(BUILD)
 
+# Reconfigured, because what a build for the demo did without may be there now.
 test:
 	scripts/install-deps build test
 	$(MAKE) all
+	meson setup --reconfigure $(BUILD) >/dev/null
+	ninja -C $(BUILD)
 	scripts/run-tests $(BUILD)
 
 install: all

@@ -39,10 +39,13 @@ is_writable_memfd(const Descriptor *descriptor)
     if (!descriptor_is_ours(descriptor)) {
         return false;
     }
+    struct stat status;
     int seals = fcntl(descriptor->number, F_GET_SEALS);
     int flags = fcntl(descriptor->number, F_GETFL);
     const int refused = F_SEAL_WRITE | F_SEAL_FUTURE_WRITE | F_SEAL_GROW;
-    return seals >= 0 && (seals & refused) == 0 && flags >= 0 && (flags & O_ACCMODE) == O_RDWR;
+    /* Files on tmpfs have seals too, but a name. */
+    return fstat(descriptor->number, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 && seals >= 0 &&
+           (seals & refused) == 0 && flags >= 0 && (flags & O_ACCMODE) == O_RDWR;
 }
 
 static uint64_t

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 
 import pytest
@@ -14,6 +15,15 @@ def sockets(tmp_path):
     folder = tmp_path / "sockets"
     folder.mkdir(mode=0o700)
     return folder
+
+
+@pytest.fixture
+def own_mounts():
+    """The command that gives a program mounts of its own."""
+    command = ["unshare", "--mount"]
+    if subprocess.run([*command, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine (or container) does not permit mount namespaces")
+    return command
 
 
 @pytest.fixture

@@ -129,12 +129,12 @@ def test_dump_of_a_target_that_cannot_write_there(tmp_path, server):
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="mounting a small file system needs root")
-def test_full_disk_keeps_nothing(tmp_path, server):
+def test_full_disk_keeps_nothing(tmp_path, own_mounts, server):
     script = f"""
         mount -t tmpfs -o size=4k none {tmp_path}/small && cd {tmp_path}/small &&
         head -c 4096 /dev/zero >filler; {JESCOPE} dump -o out.heap {server.pid}; echo "exit $?"; ls"""
     (tmp_path / "small").mkdir()
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE,
+    done = subprocess.run([*own_mounts, "sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE,
                           env=environment(tmp_path))
     assert done.stdout == "exit 1\nfiller\n"
     assert done.stderr == "jescope: cannot write 'out.heap': No space left on device\n"

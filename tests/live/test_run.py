@@ -146,10 +146,10 @@ def test_static_program_is_warned_of(tmp_path):
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="hiding a library needs root")
-def test_missing_jemalloc_names_the_package(tmp_path):
+def test_missing_jemalloc_names_the_package(tmp_path, own_mounts):
     library = re.search(r"(/[^\s:=]*libjemalloc\.so\.2)", said(tmp_path, "env")).group(1)
     script = f"mount --bind /dev/null {pathlib.Path(library).resolve()} && {JESCOPE} run /bin/echo hello"
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE,
+    done = subprocess.run([*own_mounts, "sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE,
                           env=environment(tmp_path))
     assert (done.returncode, done.stdout) == (1, "")
     assert "libjemalloc.so.2 is not installed; install the package libjemalloc2" in done.stderr
