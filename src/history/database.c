@@ -12,6 +12,7 @@ G_DEFINE_QUARK(jescope - history - error, history_error)
 
 enum {
     WAIT_MS = 2000, /* for another process's transaction */
+    SET_UP_AGAIN_US = 5000,
     DIRECTORY_MODE = 0700,
 };
 
@@ -346,11 +347,22 @@ migrate(History *history, GError **error)
     return FALSE;
 }
 
+/* In one transaction: another process may be making the file, which is either empty or whole to us. */
 static gboolean
-set_up_writer(History *history, GError **error)
+check_snapshot(History *history, gint64 *version, GError **error)
+{
+    if (!execute(history, "BEGIN", error))
+        return FALSE;
+    gboolean ok = check_file(history, version, error);
+    sqlite3_exec(history->db, "ROLLBACK", NULL, NULL, NULL);
+    return ok;
+}
+
+static gboolean
+try_set_up_writer(History *history, GError **error)
 {
     gint64 version = 0;
-    if (!check_file(history, &version, error))
+    if (!check_snapshot(history, &version, error))
         return FALSE;
     /* auto_vacuum can only be chosen before there are tables. */
     if (version == 0 && !execute(history, "PRAGMA auto_vacuum = INCREMENTAL", error))
@@ -360,6 +372,23 @@ set_up_writer(History *history, GError **error)
     if (version < schema_version && !migrate(history, error))
         return FALSE;
     return execute(history, "PRAGMA synchronous = NORMAL", error);
+}
+
+/* While another connection turns an empty file into one with a log, SQLite refuses without waiting the busy timeout. */
+static gboolean
+set_up_writer(History *history, GError **error)
+{
+    gint64 until_us = g_get_monotonic_time() + (gint64)WAIT_MS * 1000;
+    for (;;) {
+        g_autoptr(GError) cause = NULL;
+        if (try_set_up_writer(history, &cause))
+            return TRUE;
+        if (!g_error_matches(cause, HISTORY_ERROR, HISTORY_ERROR_LOCKED) || g_get_monotonic_time() >= until_us) {
+            g_propagate_error(error, g_steal_pointer(&cause));
+            return FALSE;
+        }
+        g_usleep(SET_UP_AGAIN_US);
+    }
 }
 
 /* One snapshot for all reading: what a collector packs meanwhile does not move under the reader. */
