@@ -157,6 +157,19 @@ load_words(History *history, GError **error)
 }
 
 gboolean
+database_step_row(History *history, sqlite3_stmt *statement, GError **error)
+{
+    gboolean row;
+    if (!database_step(history, statement, &row, error))
+        return FALSE;
+    if (!row)
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED,
+                    "%s is damaged (a row that others refer to is missing); move it away and begin a new one",
+                    history->path);
+    return row;
+}
+
+gboolean
 dictionary_number(History *history, const char *text, guint64 *number, GError **error)
 {
     gpointer known = g_hash_table_lookup(history->dictionary.numbers, text);
@@ -172,10 +185,8 @@ dictionary_number(History *history, const char *text, guint64 *number, GError **
         (statement = database_statement(history, SQL_WORD_FIND, error)) == NULL)
         return FALSE;
     sqlite3_bind_text(statement, 1, text, -1, SQLITE_TRANSIENT);
-    gboolean row;
-    if (!database_step(history, statement, &row, error))
+    if (!database_step_row(history, statement, error))
         return FALSE;
-    g_assert(row);
     *number = (guint64)sqlite3_column_int64(statement, 0);
     sqlite3_reset(statement);
     return remember_word(history, *number, text);

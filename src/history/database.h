@@ -45,6 +45,9 @@ gboolean database_run(History *history, sqlite3_stmt *statement, GError **error)
 /* Steps to the next row: TRUE with *ROW telling whether there is one. */
 gboolean database_step(History *history, sqlite3_stmt *statement, gboolean *row, GError **error);
 
+/* Steps to a row that every whole file has; HISTORY_ERROR_DAMAGED where it is missing. */
+gboolean database_step_row(History *history, sqlite3_stmt *statement, GError **error);
+
 /* A transaction, unless one is open already (a batch): then nothing, and its owner decides. */
 gboolean database_begin(History *history, gboolean *mine, GError **error);
 

@@ -134,13 +134,11 @@ static gboolean
 life_target(History *history, gint64 incarnation, gint64 *target, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_LIFE_TARGET, error);
-    gboolean row;
     if (statement == NULL)
         return FALSE;
     sqlite3_bind_int64(statement, 1, incarnation);
-    if (!database_step(history, statement, &row, error))
+    if (!database_step_row(history, statement, error))
         return FALSE;
-    g_assert(row);
     *target = sqlite3_column_int64(statement, 0);
     sqlite3_reset(statement);
     return TRUE;

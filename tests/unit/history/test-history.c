@@ -252,6 +252,22 @@ test_newer(void)
 }
 
 static void
+test_missing_row(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    gint64 life = fixture_begin(history, "redis", 1);
+    g_autoptr(GError) error = NULL;
+    g_autoptr(StatsSample) sample = fixture_sample(SOME_DAY, 0);
+    g_assert_false(history_add(history, life + 1, sample, HISTORY_EVERYTHING, &error));
+    g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED);
+    g_assert_nonnull(strstr(error->message, "is damaged"));
+    /* The file goes on for those whose rows are there. */
+    g_assert_true(history_add(history, life, sample, HISTORY_EVERYTHING, NULL));
+    fixture_remove(path);
+}
+
+static void
 test_locked(void)
 {
     char *path = fixture_path();
@@ -407,6 +423,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/history/round-trip", test_round_trip);
     g_test_add_func("/history/range", test_range);
+    g_test_add_func("/history/missing-row", test_missing_row);
     g_test_add_func("/history/restart", test_restart);
     g_test_add_func("/history/gap", test_gap);
     g_test_add_func("/history/clock-back", test_clock_back);
