@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library whose mallctl answers as jemalloc 4.5 to 5.2 does when it was started with prof:false, and which notes
- * every call it receives, one line each, in the file STANDIN_LOG names. It serves malloc (from glibc's heap), so that
- * an agent takes it for a live jemalloc. Where the real library would crash (prof.reset after thread.prof.*), it
+ * A library whose mallctl answers as jemalloc 4.5 to 5.2 does, and which notes every call it receives, one line each,
+ * in the file STANDIN_LOG names. It serves malloc (from glibc's heap), so that an agent takes it for a live jemalloc.
+ * Where the real library would crash (prof.reset after thread.prof.*, background threads after a limit of zero), it
  * aborts.
  *
  * STANDIN_VERSION: the version it gives itself (default 5.2.1). STANDIN_PROF: "off" (default): built with profiling but
- * started with prof:false; "none": built without.
+ * started with prof:false; "none": built without; "on": started with prof:true,prof_active:false, its dumps hold one
+ * stack. STANDIN_FAIL: a file of lines "read CONTROL ERROR" or "write CONTROL ERROR", errors it shall answer as long as
+ * the file says so. STANDIN_CONF: what config.malloc_conf says.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,9 +50,30 @@ PUBLIC int mallctlnametomib(const char *name, size_t *mib, size_t *length);
 PUBLIC int mallctlbymib(const size_t *mib, size_t length, void *old, size_t *old_size, void *new, size_t new_size);
 PUBLIC void malloc_stats_print(void (*write_text)(void *, const char *), void *closure, const char *letters);
 
+enum { MAX_BACKGROUND_THREADS = 4 };
+
+/* Values that a write changes. */
+typedef struct {
+    const char *name;
+    uint64_t value;
+} State;
+
+enum { ACTIVE, THREADS, THREADS_LIMIT };
+
+static State states[] = {
+    [ACTIVE] = {"prof.active", 0},
+    [THREADS] = {"background_thread", 0},
+    [THREADS_LIMIT] = {"max_background_threads", MAX_BACKGROUND_THREADS},
+};
+
 static const Node nodes[] = {
     {"version", sizeof(char *), READ, ALWAYS, EPERM, 0},
     {"epoch", 8, READ | WRITE, ALWAYS, 0, 1},
+    {"config.malloc_conf", sizeof(char *), READ, ALWAYS, EPERM, 0},
+    {"background_thread", 1, READ | WRITE, ALWAYS, 0, 0},
+    {"max_background_threads", 8, READ | WRITE, ALWAYS, 0, 0},
+    {"opt.max_background_threads", 8, READ, ALWAYS, EPERM, MAX_BACKGROUND_THREADS},
+    {"opt.prof_prefix", sizeof(char *), READ, PROF_BUILT, EPERM, 0},
     {"config.stats", 1, READ, ALWAYS, EPERM, 1},
     {"config.prof", 1, READ, ALWAYS, EPERM, 1},
     {"opt.prof", 1, READ, PROF_BUILT, EPERM, 0},
@@ -148,20 +171,69 @@ prof_is_built(void)
     return !given || strcmp(given, "none") != 0;
 }
 
+static bool
+prof_is_on(void)
+{
+    const char *given = getenv("STANDIN_PROF");
+    return given && strcmp(given, "on") == 0;
+}
+
+static uint64_t *
+state_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (strcmp(states[i].name, name) == 0)
+            return &states[i].value;
+    }
+    return NULL;
+}
+
+static const char *
+text_of(const char *name)
+{
+    const char *conf = getenv("STANDIN_CONF");
+
+    if (strcmp(name, "version") == 0)
+        return version();
+    if (strcmp(name, "config.malloc_conf") == 0)
+        return conf ? conf : "";
+    return strcmp(name, "opt.prof_prefix") == 0 ? "jeprof" : "";
+}
+
 static uint64_t
 value_of(const Node *node)
 {
-    if (strcmp(node->name, "version") == 0)
-        return (uint64_t)(uintptr_t)version();
-    if (strcmp(node->name, "thread.prof.name") == 0)
-        return (uint64_t)(uintptr_t) "";
+    if (node->size == sizeof(char *) && (strcmp(node->name, "version") == 0 || strstr(node->name, "malloc_conf") ||
+                                         strstr(node->name, "prefix") || strcmp(node->name, "thread.prof.name") == 0))
+        return (uint64_t)(uintptr_t)text_of(node->name);
     if (strcmp(node->name, "thread.allocated") == 0)
         return allocated;
     if (strcmp(node->name, "thread.allocatedp") == 0)
         return (uint64_t)(uintptr_t)&allocated;
     if (strcmp(node->name, "config.prof") == 0)
         return prof_is_built();
-    return node->value;
+    if (strcmp(node->name, "opt.prof") == 0)
+        return prof_is_on();
+    const uint64_t *state = state_of(node->name);
+    return state ? *state : node->value;
+}
+
+/* The error that STANDIN_FAIL wants, or 0. */
+static int
+wanted_error(const char *verb, const char *name)
+{
+    const char *path = getenv("STANDIN_FAIL");
+    char text[512] = "";
+    char start[128];
+    int descriptor = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (descriptor < 0)
+        return 0;
+    ssize_t n = read(descriptor, text, sizeof text - 1);
+    close(descriptor);
+    snprintf(start, sizeof start, "%s %s ", verb, name);
+    const char *line = n > 0 ? strstr(text, start) : NULL;
+    return line ? atoi(line + strlen(start)) : 0;
 }
 
 static int
@@ -180,24 +252,73 @@ read_node(const Node *node, void *old, size_t *old_size)
 }
 
 static int
+write_dump(const char *path)
+{
+    static const char dump[] = "heap_v2/524288\n"
+                               "  t*: 1: 1048576 [0: 0]\n"
+                               "  t0: 1: 1048576 [0: 0]\n"
+                               "@ 0x1000 0x2000\n"
+                               "  t*: 1: 1048576 [0: 0]\n"
+                               "  t0: 1: 1048576 [0: 0]\n"
+                               "\nMAPPED_LIBRARIES:\n";
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    if (descriptor < 0)
+        return EFAULT;
+    ssize_t written = write(descriptor, dump, sizeof dump - 1);
+    close(descriptor);
+    return written == (ssize_t)sizeof dump - 1 ? 0 : EFAULT;
+}
+
+/* What writing NEW does, with prof:true. */
+static int
+write_node(const Node *node, const void *new)
+{
+    uint64_t value = 0;
+
+    if (strcmp(node->name, "prof.dump") == 0 && prof_is_on())
+        return write_dump(*(const char *const *)new);
+    memcpy(&value, new, node->size);
+    if (strcmp(node->name, "max_background_threads") == 0 && value > MAX_BACKGROUND_THREADS)
+        return EINVAL;
+    if (strcmp(node->name, "background_thread") == 0 && value && states[THREADS_LIMIT].value == 0)
+        abort();
+    uint64_t *state = state_of(node->name);
+    if (state && (node->needs == ALWAYS || prof_is_on()))
+        *state = value;
+    return prof_is_on() && node->needs == PROF_BUILT ? 0 : node->write_error;
+}
+
+/* What stands in the way of a call, or 0. */
+static int
+obstacle(const Node *node, bool writes, size_t new_size)
+{
+    int wanted = wanted_error(writes ? "write" : "read", node->name);
+
+    if (wanted)
+        return wanted;
+    if (node->needs == PROF_BUILT && !prof_is_built())
+        return ENOENT;
+    if (writes && !(node->access & WRITE))
+        return EPERM;
+    return writes && new_size != node->size ? EINVAL : 0;
+}
+
+static int
 use_node(const Node *node, void *old, size_t *old_size, const void *new, size_t new_size)
 {
     if (strncmp(node->name, "thread.prof.", strlen("thread.prof.")) == 0)
         thread_prof_touched = true;
     if (strcmp(node->name, "prof.reset") == 0 && thread_prof_touched)
         abort();
-    if (node->needs == PROF_BUILT && !prof_is_built())
-        return ENOENT;
-    if (new && !(node->access & WRITE))
-        return EPERM;
-    if (new &&new_size != node->size)
-        return EINVAL;
-    if (old && old_size) {
-        int error = read_node(node, old, old_size);
-        if (error)
-            return error;
-    }
-    return new || (node->access & ACTION) ? node->write_error : 0;
+    int error = obstacle(node, new != NULL, new_size);
+    if (!error && old && old_size)
+        error = read_node(node, old, old_size);
+    if (error)
+        return error;
+    if (new)
+        return write_node(node, new);
+    return (node->access & ACTION) && !prof_is_on() ? node->write_error : 0;
 }
 
 static const Node *
@@ -240,10 +361,18 @@ mallctlbymib(const size_t *mib, size_t length, void *old, size_t *old_size, void
     return mallctl(nodes[mib[0]].name, old, old_size, new, new_size);
 }
 
+/* The shape of 5.2: JSON is indented and ends with a newline, text tells prof.active in a section of its own. */
 void
 malloc_stats_print(void (*write_text)(void *, const char *), void *closure, const char *letters)
 {
     note("stats", letters ? letters : "");
+    if (letters && strchr(letters, 'J')) {
+        write_text(closure, "{\n\t\"jemalloc\": {\n\t\t\"version\": \"");
+        write_text(closure, version());
+        write_text(closure, "\"\n\t}\n}\n");
+        return;
+    }
     write_text(closure, "___ Begin jemalloc statistics ___\n");
+    write_text(closure, states[ACTIVE].value ? "  prof.active: true\n" : "  prof.active: false\n");
     write_text(closure, "--- End jemalloc statistics ---\n");
 }
