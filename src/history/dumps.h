@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Heap dumps and recordings in the history file, beside the samples of the same lives. Dumps are compressed (zstd).
+ *
+ * Errors and threads as in history.h.
+ */
+#ifndef JESCOPE_HISTORY_DUMPS_H
+#define JESCOPE_HISTORY_DUMPS_H
+
+#include "history/history.h"
+
+enum {
+    HISTORY_DUMP_MAX = 512 * 1024 * 1024, /* bytes of a dump before compression; a larger one is not kept */
+};
+
+typedef struct {
+    guint64 id;        /* never given twice in one file */
+    guint64 recording; /* that it is the result of; 0: taken by itself */
+    gint64 taken_ms;   /* CLOCK_REALTIME */
+    guint64 bytes;     /* of the dump as jemalloc wrote it */
+} HistoryDump;
+
+/* What came of switching profiling on for a while. */
+typedef struct {
+    guint64 id; /* unique in its life */
+    gint64 begin_ms;
+    guint64 duration_ms;
+    guint32 state; /* the caller's own */
+    guint64 dump;  /* 0: none */
+    gint32 error;  /* errno; 0: none */
+    char *why;     /* it failed; NULL: it did not */
+} HistoryRecording;
+
+/* Zero in a field: no limit. Each bounds what is kept of one target, over all its lives. */
+typedef struct {
+    guint count;       /* dumps */
+    guint64 keep_us;   /* older dumps and recordings go */
+    guint64 max_bytes; /* of dumps as they are stored */
+} HistoryDumpRetention;
+
+/* Keeps the bytes of DESCRIPTOR (a regular file or memfd, read from its beginning whatever its offset) for the life
+ * INCARNATION. Of *DUMP, id and bytes are set. */
+gboolean history_dump_add(History *history, gint64 incarnation, int descriptor, HistoryDump *dump, GError **error);
+
+/* The newest MAX dumps of a life, newest first, of HistoryDump. */
+GArray *history_dumps(History *history, gint64 incarnation, guint max, GError **error);
+
+/* The bytes of a dump as a sealed memfd at offset 0, the caller's to close; -1 on error. HISTORY_ERROR_MISSING: this
+ * life has no such dump (any more). */
+int history_dump_open(History *history, gint64 incarnation, guint64 id, GError **error);
+
+/* Adds a recording, or replaces the one with its id. */
+gboolean history_recording_put(History *history, gint64 incarnation, const HistoryRecording *recording, GError **error);
+
+/* The newest MAX recordings of a life, newest first, of HistoryRecording (cleared with the array). */
+GArray *history_recordings(History *history, gint64 incarnation, guint max, GError **error);
+
+/* Removes what RETENTION does not let stay of the target INCARNATION is a life of; the oldest first. The newest dump
+ * always stays. */
+gboolean history_retain_dumps(History *history, gint64 incarnation, const HistoryDumpRetention *retention,
+                              gint64 now_us, GError **error);
+
+/* A life of which dumps or recordings are kept. */
+typedef struct {
+    gint64 incarnation;
+    char *target;
+    gint64 pid;
+    guint64 start_ticks;
+    char *boot;
+} HistoryKept;
+
+/* The latest MAX of them, latest first, of HistoryKept (cleared with the array). */
+GArray *history_kept_lives(History *history, guint max, GError **error);
+
+#endif
