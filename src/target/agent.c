@@ -358,6 +358,7 @@ static gboolean
 set_refused(Target *target, const Exchange *exchange, const char *what, GError **error)
 {
     const char *reason = g_strerror(exchange->reply.error);
+    target->failure = exchange->reply.error;
     switch (exchange->reply.status) {
     case WIRE_STATUS_PROF_DISABLED:
         set_cannot_profile(target, error);

@@ -22,6 +22,7 @@ struct _Target {
     pid_t pid;
     char *name;
     char *label;
+    int failure; /* target_errno() */
 };
 
 /* Sets name and label, freeing earlier ones. */

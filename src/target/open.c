@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* target_open(): from what the user typed to a target. */
+#include "target/open.h"
+
 #include "target/agent.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
@@ -39,17 +41,14 @@ open_process(const Process *process, GError **error)
     return agent_open(&address, error);
 }
 
-static Target *
-open_pid(const char *text, GError **error)
+static gboolean
+find_pid(const char *text, Process *process, GError **error)
 {
     guint64 pid;
-    Process process;
-    if (!g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT32, &pid, NULL) || !process_read((pid_t)pid, &process)) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS, "no process %s; 'jescope ps' lists what is there",
-                    text);
-        return NULL;
-    }
-    return open_process(&process, error);
+    if (g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT32, &pid, NULL) && process_read((pid_t)pid, process))
+        return TRUE;
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS, "no process %s; 'jescope ps' lists what is there", text);
+    return FALSE;
 }
 
 static Target *
@@ -105,20 +104,22 @@ set_ambiguous(const char *name, GArray *processes, GError **error)
                 processes->len > LISTED_MAX ? ", ..." : "");
 }
 
-static Target *
-open_named(const char *name, GError **error)
+static gboolean
+find_named(const char *name, Process *process, GError **error)
 {
     g_autoptr(GArray) processes = processes_named(name);
     if (processes->len > 1)
         keep_reachable(processes);
-    if (processes->len == 1)
-        return open_process(&g_array_index(processes, Process, 0), error);
+    if (processes->len == 1) {
+        *process = g_array_index(processes, Process, 0);
+        return TRUE;
+    }
     if (processes->len == 0)
         g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS,
                     "no process is named '%s'; 'jescope ps' lists what is there", name);
     else
         set_ambiguous(name, processes, error);
-    return NULL;
+    return FALSE;
 }
 
 static Target *
@@ -138,17 +139,23 @@ static const struct {
     {"https://", refuse_url},
 };
 
+gboolean
+open_find_process(const char *name, Process *process, GError **error)
+{
+    if (name[0] == '\0') {
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME, "an empty target; give a pid, a process name or unix:PATH");
+        return FALSE;
+    }
+    gboolean pid = strspn(name, "0123456789") == strlen(name);
+    return pid ? find_pid(name, process, error) : find_named(name, process, error);
+}
+
 Target *
 target_open(const char *name, GError **error)
 {
+    Process process;
     for (size_t i = 0; i < G_N_ELEMENTS(schemes); i++)
         if (g_str_has_prefix(name, schemes[i].prefix))
             return schemes[i].open(name + strlen(schemes[i].prefix), error);
-    if (name[0] == '\0') {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME, "an empty target; give a pid, a process name or unix:PATH");
-        return NULL;
-    }
-    if (strspn(name, "0123456789") == strlen(name))
-        return open_pid(name, error);
-    return open_named(name, error);
+    return open_find_process(name, &process, error) ? open_process(&process, error) : NULL;
 }

@@ -43,6 +43,12 @@ target_label(const Target *target)
     return target->label;
 }
 
+int
+target_errno(const Target *target)
+{
+    return target->failure;
+}
+
 gboolean
 target_hello(Target *target, WireHelloReply *hello, GError **error)
 {

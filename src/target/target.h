@@ -68,6 +68,9 @@ const char *target_name(const Target *target);
 /* For messages: "redis-server (4711)"; valid as long as the target. */
 const char *target_label(const Target *target);
 
+/* The errno of the last TARGET_ERROR_CONTROL (mallctl's) or TARGET_ERROR_OUTPUT; 0: there was none. */
+int target_errno(const Target *target);
+
 /* Who it is and how it is, asked anew. */
 gboolean target_hello(Target *target, WireHelloReply *hello, GError **error);
 

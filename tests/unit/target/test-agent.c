@@ -266,6 +266,8 @@ test_refusals(void)
         g_assert_error(error, TARGET_ERROR, (int)rows[i].code);
         g_assert_nonnull(strstr(error->message, rows[i].says));
         g_assert_cmpuint(value.value, ==, 77);
+        if (rows[i].code == TARGET_ERROR_CONTROL)
+            g_assert_cmpint(target_errno(target), ==, ENOENT);
     }
 }
 
