@@ -116,6 +116,9 @@ typedef struct {
     RouteResult (*dump_take)(void *host, RouteDump *dump, RouteFailure *failure);
     size_t (*dumps)(void *host, RouteDump *rows, size_t n); /* newest first */
     RouteResult (*dump_open)(void *host, uint64_t id, int *descriptor, RouteFailure *failure);
+    /* Keeps DUMP, a descriptor the host takes over whatever it returns, as the one the next difference of
+     * /debug/pprof/delta_heap begins at; *previous is the one kept until now, the caller's to close; -1: none. */
+    RouteResult (*delta)(void *host, int dump, int *previous, RouteFailure *failure);
 
     /* The rendered report in a memfd at offset 0. Never inside the target's own process: a child does it. */
     RouteResult (*render)(void *host, const RouteRendering *rendering, int *descriptor, RouteFailure *failure);
@@ -133,7 +136,7 @@ typedef struct {
     const char *method; /* "GET" */
     const char *path;   /* decoded, without the query; begins with '/' */
     const char *query;  /* as it came, still encoded, without '?'; "" for none */
-    const char *body;
+    const char *body;   /* not NULL; of a native request a form ("for=10s&active=true") that adds to the query */
     size_t body_size;
 } RouteRequest;
 
@@ -165,19 +168,25 @@ typedef enum {
     ROUTE_DIALECT_PPROF = 1u << 4,
 } RouteDialect;
 
+enum {
+    ROUTE_DIALECT_ALL = 31,
+};
+
 /* A parameter of the query, for documentation and for the OpenAPI description. */
 typedef struct {
     const char *name;
-    const char *kind;  /* "duration", "size", "integer", "boolean", or words with '|' between them */
+    const char *kind;  /* "duration", "size", "integer", "fraction", "boolean", "regex", "text", "id", or words with '|'
+                          between them */
     const char *about; /* one phrase */
 } RouteParameter;
 
-/* One row of the route table. Pattern components: "{name}" matches one component, a "*" at the end any rest. */
+/* One row of the route table. In a pattern "{name}" stands for one component that is not empty, and a "/" followed by
+ * "*" at its end for any rest, none included. All else is literal, a slash at the end too. */
 typedef struct {
     RouteDialect dialect;
     const char *methods; /* "GET|HEAD"; "*" for any */
     const char *pattern;
-    const char *summary;
+    const char *summary;              /* NULL: a row that documentation leaves out */
     const RouteParameter *parameters; /* ends with a NULL name; NULL: none */
     unsigned flags;                   /* RouteFlag, at most */
     RouteRole (*role)(const RouteRequest *request);
@@ -192,6 +201,14 @@ typedef enum {
     ROUTE_UNKNOWN_PATH,
     ROUTE_WRONG_METHOD, /* of the paths that match, none has this method; *route is one of them */
 } RouteMatch;
+
+/* The set of RouteDialect that WORDS, "libmtev,mesos", "all" or "none", name; the native API is always among them.
+ * False leaves *dialects untouched: a word is unknown. */
+bool routes_parse_dialects(const char *words, unsigned *dialects);
+
+/* Copies the {target} of a native path ("/api/v1/targets/{target}" and what is below). False: it has none, or it does
+ * not fit. Routes themselves do not look at it: whoever calls them has chosen the host by it. */
+bool routes_path_target(const char *path, char *target, size_t size);
 
 /* Which row answers a request in one of DIALECTS (RouteDialect). What an unknown path or wrong method is answered
  * with is the dialect's affair too: routes_answer() does it. */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "routes/json.h"
+
+#include "routes/reply.h"
+
+#include <string.h>
+
+static void
+add(Json *json, const char *text)
+{
+    reply_add(json->reply, text, strlen(text));
+}
+
+/* The length of the well-formed UTF-8 sequence at TEXT; 0: there is none. */
+static size_t
+utf8_length(const unsigned char *text)
+{
+    static const struct {
+        unsigned char mask, lead, first_min, first_max; /* of the byte behind the lead */
+        size_t n;
+    } forms[] = {
+        {0xe0, 0xc0, 0x80, 0xbf, 2}, {0xff, 0xe0, 0xa0, 0xbf, 3}, {0xff, 0xed, 0x80, 0x9f, 3},
+        {0xf0, 0xe0, 0x80, 0xbf, 3}, {0xff, 0xf0, 0x90, 0xbf, 4}, {0xff, 0xf4, 0x80, 0x8f, 4},
+        {0xfc, 0xf0, 0x80, 0xbf, 4},
+    };
+    if (text[0] < 0x80) {
+        return text[0] != '\0';
+    }
+    for (size_t i = 0; text[0] >= 0xc2 && i < sizeof forms / sizeof forms[0]; i++) {
+        if ((text[0] & forms[i].mask) != forms[i].lead) {
+            continue;
+        }
+        size_t n = 1;
+        while (n < forms[i].n && text[n] >= (n == 1 ? forms[i].first_min : 0x80) &&
+               text[n] <= (n == 1 ? forms[i].first_max : 0xbf)) {
+            n++;
+        }
+        return n == forms[i].n ? n : 0;
+    }
+    return 0;
+}
+
+static void
+add_quoted(Json *json, const char *text)
+{
+    add(json, "\"");
+    while (*text != '\0') {
+        unsigned char c = (unsigned char)*text;
+        size_t n = utf8_length((const unsigned char *)text);
+        if (c == '"' || c == '\\') {
+            reply_print(json->reply, "\\%c", c);
+        } else if (c < ' ' || c == 0x7f) {
+            reply_print(json->reply, "\\u%04x", c);
+        } else {
+            reply_add(json->reply, n > 0 ? text : "\xef\xbf\xbd", n > 0 ? n : 3);
+        }
+        text += n > 0 ? n : 1;
+    }
+    add(json, "\"");
+}
+
+static void
+begin_member(Json *json, const char *name)
+{
+    add(json, json->first ? "" : ",");
+    json->first = false;
+    if (name != NULL) {
+        add_quoted(json, name);
+        add(json, ":");
+    }
+}
+
+void
+json_begin(Json *json, RouteReply *reply)
+{
+    *json = (Json){.reply = reply, .first = true};
+}
+
+static void
+open_value(Json *json, const char *name, char begin, char end)
+{
+    begin_member(json, name);
+    reply_add(json->reply, &begin, 1);
+    json->ends[json->depth++] = end;
+    json->first = true;
+}
+
+void
+json_object(Json *json, const char *name)
+{
+    open_value(json, name, '{', '}');
+}
+
+void
+json_array(Json *json, const char *name)
+{
+    open_value(json, name, '[', ']');
+}
+
+void
+json_end(Json *json)
+{
+    reply_add(json->reply, &json->ends[--json->depth], 1);
+    json->first = false;
+}
+
+void
+json_text(Json *json, const char *name, const char *text)
+{
+    begin_member(json, name);
+    add_quoted(json, text);
+}
+
+void
+json_number(Json *json, const char *name, uint64_t number)
+{
+    begin_member(json, name);
+    reply_print(json->reply, "%llu", (unsigned long long)number);
+}
+
+void
+json_signed(Json *json, const char *name, int64_t number)
+{
+    begin_member(json, name);
+    reply_print(json->reply, "%lld", (long long)number);
+}
+
+void
+json_seconds(Json *json, const char *name, uint64_t ms)
+{
+    begin_member(json, name);
+    reply_print(json->reply, "%llu.%03llu", (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000));
+}
+
+void
+json_boolean(Json *json, const char *name, bool value)
+{
+    begin_member(json, name);
+    add(json, value ? "true" : "false");
+}
+
+void
+json_null(Json *json, const char *name)
+{
+    begin_member(json, name);
+    add(json, "null");
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON, written into the body of a reply: compact, members in the order of the calls. */
+#ifndef JESCOPE_ROUTES_JSON_H
+#define JESCOPE_ROUTES_JSON_H
+
+#include "routes/routes.h"
+
+enum { JSON_DEPTH_MAX = 8 };
+
+typedef struct {
+    RouteReply *reply;
+    unsigned depth;
+    char ends[JSON_DEPTH_MAX]; /* what closes each open value */
+    bool first;                /* nothing is in the innermost one yet */
+} Json;
+
+/* NAME is that of a member, or NULL where there is none: in an array and for the whole. */
+void json_begin(Json *json, RouteReply *reply);
+void json_object(Json *json, const char *name);
+void json_array(Json *json, const char *name);
+void json_end(Json *json); /* closes what was opened last */
+
+/* What is not UTF-8 becomes U+FFFD. */
+void json_text(Json *json, const char *name, const char *text);
+void json_number(Json *json, const char *name, uint64_t number);
+void json_signed(Json *json, const char *name, int64_t number);
+void json_seconds(Json *json, const char *name, uint64_t ms); /* 1500 is 1.500 */
+void json_boolean(Json *json, const char *name, bool value);
+void json_null(Json *json, const char *name);
+
+#endif

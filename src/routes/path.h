@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths of requests against the patterns of the route table. They never name files. Pure and thread safe. */
+#ifndef JESCOPE_ROUTES_PATH_H
+#define JESCOPE_ROUTES_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether PATTERN (Route.pattern) stands for PATH. */
+bool path_matches(const char *pattern, const char *path);
+
+/* Copies the component of PATH with this INDEX, counted from 0. False, TEXT untouched: it has none, or it does not fit.
+ */
+bool path_component(const char *path, unsigned index, char *text, size_t size);
+
+/* The same for a component that is a decimal number and nothing else. */
+bool path_number(const char *path, unsigned index, uint64_t *number);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing a reply. A body grows within the reply and, once it is too long for that, in a memfd. Text is formatted by
+ * vsnprintf() with strings and integers only, for which it allocates nothing.
+ */
+#ifndef JESCOPE_ROUTES_REPLY_H
+#define JESCOPE_ROUTES_REPLY_H
+
+#include "routes/routes.h"
+
+#define REPLY_TEXT  "text/plain"
+#define REPLY_UTF8  "text/plain; charset=utf-8"
+#define REPLY_JSON  "application/json"
+#define REPLY_BYTES "application/octet-stream"
+
+/* Begins anew: no headers, no body. A descriptor it had is closed. CONTENT_TYPE is a literal, or NULL. */
+void reply_begin(RouteReply *reply, unsigned status, const char *content_type);
+
+/* Adds to the body. Where no memory can be had for it, the reply becomes a 500 that says so. */
+void reply_add(RouteReply *reply, const char *bytes, size_t n);
+void reply_print(RouteReply *reply, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A whole reply of one short text. */
+void reply_text(RouteReply *reply, unsigned status, const char *content_type, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* A whole reply whose body is in DESCRIPTOR, a memfd that is the reply's from now on. */
+void reply_file(RouteReply *reply, const char *content_type, int descriptor);
+
+/* Adds a header. What no header may hold is replaced, and one that does not fit is left out. */
+void reply_header(RouteReply *reply, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The status that HTTP has for RESULT. */
+unsigned reply_status(RouteResult result);
+
+/* What a dialect says of a failure: jemalloc's error by its usual name, else the failure's sentence. */
+const char *reply_failure_text(RouteResult result, const RouteFailure *failure);
+
+/* The English name of an errno value, whatever the host's locale. */
+const char *reply_error_name(int error);
+
+#endif

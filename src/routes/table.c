@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "routes/table.h"
+
+#include "routes/libmtev.h"
+#include "routes/native.h"
+
+#include <string.h>
+
+static RouteRole
+role_read(const RouteRequest *request)
+{
+    return ROUTE_ROLE_READ;
+}
+
+static const RouteParameter libmtev_parameters[] = {
+    {"active", "text", "\"true\" switches sampling on, anything else off"},
+    {"trigger_dump", "text", "\"true\" answers with a heap dump"},
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_LIBMTEV, "GET", "/mtev/memory.json", "jemalloc's statistics as JSON", NULL, ROUTE_PRINTING,
+     role_read, libmtev_memory},
+    {ROUTE_DIALECT_LIBMTEV, "GET", "/mtev/heap_profile", "the state of profiling; or switch it, or take a dump",
+     libmtev_parameters, ROUTE_SLOW, libmtev_heap_profile_role, libmtev_heap_profile},
+    {ROUTE_DIALECT_LIBMTEV, "OPTIONS", "/mtev/memory.json", NULL, NULL, 0, role_read, libmtev_options},
+    {ROUTE_DIALECT_LIBMTEV, "OPTIONS", "/mtev/heap_profile", NULL, NULL, 0, role_read, libmtev_options},
+};
+
+static const char *const libmtev_paths[] = {"/mtev/", NULL};
+static const char *const native_paths[] = {"/", NULL};
+
+static const Dialect dialects[] = {
+    {ROUTE_DIALECT_LIBMTEV, "libmtev", libmtev_paths, libmtev_unknown, libmtev_unknown},
+    {ROUTE_DIALECT_NATIVE, "native", native_paths, native_unknown, native_wrong_method},
+};
+
+const Route *
+routes_table(size_t *n)
+{
+    *n = sizeof rows / sizeof rows[0];
+    return rows;
+}
+
+const Dialect *
+dialects_table(size_t *n)
+{
+    *n = sizeof dialects / sizeof dialects[0];
+    return dialects;
+}
+
+static bool
+owns(const Dialect *dialect, const char *path)
+{
+    for (const char *const *prefix = dialect->paths; *prefix != NULL; prefix++) {
+        if (strncmp(path, *prefix, strlen(*prefix)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const Dialect *
+dialect_of(const Route *route, const RouteRequest *request)
+{
+    const Dialect *row = dialects;
+    const Dialect *last = dialects + sizeof dialects / sizeof dialects[0] - 1;
+    while (row < last && (route != NULL ? row->dialect != route->dialect : !owns(row, request->path))) {
+        row++;
+    }
+    return row;
+}
