@@ -18,12 +18,18 @@
  *  - another one (prefixed) does not matter to pthread_create(), only to the new thread's first mallctl(). Once it has
  * been found and called, a second registration takes the place of the first; until then the new thread's initial pause,
  * which is there for another reason, is far longer than the handlers take.
+ *
+ * Leaving and coming back. LEAVE ends the thread; the library stays, since nobody can tell when a forking thread is
+ * done with its handlers. jescope_agent_enter() begins again. It is called in one of the host's threads, stopped at a
+ * moment of jescope's choice, and waits for nothing: a thread that has not ended yet is reported instead. `serving` is
+ * what both sides go by; clearing it is the last thing an ending thread does here.
  */
 #include "agent/debug.h"
 #include "agent/descriptor.h"
 #include "agent/environment.h"
 #include "agent/locate.h"
 #include "agent/server.h"
+#include "wire/enter.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -55,6 +61,8 @@ static struct {
     size_t stack_size;
     pid_t owner; /* the process whose agent this is; another one's after fork() or vfork() */
     bool in_child;
+    bool invited;             /* by jescope_agent_enter(), at some time in the process's life */
+    atomic_bool serving;      /* there is a thread of ours, or is about to be */
     _Atomic(Finding) finding; /* a child forked at any time sees what it stands for in whole */
 } agent;
 
@@ -91,7 +99,8 @@ note_found(void)
 {
     Guest *guest = &agent.guest;
     if (allocator_can_profile(&guest->allocator)) {
-        profiling_init(&guest->profiling, &guest->allocator);
+        WireSince since = agent.invited ? WIRE_SINCE_UNKNOWN : WIRE_SINCE_START;
+        profiling_init(&guest->profiling, &guest->allocator, since);
     }
     agent.finding = FOUND;
 }
@@ -117,6 +126,17 @@ restart_after_all_others(void)
     restart_in_child();
 }
 
+/* Once in a process: what is registered stays, and a child brings it along. */
+static void
+register_later_handler(void)
+{
+    static bool registered;
+    if (!registered) {
+        registered = true;
+        pthread_atfork(note_later_handler, forget_later_handler, restart_after_all_others);
+    }
+}
+
 /* The long way, in our own thread: among the symbols of every file that is loaded. */
 static bool
 search(void)
@@ -133,13 +153,13 @@ search(void)
         return false;
     }
     agent.guest.is_settled = true;
-    pthread_atfork(note_later_handler, forget_later_handler, restart_after_all_others);
+    register_later_handler();
     note_found();
     return true;
 }
 
-static void *
-run(void *unused)
+static void
+serve_host(void)
 {
     prctl(PR_SET_NAME, "jescope");
     isolate();
@@ -151,10 +171,18 @@ run(void *unused)
         profiling_inherit(&agent.guest.profiling);
     }
     if (agent.finding == LOOKING && !search()) {
-        return NULL;
+        return;
     }
     process_identify(&agent.guest.process);
     server_run(&agent.guest, &agent.environment);
+}
+
+static void *
+run(void *unused)
+{
+    serve_host();
+    agent.serving = false;
+    return NULL;
 }
 
 static bool
@@ -171,10 +199,13 @@ start_thread(void)
     pthread_attr_setstacksize(&attributes, agent.stack_size);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    agent.guest.leaves = false;
+    agent.serving = true;
     int error = pthread_create(&thread, &attributes, run, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (error != 0) {
+        agent.serving = false;
         debug_say("cannot start a thread", NULL, error);
     }
     return error == 0;
@@ -192,12 +223,16 @@ static void
 restart_in_child(void)
 {
     int saved = errno;
-    /* A child that went on searching has registered once more than its parent: the first call is enough. */
-    if (agent.owner != getpid() && agent.finding != ABSENT) {
+    /* Both handlers may be registered: the first call is enough. */
+    if (agent.owner != getpid()) {
+        bool goes_on = agent.serving && !agent.guest.leaves && agent.finding != ABSENT;
         agent.owner = getpid();
         agent.in_child = true;
+        agent.serving = false;
         server_abandon();
-        start_thread();
+        if (goes_on) {
+            start_thread();
+        }
     }
     errno = saved;
 }
@@ -208,6 +243,16 @@ restart_in_early_child(void)
 {
     if (later_handler_runs != pthread_self()) {
         restart_in_child();
+    }
+}
+
+static void
+register_handler(void)
+{
+    static bool registered;
+    if (!registered) {
+        registered = true;
+        pthread_atfork(NULL, NULL, agent.finding == FOUND ? restart_in_child : restart_in_early_child);
     }
 }
 
@@ -227,10 +272,61 @@ glance(void)
     return seen.maybe_here;
 }
 
+static WireEntered
+begin(void)
+{
+    if (!glance()) {
+        return WIRE_ENTER_NO_JEMALLOC;
+    }
+    agent.owner = getpid();
+    if (!start_thread()) {
+        return WIRE_ENTER_NO_THREAD;
+    }
+    register_handler();
+    return WIRE_ENTER_STARTED;
+}
+
+static WireEntered
+begin_again(const char *socket_directory, const char *runtime_directory)
+{
+    if (!environment_given(&agent.environment, socket_directory, runtime_directory)) {
+        return WIRE_ENTER_DIRECTORY;
+    }
+    /* Of a parent's agent, in a child that was made without handlers. */
+    if (agent.owner != getpid()) {
+        server_abandon();
+    }
+    agent.in_child = false;
+    agent.invited = true;
+    agent.finding = LOOKING;
+    return begin();
+}
+
+extern __attribute__((visibility("default"))) int jescope_agent_enter(const char *socket_directory,
+                                                                      const char *runtime_directory);
+
+/* WireEnter. */
+int
+jescope_agent_enter(const char *socket_directory, const char *runtime_directory)
+{
+    int saved = errno;
+    WireEntered entered;
+    if (agent.serving && agent.owner == getpid()) {
+        entered = agent.guest.leaves ? WIRE_ENTER_LEAVING : WIRE_ENTER_PRESENT;
+    } else {
+        entered = begin_again(socket_directory, runtime_directory);
+    }
+    errno = saved;
+    return (int)entered;
+}
+
 __attribute__((constructor)) static void
 enter(void)
 {
     int saved = errno;
+    if (locate_own_name_begins(WIRE_ENTER_NAME_BEGIN)) {
+        return;
+    }
     environment_read(&agent.environment);
     if (agent.environment.debug) {
         debug_enable();
@@ -238,11 +334,8 @@ enter(void)
     if (agent.environment.bad_socket_directory) {
         debug_say("JESCOPE_SOCKET_DIR is no absolute path, or too long a one: keeping out", NULL, 0);
     }
-    if (agent.environment.wanted && glance()) {
-        agent.owner = getpid();
-        if (start_thread()) {
-            pthread_atfork(NULL, NULL, agent.finding == FOUND ? restart_in_child : restart_in_early_child);
-        }
+    if (agent.environment.wanted) {
+        begin();
     }
     errno = saved;
 }

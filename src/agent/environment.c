@@ -33,11 +33,10 @@ is_listed(const char *list)
     return environment_lists(list, program_invocation_short_name) || environment_lists(list, name);
 }
 
-/* False if the variable is set to what cannot be used. */
+/* False if @value is set to what cannot be used. */
 static bool
-copy_directory(char directory[DIRECTORY_MAX], const char *name)
+copy_directory(char directory[DIRECTORY_MAX], const char *value)
 {
-    const char *value = getenv(name);
     size_t size = value == NULL ? 0 : strlen(value) + 1;
     if (size <= 1) {
         return true;
@@ -62,7 +61,19 @@ environment_read(Environment *environment)
     const char *debug = getenv("JESCOPE_DEBUG");
     environment->debug = debug != NULL && debug[0] != '\0' && strcmp(debug, "0") != 0;
     /* Who names a directory does not want the socket in another one. */
-    environment->bad_socket_directory = !copy_directory(environment->socket_directory, "JESCOPE_SOCKET_DIR");
+    environment->bad_socket_directory = !copy_directory(environment->socket_directory, getenv("JESCOPE_SOCKET_DIR"));
     environment->wanted &= !environment->bad_socket_directory;
-    copy_directory(environment->runtime_directory, "XDG_RUNTIME_DIR");
+    copy_directory(environment->runtime_directory, getenv("XDG_RUNTIME_DIR"));
+}
+
+bool
+environment_given(Environment *environment, const char *socket_directory, const char *runtime_directory)
+{
+    Environment given = {.wanted = true, .debug = environment->debug};
+    if (getauxval(AT_SECURE) == 0 && (!copy_directory(given.socket_directory, socket_directory) ||
+                                      !copy_directory(given.runtime_directory, runtime_directory))) {
+        return false;
+    }
+    *environment = given;
+    return true;
 }

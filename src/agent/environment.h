@@ -28,6 +28,10 @@ typedef struct {
 /* Not thread safe against setenv() in the host, which is why it runs in the constructor alone. Preserves errno. */
 void environment_read(Environment *environment);
 
+/* What somebody else read there instead: either may be NULL or "". False, @environment untouched, if a directory cannot
+ * be used. Async-signal-safe. */
+bool environment_given(Environment *environment, const char *socket_directory, const char *runtime_directory);
+
 /* Whether the comma-separated @list holds @name. */
 bool environment_lists(const char *list, const char *name);
 

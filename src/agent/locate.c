@@ -101,6 +101,22 @@ is_this_library(const struct dl_phdr_info *info)
     return holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, (uintptr_t)&linked);
 }
 
+static int
+compare_own_name(struct dl_phdr_info *info, size_t size, void *data)
+{
+    const char **begin = data;
+    if (!is_this_library(info)) {
+        return 0;
+    }
+    return strncmp(info->dlpi_name, *begin, strlen(*begin)) == 0 ? 1 : -1;
+}
+
+bool
+locate_own_name_begins(const char *begin)
+{
+    return dl_iterate_phdr(compare_own_name, &begin) == 1;
+}
+
 /* The main program has no name; an object without a slash in its own is the kernel's (vDSO), not a file. */
 static const char *
 path_of(const struct dl_phdr_info *info, bool is_first)

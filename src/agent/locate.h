@@ -21,6 +21,9 @@ typedef struct {
  */
 LocateGlance locate_glance(Allocator *allocator, void *scratch, size_t scratch_size);
 
+/* Whether this library was loaded under a name that begins so. */
+bool locate_own_name_begins(const char *begin);
+
 /*
  * Finds jemalloc and fills @allocator: the one that serves malloc in this process, else a prefixed one (which somebody
  * calls by its own names). An unprefixed copy that does not serve malloc is dead code. In the agent thread: it calls

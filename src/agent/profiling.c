@@ -61,10 +61,10 @@ note_active(Profiling *profiling, bool active, WireSince since)
 }
 
 void
-profiling_init(Profiling *profiling, const Allocator *allocator)
+profiling_init(Profiling *profiling, const Allocator *allocator, WireSince since)
 {
-    *profiling = (Profiling){0};
-    note_active(profiling, read_active(allocator), WIRE_SINCE_START);
+    *profiling = (Profiling){.last_lease_id = profiling->last_lease_id};
+    note_active(profiling, read_active(allocator), since);
 }
 
 void
@@ -173,6 +173,14 @@ WireStatus
 profiling_lease(Profiling *profiling, const Allocator *allocator, const WireLeaseRequest *request, int *error)
 {
     return actions[request->action](profiling, allocator, request, error);
+}
+
+void
+profiling_end_lease(Profiling *profiling, const Allocator *allocator)
+{
+    if (profiling->lease.id != 0) {
+        end_lease(profiling, allocator);
+    }
 }
 
 int

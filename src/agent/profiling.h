@@ -34,8 +34,9 @@ typedef struct {
 /* CLOCK_MONOTONIC: what deadlines are measured in. */
 uint64_t profiling_now_ms(void);
 
-/* At the agent's start. */
-void profiling_init(Profiling *profiling, const Allocator *allocator);
+/* At the agent's start. @since: how it is known since when prof.active is set, if it is. Ids of leases go on from an
+ * earlier agent's in this process. */
+void profiling_init(Profiling *profiling, const Allocator *allocator, WireSince since);
 
 /* In a forked child's agent: what the parent's had come to when it forked. */
 void profiling_inherit(Profiling *profiling);
@@ -52,6 +53,9 @@ void profiling_note_reset(Profiling *profiling);
 /* A lease request that wire_request_check() passed. @error is mallctl's for WIRE_STATUS_CONTROL_FAILED. */
 WireStatus profiling_lease(Profiling *profiling, const Allocator *allocator, const WireLeaseRequest *request,
                            int *error);
+
+/* Ends a lease that is running, now. */
+void profiling_end_lease(Profiling *profiling, const Allocator *allocator);
 
 /* Ends a lease whose deadline has passed; returns the milliseconds to the next deadline, or -1 if there is none. */
 int profiling_tick(Profiling *profiling, const Allocator *allocator);

@@ -93,6 +93,17 @@ answer_sample(const Exchange *exchange)
     return sample_answer(exchange->guest, &exchange->request->sample, &exchange->answer->sample);
 }
 
+static WireStatus
+answer_leave(const Exchange *exchange)
+{
+    Guest *guest = exchange->guest;
+    if (allocator_can_profile(&guest->allocator)) {
+        profiling_end_lease(&guest->profiling, &guest->allocator);
+    }
+    guest->leaves = true;
+    return WIRE_STATUS_OK;
+}
+
 static const struct {
     WireStatus (*answer)(const Exchange *exchange);
     size_t size;                /* of the reply */
@@ -104,6 +115,7 @@ static const struct {
     [WIRE_OP_STATS] = {answer_stats, sizeof(WireOutputReply), WIRE_STATUS_OK},
     [WIRE_OP_LEASE] = {answer_lease, sizeof(WireLeaseReply), WIRE_STATUS_BUSY},
     [WIRE_OP_SAMPLE] = {answer_sample, sizeof(WireSampleReply), WIRE_STATUS_OK},
+    [WIRE_OP_LEAVE] = {answer_leave, sizeof(WireReply), WIRE_STATUS_OK},
 };
 
 size_t

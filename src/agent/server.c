@@ -273,15 +273,15 @@ serve_once(Guest *guest, const Environment *environment)
         return;
     }
     now = profiling_now_ms();
-    for (nfds_t i = 1; i < polled.n; i++) {
+    for (nfds_t i = 1; i < polled.n && !guest->leaves; i++) {
         serve_session(guest, polled.sessions[i], polled.entries[i].revents, now);
     }
-    if (polled.entries[0].revents != 0 && descriptor_is_ours(&server.listener.socket)) {
+    if (polled.entries[0].revents != 0 && !guest->leaves && descriptor_is_ours(&server.listener.socket)) {
         accept_client(guest, now);
     }
 }
 
-_Noreturn void
+void
 server_run(Guest *guest, const Environment *environment)
 {
     guest->n_clients = 0;
@@ -291,9 +291,11 @@ server_run(Guest *guest, const Environment *environment)
     for (int i = 0; i < SESSIONS_MAX; i++) {
         server.sessions[i].socket = DESCRIPTOR_NONE;
     }
-    for (;;) {
+    while (!guest->leaves) {
         serve_once(guest, environment);
     }
+    listener_remove(&server.listener);
+    server_abandon();
 }
 
 void

@@ -10,8 +10,8 @@
 #include "agent/environment.h"
 #include "agent/guest.h"
 
-/* Serves until the process ends. In the agent thread. */
-_Noreturn void server_run(Guest *guest, const Environment *environment);
+/* Serves until a client has sent LEAVE; nothing is open and no socket is left then. In the agent thread. */
+void server_run(Guest *guest, const Environment *environment);
 
 /*
  * In a forked child, in the one thread there is: closes what was inherited of the parent's agent, without touching

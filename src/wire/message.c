@@ -31,7 +31,7 @@ ctl_is_sound(const WireRequest *request)
 }
 
 static bool
-dump_is_sound(const WireRequest *request)
+always_sound(const WireRequest *request)
 {
     return true;
 }
@@ -86,10 +86,11 @@ typedef struct {
 static const Shape shapes[] = {
     [WIRE_OP_HELLO] = {sizeof(WireHelloRequest), false, hello_is_sound},
     [WIRE_OP_CTL] = {sizeof(WireCtlRequest), false, ctl_is_sound},
-    [WIRE_OP_DUMP] = {sizeof(WireDumpRequest), true, dump_is_sound},
+    [WIRE_OP_DUMP] = {sizeof(WireDumpRequest), true, always_sound},
     [WIRE_OP_STATS] = {sizeof(WireStatsRequest), true, stats_is_sound},
     [WIRE_OP_LEASE] = {sizeof(WireLeaseRequest), false, lease_is_sound},
     [WIRE_OP_SAMPLE] = {sizeof(WireSampleRequest), false, sample_is_sound},
+    [WIRE_OP_LEAVE] = {sizeof(WireLeaveRequest), false, always_sound},
 };
 
 WireStatus

@@ -20,6 +20,7 @@ typedef union {
     WireStatsRequest stats;
     WireLeaseRequest lease;
     WireSampleRequest sample;
+    WireLeaveRequest leave;
     unsigned char bytes[WIRE_MESSAGE_MAX];
 } WireRequest;
 

@@ -43,6 +43,7 @@ typedef enum {
     WIRE_OP_STATS = 4,  /* write malloc_stats_print's text to the descriptor sent */
     WIRE_OP_LEASE = 5,  /* set prof.active and switch it back at a deadline, whatever happens to the client */
     WIRE_OP_SAMPLE = 6, /* read many numbers at once, of one arena after the other */
+    WIRE_OP_LEAVE = 7,  /* end a lease, answer, then close the socket and end the thread */
 } WireOp;
 
 typedef enum {
@@ -228,6 +229,12 @@ typedef struct {
     uint64_t duration_ns; /* inside jemalloc */
 } WireSampleReply;
 
+/* The answer is a WireReply alone. */
+typedef struct {
+    WireHeader header;
+    uint32_t reserved[2];
+} WireLeaveRequest;
+
 _Static_assert(sizeof(WireHeader) == 16, "wire layout");
 _Static_assert(sizeof(WireReply) == 24, "wire layout");
 _Static_assert(sizeof(WireHelloRequest) == 24, "wire layout");
@@ -242,6 +249,7 @@ _Static_assert(sizeof(WireLeaseRequest) == 48, "wire layout");
 _Static_assert(sizeof(WireLeaseReply) == 48, "wire layout");
 _Static_assert(sizeof(WireSampleRequest) == 1024, "wire layout");
 _Static_assert(sizeof(WireSampleReply) == 1016, "wire layout");
+_Static_assert(sizeof(WireLeaveRequest) == 24, "wire layout");
 _Static_assert(sizeof(WireHelloReply) <= WIRE_MESSAGE_MAX, "wire layout");
 
 #endif

@@ -66,6 +66,7 @@ _REPLIES = {
     _constants["WIRE_OP_STATS"]: _structs["WireOutputReply"],
     _constants["WIRE_OP_LEASE"]: _structs["WireLeaseReply"],
     _constants["WIRE_OP_SAMPLE"]: _structs["WireSampleReply"],
+    _constants["WIRE_OP_LEAVE"]: _structs["WireReply"],
 }
 
 # What struct.value means for each type: (constant, width in bits, signed).
@@ -232,6 +233,9 @@ class Client:
 
     def take(self, duration_ms, active=1, flags=0):
         return self.lease(_constants["WIRE_LEASE_TAKE"], duration_ms, active=active, flags=flags)
+
+    def leave(self):
+        self.call(_structs["WireLeaveRequest"](), _constants["WIRE_OP_LEAVE"])
 
     def renew(self, lease_id, duration_ms):
         return self.lease(_constants["WIRE_LEASE_RENEW"], duration_ms, lease_id=lease_id)

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "victim.h"
 
+#include "wire/enter.h"
+
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +197,50 @@ run_dlclose(char *argument)
         answer("closed");
 }
 
+/* dlopen-copy FILE: from a memory file that is closed again, as jescope brings the agent into a running process. */
+static void
+run_dlopen_copy(char *argument)
+{
+    char path[64];
+    struct stat status;
+    int file = open(argument, O_RDONLY | O_CLOEXEC);
+    int copy = memfd_create("libjescope-agent.so", MFD_CLOEXEC);
+
+    if (file < 0 || copy < 0 || fstat(file, &status) < 0 ||
+        sendfile(copy, file, NULL, (size_t)status.st_size) != status.st_size) {
+        fail(argument);
+        return;
+    }
+    snprintf(path, sizeof path, "/proc/self/fd/%d", copy);
+    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    close(file);
+    close(copy);
+    if (library)
+        answer("loaded");
+    else
+        fail(dlerror());
+}
+
+/* enter DIRECTORY: calls the agent's function in the library opened last, else the preloaded one. Answers with its
+ * result and what became of errno. */
+static void
+run_enter(char *argument)
+{
+    union {
+        void *pointer;
+        WireEnter call;
+    } enter = {.pointer = dlsym(library ? library : RTLD_DEFAULT, WIRE_ENTER_SYMBOL)};
+    int entered;
+
+    if (!enter.pointer) {
+        fail(dlerror());
+        return;
+    }
+    errno = ODD_ERRNO;
+    entered = enter.call(argument, NULL);
+    answer("%d %s", entered, errno == ODD_ERRNO ? "errno kept" : strerror(errno));
+}
+
 const Command process_commands[] = {
     {"fork", run_fork},           {"reap", run_reap},
     {"fork-many", run_fork_many}, {"exec", run_exec},
@@ -197,5 +248,6 @@ const Command process_commands[] = {
     {"exit", run_exit},           {"_exit", run_quick_exit},
     {"chdir", run_chdir},         {"chroot", run_chroot},
     {"setuid", run_setuid},       {"dlopen", run_dlopen},
-    {"dlclose", run_dlclose},     {NULL, NULL},
+    {"dlclose", run_dlclose},     {"dlopen-copy", run_dlopen_copy},
+    {"enter", run_enter},         {NULL, NULL},
 };

@@ -115,7 +115,7 @@ fake_examine(Guest *guest)
     *guest = (Guest){.allocator = {.mallctl = fake_mallctl, .stats_print = fake_stats_print}};
     allocator_examine(&guest->allocator);
     if (allocator_can_profile(&guest->allocator)) {
-        profiling_init(&guest->profiling, &guest->allocator);
+        profiling_init(&guest->profiling, &guest->allocator, WIRE_SINCE_START);
     }
     guest->process = (ProcessIdentity){.pid = 4711, .start_time = 815};
     fake.prof_calls = 0;

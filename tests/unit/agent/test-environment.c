@@ -69,6 +69,20 @@ test_directories(void)
 }
 
 static void
+test_given(void)
+{
+    Environment environment = read_with("JESCOPE", "off");
+    g_assert_false(environment_given(&environment, "relative", NULL));
+    g_assert_false(environment.wanted);
+    g_assert_true(environment_given(&environment, "/run/x", "/run/user/1"));
+    g_assert_true(environment.wanted);
+    g_assert_cmpstr(environment.socket_directory, ==, "/run/x");
+    g_assert_cmpstr(environment.runtime_directory, ==, "/run/user/1");
+    g_assert_true(environment_given(&environment, NULL, ""));
+    g_assert_cmpstr(environment.socket_directory, ==, "");
+}
+
+static void
 test_debug(void)
 {
     g_assert_true(read_with("JESCOPE_DEBUG", "1").debug);
@@ -85,6 +99,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/environment/only-some-programs", test_only_some_programs);
     g_test_add_func("/agent/environment/lists", test_lists);
     g_test_add_func("/agent/environment/directories", test_directories);
+    g_test_add_func("/agent/environment/given", test_given);
     g_test_add_func("/agent/environment/debug", test_debug);
     return g_test_run();
 }

@@ -405,6 +405,33 @@ test_judges_each_of_many(Fixture *fixture, gconstpointer unused)
     g_assert_cmpint(ask_sample(fixture, "3stats.allocated", 17, 0, 1), ==, WIRE_STATUS_CONTROL_FAILED);
 }
 
+static void
+test_leaves_without_a_lease(Fixture *fixture, gconstpointer unused)
+{
+    ask_lease(fixture, WIRE_LEASE_TAKE, 0, 0, 60000);
+    uint64_t earlier = fixture->answer.lease.lease.id;
+    g_assert_true(fake.prof_active);
+    g_assert_cmpint(ask(fixture, WIRE_OP_LEAVE, sizeof(WireLeaveRequest)), ==, WIRE_STATUS_OK);
+    g_assert_cmpuint(fixture->answer.reply.header.size, ==, sizeof(WireReply));
+    g_assert_true(fixture->guest.leaves);
+    g_assert_false(fake.prof_active);
+    /* The next agent of this process must not take an old client's lease for one of its own. */
+    profiling_init(&fixture->guest.profiling, &fixture->guest.allocator, WIRE_SINCE_UNKNOWN);
+    ask_lease(fixture, WIRE_LEASE_TAKE, 0, 0, 60000);
+    g_assert_cmpuint(fixture->answer.lease.lease.id, >, earlier);
+}
+
+static void
+test_leaves_a_profiler_alone_that_is_off(Fixture *fixture, gconstpointer unused)
+{
+    fake.opt_prof = false;
+    fake_examine(&fixture->guest);
+    unsigned before = fake.prof_calls;
+    g_assert_cmpint(ask(fixture, WIRE_OP_LEAVE, sizeof(WireLeaveRequest)), ==, WIRE_STATUS_OK);
+    g_assert_true(fixture->guest.leaves);
+    g_assert_cmpuint(fake.prof_calls, ==, before);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -431,5 +458,7 @@ main(int argc, char **argv)
     ADD("reads-many-numbers", test_reads_many_numbers, NULL);
     ADD("gives-as-many-rows-as-fit", test_gives_as_many_rows_as_fit, NULL);
     ADD("judges-each-of-many", test_judges_each_of_many, NULL);
+    ADD("leaves-without-a-lease", test_leaves_without_a_lease, NULL);
+    ADD("leaves-a-profiler-alone-that-is-off", test_leaves_a_profiler_alone_that_is_off, NULL);
     return g_test_run();
 }

@@ -13,6 +13,7 @@ static const size_t reply_sizes[] = {
     [WIRE_OP_HELLO] = sizeof(WireHelloReply), [WIRE_OP_CTL] = sizeof(WireCtlReply),
     [WIRE_OP_DUMP] = sizeof(WireOutputReply), [WIRE_OP_STATS] = sizeof(WireOutputReply),
     [WIRE_OP_LEASE] = sizeof(WireLeaseReply), [WIRE_OP_SAMPLE] = sizeof(WireSampleReply),
+    [WIRE_OP_LEAVE] = sizeof(WireReply),
 };
 
 static gboolean

@@ -63,7 +63,7 @@ test_refuses_broken_headers(void)
 static void
 test_tells_unknown_ops_and_versions_apart(void)
 {
-    WireRequest request = {.header = make_header(WIRE_OP_SAMPLE + 1, sizeof request.header)};
+    WireRequest request = {.header = make_header(WIRE_OP_LEAVE + 1, sizeof request.header)};
 
     g_assert_cmpint(wire_request_check(&request, sizeof request.header, false), ==, WIRE_STATUS_UNKNOWN_OP);
     request.header.op = 0;
