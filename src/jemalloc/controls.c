@@ -96,7 +96,9 @@ control_may_write(const char *name, ControlType type)
     if (control == NULL || (control->flags & CONTROL_AGENT_WRITES) == 0) {
         return false;
     }
-    return type == control->type || (type == CONTROL_NONE && (control->flags & CONTROL_VALUE_OPTIONAL) != 0);
+    /* A string would be a pointer, and a file's name: neither comes from a client. */
+    return (type == control->type && type != CONTROL_STRING) ||
+           (type == CONTROL_NONE && (control->flags & CONTROL_VALUE_OPTIONAL) != 0);
 }
 
 bool

@@ -3,6 +3,7 @@
 
 #include "routes/libmtev.h"
 #include "routes/native.h"
+#include "routes/userver.h"
 
 #include <string.h>
 
@@ -12,9 +13,20 @@ role_read(const RouteRequest *request)
     return ROUTE_ROLE_READ;
 }
 
+static RouteRole
+role_control(const RouteRequest *request)
+{
+    return ROUTE_ROLE_CONTROL;
+}
+
 static const RouteParameter libmtev_parameters[] = {
     {"active", "text", "\"true\" switches sampling on, anything else off"},
     {"trigger_dump", "text", "\"true\" answers with a heap dump"},
+    {0},
+};
+
+static const RouteParameter userver_parameters[] = {
+    {"count", "integer", "of bg_threads_set_max: how many background threads there may be"},
     {0},
 };
 
@@ -25,13 +37,21 @@ static const Route rows[] = {
      libmtev_parameters, ROUTE_SLOW, libmtev_heap_profile_role, libmtev_heap_profile},
     {ROUTE_DIALECT_LIBMTEV, "OPTIONS", "/mtev/memory.json", NULL, NULL, 0, role_read, libmtev_options},
     {ROUTE_DIALECT_LIBMTEV, "OPTIONS", "/mtev/heap_profile", NULL, NULL, 0, role_read, libmtev_options},
+    {ROUTE_DIALECT_USERVER, "POST", "/service/jemalloc/prof/{command}",
+     "enable, disable, dump, stat, bg_threads_set_max, bg_threads_enable or bg_threads_disable", userver_parameters,
+     ROUTE_SLOW, role_control, userver_command},
+    {ROUTE_DIALECT_USERVER, "POST", "/service/jemalloc/prof/{command}/", NULL, NULL, ROUTE_SLOW, role_control,
+     userver_command},
+    {ROUTE_DIALECT_USERVER, "POST", "/service/jemalloc/prof/", NULL, NULL, 0, role_control, userver_command},
 };
 
 static const char *const libmtev_paths[] = {"/mtev/", NULL};
+static const char *const userver_paths[] = {"/service/jemalloc/", NULL};
 static const char *const native_paths[] = {"/", NULL};
 
 static const Dialect dialects[] = {
     {ROUTE_DIALECT_LIBMTEV, "libmtev", libmtev_paths, libmtev_unknown, libmtev_unknown},
+    {ROUTE_DIALECT_USERVER, "userver", userver_paths, userver_unknown, userver_wrong_method},
     {ROUTE_DIALECT_NATIVE, "native", native_paths, native_unknown, native_wrong_method},
 };
 

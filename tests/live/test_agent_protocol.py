@@ -232,10 +232,17 @@ def test_reset_sets_the_sampling_rate(target, client):
     assert target.ask("read 8 prof.lg_sample") == "17"
 
 
+def test_a_dump_without_a_name_goes_where_the_program_was_told(start, tmp_path):
+    """The file's name is jemalloc's: from prof_prefix, which the client neither sends nor may change."""
+    victim = start(conf=f"{EVERY_BLOCK},prof_prefix:{tmp_path}/of-its-own")
+    with victim.client() as client:
+        client.act("prof.dump")
+    assert [path.name for path in tmp_path.glob("of-its-own*")] == [f"of-its-own.{victim.pid}.0.m0.heap"]
+
+
 # Everything else that jemalloc would let a program write, run or change by reading.
 NOT_ALLOWED_WRITES = [
     ("prof.dump", "u64"),
-    ("prof.dump", "none"),
     ("prof.dump", "string"),
     ("prof.prefix", "u64"),
     ("prof.prefix", "string"),

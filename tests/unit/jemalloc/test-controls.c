@@ -45,7 +45,6 @@ test_writes_only_the_short_list(void)
         "arena.0.dss",
         "arenas.create",
         "arenas.purge",
-        "prof.dump",
         "prof.prefix",
         "prof.log_start",
         "prof.log_stop",
@@ -99,6 +98,16 @@ test_reads_nothing_that_acts(void)
     g_assert_true(control_may_read("stats.arenas.0.bins.3.nmalloc", CONTROL_U64)); /* no row, and harmless */
 }
 
+/* jemalloc makes the file's name, from what the program was started with; a client has no say in it. */
+static void
+test_a_dump_goes_to_no_file_of_a_clients(void)
+{
+    g_assert_true(control_may_write("prof.dump", CONTROL_NONE));
+    for (int type = CONTROL_BOOL; type <= CONTROL_STRING; type++) {
+        g_assert_false(control_may_write("prof.dump", (ControlType)type));
+    }
+}
+
 /* What is not a string must not be followed as if it were. */
 static void
 test_strings_are_strings(void)
@@ -139,6 +148,7 @@ main(int argc, char **argv)
     g_test_add_func("/jemalloc/controls/knows-types", test_knows_types);
     g_test_add_func("/jemalloc/controls/writes-only-the-short-list", test_writes_only_the_short_list);
     g_test_add_func("/jemalloc/controls/reads-nothing-that-acts", test_reads_nothing_that_acts);
+    g_test_add_func("/jemalloc/controls/dump-without-a-name", test_a_dump_goes_to_no_file_of_a_clients);
     g_test_add_func("/jemalloc/controls/strings-are-strings", test_strings_are_strings);
     g_test_add_func("/jemalloc/controls/judges-names", test_judges_names);
     g_test_add_func("/jemalloc/controls/knows-the-profiler", test_knows_the_profiler);

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "routes/userver.h"
+
+#include "routes/path.h"
+#include "routes/query.h"
+#include "routes/reply.h"
+#include "routes/unprofiled.h"
+
+#include "jemalloc/version.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    COMMAND_COMPONENT = 3,
+    COMMAND_MAX = 64,
+};
+
+/* One command being carried out. */
+typedef struct {
+    const RouteHost *host;
+    const RouteRequest *request;
+    RouteReply *reply;
+} Call;
+
+/* A failure of jemalloc's is an answer like any other here, and has status 200. */
+static void
+tell_error(RouteReply *reply, int error)
+{
+    reply_text(reply, 200, REPLY_BYTES, "mallctl() returned error: %s\n", reply_error_name(error));
+}
+
+static void
+tell(RouteReply *reply, RouteResult result, const RouteFailure *failure)
+{
+    switch (result) {
+    case ROUTE_DONE:
+        reply_text(reply, 200, REPLY_BYTES, "OK\n");
+        break;
+    case ROUTE_CONTROL_FAILED:
+        tell_error(reply, failure->error);
+        break;
+    case ROUTE_NOT_ALLOWED:
+        tell_error(reply, EPERM);
+        break;
+    case ROUTE_NO_JEMALLOC:
+        tell_error(reply, ENOTSUP);
+        break;
+    default:
+        reply_text(reply, reply_status(result), REPLY_BYTES, "%s\n", reply_failure_text(result, failure));
+    }
+}
+
+static void
+write_control(const Call *call, const char *control, WireType type, uint64_t value)
+{
+    RouteFailure failure = {0};
+    RouteResult result = call->host->ops->write(call->host->data, control, type, value, &failure);
+    tell(call->reply, result, &failure);
+}
+
+/* False: there is nobody to ask, and the answer says so. */
+static bool
+ask(const Call *call, WireHelloReply *hello)
+{
+    RouteFailure failure = {0};
+    RouteResult result = call->host->ops->hello(call->host->data, hello, &failure);
+    if (result != ROUTE_DONE) {
+        tell(call->reply, result, &failure);
+    }
+    return result == ROUTE_DONE;
+}
+
+static void
+set_active(const Call *call, bool active)
+{
+    WireHelloReply hello;
+    if (!ask(call, &hello)) {
+        return;
+    }
+    if (!unprofiled_applies(&hello)) {
+        write_control(call, "prof.active", WIRE_TYPE_BOOL, active);
+        return;
+    }
+    const RouteFailure failure = {.error = unprofiled_write_active(&hello, active)};
+    tell(call->reply, failure.error == 0 ? ROUTE_DONE : ROUTE_CONTROL_FAILED, &failure);
+}
+
+static void
+enable(const Call *call)
+{
+    set_active(call, true);
+}
+
+static void
+disable(const Call *call)
+{
+    set_active(call, false);
+}
+
+/* Without a name jemalloc makes its own, from prof_prefix: the file is the target's affair. We keep a dump as well, so
+ * that whoever asked by HTTP can get at it by HTTP. */
+static void
+dump(const Call *call)
+{
+    RouteFailure failure = {0};
+    WireHelloReply hello;
+    RouteDump kept;
+    if (!ask(call, &hello)) {
+        return;
+    }
+    if (unprofiled_applies(&hello)) {
+        tell_error(call->reply, unprofiled_dump(&hello));
+        return;
+    }
+    RouteResult result = call->host->ops->write(call->host->data, "prof.dump", WIRE_TYPE_NONE, 0, &failure);
+    tell(call->reply, result, &failure);
+    if (result == ROUTE_DONE) {
+        call->host->ops->dump_take(call->host->data, &kept, &failure);
+    }
+}
+
+static void
+print_statistics(const Call *call)
+{
+    RouteFailure failure = {0};
+    int descriptor = -1;
+    RouteResult result = call->host->ops->stats(call->host->data, "", &descriptor, &failure);
+    if (result == ROUTE_DONE) {
+        reply_file(call->reply, REPLY_BYTES, descriptor);
+    } else if (result == ROUTE_NO_JEMALLOC) {
+        reply_text(call->reply, 200, REPLY_BYTES, "(libjemalloc support is disabled)");
+    } else {
+        tell(call->reply, result, &failure);
+    }
+}
+
+/* Why TEXT is no unsigned long; NULL: *count is it. The words are userver's. */
+static const char *
+parse_count(const char *text, uint64_t *count)
+{
+    const char *at = text + (*text == '+' || *text == '-');
+    uint64_t value = 0;
+    bool overflow = false;
+    if (*text == '\0') {
+        return "empty string";
+    }
+    if (strchr(" \t\n\v\f\r", *text) != NULL) {
+        return "leading spaces are not allowed";
+    }
+    if (*at < '0' || *at > '9') {
+        return "no number found";
+    }
+    for (; *at >= '0' && *at <= '9'; at++) {
+        overflow |= __builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *at - '0', &value);
+    }
+    if (overflow || (*text == '-' && value != 0)) {
+        return "overflow";
+    }
+    if (*at != '\0') {
+        return at[strspn(at, " \t\n\v\f\r")] == '\0' ? "trailing spaces are not allowed"
+                                                     : "extra junk at the end of the string is not allowed";
+    }
+    *count = value;
+    return NULL;
+}
+
+/* Before 5.3.1 jemalloc takes zero and divides by it as soon as threads run: here it is refused as newer ones do. */
+static bool
+is_deadly(const WireHelloReply *hello, uint64_t count)
+{
+    JemallocVersion version;
+    bool known = jemalloc_version_parse(hello->jemalloc_version, &version);
+    unsigned quirks = jemalloc_quirks(known ? &version : NULL);
+    return count == 0 && (quirks & JEMALLOC_QUIRK_ZERO_BACKGROUND_THREADS) != 0;
+}
+
+static void
+set_max_threads(const Call *call)
+{
+    WireHelloReply hello;
+    QueryValue text;
+    uint64_t count;
+    if (query_find(call->request->query, "count", &text) == QUERY_ABSENT) {
+        reply_text(call->reply, 400, REPLY_BYTES, "missing 'count' argument");
+        return;
+    }
+    const char *why = parse_count(text.text, &count);
+    if (why != NULL) {
+        reply_text(call->reply, 400, REPLY_BYTES,
+                   "invalid 'count' value: utils::FromString error: \"%s\" while converting \"%s\" to unsigned long",
+                   why, text.text);
+        return;
+    }
+    if (!ask(call, &hello)) {
+        return;
+    }
+    if (is_deadly(&hello, count)) {
+        tell_error(call->reply, EINVAL);
+    } else {
+        write_control(call, "max_background_threads", WIRE_TYPE_SIZE, count);
+    }
+}
+
+static void
+enable_threads(const Call *call)
+{
+    write_control(call, "background_thread", WIRE_TYPE_BOOL, 1);
+}
+
+static void
+disable_threads(const Call *call)
+{
+    write_control(call, "background_thread", WIRE_TYPE_BOOL, 0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(const Call *call);
+} commands[] = {
+    {"enable", enable},
+    {"disable", disable},
+    {"dump", dump},
+    {"stat", print_statistics},
+    {"bg_threads_set_max", set_max_threads},
+    {"bg_threads_enable", enable_threads},
+    {"bg_threads_disable", disable_threads},
+};
+
+void
+userver_command(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    const Call call = {host, request, reply};
+    char name[COMMAND_MAX] = "";
+    path_component(request->path, COMMAND_COMPONENT, name, sizeof name);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            commands[i].run(&call);
+            return;
+        }
+    }
+    reply_text(reply, 200, REPLY_BYTES, "Unsupported command");
+}
+
+void
+userver_unknown(const Route *route, const RouteRequest *request, RouteReply *reply)
+{
+    reply_begin(reply, 404, REPLY_BYTES);
+}
+
+void
+userver_wrong_method(const Route *route, const RouteRequest *request, RouteReply *reply)
+{
+    reply_begin(reply, 405, REPLY_BYTES);
+}
