@@ -409,7 +409,7 @@ set_up_reader(History *history, GError **error)
     gint64 version = 0;
     if (!execute(history, "BEGIN", error) || !check_file(history, &version, error))
         return FALSE;
-    if (version == schema_version)
+    if (version >= schema_readable)
         return TRUE;
     g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
                 "%s was written by an older jescope (schema %d, this one knows %d); 'jescope import' or 'jescope "
@@ -508,18 +508,34 @@ open_writer(History *history, GError **error)
            set_up_writer(history, error);
 }
 
-History *
-history_open(const char *path, HistoryMode mode, GError **error)
+static History *
+new_history(const char *path, HistoryMode mode)
 {
-    if (!check_path(path, mode, error))
-        return NULL;
-    g_autoptr(History) history = g_new0(History, 1);
+    History *history = g_new0(History, 1);
     history->path = g_strdup(path);
     history->mode = mode;
     history->dictionary.numbers = g_hash_table_new(g_str_hash, g_str_equal);
     history->dictionary.words = g_hash_table_new(NULL, NULL);
     history->dictionary.metrics = g_hash_table_new(NULL, NULL);
     history->loose = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    return history;
+}
+
+History *
+history_open_in_memory(GError **error)
+{
+    g_autoptr(History) history = new_history("the history in memory", HISTORY_WRITE);
+    if (!connect_database(history, ":memory:", SQLITE_OPEN_READWRITE, error) || !set_up_writer(history, error))
+        return NULL;
+    return g_steal_pointer(&history);
+}
+
+History *
+history_open(const char *path, HistoryMode mode, GError **error)
+{
+    if (!check_path(path, mode, error))
+        return NULL;
+    g_autoptr(History) history = new_history(path, mode);
     if (!(mode == HISTORY_READ ? open_reader(history, error) : open_writer(history, error)) ||
         !load_words(history, error))
         return NULL;

@@ -49,6 +49,10 @@ char *history_default_path(void);
 
 /* Errors name PATH and the way out. */
 History *history_open(const char *path, HistoryMode mode, GError **error);
+
+/* One that is kept in memory, for as long as it is open. */
+History *history_open_in_memory(GError **error);
+
 void history_close(History *history);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(History, history_close)
 
@@ -166,7 +170,7 @@ typedef struct {
     guint64 keep_us;       /* samples older than this go */
     guint64 thin_after_us; /* of samples older than this... */
     guint64 thin_step_us;  /* ...one per this time stays */
-    guint64 max_bytes;     /* of the file: the oldest blocks go until it fits */
+    guint64 max_bytes;     /* of the file without dumps (dumps.h): the oldest blocks go until it fits */
 } HistoryRetention;
 
 typedef struct {

@@ -146,9 +146,9 @@ thin_old(History *history, gint64 before_us, guint64 step_us, guint64 *thinned, 
     return ok;
 }
 
-/* Bytes in use; what is free inside the file is given back at the end. */
+/* Bytes in use, and those of dumps among them; what is free inside the file is given back at the end. */
 static gboolean
-used_bytes(History *history, guint64 *bytes, GError **error)
+used_bytes(History *history, guint64 *bytes, guint64 *dumps, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_PAGES, error);
     gboolean row;
@@ -157,6 +157,7 @@ used_bytes(History *history, guint64 *bytes, GError **error)
     guint64 pages = (guint64)sqlite3_column_int64(statement, 0),
             free_pages = (guint64)sqlite3_column_int64(statement, 2);
     *bytes = (pages - free_pages) * (guint64)sqlite3_column_int64(statement, 1);
+    *dumps = MIN((guint64)sqlite3_column_int64(statement, 3), *bytes);
     sqlite3_reset(statement);
     return TRUE;
 }
@@ -178,11 +179,11 @@ remove_oldest(History *history, guint64 *removed, gboolean *any, GError **error)
 static gboolean
 shrink(History *history, guint64 max_bytes, guint64 *removed, GError **error)
 {
-    guint64 bytes;
-    if (!used_bytes(history, &bytes, error))
+    guint64 bytes, dumps;
+    if (!used_bytes(history, &bytes, &dumps, error))
         return FALSE;
-    for (gboolean any = TRUE; any && bytes > max_bytes;)
-        if (!remove_oldest(history, removed, &any, error) || !used_bytes(history, &bytes, error))
+    for (gboolean any = TRUE; any && bytes - dumps > max_bytes;)
+        if (!remove_oldest(history, removed, &any, error) || !used_bytes(history, &bytes, &dumps, error))
             return FALSE;
     return TRUE;
 }
@@ -209,7 +210,8 @@ history_retain(History *history, const HistoryRetention *retention, gint64 now_u
         return FALSE;
     /* Not needed to be right, so a lock or a full disk here is no failure. */
     sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
-    if (!used_bytes(history, &done.bytes, error))
+    guint64 dumps;
+    if (!used_bytes(history, &done.bytes, &dumps, error))
         return FALSE;
     if (retained != NULL)
         *retained = done;

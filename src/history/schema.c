@@ -38,6 +38,28 @@ static const char first_schema[] =
     "CREATE INDEX note_by_target ON note(target, time_us);"
     "CREATE TABLE seen(target INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY(target, digest)) WITHOUT ROWID;";
 
-const char *const schema_steps[] = {first_schema};
+/* Dumps are far larger than anything else, so they are no columns of rows that are scanned for other things. */
+static const char dumps_schema[] = "CREATE TABLE dump("
+                                   "  id INTEGER PRIMARY KEY AUTOINCREMENT," /* never given twice */
+                                   "  incarnation INTEGER NOT NULL REFERENCES incarnation(id),"
+                                   "  recording INTEGER NOT NULL," /* 0: none */
+                                   "  taken_ms INTEGER NOT NULL,"
+                                   "  bytes INTEGER NOT NULL," /* uncompressed */
+                                   "  content BLOB NOT NULL);" /* zstd */
+                                   "CREATE INDEX dump_by_life ON dump(incarnation, id);"
+                                   "CREATE TABLE recording("
+                                   "  incarnation INTEGER NOT NULL REFERENCES incarnation(id),"
+                                   "  id INTEGER NOT NULL,"
+                                   "  begin_ms INTEGER NOT NULL,"
+                                   "  duration_ms INTEGER NOT NULL,"
+                                   "  state INTEGER NOT NULL,"
+                                   "  dump INTEGER NOT NULL," /* 0: none */
+                                   "  error INTEGER NOT NULL,"
+                                   "  why TEXT,"
+                                   "  PRIMARY KEY(incarnation, id)) WITHOUT ROWID;";
+
+const char *const schema_steps[] = {first_schema, dumps_schema};
 
 const int schema_version = G_N_ELEMENTS(schema_steps);
+
+const int schema_readable = 1;

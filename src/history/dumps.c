@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/dumps.h"
+
+#include "history/database.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zstd.h>
+
+enum {
+    LEVEL = 3, /* a dump is text that repeats itself: higher levels win little */
+    CHUNK = 256 * 1024,
+    STORED_MAX = HISTORY_DUMP_MAX, /* compression that gains nothing */
+};
+
+static gboolean
+fail_system(const char *what, GError **error)
+{
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot %s: %s", what, g_strerror(errno));
+    return FALSE;
+}
+
+static gboolean
+compress_chunk(ZSTD_CCtx *context, ZSTD_inBuffer *in, ZSTD_EndDirective end, GByteArray *out)
+{
+    char room[64 * 1024];
+    for (gsize left = 1; left != 0 && (end == ZSTD_e_end || in->pos < in->size);) {
+        ZSTD_outBuffer target = {.dst = room, .size = sizeof(room)};
+        left = ZSTD_compressStream2(context, &target, in, end);
+        if (ZSTD_isError(left) || out->len + target.pos > STORED_MAX)
+            return FALSE;
+        g_byte_array_append(out, target.dst, (guint)target.pos);
+    }
+    return TRUE;
+}
+
+static gboolean
+set_too_large(GError **error)
+{
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+                "the dump is larger than the %d MiB that are kept; take it with 'jescope dump'",
+                HISTORY_DUMP_MAX / (1024 * 1024));
+    return FALSE;
+}
+
+static gboolean
+compress_all(ZSTD_CCtx *context, int descriptor, GByteArray *out, guint64 *bytes, GError **error)
+{
+    g_autofree char *chunk = g_malloc(CHUNK);
+    for (guint64 offset = 0;; offset = *bytes) {
+        ssize_t length = pread(descriptor, chunk, CHUNK, (off_t)offset);
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length < 0)
+            return fail_system("read the dump", error);
+        *bytes = offset + (guint64)length;
+        ZSTD_inBuffer in = {.src = chunk, .size = (gsize)length};
+        if (*bytes > HISTORY_DUMP_MAX || !compress_chunk(context, &in, length > 0 ? ZSTD_e_continue : ZSTD_e_end, out))
+            return set_too_large(error);
+        if (length == 0)
+            return TRUE;
+    }
+}
+
+static GByteArray *
+compress_file(int descriptor, guint64 *bytes, GError **error)
+{
+    g_autoptr(GByteArray) out = g_byte_array_new();
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, LEVEL);
+    *bytes = 0;
+    gboolean ok = compress_all(context, descriptor, out, bytes, error);
+    ZSTD_freeCCtx(context);
+    return ok ? g_steal_pointer(&out) : NULL;
+}
+
+static gboolean
+add_dump(History *history, gint64 incarnation, const GByteArray *content, HistoryDump *dump, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_DUMP_ADD, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    sqlite3_bind_int64(statement, 2, (gint64)dump->recording);
+    sqlite3_bind_int64(statement, 3, dump->taken_ms);
+    sqlite3_bind_int64(statement, 4, (gint64)dump->bytes);
+    sqlite3_bind_blob64(statement, 5, content->data, content->len, SQLITE_STATIC);
+    if (!database_step_row(history, statement, error))
+        return FALSE;
+    dump->id = (guint64)sqlite3_column_int64(statement, 0);
+    return database_run(history, statement, error);
+}
+
+gboolean
+history_dump_add(History *history, gint64 incarnation, int descriptor, HistoryDump *dump, GError **error)
+{
+    HistoryDump kept = *dump;
+    gboolean mine;
+    g_autoptr(GByteArray) content = compress_file(descriptor, &kept.bytes, error);
+    if (content == NULL || !database_begin(history, &mine, error) ||
+        !database_end(history, mine, add_dump(history, incarnation, content, &kept, error), error))
+        return FALSE;
+    *dump = kept;
+    return TRUE;
+}
+
+GArray *
+history_dumps(History *history, gint64 incarnation, guint max, GError **error)
+{
+    g_autoptr(GArray) dumps = g_array_new(FALSE, FALSE, sizeof(HistoryDump));
+    sqlite3_stmt *statement = database_statement(history, SQL_DUMPS, error);
+    if (statement == NULL)
+        return NULL;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    sqlite3_bind_int64(statement, 2, max);
+    for (gboolean row = TRUE; row;) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        HistoryDump dump = {
+            .id = row ? (guint64)sqlite3_column_int64(statement, 0) : 0,
+            .recording = row ? (guint64)sqlite3_column_int64(statement, 1) : 0,
+            .taken_ms = row ? sqlite3_column_int64(statement, 2) : 0,
+            .bytes = row ? (guint64)sqlite3_column_int64(statement, 3) : 0,
+        };
+        if (row)
+            g_array_append_val(dumps, dump);
+    }
+    return g_steal_pointer(&dumps);
+}
+
+static gboolean
+set_damaged(History *history, guint64 id, GError **error)
+{
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED, "dump %" G_GUINT64_FORMAT " in %s is damaged", id,
+                history->path);
+    return FALSE;
+}
+
+static gboolean
+write_whole(int descriptor, const char *bytes, gsize length)
+{
+    while (length > 0) {
+        ssize_t written = write(descriptor, bytes, length);
+        if (written < 0 && errno != EINTR)
+            return FALSE;
+        bytes += MAX(written, 0);
+        length -= (gsize)MAX(written, 0);
+    }
+    return TRUE;
+}
+
+/* FALSE with errno, or with *LEFT not 0 if the frame is not what it should be. */
+static gboolean
+decompress(ZSTD_DCtx *context, ZSTD_inBuffer in, int descriptor, guint64 *left)
+{
+    g_autofree char *chunk = g_malloc(CHUNK);
+    gsize wanted = 1;
+    while (wanted != 0) {
+        ZSTD_outBuffer out = {.dst = chunk, .size = CHUNK};
+        gsize before = in.pos;
+        wanted = ZSTD_decompressStream(context, &out, &in);
+        if (ZSTD_isError(wanted) || out.pos > *left || (out.pos == 0 && in.pos == before && wanted != 0)) {
+            *left = MAX(*left, 1);
+            return FALSE;
+        }
+        *left -= out.pos;
+        if (!write_whole(descriptor, chunk, out.pos)) {
+            *left = 0;
+            return FALSE;
+        }
+    }
+    return *left == 0;
+}
+
+static gboolean
+unpack(History *history, guint64 id, sqlite3_stmt *row, int descriptor, GError **error)
+{
+    guint64 left = (guint64)sqlite3_column_int64(row, 0);
+    ZSTD_inBuffer in = {.src = sqlite3_column_blob(row, 1), .size = (gsize)sqlite3_column_bytes(row, 1)};
+    if (left > HISTORY_DUMP_MAX || in.src == NULL)
+        return set_damaged(history, id, error);
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    gboolean ok = decompress(context, in, descriptor, &left);
+    ZSTD_freeDCtx(context);
+    if (ok && lseek(descriptor, 0, SEEK_SET) == 0 &&
+        fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
+        return TRUE;
+    return left != 0 ? set_damaged(history, id, error) : fail_system("write a memory file", error);
+}
+
+static int
+open_row(History *history, guint64 id, sqlite3_stmt *row, GError **error)
+{
+    int descriptor = memfd_create("jescope-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0) {
+        fail_system("make a memory file", error);
+        return -1;
+    }
+    if (unpack(history, id, row, descriptor, error))
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+int
+history_dump_open(History *history, gint64 incarnation, guint64 id, GError **error)
+{
+    gboolean row;
+    sqlite3_stmt *statement = database_statement(history, SQL_DUMP_READ, error);
+    if (statement == NULL)
+        return -1;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    sqlite3_bind_int64(statement, 2, (gint64)id);
+    if (!database_step(history, statement, &row, error))
+        return -1;
+    if (!row) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "there is no dump %" G_GUINT64_FORMAT " (any more)",
+                    id);
+        return -1;
+    }
+    int descriptor = open_row(history, id, statement, error);
+    sqlite3_reset(statement);
+    return descriptor;
+}
+
+static gboolean
+put_recording(History *history, gint64 incarnation, const HistoryRecording *recording, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_RECORDING_PUT, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    sqlite3_bind_int64(statement, 2, (gint64)recording->id);
+    sqlite3_bind_int64(statement, 3, recording->begin_ms);
+    sqlite3_bind_int64(statement, 4, (gint64)recording->duration_ms);
+    sqlite3_bind_int64(statement, 5, recording->state);
+    sqlite3_bind_int64(statement, 6, (gint64)recording->dump);
+    sqlite3_bind_int64(statement, 7, recording->error);
+    sqlite3_bind_text(statement, 8, recording->why, -1, SQLITE_TRANSIENT);
+    return database_run(history, statement, error);
+}
+
+gboolean
+history_recording_put(History *history, gint64 incarnation, const HistoryRecording *recording, GError **error)
+{
+    gboolean mine;
+    return database_begin(history, &mine, error) &&
+           database_end(history, mine, put_recording(history, incarnation, recording, error), error);
+}
+
+static void
+clear_recording(gpointer data)
+{
+    g_free(((HistoryRecording *)data)->why);
+}
+
+GArray *
+history_recordings(History *history, gint64 incarnation, guint max, GError **error)
+{
+    g_autoptr(GArray) recordings = g_array_new(FALSE, TRUE, sizeof(HistoryRecording));
+    g_array_set_clear_func(recordings, clear_recording);
+    sqlite3_stmt *statement = database_statement(history, SQL_RECORDINGS, error);
+    if (statement == NULL)
+        return NULL;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    sqlite3_bind_int64(statement, 2, max);
+    for (gboolean row;;) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        if (!row)
+            return g_steal_pointer(&recordings);
+        HistoryRecording recording = {
+            .id = (guint64)sqlite3_column_int64(statement, 0),
+            .begin_ms = sqlite3_column_int64(statement, 1),
+            .duration_ms = (guint64)sqlite3_column_int64(statement, 2),
+            .state = (guint32)sqlite3_column_int(statement, 3),
+            .dump = (guint64)sqlite3_column_int64(statement, 4),
+            .error = sqlite3_column_int(statement, 5),
+            .why = g_strdup((const char *)sqlite3_column_text(statement, 6)),
+        };
+        g_array_append_val(recordings, recording);
+    }
+}
+
+/* The ids of dumps that may not stay, of gint64. */
+static GArray *
+dumps_too_many(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us,
+               GError **error)
+{
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(gint64));
+    gint64 oldest_ms = retention->keep_us > 0 ? (now_us - (gint64)retention->keep_us) / 1000 : G_MININT64;
+    guint64 bytes = 0;
+    sqlite3_stmt *statement = database_statement(history, SQL_DUMPS_OF_TARGET, error);
+    if (statement == NULL)
+        return NULL;
+    sqlite3_bind_int64(statement, 1, incarnation);
+    gboolean row = TRUE;
+    for (guint n = 0;; n++) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        if (!row)
+            return g_steal_pointer(&ids);
+        gint64 id = sqlite3_column_int64(statement, 0);
+        bytes += (guint64)sqlite3_column_int64(statement, 2);
+        if (n > 0 && ((retention->count > 0 && n >= retention->count) ||
+                      (retention->max_bytes > 0 && bytes > retention->max_bytes) ||
+                      sqlite3_column_int64(statement, 1) < oldest_ms))
+            g_array_append_val(ids, id);
+    }
+}
+
+static gboolean
+run_with(History *history, Sql id, gint64 first, gint64 second, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, id, error);
+    if (statement == NULL)
+        return FALSE;
+    sqlite3_bind_int64(statement, 1, first);
+    if (sqlite3_bind_parameter_count(statement) > 1)
+        sqlite3_bind_int64(statement, 2, second);
+    return database_run(history, statement, error);
+}
+
+static gboolean
+remove_recordings(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us,
+                  GError **error)
+{
+    gint64 oldest_ms = (now_us - (gint64)retention->keep_us) / 1000;
+    if (retention->keep_us > 0 && !run_with(history, SQL_RECORDINGS_OLD, incarnation, oldest_ms, error))
+        return FALSE;
+    return retention->count == 0 || run_with(history, SQL_RECORDINGS_BEYOND, incarnation, retention->count, error);
+}
+
+static gboolean
+retain(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us, GError **error)
+{
+    g_autoptr(GArray) ids = dumps_too_many(history, incarnation, retention, now_us, error);
+    gboolean ok = ids != NULL;
+    for (guint i = 0; ok && i < ids->len; i++)
+        ok = run_with(history, SQL_DUMP_DELETE, g_array_index(ids, gint64, i), 0, error);
+    return ok && remove_recordings(history, incarnation, retention, now_us, error);
+}
+
+gboolean
+history_retain_dumps(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us,
+                     GError **error)
+{
+    gboolean mine;
+    if (!database_begin(history, &mine, error) ||
+        !database_end(history, mine, retain(history, incarnation, retention, now_us, error), error))
+        return FALSE;
+    /* As with samples, a lock or a full disk here is no failure. */
+    sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
+    return TRUE;
+}
+
+static void
+clear_kept(gpointer data)
+{
+    HistoryKept *kept = data;
+    g_free(kept->target);
+    g_free(kept->boot);
+}
+
+GArray *
+history_kept_lives(History *history, guint max, GError **error)
+{
+    g_autoptr(GArray) lives = g_array_new(FALSE, TRUE, sizeof(HistoryKept));
+    g_array_set_clear_func(lives, clear_kept);
+    sqlite3_stmt *statement = database_statement(history, SQL_KEPT_LIVES, error);
+    if (statement == NULL)
+        return NULL;
+    sqlite3_bind_int64(statement, 1, max);
+    for (gboolean row;;) {
+        if (!database_step(history, statement, &row, error))
+            return NULL;
+        if (!row)
+            return g_steal_pointer(&lives);
+        HistoryKept kept = {
+            .incarnation = sqlite3_column_int64(statement, 0),
+            .target = g_strdup((const char *)sqlite3_column_text(statement, 1)),
+            .pid = sqlite3_column_int64(statement, 2),
+            .start_ticks = (guint64)sqlite3_column_int64(statement, 3),
+            .boot = g_strdup((const char *)sqlite3_column_text(statement, 4)),
+        };
+        g_array_append_val(lives, kept);
+    }
+}
