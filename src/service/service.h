@@ -197,15 +197,16 @@ ServiceTicket *service_target_answer(ServiceTarget *target, unsigned dialects, c
 
 typedef struct {
     ServiceTarget *target;
-    StatsSample *sample; /* NULL: ERROR says why */
+    StatsSample *sample;  /* NULL: ERROR says why */
+    WireHelloReply hello; /* of the same moment; zeros without a sample */
     GError *error;
 } ServiceScraped;
 
-/* A fresh sample of every live target, all of one moment each (one refresh of jemalloc's epoch): totals, and the merged
- * arena. SCRAPED is of ServiceScraped, borrowed; DURATION_US is the time it took. A target that does not answer within
- * 5 s is given up. */
+/* A fresh sample of every live target (or of ONLY, if it is not NULL), all of one moment each (one refresh of
+ * jemalloc's epoch): totals, and the merged arena. SCRAPED is of ServiceScraped, borrowed; DURATION_US is the time it
+ * took. A target that does not answer within 5 s is given up. */
 typedef void (*ServiceScrapeFunc)(const GPtrArray *scraped, gint64 duration_us, gpointer data);
-void service_scrape(Service *service, ServiceScrapeFunc func, gpointer data);
+void service_scrape(Service *service, ServiceTarget *only, ServiceScrapeFunc func, gpointer data);
 
 /* Reads the history on a thread: series_read(), history_targets()... HISTORY is open for reading (or, if everything is
  * kept in memory, for writing) and READ's alone for the call. Returns the result, or NULL with ERROR. */
