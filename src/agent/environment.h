@@ -20,6 +20,7 @@ enum { DIRECTORY_MAX = 1024 }; /* with the NUL; a directory that is longer, or n
 typedef struct {
     bool wanted;
     bool debug;
+    bool is_silent;                        /* no socket is wanted: what a program that links us may ask for */
     bool bad_socket_directory;             /* JESCOPE_SOCKET_DIR is set and cannot be used: nothing is wanted then */
     char socket_directory[DIRECTORY_MAX];  /* "": not given */
     char runtime_directory[DIRECTORY_MAX]; /* "": not given */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent knows: the state that requests act on. The agent thread's own. */
+/* What the agent knows: the state that requests act on. For the thread whose turn it is (turn.h). */
 #ifndef JESCOPE_AGENT_GUEST_H
 #define JESCOPE_AGENT_GUEST_H
 
@@ -17,6 +17,14 @@ typedef struct {
     atomic_bool leaves;      /* LEAVE was answered: the thread is about to end, and no forked child starts one */
     bool is_settled;         /* allocator_settle_thread() was called in this thread */
     bool shares_descriptors; /* with the host: descriptors_isolate() was refused */
+    bool is_linked;          /* other threads call in, and may want to wake the agent thread */
+    bool is_silent;          /* has no socket */
+    /* NULL: none. What the linked library has to do in time: in the agent thread, on each of its turns. Returns the
+     * milliseconds until it has to be called again, or -1. */
+    int (*tick)(void);
 } Guest;
+
+/* Before anything in the agent thread that calls jemalloc. Until somebody asks, jemalloc does not even know of it. */
+void guest_settle(Guest *guest);
 
 #endif

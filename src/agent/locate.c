@@ -58,12 +58,13 @@ typedef struct {
     size_t size;
 } Objects;
 
-/* Whose thread asks: in our own, what jemalloc gives it is given up at once. */
-typedef enum { THREAD_OF_HOST, THREAD_OF_AGENT } AskingThread;
+/* How close a look: in a constructor an allocation would fill the cache of a thread that may never allocate itself. */
+typedef enum { LOOK_AT_NAMES, LOOK_BY_MALLOC } Look;
 
 typedef struct {
     Objects objects;
-    AskingThread thread;
+    Look look;
+    LocateThread thread;
     Allocator *chosen; /* mallctl NULL: none yet */
 } Search;
 
@@ -230,14 +231,12 @@ counts_malloc(const Allocator *allocator, const Objects *objects)
     return after != before;
 }
 
-/*
- * In the host's thread an allocation would fill that thread's cache. There, an unprefixed mallctl beside the malloc in
- * use is proof enough, and everything else is left to our own thread.
- */
+/* At a glance, an unprefixed mallctl beside the malloc in use is proof enough; everything else is left to the closer
+ * look. */
 static bool
 serves_malloc(const Search *search, const Allocator *allocator)
 {
-    if (search->thread == THREAD_OF_HOST) {
+    if (search->look == LOOK_AT_NAMES) {
         return allocator->prefix[0] == '\0' && is_beside_malloc(allocator, &search->objects);
     }
     return counts_malloc(allocator, &search->objects);
@@ -250,7 +249,7 @@ judge(const Search *search, Allocator *candidate)
     if (!allocator_examine(candidate)) {
         return false;
     }
-    if (search->thread == THREAD_OF_AGENT) {
+    if (search->thread == LOCATE_FROM_AGENT) {
         allocator_settle_thread(candidate); /* before the probe, which would fill its cache */
     }
     if (serves_malloc(search, candidate)) {
@@ -395,7 +394,7 @@ locate_glance(Allocator *allocator, void *scratch, size_t scratch_size)
 {
     LocateGlance glance = {0};
     uint64_t budget = GLANCE_BUDGET;
-    Search search = {.thread = THREAD_OF_HOST, .chosen = allocator};
+    Search search = {.look = LOOK_AT_NAMES, .thread = LOCATE_FROM_HOST, .chosen = allocator};
     *allocator = (Allocator){0};
     if (!list_objects(&search.objects)) {
         return glance;
@@ -410,10 +409,26 @@ locate_glance(Allocator *allocator, void *scratch, size_t scratch_size)
     return glance;
 }
 
-bool
-locate_allocator(Allocator *allocator, void *scratch, size_t scratch_size)
+size_t
+locate_tls_size(void)
 {
-    Search search = {.thread = THREAD_OF_AGENT, .chosen = allocator};
+    Objects objects;
+    size_t total = 0;
+    size_t at = 0;
+    if (!list_objects(&objects)) {
+        return 0;
+    }
+    for (const Object *object; (object = next_object(&objects, &at)) != NULL;) {
+        total += tls_size_of(object);
+    }
+    munmap(objects.bytes, objects.size);
+    return total;
+}
+
+bool
+locate_allocator(Allocator *allocator, LocateThread thread, void *scratch, size_t scratch_size)
+{
+    Search search = {.look = LOOK_BY_MALLOC, .thread = thread, .chosen = allocator};
     *allocator = (Allocator){0};
     if (!list_objects(&search.objects)) {
         return false;

@@ -24,11 +24,17 @@ LocateGlance locate_glance(Allocator *allocator, void *scratch, size_t scratch_s
 /* Whether this library was loaded under a name that begins so. */
 bool locate_own_name_begins(const char *begin);
 
+/* Whose thread asks. In the agent's own, what jemalloc gives it on its first call is given up at once. */
+typedef enum { LOCATE_FROM_HOST, LOCATE_FROM_AGENT } LocateThread;
+
 /*
  * Finds jemalloc and fills @allocator: the one that serves malloc in this process, else a prefixed one (which somebody
- * calls by its own names). An unprefixed copy that does not serve malloc is dead code. In the agent thread: it calls
- * into jemalloc, and takes the loader's lock for moments only.
+ * calls by its own names). An unprefixed copy that does not serve malloc is dead code. Calls into jemalloc, mallocs and
+ * frees one small block, and takes the loader's lock for moments only.
  */
-bool locate_allocator(Allocator *allocator, void *scratch, size_t scratch_size);
+bool locate_allocator(Allocator *allocator, LocateThread thread, void *scratch, size_t scratch_size);
+
+/* LocateGlance.tls_size alone. */
+size_t locate_tls_size(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether prof.active is set, since when, and the lease that switches it back. For the agent thread alone, except
- * profiling_inherit(). Every call needs allocator_can_profile().
+ * Whether prof.active is set, since when, and the lease that switches it back. For the thread whose turn it is,
+ * except profiling_inherit(). Every call needs allocator_can_profile().
  *
  * A lease restores prof.active at its deadline by itself. Whoever else sets prof.active in between wins: an explicit
  * CTL write ends the lease, and a value that is no longer the lease's own is left alone at the end.

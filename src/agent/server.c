@@ -4,6 +4,8 @@
 #include "agent/debug.h"
 #include "agent/listener.h"
 #include "agent/request.h"
+#include "agent/turn.h"
+#include "agent/waker.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -27,7 +29,7 @@ typedef struct {
     bool has_spoken;
 } Session;
 
-/* The agent thread's own, but for server_abandon() in a child without threads and listener_remove(). */
+/* For the thread that has the turn, but for server_abandon() in a child without threads and listener_remove(). */
 static struct {
     Listener listener;
     uint64_t listen_at_ms; /* not before */
@@ -38,16 +40,6 @@ static struct {
 } server;
 
 static atomic_bool leaving;
-
-/* Before anything that calls jemalloc. Until somebody asks, jemalloc does not even know of this thread. */
-static void
-settle(Guest *guest)
-{
-    if (!guest->is_settled) {
-        guest->is_settled = true;
-        allocator_settle_thread(&guest->allocator);
-    }
-}
 
 static void
 close_session(Guest *guest, Session *session)
@@ -83,7 +75,7 @@ accept_client(Guest *guest, uint64_t now)
         server.accept_at_ms = now + TRY_AGAIN_MS;
     }
     if (descriptor_adopt(&socket, raw)) {
-        settle(guest);
+        guest_settle(guest);
         Session *session = make_room(guest);
         *session = (Session){.socket = socket, .last_ms = now};
         guest->n_clients++;
@@ -182,7 +174,7 @@ next_session_deadline(void)
 static void
 keep_listening(const Guest *guest, const Environment *environment, uint64_t now)
 {
-    if (leaving) {
+    if (leaving || guest->is_silent) {
         server.listen_at_ms = UINT64_MAX;
         return;
     }
@@ -221,11 +213,14 @@ static int
 next_timeout(Guest *guest, uint64_t now)
 {
     int timeout = until(next_session_deadline(), now);
+    if (guest->tick != NULL) {
+        timeout = sooner(timeout, guest->tick()); /* before the lease that it may count on */
+    }
     if (guest->profiling.lease.id != 0) {
-        settle(guest); /* in a child that inherited it */
+        guest_settle(guest); /* in a child that inherited it */
         timeout = sooner(timeout, profiling_tick(&guest->profiling, &guest->allocator));
     }
-    if (guest->shares_descriptors) {
+    if (guest->shares_descriptors || (guest->is_linked && waker_descriptor() < 0)) {
         timeout = sooner(timeout, CHECK_SHARED_MS);
     }
     if (server.listener.socket.number < 0) {
@@ -236,12 +231,13 @@ next_timeout(Guest *guest, uint64_t now)
     return timeout;
 }
 
-/* What is waited for: the listener, and the live sessions. No more entries than that: poll() refuses more than
- * RLIMIT_NOFILE. */
+/* What is waited for: the listener, the live sessions, and the waker where there is one. No more entries than that:
+ * poll() refuses more than RLIMIT_NOFILE. */
 typedef struct {
-    struct pollfd entries[1 + SESSIONS_MAX];
+    struct pollfd entries[1 + SESSIONS_MAX + 1];
     Session *sessions[1 + SESSIONS_MAX]; /* NULL for the listener, which comes first */
-    nfds_t n;
+    nfds_t n;                            /* without the waker */
+    nfds_t n_all;
 } Polled;
 
 static void
@@ -258,6 +254,24 @@ fill_polled(Polled *polled, uint64_t now)
             polled->n++;
         }
     }
+    polled->n_all = polled->n;
+    if (waker_descriptor() >= 0) {
+        polled->entries[polled->n_all++] = (struct pollfd){.fd = waker_descriptor(), .events = POLLIN};
+    }
+}
+
+/* The only time at which other threads have their turn. */
+static int
+sleep_until(Polled *polled, int timeout)
+{
+    turn_give();
+    int n = poll(polled->entries, polled->n_all, timeout);
+    if (n < 0) {
+        poll(NULL, 0, TRY_AGAIN_MS); /* no memory, or a limit lowered below what is open: not worth spinning for */
+    }
+    turn_take();
+    waker_clear();
+    return n;
 }
 
 static void
@@ -268,8 +282,7 @@ serve_once(Guest *guest, const Environment *environment)
     keep_listening(guest, environment, now);
     int timeout = next_timeout(guest, now);
     fill_polled(&polled, now);
-    if (poll(polled.entries, polled.n, timeout) < 0) {
-        poll(NULL, 0, TRY_AGAIN_MS); /* no memory, or a limit lowered below what is open: not worth spinning for */
+    if (sleep_until(&polled, timeout) < 0) {
         return;
     }
     now = profiling_now_ms();
@@ -281,9 +294,20 @@ serve_once(Guest *guest, const Environment *environment)
     }
 }
 
+/* What a client has done to prof.active for a time does not outlast us. */
+static void
+end_lease(Guest *guest)
+{
+    if (guest->profiling.lease.id != 0) {
+        guest_settle(guest);
+        profiling_end_lease(&guest->profiling, &guest->allocator);
+    }
+}
+
 void
 server_run(Guest *guest, const Environment *environment)
 {
+    turn_take();
     guest->n_clients = 0;
     server.listener.socket = DESCRIPTOR_NONE;
     server.listen_at_ms = 0;
@@ -291,17 +315,29 @@ server_run(Guest *guest, const Environment *environment)
     for (int i = 0; i < SESSIONS_MAX; i++) {
         server.sessions[i].socket = DESCRIPTOR_NONE;
     }
+    if (guest->is_linked && !guest->shares_descriptors) {
+        waker_open();
+    }
     while (!guest->leaves) {
         serve_once(guest, environment);
     }
+    end_lease(guest);
     listener_remove(&server.listener);
     server_abandon();
+    turn_give();
+}
+
+const char *
+server_socket_path(void)
+{
+    return server.listener.bound ? server.listener.path : "";
 }
 
 void
 server_abandon(void)
 {
     server.listener.bound = 0;
+    waker_forget();
     descriptor_close(&server.listener.socket);
     for (int i = 0; i < SESSIONS_MAX; i++) {
         descriptor_close(&server.sessions[i].socket);

@@ -10,8 +10,13 @@
 #include "agent/environment.h"
 #include "agent/guest.h"
 
-/* Serves until a client has sent LEAVE; nothing is open and no socket is left then. In the agent thread. */
+/* Serves until guest->leaves is set, by a client's LEAVE or by a thread that has the turn and then calls waker_wake().
+ * A lease has ended then, nothing is open and no socket is left. In the agent thread, which has the turn whenever it
+ * does not sleep. */
 void server_run(Guest *guest, const Environment *environment);
+
+/* Where the socket is, "" as long as there is none. */
+const char *server_socket_path(void);
 
 /*
  * In a forked child, in the one thread there is: closes what was inherited of the parent's agent, without touching

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One socket per process, however many copies of us are in it: preloaded, linked into the program, linked into a
+ * plugin, injected. Each copy carries an ELF note that leads to its claim, so that any other finds it among the loaded
+ * objects without a symbol, a name or a file. (Type 16, owner "jescope", 4 bytes: where the claim is, counted from
+ * themselves.)
+ */
+#ifndef JESCOPE_AGENT_CLAIM_H
+#define JESCOPE_AGENT_CLAIM_H
+
+#include <stdbool.h>
+
+/*
+ * Claims this process's socket; false if another copy has done so. Takes the loader's lock for a moment. Of two that
+ * claim at the very same time both may be refused.
+ */
+bool claim_take(void);
+
+/* Another copy may have it from now on. */
+void claim_give(void);
+
+#endif

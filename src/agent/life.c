@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Locks. A preloaded agent shares none. The constructor runs under the loader's lock (in a late dlopen()), starts the
+ * thread and never waits for it. The agent thread takes, one at a time and never nested in one another, the loader's
+ * (dl_iterate_phdr) and jemalloc's own through mallctl(). The fork handler runs in the forking thread; it takes none
+ * and waits for none. Where the agent is linked, its callers take the turn (turn.h) first, then at most one of those.
+ *
+ * Signals. All are blocked in the agent thread, through pthread_sigmask(), which leaves out the two that the C library
+ * uses to carry setuid() and cancellation to all threads. None of the host's handlers ever runs on its stack.
+ *
+ * Fork. The child handler runs where the C library has reset its own locks (glibc >= 2.34 resets the loader's TLS lock,
+ * older ones have none there), so pthread_create() works in it. It must come after jemalloc's own child handler, since
+ * pthread_create() allocates. Child handlers run in order of registration and jemalloc registers when it is
+ * initialised:
+ *  - a jemalloc that serves malloc is initialised by our pthread_create() at the latest, and we register after it;
+ *  - another one (prefixed) does not matter to pthread_create(), only to the new thread's first mallctl(). Once it has
+ * been found and called, a second registration takes the place of the first; until then the new thread's initial pause,
+ * which is there for another reason, is far longer than the handlers take.
+ *
+ * Leaving and coming back. LEAVE ends the thread; the library stays, since nobody can tell when a forking thread is
+ * done with its handlers. life_enter() begins again. It is called in one of the host's threads, stopped at a moment of
+ * jescope's choice, and waits for nothing: a thread that has not ended yet is reported instead. `serving` is what both
+ * sides go by; clearing it is the last thing an ending thread does here.
+ */
+#include "agent/life.h"
+
+#include "agent/claim.h"
+#include "agent/debug.h"
+#include "agent/descriptor.h"
+#include "agent/locate.h"
+#include "agent/server.h"
+#include "agent/turn.h"
+#include "agent/waker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+enum {
+    STACK_SIZE = 256 * 1024, /* address space; jemalloc's deepest call touches about 20 KiB */
+    SCRATCH_SIZE = 64 * 1024,
+    /* Most forked children exec at once: a socket made before that would be left behind under the same pid. */
+    CHILD_PAUSE_MS = 20,
+};
+
+typedef enum {
+    LOOKING,
+    ABSENT, /* no jemalloc that anybody uses: no thread, now or in a child */
+    FOUND,  /* guest.allocator and guest.profiling are good, in this process and its children */
+} Finding;
+
+static struct {
+    Environment environment;
+    Guest guest;
+    size_t stack_size;
+    pid_t owner; /* the process whose agent this is; another one's after fork() or vfork() */
+    bool in_child;
+    bool invited;             /* by life_enter() or life_start(), at some time in the process's life */
+    bool to_join;             /* a linked agent's thread was started and nobody waits for its end yet */
+    bool stopping;            /* somebody does */
+    pthread_t thread;         /* the one to join */
+    atomic_bool serving;      /* there is a thread of ours, or is about to be */
+    _Atomic(Finding) finding; /* a child forked at any time sees what it stands for in whole */
+    void (*on_fork)(void);
+} agent;
+
+/*
+ * The thread whose fork under way will run the later handler: the C library leaves a handler that is registered while a
+ * fork is under way out of it. Where several threads fork at once the last one is known and the others' children are
+ * started by the earlier handler, which the pause in the new thread makes harmless. (A thread-local would take of the
+ * host's static TLS.)
+ */
+static _Atomic(pthread_t) later_handler_runs;
+
+static void restart_in_child(void);
+
+static void *
+map_scratch(void)
+{
+    void *scratch = mmap(NULL, SCRATCH_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return scratch == MAP_FAILED ? NULL : scratch;
+}
+
+/* The host may change its root, its directory and its umask; /proc, our socket and its mode must stay as they are. */
+static void
+isolate(void)
+{
+    bool own_root = unshare(CLONE_FS) == 0;
+    bool own_table = descriptors_isolate(agent.environment.debug ? DESCRIPTORS_KEEP_STDERR : DESCRIPTORS_KEEP_NONE);
+    agent.guest.shares_descriptors = !own_table;
+    debug_say(own_root ? "root directory is our own" : "root directory is shared with the program", NULL, 0);
+    debug_say(own_table ? "descriptors are our own" : "descriptors are shared with the program", NULL, 0);
+}
+
+static void
+note_found(void)
+{
+    Guest *guest = &agent.guest;
+    if (allocator_can_profile(&guest->allocator)) {
+        WireSince since = agent.invited ? WIRE_SINCE_UNKNOWN : WIRE_SINCE_START;
+        profiling_init(&guest->profiling, &guest->allocator, since);
+    }
+    agent.finding = FOUND;
+}
+
+/* Prepare handlers run latest registration first, child handlers earliest first. */
+static void
+note_later_handler(void)
+{
+    later_handler_runs = pthread_self();
+}
+
+static void
+forget_later_handler(void)
+{
+    pthread_t self = pthread_self();
+    atomic_compare_exchange_strong(&later_handler_runs, &self, (pthread_t)0);
+}
+
+static void
+restart_after_all_others(void)
+{
+    later_handler_runs = (pthread_t)0;
+    restart_in_child();
+}
+
+/* Once in a process: what is registered stays, and a child brings it along. */
+static void
+register_later_handler(void)
+{
+    static bool registered;
+    if (!registered) {
+        registered = true;
+        pthread_atfork(note_later_handler, forget_later_handler, restart_after_all_others);
+    }
+}
+
+/* The long way: among the symbols of every file that is loaded. */
+static bool
+locate_closely(LocateThread thread)
+{
+    void *scratch = map_scratch();
+    if (scratch == NULL) {
+        return false;
+    }
+    bool found = locate_allocator(&agent.guest.allocator, thread, scratch, SCRATCH_SIZE);
+    munmap(scratch, SCRATCH_SIZE);
+    return found;
+}
+
+static bool
+search(void)
+{
+    if (!locate_closely(LOCATE_FROM_AGENT)) {
+        debug_say("no jemalloc in use here", NULL, 0);
+        agent.finding = ABSENT;
+        return false;
+    }
+    agent.guest.is_settled = true;
+    register_later_handler();
+    note_found();
+    return true;
+}
+
+static void
+serve_host(void)
+{
+    prctl(PR_SET_NAME, "jescope");
+    isolate();
+    agent.guest.is_settled = false;
+    if (agent.in_child) {
+        poll(NULL, 0, CHILD_PAUSE_MS);
+    }
+    if (agent.finding == LOOKING && !search()) {
+        return;
+    }
+    process_identify(&agent.guest.process);
+    server_run(&agent.guest, &agent.environment);
+}
+
+static void *
+run(void *unused)
+{
+    serve_host();
+    if (!agent.guest.is_silent) {
+        claim_give();
+    }
+    agent.serving = false;
+    return NULL;
+}
+
+/* 0, or why not. */
+static int
+start_thread(void)
+{
+    pthread_attr_t attributes;
+    sigset_t all;
+    sigset_t before;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0) {
+        return error;
+    }
+    if (!agent.guest.is_linked) {
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    }
+    pthread_attr_setstacksize(&attributes, agent.stack_size);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    agent.guest.leaves = false;
+    agent.serving = true;
+    error = pthread_create(&agent.thread, &attributes, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    agent.to_join = error == 0 && agent.guest.is_linked;
+    if (error != 0) {
+        agent.serving = false;
+        debug_say("cannot start a thread", NULL, error);
+    }
+    return error;
+}
+
+/* The host's thread-local storage comes out of every thread's stack; glibc wants whole pages. */
+static size_t
+stack_size_for(size_t tls_size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (STACK_SIZE + tls_size + page - 1) / page * page;
+}
+
+static void
+restart_in_child(void)
+{
+    int saved = errno;
+    /* Both handlers may be registered: the first call is enough. */
+    if (agent.owner != getpid()) {
+        bool goes_on = agent.serving && !agent.guest.leaves && agent.finding != ABSENT;
+        agent.owner = getpid();
+        agent.in_child = true;
+        agent.serving = agent.to_join = agent.stopping = false;
+        turn_reset();
+        server_abandon();
+        if (agent.finding == FOUND) {
+            profiling_inherit(&agent.guest.profiling);
+        }
+        if (agent.on_fork != NULL) {
+            agent.on_fork();
+        }
+        if (goes_on) {
+            start_thread();
+        }
+    }
+    errno = saved;
+}
+
+/* The registration from the constructor, out of use where the later one takes part. */
+static void
+restart_in_early_child(void)
+{
+    if (later_handler_runs != pthread_self()) {
+        restart_in_child();
+    }
+}
+
+static void
+register_handler(void)
+{
+    static bool registered;
+    if (!registered) {
+        registered = true;
+        pthread_atfork(NULL, NULL, agent.finding == FOUND ? restart_in_child : restart_in_early_child);
+    }
+}
+
+static bool
+glance(void)
+{
+    void *scratch = map_scratch();
+    if (scratch == NULL) {
+        return false;
+    }
+    LocateGlance seen = locate_glance(&agent.guest.allocator, scratch, SCRATCH_SIZE);
+    munmap(scratch, SCRATCH_SIZE);
+    agent.stack_size = stack_size_for(seen.tls_size);
+    if (seen.located) {
+        note_found();
+    }
+    return seen.maybe_here;
+}
+
+static void
+take_environment(const Environment *environment)
+{
+    agent.environment = *environment;
+    if (environment->debug) {
+        debug_enable();
+    }
+    if (environment->bad_socket_directory) {
+        debug_say("JESCOPE_SOCKET_DIR is no absolute path, or too long a one: keeping out", NULL, 0);
+    }
+}
+
+static WireEntered
+begin(void)
+{
+    if (!glance()) {
+        return WIRE_ENTER_NO_JEMALLOC;
+    }
+    if (!claim_take()) {
+        debug_say("another copy of this agent serves the process: keeping out", NULL, 0);
+        return WIRE_ENTER_PRESENT;
+    }
+    agent.owner = getpid();
+    if (start_thread() != 0) {
+        claim_give();
+        return WIRE_ENTER_NO_THREAD;
+    }
+    register_handler();
+    return WIRE_ENTER_STARTED;
+}
+
+void
+life_begin(const Environment *environment)
+{
+    int saved = errno;
+    take_environment(environment);
+    if (environment->wanted) {
+        begin();
+    }
+    errno = saved;
+}
+
+static WireEntered
+begin_again(const char *socket_directory, const char *runtime_directory)
+{
+    if (!environment_given(&agent.environment, socket_directory, runtime_directory)) {
+        return WIRE_ENTER_DIRECTORY;
+    }
+    /* Of a parent's agent, in a child that was made without handlers. */
+    if (agent.owner != getpid()) {
+        server_abandon();
+    }
+    agent.in_child = false;
+    agent.invited = true;
+    agent.finding = LOOKING;
+    return begin();
+}
+
+WireEntered
+life_enter(const char *socket_directory, const char *runtime_directory)
+{
+    int saved = errno;
+    WireEntered entered;
+    if (agent.serving && agent.owner == getpid()) {
+        entered = agent.guest.leaves ? WIRE_ENTER_LEAVING : WIRE_ENTER_PRESENT;
+    } else {
+        entered = begin_again(socket_directory, runtime_directory);
+    }
+    errno = saved;
+    return entered;
+}
+
+Guest *
+life_guest(void)
+{
+    agent.guest.is_linked = true;
+    if (agent.finding != FOUND) {
+        agent.invited = true;
+        if (!locate_closely(LOCATE_FROM_HOST)) {
+            return NULL;
+        }
+        process_identify(&agent.guest.process);
+        note_found();
+        agent.owner = getpid();
+        register_handler(); /* jemalloc is there, whose own child handler must come first */
+    }
+    return &agent.guest;
+}
+
+/* One that has left at a client's request. */
+static void
+join_ended_thread(void)
+{
+    if (agent.to_join && !agent.serving && !agent.stopping) {
+        pthread_join(agent.thread, NULL); /* it has nothing left to do */
+        agent.to_join = false;
+    }
+}
+
+static LifeResult
+start_linked(int *error)
+{
+    bool wants_socket = !agent.environment.is_silent;
+    agent.guest.is_silent = !wants_socket || !claim_take();
+    agent.in_child = false;
+    agent.stack_size = stack_size_for(locate_tls_size());
+    int why = start_thread();
+    if (why != 0) {
+        if (!agent.guest.is_silent) {
+            claim_give();
+        }
+        *error = why;
+        return LIFE_NO_THREAD;
+    }
+    return wants_socket && agent.guest.is_silent ? LIFE_STARTED_SILENT : LIFE_STARTED;
+}
+
+LifeResult
+life_start(const Environment *environment, int *error)
+{
+    join_ended_thread();
+    if (agent.to_join) {
+        return agent.stopping || agent.guest.leaves ? LIFE_STILL_ENDING : LIFE_ALREADY;
+    }
+    if (life_guest() == NULL) {
+        return LIFE_NO_JEMALLOC;
+    }
+    take_environment(environment);
+    return start_linked(error);
+}
+
+LifeStop
+life_stop(void)
+{
+    turn_take();
+    bool ours = agent.to_join && !agent.stopping;
+    LifeStop result = ours ? LIFE_STOPPED : agent.stopping ? LIFE_STOPPING : LIFE_NOT_STARTED;
+    if (ours) {
+        agent.stopping = true;
+        agent.guest.leaves = true;
+        waker_wake();
+    }
+    turn_give();
+    if (ours) {
+        pthread_join(agent.thread, NULL);
+        turn_take();
+        agent.to_join = false;
+        agent.stopping = false;
+        turn_give();
+    }
+    return result;
+}
+
+bool
+life_is_started(void)
+{
+    return agent.serving && !agent.guest.leaves;
+}
+
+void
+life_on_fork(void (*handler)(void))
+{
+    agent.on_fork = handler;
+}
+
+__attribute__((destructor)) static void
+leave(void)
+{
+    int saved = errno;
+    /* Not in a vfork() child or a clone without handlers: the socket is its parent's. */
+    if (agent.owner == getpid()) {
+        server_leave();
+    }
+    errno = saved;
+}

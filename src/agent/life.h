@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of the agent in a process: from the first look at it to the end of its thread, through fork and exit.
+ * docs/decisions/0002-agent-isolation.md tells why it is as it is; docs/embedding.md what is different where the
+ * program links it.
+ */
+#ifndef JESCOPE_AGENT_LIFE_H
+#define JESCOPE_AGENT_LIFE_H
+
+#include "agent/environment.h"
+#include "agent/guest.h"
+#include "wire/enter.h"
+
+#include <stdbool.h>
+
+/* In the constructor of a preloaded agent, under the loader's lock: looks around and starts the thread if jemalloc may
+ * be there. Preserves errno. */
+void life_begin(const Environment *environment);
+
+/* What WireEnter promises. Preserves errno. */
+WireEntered life_enter(const char *socket_directory, const char *runtime_directory);
+
+typedef enum {
+    LIFE_STARTED,
+    LIFE_STARTED_SILENT, /* another copy of us has the socket of this process: a thread without one */
+    LIFE_ALREADY,        /* started before */
+    LIFE_STILL_ENDING,   /* after a stop, or a client's LEAVE: in a moment */
+    LIFE_NO_JEMALLOC,
+    LIFE_NO_THREAD, /* *error tells why */
+} LifeResult;
+
+/*
+ * Where the agent is linked: starts its thread, at the caller's wish. In any thread that has the turn; also in a
+ * constructor. LIFE_NO_JEMALLOC may be otherwise later, once something has loaded one.
+ */
+LifeResult life_start(const Environment *environment, int *error);
+
+typedef enum {
+    LIFE_STOPPED,
+    LIFE_NOT_STARTED,
+    LIFE_STOPPING, /* by another thread, which waits for it */
+} LifeStop;
+
+/*
+ * Ends the thread that life_start() started, and waits for it: a lease ends as at its deadline, connections are closed,
+ * the socket's file is removed. In any other thread, without the turn.
+ */
+LifeStop life_stop(void);
+
+/* Whether the thread is there and stays; with the turn. */
+bool life_is_started(void);
+
+/* The state, for a thread that has the turn; NULL as long as no jemalloc was found, for which it looks (in the calling
+ * thread, whose cache it leaves alone). */
+Guest *life_guest(void);
+
+/* Has HANDLER run in forked children, after the agent has put itself in order there, before its thread comes up. Once;
+ * async-signal-safe. */
+void life_on_fork(void (*handler)(void));
+
+#endif
