@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A shared object as the dynamic linker sees it: what it exports, which symbol versions it gives and which it needs.
+ * Read from a file's bytes or out of another process's memory, where it is what it is whatever has become of the file.
+ * Either may be hostile: every count is bounded and every address is only handed to the reader.
+ *
+ * Formats: the System V ABI's ELF-64, DT_GNU_HASH and the GNU symbol versions (DT_VERDEF, DT_VERNEED) of the LSB.
+ */
+#ifndef JESCOPE_TARGET_IMAGE_H
+#define JESCOPE_TARGET_IMAGE_H
+
+#include <glib.h>
+
+/* Reads all of N bytes at ADDRESS or returns FALSE. */
+typedef gboolean (*ImageRead)(gpointer data, guint64 address, void *bytes, gsize n);
+
+typedef struct {
+    ImageRead read;
+    gpointer data;
+    guint64 base; /* where its ELF header is */
+    guint64 bias; /* what is added to the addresses it was linked with */
+    guint64 strings;
+    guint64 strings_size;
+    guint64 symbols;
+    guint64 hash;
+    guint64 version_of; /* DT_VERSYM */
+    guint64 given;      /* DT_VERDEF */
+    guint64 needed;     /* DT_VERNEED */
+    guint64 soname;     /* offset into strings; 0: none */
+} Image;
+
+enum {
+    IMAGE_NAME_MAX = 128, /* with the NUL: of a symbol, a version or a library */
+};
+
+/* FALSE: there is no 64-bit shared object of this machine's kind at BASE. Set read, data and base before. */
+gboolean image_open(Image *image);
+
+/* The name it goes by (DT_SONAME); "" if it has none. */
+void image_soname(const Image *image, char soname[IMAGE_NAME_MAX]);
+
+/* The address of a function it exports under NAME, in its default version; 0: there is none. */
+guint64 image_function(const Image *image, const char *name);
+
+/* Whether it defines the symbol version. */
+gboolean image_gives(const Image *image, const char *version);
+
+/* The symbol versions it needs of LIBRARY, e.g. "GLIBC_2.34"; a NULL-terminated list. */
+char **image_needs(const Image *image, const char *library);
+
+/* Over a file's bytes: set up an Image with image_read_file, a GBytes and base 0. */
+gboolean image_read_file(gpointer bytes, guint64 address, void *buffer, gsize n);
+
+#endif
