@@ -610,6 +610,25 @@ agent_lease(Target *target, const LeaseRequest *lease_request, WireLease *lease,
     return TRUE;
 }
 
+/* The connection ends when the thread has closed everything. */
+static gboolean
+agent_leave(Target *target, GError **error)
+{
+    AgentTarget *agent = agent_of(target);
+    WireLeaveRequest request = {0};
+    Exchange exchange = exchange_for(agent, WIRE_OP_LEAVE, &request, sizeof(request));
+    exchange.reply_size = sizeof(WireReply);
+    if (!transact(agent, &exchange, "leave", error))
+        return FALSE;
+    gint64 until = g_get_monotonic_time() + (gint64)agent->deadlines.answer * MS;
+    if (wait_for(agent, POLLIN, &exchange, until) == SENT_FAILED) {
+        set_silent(agent, &exchange, error);
+        return FALSE;
+    }
+    disconnect(agent);
+    return TRUE;
+}
+
 static const TargetOps agent_ops = {
     .hello = agent_hello,
     .read = agent_read,
@@ -617,6 +636,7 @@ static const TargetOps agent_ops = {
     .sample = agent_sample,
     .output = agent_output,
     .lease = agent_lease,
+    .leave = agent_leave,
     .free = agent_free,
 };
 

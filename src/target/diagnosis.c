@@ -7,10 +7,12 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     SCRATCH_BYTES = 64 * 1024,
+    YOUNG_SECONDS = 2,
 };
 
 char *
@@ -96,6 +98,38 @@ diagnosis_has_agent(const Process *process)
     return mapped_objects(process).agent;
 }
 
+/* A thread that has just been made still goes by its maker's name. */
+static gboolean
+is_young(const Process *process)
+{
+    struct timespec since_boot;
+    gint64 ticks = sysconf(_SC_CLK_TCK);
+    if (clock_gettime(CLOCK_BOOTTIME, &since_boot) != 0 || ticks <= 0)
+        return TRUE;
+    return (gint64)since_boot.tv_sec - (gint64)process->start_time / ticks <= YOUNG_SECONDS;
+}
+
+static gboolean
+has_agent_thread(const Process *process)
+{
+    g_autofree char *tasks = g_strdup_printf("/proc/%d/task", (int)process->pid);
+    g_autoptr(GDir) threads = g_dir_open(tasks, 0, NULL);
+    const char *thread;
+    while (threads != NULL && (thread = g_dir_read_name(threads)) != NULL) {
+        g_autofree char *path = g_build_filename(tasks, thread, "comm", NULL);
+        g_autofree char *name = NULL;
+        if (g_file_get_contents(path, &name, NULL, NULL) && strcmp(name, "jescope\n") == 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+gboolean
+diagnosis_agent_may_come(const Process *process)
+{
+    return diagnosis_has_agent(process) && (is_young(process) || has_agent_thread(process));
+}
+
 static void
 set_not_ours(const Process *process, GError **error)
 {
@@ -124,11 +158,13 @@ diagnosis_set_no_agent(const Process *process, GError **error)
                     geteuid() != 0 ? "run jescope as root"
                                    : "run jescope with CAP_SYS_PTRACE, outside of any container");
     else if (objects.agent && objects.jemalloc)
-        g_set_error(
-            error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
-            "%s (%d) has the agent loaded, but it does not listen: JESCOPE=off or JESCOPE_ONLY excludes it, or its "
-            "socket directory cannot be written; restart it with JESCOPE_DEBUG=1 to see which",
-            process->name, pid);
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
+                    "%s (%d) has the agent loaded, but it does not listen: 'jescope detach' ended it ('jescope attach' "
+                    "calls it "
+                    "back), JESCOPE=off or JESCOPE_ONLY excludes it, or its socket directory cannot be written; "
+                    "restart it with "
+                    "JESCOPE_DEBUG=1 to see which",
+                    process->name, pid);
     else if (objects.jemalloc)
         g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
                     "%s (%d) uses jemalloc, but was started without jescope's agent; restart it under 'jescope run'",

@@ -13,6 +13,7 @@ typedef struct {
     gboolean (*sample)(Target *target, const SampleRequest *request, guint64 *rows, guint64 *spent_ns, GError **error);
     int (*output)(Target *target, const char *letters, GError **error);
     gboolean (*lease)(Target *target, const LeaseRequest *request, WireLease *lease, GError **error);
+    gboolean (*leave)(Target *target, GError **error); /* NULL: there is no agent that could */
     void (*free)(Target *target); /* of everything but the fields below */
 } TargetOps;
 

@@ -21,7 +21,7 @@ wait_for_socket(const Process *process)
 {
     gint64 until = g_get_monotonic_time() + (gint64)agent_deadlines_default.connect * 1000;
     char *path = discovery_socket(process);
-    while (path == NULL && diagnosis_has_agent(process) && g_get_monotonic_time() < until &&
+    while (path == NULL && diagnosis_agent_may_come(process) && g_get_monotonic_time() < until &&
            process_alive(process->pid, process->start_time)) {
         g_usleep(WAIT_INTERVAL_US);
         path = discovery_socket(process);

@@ -90,3 +90,12 @@ target_lease(Target *target, const LeaseRequest *request, WireLease *lease, GErr
 {
     return target->ops->lease(target, request, lease, error);
 }
+
+gboolean
+target_leave(Target *target, GError **error)
+{
+    if (target->ops->leave != NULL)
+        return target->ops->leave(target, error);
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT, "%s has no agent that could leave", target->label);
+    return FALSE;
+}

@@ -102,4 +102,7 @@ int target_stats(Target *target, const char *letters, GError **error);
 /* Takes, renews or releases a lease; *lease is the one that runs afterwards (id 0: none). */
 gboolean target_lease(Target *target, const LeaseRequest *request, WireLease *lease, GError **error);
 
+/* Has the agent end its lease, its thread and its socket; there is nothing to talk to afterwards. */
+gboolean target_leave(Target *target, GError **error);
+
 #endif
