@@ -126,7 +126,8 @@ typedef struct {
 
 typedef struct {
     const RouteHostOps *ops;
-    void *data;            /* the first argument of each */
+    void *data;         /* the first argument of each */
+    const char *prefix; /* what the caller has cut off the path ("/targets/4711"), for addresses in replies; or NULL */
     const char *directory; /* what Mesos' /state calls tmp_dir and its downloads name; never opened by a route */
 } RouteHost;
 

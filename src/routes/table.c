@@ -2,6 +2,7 @@
 #include "routes/table.h"
 
 #include "routes/libmtev.h"
+#include "routes/mesos.h"
 #include "routes/native.h"
 #include "routes/userver.h"
 
@@ -30,6 +31,16 @@ static const RouteParameter userver_parameters[] = {
     {0},
 };
 
+static const RouteParameter mesos_start_parameters[] = {
+    {"duration", "text", "a number with ns, us, ms, secs, mins, hrs, days or weeks; from 1secs to 1days, else 5mins"},
+    {0},
+};
+
+static const RouteParameter mesos_download_parameters[] = {
+    {"id", "id", "of the run, which must be the latest one that ended"},
+    {0},
+};
+
 static const Route rows[] = {
     {ROUTE_DIALECT_LIBMTEV, "GET", "/mtev/memory.json", "jemalloc's statistics as JSON", NULL, ROUTE_PRINTING,
      role_read, libmtev_memory},
@@ -43,15 +54,31 @@ static const Route rows[] = {
     {ROUTE_DIALECT_USERVER, "POST", "/service/jemalloc/prof/{command}/", NULL, NULL, ROUTE_SLOW, role_control,
      userver_command},
     {ROUTE_DIALECT_USERVER, "POST", "/service/jemalloc/prof/", NULL, NULL, 0, role_control, userver_command},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/start/*", "start a run; after the duration its dump is there",
+     mesos_start_parameters, 0, role_control, mesos_start},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/stop/*", "end the run now", NULL, ROUTE_SLOW, role_control,
+     mesos_stop},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/state/*", "the state of profiling and of the run", NULL, 0, role_read,
+     mesos_state},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/statistics/*", "jemalloc's statistics as JSON", NULL, ROUTE_PRINTING,
+     role_read, mesos_statistics},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/download/raw/*", "the latest run's dump", mesos_download_parameters,
+     ROUTE_SLOW, role_read, mesos_download_raw},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/download/text/*", "the latest run as a table with names",
+     mesos_download_parameters, ROUTE_SLOW, role_read, mesos_download_text},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/download/graph/*", "the latest run as a call graph, SVG",
+     mesos_download_parameters, ROUTE_SLOW, role_read, mesos_download_graph},
 };
 
 static const char *const libmtev_paths[] = {"/mtev/", NULL};
 static const char *const userver_paths[] = {"/service/jemalloc/", NULL};
+static const char *const mesos_paths[] = {"/memory-profiler", NULL};
 static const char *const native_paths[] = {"/", NULL};
 
 static const Dialect dialects[] = {
     {ROUTE_DIALECT_LIBMTEV, "libmtev", libmtev_paths, libmtev_unknown, libmtev_unknown},
     {ROUTE_DIALECT_USERVER, "userver", userver_paths, userver_unknown, userver_wrong_method},
+    {ROUTE_DIALECT_MESOS, "mesos", mesos_paths, mesos_unknown, mesos_unknown},
     {ROUTE_DIALECT_NATIVE, "native", native_paths, native_unknown, native_wrong_method},
 };
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Durations as Mesos reads and writes them: "5mins", "1.5hrs". Pure and thread safe. */
+#ifndef JESCOPE_ROUTES_MESOS_DURATION_H
+#define JESCOPE_ROUTES_MESOS_DURATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Nanoseconds, below 2^63. False leaves *ns untouched and puts into WHY, without a full stop, what Mesos says. */
+bool mesos_duration_parse(const char *text, uint64_t *ns, char *why, size_t size);
+
+/* In the largest unit below it that gives a whole number, or the one below that: "500ms", "36hrs", "1days". */
+void mesos_duration_format(uint64_t ns, char *text, size_t size);
+
+#endif

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "routes/mesos.h"
+
+#include "routes/json.h"
+#include "routes/mesos-duration.h"
+#include "routes/query.h"
+#include "routes/reply.h"
+#include "routes/unprofiled.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    WHY_MAX = 768,
+    DURATION_TEXT_MAX = 32,
+    NAME_SIZE = 64,
+    PATH_SIZE = 1024,
+    WAIT_MS = 1500, /* for a run that is about to end when its result is asked for */
+    POLL_MS = 20,
+};
+
+static const uint64_t default_ns = UINT64_C(300000000000);
+static const uint64_t least_ns = UINT64_C(1000000000);
+static const uint64_t most_ns = UINT64_C(86400000000000);
+
+static const char not_yet[] = "Not yet generated";
+
+static const char not_detected[] = "\n"
+                                   "The current binary doesn't seem to be linked against jemalloc,\n"
+                                   "or its malloc is another one's. Start it under `jescope run`, with\n"
+                                   "jemalloc in LD_PRELOAD, or build it with --enable-jemalloc-allocator.\n";
+
+static const char not_enabled[] = "\n"
+                                  "The current process seems to be using jemalloc, but profiling\n"
+                                  "couldn't be enabled. Start it with prof:true in MALLOC_CONF or under\n"
+                                  "`jescope run`; /memory-profiler/state shows what it was started with. A\n"
+                                  "jemalloc of your own must be built with --enable-stats and --enable-prof.\n";
+
+/* The host's recordings as Mesos has them: at most one that runs, and what came of the latest other one. */
+typedef struct {
+    bool running;
+    bool ended; /* with a dump, or with a failure to make one */
+    RouteRecording run;
+    RouteRecording last;
+} Runs;
+
+static void
+look(const RouteHost *host, Runs *runs)
+{
+    RouteRecording rows[ROUTE_RECORDINGS_MAX];
+    size_t n = host->ops->recordings(host->data, rows, ROUTE_RECORDINGS_MAX);
+    *runs = (Runs){0};
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].state == ROUTE_RECORDING_RUNNING && !runs->running) {
+            runs->running = true;
+            runs->run = rows[i];
+        } else if (rows[i].state != ROUTE_RECORDING_RUNNING && rows[i].state != ROUTE_RECORDING_DROPPED &&
+                   !runs->ended) {
+            runs->ended = true;
+            runs->last = rows[i];
+        }
+    }
+}
+
+static const char *
+prefix_of(const RouteHost *host)
+{
+    return host->prefix != NULL ? host->prefix : "";
+}
+
+static void
+refuse(RouteReply *reply, RouteResult result, const RouteFailure *failure)
+{
+    reply_text(reply, reply_status(result), REPLY_UTF8, "%s.\n", reply_failure_text(result, failure));
+}
+
+void
+mesos_unknown(const Route *route, const RouteRequest *request, RouteReply *reply)
+{
+    reply_text(reply, 404, REPLY_UTF8, "404 Not Found.");
+}
+
+/* False: the program was started with the profiler switched off by libprocess' own variable. */
+static bool
+is_on(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    static const char *const off[] = {"disabled", "false", "0"};
+    char text[NAME_SIZE];
+    RouteFailure failure;
+    if (host->ops->variable(host->data, "LIBPROCESS_MEMORY_PROFILING", text, sizeof text, &failure) != ROUTE_DONE) {
+        return true;
+    }
+    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
+        if (strcmp(text, off[i]) == 0) {
+            mesos_unknown(NULL, request, reply);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+serves_malloc(RouteResult result, const WireHelloReply *hello)
+{
+    return result == ROUTE_DONE && (hello->flags & WIRE_FLAG_SERVES_MALLOC) != 0;
+}
+
+/* False: jemalloc is not there, or the target cannot be asked; the reply says so. */
+static bool
+detect(const RouteHost *host, WireHelloReply *hello, RouteReply *reply)
+{
+    RouteFailure failure = {0};
+    RouteResult result = host->ops->hello(host->data, hello, &failure);
+    if (serves_malloc(result, hello)) {
+        return true;
+    }
+    if (result == ROUTE_DONE || result == ROUTE_NO_JEMALLOC) {
+        reply_text(reply, 400, REPLY_UTF8, "%s", not_detected);
+    } else {
+        refuse(reply, result, &failure);
+    }
+    return false;
+}
+
+/* ---- /start ---- */
+
+static bool
+parse_duration(const RouteRequest *request, uint64_t *ms, RouteReply *reply)
+{
+    QueryValue text;
+    uint64_t ns = default_ns;
+    char why[WHY_MAX];
+    char readable[DURATION_TEXT_MAX];
+    if (query_find(request->query, "duration", &text) != QUERY_ABSENT &&
+        !mesos_duration_parse(text.text, &ns, why, sizeof why)) {
+        reply_text(reply, 400, REPLY_UTF8, "Could not parse parameter 'duration': %s.\n", why);
+        return false;
+    }
+    if (ns < least_ns || ns > most_ns) {
+        mesos_duration_format(ns, readable, sizeof readable);
+        reply_text(reply, 400, REPLY_UTF8, "Duration '%s' must be between 1secs and 1days.\n", readable);
+        return false;
+    }
+    *ms = ns / 1000000;
+    return true;
+}
+
+/* A browser that stays on this answer lands on the result. */
+static void
+tell_run(const RouteHost *host, const RouteRecording *run, const char *beginning, RouteReply *reply)
+{
+    Json json;
+    char text[WHY_MAX];
+    unsigned long long id = run->id;
+    const char *prefix = prefix_of(host);
+    reply_begin(reply, 200, REPLY_JSON);
+    json_begin(&json, reply);
+    json_object(&json, NULL);
+    json_number(&json, "id", id);
+    snprintf(text, sizeof text,
+             "%s Its result will be at %s/memory-profiler/download/raw?id=%llu when the time is over, or after "
+             "%s/memory-profiler/stop.",
+             beginning, prefix, id, prefix);
+    json_text(&json, "message", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)((run->remaining_ms + 500) / 1000));
+    json_text(&json, "remaining_seconds", text);
+    json_end(&json);
+    reply_header(reply, "Refresh", "%llu; url=%s/memory-profiler/download/graph?id=%llu",
+                 (unsigned long long)((run->remaining_ms + 999) / 1000), prefix, id);
+}
+
+/* Up to 5.2.1 jemalloc took the order to profile although it could not, and so did Mesos. */
+static void
+tell_void_run(const RouteHost *host, uint64_t duration_ms, RouteReply *reply)
+{
+    const RouteRecording run = {.id = (uint64_t)time(NULL), .remaining_ms = duration_ms};
+    tell_run(
+        host, &run,
+        "Successfully started new heap profiling run. But this jemalloc was started without prof:true: it will find "
+        "nothing.",
+        reply);
+}
+
+static void
+tell_not_started(const RouteHost *host, RouteResult result, const RouteFailure *failure, RouteReply *reply)
+{
+    switch (result) {
+    case ROUTE_BUSY:
+        reply_text(reply, 409, REPLY_UTF8, "Heap profiling was started externally.\n");
+        break;
+    case ROUTE_NO_PROFILING:
+    case ROUTE_CONTROL_FAILED:
+        reply_text(reply, 400, REPLY_UTF8, "%s", not_enabled);
+        break;
+    default:
+        refuse(reply, result, failure);
+    }
+}
+
+void
+mesos_start(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    static const char running[] = "Heap profiling is already active.";
+    WireHelloReply hello;
+    RouteFailure failure = {0};
+    RouteRecording run;
+    uint64_t ms;
+    Runs runs;
+    if (!is_on(host, request, reply) || !detect(host, &hello, reply) || !parse_duration(request, &ms, reply)) {
+        return;
+    }
+    if (unprofiled_applies(&hello)) {
+        if (unprofiled_write_active(&hello, true) == 0) {
+            tell_void_run(host, ms, reply);
+        } else {
+            tell_not_started(host, ROUTE_NO_PROFILING, &failure, reply);
+        }
+        return;
+    }
+    RouteResult result = host->ops->recording_start(host->data, ms, &run, &failure);
+    if (result == ROUTE_DONE) {
+        tell_run(host, &run, "Successfully started new heap profiling run.", reply);
+        return;
+    }
+    look(host, &runs);
+    if (result == ROUTE_BUSY && runs.running) {
+        tell_run(host, &runs.run, running, reply);
+    } else {
+        tell_not_started(host, result, &failure, reply);
+    }
+}
+
+/* ---- /stop ---- */
+
+/* Why there is no raw profile; NULL: there is one. */
+static const char *
+why_not_there(const RouteHost *host, const Runs *runs, char *text, size_t size)
+{
+    if (!runs->ended) {
+        return not_yet;
+    }
+    if (runs->last.state == ROUTE_RECORDING_DONE) {
+        return NULL;
+    }
+    const RouteFailure *failure = &runs->last.failure;
+    snprintf(text, size, "Failed to create artifact: Couldn't write value %s/profile.dump for option prof.dump: %s",
+             host->directory, failure->error != 0 ? reply_error_name(failure->error) : failure->why);
+    return text;
+}
+
+/* Reads prof.active as this jemalloc would give it. */
+static RouteResult
+read_active(const RouteHost *host, const WireHelloReply *hello, bool *active, RouteFailure *failure)
+{
+    RouteValue value = {0};
+    if (unprofiled_applies(hello)) {
+        failure->error = unprofiled_read(hello);
+        *active = false;
+        return failure->error == 0 ? ROUTE_DONE : ROUTE_CONTROL_FAILED;
+    }
+    RouteResult result = host->ops->read(host->data, "prof.active", WIRE_TYPE_BOOL, &value, failure);
+    *active = value.value != 0;
+    return result;
+}
+
+static void
+tell_stopped(const RouteHost *host, const RouteRecording *run, RouteReply *reply)
+{
+    static const struct {
+        const char *member, *kind;
+    } urls[] = {{"url_graph_profile", "graph"}, {"url_raw_profile", "raw"}, {"url_symbolized_profile", "text"}};
+    Json json;
+    char text[WHY_MAX];
+    unsigned long long id = run->id;
+    reply_begin(reply, 200, REPLY_JSON);
+    json_begin(&json, reply);
+    json_object(&json, NULL);
+    snprintf(text, sizeof text, "%llu", id);
+    json_text(&json, "id", text);
+    json_text(&json, "message", "Successfully stopped memory profiling run. The addresses beside have its result.");
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        snprintf(text, sizeof text, "%s/memory-profiler/download/%s?id=%llu", prefix_of(host), urls[i].kind, id);
+        json_text(&json, urls[i].member, text);
+    }
+    json_end(&json);
+}
+
+/* False: the reply says why there is nothing to stop. */
+static bool
+end_run(const RouteHost *host, bool active, RouteReply *reply)
+{
+    Runs runs;
+    RouteRecording ended;
+    RouteFailure failure = {0};
+    look(host, &runs);
+    if (runs.running) {
+        RouteResult result = host->ops->recording_stop(host->data, runs.run.id, &ended, &failure);
+        if (result != ROUTE_DONE) {
+            refuse(reply, result, &failure);
+        }
+        return result == ROUTE_DONE;
+    }
+    if (active) {
+        reply_text(
+            reply, 400, REPLY_UTF8,
+            "Profiling is active, but was not started by libprocess. Accessing the raw profile through libprocess "
+            "is currently not supported.\n");
+    }
+    return !active;
+}
+
+void
+mesos_stop(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    WireHelloReply hello;
+    RouteFailure failure = {0};
+    Runs runs;
+    char text[WHY_MAX + PATH_SIZE];
+    bool active;
+    if (!is_on(host, request, reply) || !detect(host, &hello, reply)) {
+        return;
+    }
+    RouteResult result = read_active(host, &hello, &active, &failure);
+    if (result != ROUTE_DONE) {
+        reply_text(reply, 400, REPLY_UTF8, "Error interfacing with jemalloc: Couldn't read option prof.active: %s.\n",
+                   reply_failure_text(result, &failure));
+        return;
+    }
+    if (!end_run(host, active, reply)) {
+        return;
+    }
+    look(host, &runs);
+    const char *why = why_not_there(host, &runs, text, sizeof text);
+    if (why != NULL) {
+        reply_text(reply, 400, REPLY_UTF8, "%s.\n", why);
+    } else {
+        tell_stopped(host, &runs.last, reply);
+    }
+}
+
+/* ---- /state and /statistics ---- */
+
+/* The variable with jemalloc's options: of a build with prefixed names it has their prefix, in capitals. */
+static void
+read_environment(const RouteHost *host, const WireHelloReply *hello, char *text, size_t size)
+{
+    char name[NAME_SIZE];
+    RouteFailure failure;
+    snprintf(name, sizeof name, "%sMALLOC_CONF", hello->prefix);
+    for (char *c = name; *c != '\0'; c++) {
+        *c = (char)toupper((unsigned char)*c);
+    }
+    if (host->ops->variable(host->data, name, text, size, &failure) != ROUTE_DONE) {
+        text[0] = '\0';
+    }
+}
+
+static void
+add_unread(Json *json, const char *member, const char *control, const char *why)
+{
+    char text[WHY_MAX];
+    snprintf(text, sizeof text, "Couldn't read option %s: %s", control, why);
+    json_text(json, member, text);
+}
+
+static void
+add_jemalloc(const RouteHost *host, const WireHelloReply *hello, Json *json)
+{
+    RouteFailure failure = {0};
+    RouteValue value;
+    char environment[WIRE_MESSAGE_MAX];
+    bool active;
+    read_environment(host, hello, environment, sizeof environment);
+    json_object(json, "jemalloc");
+    json_object(json, "malloc_conf");
+    RouteResult result = host->ops->read(host->data, "config.malloc_conf", WIRE_TYPE_STRING, &value, &failure);
+    if (result == ROUTE_DONE) {
+        json_text(json, "build_options", value.text);
+    } else {
+        add_unread(json, "build_options", "config.malloc_conf", reply_failure_text(result, &failure));
+    }
+    json_text(json, "environment", environment);
+    json_end(json);
+    result = read_active(host, hello, &active, &failure);
+    if (result == ROUTE_DONE) {
+        json_boolean(json, "profiling_active", active);
+    } else {
+        add_unread(json, "profiling_active", "prof.active", reply_failure_text(result, &failure));
+    }
+    json_boolean(json, "profiling_enabled", (hello->flags & WIRE_FLAG_CONFIG_PROF) != 0);
+    json_end(json);
+}
+
+static void
+add_run(const Runs *runs, Json *json)
+{
+    bool done = runs->ended && runs->last.state == ROUTE_RECORDING_DONE;
+    json_object(json, "current_run");
+    if (runs->running) {
+        json_number(json, "id", runs->run.id);
+        json_seconds(json, "remaining_seconds", runs->run.remaining_ms);
+    } else if (done) {
+        json_number(json, "id", runs->last.id);
+        json_number(json, "remaining_seconds", 0);
+    } else {
+        json_null(json, "id");
+    }
+    json_end(json);
+}
+
+void
+mesos_state(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    WireHelloReply hello;
+    RouteFailure failure = {0};
+    Runs runs;
+    Json json;
+    if (!is_on(host, request, reply)) {
+        return;
+    }
+    bool detected = serves_malloc(host->ops->hello(host->data, &hello, &failure), &hello);
+    look(host, &runs);
+    reply_begin(reply, 200, REPLY_JSON);
+    json_begin(&json, reply);
+    json_object(&json, NULL);
+    json_object(&json, "memory_profiler");
+    add_run(&runs, &json);
+    if (detected) {
+        add_jemalloc(host, &hello, &json);
+    }
+    json_boolean(&json, "jemalloc_detected", detected);
+    json_text(&json, "tmp_dir", runs.ended ? host->directory : not_yet);
+    json_end(&json);
+    json_end(&json);
+}
+
+void
+mesos_statistics(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    WireHelloReply hello;
+    RouteFailure failure = {0};
+    int descriptor = -1;
+    if (!is_on(host, request, reply) || !detect(host, &hello, reply)) {
+        return;
+    }
+    RouteResult result = host->ops->stats(host->data, "J", &descriptor, &failure);
+    if (result == ROUTE_DONE) {
+        reply_file(reply, "application/json; charset=utf-8", descriptor);
+    } else {
+        refuse(reply, result, &failure);
+    }
+}
+
+/* ---- /download ---- */
+
+/* A kind of download; what is not the dump itself is a report of it. */
+typedef struct {
+    const char *file;
+    const char *missing;        /* beginning of the refusal where there is no dump */
+    const char *format;         /* NULL: the dump */
+    const char *const *options; /* of the report */
+} Download;
+
+/* Why TEXT is no id; NULL: *id is it. */
+static const char *
+parse_id(const char *text, uint64_t *id)
+{
+    uint64_t value = 0;
+    bool overflow = false;
+    for (; *text >= '0' && *text <= '9'; text++) {
+        overflow |= __builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *text - '0', &value);
+    }
+    if (overflow || value > INT64_MAX) {
+        return "Numerical result out of range";
+    }
+    *id = value;
+    return *text == '\0' ? NULL : "Garbage after parsed id";
+}
+
+/* Whoever follows the Refresh header of /start comes in the moment the run ends. */
+static void
+look_at_end(const RouteHost *host, uint64_t id, Runs *runs)
+{
+    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
+    look(host, runs);
+    for (int waited = 0; waited < WAIT_MS && runs->running && runs->run.id == id && runs->run.remaining_ms < WAIT_MS;
+         waited += POLL_MS) {
+        nanosleep(&pause, NULL);
+        look(host, runs);
+    }
+}
+
+/* False: the reply says why REQUEST names no run whose dump is there. */
+static bool
+choose_run(const RouteHost *host, const RouteRequest *request, const Download *download, Runs *runs, RouteReply *reply)
+{
+    QueryValue text;
+    uint64_t id = 0;
+    char why_text[WHY_MAX + PATH_SIZE];
+    bool named = query_find(request->query, "id", &text) != QUERY_ABSENT;
+    const char *why = named ? parse_id(text.text, &id) : NULL;
+    if (why != NULL) {
+        reply_text(reply, 400, REPLY_UTF8, "Invalid parameter 'id': %s.\n", why);
+        return false;
+    }
+    look_at_end(host, id, runs);
+    if (runs->running && !named) {
+        reply_text(reply, 400, REPLY_UTF8,
+                   "A profiling run is currently in progress. To download results of the previous run, please pass an "
+                   "'id' explicitly.\n");
+        return false;
+    }
+    why = why_not_there(host, runs, why_text, sizeof why_text);
+    if (why != NULL) {
+        reply_text(reply, 400, REPLY_UTF8, "%s: %s.\n", download->missing, why);
+        return false;
+    }
+    if (named && id != runs->last.id) {
+        reply_text(reply, 400, REPLY_UTF8, "Cannot serve requested id #%llu.\n", (unsigned long long)id);
+        return false;
+    }
+    return true;
+}
+
+/* Makes the report and closes *descriptor, which is the report's afterwards. */
+static bool
+render(const RouteHost *host, const Download *download, int *descriptor, RouteReply *reply)
+{
+    const RouteRendering rendering = {
+        .format = download->format, .options = download->options, .dump = *descriptor, .base = -1};
+    RouteFailure failure = {0};
+    int rendered = -1;
+    RouteResult result = host->ops->render(host->data, &rendering, &rendered, &failure);
+    close(*descriptor);
+    if (result != ROUTE_DONE) {
+        reply_text(reply, 400, REPLY_UTF8,
+                   "Cannot generate file: Failed to create artifact: Error trying to run jeprof. %s.\n",
+                   reply_failure_text(result, &failure));
+        return false;
+    }
+    *descriptor = rendered;
+    return true;
+}
+
+static void
+send_download(const RouteHost *host, const RouteRequest *request, const Download *download, RouteReply *reply)
+{
+    Runs runs;
+    RouteFailure failure = {0};
+    int descriptor = -1;
+    if (!is_on(host, request, reply) || !choose_run(host, request, download, &runs, reply)) {
+        return;
+    }
+    RouteResult result = host->ops->dump_open(host->data, runs.last.dump, &descriptor, &failure);
+    if (result == ROUTE_NOT_FOUND) {
+        reply_text(reply, 400, REPLY_UTF8, "Requested file was deleted from local disk.\n");
+        return;
+    }
+    if (result != ROUTE_DONE) {
+        refuse(reply, result, &failure);
+        return;
+    }
+    if (download->format != NULL && !render(host, download, &descriptor, reply)) {
+        return;
+    }
+    reply_file(reply, REPLY_BYTES, descriptor);
+    reply_header(reply, "Content-Disposition", "attachment; filename=%s/%s", host->directory, download->file);
+}
+
+void
+mesos_download_raw(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    static const Download raw = {"profile.dump", "Cannot access raw profile", NULL, NULL};
+    send_download(host, request, &raw, reply);
+}
+
+void
+mesos_download_text(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    static const char *const options[] = {"--jeprof", NULL};
+    static const Download text = {"symbolized-profile.dump", "No source profile exists", "text", options};
+    send_download(host, request, &text, reply);
+}
+
+void
+mesos_download_graph(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    static const char *const options[] = {NULL};
+    static const Download graph = {"profile.svg", "No source profile exists", "callgraph-svg", options};
+    send_download(host, request, &graph, reply);
+}
