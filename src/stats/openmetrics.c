@@ -47,14 +47,26 @@ append_escaped(GString *out, const char *text)
     }
 }
 
-static void
-append_label(GString *labels, const char *name, const char *value)
+void
+openmetrics_append_label(GString *labels, const char *name, const char *value)
 {
     if (labels->len > 0)
         g_string_append_c(labels, ',');
     g_string_append_printf(labels, "%s=\"", name);
     append_escaped(labels, value);
     g_string_append_c(labels, '"');
+}
+
+void
+openmetrics_announce(GString *out, const OpenMetricsFamily *family, OpenMetricsParts parts)
+{
+    static const char *const types[] = {[STATS_GAUGE] = "gauge", [STATS_COUNTER] = "counter"};
+    gboolean shorter = family->type == STATS_COUNTER && (parts & OPENMETRICS_STRICT);
+    int length = (int)(strlen(family->name) - (shorter ? strlen("_total") : 0));
+    g_string_append_printf(out, "# TYPE %.*s %s\n", length, family->name, types[family->type]);
+    if (family->unit[0] != '\0' && (shorter || family->type == STATS_GAUGE))
+        g_string_append_printf(out, "# UNIT %.*s %s\n", length, family->name, family->unit);
+    g_string_append_printf(out, "# HELP %.*s %s.\n", length, family->name, family->help);
 }
 
 /* One family being written. */
@@ -69,15 +81,17 @@ typedef struct {
 static void
 announce(Family *family)
 {
-    static const char *const types[] = {[STATS_GAUGE] = "gauge", [STATS_COUNTER] = "counter"};
     const StatsMetricInfo *info = &stats_metrics[family->metric];
+    const char *suffix = units[info->unit].suffix;
     if (family->announced)
         return;
     family->announced = TRUE;
-    g_string_append_printf(family->out, "# TYPE %s %s\n", family->family, types[info->type]);
-    if (units[info->unit].suffix[0] != '\0' && info->type == STATS_GAUGE)
-        g_string_append_printf(family->out, "# UNIT %s %s\n", family->family, units[info->unit].suffix + 1);
-    g_string_append_printf(family->out, "# HELP %s %s.\n", family->family, info->help);
+    openmetrics_announce(family->out,
+                         &(OpenMetricsFamily){.name = family->family,
+                                              .type = info->type,
+                                              .unit = suffix[0] == '_' ? suffix + 1 : suffix,
+                                              .help = info->help},
+                         family->parts);
 }
 
 static void
@@ -122,7 +136,8 @@ append_rows(Family *family, const StatsTable *table, const GString *labels)
             continue;
         if (table->names == NULL)
             text = g_strdup_printf("%" G_GUINT64_FORMAT, bytes);
-        append_label(own, table->names != NULL ? "mutex" : "size", table->names != NULL ? table->names[i] : text);
+        openmetrics_append_label(own, table->names != NULL ? "mutex" : "size",
+                                 table->names != NULL ? table->names[i] : text);
         append_metric(family, row, own->str);
     }
 }
@@ -144,7 +159,7 @@ append_arena(Family *family, const StatsArena *arena, const GString *source_labe
     StatsScope scope = stats_metrics[family->metric].scope;
     g_autoptr(GString) labels = g_string_new(source_labels->str);
     g_autofree char *name = arena_name(arena);
-    append_label(labels, "arena", name);
+    openmetrics_append_label(labels, "arena", name);
     if (scope == STATS_SCOPE_ARENA)
         append_metric(family, arena->values, labels->str);
     const StatsTable *table = scope == STATS_SCOPE_BIN ? arena->bins : scope == STATS_SCOPE_LARGE ? arena->large : NULL;
@@ -157,7 +172,7 @@ append_source(Family *family, const OpenMetricsSource *source)
 {
     g_autoptr(GString) labels = g_string_new(NULL);
     for (const char *const *label = source->labels; label != NULL && label[0] != NULL; label += 2)
-        append_label(labels, label[0], label[1]);
+        openmetrics_append_label(labels, label[0], label[1]);
     StatsScope scope = stats_metrics[family->metric].scope;
     if (scope == STATS_SCOPE_TOTALS)
         append_metric(family, source->sample->totals, labels->str);

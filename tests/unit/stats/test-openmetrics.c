@@ -49,11 +49,33 @@ test_values(void)
     g_assert_true(g_str_has_suffix(out->str, "\n# EOF\n"));
 }
 
+static void
+test_strict(void)
+{
+    static const OpenMetricsFamily family = {"own_seconds_total", STATS_COUNTER, "seconds", "Time spent"};
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+    g_autoptr(GString) out = g_string_new(NULL);
+    stats_values_set(sample->totals, STATS_ZERO_REALLOCS, 3);
+    openmetrics_append(out, &(OpenMetricsSource){sample, NULL}, 1, OPENMETRICS_STRICT);
+    g_assert_cmpstr(out->str, ==,
+                    "# TYPE jemalloc_zero_reallocs counter\n"
+                    "# HELP jemalloc_zero_reallocs Calls of realloc with a pointer and size zero.\n"
+                    "jemalloc_zero_reallocs_total 3\n");
+    g_string_truncate(out, 0);
+    openmetrics_announce(out, &family, OPENMETRICS_STRICT);
+    g_assert_cmpstr(out->str, ==,
+                    "# TYPE own_seconds counter\n# UNIT own_seconds seconds\n# HELP own_seconds Time spent.\n");
+    g_string_truncate(out, 0);
+    openmetrics_announce(out, &family, 0);
+    g_assert_cmpstr(out->str, ==, "# TYPE own_seconds_total counter\n# HELP own_seconds_total Time spent.\n");
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/stats/openmetrics/families", test_families);
     g_test_add_func("/stats/openmetrics/values", test_values);
+    g_test_add_func("/stats/openmetrics/strict", test_strict);
     return g_test_run();
 }

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jescope serve, and curl to ask it."""
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import re
+import socket
+import subprocess
+
+from services import DEADLINE, JESCOPE, environment, jescope, started, wait_for
+
+_numbers = itertools.count()
+
+
+@dataclasses.dataclass
+class Answer:
+    status: int
+    reason: str
+    headers: list  # of (name in lower case, value)
+    body: bytes
+
+    def header(self, name):
+        """The value of a header that may come once; None: it is not there."""
+        values = [value for key, value in self.headers if key == name.lower()]
+        assert len(values) < 2, f"{name} came {len(values)} times"
+        return values[0] if values else None
+
+    @property
+    def type(self):
+        return self.header("content-type")
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    def json(self):
+        return json.loads(self.body)
+
+
+def parse(raw):
+    head, _, body = raw.partition(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").split("\r\n")
+    _, status, reason = (first.split(" ", 2) + [""])[:3]
+    headers = [(name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
+    return Answer(int(status), reason, headers, body)
+
+
+class Endpoint:
+    """One `jescope serve`. get() and post() ask with curl; a path is taken as it is."""
+
+    def __init__(self, process, base, curl):
+        self.process = process
+        self.base = base
+        self.curl = curl
+
+    def command(self, method, path, *options):
+        # --head alone knows that the answer to HEAD has no body.
+        how = ["--head"] if method == "HEAD" else ["--request", method, "--include"]
+        return ["curl", "--silent", "--show-error", "--globoff", "--path-as-is", "--max-time", str(DEADLINE), *self.curl, *how,
+                *options, self.base + path]
+
+    def ask(self, method, path, *options):
+        done = subprocess.run(self.command(method, path, *options), capture_output=True, timeout=DEADLINE + 10)
+        assert done.returncode == 0, f"{method} {path}: {done.stderr.decode()}"
+        return parse(done.stdout)
+
+    def get(self, path, *options):
+        return self.ask("GET", path, *options)
+
+    def post(self, path, *options):
+        return self.ask("POST", path, *options)
+
+    def ask_at_once(self, count, path):
+        """The same GET so many times at the same time."""
+        with contextlib.ExitStack() as stack:
+            running = [stack.enter_context(subprocess.Popen(self.command("GET", path), stdout=subprocess.PIPE)) for _ in range(count)]
+            return [parse(process.communicate(timeout=DEADLINE)[0]) for process in running]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serve(scratch, *words, port=None, env=None, **variables):
+    """`jescope serve WORDS` on a socket of its own, or on a PORT of 127.0.0.1, once it answers."""
+    if port is None:
+        path = scratch / f"http-{next(_numbers)}"
+        listen, base, curl = f"unix:{path}", "http://localhost", ["--unix-socket", str(path)]
+    else:
+        listen, base, curl = f"127.0.0.1:{port}", f"http://127.0.0.1:{port}", []
+    log = scratch / f"log-{next(_numbers)}"
+    with open(log, "w") as errors:
+        with started([JESCOPE, "serve", "--listen", listen, *words], env=env or environment(scratch, **variables), stdout=errors,
+                     stderr=errors, cwd=scratch) as process:
+            endpoint = Endpoint(process, base, curl)
+            endpoint.log = log
+            wait_for(lambda: answers(endpoint), f"serve answers: {log.read_text()}")
+            yield endpoint
+
+
+def answers(endpoint):
+    assert endpoint.process.poll() is None, f"serve ended with {endpoint.process.returncode}: {endpoint.log.read_text()}"
+    done = subprocess.run(endpoint.command("GET", "/api/v1/targets"), capture_output=True, timeout=DEADLINE)
+    return done.returncode == 0
+
+
+def is_whole_dump(body):
+    return bool(re.match(rb"heap_v2/\d+\n", body)) and b"\nMAPPED_LIBRARIES:\n" in body
+
+
+def set_active(scratch, pid, active):
+    """prof.active, past the server."""
+    jescope(scratch, "enable" if active else "disable", pid)
+
+
+def is_active(scratch, pid):
+    return json.loads(jescope(scratch, "status", "--json", pid).stdout)["profiling"]["active"]
