@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Commands: one Command each, found through the table of commands.c. The table is the only place that knows them all;
- * parsing, --help, the option lists of jescope(1) and the bash completion come from it.
+ * parsing, --help, the man pages and the completions come from it.
  *
  * How a command is added:
  *   1. cmd_NAME.c defines `const Command cmd_NAME = {...};` with its GOptionEntry table and run function.
  *   2. Declare it below, add one row to commands.c (its place there is its place in --help) and the file to
  * meson.build.
- *   3. `ninja -C build update-docs` rewrites docs/man/jescope.1 and completions/jescope, and `ninja -C build
+ *   3. `ninja -C build update-docs` rewrites docs/man/ and completions/, and `ninja -C build
  * golden-update` the golden cases (help.case shows the list); read the diffs and commit them along.
  *   4. Golden cases of its errors go to tests/golden/cases/.
  *

@@ -1,207 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Prints what follows from the command table; used when building, not installed (scripts/update-docs).
- *
- *   describe man TEMPLATE    the man page: TEMPLATE with its line "@COMMANDS@" replaced
- *   describe bash            the completion for bash
- */
-#include "cli/command.h"
-#include "cli/help.h"
+#include "cli/describe.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char man_mark[] = "@COMMANDS@\n";
-
-/* roff takes '-' for a hyphen and a '.' or an apostrophe at the beginning of a line for a request. */
-static void
-print_roff(const char *text)
-{
-    for (const char *byte = text; *byte != '\0'; byte++) {
-        gboolean line_start = byte == text || byte[-1] == '\n';
-        if (line_start && (*byte == '.' || *byte == '\''))
-            fputs("\\&", stdout);
-        if (*byte == '-' || *byte == '\\')
-            putchar('\\');
-        putchar(*byte == '\\' ? 'e' : *byte);
-    }
-}
-
-/* A blank line between paragraphs is .PP. */
-static void
-print_paragraphs(const char *text)
-{
-    g_auto(GStrv) paragraphs = g_strsplit(text, "\n\n", -1);
-    for (char **paragraph = paragraphs; *paragraph != NULL; paragraph++) {
-        if (paragraph != paragraphs)
-            puts(".PP");
-        print_roff(*paragraph);
-        putchar('\n');
-    }
-}
-
-static void
-print_man_option(const GOptionEntry *entry)
-{
-    g_autofree char *term = help_option(entry);
-    fputs(".TP\n.B ", stdout);
-    print_roff(term);
-    putchar('\n');
-    print_roff(entry->description);
-    putchar('\n');
-}
-
-static void
-print_man_command(const Command *command)
-{
-    printf(".SS jescope %s", command->name);
-    print_roff(command->options != NULL ? " [OPTION...] " : " ");
-    print_roff(command->synopsis);
-    putchar('\n');
-    print_paragraphs(command->description);
-    for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
-        print_man_option(entry);
-}
-
 static int
-print_man(const char *path)
+print_names(void)
 {
-    g_autoptr(GError) error = NULL;
-    g_autofree char *template = NULL;
-    if (!g_file_get_contents(path, &template, NULL, &error)) {
-        fprintf(stderr, "describe: %s\n", error->message);
-        return 1;
-    }
-    char *mark = strstr(template, man_mark);
-    if (mark == NULL) {
-        fprintf(stderr, "describe: %s has no line @COMMANDS@\n", path);
-        return 1;
-    }
-    fwrite(template, 1, (size_t)(mark - template), stdout);
     for (const Command *const *command = commands; *command != NULL; command++)
-        print_man_command(*command);
-    fputs(mark + strlen(man_mark), stdout);
+        puts((*command)->name);
     return 0;
 }
 
-static void
-print_bash_words(const Command *command)
-{
-    printf("    %s) echo '", command->name);
-    for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
-        printf("--%s%s ", entry->long_name, entry->arg_description != NULL ? "=" : "");
-    printf("--%s' ;;\n", help_entry.long_name);
-}
-
-/* What an option's value can be: the words of "a|b|c", or the placeholder in capitals. */
-static void
-print_bash_values(const Command *command)
-{
-    for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++) {
-        if (entry->arg_description == NULL)
-            continue;
-        printf("    %s:--%s", command->name, entry->long_name);
-        if (entry->short_name != '\0')
-            printf(" | %s:-%c", command->name, entry->short_name);
-        g_autofree char *words = g_strdelimit(g_strdup(entry->arg_description), "|", ' ');
-        printf(") echo '%s' ;;\n", words);
-    }
-}
-
-static void
-print_bash_operand(const Command *command)
-{
-    static const char *const kinds[] = {[OPERAND_NONE] = "",
-                                        [OPERAND_TARGET] = "TARGET",
-                                        [OPERAND_FILE] = "FILE",
-                                        [OPERAND_SOURCE] = "TARGET FILE",
-                                        [OPERAND_PROGRAM] = "PROGRAM"};
-    printf("    %s) echo '%s' ;;\n", command->name, kinds[command->operand]);
-}
-
-static void
-print_bash_function(const char *name, const char *subject, void (*print)(const Command *command))
-{
-    printf("\n%s()\n{\n    case %s in\n", name, subject);
-    for (const Command *const *command = commands; *command != NULL; command++)
-        print(*command);
-    puts("    esac\n}");
-}
-
-static const char bash_head[] =
-    "# SPDX-License-Identifier: Apache-2.0\n"
-    "# Completion of jescope for bash. Generated from the command table by scripts/update-docs.\n";
-
-/* '=' is a word of its own for readline. */
-static const char bash_tail[] =
-    "\n"
-    "_jescope_targets()\n"
-    "{\n"
-    "    jescope ps 2>/dev/null | awk 'NR > 1 { print $1; print $NF }'\n"
-    "}\n"
-    "\n"
-    "_jescope_kinds()\n"
-    "{\n"
-    "    local kind\n"
-    "    for kind in $1; do\n"
-    "        case $kind in\n"
-    "        TARGET) COMPREPLY+=($(compgen -W \"$(_jescope_targets)\" -- \"$2\")) ;;\n"
-    "        FILE | SOURCE | PATH) compopt -o filenames; COMPREPLY+=($(compgen -f -- \"$2\")) ;;\n"
-    "        DIRECTORY) compopt -o filenames; COMPREPLY+=($(compgen -d -- \"$2\")) ;;\n"
-    "        PROGRAM) COMPREPLY+=($(compgen -c -- \"$2\")) ;;\n"
-    "        *[a-z]*) COMPREPLY+=($(compgen -W \"$kind\" -- \"$2\")) ;;\n"
-    "        esac\n"
-    "    done\n"
-    "}\n"
-    "\n"
-    "_jescope()\n"
-    "{\n"
-    "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-    "    COMPREPLY=()\n"
-    "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-    "        COMPREPLY=($(compgen -W \"$(_jescope_commands) --help --version\" -- \"$current\"))\n"
-    "        return\n"
-    "    fi\n"
-    "    if [ \"$before\" = = ]; then\n"
-    "        before=${COMP_WORDS[COMP_CWORD-2]}\n"
-    "    elif [ \"$current\" = = ]; then\n"
-    "        current=\n"
-    "    fi\n"
-    "    local value=$(_jescope_value \"$command:$before\")\n"
-    "    if [ -n \"$value\" ]; then\n"
-    "        _jescope_kinds \"$value\" \"$current\"\n"
-    "    elif [ \"${current:0:1}\" = - ]; then\n"
-    "        COMPREPLY=($(compgen -W \"$(_jescope_options \"$command\")\" -- \"$current\"))\n"
-    "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
-    "    else\n"
-    "        _jescope_kinds \"$(_jescope_operand \"$command\")\" \"$current\"\n"
-    "    fi\n"
-    "}\n"
-    "\n"
-    "complete -F _jescope jescope\n";
-
-static int
-print_bash(void)
-{
-    fputs(bash_head, stdout);
-    printf("\n_jescope_commands()\n{\n    echo '");
-    for (const Command *const *command = commands; *command != NULL; command++)
-        printf("%s%s", command != commands ? " " : "", (*command)->name);
-    puts("'\n}");
-    print_bash_function("_jescope_options", "$1", print_bash_words);
-    print_bash_function("_jescope_value", "$1", print_bash_values);
-    print_bash_function("_jescope_operand", "$1", print_bash_operand);
-    fputs(bash_tail, stdout);
-    return 0;
-}
+static const struct {
+    const char *what;
+    int (*print)(void);
+    int (*print_for)(const char *operand); /* instead, where there is an operand */
+    const char *operand;
+} kinds[] = {
+    {"commands", print_names, NULL, NULL},        {"overview", NULL, describe_man_overview, "TEMPLATE"},
+    {"page", NULL, describe_man_page, "COMMAND"}, {"bash", describe_bash, NULL, NULL},
+    {"fish", describe_fish, NULL, NULL},          {"zsh", describe_zsh, NULL, NULL},
+};
 
 int
 main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "man") == 0)
-        return print_man(argv[2]);
-    if (argc == 2 && strcmp(argv[1], "bash") == 0)
-        return print_bash();
-    fputs("usage: describe man TEMPLATE | describe bash\n", stderr);
+    for (gsize i = 0; argc > 1 && i < G_N_ELEMENTS(kinds); i++) {
+        if (strcmp(argv[1], kinds[i].what) != 0 || argc != (kinds[i].operand != NULL ? 3 : 2))
+            continue;
+        return kinds[i].operand != NULL ? kinds[i].print_for(argv[2]) : kinds[i].print();
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(kinds); i++)
+        fprintf(stderr, "usage: describe %s %s\n", kinds[i].what, kinds[i].operand != NULL ? kinds[i].operand : "");
     return 2;
 }

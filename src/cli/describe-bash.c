@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/describe.h"
+#include "cli/help.h"
+
+#include <stdio.h>
+
+static void
+print_bash_words(const Command *command)
+{
+    printf("    %s) echo '", command->name);
+    for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
+        printf("--%s%s ", entry->long_name, entry->arg_description != NULL ? "=" : "");
+    printf("--%s' ;;\n", help_entry.long_name);
+}
+
+/* What an option's value can be: the words of "a|b|c", or the placeholder in capitals. */
+static void
+print_bash_values(const Command *command)
+{
+    for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++) {
+        if (entry->arg_description == NULL)
+            continue;
+        printf("    %s:--%s", command->name, entry->long_name);
+        if (entry->short_name != '\0')
+            printf(" | %s:-%c", command->name, entry->short_name);
+        g_autofree char *words = g_strdelimit(g_strdup(entry->arg_description), "|", ' ');
+        printf(") echo '%s' ;;\n", words);
+    }
+}
+
+static void
+print_bash_operand(const Command *command)
+{
+    static const char *const kinds[] = {[OPERAND_NONE] = "",
+                                        [OPERAND_TARGET] = "TARGET",
+                                        [OPERAND_FILE] = "FILE",
+                                        [OPERAND_SOURCE] = "TARGET FILE",
+                                        [OPERAND_PROGRAM] = "PROGRAM"};
+    printf("    %s) echo '%s' ;;\n", command->name, kinds[command->operand]);
+}
+
+static void
+print_bash_function(const char *name, const char *subject, void (*print)(const Command *command))
+{
+    printf("\n%s()\n{\n    case %s in\n", name, subject);
+    for (const Command *const *command = commands; *command != NULL; command++)
+        print(*command);
+    puts("    esac\n}");
+}
+
+static const char bash_head[] =
+    "# SPDX-License-Identifier: Apache-2.0\n"
+    "# Completion of jescope for bash. Generated from the command table by scripts/update-docs.\n";
+
+/* '=' is a word of its own for readline. */
+static const char bash_tail[] =
+    "\n"
+    "_jescope_targets()\n"
+    "{\n"
+    "    jescope ps 2>/dev/null | awk 'NR > 1 { print $1; print $NF }'\n"
+    "}\n"
+    "\n"
+    "_jescope_kinds()\n"
+    "{\n"
+    "    local kind\n"
+    "    for kind in $1; do\n"
+    "        case $kind in\n"
+    "        TARGET) COMPREPLY+=($(compgen -W \"$(_jescope_targets)\" -- \"$2\")) ;;\n"
+    "        FILE | SOURCE | PATH) compopt -o filenames; COMPREPLY+=($(compgen -f -- \"$2\")) ;;\n"
+    "        DIRECTORY) compopt -o filenames; COMPREPLY+=($(compgen -d -- \"$2\")) ;;\n"
+    "        PROGRAM) COMPREPLY+=($(compgen -c -- \"$2\")) ;;\n"
+    "        *[a-z]*) COMPREPLY+=($(compgen -W \"$kind\" -- \"$2\")) ;;\n"
+    "        esac\n"
+    "    done\n"
+    "}\n"
+    "\n"
+    "_jescope()\n"
+    "{\n"
+    "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
+    "    COMPREPLY=()\n"
+    "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+    "        COMPREPLY=($(compgen -W \"$(_jescope_commands) --help --version\" -- \"$current\"))\n"
+    "        return\n"
+    "    fi\n"
+    "    if [ \"$before\" = = ]; then\n"
+    "        before=${COMP_WORDS[COMP_CWORD-2]}\n"
+    "    elif [ \"$current\" = = ]; then\n"
+    "        current=\n"
+    "    fi\n"
+    "    local value=$(_jescope_value \"$command:$before\")\n"
+    "    if [ -n \"$value\" ]; then\n"
+    "        _jescope_kinds \"$value\" \"$current\"\n"
+    "    elif [ \"${current:0:1}\" = - ]; then\n"
+    "        COMPREPLY=($(compgen -W \"$(_jescope_options \"$command\")\" -- \"$current\"))\n"
+    "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
+    "    else\n"
+    "        _jescope_kinds \"$(_jescope_operand \"$command\")\" \"$current\"\n"
+    "    fi\n"
+    "}\n"
+    "\n"
+    "complete -F _jescope jescope\n";
+
+int
+describe_bash(void)
+{
+    fputs(bash_head, stdout);
+    printf("\n_jescope_commands()\n{\n    echo '");
+    for (const Command *const *command = commands; *command != NULL; command++)
+        printf("%s%s", command != commands ? " " : "", (*command)->name);
+    puts("'\n}");
+    print_bash_function("_jescope_options", "$1", print_bash_words);
+    print_bash_function("_jescope_value", "$1", print_bash_values);
+    print_bash_function("_jescope_operand", "$1", print_bash_operand);
+    fputs(bash_tail, stdout);
+    return 0;
+}

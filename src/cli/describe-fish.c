@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/describe.h"
+#include "cli/help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Within single quotes only these two are special. */
+static void
+print_quoted(const char *text)
+{
+    putchar('\'');
+    for (; *text != '\0'; text++) {
+        if (*text == '\'' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+    putchar('\'');
+}
+
+/* How fish is told what a value is, by the placeholder; other values cannot be completed. */
+static const struct {
+    const char *placeholder;
+    const char *arguments;
+} values[] = {
+    {"FILE", "-r -F"},
+    {"SOURCE", "-r -F"},
+    {"PATH", "-r -F"},
+    {"DIRECTORY", "-x -a '(__fish_complete_directories)'"},
+    {"COMMAND", "-x -a '(__fish_complete_command)'"},
+};
+
+static void
+print_value(const char *placeholder)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(values); i++)
+        if (strcmp(placeholder, values[i].placeholder) == 0) {
+            printf(" %s", values[i].arguments);
+            return;
+        }
+    fputs(" -x", stdout);
+    if (strpbrk(placeholder, "abcdefghijklmnopqrstuvwxyz") == NULL)
+        return;
+    g_autofree char *words = g_strdelimit(g_strdup(placeholder), "|", ' ');
+    fputs(" -a ", stdout);
+    print_quoted(words);
+}
+
+static void
+print_option(const Command *command, const GOptionEntry *entry)
+{
+    printf("complete -c jescope -n '__fish_seen_subcommand_from %s' -l %s", command->name, entry->long_name);
+    if (entry->short_name != '\0')
+        printf(" -s %c", entry->short_name);
+    if (entry->arg_description != NULL)
+        print_value(entry->arg_description);
+    fputs(" -d ", stdout);
+    print_quoted(entry->description);
+    putchar('\n');
+}
+
+static void
+print_command(const Command *command)
+{
+    static const char *const operands[] = {
+        [OPERAND_TARGET] = "-a '(__jescope_targets)'",
+        [OPERAND_FILE] = "-F",
+        [OPERAND_SOURCE] = "-F -a '(__jescope_targets)'",
+        [OPERAND_PROGRAM] = "-a '(__fish_complete_subcommand)'",
+    };
+    printf("\ncomplete -c jescope -n __fish_use_subcommand -a %s -d ", command->name);
+    print_quoted(command->summary);
+    putchar('\n');
+    if (command->operand != OPERAND_NONE)
+        printf("complete -c jescope -n '__fish_seen_subcommand_from %s' %s\n", command->name,
+               operands[command->operand]);
+    for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
+        print_option(command, entry);
+    print_option(command, &help_entry);
+}
+
+int
+describe_fish(void)
+{
+    fputs("# SPDX-License-Identifier: Apache-2.0\n"
+          "# Completion of jescope for fish. Generated from the command table by scripts/update-docs.\n"
+          "\n"
+          "function __jescope_targets\n"
+          "    jescope ps 2>/dev/null | awk 'NR > 1 { print $1 \"\\t\" $NF; print $NF }'\n"
+          "end\n"
+          "\n"
+          "complete -c jescope -f\n"
+          "complete -c jescope -n __fish_use_subcommand -l help -d 'show this help'\n"
+          "complete -c jescope -n __fish_use_subcommand -l version -d 'print the version'\n",
+          stdout);
+    for (const Command *const *command = commands; *command != NULL; command++)
+        print_command(*command);
+    return 0;
+}
