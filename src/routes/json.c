@@ -86,13 +86,13 @@ open_value(Json *json, const char *name, char begin, char end)
 }
 
 void
-json_object(Json *json, const char *name)
+json_begin_object(Json *json, const char *name)
 {
     open_value(json, name, '{', '}');
 }
 
 void
-json_array(Json *json, const char *name)
+json_begin_array(Json *json, const char *name)
 {
     open_value(json, name, '[', ']');
 }
@@ -140,7 +140,7 @@ json_boolean(Json *json, const char *name, bool value)
 }
 
 void
-json_null(Json *json, const char *name)
+json_put_null(Json *json, const char *name)
 {
     begin_member(json, name);
     add(json, "null");

@@ -16,8 +16,8 @@ typedef struct {
 
 /* NAME is that of a member, or NULL where there is none: in an array and for the whole. */
 void json_begin(Json *json, RouteReply *reply);
-void json_object(Json *json, const char *name);
-void json_array(Json *json, const char *name);
+void json_begin_object(Json *json, const char *name);
+void json_begin_array(Json *json, const char *name);
 void json_end(Json *json); /* closes what was opened last */
 
 /* What is not UTF-8 becomes U+FFFD. */
@@ -26,6 +26,6 @@ void json_number(Json *json, const char *name, uint64_t number);
 void json_signed(Json *json, const char *name, int64_t number);
 void json_seconds(Json *json, const char *name, uint64_t ms); /* 1500 is 1.500 */
 void json_boolean(Json *json, const char *name, bool value);
-void json_null(Json *json, const char *name);
+void json_put_null(Json *json, const char *name);
 
 #endif

@@ -158,7 +158,7 @@ tell_run(const RouteHost *host, const RouteRecording *run, const char *beginning
     const char *prefix = prefix_of(host);
     reply_begin(reply, 200, REPLY_JSON);
     json_begin(&json, reply);
-    json_object(&json, NULL);
+    json_begin_object(&json, NULL);
     json_number(&json, "id", id);
     snprintf(text, sizeof text,
              "%s Its result will be at %s/memory-profiler/download/raw?id=%llu when the time is over, or after "
@@ -277,7 +277,7 @@ tell_stopped(const RouteHost *host, const RouteRecording *run, RouteReply *reply
     unsigned long long id = run->id;
     reply_begin(reply, 200, REPLY_JSON);
     json_begin(&json, reply);
-    json_object(&json, NULL);
+    json_begin_object(&json, NULL);
     snprintf(text, sizeof text, "%llu", id);
     json_text(&json, "id", text);
     json_text(&json, "message", "Successfully stopped memory profiling run. The addresses beside have its result.");
@@ -374,8 +374,8 @@ add_jemalloc(const RouteHost *host, const WireHelloReply *hello, Json *json)
     char environment[WIRE_MESSAGE_MAX];
     bool active;
     read_environment(host, hello, environment, sizeof environment);
-    json_object(json, "jemalloc");
-    json_object(json, "malloc_conf");
+    json_begin_object(json, "jemalloc");
+    json_begin_object(json, "malloc_conf");
     RouteResult result = host->ops->read(host->data, "config.malloc_conf", WIRE_TYPE_STRING, &value, &failure);
     if (result == ROUTE_DONE) {
         json_text(json, "build_options", value.text);
@@ -398,7 +398,7 @@ static void
 add_run(const Runs *runs, Json *json)
 {
     bool done = runs->ended && runs->last.state == ROUTE_RECORDING_DONE;
-    json_object(json, "current_run");
+    json_begin_object(json, "current_run");
     if (runs->running) {
         json_number(json, "id", runs->run.id);
         json_seconds(json, "remaining_seconds", runs->run.remaining_ms);
@@ -406,7 +406,7 @@ add_run(const Runs *runs, Json *json)
         json_number(json, "id", runs->last.id);
         json_number(json, "remaining_seconds", 0);
     } else {
-        json_null(json, "id");
+        json_put_null(json, "id");
     }
     json_end(json);
 }
@@ -425,8 +425,8 @@ mesos_state(const RouteHost *host, const RouteRequest *request, RouteReply *repl
     look(host, &runs);
     reply_begin(reply, 200, REPLY_JSON);
     json_begin(&json, reply);
-    json_object(&json, NULL);
-    json_object(&json, "memory_profiler");
+    json_begin_object(&json, NULL);
+    json_begin_object(&json, "memory_profiler");
     add_run(&runs, &json);
     if (detected) {
         add_jemalloc(host, &hello, &json);

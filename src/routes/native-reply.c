@@ -24,8 +24,8 @@ native_error(RouteReply *reply, unsigned status, const NativeError *error, const
     Json json;
     reply_begin(reply, status, REPLY_JSON);
     json_begin(&json, reply);
-    json_object(&json, NULL);
-    json_object(&json, "error");
+    json_begin_object(&json, NULL);
+    json_begin_object(&json, "error");
     json_text(&json, "code", error->code);
     json_text(&json, "message", message);
     json_text(&json, "hint", error->hint);
