@@ -189,9 +189,18 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServiceReply, service_reply_unref)
 /* REPLY is borrowed, and NULL if the work was not begun (ERROR). */
 typedef void (*ServiceAnswered)(ServiceReply *reply, const GError *error, gpointer data);
 
-/* routes_answer() as work on TARGET; REQUEST is copied. Requests that change nothing share an answer where they may. */
-ServiceTicket *service_target_answer(ServiceTarget *target, unsigned dialects, const RouteRequest *request,
-                                     const char *who, ServiceAnswered answered, gpointer data, GError **error);
+/* What routes_answer() is to be asked; copied where it is given to a function. */
+typedef struct {
+    RouteRequest route;
+    unsigned dialects;  /* RouteDialect */
+    const char *prefix; /* RouteHost.prefix; may be NULL */
+    const char *who;    /* as ServiceWork.who */
+} ServiceRequest;
+
+/* routes_answer() as work on TARGET, quick or slow as the route is. Requests that change nothing share an answer where
+ * they may. */
+ServiceTicket *service_target_answer(ServiceTarget *target, const ServiceRequest *request, ServiceAnswered answered,
+                                     gpointer data, GError **error);
 
 /* ---- statistics ---- */
 
