@@ -5,6 +5,10 @@ function __jescope_targets
     jescope ps 2>/dev/null | awk 'NR > 1 { print $1 "\t" $NF; print $NF }'
 end
 
+function __jescope_first_operand
+    test (count (commandline -opc)) -eq 2
+end
+
 complete -c jescope -f
 complete -c jescope -n __fish_use_subcommand -l help -d 'show this help'
 complete -c jescope -n __fish_use_subcommand -l version -d 'print the version'
@@ -132,6 +136,11 @@ complete -c jescope -n '__fish_seen_subcommand_from reset' -l help -s h -d 'show
 complete -c jescope -n __fish_use_subcommand -a purge -d 'return unused pages to the kernel'
 complete -c jescope -n '__fish_seen_subcommand_from purge' -a '(__jescope_targets)'
 complete -c jescope -n '__fish_seen_subcommand_from purge' -l help -s h -d 'show this help'
+
+complete -c jescope -n __fish_use_subcommand -a msg -d 'send a message as traffic_ctl does, for scripts'
+complete -c jescope -n '__fish_seen_subcommand_from msg; and __jescope_first_operand' -a '(__jescope_targets)'
+complete -c jescope -n '__fish_seen_subcommand_from msg; and not __jescope_first_operand' -a 'memory_profile activate dump stats deactivate'
+complete -c jescope -n '__fish_seen_subcommand_from msg' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a stats -d 'show where memory is between the program and the kernel'
 complete -c jescope -n '__fish_seen_subcommand_from stats' -F -a '(__jescope_targets)'

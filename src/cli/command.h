@@ -49,6 +49,7 @@ typedef struct {
     const char *description;     /* for --help and the man page: paragraphs with a blank line between them */
     const GOptionEntry *options; /* ends with {0}; NULL: none. --help comes by itself */
     Operand operand;
+    const char *words; /* what the operands after the first may be, with '|' between them; NULL: as the first */
     int operands_min;
     int operands_max; /* or OPERANDS_ANY */
     /* Runs with a NULL-terminated list of operands, their number checked. Data goes to stdout; main() flushes it and
@@ -77,6 +78,7 @@ extern const Command cmd_eff;
 extern const Command cmd_enable;
 extern const Command cmd_growth;
 extern const Command cmd_import;
+extern const Command cmd_msg;
 extern const Command cmd_ps;
 extern const Command cmd_purge;
 extern const Command cmd_record;

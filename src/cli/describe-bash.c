@@ -40,6 +40,15 @@ print_bash_operand(const Command *command)
 }
 
 static void
+print_bash_further(const Command *command)
+{
+    if (command->words == NULL)
+        return;
+    g_autofree char *words = g_strdelimit(g_strdup(command->words), "|", ' ');
+    printf("    %s) echo '%s' ;;\n", command->name, words);
+}
+
+static void
 print_bash_function(const char *name, const char *subject, void (*print)(const Command *command))
 {
     printf("\n%s()\n{\n    case %s in\n", name, subject);
@@ -93,6 +102,8 @@ static const char bash_tail[] =
     "    elif [ \"${current:0:1}\" = - ]; then\n"
     "        COMPREPLY=($(compgen -W \"$(_jescope_options \"$command\")\" -- \"$current\"))\n"
     "        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n"
+    "    elif [ \"$COMP_CWORD\" -gt 2 ] && [ -n \"$(_jescope_further \"$command\")\" ]; then\n"
+    "        _jescope_kinds \"$(_jescope_further \"$command\")\" \"$current\"\n"
     "    else\n"
     "        _jescope_kinds \"$(_jescope_operand \"$command\")\" \"$current\"\n"
     "    fi\n"
@@ -111,6 +122,7 @@ describe_bash(void)
     print_bash_function("_jescope_options", "$1", print_bash_words);
     print_bash_function("_jescope_value", "$1", print_bash_values);
     print_bash_function("_jescope_operand", "$1", print_bash_operand);
+    print_bash_function("_jescope_further", "$1", print_bash_further);
     fputs(bash_tail, stdout);
     return 0;
 }

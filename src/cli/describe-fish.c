@@ -71,7 +71,12 @@ print_command(const Command *command)
     printf("\ncomplete -c jescope -n __fish_use_subcommand -a %s -d ", command->name);
     print_quoted(command->summary);
     putchar('\n');
-    if (command->operand != OPERAND_NONE)
+    if (command->words != NULL) {
+        g_autofree char *words = g_strdelimit(g_strdup(command->words), "|", ' ');
+        printf("complete -c jescope -n '__fish_seen_subcommand_from %s; and __jescope_first_operand' %s\n"
+               "complete -c jescope -n '__fish_seen_subcommand_from %s; and not __jescope_first_operand' -a '%s'\n",
+               command->name, operands[command->operand], command->name, words);
+    } else if (command->operand != OPERAND_NONE)
         printf("complete -c jescope -n '__fish_seen_subcommand_from %s' %s\n", command->name,
                operands[command->operand]);
     for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
@@ -87,6 +92,10 @@ describe_fish(void)
           "\n"
           "function __jescope_targets\n"
           "    jescope ps 2>/dev/null | awk 'NR > 1 { print $1 \"\\t\" $NF; print $NF }'\n"
+          "end\n"
+          "\n"
+          "function __jescope_first_operand\n"
+          "    test (count (commandline -opc)) -eq 2\n"
           "end\n"
           "\n"
           "complete -c jescope -f\n"

@@ -89,8 +89,12 @@ print_command(const Command *command)
     for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
         print_option(entry);
     print_option(&help_entry);
-    if (command->operand != OPERAND_NONE)
+    if (command->words != NULL) {
+        g_autofree char *words = g_strdelimit(g_strdup(command->words), "|", ' ');
+        printf(" \\\n        '1%s' \\\n        '*:word:(%s)'", operands[command->operand] + 1, words);
+    } else if (command->operand != OPERAND_NONE) {
         printf(" \\\n        '%s'", operands[command->operand]);
+    }
     puts("\n}");
 }
 

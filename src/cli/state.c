@@ -99,6 +99,24 @@ state_check_unleased(Target *target, GError **error)
     return FALSE;
 }
 
+gboolean
+state_end_lease(Target *target, GError **error)
+{
+    WireHelloReply hello;
+    if (!target_hello(target, &hello, error))
+        return FALSE;
+    if (hello.lease.id == 0)
+        return TRUE;
+    /* Somebody else may have been quicker. */
+    LeaseRequest request = {.action = WIRE_LEASE_RELEASE, .id = hello.lease.id};
+    WireLease lease;
+    g_autoptr(GError) cause = NULL;
+    if (target_lease(target, &request, &lease, &cause) || g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_NO_LEASE))
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
 const char *
 state_profiling_word(const TargetState *state)
 {

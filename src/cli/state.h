@@ -39,6 +39,9 @@ gboolean state_read_memory(Target *target, MemoryFigure figure, guint64 *bytes, 
 /* CLI_ERROR_FAILED if a recording or 'enable --for' is running in TARGET. */
 gboolean state_check_unleased(Target *target, GError **error);
 
+/* Ends the one that is running, if there is one: it would switch profiling at its end. */
+gboolean state_end_lease(Target *target, GError **error);
+
 /* One word: "off" (cannot profile), "ready" or "active". */
 const char *state_profiling_word(const TargetState *state);
 

@@ -145,3 +145,7 @@ def test_targets(completed, tmp_path):
     with service(tmp_path) as python:
         assert str(python.pid) in completed(f"jescope status {str(python.pid)[:1]}")
         assert "python3" in completed("jescope record --for=5s pyth")
+
+
+def test_words_after_the_first_operand(completed):
+    assert completed("jescope msg 1 memory_profile act") == ["activate"]

@@ -140,6 +140,32 @@ def test_full_disk_keeps_nothing(tmp_path, own_mounts, server):
     assert done.stderr == "jescope: cannot write 'out.heap': No space left on device\n"
 
 
+def send(scratch, pid, message):
+    done = jescope(scratch, "msg", pid, "memory_profile", message)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def test_messages(tmp_path):
+    with service(tmp_path, MALLOC_CONF=f"prof_prefix:{tmp_path}/je") as python:
+        assert send(tmp_path, python.pid, "activate") == ""
+        assert profiling(tmp_path, python.pid)["active"]
+        assert send(tmp_path, python.pid, "dump") == ""
+        assert [path.name for path in tmp_path.glob("je*")] == [f"je.{python.pid}.0.m0.heap"]
+        assert (tmp_path / f"je.{python.pid}.0.m0.heap").read_text().startswith("heap_v2/524288\n")
+        assert send(tmp_path, python.pid, "deactivate") == ""
+        assert not profiling(tmp_path, python.pid)["active"]
+        assert send(tmp_path, python.pid, "stats").startswith("___ Begin jemalloc statistics ___\n")
+
+
+def test_message_to_dump_where_it_cannot(tmp_path):
+    with service(tmp_path, MALLOC_CONF="prof_prefix:/nonexistent/je") as python:
+        done = jescope(tmp_path, "msg", python.pid, "memory_profile", "dump", check=False)
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr == (f"jescope: python3 ({python.pid}) could not write a dump: it was started with prof_prefix "
+                               "'/nonexistent/je' and must be able to make files of that name; 'jescope dump' needs none\n")
+
+
 def test_stats_is_what_jemalloc_prints(tmp_path, server):
     text = jescope(tmp_path, "stats", server.pid, "--raw").stdout
     assert text.startswith("___ Begin jemalloc statistics ___\n") and text.endswith("--- End jemalloc statistics ---\n")
