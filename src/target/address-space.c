@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/address-space.h"
+
+#include "target/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+
+static const char deleted[] = " (deleted)";
+
+enum {
+    FLAGS_LENGTH = 4, /* "r-xp" */
+    PAGE = 4096,      /* the smallest there is: strings are read up to its end */
+};
+
+static unsigned
+parse_flags(const char *text)
+{
+    return (text[0] == 'r' ? MAPPING_READ : 0u) | (text[1] == 'w' ? MAPPING_WRITE : 0u) |
+           (text[2] == 'x' ? MAPPING_EXECUTE : 0u);
+}
+
+static void
+add_line(AddressSpace *space, const char *line)
+{
+    Mapping mapping = {0};
+    char flags[FLAGS_LENGTH + 1];
+    unsigned major_number;
+    unsigned minor_number;
+    int path = 0;
+    if (sscanf(line,
+               "%" G_GINT64_MODIFIER "x-%" G_GINT64_MODIFIER "x %4s %" G_GINT64_MODIFIER "x %x:%x %" G_GUINT64_FORMAT
+               " %n",
+               &mapping.start, &mapping.end, flags, &mapping.offset, &major_number, &minor_number, &mapping.inode,
+               &path) != 7 ||
+        strlen(flags) != FLAGS_LENGTH || mapping.end <= mapping.start)
+        return;
+    mapping.flags = parse_flags(flags);
+    mapping.device = makedev(major_number, minor_number);
+    mapping.path = g_string_chunk_insert_const(space->paths, path > 0 ? line + path : "");
+    g_array_append_val(space->mappings, mapping);
+}
+
+AddressSpace *
+address_space_parse(pid_t pid, const char *maps)
+{
+    AddressSpace *space = g_new0(AddressSpace, 1);
+    space->pid = pid;
+    space->mappings = g_array_new(FALSE, FALSE, sizeof(Mapping));
+    space->paths = g_string_chunk_new(PAGE);
+    g_auto(GStrv) lines = g_strsplit(maps, "\n", -1);
+    for (char **line = lines; *line != NULL; line++)
+        add_line(space, *line);
+    return space;
+}
+
+AddressSpace *
+address_space_new(pid_t pid, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/maps", (int)pid);
+    g_autofree char *maps = NULL;
+    g_autoptr(GError) cause = NULL;
+    if (g_file_get_contents(path, &maps, NULL, &cause))
+        return address_space_parse(pid, maps);
+    gboolean denied = g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_ACCES) ||
+                      g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_PERM);
+    g_set_error(error, TARGET_ERROR, denied ? TARGET_ERROR_PERMISSION : TARGET_ERROR_GONE,
+                denied ? "the memory map of process %d is not ours to read" : "process %d has ended", (int)pid);
+    return NULL;
+}
+
+void
+address_space_free(AddressSpace *space)
+{
+    if (space == NULL)
+        return;
+    g_array_unref(space->mappings);
+    g_string_chunk_free(space->paths);
+    g_free(space);
+}
+
+const Mapping *
+address_space_find(const AddressSpace *space, guint64 address)
+{
+    guint low = 0;
+    guint high = space->mappings->len;
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+        const Mapping *mapping = &g_array_index(space->mappings, Mapping, middle);
+        if (address < mapping->start)
+            high = middle;
+        else if (address >= mapping->end)
+            low = middle + 1;
+        else
+            return mapping;
+    }
+    return NULL;
+}
+
+char *
+mapping_name(const Mapping *mapping)
+{
+    const char *slash = strrchr(mapping->path, '/');
+    const char *name = slash != NULL ? slash + 1 : mapping->path;
+    gsize length = strlen(name);
+    if (g_str_has_suffix(name, deleted))
+        length -= strlen(deleted);
+    return g_strndup(name, length);
+}
+
+gsize
+remote_read_some(pid_t pid, guint64 address, void *bytes, gsize length)
+{
+    struct iovec here = {.iov_base = bytes, .iov_len = length};
+    struct iovec there = {.iov_base = (void *)(guintptr)address, .iov_len = length}; // NOLINT: an address over there
+    ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+    return got > 0 ? (gsize)got : 0;
+}
+
+gboolean
+remote_read(pid_t pid, guint64 address, void *bytes, gsize length)
+{
+    errno = EFAULT;
+    return remote_read_some(pid, address, bytes, length) == length;
+}
+
+gboolean
+remote_write(pid_t pid, guint64 address, const void *bytes, gsize length)
+{
+    union {
+        const void *in;
+        void *out;
+    } pointer = {.in = bytes};
+    struct iovec here = {.iov_base = pointer.out, .iov_len = length};
+    struct iovec there = {.iov_base = (void *)(guintptr)address, .iov_len = length}; // NOLINT: an address over there
+    errno = EFAULT;
+    return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)length;
+}
+
+char *
+remote_read_string(pid_t pid, guint64 address, gsize limit)
+{
+    g_autofree char *text = g_malloc(limit + 1);
+    gsize length = 0;
+    while (length < limit) {
+        /* Not beyond a page at once: the next may not be there. */
+        gsize step = MIN(PAGE - (gsize)((address + length) % PAGE), limit - length);
+        gsize got = remote_read_some(pid, address + length, text + length, step);
+        const char *end = memchr(text + length, '\0', got);
+        if (end != NULL)
+            return g_steal_pointer(&text);
+        if (got < step)
+            return NULL;
+        length += got;
+    }
+    text[limit] = '\0';
+    return g_steal_pointer(&text);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/obstacle.h"
+
+#include "target/target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SCOPE_OWN = 1, /* /proc/sys/kernel/yama/ptrace_scope: descendants only */
+    SCOPE_ROOT = 2,
+    SCOPE_NOBODY = 3,
+};
+
+/* The value of KEY ("Seccomp") in /proc/PID/status, or NULL. */
+static char *
+status_value(const char *pid, const char *key)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%s/status", pid);
+    g_autofree char *status = NULL;
+    g_autofree char *line = g_strdup_printf("\n%s:", key);
+    if (!g_file_get_contents(path, &status, NULL, NULL))
+        return NULL;
+    const char *found = strstr(status, line);
+    if (found == NULL)
+        return NULL;
+    found += strlen(line);
+    return g_strstrip(g_strndup(found, strcspn(found, "\n")));
+}
+
+static char *
+value_of(const Process *process, const char *key)
+{
+    char pid[16];
+    g_snprintf(pid, sizeof(pid), "%d", (int)process->pid);
+    return status_value(pid, key);
+}
+
+static gboolean
+we_have(int capability)
+{
+    g_autofree char *effective = status_value("self", "CapEff");
+    return effective != NULL && (g_ascii_strtoull(effective, NULL, 16) >> capability & 1) != 0;
+}
+
+gboolean
+obstacle_seccomp(const Process *process)
+{
+    g_autofree char *mode = value_of(process, "Seccomp");
+    return mode != NULL && strcmp(mode, "0") != 0;
+}
+
+gboolean
+obstacle_may_suspend_seccomp(void)
+{
+    /* Who is filtered himself may not. */
+    g_autofree char *own = status_value("self", "Seccomp");
+    return we_have(CAP_SYS_ADMIN) && (own == NULL || strcmp(own, "0") == 0);
+}
+
+static void
+set_denied(const Process *process, GError **error, const char *why)
+{
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION, "cannot attach to %s (%d): %s", process->name,
+                (int)process->pid, why);
+}
+
+/* TRUE: somebody traces it, and the error is set. */
+static gboolean
+is_traced(const Process *process, GError **error)
+{
+    g_autofree char *tracer = value_of(process, "TracerPid");
+    if (tracer == NULL || atoi(tracer) == 0)
+        return FALSE;
+    Process other;
+    g_autofree char *who = process_read(atoi(tracer), &other) ? g_strdup(other.name) : g_strdup("a process");
+    g_autofree char *why = g_strdup_printf("%s (%s) is tracing it already; end that first", who, tracer);
+    set_denied(process, error, why);
+    return TRUE;
+}
+
+static gboolean
+is_foreign_image(const Process *process)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/exe", (int)process->pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    unsigned char head[EI_NIDENT];
+    gboolean foreign = fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+                       memcmp(head, ELFMAG, SELFMAG) == 0 && head[EI_CLASS] != ELFCLASS64;
+    if (fd >= 0)
+        close(fd);
+    return foreign;
+}
+
+gboolean
+obstacle_check(const Process *process, GError **error)
+{
+    if (process->state == 'Z' || process->state == 'X') {
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s (%d) has ended (a zombie)", process->name,
+                    (int)process->pid);
+        return FALSE;
+    }
+    if (is_traced(process, error))
+        return FALSE;
+    if (is_foreign_image(process)) {
+        set_denied(process, error, "it is a 32-bit process; start it under 'jescope run' of that architecture");
+        return FALSE;
+    }
+    g_autofree char *shadow = value_of(process, "x86_Thread_features");
+    if (shadow != NULL && strstr(shadow, "shstk") != NULL) {
+        set_denied(process, error, "it runs with a shadow stack; restart it under 'jescope run'");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static int
+ptrace_scope(void)
+{
+    g_autofree char *text = NULL;
+    return g_file_get_contents("/proc/sys/kernel/yama/ptrace_scope", &text, NULL, NULL) ? atoi(text) : 0;
+}
+
+void
+obstacle_set_denied(const Process *process, int code, GError **error)
+{
+    int scope = ptrace_scope();
+    g_autofree char *user = process_user_name(process->uids[1]);
+    g_autofree char *as_user = g_strdup_printf("it belongs to user %s; run jescope as root", user);
+    if (is_traced(process, error))
+        return;
+    if (scope == SCOPE_NOBODY)
+        set_denied(process, error,
+                   "kernel.yama.ptrace_scope is 3, which forbids it to everybody until the next boot; restart it under "
+                   "'jescope run'");
+    else if (!process_is_ours(process))
+        set_denied(process, error, as_user);
+    else if (!we_have(CAP_SYS_PTRACE) && scope == SCOPE_OWN)
+        set_denied(process, error,
+                   "kernel.yama.ptrace_scope is 1; run jescope as root, or 'sysctl kernel.yama.ptrace_scope=0'");
+    else if (!we_have(CAP_SYS_PTRACE) && scope == SCOPE_ROOT)
+        set_denied(process, error, "kernel.yama.ptrace_scope is 2; run jescope as root");
+    else if (!we_have(CAP_SYS_PTRACE))
+        set_denied(process, error,
+                   "it has privileges, other ids than yours or is marked undumpable; run jescope as root");
+    else
+        set_denied(process, error,
+                   code == EPERM ? "the kernel refuses; run jescope with CAP_SYS_PTRACE in the target's user namespace "
+                                   "or above, outside of any container"
+                                 : g_strerror(code));
+}

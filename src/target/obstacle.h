@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a process cannot be attached to, and what to change. */
+#ifndef JESCOPE_TARGET_OBSTACLE_H
+#define JESCOPE_TARGET_OBSTACLE_H
+
+#include "target/process.h"
+
+/* FALSE with a TARGET_ERROR if it is clear from outside that it cannot be. */
+gboolean obstacle_check(const Process *process, GError **error);
+
+/* Sets the TARGET_ERROR for a PTRACE_SEIZE that failed with CODE. */
+void obstacle_set_denied(const Process *process, int code, GError **error);
+
+/* Whether a seccomp filter is in force in it (or strict mode). */
+gboolean obstacle_seccomp(const Process *process);
+
+/* Whether we may suspend it (ptrace(2), PTRACE_O_SUSPEND_SECCOMP). */
+gboolean obstacle_may_suspend_seccomp(void);
+
+#endif

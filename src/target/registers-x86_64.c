@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* x86-64: System V psABI (calls, red zone), arch/x86/kernel/signal_64.c and <asm/sigcontext.h> (frames). */
+#include "target/registers.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/ucontext.h>
+#include <sys/uio.h>
+
+enum {
+    /* What the kernel leaves in the result of an interrupted system call; include/linux/errno.h. */
+    RESTART_FIRST = 512,
+    RESTART_LAST = 514,
+    RESTART_BLOCK = 516,
+
+    FX_SIZE = 512,     /* of the legacy area, FXSAVE */
+    FX_RESERVED = 464, /* its bytes for software: struct _fpx_sw_bytes */
+    XSAVE_HEADER = 64,
+    XSAVE_ALIGNMENT = 64,
+    XSAVE_LEAF = 0xd, /* of CPUID */
+    XSAVE_COMPONENTS = 63,
+    X87_AND_SSE = 3,
+    MAGIC1 = 0x46505853, /* FP_XSTATE_MAGIC1 */
+    MAGIC2 = 0x46505845, /* FP_XSTATE_MAGIC2, behind the area */
+
+    /* uc_flags of <asm/ucontext.h> */
+    FLAG_FP_XSTATE = 1,
+    FLAG_SIGCONTEXT_SS = 2,
+    FLAG_STRICT_RESTORE_SS = 4,
+
+    STACK_UNCHANGED = 0x70, /* no valid ss_flags: the kernel leaves the alternative signal stack alone */
+    FLAG_DIRECTION = 1 << 10,
+    STACK_ALIGNMENT = 16,
+};
+
+/* The kernel's struct ucontext; the C library's has a longer signal mask and more behind. */
+typedef struct {
+    guint64 flags;
+    guint64 link;
+    guint64 stack[3];
+    guint64 registers[NGREG];
+    guint64 extended; /* address of the extended state */
+    guint64 reserved[8];
+    guint64 blocked;
+} SignalContext;
+
+/* struct _fpx_sw_bytes */
+typedef struct {
+    guint32 magic1;
+    guint32 extended_size;
+    guint64 features;
+    guint32 xstate_size;
+    guint32 padding[7];
+} SoftwareBytes;
+
+_Static_assert(sizeof(SignalContext) == 304, "layout of the kernel's struct ucontext");
+_Static_assert(sizeof(SoftwareBytes) == FX_SIZE - FX_RESERVED, "layout of struct _fpx_sw_bytes");
+
+static const guint8 sigreturn_code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}; /* mov $15,%rax; syscall */
+static const guint8 sigreturn_short[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};            /* mov $15,%eax; syscall */
+static const guint8 system_code[] = {0x0f, 0x05, 0xc3};                               /* syscall; ret */
+/* syscall; cmp $-4095,%rax; jae .+1; ret */
+static const guint8 system_checked[] = {0x0f, 0x05, 0x48, 0x3d, 0x01, 0xf0, 0xff, 0xff, 0x73, 0x01, 0xc3};
+static const guint8 store_code[] = {0x48, 0x89, 0x03, 0x5b, 0xc3};     /* mov %rax,(%rbx); pop %rbx; ret */
+static const guint8 store_field[] = {0x48, 0x89, 0x43, 0, 0x5b, 0xc3}; /* mov %rax,N(%rbx); pop %rbx; ret */
+
+const CodePattern registers_patterns[] = {
+    {offsetof(RemoteCode, back), sizeof(sigreturn_code), sigreturn_code, -1},
+    {offsetof(RemoteCode, back), sizeof(sigreturn_short), sigreturn_short, -1},
+    {offsetof(RemoteCode, system), sizeof(system_code), system_code, -1},
+    {offsetof(RemoteCode, system), sizeof(system_checked), system_checked, -1},
+    {offsetof(RemoteCode, store), sizeof(store_code), store_code, -1},
+    {offsetof(RemoteCode, store), sizeof(store_field), store_field, 3},
+};
+const gsize registers_n_patterns = G_N_ELEMENTS(registers_patterns);
+const gint64 registers_sigreturn = SYS_rt_sigreturn;
+const gsize registers_red_zone = 128;
+
+void
+registers_clear(Registers *registers)
+{
+    g_clear_pointer(&registers->extended, g_free);
+}
+
+gboolean
+registers_read_general(pid_t thread, GeneralRegisters *general)
+{
+    struct iovec part = {.iov_base = general, .iov_len = sizeof(*general)};
+    return ptrace(PTRACE_GETREGSET, thread, NT_PRSTATUS, &part) == 0;
+}
+
+gboolean
+registers_write_general(pid_t thread, const GeneralRegisters *general)
+{
+    GeneralRegisters copy = *general;
+    struct iovec part = {.iov_base = &copy, .iov_len = sizeof(copy)};
+    return ptrace(PTRACE_SETREGSET, thread, NT_PRSTATUS, &part) == 0;
+}
+
+static gint64
+restarting_call(const GeneralRegisters *general)
+{
+    gint64 result = -(gint64)general->rax;
+    if ((gint64)general->orig_rax < 0)
+        return -1;
+    if (result == RESTART_BLOCK)
+        return SYS_restart_syscall;
+    return result >= RESTART_FIRST && result <= RESTART_LAST ? (gint64)general->orig_rax : -1;
+}
+
+gboolean
+registers_read(pid_t thread, Registers *registers)
+{
+    Registers read = {0};
+    g_autofree guint8 *extended = g_malloc(REGISTERS_EXTENDED_MAX);
+    struct iovec part = {.iov_base = extended, .iov_len = REGISTERS_EXTENDED_MAX};
+    if (!registers_read_general(thread, &read.general) ||
+        ptrace(PTRACE_GETSIGMASK, thread, sizeof(read.blocked), &read.blocked) != 0)
+        return FALSE;
+    if (ptrace(PTRACE_GETREGSET, thread, NT_X86_XSTATE, &part) != 0)
+        part.iov_len = 0;
+    if (part.iov_len < FX_SIZE + XSAVE_HEADER) {
+        errno = ENOTSUP; /* a processor without XSAVE */
+        return FALSE;
+    }
+    read.restarts = restarting_call(&read.general);
+    read.extended_size = part.iov_len;
+    read.extended = g_memdup2(extended, part.iov_len);
+    *registers = read;
+    return TRUE;
+}
+
+gboolean
+registers_write_extended(pid_t thread, const Registers *registers)
+{
+    struct iovec part = {.iov_base = registers->extended, .iov_len = registers->extended_size};
+    return ptrace(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &part) == 0;
+}
+
+guint64
+registers_pc(const GeneralRegisters *general)
+{
+    return general->rip;
+}
+
+guint64
+registers_sp(const GeneralRegisters *general)
+{
+    return general->rsp;
+}
+
+gboolean
+registers_thread_pointer(pid_t thread, const GeneralRegisters *general, guint64 *pointer)
+{
+    *pointer = general->fs_base;
+    return TRUE;
+}
+
+guint64
+registers_result(const GeneralRegisters *general)
+{
+    return general->rax;
+}
+
+void
+registers_set_result(GeneralRegisters *general, guint64 result)
+{
+    general->rax = result;
+}
+
+void
+registers_set_argument(GeneralRegisters *general, guint n, guint64 value)
+{
+    unsigned long long *const places[REGISTERS_ARGUMENTS] = {&general->rdi, &general->rsi, &general->rdx,
+                                                             &general->r10, &general->r8,  &general->r9};
+    *places[n] = value;
+}
+
+/* Which parts of the state are in use, the others being as at a program's start. */
+static guint64
+features_of(const Registers *saved)
+{
+    guint64 features;
+    memcpy(&features, saved->extended + FX_SIZE, sizeof(features));
+    return features | X87_AND_SSE;
+}
+
+/* Of the area up to its last part in use: the kernel takes no larger one than the thread could need (tile registers
+ * must be asked for), while NT_X86_XSTATE has room for all the processor knows. */
+static gsize
+size_in_use(const Registers *saved)
+{
+    guint64 features = features_of(saved);
+    gsize size = FX_SIZE + XSAVE_HEADER;
+    for (unsigned component = 2; component < XSAVE_COMPONENTS; component++) {
+        unsigned length;
+        unsigned offset;
+        unsigned c;
+        unsigned d;
+        if ((features >> component & 1) != 0 && __get_cpuid_count(XSAVE_LEAF, component, &length, &offset, &c, &d) &&
+            length != 0)
+            size = MAX(size, (gsize)offset + length);
+    }
+    return MIN(size, saved->extended_size);
+}
+
+static void
+fill_extended(guint8 *area, const Registers *saved, gsize size)
+{
+    SoftwareBytes software = {
+        .magic1 = MAGIC1,
+        .extended_size = (guint32)(size + sizeof(guint32)),
+        .features = features_of(saved),
+        .xstate_size = (guint32)size,
+    };
+    const guint32 magic2 = MAGIC2;
+    memcpy(area, saved->extended, size);
+    memcpy(area + FX_RESERVED, &software, sizeof(software));
+    memcpy(area + size, &magic2, sizeof(magic2));
+}
+
+static void
+fill_registers(guint64 registers[NGREG], const GeneralRegisters *general)
+{
+    registers[REG_R8] = general->r8;
+    registers[REG_R9] = general->r9;
+    registers[REG_R10] = general->r10;
+    registers[REG_R11] = general->r11;
+    registers[REG_R12] = general->r12;
+    registers[REG_R13] = general->r13;
+    registers[REG_R14] = general->r14;
+    registers[REG_R15] = general->r15;
+    registers[REG_RDI] = general->rdi;
+    registers[REG_RSI] = general->rsi;
+    registers[REG_RBP] = general->rbp;
+    registers[REG_RBX] = general->rbx;
+    registers[REG_RDX] = general->rdx;
+    registers[REG_RAX] = general->rax;
+    registers[REG_RCX] = general->rcx;
+    registers[REG_RSP] = general->rsp;
+    registers[REG_RIP] = general->rip;
+    registers[REG_EFL] = general->eflags;
+    registers[REG_CSGSFS] = (general->cs & G_MAXUINT16) | (general->gs & G_MAXUINT16) << 16 |
+                            (general->fs & G_MAXUINT16) << 32 | (general->ss & G_MAXUINT16) << 48;
+}
+
+enum {
+    SYSCALL_LENGTH = 2,
+};
+
+static void
+fill_context(SignalContext *context, const Registers *saved, guint64 extended)
+{
+    GeneralRegisters general = saved->general;
+    /* As the kernel does on delivery with SA_RESTART, so for whoever comes back without a tracer. A wait with a timeout
+     * then begins anew. */
+    if (saved->restarts >= 0) {
+        general.rax = general.orig_rax;
+        general.rip -= SYSCALL_LENGTH;
+    }
+    context->flags = FLAG_FP_XSTATE | FLAG_SIGCONTEXT_SS | FLAG_STRICT_RESTORE_SS;
+    context->stack[1] = STACK_UNCHANGED;
+    fill_registers(context->registers, &general);
+    context->extended = extended;
+    context->blocked = saved->blocked;
+}
+
+/* From the bottom: what STORE pops, where it returns to, the signal frame (which the kernel finds at the stack pointer,
+ * siginfo is never read), the extended state. */
+ReturnPath
+registers_return_path(const Registers *saved, guint64 top, const RemoteCode *code)
+{
+    struct {
+        guint64 store;
+        guint64 popped;
+        guint64 back;
+        SignalContext context;
+    } path = {.store = code->store, .back = code->back};
+    gsize size = size_in_use(saved);
+    guint64 extended = (top - size - sizeof(guint32)) & ~(guint64)(XSAVE_ALIGNMENT - 1);
+    guint64 result = extended - sizeof(guint64);
+    /* A function finds its return address 8 below a multiple of 16. */
+    guint64 bottom = ((result - sizeof(path)) & ~(guint64)(STACK_ALIGNMENT - 1)) - sizeof(guint64);
+    ReturnPath laid = {.bottom = bottom,
+                       .result = result,
+                       .store_to = result - (guint64)(gint64)code->offset,
+                       .frame = bottom + offsetof(__typeof__(path), context)};
+    laid.bytes = g_byte_array_new();
+    g_byte_array_set_size(laid.bytes, (guint)(extended + size + sizeof(guint32) - bottom));
+    memset(laid.bytes->data, 0, laid.bytes->len);
+    fill_context(&path.context, saved, extended);
+    memcpy(laid.bytes->data, &path, sizeof(path));
+    fill_extended(laid.bytes->data + (extended - bottom), saved, size);
+    return laid;
+}
+
+static GeneralRegisters
+prepared(const Registers *saved, const ReturnPath *path, guint64 pc)
+{
+    GeneralRegisters general = saved->general;
+    general.rip = pc;
+    general.rsp = path->bottom;
+    general.eflags &= ~(unsigned long long)FLAG_DIRECTION;
+    general.orig_rax = ~0ULL; /* nothing to restart */
+    return general;
+}
+
+GeneralRegisters
+registers_call(const Registers *saved, const ReturnPath *path, guint64 function,
+               const guint64 arguments[REGISTERS_ARGUMENTS])
+{
+    GeneralRegisters general = prepared(saved, path, function);
+    general.rdi = arguments[0];
+    general.rsi = arguments[1];
+    general.rdx = arguments[2];
+    general.rcx = arguments[3];
+    general.r8 = arguments[4];
+    general.r9 = arguments[5];
+    general.rax = 0; /* no vector registers among the arguments */
+    general.rbx = path->store_to;
+    return general;
+}
+
+GeneralRegisters
+registers_system_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code, gint64 number,
+                      const guint64 arguments[REGISTERS_ARGUMENTS])
+{
+    GeneralRegisters general = prepared(saved, path, code->system);
+    general.rax = (guint64)number;
+    general.rbx = path->store_to;
+    for (guint n = 0; n < REGISTERS_ARGUMENTS; n++)
+        registers_set_argument(&general, n, arguments[n]);
+    return general;
+}
+
+GeneralRegisters
+registers_restart(const Registers *saved)
+{
+    GeneralRegisters general = saved->general;
+    general.orig_rax = (guint64)saved->restarts;
+    general.rax = (guint64)-ENOSYS;
+    return general;
+}
+
+gboolean
+registers_replace_call(pid_t thread, GeneralRegisters *general, gint64 number)
+{
+    general->orig_rax = (guint64)number;
+    return registers_write_general(thread, general);
+}
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The registers of a stopped thread, and the two things we make of them: a call, and the way back. One implementation
+ * per architecture (registers-x86_64.c, registers-aarch64.c); all but registers_read() and the setters is pure.
+ *
+ * The way back is the kernel's own: a signal frame, as the kernel itself writes one before it runs a signal handler
+ * (arch/ARCH/kernel/signal.c, <asm/sigcontext.h>), and the C library's rt_sigreturn code as the address to return to.
+ * Whether or not anybody still traces the thread, it resumes with every register as it was.
+ */
+#ifndef JESCOPE_TARGET_REGISTERS_H
+#define JESCOPE_TARGET_REGISTERS_H
+
+#include <glib.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+enum {
+    REGISTERS_ARGUMENTS = 6,
+    REGISTERS_EXTENDED_MAX = 64 * 1024, /* more than any processor's extended state */
+};
+
+typedef struct user_regs_struct GeneralRegisters;
+
+typedef struct {
+    GeneralRegisters general; /* NT_PRSTATUS */
+    guint64 blocked;          /* signals */
+    gint64 restarts;          /* the system call that takes up the interrupted one; -1: none was interrupted */
+    gsize extended_size;
+    guint8 *extended; /* NT_X86_XSTATE or NT_PRFPREG, of the size that the kernel gives; owned */
+} Registers;
+
+/* Code of the process that a call needs, as addresses there. */
+typedef struct {
+    guint64 back;   /* the system call rt_sigreturn */
+    guint64 system; /* any system call, then return */
+    guint64 store;  /* keeps a function's result before BACK overwrites it; unused on aarch64 */
+    gint8 offset;   /* that STORE adds to where it puts it */
+} RemoteCode;
+
+/* Instructions to look for in executable memory. Several patterns may serve one field, the best comes first. */
+typedef struct {
+    gsize field; /* offset in RemoteCode */
+    gsize length;
+    const guint8 *bytes;
+    gssize any; /* where RemoteCode.offset stands in the code, -1: nowhere */
+} CodePattern;
+
+extern const CodePattern registers_patterns[];
+extern const gsize registers_n_patterns;
+
+/* The number of the system call that returns from a signal handler. */
+extern const gint64 registers_sigreturn;
+
+/* Bytes below the stack pointer that belong to the interrupted function. */
+extern const gsize registers_red_zone;
+
+void registers_clear(Registers *registers);
+
+/* Reads them from a thread that we stopped. FALSE with errno; *REGISTERS is then untouched. */
+gboolean registers_read(pid_t thread, Registers *registers);
+gboolean registers_read_general(pid_t thread, GeneralRegisters *general);
+
+/* Sets them. FALSE with errno. */
+gboolean registers_write_general(pid_t thread, const GeneralRegisters *general);
+gboolean registers_write_extended(pid_t thread, const Registers *registers);
+
+guint64 registers_pc(const GeneralRegisters *general);
+guint64 registers_sp(const GeneralRegisters *general);
+guint64 registers_result(const GeneralRegisters *general);
+void registers_set_result(GeneralRegisters *general, guint64 result);
+void registers_set_argument(GeneralRegisters *general, guint n, guint64 value);
+
+/* Where the thread's own data are (%fs, tpidr_el0). FALSE with errno. */
+gboolean registers_thread_pointer(pid_t thread, const GeneralRegisters *general, guint64 *pointer);
+
+/* The way back to SAVED, to be written at address BOTTOM. */
+typedef struct {
+    guint64 bottom;   /* where the stack of what is called begins and grows down from */
+    guint64 result;   /* address where a function's result is stored; 0: it stays in its register */
+    guint64 store_to; /* what STORE is given so that it does */
+    guint64 frame;    /* stack pointer when the thread has come back and calls rt_sigreturn */
+    GByteArray *bytes;
+} ReturnPath;
+
+/* Lays it out below address TOP. BYTES are the caller's to free. */
+ReturnPath registers_return_path(const Registers *saved, guint64 top, const RemoteCode *code);
+
+/* Registers with which the thread calls FUNCTION and returns along PATH. */
+GeneralRegisters registers_call(const Registers *saved, const ReturnPath *path, guint64 function,
+                                const guint64 arguments[REGISTERS_ARGUMENTS]);
+
+/* The same for a system call; PATH must be laid out with CODE. */
+GeneralRegisters registers_system_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code,
+                                       gint64 number, const guint64 arguments[REGISTERS_ARGUMENTS]);
+
+/* What takes up the system call that SAVED was interrupted in, for a thread that is about to do a system call. */
+GeneralRegisters registers_restart(const Registers *saved);
+
+/* For a thread that is about to do a system call: makes it NUMBER, -1 for none. GENERAL is set as well. FALSE with
+ * errno. */
+gboolean registers_replace_call(pid_t thread, GeneralRegisters *general, gint64 number);
+
+#endif

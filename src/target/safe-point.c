@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/safe-point.h"
+
+#include <string.h>
+#include <sys/ptrace.h>
+
+enum {
+    ROOM = 64 * 1024,              /* that must be left on a thread's stack */
+    ROOM_GROWING = 32 * 1024,      /* mapped already, of a stack that grows */
+    SCANNED_MAX = 8 * 1024 * 1024, /* a deeper stack is none of ours */
+};
+
+typedef struct {
+    guint64 start;
+    guint64 end;
+} Range;
+
+struct _SafePoints {
+    const AddressSpace *space;
+    GArray *ranges;
+};
+
+void
+safe_points_avoid(SafePoints *points, guint64 start, guint64 end)
+{
+    Range range = {start, end};
+    g_array_append_val(points->ranges, range);
+}
+
+static void
+avoid_loader(SafePoints *points, const Mapping *mapping)
+{
+    g_autofree char *name = mapping_name(mapping);
+    if ((mapping->flags & MAPPING_EXECUTE) != 0 && g_str_has_prefix(name, "ld-") && !g_str_has_prefix(name, "ld-musl"))
+        safe_points_avoid(points, mapping->start, mapping->end);
+}
+
+SafePoints *
+safe_points_new(const AddressSpace *space, const RemoteCode *code)
+{
+    SafePoints *points = g_new0(SafePoints, 1);
+    points->space = space;
+    points->ranges = g_array_new(FALSE, FALSE, sizeof(Range));
+    for (guint i = 0; i < space->mappings->len; i++)
+        avoid_loader(points, &g_array_index(space->mappings, Mapping, i));
+    safe_points_avoid(points, code->back, code->back + 1);
+    return points;
+}
+
+void
+safe_points_free(SafePoints *points)
+{
+    if (points == NULL)
+        return;
+    g_array_unref(points->ranges);
+    g_free(points);
+}
+
+static gboolean
+is_avoided(const SafePoints *points, guint64 address)
+{
+    const Range *ranges = (const Range *)(void *)points->ranges->data;
+    for (guint i = 0; i < points->ranges->len; i++)
+        if (address - ranges[i].start < ranges[i].end - ranges[i].start)
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean
+is_growing(const Mapping *stack)
+{
+    return strcmp(stack->path, "[stack]") == 0;
+}
+
+/* A coroutine's stack may be of any size, and be left for another's at any time. */
+static gboolean
+is_own_stack(const Mapping *stack, guint64 thread_pointer)
+{
+    return is_growing(stack) || (thread_pointer >= stack->start && thread_pointer < stack->end);
+}
+
+static gboolean
+holds_avoided(const SafePoints *points, guint64 sp, const Mapping *stack)
+{
+    gsize length = (gsize)(stack->end - sp) & ~(sizeof(guint64) - 1);
+    if (length > SCANNED_MAX)
+        return TRUE;
+    g_autofree guint64 *words = g_malloc(length);
+    if (!remote_read(points->space->pid, sp, words, length))
+        return TRUE;
+    for (gsize i = 0; i < length / sizeof(*words); i++)
+        if (is_avoided(points, words[i]))
+            return TRUE;
+    return FALSE;
+}
+
+/* A restartable sequence (rseq(2)) must not be left and entered again. */
+static gboolean
+in_restartable_sequence(pid_t pid, pid_t thread)
+{
+    struct __ptrace_rseq_configuration configuration = {0};
+    guint64 sequence = 0;
+    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, thread, sizeof(configuration), &configuration) <= 0 ||
+        configuration.rseq_abi_pointer == 0)
+        return FALSE;
+    return !remote_read(pid, configuration.rseq_abi_pointer + sizeof(guint64), &sequence, sizeof(sequence)) ||
+           sequence != 0;
+}
+
+SafePointVerdict
+safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers, guint64 *top)
+{
+    guint64 sp = registers_sp(&registers->general);
+    const Mapping *stack = address_space_find(points->space, sp);
+    guint64 thread_pointer;
+    if (stack == NULL || !registers_thread_pointer(thread, &registers->general, &thread_pointer) ||
+        !is_own_stack(stack, thread_pointer) || sp - stack->start < (is_growing(stack) ? ROOM_GROWING : ROOM))
+        return SAFE_POINT_NONE;
+    if (is_avoided(points, registers_pc(&registers->general)) || holds_avoided(points, sp & ~7ULL, stack) ||
+        in_restartable_sequence(points->space->pid, thread))
+        return SAFE_POINT_NONE;
+    *top = sp - registers_red_zone;
+    return SAFE_POINT_HERE;
+}

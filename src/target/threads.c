@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    pid_t thread;
+    guint rank; /* lower is better */
+} Candidate;
+
+enum {
+    RANK_WAITING = 0,
+    RANK_RUNNING = 2,
+    RANK_MAIN = 1, /* added */
+};
+
+/* Field 3 of stat; '\0' if it has ended. */
+static char
+state_of(pid_t pid, pid_t thread)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/stat", (int)pid, (int)thread);
+    g_autofree char *stat = NULL;
+    if (!g_file_get_contents(path, &stat, NULL, NULL))
+        return '\0';
+    const char *close = strrchr(stat, ')');
+    return close != NULL && close[1] == ' ' ? close[2] : '\0';
+}
+
+static gint
+compare_candidates(gconstpointer a, gconstpointer b)
+{
+    const Candidate *left = a;
+    const Candidate *right = b;
+    return left->rank != right->rank ? (left->rank > right->rank) - (left->rank < right->rank)
+                                     : (left->thread > right->thread) - (left->thread < right->thread);
+}
+
+static void
+add_candidate(GArray *candidates, pid_t pid, pid_t thread)
+{
+    char state = state_of(pid, thread);
+    if (state == '\0' || strchr("ZXD", state) != NULL)
+        return;
+    Candidate candidate = {.thread = thread, .rank = state == 'R' ? RANK_RUNNING : RANK_WAITING};
+    if (thread == pid)
+        candidate.rank += RANK_MAIN;
+    g_array_append_val(candidates, candidate);
+}
+
+GArray *
+threads_by_promise(pid_t pid)
+{
+    g_autoptr(GArray) candidates = g_array_new(FALSE, FALSE, sizeof(Candidate));
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
+    g_autoptr(GDir) task = g_dir_open(path, 0, NULL);
+    const char *name;
+    while (task != NULL && (name = g_dir_read_name(task)) != NULL)
+        if (g_ascii_isdigit(name[0]))
+            add_candidate(candidates, pid, (pid_t)atoi(name));
+    g_array_sort(candidates, compare_candidates);
+    GArray *threads = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    for (guint i = 0; i < candidates->len; i++)
+        g_array_append_val(threads, g_array_index(candidates, Candidate, i).thread);
+    return threads;
+}
+
+guint64
+threads_caught_signals(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
+    g_autofree char *status = NULL;
+    guint64 caught = 0;
+    const char *line = g_file_get_contents(path, &status, NULL, NULL) ? strstr(status, "\nSigCgt:") : NULL;
+    if (line != NULL)
+        sscanf(line, "\nSigCgt: %" G_GINT64_MODIFIER "x", &caught);
+    return caught;
+}
