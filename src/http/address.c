@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+G_DEFINE_QUARK(jescope - address - error, address_error)
+
+enum {
+    UNIX_MODE = 0600,
+    BACKLOG = 512,
+};
+
+static gboolean
+parse_unix(const char *path, Address *address)
+{
+    size_t length = strlen(path);
+    if (path[0] != '/' || length >= sizeof(address->socket.local.sun_path))
+        return FALSE;
+    Address parsed = {.size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1)};
+    parsed.socket.local.sun_family = AF_UNIX;
+    memcpy(parsed.socket.local.sun_path, path, length + 1);
+    *address = parsed;
+    return TRUE;
+}
+
+/* HOST without brackets. */
+static gboolean
+parse_host(const char *host, guint16 port, Address *address)
+{
+    Address parsed = {0};
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&parsed.socket;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&parsed.socket;
+    if (strcmp(host, "localhost") == 0)
+        host = "127.0.0.1";
+    if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
+        v4->sin_family = AF_INET;
+        v4->sin_port = htons(port);
+        parsed.size = sizeof(*v4);
+    } else if (inet_pton(AF_INET6, host, &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(port);
+        parsed.size = sizeof(*v6);
+    } else {
+        return FALSE;
+    }
+    *address = parsed;
+    return TRUE;
+}
+
+static gboolean
+parse_port(const char *text, guint16 *port)
+{
+    guint64 value;
+    if (!g_ascii_string_to_unsigned(text, 10, 0, G_MAXUINT16, &value, NULL))
+        return FALSE;
+    *port = (guint16)value;
+    return TRUE;
+}
+
+static gboolean
+parse_internet(const char *text, Address *address)
+{
+    guint16 port = ADDRESS_PORT_DEFAULT;
+    if (parse_port(text, &port))
+        return parse_host("127.0.0.1", port, address);
+    const char *closing = text[0] == '[' ? strchr(text, ']') : NULL;
+    const char *colon = closing != NULL ? closing + 1 : strchr(text, ':');
+    if (colon != NULL && *colon != '\0' && (*colon != ':' || !parse_port(colon + 1, &port)))
+        return FALSE;
+    size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
+    g_autofree char *host = closing != NULL ? g_strndup(text + 1, length - 2) : g_strndup(text, length);
+    gboolean bracketed = strchr(host, ':') != NULL;
+    return bracketed == (closing != NULL) && parse_host(host, port, address);
+}
+
+gboolean
+address_parse(const char *text, Address *address, GError **error)
+{
+    static const char unix_prefix[] = "unix:";
+    gboolean is_unix = g_str_has_prefix(text, unix_prefix);
+    if (is_unix ? parse_unix(text + strlen(unix_prefix), address) : parse_internet(text, address))
+        return TRUE;
+    if (is_unix)
+        g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_NAME,
+                    "'%s' is no place to listen; unix: needs an absolute path of at most %zu bytes", text,
+                    sizeof(address->socket.local.sun_path) - 1);
+    else
+        g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_NAME,
+                    "'%s' is no place to listen; use ADDR:PORT with a numeric address, [V6ADDR]:PORT, or unix:PATH",
+                    text);
+    return FALSE;
+}
+
+gboolean
+address_of_listener(int fd, Address *address)
+{
+    int type = 0, listening = 0;
+    socklen_t type_size = sizeof(type), listening_size = sizeof(listening);
+    Address found = {.size = sizeof(found.socket)};
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0 || type != SOCK_STREAM ||
+        getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &listening_size) != 0 || !listening ||
+        getsockname(fd, &found.socket.any, &found.size) != 0)
+        return FALSE;
+    int family = found.socket.any.sa_family;
+    if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
+        return FALSE;
+    *address = found;
+    return TRUE;
+}
+
+gboolean
+address_is_unix(const Address *address)
+{
+    return address->socket.any.sa_family == AF_UNIX;
+}
+
+gboolean
+address_is_local(const Address *address)
+{
+    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&address->socket;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&address->socket;
+    switch (address->socket.any.sa_family) {
+    case AF_UNIX:
+        return TRUE;
+    case AF_INET:
+        return ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    case AF_INET6:
+        return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
+               (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
+    default:
+        return FALSE;
+    }
+}
+
+static guint16
+port_of(const Address *address)
+{
+    return ntohs(address->socket.any.sa_family == AF_INET ? ((const struct sockaddr_in *)&address->socket)->sin_port
+                                                          : ((const struct sockaddr_in6 *)&address->socket)->sin6_port);
+}
+
+char *
+address_format_host(const Address *address)
+{
+    char host[INET6_ADDRSTRLEN];
+    const void *bytes = address->socket.any.sa_family == AF_INET
+                            ? (const void *)&((const struct sockaddr_in *)&address->socket)->sin_addr
+                            : (const void *)&((const struct sockaddr_in6 *)&address->socket)->sin6_addr;
+    if (address_is_unix(address) || inet_ntop(address->socket.any.sa_family, bytes, host, sizeof(host)) == NULL)
+        return NULL;
+    return g_strdup(host);
+}
+
+char *
+address_format(const Address *address)
+{
+    if (address_is_unix(address))
+        return g_strdup_printf("unix:%.*s", (int)(address->size - offsetof(struct sockaddr_un, sun_path)),
+                               address->socket.local.sun_path);
+    g_autofree char *host = address_format_host(address);
+    return g_strdup_printf(strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port_of(address));
+}
+
+/* A server that was killed leaves its socket behind; one that lives is not to be robbed of its own. */
+static void
+remove_dead_socket(const Address *address)
+{
+    struct stat facts;
+    const char *path = address->socket.local.sun_path;
+    if (lstat(path, &facts) != 0 || !S_ISSOCK(facts.st_mode))
+        return;
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (probe < 0)
+        return;
+    if (connect(probe, &address->socket.any, address->size) != 0 && errno == ECONNREFUSED)
+        unlink(path);
+    close(probe);
+}
+
+static gboolean
+bind_and_listen(int fd, const Address *address)
+{
+    static const int yes = 1;
+    if (address_is_unix(address)) {
+        remove_dead_socket(address);
+        /* The file is made with the socket's own mode: at no moment can others connect. */
+        if (fchmod(fd, UNIX_MODE) != 0)
+            return FALSE;
+    } else {
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    }
+    return bind(fd, &address->socket.any, address->size) == 0 && listen(fd, BACKLOG) == 0;
+}
+
+int
+address_listen(const Address *address, GError **error)
+{
+    int fd = socket(address->socket.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && bind_and_listen(fd, address))
+        return fd;
+    int code = errno;
+    g_autofree char *name = address_format(address);
+    g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_SOCKET, "cannot listen on %s: %s%s", name, g_strerror(code),
+                code == EADDRINUSE ? "; is another server running? choose another place with --listen" : "");
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the server listens. */
+#ifndef JESCOPE_HTTP_ADDRESS_H
+#define JESCOPE_HTTP_ADDRESS_H
+
+#include <glib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define ADDRESS_ERROR (address_error_quark())
+GQuark address_error_quark(void);
+
+typedef enum {
+    ADDRESS_ERROR_NAME,   /* not an address */
+    ADDRESS_ERROR_SOCKET, /* cannot listen there */
+} AddressError;
+
+enum {
+    ADDRESS_PORT_DEFAULT = 7469,
+};
+
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_storage storage;
+    struct sockaddr_un local;
+} SocketAddress;
+
+typedef struct {
+    SocketAddress socket;
+    socklen_t size;
+} Address;
+
+/* "ADDR:PORT", "[V6ADDR]:PORT", ADDR alone, a port alone (on 127.0.0.1), or unix:PATH. ADDR is numeric or
+ * "localhost": a name that resolves to something else tomorrow is no place to listen. Port 0 is any free one. FALSE
+ * with ADDRESS_ERROR_NAME, *address untouched. */
+gboolean address_parse(const char *text, Address *address, GError **error);
+
+/* What the socket FD is bound to. FALSE: it is no listening stream socket of the internet or unix families. */
+gboolean address_of_listener(int fd, Address *address);
+
+/* Only this machine can connect: a loopback address or a unix socket. */
+gboolean address_is_local(const Address *address);
+gboolean address_is_unix(const Address *address);
+
+/* "127.0.0.1:7469", "[::1]:7469", "unix:/run/jescope.sock". */
+char *address_format(const Address *address);
+
+/* The same without the port: "127.0.0.1", "::1"; NULL for a unix socket. */
+char *address_format_host(const Address *address);
+
+/* A listening socket, not blocking, close-on-exec; -1 on error. A unix socket gets mode 0600, and one that a dead
+ * server left behind is replaced. */
+int address_listen(const Address *address, GError **error);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/answer.h"
+
+#include "http/answer-send.h"
+#include "http/gzip.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    STREAM_BLOCK = 4096,
+};
+
+typedef struct {
+    AnswerStream source;
+    gboolean ended; /* the source is gone */
+} Stream;
+
+struct Answer {
+    gatomicrefcount references;
+    unsigned status;
+    guint64 size;
+    char *etag;
+    struct MHD_Response *response;
+    Stream *stream; /* the response's; NULL: the body has an end */
+    /* Only where the words of the status are not the usual ones. */
+    char *reason;
+    GString *head;
+    GBytes *body;
+};
+
+Answer *
+answer_ref(Answer *answer)
+{
+    g_atomic_ref_count_inc(&answer->references);
+    return answer;
+}
+
+void
+answer_unref(Answer *answer)
+{
+    if (!g_atomic_ref_count_dec(&answer->references))
+        return;
+    MHD_destroy_response(answer->response);
+    g_clear_pointer(&answer->body, g_bytes_unref);
+    if (answer->head != NULL)
+        g_string_free(answer->head, TRUE);
+    g_free(answer->reason);
+    g_free(answer->etag);
+    g_free(answer);
+}
+
+unsigned
+answer_status(const Answer *answer)
+{
+    return answer->status;
+}
+
+const char *
+answer_etag(const Answer *answer)
+{
+    return answer->etag;
+}
+
+guint64
+answer_size(const Answer *answer)
+{
+    return answer->size;
+}
+
+void
+answer_add_header(Answer *answer, const char *name, const char *value)
+{
+    if (g_ascii_strcasecmp(name, "ETag") == 0) {
+        g_free(answer->etag);
+        answer->etag = g_strdup(value);
+    }
+    if (answer->head != NULL)
+        g_string_append_printf(answer->head, "%s: %s\r\n", name, value);
+    MHD_add_response_header(answer->response, name, value);
+}
+
+/* What every answer says: nobody shall guess its type, embed it in a page of his own, or keep what changes. */
+static void
+add_standing_headers(Answer *answer, const char *content_type)
+{
+    answer_add_header(answer, "X-Content-Type-Options", "nosniff");
+    answer_add_header(answer, "Cross-Origin-Resource-Policy", "same-origin");
+    if (content_type == NULL)
+        return;
+    answer_add_header(answer, "Content-Type", content_type);
+    if (g_str_has_prefix(content_type, "text/html") || g_str_has_prefix(content_type, "image/svg"))
+        answer_add_header(answer, "Content-Security-Policy",
+                          "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+                          "form-action 'none'; frame-ancestors 'none'");
+}
+
+/* Takes RESPONSE. REASON is NULL for the usual words. */
+static Answer *
+wrap(struct MHD_Response *response, unsigned status, guint64 size, const char *reason)
+{
+    Answer *answer = g_new0(Answer, 1);
+    g_atomic_ref_count_init(&answer->references);
+    answer->response = response;
+    answer->status = status;
+    answer->size = size;
+    if (reason != NULL && g_strcmp0(reason, MHD_get_reason_phrase_for(status)) != 0) {
+        answer->reason = g_strdup(reason);
+        answer->head = g_string_new(NULL);
+    }
+    return answer;
+}
+
+static void
+release_bytes(void *data)
+{
+    g_bytes_unref(data);
+}
+
+static struct MHD_Response *
+response_of_bytes(GBytes *bytes)
+{
+    gsize size;
+    const char *data = g_bytes_get_data(bytes, &size);
+    /* Not written to, whatever the signature says. */
+    void *borrowed = (void *)(gsize)(data != NULL ? data : "");
+    return MHD_create_response_from_buffer_with_free_callback_cls(size, borrowed, release_bytes, g_bytes_ref(bytes));
+}
+
+static Answer *
+new_with_reason(unsigned status, const char *reason, const char *content_type, GBytes *body)
+{
+    Answer *answer = wrap(response_of_bytes(body), status, g_bytes_get_size(body), reason);
+    if (answer->reason != NULL)
+        answer->body = g_bytes_ref(body);
+    add_standing_headers(answer, content_type);
+    return answer;
+}
+
+static void
+add_coding(Answer *answer, gboolean packed)
+{
+    if (packed)
+        answer_add_header(answer, "Content-Encoding", "gzip");
+    answer_add_header(answer, "Vary", "Accept-Encoding");
+}
+
+Answer *
+answer_new(unsigned status, const char *content_type, GBytes *body, AnswerCoding coding)
+{
+    g_autoptr(GBytes) plain = body;
+    gboolean pays = gzip_pays(content_type, g_bytes_get_size(plain));
+    gboolean pack = coding == ANSWER_GZIP && pays;
+    g_autoptr(GBytes) packed = pack ? gzip_bytes(plain) : NULL;
+    Answer *answer = new_with_reason(status, NULL, content_type, pack ? packed : plain);
+    if (pays)
+        add_coding(answer, pack);
+    return answer;
+}
+
+Answer *
+answer_new_failure(const AnswerFailure *failure)
+{
+    json_t *error = json_pack("{s:{s:s, s:s, s:s*}}", "error", "code", failure->code, "message", failure->message,
+                              "hint", failure->hint);
+    char *text = json_dumps(error, JSON_COMPACT);
+    json_decref(error);
+    g_autoptr(GString) line = g_string_new(text);
+    g_string_append_c(line, '\n');
+    free(text);
+    return answer_new(failure->status, "application/json", g_string_free_to_bytes(g_steal_pointer(&line)),
+                      ANSWER_PLAIN);
+}
+
+/* HEADERS are "Name: value\r\n" lines. */
+static void
+add_lines(Answer *answer, const char *headers)
+{
+    g_auto(GStrv) lines = g_strsplit(headers, "\r\n", -1);
+    for (char **line = lines; *line != NULL; line++) {
+        char *value = strstr(*line, ": ");
+        if (value == NULL)
+            continue;
+        *value = '\0';
+        answer_add_header(answer, *line, value + 2);
+    }
+}
+
+/* A body that is packed already (profile.proto) stays as it is: gzip_pays() does not know its type. */
+static Answer *
+new_from_descriptor(const RouteReply *route, AnswerCoding coding)
+{
+    int fd = route->descriptor;
+    guint64 size = route->body_size;
+    gboolean pays = gzip_pays(route->content_type, size);
+    int packed = coding == ANSWER_GZIP && pays ? gzip_descriptor(fd, size, &size) : -1;
+    if (packed >= 0) {
+        close(fd);
+        fd = packed;
+    }
+    Answer *answer = wrap(MHD_create_response_from_fd64(size, fd), route->status, size, NULL);
+    add_standing_headers(answer, route->content_type);
+    if (pays)
+        add_coding(answer, packed >= 0);
+    return answer;
+}
+
+Answer *
+answer_new_route(RouteReply *route, AnswerCoding coding)
+{
+    Answer *answer;
+    if (route->descriptor >= 0)
+        answer = new_from_descriptor(route, coding);
+    else if (route->reason != NULL)
+        answer = new_with_reason(route->status, route->reason, route->content_type,
+                                 g_bytes_new(route->body, route->body_size));
+    else
+        answer = answer_new(route->status, route->content_type, g_bytes_new(route->body, route->body_size), coding);
+    route->descriptor = -1;
+    add_lines(answer, route->headers);
+    return answer;
+}
+
+static ssize_t
+read_stream(void *data, uint64_t position, char *bytes, size_t size)
+{
+    const Stream *stream = data;
+    gssize length = stream->ended ? -1 : stream->source.read(stream->source.data, bytes, size);
+    return length < 0 ? MHD_CONTENT_READER_END_OF_STREAM : length;
+}
+
+static void
+end_stream(Stream *stream)
+{
+    if (!stream->ended)
+        stream->source.free(stream->source.data);
+    stream->ended = TRUE;
+}
+
+static void
+free_stream(void *data)
+{
+    end_stream(data);
+    g_free(data);
+}
+
+Answer *
+answer_new_stream(const char *content_type, const AnswerStream *source)
+{
+    Stream *stream = g_new0(Stream, 1);
+    stream->source = *source;
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, stream, free_stream);
+    Answer *answer = wrap(response, MHD_HTTP_OK, G_MAXUINT64, NULL);
+    answer->stream = stream;
+    add_standing_headers(answer, content_type);
+    return answer;
+}
+
+void
+answer_end(Answer *answer)
+{
+    if (answer->stream != NULL)
+        end_stream(answer->stream);
+}
+
+gboolean
+answer_etag_matches(const char *etag, const char *if_none_match)
+{
+    if (etag == NULL || if_none_match == NULL)
+        return FALSE;
+    if (strcmp(if_none_match, "*") == 0)
+        return TRUE;
+    g_auto(GStrv) tags = g_strsplit(if_none_match, ",", 32);
+    for (char **tag = tags; *tag != NULL; tag++) {
+        const char *text = g_strstrip(*tag);
+        if (strcmp(g_str_has_prefix(text, "W/") ? text + 2 : text, etag) == 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static enum MHD_Result
+copy_header(void *data, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    static const char *const kept[] = {"ETag", "Cache-Control", "Vary"};
+    for (size_t i = 0; i < G_N_ELEMENTS(kept); i++)
+        if (g_ascii_strcasecmp(name, kept[i]) == 0)
+            MHD_add_response_header(data, name, value);
+    return MHD_YES;
+}
+
+static enum MHD_Result
+queue_not_modified(Answer *answer, struct MHD_Connection *connection)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    MHD_get_response_headers(answer->response, copy_header, response);
+    enum MHD_Result queued = MHD_queue_response(connection, MHD_HTTP_NOT_MODIFIED, response);
+    MHD_destroy_response(response);
+    return queued;
+}
+
+enum MHD_Result
+answer_queue(Answer *answer, struct MHD_Connection *connection, const char *method)
+{
+    gboolean may_be_kept = answer->status == MHD_HTTP_OK && answer->etag != NULL &&
+                           (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0);
+    if (may_be_kept &&
+        answer_etag_matches(answer->etag, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "If-None-Match")))
+        return queue_not_modified(answer, connection);
+    return MHD_queue_response(connection, answer->status, answer->response);
+}
+
+GBytes *
+answer_wire_text(const Answer *answer, const char *method)
+{
+    if (answer->reason == NULL)
+        return NULL;
+    gsize size;
+    const char *body = g_bytes_get_data(answer->body, &size);
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text, "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n", answer->status,
+                           answer->reason, size, answer->head->str);
+    if (strcmp(method, "HEAD") != 0)
+        g_string_append_len(text, body, (gssize)size);
+    return g_string_free_to_bytes(text);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libmicrohttpd's own epoll as a source of our main loop. */
+#ifndef JESCOPE_HTTP_MHD_SOURCE_H
+#define JESCOPE_HTTP_MHD_SOURCE_H
+
+#include <glib.h>
+#include <microhttpd.h>
+
+/* DAEMON was started with MHD_USE_EPOLL and without threads, and must outlive the source's attachment. */
+GSource *mhd_source_new(struct MHD_Daemon *daemon);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/peers.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+enum {
+    BURST_SECONDS = 2, /* of requests may come at once */
+    PREFIX_BYTES = 8,  /* a /64 */
+};
+
+/* Families do not collide: an IPv4 address is a mapped one, a user has a prefix that no address has. */
+typedef struct {
+    guint8 bytes[16];
+} PeerKey;
+
+struct Peer {
+    PeerKey key;
+    gboolean local;
+    guint connections;
+    double allowance; /* requests it may send now */
+    gint64 counted_us;
+    char name[INET6_ADDRSTRLEN + 8];
+};
+
+struct Peers {
+    PeerLimits limits;
+    GHashTable *by_key; /* PeerKey in Peer -> Peer, owned */
+    guint connections;
+};
+
+static guint
+hash_key(gconstpointer data)
+{
+    const PeerKey *key = data;
+    guint32 words[4];
+    memcpy(words, key->bytes, sizeof(words));
+    return (words[0] * 31 + words[1]) * 31 + (words[2] * 31 + words[3]);
+}
+
+static gboolean
+equal_key(gconstpointer a, gconstpointer b)
+{
+    return memcmp(a, b, sizeof(PeerKey)) == 0;
+}
+
+Peers *
+peers_new(const PeerLimits *limits)
+{
+    Peers *peers = g_new0(Peers, 1);
+    peers->limits = *limits;
+    peers->by_key = g_hash_table_new_full(hash_key, equal_key, NULL, g_free);
+    return peers;
+}
+
+void
+peers_free(Peers *peers)
+{
+    g_hash_table_unref(peers->by_key);
+    g_free(peers);
+}
+
+void
+peers_set_limits(Peers *peers, const PeerLimits *limits)
+{
+    peers->limits = *limits;
+}
+
+static void
+describe_user(Peer *peer, uid_t uid)
+{
+    peer->local = TRUE;
+    peer->key.bytes[0] = 0xff; /* multicast: never a peer's address */
+    memcpy(peer->key.bytes + 8, &uid, sizeof(uid));
+    g_snprintf(peer->name, sizeof(peer->name), "uid %u", uid);
+}
+
+static void
+describe_v4(Peer *peer, const void *bytes)
+{
+    peer->local = *(const guint8 *)bytes == IN_LOOPBACKNET;
+    memset(peer->key.bytes + 10, 0xff, 2);
+    memcpy(peer->key.bytes + 12, bytes, 4);
+    inet_ntop(AF_INET, bytes, peer->name, sizeof(peer->name));
+}
+
+static void
+describe_v6(Peer *peer, const struct in6_addr *address)
+{
+    peer->local = IN6_IS_ADDR_LOOPBACK(address);
+    if (peer->local) {
+        memcpy(peer->key.bytes, address, sizeof(*address));
+        g_strlcpy(peer->name, "::1", sizeof(peer->name));
+        return;
+    }
+    memcpy(peer->key.bytes, address, PREFIX_BYTES);
+    inet_ntop(AF_INET6, peer->key.bytes, peer->name, INET6_ADDRSTRLEN);
+    g_strlcat(peer->name, "/64", sizeof(peer->name));
+}
+
+static void
+describe(Peer *peer, const struct sockaddr *address, uid_t uid)
+{
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)address;
+    memset(peer, 0, sizeof(*peer));
+    if (address->sa_family == AF_INET)
+        describe_v4(peer, &((const struct sockaddr_in *)(const void *)address)->sin_addr);
+    else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+        describe_v4(peer, v6->sin6_addr.s6_addr + 12);
+    else if (address->sa_family == AF_INET6)
+        describe_v6(peer, &v6->sin6_addr);
+    else
+        describe_user(peer, uid);
+}
+
+/* PEER is NULL for a stranger. */
+static gboolean
+has_room(const Peers *peers, const Peer *peer)
+{
+    if (peers->connections >= peers->limits.connections)
+        return FALSE;
+    if (peer == NULL)
+        return g_hash_table_size(peers->by_key) < PEERS_REMEMBERED_MAX;
+    return peer->connections < peers->limits.per_peer;
+}
+
+gboolean
+peers_has_room(const Peers *peers, const struct sockaddr *address)
+{
+    Peer probe;
+    describe(&probe, address, 0);
+    return has_room(peers, g_hash_table_lookup(peers->by_key, &probe.key));
+}
+
+static guint
+rate_of(const Peers *peers, const Peer *peer)
+{
+    return peer->local ? peers->limits.local_rate : peers->limits.rate;
+}
+
+Peer *
+peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid)
+{
+    Peer probe;
+    describe(&probe, address, uid);
+    Peer *peer = g_hash_table_lookup(peers->by_key, &probe.key);
+    if (!has_room(peers, peer))
+        return NULL;
+    if (peer == NULL) {
+        peer = g_memdup2(&probe, sizeof(probe));
+        peer->allowance = (double)rate_of(peers, peer) * BURST_SECONDS;
+        peer->counted_us = g_get_monotonic_time();
+        g_hash_table_insert(peers->by_key, &peer->key, peer);
+    }
+    peer->connections++;
+    peers->connections++;
+    return peer;
+}
+
+void
+peers_disconnect(Peers *peers, Peer *peer)
+{
+    peer->connections--;
+    peers->connections--;
+}
+
+static void
+refill(const Peers *peers, Peer *peer, gint64 now_us)
+{
+    double rate = rate_of(peers, peer);
+    double earned = (double)(now_us - peer->counted_us) * rate / G_USEC_PER_SEC;
+    peer->allowance = MIN(peer->allowance + earned, rate * BURST_SECONDS);
+    peer->counted_us = now_us;
+}
+
+gboolean
+peers_spend(Peers *peers, Peer *peer, gint64 now_us, guint *wait_s)
+{
+    guint rate = rate_of(peers, peer);
+    if (rate == 0)
+        return TRUE;
+    refill(peers, peer, now_us);
+    if (peer->allowance < 1) {
+        *wait_s = 1 + (guint)((1 - peer->allowance) / rate);
+        return FALSE;
+    }
+    peer->allowance -= 1;
+    return TRUE;
+}
+
+void
+peers_forget(Peers *peers, gint64 now_us)
+{
+    GHashTableIter iterator;
+    gpointer value;
+    g_hash_table_iter_init(&iterator, peers->by_key);
+    while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+        Peer *peer = value;
+        refill(peers, peer, now_us);
+        if (peer->connections == 0 && peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
+            g_hash_table_iter_remove(&iterator);
+    }
+}
+
+guint
+peers_connections(const Peers *peers)
+{
+    return peers->connections;
+}
+
+const char *
+peer_name(const Peer *peer)
+{
+    return peer->name;
+}
+
+gboolean
+peer_is_local(const Peer *peer)
+{
+    return peer->local;
+}

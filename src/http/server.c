@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/server.h"
+
+#include "http/mhd-source.h"
+#include "http/traffic.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CONNECTIONS_CEILING = 65536, /* PeerLimits rules; libmicrohttpd's own default would be below it */
+    SILENCE_SECONDS = 60,        /* libmicrohttpd's own timeout, for what has no deadline: streams that nobody reads */
+    LAST_WORDS_SECONDS = 1,
+};
+
+#define TLS_PRIORITIES "NORMAL:-VERS-TLS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
+/* One libmicrohttpd daemon: a listening socket with or without TLS. When its certificate changes, another one takes the
+ * socket over and this one lives until its connections end. */
+typedef struct {
+    Door door;
+    struct MHD_Daemon *mhd;
+    GSource *source;
+} Daemon;
+
+typedef struct {
+    int fd;
+    ServerSocket kind;
+    Daemon *daemon;
+    Tls *tls; /* NULL: none */
+} Listener;
+
+struct Server {
+    Traffic traffic;
+    GPtrArray *listeners; /* of Listener */
+    GArray *addresses;    /* of Address, by listener */
+    GPtrArray *retired;   /* of Daemon */
+    guint sweep;          /* source id: retired daemons may be over, and the server with them */
+    guint deadline;       /* source id: of stopping */
+    void (*stopped)(gpointer data);
+    gpointer data;
+};
+
+/* ---- daemons ---- */
+
+static void
+free_daemon(gpointer data)
+{
+    Daemon *daemon = data;
+    g_source_destroy(daemon->source);
+    g_source_unref(daemon->source);
+    MHD_stop_daemon(daemon->mhd);
+    g_free(daemon);
+}
+
+static struct MHD_Daemon *
+start_mhd(Door *door, int fd, const Tls *tls)
+{
+    struct MHD_OptionItem with_tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, tls != NULL ? tls->certificate : NULL},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, tls != NULL ? tls->key : NULL},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(gsize)TLS_PRIORITIES},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (tls != NULL ? MHD_USE_TLS : 0);
+    return MHD_start_daemon(flags, 0, traffic_on_accept, door, traffic_on_request, door, /* */
+                            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_CEILING,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_HEADERS_MAX,
+                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+                            MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION, traffic_on_connection,
+                            door, MHD_OPTION_NOTIFY_COMPLETED, traffic_on_completed, door, MHD_OPTION_URI_LOG_CALLBACK,
+                            traffic_on_uri, door, MHD_OPTION_ARRAY, tls != NULL ? with_tls : with_tls + 3,
+                            MHD_OPTION_END);
+}
+
+static Daemon *
+start_daemon(Server *server, const Listener *listener, const Address *address, GError **error)
+{
+    Daemon *daemon = g_new0(Daemon, 1);
+    daemon->door.traffic = &server->traffic;
+    daemon->door.own_users = listener->kind == SERVER_SOCKET_OURS;
+    daemon->door.door = (address_is_local(address) ? EXCHANGE_LOCAL : 0) |
+                        (address_is_unix(address) ? EXCHANGE_UNIX : 0) | (listener->tls != NULL ? EXCHANGE_TLS : 0);
+    daemon->mhd = start_mhd(&daemon->door, listener->fd, listener->tls);
+    if (daemon->mhd == NULL) {
+        g_autofree char *name = address_format(address);
+        g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_SOCKET, "cannot serve on %s: libmicrohttpd does not start",
+                    name);
+        g_free(daemon);
+        return NULL;
+    }
+    daemon->source = mhd_source_new(daemon->mhd);
+    g_source_attach(daemon->source, g_main_context_get_thread_default());
+    return daemon;
+}
+
+/* It takes no more connections and ends with the last one it has. The socket stays open. */
+static void
+retire(Server *server, Daemon *daemon)
+{
+    MHD_quiesce_daemon(daemon->mhd);
+    g_ptr_array_add(server->retired, daemon);
+}
+
+/* ---- the end of connections ---- */
+
+static gboolean
+on_sweep(gpointer data)
+{
+    Server *server = data;
+    server->sweep = 0;
+    for (guint i = server->retired->len; i > 0; i--) {
+        const Daemon *daemon = server->retired->pdata[i - 1];
+        if (daemon->door.connections == 0)
+            g_ptr_array_remove_index_fast(server->retired, i - 1);
+    }
+    if (server->stopped != NULL && server->traffic.connections.length == 0) {
+        void (*stopped)(gpointer) = g_steal_pointer(&server->stopped);
+        g_clear_handle_id(&server->deadline, g_source_remove);
+        stopped(server->data);
+    }
+    return G_SOURCE_REMOVE;
+}
+
+/* Not from within libmicrohttpd's own callback. */
+static void
+sweep_soon(gpointer data)
+{
+    Server *server = data;
+    if (server->sweep == 0 && (server->retired->len > 0 || server->stopped != NULL))
+        server->sweep = g_idle_add(on_sweep, server);
+}
+
+/* ---- the server ---- */
+
+static void
+free_listener(gpointer data)
+{
+    Listener *listener = data;
+    if (listener->daemon != NULL)
+        free_daemon(listener->daemon);
+    if (listener->tls != NULL)
+        tls_free(listener->tls);
+    close(listener->fd);
+    g_free(listener);
+}
+
+static void
+remove_files(const Server *server)
+{
+    for (guint i = 0; i < server->listeners->len; i++) {
+        const Listener *listener = server->listeners->pdata[i];
+        const Address *address = &g_array_index(server->addresses, Address, i);
+        if (listener->kind == SERVER_SOCKET_OURS && address_is_unix(address))
+            unlink(address->socket.local.sun_path);
+    }
+}
+
+Server *
+server_new(const ServerHandler *handler, const ServerLimits *limits)
+{
+    Server *server = g_new0(Server, 1);
+    traffic_init(&server->traffic, handler, limits);
+    server->traffic.closed = sweep_soon;
+    server->traffic.data = server;
+    server->listeners = g_ptr_array_new_with_free_func(free_listener);
+    server->addresses = g_array_new(FALSE, FALSE, sizeof(Address));
+    server->retired = g_ptr_array_new_with_free_func(free_daemon);
+    return server;
+}
+
+void
+server_free(Server *server)
+{
+    server->stopped = NULL;
+    remove_files(server);
+    traffic_abandon(&server->traffic);
+    for (guint i = 0; i < server->listeners->len; i++) {
+        Listener *listener = server->listeners->pdata[i];
+        if (listener->daemon != NULL)
+            retire(server, g_steal_pointer(&listener->daemon));
+    }
+    g_ptr_array_set_size(server->retired, 0);
+    traffic_clear(&server->traffic);
+    g_clear_handle_id(&server->sweep, g_source_remove);
+    g_clear_handle_id(&server->deadline, g_source_remove);
+    g_ptr_array_unref(server->retired);
+    g_ptr_array_unref(server->listeners);
+    g_array_unref(server->addresses);
+    g_free(server);
+}
+
+gboolean
+server_add(Server *server, int fd, ServerSocket kind, const Tls *tls, GError **error)
+{
+    Address address;
+    Listener *listener = g_new0(Listener, 1);
+    listener->fd = fd;
+    listener->kind = kind;
+    listener->tls = tls != NULL ? tls_copy(tls) : NULL;
+    if (!address_of_listener(fd, &address))
+        g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_SOCKET,
+                    "cannot serve on descriptor %d: it is no listening stream socket", fd);
+    else
+        listener->daemon = start_daemon(server, listener, &address, error);
+    if (listener->daemon == NULL) {
+        free_listener(listener);
+        return FALSE;
+    }
+    g_ptr_array_add(server->listeners, listener);
+    g_array_append_val(server->addresses, address);
+    return TRUE;
+}
+
+gboolean
+server_set_tls(Server *server, const Tls *tls, GError **error)
+{
+    for (guint i = 0; i < server->listeners->len; i++) {
+        Listener *listener = server->listeners->pdata[i];
+        if (listener->tls == NULL || tls_equal(listener->tls, tls))
+            continue;
+        tls_free(listener->tls);
+        listener->tls = tls_copy(tls);
+        retire(server, g_steal_pointer(&listener->daemon));
+        listener->daemon = start_daemon(server, listener, &g_array_index(server->addresses, Address, i), error);
+        if (listener->daemon == NULL)
+            return FALSE;
+    }
+    sweep_soon(server);
+    return TRUE;
+}
+
+void
+server_set_limits(Server *server, const ServerLimits *limits)
+{
+    peers_set_limits(server->traffic.peers, &limits->peers);
+    server->traffic.timeout_s = limits->timeout_s;
+}
+
+const GArray *
+server_addresses(const Server *server)
+{
+    return server->addresses;
+}
+
+static gboolean
+on_last_words(gpointer data)
+{
+    Server *server = data;
+    void (*stopped)(gpointer) = g_steal_pointer(&server->stopped);
+    server->deadline = 0;
+    stopped(server->data);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean
+on_deadline(gpointer data)
+{
+    Server *server = data;
+    traffic_abandon(&server->traffic);
+    server->deadline = g_timeout_add_seconds(LAST_WORDS_SECONDS, on_last_words, server);
+    return G_SOURCE_REMOVE;
+}
+
+void
+server_stop(Server *server, guint timeout_s, void (*stopped)(gpointer data), gpointer data)
+{
+    server->stopped = stopped;
+    server->data = data;
+    for (guint i = 0; i < server->listeners->len; i++) {
+        Listener *listener = server->listeners->pdata[i];
+        if (listener->daemon != NULL)
+            retire(server, g_steal_pointer(&listener->daemon));
+    }
+    remove_files(server);
+    g_ptr_array_set_size(server->listeners, 0);
+    g_array_set_size(server->addresses, 0);
+    server->deadline = g_timeout_add_seconds(timeout_s, on_deadline, server);
+    traffic_close(&server->traffic);
+    sweep_soon(server);
+}
+
+void
+server_figures(const Server *server, ServerFigures *figures)
+{
+    *figures = server->traffic.figures;
+    figures->connections = peers_connections(server->traffic.peers);
+}

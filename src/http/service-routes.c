@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/service-routes.h"
+
+#include "http/events.h"
+#include "http/root.h"
+#include "http/target-list.h"
+
+#include "routes/path.h"
+
+#include <string.h>
+
+static const RouteParameter target_parameters[] = {
+    {"state", "live|gone|all", "which targets; live ones by default"},
+    {0},
+};
+
+static const ServiceRoute rows[] = {
+    {"GET|HEAD", "/", NULL, NULL, 0, ROUTE_ROLE_READ, root_answer_page},
+    {"GET|HEAD", "/healthz", "whether the server runs", NULL, 0, ROUTE_ROLE_READ, root_answer_health},
+    {"GET|HEAD", "/api/v1", "what there is to ask for", NULL, 0, ROUTE_ROLE_READ, root_answer_index},
+    {"GET|HEAD", "/api/v1/targets", "the processes that can be asked, with their latest sample", target_parameters, 0,
+     ROUTE_ROLE_READ, target_list_answer},
+    {"GET|HEAD", "/api/v1/events", "what happens, as Server-Sent Events", NULL, 0, ROUTE_ROLE_READ, events_answer},
+};
+
+const ServiceRoute *
+service_routes_table(size_t *n)
+{
+    *n = G_N_ELEMENTS(rows);
+    return rows;
+}
+
+static gboolean
+has_method(const ServiceRoute *route, const char *method)
+{
+    g_auto(GStrv) words = g_strsplit(route->methods, "|", -1);
+    return g_strv_contains((const char *const *)words, method);
+}
+
+RouteMatch
+service_routes_find(const RouteRequest *request, const ServiceRoute **route)
+{
+    RouteMatch match = ROUTE_UNKNOWN_PATH;
+    for (size_t i = 0; i < G_N_ELEMENTS(rows) && match != ROUTE_MATCHED; i++)
+        if (path_matches(rows[i].pattern, request->path)) {
+            *route = &rows[i];
+            match = has_method(&rows[i], request->method) ? ROUTE_MATCHED : ROUTE_WRONG_METHOD;
+        }
+    return match;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/tls.h"
+
+#include <gio/gio.h>
+#include <gnutls/gnutls.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    PEM_MAX = 1024 * 1024,
+};
+
+static char *
+read_pem(const char *path, GError **error)
+{
+    struct stat facts;
+    char *text;
+    if (stat(path, &facts) == 0 && facts.st_size > PEM_MAX) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "'%s' is larger than any PEM file", path);
+        return NULL;
+    }
+    return g_file_get_contents(path, &text, NULL, error) ? text : NULL;
+}
+
+static gboolean
+check_private(const char *path, GError **error)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0 || (facts.st_mode & 0007) == 0)
+        return TRUE;
+    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_PERM, "everybody can read the key '%s'; chmod 600 it", path);
+    return FALSE;
+}
+
+static gboolean
+check_pair(const Tls *tls, const char *certificate_path, const char *key_path, GError **error)
+{
+    gnutls_certificate_credentials_t credentials;
+    gnutls_datum_t certificate = {(unsigned char *)tls->certificate, (unsigned)strlen(tls->certificate)};
+    gnutls_datum_t key = {(unsigned char *)tls->key, (unsigned)strlen(tls->key)};
+    if (gnutls_certificate_allocate_credentials(&credentials) != GNUTLS_E_SUCCESS)
+        return FALSE;
+    int code = gnutls_certificate_set_x509_key_mem(credentials, &certificate, &key, GNUTLS_X509_FMT_PEM);
+    gnutls_certificate_free_credentials(credentials);
+    if (code == GNUTLS_E_SUCCESS)
+        return TRUE;
+    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "cannot use the certificate '%s' with the key '%s': %s",
+                certificate_path, key_path, gnutls_strerror(code));
+    return FALSE;
+}
+
+Tls *
+tls_read(const char *certificate_path, const char *key_path, GError **error)
+{
+    g_autoptr(Tls) tls = g_new0(Tls, 1);
+    tls->certificate = read_pem(certificate_path, error);
+    if (tls->certificate == NULL || !check_private(key_path, error))
+        return NULL;
+    tls->key = read_pem(key_path, error);
+    if (tls->key == NULL || !check_pair(tls, certificate_path, key_path, error))
+        return NULL;
+    return g_steal_pointer(&tls);
+}
+
+void
+tls_free(Tls *tls)
+{
+    if (tls->key != NULL)
+        explicit_bzero(tls->key, strlen(tls->key));
+    g_free(tls->key);
+    g_free(tls->certificate);
+    g_free(tls);
+}
+
+gboolean
+tls_equal(const Tls *a, const Tls *b)
+{
+    return strcmp(a->certificate, b->certificate) == 0 && strcmp(a->key, b->key) == 0;
+}
+
+Tls *
+tls_copy(const Tls *tls)
+{
+    Tls *copy = g_new0(Tls, 1);
+    copy->certificate = g_strdup(tls->certificate);
+    copy->key = g_strdup(tls->key);
+    return copy;
+}

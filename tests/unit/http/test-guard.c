@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/guard.h"
+
+static void
+test_hosts(void)
+{
+    static const char *const names[] = {"metrics.example.org", NULL};
+    static const GuardRules rules = {.hosts = names};
+    static const struct {
+        const char *host;
+        ExchangeDoor door;
+        const char *local;
+        gboolean ours;
+    } rows[] = {
+        {"localhost", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
+        {"LocalHost:7469", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
+        {"127.0.0.1:7469", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
+        {"127.1.2.3", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
+        {"[::1]:7469", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
+        {"metrics.example.org:1", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
+        {"localhost", EXCHANGE_LOCAL | EXCHANGE_UNIX, NULL, TRUE},
+        {"evil.example", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"localhost.evil.example", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"127.0.0.1.evil.example", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"127.0.0.1@evil.example", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"10.0.0.5", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"[::1", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
+        {"evil.example", EXCHANGE_LOCAL | EXCHANGE_UNIX, NULL, FALSE},
+        {"10.0.0.5:7469", 0, "10.0.0.5", TRUE},
+        {"[2001:db8::5]:7469", 0, "2001:db8::5", TRUE},
+        {"metrics.example.org", 0, "10.0.0.5", TRUE},
+        {"localhost", 0, "10.0.0.5", FALSE},
+        {"127.0.0.1", 0, "10.0.0.5", FALSE},
+        {"10.0.0.6", 0, "10.0.0.5", FALSE},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpint(guard_host_is_ours(&rules, rows[i].host, rows[i].door, rows[i].local), ==, rows[i].ours);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/http/guard/hosts", test_hosts);
+    return g_test_run();
+}

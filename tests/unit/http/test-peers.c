@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/peers.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} SocketName;
+
+static SocketName
+name_of(const char *text)
+{
+    SocketName name = {0};
+    if (strchr(text, ':') != NULL) {
+        name.v6.sin6_family = AF_INET6;
+        g_assert_cmpint(inet_pton(AF_INET6, text, &name.v6.sin6_addr), ==, 1);
+    } else {
+        name.v4.sin_family = AF_INET;
+        g_assert_cmpint(inet_pton(AF_INET, text, &name.v4.sin_addr), ==, 1);
+    }
+    return name;
+}
+
+static Peer *
+connect_from(Peers *peers, const char *text)
+{
+    SocketName name = name_of(text);
+    return peers_connect(peers, &name.any, 0);
+}
+
+static void
+test_names(void)
+{
+    static const struct {
+        const char *address;
+        const char *name;
+        gboolean local;
+    } rows[] = {
+        {"127.0.0.1", "127.0.0.1", TRUE},
+        {"::ffff:127.0.0.1", "127.0.0.1", TRUE},
+        {"::1", "::1", TRUE},
+        {"10.1.2.3", "10.1.2.3", FALSE},
+        {"::ffff:10.1.2.3", "10.1.2.3", FALSE},
+        {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", FALSE},
+    };
+    Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        Peer *peer = connect_from(peers, rows[i].address);
+        g_assert_cmpstr(peer_name(peer), ==, rows[i].name);
+        g_assert_cmpint(peer_is_local(peer), ==, rows[i].local);
+    }
+    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000);
+    g_assert_cmpstr(peer_name(user), ==, "uid 1000");
+    g_assert_true(peer_is_local(user));
+    peers_free(peers);
+}
+
+static void
+test_one_peer(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 2});
+    Peer *first = connect_from(peers, "2001:db8::1");
+    g_assert_true(connect_from(peers, "2001:db8::2") == first);
+    g_assert_null(connect_from(peers, "2001:db8::3"));
+    g_assert_nonnull(connect_from(peers, "2001:db8:0:1::1"));
+    SocketName name = name_of("2001:db8::4");
+    g_assert_false(peers_has_room(peers, &name.any));
+    peers_disconnect(peers, first);
+    g_assert_true(peers_has_room(peers, &name.any));
+    g_assert_nonnull(connect_from(peers, "2001:db8::3"));
+    peers_free(peers);
+}
+
+static void
+test_all_peers(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 2, .per_peer = 2});
+    Peer *one = connect_from(peers, "10.0.0.1");
+    g_assert_nonnull(connect_from(peers, "10.0.0.2"));
+    g_assert_null(connect_from(peers, "10.0.0.3"));
+    g_assert_cmpuint(peers_connections(peers), ==, 2);
+    peers_disconnect(peers, one);
+    g_assert_cmpuint(peers_connections(peers), ==, 1);
+    g_assert_nonnull(connect_from(peers, "10.0.0.3"));
+    peers_free(peers);
+}
+
+static void
+test_rate(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 5});
+    Peer *far = connect_from(peers, "10.0.0.1");
+    Peer *near = connect_from(peers, "127.0.0.1");
+    gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
+    guint wait_s = 0;
+    for (guint i = 0; i < 10; i++)
+        g_assert_true(peers_spend(peers, far, now, &wait_s));
+    g_assert_false(peers_spend(peers, far, now, &wait_s));
+    g_assert_cmpuint(wait_s, ==, 1);
+    for (guint i = 0; i < 1000; i++)
+        g_assert_true(peers_spend(peers, near, now, &wait_s));
+
+    /* Who hangs up does not get a new account. */
+    peers_disconnect(peers, far);
+    peers_forget(peers, now);
+    g_assert_true(connect_from(peers, "10.0.0.1") == far);
+    g_assert_false(peers_spend(peers, far, now, &wait_s));
+
+    now += G_USEC_PER_SEC;
+    for (guint i = 0; i < 5; i++)
+        g_assert_true(peers_spend(peers, far, now, &wait_s));
+    g_assert_false(peers_spend(peers, far, now, &wait_s));
+    peers_free(peers);
+}
+
+static void
+test_forget(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = PEERS_REMEMBERED_MAX + 2, .per_peer = 1, .rate = 1});
+    guint wait_s;
+    SocketName name = name_of("10.0.0.0");
+    for (guint i = 0; i < PEERS_REMEMBERED_MAX; i++) {
+        name.v4.sin_addr.s_addr = htonl(0x0a000000 + i);
+        Peer *peer = peers_connect(peers, &name.any, 0);
+        g_assert_nonnull(peer);
+        peers_spend(peers, peer, g_get_monotonic_time(), &wait_s);
+        peers_disconnect(peers, peer);
+    }
+    g_assert_null(connect_from(peers, "11.0.0.1"));
+    peers_forget(peers, g_get_monotonic_time() + 60 * G_USEC_PER_SEC);
+    g_assert_nonnull(connect_from(peers, "11.0.0.1"));
+    peers_free(peers);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/http/peers/names", test_names);
+    g_test_add_func("/http/peers/one-peer", test_one_peer);
+    g_test_add_func("/http/peers/all-peers", test_all_peers);
+    g_test_add_func("/http/peers/rate", test_rate);
+    g_test_add_func("/http/peers/forget", test_forget);
+    return g_test_run();
+}
