@@ -110,6 +110,11 @@ complete -c jescope -n '__fish_seen_subcommand_from growth' -l sysroot -x -a '(_
 complete -c jescope -n '__fish_seen_subcommand_from growth' -l debuginfod -d 'ask debuginfod servers for debug files'
 complete -c jescope -n '__fish_seen_subcommand_from growth' -l help -s h -d 'show this help'
 
+complete -c jescope -n __fish_use_subcommand -a attach -d 'bring the agent into a running process'
+complete -c jescope -n '__fish_seen_subcommand_from attach' -a '(__jescope_targets)'
+complete -c jescope -n '__fish_seen_subcommand_from attach' -l under-seccomp -d 'also where a seccomp filter may kill the target for it'
+complete -c jescope -n '__fish_seen_subcommand_from attach' -l help -s h -d 'show this help'
+
 complete -c jescope -n __fish_use_subcommand -a detach -d 'end the agent in a running process'
 complete -c jescope -n '__fish_seen_subcommand_from detach' -a '(__jescope_targets)'
 complete -c jescope -n '__fish_seen_subcommand_from detach' -l help -s h -d 'show this help'

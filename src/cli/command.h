@@ -69,6 +69,7 @@ typedef enum {
 
 extern const Command cmd_collect;
 extern const Command cmd_abs;
+extern const Command cmd_attach;
 extern const Command cmd_del;
 extern const Command cmd_detach;
 extern const Command cmd_diff;

@@ -5,6 +5,7 @@
 #include "target/agent.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
+#include "target/injection.h"
 #include "target/target.h"
 
 #include <string.h>
@@ -30,6 +31,13 @@ wait_for_socket(const Process *process)
 }
 
 static Target *
+open_agent(const Process *process, const char *path, GError **error)
+{
+    AgentAddress address = {.path = path, .process = process, .deadlines = agent_deadlines_default};
+    return agent_open(&address, error);
+}
+
+static Target *
 open_process(const Process *process, GError **error)
 {
     g_autofree char *path = wait_for_socket(process);
@@ -37,8 +45,29 @@ open_process(const Process *process, GError **error)
         diagnosis_set_no_agent(process, error);
         return NULL;
     }
-    AgentAddress address = {.path = path, .process = process, .deadlines = agent_deadlines_default};
-    return agent_open(&address, error);
+    return open_agent(process, path, error);
+}
+
+Target *
+target_attach(const char *name, const char *file, TargetAttachFlags flags, GError **error)
+{
+    Process process;
+    if (!open_find_process(name, &process, error))
+        return NULL;
+    g_autofree char *there = discovery_socket(&process);
+    if (there != NULL)
+        return open_agent(&process, there, error);
+    if (!injection_run(&process, file, flags, error))
+        return NULL;
+    g_autofree char *path = wait_for_socket(&process);
+    if (path != NULL)
+        return open_agent(&process, path, error);
+    g_set_error(
+        error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
+        "the agent is in %s (%d), but it does not listen: it found no jemalloc that is in use, or no directory for "
+        "its socket (JESCOPE_SOCKET_DIR, or /tmp/.jescope-UID of the process's own user, mode 0700)",
+        process.name, (int)process.pid);
+    return NULL;
 }
 
 static gboolean

@@ -56,6 +56,15 @@ typedef struct {
  * why and what to change. */
 Target *target_open(const char *name, GError **error);
 
+typedef enum {
+    TARGET_ATTACH_PLAIN = 0,
+    TARGET_ATTACH_UNDER_SECCOMP = 1u << 0, /* although a filter may kill it for what the agent does */
+} TargetAttachFlags;
+
+/* Brings the agent in FILE into the process that NAME names (as for target_open(), but no socket), which keeps running,
+ * and opens it; done at once if there is an agent already. TARGET_ERROR_NO_AGENT says why it cannot be brought in. */
+Target *target_attach(const char *name, const char *file, TargetAttachFlags flags, GError **error);
+
 void target_free(Target *target);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Target, target_free)
 

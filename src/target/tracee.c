@@ -35,6 +35,7 @@ struct _Tracee {
     SafePoints *points;
     TraceeDeadlines deadlines;
     gboolean filtered; /* by seccomp, out of our reach */
+    gboolean must_wait;
     TraceeWatch watch;
 
     State state;
@@ -174,6 +175,12 @@ tracee_avoid(Tracee *tracee, guint64 start, guint64 end)
     safe_points_avoid(tracee->points, start, end);
 }
 
+void
+tracee_require_wait(Tracee *tracee)
+{
+    tracee->must_wait = TRUE;
+}
+
 pid_t
 tracee_thread(const Tracee *tracee)
 {
@@ -243,7 +250,7 @@ examine(Tracee *tracee)
         return SAFE_POINT_NONE;
     SafePointVerdict verdict = safe_points_judge(tracee->points, tracee->thread, &tracee->saved, &top);
     /* Only the program's own system call may be made: where none was interrupted, our way back is one it may not. */
-    if (verdict == SAFE_POINT_HERE && tracee->filtered && tracee->saved.restarts < 0)
+    if (verdict == SAFE_POINT_HERE && (tracee->filtered || tracee->must_wait) && tracee->saved.restarts < 0)
         verdict = SAFE_POINT_NONE;
     if (verdict != SAFE_POINT_HERE)
         return verdict;

@@ -54,6 +54,10 @@ typedef struct {
 
 void tracee_avoid(Tracee *tracee, guint64 start, guint64 end);
 
+/* Only a thread that waits in a system call will do from now on. For calls that take locks of the C library, in which
+ * nobody waits who holds them. */
+void tracee_require_wait(Tracee *tracee);
+
 /* Stops one thread at a safe point. */
 gboolean tracee_attach(Tracee *tracee, GError **error);
 

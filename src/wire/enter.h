@@ -3,14 +3,14 @@
  * How an agent that was brought into a running process is told to begin: a call of the one function it exports, in a
  * thread that the caller has stopped at a place where the program itself could have called dlopen().
  *
- * Loaded under a name of /proc/self/fd/, the agent waits for this call; loaded in any other way it has begun by itself,
+ * Loaded under a name of /proc/thread-self/fd/, the agent waits for this call; loaded in any other way it has begun by itself,
  * and the call brings it back after a LEAVE.
  */
 #ifndef JESCOPE_WIRE_ENTER_H
 #define JESCOPE_WIRE_ENTER_H
 
 #define WIRE_ENTER_SYMBOL     "jescope_agent_enter"
-#define WIRE_ENTER_NAME_BEGIN "/proc/self/fd/"
+#define WIRE_ENTER_NAME_BEGIN "/proc/thread-self/fd/"
 
 typedef enum {
     WIRE_ENTER_STARTED = 1,     /* its thread was started and will listen in a moment */

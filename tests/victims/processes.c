@@ -211,7 +211,7 @@ run_dlopen_copy(char *argument)
         fail(argument);
         return;
     }
-    snprintf(path, sizeof path, "/proc/self/fd/%d", copy);
+    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", copy);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     close(file);
     close(copy);

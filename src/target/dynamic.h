@@ -6,16 +6,16 @@
  *
  * Formats: the System V ABI's ELF-64, DT_GNU_HASH and the GNU symbol versions (DT_VERDEF, DT_VERNEED) of the LSB.
  */
-#ifndef JESCOPE_TARGET_IMAGE_H
-#define JESCOPE_TARGET_IMAGE_H
+#ifndef JESCOPE_TARGET_DYNAMIC_H
+#define JESCOPE_TARGET_DYNAMIC_H
 
 #include <glib.h>
 
 /* Reads all of N bytes at ADDRESS or returns FALSE. */
-typedef gboolean (*ImageRead)(gpointer data, guint64 address, void *bytes, gsize n);
+typedef gboolean (*DynamicRead)(gpointer data, guint64 address, void *bytes, gsize n);
 
 typedef struct {
-    ImageRead read;
+    DynamicRead read;
     gpointer data;
     guint64 base; /* where its ELF header is */
     guint64 bias; /* what is added to the addresses it was linked with */
@@ -27,28 +27,28 @@ typedef struct {
     guint64 given;      /* DT_VERDEF */
     guint64 needed;     /* DT_VERNEED */
     guint64 soname;     /* offset into strings; 0: none */
-} Image;
+} Dynamic;
 
 enum {
-    IMAGE_NAME_MAX = 128, /* with the NUL: of a symbol, a version or a library */
+    DYNAMIC_NAME_MAX = 128, /* with the NUL: of a symbol, a version or a library */
 };
 
 /* FALSE: there is no 64-bit shared object of this machine's kind at BASE. Set read, data and base before. */
-gboolean image_open(Image *image);
+gboolean dynamic_open(Dynamic *image);
 
 /* The name it goes by (DT_SONAME); "" if it has none. */
-void image_soname(const Image *image, char soname[IMAGE_NAME_MAX]);
+void dynamic_soname(const Dynamic *image, char soname[DYNAMIC_NAME_MAX]);
 
 /* The address of a function it exports under NAME, in its default version; 0: there is none. */
-guint64 image_function(const Image *image, const char *name);
+guint64 dynamic_function(const Dynamic *image, const char *name);
 
 /* Whether it defines the symbol version. */
-gboolean image_gives(const Image *image, const char *version);
+gboolean dynamic_gives(const Dynamic *image, const char *version);
 
 /* The symbol versions it needs of LIBRARY, e.g. "GLIBC_2.34"; a NULL-terminated list. */
-char **image_needs(const Image *image, const char *library);
+char **dynamic_needs(const Dynamic *image, const char *library);
 
-/* Over a file's bytes: set up an Image with image_read_file, a GBytes and base 0. */
-gboolean image_read_file(gpointer bytes, guint64 address, void *buffer, gsize n);
+/* Over a file's bytes: set up an Dynamic with dynamic_read_file, a GBytes and base 0. */
+gboolean dynamic_read_file(gpointer bytes, guint64 address, void *buffer, gsize n);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "target/image.h"
+#include "target/dynamic.h"
 
 #include <elf.h>
 #include <string.h>
 
 enum {
     HEADERS_MAX = 64,
-    DYNAMIC_MAX = 512,
+    ENTRIES_MAX = 512,
     CHAIN_MAX = 4096, /* symbols looked at for one name */
     VERSIONS_MAX = 1024,
     HIDDEN = 0x8000, /* of a symbol's version: not the default */
@@ -27,13 +27,13 @@ enum { NATIVE_MACHINE = EM_NONE };
 #endif
 
 static gboolean
-get(const Image *image, guint64 address, void *bytes, gsize n)
+get(const Dynamic *image, guint64 address, void *bytes, gsize n)
 {
     return address != 0 && image->read(image->data, address, bytes, n);
 }
 
 static gboolean
-read_headers(const Image *image, Elf64_Phdr headers[HEADERS_MAX], guint *n)
+read_headers(const Dynamic *image, Elf64_Phdr headers[HEADERS_MAX], guint *n)
 {
     Elf64_Ehdr header;
     if (!image->read(image->data, image->base, &header, sizeof(header)) ||
@@ -47,13 +47,13 @@ read_headers(const Image *image, Elf64_Phdr headers[HEADERS_MAX], guint *n)
 
 /* glibc writes the final addresses into the dynamic section of what it has loaded; others leave them as they are. */
 static guint64
-loaded_address(const Image *image, guint64 value)
+loaded_address(const Dynamic *image, guint64 value)
 {
     return value >= image->base ? value : image->bias + value;
 }
 
 static void
-note_entry(Image *image, const Elf64_Dyn *entry)
+note_entry(Dynamic *image, const Elf64_Dyn *entry)
 {
     const struct {
         Elf64_Sxword tag;
@@ -72,9 +72,9 @@ note_entry(Image *image, const Elf64_Dyn *entry)
 }
 
 static gboolean
-read_dynamic(Image *image, guint64 address)
+read_dynamic(Dynamic *image, guint64 address)
 {
-    for (guint i = 0; i < DYNAMIC_MAX; i++) {
+    for (guint i = 0; i < ENTRIES_MAX; i++) {
         Elf64_Dyn entry;
         if (!get(image, address + i * sizeof(entry), &entry, sizeof(entry)))
             return FALSE;
@@ -86,12 +86,12 @@ read_dynamic(Image *image, guint64 address)
 }
 
 gboolean
-image_open(Image *image)
+dynamic_open(Dynamic *image)
 {
     Elf64_Phdr headers[HEADERS_MAX];
     guint n;
     guint64 dynamic = 0;
-    Image found = {.read = image->read, .data = image->data, .base = image->base};
+    Dynamic found = {.read = image->read, .data = image->data, .base = image->base};
     if (!read_headers(image, headers, &n))
         return FALSE;
     gboolean loadable = FALSE;
@@ -111,9 +111,9 @@ image_open(Image *image)
 
 /* Byte by byte: where a string ends is not known, nor whether what is behind it may be read. */
 static gboolean
-read_string(const Image *image, guint64 offset, char text[IMAGE_NAME_MAX])
+read_string(const Dynamic *image, guint64 offset, char text[DYNAMIC_NAME_MAX])
 {
-    for (guint i = 0; i < IMAGE_NAME_MAX && offset + i < image->strings_size; i++) {
+    for (guint i = 0; i < DYNAMIC_NAME_MAX && offset + i < image->strings_size; i++) {
         if (!get(image, image->strings + offset + i, &text[i], 1))
             return FALSE;
         if (text[i] == '\0')
@@ -123,14 +123,14 @@ read_string(const Image *image, guint64 offset, char text[IMAGE_NAME_MAX])
 }
 
 static gboolean
-string_is(const Image *image, guint64 offset, const char *text)
+string_is(const Dynamic *image, guint64 offset, const char *text)
 {
-    char found[IMAGE_NAME_MAX];
+    char found[DYNAMIC_NAME_MAX];
     return read_string(image, offset, found) && strcmp(found, text) == 0;
 }
 
 void
-image_soname(const Image *image, char soname[IMAGE_NAME_MAX])
+dynamic_soname(const Dynamic *image, char soname[DYNAMIC_NAME_MAX])
 {
     if (image->soname == 0 || !read_string(image, image->soname, soname))
         soname[0] = '\0';
@@ -147,7 +147,7 @@ gnu_hash(const char *name)
 
 /* The address of symbol INDEX if it is the function NAME in its default version, else 0. */
 static guint64
-judge_symbol(const Image *image, guint64 index, const char *name)
+judge_symbol(const Dynamic *image, guint64 index, const char *name)
 {
     Elf64_Sym symbol;
     guint16 version = 0;
@@ -160,7 +160,7 @@ judge_symbol(const Image *image, guint64 index, const char *name)
 }
 
 guint64
-image_function(const Image *image, const char *name)
+dynamic_function(const Dynamic *image, const char *name)
 {
     struct {
         guint32 buckets;
@@ -188,7 +188,7 @@ image_function(const Image *image, const char *name)
 }
 
 gboolean
-image_gives(const Image *image, const char *version)
+dynamic_gives(const Dynamic *image, const char *version)
 {
     guint64 at = image->given;
     for (guint i = 0; i < VERSIONS_MAX; i++) {
@@ -207,12 +207,12 @@ image_gives(const Image *image, const char *version)
 }
 
 static void
-add_needs(const Image *image, const Elf64_Verneed *library, guint64 at, GPtrArray *versions)
+add_needs(const Dynamic *image, const Elf64_Verneed *library, guint64 at, GPtrArray *versions)
 {
     at += library->vn_aux;
     for (guint i = 0; i < library->vn_cnt && versions->len < VERSIONS_MAX; i++) {
         Elf64_Vernaux need;
-        char name[IMAGE_NAME_MAX];
+        char name[DYNAMIC_NAME_MAX];
         if (!get(image, at, &need, sizeof(need)) || !read_string(image, need.vna_name, name))
             return;
         g_ptr_array_add(versions, g_strdup(name));
@@ -223,7 +223,7 @@ add_needs(const Image *image, const Elf64_Verneed *library, guint64 at, GPtrArra
 }
 
 char **
-image_needs(const Image *image, const char *library)
+dynamic_needs(const Dynamic *image, const char *library)
 {
     g_autoptr(GPtrArray) versions = g_ptr_array_new();
     guint64 at = image->needed;
@@ -240,7 +240,7 @@ image_needs(const Image *image, const char *library)
 }
 
 gboolean
-image_read_file(gpointer bytes, guint64 address, void *buffer, gsize n)
+dynamic_read_file(gpointer bytes, guint64 address, void *buffer, gsize n)
 {
     gsize size;
     const char *data = g_bytes_get_data(bytes, &size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "target/image.h"
+#include "target/dynamic.h"
 
 #include <fcntl.h>
 #include <gnu/libc-version.h>
@@ -27,13 +27,13 @@ find_libc(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /* The C library of this process, out of its memory. */
-static Image
+static Dynamic
 open_libc(int *memory)
 {
-    Image image = {.read = read_memory, .data = memory};
+    Dynamic image = {.read = read_memory, .data = memory};
     *memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     dl_iterate_phdr(find_libc, &image.base);
-    g_assert_true(image_open(&image));
+    g_assert_true(dynamic_open(&image));
     return image;
 }
 
@@ -50,14 +50,14 @@ static void
 test_in_memory(void)
 {
     int memory;
-    Image image = open_libc(&memory);
-    char soname[IMAGE_NAME_MAX];
-    image_soname(&image, soname);
+    Dynamic image = open_libc(&memory);
+    char soname[DYNAMIC_NAME_MAX];
+    dynamic_soname(&image, soname);
     g_assert_cmpstr(soname, ==, "libc.so.6");
-    g_assert_cmphex(image_function(&image, "gnu_get_libc_version"), ==, (guint64)(guintptr)gnu_get_libc_version);
-    g_assert_cmphex(image_function(&image, "dlopen"), !=, 0);
-    g_assert_cmphex(image_function(&image, "jescope_no_such_function"), ==, 0);
-    g_assert_cmphex(image_function(&image, "environ"), ==, 0); /* no function */
+    g_assert_cmphex(dynamic_function(&image, "gnu_get_libc_version"), ==, (guint64)(guintptr)gnu_get_libc_version);
+    g_assert_cmphex(dynamic_function(&image, "dlopen"), !=, 0);
+    g_assert_cmphex(dynamic_function(&image, "jescope_no_such_function"), ==, 0);
+    g_assert_cmphex(dynamic_function(&image, "environ"), ==, 0); /* no function */
     close(memory);
 }
 
@@ -65,11 +65,11 @@ static void
 test_versions_given(void)
 {
     int memory;
-    Image image = open_libc(&memory);
+    Dynamic image = open_libc(&memory);
     g_autofree char *own = g_strdup_printf("GLIBC_%s", gnu_get_libc_version());
-    g_assert_true(image_gives(&image, own));
-    g_assert_false(image_gives(&image, "GLIBC_9.99"));
-    g_assert_false(image_gives(&image, ""));
+    g_assert_true(dynamic_gives(&image, own));
+    g_assert_false(dynamic_gives(&image, "GLIBC_9.99"));
+    g_assert_false(dynamic_gives(&image, ""));
     close(memory);
 }
 
@@ -77,16 +77,16 @@ static void
 test_file(void)
 {
     g_autoptr(GBytes) bytes = agent_bytes();
-    Image agent = {.read = image_read_file, .data = bytes};
-    g_assert_true(image_open(&agent));
-    g_assert_cmphex(image_function(&agent, "jescope_agent_enter"), !=, 0);
-    g_auto(GStrv) needs = image_needs(&agent, "libc.so.6");
+    Dynamic agent = {.read = dynamic_read_file, .data = bytes};
+    g_assert_true(dynamic_open(&agent));
+    g_assert_cmphex(dynamic_function(&agent, "jescope_agent_enter"), !=, 0);
+    g_auto(GStrv) needs = dynamic_needs(&agent, "libc.so.6");
     g_assert_cmpuint(g_strv_length(needs), >, 1);
     int memory;
-    Image libc = open_libc(&memory);
+    Dynamic libc = open_libc(&memory);
     for (char **need = needs; *need != NULL; need++)
-        g_assert_true(image_gives(&libc, *need));
-    g_auto(GStrv) none = image_needs(&agent, "libnothing.so.1");
+        g_assert_true(dynamic_gives(&libc, *need));
+    g_auto(GStrv) none = dynamic_needs(&agent, "libnothing.so.1");
     g_assert_cmpuint(g_strv_length(none), ==, 0);
     close(memory);
 }
@@ -100,19 +100,19 @@ test_broken(void)
     const char *data = g_bytes_get_data(whole, &size);
     for (gsize length = 0; length < size; length += length < 1024 ? 1 : 997) {
         g_autoptr(GBytes) part = g_bytes_new(data, length);
-        Image image = {.read = image_read_file, .data = part};
-        if (!image_open(&image))
+        Dynamic image = {.read = dynamic_read_file, .data = part};
+        if (!dynamic_open(&image))
             continue;
-        image_function(&image, "jescope_agent_enter");
-        g_auto(GStrv) needs = image_needs(&image, "libc.so.6");
+        dynamic_function(&image, "jescope_agent_enter");
+        g_auto(GStrv) needs = dynamic_needs(&image, "libc.so.6");
     }
     for (gsize at = 0; at < 1024; at++) {
         g_autofree char *copy = g_memdup2(data, size);
         copy[at] ^= 0x55;
         g_autoptr(GBytes) changed = g_bytes_new_take(g_steal_pointer(&copy), size);
-        Image image = {.read = image_read_file, .data = changed};
-        if (image_open(&image))
-            image_function(&image, "jescope_agent_enter");
+        Dynamic image = {.read = dynamic_read_file, .data = changed};
+        if (dynamic_open(&image))
+            dynamic_function(&image, "jescope_agent_enter");
     }
 }
 
@@ -121,9 +121,9 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     agent_path = argc > 1 ? argv[1] : g_getenv("JESCOPE_AGENT");
-    g_test_add_func("/target/image/in-memory", test_in_memory);
-    g_test_add_func("/target/image/versions-given", test_versions_given);
-    g_test_add_func("/target/image/file", test_file);
-    g_test_add_func("/target/image/broken", test_broken);
+    g_test_add_func("/target/dynamic/in-memory", test_in_memory);
+    g_test_add_func("/target/dynamic/versions-given", test_versions_given);
+    g_test_add_func("/target/dynamic/file", test_file);
+    g_test_add_func("/target/dynamic/broken", test_broken);
     return g_test_run();
 }

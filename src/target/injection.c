@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/injection.h"
+
+#include "target/address-space.h"
+#include "target/diagnosis.h"
+#include "target/dynamic.h"
+#include "target/obstacle.h"
+#include "target/tracee.h"
+#include "wire/enter.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+enum {
+    AGENT_BYTES_MAX = 16 << 20,
+    DLERROR_MAX = 512,
+    DIRECTORY_ROOM = 4096, /* in the scratch memory, for each of two */
+    LEAVING_TRIES = 200,
+    LEAVING_PAUSE_US = 10000,
+};
+
+static const char agent_name[] = "libjescope-agent.so";
+static const char libc_name[] = "libc.so.6";
+static const char instead[] = "; 'status', 'dump' and the others reach it without an agent";
+
+typedef struct {
+    const Process *process;
+    GBytes *agent; /* as far as it is loaded */
+    guint64 dlopen;
+    guint64 dlerror;
+    guint64 enter; /* 0: the agent is not loaded yet */
+    char *socket_directory;
+    char *runtime_directory;
+} Injection;
+
+static void
+injection_clear(Injection *injection)
+{
+    g_clear_pointer(&injection->agent, g_bytes_unref);
+    g_clear_pointer(&injection->socket_directory, g_free);
+    g_clear_pointer(&injection->runtime_directory, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Injection, injection_clear)
+
+G_GNUC_PRINTF(3, 4)
+static gboolean
+refuse(const Process *process, GError **error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *why = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT, "cannot bring the agent into %s (%d): %s", process->name,
+                (int)process->pid, why);
+    return FALSE;
+}
+
+static gboolean
+read_remote(gpointer data, guint64 address, void *bytes, gsize n)
+{
+    return remote_read(GPOINTER_TO_INT(data), address, bytes, n);
+}
+
+/* The object whose first page is mapped under a NAME that MATCHES. */
+static gboolean
+find_image(const Process *process, const AddressSpace *space, gboolean (*matches)(const char *name), Dynamic *image)
+{
+    for (guint i = 0; i < space->mappings->len; i++) {
+        const Mapping *mapping = &g_array_index(space->mappings, Mapping, i);
+        g_autofree char *name = mapping_name(mapping);
+        Dynamic candidate = {.read = read_remote, .data = GINT_TO_POINTER(process->pid), .base = mapping->start};
+        if (mapping->offset == 0 && (mapping->flags & MAPPING_READ) != 0 && matches(name) && dynamic_open(&candidate)) {
+            *image = candidate;
+            return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+static gboolean
+is_libc(const char *name)
+{
+    return strcmp(name, libc_name) == 0 || (g_str_has_prefix(name, "libc-2.") && g_str_has_suffix(name, ".so"));
+}
+
+static gboolean
+is_libdl(const char *name)
+{
+    return strcmp(name, "libdl.so.2") == 0 || (g_str_has_prefix(name, "libdl-2.") && g_str_has_suffix(name, ".so"));
+}
+
+static gboolean
+is_musl(const char *name)
+{
+    return g_str_has_prefix(name, "ld-musl-") || g_str_has_prefix(name, "libc.musl-");
+}
+
+/* A copy of ours goes by "memfd:libjescope-agent.so". */
+static gboolean
+is_agent(const char *name)
+{
+    return g_str_has_suffix(name, agent_name);
+}
+
+static gboolean
+has_mapping(const AddressSpace *space, gboolean (*matches)(const char *name))
+{
+    for (guint i = 0; i < space->mappings->len; i++) {
+        g_autofree char *name = mapping_name(&g_array_index(space->mappings, Mapping, i));
+        if (matches(name))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static gboolean
+find_loader(Injection *injection, const AddressSpace *space, Dynamic *libc, GError **error)
+{
+    const Process *process = injection->process;
+    Dynamic libdl;
+    if (!find_image(process, space, is_libc, libc)) {
+        if (has_mapping(space, is_musl))
+            return refuse(process, error, "its C library is musl, and this agent is for glibc%s", instead);
+        return refuse(process, error, "it is statically linked, so there is nothing in it that could load a library%s",
+                      instead);
+    }
+    injection->dlopen = dynamic_function(libc, "dlopen");
+    injection->dlerror = dynamic_function(libc, "dlerror");
+    /* Before glibc 2.34. */
+    if (injection->dlopen == 0 && find_image(process, space, is_libdl, &libdl)) {
+        injection->dlopen = dynamic_function(&libdl, "dlopen");
+        injection->dlerror = dynamic_function(&libdl, "dlerror");
+    }
+    return TRUE;
+}
+
+static gboolean
+check_versions(const Injection *injection, const Dynamic *libc, GError **error)
+{
+    Dynamic agent = {.read = dynamic_read_file, .data = injection->agent};
+    if (!dynamic_open(&agent))
+        return refuse(injection->process, error, "its machine or file format is not this agent's%s", instead);
+    g_auto(GStrv) needs = dynamic_needs(&agent, libc_name);
+    for (char **need = needs; *need != NULL; need++)
+        if (!dynamic_gives(libc, *need))
+            return refuse(
+                injection->process, error,
+                "its C library is older than this agent: it lacks %s; use an agent built for it (JESCOPE_AGENT)",
+                *need);
+    if (injection->dlopen == 0 || injection->dlerror == 0)
+        return refuse(injection->process, error, "its C library has no dlopen()%s", instead);
+    return TRUE;
+}
+
+/* What the loader maps is all that must be there: the sections behind it may be ten times as much memory. */
+static GBytes *
+loaded_part(const char *bytes, gsize size)
+{
+    Elf64_Ehdr header;
+    gsize end = 0;
+    memcpy(&header, bytes, MIN(size, sizeof(header)));
+    if (size < sizeof(header) || header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phoff > size ||
+        (size - header.e_phoff) / sizeof(Elf64_Phdr) < header.e_phnum)
+        return g_bytes_new(bytes, size);
+    for (guint i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr segment;
+        memcpy(&segment, bytes + header.e_phoff + i * sizeof(segment), sizeof(segment));
+        if (segment.p_type == PT_LOAD && segment.p_offset < size)
+            end = MAX(end, segment.p_offset + MIN(segment.p_filesz, size - segment.p_offset));
+    }
+    header.e_shoff = 0;
+    header.e_shnum = header.e_shstrndx = 0;
+    char *part = g_memdup2(bytes, MAX(end, sizeof(header)));
+    memcpy(part, &header, sizeof(header));
+    return g_bytes_new_take(part, MAX(end, sizeof(header)));
+}
+
+static gboolean
+read_agent(Injection *injection, const char *file, GError **error)
+{
+    g_autofree char *bytes = NULL;
+    gsize size;
+    if (!g_file_get_contents(file, &bytes, &size, error))
+        return FALSE;
+    if (size > AGENT_BYTES_MAX)
+        return refuse(injection->process, error, "'%s' is too large for an agent", file);
+    injection->agent = loaded_part(bytes, size);
+    return TRUE;
+}
+
+/* Where the process itself would look; our own directory stands in where its environment names none. */
+static gboolean
+read_environment(Injection *injection, GError **error)
+{
+    const Process *process = injection->process;
+    g_autofree char *state = process_variable(process->pid, "JESCOPE");
+    if (g_strcmp0(state, "off") == 0)
+        return refuse(process, error, "it was started with JESCOPE=off, which asks us to keep out%s", instead);
+    injection->socket_directory = process_variable(process->pid, "JESCOPE_SOCKET_DIR");
+    injection->runtime_directory = process_variable(process->pid, "XDG_RUNTIME_DIR");
+    if (injection->socket_directory == NULL)
+        injection->socket_directory = g_strdup(g_getenv("JESCOPE_SOCKET_DIR"));
+    if (injection->socket_directory != NULL && strlen(injection->socket_directory) >= DIRECTORY_ROOM)
+        return refuse(process, error, "JESCOPE_SOCKET_DIR is longer than an agent takes");
+    if (injection->runtime_directory != NULL && strlen(injection->runtime_directory) >= DIRECTORY_ROOM)
+        g_clear_pointer(&injection->runtime_directory, g_free);
+    return TRUE;
+}
+
+static gboolean
+check_filter(const Process *process, TargetAttachFlags flags, GError **error)
+{
+    if ((flags & TARGET_ATTACH_UNDER_SECCOMP) != 0 || !obstacle_seccomp(process))
+        return TRUE;
+    return refuse(process, error,
+                  "it runs under a seccomp filter, which may kill it for a system call of the agent's (unshare, "
+                  "close_range, socket, bind, listen); the filters of Docker, Podman and Kubernetes do not, and "
+                  "--under-seccomp goes on; 'status', 'dump' and the others need no agent");
+}
+
+/* The agent's function, if the agent is loaded. */
+static gboolean
+find_enter(Injection *injection, const AddressSpace *space, GError **error)
+{
+    Dynamic image;
+    if (!find_image(injection->process, space, is_agent, &image))
+        return TRUE;
+    injection->enter = dynamic_function(&image, WIRE_ENTER_SYMBOL);
+    return injection->enter != 0 ||
+           refuse(injection->process, error, "an older agent is loaded, which cannot be called back; restart it");
+}
+
+static gboolean
+examine(Injection *injection, const char *file, TargetAttachFlags flags, GError **error)
+{
+    const Process *process = injection->process;
+    g_autoptr(AddressSpace) space = address_space_new(process->pid, error);
+    Dynamic libc;
+    if (space == NULL || !find_loader(injection, space, &libc, error) || !check_filter(process, flags, error) ||
+        !read_environment(injection, error) || !find_enter(injection, space, error))
+        return FALSE;
+    return injection->enter != 0 || (read_agent(injection, file, error) && check_versions(injection, &libc, error));
+}
+
+static gboolean
+system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guint n, gint64 *result, GError **error)
+{
+    if (!tracee_system_call(tracee, number, arguments, n, result, error))
+        return FALSE;
+    if (*result >= 0)
+        return TRUE;
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT, "a system call failed in it: %s",
+                g_strerror((int)-*result));
+    return FALSE;
+}
+
+static gboolean
+write_string(Tracee *tracee, guint64 address, const char *text, GError **error)
+{
+    return tracee_write(tracee, address, text, strlen(text) + 1, error);
+}
+
+/* Before Linux 6.3 there is no MFD_EXEC, and every memory file may be executed. */
+static gboolean
+make_memory_file(Tracee *tracee, gint64 *descriptor, GError **error)
+{
+    const guint64 scratch = tracee_scratch(tracee);
+    guint64 arguments[] = {scratch, MFD_CLOEXEC | MFD_EXEC};
+    if (!write_string(tracee, scratch, agent_name, error) ||
+        !tracee_system_call(tracee, SYS_memfd_create, arguments, G_N_ELEMENTS(arguments), descriptor, error))
+        return FALSE;
+    if (*descriptor != -EINVAL)
+        return *descriptor >= 0 ||
+               system_call(tracee, SYS_memfd_create, arguments, G_N_ELEMENTS(arguments), descriptor, error);
+    arguments[1] = MFD_CLOEXEC;
+    return system_call(tracee, SYS_memfd_create, arguments, G_N_ELEMENTS(arguments), descriptor, error);
+}
+
+/* Through the descriptor table of the thread that is stopped: it may have one of its own. */
+static gboolean
+fill_memory_file(const Injection *injection, Tracee *tracee, gint64 descriptor, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/fd/%d", (int)injection->process->pid,
+                                            (int)tracee_thread(tracee), (int)descriptor);
+    gsize size;
+    const char *bytes = g_bytes_get_data(injection->agent, &size);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    gsize done = 0;
+    while (fd >= 0 && done < size) {
+        ssize_t n = write(fd, bytes + done, size - done);
+        if (n <= 0)
+            break;
+        done += (gsize)n;
+    }
+    int saved = errno;
+    if (fd >= 0)
+        close(fd);
+    return done == size || refuse(injection->process, error, "cannot write to %s: %s", path, g_strerror(saved));
+}
+
+/* Why dlopen() has failed, in its own words. */
+static gboolean
+set_dlerror(const Injection *injection, Tracee *tracee, GError **error)
+{
+    guint64 text = 0;
+    if (!tracee_call(tracee, injection->dlerror, NULL, 0, &text, error))
+        return FALSE;
+    g_autofree char *said = text != 0 ? remote_read_string(injection->process->pid, text, DLERROR_MAX) : NULL;
+    g_autofree char *clean = said != NULL ? g_utf8_make_valid(said, -1) : g_strdup("dlopen() failed");
+    g_strcanon(clean, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _-+.,:;/()[]'`=", '?');
+    return refuse(injection->process, error, "its dynamic loader says: %s", clean);
+}
+
+static gboolean
+load(Injection *injection, Tracee *tracee, gint64 descriptor, GError **error)
+{
+    const guint64 scratch = tracee_scratch(tracee);
+    const guint64 arguments[] = {scratch, RTLD_NOW | RTLD_LOCAL};
+    g_autofree char *path = g_strdup_printf(WIRE_ENTER_NAME_BEGIN "%d", (int)descriptor);
+    guint64 handle = 0;
+    if (!fill_memory_file(injection, tracee, descriptor, error) || !write_string(tracee, scratch, path, error) ||
+        !tracee_call(tracee, injection->dlopen, arguments, G_N_ELEMENTS(arguments), &handle, error))
+        return FALSE;
+    return handle != 0 || set_dlerror(injection, tracee, error);
+}
+
+/* Loads the agent and finds its function. The descriptor is closed whatever comes of it, unless a call did not come
+ * back: the thread is then no longer ours. */
+static gboolean
+bring_in(Injection *injection, Tracee *tracee, GError **error)
+{
+    gint64 descriptor;
+    if (!make_memory_file(tracee, &descriptor, error))
+        return FALSE;
+    gboolean loaded = load(injection, tracee, descriptor, error);
+    const guint64 arguments[] = {(guint64)descriptor};
+    gint64 result;
+    gboolean closed =
+        tracee_thread(tracee) == 0 ||
+        tracee_system_call(tracee, SYS_close, arguments, G_N_ELEMENTS(arguments), &result, loaded ? error : NULL);
+    if (!loaded || !closed)
+        return FALSE;
+    g_autoptr(AddressSpace) space = address_space_new(injection->process->pid, error);
+    if (space == NULL || !find_enter(injection, space, error))
+        return FALSE;
+    return injection->enter != 0 || refuse(injection->process, error, "it was loaded and is not there");
+}
+
+static gboolean
+call_enter(const Injection *injection, Tracee *tracee, WireEntered *entered, GError **error)
+{
+    const guint64 scratch = tracee_scratch(tracee);
+    const char *socket_directory = injection->socket_directory;
+    const char *runtime_directory = injection->runtime_directory;
+    const guint64 arguments[] = {scratch, scratch + DIRECTORY_ROOM};
+    guint64 result;
+    if (!write_string(tracee, arguments[0], socket_directory != NULL ? socket_directory : "", error) ||
+        !write_string(tracee, arguments[1], runtime_directory != NULL ? runtime_directory : "", error) ||
+        !tracee_call(tracee, injection->enter, arguments, G_N_ELEMENTS(arguments), &result, error))
+        return FALSE;
+    *entered = (WireEntered)(guint32)result;
+    return TRUE;
+}
+
+/* One stop: loads the agent if it is not there, and calls it. */
+static gboolean
+enter_once(Injection *injection, Tracee *tracee, WireEntered *entered, GError **error)
+{
+    if (!tracee_attach(tracee, error))
+        return FALSE;
+    gboolean done =
+        (injection->enter != 0 || bring_in(injection, tracee, error)) && call_enter(injection, tracee, entered, error);
+    return tracee_detach(tracee, done ? error : NULL) && done;
+}
+
+static gboolean
+judge_entered(const Injection *injection, WireEntered entered, GError **error)
+{
+    static const char *const obstacles[] = {
+        [WIRE_ENTER_LEAVING] = "the agent that was told to leave is still there",
+        [WIRE_ENTER_NO_JEMALLOC] = "the agent finds no jemalloc in it",
+        [WIRE_ENTER_NO_THREAD] = "it may not have another thread (ulimit -u, pids.max)",
+        [WIRE_ENTER_DIRECTORY] = "the directory for the socket is not absolute, or too long",
+    };
+    if (entered == WIRE_ENTER_STARTED || entered == WIRE_ENTER_PRESENT)
+        return TRUE;
+    gboolean known = entered > 0 && entered < G_N_ELEMENTS(obstacles) && obstacles[entered] != NULL;
+    return refuse(injection->process, error, "%s", known ? obstacles[entered] : "the agent gave an unknown answer");
+}
+
+gboolean
+injection_run(const Process *process, const char *file, TargetAttachFlags flags, GError **error)
+{
+    g_auto(Injection) injection = {.process = process};
+    WireEntered entered = WIRE_ENTER_LEAVING;
+    if (diagnosis_jemalloc(process) != JEMALLOC_PRESENT) {
+        diagnosis_set_no_agent(process, error);
+        return FALSE;
+    }
+    g_autoptr(Tracee) tracee = tracee_new(process, error);
+    if (tracee == NULL || !examine(&injection, file, flags, error))
+        return FALSE;
+    if (!tracee_may_call_system(tracee))
+        return refuse(process, error, "it runs under a seccomp filter that only root may suspend%s", instead);
+    tracee_require_wait(tracee);
+    for (int tries = 0; tries < LEAVING_TRIES && entered == WIRE_ENTER_LEAVING; tries++) {
+        if (tries > 0)
+            g_usleep(LEAVING_PAUSE_US);
+        if (!enter_once(&injection, tracee, &entered, error))
+            return FALSE;
+    }
+    return judge_entered(&injection, entered, error);
+}
