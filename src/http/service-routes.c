@@ -2,7 +2,10 @@
 #include "http/service-routes.h"
 
 #include "http/events.h"
+#include "http/openapi.h"
 #include "http/root.h"
+#include "http/scrape.h"
+#include "http/sd.h"
 #include "http/target-list.h"
 
 #include "routes/path.h"
@@ -14,6 +17,11 @@ static const RouteParameter target_parameters[] = {
     {0},
 };
 
+static const RouteParameter scrape_parameters[] = {
+    {"target", "id", "this target alone, without jescope's own figures"},
+    {0},
+};
+
 static const ServiceRoute rows[] = {
     {"GET|HEAD", "/", NULL, NULL, 0, ROUTE_ROLE_READ, root_answer_page},
     {"GET|HEAD", "/healthz", "whether the server runs", NULL, 0, ROUTE_ROLE_READ, root_answer_health},
@@ -21,6 +29,11 @@ static const ServiceRoute rows[] = {
     {"GET|HEAD", "/api/v1/targets", "the processes that can be asked, with their latest sample", target_parameters, 0,
      ROUTE_ROLE_READ, target_list_answer},
     {"GET|HEAD", "/api/v1/events", "what happens, as Server-Sent Events", NULL, 0, ROUTE_ROLE_READ, events_answer},
+    {"GET|HEAD", "/api/v1/sd", "where each target is scraped: Prometheus' HTTP service discovery", NULL, 0,
+     ROUTE_ROLE_READ, sd_answer},
+    {"GET|HEAD", "/api/v1/openapi.json", "this API's description as OpenAPI", NULL, 0, ROUTE_ROLE_READ, openapi_answer},
+    {"GET|HEAD", "/metrics", "statistics of every target and of jescope itself, for Prometheus", scrape_parameters, 0,
+     ROUTE_ROLE_READ, scrape_answer},
 };
 
 const ServiceRoute *

@@ -48,7 +48,7 @@ def environment(scratch, **more):
     """Agents of this test meet in a directory of its own, out of sight of everybody else's."""
     keep = {name: value for name, value in os.environ.items() if name.startswith(("ASAN", "UBSAN", "LSAN"))}
     return dict(keep, PATH="/usr/bin:/bin:/usr/sbin:/sbin", HOME=str(scratch), TZ="UTC", LC_ALL="C.UTF-8",
-                JESCOPE_SOCKET_DIR=str(scratch / "agents"), **more)
+                JESCOPE_SOCKET_DIR=str(scratch / "agents")) | more
 
 
 def jescope(scratch, *words, check=True, **options):

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/sd.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* instance is given, since two targets behind one address would else have one "up" between them. */
+static json_t *
+group_of(const ServiceTarget *target, const char *address, const char *scheme)
+{
+    const char *id = service_target_id(target);
+    g_autofree char *instance = g_strdup_printf("%s/%s", address, id);
+    g_autofree char *pprof = g_strdup_printf("/targets/%s/debug/pprof", id);
+    return json_pack("{s:[s],s:{s:s,s:s,s:s,s:s,s:s,s:s,s:s}}", "targets", address, "labels", "__scheme__", scheme,
+                     "__metrics_path__", "/metrics", "__param_target", id, "instance", instance,
+                     "__meta_jescope_target", id, "__meta_jescope_process", service_target_name(target),
+                     "__meta_jescope_pprof_path", pprof);
+}
+
+GBytes *
+sd_write(const GPtrArray *targets, const char *address, const char *scheme)
+{
+    json_t *groups = json_array();
+    for (guint i = 0; i < targets->len; i++) {
+        if (service_target_state(targets->pdata[i]) == SERVICE_TARGET_LIVE)
+            json_array_append_new(groups, group_of(targets->pdata[i], address, scheme));
+    }
+    char *text = json_dumps(groups, JSON_COMPACT);
+    json_decref(groups);
+    return g_bytes_new_with_free_func(text, strlen(text), free, text);
+}
+
+void
+sd_answer(Site *site, Exchange *exchange)
+{
+    const char *host = exchange_header(exchange, "Host");
+    if (host == NULL) {
+        exchange_fail(exchange, &(AnswerFailure){.status = 400,
+                                                 .code = "no_host",
+                                                 .message = "the answer needs to know how this server was reached",
+                                                 .hint = "send the header Host, as HTTP/1.1 does"});
+        return;
+    }
+    g_autoptr(GPtrArray) targets = service_targets(site->service);
+    const char *scheme = (exchange_door(exchange) & EXCHANGE_TLS) ? "https" : "http";
+    exchange_answer(exchange, answer_new(200, "application/json", sd_write(targets, host, scheme), ANSWER_PLAIN));
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where each target is scraped, in the form of Prometheus' HTTP service discovery
+ * (https://prometheus.io/docs/prometheus/latest/http_sd/), which Parca and Alloy read as well. */
+#ifndef JESCOPE_HTTP_SD_H
+#define JESCOPE_HTTP_SD_H
+
+#include "http/site.h"
+
+/* GET /api/v1/sd: a group for each live target. */
+void sd_answer(Site *site, Exchange *exchange);
+
+/* What it says to somebody who reached us as ADDRESS ("HOST:PORT") by SCHEME ("http"). TARGETS is of ServiceTarget. */
+GBytes *sd_write(const GPtrArray *targets, const char *address, const char *scheme);
+
+#endif
