@@ -49,6 +49,8 @@ complete -c jescope -n '__fish_seen_subcommand_from report' -l error -d 'text: s
 complete -c jescope -n '__fish_seen_subcommand_from report' -l bytes -d 'text, tree: exact bytes'
 complete -c jescope -n '__fish_seen_subcommand_from report' -l jeprof -d 'text: jeprof\'s layout'
 complete -c jescope -n '__fish_seen_subcommand_from report' -l base -r -F -d 'report what changed since this one'
+complete -c jescope -n '__fish_seen_subcommand_from report' -l pid -x -d 'the live process that a dump file is of: its own files are read, even if they have been replaced'
+complete -c jescope -n '__fish_seen_subcommand_from report' -l title -x -d 'what to call the source in the report'
 complete -c jescope -n '__fish_seen_subcommand_from report' -l value -x -a 'inuse_space inuse_objects alloc_space alloc_objects' -d 'what to count'
 complete -c jescope -n '__fish_seen_subcommand_from report' -l focus -x -d 'only stacks with a frame that matches'
 complete -c jescope -n '__fish_seen_subcommand_from report' -l ignore -x -d 'no stacks with a frame that matches'

@@ -2,10 +2,7 @@
 #include "cli/report-arguments.h"
 
 static const GOptionEntry options[] = {
-    REPORT_SHAPE_ENTRIES,
-    REPORT_SELECT_ENTRIES,
-    REPORT_NAMES_ENTRIES,
-    {0},
+    REPORT_SHAPE_ENTRIES REPORT_SELECT_ENTRIES REPORT_NAMES_ENTRIES{0},
 };
 
 static int

@@ -10,9 +10,7 @@ static const GOptionEntry options[] = {
     {"json", 0, 0, G_OPTION_ARG_NONE, &json, "JSON for programs", NULL},
     {"output", 'o', 0, G_OPTION_ARG_FILENAME, &report_arguments.output, "write to this new file", "FILE"},
     {"count", 'n', 0, G_OPTION_ARG_INT, &report_arguments.count, "stacks shown at most; 0: all", "N"},
-    REPORT_SELECT_ENTRIES,
-    REPORT_NAMES_ENTRIES,
-    {0},
+    REPORT_SELECT_ENTRIES REPORT_NAMES_ENTRIES{0},
 };
 
 typedef struct {

@@ -2,11 +2,12 @@
 #include "cli/report-arguments.h"
 
 static const GOptionEntry options[] = {
-    REPORT_SHAPE_ENTRIES,
-    {"base", 0, 0, G_OPTION_ARG_STRING, &report_arguments.base, "report what changed since this one", "SOURCE"},
-    REPORT_SELECT_ENTRIES,
-    REPORT_NAMES_ENTRIES,
-    {0},
+    REPORT_SHAPE_ENTRIES{"base", 0, 0, G_OPTION_ARG_STRING, &report_arguments.base,
+                         "report what changed since this one", "SOURCE"},
+    {"pid", 0, 0, G_OPTION_ARG_INT, &report_arguments.pid,
+     "the live process that a dump file is of: its own files are read, even if they have been replaced", "PID"},
+    {"title", 0, 0, G_OPTION_ARG_STRING, &report_arguments.title, "what to call the source in the report", "TEXT"},
+    REPORT_SELECT_ENTRIES REPORT_NAMES_ENTRIES{0},
 };
 
 static int

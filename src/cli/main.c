@@ -3,10 +3,12 @@
 #include "cli/help.h"
 #include "cli/multicall.h"
 #include "cli/suggest.h"
+#include "routes/render.h"
 
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int
 print_help(void)
@@ -48,11 +50,9 @@ refuse_word(const char *word)
     return STATUS_USAGE;
 }
 
-int
-main(int argc, char **argv)
+static int
+run(int argc, char **argv)
 {
-    /* For texts in options that are not ASCII; numbers stay as programs write them. */
-    setlocale(LC_CTYPE, "");
     const Multicall *tool = argc > 0 ? multicall_find(argv[0]) : NULL;
     if (tool != NULL)
         return tool->run(argc, argv);
@@ -67,4 +67,28 @@ main(int argc, char **argv)
         if (strcmp(argv[1], top_options[i].word) == 0)
             return top_options[i].run();
     return refuse_word(argv[1]);
+}
+
+/* A parent that cannot rely on wait() has given us a descriptor to tell how it went. */
+static void
+tell_parent(const char *descriptor, int status)
+{
+    const guint8 byte = (guint8)status;
+    guint64 number;
+    if (descriptor != NULL && g_ascii_string_to_unsigned(descriptor, 10, STDERR_FILENO + 1, G_MAXINT, &number, NULL) &&
+        write((int)number, &byte, 1) != 1)
+        fputs("jescope: the parent does not listen\n", stderr);
+}
+
+int
+main(int argc, char **argv)
+{
+    /* Not for those we start ourselves. */
+    g_autofree char *descriptor = g_strdup(g_getenv(RENDER_STATUS_VARIABLE));
+    g_unsetenv(RENDER_STATUS_VARIABLE);
+    /* For texts in options that are not ASCII; numbers stay as programs write them. */
+    setlocale(LC_CTYPE, "");
+    int status = run(argc, argv);
+    tell_parent(descriptor, status);
+    return status;
 }

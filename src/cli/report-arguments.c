@@ -90,6 +90,14 @@ parse_count(ReportOptions *options, int count, GError **error)
     return TRUE;
 }
 
+static gboolean
+check_pid(int pid, GError **error)
+{
+    if (pid < 0)
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--pid: %d is the id of no process", pid);
+    return pid >= 0;
+}
+
 static ReportFlags
 collect_flags(const ReportArguments *arguments)
 {
@@ -110,6 +118,7 @@ report_prepare(ReportPrepared *prepared, const ReportDefaults *defaults, GError 
     options->sysroot = arguments->sysroot;
     options->flags = collect_flags(arguments);
     if (!parse_words(options, arguments, error) || !parse_count(options, arguments->count, error) ||
+        !check_pid(arguments->pid, error) ||
         !parse_fraction(arguments->min_fraction, "--min-fraction", &options->min_fraction, error) ||
         !parse_fraction(arguments->edge_fraction, "--edge-fraction", &options->edge_fraction, error) ||
         !parse_regex(arguments->focus, "--focus", &prepared->focus, error) ||
@@ -158,6 +167,8 @@ report_fill_source_options(SourceOptions *options)
     options->read = (arguments->thread ? PROFILE_READ_THREADS : 0) | (arguments->partial ? PROFILE_READ_PARTIAL : 0);
     options->symbolize.debug_paths = (const char *const *)arguments->debug_paths;
     options->symbolize.sysroot = arguments->sysroot;
+    options->symbolize.pid = arguments->pid;
+    options->title = arguments->title;
     options->symbolize.debuginfod = arguments->debuginfod || (urls && *urls);
     options->symbolize.no_inlines = arguments->no_inlines;
 }

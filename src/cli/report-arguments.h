@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/source.h"
+#include "routes/report-options.h"
 
 /* Where the option tables put what they find; one command runs per process. */
 typedef struct {
@@ -12,104 +13,49 @@ typedef struct {
     char *focus, *ignore, *exclude, *retain;
     char *min_fraction, *edge_fraction;
     char **debug_paths;
-    char *sysroot;
+    char *sysroot, *title;
     int count; /* -1: not given */
+    int pid;   /* 0: not given */
     gboolean cumulative, no_inlines, error, partial, debuginfod, callers, jeprof, bytes, keep_allocator;
 } ReportArguments;
 
 extern ReportArguments report_arguments;
 
+#define REPORT_ARG_TEXT  G_OPTION_ARG_STRING
+#define REPORT_ARG_FLAG  G_OPTION_ARG_NONE
+#define REPORT_ARG_COUNT G_OPTION_ARG_INT
+#define REPORT_ENTRY(name, letter, kind, member, about, argument)                                                      \
+    {name, letter, 0, REPORT_ARG_##kind, &report_arguments.member, about, argument},
+
 /* Rows of option tables; each table takes the groups that make sense for its command. */
-#define REPORT_SELECT_ENTRIES                                                                                            \
-    {"value",                                                                                                            \
-     0,                                                                                                                  \
-     0,                                                                                                                  \
-     G_OPTION_ARG_STRING,                                                                                                \
-     &report_arguments.value,                                                                                            \
-     "what to count",                                                                                                    \
-     "inuse_space|inuse_objects|alloc_space|alloc_objects"},                                                             \
-        {"focus", 0, 0, G_OPTION_ARG_STRING, &report_arguments.focus, "only stacks with a frame that matches", "REGEX"}, \
-        {"ignore", 0, 0, G_OPTION_ARG_STRING, &report_arguments.ignore, "no stacks with a frame that matches", "REGEX"}, \
-        {"exclude", 0, 0, G_OPTION_ARG_STRING, &report_arguments.exclude, "drop frames that match", "REGEX"},            \
-        {"retain", 0, 0, G_OPTION_ARG_STRING, &report_arguments.retain, "drop frames that do not match", "REGEX"},       \
-        {"keep-allocator",                                                                                               \
-         0,                                                                                                              \
-         0,                                                                                                              \
-         G_OPTION_ARG_NONE,                                                                                              \
-         &report_arguments.keep_allocator,                                                                               \
-         "keep the allocator's own frames",                                                                              \
-         NULL},                                                                                                          \
-    {                                                                                                                    \
-        "thread", 0, 0, G_OPTION_ARG_STRING, &report_arguments.thread, "only what this thread allocated",                \
-            "NUMBER|NAME"                                                                                                \
-    }
+#define REPORT_SELECT_ENTRIES REPORT_SELECT_OPTIONS(REPORT_ENTRY)
 
-#define REPORT_NAMES_ENTRIES                                                                                           \
-    {"no-inlines", 0, 0, G_OPTION_ARG_NONE, &report_arguments.no_inlines, "physical functions only", NULL},            \
-        {"partial", 0, 0, G_OPTION_ARG_NONE, &report_arguments.partial, "use what is whole of a damaged dump", NULL},  \
-        {"debug-path",                                                                                                 \
+/* Where names come from: files, which only a local user may choose. */
+#define REPORT_FILES_ENTRIES                                                                                            \
+    {"debug-path",                                                                                                      \
+     0,                                                                                                                 \
+     0,                                                                                                                 \
+     G_OPTION_ARG_FILENAME_ARRAY,                                                                                       \
+     &report_arguments.debug_paths,                                                                                     \
+     "look for debug files here too (may be repeated)",                                                                 \
+     "DIRECTORY"},                                                                                                      \
+        {"sysroot",  0, 0, G_OPTION_ARG_FILENAME, &report_arguments.sysroot, "where the program's files are",           \
+         "DIRECTORY"},                                                                                                  \
+        {"debuginfod", 0, 0, G_OPTION_ARG_NONE, &report_arguments.debuginfod, "ask debuginfod servers for debug files", \
+         NULL},
+
+#define REPORT_NAMES_ENTRIES REPORT_READ_OPTIONS(REPORT_ENTRY) REPORT_FILES_ENTRIES
+
+#define REPORT_SHAPE_ENTRIES                                                                                           \
+    {"format", 'f', 0, G_OPTION_ARG_STRING, &report_arguments.format, "output format", REPORT_FORMAT_WORDS},           \
+        {"output",                                                                                                     \
+         'o',                                                                                                          \
          0,                                                                                                            \
-         0,                                                                                                            \
-         G_OPTION_ARG_FILENAME_ARRAY,                                                                                  \
-         &report_arguments.debug_paths,                                                                                \
-         "look for debug files here too (may be repeated)",                                                            \
-         "DIRECTORY"},                                                                                                 \
-        {"sysroot",  0, 0, G_OPTION_ARG_FILENAME, &report_arguments.sysroot, "where the program's files are",          \
-         "DIRECTORY"},                                                                                                 \
-    {                                                                                                                  \
-        "debuginfod", 0, 0, G_OPTION_ARG_NONE, &report_arguments.debuginfod, "ask debuginfod servers for debug files", \
-            NULL                                                                                                       \
-    }
-
-#define REPORT_SHAPE_ENTRIES                                                                                            \
-    {"format", 'f', 0, G_OPTION_ARG_STRING, &report_arguments.format, "output format", REPORT_FORMAT_WORDS},            \
-        {"output",                                                                                                      \
-         'o',                                                                                                           \
-         0,                                                                                                             \
-         G_OPTION_ARG_FILENAME,                                                                                         \
-         &report_arguments.output,                                                                                      \
-         "write to this new file; its suffix chooses the format",                                                       \
-         "FILE"},                                                                                                       \
-        {"sort", 0, 0, G_OPTION_ARG_STRING, &report_arguments.sort, "order of rows", "flat|cum|change|name"},           \
-        {"cum", 0, 0, G_OPTION_ARG_NONE, &report_arguments.cumulative, "same as --sort=cum", NULL},                     \
-        {"count", 'n', 0, G_OPTION_ARG_INT, &report_arguments.count, "rows or graph nodes shown at most; 0: all", "N"}, \
-        {"by",                                                                                                          \
-         0,                                                                                                             \
-         0,                                                                                                             \
-         G_OPTION_ARG_STRING,                                                                                           \
-         &report_arguments.by,                                                                                          \
-         "what one row stands for",                                                                                     \
-         "function|line|file|object|address"},                                                                          \
-        {"min-fraction",                                                                                                \
-         0,                                                                                                             \
-         0,                                                                                                             \
-         G_OPTION_ARG_STRING,                                                                                           \
-         &report_arguments.min_fraction,                                                                                \
-         "fold away what holds less of the total",                                                                      \
-         "FRACTION"},                                                                                                   \
-        {"edge-fraction",                                                                                               \
-         0,                                                                                                             \
-         0,                                                                                                             \
-         G_OPTION_ARG_STRING,                                                                                           \
-         &report_arguments.edge_fraction,                                                                               \
-         "callgraph: leave out edges that hold less of the total",                                                      \
-         "FRACTION"},                                                                                                   \
-        {"callers",                                                                                                     \
-         0,                                                                                                             \
-         0,                                                                                                             \
-         G_OPTION_ARG_NONE,                                                                                             \
-         &report_arguments.callers,                                                                                     \
-         "tree, flamegraph: from allocations up to callers",                                                            \
-         NULL},                                                                                                         \
-        {"error", 0, 0, G_OPTION_ARG_NONE, &report_arguments.error, "text: show the standard error of every value",     \
-         NULL},                                                                                                         \
-        {"bytes", 0, 0, G_OPTION_ARG_NONE, &report_arguments.bytes, "text, tree: exact bytes", NULL},                   \
-    {                                                                                                                   \
-        "jeprof", 0, 0, G_OPTION_ARG_NONE, &report_arguments.jeprof, "text: jeprof's layout", NULL                      \
-    }
-
-#define REPORT_FORMAT_WORDS                                                                                            \
-    "text|tree|folded|flamegraph|callgraph|callgraph-svg|speedscope|pprof|symbolized|source|json"
+         G_OPTION_ARG_FILENAME,                                                                                        \
+         &report_arguments.output,                                                                                     \
+         "write to this new file; its suffix chooses the format",                                                      \
+         "FILE"},                                                                                                      \
+        REPORT_SHAPE_OPTIONS(REPORT_ENTRY)
 
 /* Defaults of a command, for what its user leaves open. */
 typedef struct {

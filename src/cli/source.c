@@ -171,7 +171,7 @@ source_open(char *const *names, guint n, const SourceOptions *options, GError **
 
     if (!source)
         return NULL;
-    source->input.name = source->name;
+    source->input.name = options->title ? options->title : source->name;
     source->input.profile = source->profile;
     source->input.symbols = source->symbols;
     source->input.text = source->text;

@@ -18,7 +18,8 @@ typedef struct {
 
 typedef struct {
     ProfileReadFlags read;
-    SymbolizeOptions symbolize; /* pid and taken are filled in by source_open() */
+    SymbolizeOptions symbolize; /* taken is filled in by source_open(), pid as well for a target */
+    const char *title;          /* what to call the source; NULL: by its name */
     gboolean keeps_text;        /* hold the dump in memory even where it comes through a pipe: input.text */
 } SourceOptions;
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host made of variables, for tests and fuzzing of routes: always the same answers to the same calls. */
+#ifndef JESCOPE_TESTS_ROUTES_FAKE_HOST_H
+#define JESCOPE_TESTS_ROUTES_FAKE_HOST_H
+
+#include "routes/routes.h"
+
+enum { FAKE_DUMPS_MAX = 8, FAKE_RECORDINGS_MAX = 8 };
+
+typedef struct {
+    RouteResult reachable; /* what every function about the target returns, unless ROUTE_DONE */
+    WireHelloReply hello;
+    bool active, thread_active_init;
+    RouteResult write_result; /* of every write, with error and why */
+    RouteResult dump_result;
+    RouteResult render_result;
+    RouteFailure failure;    /* handed out with them */
+    const char *environment; /* value of MALLOC_CONF */
+    const char *profiling;   /* of LIBPROCESS_MEMORY_PROFILING */
+    const char *dump;        /* bytes of every dump */
+
+    RouteRecording recordings[FAKE_RECORDINGS_MAX]; /* newest first */
+    size_t n_recordings;
+    RouteDump dumps[FAKE_DUMPS_MAX]; /* newest first */
+    size_t n_dumps;
+    WireLease lease;
+    int delta; /* -1: none */
+
+    char written[512];  /* every write: "control=value " */
+    char rendered[768]; /* the last rendering: format, options, then "base" if there was one */
+} FakeHost;
+
+extern FakeHost fake;
+extern const RouteHost fake_host;
+
+/* jemalloc 5.3.0 with prof:true, sampling off, nothing recorded. */
+void fake_reset(void);
+/* Ends the recording that runs. */
+void fake_end_recording(RouteRecordingState state);
+
+/* One request to fake_host in all dialects; the reply is closed and read with the next one. */
+const RouteReply *fake_request(const char *method, const char *path, const char *query);
+const RouteReply *fake_post(const char *path, const char *query, const char *body);
+/* The body of the last reply, with a NUL. */
+const char *fake_body(void);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The child is the real program (JESCOPE), its dumps are real ones (TEST_DATA). */
+#include "routes/render.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int
+open_dump(void)
+{
+    g_autofree char *path = g_build_filename(g_getenv("TEST_DATA"), "profile", "5.3.0-heap-lg19.heap.gz", NULL);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    g_assert_cmpint(descriptor, >=, 0);
+    return descriptor;
+}
+
+static char *
+read_all(int descriptor)
+{
+    struct stat status;
+    g_assert_cmpint(fstat(descriptor, &status), ==, 0);
+    char *text = g_malloc0((gsize)status.st_size + 1);
+    g_assert_cmpint(read(descriptor, text, (size_t)status.st_size), ==, status.st_size);
+    close(descriptor);
+    return text;
+}
+
+static RouteResult
+render(const RenderSetup *setup, const char *format, const char *const *options, char **text, RouteFailure *failure)
+{
+    int descriptor = -1;
+    RouteRendering rendering = {.format = format, .options = options, .dump = open_dump(), .base = -1};
+    RouteResult result = render_report(setup, &rendering, &descriptor, failure);
+    /* It is still at its beginning, and ours. */
+    g_assert_cmpint(lseek(rendering.dump, 0, SEEK_CUR), ==, 0);
+    close(rendering.dump);
+    if (result == ROUTE_DONE) {
+        *text = read_all(descriptor);
+    } else {
+        g_assert_cmpint(descriptor, ==, -1);
+    }
+    return result;
+}
+
+static RenderSetup
+real_setup(void)
+{
+    return (RenderSetup){.program = g_getenv("JESCOPE"), .title = "served (4711)"};
+}
+
+static void
+test_makes_reports(void)
+{
+    const RenderSetup setup = real_setup();
+    const char *const options[] = {"--count=3", NULL};
+    RouteFailure failure;
+    g_autofree char *table = NULL, *graph = NULL;
+    g_assert_cmpint(render(&setup, "text", options, &table, &failure), ==, ROUTE_DONE);
+    g_assert_nonnull(strstr(table, "served (4711)"));
+    g_assert_cmpint(render(&setup, "flamegraph", NULL, &graph, &failure), ==, ROUTE_DONE);
+    g_assert_true(g_str_has_prefix(graph, "<?xml") || g_str_has_prefix(graph, "<svg"));
+}
+
+static void
+test_makes_differences(void)
+{
+    const RenderSetup setup = real_setup();
+    RouteRendering rendering = {.format = "text", .dump = open_dump(), .base = open_dump()};
+    RouteFailure failure;
+    int descriptor = -1;
+    g_assert_cmpint(render_report(&setup, &rendering, &descriptor, &failure), ==, ROUTE_DONE);
+    g_autofree char *text = read_all(descriptor);
+    g_assert_nonnull(strstr(text, "change"));
+    close(rendering.dump);
+    close(rendering.base);
+}
+
+static void
+test_tells_what_was_wrong(void)
+{
+    RenderSetup setup = real_setup();
+    const char *const options[] = {"--focus=(", NULL};
+    RouteFailure failure;
+    g_autofree char *text = NULL;
+    g_assert_cmpint(render(&setup, "text", options, &text, &failure), ==, ROUTE_INVALID);
+    g_assert_true(g_str_has_prefix(failure.why, "--focus: '(' is no regular expression"));
+    setup.program = "/no/such/jescope";
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
+    g_assert_cmpstr(failure.why, ==, "cannot run /no/such/jescope: No such file or directory");
+    g_assert_cmpint(failure.error, ==, ENOENT);
+}
+
+/* A program that says nothing and does not end. */
+static void
+test_ends_what_takes_too_long(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("render-XXXXXX", NULL);
+    g_autofree char *program = g_build_filename(folder, "jescope", NULL);
+    g_assert_true(g_file_set_contents_full(program, "#!/bin/sh\nexec sleep 1000\n", -1, 0, 0755, NULL));
+    const RenderSetup setup = {.program = program, .seconds = 1};
+    RouteFailure failure;
+    g_autofree char *text = NULL;
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
+    g_assert_nonnull(strstr(failure.why, "took over 1 seconds"));
+    g_assert_true(g_file_set_contents_full(program, "#!/bin/sh\nkill -KILL $$\n", -1, 0, 0755, NULL));
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
+    g_assert_nonnull(strstr(failure.why, "signal 9"));
+    unlink(program);
+    rmdir(folder);
+}
+
+/* What a child gets: five descriptors, no signal blocked or ignored, a short environment. */
+static void
+test_gives_the_child_nothing_else(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("render-XXXXXX", NULL);
+    g_autofree char *program = g_build_filename(folder, "jescope", NULL);
+    static const char script[] = "#!/bin/sh\n"
+                                 "ls /proc/$$/fd | tr '\\n' ' '\n"
+                                 "grep -E '^Sig(Blk|Ign):' /proc/$$/status\n"
+                                 "env | sed 's/=.*//' | sort | tr '\\n' ' '\n"
+                                 "printf '\\000' >&5\n";
+    g_assert_true(g_file_set_contents_full(program, script, -1, 0, 0755, NULL));
+    const RenderSetup setup = {.program = program};
+    RouteFailure failure;
+    g_autofree char *text = NULL;
+    int leak = open("/dev/null", O_RDONLY); /* not close-on-exec */
+    g_assert_cmpint(dup2(leak, 200), ==, 200);
+    g_setenv("LD_PRELOAD", "", TRUE);
+    signal(SIGPIPE, SIG_IGN);
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_DONE);
+    signal(SIGPIPE, SIG_DFL);
+    g_unsetenv("LD_PRELOAD");
+    close(leak);
+    close(200);
+    g_assert_null(strstr(text, " 200 "));
+    g_assert_null(strstr(text, "LD_PRELOAD"));
+    g_assert_nonnull(strstr(text, "SigBlk:\t0000000000000000"));
+    g_assert_nonnull(strstr(text, "SigIgn:\t0000000000000000"));
+    unlink(program);
+    rmdir(folder);
+}
+
+/* The host ignores SIGCHLD: the kernel reaps, and nobody can ask how it ended but the child itself. */
+static void
+test_does_not_need_wait(void)
+{
+    const RenderSetup setup = real_setup();
+    const char *const bad[] = {"--by=nothing", NULL};
+    RouteFailure failure;
+    g_autofree char *text = NULL;
+    signal(SIGCHLD, SIG_IGN);
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_DONE);
+    g_assert_cmpint(render(&setup, "text", bad, &text, &failure), ==, ROUTE_INVALID);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+static gpointer
+reap_everything(gpointer stop)
+{
+    while (!g_atomic_int_get((int *)stop)) {
+        if (waitpid(-1, NULL, 0) < 0) {
+            g_usleep(100);
+        }
+    }
+    return NULL;
+}
+
+/* The host has a thread that waits for whatever child comes along. */
+static void
+test_gets_on_with_those_who_reap_everything(void)
+{
+    const RenderSetup setup = real_setup();
+    int stop = 0;
+    g_autoptr(GThread) thread = g_thread_new("reaper", reap_everything, &stop);
+    for (int i = 0; i < 5; i++) {
+        RouteFailure failure;
+        g_autofree char *text = NULL;
+        g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_DONE);
+    }
+    g_atomic_int_set(&stop, 1);
+    g_thread_join(g_steal_pointer(&thread));
+}
+
+static gpointer
+render_some(gpointer data)
+{
+    const RenderSetup setup = real_setup();
+    for (int i = 0; i < 3; i++) {
+        RouteFailure failure;
+        g_autofree char *text = NULL;
+        g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_DONE);
+    }
+    return NULL;
+}
+
+static guint
+count_descriptors(void)
+{
+    g_autoptr(GDir) folder = g_dir_open("/proc/self/fd", 0, NULL);
+    guint n = 0;
+    while (g_dir_read_name(folder) != NULL) {
+        n++;
+    }
+    return n;
+}
+
+static void
+test_works_in_many_threads_and_leaves_nothing(void)
+{
+    GThread *threads[4];
+    guint before = count_descriptors();
+    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++) {
+        threads[i] = g_thread_new("render", render_some, NULL);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++) {
+        g_thread_join(threads[i]);
+    }
+    g_assert_cmpuint(count_descriptors(), ==, before);
+    g_assert_cmpint(waitpid(-1, NULL, WNOHANG), ==, -1);
+    g_assert_cmpint(errno, ==, ECHILD);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/routes/render/makes-reports", test_makes_reports);
+    g_test_add_func("/routes/render/makes-differences", test_makes_differences);
+    g_test_add_func("/routes/render/tells-what-was-wrong", test_tells_what_was_wrong);
+    g_test_add_func("/routes/render/ends-what-takes-too-long", test_ends_what_takes_too_long);
+    g_test_add_func("/routes/render/gives-the-child-nothing-else", test_gives_the_child_nothing_else);
+    g_test_add_func("/routes/render/does-not-need-wait", test_does_not_need_wait);
+    g_test_add_func("/routes/render/gets-on-with-those-who-reap-everything",
+                    test_gets_on_with_those_who_reap_everything);
+    g_test_add_func("/routes/render/works-in-many-threads", test_works_in_many_threads_and_leaves_nothing);
+    return g_test_run();
+}
