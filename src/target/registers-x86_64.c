@@ -112,6 +112,8 @@ restarting_call(const GeneralRegisters *general)
         return -1;
     if (result == RESTART_BLOCK)
         return SYS_restart_syscall;
+    if (result == EINTR && registers_stop_ends((gint64)general->orig_rax))
+        return (gint64)general->orig_rax;
     return result >= RESTART_FIRST && result <= RESTART_LAST ? (gint64)general->orig_rax : -1;
 }
 
@@ -347,6 +349,18 @@ registers_restart(const Registers *saved)
     general.orig_rax = (guint64)saved->restarts;
     general.rax = (guint64)-ENOSYS;
     return general;
+}
+
+gboolean
+registers_take_up(pid_t thread, const Registers *saved)
+{
+    GeneralRegisters general = saved->general;
+    if (saved->restarts < 0 || -(gint64)general.rax != EINTR)
+        return TRUE;
+    general.rax = general.orig_rax;
+    general.orig_rax = ~0ULL;
+    general.rip -= SYSCALL_LENGTH;
+    return registers_write_general(thread, &general);
 }
 
 gboolean

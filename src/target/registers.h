@@ -85,6 +85,15 @@ typedef struct {
 /* Lays it out below address TOP. BYTES are the caller's to free. */
 ReturnPath registers_return_path(const Registers *saved, guint64 top, const RemoteCode *code);
 
+/* A stop makes some system calls fail with EINTR that no signal interrupted, and the kernel does not take them up
+ * (signal(7), "Interruption of system calls and library functions by stop signals"). For Registers.restarts, on every
+ * architecture. */
+gboolean registers_stop_ends(gint64 number);
+
+/* Makes a thread that is stopped where it was, and in such a system call, make it once more. Does nothing for others.
+ * FALSE with errno. */
+gboolean registers_take_up(pid_t thread, const Registers *saved);
+
 /* Registers with which the thread calls FUNCTION and returns along PATH. */
 GeneralRegisters registers_call(const Registers *saved, const ReturnPath *path, guint64 function,
                                 const guint64 arguments[REGISTERS_ARGUMENTS]);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/threads.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,14 +65,32 @@ threads_by_promise(pid_t pid)
     return threads;
 }
 
+/* The mask in the line of KEY, e.g. "\nSigCgt:"; 0: there is none. */
+static guint64
+mask_in(const char *status, const char *key)
+{
+    const char *line = status != NULL ? strstr(status, key) : NULL;
+    return line != NULL ? g_ascii_strtoull(line + strlen(key), NULL, 16) : 0;
+}
+
+static char *
+read_status(pid_t pid, pid_t thread)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/status", (int)pid, (int)thread);
+    char *status = NULL;
+    return g_file_get_contents(path, &status, NULL, NULL) ? status : NULL;
+}
+
+gboolean
+threads_signal_pending(pid_t pid, pid_t thread, guint64 blocked)
+{
+    g_autofree char *status = read_status(pid, thread);
+    return ((mask_in(status, "\nSigPnd:") | mask_in(status, "\nShdPnd:")) & ~blocked) != 0;
+}
+
 guint64
 threads_caught_signals(pid_t pid)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
-    g_autofree char *status = NULL;
-    guint64 caught = 0;
-    const char *line = g_file_get_contents(path, &status, NULL, NULL) ? strstr(status, "\nSigCgt:") : NULL;
-    if (line != NULL)
-        sscanf(line, "\nSigCgt: %" G_GINT64_MODIFIER "x", &caught);
-    return caught;
+    g_autofree char *status = read_status(pid, pid);
+    return mask_in(status, "\nSigCgt:");
 }

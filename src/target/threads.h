@@ -11,6 +11,9 @@
  * those in an uninterruptible wait, such as vfork(). */
 GArray *threads_by_promise(pid_t pid);
 
+/* Whether a signal waits for the thread, or for any of the process, that is not among those BLOCKED. */
+gboolean threads_signal_pending(pid_t pid, pid_t thread, guint64 blocked);
+
 /* The signals that the process has handlers for, as a mask. */
 guint64 threads_caught_signals(pid_t pid);
 

@@ -550,13 +550,21 @@ restart(Tracee *tracee)
            registers_replace_call(tracee->thread, &general, tracee->saved.restarts);
 }
 
+/* Nothing has been called. A signal that is about to be delivered is what the wait would have ended for. */
+static gboolean
+take_up(const Tracee *tracee)
+{
+    return threads_signal_pending(tracee->process.pid, tracee->thread, tracee->saved.blocked) ||
+           registers_take_up(tracee->thread, &tracee->saved);
+}
+
 gboolean
 tracee_detach(Tracee *tracee, GError **error)
 {
     if (tracee->state == DETACHED)
         return TRUE;
     if ((tracee->state == RETURNED && tracee->saved.restarts >= 0 && !restart(tracee)) ||
-        ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL) != 0)
+        (tracee->state == STOPPED && !take_up(tracee)) || ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL) != 0)
         return lose_thread(tracee, "restore the registers", error);
     forget_thread(tracee);
     return TRUE;
