@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The units for systemd: sound, confined, and jescope works with the rights that they leave."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+import victims
+from services import AS_ROOT, BUILD, DEADLINE, JESCOPE, environment
+
+UNITS = sorted((BUILD / "integrations/systemd").glob("jescope*.*"))
+EXPOSURE = 2.0  # of 10, by systemd's own count
+OWNER = 65534
+
+pytestmark = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+
+
+@pytest.fixture
+def unit_folder(tmp_path):
+    """The units as systemd finds them, an instance of each template, with the program where it is."""
+    for unit in UNITS:
+        text = re.sub(r"^(Exec\w+=)\S+/jescope\b", rf"\g<1>{JESCOPE}", unit.read_text(), flags=re.M)
+        (tmp_path / unit.name.replace("@.", "@redis-server.")).write_text(text)
+    return tmp_path
+
+
+def analyze(folder, *words):
+    done = subprocess.run(["systemd-analyze", *words], cwd=folder, capture_output=True, text=True, timeout=DEADLINE,
+                          env=environment(folder, SYSTEMD_LOG_LEVEL="warning"), check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def services(folder):
+    return sorted(folder.glob("*.service"))
+
+
+def test_units_are_sound(unit_folder):
+    assert services(unit_folder)
+    units = [f"./{unit.name}" for unit in sorted(unit_folder.glob("jescope*"))]
+    assert analyze(unit_folder, "verify", "--man=no", *units) == (0, "")
+
+
+def test_a_broken_unit_is_not_sound(unit_folder):
+    """That verify tells, here and now."""
+    unit = services(unit_folder)[0]
+    unit.write_text(unit.read_text().replace("ExecStart=", "ExecStart=/nonexistent"))
+    assert analyze(unit_folder, "verify", "--man=no", f"./{unit.name}") != (0, "")
+
+
+def test_services_are_confined(unit_folder):
+    for unit in services(unit_folder):
+        threshold = str(round(EXPOSURE * 10))
+        status, said = analyze(unit_folder, "security", "--no-pager", "--offline=yes", f"--threshold={threshold}",
+                               f"./{unit.name}")
+        assert status == 0, said
+
+
+def capabilities(unit):
+    words = re.search(r"^CapabilityBoundingSet=(.*)$", unit.read_text(), re.M).group(1).split()
+    return ["+" + word.removeprefix("CAP_").lower() for word in words]
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="giving rights away needs root")
+def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, start, open_path):
+    """The process is another user's, and its socket is not in our mounts, as with PrivateTmp."""
+    unit = next(unit for unit in UNITS if unit.name.startswith("jescope-collect@"))
+    folder = open_path / "sockets"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, OWNER, OWNER)
+    for file in (victims.AGENT, victims.program()):
+        shutil.copy(file, open_path)
+    victim = start(command=[open_path / "victim"], sockets=folder, user=OWNER, group=OWNER, extra_groups=[],
+                   preload=[open_path / victims.AGENT.name])
+    victim.client().close()
+    history = tmp_path / "history.db"
+    script = f"""
+        mount -t tmpfs none {open_path} && exec setpriv --no-new-privs --bounding-set=-all,{','.join(capabilities(unit))} \
+            {JESCOPE} collect --for=1s --every=500ms --history={history} {victim.process.pid}"""
+    done = subprocess.run([*own_mounts, "sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=False,
+                          env={"PATH": os.environ["PATH"]})
+    assert done.returncode == 0, done.stderr
+    listed = subprocess.run([JESCOPE, "series", f"--history={history}", "allocated", "--format=csv"], capture_output=True,
+                            text=True, timeout=DEADLINE, check=True)
+    assert len(listed.stdout.splitlines()) >= 2
