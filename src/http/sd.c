@@ -11,11 +11,11 @@ group_of(const ServiceTarget *target, const char *address, const char *scheme)
 {
     const char *id = service_target_id(target);
     g_autofree char *instance = g_strdup_printf("%s/%s", address, id);
-    g_autofree char *pprof = g_strdup_printf("/targets/%s/debug/pprof", id);
+    g_autofree char *prefix = g_strdup_printf("/targets/%s", id);
     return json_pack("{s:[s],s:{s:s,s:s,s:s,s:s,s:s,s:s,s:s}}", "targets", address, "labels", "__scheme__", scheme,
                      "__metrics_path__", "/metrics", "__param_target", id, "instance", instance,
                      "__meta_jescope_target", id, "__meta_jescope_process", service_target_name(target),
-                     "__meta_jescope_pprof_path", pprof);
+                     "__profile_path_prefix__", prefix);
 }
 
 GBytes *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where each target is scraped, in the form of Prometheus' HTTP service discovery
- * (https://prometheus.io/docs/prometheus/latest/http_sd/), which Parca and Alloy read as well. */
+ * (https://prometheus.io/docs/prometheus/latest/http_sd/), which Alloy reads as well: __profile_path_prefix__ is for
+ * its scraper of profiles. */
 #ifndef JESCOPE_HTTP_SD_H
 #define JESCOPE_HTTP_SD_H
 
