@@ -355,7 +355,8 @@ gboolean
 registers_take_up(pid_t thread, const Registers *saved)
 {
     GeneralRegisters general = saved->general;
-    if (saved->restarts < 0 || -(gint64)general.rax != EINTR)
+    gint64 result = -(gint64)general.rax;
+    if (saved->restarts < 0 || (result != EINTR && result != ENOSYS))
         return TRUE;
     general.rax = general.orig_rax;
     general.orig_rax = ~0ULL;

@@ -14,11 +14,58 @@ static const gint64 ended[] = {
     SYS_writev,         SYS_sendto,       SYS_sendmsg, SYS_accept,     SYS_accept4,
 };
 
+static const gint64 of_programs[] = {
+#ifdef SYS_epoll_wait
+    SYS_epoll_wait,
+    SYS_poll,
+    SYS_select,
+#endif
+    SYS_epoll_pwait,
+    SYS_epoll_pwait2,
+    SYS_epoll_ctl,
+    SYS_ppoll,
+    SYS_pselect6,
+    SYS_nanosleep,
+    SYS_clock_nanosleep,
+    SYS_sched_yield,
+    SYS_wait4,
+    SYS_rt_sigtimedwait,
+    SYS_io_getevents,
+    SYS_io_uring_enter,
+    SYS_read,
+    SYS_readv,
+    SYS_pread64,
+    SYS_recvfrom,
+    SYS_recvmsg,
+    SYS_recvmmsg,
+    SYS_write,
+    SYS_writev,
+    SYS_pwrite64,
+    SYS_sendto,
+    SYS_sendmsg,
+    SYS_sendmmsg,
+    SYS_sendfile,
+    SYS_accept,
+    SYS_accept4,
+};
+
+static gboolean
+is_among(const gint64 *numbers, gsize n, gint64 number)
+{
+    for (gsize i = 0; i < n; i++)
+        if (numbers[i] == number)
+            return TRUE;
+    return FALSE;
+}
+
 gboolean
 registers_stop_ends(gint64 number)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(ended); i++)
-        if (ended[i] == number)
-            return TRUE;
-    return FALSE;
+    return is_among(ended, G_N_ELEMENTS(ended), number);
+}
+
+gboolean
+registers_is_programs(gint64 number)
+{
+    return is_among(of_programs, G_N_ELEMENTS(of_programs), number);
 }

@@ -90,8 +90,12 @@ ReturnPath registers_return_path(const Registers *saved, guint64 top, const Remo
  * architecture. */
 gboolean registers_stop_ends(gint64 number);
 
-/* Makes a thread that is stopped where it was, and in such a system call, make it once more. Does nothing for others.
- * FALSE with errno. */
+/* Whether the C library makes this system call on behalf of the program alone, holding no lock of its own: waiting,
+ * reading, writing. On every architecture. */
+gboolean registers_is_programs(gint64 number);
+
+/* Makes a thread that is stopped in user mode make the system call once more that SAVED says was ended by a stop
+ * (above) or was about to begin. Does nothing for others, which the kernel takes up. FALSE with errno. */
 gboolean registers_take_up(pid_t thread, const Registers *saved);
 
 /* Registers with which the thread calls FUNCTION and returns along PATH. */

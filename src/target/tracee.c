@@ -25,6 +25,7 @@
 typedef enum {
     DETACHED,
     STOPPED,  /* where it was; nothing has been changed */
+    ENTERING, /* a system call of its own; nothing has been changed */
     RETURNED, /* a call is over; it is about to return from our signal frame */
 } State;
 
@@ -62,6 +63,7 @@ enum {
     SHORT_SLEEP_US = 50,
     LONG_SLEEP_US = 1000,
     SHORT_SLEEPS = 40,
+    FOLLOW_MS = 20,  /* a thread on its way to a system call */
     RETRY_US = 2000, /* before the threads are looked at once more */
     SYSCALL_STOP = SIGTRAP | 0x80,
     EVENT_SHIFT = 16,
@@ -225,7 +227,8 @@ tracee_write(Tracee *tracee, guint64 address, const void *bytes, gsize length, G
     return FALSE;
 }
 
-/* Until the stop that PTRACE_INTERRUPT asked for. A signal on its way there is delivered as it would have been. */
+/* Until the stop that PTRACE_INTERRUPT asked for, or one at a system call in its place. A signal on its way there is
+ * delivered as it would have been. */
 static Wait
 wait_for_interrupt(pid_t thread)
 {
@@ -233,21 +236,28 @@ wait_for_interrupt(pid_t thread)
     int status;
     for (;;) {
         Wait wait = wait_for_stop(thread, until, &status);
-        if (wait != WAIT_STOPPED || event_of(status) == PTRACE_EVENT_STOP)
+        if (wait != WAIT_STOPPED || event_of(status) == PTRACE_EVENT_STOP || WSTOPSIG(status) == SYSCALL_STOP)
             return wait;
-        guintptr signal = event_of(status) == 0 && WSTOPSIG(status) != SYSCALL_STOP ? (guintptr)WSTOPSIG(status) : 0;
-        if (ptrace(PTRACE_CONT, thread, NULL, signal) != 0)
+        guintptr signal = event_of(status) == 0 ? (guintptr)WSTOPSIG(status) : 0;
+        /* Any stop takes the place of the one that was asked for. */
+        if (ptrace(PTRACE_CONT, thread, NULL, signal) != 0 || ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0)
             return WAIT_GONE;
     }
 }
 
-/* Its registers, and whether this is a safe point; if so, where our things go on its stack. */
+enum { NOT_ENTERING = -1 };
+
+/* Its registers, and whether this is a safe point; if so, where our things go on its stack. ENTERING: the system call
+ * that it is about to make. */
 static SafePointVerdict
-examine(Tracee *tracee)
+examine(Tracee *tracee, gint64 entering)
 {
     guint64 top;
+    registers_clear(&tracee->saved);
     if (!registers_read(tracee->thread, &tracee->saved))
         return SAFE_POINT_NONE;
+    if (entering != NOT_ENTERING)
+        tracee->saved.restarts = entering;
     SafePointVerdict verdict = safe_points_judge(tracee->points, tracee->thread, &tracee->saved, &top);
     /* Only the program's own system call may be made: where none was interrupted, our way back is one it may not. */
     if (verdict == SAFE_POINT_HERE && (tracee->filtered || tracee->must_wait) && tracee->saved.restarts < 0)
@@ -257,6 +267,58 @@ examine(Tracee *tracee)
     tracee->scratch = (top - TRACEE_SCRATCH) & ~(guint64)0xf;
     tracee->path = registers_return_path(&tracee->saved, tracee->scratch, &tracee->code);
     return verdict;
+}
+
+/* Nothing has been called. A signal that is about to be delivered is what the wait would have ended for. */
+static gboolean
+take_up(const Tracee *tracee)
+{
+    return threads_signal_pending(tracee->process.pid, tracee->thread, tracee->saved.blocked) ||
+           registers_take_up(tracee->thread, &tracee->saved);
+}
+
+/* It has arrived at a system call, or left one. */
+static gboolean
+examine_system_call(Tracee *tracee)
+{
+    struct __ptrace_syscall_info info;
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, tracee->thread, sizeof(info), &info) <= 0 ||
+        info.op != PTRACE_SYSCALL_INFO_ENTRY || !registers_is_programs((gint64)info.entry.nr))
+        return FALSE;
+    tracee->stopped_at = g_get_monotonic_time();
+    tracee->state = ENTERING;
+    return examine(tracee, (gint64)info.entry.nr) == SAFE_POINT_HERE;
+}
+
+/* From one stop to the next; FALSE: not by UNTIL, or it has ended. */
+static gboolean
+follow_once(Tracee *tracee, gint64 until, guintptr *deliver, int *status)
+{
+    tracee->state = STOPPED;
+    return ptrace(PTRACE_SYSCALL, tracee->thread, NULL, *deliver) == 0 &&
+           wait_for_stop(tracee->thread, until, status) == WAIT_STOPPED;
+}
+
+/* Lets a thread that is busy run to where a system call of the program's begins. TRUE: it is stopped there, at a safe
+ * point; otherwise it is stopped somewhere, or has ended. */
+static gboolean
+follow(Tracee *tracee)
+{
+    gint64 until = g_get_monotonic_time() + (gint64)FOLLOW_MS * MS;
+    guintptr deliver = 0;
+    int status;
+    if (!take_up(tracee))
+        return FALSE;
+    while (g_get_monotonic_time() < until && follow_once(tracee, until, &deliver, &status)) {
+        gboolean at_call = event_of(status) == 0 && WSTOPSIG(status) == SYSCALL_STOP;
+        deliver = event_of(status) == 0 && !at_call ? (guintptr)WSTOPSIG(status) : 0;
+        if (at_call && examine_system_call(tracee))
+            return TRUE;
+    }
+    if (tracee->state == STOPPED && ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) == 0 &&
+        wait_for_interrupt(tracee->thread) == WAIT_STOPPED)
+        examine(tracee, NOT_ENTERING);
+    return FALSE;
 }
 
 /* TRUE: it is stopped at a safe point. Otherwise it runs on; *DENIED gets an errno if it was not ours to stop. */
@@ -278,7 +340,8 @@ try_thread(Tracee *tracee, pid_t thread, int *denied)
     }
     tracee->stopped_at = before;
     tracee->state = STOPPED;
-    if (examine(tracee) == SAFE_POINT_HERE)
+    if (examine(tracee, NOT_ENTERING) == SAFE_POINT_HERE ||
+        (tracee->must_wait && tracee->saved.restarts < 0 && follow(tracee)))
         return TRUE;
     tracee_detach(tracee, NULL);
     return FALSE;
@@ -340,14 +403,13 @@ static gboolean
 enter(Tracee *tracee, const GeneralRegisters *general)
 {
     const GByteArray *bytes = tracee->path.bytes;
-    if (tracee->state == RETURNED) {
-        /* It is about to call rt_sigreturn: not that one, then. */
-        GeneralRegisters skipping = *general;
-        return remote_write(tracee->process.pid, tracee->path.bottom, bytes->data, bytes->len) &&
-               registers_replace_call(tracee->thread, &skipping, -1);
-    }
-    return remote_write(tracee->process.pid, tracee->path.bottom, bytes->data, bytes->len) &&
-           registers_write_general(tracee->thread, general) && set_blocked(tracee->thread, everything_blocked());
+    GeneralRegisters skipping = *general;
+    if (!remote_write(tracee->process.pid, tracee->path.bottom, bytes->data, bytes->len))
+        return FALSE;
+    /* About to make a system call, ours (rt_sigreturn) or its own: not that one, then. */
+    gboolean set = tracee->state == STOPPED ? registers_write_general(tracee->thread, general)
+                                            : registers_replace_call(tracee->thread, &skipping, -1);
+    return set && (tracee->state == RETURNED || set_blocked(tracee->thread, everything_blocked()));
 }
 
 static gboolean
@@ -380,7 +442,8 @@ back_out(Tracee *tracee, int signal, GError **error)
     pid_t thread = tracee->thread;
     gboolean restored = registers_write_extended(thread, &tracee->saved) &&
                         registers_write_general(thread, &tracee->saved.general) &&
-                        set_blocked(thread, tracee->saved.blocked) && ptrace(PTRACE_DETACH, thread, NULL, NULL) == 0;
+                        registers_take_up(thread, &tracee->saved) && set_blocked(thread, tracee->saved.blocked) &&
+                        ptrace(PTRACE_DETACH, thread, NULL, NULL) == 0;
     if (!restored)
         return lose_thread(tracee, "restore the registers", error);
     forget_thread(tracee);
@@ -548,14 +611,6 @@ restart(Tracee *tracee)
     return set_blocked(tracee->thread, tracee->saved.blocked) &&
            registers_write_extended(tracee->thread, &tracee->saved) &&
            registers_replace_call(tracee->thread, &general, tracee->saved.restarts);
-}
-
-/* Nothing has been called. A signal that is about to be delivered is what the wait would have ended for. */
-static gboolean
-take_up(const Tracee *tracee)
-{
-    return threads_signal_pending(tracee->process.pid, tracee->thread, tracee->saved.blocked) ||
-           registers_take_up(tracee->thread, &tracee->saved);
 }
 
 gboolean

@@ -54,8 +54,8 @@ typedef struct {
 
 void tracee_avoid(Tracee *tracee, guint64 start, guint64 end);
 
-/* Only a thread that waits in a system call will do from now on. For calls that take locks of the C library, in which
- * nobody waits who holds them. */
+/* Only a thread in a system call that the program itself wanted will do from now on: one that waits, or that can be
+ * followed to where one begins. For functions that take locks of the C library: nobody is there who holds them. */
 void tracee_require_wait(Tracee *tracee);
 
 /* Stops one thread at a safe point. */
