@@ -14,6 +14,9 @@ enum {
     COMM_LENGTH = 15, /* the kernel cuts process names there */
     LISTED_MAX = 8,   /* candidates that an error names */
     WAIT_INTERVAL_US = 20000,
+    ENTERED_INTERVAL_US = 1000,
+    ENTERED_MIN_US = 1000 * 1000,
+    ENTERED_MAX_US = 10 * 1000 * 1000,
 };
 
 /* A program that has just been started needs a moment until its agent listens. */
@@ -25,6 +28,21 @@ wait_for_socket(const Process *process)
     while (path == NULL && diagnosis_agent_may_come(process) && g_get_monotonic_time() < until &&
            process_alive(process->pid, process->start_time)) {
         g_usleep(WAIT_INTERVAL_US);
+        path = discovery_socket(process);
+    }
+    return path;
+}
+
+/* Its thread was started a moment ago, and may not have its name yet. */
+static char *
+wait_for_entered(const Process *process)
+{
+    gint64 begun = g_get_monotonic_time();
+    char *path = discovery_socket(process);
+    for (gint64 passed = 0; path == NULL && passed < ENTERED_MAX_US; passed = g_get_monotonic_time() - begun) {
+        if (passed > ENTERED_MIN_US && !diagnosis_agent_may_come(process))
+            return NULL;
+        g_usleep(ENTERED_INTERVAL_US);
         path = discovery_socket(process);
     }
     return path;
@@ -59,7 +77,7 @@ target_attach(const char *name, const char *file, TargetAttachFlags flags, GErro
         return open_agent(&process, there, error);
     if (!injection_run(&process, file, flags, error))
         return NULL;
-    g_autofree char *path = wait_for_socket(&process);
+    g_autofree char *path = wait_for_entered(&process);
     if (path != NULL)
         return open_agent(&process, path, error);
     g_set_error(
