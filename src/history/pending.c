@@ -48,6 +48,12 @@ pending_free(Pending *pending)
     g_free(pending);
 }
 
+void
+pending_set_parts(Pending *pending, HistoryParts parts)
+{
+    pending->parts = parts;
+}
+
 static void
 push(Pending *pending, Item *item)
 {

@@ -16,6 +16,9 @@ Pending *pending_new(History *history, HistoryParts parts);
 void pending_free(Pending *pending);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Pending, pending_free)
 
+/* Samples are written with these PARTS from now on. */
+void pending_set_parts(Pending *pending, HistoryParts parts);
+
 /* Adds SAMPLE of LIFE, whose words are copied. */
 void pending_add(Pending *pending, const HistoryLife *life, StatsSample *sample);
 

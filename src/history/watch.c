@@ -3,7 +3,6 @@
 
 #include "history/process-facts.h"
 
-#include "stats/live.h"
 #include "target/process.h"
 #include "target/target.h"
 
@@ -129,8 +128,8 @@ connect_target(Shared *shared, GError **error)
 }
 
 /* Classes of every arena are many: they are read when everything is wanted. */
-static StatsLiveParts
-live_parts(HistoryParts parts)
+StatsLiveParts
+watch_live_parts(HistoryParts parts)
 {
     static const struct {
         HistoryParts kept;
@@ -154,7 +153,7 @@ take_sample(Shared *shared, GError **error)
     if (!connect_target(shared, error))
         return NULL;
     if (shared->live == NULL)
-        shared->live = stats_live_new(shared->target, live_parts(shared->parts), error);
+        shared->live = stats_live_new(shared->target, watch_live_parts(shared->parts), error);
     StatsSample *sample = shared->live != NULL ? stats_live_sample(shared->live, error) : NULL;
     if (sample == NULL) {
         disconnect(shared);

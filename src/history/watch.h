@@ -10,6 +10,11 @@
 
 #include "history/history.h"
 
+#include "stats/live.h"
+
+/* What is to be read of a live target for a sample of these PARTS. */
+StatsLiveParts watch_live_parts(HistoryParts parts);
+
 /* What came of one request. */
 typedef struct {
     StatsSample *sample; /* NULL: ERROR says why */

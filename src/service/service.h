@@ -173,35 +173,6 @@ ServiceTicket *service_target_submit(ServiceTarget *target, const ServiceWork *w
 /* DONE will not be called. Work that nobody waits for any more and that has not begun is not done. */
 void service_ticket_cancel(ServiceTicket *ticket);
 
-/* The answer to a request about one target. */
-typedef struct {
-    gatomicrefcount references;
-    RouteReply reply;
-    /* What the consumer makes of it once for all who share it; touched in the service's main context alone. */
-    gpointer made;
-    GDestroyNotify free_made;
-} ServiceReply;
-
-ServiceReply *service_reply_ref(ServiceReply *reply);
-void service_reply_unref(ServiceReply *reply);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServiceReply, service_reply_unref)
-
-/* REPLY is borrowed, and NULL if the work was not begun (ERROR). */
-typedef void (*ServiceAnswered)(ServiceReply *reply, const GError *error, gpointer data);
-
-/* What routes_answer() is to be asked; copied where it is given to a function. */
-typedef struct {
-    RouteRequest route;
-    unsigned dialects;  /* RouteDialect */
-    const char *prefix; /* RouteHost.prefix; may be NULL */
-    const char *who;    /* as ServiceWork.who */
-} ServiceRequest;
-
-/* routes_answer() as work on TARGET, quick or slow as the route is. Requests that change nothing share an answer where
- * they may. */
-ServiceTicket *service_target_answer(ServiceTarget *target, const ServiceRequest *request, ServiceAnswered answered,
-                                     gpointer data, GError **error);
-
 /* ---- statistics ---- */
 
 typedef struct {

@@ -28,7 +28,8 @@ JemallocPresence diagnosis_jemalloc(const Process *process);
 /* Whether the agent's library is mapped in PROCESS. */
 gboolean diagnosis_has_agent(const Process *process);
 
-/* Whether a socket may come: the agent is loaded and its thread runs, or the process is so young that it is about to. */
+/* Whether a socket may come: the agent is loaded and its thread runs, or the process is so young that it is about to.
+ */
 gboolean diagnosis_agent_may_come(const Process *process);
 
 /* Sets the TARGET_ERROR that says why no agent can be reached in PROCESS. */

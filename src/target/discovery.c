@@ -26,10 +26,9 @@ add_directory(GPtrArray *list, char *directory)
         g_free(directory);
 }
 
-/* Where the agent may have put its socket. It looked at its user id when it started; which of the ids that was cannot
- * be told afterwards. */
-static GPtrArray *
-agent_directories(const Process *process)
+/* The agent looked at its user id when it started; which of the ids that was cannot be told afterwards. */
+GPtrArray *
+discovery_directories(const Process *process)
 {
     GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
     char *own = process_variable(process->pid, "JESCOPE_SOCKET_DIR");
@@ -124,7 +123,7 @@ discovery_socket(const Process *process)
 {
     g_autofree char *name =
         g_strdup_printf("%d.%" G_GUINT64_FORMAT ".sock", (int)process->inner_pid, process->start_time);
-    g_autoptr(GPtrArray) told = agent_directories(process);
+    g_autoptr(GPtrArray) told = discovery_directories(process);
     char *path = find_socket(process, told, name);
     if (path != NULL || !diagnosis_has_agent(process))
         return path;
@@ -184,7 +183,7 @@ discovery_remove_dead(void)
     Process self;
     if (!process_read(getpid(), &self))
         return;
-    g_autoptr(GPtrArray) directories = agent_directories(&self);
+    g_autoptr(GPtrArray) directories = discovery_directories(&self);
     for (guint i = 0; i < directories->len; i++)
         clean_directory(directories->pdata[i]);
 }

@@ -17,6 +17,9 @@ char *discovery_socket(const Process *process);
  * root, the user of PROCESS, and closed to others. -1 with errno otherwise. */
 int discovery_open_directory(const char *path, const Process *process);
 
+/* Where the agent of PROCESS may have put its socket, as the process sees it; the likeliest first, of char *. */
+GPtrArray *discovery_directories(const Process *process);
+
 /* Removes sockets from our own directories whose process has ended and on which nobody listens. */
 void discovery_remove_dead(void);
 

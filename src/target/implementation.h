@@ -14,7 +14,7 @@ typedef struct {
     int (*output)(Target *target, const char *letters, GError **error);
     gboolean (*lease)(Target *target, const LeaseRequest *request, WireLease *lease, GError **error);
     gboolean (*leave)(Target *target, GError **error); /* NULL: there is no agent that could */
-    void (*free)(Target *target); /* of everything but the fields below */
+    void (*free)(Target *target);                      /* of everything but the fields below */
 } TargetOps;
 
 /* An implementation's own struct begins with this. */

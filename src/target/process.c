@@ -76,6 +76,14 @@ process_read(pid_t pid, Process *process)
     return TRUE;
 }
 
+guint64
+process_start_time(pid_t pid)
+{
+    g_autofree char *stat = read_proc(pid, "stat", NULL);
+    Process found;
+    return stat != NULL && parse_stat(stat, &found) ? found.start_time : 0;
+}
+
 static int
 compare_pids(gconstpointer a, gconstpointer b)
 {

@@ -23,6 +23,9 @@ typedef struct {
 /* FALSE: there is no such process (any more). */
 gboolean process_read(pid_t pid, Process *process);
 
+/* When a process began, as Process.start_time, for less than process_read() takes; 0: there is none. */
+guint64 process_start_time(pid_t pid);
+
 /* Every process that can be seen, as a GArray of Process in the order of their pids. */
 GArray *process_list(void);
 

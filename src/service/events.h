@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The latest events in a ring, and who wants to hear of them. One thread. */
+#ifndef JESCOPE_SERVICE_EVENTS_H
+#define JESCOPE_SERVICE_EVENTS_H
+
+#include "service/service.h"
+
+enum {
+    EVENTS_KEPT = 1024,
+};
+
+typedef struct Events Events;
+
+Events *events_new(void);
+void events_free(Events *events);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Events, events_free)
+
+/* Adds a copy of EVENT, whose id is set, and tells the subscribers. */
+void events_add(Events *events, const ServiceEvent *event);
+
+/* As service_subscribe() and the others. */
+guint events_subscribe(Events *events, guint64 after, ServiceEventFunc func, gpointer data);
+void events_unsubscribe(Events *events, guint subscription);
+guint64 events_last(const Events *events);
+gboolean events_lost(const Events *events, guint64 after);
+
+#endif
