@@ -2,60 +2,17 @@
 #include "cli/duration.h"
 
 #include "cli/command.h"
-
-#include <string.h>
-
-static const struct {
-    const char *name;
-    guint64 ms;
-} units[] = {
-    {"d", G_GUINT64_CONSTANT(86400000)}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1},
-};
-
-static size_t
-find_unit(const char *text, size_t length)
-{
-    size_t i = 0;
-    while (i < G_N_ELEMENTS(units) && (strlen(units[i].name) != length || strncmp(units[i].name, text, length) != 0))
-        i++;
-    return i;
-}
-
-/* One "NUMBER UNIT" of *text, which is moved behind it; *next is the first unit that may follow. Negative: not one. */
-static double
-parse_part(const char **text, size_t *next)
-{
-    size_t digits = strspn(*text, "0123456789.");
-    if (!g_ascii_isdigit(**text))
-        return -1;
-    char *end;
-    double number = g_ascii_strtod(*text, &end);
-    if (end != *text + digits)
-        return -1;
-    size_t letters = strspn(end, "abcdefghijklmnopqrstuvwxyz");
-    size_t unit = find_unit(end, letters);
-    if (unit < *next || unit >= G_N_ELEMENTS(units))
-        return -1;
-    *next = unit + 1;
-    *text = end + letters;
-    return number * (double)units[unit].ms;
-}
+#include "routes/values.h"
 
 gboolean
 duration_parse_up_to(const char *text, const char *option, guint max_days, guint64 *ms, GError **error)
 {
-    double total = 0;
-    size_t next = 0;
-    const char *rest = text;
-    do {
-        double part = parse_part(&rest, &next);
-        if (part < 0) {
-            g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE,
-                        "%s: '%s' is not a duration; write one like 90s, 5m or 1h30m", option, text);
-            return FALSE;
-        }
-        total += part;
-    } while (*rest != '\0');
+    double total;
+    if (!value_duration(text, &total)) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: '%s' is not a duration; write one like 90s, 5m or 1h30m",
+                    option, text);
+        return FALSE;
+    }
     if (total < 1 || total > max_days * 86400e3) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: '%s' is out of range; from 1ms to %dd is possible", option,
                     text, (int)max_days);

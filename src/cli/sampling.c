@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/size.h"
+#include "routes/values.h"
 
 #include <stdio.h>
 
@@ -17,7 +18,7 @@ sampling_parse(const char *text, unsigned *lg, GError **error)
                     text);
         return FALSE;
     }
-    unsigned rounded = size_log2_rounded(bytes);
+    unsigned rounded = value_log2_rounded(bytes);
     if (bytes != G_GUINT64_CONSTANT(1) << rounded) {
         g_autofree char *used = size_format(G_GUINT64_CONSTANT(1) << rounded);
         fprintf(stderr, "jescope: --sample %s: jemalloc samples by powers of two, so it will be %s\n", text, used);

@@ -13,7 +13,4 @@ gboolean size_parse(const char *text, const char *option, guint64 *bytes, GError
 /* "0 B", "1023 B", "1.00 KiB", "512 KiB", "1.21 GiB": three significant digits. */
 char *size_format(guint64 bytes);
 
-/* The power of two nearest to BYTES on a logarithmic scale, as an exponent; BYTES is at least 1. */
-unsigned size_log2_rounded(guint64 bytes);
-
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/mesos-duration.h"
 
+#include "routes/values.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -22,30 +24,6 @@ static const struct {
 
 enum { N_UNITS = sizeof units / sizeof units[0] };
 
-/* Without the host's locale, which strtod() would follow. */
-static bool
-parse_number(const char *text, size_t n, double *number)
-{
-    double value = 0;
-    double place = 0; /* of the next digit behind the point; 0: there is none yet */
-    bool digits = false;
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] == '.') {
-            if (place != 0) {
-                return false;
-            }
-            place = 0.1;
-            continue;
-        }
-        int digit = text[i] - '0';
-        value = place != 0 ? value + digit * place : value * 10 + digit;
-        place /= 10;
-        digits = true;
-    }
-    *number = value;
-    return digits;
-}
-
 bool
 mesos_duration_parse(const char *text, uint64_t *ns, char *why, size_t size)
 {
@@ -56,7 +34,7 @@ mesos_duration_parse(const char *text, uint64_t *ns, char *why, size_t size)
         snprintf(why, size, "Invalid duration '%s'", text);
         return false;
     }
-    if (!parse_number(text, n, &number)) {
+    if (!value_decimal(text, n, &number)) {
         snprintf(why, size, "Failed to convert '%.*s' to number", (int)n, text);
         return false;
     }

@@ -67,15 +67,6 @@ test_format(void)
     }
 }
 
-static void
-test_log2(void)
-{
-    g_assert_cmpuint(size_log2_rounded(1), ==, 0);
-    g_assert_cmpuint(size_log2_rounded(512 << 10), ==, 19);
-    g_assert_cmpuint(size_log2_rounded(500000), ==, 19);
-    g_assert_cmpuint(size_log2_rounded(300000), ==, 18);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -83,6 +74,5 @@ main(int argc, char **argv)
     g_test_add_func("/size/parse/good", test_parse_good);
     g_test_add_func("/size/parse/bad", test_parse_bad);
     g_test_add_func("/size/format", test_format);
-    g_test_add_func("/size/log2", test_log2);
     return g_test_run();
 }
