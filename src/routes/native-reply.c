@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/native-reply.h"
 
-#include "routes/json.h"
 #include "routes/reply.h"
 
 #include <stdarg.h>
@@ -14,6 +13,31 @@ enum {
 };
 
 void
+native_begin(Json *json, RouteReply *reply, unsigned status)
+{
+    reply_begin(reply, status, REPLY_JSON);
+    json_begin(json, reply);
+    json_begin_object(json, NULL);
+}
+
+void
+native_end(Json *json)
+{
+    json_end(json);
+    reply_add(json->reply, "\n", 1);
+}
+
+void
+native_time(Json *json, const char *name, uint64_t ms)
+{
+    if (ms == 0) {
+        json_put_null(json, name);
+    } else {
+        json_seconds(json, name, ms);
+    }
+}
+
+void
 native_error(RouteReply *reply, unsigned status, const NativeError *error, const char *format, ...)
 {
     char message[MESSAGE_MAX];
@@ -22,16 +46,13 @@ native_error(RouteReply *reply, unsigned status, const NativeError *error, const
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     Json json;
-    reply_begin(reply, status, REPLY_JSON);
-    json_begin(&json, reply);
-    json_begin_object(&json, NULL);
+    native_begin(&json, reply, status);
     json_begin_object(&json, "error");
     json_text(&json, "code", error->code);
     json_text(&json, "message", message);
     json_text(&json, "hint", error->hint);
     json_end(&json);
-    json_end(&json);
-    reply_add(reply, "\n", 1);
+    native_end(&json);
 }
 
 void

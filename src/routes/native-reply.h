@@ -3,6 +3,7 @@
 #ifndef JESCOPE_ROUTES_NATIVE_REPLY_H
 #define JESCOPE_ROUTES_NATIVE_REPLY_H
 
+#include "routes/json.h"
 #include "routes/routes.h"
 
 typedef struct {
@@ -19,5 +20,12 @@ void native_failure(RouteReply *reply, RouteResult result, const RouteFailure *f
 
 /* The header Allow with the methods that ROUTE's path has in all rows. */
 void native_allow(RouteReply *reply, const Route *route);
+
+/* Begins a JSON object that is the whole body; native_end() ends it, with a line end. */
+void native_begin(Json *json, RouteReply *reply, unsigned status);
+void native_end(Json *json);
+
+/* Seconds since 1970, or null for 0. */
+void native_time(Json *json, const char *name, uint64_t ms);
 
 #endif

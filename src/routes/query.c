@@ -91,3 +91,19 @@ query_find(const char *query, const char *name, QueryValue *value)
 {
     return query_find_in(query, strlen(query), name, value);
 }
+
+bool
+query_next(const char **at, const char *end, QueryValue *name)
+{
+    const char *begin = *at;
+    while (begin < end && *begin == '&') {
+        begin++;
+    }
+    if (begin == end) {
+        return false;
+    }
+    const char *next = find(begin, end, '&');
+    name->state = decode((Piece){begin, find(begin, next, '=')}, name);
+    *at = next;
+    return true;
+}

@@ -28,4 +28,7 @@ QueryState query_find(const char *query, const char *name, QueryValue *value);
 /* The first of SIZE bytes of a form, which need not end with a NUL. */
 QueryState query_find_in(const char *text, size_t size, const char *name, QueryValue *value);
 
+/* The name of the parameter at *at, which is moved to the next one; false: there is none before END. */
+bool query_next(const char **at, const char *end, QueryValue *name);
+
 #endif

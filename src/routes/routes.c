@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/routes.h"
 
+#include "routes/native-parameters.h"
 #include "routes/path.h"
 #include "routes/table.h"
 
@@ -51,6 +52,14 @@ routes_find(const RouteRequest *request, unsigned dialects, const Route **route)
     return match;
 }
 
+static void
+answer(const RouteHost *host, const Route *route, const RouteRequest *request, RouteReply *reply)
+{
+    if (route->dialect != ROUTE_DIALECT_NATIVE || native_check(route, request, reply)) {
+        route->answer(host, request, reply);
+    }
+}
+
 void
 routes_answer(const RouteHost *host, unsigned dialects, const RouteRequest *request, RouteReply *reply)
 {
@@ -59,7 +68,7 @@ routes_answer(const RouteHost *host, unsigned dialects, const RouteRequest *requ
     reply->descriptor = -1;
     RouteMatch match = routes_find(request, dialects, &route);
     if (match == ROUTE_MATCHED) {
-        route->answer(host, request, reply);
+        answer(host, route, request, reply);
     } else if (match == ROUTE_WRONG_METHOD) {
         dialect_of(route, request)->wrong_method(route, request, reply);
     } else {

@@ -4,6 +4,7 @@
 #include "routes/libmtev.h"
 #include "routes/mesos.h"
 #include "routes/native.h"
+#include "routes/report-query.h"
 #include "routes/userver.h"
 
 #include <string.h>
@@ -41,6 +42,65 @@ static const RouteParameter mesos_download_parameters[] = {
     {0},
 };
 
+#define TARGET "/api/v1/targets/{target}"
+
+static const RouteParameter profiling_parameters[] = {
+    {"active", "boolean", "whether to sample"},
+    {"for", "duration", "only so long: a lease, after which it is as before; without, until it is changed again"},
+    {0},
+};
+
+static const RouteParameter renew_parameters[] = {
+    {"for", "duration", "how long from now on"},
+    {0},
+};
+
+static const RouteParameter reset_parameters[] = {
+    {"sample", "size", "the mean distance of samples from now on, rounded to a power of two"},
+    {0},
+};
+
+static const RouteParameter arena_parameters[] = {
+    {"arena", "integer", "only this one; without, all"},
+    {0},
+};
+
+static const RouteParameter decay_parameters[] = {
+    {"dirty_ms", "integer", "after how many milliseconds unused pages are returned; 0: at once, -1: never"},
+    {"muzzy_ms", "integer", "the same for pages that the kernel may take already"},
+    {0},
+};
+
+static const RouteParameter threads_parameters[] = {
+    {"enabled", "boolean", "whether background threads run"},
+    {"max", "integer", "how many there may be"},
+    {0},
+};
+
+#define CONTROL_TYPES "bool|unsigned|size|ssize|u64|string|none"
+
+static const RouteParameter control_parameters[] = {
+    {"type", CONTROL_TYPES, "of its value, for a control that is not in our table"},
+    {0},
+};
+
+static const RouteParameter control_set_parameters[] = {
+    {"value", "text", "to be written; left out, the control is run as an action"},
+    {"type", CONTROL_TYPES, "of its value, for a control that is not in our table"},
+    {0},
+};
+
+static const RouteParameter recording_parameters[] = {
+    {"for", "duration", "how long to record"},
+    {0},
+};
+
+static const RouteParameter statistics_parameters[] = {
+    {"format", "json|text", "json is the default"},
+    {"options", "text", "letters of malloc_stats_print(): what to leave out"},
+    {0},
+};
+
 static const Route rows[] = {
     {ROUTE_DIALECT_LIBMTEV, "GET", "/mtev/memory.json", "jemalloc's statistics as JSON", NULL, ROUTE_PRINTING,
      role_read, libmtev_memory},
@@ -68,6 +128,55 @@ static const Route rows[] = {
      mesos_download_parameters, ROUTE_SLOW, role_read, mesos_download_text},
     {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/download/graph/*", "the latest run as a call graph, SVG",
      mesos_download_parameters, ROUTE_SLOW, role_read, mesos_download_graph},
+
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET, "who it is and how it is", NULL, 0, role_read, native_status},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET "/profiling", "whether it samples, since when, and the lease that runs",
+     NULL, 0, role_read, native_profiling},
+    {ROUTE_DIALECT_NATIVE, "PUT|POST", TARGET "/profiling", "switch sampling on or off, for a while or for good",
+     profiling_parameters, 0, role_control, native_profiling_set},
+    {ROUTE_DIALECT_NATIVE, "PUT|POST", TARGET "/profiling/leases/{lease}", "renew a lease", renew_parameters, 0,
+     role_control, native_lease_renew},
+    {ROUTE_DIALECT_NATIVE, "DELETE", TARGET "/profiling/leases/{lease}", "end a lease now", NULL, 0, role_control,
+     native_lease_release},
+    {ROUTE_DIALECT_NATIVE, "POST", TARGET "/reset", "forget all samples, and perhaps sample more or less often",
+     reset_parameters, 0, role_control, native_reset},
+    {ROUTE_DIALECT_NATIVE, "POST", TARGET "/purge", "return unused pages to the kernel", arena_parameters, 0,
+     role_control, native_purge},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET "/decay", "after what time unused pages are returned", NULL, 0, role_read,
+     native_decay},
+    {ROUTE_DIALECT_NATIVE, "PUT", TARGET "/decay", "set that time, for arenas there are and to come", decay_parameters,
+     0, role_control, native_decay_set},
+    {ROUTE_DIALECT_NATIVE, "POST", TARGET "/decay", "return the pages whose time is over", arena_parameters, 0,
+     role_control, native_decay_run},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET "/background-thread", "whether jemalloc's background threads run", NULL,
+     0, role_read, native_threads},
+    {ROUTE_DIALECT_NATIVE, "PUT|POST", TARGET "/background-thread", "start or end them", threads_parameters, 0,
+     role_control, native_threads_set},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET "/controls/{control}", "read one of jemalloc's controls",
+     control_parameters, 0, role_read, native_control},
+    {ROUTE_DIALECT_NATIVE, "PUT|POST", TARGET "/controls/{control}", "write or run one of those that clients may write",
+     control_set_parameters, 0, role_control, native_control_set},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET "/recordings", "recordings, newest first", NULL, 0, role_read,
+     native_recordings},
+    {ROUTE_DIALECT_NATIVE, "POST", TARGET "/recordings", "sample for a while; then its dump is there",
+     recording_parameters, 0, role_control, native_recording_start},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET "/recordings/{recording}", "how far it is", NULL, 0, role_read,
+     native_recording},
+    {ROUTE_DIALECT_NATIVE, "DELETE", TARGET "/recordings/{recording}", "end it now, with its dump", NULL, ROUTE_SLOW,
+     role_control, native_recording_stop},
+    {ROUTE_DIALECT_NATIVE, "POST", TARGET "/recordings/{recording}/stop", "end it now, with its dump", NULL, ROUTE_SLOW,
+     role_control, native_recording_stop},
+    {ROUTE_DIALECT_NATIVE, "GET", TARGET "/recordings/{recording}/result", "its dump, or a report of it",
+     report_query_parameters, ROUTE_SLOW, role_read, native_recording_result},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET "/dumps", "dumps that are kept, newest first", NULL, 0, role_read,
+     native_dumps},
+    {ROUTE_DIALECT_NATIVE, "POST", TARGET "/dumps", "take a dump and keep it", NULL, ROUTE_SLOW, role_control,
+     native_dump_take},
+    {ROUTE_DIALECT_NATIVE, "GET", TARGET "/dumps/{dump}",
+     "a dump, or a report of it; 'now' takes one without keeping it, 'latest' is the newest one kept",
+     report_query_parameters, ROUTE_SLOW, role_read, native_dump},
+    {ROUTE_DIALECT_NATIVE, "GET", TARGET "/statistics", "jemalloc's statistics of now", statistics_parameters,
+     ROUTE_PRINTING, role_read, native_statistics},
 };
 
 static const char *const libmtev_paths[] = {"/mtev/", NULL};

@@ -22,8 +22,8 @@ bool value_boolean(const char *text, bool *value);
 /* Milliseconds from "5m", "90s", "1h30m", "250ms", "2d", "1.5s": units from large to small, each at most once. */
 bool value_duration(const char *text, double *ms);
 
-/* Bytes from "512KiB", "64K", "1.5MiB", "4096": K, M, G and T are powers of 1024, with "iB" or "B" after them or nothing;
- * the case does not matter. Below 2^63. */
+/* Bytes from "512KiB", "64K", "1.5MiB", "4096": K, M, G and T are powers of 1024, with "iB" or "B" after them or
+ * nothing; the case does not matter. Below 2^63. */
 bool value_size(const char *text, uint64_t *bytes);
 
 /* The exponent of the power of two nearest to NUMBER, which is not 0, on a logarithmic scale. */
