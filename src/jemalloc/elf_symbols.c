@@ -56,9 +56,16 @@ typedef struct {
     size_t n;
 } Functions;
 
-/* The two names that make a jemalloc. */
-enum { NAME_MALLCTL, NAME_STATS_PRINT, NAMES };
-static const char *const names[NAMES] = {"mallctl", "malloc_stats_print"};
+/* The two names that make a jemalloc, then those that go with them. */
+enum { NAME_MALLCTL, NAME_STATS_PRINT, NAMES_NEEDED, NAME_MESSAGE = NAMES_NEEDED, NAME_TO_MIB, NAME_BY_MIB, NAMES };
+static const struct {
+    const char *name;
+    int type;
+} names[NAMES] = {
+    [NAME_MALLCTL] = {"mallctl", STT_FUNC},          [NAME_STATS_PRINT] = {"malloc_stats_print", STT_FUNC},
+    [NAME_MESSAGE] = {"malloc_message", STT_OBJECT}, [NAME_TO_MIB] = {"mallctlnametomib", STT_FUNC},
+    [NAME_BY_MIB] = {"mallctlbymib", STT_FUNC},
+};
 enum { NAME_MAX_LENGTH = sizeof "malloc_stats_print" };
 
 bool
@@ -243,10 +250,10 @@ find_hit(const Hits *hits, uint32_t name)
 }
 
 static void
-add_function(Functions *functions, const Hit *hit, const Elf64_Sym *symbol)
+add_function(Functions *functions, const Hit *hit, const Elf64_Sym *symbol, int type)
 {
-    int type = ELF64_ST_TYPE(symbol->st_info);
-    if (functions->n == FUNCTIONS_MAX || type != STT_FUNC || symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0) {
+    if (functions->n == FUNCTIONS_MAX || ELF64_ST_TYPE(symbol->st_info) != type || symbol->st_shndx == SHN_UNDEF ||
+        symbol->st_value == 0) {
         return;
     }
     size_t length = (size_t)(hit->tail - symbol->st_name);
@@ -270,7 +277,7 @@ find_functions(const ElfFile *file, const Table *table, const Hits hits[NAMES], 
             for (int name = 0; name < NAMES; name++) {
                 const Hit *hit = find_hit(&hits[name], batch[i].st_name);
                 if (hit != NULL) {
-                    add_function(&functions[name], hit, &batch[i]);
+                    add_function(&functions[name], hit, &batch[i], names[name].type);
                 }
             }
         }
@@ -287,6 +294,13 @@ find_prefix(const Functions *functions, const char *prefix)
         }
     }
     return NULL;
+}
+
+static uint64_t
+address_with(const Functions *functions, const char *prefix)
+{
+    const Function *function = find_prefix(functions, prefix);
+    return function != NULL ? function->address : 0;
 }
 
 static bool
@@ -311,6 +325,9 @@ add_pairs(const Functions functions[NAMES], bool from_symtab, ElfJemalloc *found
         }
         found[n].mallctl = mallctl->address;
         found[n].stats_print = stats_print->address;
+        found[n].message = address_with(&functions[NAME_MESSAGE], mallctl->prefix);
+        found[n].name_to_mib = address_with(&functions[NAME_TO_MIB], mallctl->prefix);
+        found[n].by_mib = address_with(&functions[NAME_BY_MIB], mallctl->prefix);
         found[n].from_symtab = from_symtab;
         memcpy(found[n].prefix, mallctl->prefix, sizeof found[n].prefix);
         n++;
@@ -325,7 +342,7 @@ search_table(const ElfFile *file, const Table *table, ElfJemalloc *found, size_t
     Functions functions[NAMES];
     for (int name = 0; name < NAMES; name++) {
         functions[name].n = 0;
-        if (!find_strings(file, table, names[name], &hits[name]) || hits[name].n == 0) {
+        if (!find_strings(file, table, names[name].name, &hits[name]) || (name < NAMES_NEEDED && hits[name].n == 0)) {
             return n;
         }
     }
@@ -361,7 +378,7 @@ elf_mentions_jemalloc(const ElfFile *file, uint64_t *budget)
             return ELF_MENTION_UNKNOWN;
         }
         *budget -= tables.tables[i].strings_size;
-        if (find_strings(file, &tables.tables[i], names[NAME_MALLCTL], &hits) && hits.n > 0) {
+        if (find_strings(file, &tables.tables[i], names[NAME_MALLCTL].name, &hits) && hits.n > 0) {
             return ELF_MENTION_YES;
         }
     }

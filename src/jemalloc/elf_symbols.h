@@ -37,6 +37,9 @@ typedef struct {
     char prefix[ELF_PREFIX_MAX];
     uint64_t mallctl;
     uint64_t stats_print;
+    uint64_t message;     /* of the variable PREFIXmalloc_message; 0: not found */
+    uint64_t name_to_mib; /* PREFIXmallctlnametomib, PREFIXmallctlbymib; 0: not found */
+    uint64_t by_mib;
     bool from_symtab;
 } ElfJemalloc;
 

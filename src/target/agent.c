@@ -4,6 +4,7 @@
 #include "target/diagnosis.h"
 #include "target/discovery.h"
 #include "target/implementation.h"
+#include "target/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -402,26 +403,6 @@ transact(AgentTarget *agent, Exchange *exchange, const char *what, GError **erro
     return set_refused(&agent->target, exchange, what, error);
 }
 
-/* Makes TEXT, a field of SIZE bytes, fit for terminals and JSON. */
-static void
-clean_text(char *text, size_t size)
-{
-    text[size - 1] = '\0';
-    const char *bad;
-    while (!g_utf8_validate(text, -1, &bad))
-        text[bad - text] = '?';
-    for (; *text != '\0'; text++)
-        if (g_ascii_iscntrl(*text) && *text != '\n' && *text != '\t')
-            *text = '?';
-}
-
-static void
-clean_line(char *text, size_t size)
-{
-    clean_text(text, size);
-    g_strdelimit(text, "\n\t", '?');
-}
-
 static const guint64 lease_ms_max = G_GUINT64_CONSTANT(30) * 24 * 3600 * 1000;
 
 static void
@@ -435,11 +416,11 @@ clean_lease(WireLease *lease)
 static void
 clean_hello(WireHelloReply *hello)
 {
-    clean_line(hello->name, sizeof(hello->name));
-    clean_line(hello->agent_version, sizeof(hello->agent_version));
-    clean_line(hello->jemalloc_version, sizeof(hello->jemalloc_version));
-    clean_line(hello->prefix, sizeof(hello->prefix));
-    clean_line(hello->found_in, sizeof(hello->found_in));
+    text_clean_line(hello->name, sizeof(hello->name));
+    text_clean_line(hello->agent_version, sizeof(hello->agent_version));
+    text_clean_line(hello->jemalloc_version, sizeof(hello->jemalloc_version));
+    text_clean_line(hello->prefix, sizeof(hello->prefix));
+    text_clean_line(hello->found_in, sizeof(hello->found_in));
     clean_lease(&hello->lease);
 }
 
@@ -476,7 +457,7 @@ agent_ctl(Target *target, WireCtlRequest *request, ControlValue *value, GError *
         exchange.deadline = agent->deadlines.output;
     if (!transact(agent, &exchange, request->name, error))
         return FALSE;
-    clean_text(exchange.ctl.text, sizeof(exchange.ctl.text));
+    text_clean(exchange.ctl.text, sizeof(exchange.ctl.text));
     if (value != NULL) {
         value->value = exchange.ctl.value;
         value->truncated = exchange.ctl.truncated != 0;
@@ -630,6 +611,7 @@ agent_leave(Target *target, GError **error)
 }
 
 static const TargetOps agent_ops = {
+    .via = TARGET_VIA_AGENT,
     .hello = agent_hello,
     .read = agent_read,
     .write = agent_write,

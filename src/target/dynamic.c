@@ -145,22 +145,22 @@ gnu_hash(const char *name)
     return hash;
 }
 
-/* The address of symbol INDEX if it is the function NAME in its default version, else 0. */
+/* The address of symbol INDEX if it is NAME of that TYPE (STT_FUNC, STT_OBJECT) in its default version, else 0. */
 static guint64
-judge_symbol(const Dynamic *image, guint64 index, const char *name)
+judge_symbol(const Dynamic *image, guint64 index, const char *name, int type)
 {
     Elf64_Sym symbol;
     guint16 version = 0;
     if (!get(image, image->symbols + index * sizeof(symbol), &symbol, sizeof(symbol)) ||
-        ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF)
+        ELF64_ST_TYPE(symbol.st_info) != type || symbol.st_shndx == SHN_UNDEF)
         return 0;
     if (image->version_of != 0 && !get(image, image->version_of + index * sizeof(version), &version, sizeof(version)))
         return 0;
     return (version & HIDDEN) == 0 && string_is(image, symbol.st_name, name) ? image->bias + symbol.st_value : 0;
 }
 
-guint64
-dynamic_function(const Dynamic *image, const char *name)
+static guint64
+find_symbol(const Dynamic *image, const char *name, int type)
 {
     struct {
         guint32 buckets;
@@ -180,11 +180,23 @@ dynamic_function(const Dynamic *image, const char *name)
         guint32 chain;
         if (!get(image, chains + (guint64)(index - table.first) * sizeof(chain), &chain, sizeof(chain)))
             return 0;
-        guint64 address = (chain | 1) == (hash | 1) ? judge_symbol(image, index, name) : 0;
+        guint64 address = (chain | 1) == (hash | 1) ? judge_symbol(image, index, name, type) : 0;
         if (address != 0 || (chain & 1) != 0)
             return address;
     }
     return 0;
+}
+
+guint64
+dynamic_function(const Dynamic *image, const char *name)
+{
+    return find_symbol(image, name, STT_FUNC);
+}
+
+guint64
+dynamic_variable(const Dynamic *image, const char *name)
+{
+    return find_symbol(image, name, STT_OBJECT);
 }
 
 gboolean

@@ -7,6 +7,7 @@
 
 /* As the functions of target.h with the same names; output() serves dump (LETTERS is NULL) and stats. */
 typedef struct {
+    TargetVia via;
     gboolean (*hello)(Target *target, WireHelloReply *hello, GError **error);
     gboolean (*read)(Target *target, const char *control, WireType type, ControlValue *value, GError **error);
     gboolean (*write)(Target *target, const char *control, WireType type, guint64 value, GError **error);

@@ -6,6 +6,7 @@
 #include "target/diagnosis.h"
 #include "target/discovery.h"
 #include "target/injection.h"
+#include "target/ptrace.h"
 #include "target/target.h"
 
 #include <string.h>
@@ -56,9 +57,13 @@ open_agent(const Process *process, const char *path, GError **error)
 }
 
 static Target *
-open_process(const Process *process, GError **error)
+open_process(const Process *process, TargetVia via, GError **error)
 {
+    if (via == TARGET_VIA_ATTACH)
+        return ptrace_open(process, error);
     g_autofree char *path = wait_for_socket(process);
+    if (path == NULL && via == TARGET_VIA_ANY && process_is_ours(process) && !diagnosis_has_agent(process))
+        return ptrace_open(process, error);
     if (path == NULL) {
         diagnosis_set_no_agent(process, error);
         return NULL;
@@ -198,11 +203,23 @@ open_find_process(const char *name, Process *process, GError **error)
 }
 
 Target *
-target_open(const char *name, GError **error)
+target_open_via(const char *name, TargetVia via, GError **error)
 {
     Process process;
-    for (size_t i = 0; i < G_N_ELEMENTS(schemes); i++)
-        if (g_str_has_prefix(name, schemes[i].prefix))
+    for (size_t i = 0; i < G_N_ELEMENTS(schemes); i++) {
+        if (!g_str_has_prefix(name, schemes[i].prefix))
+            continue;
+        if (via != TARGET_VIA_ATTACH)
             return schemes[i].open(name + strlen(schemes[i].prefix), error);
-    return open_find_process(name, &process, error) ? open_process(&process, error) : NULL;
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME, "'%s' cannot be attached to; give a pid or a process name",
+                    name);
+        return NULL;
+    }
+    return open_find_process(name, &process, error) ? open_process(&process, via, error) : NULL;
+}
+
+Target *
+target_open(const char *name, GError **error)
+{
+    return target_open_via(name, TARGET_VIA_ANY, error);
 }

@@ -105,16 +105,19 @@ registers_write_general(pid_t thread, const GeneralRegisters *general)
 }
 
 static gint64
-restarting_call(const GeneralRegisters *general)
+interrupted_call(const GeneralRegisters *general)
 {
     gint64 result = -(gint64)general->rax;
-    if ((gint64)general->orig_rax < 0)
-        return -1;
-    if (result == RESTART_BLOCK)
-        return SYS_restart_syscall;
-    if (result == EINTR && registers_stop_ends((gint64)general->orig_rax))
-        return (gint64)general->orig_rax;
-    return result >= RESTART_FIRST && result <= RESTART_LAST ? (gint64)general->orig_rax : -1;
+    gboolean interrupted = (result >= RESTART_FIRST && result <= RESTART_LAST) || result == RESTART_BLOCK ||
+                           (result == EINTR && registers_stop_ends((gint64)general->orig_rax));
+    return interrupted && (gint64)general->orig_rax >= 0 ? (gint64)general->orig_rax : -1;
+}
+
+static gint64
+restarting_call(const Registers *registers)
+{
+    gboolean block = -(gint64)registers->general.rax == RESTART_BLOCK;
+    return registers->call >= 0 && block ? SYS_restart_syscall : registers->call;
 }
 
 gboolean
@@ -132,7 +135,8 @@ registers_read(pid_t thread, Registers *registers)
         errno = ENOTSUP; /* a processor without XSAVE */
         return FALSE;
     }
-    read.restarts = restarting_call(&read.general);
+    read.call = interrupted_call(&read.general);
+    read.restarts = restarting_call(&read);
     read.extended_size = part.iov_len;
     read.extended = g_memdup2(extended, part.iov_len);
     *registers = read;

@@ -24,6 +24,7 @@ typedef struct user_regs_struct GeneralRegisters;
 typedef struct {
     GeneralRegisters general; /* NT_PRSTATUS */
     guint64 blocked;          /* signals */
+    gint64 call;              /* the system call it was interrupted in; -1: none */
     gint64 restarts;          /* the system call that takes up the interrupted one; -1: none was interrupted */
     gsize extended_size;
     guint8 *extended; /* NT_X86_XSTATE or NT_PRFPREG, of the size that the kernel gives; owned */

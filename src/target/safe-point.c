@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 
 enum {
     ROOM = 64 * 1024,              /* that must be left on a thread's stack */
@@ -18,6 +19,38 @@ typedef struct {
 struct _SafePoints {
     const AddressSpace *space;
     GArray *ranges;
+    gboolean only_waits;
+};
+
+/* System calls that wait for something outside, and that jemalloc has no use for. Not futex: its locks are that. */
+static const gint64 waits[] = {
+    SYS_epoll_pwait,
+    SYS_ppoll,
+    SYS_pselect6,
+    SYS_nanosleep,
+    SYS_clock_nanosleep,
+    SYS_accept,
+    SYS_accept4,
+    SYS_recvfrom,
+    SYS_recvmsg,
+    SYS_recvmmsg,
+    SYS_wait4,
+    SYS_waitid,
+    SYS_rt_sigsuspend,
+    SYS_rt_sigtimedwait,
+    SYS_io_getevents,
+    SYS_connect,
+    SYS_msgrcv,
+    SYS_semtimedop,
+    SYS_read,
+    SYS_readv,
+    SYS_restart_syscall,
+#ifdef SYS_epoll_wait
+    SYS_epoll_wait,
+    SYS_poll,
+    SYS_select,
+    SYS_pause,
+#endif
 };
 
 void
@@ -45,6 +78,12 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code)
         avoid_loader(points, &g_array_index(space->mappings, Mapping, i));
     safe_points_avoid(points, code->back, code->back + 1);
     return points;
+}
+
+void
+safe_points_require_foreign_wait(SafePoints *points)
+{
+    points->only_waits = TRUE;
 }
 
 void
@@ -107,6 +146,15 @@ in_restartable_sequence(pid_t pid, pid_t thread)
            sequence != 0;
 }
 
+static gboolean
+is_wait(gint64 number)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(waits); i++)
+        if (waits[i] == number)
+            return TRUE;
+    return FALSE;
+}
+
 SafePointVerdict
 safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers, guint64 *top)
 {
@@ -118,6 +166,8 @@ safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers, 
         return SAFE_POINT_NONE;
     if (is_avoided(points, registers_pc(&registers->general)) || holds_avoided(points, sp & ~7ULL, stack) ||
         in_restartable_sequence(points->space->pid, thread))
+        return SAFE_POINT_NONE;
+    if (points->only_waits && !is_wait(registers->call))
         return SAFE_POINT_NONE;
     *top = sp - registers_red_zone;
     return SAFE_POINT_HERE;

@@ -20,6 +20,9 @@ void safe_points_free(SafePoints *points);
 /* No stack may hold an address from START to END. */
 void safe_points_avoid(SafePoints *points, guint64 start, guint64 end);
 
+/* As tracee_require_foreign_wait(). */
+void safe_points_require_foreign_wait(SafePoints *points);
+
 /* *TOP: the first address on its stack, going down, that nobody uses. */
 SafePointVerdict safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers, guint64 *top);
 

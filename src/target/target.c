@@ -3,6 +3,8 @@
 
 #include "target/implementation.h"
 
+#include <string.h>
+
 G_DEFINE_QUARK(jescope - target - error, target_error)
 
 void
@@ -23,6 +25,36 @@ target_set_name(Target *target, const char *name)
     g_free(target->label);
     target->name = g_strdup(name);
     target->label = target->pid != 0 ? g_strdup_printf("%s (%d)", name, (int)target->pid) : g_strdup(name);
+}
+
+static const char *const via_names[] = {
+    [TARGET_VIA_ANY] = "any",
+    [TARGET_VIA_AGENT] = "agent",
+    [TARGET_VIA_ATTACH] = "attach",
+    [TARGET_VIA_INSIDE] = "inside",
+};
+
+TargetVia
+target_via(const Target *target)
+{
+    return target->ops->via;
+}
+
+const char *
+target_via_name(TargetVia via)
+{
+    return via_names[via];
+}
+
+gboolean
+target_via_parse(const char *word, TargetVia *via)
+{
+    for (TargetVia found = TARGET_VIA_AGENT; found <= TARGET_VIA_ATTACH; found++)
+        if (strcmp(word, via_names[found]) == 0) {
+            *via = found;
+            return TRUE;
+        }
+    return FALSE;
 }
 
 pid_t

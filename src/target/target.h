@@ -65,6 +65,26 @@ typedef enum {
  * and opens it; done at once if there is an agent already. TARGET_ERROR_NO_AGENT says why it cannot be brought in. */
 Target *target_attach(const char *name, const char *file, TargetAttachFlags flags, GError **error);
 
+/* How a process is reached. */
+typedef enum {
+    TARGET_VIA_ANY, /* through its agent if it has one, else by attaching to it */
+    TARGET_VIA_AGENT,
+    TARGET_VIA_ATTACH, /* by stopping one of its threads for a moment (docs/attach.md) */
+    TARGET_VIA_INSIDE, /* it is our own */
+} TargetVia;
+
+/* The same, but only this way. */
+Target *target_open_via(const char *name, TargetVia via, GError **error);
+
+/* How it is reached; not TARGET_VIA_ANY. */
+TargetVia target_via(const Target *target);
+
+/* "agent", "attach"... */
+const char *target_via_name(TargetVia via);
+
+/* FALSE: no such word; only "agent" and "attach" can be asked for. */
+gboolean target_via_parse(const char *word, TargetVia *via);
+
 void target_free(Target *target);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Target, target_free)
 

@@ -15,7 +15,10 @@ enum {
     RANK_MAIN = 1, /* added */
 };
 
-/* Field 3 of stat; '\0' if it has ended. */
+/* Those of jemalloc itself and of our agent are busy with jemalloc. */
+static const char *const unsuitable[] = {"(jemalloc_bg_thd)", "(jescope-agent)"};
+
+/* Field 3 of stat; '\0' if it has ended or is none to use. */
 static char
 state_of(pid_t pid, pid_t thread)
 {
@@ -23,6 +26,9 @@ state_of(pid_t pid, pid_t thread)
     g_autofree char *stat = NULL;
     if (!g_file_get_contents(path, &stat, NULL, NULL))
         return '\0';
+    for (gsize i = 0; i < G_N_ELEMENTS(unsuitable); i++)
+        if (strstr(stat, unsuitable[i]) != NULL)
+            return '\0';
     const char *close = strrchr(stat, ')');
     return close != NULL && close[1] == ' ' ? close[2] : '\0';
 }

@@ -183,6 +183,12 @@ tracee_require_wait(Tracee *tracee)
     tracee->must_wait = TRUE;
 }
 
+void
+tracee_require_foreign_wait(Tracee *tracee)
+{
+    safe_points_require_foreign_wait(tracee->points);
+}
+
 pid_t
 tracee_thread(const Tracee *tracee)
 {
@@ -473,7 +479,9 @@ ask_before(Tracee *tracee, const struct __ptrace_syscall_info *info, gboolean *s
     for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
         registers_set_argument(&general, i, call->arguments[i]);
     *skipped = verdict == TRACEE_SKIP;
-    return registers_replace_call(tracee->thread, &general, *skipped ? -1 : call->number);
+    /* A filter is asked about no call as well, and may kill for it; the call itself is one it knows. */
+    gint64 number = *skipped && !tracee->filtered ? -1 : call->number;
+    return registers_replace_call(tracee->thread, &general, number);
 }
 
 static gboolean

@@ -58,6 +58,10 @@ void tracee_avoid(Tracee *tracee, guint64 start, guint64 end);
  * followed to where one begins. For functions that take locks of the C library: nobody is there who holds them. */
 void tracee_require_wait(Tracee *tracee);
 
+/* Where jemalloc's own code cannot be told from the program's: only a thread that waits in a system call which jemalloc
+ * never makes is at a safe point. */
+void tracee_require_foreign_wait(Tracee *tracee);
+
 /* Stops one thread at a safe point. */
 gboolean tracee_attach(Tracee *tracee, GError **error);
 
@@ -90,7 +94,8 @@ typedef struct {
 typedef enum {
     TRACEE_PROCEED, /* with the call as it is */
     TRACEE_REPLACE, /* with number and arguments as changed */
-    TRACEE_SKIP,    /* do nothing; the function sees result */
+    TRACEE_SKIP,    /* do nothing; the function sees result. Under a seccomp filter it is made with the arguments as
+                       changed, which must then do nothing */
 } TraceeVerdict;
 
 /* Asked about every system call of the functions called from now on: BEFORE it and, if not NULL, AFTER it. */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mallctl() in a stopped thread. */
+#ifndef JESCOPE_TARGET_REMOTE_CONTROL_H
+#define JESCOPE_TARGET_REMOTE_CONTROL_H
+
+#include "target/remote-jemalloc.h"
+#include "target/tracee.h"
+
+#include "wire/wire.h"
+
+typedef enum {
+    REMOTE_READ = 1u << 0,
+    REMOTE_WRITE = 1u << 1,
+} RemoteAccess;
+
+/* One control to read or write. */
+typedef struct {
+    const char *name; /* shorter than WIRE_CONTROL_NAME_MAX */
+    WireType type;
+    unsigned access; /* RemoteAccess */
+    guint64 value;   /* in: to write; out: read, a ssize_t sign-extended, a string's address */
+    int error;       /* out: what mallctl() returned */
+} RemoteControl;
+
+/* Calls it once in the attached TRACEE. FALSE if the call could not be made; an error of jemalloc's is in *CONTROL. */
+gboolean remote_control(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteControl *control, GError **error);
+
+/* prof.dump with the address of a file name. */
+gboolean remote_control_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, guint64 file_name, int *failure,
+                             GError **error);
+
+/* Where on the scratch memory callers may keep their own things. */
+enum { REMOTE_CONTROL_FREE = 512 };
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which jemalloc a process uses and where its functions are; found without stopping it. */
+#ifndef JESCOPE_TARGET_REMOTE_JEMALLOC_H
+#define JESCOPE_TARGET_REMOTE_JEMALLOC_H
+
+#include "target/address-space.h"
+#include "target/function-ranges.h"
+#include "target/process.h"
+
+#include "jemalloc/elf_symbols.h"
+
+typedef struct {
+    char prefix[ELF_PREFIX_MAX];
+    guint64 mallctl;
+    guint64 stats_print;
+    guint64 message;      /* of the variable malloc_message; 0: unknown */
+    gboolean serves;      /* malloc() in the process is this jemalloc's */
+    gboolean from_symtab; /* not exported */
+    char *found_in;       /* the object's path as the process sees it */
+    guint others;         /* jemallocs besides */
+    GArray *ranges;       /* of FunctionRange: where no thread may be that calls it; NULL: cannot be told */
+} RemoteJemalloc;
+
+/*
+ * Exported functions are read out of memory, whatever has become of the files; others from .symtab of the file that was
+ * loaded, or of its separate debug file. Of several copies it is the one that serves malloc, which is the first
+ * exported malloc in the order of the dynamic linker; else a prefixed one, which somebody calls by its own names.
+ */
+gboolean remote_jemalloc_find(const Process *process, const AddressSpace *space, RemoteJemalloc *found, GError **error);
+
+void remote_jemalloc_clear(RemoteJemalloc *jemalloc);
+
+#endif

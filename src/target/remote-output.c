@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/remote-output.h"
+
+#include "target/remote-control.h"
+#include "target/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Nobody can ever make this file: if we are gone before jemalloc opens it, the dump fails and that is all. */
+static const char dump_name[] = "/proc/self/fd/jescope/heap";
+static const char memfd_name[] = "jescope";
+
+enum {
+    /* Places on the scratch memory. */
+    DUMP_NAME_AT = REMOTE_CONTROL_FREE,
+    MEMFD_NAME_AT = DUMP_NAME_AT + 64,
+    LETTERS_AT = MEMFD_NAME_AT + 64,
+
+    STATS_MAX = 64 * 1024 * 1024, /* more than any jemalloc prints */
+    PIECE = 64 * 1024,
+};
+
+/* How files are opened: the number of the system call and which argument is the name. */
+static const struct {
+    gint64 number;
+    guint name;
+} opens[] = {
+#ifdef SYS_creat
+    {SYS_creat, 0},
+    {SYS_open, 0},
+#endif
+    {SYS_openat, 1},
+};
+
+static gboolean
+opens_dump(const TraceeSystemCall *call, guint64 name)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(opens); i++)
+        if (call->number == opens[i].number)
+            return call->arguments[opens[i].name] == name;
+    return FALSE;
+}
+
+static TraceeVerdict
+before_dump(TraceeSystemCall *call, gpointer data)
+{
+    RemoteOutput *output = data;
+    output->opening = output->descriptor < 0 && opens_dump(call, output->name);
+    if (!output->opening)
+        return TRACEE_PROCEED;
+    call->number = SYS_memfd_create;
+    call->arguments[0] = output->name + MEMFD_NAME_AT - DUMP_NAME_AT;
+    call->arguments[1] = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    return TRACEE_REPLACE;
+}
+
+static void
+after_dump(const TraceeSystemCall *call, gpointer data)
+{
+    RemoteOutput *output = data;
+    if (!output->opening)
+        return;
+    output->opening = FALSE;
+    output->failure = call->result < 0 ? (int)-call->result : 0;
+    if (call->result < 0)
+        return;
+    g_autofree char *path = g_strdup_printf("/proc/%d/fd/%" G_GINT64_FORMAT, (int)output->process->pid, call->result);
+    output->descriptor = open(path, O_RDWR | O_CLOEXEC);
+    output->failure = output->descriptor < 0 ? errno : 0;
+}
+
+static gboolean
+set_failed(const RemoteOutput *output, const char *what, int failure, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT, "%s (%d) could not write its %s: %s", output->process->name,
+                (int)output->process->pid, what, g_strerror(failure));
+    return FALSE;
+}
+
+gboolean
+remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput *output, GError **error)
+{
+    const TraceeWatch watch = {before_dump, after_dump, output};
+    int failure = 0;
+    if (!tracee_may_call_system(tracee)) {
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
+                    "cannot dump %s (%d): its seccomp filter may forbid what is needed; run jescope as root, which can "
+                    "suspend it, or restart it under 'jescope run'",
+                    output->process->name, (int)output->process->pid);
+        return FALSE;
+    }
+    output->name = tracee_scratch(tracee) + DUMP_NAME_AT;
+    if (!tracee_write(tracee, output->name, dump_name, sizeof(dump_name), error) ||
+        !tracee_write(tracee, tracee_scratch(tracee) + MEMFD_NAME_AT, memfd_name, sizeof(memfd_name), error))
+        return FALSE;
+    tracee_watch(tracee, &watch);
+    gboolean called = remote_control_dump(tracee, jemalloc, output->name, &failure, error);
+    tracee_watch(tracee, NULL);
+    if (!called)
+        return FALSE;
+    if (output->failure == 0)
+        output->failure = output->descriptor < 0 && failure == 0 ? ENOENT : failure;
+    return output->failure == 0 || set_failed(output, "heap dump", output->failure, error);
+}
+
+/* Copies LENGTH bytes at ADDRESS of the process to our memory file. */
+static gboolean
+take_text(RemoteOutput *output, guint64 address, gsize length)
+{
+    char piece[PIECE];
+    for (gsize done = 0; done < length;) {
+        gsize step = MIN(length - done, sizeof(piece));
+        if (!remote_read(output->process->pid, address + done, piece, step) ||
+            write(output->descriptor, piece, step) != (ssize_t)step)
+            return FALSE;
+        done += step;
+    }
+    return TRUE;
+}
+
+static TraceeVerdict
+before_stats(TraceeSystemCall *call, gpointer data)
+{
+    RemoteOutput *output = data;
+    gsize length = call->arguments[2];
+    if (call->number != SYS_write || (int)call->arguments[0] != STDERR_FILENO)
+        return TRACEE_PROCEED;
+    if (output->failure == 0 &&
+        (length > STATS_MAX || lseek(output->descriptor, 0, SEEK_CUR) > (off_t)(STATS_MAX - length)))
+        output->failure = EFBIG;
+    if (output->failure == 0 && !take_text(output, call->arguments[1], length))
+        output->failure = errno != 0 ? errno : EIO;
+    call->result = (gint64)length;
+    call->arguments[2] = 0;
+    return TRACEE_SKIP;
+}
+
+/* Who has put a function of his own there wants the text for himself. */
+static gboolean
+check_message(Tracee *tracee, const RemoteJemalloc *jemalloc, const RemoteOutput *output, GError **error)
+{
+    guint64 function = 0;
+    if (jemalloc->message != 0 && !tracee_read(tracee, jemalloc->message, &function, sizeof(function), error))
+        return FALSE;
+    if (function == 0)
+        return TRUE;
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT,
+                "%s (%d) takes jemalloc's text for itself (it has set %smalloc_message); 'jescope attach' loads the "
+                "agent, which can get it",
+                output->process->name, (int)output->process->pid, jemalloc->prefix);
+    return FALSE;
+}
+
+gboolean
+remote_output_stats(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput *output, GError **error)
+{
+    const TraceeWatch watch = {before_stats, NULL, output};
+    const guint64 letters = tracee_scratch(tracee) + LETTERS_AT;
+    const guint64 arguments[] = {0, 0, letters};
+    if (!check_message(tracee, jemalloc, output, error))
+        return FALSE;
+    output->descriptor = memfd_create(memfd_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (output->descriptor < 0) {
+        g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT, "cannot make a memory file: %s", g_strerror(errno));
+        return FALSE;
+    }
+    if (!tracee_write(tracee, letters, output->letters, strlen(output->letters) + 1, error))
+        return FALSE;
+    tracee_watch(tracee, &watch);
+    gboolean called = tracee_call(tracee, jemalloc->stats_print, arguments, G_N_ELEMENTS(arguments), NULL, error);
+    tracee_watch(tracee, NULL);
+    return called && (output->failure == 0 || set_failed(output, "statistics", output->failure, error));
+}
+
+gboolean
+remote_output_finish(RemoteOutput *output, GError **error)
+{
+    struct stat st;
+    if (fcntl(output->descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0 ||
+        fstat(output->descriptor, &st) != 0 || lseek(output->descriptor, 0, SEEK_SET) != 0)
+        return set_failed(output, output->letters != NULL ? "statistics" : "heap dump", errno, error);
+    if (st.st_size > 0)
+        return TRUE;
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT, "%s (%d) wrote nothing", output->process->name,
+                (int)output->process->pid);
+    return FALSE;
+}
