@@ -26,12 +26,14 @@ complete -c jescope -n '__fish_seen_subcommand_from ps' -l help -s h -d 'show th
 complete -c jescope -n __fish_use_subcommand -a status -d 'show how a target\'s jemalloc is set up and what it holds'
 complete -c jescope -n '__fish_seen_subcommand_from status' -a '(__jescope_targets)'
 complete -c jescope -n '__fish_seen_subcommand_from status' -l json -d 'print JSON'
+complete -c jescope -n '__fish_seen_subcommand_from status' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from status' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a record -d 'profile a target for some time, then dump'
 complete -c jescope -n '__fish_seen_subcommand_from record' -a '(__jescope_targets)'
 complete -c jescope -n '__fish_seen_subcommand_from record' -l for -x -d 'how long to record (needed)'
 complete -c jescope -n '__fish_seen_subcommand_from record' -l output -s o -r -F -d 'write to this file, which must not exist; - is stdout'
+complete -c jescope -n '__fish_seen_subcommand_from record' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from record' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a report -d 'show what holds the memory'
@@ -63,6 +65,7 @@ complete -c jescope -n '__fish_seen_subcommand_from report' -l partial -d 'use w
 complete -c jescope -n '__fish_seen_subcommand_from report' -l debug-path -x -a '(__fish_complete_directories)' -d 'look for debug files here too (may be repeated)'
 complete -c jescope -n '__fish_seen_subcommand_from report' -l sysroot -x -a '(__fish_complete_directories)' -d 'where the program\'s files are'
 complete -c jescope -n '__fish_seen_subcommand_from report' -l debuginfod -d 'ask debuginfod servers for debug files'
+complete -c jescope -n '__fish_seen_subcommand_from report' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from report' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a diff -d 'show what changed between two dumps'
@@ -91,6 +94,7 @@ complete -c jescope -n '__fish_seen_subcommand_from diff' -l partial -d 'use wha
 complete -c jescope -n '__fish_seen_subcommand_from diff' -l debug-path -x -a '(__fish_complete_directories)' -d 'look for debug files here too (may be repeated)'
 complete -c jescope -n '__fish_seen_subcommand_from diff' -l sysroot -x -a '(__fish_complete_directories)' -d 'where the program\'s files are'
 complete -c jescope -n '__fish_seen_subcommand_from diff' -l debuginfod -d 'ask debuginfod servers for debug files'
+complete -c jescope -n '__fish_seen_subcommand_from diff' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from diff' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a growth -d 'tell which stacks grow over three or more dumps'
@@ -124,29 +128,35 @@ complete -c jescope -n '__fish_seen_subcommand_from detach' -l help -s h -d 'sho
 complete -c jescope -n __fish_use_subcommand -a dump -d 'write a heap dump to a file'
 complete -c jescope -n '__fish_seen_subcommand_from dump' -a '(__jescope_targets)'
 complete -c jescope -n '__fish_seen_subcommand_from dump' -l output -s o -r -F -d 'write to this file, which must not exist; - is stdout'
+complete -c jescope -n '__fish_seen_subcommand_from dump' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from dump' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a enable -d 'switch heap profiling on'
 complete -c jescope -n '__fish_seen_subcommand_from enable' -a '(__jescope_targets)'
 complete -c jescope -n '__fish_seen_subcommand_from enable' -l for -x -d 'return to the earlier state after this time'
 complete -c jescope -n '__fish_seen_subcommand_from enable' -l sample -x -d 'set the sampling period, discarding earlier samples'
+complete -c jescope -n '__fish_seen_subcommand_from enable' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from enable' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a disable -d 'switch heap profiling off'
 complete -c jescope -n '__fish_seen_subcommand_from disable' -a '(__jescope_targets)'
+complete -c jescope -n '__fish_seen_subcommand_from disable' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from disable' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a reset -d 'discard the samples taken so far'
 complete -c jescope -n '__fish_seen_subcommand_from reset' -a '(__jescope_targets)'
+complete -c jescope -n '__fish_seen_subcommand_from reset' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from reset' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a purge -d 'return unused pages to the kernel'
 complete -c jescope -n '__fish_seen_subcommand_from purge' -a '(__jescope_targets)'
+complete -c jescope -n '__fish_seen_subcommand_from purge' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from purge' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a msg -d 'send a message as traffic_ctl does, for scripts'
 complete -c jescope -n '__fish_seen_subcommand_from msg; and __jescope_first_operand' -a '(__jescope_targets)'
 complete -c jescope -n '__fish_seen_subcommand_from msg; and not __jescope_first_operand' -a 'memory_profile activate dump stats deactivate'
+complete -c jescope -n '__fish_seen_subcommand_from msg' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from msg' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a stats -d 'show where memory is between the program and the kernel'
@@ -158,6 +168,7 @@ complete -c jescope -n '__fish_seen_subcommand_from stats' -l format -x -a 'summ
 complete -c jescope -n '__fish_seen_subcommand_from stats' -l arenas -d 'openmetrics: every arena, not all of them merged'
 complete -c jescope -n '__fish_seen_subcommand_from stats' -l classes -d 'openmetrics: size classes too'
 complete -c jescope -n '__fish_seen_subcommand_from stats' -l advise -d 'print what looks wasteful, and what to change'
+complete -c jescope -n '__fish_seen_subcommand_from stats' -l via -x -a 'agent attach' -d 'reach the target this way only'
 complete -c jescope -n '__fish_seen_subcommand_from stats' -l help -s h -d 'show this help'
 
 complete -c jescope -n __fish_use_subcommand -a collect -d 'keep statistics of targets over time'

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/report-arguments.h"
+#include "cli/via.h"
 
 static const GOptionEntry options[] = {
-    REPORT_SHAPE_ENTRIES REPORT_SELECT_ENTRIES REPORT_NAMES_ENTRIES{0},
+    REPORT_SHAPE_ENTRIES REPORT_SELECT_ENTRIES REPORT_NAMES_ENTRIES VIA_OPTION,
+    {0},
 };
 
 static int

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/via.h"
 
 #include "target/target.h"
 
@@ -17,6 +18,7 @@ static const GOptionEntry options[] = {
      .arg_data = &path,
      .description = "write to this file, which must not exist; - is stdout",
      .arg_description = "FILE"},
+    VIA_OPTION,
     {0},
 };
 
@@ -34,7 +36,7 @@ dump(Target *target, Output *output, GError **error)
 static int
 run(char **operands, GError **error)
 {
-    g_autoptr(Target) target = target_open(operands[0], error);
+    g_autoptr(Target) target = via_open(operands[0], error);
     if (target == NULL)
         return STATUS_FAILED;
     if (path == NULL)

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/state.h"
+#include "cli/via.h"
 
 #include "target/target.h"
 
@@ -65,6 +66,11 @@ static const struct {
     {"stats", stats},
 };
 
+static const GOptionEntry options[] = {
+    VIA_OPTION,
+    {0},
+};
+
 static int
 run(char **operands, GError **error)
 {
@@ -75,7 +81,7 @@ run(char **operands, GError **error)
     for (gsize i = 0; i < G_N_ELEMENTS(messages); i++) {
         if (strcmp(operands[2], messages[i].word) != 0)
             continue;
-        g_autoptr(Target) target = target_open(operands[0], error);
+        g_autoptr(Target) target = via_open(operands[0], error);
         return target != NULL && messages[i].run(target, error) ? STATUS_DONE : STATUS_FAILED;
     }
     g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE,
@@ -99,6 +105,7 @@ const Command cmd_msg = {
         "deactivate: switch heap profiling off;\n"
         "\n"
         "stats: print jemalloc's statistics, on the standard output of jescope.",
+    .options = options,
     .operand = OPERAND_TARGET,
     .words = "memory_profile|activate|dump|stats|deactivate",
     .operands_min = 3,

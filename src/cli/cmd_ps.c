@@ -6,6 +6,7 @@
 #include "target/agent.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
+#include "target/obstacle.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@ typedef struct {
     Target *target; /* NULL: no agent; then state is not set */
     gboolean asked; /* state is set */
     TargetState state;
-    char *trouble; /* why there is no state */
+    char *reach; /* if there is no state: "attach", or why not even that */
 } Row;
 
 static gboolean as_json;
@@ -35,7 +36,7 @@ row_free(gpointer data)
 {
     Row *row = data;
     target_free(row->target);
-    g_free(row->trouble);
+    g_free(row->reach);
     g_free(row);
 }
 
@@ -44,7 +45,7 @@ static void
 ask(Row *row, const char *path)
 {
     if (row->process.state == 'T' || row->process.state == 't') {
-        row->trouble = g_strdup("stopped");
+        row->reach = g_strdup("stopped");
         return;
     }
     AgentAddress address = {
@@ -53,7 +54,14 @@ ask(Row *row, const char *path)
     row->target = agent_open(&address, &error);
     row->asked = row->target != NULL && state_read(row->target, &row->state, &error);
     if (!row->asked)
-        row->trouble = g_strdup(g_error_matches(error, TARGET_ERROR, TARGET_ERROR_SILENT) ? "silent" : "unreachable");
+        row->reach = g_strdup(g_error_matches(error, TARGET_ERROR, TARGET_ERROR_SILENT) ? "silent" : "unreachable");
+}
+
+/* As far as can be told without stopping it; an agent that was told to keep away is left alone. */
+static gboolean
+attachable(const Process *process)
+{
+    return !diagnosis_has_agent(process) && obstacle_may_attach(process);
 }
 
 /* NULL: does not use jemalloc, or not ours, or it ended meanwhile. */
@@ -70,7 +78,7 @@ row_of(const Process *process)
     if (path != NULL)
         ask(row, path);
     else
-        row->trouble = g_strdup("no agent");
+        row->reach = g_strdup(attachable(process) ? target_via_name(TARGET_VIA_ATTACH) : "no agent");
     if (!row->asked && !process_alive(process->pid, process->start_time)) {
         row_free(row);
         return NULL;
@@ -97,7 +105,7 @@ row_json(const Row *row)
     json_t *object = row->asked ? state_json(&row->state, row->target)
                                 : json_pack("{s:i, s:s, s:i}", "pid", (int)row->process.pid, "name", row->process.name,
                                             "uid", (int)row->process.uids[1]);
-    json_object_set_new(object, "reach", json_string(row->asked ? "agent" : row->trouble));
+    json_object_set_new(object, "reach", json_string(row->asked ? "agent" : row->reach));
     return object;
 }
 
@@ -118,7 +126,7 @@ print_row(const Row *row)
     g_autofree char *version = g_strdup(row->asked ? row->state.hello.jemalloc_version : "-");
     version[strcspn(version, "-") != 0 ? strcspn(version, "-") : strlen(version)] = '\0';
     printf("%7d %-10s %-*s %10s %10s %-9s %-11s %s\n", (int)row->process.pid, user, VERSION_WIDTH, version, allocated,
-           resident, row->asked ? state_profiling_word(&row->state) : "-", row->asked ? "agent" : row->trouble,
+           resident, row->asked ? state_profiling_word(&row->state) : "-", row->asked ? "agent" : row->reach,
            row->process.name);
 }
 
@@ -157,7 +165,7 @@ const Command cmd_ps = {
     .description =
         "Lists every process of yours (of everybody for root) that uses jemalloc, also those in containers: its "
         "version, what is allocated and resident, whether profiling is off (not possible), ready or active, and how "
-        "it can be reached: through its agent, or why not.",
+        "it can be reached: through its agent, by attaching to it (which is not done for this list), or why not.",
     .options = options,
     .operand = OPERAND_NONE,
     .run = run,

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/size.h"
 #include "cli/state.h"
+#include "cli/via.h"
 
 #include <stdio.h>
 
@@ -25,10 +26,15 @@ purge(Target *target, GError **error)
     return target_write(target, control, WIRE_TYPE_NONE, 0, error);
 }
 
+static const GOptionEntry options[] = {
+    VIA_OPTION,
+    {0},
+};
+
 static int
 run(char **operands, GError **error)
 {
-    g_autoptr(Target) target = target_open(operands[0], error);
+    g_autoptr(Target) target = via_open(operands[0], error);
     guint64 before;
     guint64 after;
     if (target == NULL || !state_read_memory(target, MEMORY_RESIDENT, &before, error) || !purge(target, error) ||
@@ -50,6 +56,7 @@ const Command cmd_purge = {
     .summary = "return unused pages to the kernel",
     .description =
         "Lets TARGET's jemalloc return all unused dirty pages to the kernel at once and shows what that changed.",
+    .options = options,
     .operand = OPERAND_TARGET,
     .operands_min = 1,
     .operands_max = 1,

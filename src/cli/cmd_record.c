@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/duration.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/size.h"
 #include "cli/state.h"
+#include "cli/via.h"
 
 #include "target/target.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 enum {
@@ -29,8 +27,7 @@ typedef struct {
     guint64 duration_ms;
     gint64 start; /* g_get_monotonic_time() */
     WireLease lease;
-    sigset_t signals; /* that end the recording early */
-    int signal_fd;
+    Interrupt interrupt; /* what ends the recording early */
     gboolean progress;
 } Recording;
 
@@ -49,6 +46,7 @@ static const GOptionEntry options[] = {
      .arg_data = &path,
      .description = "write to this file, which must not exist; - is stdout",
      .arg_description = "FILE"},
+    VIA_OPTION,
     {0},
 };
 
@@ -56,22 +54,6 @@ static guint64
 elapsed_ms(const Recording *recording)
 {
     return (guint64)(g_get_monotonic_time() - recording->start) / 1000;
-}
-
-/* From here on a signal is something to read, so that it cannot hit between taking the lease and giving it back. */
-static gboolean
-catch_signals(Recording *recording, GError **error)
-{
-    sigemptyset(&recording->signals);
-    sigaddset(&recording->signals, SIGINT);
-    sigaddset(&recording->signals, SIGTERM);
-    sigaddset(&recording->signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &recording->signals, NULL);
-    recording->signal_fd = signalfd(-1, &recording->signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (recording->signal_fd >= 0)
-        return TRUE;
-    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot watch for signals: %s", g_strerror(errno));
-    return FALSE;
 }
 
 static gboolean
@@ -102,15 +84,6 @@ clear_progress(const Recording *recording)
         fputs("\r\033[K", stderr);
 }
 
-/* TRUE: a signal wants the end. */
-static gboolean
-sleep_interruptibly(const Recording *recording, guint64 ms)
-{
-    struct pollfd poll_fd = {.fd = recording->signal_fd, .events = POLLIN};
-    struct signalfd_siginfo info;
-    return poll(&poll_fd, 1, (int)ms) > 0 && read(recording->signal_fd, &info, sizeof(info)) == sizeof(info);
-}
-
 /* Until the time is over or a signal comes; fails when the target ends or somebody else takes the lease away. */
 static gboolean
 wait_for_end(Recording *recording, GError **error)
@@ -126,7 +99,7 @@ wait_for_end(Recording *recording, GError **error)
                 return FALSE;
         }
         show_progress(recording);
-        if (sleep_interruptibly(recording, MIN((guint64)PROGRESS_MS, recording->duration_ms - passed)))
+        if (interrupt_wait(&recording->interrupt, MIN((guint64)PROGRESS_MS, recording->duration_ms - passed)))
             return TRUE;
     }
 }
@@ -136,9 +109,9 @@ static gboolean
 record(Recording *recording, GError **error)
 {
     recording->start = g_get_monotonic_time();
-    if (!state_check_unleased(recording->target, error) || !catch_signals(recording, error) ||
-        !lease_for(recording, WIRE_LEASE_TAKE, error))
+    if (!state_check_unleased(recording->target, error) || !lease_for(recording, WIRE_LEASE_TAKE, error))
         return FALSE;
+    via_warn_of_kill(recording->target);
     gboolean waited = wait_for_end(recording, error);
     clear_progress(recording);
     if (!waited) {
@@ -211,11 +184,13 @@ run_recording(Recording *recording, GError **error)
     if (path == NULL)
         path = output_dump_name(target_name(recording->target), (int)target_pid(recording->target));
     g_autoptr(Output) output = output_open(path, error);
-    if (output == NULL || !record(recording, error))
+    if (output == NULL || !interrupt_catch(&recording->interrupt, error))
         return STATUS_FAILED;
+    gboolean recorded = record(recording, error);
     /* The earlier state is back; who is in a hurry may now end jescope as usual. */
-    sigprocmask(SIG_UNBLOCK, &recording->signals, NULL);
-    if (!dump(recording, output, error))
+    if (recorded)
+        interrupt_release(&recording->interrupt);
+    if (!recorded || !dump(recording, output, error))
         return STATUS_FAILED;
     if (strcmp(path, "-") != 0)
         puts(path);
@@ -225,22 +200,19 @@ run_recording(Recording *recording, GError **error)
 static int
 run(char **operands, GError **error)
 {
-    Recording recording = {.signal_fd = -1};
+    Recording recording = {0};
     if (duration_text == NULL) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "record: --for DURATION is missing; write e.g. --for 30s");
         return STATUS_USAGE;
     }
     if (!duration_parse(duration_text, "--for", &recording.duration_ms, error))
         return STATUS_USAGE;
-    g_autoptr(Target) target = target_open(operands[0], error);
+    g_autoptr(Target) target = via_open(operands[0], error);
     if (target == NULL)
         return STATUS_FAILED;
     recording.target = target;
     recording.progress = isatty(STDERR_FILENO) && recording.duration_ms >= PROGRESS_FROM_MS;
-    int status = run_recording(&recording, error);
-    if (recording.signal_fd >= 0)
-        close(recording.signal_fd);
-    return status;
+    return run_recording(&recording, error);
 }
 
 const Command cmd_record = {
@@ -251,7 +223,9 @@ const Command cmd_record = {
         "Switches heap profiling in TARGET on, waits, restores the earlier state, writes a heap dump and prints the "
         "name of its file, by default NAME.PID.YYYYmmddTHHMMSS.heap. Ctrl-C, SIGTERM and SIGHUP shorten the "
         "recording; the dump is written all the same. If jescope is killed, "
-        "the agent inside TARGET restores the earlier state by itself within ten seconds.",
+        "the agent inside TARGET restores the earlier state by itself within ten seconds; where there is no agent, "
+        "nobody "
+        "does, and 'kill -9' of jescope leaves profiling on.",
     .options = options,
     .operand = OPERAND_TARGET,
     .operands_min = 1,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/report-arguments.h"
+#include "cli/via.h"
 
 static const GOptionEntry options[] = {
     REPORT_SHAPE_ENTRIES{"base", 0, 0, G_OPTION_ARG_STRING, &report_arguments.base,
@@ -7,7 +8,8 @@ static const GOptionEntry options[] = {
     {"pid", 0, 0, G_OPTION_ARG_INT, &report_arguments.pid,
      "the live process that a dump file is of: its own files are read, even if they have been replaced", "PID"},
     {"title", 0, 0, G_OPTION_ARG_STRING, &report_arguments.title, "what to call the source in the report", "TEXT"},
-    REPORT_SELECT_ENTRIES REPORT_NAMES_ENTRIES{0},
+    REPORT_SELECT_ENTRIES REPORT_NAMES_ENTRIES VIA_OPTION,
+    {0},
 };
 
 static int

@@ -2,6 +2,7 @@
 #include "cli/analyses.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/via.h"
 
 #include "stats/advice.h"
 #include "stats/live.h"
@@ -41,6 +42,7 @@ static const GOptionEntry options[] = {
      .description = "openmetrics: every arena, not all of them merged"},
     {.long_name = "classes", .arg_data = &classes, .description = "openmetrics: size classes too"},
     {.long_name = "advise", .arg_data = &advise, .description = "print what looks wasteful, and what to change"},
+    VIA_OPTION,
     {0},
 };
 
@@ -219,7 +221,7 @@ run(char **operands, GError **error)
     gboolean own = raw || as_json || letters != NULL;
     if (!own && (strcmp(operands[0], "-") == 0 || g_file_test(operands[0], G_FILE_TEST_IS_REGULAR)))
         return load_file(operands[0], &samples, error) ? print_samples(&samples) : STATUS_FAILED;
-    g_autoptr(Target) target = target_open(operands[0], error);
+    g_autoptr(Target) target = via_open(operands[0], error);
     if (target == NULL)
         return STATUS_FAILED;
     if (own)

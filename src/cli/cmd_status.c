@@ -3,6 +3,7 @@
 #include "cli/duration.h"
 #include "cli/size.h"
 #include "cli/state.h"
+#include "cli/via.h"
 
 #include "target/diagnosis.h"
 
@@ -16,6 +17,7 @@ static gboolean as_json;
 
 static const GOptionEntry options[] = {
     {.long_name = "json", .arg_data = &as_json, .description = "print JSON"},
+    VIA_OPTION,
     {0},
 };
 
@@ -66,7 +68,7 @@ print_activity(const WireHelloReply *hello)
     else if (hello->active_since_ns != 0)
         print_row("profiling", "active since %s; what was allocated before is not seen", since);
     else
-        print_row("profiling", "active; since when is unknown (the program itself switched it on)");
+        print_row("profiling", "active; since when is not known");
 }
 
 static void
@@ -117,7 +119,7 @@ print_memory(const TargetState *state)
 static int
 run(char **operands, GError **error)
 {
-    g_autoptr(Target) target = target_open(operands[0], error);
+    g_autoptr(Target) target = via_open(operands[0], error);
     TargetState state;
     if (target == NULL || !state_read(target, &state, error))
         return STATUS_FAILED;
@@ -126,6 +128,7 @@ run(char **operands, GError **error)
         return STATUS_DONE;
     }
     puts(target_label(target));
+    print_row("reached by", "%s", target_via_name(target_via(target)));
     print_jemalloc(&state);
     print_profiling(&state);
     print_memory(&state);
@@ -138,7 +141,9 @@ const Command cmd_status = {
     .summary = "show how a target's jemalloc is set up and what it holds",
     .description =
         "Shows which jemalloc TARGET uses and whether it serves malloc, whether profiling is possible and active "
-        "and since when, the sampling period, a running lease, and how much memory it holds. Where something is "
+        "and since when, the sampling period, a running lease, how much memory it holds, and how it is reached: "
+        "through its "
+        "agent or by attaching to it. Where something is "
         "not possible it says why and what to change.",
     .options = options,
     .operand = OPERAND_TARGET,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/source.h"
+#include "cli/via.h"
 #include "report/units.h"
 #include "target/target.h"
 
@@ -29,7 +30,7 @@ note_since(const WireHelloReply *hello)
     if (hello->since == WIRE_SINCE_START)
         return g_strdup("sampling on since the process started");
     if (hello->since == WIRE_SINCE_UNKNOWN || hello->active_since_ns == 0)
-        return g_strdup("the program switched sampling on by itself: what it allocated before is not in here");
+        return g_strdup("since when sampling is on is not known: what was allocated before is not in here");
     since = format_time(hello->active_since_ns);
     return g_strdup_printf("sampling on since %s: what was allocated before is not in here", since);
 }
@@ -63,7 +64,7 @@ Source *
 source_open_target(const char *name, const SourceOptions *options, GError **error)
 {
     g_autoptr(Source) source = g_new0(Source, 1);
-    g_autoptr(Target) target = target_open(name, error);
+    g_autoptr(Target) target = via_open(name, error);
     SymbolizeOptions symbolize_options = options->symbolize;
     LiveFacts facts = {0};
     gboolean ok;

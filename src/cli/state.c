@@ -184,12 +184,12 @@ json_t *
 state_json(const TargetState *state, const Target *target)
 {
     const WireHelloReply *hello = &state->hello;
-    return json_pack("{s:i, s:s, s:i, s:s, s:{s:s, s:s, s:s, s:o, s:o}, s:o, s:o}", "pid", (int)target_pid(target),
-                     "name", target_name(target), "uid", (int)hello->uid, "agent_version", hello->agent_version,
-                     "jemalloc", "version", hello->jemalloc_version, "prefix", hello->prefix, "found_in",
-                     hello->found_in, "serves_malloc", flag_json(state, WIRE_FLAG_SERVES_MALLOC), "stats_built",
-                     flag_json(state, WIRE_FLAG_CONFIG_STATS), "profiling", profiling_json(state), "memory",
-                     memory_json(state));
+    return json_pack("{s:i, s:s, s:i, s:s, s:s, s:{s:s, s:s, s:s, s:o, s:o}, s:o, s:o}", "pid", (int)target_pid(target),
+                     "name", target_name(target), "uid", (int)hello->uid, "via", target_via_name(target_via(target)),
+                     "agent_version", hello->agent_version, "jemalloc", "version", hello->jemalloc_version, "prefix",
+                     hello->prefix, "found_in", hello->found_in, "serves_malloc",
+                     flag_json(state, WIRE_FLAG_SERVES_MALLOC), "stats_built", flag_json(state, WIRE_FLAG_CONFIG_STATS),
+                     "profiling", profiling_json(state), "memory", memory_json(state));
 }
 
 void

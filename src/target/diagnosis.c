@@ -166,9 +166,11 @@ diagnosis_set_no_agent(const Process *process, GError **error)
                     "JESCOPE_DEBUG=1 to see which",
                     process->name, pid);
     else if (objects.jemalloc)
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
-                    "%s (%d) uses jemalloc, but was started without jescope's agent; restart it under 'jescope run'",
-                    process->name, pid);
+        g_set_error(
+            error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
+            "%s (%d) uses jemalloc, but was started without jescope's agent; bring it in with 'jescope attach %d', "
+            "or restart it under 'jescope run'",
+            process->name, pid, pid);
     else
         g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_JEMALLOC,
                     "%s (%d) does not use jemalloc; restart it under 'jescope run', which brings one", process->name,

@@ -244,7 +244,7 @@ loaded_open_debug(const AddressSpace *space, const LoadedObject *object)
 }
 
 static gboolean
-read_image(gpointer data, guint64 address, void *bytes, gsize n)
+read_memory(gpointer data, guint64 address, void *bytes, gsize n)
 {
     const AddressSpace *space = data;
     return remote_read(space->pid, address, bytes, n);
@@ -257,6 +257,6 @@ loaded_dynamic(const AddressSpace *space, const LoadedObject *object, Dynamic *d
         const AddressSpace *in;
         gpointer out;
     } pointer = {.in = space};
-    *dynamic = (Dynamic){.read = read_image, .data = pointer.out, .base = object->first->start};
+    *dynamic = (Dynamic){.read = read_memory, .data = pointer.out, .base = object->first->start};
     return dynamic_open(dynamic);
 }

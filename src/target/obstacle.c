@@ -127,6 +127,13 @@ ptrace_scope(void)
     return g_file_get_contents("/proc/sys/kernel/yama/ptrace_scope", &text, NULL, NULL) ? atoi(text) : 0;
 }
 
+gboolean
+obstacle_may_attach(const Process *process)
+{
+    return obstacle_check(process, NULL) && ptrace_scope() < SCOPE_NOBODY &&
+           (we_have(CAP_SYS_PTRACE) || (process_is_ours(process) && ptrace_scope() < SCOPE_OWN));
+}
+
 void
 obstacle_set_denied(const Process *process, int code, GError **error)
 {

@@ -8,6 +8,9 @@
 /* FALSE with a TARGET_ERROR if it is clear from outside that it cannot be. */
 gboolean obstacle_check(const Process *process, GError **error);
 
+/* Whether it looks from outside as if we may. */
+gboolean obstacle_may_attach(const Process *process);
+
 /* Sets the TARGET_ERROR for a PTRACE_SEIZE that failed with CODE. */
 void obstacle_set_denied(const Process *process, int code, GError **error);
 

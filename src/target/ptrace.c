@@ -17,6 +17,7 @@
 
 enum {
     CALLS_PER_STOP = 64, /* so that a thread is not held up for more than a few milliseconds */
+    RELEASE_MS = 20000,  /* to leave nothing switched on */
     OUTPUT_MS = 120000,  /* a dump of a large heap, a purge: as long as the agent is given */
 };
 
@@ -462,6 +463,8 @@ static gboolean
 release_lease(PtraceTarget *self, const LeaseRequest *request, GError **error)
 {
     Switch change = {.only_if = TRUE, .expected = self->lease.active, .active = self->lease.restores};
+    TraceeDeadlines patient = {.attach = RELEASE_MS, .call = tracee_deadlines_default.call};
+    tracee_set_deadlines(self->tracee, &patient);
     if (!stop_and(self, visit_switch, &change, error))
         return FALSE;
     self->lease = (Lease){0};

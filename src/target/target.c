@@ -3,6 +3,8 @@
 
 #include "target/implementation.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 G_DEFINE_QUARK(jescope - target - error, target_error)
@@ -33,6 +35,12 @@ static const char *const via_names[] = {
     [TARGET_VIA_ATTACH] = "attach",
     [TARGET_VIA_INSIDE] = "inside",
 };
+
+gboolean
+target_alive(const Target *target)
+{
+    return target->pid == 0 || kill(target->pid, 0) == 0 || errno == EPERM;
+}
 
 TargetVia
 target_via(const Target *target)

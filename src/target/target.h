@@ -76,6 +76,9 @@ typedef enum {
 /* The same, but only this way. */
 Target *target_open_via(const char *name, TargetVia via, GError **error);
 
+/* Whether its process still runs. TRUE if that cannot be told. */
+gboolean target_alive(const Target *target);
+
 /* How it is reached; not TARGET_VIA_ANY. */
 TargetVia target_via(const Target *target);
 

@@ -37,7 +37,7 @@ def test_without_agent(tmp_path, program):
     with started([VICTIMS / program], env=environment(tmp_path)) as victim:
         victim.stdout.readline()
         row = listed(tmp_path)[victim.pid]
-        assert row["reach"] == "no agent" and "memory" not in row
+        assert row["reach"] == "attach" and "memory" not in row
 
 
 def test_without_jemalloc(tmp_path):
