@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import dataclasses
 import os
 import pathlib
 import shutil
@@ -20,3 +21,19 @@ def scratch():
     (folder / "agents").mkdir(mode=0o700)
     yield folder
     shutil.rmtree(folder)
+
+
+@dataclasses.dataclass
+class Token:
+    options: list  # for serve
+    headers: list  # for curl
+
+
+@pytest.fixture
+def read_token(tmp_path):
+    """A token that may read, and a server's options that make it ask for one."""
+    secret = "a-token-that-may-only-read"
+    path = tmp_path / "tokens"
+    path.write_text(f"read {secret} reader\n")
+    path.chmod(0o600)
+    return Token([f"--token-file={path}"], ["--header", f"Authorization: Bearer {secret}"])

@@ -233,6 +233,14 @@ def test_b25_options(ready, path):
     check(answer, 200, "text/html", b"")
 
 
+def test_b26_not_allowed(scratch, profiled, read_token):  # noqa: F811
+    with serve(scratch, *read_token.options, profiled.pid) as endpoint:
+        answer = endpoint.get("/mtev/heap_profile?active=true", *read_token.headers)
+        assert (answer.status, answer.reason, answer.type, answer.body) == (403, "DENIED", "text/html", b"")
+        assert endpoint.get("/mtev/heap_profile", *read_token.headers).body == STATUS_INACTIVE
+    assert not is_active(scratch, profiled.pid)
+
+
 @pytest.mark.parametrize("path", ["/mtev/heap_profileX", "/mtev/heap_profile/", "/mtev/heap_profil", "/mtev/memoryXjson", "/mtev/",
                                   "/Mtev/heap_profile"])
 def test_b27_the_whole_path_counts(ready, path):

@@ -74,20 +74,21 @@ def has_ended(endpoint, number):
     return found["current_run"] == {"id": number, "remaining_seconds": 0} and found["tmp_dir"] != "Not yet generated"
 
 
-@pytest.mark.parametrize("how", [{"LIBPROCESS_MEMORY_PROFILING": "false"}, {"LIBPROCESS_MEMORY_PROFILING": "disabled"}, "--dialects=none",
-                                 "--dialects=libmtev,userver,pprof"], ids=str)
-def test_d1_switched_off(scratch, profiled, how):  # noqa: F811
-    words, variables = ([how], {}) if isinstance(how, str) else ([], how)
-    with serve(scratch, *words, profiled.pid, **variables) as endpoint:
-        for path in ENDPOINTS:
-            answer = ask(endpoint, path)
-            assert (answer.status, answer.text) == (404, "404 Not Found.")
+def is_off(endpoint):
+    answers = [ask(endpoint, path) for path in ENDPOINTS]
+    return all((answer.status, answer.text) == (404, "404 Not Found.") for answer in answers)
 
 
-@pytest.mark.parametrize("variable", ["true", "1"])
-def test_d1_switched_on(scratch, profiled, variable):  # noqa: F811
-    with serve(scratch, profiled.pid, LIBPROCESS_MEMORY_PROFILING=variable) as endpoint:
-        assert ask(endpoint, "state").status == 200
+@pytest.mark.parametrize("dialects", ["none", "libmtev,userver,pprof"])
+def test_d1_switched_off(scratch, profiled, dialects):  # noqa: F811
+    with serve(scratch, f"--dialects={dialects}", profiled.pid) as endpoint:
+        assert is_off(endpoint)
+
+
+@pytest.mark.parametrize("value", ["false", "disabled", "true"])
+def test_d1_switched_by_libprocess_own_variable(scratch, value):
+    with running_redis(scratch, f"mesos-{value}", LIBPROCESS_MEMORY_PROFILING=value) as redis, serve(scratch, redis.pid) as endpoint:
+        assert is_off(endpoint) == (value != "true")
 
 
 def test_d2_without_jemalloc(scratch, foreign):  # noqa: F811
@@ -378,6 +379,19 @@ def test_d35_empty_id(ready, what):
     refused(ask(ready, f"download/{what}?id="), "Cannot serve requested id #0.\n")
 
 
+def test_d36_removed_meanwhile(scratch, profiled):  # noqa: F811
+    """A server that keeps one dump of each target forgets the run's when another one is taken."""
+    set_active(scratch, profiled.pid, False)
+    with serve(scratch, "--dumps=1", profiled.pid) as endpoint:
+        run(endpoint)
+        assert ask(endpoint, "download/raw").status == 200
+        assert endpoint.post(f"/api/v1/targets/{profiled.pid}/dumps").status in (200, 201)
+        for what in DOWNLOADS:
+            answer = wait_for(lambda: next((found for found in [ask(endpoint, f"download/{what}")] if found.status != 200), None),
+                              "the run's dump is gone")
+            refused(answer, "Requested file was deleted from local disk.\n")
+
+
 @pytest.mark.parametrize("what, file", [("text", "symbolized-profile.dump"), ("graph", "profile.svg")])
 def test_d37_made_from_the_dump(scratch, ready, what, file):
     start(ready)
@@ -438,6 +452,13 @@ def test_d42_more_components(ready, path):
 def test_d43_unknown(ready, path):
     answer = ask(ready, path)
     assert (answer.status, answer.text) == (404, "404 Not Found.")
+
+
+def test_d44_no_credentials(scratch, profiled, read_token):  # noqa: F811
+    with serve(scratch, *read_token.options, "--require-token", profiled.pid) as endpoint:
+        answer = ask(endpoint, "state")
+        assert answer.status == 401 and answer.header("www-authenticate").startswith("Bearer")
+        assert endpoint.get(f"{BASE}/state", *read_token.headers).status == 200
 
 
 def live_bytes(dump):

@@ -3,8 +3,8 @@
 
 import pytest
 import victims
-from endpoint import is_active, serve, set_active
-from programs import foreign, old_unprofiled, profiled, standin, unbuilt, unprofiled  # noqa: F401
+from endpoint import is_active, is_whole_dump, serve, set_active
+from programs import foreign, old_unprofiled, profiled, running_redis, standin, unbuilt, unprofiled  # noqa: F401
 
 PROF = "/service/jemalloc/prof"
 OK = b"OK\n"
@@ -81,6 +81,20 @@ def test_c3_disable(scratch, ready, off, old_off):
 @pytest.mark.parametrize("command", ["enable", "disable", "dump"])
 def test_c4_not_compiled(none, command):
     assert do(none, command) == error("No such file or directory")
+
+
+def test_c5_dump(scratch, tmp_path):
+    with running_redis(scratch, "dumping", MALLOC_CONF=f"prof_prefix:{tmp_path}/dump") as redis, serve(scratch, redis.pid) as endpoint:
+        for number in range(2):
+            assert do(endpoint, "dump") == OK
+            assert is_whole_dump((tmp_path / f"dump.{redis.pid}.{number}.m{number}.heap").read_bytes())
+
+
+@pytest.mark.parametrize("prefix", ["/nonexistent/dump", ""], ids=["missing", "empty"])
+def test_c6_dump_into_nowhere(scratch, prefix):
+    with running_redis(scratch, f"nowhere{len(prefix)}", MALLOC_CONF=f"prof_prefix:{prefix}") as redis, \
+         serve(scratch, redis.pid) as endpoint:
+        assert do(endpoint, "dump") == error("Bad address")
 
 
 def test_c7_dump_with_prof_false(off, old_off):
