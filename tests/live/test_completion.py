@@ -126,7 +126,7 @@ def test_commands(completed):
 
 def test_options(completed):
     assert completed("jescope record --f") == ["--for"]
-    assert sorted(completed("jescope status --")) == ["--help", "--json"]
+    assert sorted(completed("jescope detach --")) == ["--help"]
 
 
 def test_files(completed, tmp_path):
