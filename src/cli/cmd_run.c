@@ -3,6 +3,7 @@
 #include "cli/conf.h"
 #include "cli/preload.h"
 #include "cli/program.h"
+#include "cli/run-server.h"
 #include "cli/sampling.h"
 #include "cli/supervise.h"
 
@@ -14,6 +15,8 @@
 
 static gboolean active;
 static char *sample_text;
+static char **listen_on;
+static char *config_file;
 
 static const GOptionEntry options[] = {
     {.long_name = "active", .arg_data = &active, .description = "profile from the start on"},
@@ -22,6 +25,16 @@ static const GOptionEntry options[] = {
      .arg_data = &sample_text,
      .description = "sampling period: on average one sample per so many bytes (512KiB)",
      .arg_description = "SIZE"},
+    {.long_name = "listen",
+     .arg = G_OPTION_ARG_STRING_ARRAY,
+     .arg_data = &listen_on,
+     .description = "serve the program over HTTP while it runs, as 'jescope serve' does, on ADDR:PORT or unix:PATH",
+     .arg_description = "ADDRESS"},
+    {.long_name = "config",
+     .arg = G_OPTION_ARG_FILENAME,
+     .arg_data = &config_file,
+     .description = "what 'jescope serve --config' takes, for --listen",
+     .arg_description = "FILE"},
     {0},
 };
 
@@ -106,7 +119,13 @@ run(char **operands, GError **error)
     g_auto(GStrv) environment = prepare(program, asked, error);
     if (environment == NULL)
         return STATUS_FAILED;
-    return supervise(program->path, operands, environment, error);
+    if (listen_on == NULL)
+        return supervise(program->path, operands, environment, &(SuperviseHooks){0}, error);
+    g_autoptr(RunServer) server = run_server_new((const char *const *)listen_on, config_file, error);
+    if (server == NULL)
+        return STATUS_FAILED;
+    SuperviseHooks hooks = {.started = run_server_start, .ended = run_server_stop, .data = server};
+    return supervise(program->path, operands, environment, &hooks, error);
 }
 
 const Command cmd_run = {

@@ -3,18 +3,12 @@
 
 #include "cli/command.h"
 #include "cli/duration.h"
-#include "cli/size.h"
+#include "cli/keeping.h"
 
 #include "history/import.h"
 #include "target/target.h"
 
 #include <string.h>
-
-enum {
-    EVERY_DEFAULT_MS = 10000,
-    EVERY_MIN_MS = 100,
-    DAYS_MAX = 36500,
-};
 
 static char *history_file;
 static char *every;
@@ -81,75 +75,17 @@ const GOptionEntry collect_options[] = {
     {0},
 };
 
-static const struct {
-    const char *word;
-    HistoryParts parts;
-} details[] = {
-    {"totals", HISTORY_TOTALS},
-    {"arenas", HISTORY_TOTALS | HISTORY_ARENAS},
-    {"classes", HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES},
-    {"all", HISTORY_EVERYTHING},
-};
-
-static gboolean
-parse_detail(HistoryParts *parts, GError **error)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(details); i++)
-        if (strcmp(detail != NULL ? detail : "arenas", details[i].word) == 0) {
-            *parts = details[i].parts;
-            return TRUE;
-        }
-    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--detail: unknown word '%s'; known: totals, arenas, classes, all",
-                detail);
-    return FALSE;
-}
-
-static gboolean
-parse_every(guint64 *every_us, GError **error)
-{
-    guint64 ms = EVERY_DEFAULT_MS;
-    if (every != NULL && !duration_parse(every, "--every", &ms, error))
-        return FALSE;
-    if (ms < EVERY_MIN_MS) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--every: '%s' is too short; from %dms is possible", every,
-                    EVERY_MIN_MS);
-        return FALSE;
-    }
-    *every_us = ms * 1000;
-    return TRUE;
-}
-
-static gboolean
-parse_thin(HistoryRetention *retention, GError **error)
-{
-    guint64 age_ms, step_ms;
-    if (thin == NULL)
-        return TRUE;
-    g_auto(GStrv) halves = g_strsplit(thin, ":", 2);
-    if (g_strv_length(halves) != 2) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--thin: '%s' is not AGE:STEP; write one like 7d:1m", thin);
-        return FALSE;
-    }
-    if (!duration_parse_up_to(halves[0], "--thin", DAYS_MAX, &age_ms, error) ||
-        !duration_parse_up_to(halves[1], "--thin", DAYS_MAX, &step_ms, error))
-        return FALSE;
-    retention->thin_after_us = age_ms * 1000;
-    retention->thin_step_us = step_ms * 1000;
-    return TRUE;
-}
-
 static gboolean
 parse_options(CollectorOptions *options, GError **error)
 {
-    guint64 for_ms = 0, keep_ms = 0;
-    if (!parse_every(&options->every_us, error) || !parse_detail(&options->parts, error) ||
-        (duration != NULL && !duration_parse_up_to(duration, "--for", DAYS_MAX, &for_ms, error)) ||
-        (keep != NULL && !duration_parse_up_to(keep, "--keep", DAYS_MAX, &keep_ms, error)) ||
-        !parse_thin(&options->retention, error) ||
-        (max_size != NULL && !size_parse(max_size, "--max-size", &options->retention.max_bytes, error)))
+    guint64 for_ms = 0;
+    const KeepingLimits limits = {.keep = keep, .thin = thin, .max_size = max_size};
+    if (!keeping_parse_every(every, &options->every_us, error) ||
+        !keeping_parse_detail(detail, &options->parts, error) ||
+        (duration != NULL && !duration_parse_up_to(duration, "--for", KEEPING_MAX_DAYS, &for_ms, error)) ||
+        !keeping_parse_limits(&limits, &options->retention, error))
         return FALSE;
     options->for_us = for_ms * 1000;
-    options->retention.keep_us = keep_ms * 1000;
     return TRUE;
 }
 

@@ -87,6 +87,7 @@ extern const Command cmd_report;
 extern const Command cmd_reset;
 extern const Command cmd_run;
 extern const Command cmd_series;
+extern const Command cmd_serve;
 extern const Command cmd_stats;
 extern const Command cmd_status;
 

@@ -108,6 +108,17 @@ watch(pid_t child, const sigset_t *watched)
 }
 
 static int
+watch_with_hooks(pid_t child, const sigset_t *watched, const SuperviseHooks *hooks)
+{
+    if (hooks->started != NULL)
+        hooks->started(child, hooks->data);
+    int status = watch(child, watched);
+    if (hooks->ended != NULL)
+        hooks->ended(hooks->data);
+    return status;
+}
+
+static int
 set_not_started(const char *path, int code, GError **error)
 {
     g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot run '%s': %s", path, g_strerror(code));
@@ -115,7 +126,7 @@ set_not_started(const char *path, int code, GError **error)
 }
 
 int
-supervise(const char *path, char **argv, char **environment, GError **error)
+supervise(const char *path, char **argv, char **environment, const SuperviseHooks *hooks, GError **error)
 {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0)
@@ -131,7 +142,7 @@ supervise(const char *path, char **argv, char **environment, GError **error)
         code = read_report(report[0]);
     close(report[0]);
     if (child > 0 && code == 0)
-        return watch(child, &watched);
+        return watch_with_hooks(child, &watched, hooks);
     if (child > 0)
         waitpid(child, NULL, 0);
     return set_not_started(path, code, error);

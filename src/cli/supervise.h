@@ -4,6 +4,7 @@
 #define JESCOPE_CLI_SUPERVISE_H
 
 #include <glib.h>
+#include <sys/types.h>
 
 enum {
     SUPERVISE_NOT_EXECUTABLE = 126, /* as shells and env(1) have it */
@@ -11,12 +12,20 @@ enum {
     SUPERVISE_SIGNAL_BASE = 128,
 };
 
+/* What else happens while the program runs. Each may be NULL. Signals are blocked then. */
+typedef struct {
+    void (*started)(pid_t program, gpointer data);
+    void (*ended)(gpointer data);
+    gpointer data;
+} SuperviseHooks;
+
 /*
  * Starts PATH with ARGV and ENVIRONMENT in our process group, so that it keeps the terminal and its signals reach it
  * directly; forwards the signals that others send to us, stops when it stops (and lets it continue), and reaps whatever
  * else becomes our child (as PID 1). Returns its exit status, 128+N if signal N ended it; 126 or 127 with
- * CLI_ERROR_FAILED if it could not be started. Leaves signals blocked: the caller is about to exit.
+ * CLI_ERROR_FAILED if it could not be started; then no hook is called. Leaves signals blocked: the caller is about to
+ * exit.
  */
-int supervise(const char *path, char **argv, char **environment, GError **error);
+int supervise(const char *path, char **argv, char **environment, const SuperviseHooks *hooks, GError **error);
 
 #endif

@@ -12,15 +12,16 @@ enum {
     TARGET_COMPONENT = 1, /* in "/targets/{target}/..." */
 };
 
-static const char prefix[] = "/targets/";
+static const char prefix_begin[] = "/targets/";
 
 /* What a request turned out to mean. */
 typedef struct {
     const ServiceRoute *page; /* NULL: it is about a target */
     const Route *route;       /* NULL: none, or wrong_method */
     unsigned dialects;
-    char target[TARGET_NAME_MAX]; /* "": the default one */
-    RouteRequest request;         /* as the routes see it: without the prefix */
+    char target[TARGET_NAME_MAX];                        /* "": the default one */
+    RouteRequest request;                                /* as the routes see it: without the prefix */
+    char prefix[TARGET_NAME_MAX + sizeof(prefix_begin)]; /* what was cut off; "": nothing */
     RouteRole needs;
 } Meaning;
 
@@ -106,6 +107,7 @@ typedef struct {
     char *method;
     char *path;
     char *query;
+    char *prefix;
     GBytes *body;
 } Work;
 
@@ -118,6 +120,7 @@ work_new(const Meaning *meaning, AnswerCoding coding)
     work->method = g_strdup(meaning->request.method);
     work->path = g_strdup(meaning->request.path);
     work->query = g_strdup(meaning->request.query);
+    work->prefix = g_strdup(meaning->prefix);
     work->body = g_bytes_new(meaning->request.body, meaning->request.body_size);
     return work;
 }
@@ -129,6 +132,7 @@ work_free(gpointer data)
     g_free(work->method);
     g_free(work->path);
     g_free(work->query);
+    g_free(work->prefix);
     g_bytes_unref(work->body);
     g_free(work);
 }
@@ -143,7 +147,9 @@ work_run(const RouteHost *host, gpointer data)
     request.body = g_bytes_get_data(work->body, &request.body_size);
     if (request.body == NULL)
         request.body = "";
-    routes_answer(host, work->dialects, &request, &reply);
+    RouteHost as_asked = *host;
+    as_asked.prefix = work->prefix[0] != '\0' ? work->prefix : NULL;
+    routes_answer(&as_asked, work->dialects, &request, &reply);
     return answer_new_route(&reply, work->coding);
 }
 
@@ -221,11 +227,12 @@ static gboolean
 strip_prefix(Meaning *meaning)
 {
     const char *path = meaning->request.path;
-    if (!g_str_has_prefix(path, prefix))
+    if (!g_str_has_prefix(path, prefix_begin))
         return FALSE;
-    const char *rest = strchr(path + strlen(prefix), '/');
+    const char *rest = strchr(path + strlen(prefix_begin), '/');
     if (rest == NULL || !path_component(path, TARGET_COMPONENT, meaning->target, sizeof(meaning->target)))
         return FALSE;
+    g_snprintf(meaning->prefix, sizeof(meaning->prefix), "%s%s", prefix_begin, meaning->target);
     meaning->request.path = rest;
     meaning->dialects &= ~(unsigned)ROUTE_DIALECT_NATIVE;
     return TRUE;

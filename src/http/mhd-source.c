@@ -31,8 +31,15 @@ check(GSource *source)
 static gboolean
 dispatch(GSource *source, GSourceFunc callback, gpointer data)
 {
+    g_source_set_ready_time(source, -1);
     MHD_run(((MhdSource *)source)->daemon);
     return G_SOURCE_CONTINUE;
+}
+
+void
+mhd_source_wake(GSource *source)
+{
+    g_source_set_ready_time(source, 0);
 }
 
 static GSourceFuncs source_functions = {.prepare = prepare, .check = check, .dispatch = dispatch};

@@ -20,7 +20,6 @@ enum {
 typedef struct {
     Door door;
     struct MHD_Daemon *mhd;
-    GSource *source;
 } Daemon;
 
 typedef struct {
@@ -47,8 +46,8 @@ static void
 free_daemon(gpointer data)
 {
     Daemon *daemon = data;
-    g_source_destroy(daemon->source);
-    g_source_unref(daemon->source);
+    g_source_destroy(daemon->door.source);
+    g_source_unref(daemon->door.source);
     MHD_stop_daemon(daemon->mhd);
     g_free(daemon);
 }
@@ -89,8 +88,8 @@ start_daemon(Server *server, const Listener *listener, const Address *address, G
         g_free(daemon);
         return NULL;
     }
-    daemon->source = mhd_source_new(daemon->mhd);
-    g_source_attach(daemon->source, g_main_context_get_thread_default());
+    daemon->door.source = mhd_source_new(daemon->mhd);
+    g_source_attach(daemon->door.source, g_main_context_get_thread_default());
     return daemon;
 }
 

@@ -3,6 +3,7 @@
 
 #include "http/answer-send.h"
 #include "http/gzip.h"
+#include "http/mhd-source.h"
 
 #include <gnutls/gnutls.h>
 #include <string.h>
@@ -159,6 +160,7 @@ exchange_wake(Exchange *exchange)
         return;
     exchange->suspended = FALSE;
     MHD_resume_connection(exchange->mhd);
+    mhd_source_wake(exchange->connection->door->source);
 }
 
 void

@@ -26,6 +26,7 @@ typedef struct {
 /* Through what connections come in: one libmicrohttpd daemon. */
 typedef struct {
     Traffic *traffic;
+    GSource *source; /* of the daemon */
     ExchangeDoor door;
     gboolean own_users; /* of a unix socket: only our user and root may come in */
     guint connections;
