@@ -65,13 +65,31 @@ append_parameters(GString *out, const RouteParameter *parameters)
     }
 }
 
+/* METHODS: "PUT|POST". */
 static void
-append_operation(GString *out, const OpenapiOperation *operation)
+append_operation(GString *out, const OpenapiOperation *operation, const char *methods)
 {
-    g_string_append_printf(out, "\n### `%s %s`\n\n%c%s%s.\n", operation->method, operation->path,
+    g_string_append_printf(out, "\n### `%s %s`\n\n%c%s%s.\n", methods, operation->path,
                            g_ascii_toupper(operation->summary[0]), operation->summary + 1,
                            changes(operation) ? " — *control*" : "");
     append_parameters(out, operation->parameters);
+}
+
+/* One heading for all methods of a row of the table. Returns how many operations that are. */
+static guint
+append_row(GString *out, const GPtrArray *operations, guint first)
+{
+    const OpenapiOperation *operation = operations->pdata[first];
+    g_autoptr(GString) methods = g_string_new(operation->method);
+    guint n = 1;
+    for (; first + n < operations->len; n++) {
+        const OpenapiOperation *next = operations->pdata[first + n];
+        if (strcmp(next->path, operation->path) != 0 || next->summary != operation->summary)
+            break;
+        g_string_append_printf(methods, "|%s", next->method);
+    }
+    append_operation(out, operation, methods->str);
+    return n;
 }
 
 static char *
@@ -82,12 +100,12 @@ api_document(void)
     guint written = 0;
     for (gsize i = 0; i < G_N_ELEMENTS(sections); i++) {
         g_string_append_printf(out, "\n## %s\n\n%s\n", sections[i].title, sections[i].about);
-        for (guint j = 0; j < operations->len; j++) {
+        for (guint j = 0; j < operations->len;) {
             const OpenapiOperation *operation = operations->pdata[j];
-            if (strcmp(operation->group, sections[i].group) != 0)
-                continue;
-            append_operation(out, operation);
-            written++;
+            guint n = 1;
+            if (strcmp(operation->group, sections[i].group) == 0)
+                written += n = append_row(out, operations, j);
+            j += n;
         }
     }
     g_assert_cmpuint(written, ==, operations->len);
