@@ -18,7 +18,7 @@ append_target(GString *page, const ServiceTarget *target)
     g_autofree char *name = g_markup_escape_text(service_target_label(target), -1);
     g_string_append_printf(page,
                            "<tr><td>%s</td><td><a href=\"/api/v1/targets/%s\">status</a></td>"
-                           "<td><a href=\"/api/v1/targets/%s/stats\">statistics</a></td></tr>\n",
+                           "<td><a href=\"/api/v1/targets/%s/statistics?format=text\">statistics</a></td></tr>\n",
                            name, id, id);
 }
 

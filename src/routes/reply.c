@@ -115,6 +115,19 @@ reply_file(RouteReply *reply, const char *content_type, int descriptor)
     reply->body_size = (size_t)status.st_size;
 }
 
+int
+reply_take_body(RouteReply *reply)
+{
+    bool moved = reply->descriptor >= 0 || move_to_memfd(reply);
+    int descriptor = moved ? reply->descriptor : -1;
+    if (moved) {
+        reply->descriptor = -1;
+        lseek(descriptor, 0, SEEK_SET);
+    }
+    reply_begin(reply, reply->status, NULL);
+    return descriptor;
+}
+
 void
 reply_header(RouteReply *reply, const char *name, const char *format, ...)
 {

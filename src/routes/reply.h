@@ -27,6 +27,9 @@ void reply_text(RouteReply *reply, unsigned status, const char *content_type, co
 /* A whole reply whose body is in DESCRIPTOR, a memfd that is the reply's from now on. */
 void reply_file(RouteReply *reply, const char *content_type, int descriptor);
 
+/* Takes the body out of the reply, into a memfd at offset 0 that is the caller's. -1: no memory. */
+int reply_take_body(RouteReply *reply);
+
 /* Adds a header. What no header may hold is replaced, and one that does not fit is left out. */
 void reply_header(RouteReply *reply, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

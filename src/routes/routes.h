@@ -115,6 +115,7 @@ typedef struct {
     /* Takes a dump and keeps it. */
     RouteResult (*dump_take)(void *host, RouteDump *dump, RouteFailure *failure);
     size_t (*dumps)(void *host, RouteDump *rows, size_t n); /* newest first */
+    /* Its modification time is when it was taken: symbols of younger files are not used. */
     RouteResult (*dump_open)(void *host, uint64_t id, int *descriptor, RouteFailure *failure);
     /* Keeps DUMP, a descriptor the host takes over whatever it returns, as the one the next difference of
      * /debug/pprof/delta_heap begins at; *previous is the one kept until now, the caller's to close; -1: none. */
@@ -159,6 +160,7 @@ typedef enum {
 typedef enum {
     ROUTE_SLOW = 1u << 0,     /* takes a dump or renders: not on a thread that others wait for */
     ROUTE_PRINTING = 1u << 1, /* prints statistics: a moment, grows with the number of arenas */
+    ROUTE_WAITING = 1u << 2,  /* slow, and sleeps as long as its parameter "seconds" asks for, at most 5 minutes */
 } RouteFlag;
 
 typedef enum {

@@ -4,6 +4,7 @@
 #include "routes/libmtev.h"
 #include "routes/mesos.h"
 #include "routes/native.h"
+#include "routes/pprof.h"
 #include "routes/report-query.h"
 #include "routes/userver.h"
 
@@ -39,6 +40,17 @@ static const RouteParameter mesos_start_parameters[] = {
 
 static const RouteParameter mesos_download_parameters[] = {
     {"id", "id", "of the run, which must be the latest one that ended"},
+    {0},
+};
+
+static const RouteParameter pprof_parameters[] = {
+    {"debug", "integer", "above 0: a text to read instead of profile.proto"},
+    {"seconds", "integer", "what changed in so many seconds, at most 300; sampling is on meanwhile"},
+    {0},
+};
+
+static const RouteParameter pprof_delta_parameters[] = {
+    {"debug", "integer", "above 0: a text to read instead of profile.proto"},
     {0},
 };
 
@@ -128,6 +140,24 @@ static const Route rows[] = {
      mesos_download_parameters, ROUTE_SLOW, role_read, mesos_download_text},
     {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/download/graph/*", "the latest run as a call graph, SVG",
      mesos_download_parameters, ROUTE_SLOW, role_read, mesos_download_graph},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/debug/pprof/", "what there is", NULL, 0, role_read, pprof_index},
+    {ROUTE_DIALECT_PPROF, "GET", "/debug/pprof/heap", "what is in use, as profile.proto", pprof_parameters,
+     ROUTE_SLOW | ROUTE_WAITING, pprof_heap_role, pprof_heap},
+    {ROUTE_DIALECT_PPROF, "GET", "/debug/pprof/allocs", "what was ever allocated, with prof_accum:true",
+     pprof_parameters, ROUTE_SLOW | ROUTE_WAITING, pprof_heap_role, pprof_allocs},
+    {ROUTE_DIALECT_PPROF, "GET", "/debug/pprof/delta_heap", "what changed since this was last asked for",
+     pprof_delta_parameters, ROUTE_SLOW, role_control, pprof_delta_heap},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD|POST", "/debug/pprof/symbol",
+     "names of addresses: 0xA+0xB as the body or the query", NULL, ROUTE_SLOW, role_read, pprof_symbol},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/debug/pprof/cmdline", "the program's arguments, each with a NUL", NULL, 0,
+     role_read, pprof_cmdline},
+    {ROUTE_DIALECT_PPROF, "GET", "/pprof/heap", "a dump, for jeprof", NULL, ROUTE_SLOW, role_read, pprof_raw},
+    {ROUTE_DIALECT_PPROF, "GET", "/pprof/growth", "the same: jemalloc has no other record of growth", NULL, ROUTE_SLOW,
+     role_read, pprof_raw},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD|POST", "/pprof/symbol", "names of addresses: 0xA+0xB as the body or the query",
+     NULL, ROUTE_SLOW, role_read, pprof_symbol},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/pprof/cmdline", "the program's arguments, each with a NUL", NULL, 0, role_read,
+     pprof_cmdline},
 
     {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET, "who it is and how it is", NULL, 0, role_read, native_status},
     {ROUTE_DIALECT_NATIVE, "GET|HEAD", TARGET "/profiling", "whether it samples, since when, and the lease that runs",
@@ -182,12 +212,14 @@ static const Route rows[] = {
 static const char *const libmtev_paths[] = {"/mtev/", NULL};
 static const char *const userver_paths[] = {"/service/jemalloc/", NULL};
 static const char *const mesos_paths[] = {"/memory-profiler", NULL};
+static const char *const pprof_paths[] = {"/debug/pprof", "/pprof", NULL};
 static const char *const native_paths[] = {"/", NULL};
 
 static const Dialect dialects[] = {
     {ROUTE_DIALECT_LIBMTEV, "libmtev", libmtev_paths, libmtev_unknown, libmtev_unknown},
     {ROUTE_DIALECT_USERVER, "userver", userver_paths, userver_unknown, userver_wrong_method},
     {ROUTE_DIALECT_MESOS, "mesos", mesos_paths, mesos_unknown, mesos_unknown},
+    {ROUTE_DIALECT_PPROF, "pprof", pprof_paths, pprof_unknown, pprof_wrong_method},
     {ROUTE_DIALECT_NATIVE, "native", native_paths, native_unknown, native_wrong_method},
 };
 

@@ -163,6 +163,46 @@ test_does_not_need_wait(void)
     signal(SIGCHLD, SIG_DFL);
 }
 
+static RouteResult
+own_maps(void *host, int *descriptor, RouteFailure *failure)
+{
+    *descriptor = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    return ROUTE_DONE;
+}
+
+static RouteResult
+own_render(void *host, const RouteRendering *rendering, int *descriptor, RouteFailure *failure)
+{
+    RenderSetup setup = real_setup();
+    setup.pid = getpid();
+    return render_report(&setup, rendering, descriptor, failure);
+}
+
+__attribute__((noinline)) static int
+a_function_of_ours(int x)
+{
+    return x * 3;
+}
+
+/* /pprof/symbol of a process is answered without a symbolizer in it. */
+static void
+test_names_addresses_of_this_process(void)
+{
+    static const RouteHostOps ops = {.maps = own_maps, .render = own_render};
+    const RouteHost host = {.ops = &ops};
+    g_autofree char *body = g_strdup_printf("0x%" G_GINT64_MODIFIER "x+0x1", (guint64)(guintptr)a_function_of_ours);
+    g_autofree char *wanted = g_strdup_printf("num_symbols: 1\n0x%016" G_GINT64_MODIFIER "x\ta_function_of_ours\n",
+                                              (guint64)(guintptr)a_function_of_ours);
+    const RouteRequest request = {"POST", "/pprof/symbol", "", body, strlen(body)};
+    RouteReply reply;
+    routes_answer(&host, ROUTE_DIALECT_PPROF, &request, &reply);
+    g_assert_cmpuint(reply.status, ==, 200);
+    g_assert_cmpint(reply.descriptor, ==, -1);
+    g_assert_cmpint(strncmp(reply.body, wanted, reply.body_size), ==, 0);
+    g_assert_cmpuint(reply.body_size, ==, strlen(wanted));
+    g_assert_cmpint(a_function_of_ours(2), ==, 6);
+}
+
 static gpointer
 reap_everything(gpointer stop)
 {
@@ -241,6 +281,7 @@ main(int argc, char **argv)
     g_test_add_func("/routes/render/does-not-need-wait", test_does_not_need_wait);
     g_test_add_func("/routes/render/gets-on-with-those-who-reap-everything",
                     test_gets_on_with_those_who_reap_everything);
+    g_test_add_func("/routes/render/names-addresses-of-this-process", test_names_addresses_of_this_process);
     g_test_add_func("/routes/render/works-in-many-threads", test_works_in_many_threads_and_leaves_nothing);
     return g_test_run();
 }
