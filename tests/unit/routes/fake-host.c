@@ -349,8 +349,8 @@ fake_reset(void)
     strcpy(fake.hello.found_in, "/usr/lib/libjemalloc.so.2");
 }
 
-static const RouteReply *
-ask(const RouteRequest *request)
+const RouteReply *
+fake_ask(const RouteRequest *request)
 {
     if (reply.descriptor >= 0) {
         close(reply.descriptor);
@@ -371,14 +371,14 @@ const RouteReply *
 fake_request(const char *method, const char *path, const char *query)
 {
     const RouteRequest request = {method, path, query, "", 0};
-    return ask(&request);
+    return fake_ask(&request);
 }
 
 const RouteReply *
 fake_post(const char *path, const char *query, const char *form)
 {
     const RouteRequest request = {"POST", path, query, form, strlen(form)};
-    return ask(&request);
+    return fake_ask(&request);
 }
 
 const char *

@@ -38,7 +38,8 @@ void fake_reset(void);
 /* Ends the recording that runs. */
 void fake_end_recording(RouteRecordingState state);
 
-/* One request to fake_host in all dialects; the reply is closed and read with the next one. */
+/* One request to fake_host in all dialects; the reply is valid until the next one. */
+const RouteReply *fake_ask(const RouteRequest *request);
 const RouteReply *fake_request(const char *method, const char *path, const char *query);
 const RouteReply *fake_post(const char *path, const char *query, const char *body);
 /* The body of the last reply, with a NUL. */
