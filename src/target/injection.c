@@ -102,7 +102,7 @@ is_libdl(const char *name)
 static gboolean
 is_musl(const char *name)
 {
-    return g_str_has_prefix(name, "ld-musl-") || g_str_has_prefix(name, "libc.musl-");
+    return g_str_has_prefix(name, "ld-musl-") || g_str_has_prefix(name, "libc.musl-") || strcmp(name, "libc.so") == 0;
 }
 
 /* A copy of ours goes by "memfd:libjescope-agent.so". */
@@ -407,8 +407,10 @@ injection_run(const Process *process, const char *file, TargetAttachFlags flags,
         diagnosis_set_no_agent(process, error);
         return FALSE;
     }
+    if (!obstacle_check(process, error) || !examine(&injection, file, flags, error))
+        return FALSE;
     g_autoptr(Tracee) tracee = tracee_new(process, error);
-    if (tracee == NULL || !examine(&injection, file, flags, error))
+    if (tracee == NULL)
         return FALSE;
     if (!tracee_may_call_system(tracee))
         return refuse(process, error, "it runs under a seccomp filter that only root may suspend%s", instead);

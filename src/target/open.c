@@ -17,7 +17,7 @@ enum {
     WAIT_INTERVAL_US = 20000,
     ENTERED_INTERVAL_US = 1000,
     ENTERED_MIN_US = 1000 * 1000,
-    ENTERED_MAX_US = 10 * 1000 * 1000,
+    ENTERED_MAX_US = 3 * 1000 * 1000,
 };
 
 /* A program that has just been started needs a moment until its agent listens. */
