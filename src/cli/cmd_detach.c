@@ -8,7 +8,7 @@
 static int
 run(char **operands, GError **error)
 {
-    g_autoptr(Target) target = target_open(operands[0], error);
+    g_autoptr(Target) target = target_open_via(operands[0], TARGET_VIA_AGENT, error);
     if (target == NULL || !target_leave(target, error))
         return STATUS_FAILED;
     printf("%s: the agent has left\n", target_label(target));

@@ -2,9 +2,9 @@
 #include "target/injection.h"
 
 #include "target/address-space.h"
-#include "target/diagnosis.h"
 #include "target/dynamic.h"
 #include "target/obstacle.h"
+#include "target/remote-control.h"
 #include "target/tracee.h"
 #include "wire/enter.h"
 
@@ -36,6 +36,7 @@ static const char instead[] = "; 'status', 'dump' and the others reach it withou
 typedef struct {
     const Process *process;
     GBytes *agent; /* as far as it is loaded */
+    RemoteJemalloc jemalloc;
     guint64 dlopen;
     guint64 dlerror;
     guint64 enter; /* 0: the agent is not loaded yet */
@@ -47,6 +48,7 @@ static void
 injection_clear(Injection *injection)
 {
     g_clear_pointer(&injection->agent, g_bytes_unref);
+    remote_jemalloc_clear(&injection->jemalloc);
     g_clear_pointer(&injection->socket_directory, g_free);
     g_clear_pointer(&injection->runtime_directory, g_free);
 }
@@ -246,7 +248,8 @@ examine(Injection *injection, const char *file, TargetAttachFlags flags, GError 
     const Process *process = injection->process;
     g_autoptr(AddressSpace) space = address_space_new(process->pid, error);
     Dynamic libc;
-    if (space == NULL || !find_loader(injection, space, &libc, error) || !check_filter(process, flags, error) ||
+    if (space == NULL || !remote_jemalloc_find(process, space, &injection->jemalloc, error) ||
+        !find_loader(injection, space, &libc, error) || !check_filter(process, flags, error) ||
         !read_environment(injection, error) || !find_enter(injection, space, error))
         return FALSE;
     return injection->enter != 0 || (read_agent(injection, file, error) && check_versions(injection, &libc, error));
@@ -372,15 +375,27 @@ call_enter(const Injection *injection, Tracee *tracee, WireEntered *entered, GEr
     return TRUE;
 }
 
+/* What is done in a thread of its own, whose end detaches whatever goes wrong. */
+typedef struct {
+    Injection *injection;
+    Tracee *tracee;
+    WireEntered entered;
+    GError **error;
+    gboolean done;
+} Entry;
+
 /* One stop: loads the agent if it is not there, and calls it. */
-static gboolean
-enter_once(Injection *injection, Tracee *tracee, WireEntered *entered, GError **error)
+static gpointer
+enter_once(gpointer data)
 {
-    if (!tracee_attach(tracee, error))
-        return FALSE;
-    gboolean done =
-        (injection->enter != 0 || bring_in(injection, tracee, error)) && call_enter(injection, tracee, entered, error);
-    return tracee_detach(tracee, done ? error : NULL) && done;
+    Entry *entry = data;
+    GError **error = entry->error;
+    if (!tracee_attach(entry->tracee, error))
+        return NULL;
+    entry->done = (entry->injection->enter != 0 || bring_in(entry->injection, entry->tracee, error)) &&
+                  call_enter(entry->injection, entry->tracee, &entry->entered, error);
+    entry->done = tracee_detach(entry->tracee, entry->done ? error : NULL) && entry->done;
+    return NULL;
 }
 
 static gboolean
@@ -402,24 +417,23 @@ gboolean
 injection_run(const Process *process, const char *file, TargetAttachFlags flags, GError **error)
 {
     g_auto(Injection) injection = {.process = process};
-    WireEntered entered = WIRE_ENTER_LEAVING;
-    if (diagnosis_jemalloc(process) != JEMALLOC_PRESENT) {
-        diagnosis_set_no_agent(process, error);
-        return FALSE;
-    }
     if (!obstacle_check(process, error) || !examine(&injection, file, flags, error))
         return FALSE;
     g_autoptr(Tracee) tracee = tracee_new(process, error);
     if (tracee == NULL)
         return FALSE;
+    remote_control_guard(tracee, &injection.jemalloc);
     if (!tracee_may_call_system(tracee))
         return refuse(process, error, "it runs under a seccomp filter that only root may suspend%s", instead);
     tracee_require_wait(tracee);
-    for (int tries = 0; tries < LEAVING_TRIES && entered == WIRE_ENTER_LEAVING; tries++) {
+    Entry entry = {.injection = &injection, .tracee = tracee, .entered = WIRE_ENTER_LEAVING, .error = error};
+    for (int tries = 0; tries < LEAVING_TRIES && entry.entered == WIRE_ENTER_LEAVING; tries++) {
         if (tries > 0)
             g_usleep(LEAVING_PAUSE_US);
-        if (!enter_once(&injection, tracee, &entered, error))
+        entry.done = FALSE;
+        g_thread_join(g_thread_new("attach", enter_once, &entry));
+        if (!entry.done)
             return FALSE;
     }
-    return judge_entered(&injection, entered, error);
+    return judge_entered(&injection, entry.entered, error);
 }

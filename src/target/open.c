@@ -62,7 +62,7 @@ open_process(const Process *process, TargetVia via, GError **error)
     if (via == TARGET_VIA_ATTACH)
         return ptrace_open(process, error);
     g_autofree char *path = wait_for_socket(process);
-    if (path == NULL && via == TARGET_VIA_ANY && process_is_ours(process) && !diagnosis_has_agent(process))
+    if (path == NULL && via == TARGET_VIA_ANY && process_is_ours(process) && !diagnosis_agent_may_come(process))
         return ptrace_open(process, error);
     if (path == NULL) {
         diagnosis_set_no_agent(process, error);

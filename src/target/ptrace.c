@@ -522,18 +522,6 @@ static const TargetOps ptrace_ops = {
 };
 
 static void
-avoid_jemalloc(PtraceTarget *self)
-{
-    const GArray *ranges = self->jemalloc.ranges;
-    if (ranges == NULL)
-        tracee_require_foreign_wait(self->tracee);
-    for (guint i = 0; ranges != NULL && i < ranges->len; i++) {
-        const FunctionRange *range = &g_array_index(ranges, FunctionRange, i);
-        tracee_avoid(self->tracee, range->start, range->end);
-    }
-}
-
-static void
 introduce(PtraceTarget *self)
 {
     WireHelloReply *hello = &self->hello;
@@ -567,7 +555,7 @@ ptrace_open(const Process *process, GError **error)
     self->space = address_space_new(process->pid, error);
     if (self->space == NULL || !remote_jemalloc_find(process, self->space, &self->jemalloc, error))
         return NULL;
-    avoid_jemalloc(self);
+    remote_control_guard(self->tracee, &self->jemalloc);
     if (!stop_and(self, visit_introduction, &active, error))
         return NULL;
     introduce(self);

@@ -33,6 +33,18 @@ call(Tracee *tracee, const RemoteJemalloc *jemalloc, Block *block, const guint64
     return TRUE;
 }
 
+void
+remote_control_guard(Tracee *tracee, const RemoteJemalloc *jemalloc)
+{
+    const GArray *ranges = jemalloc->ranges;
+    if (ranges == NULL)
+        tracee_require_foreign_wait(tracee);
+    for (guint i = 0; ranges != NULL && i < ranges->len; i++) {
+        const FunctionRange *range = &g_array_index(ranges, FunctionRange, i);
+        tracee_avoid(tracee, range->start, range->end);
+    }
+}
+
 gboolean
 remote_control(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteControl *control, GError **error)
 {

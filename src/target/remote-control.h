@@ -22,6 +22,9 @@ typedef struct {
     int error;       /* out: what mallctl() returned */
 } RemoteControl;
 
+/* Keeps TRACEE from stopping a thread where jemalloc must not be called. */
+void remote_control_guard(Tracee *tracee, const RemoteJemalloc *jemalloc);
+
 /* Calls it once in the attached TRACEE. FALSE if the call could not be made; an error of jemalloc's is in *CONTROL. */
 gboolean remote_control(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteControl *control, GError **error);
 

@@ -101,7 +101,7 @@ def test_leaves_no_descriptor(bare):
 
 @pytest.mark.parametrize(
     "variant",
-    ["victim-static", "victim-static-fixed", "victim-je", "victim-rjem", "victim-shared-je", "victim-shared-rjem"],
+    ["victim-static", "victim-static-fixed", "victim-je", "victim-rjem", "victim-shared-je", "victim-shared-rjem", "victim-hidden"],
 )
 def test_wherever_jemalloc_is(bare, variant):
     victim = bare(variant, conf=None, env={"MALLOC_CONF": EVERY_BLOCK, "JE_MALLOC_CONF": EVERY_BLOCK, "_RJEM_MALLOC_CONF": EVERY_BLOCK})
