@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/scan.h"
+
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A program that says where its agent would listen, and has none: the socket is the test's. */
+typedef struct {
+    char *directory;
+    char *path;
+    pid_t pid;
+    Process process;
+} Program;
+
+static void
+listen_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    g_assert_cmpint(bind(fd, (struct sockaddr *)&address, sizeof(address)), ==, 0);
+    close(fd); /* the name stays */
+}
+
+static Program *
+program_new(void)
+{
+    static const char *const argv[] = {"/bin/sleep", "600", NULL};
+    Program *program = g_new0(Program, 1);
+    g_autoptr(GError) error = NULL;
+    program->directory = g_dir_make_tmp("jescope-XXXXXX", &error);
+    g_assert_no_error(error);
+    g_autofree char *variable = g_strconcat("JESCOPE_SOCKET_DIR=", program->directory, NULL);
+    const char *const envp[] = {variable, NULL};
+    GPid pid;
+    g_spawn_async(NULL, (char **)(guintptr)argv, (char **)(guintptr)envp, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid,
+                  &error);
+    g_assert_no_error(error);
+    program->pid = pid;
+    g_assert_true(process_read(pid, &program->process));
+    program->path =
+        g_strdup_printf("%s/%d.%" G_GUINT64_FORMAT ".sock", program->directory, (int)pid, program->process.start_time);
+    return program;
+}
+
+static void
+program_end(Program *program)
+{
+    kill(program->pid, SIGKILL);
+    waitpid(program->pid, NULL, 0);
+}
+
+static void
+program_free(Program *program)
+{
+    g_remove(program->path);
+    g_assert_cmpint(g_rmdir(program->directory), ==, 0);
+    g_free(program->path);
+    g_free(program->directory);
+    g_free(program);
+}
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Program, program_free)
+
+static const ScanFound *
+find(const ScanResult *result, pid_t pid)
+{
+    for (guint i = 0; i < result->found->len; i++)
+        if (g_array_index(result->found, ScanFound, i).process.pid == pid)
+            return &g_array_index(result->found, ScanFound, i);
+    return NULL;
+}
+
+static gboolean
+is_lost(const ScanResult *result, pid_t pid)
+{
+    for (guint i = 0; i < result->lost->len; i++)
+        if (g_array_index(result->lost, ScanLost, i).pid == pid)
+            return TRUE;
+    return FALSE;
+}
+
+/* What a scan tells of the program's pid. */
+static void
+assert_scan(Scanner *scanner, const Program *program, const GArray *hints, const char *expected)
+{
+    g_autoptr(ScanResult) result = scanner_run(scanner, hints);
+    const ScanFound *found = find(result, program->pid);
+    const char *told = is_lost(result, program->pid) ? "lost" : found != NULL ? "found" : "nothing";
+    g_assert_cmpstr(told, ==, expected);
+    if (found != NULL)
+        g_assert_cmpuint(found->process.start_time, ==, program->process.start_time);
+}
+
+static void
+test_coming_and_going(void)
+{
+    g_autoptr(Program) program = program_new();
+    g_autoptr(Scanner) scanner = scanner_new(NULL);
+    listen_at(program->path);
+    assert_scan(scanner, program, NULL, "found");
+    assert_scan(scanner, program, NULL, "nothing");
+    program_end(program);
+    assert_scan(scanner, program, NULL, "lost");
+    assert_scan(scanner, program, NULL, "nothing");
+}
+
+/* The agent may leave a process that lives on, and come back. */
+static void
+test_agent_leaves(void)
+{
+    g_autoptr(Program) program = program_new();
+    g_autoptr(Scanner) scanner = scanner_new(NULL);
+    listen_at(program->path);
+    assert_scan(scanner, program, NULL, "found");
+    g_remove(program->path);
+    assert_scan(scanner, program, NULL, "lost");
+    listen_at(program->path);
+    g_autoptr(GArray) hints = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    g_array_append_val(hints, program->pid);
+    assert_scan(scanner, program, hints, "found");
+    program_end(program);
+}
+
+/* A process that is no target is looked at again, at the latest with the sixteenth scan, or when somebody tells. */
+static void
+test_looked_at_again(void)
+{
+    g_autoptr(Program) program = program_new();
+    g_autoptr(Scanner) scanner = scanner_new(NULL);
+    for (guint i = 0; i < 5; i++)
+        assert_scan(scanner, program, NULL, "nothing");
+    listen_at(program->path);
+    guint scans = 0;
+    for (gboolean found = FALSE; !found; scans++) {
+        g_autoptr(ScanResult) result = scanner_run(scanner, NULL);
+        found = find(result, program->pid) != NULL;
+        g_assert_cmpuint(scans, <, 16);
+    }
+    g_assert_cmpuint(scans, >, 1);
+    program_end(program);
+}
+
+static void
+test_named(void)
+{
+    g_autoptr(Program) program = program_new();
+    g_autofree char *pid = g_strdup_printf("%d", (int)program->pid);
+    const char *const names[] = {pid, "no-such-program", NULL};
+    g_autoptr(Scanner) scanner = scanner_new(names);
+    {
+        g_autoptr(ScanResult) result = scanner_run(scanner, NULL);
+        const ScanFound *found = find(result, program->pid);
+        g_assert_true(found != NULL && found->named);
+        g_assert_cmpstr(found != NULL ? found->address : NULL, ==, pid);
+        g_assert_nonnull(strstr(result->trouble, "no-such-program"));
+    }
+    {
+        g_autoptr(ScanResult) result = scanner_run(scanner, NULL);
+        g_assert_cmpuint(result->found->len, ==, 0);
+        g_assert_null(result->trouble); /* said once */
+    }
+    program_end(program);
+    assert_scan(scanner, program, NULL, "lost");
+    /* A pid names one process, not whichever has it next. */
+    assert_scan(scanner, program, NULL, "nothing");
+}
+
+/* Nobody but those who are named. */
+static void
+test_named_alone(void)
+{
+    static const char *const names[] = {"no-such-program", NULL};
+    g_autoptr(Program) program = program_new();
+    g_autoptr(Scanner) scanner = scanner_new(names);
+    listen_at(program->path);
+    assert_scan(scanner, program, NULL, "nothing");
+    program_end(program);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/service/scan/coming-and-going", test_coming_and_going);
+    g_test_add_func("/service/scan/agent-leaves", test_agent_leaves);
+    g_test_add_func("/service/scan/looked-at-again", test_looked_at_again);
+    g_test_add_func("/service/scan/named", test_named);
+    g_test_add_func("/service/scan/named-alone", test_named_alone);
+    return g_test_run();
+}
