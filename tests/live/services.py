@@ -44,6 +44,15 @@ def wait_for(condition, what):
         time.sleep(0.01)
 
 
+@contextlib.contextmanager
+def reserved_port():
+    """A free port that stays ours, yet can be listened to: Linux lets sockets with SO_REUSEADDR share one until one listens."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
+
+
 def environment(scratch, **more):
     """Agents of this test meet in a directory of its own, out of sight of everybody else's."""
     keep = {name: value for name, value in os.environ.items() if name.startswith(("ASAN", "UBSAN", "LSAN"))}

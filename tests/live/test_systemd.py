@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The units for systemd: sound, confined, and jescope works with the rights that they leave."""
 
+import contextlib
+import http.client
+import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
 
 import pytest
 import victims
-from services import AS_ROOT, BUILD, DEADLINE, JESCOPE, environment
+from services import AS_ROOT, BUILD, DEADLINE, JESCOPE, environment, reserved_port, started, wait_for
 
 UNITS = sorted((BUILD / "integrations/systemd").glob("jescope*.*"))
 EXPOSURE = 2.0  # of 10, by systemd's own count
@@ -62,10 +66,9 @@ def capabilities(unit):
     return ["+" + word.removeprefix("CAP_").lower() for word in words]
 
 
-@pytest.mark.skipif(not AS_ROOT, reason="giving rights away needs root")
-def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, start, open_path):
-    """The process is another user's, and its socket is not in our mounts, as with PrivateTmp."""
-    unit = next(unit for unit in UNITS if unit.name.startswith("jescope-collect@"))
+@pytest.fixture
+def anothers(start, open_path):
+    """A process of another user."""
     folder = open_path / "sockets"
     folder.mkdir(mode=0o700)
     os.chown(folder, OWNER, OWNER)
@@ -74,13 +77,57 @@ def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, start, open_p
     victim = start(command=[open_path / "victim"], sockets=folder, user=OWNER, group=OWNER, extra_groups=[],
                    preload=[open_path / victims.AGENT.name])
     victim.client().close()
+    return victim
+
+
+def confined(name):
+    """The words before a program that leave it the rights of a unit."""
+    unit = next(unit for unit in UNITS if unit.name.startswith(name))
+    return ["setpriv", "--no-new-privs", f"--bounding-set=-all,{','.join(capabilities(unit))}"]
+
+
+needs_root = pytest.mark.skipif(not AS_ROOT, reason="giving rights away needs root")
+
+
+@needs_root
+def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, anothers, open_path):
+    """The socket is not in our mounts, as with PrivateTmp."""
     history = tmp_path / "history.db"
-    script = f"""
-        mount -t tmpfs none {open_path} && exec setpriv --no-new-privs --bounding-set=-all,{','.join(capabilities(unit))} \
-            {JESCOPE} collect --for=1s --every=500ms --history={history} {victim.process.pid}"""
-    done = subprocess.run([*own_mounts, "sh", "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=False,
-                          env={"PATH": os.environ["PATH"]})
+    collect = [*confined("jescope-collect@"), JESCOPE, "collect", "--for=1s", "--every=500ms", f"--history={history}"]
+    hide = f'mount -t tmpfs none {open_path} && exec "$@"'
+    done = subprocess.run([*own_mounts, "sh", "-c", hide, "sh", *collect, str(anothers.process.pid)], capture_output=True,
+                          text=True, timeout=DEADLINE, check=False, env={"PATH": os.environ["PATH"]})
     assert done.returncode == 0, done.stderr
     listed = subprocess.run([JESCOPE, "series", f"--history={history}", "allocated", "--format=csv"], capture_output=True,
                             text=True, timeout=DEADLINE, check=True)
     assert len(listed.stdout.splitlines()) >= 2
+
+
+def get(port, path):
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)) as connection:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def pids_served(port):
+    return [target["pid"] for target in json.loads(get(port, "/api/v1/targets")[1])["targets"]]
+
+
+@needs_root
+def test_serve_with_the_rights_of_its_unit(tmp_path, anothers):
+    """The socket comes from outside, a network of its own it has none."""
+    if subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("network namespaces are not permitted here")
+    shipped = pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "integrations/systemd/serve.conf"
+    config = tmp_path / "serve.conf"
+    config.write_text(re.sub("^history=.*", f"history={tmp_path}/serve.db", shipped.read_text(), flags=re.M))
+    with reserved_port() as port:
+        serve = [*confined("jescope-serve.service"), JESCOPE, "serve", f"--config={config}"]
+        command = ["systemd-socket-activate", f"--listen=127.0.0.1:{port}", "unshare", "--net", *serve]
+        with started(command, env={"PATH": os.environ["PATH"]}, cwd=tmp_path, stderr=subprocess.PIPE) as server:
+            assert "Listening on" in server.stderr.readline()
+            wait_for(lambda: anothers.process.pid in pids_served(port), "the other user's process is served")
+            assert get(port, f"/targets/{anothers.process.pid}/mtev/memory.json")[0] == 200
+            assert get(port, "/metrics")[0] == 200
+    assert (tmp_path / "serve.db").exists()

@@ -8,11 +8,10 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import threading
 
-from services import BUILD, DEADLINE, environment, started, wait_for
+from services import BUILD, DEADLINE, environment, reserved_port, started, wait_for
 
 PLUGIN = BUILD / "integrations/trafficserver/memory_profile.so"
 CONFIGURATION = pathlib.Path("/etc/trafficserver")
@@ -62,15 +61,6 @@ def origin():
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-@contextlib.contextmanager
-def reserved_port():
-    """A free port that stays ours, yet can be listened to: Linux lets sockets with SO_REUSEADDR share one until one listens."""
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", 0))
-        yield holder.getsockname()[1]
 
 
 class Traffic:
