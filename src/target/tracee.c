@@ -57,9 +57,10 @@ typedef enum {
 const TraceeDeadlines tracee_deadlines_default = {.attach = 2000, .call = 5000};
 
 enum {
-    MS = 1000,     /* microseconds of g_get_monotonic_time() in one */
-    STOP_MS = 100, /* a thread that is not stopped by then is in an uninterruptible wait */
-    SPINS = 300,   /* most stops come within microseconds */
+    MS = 1000,       /* microseconds of g_get_monotonic_time() in one */
+    STOP_MS = 100,   /* a thread that is not stopped by then is in an uninterruptible wait */
+    BUSY_MS = 20000, /* or waits for a processor, among too many others */
+    SPINS = 300,     /* most stops come within microseconds */
     SHORT_SLEEP_US = 50,
     LONG_SLEEP_US = 1000,
     SHORT_SLEEPS = 40,
@@ -233,15 +234,26 @@ tracee_write(Tracee *tracee, guint64 address, const void *bytes, gsize length, G
     return FALSE;
 }
 
+/* It will stop as soon as it is its turn; to turn away from it would leave it stopped then. */
+static gboolean
+waits_for_processor(pid_t thread)
+{
+    Process now;
+    return process_read(thread, &now) && now.state == 'R';
+}
+
 /* Until the stop that PTRACE_INTERRUPT asked for, or one at a system call in its place. A signal on its way there is
  * delivered as it would have been. */
 static Wait
 wait_for_interrupt(pid_t thread)
 {
-    gint64 until = g_get_monotonic_time() + (gint64)STOP_MS * MS;
+    gint64 now = g_get_monotonic_time();
+    const gint64 patience = now + (gint64)BUSY_MS * MS;
     int status;
-    for (;;) {
-        Wait wait = wait_for_stop(thread, until, &status);
+    for (;; now = g_get_monotonic_time()) {
+        Wait wait = wait_for_stop(thread, now + (gint64)STOP_MS * MS, &status);
+        if (wait == WAIT_TIMEOUT && now < patience && waits_for_processor(thread))
+            continue;
         if (wait != WAIT_STOPPED || event_of(status) == PTRACE_EVENT_STOP || WSTOPSIG(status) == SYSCALL_STOP)
             return wait;
         guintptr signal = event_of(status) == 0 ? (guintptr)WSTOPSIG(status) : 0;
@@ -372,7 +384,7 @@ tracee_attach(Tracee *tracee, GError **error)
     do {
         int denied = 0;
         g_autoptr(GArray) threads = threads_by_promise(tracee->process.pid);
-        for (guint i = 0; i < threads->len; i++)
+        for (guint i = 0; i < threads->len && (i == 0 || g_get_monotonic_time() < until); i++)
             if (try_thread(tracee, g_array_index(threads, pid_t, i), &denied))
                 return TRUE;
         if (!process_alive(tracee->process.pid, tracee->process.start_time))
