@@ -52,8 +52,11 @@ check_host(const GuardRules *rules, const Exchange *exchange)
     /* HTTP/1.0 needs none, and no browser speaks it. */
     if (host == NULL)
         return NULL;
+    /* The name that most clients use needs no question to the kernel. */
+    if (guard_host_is_ours(rules, host, exchange_door(exchange), NULL))
+        return NULL;
     g_autofree char *local = exchange_local_host(exchange);
-    if (guard_host_is_ours(rules, host, exchange_door(exchange), local))
+    if (local != NULL && guard_host_is_ours(rules, host, exchange_door(exchange), local))
         return NULL;
     return answer_new_failure(&(AnswerFailure){
         .status = 403,
@@ -147,19 +150,37 @@ is_navigation(const Exchange *exchange)
     return g_strcmp0(exchange_header(exchange, "Sec-Fetch-Mode"), "navigate") == 0;
 }
 
+static gboolean
+is_foreign(const Exchange *exchange, RouteRole needed)
+{
+    if (needed == ROUTE_ROLE_CONTROL)
+        return is_from_other_site(exchange) || has_other_origin(exchange);
+    return is_from_other_site(exchange) && !is_navigation(exchange);
+}
+
+static gboolean
+has_role(const Exchange *exchange, RouteRole needed)
+{
+    return needed != ROUTE_ROLE_CONTROL || exchange_role(exchange) == ROUTE_ROLE_CONTROL;
+}
+
+gboolean
+guard_may(const Exchange *exchange, RouteRole needed)
+{
+    return has_role(exchange, needed) && !is_foreign(exchange, needed);
+}
+
 Answer *
 guard_allow(const Exchange *exchange, RouteRole needed)
 {
-    if (needed == ROUTE_ROLE_CONTROL && exchange_role(exchange) != ROUTE_ROLE_CONTROL)
+    if (!has_role(exchange, needed))
         return answer_new_failure(&(AnswerFailure){
             .status = 403,
             .code = "role_too_low",
             .message = "this changes the target, and the token may only read",
             .hint = "use a token with the role 'control'",
         });
-    gboolean foreign = needed == ROUTE_ROLE_CONTROL ? is_from_other_site(exchange) || has_other_origin(exchange)
-                                                    : is_from_other_site(exchange) && !is_navigation(exchange);
-    if (!foreign)
+    if (!is_foreign(exchange, needed))
         return NULL;
     return answer_new_failure(&(AnswerFailure){
         .status = 403,

@@ -29,6 +29,9 @@ Answer *guard_admit(const GuardRules *rules, Exchange *exchange);
 /* Whether EXCHANGE, which was admitted, may do what needs the role NEEDED. NULL: yes. */
 Answer *guard_allow(const Exchange *exchange, RouteRole needed);
 
+/* The same without an answer. */
+gboolean guard_may(const Exchange *exchange, RouteRole needed);
+
 /* Whether HOST, a Host header, names this server for a client that came in through DOOR to the address LOCAL (NULL: a
  * unix socket). */
 gboolean guard_host_is_ours(const GuardRules *rules, const char *host, ExchangeDoor door, const char *local);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/serve.h"
 
+#include "http/flights.h"
 #include "http/site.h"
 
 #include <string.h>
@@ -146,13 +147,17 @@ serve_new(const ServeOptions *options, GError **error)
     if (!listen_everywhere(serve, options, error))
         return NULL;
     serve->site.service = serve->service = service_new(&options->service, error);
-    return serve->service != NULL ? g_steal_pointer(&serve) : NULL;
+    if (serve->service == NULL)
+        return NULL;
+    serve->site.flights = flights_new(serve->service);
+    return g_steal_pointer(&serve);
 }
 
 void
 serve_free(Serve *serve)
 {
     g_clear_pointer(&serve->server, server_free);
+    g_clear_pointer(&serve->site.flights, flights_free);
     g_clear_pointer(&serve->service, service_free);
     g_clear_pointer(&serve->tokens, tokens_free);
     g_clear_pointer(&serve->tls, tls_free);
@@ -194,6 +199,7 @@ serve_reconfigure(Serve *serve, const ServeOptions *options, GError **error)
     serve->tokens = secrets.tokens;
     serve->tls = secrets.tls;
     set_site(serve, options);
+    flights_forget(serve->site.flights);
     server_set_limits(serve->server, &options->limits);
     clear_secrets(&old);
     return TRUE;

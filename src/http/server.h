@@ -16,7 +16,7 @@
 enum {
     SERVER_URI_MAX = 8 * 1024,
     SERVER_BODY_MAX = 64 * 1024,
-    SERVER_HEADERS_MAX = 32 * 1024,   /* together with what libmicrohttpd needs for the connection */
+    SERVER_HEADERS_MAX = 16 * 1024,   /* together with what libmicrohttpd needs for the connection */
     SERVER_SEND_RATE_MIN = 64 * 1024, /* bytes per second: who reads slower is disconnected */
 };
 

@@ -8,11 +8,14 @@
 
 #include "service/service.h"
 
+typedef struct Flights Flights;
+
 typedef struct {
     Service *service;
     Server *server;
     GuardRules rules;  /* borrowed */
     unsigned dialects; /* RouteDialect */
+    Flights *flights;  /* flights.h */
     guint streams;     /* that are open: events.h */
     /* What the operator should know: every change, who made it, and what came of it. */
     void (*say)(const char *text, gpointer data);
