@@ -52,7 +52,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(wanted, text, n);
     wanted[n] = '\0';
     const char *query = line + 1;
-    const size_t length = size - n - 1;
+    const size_t length = strnlen(query, size - n - 1);
     query_find_in(query, length, wanted, &value);
     check(&value);
     read_values(value.text);

@@ -3,6 +3,7 @@
 
 #include "routes/json.h"
 #include "routes/mesos-duration.h"
+#include "routes/pause.h"
 #include "routes/query.h"
 #include "routes/reply.h"
 #include "routes/unprofiled.h"
@@ -20,6 +21,7 @@ enum {
     PATH_SIZE = 1024,
     WAIT_MS = 1500, /* for a run that is about to end when its result is asked for */
     POLL_MS = 20,
+    BEGINNING_MAX = 256, /* of a dump: its totals are in there */
 };
 
 static const uint64_t default_ns = UINT64_C(300000000000);
@@ -462,6 +464,7 @@ typedef struct {
     const char *missing;        /* beginning of the refusal where there is no dump */
     const char *format;         /* NULL: the dump */
     const char *const *options; /* of the report */
+    bool needs_samples;         /* jeprof makes nothing of an empty profile */
 } Download;
 
 /* Why TEXT is no id; NULL: *id is it. */
@@ -484,11 +487,10 @@ parse_id(const char *text, uint64_t *id)
 static void
 look_at_end(const RouteHost *host, uint64_t id, Runs *runs)
 {
-    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000};
     look(host, runs);
     for (int waited = 0; waited < WAIT_MS && runs->running && runs->run.id == id && runs->run.remaining_ms < WAIT_MS;
          waited += POLL_MS) {
-        nanosleep(&pause, NULL);
+        pause_for(host, POLL_MS);
         look(host, runs);
     }
 }
@@ -525,6 +527,24 @@ choose_run(const RouteHost *host, const RouteRequest *request, const Download *d
     return true;
 }
 
+/* Whether no sample was live when a dump was taken, by the totals at its beginning. */
+static bool
+is_empty(int dump)
+{
+    char beginning[BEGINNING_MAX + 1];
+    ssize_t n = pread(dump, beginning, BEGINNING_MAX, 0);
+    beginning[n > 0 ? n : 0] = '\0';
+    const char *totals = strstr(beginning, "t*: ");
+    return totals != NULL && strncmp(totals, "t*: 0: ", strlen("t*: 0: ")) == 0;
+}
+
+static void
+refuse_download(RouteReply *reply, const char *why)
+{
+    reply_text(reply, 400, REPLY_UTF8,
+               "Cannot generate file: Failed to create artifact: Error trying to run jeprof. %s.\n", why);
+}
+
 /* Makes the report and closes *descriptor, which is the report's afterwards. */
 static bool
 render(const RouteHost *host, const Download *download, int *descriptor, RouteReply *reply)
@@ -536,9 +556,7 @@ render(const RouteHost *host, const Download *download, int *descriptor, RouteRe
     RouteResult result = host->ops->render(host->data, &rendering, &rendered, &failure);
     close(*descriptor);
     if (result != ROUTE_DONE) {
-        reply_text(reply, 400, REPLY_UTF8,
-                   "Cannot generate file: Failed to create artifact: Error trying to run jeprof. %s.\n",
-                   reply_failure_text(result, &failure));
+        refuse_download(reply, reply_failure_text(result, &failure));
         return false;
     }
     *descriptor = rendered;
@@ -563,6 +581,11 @@ send_download(const RouteHost *host, const RouteRequest *request, const Download
         refuse(reply, result, &failure);
         return;
     }
+    if (download->needs_samples && is_empty(descriptor)) {
+        close(descriptor);
+        refuse_download(reply, "No nodes to print: nothing that was sampled was live at the end");
+        return;
+    }
     if (download->format != NULL && !render(host, download, &descriptor, reply)) {
         return;
     }
@@ -573,7 +596,7 @@ send_download(const RouteHost *host, const RouteRequest *request, const Download
 void
 mesos_download_raw(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
-    static const Download raw = {"profile.dump", "Cannot access raw profile", NULL, NULL};
+    static const Download raw = {"profile.dump", "Cannot access raw profile", NULL, NULL, false};
     send_download(host, request, &raw, reply);
 }
 
@@ -581,7 +604,7 @@ void
 mesos_download_text(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     static const char *const options[] = {"--jeprof", NULL};
-    static const Download text = {"symbolized-profile.dump", "No source profile exists", "text", options};
+    static const Download text = {"symbolized-profile.dump", "No source profile exists", "text", options, false};
     send_download(host, request, &text, reply);
 }
 
@@ -589,6 +612,6 @@ void
 mesos_download_graph(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     static const char *const options[] = {NULL};
-    static const Download graph = {"profile.svg", "No source profile exists", "callgraph-svg", options};
+    static const Download graph = {"profile.svg", "No source profile exists", "callgraph-svg", options, true};
     send_download(host, request, &graph, reply);
 }

@@ -81,6 +81,10 @@ native_check(const Route *route, const RouteRequest *request, RouteReply *reply)
                      "parameters are a form or a query, not JSON");
         return false;
     }
+    if (memchr(request->body, '\0', request->body_size) != NULL) {
+        native_error(reply, 400, &(NativeError){"invalid_parameter", "leave it out"}, "a form has no NUL in it");
+        return false;
+    }
     return check_text(route, request->query, strlen(request->query), reply) &&
            check_text(route, request->body, request->body_size, reply);
 }

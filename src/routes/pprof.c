@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/pprof.h"
 
+#include "routes/pause.h"
 #include "routes/pprof-reply.h"
 #include "routes/query.h"
 #include "routes/reply.h"
@@ -8,7 +9,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -117,7 +117,6 @@ send_profile(Profile *profile)
     if (!text) {
         reply_header(profile->reply, "Content-Disposition", "attachment; filename=\"%s\"", profile->name);
     }
-    reply_header(profile->reply, "X-Content-Type-Options", "nosniff");
 }
 
 /* 0: not asked for. False: it is no number we take, and the reply says so. */
@@ -167,14 +166,6 @@ end_sampling(const Profile *profile, uint64_t lease)
     }
 }
 
-static void
-sleep_for(uint64_t seconds)
-{
-    struct timespec left = {.tv_sec = (time_t)seconds};
-    while (nanosleep(&left, &left) != 0) {
-    }
-}
-
 /* Dumps at both ends of the time. False: the reply says why not. */
 static bool
 take_two_dumps(Profile *profile, uint64_t seconds)
@@ -185,7 +176,7 @@ take_two_dumps(Profile *profile, uint64_t seconds)
         return false;
     }
     if (take_dump(profile, &profile->base)) {
-        sleep_for(seconds);
+        pause_for(profile->host, seconds * 1000);
         taken = take_dump(profile, &profile->dump);
         if (!taken) {
             close(profile->base);

@@ -73,7 +73,7 @@ query_find_in(const char *text, size_t size, const char *name, QueryValue *value
 {
     value->text[0] = '\0';
     value->state = QUERY_ABSENT;
-    const char *end = text + size;
+    const char *end = text + strnlen(text, size);
     for (const char *at = text; at < end; at++) {
         const char *next = find(at, end, '&');
         const char *equals = find(at, next, '=');

@@ -25,10 +25,11 @@ typedef struct {
 /* The first NAME of QUERY ("a=1&b=2", split at '&' alone; names are encoded as well). */
 QueryState query_find(const char *query, const char *name, QueryValue *value);
 
-/* The first of SIZE bytes of a form, which need not end with a NUL. */
+/* The first of a form of SIZE bytes, or fewer if there is a NUL among them. */
 QueryState query_find_in(const char *text, size_t size, const char *name, QueryValue *value);
 
-/* The name of the parameter at *at, which is moved to the next one; false: there is none before END. */
+/* The name of the parameter at *at, which is moved to the next one; false: there is none before END. No NUL is between
+ * them. */
 bool query_next(const char **at, const char *end, QueryValue *name);
 
 #endif

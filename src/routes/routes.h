@@ -123,6 +123,9 @@ typedef struct {
 
     /* The rendered report in a memfd at offset 0. Never inside the target's own process: a child does it. */
     RouteResult (*render)(void *host, const RouteRendering *rendering, int *descriptor, RouteFailure *failure);
+
+    /* Sleeps, while what others want of the target goes on. NULL where the calling thread may simply sleep. */
+    void (*pause)(void *host, uint64_t ms);
 } RouteHostOps;
 
 typedef struct {

@@ -434,6 +434,13 @@ on_render(void *host, const RouteRendering *rendering, int *descriptor, RouteFai
     return result;
 }
 
+static void
+on_pause(void *host, uint64_t ms)
+{
+    work_let_go(host);
+    g_usleep(ms * 1000);
+}
+
 gpointer
 host_run(Job *job, ServiceWorkFunc func, gpointer data)
 {
@@ -455,6 +462,7 @@ host_run(Job *job, ServiceWorkFunc func, gpointer data)
         .dump_open = on_dump_open,
         .delta = on_delta,
         .render = on_render,
+        .pause = on_pause,
     };
     RouteHost host = {.ops = &ops, .data = job, .directory = work_target(job)->directory};
     return func(&host, data);

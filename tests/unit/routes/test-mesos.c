@@ -280,6 +280,11 @@ test_downloads_that_fail(void)
     assert_text(
         "/memory-profiler/download/graph", "", 400,
         "Cannot generate file: Failed to create artifact: Error trying to run jeprof. no jescope on PATH.\n"); /* D38 */
+    fake.dump = "heap_v2/524288\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n";                                    /* D39 */
+    assert_text(
+        "/memory-profiler/download/graph", "", 400,
+        "Cannot generate file: Failed to create artifact: Error trying to run jeprof. No nodes to print: nothing "
+        "that was sampled was live at the end.\n");
     fake.n_dumps = 0;
     assert_text("/memory-profiler/download/raw", "", 400, "Requested file was deleted from local disk.\n"); /* D36 */
 }

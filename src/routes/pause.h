@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef JESCOPE_ROUTES_PAUSE_H
+#define JESCOPE_ROUTES_PAUSE_H
+
+#include "routes/routes.h"
+
+/* Waits so many milliseconds, as HOST wants it done. */
+void pause_for(const RouteHost *host, uint64_t ms);
+
+#endif
