@@ -72,6 +72,18 @@ descriptor_adopt(Descriptor *descriptor, int raw)
 }
 
 bool
+descriptor_borrow(Descriptor *descriptor, int raw)
+{
+    struct stat status;
+    *descriptor = DESCRIPTOR_NONE;
+    if (raw < 0 || fstat(raw, &status) != 0) {
+        return false;
+    }
+    *descriptor = (Descriptor){.number = raw, .device = status.st_dev, .inode = status.st_ino};
+    return true;
+}
+
+bool
 descriptor_is_ours(const Descriptor *descriptor)
 {
     struct stat status;

@@ -33,6 +33,9 @@ bool descriptors_isolate(DescriptorsKept kept);
  * *@descriptor untouched. */
 bool descriptor_adopt(Descriptor *descriptor, int raw);
 
+/* Describes @raw, which stays the caller's: @descriptor must not be closed. False, and none, if it is not open. */
+bool descriptor_borrow(Descriptor *descriptor, int raw);
+
 /* Whether it is still what was adopted. */
 bool descriptor_is_ours(const Descriptor *descriptor);
 

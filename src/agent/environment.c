@@ -77,3 +77,9 @@ environment_given(Environment *environment, const char *socket_directory, const 
     *environment = given;
     return true;
 }
+
+bool
+environment_set_directory(Environment *environment, const char *socket_directory)
+{
+    return copy_directory(environment->socket_directory, socket_directory);
+}

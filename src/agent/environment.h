@@ -33,6 +33,10 @@ void environment_read(Environment *environment);
  * be used. Async-signal-safe. */
 bool environment_given(Environment *environment, const char *socket_directory, const char *runtime_directory);
 
+/* The directory that a program which links us wants the socket in. False, @environment untouched, if it cannot be used.
+ */
+bool environment_set_directory(Environment *environment, const char *socket_directory);
+
 /* Whether the comma-separated @list holds @name. */
 bool environment_lists(const char *list, const char *name);
 

@@ -378,8 +378,8 @@ life_guest(void)
         process_identify(&agent.guest.process);
         note_found();
         agent.owner = getpid();
-        register_handler(); /* jemalloc is there, whose own child handler must come first */
     }
+    register_handler(); /* now that jemalloc is there, whose own child handler must come first */
     return &agent.guest;
 }
 
@@ -451,6 +451,12 @@ bool
 life_is_started(void)
 {
     return agent.serving && !agent.guest.leaves;
+}
+
+bool
+life_is_served_by_other(void)
+{
+    return life_is_started() && agent.guest.is_silent && !agent.environment.is_silent;
 }
 
 void

@@ -50,6 +50,9 @@ LifeStop life_stop(void);
 /* Whether the thread is there and stays; with the turn. */
 bool life_is_started(void);
 
+/* Whether its thread has no socket because another copy of us has it; with the turn. */
+bool life_is_served_by_other(void);
+
 /* The state, for a thread that has the turn; NULL as long as no jemalloc was found, for which it looks (in the calling
  * thread, whose cache it leaves alone). */
 Guest *life_guest(void);

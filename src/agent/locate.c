@@ -133,7 +133,7 @@ add_object(struct dl_phdr_info *info, size_t size, void *data)
 {
     Objects *objects = data;
     const char *path = path_of(info, objects->used == 0);
-    if (path == NULL || is_this_library(info)) {
+    if (path == NULL) {
         return 0;
     }
     size_t headers_size = info->dlpi_phnum * sizeof(ElfW(Phdr));
@@ -177,9 +177,13 @@ tls_size_of(const Object *object)
     return 0;
 }
 
+/* Where we are, jemalloc is mentioned in any case. */
 static bool
 mentions_jemalloc(const Object *object, uint64_t *budget, void *scratch, size_t scratch_size)
 {
+    if (holds_address(object->headers, object->n_headers, object->bias, (uintptr_t)&linked)) {
+        return false;
+    }
     int descriptor = open(object_path(object), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (descriptor < 0) {
         return false;

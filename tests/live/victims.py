@@ -22,6 +22,9 @@ DEBUG = {"JESCOPE_DEBUG": "1"}
 
 DEADLINE = 60
 
+# The same tests once more, with the agent linked (libjescope) instead of preloaded.
+LINKED = os.environ.get("JESCOPE_TEST_LINKED") == "1"
+
 
 def eventually(question, what, deadline=DEADLINE):
     """The first true answer to question(); fails when the deadline passes without one."""
@@ -35,8 +38,8 @@ def eventually(question, what, deadline=DEADLINE):
         time.sleep(0.005)
 
 
-def program(variant="victim"):
-    path = VICTIMS / variant
+def program(variant=None):
+    path = VICTIMS / (variant or ("victim-embedded" if LINKED else "victim"))
     if not path.exists():
         pytest.skip(f"{variant} was not built: it needs libjemalloc-dev and binutils")
     return path
@@ -108,6 +111,8 @@ class Victim:
     """One victim program. ask() sends it a command and returns the answer; see tests/victims/."""
 
     def __init__(self, variant="victim", *, sockets, preload=(AGENT,), conf=PROFILING, env=None, command=None, **popen):
+        if LINKED and variant == "victim" and preload == (AGENT,):
+            variant, preload = "victim-embedded", ()
         self.variant = variant
         self.sockets = pathlib.Path(sockets)
         environment = {"PATH": os.environ["PATH"], "JESCOPE_SOCKET_DIR": str(sockets)}

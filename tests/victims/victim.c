@@ -8,7 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const Command *const tables[] = {memory_commands, process_commands, thread_commands, descriptor_commands};
+static const Command *const tables[] = {
+    memory_commands, process_commands, thread_commands, descriptor_commands,
+#ifdef VICTIM_EMBEDS
+    embed_commands,
+#endif
+};
 
 void
 answer(const char *format, ...)
@@ -63,6 +68,9 @@ main(void)
     int errno_at_start = errno;
     static char line[4096];
 
+#ifdef VICTIM_EMBEDS
+    embed_start();
+#endif
     /* A first allocation through the allocator under test, as any program has made by now. */
     VICTIM_FREE(VICTIM_MALLOC(100));
     answer("%d errno %d", getpid(), errno_at_start);

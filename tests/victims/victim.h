@@ -34,6 +34,12 @@ extern const Command process_commands[];
 extern const Command thread_commands[];
 extern const Command descriptor_commands[];
 
+#ifdef VICTIM_EMBEDS
+extern const Command embed_commands[];
+/* What such a program does first in main(). */
+void embed_start(void);
+#endif
+
 void answer(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Answers "failed WHAT: strerror(errno)". */
 void fail(const char *what);

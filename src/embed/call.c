@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "embed/call.h"
+
+#include "agent/turn.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <time.h>
+
+static const int raised_by_writing[] = {SIGPIPE, SIGXFSZ};
+enum { N_RAISED = sizeof raised_by_writing / sizeof raised_by_writing[0] };
+
+static void
+fill(sigset_t *set)
+{
+    sigemptyset(set);
+    for (size_t i = 0; i < N_RAISED; i++) {
+        sigaddset(set, raised_by_writing[i]);
+    }
+}
+
+void
+call_begin(Call *call, CallKind kind)
+{
+    sigset_t set;
+    call->kind = kind;
+    call->saved_errno = errno;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancelability);
+    fill(&set);
+    pthread_sigmask(SIG_BLOCK, &set, &call->mask);
+    sigpending(&call->pending);
+    if (kind == CALL_WITH_TURN) {
+        turn_take();
+    }
+}
+
+/* What was not waiting before the call came from its writes, to this thread. */
+static void
+drop_raised(const Call *call)
+{
+    const struct timespec at_once = {0};
+    sigset_t pending;
+    sigpending(&pending);
+    for (size_t i = 0; i < N_RAISED; i++) {
+        const int number = raised_by_writing[i];
+        if (sigismember(&pending, number) == 1 && sigismember(&call->pending, number) == 0) {
+            sigset_t one;
+            sigemptyset(&one);
+            sigaddset(&one, number);
+            sigtimedwait(&one, NULL, &at_once);
+        }
+    }
+}
+
+void
+call_end(const Call *call)
+{
+    if (call->kind == CALL_WITH_TURN) {
+        turn_give();
+    }
+    drop_raised(call);
+    pthread_sigmask(SIG_SETMASK, &call->mask, NULL);
+    pthread_setcancelstate(call->cancelability, NULL);
+    errno = call->saved_errno;
+}
