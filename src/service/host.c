@@ -122,10 +122,10 @@ tell_written(Job *job, const char *control, WireType type, guint64 value)
     target_tell(work_target(job), &event);
 }
 
-static RouteResult
-on_write(void *host, const char *control, WireType type, uint64_t value, RouteFailure *failure)
+RouteResult
+host_write(Job *job, const char *control, WireType type, uint64_t value, RouteFailure *failure)
 {
-    ServiceTarget *target = work_target(host);
+    ServiceTarget *target = work_target(job);
     RouteResult result;
     GError *error = NULL;
     Target *taken = take(target, &result, failure);
@@ -134,8 +134,14 @@ on_write(void *host, const char *control, WireType type, uint64_t value, RouteFa
     target_write(taken, control, type, value, &error);
     result = give_back(target, error, failure);
     if (result == ROUTE_DONE)
-        tell_written(host, control, type, value);
+        tell_written(job, control, type, value);
     return result;
+}
+
+static RouteResult
+on_write(void *host, const char *control, WireType type, uint64_t value, RouteFailure *failure)
+{
+    return host_write(host, control, type, value, failure);
 }
 
 static RouteResult

@@ -10,6 +10,7 @@ gpointer host_run(Job *job, ServiceWorkFunc func, gpointer data);
 
 /* The same things without a host in between. */
 RouteResult host_hello(Job *job, WireHelloReply *hello, RouteFailure *failure);
+RouteResult host_write(Job *job, const char *control, WireType type, uint64_t value, RouteFailure *failure);
 RouteResult host_dump(Job *job, int *descriptor, RouteFailure *failure);
 RouteResult host_lease(Job *job, const WireLeaseRequest *request, WireLease *lease, RouteFailure *failure);
 

@@ -137,6 +137,7 @@ note_started(Job *job, guint64 duration_ms, guint64 lease, guint64 last_id)
     recordings->began_us = g_get_monotonic_time();
     recordings->ends_us = recordings->began_us + (gint64)duration_ms * 1000;
     recordings->lease = lease;
+    recordings->stuck = FALSE;
     recordings->latest = (RouteRecording){.id = recordings->last_id,
                                           .begin_ms = (guint64)now_us / 1000,
                                           .duration_ms = duration_ms,
@@ -274,16 +275,23 @@ current_lease(ServiceTarget *target)
     return target->recordings.lease;
 }
 
-/* The state before the recording. Without a lease there is none to go back to: somebody else has decided. */
-static void
-restore(Job *job)
+/* The state before the recording. Without a lease, or if it is gone, there is none to go back to: somebody else has
+ * decided. Not DONE: it is still on, for jemalloc would not have it switched off. */
+static RouteResult
+restore(Job *job, RouteFailure *failure)
 {
-    WireLeaseRequest request = {.action = WIRE_LEASE_RELEASE, .lease_id = current_lease(work_target(job))};
+    ServiceTarget *target = work_target(job);
+    WireLeaseRequest request = {.action = WIRE_LEASE_RELEASE, .lease_id = current_lease(target)};
     WireLease none;
-    RouteFailure failure;
     WireHelloReply hello;
-    if (request.lease_id != 0 && host_lease(job, &request, &none, &failure) == ROUTE_DONE)
-        host_hello(job, &hello, &failure); /* for the event */
+    gboolean ours = request.lease_id != 0 && host_lease(job, &request, &none, failure) == ROUTE_DONE;
+    if (!ours && !target->recordings.stuck)
+        return ROUTE_DONE;
+    RouteResult result = host_hello(job, &hello, failure);
+    if (result == ROUTE_DONE && (hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0)
+        result = host_write(job, "prof.active", WIRE_TYPE_BOOL, FALSE, failure);
+    target->recordings.stuck = result != ROUTE_DONE;
+    return result;
 }
 
 static void
@@ -316,7 +324,32 @@ extend(ServiceTarget *target)
     arm(target);
 }
 
-/* AGAIN: it is tried once more later if the target does not answer, which then is no failure. With Recordings.busy. */
+static void
+tell_extended(ServiceTarget *target, const RouteFailure *failure)
+{
+    service_say(target->service, "%s: its recording goes on for another %d s: %s", target->label, EXTEND_MS / 1000,
+                failure->why);
+    extend(target);
+}
+
+/* Switches profiling off and takes the dump. */
+static void
+conclude(Job *job, gboolean again)
+{
+    ServiceTarget *target = work_target(job);
+    RouteFailure failure = {0};
+    RouteResult result = restore(job, &failure);
+    if (result != ROUTE_DONE && again) {
+        tell_extended(target, &failure);
+        return;
+    }
+    if (result != ROUTE_DONE)
+        service_say(target->service, "%s: profiling stays on: %s", target->label, failure.why);
+    take_dump(job);
+}
+
+/* AGAIN: it is tried once more later if the target does not answer, or profiling cannot be switched off, which then is
+ * no failure. With Recordings.busy. */
 static RouteResult
 finish(Job *job, gboolean again, RouteFailure *failure)
 {
@@ -324,19 +357,16 @@ finish(Job *job, gboolean again, RouteFailure *failure)
     WireHelloReply hello;
     RouteResult result = host_hello(job, &hello, failure);
     if (result == ROUTE_UNREACHABLE && again) {
-        service_say(target->service, "%s: its recording goes on for another %d s: %s", target->label, EXTEND_MS / 1000,
-                    failure->why);
-        extend(target);
+        tell_extended(target, failure);
     } else if (result == ROUTE_UNREACHABLE) {
         return result;
     } else if (result != ROUTE_DONE) {
         end_as(target, ROUTE_RECORDING_FAILED, 0, failure);
     } else if ((hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0) {
-        restore(job);
+        restore(job, failure);
         drop(target);
     } else {
-        restore(job);
-        take_dump(job);
+        conclude(job, again);
     }
     return ROUTE_DONE;
 }

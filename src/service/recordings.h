@@ -4,7 +4,7 @@
  * after jescope does, however jescope ends; timers in the main context renew it and end the recording in time.
  *
  * Somebody else who switches profiling off meanwhile wins: the recording is dropped, and no dump is taken. If it cannot
- * be told at the end whether profiling is on, the recording goes on for another 5 s.
+ * be told at the end whether profiling is on, or it cannot be switched off, the recording goes on for another 5 s.
  */
 #ifndef JESCOPE_SERVICE_RECORDINGS_H
 #define JESCOPE_SERVICE_RECORDINGS_H
@@ -19,6 +19,7 @@ typedef struct {
     RouteRecording latest;
     char *who;
     guint64 lease;   /* 0: it runs without, since somebody else has switched profiling on for good */
+    gboolean stuck;  /* at its end jemalloc would not switch profiling off; of who has busy */
     gint64 ends_us;  /* monotonic */
     gint64 began_us; /* monotonic */
     guint64 last_id;
