@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/control.h"
 
+#include "agent/environment.h"
+
 #include "jemalloc/controls.h"
 #include "jemalloc/version.h"
 
@@ -164,6 +166,19 @@ run(Guest *guest, const WireCtlRequest *request, Value *old)
     return error;
 }
 
+/* jemalloc tells it from 5.3.1 on; before, we do. */
+static bool
+answer_for_older(const Guest *guest, const WireCtlRequest *request, WireCtlReply *reply)
+{
+    bool asked = request->flags == WIRE_CTL_READ && strcmp(request->name, "opt.malloc_conf.env_var") == 0;
+    const char *conf = asked ? environment_malloc_conf(guest->allocator.prefix) : NULL;
+    if (conf != NULL) {
+        reply->type = request->type;
+        copy_text(reply, conf);
+    }
+    return conf != NULL;
+}
+
 WireStatus
 control_answer(Guest *guest, const WireCtlRequest *request, WireCtlReply *reply)
 {
@@ -173,6 +188,9 @@ control_answer(Guest *guest, const WireCtlRequest *request, WireCtlReply *reply)
     }
     Value old = {0};
     int error = run(guest, request, &old);
+    if (error == ENOENT && answer_for_older(guest, request, reply)) {
+        return WIRE_STATUS_OK;
+    }
     if (error != 0) {
         reply->reply.error = error;
         return WIRE_STATUS_CONTROL_FAILED;

@@ -48,6 +48,43 @@ copy_directory(char directory[DIRECTORY_MAX], const char *value)
     return true;
 }
 
+enum { CONF_MAX = 256 };
+
+static struct {
+    const char *prefix;
+    const char *name;
+    bool is_set;
+    char text[CONF_MAX];
+} confs[] = {
+    {.prefix = "", .name = "MALLOC_CONF"},
+    {.prefix = "je_", .name = "JE_MALLOC_CONF"},
+    {.prefix = "jem_", .name = "JEM_MALLOC_CONF"},
+    {.prefix = "_rjem_", .name = "_RJEM_MALLOC_CONF"},
+};
+
+static void
+keep_malloc_conf(void)
+{
+    for (size_t i = 0; i < sizeof confs / sizeof confs[0]; i++) {
+        const char *text = getenv(confs[i].name);
+        confs[i].is_set = text != NULL;
+        size_t n = text != NULL ? strnlen(text, CONF_MAX - 1) : 0;
+        memcpy(confs[i].text, text != NULL ? text : "", n);
+        confs[i].text[n] = '\0';
+    }
+}
+
+const char *
+environment_malloc_conf(const char *prefix)
+{
+    for (size_t i = 0; i < sizeof confs / sizeof confs[0]; i++) {
+        if (strcmp(confs[i].prefix, prefix) == 0) {
+            return confs[i].is_set ? confs[i].text : NULL;
+        }
+    }
+    return NULL;
+}
+
 void
 environment_read(Environment *environment)
 {
@@ -64,6 +101,7 @@ environment_read(Environment *environment)
     environment->bad_socket_directory = !copy_directory(environment->socket_directory, getenv("JESCOPE_SOCKET_DIR"));
     environment->wanted &= !environment->bad_socket_directory;
     copy_directory(environment->runtime_directory, getenv("XDG_RUNTIME_DIR"));
+    keep_malloc_conf();
 }
 
 bool

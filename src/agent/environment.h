@@ -7,6 +7,8 @@
  *   JESCOPE_SOCKET_DIR=DIR   where the socket goes, and nowhere else
  *   XDG_RUNTIME_DIR=DIR      otherwise it goes to DIR/jescope, or to /tmp/.jescope-UID
  *   JESCOPE_DEBUG=1          say what goes wrong on stderr
+ *   MALLOC_CONF              what jemalloc was told, also with the prefix of its symbols: kept for whoever asks, since
+ *                            programs that set their title overwrite what /proc has of it
  *
  * A process that gained privileges (AT_SECURE) was given its environment by somebody else: nothing of it counts there.
  */
@@ -36,6 +38,9 @@ bool environment_given(Environment *environment, const char *socket_directory, c
 /* The directory that a program which links us wants the socket in. False, @environment untouched, if it cannot be used.
  */
 bool environment_set_directory(Environment *environment, const char *socket_directory);
+
+/* MALLOC_CONF as it was for a jemalloc whose symbols have @prefix, cut to 255 characters; NULL: it was not set. */
+const char *environment_malloc_conf(const char *prefix);
 
 /* Whether the comma-separated @list holds @name. */
 bool environment_lists(const char *list, const char *name);

@@ -351,12 +351,18 @@ read_environment(const RouteHost *host, const WireHelloReply *hello, char *text,
 {
     char name[NAME_SIZE];
     RouteFailure failure;
+    RouteValue value;
     snprintf(name, sizeof name, "%sMALLOC_CONF", hello->prefix);
     for (char *c = name; *c != '\0'; c++) {
         *c = (char)toupper((unsigned char)*c);
     }
     if (host->ops->variable(host->data, name, text, size, &failure) != ROUTE_DONE) {
         text[0] = '\0';
+    }
+    /* A program that sets its title has overwritten it, but jemalloc or the agent may remember. */
+    if (text[0] == '\0' &&
+        host->ops->read(host->data, "opt.malloc_conf.env_var", WIRE_TYPE_STRING, &value, &failure) == ROUTE_DONE) {
+        snprintf(text, size, "%s", value.text);
     }
 }
 

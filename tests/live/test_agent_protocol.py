@@ -233,6 +233,13 @@ def test_reset_sets_the_sampling_rate(target, client):
     assert target.ask("read 8 prof.lg_sample") == "17"
 
 
+def test_what_jemalloc_was_told_is_remembered(start):
+    """jemalloc tells it from 5.3.1 on, the agent before; /proc has it only until the program sets its title."""
+    victim = start(conf=EVERY_BLOCK)
+    with victim.client() as client:
+        assert client.read("opt.malloc_conf.env_var", "string") == EVERY_BLOCK
+
+
 def test_a_dump_without_a_name_goes_where_the_program_was_told(start, tmp_path):
     """The file's name is jemalloc's: from prof_prefix, which the client neither sends nor may change."""
     victim = start(conf=f"{EVERY_BLOCK},prof_prefix:{tmp_path}/of-its-own")

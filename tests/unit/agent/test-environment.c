@@ -2,9 +2,10 @@
 #include "agent/environment.h"
 
 #include <glib.h>
+#include <string.h>
 
-static const char *const variables[] = {"JESCOPE", "JESCOPE_ONLY", "JESCOPE_DEBUG", "JESCOPE_SOCKET_DIR",
-                                        "XDG_RUNTIME_DIR"};
+static const char *const variables[] = {"JESCOPE",     "JESCOPE_ONLY",      "JESCOPE_DEBUG",  "JESCOPE_SOCKET_DIR",
+                                        "MALLOC_CONF", "_RJEM_MALLOC_CONF", "XDG_RUNTIME_DIR"};
 
 static Environment
 read_with(const char *name, const char *value)
@@ -44,6 +45,21 @@ test_only_some_programs(void)
     g_assert_true(read_with("JESCOPE_ONLY", "a,test-agent-envi").wanted); /* as the kernel cuts it */
     g_assert_false(read_with("JESCOPE_ONLY", "test-agent").wanted);
     g_assert_false(read_with("JESCOPE_ONLY", "").wanted);
+}
+
+static void
+test_remembers_what_jemalloc_was_told(void)
+{
+    read_with(NULL, NULL);
+    g_assert_null(environment_malloc_conf(""));
+    read_with("MALLOC_CONF", "prof:true");
+    g_assert_cmpstr(environment_malloc_conf(""), ==, "prof:true");
+    g_assert_null(environment_malloc_conf("_rjem_"));
+    g_autofree char *text = g_strnfill(300, 'x');
+    read_with("_RJEM_MALLOC_CONF", text);
+    g_assert_cmpuint(strlen(environment_malloc_conf("_rjem_")), ==, 255);
+    g_assert_null(environment_malloc_conf(""));
+    g_assert_null(environment_malloc_conf("unheard_of_"));
 }
 
 static void
@@ -98,6 +114,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/environment/off", test_off);
     g_test_add_func("/agent/environment/only-some-programs", test_only_some_programs);
     g_test_add_func("/agent/environment/lists", test_lists);
+    g_test_add_func("/agent/environment/remembers-what-jemalloc-was-told", test_remembers_what_jemalloc_was_told);
     g_test_add_func("/agent/environment/directories", test_directories);
     g_test_add_func("/agent/environment/given", test_given);
     g_test_add_func("/agent/environment/debug", test_debug);
