@@ -60,10 +60,10 @@ enum {
     MS = 1000,       /* microseconds of g_get_monotonic_time() in one */
     STOP_MS = 100,   /* a thread that is not stopped by then is in an uninterruptible wait */
     BUSY_MS = 20000, /* or waits for a processor, among too many others */
-    SPINS = 300,     /* most stops come within microseconds */
+    SPIN_US = 300,   /* most stops come within microseconds; where many want to run, to yield takes long itself */
     SHORT_SLEEP_US = 50,
     LONG_SLEEP_US = 1000,
-    SHORT_SLEEPS = 40,
+    SHORT_US = 3000,
     FOLLOW_MS = 20,  /* a thread on its way to a system call */
     RETRY_US = 2000, /* before the threads are looked at once more */
     SYSCALL_STOP = SIGTRAP | 0x80,
@@ -83,18 +83,20 @@ event_of(int status)
 static Wait
 wait_for_stop(pid_t thread, gint64 until, int *status)
 {
-    for (guint tries = 0;; tries++) {
+    const gint64 begun = g_get_monotonic_time();
+    for (;;) {
         pid_t got = waitpid(thread, status, __WALL | WNOHANG);
         if (got == thread)
             return WIFSTOPPED(*status) ? WAIT_STOPPED : WAIT_GONE;
         if (got < 0 && errno != EINTR)
             return WAIT_GONE;
-        if (tries < SPINS)
-            sched_yield();
-        else if (g_get_monotonic_time() >= until)
+        gint64 now = g_get_monotonic_time();
+        if (now >= until)
             return WAIT_TIMEOUT;
+        if (now - begun < SPIN_US)
+            sched_yield();
         else
-            g_usleep(tries < SPINS + SHORT_SLEEPS ? SHORT_SLEEP_US : LONG_SLEEP_US);
+            g_usleep(now - begun < SHORT_US ? SHORT_SLEEP_US : LONG_SLEEP_US);
     }
 }
 
