@@ -71,12 +71,22 @@ set_denied(const Process *process, GError **error, const char *why)
                 (int)process->pid, why);
 }
 
+gboolean
+obstacle_traced_by_us(pid_t thread)
+{
+    char id[16];
+    g_snprintf(id, sizeof(id), "%d", (int)thread);
+    g_autofree char *tracer = status_value(id, "TracerPid");
+    g_autofree char *process = tracer != NULL ? status_value(tracer, "Tgid") : NULL;
+    return process != NULL && atoi(process) == getpid();
+}
+
 /* TRUE: somebody traces it, and the error is set. */
 static gboolean
 is_traced(const Process *process, GError **error)
 {
     g_autofree char *tracer = value_of(process, "TracerPid");
-    if (tracer == NULL || atoi(tracer) == 0)
+    if (tracer == NULL || atoi(tracer) == 0 || obstacle_traced_by_us(process->pid))
         return FALSE;
     Process other;
     g_autofree char *who = process_read(atoi(tracer), &other) ? g_strdup(other.name) : g_strdup("a process");

@@ -14,6 +14,9 @@ gboolean obstacle_may_attach(const Process *process);
 /* Sets the TARGET_ERROR for a PTRACE_SEIZE that failed with CODE. */
 void obstacle_set_denied(const Process *process, int code, GError **error);
 
+/* Whether a thread of ours traces THREAD: one that has ended and whose tracees the kernel is about to let go. */
+gboolean obstacle_traced_by_us(pid_t thread);
+
 /* Whether a seccomp filter is in force in it (or strict mode). */
 gboolean obstacle_seccomp(const Process *process);
 

@@ -349,7 +349,8 @@ try_thread(Tracee *tracee, pid_t thread, int *denied)
     if (obstacle_seccomp(&tracee->process) && !tracee->filtered)
         options |= PTRACE_O_SUSPEND_SECCOMP;
     if (ptrace(PTRACE_SEIZE, thread, NULL, options) != 0) {
-        *denied = errno != ESRCH ? errno : *denied;
+        int code = errno;
+        *denied = code != ESRCH && !obstacle_traced_by_us(thread) ? code : *denied;
         return FALSE;
     }
     tracee->thread = thread;
