@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/threads.h"
 
+#include "target/registers.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +13,13 @@ typedef struct {
 
 enum {
     RANK_WAITING = 0,
-    RANK_RUNNING = 2,
+    RANK_WAITING_ANEW = 2, /* with a timeout that begins anew when it is interrupted */
+    RANK_RUNNING = 4,
     RANK_MAIN = 1, /* added */
 };
 
 /* Those of jemalloc itself and of our agent are busy with jemalloc. */
-static const char *const unsuitable[] = {"(jemalloc_bg_thd)", "(jescope-agent)"};
+static const char *const unsuitable[] = {"(jemalloc_bg_thd)", "(jescope)"};
 
 /* Field 3 of stat; '\0' if it has ended or is none to use. */
 static char
@@ -42,13 +45,24 @@ compare_candidates(gconstpointer a, gconstpointer b)
                                      : (left->thread > right->thread) - (left->thread < right->thread);
 }
 
+/* Of one that sleeps. The file tells the number of its system call, and more. */
+static guint
+rank_of_wait(pid_t pid, pid_t thread)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/syscall", (int)pid, (int)thread);
+    g_autofree char *call = NULL;
+    gboolean anew = g_file_get_contents(path, &call, NULL, NULL) && g_ascii_isdigit(call[0]) &&
+                    registers_stop_ends(g_ascii_strtoll(call, NULL, 10));
+    return anew ? RANK_WAITING_ANEW : RANK_WAITING;
+}
+
 static void
 add_candidate(GArray *candidates, pid_t pid, pid_t thread)
 {
     char state = state_of(pid, thread);
     if (state == '\0' || strchr("ZXD", state) != NULL)
         return;
-    Candidate candidate = {.thread = thread, .rank = state == 'R' ? RANK_RUNNING : RANK_WAITING};
+    Candidate candidate = {.thread = thread, .rank = state == 'R' ? RANK_RUNNING : rank_of_wait(pid, thread)};
     if (thread == pid)
         candidate.rank += RANK_MAIN;
     g_array_append_val(candidates, candidate);

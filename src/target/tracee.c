@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #ifndef PTRACE_EVENT_STOP
@@ -36,6 +37,7 @@ struct _Tracee {
     SafePoints *points;
     TraceeDeadlines deadlines;
     gboolean filtered; /* by seccomp, out of our reach */
+    gboolean suspends; /* a filter, while attached */
     gboolean must_wait;
     TraceeWatch watch;
 
@@ -143,11 +145,19 @@ tracee_new(const Process *process, GError **error)
     tracee->deadlines = tracee_deadlines_default;
     if (!obstacle_check(process, error))
         return NULL;
-    tracee->space = address_space_new(process->pid, error);
+    g_autoptr(GError) cause = NULL;
+    tracee->space = address_space_new(process->pid, &cause);
+    if (g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_PERMISSION)) {
+        obstacle_set_denied(process, EPERM, error);
+        return NULL;
+    }
+    if (cause != NULL)
+        g_propagate_error(error, g_steal_pointer(&cause));
     if (tracee->space == NULL || !remote_code_find(tracee->space, &tracee->code, error))
         return NULL;
     tracee->points = safe_points_new(tracee->space, &tracee->code);
-    tracee->filtered = obstacle_seccomp(process) && !obstacle_may_suspend_seccomp();
+    tracee->suspends = obstacle_seccomp(process) && obstacle_may_suspend_seccomp();
+    tracee->filtered = obstacle_seccomp(process) && !tracee->suspends;
     return g_steal_pointer(&tracee);
 }
 
@@ -346,7 +356,7 @@ static gboolean
 try_thread(Tracee *tracee, pid_t thread, int *denied)
 {
     guintptr options = PTRACE_O_TRACESYSGOOD;
-    if (obstacle_seccomp(&tracee->process) && !tracee->filtered)
+    if (tracee->suspends)
         options |= PTRACE_O_SUSPEND_SECCOMP;
     if (ptrace(PTRACE_SEIZE, thread, NULL, options) != 0) {
         int code = errno;
@@ -591,6 +601,30 @@ fetch_result(Tracee *tracee, guint64 *result, GError **error)
     return TRUE;
 }
 
+/* The interrupted system call is made here and now, in place of rt_sigreturn. Registers last: up to then the signal
+ * frame holds. */
+static gboolean
+restart(Tracee *tracee)
+{
+    GeneralRegisters general = registers_restart(&tracee->saved);
+    return set_blocked(tracee->thread, tracee->saved.blocked) &&
+           registers_write_extended(tracee->thread, &tracee->saved) &&
+           registers_replace_call(tracee->thread, &general, tracee->saved.restarts);
+}
+
+/* From the end of one call to where it was stopped at first, without a system call that is not the program's own. */
+static gboolean
+renew(Tracee *tracee)
+{
+    if (!restart(tracee) || ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) != 0 ||
+        ptrace(PTRACE_CONT, tracee->thread, NULL, NULL) != 0 || wait_for_interrupt(tracee->thread) != WAIT_STOPPED)
+        return FALSE;
+    tracee->state = STOPPED;
+    g_clear_pointer(&tracee->path.bytes, g_byte_array_unref);
+    registers_clear(&tracee->saved);
+    return TRUE;
+}
+
 static gboolean
 make(Tracee *tracee, const GeneralRegisters *general, guint64 *result, GError **error)
 {
@@ -599,12 +633,28 @@ make(Tracee *tracee, const GeneralRegisters *general, guint64 *result, GError **
     return run(tracee, error) && fetch_result(tracee, result, error);
 }
 
+/* Under a filter every call begins where the thread was stopped at first. */
+static gboolean
+get_ready(Tracee *tracee, GError **error)
+{
+    if (tracee->state != RETURNED || !tracee->filtered)
+        return TRUE;
+    if (!renew(tracee))
+        return lose_thread(tracee, "take up the wait", error);
+    if (examine(tracee, NOT_ENTERING) == SAFE_POINT_HERE)
+        return TRUE;
+    tracee_detach(tracee, NULL);
+    return set_no_safe_point(tracee, error);
+}
+
 gboolean
 tracee_call(Tracee *tracee, guint64 function, const guint64 *arguments, guint n, guint64 *result, GError **error)
 {
     g_return_val_if_fail(tracee->state != DETACHED && n <= REGISTERS_ARGUMENTS, FALSE);
     guint64 all[REGISTERS_ARGUMENTS] = {0};
     memcpy(all, arguments, n * sizeof(*all));
+    if (!get_ready(tracee, error))
+        return FALSE;
     GeneralRegisters general = registers_call(&tracee->saved, &tracee->path, function, all);
     return make(tracee, &general, result, error);
 }
@@ -615,6 +665,8 @@ tracee_system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guin
     g_return_val_if_fail(tracee->state != DETACHED && n <= REGISTERS_ARGUMENTS, FALSE);
     guint64 all[REGISTERS_ARGUMENTS] = {0};
     memcpy(all, arguments, n * sizeof(*all));
+    if (!get_ready(tracee, error))
+        return FALSE;
     GeneralRegisters general = registers_system_call(&tracee->saved, &tracee->path, &tracee->code, number, all);
     guint64 value;
     if (!make(tracee, &general, &value, error))
@@ -623,17 +675,30 @@ tracee_system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guin
     return TRUE;
 }
 
+/* While its filter, which may not know rt_sigreturn, is still suspended. */
+static gboolean
+let_return(Tracee *tracee)
+{
+    int status;
+    gint64 until = g_get_monotonic_time() + (gint64)STOP_MS * MS;
+    return ptrace(PTRACE_SYSCALL, tracee->thread, NULL, NULL) == 0 &&
+           wait_for_stop(tracee->thread, until, &status) == WAIT_STOPPED;
+}
+
 /*
- * It is about to call rt_sigreturn, which would bring all back by itself, but forget how a wait with a timeout is taken
- * up. So the interrupted system call is made instead, here and now. Registers last: up to then the signal frame holds.
+ * rt_sigreturn brings everything back, and a system call that was interrupted is made once more. Only how a wait with a
+ * timeout is taken up would be forgotten; that is done at once instead.
  */
 static gboolean
-restart(Tracee *tracee)
+come_back(Tracee *tracee)
 {
-    GeneralRegisters general = registers_restart(&tracee->saved);
-    return set_blocked(tracee->thread, tracee->saved.blocked) &&
-           registers_write_extended(tracee->thread, &tracee->saved) &&
-           registers_replace_call(tracee->thread, &general, tracee->saved.restarts);
+    if (tracee->state == RETURNED && tracee->filtered)
+        return renew(tracee) && registers_read(tracee->thread, &tracee->saved) && take_up(tracee);
+    if (tracee->state != RETURNED)
+        return take_up(tracee);
+    if (tracee->saved.restarts == SYS_restart_syscall)
+        return restart(tracee);
+    return !tracee->suspends || let_return(tracee);
 }
 
 gboolean
@@ -641,8 +706,7 @@ tracee_detach(Tracee *tracee, GError **error)
 {
     if (tracee->state == DETACHED)
         return TRUE;
-    if ((tracee->state == RETURNED && tracee->saved.restarts >= 0 && !restart(tracee)) ||
-        (tracee->state == STOPPED && !take_up(tracee)) || ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL) != 0)
+    if (!come_back(tracee) || ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL) != 0)
         return lose_thread(tracee, "restore the registers", error);
     forget_thread(tracee);
     return TRUE;

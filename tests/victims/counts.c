@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Counts the signals it gets while it does something else:
+ *   counts [THREADS]
+ * says "ready"; SIGRTMIN is counted. Each of THREADS threads (none: the main one) allocates and frees without end. Once
+ * stdin ends it says "signals N mask HEX".
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static atomic_long seen;
+
+static void
+count(int signal)
+{
+    atomic_fetch_add(&seen, 1);
+}
+
+static void *
+churn(void *unused)
+{
+    for (size_t i = 0;; i++) {
+        void *volatile block = malloc(i * 37 % 5000 + 1);
+        free(block);
+    }
+    return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    struct sigaction action = {.sa_handler = count, .sa_flags = SA_RESTART};
+    sigset_t blocked;
+    sigset_t none;
+    sigaction(SIGRTMIN, &action, NULL);
+    sigemptyset(&none);
+    for (int i = 1; argc > 1 && i <= atoi(argv[1]); i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, churn, NULL);
+        pthread_detach(thread);
+    }
+    puts("ready");
+    fflush(stdout);
+    while (poll(&in, 1, -1) < 0)
+        ;
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    unsigned long mask = 0;
+    for (int signal = 1; signal < 64; signal++)
+        mask |= sigismember(&blocked, signal) > 0 ? 1ul << (signal - 1) : 0;
+    printf("signals %ld mask %lx\n", atomic_load(&seen), mask);
+    return 0;
+}

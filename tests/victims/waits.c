@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits in one system call and judges how the wait ended:
+ *   waits KIND MILLISECONDS
+ * says "ready" before it, then "ended RESULT ERRNO MILLISECONDS". What a wait is for is done by a child after
+ * MILLISECONDS, or it is the wait's own timeout. No signal handler is installed unless the wait is for a signal.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static long period; /* milliseconds */
+static int ends[2]; /* of a pipe or a pair of sockets */
+
+static struct timespec
+span(void)
+{
+    return (struct timespec){period / 1000, period % 1000 * 1000000};
+}
+
+static struct timespec
+moment(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    now.tv_sec += period / 1000;
+    now.tv_nsec += period % 1000 * 1000000;
+    now.tv_sec += now.tv_nsec / 1000000000;
+    now.tv_nsec %= 1000000000;
+    return now;
+}
+
+/* A child that writes to the other end when the time has come. */
+static pid_t
+write_later(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        usleep((useconds_t)period * 1000);
+        _exit(write(ends[1], "x", 1) == 1 ? 0 : 1);
+    }
+    return child;
+}
+
+static long
+wait_nanosleep(void)
+{
+    struct timespec time = span();
+    return nanosleep(&time, NULL);
+}
+
+static long
+wait_clock_nanosleep(void)
+{
+    struct timespec until = moment(CLOCK_MONOTONIC);
+    errno = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    return -(errno != 0);
+}
+
+static long
+wait_poll(void)
+{
+    struct pollfd one = {.fd = ends[0], .events = POLLIN};
+    return poll(&one, 1, (int)period);
+}
+
+static long
+wait_ppoll(void)
+{
+    struct pollfd one = {.fd = ends[0], .events = POLLIN};
+    struct timespec time = span();
+    sigset_t none;
+    sigemptyset(&none);
+    return ppoll(&one, 1, &time, &none);
+}
+
+static long
+wait_select(void)
+{
+    struct timeval time = {period / 1000, period % 1000 * 1000};
+    return select(0, NULL, NULL, NULL, &time);
+}
+
+static long
+wait_pselect(void)
+{
+    struct timespec time = span();
+    sigset_t none;
+    sigemptyset(&none);
+    return pselect(0, NULL, NULL, NULL, &time, &none);
+}
+
+static long
+wait_epoll(void)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int epoll = epoll_create1(0);
+    epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event);
+    write_later();
+    return epoll_wait(epoll, &event, 1, -1);
+}
+
+static long
+wait_epoll_timeout(void)
+{
+    struct epoll_event event;
+    return epoll_wait(epoll_create1(0), &event, 1, (int)period);
+}
+
+static long
+wait_epoll_pwait(void)
+{
+    struct epoll_event event;
+    sigset_t none;
+    sigemptyset(&none);
+    return epoll_pwait(epoll_create1(0), &event, 1, (int)period, &none);
+}
+
+static long
+wait_futex(void)
+{
+    uint32_t word = 1;
+    struct timespec time = span();
+    return syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, &time, NULL, 0);
+}
+
+static long
+wait_condition(void)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    struct timespec until = moment(CLOCK_REALTIME);
+    pthread_mutex_lock(&mutex);
+    errno = pthread_cond_timedwait(&condition, &mutex, &until);
+    return -(errno != 0);
+}
+
+static long
+wait_semaphore(void)
+{
+    sem_t semaphore;
+    struct timespec until = moment(CLOCK_REALTIME);
+    sem_init(&semaphore, 0, 0);
+    return sem_timedwait(&semaphore, &until);
+}
+
+static long
+wait_read(void)
+{
+    char byte;
+    write_later();
+    return read(ends[0], &byte, 1);
+}
+
+static long
+wait_recv(void)
+{
+    char byte;
+    socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+    write_later();
+    return recv(ends[0], &byte, 1, 0);
+}
+
+/* SO_RCVTIMEO makes the kernel give EINTR where it would otherwise take the call up again. */
+static long
+wait_recv_timeout(void)
+{
+    char byte;
+    struct timeval time = {period / 1000, period % 1000 * 1000};
+    socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+    setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+    return recv(ends[0], &byte, 1, 0);
+}
+
+static long
+wait_accept(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t length = sizeof(sa_family_t);
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    bind(listener, (struct sockaddr *)&address, length);
+    length = sizeof(address);
+    getsockname(listener, (struct sockaddr *)&address, &length);
+    listen(listener, 1);
+    if (fork() == 0) {
+        usleep((useconds_t)period * 1000);
+        _exit(connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address, length));
+    }
+    return accept(listener, NULL, NULL) >= 0;
+}
+
+static long
+wait_child(void)
+{
+    pid_t child = write_later();
+    return waitpid(child, NULL, 0) == child;
+}
+
+static long
+wait_message(void)
+{
+    struct {
+        long type;
+        char text[1];
+    } message = {1, "x"};
+    int queue = msgget(IPC_PRIVATE, 0600);
+    if (fork() == 0) {
+        usleep((useconds_t)period * 1000);
+        _exit(msgsnd(queue, &message, 1, 0));
+    }
+    long got = msgrcv(queue, &message, 1, 0, 0);
+    int saved = errno;
+    msgctl(queue, IPC_RMID, NULL);
+    errno = saved;
+    return got;
+}
+
+static long
+wait_signal(void)
+{
+    sigset_t one;
+    struct timespec time = span();
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &one, NULL);
+    return sigtimedwait(&one, NULL, &time);
+}
+
+static volatile sig_atomic_t seen;
+
+static void
+note(int signal)
+{
+    seen = signal;
+}
+
+static void
+alarm_later(void)
+{
+    struct sigaction action = {.sa_handler = note};
+    struct itimerval time = {.it_value = {period / 1000, period % 1000 * 1000}};
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &time, NULL);
+}
+
+static long
+wait_pause(void)
+{
+    alarm_later();
+    return pause();
+}
+
+static long
+wait_suspend(void)
+{
+    sigset_t none;
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    alarm_later();
+    sigemptyset(&none);
+    return sigsuspend(&none);
+}
+
+static const struct {
+    const char *name;
+    long (*wait)(void);
+} kinds[] = {
+    {"nanosleep", wait_nanosleep},
+    {"clock_nanosleep", wait_clock_nanosleep},
+    {"poll", wait_poll},
+    {"ppoll", wait_ppoll},
+    {"select", wait_select},
+    {"pselect", wait_pselect},
+    {"epoll_wait", wait_epoll},
+    {"epoll_wait_timeout", wait_epoll_timeout},
+    {"epoll_pwait", wait_epoll_pwait},
+    {"futex", wait_futex},
+    {"condition", wait_condition},
+    {"semaphore", wait_semaphore},
+    {"read", wait_read},
+    {"recv", wait_recv},
+    {"recv_timeout", wait_recv_timeout},
+    {"accept", wait_accept},
+    {"waitpid", wait_child},
+    {"msgrcv", wait_message},
+    {"sigtimedwait", wait_signal},
+    {"pause", wait_pause},
+    {"sigsuspend", wait_suspend},
+};
+
+static long
+now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int
+main(int argc, char **argv)
+{
+    if (argc != 3 || pipe(ends) != 0)
+        return 2;
+    period = atol(argv[2]);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        if (strcmp(kinds[i].name, argv[1]) != 0)
+            continue;
+        puts("ready");
+        fflush(stdout);
+        long start = now_ms();
+        errno = 0;
+        long result = kinds[i].wait();
+        int code = errno;
+        printf("ended %ld %d %ld\n", result, result < 0 ? code : 0, now_ms() - start);
+        return 0;
+    }
+    return 2;
+}
