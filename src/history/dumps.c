@@ -333,11 +333,31 @@ remove_recordings(History *history, gint64 incarnation, const HistoryDumpRetenti
     return retention->count == 0 || run_with(history, SQL_RECORDINGS_BEYOND, incarnation, retention->count, error);
 }
 
+/* Adds to IDS the oldest dumps of whatever target that are beyond so many bytes. */
+static gboolean
+add_beyond_total(History *history, guint64 total_bytes, GArray *ids, GError **error)
+{
+    guint64 bytes = 0;
+    sqlite3_stmt *statement = database_statement(history, SQL_DUMPS_OF_ALL, error);
+    gboolean row = statement != NULL;
+    for (guint n = 0; row; n++) {
+        if (!database_step(history, statement, &row, error))
+            return FALSE;
+        gint64 id = row ? sqlite3_column_int64(statement, 0) : 0;
+        bytes += row ? (guint64)sqlite3_column_int64(statement, 1) : 0;
+        if (row && n > 0 && bytes > total_bytes)
+            g_array_append_val(ids, id);
+    }
+    return statement != NULL;
+}
+
 static gboolean
 retain(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us, GError **error)
 {
     g_autoptr(GArray) ids = dumps_too_many(history, incarnation, retention, now_us, error);
     gboolean ok = ids != NULL;
+    if (ok && retention->total_bytes > 0)
+        ok = add_beyond_total(history, retention->total_bytes, ids, error);
     for (guint i = 0; ok && i < ids->len; i++)
         ok = run_with(history, SQL_DUMP_DELETE, g_array_index(ids, gint64, i), 0, error);
     return ok && remove_recordings(history, incarnation, retention, now_us, error);

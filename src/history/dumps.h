@@ -31,11 +31,12 @@ typedef struct {
     char *why;     /* it failed; NULL: it did not */
 } HistoryRecording;
 
-/* Zero in a field: no limit. Each bounds what is kept of one target, over all its lives. */
+/* Zero in a field: no limit. Each but the last bounds what is kept of one target, over all its lives. */
 typedef struct {
-    guint count;       /* dumps */
-    guint64 keep_us;   /* older dumps and recordings go */
-    guint64 max_bytes; /* of dumps as they are stored */
+    guint count;         /* dumps */
+    guint64 keep_us;     /* older dumps and recordings go */
+    guint64 max_bytes;   /* of dumps as they are stored */
+    guint64 total_bytes; /* of those of all targets */
 } HistoryDumpRetention;
 
 /* Keeps the bytes of DESCRIPTOR (a regular file or memfd, read from its beginning whatever its offset) for the life
@@ -55,8 +56,8 @@ gboolean history_recording_put(History *history, gint64 incarnation, const Histo
 /* The newest MAX recordings of a life, newest first, of HistoryRecording (cleared with the array). */
 GArray *history_recordings(History *history, gint64 incarnation, guint max, GError **error);
 
-/* Removes what RETENTION does not let stay of the target INCARNATION is a life of; the oldest first. The newest dump
- * always stays. */
+/* Removes what RETENTION does not let stay of the target INCARNATION is a life of; the oldest first. The newest dump of
+ * the target always stays. */
 gboolean history_retain_dumps(History *history, gint64 incarnation, const HistoryDumpRetention *retention,
                               gint64 now_us, GError **error);
 

@@ -3,6 +3,10 @@
 
 #include "history/pending.h"
 
+enum {
+    LIVES_MAX = 10000, /* that are gone through at once */
+};
+
 struct Keep {
     GMutex lock;
     char *path; /* NULL: in memory */
@@ -99,6 +103,16 @@ keep_note(Keep *keep, const char *target, const char *text)
     pending_flush(keep->pending, NULL);
 }
 
+/* Of targets that give no dumps any more, too. */
+static void
+retain_all_dumps(Keep *keep)
+{
+    g_autoptr(GArray) lives = history_kept_lives(keep->history, LIVES_MAX, NULL);
+    for (guint i = 0; lives != NULL && i < lives->len; i++)
+        history_retain_dumps(keep->history, g_array_index(lives, HistoryKept, i).incarnation, &keep->dumps,
+                             g_get_real_time(), NULL);
+}
+
 void
 keep_retain(Keep *keep)
 {
@@ -107,6 +121,7 @@ keep_retain(Keep *keep)
     /* What is wrong with the file shows at the next sample. */
     if (!history_retain(keep->history, &keep->retention, g_get_real_time(), NULL, &error))
         g_debug("retention: %s", error->message);
+    retain_all_dumps(keep);
 }
 
 gboolean

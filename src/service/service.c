@@ -19,7 +19,8 @@ enum {
 const ServiceOptions service_options_default = {
     .dumps = {.count = 32,
               .keep_us = G_GUINT64_CONSTANT(7) * 24 * 3600 * G_USEC_PER_SEC,
-              .max_bytes = G_GUINT64_CONSTANT(256) << 20},
+              .max_bytes = G_GUINT64_CONSTANT(256) << 20,
+              .total_bytes = G_GUINT64_CONSTANT(2) << 30},
     .every_us = 10 * G_USEC_PER_SEC,
     .parts = HISTORY_TOTALS | HISTORY_ARENAS,
 };
@@ -33,9 +34,10 @@ static const ServiceLimits limits_default = {
     .rendering_bytes = G_GUINT64_CONSTANT(4) << 30,
 };
 
-/* In memory, samples are bounded as well. */
+/* In memory, samples are bounded as well, and dumps more tightly. */
 static const HistoryRetention retention_in_memory = {.keep_us = G_GUINT64_CONSTANT(3600) * G_USEC_PER_SEC,
-                                                     .max_bytes = G_GUINT64_CONSTANT(32) << 20};
+                                                     .max_bytes = G_GUINT64_CONSTANT(16) << 20};
+static const guint64 dumps_in_memory = G_GUINT64_CONSTANT(256) << 20; /* bytes of all targets */
 
 /* ---- references ---- */
 
@@ -206,12 +208,16 @@ fill_limits(ServiceLimits *limits)
 static void
 use_retention(Service *service)
 {
+    gboolean in_memory = service->options.history == NULL;
     HistoryRetention retention = service->options.retention;
-    if (service->options.history == NULL && retention.keep_us == 0)
+    HistoryDumpRetention dumps = service->options.dumps;
+    if (in_memory && retention.keep_us == 0)
         retention.keep_us = retention_in_memory.keep_us;
-    if (service->options.history == NULL && retention.max_bytes == 0)
+    if (in_memory && retention.max_bytes == 0)
         retention.max_bytes = retention_in_memory.max_bytes;
-    keep_set_retention(service->keep, &retention, &service->options.dumps);
+    if (in_memory && (dumps.total_bytes == 0 || dumps.total_bytes > dumps_in_memory))
+        dumps.total_bytes = dumps_in_memory;
+    keep_set_retention(service->keep, &retention, &dumps);
     keep_set_parts(service->keep, service->options.parts);
 }
 

@@ -57,7 +57,8 @@ typedef struct {
     gpointer data;
 } ServiceOptions;
 
-/* Every local target, history in memory, collected every 10 s, dumps: 32 of each target, for 7 days, 256 MiB. */
+/* Every local target, history in memory (then bounded to an hour, 16 MiB of samples and 256 MiB of dumps unless the
+ * options say less), collected every 10 s, dumps: 32 of each target, for 7 days, 256 MiB; 2 GiB of all targets. */
 extern const ServiceOptions service_options_default;
 
 /* OPTIONS is copied, but for data. Fails if the history cannot be opened. Targets are found from the next turn of the

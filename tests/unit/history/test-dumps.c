@@ -158,6 +158,22 @@ test_retention(void)
     }
 }
 
+/* Of all targets together: the oldest of any goes. */
+static void
+test_total(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(History) history = history_open_in_memory(NULL);
+    gint64 first = fixture_begin(history, "redis", 1), second = fixture_begin(history, "nginx", 2);
+    for (guint n = 0; n < 6; n++)
+        add(history, n % 2 == 0 ? first : second, n, 100000, 1000 * (n + 1));
+    HistoryDumpRetention retention = {.total_bytes = 160000}; /* about 50 kB each */
+    history_retain_dumps(history, second, &retention, 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(count_dumps(history, first), ==, 1);
+    g_assert_cmpuint(count_dumps(history, second), ==, 2);
+}
+
 /* An id that was given once is not given to another dump after the first is gone. */
 static void
 test_ids_are_not_reused(void)
@@ -271,6 +287,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/dumps/missing", test_missing);
     g_test_add_func("/history/dumps/damaged", test_damaged);
     g_test_add_func("/history/dumps/retention", test_retention);
+    g_test_add_func("/history/dumps/total", test_total);
     g_test_add_func("/history/dumps/ids", test_ids_are_not_reused);
     g_test_add_func("/history/dumps/recordings", test_recordings);
     g_test_add_func("/history/dumps/kept-lives", test_kept_lives);
