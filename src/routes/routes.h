@@ -6,7 +6,7 @@
  * dialect, and the part of the native API that is about one target, exists once: here.
  *
  * This room uses libc only and never allocates from the heap, since the library runs it inside the program under study.
- * docs/decisions/0006-routes.md tells why it is a room of its own.
+ * docs/decisions/0007-routes.md tells why it is a room of its own.
  *
  * Threads: routes hold no state. A host is used by one call at a time; whoever owns it sees to that.
  */
