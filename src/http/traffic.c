@@ -277,6 +277,13 @@ announces_long_body(const Exchange *exchange)
            (!g_ascii_string_to_unsigned(length, 10, 0, G_MAXUINT64, &value, NULL) || value > SERVER_BODY_MAX);
 }
 
+static gboolean
+has_body(const Exchange *exchange)
+{
+    return exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH) != NULL ||
+           exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+}
+
 static Answer *
 refuse_rate(guint wait_s)
 {
@@ -359,14 +366,15 @@ traffic_on_request(void *door, struct MHD_Connection *mhd, const char *url, cons
         return MHD_NO;
     if (!exchange->begun) {
         exchange->answer = begin(exchange, method);
-        return exchange->answer != NULL ? send_answer(exchange) : MHD_YES;
+        /* A body that is not wanted is not read, which costs the connection; where there is none, it goes on. */
+        return exchange->answer != NULL && has_body(exchange) ? send_answer(exchange) : MHD_YES;
     }
     if (*upload_size > 0) {
         collect_body(exchange, upload, *upload_size);
         *upload_size = 0;
         return MHD_YES;
     }
-    if (!exchange->handled) {
+    if (!exchange->handled && exchange->answer == NULL) {
         handle(exchange);
         if (exchange->answer == NULL) {
             exchange_pause(exchange);
@@ -506,6 +514,13 @@ is_stream(const Exchange *exchange)
     return exchange->answer != NULL && answer_size(exchange->answer) == G_MAXUINT64;
 }
 
+static void
+end_stream(Exchange *exchange)
+{
+    answer_end(exchange->answer);
+    exchange_wake(exchange);
+}
+
 void
 traffic_close(Traffic *traffic)
 {
@@ -516,7 +531,7 @@ traffic_close(Traffic *traffic)
             continue;
         disconnect(connection);
         if (connection->exchange != NULL)
-            exchange_wake(connection->exchange);
+            end_stream(connection->exchange);
     }
 }
 
@@ -530,7 +545,7 @@ traffic_abandon(Traffic *traffic)
         if (exchange != NULL && exchange->handled && exchange->answer == NULL)
             exchange_answer(exchange, refuse(MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "the server is about to end",
                                              "ask again when it is back"));
-        else if (exchange != NULL)
-            exchange_wake(exchange);
+        else if (exchange != NULL && is_stream(exchange))
+            end_stream(exchange);
     }
 }

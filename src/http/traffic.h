@@ -17,7 +17,6 @@ typedef struct {
     gboolean closing;   /* what is answered is the last on its connection */
     GQueue connections; /* of Connection */
     guint tick;         /* source id of the deadlines' timer; 0: no connection */
-    guint streaming;    /* exchanges answered with a stream that goes on */
     ServerFigures figures;
     void (*closed)(gpointer data); /* a connection has ended */
     gpointer data;

@@ -86,13 +86,13 @@ def free_port():
 
 
 @contextlib.contextmanager
-def serve(scratch, *words, port=None, env=None, **variables):
-    """`jescope serve WORDS` on a socket of its own, or on a PORT of 127.0.0.1, once it answers."""
+def serve(scratch, *words, port=None, env=None, scheme="http", curl=(), **variables):
+    """`jescope serve WORDS` on a socket of its own, or on a PORT of 127.0.0.1, once it answers CURL, further options of curl."""
     if port is None:
         path = scratch / f"http-{next(_numbers)}"
-        listen, base, curl = f"unix:{path}", "http://localhost", ["--unix-socket", str(path)]
+        listen, base, curl = f"unix:{path}", f"{scheme}://localhost", ["--unix-socket", str(path), *curl]
     else:
-        listen, base, curl = f"127.0.0.1:{port}", f"http://127.0.0.1:{port}", []
+        listen, base = f"127.0.0.1:{port}", f"{scheme}://127.0.0.1:{port}"
     log = scratch / f"log-{next(_numbers)}"
     with open(log, "w") as errors:
         with started([JESCOPE, "serve", "--listen", listen, *words], env=env or environment(scratch, **variables), stdout=errors,

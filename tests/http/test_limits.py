@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one client can take of jescope serve is bounded."""
+
+import json
+import socket
+import time
+
+import pytest
+from endpoint import free_port, serve
+from programs import profiled  # noqa: F401
+from services import DEADLINE, wait_for
+
+
+def connect(port):
+    connection = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
+    return connection
+
+
+def read_all(connection):
+    """Until the server hangs up."""
+    answer = b""
+    while True:
+        try:
+            more = connection.recv(65536)
+        except ConnectionResetError:
+            return answer
+        if not more:
+            return answer
+        answer += more
+
+
+def figures(endpoint):
+    text = endpoint.get("/metrics").text
+    return {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if line.startswith("jescope_http")}
+
+
+@pytest.fixture(scope="module")
+def server(scratch, profiled):  # noqa: F811
+    port = free_port()
+    with serve(scratch, profiled.pid, "--timeout", "1s", port=port) as endpoint:
+        endpoint.port = port
+        endpoint.pid = profiled.pid
+        yield endpoint
+
+
+REQUEST = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize("begin", [b"", b"G", b"GET /healthz HT", REQUEST, REQUEST + b"X: ",
+                                   b"POST /service/jemalloc/prof/stat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n1"])
+def test_silent_client_is_disconnected(server, begin):
+    with connect(server.port) as connection:
+        connection.sendall(begin)
+        assert read_all(connection) == b""
+
+
+@pytest.mark.parametrize("begin", [REQUEST + b"X-Long: ",
+                                   b"POST /service/jemalloc/prof/stat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n"])
+def test_busy_but_slow_client_is_disconnected(server, begin):
+    """A byte now and then keeps no connection open: what counts is the whole."""
+    with connect(server.port) as connection:
+        connection.sendall(begin)
+        connection.settimeout(0.1)
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
+            try:
+                connection.sendall(b"x")
+                if connection.recv(1) == b"":
+                    return
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                return
+    pytest.fail("still connected")
+
+
+def test_idle_connection_is_closed(server):
+    with connect(server.port) as connection:
+        connection.sendall(REQUEST + b"\r\n")
+        answer = read_all(connection)
+    assert answer.startswith(b"HTTP/1.1 200 ") and answer.endswith(b"ok\n")
+
+
+def test_client_that_does_not_read_is_disconnected(server):
+    before = figures(server)["jescope_http_connections_slow_total"]
+    with connect(server.port) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        # Enough answers that no buffer in between holds them.
+        try:
+            for _ in range(4000):
+                connection.sendall(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        except ConnectionError:
+            pass
+        wait_for(lambda: figures(server)["jescope_http_connections_slow_total"] > before, "the disconnection")
+
+
+def test_connections(scratch, profiled):  # noqa: F811
+    port = free_port()
+    with serve(scratch, profiled.pid, "--max-connections", "30", "--max-connections-per-peer", "20", port=port) as endpoint:
+        connections = [connect(port) for _ in range(25)]
+        try:
+            # The last five are closed at once, the others stay open.
+            assert [read_all(connection) for connection in connections[20:]] == [b""] * 5
+            for connection in connections[:20]:
+                connection.sendall(REQUEST + b"Connection: close\r\n\r\n")
+                assert read_all(connection).startswith(b"HTTP/1.1 200")
+        finally:
+            for connection in connections:
+                connection.close()
+        wait_for(lambda: figures(endpoint)["jescope_http_connections"] == 1, "room again")
+        assert figures(endpoint)["jescope_http_connections_refused_total"] == 5
+
+
+def test_long_things(server):
+    assert server.get("/api/v1/targets?" + "a" * 8200).status == 414
+    assert server.get("/healthz?" + "a" * 8000).status == 200
+    assert server.get("/healthz", "--header", "X-Long: " + "a" * 20000).status == 431
+
+
+def test_long_body(server, tmp_path):
+    long = tmp_path / "body"
+    long.write_bytes(b"a" * 70000)
+    answer = server.post("/service/jemalloc/prof/stat", "--data-binary", f"@{long}", "--header", "Expect:")
+    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (413, "body_too_large")
+    # One of unknown length is read to its end, and refused then.
+    answer = server.post("/service/jemalloc/prof/stat", "--data-binary", f"@{long}", "--header", "Transfer-Encoding: chunked",
+                         "--header", "Expect:")
+    assert answer.status == 413
+
+
+def test_many_headers(server):
+    many = [word for number in range(400) for word in ("--header", f"X-{number}: {'y' * 50}")]
+    assert server.get("/healthz", *many).status == 431
+
+
+def test_rate(scratch, profiled):  # noqa: F811
+    port = free_port()
+    with serve(scratch, profiled.pid, "--rate", "5", port=port):
+        with connect(port) as connection:
+            replies = connection.makefile("rb")
+            statuses = []
+            wait = None
+            for _ in range(100):
+                connection.sendall(REQUEST + b"\r\n")
+                status, headers = read_reply(replies)
+                statuses.append(status)
+                if status == 429:
+                    wait = int(headers["retry-after"])
+                    break
+            assert statuses.count(200) >= 5 and wait == 1
+
+            def served_again():
+                connection.sendall(REQUEST + b"\r\n")
+                return read_reply(replies)[0] == 200
+
+            wait_for(served_again, "a request after the time that Retry-After names")
+
+
+def read_reply(replies):
+    status = int(replies.readline().split()[1])
+    headers = {}
+    while (line := replies.readline().strip()) != b"":
+        name, _, value = line.decode().partition(":")
+        headers[name.lower()] = value.strip()
+    replies.read(int(headers.get("content-length", 0)))
+    return status, headers
+
+
+def test_streams_of_events(scratch, profiled):  # noqa: F811
+    port = free_port()
+    with serve(scratch, profiled.pid, port=port) as endpoint:
+        streams = [connect(port) for _ in range(65)]
+        try:
+            for stream in streams:
+                stream.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            firsts = [stream.recv(15) for stream in streams]
+            assert firsts.count(b"HTTP/1.1 200 OK") == 64
+            assert sum(first.startswith(b"HTTP/1.1 503") for first in firsts) == 1
+            # The others are served all the while.
+            assert endpoint.get("/healthz").status == 200
+        finally:
+            for stream in streams:
+                stream.close()
+
+
+def test_garbage(server):
+    for bytes_ in (b"\x00" * 100, b"\x16\x03\x01\x02\x00" + b"a" * 200, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 1000,
+                   b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n"):
+        with connect(server.port) as connection:
+            connection.sendall(bytes_)
+            answer = read_all(connection)
+            assert answer == b"" or answer.split()[1][:1] in (b"4", b"5"), bytes_
+    assert server.get("/healthz").status == 200

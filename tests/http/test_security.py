@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may ask jescope serve for what."""
+
+import os
+import re
+import socket
+import stat
+import subprocess
+
+import pytest
+from endpoint import Endpoint, free_port, is_active, serve, set_active
+from programs import profiled  # noqa: F401
+from services import DEADLINE, environment, jescope, wait_for
+
+READ = "read-0123456789abcdef"
+CONTROL = "control-0123456789abcdef"
+TOGGLE = "/mtev/heap_profile?active=true"
+STATUS = "/mtev/heap_profile"
+
+
+@pytest.fixture(scope="module")
+def server(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid, port=free_port()) as endpoint:
+        endpoint.pid = profiled.pid
+        yield endpoint
+
+
+@pytest.fixture
+def idle(scratch, server):
+    set_active(scratch, server.pid, False)
+    return server
+
+
+def header(name, value):
+    return ["--header", f"{name}: {value}"]
+
+
+def error_code(answer):
+    return answer.json()["error"]["code"]
+
+
+def write_tokens(scratch, name="tokens", mode=0o600):
+    path = scratch / name
+    path.write_text(f"# who\nread {READ} grafana\ncontrol {CONTROL} alice\n")
+    path.chmod(mode)
+    return path
+
+
+# ---- Host ----
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "127.4.5.6:99", "[::1]:7469"])
+def test_own_names(server, host):
+    assert server.get(STATUS, *header("Host", host)).status == 200
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:7469", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example"])
+@pytest.mark.parametrize("path", [STATUS, "/", "/api/v1/targets", "/metrics", TOGGLE])
+def test_rebound_name(idle, scratch, host, path):
+    answer = idle.get(path, *header("Host", host))
+    assert (answer.status, error_code(answer)) == (403, "host_not_allowed")
+    assert not is_active(scratch, idle.pid)
+
+
+def test_configured_name(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid, "--host-name", "mem.example.org") as endpoint:
+        assert endpoint.get(STATUS, *header("Host", "mem.example.org:80")).status == 200
+        assert endpoint.get(STATUS, *header("Host", "other.example.org")).status == 403
+
+
+# ---- other sites ----
+
+
+@pytest.mark.parametrize("said", [
+    ("Sec-Fetch-Site", "cross-site"),
+    ("Sec-Fetch-Site", "same-site"),
+    ("Origin", "https://evil.example"),
+    ("Origin", "http://127.0.0.1:1"),
+    ("Origin", "null"),
+])
+def test_other_site_changes_nothing(idle, scratch, said):
+    navigation = header("Sec-Fetch-Mode", "navigate")
+    answer = idle.get(TOGGLE, *header(*said), *navigation)
+    # libmtev's own words for a refusal.
+    assert (answer.status, answer.reason, answer.type, answer.body) == (403, "DENIED", "text/html", b"")
+    assert idle.post("/service/jemalloc/prof/enable", *header(*said)).status == 403
+    assert idle.get("/memory-profiler/start", *header(*said), *navigation).status == 403
+    assert error_code(idle.ask("PUT", f"/api/v1/targets/{idle.pid}/profiling", *header(*said))) == "cross_site"
+    assert not is_active(scratch, idle.pid)
+
+
+def test_own_pages_may(idle, scratch):
+    host = idle.base.removeprefix("http://")
+    answer = idle.get(TOGGLE, *header("Sec-Fetch-Site", "same-origin"), *header("Origin", f"http://{host}"))
+    assert answer.status == 200
+    assert is_active(scratch, idle.pid)
+
+
+def test_typed_address_may(idle, scratch):
+    assert idle.get(TOGGLE, *header("Sec-Fetch-Site", "none"), *header("Sec-Fetch-Mode", "navigate")).status == 200
+    assert is_active(scratch, idle.pid)
+
+
+def test_reading_by_a_link_but_not_as_a_part(idle):
+    cross = header("Sec-Fetch-Site", "cross-site")
+    assert idle.get("/memory-profiler/state", *cross, *header("Sec-Fetch-Mode", "navigate")).status == 200
+    answer = idle.get("/memory-profiler/state", *cross, *header("Sec-Fetch-Mode", "no-cors"))
+    assert (answer.status, error_code(answer)) == (403, "cross_site")
+
+
+def test_answers_forbid_embedding(server):
+    page = server.get("/")
+    assert "frame-ancestors 'none'" in page.header("content-security-policy")
+    for answer in (page, server.get(STATUS), server.get("/nowhere")):
+        assert answer.header("x-content-type-options") == "nosniff"
+        assert answer.header("cross-origin-resource-policy") == "same-origin"
+
+
+# ---- tokens and roles ----
+
+
+@pytest.fixture(scope="module")
+def guarded(scratch, profiled):  # noqa: F811
+    tokens = write_tokens(scratch)
+    with serve(scratch, profiled.pid, "--token-file", tokens, "--require-token", port=free_port()) as endpoint:
+        endpoint.pid = profiled.pid
+        yield endpoint
+
+
+def bearer(token):
+    return header("Authorization", f"Bearer {token}")
+
+
+@pytest.mark.parametrize("sent", [[], bearer("nonsense"), bearer(""), bearer(READ[:-1]), bearer(READ + "x"), ["--user", f"read:{READ}"]])
+def test_token_needed(guarded, sent):
+    for path in (STATUS, "/api/v1/targets", "/metrics", "/", "/nowhere"):
+        answer = guarded.get(path, *sent)
+        assert (answer.status, error_code(answer)) == (401, "unauthorized")
+        assert answer.header("www-authenticate").startswith("Bearer")
+
+
+def test_reader_reads(scratch, guarded):
+    set_active(scratch, guarded.pid, False)
+    assert guarded.get(STATUS, *bearer(READ)).status == 200
+    assert guarded.get("/memory-profiler/state", *bearer(READ)).status == 200
+    answer = guarded.post("/service/jemalloc/prof/enable", *bearer(READ))
+    assert (answer.status, error_code(answer)) == (403, "role_too_low")
+    assert guarded.get(TOGGLE, *bearer(READ)).reason == "DENIED"
+    assert not is_active(scratch, guarded.pid)
+
+
+def test_controller_controls(scratch, guarded):
+    set_active(scratch, guarded.pid, False)
+    assert guarded.get(TOGGLE, *bearer(CONTROL)).status == 200
+    assert is_active(scratch, guarded.pid)
+
+
+def test_token_makes_the_name_unimportant(guarded):
+    assert guarded.get(STATUS, *bearer(READ), *header("Host", "mem.example.org")).status == 200
+
+
+def test_token_counts_where_none_is_needed(scratch, profiled):  # noqa: F811
+    set_active(scratch, profiled.pid, False)
+    with serve(scratch, profiled.pid, "--token-file", write_tokens(scratch)) as endpoint:
+        assert endpoint.get(STATUS).status == 200
+        assert endpoint.get(TOGGLE, *bearer(READ)).status == 403
+        assert endpoint.get(STATUS, *bearer("wrong-0123456789abcdef")).status == 401
+        assert not is_active(scratch, profiled.pid)
+        assert endpoint.get(TOGGLE).status == 200
+
+
+# ---- the audit ----
+
+
+def lines(endpoint):
+    return [line for line in endpoint.log.read_text().splitlines() if "audit:" in line]
+
+
+def test_audit_tells_changes(scratch, guarded):
+    before = len(lines(guarded))
+    guarded.get(STATUS, *bearer(CONTROL))
+    guarded.get(TOGGLE, *bearer(CONTROL))
+    guarded.get(TOGGLE, *bearer(READ))
+    guarded.get("/mtev/heap_profile?active=%0aaudit%20forged", *bearer(CONTROL))
+    told = lines(guarded)[before:]
+    assert len(told) == 3
+    name = f"redis-server ({guarded.pid})"
+    assert told[0].endswith(f"audit: alice (127.0.0.1): GET {TOGGLE} on {name}: 200")
+    assert told[1].endswith(f"audit: grafana (127.0.0.1): GET {TOGGLE}: 403")
+    assert told[2].endswith(f"active=%0aaudit%20forged on {name}: 200")
+    assert CONTROL not in guarded.log.read_text()
+
+
+def test_audit_names_the_user_of_a_unix_socket(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid) as endpoint:
+        assert endpoint.get(TOGGLE).status == 200
+        assert f"audit: uid {os.geteuid()}: GET {TOGGLE}" in endpoint.log.read_text()
+
+
+# ---- addresses ----
+
+
+def refusal(scratch, *words):
+    done = jescope(scratch, "serve", *words, check=False)
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def certificate(scratch):
+    key, pem = scratch / "key.pem", scratch / "cert.pem"
+    make_certificate(key, pem, "first")
+    return pem, key
+
+
+def make_certificate(key, pem, name):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+                    "-out", pem, "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, capture_output=True, timeout=DEADLINE)
+    key.chmod(0o600)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
+def test_others_need_tokens_and_tls(scratch, certificate, address):
+    pem, key = certificate
+    tokens, tls = ["--token-file", write_tokens(scratch)], ["--tls-cert", pem, "--tls-key", key]
+    for words in ([], tokens, tls):
+        said = refusal(scratch, "--listen", address, *words)
+        assert "others can reach" in said and "--token-file" in said and "--insecure" in said
+    said = refusal(scratch, "--listen", "127.0.0.1:0", "--listen", address)
+    assert "others can reach" in said
+
+
+def test_settings_that_do_not_go_together(scratch, certificate):
+    pem, key = certificate
+    assert "--tls-key" in refusal(scratch, "--tls-cert", pem)
+    assert "--token-file" in refusal(scratch, "--require-token")
+    other = scratch / "other.pem"
+    make_certificate(scratch / "other.key", other, "other")
+    assert str(other) in refusal(scratch, "--listen", "127.0.0.1:0", "--tls-cert", other, "--tls-key", key)
+
+
+def test_secrets_that_others_can_read(scratch, certificate):
+    pem, key = certificate
+    said = refusal(scratch, "--listen", "127.0.0.1:0", "--token-file", write_tokens(scratch, "open-tokens", 0o644))
+    assert "open-tokens" in said and "chmod 600" in said
+    open_key = scratch / "open.key"
+    open_key.write_bytes(key.read_bytes())
+    open_key.chmod(0o644)
+    said = refusal(scratch, "--listen", "127.0.0.1:0", "--tls-cert", pem, "--tls-key", open_key)
+    assert "open.key" in said and "chmod 600" in said
+
+
+def test_bad_addresses(scratch):
+    for address in ("example.org:80", "::1:80", "unix:relative", "127.0.0.1:x"):
+        assert address in refusal(scratch, "--listen", address)
+
+
+def test_unix_socket_is_ours_alone(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid) as endpoint:
+        path = endpoint.curl[1]
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+        if os.geteuid() == 0:
+            # Another user, even where the file's mode is not what keeps him out.
+            os.chmod(path, 0o666)
+            os.chmod(os.path.dirname(path), 0o711)
+            command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *endpoint.command("GET", "/healthz")]
+            assert subprocess.run(command, capture_output=True, timeout=DEADLINE).returncode != 0
+        assert endpoint.get("/healthz").status == 200
+
+
+# ---- TLS ----
+
+
+@pytest.fixture(scope="module")
+def encrypted(scratch, profiled, certificate):  # noqa: F811
+    pem, key = certificate
+    port = free_port()
+    config = scratch / "tls.conf"
+    config.write_text(f"[serve]\ntls-cert={pem}\ntls-key={key}\ntoken-file={write_tokens(scratch, 'tls-tokens')}\n")
+    with serve(scratch, profiled.pid, "--config", config, port=port, scheme="https", curl=["--insecure"]) as endpoint:
+        yield endpoint
+
+
+def peer_name(port):
+    done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}"], input=b"", capture_output=True, timeout=DEADLINE)
+    found = re.search(rb"subject=.*CN ?= ?(\w+)", done.stdout)
+    return found and found.group(1).decode()
+
+
+def test_tls(encrypted, certificate):
+    pem, _ = certificate
+    assert encrypted.get(STATUS).status == 200
+    assert encrypted.get("/mtev/nowhere").reason == "NOT FOUND"
+    checked = Endpoint(encrypted.process, encrypted.base, ["--cacert", str(pem)])
+    assert checked.get("/healthz").body == b"ok\n"
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_old_tls_is_refused(encrypted, version):
+    done = subprocess.run(encrypted.command("GET", "/healthz", "--tls-max", version, "--ciphers", "DEFAULT@SECLEVEL=0"),
+                          capture_output=True, timeout=DEADLINE)
+    assert done.returncode == 35  # no handshake
+
+
+def test_plain_http_on_a_tls_port_gets_nothing(encrypted):
+    port = int(encrypted.base.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+        assert b"200" not in connection.recv(4096)
+
+
+def test_new_certificate_and_tokens_by_sighup(scratch, encrypted, certificate):
+    pem, key = certificate
+    port = int(encrypted.base.rpartition(":")[2])
+    assert peer_name(port) == "first"
+    make_certificate(key, pem, "second")
+    (scratch / "tls-tokens").write_text("read another-0123456789abcdef bob\n")
+    encrypted.process.send_signal(1)
+    wait_for(lambda: peer_name(port) == "second", "the new certificate")
+    assert encrypted.get(STATUS, *bearer("another-0123456789abcdef")).status == 200
+    assert encrypted.get(STATUS, *bearer(READ)).status == 401
+
+
+def test_bad_reload_changes_nothing(scratch, profiled):  # noqa: F811
+    tokens = write_tokens(scratch, "reloaded-tokens")
+    with serve(scratch, profiled.pid, "--token-file", tokens) as endpoint:
+        tokens.write_text("admin nonsense\n")
+        endpoint.process.send_signal(1)
+        wait_for(lambda: "nothing was changed" in endpoint.log.read_text(), "the complaint")
+        assert endpoint.get(STATUS, *bearer(READ)).status == 200
+
+
+# ---- paths ----
+
+
+@pytest.mark.parametrize("path", [
+    "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/api/v1/targets/..%2f..%2fetc%2fpasswd",
+    "/targets/..%2f1/mtev/heap_profile", "/memory-profiler/download/raw?id=/etc/passwd", "/etc/passwd", "/targets//mtev/heap_profile",
+])
+def test_paths_name_no_files(server, path):
+    answer = server.get(path)
+    assert answer.status in (400, 404)
+    assert b"root:" not in answer.body
+
+
+def test_paths_that_are_none(server):
+    for path in ("/%00", "/%zz", "/%"):
+        assert error_code(server.get(path)) == "bad_path"
+    port = int(server.base.rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
+        connection.sendall(b"GET http://localhost/healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert b" 200 " in connection.makefile("rb").readline()
+
+
+def test_environment_is_not_needed(scratch):
+    """A server that may not serve anybody says so at once, also without any variable."""
+    env = {"PATH": "/usr/bin:/bin", "JESCOPE_SOCKET_DIR": environment(scratch)["JESCOPE_SOCKET_DIR"]}
+    done = jescope(scratch, "serve", "--listen", "nowhere", check=False, env=env)
+    assert done.returncode == 2 or done.returncode == 1
