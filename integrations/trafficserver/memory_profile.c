@@ -6,9 +6,13 @@
  *   traffic_ctl plugin msg memory_profile activate|dump|stats|deactivate
  *
  * plugin.config: memory_profile.so [agent]
+ *
+ * With "agent" jescope's agent runs too, so that `jescope` reaches the server. The messages do not go through it: they
+ * are to give jemalloc's own answers, whatever its version.
  */
 #include "dump_file.h"
 
+#include <jescope.h>
 #include <ts/ts.h>
 
 #include <ctype.h>
@@ -147,6 +151,27 @@ on_event(TSCont contp, TSEvent event, void *data)
     return TS_EVENT_NONE;
 }
 
+static void
+start_agent(void)
+{
+    JescopeError error;
+    if (jescope_start(NULL, &error) == JESCOPE_OK)
+        TSDebug(PLUGIN, "agent started");
+    else
+        TSError("[" PLUGIN "] No agent: %s", error.message);
+}
+
+/* What plugin.config says behind our name. */
+static void
+take_arguments(int argc, const char *argv[])
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "agent") == 0)
+            start_agent();
+        else
+            TSError("[" PLUGIN "] Unknown argument '%s' in plugin.config; known: agent", argv[i]);
+}
+
 __attribute__((visibility("default"))) void
 TSPluginInit(int argc, const char *argv[])
 {
@@ -162,4 +187,5 @@ TSPluginInit(int argc, const char *argv[])
     }
     TSLifecycleHookAdd(TS_LIFECYCLE_MSG_HOOK, TSContCreate(on_event, TSMutexCreate()));
     TSDebug(PLUGIN, "online");
+    take_arguments(argc, argv);
 }

@@ -109,3 +109,30 @@ def test_without_jemalloc(root):
         assert set(server.errors()) == {
             "Not built with jemalloc and none is preloaded; start Traffic Server with LD_PRELOAD=libjemalloc.so.2 and "
             "MALLOC_CONF=prof:true,prof_active:false,prof_prefix:DIRECTORY/NAME"}
+
+
+def test_agent(root):
+    """The argument starts the agent: jescope reaches the server, beside the messages."""
+    variables = conf(root, "prof:true", "prof_active:false", "lg_prof_sample:12")
+    with traffic_server(root, "memory_profile.so agent", **variables) as server:
+        wait_for(lambda: list((root / "agents").glob(f"{server.pid}.*.sock")), "the agent listens")
+        assert not profiling(root, server.pid)["active"]
+        server.message("memory_profile", "activate")
+        wait_for(lambda: profiling(root, server.pid)["active"], "one sees what the other did")
+        server.traffic.crowd()
+        report = jescope(root, "report", "-n", "0", "--cum", server.pid).stdout
+        assert "HttpSM::" in report
+        jescope(root, "disable", server.pid)
+        server.traffic.goes_on()
+        assert server.errors() == []
+
+
+def test_agent_without_jemalloc(root):
+    with traffic_server(root, "memory_profile.so agent") as server:
+        assert len(server.errors()) == 1 and server.errors()[0].startswith("No agent: ")
+
+
+def test_unknown_argument(root):
+    with traffic_server(root, "memory_profile.so agnet", **conf(root)) as server:
+        assert server.errors() == ["Unknown argument 'agnet' in plugin.config; known: agent"]
+        server.message("memory_profile", "activate")
