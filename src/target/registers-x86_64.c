@@ -319,7 +319,7 @@ prepared(const Registers *saved, const ReturnPath *path, guint64 pc)
 }
 
 GeneralRegisters
-registers_call(const Registers *saved, const ReturnPath *path, guint64 function,
+registers_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code, guint64 function,
                const guint64 arguments[REGISTERS_ARGUMENTS])
 {
     GeneralRegisters general = prepared(saved, path, function);

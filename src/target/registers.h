@@ -99,11 +99,11 @@ gboolean registers_is_programs(gint64 number);
  * (above) or was about to begin. Does nothing for others, which the kernel takes up. FALSE with errno. */
 gboolean registers_take_up(pid_t thread, const Registers *saved);
 
-/* Registers with which the thread calls FUNCTION and returns along PATH. */
-GeneralRegisters registers_call(const Registers *saved, const ReturnPath *path, guint64 function,
-                                const guint64 arguments[REGISTERS_ARGUMENTS]);
+/* Registers with which the thread calls FUNCTION and returns along PATH, which must be laid out with CODE. */
+GeneralRegisters registers_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code,
+                                guint64 function, const guint64 arguments[REGISTERS_ARGUMENTS]);
 
-/* The same for a system call; PATH must be laid out with CODE. */
+/* The same for a system call. */
 GeneralRegisters registers_system_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code,
                                        gint64 number, const guint64 arguments[REGISTERS_ARGUMENTS]);
 

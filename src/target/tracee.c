@@ -655,7 +655,7 @@ tracee_call(Tracee *tracee, guint64 function, const guint64 *arguments, guint n,
     memcpy(all, arguments, n * sizeof(*all));
     if (!get_ready(tracee, error))
         return FALSE;
-    GeneralRegisters general = registers_call(&tracee->saved, &tracee->path, function, all);
+    GeneralRegisters general = registers_call(&tracee->saved, &tracee->path, &tracee->code, function, all);
     return make(tracee, &general, result, error);
 }
 

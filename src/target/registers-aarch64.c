@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AArch64: AAPCS64 (calls), arch/arm64/kernel/signal.c and <asm/sigcontext.h> (frames).
+ *
+ * When the kernel stops a thread in a system call that it will take up again, it has set the program counter back to
+ * the call already. Of a call that a stop makes fail with EINTR the first argument is lost, so it stays failed.
+ */
+#include "target/registers.h"
+
+#if defined(__aarch64__)
+#include <elf.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/procfs.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+enum {
+    SVC = 0xd4000001, /* svc #0 */
+    INSTRUCTION = 4,
+    RECORD_MAGIC = 0x46508001,
+    SVE_ACTIVE = 1, /* SVE_PT_REGS_SVE of <asm/ptrace.h> */
+    STACK_ALIGNMENT = 16,
+    NUMBER = 8,             /* the register that holds a system call's number */
+    LINK = 30,              /* the register that holds the return address */
+    STACK_UNCHANGED = 0x70, /* no valid ss_flags: the kernel leaves the alternative signal stack alone */
+};
+
+/* struct rt_sigframe, of which the kernel does not read siginfo. */
+typedef struct {
+    guint8 siginfo[128];
+    guint64 flags;
+    guint64 link;
+    guint64 stack[3];
+    guint64 blocked;
+    guint8 padding[120];
+    guint64 alignment;
+    guint64 fault_address;
+    guint64 registers[31];
+    guint64 sp;
+    guint64 pc;
+    guint64 state;
+    guint64 more_alignment;
+    guint8 records[4096];
+} SignalFrame;
+
+/* struct fpsimd_context, the record of what NT_PRFPREG gives. */
+typedef struct {
+    guint32 magic;
+    guint32 size;
+    guint32 status;
+    guint32 control;
+    guint8 vectors[512];
+} FpsimdRecord;
+
+_Static_assert(offsetof(SignalFrame, fault_address) == 128 + 176, "struct sigcontext is aligned to 16");
+_Static_assert(offsetof(SignalFrame, records) % 16 == 0, "and so are its records");
+_Static_assert(sizeof(FpsimdRecord) == 528, "layout of struct fpsimd_context");
+
+static const guint8 sigreturn_code[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}; /* mov x8, #139; svc #0 */
+static const guint8 system_code[] = {0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6};    /* svc #0; ret */
+/* svc #0; cmn x0, #4095; b.cs .+8; ret */
+static const guint8 system_checked[] = {0x01, 0, 0, 0xd4, 0x1f, 0xfc, 0x3f, 0xb1,
+                                        0x42, 0, 0, 0x54, 0xc0, 0x03, 0x5f, 0xd6};
+
+const CodePattern registers_patterns[] = {
+    {offsetof(RemoteCode, back), sizeof(sigreturn_code), sigreturn_code, -1},
+    {offsetof(RemoteCode, system), sizeof(system_code), system_code, -1},
+    {offsetof(RemoteCode, system), sizeof(system_checked), system_checked, -1},
+};
+const gsize registers_n_patterns = G_N_ELEMENTS(registers_patterns);
+const gint64 registers_sigreturn = SYS_rt_sigreturn;
+const gsize registers_red_zone = 0;
+
+void
+registers_clear(Registers *registers)
+{
+    g_clear_pointer(&registers->extended, g_free);
+}
+
+static gboolean
+read_set(pid_t thread, int set, void *bytes, gsize *size)
+{
+    struct iovec part = {.iov_base = bytes, .iov_len = *size};
+    if (ptrace(PTRACE_GETREGSET, thread, set, &part) != 0)
+        return FALSE;
+    *size = part.iov_len;
+    return TRUE;
+}
+
+static gboolean
+write_set(pid_t thread, int set, void *bytes, gsize size)
+{
+    struct iovec part = {.iov_base = bytes, .iov_len = size};
+    return ptrace(PTRACE_SETREGSET, thread, set, &part) == 0;
+}
+
+gboolean
+registers_read_general(pid_t thread, GeneralRegisters *general)
+{
+    gsize size = sizeof(*general);
+    return read_set(thread, NT_PRSTATUS, general, &size);
+}
+
+gboolean
+registers_write_general(pid_t thread, const GeneralRegisters *general)
+{
+    GeneralRegisters copy = *general;
+    return write_set(thread, NT_PRSTATUS, &copy, sizeof(copy));
+}
+
+/* Whether the kernel keeps how to take the call up (its "restart block"), so that its timeout does not begin anew. */
+static gboolean
+has_restart_block(const GeneralRegisters *general)
+{
+    switch (general->regs[NUMBER]) {
+    case SYS_nanosleep:
+        return TRUE;
+    case SYS_clock_nanosleep:
+        return (general->regs[1] & TIMER_ABSTIME) == 0;
+    case SYS_futex:
+        return (general->regs[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && general->regs[3] != 0;
+    default:
+        return FALSE;
+    }
+}
+
+/* The system call that it stands before. */
+static gint64
+interrupted_call(pid_t thread, const GeneralRegisters *general)
+{
+    errno = 0;
+    guint64 code = (guint64)ptrace(PTRACE_PEEKTEXT, thread, general->pc, NULL);
+    return errno == 0 && (guint32)code == SVC ? (gint64)general->regs[NUMBER] : -1;
+}
+
+/* Vector registers of variable length are lost by any system call, so only a thread outside of one can have some. */
+static gboolean
+has_long_vectors(pid_t thread)
+{
+    struct {
+        guint32 size;
+        guint32 max_size;
+        guint16 vector;
+        guint16 max_vector;
+        guint16 flags;
+        guint16 reserved;
+    } header = {0};
+    gsize size = sizeof(header);
+    return read_set(thread, NT_ARM_SVE, &header, &size) && (header.flags & SVE_ACTIVE) != 0;
+}
+
+gboolean
+registers_read(pid_t thread, Registers *registers)
+{
+    Registers read = {0};
+    struct user_fpsimd_struct extended;
+    read.extended_size = sizeof(extended);
+    if (!registers_read_general(thread, &read.general) ||
+        ptrace(PTRACE_GETSIGMASK, thread, sizeof(read.blocked), &read.blocked) != 0 ||
+        !read_set(thread, NT_PRFPREG, &extended, &read.extended_size))
+        return FALSE;
+    if (has_long_vectors(thread)) {
+        errno = ENOTSUP;
+        return FALSE;
+    }
+    read.call = interrupted_call(thread, &read.general);
+    read.restarts = read.call >= 0 && has_restart_block(&read.general) ? SYS_restart_syscall : read.call;
+    read.extended = g_memdup2(&extended, sizeof(extended));
+    *registers = read;
+    return TRUE;
+}
+
+gboolean
+registers_write_extended(pid_t thread, const Registers *registers)
+{
+    return write_set(thread, NT_PRFPREG, registers->extended, registers->extended_size);
+}
+
+guint64
+registers_pc(const GeneralRegisters *general)
+{
+    return general->pc;
+}
+
+guint64
+registers_sp(const GeneralRegisters *general)
+{
+    return general->sp;
+}
+
+guint64
+registers_result(const GeneralRegisters *general)
+{
+    return general->regs[0];
+}
+
+void
+registers_set_result(GeneralRegisters *general, guint64 result)
+{
+    general->regs[0] = result;
+}
+
+void
+registers_set_argument(GeneralRegisters *general, guint n, guint64 value)
+{
+    general->regs[n] = value;
+}
+
+gboolean
+registers_thread_pointer(pid_t thread, const GeneralRegisters *general, guint64 *pointer)
+{
+    guint64 registers[2] = {0};
+    gsize size = sizeof(registers);
+    if (!read_set(thread, NT_ARM_TLS, registers, &size))
+        return FALSE;
+    *pointer = registers[0];
+    return TRUE;
+}
+
+static void
+fill_record(guint8 *records, const Registers *saved)
+{
+    struct user_fpsimd_struct extended;
+    FpsimdRecord record = {.magic = RECORD_MAGIC, .size = sizeof(record)};
+    memcpy(&extended, saved->extended, sizeof(extended));
+    record.status = extended.fpsr;
+    record.control = extended.fpcr;
+    memcpy(record.vectors, extended.vregs, sizeof(record.vectors));
+    memcpy(records, &record, sizeof(record)); /* the record after it is all zero, which ends them */
+}
+
+ReturnPath
+registers_return_path(const Registers *saved, guint64 top, const RemoteCode *code)
+{
+    ReturnPath path = {.bytes = g_byte_array_new()};
+    path.bottom = (top - sizeof(SignalFrame)) & ~(guint64)(STACK_ALIGNMENT - 1);
+    path.frame = path.bottom;
+    g_byte_array_set_size(path.bytes, sizeof(SignalFrame));
+    memset(path.bytes->data, 0, sizeof(SignalFrame));
+    SignalFrame *frame = (SignalFrame *)(void *)path.bytes->data;
+    frame->stack[1] = STACK_UNCHANGED;
+    frame->blocked = saved->blocked;
+    memcpy(frame->registers, saved->general.regs, sizeof(frame->registers));
+    frame->sp = saved->general.sp;
+    frame->pc = saved->general.pc;
+    frame->state = saved->general.pstate;
+    fill_record(frame->records, saved);
+    return path;
+}
+
+static GeneralRegisters
+prepared(const Registers *saved, const ReturnPath *path, guint64 pc)
+{
+    GeneralRegisters general = saved->general;
+    general.pc = pc;
+    general.sp = path->bottom;
+    return general;
+}
+
+GeneralRegisters
+registers_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code, guint64 function,
+               const guint64 arguments[REGISTERS_ARGUMENTS])
+{
+    GeneralRegisters general = prepared(saved, path, function);
+    memcpy(general.regs, arguments, REGISTERS_ARGUMENTS * sizeof(*arguments));
+    general.regs[LINK] = code->back;
+    return general;
+}
+
+GeneralRegisters
+registers_system_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code, gint64 number,
+                      const guint64 arguments[REGISTERS_ARGUMENTS])
+{
+    GeneralRegisters general = registers_call(saved, path, code, code->system, arguments);
+    general.regs[NUMBER] = (guint64)number;
+    return general;
+}
+
+GeneralRegisters
+registers_restart(const Registers *saved)
+{
+    GeneralRegisters general = saved->general;
+    general.pc += INSTRUCTION;
+    return general;
+}
+
+gboolean
+registers_take_up(pid_t thread, const Registers *saved)
+{
+    return TRUE;
+}
+
+gboolean
+registers_replace_call(pid_t thread, GeneralRegisters *general, gint64 number)
+{
+    int call = (int)number;
+    return registers_write_general(thread, general) && write_set(thread, NT_ARM_SYSTEM_CALL, &call, sizeof(call));
+}
+#endif
