@@ -115,7 +115,9 @@ take_value(GKeyFile *file, gsize row, Settings *settings, GError **error)
         *(char **)member = g_key_file_get_string(file, GROUP, rows[row].name, &cause);
     if (cause == NULL)
         return TRUE;
-    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: %s", config_file, cause->message);
+    g_autofree char *value = g_key_file_get_value(file, GROUP, rows[row].name, NULL);
+    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: %s: '%s' is %s", config_file, rows[row].name, value,
+                rows[row].kind == KIND_FLAG ? "neither true nor false" : "no text");
     return FALSE;
 }
 

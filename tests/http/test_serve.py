@@ -1,0 +1,440 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jescope serve itself: targets and their paths, settings, supervision, its end, and run --listen."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+from endpoint import Endpoint, answers, free_port, is_active, serve, set_active
+from programs import profiled, running_redis  # noqa: F401
+from services import DEADLINE, JESCOPE, PYTHON, SERVICE, children, environment, jescope, started, wait_for
+
+STATUS = "/mtev/heap_profile"
+
+
+@pytest.fixture(scope="module")
+def server(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid, port=free_port()) as endpoint:
+        endpoint.pid = profiled.pid
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def second(scratch):
+    with running_redis(scratch, "second", "--sample", "4KiB") as redis:
+        yield redis
+
+
+@pytest.fixture(scope="module")
+def both(scratch, profiled, second):  # noqa: F811
+    with serve(scratch, profiled.pid, second.pid) as endpoint:
+        yield endpoint
+
+
+def code(answer):
+    return answer.json()["error"]["code"]
+
+
+# ---- targets and paths ----
+
+
+def test_one_target_at_the_root_and_behind_its_prefix(server):
+    for prefix in ("", f"/targets/{server.pid}", "/targets/redis-server"):
+        assert server.get(prefix + STATUS).text.startswith("opt.prof: true\n")
+
+
+def test_several_targets_need_a_prefix(scratch, both, profiled, second):  # noqa: F811
+    answer = both.get(STATUS)
+    assert (answer.status, code(answer)) == (409, "ambiguous_target")
+    assert str(profiled.pid) in answer.text and str(second.pid) in answer.text
+    set_active(scratch, profiled.pid, False)
+    set_active(scratch, second.pid, True)
+    assert "prof.active: false" in both.get(f"/targets/{profiled.pid}{STATUS}").text
+    assert "prof.active: true" in both.get(f"/targets/{second.pid}{STATUS}").text
+    answer = both.get(f"/targets/redis-server{STATUS}")
+    assert (answer.status, code(answer)) == (409, "ambiguous_target")
+    answer = both.get(f"/targets/1{STATUS}")
+    assert (answer.status, code(answer)) == (404, "unknown_target")
+
+
+def test_default_target(scratch, profiled, second):  # noqa: F811
+    set_active(scratch, profiled.pid, False)
+    set_active(scratch, second.pid, True)
+    with serve(scratch, "--default", second.pid, profiled.pid, second.pid) as endpoint:
+        assert "prof.active: true" in endpoint.get(STATUS).text
+        assert "prof.active: false" in endpoint.get(f"/targets/{profiled.pid}{STATUS}").text
+
+
+def test_prefix_reaches_dialects_alone(server):
+    prefix = f"/targets/{server.pid}"
+    assert server.get(f"{prefix}/api/v1/targets").status == 404
+    assert server.get(f"{prefix}/metrics").status == 404
+    assert server.get(f"{prefix}/memory-profiler/state").status == 200
+
+
+def test_list_of_targets(both, profiled, second):  # noqa: F811
+    listed = {row["pid"]: row for row in both.get("/api/v1/targets").json()["targets"]}
+    assert set(listed) == {profiled.pid, second.pid}
+    row = listed[second.pid]
+    assert row["id"] == str(second.pid) and row["name"] == "redis-server" and row["state"] == "live"
+    assert both.get(row["url"]).status == 200
+    assert both.get("/api/v1/targets?state=gone").json() == {"targets": []}
+    assert code(both.get("/api/v1/targets?state=sideways")) == "bad_parameter"
+
+
+def test_page_and_index(both, profiled):  # noqa: F811
+    page = both.get("/")
+    assert page.type == "text/html; charset=utf-8"
+    assert f"redis-server ({profiled.pid})" in page.text
+    paths = {row["path"] for row in both.get("/api/v1").json()["paths"]}
+    assert {"/api/v1/targets", "/api/v1/events", "/metrics", "/mtev/memory.json"} <= paths
+
+
+def test_targets_come_and_go(scratch):
+    """Those of other users of this machine may be among them, if we may see them."""
+    with serve(scratch) as endpoint:
+
+        def pids():
+            return [row["pid"] for row in endpoint.get("/api/v1/targets").json()["targets"]]
+
+        with started([JESCOPE, "run", "--", PYTHON, "-c", SERVICE], env=environment(scratch, PYTHONMALLOC="malloc")) as process:
+            pid = int(process.stdout.readline())
+            wait_for(lambda: pid in pids(), "the target comes")
+            assert endpoint.get(f"/targets/{pid}{STATUS}").status == 200
+        wait_for(lambda: pid not in pids(), "the target goes")
+        assert endpoint.get(f"/targets/{pid}{STATUS}").status in (404, 500, 503)
+
+
+# ---- HTTP ----
+
+
+def test_head(server):
+    for path in ("/healthz", "/api/v1", "/metrics"):
+        whole, head = server.get(path), server.ask("HEAD", path)
+        assert (head.status, head.type, head.body) == (200, whole.type, b"")
+    assert server.ask("HEAD", "/healthz").header("content-length") == "3"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/api/v1", "/api/v1/targets", "/api/v1/events", "/metrics"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_wrong_method(server, path, method):
+    answer = server.ask(method, path)
+    assert (answer.status, code(answer)) == (405, "wrong_method")
+    assert answer.header("allow") == "GET, HEAD"
+
+
+def test_errors_say_the_way_out(server):
+    for path in ("/nowhere", "/api/v1/nowhere", f"/api/v1/targets/{server.pid}/nowhere", "/api/v1/targets/1"):
+        answer = server.get(path)
+        assert (answer.status, answer.type) == (404, "application/json")
+        assert set(answer.json()["error"]) == {"code", "message", "hint"}
+
+
+def test_gzip(server):
+    plain = server.get("/mtev/memory.json")
+    assert plain.header("content-encoding") is None and plain.header("vary") == "Accept-Encoding"
+    packed = server.get("/mtev/memory.json", "--header", "Accept-Encoding: gzip")
+    assert packed.header("content-encoding") == "gzip"
+    assert len(packed.body) < len(plain.body) / 3
+    assert json.loads(gzip.decompress(packed.body)).keys() == plain.json().keys()
+    assert server.get("/healthz", "--header", "Accept-Encoding: gzip").header("content-encoding") is None
+
+
+def test_kept_dump_is_fetched_once(server):
+    """Conditional GET: what does not change is not sent again."""
+    taken = server.post(f"/api/v1/targets/{server.pid}/dumps")
+    assert taken.status in (200, 201)
+    path = f"/api/v1/targets/{server.pid}/dumps/{taken.json()['id']}"
+    first = server.get(path)
+    assert first.status == 200 and first.body.startswith(b"heap_v2/")
+    assert "filename=" in first.header("content-disposition")
+    etag = first.header("etag")
+    again = server.get(path, "--header", f"If-None-Match: {etag}")
+    assert (again.status, again.body, again.header("etag")) == (304, b"", etag)
+    assert server.get(path, "--header", 'If-None-Match: "other"').status == 200
+
+
+def test_many_at_once_get_whole_answers(server):
+    replies = server.ask_at_once(20, "/mtev/memory.json")
+    assert all(reply.status == 200 for reply in replies)
+    assert all(reply.json()["jemalloc"] for reply in replies)
+
+
+def test_change_is_seen_by_the_next_request(scratch, server):
+    """Requests share answers, but never one that is older than the request."""
+    for value in (True, False) * 10:
+        word = str(value).lower()
+        with subprocess.Popen(server.command("GET", STATUS), stdout=subprocess.DEVNULL):
+            assert server.get(f"{STATUS}?active={word}").status == 200
+            assert f"prof.active: {word}\n" in server.get(STATUS).text
+
+
+# ---- events ----
+
+
+class Stream:
+    def __init__(self, endpoint, *options):
+        command = ["curl", "--silent", "--no-buffer", "--max-time", str(DEADLINE), *endpoint.curl, *options, endpoint.base + "/api/v1/events"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        assert self.next()["retry"] == "2000"
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def next(self):
+        """The fields of the next event that is no comment."""
+        fields = {}
+        for line in self.process.stdout:
+            if line == "\n" and fields:
+                return fields
+            name, colon, value = line.rstrip("\n").partition(": ")
+            if colon and name:
+                fields[name] = value
+        raise AssertionError("the stream has ended")
+
+    def next_of(self, kind):
+        while (event := self.next()).get("event") != kind:
+            pass
+        return event
+
+
+def test_events(scratch, server):
+    set_active(scratch, server.pid, False)
+    with Stream(server) as stream:
+        server.get(f"{STATUS}?active=true")
+        event = stream.next_of("profiling-on")
+    told = json.loads(event["data"])
+    assert told["target"] == str(server.pid) and told["label"] == f"redis-server ({server.pid})"
+    assert told["who"] == "127.0.0.1" and told["id"] == int(event["id"])
+    # Who was away gets what he missed.
+    server.get(f"{STATUS}?active=false")
+    with Stream(server, "--header", f"Last-Event-ID: {event['id']}") as stream:
+        assert int(stream.next_of("profiling-off")["id"]) > int(event["id"])
+    answer = server.get("/api/v1/events", "--header", "Last-Event-ID: x")
+    assert (answer.status, code(answer)) == (400, "bad_event_id")
+
+
+# ---- settings ----
+
+
+def test_dialects(scratch, profiled):  # noqa: F811
+    paths = {"libmtev": STATUS, "mesos": "/memory-profiler/state", "pprof": "/debug/pprof/cmdline"}
+    for words, left in (("none", set()), ("mesos", {"mesos"}), ("libmtev,pprof", {"libmtev", "pprof"}), ("all", set(paths))):
+        with serve(scratch, profiled.pid, f"--dialects={words}") as endpoint:
+            assert {name for name, path in paths.items() if endpoint.get(path).status == 200} == left
+            assert {endpoint.get(path).status for name, path in paths.items() if name not in left} <= {404}
+            assert endpoint.get(f"/api/v1/targets/{profiled.pid}").status == 200
+    assert "mtev" in jescope(scratch, "serve", "--dialects=mtev", check=False).stderr
+
+
+@pytest.mark.parametrize("value", ["disabled", "false"])
+def test_variable_of_libprocess(scratch, profiled, value):  # noqa: F811
+    with serve(scratch, profiled.pid, LIBPROCESS_MEMORY_PROFILING=value) as endpoint:
+        answer = endpoint.get("/memory-profiler/state")
+        assert answer.status == 404
+        assert endpoint.get(STATUS).status == 200
+
+
+def test_configuration_file(scratch, profiled, second):  # noqa: F811
+    config = scratch / "serve.conf"
+    config.write_text(f"# what to serve\n[serve]\ntargets={profiled.pid};{second.pid}\ndefault={profiled.pid}\ndialects=libmtev\n"
+                      "max-connections=100\ninsecure=false\n")
+    with serve(scratch, "--config", config) as endpoint:
+        assert endpoint.get(STATUS).status == 200
+        assert endpoint.get("/memory-profiler/state").status == 404
+        config.write_text(f"[serve]\ntargets={profiled.pid};{second.pid}\n")
+        endpoint.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: endpoint.get("/memory-profiler/state").status == 409, "the settings are read again")
+    with serve(scratch, "--config", config, "--dialects=mesos", second.pid) as endpoint:
+        assert endpoint.get(STATUS).status == 404
+        assert [row["pid"] for row in endpoint.get("/api/v1/targets").json()["targets"]] == [second.pid]
+
+
+@pytest.mark.parametrize("text, said", [
+    ("[serve]\nlisten-on=1\n", "listen-on"),
+    ("[server]\nlisten=1\n", "[server]"),
+    ("[serve]\ninsecure=perhaps\n", "perhaps"),
+    ("[serve]\ntimeout=soon\n", "soon"),
+    ("[serve]\nmax-connections=0\n", "max-connections"),
+    ("listen=1\n", "bad.conf"),
+])
+def test_bad_configuration(scratch, text, said):
+    config = scratch / "bad.conf"
+    config.write_text(text)
+    done = jescope(scratch, "serve", "--config", config, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr and len(done.stderr.splitlines()) == 1
+    assert jescope(scratch, "serve", "--config", scratch / "missing.conf", check=False).returncode == 2
+
+
+def test_several_addresses(scratch, profiled):  # noqa: F811
+    port = free_port()
+    with serve(scratch, "--listen", f"127.0.0.1:{port}", "--listen", "[::1]:0", profiled.pid) as endpoint:
+        assert endpoint.get("/healthz").status == 200
+        assert Endpoint(endpoint.process, f"http://127.0.0.1:{port}", []).get("/healthz").status == 200
+        assert re.search(r"serving on http://\[::1\]:\d+\n", endpoint.log.read_text())
+        done = jescope(scratch, "serve", "--listen", f"127.0.0.1:{port}", check=False)
+        assert done.returncode == 1 and f"127.0.0.1:{port}" in done.stderr
+
+
+# ---- supervision ----
+
+
+class Supervisor:
+    """What systemd is to a service: the socket it reports to."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(path))
+        self.socket.settimeout(DEADLINE)
+        self.path = path
+
+    def wait_for(self, line):
+        while line not in (told := self.socket.recv(4096).decode().splitlines()):
+            pass
+        return told
+
+
+@pytest.fixture
+def supervisor(scratch):
+    watching = Supervisor(scratch / "notify")
+    yield watching
+    watching.socket.close()
+    watching.path.unlink()
+
+
+def test_reports(scratch, profiled, supervisor):  # noqa: F811
+    with serve(scratch, profiled.pid, NOTIFY_SOCKET=str(supervisor.path), WATCHDOG_USEC="200000") as endpoint:
+        assert any(line.startswith("STATUS=serving on unix:") for line in supervisor.wait_for("READY=1"))
+        supervisor.wait_for("WATCHDOG=1")
+        endpoint.process.send_signal(signal.SIGHUP)
+        assert any(line.startswith("MONOTONIC_USEC=") for line in supervisor.wait_for("RELOADING=1"))
+        supervisor.wait_for("READY=1")
+        endpoint.process.terminate()
+        supervisor.wait_for("STOPPING=1")
+
+
+def test_sockets_handed_over(scratch, profiled):  # noqa: F811
+    path = scratch / "handed"
+    with socket.socket() as tcp, socket.socket(socket.AF_UNIX) as local:
+        tcp.bind(("127.0.0.1", 0))
+        tcp.listen()
+        local.bind(str(path))
+        local.listen()
+        port = tcp.getsockname()[1]
+
+        def hand_over():
+            for place, one in ((13, tcp), (14, local)):
+                os.dup2(one.fileno(), place, inheritable=False)
+            for place in (3, 4):
+                os.dup2(place + 10, place, inheritable=True)
+
+        command = ["/bin/sh", "-c", 'export LISTEN_PID=$$; exec "$@"', "sh", JESCOPE, "serve", profiled.pid]
+        with started(command, env=environment(scratch, LISTEN_FDS="2"), preexec_fn=hand_over, close_fds=False, stdout=None,
+                     stderr=subprocess.PIPE) as process:
+            told = process.stderr.readline() + process.stderr.readline()
+            assert told == f"jescope: serving on http://127.0.0.1:{port}\njescope: serving on unix:{path}\n"
+            assert Endpoint(process, f"http://127.0.0.1:{port}", []).get("/healthz").status == 200
+            assert Endpoint(process, "http://localhost", ["--unix-socket", str(path)]).get("/healthz").status == 200
+            process.terminate()
+            assert process.wait(DEADLINE) == 0
+        # Its maker's, to serve again.
+        assert path.exists()
+
+
+# ---- its end ----
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
+def test_clean_end(scratch, profiled, end):  # noqa: F811
+    set_active(scratch, profiled.pid, False)
+    with serve(scratch, profiled.pid) as endpoint:
+        started_run = endpoint.get("/memory-profiler/start?duration=1hrs")
+        assert started_run.status == 200
+        wait_for(lambda: is_active(scratch, profiled.pid), "profiling is on")
+        with Stream(endpoint):
+            endpoint.process.send_signal(end)
+            assert endpoint.process.wait(DEADLINE) == 0
+        assert not os.path.exists(endpoint.curl[1])
+    assert not is_active(scratch, profiled.pid)
+
+
+def test_requests_under_way_are_answered(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid) as endpoint:
+        port_command = endpoint.command("GET", "/debug/pprof/delta_heap?seconds=2")
+        with subprocess.Popen(port_command, stdout=subprocess.PIPE) as asking:
+            wait_for(lambda: waiting(endpoint) > 1, "the request is under way")
+            endpoint.process.terminate()
+            body = asking.communicate(timeout=DEADLINE)[0]
+        assert body.startswith(b"HTTP/1.1 200")
+        assert endpoint.process.wait(DEADLINE) == 0
+
+
+def waiting(endpoint):
+    for line in endpoint.get("/metrics").text.splitlines():
+        if line.startswith("jescope_http_requests_waiting "):
+            return float(line.split()[1])
+    raise AssertionError("no such figure")
+
+
+# ---- run --listen ----
+
+
+def run_and_listen(scratch, port, *program, **options):
+    return started([JESCOPE, "run", "--listen", f"127.0.0.1:{port}", "--", *program],
+                   env=environment(scratch, PYTHONMALLOC="malloc"), **options)
+
+
+def test_run_serves_its_program(scratch):
+    own = scratch / "listening"
+    own.mkdir(mode=0o700)
+    port = free_port()
+    with run_and_listen(own, port, PYTHON, "-c", SERVICE) as process:
+        pid = int(process.stdout.readline())
+        endpoint = Endpoint(process, f"http://127.0.0.1:{port}", [])
+        wait_for(lambda: endpoint.get(STATUS).status == 200, "the program is served")
+        assert [row["pid"] for row in endpoint.get("/api/v1/targets").json()["targets"]] == [pid]
+        helpers = set(children(process.pid)) - {pid}
+        assert len(helpers) == 1
+        # Signals are the program's, and so is the exit status.
+        process.send_signal(signal.SIGUSR1)
+        assert process.wait(DEADLINE) == 128 + signal.SIGUSR1
+    wait_for(lambda: not any(os.path.exists(f"/proc/{helper}") for helper in helpers), "the server ends with the program")
+
+
+def test_run_tells_what_is_wrong_before_it_starts(scratch):
+    marker = scratch / "was-started"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with run_and_listen(scratch, port, "/usr/bin/touch", marker, stderr=subprocess.PIPE) as process:
+            assert process.wait(DEADLINE) == 1
+            assert f"127.0.0.1:{port}" in process.stderr.read()
+    done = jescope(scratch, "run", "--listen", "0.0.0.0:0", "--", "/usr/bin/touch", marker, check=False)
+    assert done.returncode == 2 and "others can reach" in done.stderr
+    assert not marker.exists()
+
+
+def test_server_of_a_killed_run_ends(scratch):
+    own = scratch / "killed"
+    own.mkdir(mode=0o700)
+    port = free_port()
+    with run_and_listen(own, port, PYTHON, "-c", SERVICE) as process:
+        pid = int(process.stdout.readline())
+        endpoint = Endpoint(process, f"http://127.0.0.1:{port}", [])
+        wait_for(lambda: answers(endpoint), "serve answers")
+        helper = (set(children(process.pid)) - {pid}).pop()
+        process.kill()
+        process.wait(DEADLINE)
+        wait_for(lambda: not os.path.exists(f"/proc/{helper}"), "the server ends")
+        os.kill(pid, signal.SIGKILL)
