@@ -21,9 +21,12 @@ typedef struct {
 
 extern ReportArguments report_arguments;
 
-#define REPORT_ARG_TEXT  G_OPTION_ARG_STRING
-#define REPORT_ARG_FLAG  G_OPTION_ARG_NONE
-#define REPORT_ARG_COUNT G_OPTION_ARG_INT
+#define REPORT_ARG_TEXT     G_OPTION_ARG_STRING
+#define REPORT_ARG_WORDS    G_OPTION_ARG_STRING
+#define REPORT_ARG_REGEX    G_OPTION_ARG_STRING
+#define REPORT_ARG_FRACTION G_OPTION_ARG_STRING
+#define REPORT_ARG_FLAG     G_OPTION_ARG_NONE
+#define REPORT_ARG_COUNT    G_OPTION_ARG_INT
 #define REPORT_ENTRY(name, letter, kind, member, about, argument)                                                      \
     {name, letter, 0, REPORT_ARG_##kind, &report_arguments.member, about, argument},
 

@@ -210,12 +210,22 @@ pprof_heap(const RouteHost *host, const RouteRequest *request, RouteReply *reply
     answer_profile(&profile);
 }
 
+/* What was ever allocated is counted with prof_accum:true alone; without, a profile that opens on it looks empty. */
 void
 pprof_allocs(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
-    static const char *const options[] = {"--value=alloc_space", NULL};
-    Profile profile = {
-        .host = host, .request = request, .reply = reply, .name = "allocs", .options = options, .dump = -1, .base = -1};
+    static const char *const ever[] = {"--value=alloc_space", NULL};
+    RouteFailure failure;
+    RouteValue value = {0};
+    bool counted = host->ops->read(host->data, "opt.prof_accum", WIRE_TYPE_BOOL, &value, &failure) == ROUTE_DONE &&
+                   value.value != 0;
+    Profile profile = {.host = host,
+                       .request = request,
+                       .reply = reply,
+                       .name = "allocs",
+                       .options = counted ? ever : NULL,
+                       .dump = -1,
+                       .base = -1};
     answer_profile(&profile);
 }
 

@@ -25,6 +25,9 @@ static const ReportForm forms[] = {
 
 typedef enum {
     KIND_TEXT,
+    KIND_WORDS,
+    KIND_REGEX,
+    KIND_FRACTION,
     KIND_FLAG,
     KIND_COUNT,
 } Kind;
@@ -35,7 +38,10 @@ static const struct {
     Kind kind;
 } options[] = {REPORT_SHAPE_OPTIONS(OPTION_ROW) REPORT_SELECT_OPTIONS(OPTION_ROW) REPORT_READ_OPTIONS(OPTION_ROW)};
 
-#define PARAMETER_KIND_TEXT(argument)                              argument
+#define PARAMETER_KIND_TEXT(argument)                              "text"
+#define PARAMETER_KIND_WORDS(argument)                             argument
+#define PARAMETER_KIND_REGEX(argument)                             "regex"
+#define PARAMETER_KIND_FRACTION(argument)                          "fraction"
 #define PARAMETER_KIND_FLAG(argument)                              "boolean"
 #define PARAMETER_KIND_COUNT(argument)                             "integer"
 #define PARAMETER_ROW(name, letter, kind, member, about, argument) {name, PARAMETER_KIND_##kind(argument), about},

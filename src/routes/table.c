@@ -9,6 +9,7 @@
 #include "routes/userver.h"
 
 #include <string.h>
+#include <strings.h>
 
 static RouteRole
 role_read(const RouteRequest *request)
@@ -241,7 +242,7 @@ static bool
 owns(const Dialect *dialect, const char *path)
 {
     for (const char *const *prefix = dialect->paths; *prefix != NULL; prefix++) {
-        if (strncmp(path, *prefix, strlen(*prefix)) == 0) {
+        if (strncasecmp(path, *prefix, strlen(*prefix)) == 0) {
             return true;
         }
     }

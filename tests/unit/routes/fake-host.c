@@ -76,6 +76,10 @@ fake_read(void *host, const char *control, WireType type, RouteValue *value, Rou
         value->value = strcmp(control, "prof.active") == 0 ? fake.active : fake.thread_active_init;
         return ROUTE_DONE;
     }
+    if (strcmp(control, "opt.prof_accum") == 0) {
+        value->value = fake.prof_accum;
+        return ROUTE_DONE;
+    }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (strcmp(control, numbers[i].name) == 0) {
             value->value = numbers[i].value;

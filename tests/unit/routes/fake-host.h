@@ -10,7 +10,7 @@ enum { FAKE_DUMPS_MAX = 8, FAKE_RECORDINGS_MAX = 8 };
 typedef struct {
     RouteResult reachable; /* what every function about the target returns, unless ROUTE_DONE */
     WireHelloReply hello;
-    bool active, thread_active_init;
+    bool active, thread_active_init, prof_accum;
     RouteResult write_result; /* of every write, with error and why */
     RouteResult dump_result;
     RouteResult render_result;

@@ -22,6 +22,8 @@ test_profiles(void)
     g_assert_nonnull(strstr(reply->headers, "Content-Disposition: attachment; filename=\"heap\"\r\n"));
     assert_reply(fake_request("GET", "/debug/pprof/heap", "debug=1"), 200, text, "text");
     assert_reply(fake_request("GET", "/debug/pprof/heap", "debug=0"), 200, bytes, "pprof");
+    assert_reply(fake_request("GET", "/debug/pprof/allocs", ""), 200, bytes, "pprof");
+    fake.prof_accum = true;
     assert_reply(fake_request("GET", "/debug/pprof/allocs", ""), 200, bytes, "pprof --value=alloc_space");
     assert_reply(fake_request("GET", "/pprof/heap", ""), 200, "text/plain", fake.dump);
     assert_reply(fake_request("GET", "/pprof/growth", ""), 200, "text/plain", fake.dump);
