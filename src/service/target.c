@@ -22,7 +22,7 @@ started_us(guint64 start_ticks)
     return g_get_real_time() - up_us + (gint64)(start_ticks * G_USEC_PER_SEC / (guint64)ticks);
 }
 
-/* Where Mesos would keep this process's dumps: $TMPDIR/libprocess.XXXXXX of its own environment. */
+/* Where Mesos would keep this process's dumps: $TMPDIR/libprocess.XXXXXX, by its environment or else ours. */
 static char *
 make_directory_name(const Process *process)
 {
@@ -33,7 +33,7 @@ make_directory_name(const Process *process)
     for (gsize i = 0; i < sizeof(suffix) - 1; i++, seed /= sizeof(letters) - 1)
         suffix[i] = letters[seed % (sizeof(letters) - 1)];
     gboolean usable = parent != NULL && parent[0] == '/' && g_utf8_validate(parent, -1, NULL);
-    return g_strdup_printf("%s/libprocess.%s", usable ? parent : "/tmp", suffix);
+    return g_strdup_printf("%s/libprocess.%s", usable ? parent : g_get_tmp_dir(), suffix);
 }
 
 static ServiceTarget *

@@ -41,8 +41,8 @@ parse_stat(const char *stat, Process *process)
     copy_name(process, open + 1, close);
     unsigned long long start_time;
     if (sscanf(close + 1,
-               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", // 3..22
-               &process->state, &start_time) != 2)
+               " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", // 3..22
+               &process->state, &process->parent, &start_time) != 3)
         return FALSE;
     process->start_time = start_time;
     return TRUE;
@@ -143,15 +143,34 @@ process_user_name(uid_t uid)
     return entry != NULL ? g_strdup(entry->pw_name) : g_strdup_printf("%u", uid);
 }
 
+/* g_file_get_contents() puts a NUL behind the last byte. */
+static char *
+find_variable(const char *environment, gsize length, const char *name)
+{
+    size_t name_length = strlen(name);
+    for (gsize at = 0; at < length; at += strlen(environment + at) + 1)
+        if (strncmp(environment + at, name, name_length) == 0 && environment[at + name_length] == '=')
+            return g_strdup(environment + at + name_length + 1);
+    return NULL;
+}
+
+/* The environment of the `jescope run` that started PID. */
+static char *
+read_starter(pid_t pid, gsize *length)
+{
+    Process process, parent;
+    if (!process_read(pid, &process) || !process_read(process.parent, &parent) || strcmp(parent.name, "jescope") != 0)
+        return NULL;
+    return read_proc(parent.pid, "environ", length);
+}
+
 char *
 process_variable(pid_t pid, const char *name)
 {
     gsize length = 0;
     g_autofree char *environment = read_proc(pid, "environ", &length);
-    size_t name_length = strlen(name);
-    /* g_file_get_contents() puts a NUL behind the last byte. */
-    for (gsize at = 0; environment != NULL && at < length; at += strlen(environment + at) + 1)
-        if (strncmp(environment + at, name, name_length) == 0 && environment[at + name_length] == '=')
-            return g_strdup(environment + at + name_length + 1);
-    return NULL;
+    if (environment == NULL || memchr(environment, '=', length) != NULL || length == 0)
+        return environment != NULL ? find_variable(environment, length, name) : NULL;
+    g_autofree char *before = read_starter(pid, &length);
+    return before != NULL ? find_variable(before, length, name) : NULL;
 }

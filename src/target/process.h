@@ -14,6 +14,7 @@ enum {
 typedef struct {
     pid_t pid;
     pid_t inner_pid; /* in the innermost pid namespace it is in */
+    pid_t parent;
     uid_t uids[PROCESS_UIDS];
     guint64 start_time;          /* field 22 of /proc/PID/stat: clock ticks after boot */
     char state;                  /* field 3 of /proc/PID/stat */
@@ -42,7 +43,9 @@ uid_t process_inner_uid(const Process *process);
 /* The name of a user, or the number if there is none. */
 char *process_user_name(uid_t uid);
 
-/* The value of a variable of the environment it was started with, or NULL: not set, or not ours to read. */
+/* The value of a variable of the environment it was started with, or NULL: not set, or not ours to read. Of a program
+ * that writes its title over its environment, as redis-server does, and that 'jescope run' started, it is the value
+ * that 'run' was started with. */
 char *process_variable(pid_t pid, const char *name);
 
 #endif
