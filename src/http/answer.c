@@ -162,8 +162,10 @@ answer_new(unsigned status, const char *content_type, GBytes *body, AnswerCoding
 Answer *
 answer_new_failure(const AnswerFailure *failure)
 {
-    json_t *error = json_pack("{s:{s:s, s:s, s:s*}}", "error", "code", failure->code, "message", failure->message,
-                              "hint", failure->hint);
+    /* A message may quote what a client sent. */
+    g_autofree char *message = g_utf8_make_valid(failure->message, -1);
+    json_t *error =
+        json_pack("{s:{s:s, s:s, s:s*}}", "error", "code", failure->code, "message", message, "hint", failure->hint);
     char *text = json_dumps(error, JSON_COMPACT);
     json_decref(error);
     g_autoptr(GString) line = g_string_new(text);

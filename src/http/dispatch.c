@@ -112,6 +112,16 @@ admit(Exchange *exchange, gpointer data)
 }
 
 static void
+answer_page(Site *site, Exchange *exchange, const ServiceRoute *page)
+{
+    Answer *refusal = service_routes_check(page, exchange_request(exchange));
+    if (refusal != NULL)
+        exchange_answer(exchange, refusal);
+    else
+        page->answer(site, exchange);
+}
+
+static void
 handle_new(Site *site, Exchange *exchange)
 {
     Meaning meaning;
@@ -120,7 +130,7 @@ handle_new(Site *site, Exchange *exchange)
     if (refusal != NULL)
         refuse(site, exchange, &meaning, refusal);
     else if (meaning.page != NULL)
-        meaning.page->answer(site, exchange);
+        answer_page(site, exchange, meaning.page);
     else if (meaning.route == NULL)
         exchange_answer(exchange, meaning_answer_unknown(&meaning));
     else if (meaning.needs == ROUTE_ROLE_CONTROL)

@@ -54,7 +54,7 @@ answer_wrong_method(const ServiceRoute *page)
 {
     Answer *answer = answer_new_failure(&(AnswerFailure){
         .status = 405,
-        .code = "wrong_method",
+        .code = "method_not_allowed",
         .message = "this path has not this method",
         .hint = "the header Allow names those it has",
     });

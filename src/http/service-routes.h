@@ -22,6 +22,10 @@ typedef struct {
 /* The whole table, *n rows. */
 const ServiceRoute *service_routes_table(size_t *n);
 
+/* NULL: all that REQUEST's query names are parameters of ROUTE; else the answer. Pages, which may be linked to from
+ * anywhere, take anything. */
+Answer *service_routes_check(const ServiceRoute *route, const RouteRequest *request);
+
 /* As routes_find(). */
 RouteMatch service_routes_find(const RouteRequest *request, const ServiceRoute **route);
 

@@ -70,7 +70,7 @@ target_list_answer(Site *site, Exchange *exchange)
     size_t choice;
     if (!find_choice(exchange_request(exchange), &choice)) {
         exchange_fail(exchange, &(AnswerFailure){.status = 400,
-                                                 .code = "bad_parameter",
+                                                 .code = "invalid_parameter",
                                                  .message = "'state' is none of live, gone and all",
                                                  .hint = "leave it out for live targets"});
         return;

@@ -84,7 +84,7 @@ def test_list_of_targets(both, profiled, second):  # noqa: F811
     assert row["id"] == str(second.pid) and row["name"] == "redis-server" and row["state"] == "live"
     assert both.get(row["url"]).status == 200
     assert both.get("/api/v1/targets?state=gone").json() == {"targets": []}
-    assert code(both.get("/api/v1/targets?state=sideways")) == "bad_parameter"
+    assert code(both.get("/api/v1/targets?state=sideways")) == "invalid_parameter"
 
 
 def test_page_and_index(both, profiled):  # noqa: F811
@@ -124,7 +124,7 @@ def test_head(server):
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_wrong_method(server, path, method):
     answer = server.ask(method, path)
-    assert (answer.status, code(answer)) == (405, "wrong_method")
+    assert (answer.status, code(answer)) == (405, "method_not_allowed")
     assert answer.header("allow") == "GET, HEAD"
 
 
@@ -438,3 +438,55 @@ def test_server_of_a_killed_run_ends(scratch):
         process.wait(DEADLINE)
         wait_for(lambda: not os.path.exists(f"/proc/{helper}"), "the server ends")
         os.kill(pid, signal.SIGKILL)
+
+
+# ---- series ----
+
+
+@pytest.fixture(scope="module")
+def collecting(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid, "--every=100ms", "--history", scratch / "history.db") as endpoint:
+        endpoint.pid = profiled.pid
+        path = f"/api/v1/targets/{profiled.pid}/series?metric=allocated"
+        wait_for(lambda: len(points(endpoint.get(path))) >= 3, "three samples")
+        yield endpoint
+
+
+def points(answer):
+    return answer.json()["series"][0]["points"] if answer.status == 200 else []
+
+
+def test_series(scratch, collecting):
+    path = f"/api/v1/targets/{collecting.pid}/series"
+    answer = collecting.get(f"{path}?metric=allocated,resident")
+    assert [row["metric"] for row in answer.json()["series"]] == ["allocated", "resident"]
+    times = [time for time, _ in answer.json()["series"][0]["points"]]
+    assert times == sorted(times)
+    later = points(collecting.get(f"{path}?metric=allocated&from={times[1]}"))
+    assert later[0][0] == times[1]
+    assert len(points(collecting.get(f"{path}?metric=allocated&step=1h"))) == 1
+    # The command line reads the same file.
+    printed = jescope(scratch, "series", "--history", scratch / "history.db", "--format=json", "allocated").stdout
+    assert json.loads(printed)["series"][0]["points"][: len(times)] == answer.json()["series"][0]["points"]
+    kinds = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml", "table": "text/plain; charset=utf-8"}
+    for form, kind in kinds.items():
+        assert collecting.get(f"{path}?metric=allocated&format={form}").type == kind
+
+
+@pytest.mark.parametrize("query, status, name", [
+    ("", 400, "metric"),
+    ("metric=", 400, "metric"),
+    ("metric=nonsense", 404, "nonsense"),
+    ("metric=allocated&step=5", 400, "step"),
+    ("metric=allocated&from=yesterday", 400, "from"),
+    ("metric=allocated&from=now&to=-1h", 400, "from"),
+    ("metric=allocated&each=sum", 400, "each"),
+    ("metric=allocated&rate=maybe", 400, "rate"),
+    ("metric=allocated&format=pdf%ff", 400, "format"),
+    ("metric=allocated&colour=red", 400, "colour"),
+    ("metric=allocated&to=2001-01-01", 404, "redis-server"),
+])
+def test_bad_series(collecting, query, status, name):
+    answer = collecting.get(f"/api/v1/targets/{collecting.pid}/series?{query}")
+    assert answer.status == status
+    assert name in answer.json()["error"]["message"]
