@@ -2,10 +2,13 @@
 """The programs that the conformance rows speak of, each a fixture for a module, each with what was started by this module alone."""
 
 import contextlib
+import itertools
 
 import pytest
 import victims
 from services import redis, redis_program, started, wait_for
+
+_keys = itertools.count()
 
 OLD = "5.2.1-0-gea6b3e973b477b8061e0076bb257dbd7f3faa756"
 NEW = "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c"
@@ -69,6 +72,6 @@ def foreign(scratch):
 
 
 def fill(server, count=200, size=16384):
-    """Lets Redis keep something that a dump shows."""
-    for number in range(count):
-        server.ask("SETRANGE", f"key:{number}", size, "x")
+    """Lets Redis keep something new that a dump shows."""
+    for _ in range(count):
+        server.ask("SETRANGE", f"key:{next(_keys)}", size, "x")

@@ -241,8 +241,7 @@ def test_b26_not_allowed(scratch, profiled, read_token):  # noqa: F811
     assert not is_active(scratch, profiled.pid)
 
 
-@pytest.mark.parametrize("path", ["/mtev/heap_profileX", "/mtev/heap_profile/", "/mtev/heap_profil", "/mtev/memoryXjson", "/mtev/",
-                                  "/Mtev/heap_profile"])
+@pytest.mark.parametrize("path", ["/mtev/heap_profileX", "/mtev/heap_profile/", "/mtev/heap_profil", "/mtev/memoryXjson", "/mtev/"])
 def test_b27_the_whole_path_counts(ready, path):
     answer = ready.get(path)
     assert (answer.status, answer.body) == (404, b"")

@@ -86,8 +86,12 @@ def test_d1_switched_off(scratch, profiled, dialects):  # noqa: F811
 
 
 @pytest.mark.parametrize("value", ["false", "disabled", "true"])
-def test_d1_switched_by_libprocess_own_variable(scratch, value):
-    with running_redis(scratch, f"mesos-{value}", LIBPROCESS_MEMORY_PROFILING=value) as redis, serve(scratch, redis.pid) as endpoint:
+def test_d1_switched_by_libprocess_own_variable(scratch, profiled, value):  # noqa: F811
+    """Of the program, or of the server."""
+    variable = {"LIBPROCESS_MEMORY_PROFILING": value}
+    with standin(scratch, "on", **variable) as victim, serve(scratch, victim.pid) as endpoint:
+        assert is_off(endpoint) == (value != "true")
+    with serve(scratch, profiled.pid, **variable) as endpoint:
         assert is_off(endpoint) == (value != "true")
 
 
@@ -114,8 +118,7 @@ def test_d3_start(scratch, ready):
 def test_d3_a_browser_lands_on_the_result(ready):
     answer = ask(ready, "start?duration=2secs")
     assert answer.header("refresh") == f"2; url={BASE}/download/graph?id={answer.json()['id']}"
-    again = ask(ready, "start")
-    assert again.json()["id"] == answer.json()["id"]
+    fill(ready.redis)
     wait_for(lambda: has_ended(ready, answer.json()["id"]), "the run ends")
     assert ready.get(answer.header("refresh").partition("url=")[2]).status == 200
 
@@ -278,8 +281,7 @@ def test_d22_state_without_jemalloc(scratch, foreign):  # noqa: F811
 
 def test_d23_state_before_a_run(ready):
     found = state(ready)
-    conf = found["jemalloc"]["malloc_conf"].pop("environment")
-    assert conf.startswith("prof:true,prof_active:false")
+    assert found["jemalloc"]["malloc_conf"].pop("environment").startswith("prof:true,prof_active:false,")
     assert found == {
         "current_run": {"id": None},
         "jemalloc": {"malloc_conf": {"build_options": ""}, "profiling_active": False, "profiling_enabled": True},
@@ -288,9 +290,9 @@ def test_d23_state_before_a_run(ready):
     }
 
 
-def test_d23_options_of_the_build(scratch):
-    with standin(scratch, "on", STANDIN_CONF="narenas:3") as victim, serve(scratch, victim.pid) as endpoint:
-        assert state(endpoint)["jemalloc"]["malloc_conf"] == {"build_options": "narenas:3", "environment": ""}
+def test_d23_options_of_the_build_and_of_the_environment(scratch):
+    with standin(scratch, "on", STANDIN_CONF="narenas:3", MALLOC_CONF="prof:true") as victim, serve(scratch, victim.pid) as endpoint:
+        assert state(endpoint)["jemalloc"]["malloc_conf"] == {"build_options": "narenas:3", "environment": "prof:true"}
 
 
 def test_d24_state_during_a_run(ready):
@@ -489,11 +491,10 @@ def test_d46_the_end_fails(scratch, tmp_path):
         assert "prof.active" in endpoint.log.read_text()
 
 
-def test_d47_directory(scratch, profiled):  # noqa: F811
-    set_active(scratch, profiled.pid, False)
+def test_d47_directory(scratch):
     folder = scratch / "elsewhere"
     folder.mkdir()
-    with serve(scratch, profiled.pid, TMPDIR=str(folder)) as endpoint:
+    with standin(scratch, "on", TMPDIR=str(folder)) as victim, serve(scratch, victim.pid) as endpoint:
         run(endpoint)
         assert re.fullmatch(re.escape(str(folder)) + r"/libprocess\.\w{6}", state(endpoint)["tmp_dir"])
         for what, file in (("raw", "profile.dump"), ("text", "symbolized-profile.dump"), ("graph", "profile.svg")):
