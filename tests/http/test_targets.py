@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets behind `jescope serve`: as they come and go, hang, and leave their dumps behind. Others' targets may be there as well."""
+
+import contextlib
+import os
+import signal
+import threading
+
+from endpoint import is_whole_dump, serve
+from services import DEADLINE, environment, service, started, wait_for
+
+RESTARTS = 20
+
+
+def api(pid, rest=""):
+    return f"/api/v1/targets/{pid}{rest}"
+
+
+def listed(endpoint, pid, state="live"):
+    """What the list says of a target; None: it is not there."""
+    targets = endpoint.get(f"/api/v1/targets?state={state}").json()["targets"]
+    found = [target for target in targets if target["pid"] == pid]
+    return found[0] if found else None
+
+
+def descriptors(endpoint):
+    return len(os.listdir(f"/proc/{endpoint.process.pid}/fd"))
+
+
+def take_dump(endpoint, pid):
+    answer = endpoint.post(api(pid, "/dumps"))
+    assert answer.status == 201, answer
+    return answer.json()["id"]
+
+
+def test_comes_and_goes(scratch):
+    with serve(scratch) as endpoint:
+        with service(scratch) as program:
+            found = wait_for(lambda: listed(endpoint, program.pid), "the target is found")
+            assert found["id"] == str(program.pid) and found["unique"].startswith(f"{program.pid}.")
+            assert endpoint.get(api(found["unique"])).json()["pid"] == program.pid
+        wait_for(lambda: listed(endpoint, program.pid) is None, "the target is gone")
+        assert endpoint.get(api(program.pid)).status == 404
+
+
+def test_there_before_the_server(scratch):
+    with service(scratch) as program, serve(scratch) as endpoint:
+        wait_for(lambda: listed(endpoint, program.pid), "the target is found")
+
+
+def test_only_those_that_are_named(scratch):
+    with service(scratch) as program, service(scratch) as other, serve(scratch, program.pid) as endpoint:
+        wait_for(lambda: listed(endpoint, program.pid), "the target is found")
+        assert listed(endpoint, other.pid) is None
+        assert endpoint.get(api(other.pid)).status == 404
+
+
+def test_a_name_stands_for_whoever_has_it(scratch):
+    name = f"t{os.getpid()}"
+    with serve(scratch, name) as endpoint:
+        for _ in range(2):
+            with service(scratch) as program:
+                program.rename(name)
+                wait_for(lambda: listed(endpoint, program.pid), "the target is found")
+                assert endpoint.get(api(name)).json()["pid"] == program.pid
+            wait_for(lambda: listed(endpoint, program.pid) is None, "the target is gone")
+
+
+def test_dumps_outlive_their_target(scratch):
+    with serve(scratch, "--history", scratch / "outlive.db") as endpoint:
+        with service(scratch) as program:
+            wait_for(lambda: listed(endpoint, program.pid), "the target is found")
+            dump = take_dump(endpoint, program.pid)
+        wait_for(lambda: listed(endpoint, program.pid, "gone"), "the target is gone")
+        assert is_whole_dump(endpoint.get(api(program.pid, f"/dumps/{dump}")).body)
+        assert endpoint.post(api(program.pid, "/dumps")).status == 410
+    with serve(scratch, "--history", scratch / "outlive.db") as endpoint:
+        assert listed(endpoint, program.pid) is None
+        assert [kept["id"] for kept in endpoint.get(api(program.pid, "/dumps")).json()["dumps"]] == [dump]
+        assert is_whole_dump(endpoint.get(api(program.pid, f"/dumps/{dump}")).body)
+
+
+def test_no_more_dumps_than_wanted(scratch):
+    with service(scratch) as program, serve(scratch, "--dumps=3", program.pid) as endpoint:
+        wait_for(lambda: listed(endpoint, program.pid), "the target is found")
+        taken = [take_dump(endpoint, program.pid) for _ in range(5)]
+        kept = [dump["id"] for dump in endpoint.get(api(program.pid, "/dumps")).json()["dumps"]]
+        assert kept == taken[:1:-1]
+        assert endpoint.get(api(program.pid, f"/dumps/{taken[0]}")).status == 404
+
+
+def test_one_that_hangs_holds_up_nobody(scratch):
+    with service(scratch) as program, service(scratch) as other, serve(scratch) as endpoint:
+        wait_for(lambda: listed(endpoint, program.pid) and listed(endpoint, other.pid), "the targets are found")
+        os.kill(program.pid, signal.SIGSTOP)
+        try:
+            with contextlib.ExitStack() as stack:
+                waiting = [threading.Thread(target=endpoint.get, args=(api(program.pid),)) for _ in range(20)]
+                stack.callback(lambda: [thread.join(DEADLINE) for thread in waiting])
+                for thread in waiting:
+                    thread.start()
+                assert endpoint.get(api(other.pid)).status == 200
+                assert any(thread.is_alive() for thread in waiting)
+            answer = endpoint.get(api(program.pid))
+            assert answer.status in (502, 503, 504) and "stopped" in answer.json()["error"]["message"]
+        finally:
+            os.kill(program.pid, signal.SIGCONT)
+        wait_for(lambda: endpoint.get(api(program.pid)).status == 200, "the target answers again")
+
+
+def test_killed_while_it_is_asked(scratch):
+    """Whatever is under way gets an answer, and the answer is never half of one."""
+    with service(scratch, "--active", "--sample", "1KiB") as program, serve(scratch) as endpoint:
+        wait_for(lambda: listed(endpoint, program.pid), "the target is found")
+        for _ in range(50):
+            program.allocate()
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(endpoint.get(api(program.pid, "/dumps/now")))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        program.kill()
+        for thread in threads:
+            thread.join(DEADLINE)
+        assert len(answers) == 4
+        for answer in answers:
+            assert answer.status in (404, 410, 502) or answer.status == 200 and is_whole_dump(answer.body), answer
+
+
+def surplus(endpoint):
+    """Descriptors beyond two for each target: its connection and its pidfd."""
+    return descriptors(endpoint) - 2 * len(endpoint.get("/api/v1/targets").json()["targets"])
+
+
+def test_restarts_leave_nothing_behind(scratch):
+    with serve(scratch) as endpoint:
+        before = surplus(endpoint)
+        for _ in range(RESTARTS):
+            with service(scratch) as program:
+                wait_for(lambda: listed(endpoint, program.pid), "the target is found")
+                take_dump(endpoint, program.pid)
+                assert endpoint.get(api(program.pid)).status == 200
+            wait_for(lambda: listed(endpoint, program.pid) is None, "the target is gone")
+        assert len(endpoint.get("/api/v1/targets?state=gone").json()["targets"]) <= 32
+        wait_for(lambda: surplus(endpoint) < before + RESTARTS // 2, "what was opened for targets that are gone is closed")
+
+
+def test_events_tell_of_it(scratch):
+    with serve(scratch) as endpoint:
+        with started(endpoint.command("GET", "/api/v1/events", "--no-buffer"), stdout=open(scratch / "events", "w")):
+            wait_for(lambda: "HTTP/1.1 200" in (scratch / "events").read_text(), "the stream begins")
+            with service(scratch) as program:
+                wait_for(lambda: told(scratch, "target-came", program.pid), "the event comes")
+            wait_for(lambda: told(scratch, "target-gone", program.pid), "the event comes")
+
+
+def told(scratch, kind, pid):
+    events = (scratch / "events").read_text().replace("\r\n", "\n").split("\n\n")
+    return any(f"event: {kind}\n" in event + "\n" and f"({pid})" in event for event in events)
