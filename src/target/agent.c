@@ -23,7 +23,8 @@ typedef struct {
     gboolean known; /* process is set */
     Process process;
     AgentDeadlines deadlines;
-    int socket; /* -1: not connected */
+    AgentThrough through; /* NULL: through the socket */
+    int socket;           /* -1: not connected */
     guint32 sequence;
 } AgentTarget;
 
@@ -297,11 +298,24 @@ try_once(AgentTarget *agent, Exchange *exchange, GError **error)
     return sent == SENT_ANSWERED ? receive_reply(agent, exchange, until, error) : sent;
 }
 
+static gboolean
+exchange_here(AgentTarget *agent, Exchange *exchange, GError **error)
+{
+    gsize length = 0;
+    exchange->request->sequence = ++agent->sequence;
+    memset(exchange->bytes, 0, sizeof(exchange->bytes));
+    return agent->through(exchange->request, exchange->request_size, exchange->descriptor, exchange->bytes, &length,
+                          error) &&
+           check_reply(agent, exchange, length, error) == SENT_ANSWERED;
+}
+
 /* Asks until there is an answer of the right form, connecting anew for a while if the connection breaks. Every request
  * may be repeated: it sets a state or writes to a memfd that is emptied before. */
 static gboolean
 exchange_message(AgentTarget *agent, Exchange *exchange, GError **error)
 {
+    if (agent->through != NULL)
+        return exchange_here(agent, exchange, error);
     gint64 until = g_get_monotonic_time() + (gint64)agent->deadlines.connect * MS;
     for (;;) {
         if (agent->socket < 0 && !connect_until(agent, until, error))
@@ -645,4 +659,31 @@ agent_open(const AgentAddress *address, GError **error)
         target_set_name(target, hello.name);
     }
     return g_steal_pointer(&target);
+}
+
+/* Ending the thread is the program's own affair (jescope_stop()). */
+static const TargetOps here_ops = {
+    .via = TARGET_VIA_AGENT,
+    .hello = agent_hello,
+    .read = agent_read,
+    .write = agent_write,
+    .sample = agent_sample,
+    .output = agent_output,
+    .lease = agent_lease,
+    .free = agent_free,
+};
+
+Target *
+agent_open_through(AgentThrough through, GError **error)
+{
+    AgentTarget *agent = g_new0(AgentTarget, 1);
+    g_autoptr(Target) target = &agent->target;
+    target->ops = &here_ops;
+    target->pid = getpid();
+    agent->through = through;
+    agent->socket = -1;
+    agent->named = agent->known = process_read(target->pid, &agent->process);
+    target_set_name(target, agent->named ? agent->process.name : "this process");
+    WireHelloReply hello;
+    return agent_hello(target, &hello, error) ? g_steal_pointer(&target) : NULL;
 }

@@ -25,4 +25,12 @@ typedef struct {
 /* Connects and says HELLO. ADDRESS is copied. */
 Target *agent_open(const AgentAddress *address, GError **error);
 
+/* Answers the message REQUEST of SIZE bytes, with DESCRIPTOR (-1: none), in REPLY, which has room for WIRE_MESSAGE_MAX
+ * bytes; *REPLY_SIZE is how many there are. */
+typedef gboolean (*AgentThrough)(gconstpointer request, gsize size, int descriptor, gpointer reply, gsize *reply_size,
+                                 GError **error);
+
+/* The same without a socket: an agent in this very process, which a function leads to. */
+Target *agent_open_through(AgentThrough through, GError **error);
+
 #endif
