@@ -274,27 +274,28 @@ now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Its exit status, once it has said it; NO_STATUS: it ended without a word, or *in_time is false. */
+/* Its exit status, as it said it; NO_STATUS: it ended without a word, or *in_time is false. A process that the host has
+ * forked meanwhile may hold the other end of PIPE, so that its end says nothing; PIDFD (-1: an old kernel) does. */
 static int
-read_status(int pipe, uint64_t deadline, bool *in_time)
+read_status(int pipe, int pidfd, uint64_t deadline, bool *in_time)
 {
-    int status = NO_STATUS;
     for (;;) {
         uint64_t now = now_ms();
-        struct pollfd ready = {.fd = pipe, .events = POLLIN};
+        struct pollfd ready[] = {{.fd = pipe, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
         unsigned char byte;
         *in_time = now < deadline;
         if (!*in_time) {
             return NO_STATUS;
         }
-        if (poll(&ready, 1, (int)(deadline - now)) <= 0) {
+        if (poll(ready, 2, (int)(deadline - now)) <= 0) {
             continue;
         }
-        ssize_t n = read(pipe, &byte, 1);
-        if (n == 1) {
-            status = byte;
-        } else if (n == 0) {
-            return status;
+        if (ready[0].revents != 0) {
+            return read(pipe, &byte, 1) == 1 ? byte : NO_STATUS;
+        }
+        if (ready[1].revents != 0) {
+            /* What it wrote before it ended is in the pipe. */
+            return poll(ready, 1, 0) == 1 && read(pipe, &byte, 1) == 1 ? byte : NO_STATUS;
         }
     }
 }
@@ -393,7 +394,7 @@ run(Child *child, int status_pipe, unsigned seconds, RouteFailure *failure)
     if (pid < 0) {
         return fail(failure, ROUTE_SYSTEM, error, "no child can be started");
     }
-    int status = read_status(status_pipe, deadline, &in_time);
+    int status = read_status(status_pipe, pidfd, deadline, &in_time);
     if (!in_time) {
         kill_child(pid, pidfd);
     }

@@ -72,7 +72,7 @@ reply_add(RouteReply *reply, const char *bytes, size_t n)
     reply->body_size += n;
 }
 
-static void
+__attribute__((format(printf, 2, 0))) static void
 print(RouteReply *reply, const char *format, va_list arguments)
 {
     char piece[PIECE_MAX];

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -113,6 +114,32 @@ test_ends_what_takes_too_long(void)
     g_assert_true(g_file_set_contents_full(program, "#!/bin/sh\nkill -KILL $$\n", -1, 0, 0755, NULL));
     g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
     g_assert_nonnull(strstr(failure.why, "signal 9"));
+    unlink(program);
+    rmdir(folder);
+}
+
+/* A process that the host has forked holds the pipe open; that the child has ended is noticed all the same. */
+static void
+test_is_not_held_up_by_other_children(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("render-XXXXXX", NULL);
+    g_autofree char *program = g_build_filename(folder, "jescope", NULL);
+    static const char script[] = "#!/bin/sh\n"
+                                 "sleep 1000 &\n"
+                                 "echo $! > ${0%/*}/pid\n"
+                                 "echo 'jescope: no luck' >&2\n"
+                                 "exit 1\n";
+    g_autofree char *path = g_build_filename(folder, "pid", NULL);
+    g_autofree char *pid = NULL;
+    g_assert_true(g_file_set_contents_full(program, script, -1, 0, 0755, NULL));
+    const RenderSetup setup = {.program = program, .seconds = 300};
+    RouteFailure failure;
+    g_autofree char *text = NULL;
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
+    g_assert_nonnull(strstr(failure.why, "broke off"));
+    g_assert_true(g_file_get_contents(path, &pid, NULL, NULL));
+    kill(atoi(pid), SIGKILL);
+    unlink(path);
     unlink(program);
     rmdir(folder);
 }
@@ -277,6 +304,7 @@ main(int argc, char **argv)
     g_test_add_func("/routes/render/makes-differences", test_makes_differences);
     g_test_add_func("/routes/render/tells-what-was-wrong", test_tells_what_was_wrong);
     g_test_add_func("/routes/render/ends-what-takes-too-long", test_ends_what_takes_too_long);
+    g_test_add_func("/routes/render/is-not-held-up-by-other-children", test_is_not_held_up_by_other_children);
     g_test_add_func("/routes/render/gives-the-child-nothing-else", test_gives_the_child_nothing_else);
     g_test_add_func("/routes/render/does-not-need-wait", test_does_not_need_wait);
     g_test_add_func("/routes/render/gets-on-with-those-who-reap-everything",
