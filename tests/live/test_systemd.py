@@ -67,7 +67,7 @@ def capabilities(unit):
 
 
 @pytest.fixture
-def anothers(start, open_path):
+def theirs(start, open_path):
     """A process of another user."""
     folder = open_path / "sockets"
     folder.mkdir(mode=0o700)
@@ -90,12 +90,12 @@ needs_root = pytest.mark.skipif(not AS_ROOT, reason="giving rights away needs ro
 
 
 @needs_root
-def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, anothers, open_path):
+def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, theirs, open_path):
     """The socket is not in our mounts, as with PrivateTmp."""
     history = tmp_path / "history.db"
     collect = [*confined("jescope-collect@"), JESCOPE, "collect", "--for=1s", "--every=500ms", f"--history={history}"]
     hide = f'mount -t tmpfs none {open_path} && exec "$@"'
-    done = subprocess.run([*own_mounts, "sh", "-c", hide, "sh", *collect, str(anothers.process.pid)], capture_output=True,
+    done = subprocess.run([*own_mounts, "sh", "-c", hide, "sh", *collect, str(theirs.process.pid)], capture_output=True,
                           text=True, timeout=DEADLINE, check=False, env={"PATH": os.environ["PATH"]})
     assert done.returncode == 0, done.stderr
     listed = subprocess.run([JESCOPE, "series", f"--history={history}", "allocated", "--format=csv"], capture_output=True,
@@ -115,7 +115,7 @@ def pids_served(port):
 
 
 @needs_root
-def test_serve_with_the_rights_of_its_unit(tmp_path, anothers):
+def test_serve_with_the_rights_of_its_unit(tmp_path, theirs):
     """The socket comes from outside, a network of its own it has none."""
     if subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("network namespaces are not permitted here")
@@ -127,7 +127,7 @@ def test_serve_with_the_rights_of_its_unit(tmp_path, anothers):
         command = ["systemd-socket-activate", f"--listen=127.0.0.1:{port}", "unshare", "--net", *serve]
         with started(command, env={"PATH": os.environ["PATH"]}, cwd=tmp_path, stderr=subprocess.PIPE) as server:
             assert "Listening on" in server.stderr.readline()
-            wait_for(lambda: anothers.process.pid in pids_served(port), "the other user's process is served")
-            assert get(port, f"/targets/{anothers.process.pid}/mtev/memory.json")[0] == 200
+            wait_for(lambda: theirs.process.pid in pids_served(port), "the other user's process is served")
+            assert get(port, f"/targets/{theirs.process.pid}/mtev/memory.json")[0] == 200
             assert get(port, "/metrics")[0] == 200
     assert (tmp_path / "serve.db").exists()

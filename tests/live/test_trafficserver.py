@@ -73,11 +73,11 @@ def test_what_is_no_message_of_ours(server):
     server.message("other", "dump")
     server.message("memory_profile")
     server.message("memory_profile", "")
-    for wrong in ("dum", "dumpx", "DUMP", "a\nb", "x" * 100):
+    for wrong in ("act", "dumpx", "DUMP", "a\nb", "x" * 100):
         server.message("memory_profile", wrong)
     known = "known: dump activate deactivate stats"
     wait_for(lambda: len(server.errors()) == 5, "all five are complained of")
-    assert server.errors() == [f"Unexpected msg {shown}; {known}" for shown in ("dum", "dumpx", "DUMP", "a?b", "x" * 80 + "...")]
+    assert server.errors() == [f"Unexpected msg {shown}; {known}" for shown in ("act", "dumpx", "DUMP", "a?b", "x" * 80 + "...")]
     assert server.heaps() == []
     server.message("memory_profile", "dump", "more", "words")
     wait_for(lambda: len(server.heaps()) == 1, "what follows the command is ignored")
