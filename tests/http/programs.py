@@ -28,7 +28,7 @@ def running_redis(scratch, name, *options, **variables):
 @contextlib.contextmanager
 def standin(scratch, prof, version=OLD, **variables):
     env = {"STANDIN_VERSION": version, "STANDIN_PROF": prof, **variables}
-    victim = victims.Victim("victim-standin", sockets=scratch / "agents", conf=None, env=env)
+    victim = victims.Victim("victim-standin", sockets=scratch / "agents", conf=None, env=env, cwd=scratch)
     try:
         victim.client().close()
         yield victim

@@ -167,7 +167,7 @@ def redis(scratch, *run_options, **variables):
     path = scratch / "redis.sock"
     command = [JESCOPE, "run", *run_options, "--", redis_program(scratch), "--port", "0", "--unixsocket", path, "--save", "",
                "--dir", scratch]
-    with started(command, env=environment(scratch, **variables), stdout=subprocess.DEVNULL) as runner:
+    with started(command, env=environment(scratch, **variables), stdout=subprocess.DEVNULL, cwd=scratch) as runner:
         server = Redis(runner, path)
         wait_for(server.answers, "redis answers")
         server.pid = children(runner.pid)[0]
