@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* malloc-loop PAIRS: so many pairs of malloc and free, in a function of its own for callgrind to count. */
+/* malloc-loop PAIRS: so many pairs of malloc and free, in a function of its own for callgrind to count. With -DEMBEDS,
+ * libjescope is linked and started. */
+#ifdef EMBEDS
+#include <jescope.h>
+#endif
 #include <stdlib.h>
 
 void loop(long pairs);
@@ -16,6 +20,10 @@ loop(long pairs)
 int
 main(int argc, char **argv)
 {
+#ifdef EMBEDS
+    if (jescope_start(NULL, NULL) != JESCOPE_OK)
+        return 1;
+#endif
     /* The first pair sets the thread up, which is not what the loop is about. */
     loop(1);
     if (argc == 2)

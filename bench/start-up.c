@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * start-up ROUNDS LIBRARY PROGRAM [ARGUMENT...]: runs PROGRAM without and with LIBRARY preloaded, in turns, and prints
- * the median time of each from spawning to the end, and the median difference of a pair, in microseconds.
+ * start-up ROUNDS LIBRARY PROGRAM: runs PROGRAM without and with LIBRARY preloaded, in turns, and prints the median
+ * time of each from spawning to the end, and the median difference of a pair, in microseconds. start-up ROUNDS --linked
+ * OTHER PROGRAM: OTHER, which has the library linked, in place of that.
  */
 #include <spawn.h>
 #include <stdio.h>
@@ -50,22 +51,30 @@ median(double *values, size_t n)
     return values[n / 2];
 }
 
+static int
+usage(void)
+{
+    fputs("usage: start-up ROUNDS LIBRARY PROGRAM\n       start-up ROUNDS --linked OTHER PROGRAM\n", stderr);
+    return 2;
+}
+
 int
 main(int argc, char **argv)
 {
     size_t rounds = argc > 3 ? strtoul(argv[1], NULL, 10) : 0;
     double *without = calloc(rounds + 1, sizeof *without), *with = calloc(rounds + 1, sizeof *with);
     double *difference = calloc(rounds + 1, sizeof *difference);
+    int linked = argc > 4 && strcmp(argv[2], "--linked") == 0;
+    char *program[] = {argv[argc - 1], NULL}, *other[] = {linked ? argv[3] : argv[argc - 1], NULL};
 
-    if (rounds == 0 || !without || !with || !difference) {
-        fputs("usage: start-up ROUNDS LIBRARY PROGRAM [ARGUMENT...]\n", stderr);
-        return 2;
-    }
+    if (rounds == 0 || argc != 4 + linked || !without || !with || !difference)
+        return usage();
     for (size_t i = 0; i < rounds; i++) {
         unsetenv("LD_PRELOAD");
-        without[i] = run(argv + 3);
-        setenv("LD_PRELOAD", argv[2], 1);
-        with[i] = run(argv + 3);
+        without[i] = run(program);
+        if (!linked)
+            setenv("LD_PRELOAD", argv[2], 1);
+        with[i] = run(other);
         difference[i] = with[i] - without[i];
     }
     printf("%.1f %.1f %.1f\n", median(without, rounds), median(with, rounds), median(difference, rounds));
