@@ -145,22 +145,25 @@ gnu_hash(const char *name)
     return hash;
 }
 
-/* The address of symbol INDEX if it is NAME of that TYPE (STT_FUNC, STT_OBJECT) in its default version, else 0. */
-static guint64
-judge_symbol(const Dynamic *image, guint64 index, const char *name, int type)
+/* Whether symbol INDEX is NAME of that TYPE (STT_FUNC, STT_OBJECT) in its default version. */
+static gboolean
+judge_symbol(const Dynamic *image, guint64 index, const char *name, int type, Elf64_Sym *found)
 {
     Elf64_Sym symbol;
     guint16 version = 0;
     if (!get(image, image->symbols + index * sizeof(symbol), &symbol, sizeof(symbol)) ||
         ELF64_ST_TYPE(symbol.st_info) != type || symbol.st_shndx == SHN_UNDEF)
-        return 0;
+        return FALSE;
     if (image->version_of != 0 && !get(image, image->version_of + index * sizeof(version), &version, sizeof(version)))
-        return 0;
-    return (version & HIDDEN) == 0 && string_is(image, symbol.st_name, name) ? image->bias + symbol.st_value : 0;
+        return FALSE;
+    if ((version & HIDDEN) != 0 || !string_is(image, symbol.st_name, name))
+        return FALSE;
+    *found = symbol;
+    return TRUE;
 }
 
-static guint64
-find_symbol(const Dynamic *image, const char *name, int type)
+static gboolean
+find_symbol(const Dynamic *image, const char *name, int type, Elf64_Sym *found)
 {
     struct {
         guint32 buckets;
@@ -171,32 +174,45 @@ find_symbol(const Dynamic *image, const char *name, int type)
     const guint32 hash = gnu_hash(name);
     guint32 index;
     if (!get(image, image->hash, &table, sizeof(table)) || table.buckets == 0)
-        return 0;
+        return FALSE;
     const guint64 buckets = image->hash + sizeof(table) + (guint64)table.filter_words * sizeof(guint64);
     const guint64 chains = buckets + (guint64)table.buckets * sizeof(guint32);
     if (!get(image, buckets + (guint64)(hash % table.buckets) * sizeof(index), &index, sizeof(index)))
-        return 0;
+        return FALSE;
     for (guint i = 0; i < CHAIN_MAX && index >= table.first && table.first > 0; i++, index++) {
         guint32 chain;
         if (!get(image, chains + (guint64)(index - table.first) * sizeof(chain), &chain, sizeof(chain)))
-            return 0;
-        guint64 address = (chain | 1) == (hash | 1) ? judge_symbol(image, index, name, type) : 0;
-        if (address != 0 || (chain & 1) != 0)
-            return address;
+            return FALSE;
+        if ((chain | 1) == (hash | 1) && judge_symbol(image, index, name, type, found))
+            return TRUE;
+        if ((chain & 1) != 0)
+            return FALSE;
     }
-    return 0;
+    return FALSE;
+}
+
+guint64
+dynamic_function_sized(const Dynamic *image, const char *name, guint64 *size)
+{
+    Elf64_Sym symbol;
+    if (!find_symbol(image, name, STT_FUNC, &symbol) || symbol.st_value == 0)
+        return 0;
+    *size = symbol.st_size;
+    return image->bias + symbol.st_value;
 }
 
 guint64
 dynamic_function(const Dynamic *image, const char *name)
 {
-    return find_symbol(image, name, STT_FUNC);
+    guint64 size;
+    return dynamic_function_sized(image, name, &size);
 }
 
 guint64
 dynamic_variable(const Dynamic *image, const char *name)
 {
-    return find_symbol(image, name, STT_OBJECT);
+    Elf64_Sym symbol;
+    return find_symbol(image, name, STT_OBJECT, &symbol) ? image->bias + symbol.st_value : 0;
 }
 
 gboolean

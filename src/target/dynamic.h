@@ -42,6 +42,9 @@ void dynamic_soname(const Dynamic *image, char soname[DYNAMIC_NAME_MAX]);
 /* The address of a function it exports under NAME, in its default version; 0: there is none. */
 guint64 dynamic_function(const Dynamic *image, const char *name);
 
+/* And how long it is. */
+guint64 dynamic_function_sized(const Dynamic *image, const char *name, guint64 *size);
+
 /* The same for a variable. */
 guint64 dynamic_variable(const Dynamic *image, const char *name);
 

@@ -69,13 +69,15 @@ avoid_loader(SafePoints *points, const Mapping *mapping)
 }
 
 SafePoints *
-safe_points_new(const AddressSpace *space, const RemoteCode *code)
+safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library)
 {
     SafePoints *points = g_new0(SafePoints, 1);
     points->space = space;
     points->ranges = g_array_new(FALSE, FALSE, sizeof(Range));
     for (guint i = 0; i < space->mappings->len; i++)
         avoid_loader(points, &g_array_index(space->mappings, Mapping, i));
+    for (guint i = 0; i < C_LIBRARY_FORKS; i++)
+        safe_points_avoid(points, library->forks[i].start, library->forks[i].end);
     safe_points_avoid(points, code->back, code->back + 1);
     return points;
 }

@@ -4,6 +4,7 @@
 #define JESCOPE_TARGET_SAFE_POINT_H
 
 #include "target/address-space.h"
+#include "target/c-library.h"
 #include "target/registers.h"
 
 typedef struct _SafePoints SafePoints;
@@ -14,7 +15,7 @@ typedef enum {
 } SafePointVerdict;
 
 /* SPACE must outlive it. */
-SafePoints *safe_points_new(const AddressSpace *space, const RemoteCode *code);
+SafePoints *safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library);
 void safe_points_free(SafePoints *points);
 
 /* No stack may hold an address from START to END. */

@@ -34,6 +34,7 @@ struct _Tracee {
     Process process;
     AddressSpace *space;
     RemoteCode code;
+    CLibrary library;
     SafePoints *points;
     TraceeDeadlines deadlines;
     gboolean filtered; /* by seccomp, out of our reach */
@@ -46,6 +47,8 @@ struct _Tracee {
     Registers saved;
     ReturnPath path;
     guint64 scratch;
+    guint64 error_address; /* of the thread's errno; 0: not known */
+    gint32 error_number;
     gint64 stopped_at;
     guint64 pause_us;
 };
@@ -118,6 +121,7 @@ forget_thread(Tracee *tracee)
     tracee->state = DETACHED;
     tracee->thread = 0;
     tracee->stopped_at = 0;
+    tracee->error_address = 0;
     registers_clear(&tracee->saved);
     g_clear_pointer(&tracee->path.bytes, g_byte_array_unref);
 }
@@ -155,7 +159,8 @@ tracee_new(const Process *process, GError **error)
         g_propagate_error(error, g_steal_pointer(&cause));
     if (tracee->space == NULL || !remote_code_find(tracee->space, &tracee->code, error))
         return NULL;
-    tracee->points = safe_points_new(tracee->space, &tracee->code);
+    c_library_find(tracee->space, &tracee->library);
+    tracee->points = safe_points_new(tracee->space, &tracee->code, &tracee->library);
     tracee->suspends = obstacle_seccomp(process) && obstacle_may_suspend_seccomp();
     tracee->filtered = obstacle_seccomp(process) && !tracee->suspends;
     return g_steal_pointer(&tracee);
@@ -633,6 +638,23 @@ make(Tracee *tracee, const GeneralRegisters *general, guint64 *result, GError **
     return run(tracee, error) && fetch_result(tracee, result, error);
 }
 
+/* A function may change errno behind the program's back; it is put back at the end. */
+static gboolean
+save_errno(Tracee *tracee, GError **error)
+{
+    const guint64 nothing[REGISTERS_ARGUMENTS] = {0};
+    guint64 address;
+    if (tracee->library.errno_location == 0 || tracee->error_address != 0)
+        return TRUE;
+    GeneralRegisters general =
+        registers_call(&tracee->saved, &tracee->path, &tracee->code, tracee->library.errno_location, nothing);
+    if (!make(tracee, &general, &address, error) ||
+        !tracee_read(tracee, address, &tracee->error_number, sizeof(tracee->error_number), error))
+        return FALSE;
+    tracee->error_address = address;
+    return TRUE;
+}
+
 /* Under a filter every call begins where the thread was stopped at first. */
 static gboolean
 get_ready(Tracee *tracee, GError **error)
@@ -653,7 +675,7 @@ tracee_call(Tracee *tracee, guint64 function, const guint64 *arguments, guint n,
     g_return_val_if_fail(tracee->state != DETACHED && n <= REGISTERS_ARGUMENTS, FALSE);
     guint64 all[REGISTERS_ARGUMENTS] = {0};
     memcpy(all, arguments, n * sizeof(*all));
-    if (!get_ready(tracee, error))
+    if (!get_ready(tracee, error) || !save_errno(tracee, error) || !get_ready(tracee, error))
         return FALSE;
     GeneralRegisters general = registers_call(&tracee->saved, &tracee->path, &tracee->code, function, all);
     return make(tracee, &general, result, error);
@@ -665,7 +687,7 @@ tracee_system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guin
     g_return_val_if_fail(tracee->state != DETACHED && n <= REGISTERS_ARGUMENTS, FALSE);
     guint64 all[REGISTERS_ARGUMENTS] = {0};
     memcpy(all, arguments, n * sizeof(*all));
-    if (!get_ready(tracee, error))
+    if (!get_ready(tracee, error) || !save_errno(tracee, error) || !get_ready(tracee, error))
         return FALSE;
     GeneralRegisters general = registers_system_call(&tracee->saved, &tracee->path, &tracee->code, number, all);
     guint64 value;
@@ -692,6 +714,9 @@ let_return(Tracee *tracee)
 static gboolean
 come_back(Tracee *tracee)
 {
+    if (tracee->error_address != 0 &&
+        !remote_write(tracee->process.pid, tracee->error_address, &tracee->error_number, sizeof(tracee->error_number)))
+        return FALSE;
     if (tracee->state == RETURNED && tracee->filtered)
         return renew(tracee) && registers_read(tracee->thread, &tracee->saved) && take_up(tracee);
     if (tracee->state != RETURNED)

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has to be known of a process's C library. */
+#ifndef JESCOPE_TARGET_C_LIBRARY_H
+#define JESCOPE_TARGET_C_LIBRARY_H
+
+#include "target/address-space.h"
+#include "target/function-ranges.h"
+
+enum { C_LIBRARY_FORKS = 2 };
+
+typedef struct {
+    guint64 errno_location;               /* int *__errno_location(void); 0: not exported */
+    FunctionRange forks[C_LIBRARY_FORKS]; /* fork() and the like, which run handlers; empty: not exported */
+} CLibrary;
+
+/* All zero for a static executable. */
+void c_library_find(const AddressSpace *space, CLibrary *library);
+
+#endif
