@@ -13,59 +13,75 @@ const char *const memory_names[MEMORY_FIGURES] = {
     [MEMORY_RESIDENT] = "resident",   [MEMORY_MAPPED] = "mapped", [MEMORY_RETAINED] = "retained",
 };
 
-/* A control that is not there leaves *value as it is; anything else that goes wrong is an error. */
-static gboolean
-read_optional(Target *target, const char *control, WireType type, guint64 *value, GError **error)
+/* What is read beside the memory figures, where the profiler may be touched. */
+enum {
+    COLUMN_PERIOD = MEMORY_FIGURES,
+    COLUMN_THREADS,
+    COLUMNS,
+};
+
+/* Names and types as WireSampleRequest.names wants them, for FIGURES and, if PROFILING, what is above. */
+static GString *
+names_for(const MemoryFigure *figures, guint n, gboolean profiling)
 {
-    ControlValue read;
-    g_autoptr(GError) cause = NULL;
-    if (target_read(target, control, type, &read, &cause)) {
-        *value = read.value;
-        return TRUE;
+    GString *names = g_string_new(NULL);
+    for (guint i = 0; i < n; i++) {
+        g_string_append_printf(names, "%dstats.%s", WIRE_TYPE_SIZE, memory_names[figures[i]]);
+        g_string_append_c(names, '\0');
     }
-    if (g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_CONTROL))
-        return TRUE;
-    g_propagate_error(error, g_steal_pointer(&cause));
-    return FALSE;
+    if (profiling) {
+        g_string_append_printf(names, "%dprof.lg_sample", WIRE_TYPE_SIZE);
+        g_string_append_c(names, '\0');
+        g_string_append_printf(names, "%dprof.thread_active_init", WIRE_TYPE_BOOL);
+        g_string_append_c(names, '\0');
+    }
+    return names;
 }
 
-static gboolean
-read_figure(Target *target, MemoryFigure figure, guint64 *bytes, GError **error)
+/* *VALUE stays as it is if the jemalloc does not have the control. */
+static void
+take_column(const guint64 *row, guint column, guint64 *value)
 {
-    g_autofree char *control = g_strconcat("stats.", memory_names[figure], NULL);
-    *bytes = MEMORY_UNKNOWN;
-    return read_optional(target, control, WIRE_TYPE_SIZE, bytes, error);
+    if ((row[0] >> column & 1) != 0)
+        *value = row[1 + column];
 }
 
-/* Statistics are those of the last refresh. */
+/* Everything in one exchange, of one moment. */
 static gboolean
-refresh(Target *target, GError **error)
+read_numbers(Target *target, TargetState *state, GError **error)
 {
-    return target_write(target, "epoch", WIRE_TYPE_U64, 1, error);
+    static const MemoryFigure figures[MEMORY_FIGURES] = {MEMORY_ALLOCATED, MEMORY_ACTIVE, MEMORY_METADATA,
+                                                         MEMORY_RESIDENT,  MEMORY_MAPPED, MEMORY_RETAINED};
+    const gboolean profiling = (state->hello.flags & WIRE_FLAG_OPT_PROF) != 0;
+    guint64 row[1 + COLUMNS] = {0};
+    guint64 lg = 64;
+    guint64 threads = 1;
+    g_autoptr(GString) names = names_for(figures, MEMORY_FIGURES, profiling);
+    SampleRequest request = {
+        .names = names->str, .n = profiling ? COLUMNS : MEMORY_FIGURES, .count = 1, .refresh = TRUE};
+    if (!target_sample(target, &request, row, NULL, error))
+        return FALSE;
+    for (guint i = 0; i < MEMORY_FIGURES; i++) {
+        state->memory[figures[i]] = MEMORY_UNKNOWN;
+        take_column(row, i, &state->memory[figures[i]]);
+    }
+    take_column(row, COLUMN_PERIOD, &lg);
+    take_column(row, COLUMN_THREADS, &threads);
+    state->sample_period = lg < 64 ? G_GUINT64_CONSTANT(1) << lg : 0;
+    state->threads_sampled = profiling && threads != 0;
+    return TRUE;
 }
 
 gboolean
 state_read_memory(Target *target, MemoryFigure figure, guint64 *bytes, GError **error)
 {
-    guint64 read;
-    if (!refresh(target, error) || !read_figure(target, figure, &read, error))
+    guint64 row[2] = {0};
+    g_autoptr(GString) names = names_for(&figure, 1, FALSE);
+    SampleRequest request = {.names = names->str, .n = 1, .count = 1, .refresh = TRUE};
+    if (!target_sample(target, &request, row, NULL, error))
         return FALSE;
-    *bytes = read;
-    return TRUE;
-}
-
-static gboolean
-read_profiling(Target *target, TargetState *state, GError **error)
-{
-    if ((state->hello.flags & WIRE_FLAG_OPT_PROF) == 0)
-        return TRUE;
-    guint64 lg = 64;
-    guint64 threads = 1;
-    if (!read_optional(target, "prof.lg_sample", WIRE_TYPE_SIZE, &lg, error) ||
-        !read_optional(target, "prof.thread_active_init", WIRE_TYPE_BOOL, &threads, error))
-        return FALSE;
-    state->sample_period = lg < 64 ? G_GUINT64_CONSTANT(1) << lg : 0;
-    state->threads_sampled = threads != 0;
+    *bytes = MEMORY_UNKNOWN;
+    take_column(row, 0, bytes);
     return TRUE;
 }
 
@@ -73,12 +89,7 @@ gboolean
 state_read(Target *target, TargetState *state, GError **error)
 {
     TargetState read = {0};
-    if (!target_hello(target, &read.hello, error) || !refresh(target, error))
-        return FALSE;
-    for (int figure = 0; figure < MEMORY_FIGURES; figure++)
-        if (!read_figure(target, figure, &read.memory[figure], error))
-            return FALSE;
-    if (!read_profiling(target, &read, error))
+    if (!target_hello(target, &read.hello, error) || !read_numbers(target, &read, error))
         return FALSE;
     *state = read;
     return TRUE;

@@ -3,7 +3,7 @@
  * Counts the signals it gets while it does something else:
  *   counts [THREADS]
  * says "ready"; SIGRTMIN is counted. Each of THREADS threads (none: the main one) allocates and frees without end. Once
- * stdin ends it says "signals N mask HEX".
+ * stdin ends it says "signals N mask HEX". Its alternative signal stack must be as it was.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -37,9 +37,11 @@ main(int argc, char **argv)
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     struct sigaction action = {.sa_handler = count, .sa_flags = SA_RESTART};
     sigset_t blocked;
-    sigset_t none;
     sigaction(SIGRTMIN, &action, NULL);
-    sigemptyset(&none);
+    static char alternative[64 * 1024];
+    stack_t before = {.ss_sp = alternative, .ss_size = sizeof(alternative)};
+    stack_t after;
+    sigaltstack(&before, NULL);
     for (int i = 1; argc > 1 && i <= atoi(argv[1]); i++) {
         pthread_t thread;
         pthread_create(&thread, NULL, churn, NULL);
@@ -50,6 +52,9 @@ main(int argc, char **argv)
     while (poll(&in, 1, -1) < 0)
         ;
     sigprocmask(SIG_BLOCK, NULL, &blocked);
+    sigaltstack(NULL, &after);
+    if (after.ss_sp != before.ss_sp || after.ss_size != before.ss_size || after.ss_flags != before.ss_flags)
+        return 1;
     unsigned long mask = 0;
     for (int signal = 1; signal < 64; signal++)
         mask |= sigismember(&blocked, signal) > 0 ? 1ul << (signal - 1) : 0;

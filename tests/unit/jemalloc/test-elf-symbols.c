@@ -83,6 +83,24 @@ test_exported_names_come_first(void)
     g_assert_true(found[1].from_symtab);
 }
 
+/* What goes with them is found where it is, and no reason to miss them where it is not. */
+static void
+test_companions(void)
+{
+    static const FakeSymbol symbols[] = {FUNCTION("je_mallctl", 1),
+                                         FUNCTION("je_malloc_stats_print", 2),
+                                         FUNCTION("je_mallctlnametomib", 3),
+                                         FUNCTION("je_mallctlbymib", 4),
+                                         {"je_malloc_message", 5, 1, STT_OBJECT}};
+    ElfJemalloc found[ELF_FOUND_MAX];
+    g_assert_cmpuint(search_symbols(SHT_SYMTAB, symbols, G_N_ELEMENTS(symbols), found), ==, 1);
+    g_assert_cmpuint(found[0].name_to_mib, ==, 3);
+    g_assert_cmpuint(found[0].by_mib, ==, 4);
+    g_assert_cmpuint(found[0].message, ==, 5);
+    g_assert_cmpuint(search_symbols(SHT_SYMTAB, symbols, 2, found), ==, 1);
+    g_assert_cmpuint(found[0].name_to_mib + found[0].by_mib + found[0].message, ==, 0);
+}
+
 /* Linkers let "mallctl" be the tail of "je_mallctl" rather than write it twice. */
 static void
 test_reads_shared_tails(void)
@@ -237,6 +255,7 @@ main(int argc, char **argv)
     g_test_add_func("/jemalloc/elf-symbols/finds-every-prefix", test_finds_every_prefix);
     g_test_add_func("/jemalloc/elf-symbols/ignores-look-alikes", test_ignores_look_alikes);
     g_test_add_func("/jemalloc/elf-symbols/exported-names-come-first", test_exported_names_come_first);
+    g_test_add_func("/jemalloc/elf-symbols/companions", test_companions);
     g_test_add_func("/jemalloc/elf-symbols/reads-shared-tails", test_reads_shared_tails);
     g_test_add_func("/jemalloc/elf-symbols/sees-names-across-pieces", test_sees_names_across_pieces);
     g_test_add_func("/jemalloc/elf-symbols/survives-truncation-and-damage", test_survives_truncation_and_damage);

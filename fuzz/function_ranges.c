@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stranger's executable: where its jemalloc lies. */
+#include "target/function-ranges.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const FunctionFile file = {.bytes = data, .size = size};
+    guint jemalloc;
+    GArray *ranges = function_ranges_read(&file, "je_", &jemalloc);
+    for (guint i = 0; i < ranges->len; i++) {
+        const FunctionRange *range = &g_array_index(ranges, FunctionRange, i);
+        if (range->start > range->end || (i > 0 && range->start < range[-1].start))
+            abort();
+    }
+    g_array_unref(ranges);
+    return 0;
+}

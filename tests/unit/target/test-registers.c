@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way back is tried on ourselves: the kernel has to take the frame. */
+#include "target/registers.h"
+
+#include "target/remote-code.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void
+test_search(void)
+{
+#if defined(__x86_64__)
+    static const guint8 code[] = {0x90, 0x48, 0xc7, 0xc0, 0x0f, 0,    0,    0,    0x0f, 0x05, 0x48, 0x89,
+                                  0x43, 0xf0, 0x5b, 0x5b, 0x48, 0x89, 0x43, 0xf8, 0x5b, 0xc3, 0x0f, 0x05};
+    RemoteCode found = {0};
+    remote_code_search(code, sizeof(code), 0x1000, &found);
+    g_assert_cmphex(found.back, ==, 0x1001);
+    g_assert_cmphex(found.store, ==, 0x1010); /* not the one before, which does not return */
+    g_assert_cmpint(found.offset, ==, -8);
+    g_assert_cmphex(found.system, ==, 0);
+    g_assert_false(remote_code_is_complete(&found));
+    static const guint8 rest[] = {0x0f, 0x05, 0xc3};
+    remote_code_search(rest, sizeof(rest), 0x2000, &found);
+    g_assert_cmphex(found.system, ==, 0x2000);
+    g_assert_true(remote_code_is_complete(&found));
+    remote_code_search(code, sizeof(code), 0x3000, &found);
+    g_assert_cmphex(found.back, ==, 0x1001); /* what was found stays */
+#else
+    g_test_skip("patterns of x86-64");
+#endif
+}
+
+static void
+test_our_own_library(void)
+{
+    RemoteCode code;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(AddressSpace) space = address_space_new(getpid(), &error);
+    g_assert_no_error(error);
+    g_assert_true(remote_code_find(space, &code, &error));
+    g_assert_true(remote_code_is_complete(&code));
+}
+
+/* A child that waits in a system call, stopped. */
+static pid_t
+stopped_child(void)
+{
+    pid_t child = fork();
+    int status;
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        _exit(7);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(WIFSTOPPED(status));
+    return child;
+}
+
+static long
+square(long number)
+{
+    return number * number;
+}
+
+/* A call in the child, whose way back nobody helps with: it ends as it would have. */
+static void
+test_way_back(void)
+{
+    pid_t child = stopped_child();
+    RemoteCode code;
+    Registers saved;
+    int status;
+    g_autoptr(AddressSpace) space = address_space_new(child, NULL);
+    g_assert_true(remote_code_find(space, &code, NULL));
+    g_assert_true(registers_read(child, &saved));
+    ReturnPath path = registers_return_path(&saved, registers_sp(&saved.general) - registers_red_zone, &code);
+    g_assert_cmphex(path.bottom + path.bytes->len, <=, registers_sp(&saved.general) - registers_red_zone);
+    g_assert_true(remote_write(child, path.bottom, path.bytes->data, path.bytes->len));
+    const guint64 arguments[REGISTERS_ARGUMENTS] = {12};
+    GeneralRegisters general = registers_call(&saved, &path, &code, (guint64)(guintptr)square, arguments);
+    g_assert_true(registers_write_general(child, &general));
+    g_assert_cmpint(ptrace(PTRACE_SYSCALL, child, NULL, NULL), ==, 0);
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(registers_read_general(child, &general));
+    g_assert_cmphex(registers_sp(&general), ==, path.frame);
+    guint64 result = registers_result(&general);
+    if (path.result != 0)
+        g_assert_true(remote_read(child, path.result, &result, sizeof(result)));
+    g_assert_cmpuint(result, ==, 144);
+    g_assert_cmpint(ptrace(PTRACE_DETACH, child, NULL, NULL), ==, 0);
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 7);
+    g_byte_array_unref(path.bytes);
+    registers_clear(&saved);
+}
+
+static void
+test_ended_by_a_stop(void)
+{
+    g_assert_true(registers_stop_ends(SYS_epoll_pwait));
+    g_assert_false(registers_stop_ends(SYS_nanosleep));
+    g_assert_false(registers_stop_ends(SYS_futex));
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/registers/search", test_search);
+    g_test_add_func("/registers/our-own-library", test_our_own_library);
+    g_test_add_func("/registers/way-back", test_way_back);
+    g_test_add_func("/registers/ended-by-a-stop", test_ended_by_a_stop);
+    return g_test_run();
+}
