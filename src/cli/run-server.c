@@ -20,6 +20,7 @@ enum {
 };
 
 struct RunServer {
+    char *program; /* ourselves */
     char *config;
     GArray *sockets;  /* of int */
     GPtrArray *files; /* of char *: unix sockets to remove */
@@ -50,6 +51,8 @@ RunServer *
 run_server_new(const char *const *addresses, const char *config, GError **error)
 {
     g_autoptr(RunServer) server = g_new0(RunServer, 1);
+    /* By its name, which `ps` shows, unless it was replaced since. */
+    server->program = g_file_read_link("/proc/self/exe", NULL);
     server->config = g_strdup(config);
     server->sockets = g_array_new(FALSE, FALSE, sizeof(int));
     server->files = g_ptr_array_new_with_free_func(g_free);
@@ -78,6 +81,7 @@ run_server_free(RunServer *server)
         close(server->process);
     g_array_unref(server->sockets);
     g_ptr_array_unref(server->files);
+    g_free(server->program);
     g_free(server->config);
     g_free(server);
 }
@@ -122,6 +126,8 @@ become_server(const RunServer *server, pid_t program, pid_t parent)
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    if (server->program != NULL)
+        execv(server->program, (char **)(gsize)argv);
     execv("/proc/self/exe", (char **)(gsize)argv);
     _exit(STATUS_FAILED);
 }

@@ -221,6 +221,8 @@ answer_new_route(RouteReply *route, AnswerCoding coding)
         answer = answer_new(route->status, route->content_type, g_bytes_new(route->body, route->body_size), coding);
     route->descriptor = -1;
     add_lines(answer, route->headers);
+    if (route->status == MHD_HTTP_TOO_MANY_REQUESTS && strstr(route->headers, "Retry-After: ") == NULL)
+        answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     return answer;
 }
 

@@ -13,6 +13,7 @@ typedef struct {
     Exchange *exchange;
     ServiceTicket *ticket; /* NULL: it is done */
     char *about;           /* for the audit */
+    gboolean sleeps;       /* counted in Site.sleepers */
 } Change;
 
 /* ---- the audit ---- */
@@ -43,6 +44,7 @@ free_change(gpointer data)
     Change *change = data;
     if (change->ticket != NULL)
         service_ticket_cancel(change->ticket);
+    change->site->sleepers -= change->sleeps;
     g_free(change->about);
     g_free(change);
 }
@@ -61,21 +63,48 @@ on_done(gpointer result, const GError *error, gpointer data)
     finish(data, result != NULL ? answer_ref(result) : errand_answer_error(error));
 }
 
+static Answer *
+refuse_sleeper(void)
+{
+    Answer *answer = answer_new_failure(&(AnswerFailure){
+        .status = 429,
+        .code = "busy",
+        .message = "two requests with seconds= are under way already",
+        .hint = "wait for one of them, or start a recording instead",
+    });
+    answer_add_header(answer, "Retry-After", "5");
+    return answer;
+}
+
+static void
+send_change(Change *change, const Meaning *meaning)
+{
+    g_autoptr(GError) error = NULL;
+    AnswerCoding coding = exchange_accepts_gzip(change->exchange) ? ANSWER_GZIP : ANSWER_PLAIN;
+    g_autoptr(Errand) errand = errand_new(meaning, coding);
+    ServiceTarget *target = errand_target(errand, change->site->service, &error);
+    change->about = describe(change->exchange, target != NULL ? service_target_label(target) : NULL);
+    if (target != NULL)
+        change->ticket = errand_send(errand, target, exchange_who(change->exchange), on_done, change, &error);
+    if (change->ticket == NULL)
+        finish(change, errand_answer_error(error));
+}
+
 static void
 make_change(Site *site, Exchange *exchange, const Meaning *meaning)
 {
-    g_autoptr(GError) error = NULL;
-    g_autoptr(Errand) errand = errand_new(meaning, exchange_accepts_gzip(exchange) ? ANSWER_GZIP : ANSWER_PLAIN);
-    ServiceTarget *target = errand_target(errand, site->service, &error);
+    gboolean sleeps = (meaning->route->flags & ROUTE_WAITING) != 0;
+    if (sleeps && site->sleepers >= SITE_SLEEPERS_MAX) {
+        exchange_answer(exchange, refuse_sleeper());
+        return;
+    }
     Change *change = g_new0(Change, 1);
     change->site = site;
     change->exchange = exchange;
-    change->about = describe(exchange, target != NULL ? service_target_label(target) : NULL);
+    change->sleeps = sleeps;
+    site->sleepers += sleeps;
     exchange_set_data(exchange, change, free_change);
-    if (target != NULL)
-        change->ticket = errand_send(errand, target, exchange_who(exchange), on_done, change, &error);
-    if (change->ticket == NULL)
-        finish(change, errand_answer_error(error));
+    send_change(change, meaning);
 }
 
 /* ---- refusals ---- */

@@ -10,6 +10,10 @@
 
 typedef struct Flights Flights;
 
+enum {
+    SITE_SLEEPERS_MAX = 2, /* each keeps a thread of the service's four for dumps and reports */
+};
+
 typedef struct {
     Service *service;
     Server *server;
@@ -17,6 +21,7 @@ typedef struct {
     unsigned dialects; /* RouteDialect */
     Flights *flights;  /* flights.h */
     guint streams;     /* that are open: events.h */
+    guint sleepers;    /* requests under way whose answer takes as long as they say (ROUTE_WAITING) */
     /* What the operator should know: every change, who made it, and what came of it. */
     void (*say)(const char *text, gpointer data);
     gpointer data;

@@ -3,6 +3,7 @@
 
 import json
 import socket
+import subprocess
 import time
 
 import pytest
@@ -191,3 +192,17 @@ def test_garbage(server):
             answer = read_all(connection)
             assert answer == b"" or answer.split()[1][:1] in (b"4", b"5"), bytes_
     assert server.get("/healthz").status == 200
+
+
+def test_requests_that_take_their_time(scratch, profiled):  # noqa: F811
+    """Two may keep a thread for as long as they like; others are told to come back, and all else goes on."""
+    with serve(scratch, profiled.pid) as endpoint:
+        paths = [f"/debug/pprof/heap?seconds={seconds}" for seconds in (3, 4)]
+        running = [subprocess.Popen(endpoint.command("GET", path), stdout=subprocess.PIPE) for path in paths]
+        wait_for(lambda: figures(endpoint)["jescope_http_requests_waiting"] == 3, "both are under way")
+        answer = endpoint.get("/debug/pprof/heap?seconds=5")
+        assert (answer.status, answer.header("retry-after"), answer.json()["error"]["code"]) == (429, "5", "busy")
+        assert endpoint.get("/mtev/heap_profile").status == 200
+        assert endpoint.get("/mtev/heap_profile?trigger_dump=true").status == 200
+        assert [process.communicate(timeout=DEADLINE)[0].split()[1] for process in running] == [b"200", b"200"]
+        assert endpoint.get("/debug/pprof/heap?seconds=1").status == 200
