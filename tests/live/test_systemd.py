@@ -8,11 +8,12 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 
 import pytest
 import victims
-from services import AS_ROOT, BUILD, DEADLINE, JESCOPE, environment, reserved_port, started, wait_for
+from services import AS_ROOT, BUILD, DEADLINE, JESCOPE, environment, started, wait_for
 
 UNITS = sorted((BUILD / "integrations/systemd").glob("jescope*.*"))
 EXPOSURE = 2.0  # of 10, by systemd's own count
@@ -103,15 +104,29 @@ def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, theirs, open_
     assert len(listed.stdout.splitlines()) >= 2
 
 
-def get(port, path):
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)) as connection:
-        connection.request("GET", path)
+class UnixConnection(http.client.HTTPConnection):
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(DEADLINE)
+        self.sock.connect(self.host)
+
+
+def get(path, url):
+    with contextlib.closing(UnixConnection(str(path))) as connection:
+        connection.request("GET", url, headers={"Host": "localhost"})
         answer = connection.getresponse()
         return answer.status, answer.read().decode()
 
 
-def pids_served(port):
-    return [target["pid"] for target in json.loads(get(port, "/api/v1/targets")[1])["targets"]]
+def pids_served(path):
+    return [target["pid"] for target in json.loads(get(path, "/api/v1/targets")[1])["targets"]]
+
+
+def test_the_socket_is_for_its_owner_alone():
+    """The server reaches everybody's processes: a loopback address would be everybody's."""
+    text = next(unit for unit in UNITS if unit.suffix == ".socket").read_text()
+    assert re.findall(r"^Listen\w+=(.*)$", text, re.M) == ["/run/jescope/http.sock"]
+    assert re.findall(r"^SocketMode=(.*)$", text, re.M) == ["0600"]
 
 
 @needs_root
@@ -122,12 +137,12 @@ def test_serve_with_the_rights_of_its_unit(tmp_path, theirs):
     shipped = pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "integrations/systemd/serve.conf"
     config = tmp_path / "serve.conf"
     config.write_text(re.sub("^history=.*", f"history={tmp_path}/serve.db", shipped.read_text(), flags=re.M))
-    with reserved_port() as port:
-        serve = [*confined("jescope-serve.service"), JESCOPE, "serve", f"--config={config}"]
-        command = ["systemd-socket-activate", f"--listen=127.0.0.1:{port}", "unshare", "--net", *serve]
-        with started(command, env={"PATH": os.environ["PATH"]}, cwd=tmp_path, stderr=subprocess.PIPE) as server:
-            assert "Listening on" in server.stderr.readline()
-            wait_for(lambda: theirs.process.pid in pids_served(port), "the other user's process is served")
-            assert get(port, f"/targets/{theirs.process.pid}/mtev/memory.json")[0] == 200
-            assert get(port, "/metrics")[0] == 200
+    path = tmp_path / "http.sock"
+    serve = [*confined("jescope-serve.service"), JESCOPE, "serve", f"--config={config}"]
+    command = ["systemd-socket-activate", f"--listen={path}", "unshare", "--net", *serve]
+    with started(command, env={"PATH": os.environ["PATH"]}, cwd=tmp_path, stderr=subprocess.PIPE) as server:
+        assert "Listening on" in server.stderr.readline()
+        wait_for(lambda: theirs.process.pid in pids_served(path), "the other user's process is served")
+        assert get(path, f"/targets/{theirs.process.pid}/mtev/memory.json")[0] == 200
+        assert get(path, "/metrics")[0] == 200
     assert (tmp_path / "serve.db").exists()
