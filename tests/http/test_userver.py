@@ -164,7 +164,8 @@ def has_background_thread(pid):
 
 
 def test_c15_background_threads(ready):
-    assert not has_background_thread(ready.pid)
+    assert do(ready, "bg_threads_disable") == OK
+    victims.eventually(lambda: not has_background_thread(ready.pid), "no background thread")
     assert do(ready, "bg_threads_enable") == OK
     victims.eventually(lambda: has_background_thread(ready.pid), "a background thread")
     assert do(ready, "bg_threads_disable") == OK
