@@ -257,7 +257,6 @@ remote_jemalloc_find(const Process *process, const AddressSpace *space, RemoteJe
     if (best == NULL)
         return set_none(process, &search, error);
     *found = best->jemalloc;
-    found->others = candidates->len - 1;
     found->ranges = ranges_of(space, best);
     best->jemalloc.found_in = NULL;
     return TRUE;

@@ -17,7 +17,6 @@ typedef struct {
     gboolean serves;      /* malloc() in the process is this jemalloc's */
     gboolean from_symtab; /* not exported */
     char *found_in;       /* the object's path as the process sees it */
-    guint others;         /* jemallocs besides */
     GArray *ranges;       /* of FunctionRange: where no thread may be that calls it; NULL: cannot be told */
 } RemoteJemalloc;
 

@@ -60,6 +60,21 @@ before_dump(TraceeSystemCall *call, gpointer data)
     return TRACEE_REPLACE;
 }
 
+/* Descriptor NUMBER of the thread, which may have a table of its own. Another thread may put something else in its
+ * place meanwhile: nothing but our memory file is opened, and remote_output_finish() looks once more. */
+static int
+open_memfd(const RemoteOutput *output, gint64 number)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/fd/%" G_GINT64_FORMAT, (int)output->process->pid,
+                                            (int)output->thread, number);
+    g_autofree char *link = g_file_read_link(path, NULL);
+    if (link == NULL || !g_str_has_prefix(link, "/memfd:jescope")) {
+        errno = EBADF;
+        return -1;
+    }
+    return open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
 static void
 after_dump(const TraceeSystemCall *call, gpointer data)
 {
@@ -70,8 +85,7 @@ after_dump(const TraceeSystemCall *call, gpointer data)
     output->failure = call->result < 0 ? (int)-call->result : 0;
     if (call->result < 0)
         return;
-    g_autofree char *path = g_strdup_printf("/proc/%d/fd/%" G_GINT64_FORMAT, (int)output->process->pid, call->result);
-    output->descriptor = open(path, O_RDWR | O_CLOEXEC);
+    output->descriptor = open_memfd(output, call->result);
     output->failure = output->descriptor < 0 ? errno : 0;
 }
 
@@ -95,6 +109,7 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
                     output->process->name, (int)output->process->pid);
         return FALSE;
     }
+    output->thread = tracee_thread(tracee);
     output->name = tracee_scratch(tracee) + DUMP_NAME_AT;
     if (!tracee_write(tracee, output->name, dump_name, sizeof(dump_name), error) ||
         !tracee_write(tracee, tracee_scratch(tracee) + MEMFD_NAME_AT, memfd_name, sizeof(memfd_name), error))

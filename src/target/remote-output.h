@@ -16,6 +16,7 @@ typedef struct {
     const char *letters; /* of statistics */
     int descriptor;      /* out: a memfd of ours to read from; the caller's to close. -1 at the beginning */
     int failure;         /* out: an errno */
+    pid_t thread;        /* that is stopped */
     guint64 name;        /* address of the file name that jemalloc is given */
     gboolean opening;    /* it is being opened */
 } RemoteOutput;
