@@ -22,7 +22,7 @@ errand_new(const Meaning *meaning, AnswerCoding coding)
     g_atomic_ref_count_init(&errand->references);
     errand->dialects = meaning->dialects;
     errand->coding = coding;
-    errand->pace = (meaning->route->flags & ROUTE_SLOW) != 0 ? SERVICE_SLOW : SERVICE_QUICK;
+    errand->pace = (routes_flags(meaning->route, &meaning->request) & ROUTE_SLOW) != 0 ? SERVICE_SLOW : SERVICE_QUICK;
     errand->needs = meaning->needs;
     errand->target = g_strdup(meaning->target);
     errand->prefix = meaning->prefix[0] != '\0' ? g_strdup(meaning->prefix) : NULL;

@@ -111,7 +111,7 @@ libmtev_heap_profile(const RouteHost *host, const RouteRequest *request, RouteRe
 {
     WireHelloReply hello;
     RouteFailure failure = {0};
-    QueryValue active, dump;
+    QueryValue active;
     RouteResult result = host->ops->hello(host->data, &hello, &failure);
     if (result == ROUTE_NO_JEMALLOC) {
         reply_text(reply, 500, REPLY_TEXT, "libjemalloc is not loaded, cannot heap profile\n");
@@ -120,10 +120,10 @@ libmtev_heap_profile(const RouteHost *host, const RouteRequest *request, RouteRe
         refuse(reply, result, &failure);
     } else if (query_find(request->query, "active", &active) != QUERY_ABSENT) {
         set_active(host, &hello, is_true(&active), reply);
-    } else if (query_find(request->query, "trigger_dump", &dump) != QUERY_ABSENT && is_true(&dump)) {
-        send_dump(host, &hello, reply);
-    } else {
+    } else if (libmtev_takes_no_dump(request)) {
         send_state(host, &hello, reply);
+    } else {
+        send_dump(host, &hello, reply);
     }
 }
 
@@ -132,6 +132,14 @@ libmtev_heap_profile_role(const RouteRequest *request)
 {
     QueryValue active;
     return query_find(request->query, "active", &active) == QUERY_ABSENT ? ROUTE_ROLE_READ : ROUTE_ROLE_CONTROL;
+}
+
+bool
+libmtev_takes_no_dump(const RouteRequest *request)
+{
+    QueryValue active, dump;
+    return query_find(request->query, "active", &active) != QUERY_ABSENT ||
+           query_find(request->query, "trigger_dump", &dump) == QUERY_ABSENT || !is_true(&dump);
 }
 
 void

@@ -8,6 +8,7 @@
 void libmtev_memory(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 void libmtev_heap_profile(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 RouteRole libmtev_heap_profile_role(const RouteRequest *request);
+bool libmtev_takes_no_dump(const RouteRequest *request);
 void libmtev_options(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 
 /* Its answer to a path or a method it does not know. */

@@ -122,17 +122,34 @@ send_names(int report, RouteReply *reply)
     }
 }
 
+/* Where the addresses are: the body of a POST, else the query. */
+static const char *
+addresses_of(const RouteRequest *request, size_t *size)
+{
+    bool posted = strcmp(request->method, "POST") == 0;
+    *size = posted ? request->body_size : strlen(request->query);
+    return posted ? request->body : request->query;
+}
+
+bool
+pprof_names_nothing(const RouteRequest *request)
+{
+    size_t size;
+    const char *text = addresses_of(request, &size);
+    return find_address(&text, text + size) == 0;
+}
+
 void
 pprof_symbol(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
-    bool posted = strcmp(request->method, "POST") == 0;
-    const char *text = posted ? request->body : request->query;
+    size_t size;
+    const char *text = addresses_of(request, &size);
     RouteFailure failure = {0};
     RouteResult result;
     int report = -1;
     reply_begin(reply, 200, REPLY_TEXT);
     reply_print(reply, "heap_v2/1\n  t*: 0: 0 [0: 0]\n");
-    if (add_stacks(reply, text, posted ? request->body_size : strlen(text)) == 0) {
+    if (add_stacks(reply, text, size) == 0) {
         send_names(-1, reply);
         return;
     }

@@ -14,6 +14,7 @@ void pprof_allocs(const RouteHost *host, const RouteRequest *request, RouteReply
 void pprof_delta_heap(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 void pprof_cmdline(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 void pprof_symbol(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
+bool pprof_names_nothing(const RouteRequest *request);
 void pprof_raw(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 
 /* A profile over some seconds may switch sampling on for them. */

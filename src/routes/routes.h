@@ -194,7 +194,7 @@ typedef struct {
     const char *pattern;
     const char *summary;              /* NULL: a row that documentation leaves out */
     const RouteParameter *parameters; /* ends with a NULL name; NULL: none */
-    unsigned flags;                   /* RouteFlag, at most */
+    unsigned flags;                   /* RouteFlag, at most: routes_flags() tells those of one request */
     RouteRole (*role)(const RouteRequest *request);
     void (*answer)(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 } Route;
@@ -219,6 +219,9 @@ bool routes_path_target(const char *path, char *target, size_t size);
 /* Which row answers a request in one of DIALECTS (RouteDialect). What an unknown path or wrong method is answered
  * with is the dialect's affair too: routes_answer() does it. */
 RouteMatch routes_find(const RouteRequest *request, unsigned dialects, const Route **route);
+
+/* The RouteFlag of this request, which ROUTE answers. */
+unsigned routes_flags(const Route *route, const RouteRequest *request);
 
 /* Answers. *reply is overwritten in whole; its descriptor is the caller's to close. Never fails: an error is an answer
  * as well. Preserves errno. */

@@ -224,6 +224,27 @@ static const Dialect dialects[] = {
     {ROUTE_DIALECT_NATIVE, "native", native_paths, native_unknown, native_wrong_method},
 };
 
+/* Routes of which some requests have none of the row's flags. */
+static const struct {
+    void (*answer)(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
+    bool (*is_quick)(const RouteRequest *request);
+} quick[] = {
+    {libmtev_heap_profile, libmtev_takes_no_dump},
+    {userver_command, userver_is_quick},
+    {pprof_symbol, pprof_names_nothing},
+};
+
+unsigned
+routes_flags(const Route *route, const RouteRequest *request)
+{
+    for (size_t i = 0; i < sizeof quick / sizeof quick[0]; i++) {
+        if (quick[i].answer == route->answer && quick[i].is_quick(request)) {
+            return 0;
+        }
+    }
+    return route->flags;
+}
+
 const Route *
 routes_table(size_t *n)
 {

@@ -214,32 +214,53 @@ disable_threads(const Call *call)
     write_control(call, "background_thread", WIRE_TYPE_BOOL, 0);
 }
 
-static const struct {
+typedef struct {
     const char *name;
     void (*run)(const Call *call);
-} commands[] = {
-    {"enable", enable},
-    {"disable", disable},
-    {"dump", dump},
-    {"stat", print_statistics},
-    {"bg_threads_set_max", set_max_threads},
-    {"bg_threads_enable", enable_threads},
-    {"bg_threads_disable", disable_threads},
+    bool is_quick;
+} Command;
+
+static const Command commands[] = {
+    {"enable", enable, true},
+    {"disable", disable, true},
+    {"dump", dump, false},
+    {"stat", print_statistics, false},
+    {"bg_threads_set_max", set_max_threads, true},
+    {"bg_threads_enable", enable_threads, true},
+    {"bg_threads_disable", disable_threads, false}, /* waits for them to end */
 };
+
+/* NULL: there is no such command. */
+static const Command *
+find_command(const RouteRequest *request)
+{
+    char name[COMMAND_MAX] = "";
+    path_component(request->path, COMMAND_COMPONENT, name, sizeof name);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(commands[i].name, name) == 0) {
+            return &commands[i];
+        }
+    }
+    return NULL;
+}
+
+bool
+userver_is_quick(const RouteRequest *request)
+{
+    const Command *command = find_command(request);
+    return command == NULL || command->is_quick;
+}
 
 void
 userver_command(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     const Call call = {host, request, reply};
-    char name[COMMAND_MAX] = "";
-    path_component(request->path, COMMAND_COMPONENT, name, sizeof name);
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(commands[i].name, name) == 0) {
-            commands[i].run(&call);
-            return;
-        }
+    const Command *command = find_command(request);
+    if (command != NULL) {
+        command->run(&call);
+    } else {
+        reply_text(reply, 200, REPLY_BYTES, "Unsupported command");
     }
-    reply_text(reply, 200, REPLY_BYTES, "Unsupported command");
 }
 
 void

@@ -7,6 +7,8 @@
 
 void userver_command(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 
+bool userver_is_quick(const RouteRequest *request);
+
 /* Its answers to a path or a method it does not know. */
 void userver_unknown(const Route *route, const RouteRequest *request, RouteReply *reply);
 void userver_wrong_method(const Route *route, const RouteRequest *request, RouteReply *reply);

@@ -83,6 +83,32 @@ test_keeps_to_the_dialects(void)
                     ROUTE_UNKNOWN_PATH);
 }
 
+/* What only looks does not wait behind dumps. */
+static void
+test_knows_what_is_slow(void)
+{
+    static const struct {
+        const char *method, *path, *query;
+        bool slow;
+    } rows[] = {
+        {"GET", "/mtev/heap_profile", "", false},
+        {"GET", "/mtev/heap_profile", "trigger_dump=true", true},
+        {"GET", "/mtev/heap_profile", "trigger_dump=true&active=true", false},
+        {"POST", "/service/jemalloc/prof/enable", "", false},
+        {"POST", "/service/jemalloc/prof/dump/", "", true},
+        {"GET", "/pprof/symbol", "", false},
+        {"GET", "/pprof/symbol", "0x1", true},
+        {"GET", "/api/v1/targets/1", "", false},
+        {"GET", "/api/v1/targets/1/dumps/now", "", true},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const RouteRequest request = {rows[i].method, rows[i].path, rows[i].query, "", 0};
+        const Route *route = NULL;
+        g_assert_cmpint(routes_find(&request, ROUTE_DIALECT_ALL, &route), ==, ROUTE_MATCHED);
+        g_assert_cmpint((routes_flags(route, &request) & ROUTE_SLOW) != 0, ==, rows[i].slow);
+    }
+}
+
 /* Every row can be reached, is documented or left out on purpose, and answers with a status. */
 static void
 test_every_row_answers(void)
@@ -126,6 +152,7 @@ main(int argc, char **argv)
     g_test_add_func("/routes/path/finds-targets", test_finds_targets);
     g_test_add_func("/routes/path/reads-dialects", test_reads_dialects);
     g_test_add_func("/routes/path/keeps-to-the-dialects", test_keeps_to_the_dialects);
+    g_test_add_func("/routes/path/knows-what-is-slow", test_knows_what_is_slow);
     g_test_add_func("/routes/path/every-row-answers", test_every_row_answers);
     return g_test_run();
 }
