@@ -101,6 +101,8 @@ def serve(scratch, *words, port=None, env=None, scheme="http", curl=(), **variab
             endpoint.log = log
             wait_for(lambda: answers(endpoint), f"serve answers: {log.read_text()}")
             yield endpoint
+        # What a build with sanitizers found.
+        assert not re.search("Sanitizer|runtime error", log.read_text()), log.read_text()
 
 
 def answers(endpoint):

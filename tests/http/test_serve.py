@@ -370,13 +370,24 @@ def test_clean_end(scratch, profiled, end):  # noqa: F811
 
 def test_requests_under_way_are_answered(scratch, profiled):  # noqa: F811
     with serve(scratch, profiled.pid) as endpoint:
-        port_command = endpoint.command("GET", "/debug/pprof/delta_heap?seconds=2")
-        with subprocess.Popen(port_command, stdout=subprocess.PIPE) as asking:
+        command = endpoint.command("GET", "/debug/pprof/heap?seconds=3")
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as asking:
             wait_for(lambda: waiting(endpoint) > 1, "the request is under way")
             endpoint.process.terminate()
             body = asking.communicate(timeout=DEADLINE)[0]
         assert body.startswith(b"HTTP/1.1 200")
         assert endpoint.process.wait(DEADLINE) == 0
+
+
+def test_second_signal_waits_for_nothing(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid) as endpoint:
+        with subprocess.Popen(endpoint.command("GET", "/debug/pprof/heap?seconds=200"), stdout=subprocess.PIPE) as asking, Stream(endpoint):
+            wait_for(lambda: waiting(endpoint) > 1, "the request is under way")
+            endpoint.process.terminate()
+            wait_for(lambda: not os.path.exists(endpoint.curl[1]), "the first signal is heard")
+            endpoint.process.terminate()
+            assert endpoint.process.wait(DEADLINE) == 0
+            assert b"HTTP/1.1 200" not in asking.communicate(timeout=DEADLINE)[0]
 
 
 def waiting(endpoint):
