@@ -26,7 +26,7 @@ CONFS = {
 
 def pattern(message):
     """Words in capitals stand for what differs."""
-    words = re.split(r"\b(?:NAME|PID|VERSION|TIME|NUMBER)\b", message)
+    words = re.split(r"\b(?:NAME|PID|VERSION|TIME|NUMBER|ADDRESS)\b", message)
     return re.compile("[^;]+?".join(map(re.escape, words)))
 
 
