@@ -9,11 +9,15 @@
 #include <stddef.h>
 
 typedef int (*Mallctl)(const char *name, void *old, size_t *old_size, void *new_value, size_t new_size);
+typedef int (*NameToMib)(const char *name, size_t *mib, size_t *length);
+typedef int (*ByMib)(const size_t *mib, size_t length, void *old, size_t *old_size, void *new_value, size_t new_size);
 typedef void (*StatsPrint)(void (*write)(void *opaque, const char *text), void *opaque, const char *letters);
 
 typedef struct {
     Mallctl mallctl;
     StatsPrint stats_print;
+    NameToMib name_to_mib; /* NULL, like by_mib: not found */
+    ByMib by_mib;
     uint32_t flags;  /* WireFlag, those that never change */
     unsigned quirks; /* JemallocQuirk */
     char prefix[WIRE_PREFIX_MAX];

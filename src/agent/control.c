@@ -117,6 +117,32 @@ control_read_number(const Allocator *allocator, const char *name, uint32_t type,
     return error;
 }
 
+void
+control_look_up(const Allocator *allocator, const char *name, ControlMib *mib)
+{
+    size_t length = CONTROL_DEPTH_MAX;
+    *mib = (ControlMib){0};
+    if (allocator->name_to_mib != NULL && allocator->by_mib != NULL &&
+        allocator->name_to_mib(name, mib->places, &length) == 0) {
+        mib->length = length;
+    }
+}
+
+int
+control_read_number_at(const Allocator *allocator, const ControlMib *mib, uint32_t type, uint64_t *value)
+{
+    Value read = {0};
+    size_t got = value_sizes[type];
+    int error = allocator->by_mib(mib->places, mib->length, &read, &got, NULL, 0);
+    if (error == 0 && got != value_sizes[type]) {
+        return EINVAL;
+    }
+    if (error == 0) {
+        *value = unpack(type, &read);
+    }
+    return error;
+}
+
 static WireStatus
 check_permission(const Guest *guest, const WireCtlRequest *request)
 {

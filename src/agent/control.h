@@ -15,6 +15,19 @@ WireStatus control_answer(Guest *guest, const WireCtlRequest *request, WireCtlRe
 /* Whether @name may be read as a @type (WireType): WIRE_STATUS_OK, or why not. */
 WireStatus control_check_read(const Guest *guest, const char *name, uint32_t type);
 
+/* A control that was looked up once: its place in jemalloc's tree. Zero length: not known. */
+enum { CONTROL_DEPTH_MAX = 8 };
+typedef struct {
+    size_t places[CONTROL_DEPTH_MAX];
+    size_t length;
+} ControlMib;
+
+/* Looks @name up; leaves @mib without a length where that cannot be done. */
+void control_look_up(const Allocator *allocator, const char *name, ControlMib *mib);
+
+/* control_read_number() of what was looked up. */
+int control_read_number_at(const Allocator *allocator, const ControlMib *mib, uint32_t type, uint64_t *value);
+
 /* Reads a number, as WireCtlReply.value has it. Returns jemalloc's error; on one, @value is untouched. */
 int control_read_number(const Allocator *allocator, const char *name, uint32_t type, uint64_t *value);
 

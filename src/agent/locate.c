@@ -31,6 +31,8 @@ enum {
 #define FOR_EACH_PREFIX(DO) DO() DO(je_) DO(_rjem_) DO(jem_)
 #define DECLARE(prefix)                                                                                                \
     extern int prefix##mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));                  \
+    extern int prefix##mallctlnametomib(const char *, size_t *, size_t *) __attribute__((weak));                       \
+    extern int prefix##mallctlbymib(const size_t *, size_t, void *, size_t *, void *, size_t) __attribute__((weak));   \
     extern void prefix##malloc_stats_print(void (*)(void *, const char *), void *, const char *) __attribute__((weak));
 FOR_EACH_PREFIX(DECLARE)
 
@@ -38,9 +40,12 @@ typedef struct {
     const char *prefix;
     Mallctl mallctl;
     StatsPrint stats_print;
+    NameToMib name_to_mib;
+    ByMib by_mib;
 } Linked;
 
-#define ROW(prefix) {#prefix, prefix##mallctl, prefix##malloc_stats_print},
+#define ROW(prefix)                                                                                                    \
+    {#prefix, prefix##mallctl, prefix##malloc_stats_print, prefix##mallctlnametomib, prefix##mallctlbymib},
 static const Linked linked[] = {FOR_EACH_PREFIX(ROW)};
 enum { N_LINKED = sizeof linked / sizeof linked[0] };
 
@@ -298,7 +303,12 @@ judge_linked(const Search *search)
         if (linked[i].mallctl == NULL || linked[i].stats_print == NULL) {
             continue;
         }
-        Allocator candidate = {.mallctl = linked[i].mallctl, .stats_print = linked[i].stats_print};
+        Allocator candidate = {
+            .mallctl = linked[i].mallctl,
+            .stats_print = linked[i].stats_print,
+            .name_to_mib = linked[i].name_to_mib,
+            .by_mib = linked[i].by_mib,
+        };
         text_copy_tail(candidate.prefix, sizeof candidate.prefix, linked[i].prefix);
         name_object(&candidate, find_object(&search->objects, (uintptr_t)linked[i].mallctl));
         if (judge(search, &candidate)) {
@@ -335,7 +345,7 @@ is_same_code(const ElfFile *file, uint64_t linked_address, uintptr_t bias)
 {
     uint8_t code[CODE_COMPARED];
     Comparison comparison = {.address = bias + linked_address, .code = code};
-    if (!elf_read_address(file, linked_address, code, sizeof code)) {
+    if (linked_address == 0 || !elf_read_address(file, linked_address, code, sizeof code)) {
         return false;
     }
     dl_iterate_phdr(compare_code, &comparison);
@@ -358,6 +368,11 @@ judge_found(const Search *search, const ElfFile *file, const Object *object)
             .stats_print = (StatsPrint)(object->bias + found[i].stats_print),
             .flags = found[i].from_symtab ? WIRE_FLAG_FROM_SYMTAB : 0,
         };
+        if (is_same_code(file, found[i].name_to_mib, object->bias) &&
+            is_same_code(file, found[i].by_mib, object->bias)) {
+            candidate.name_to_mib = (NameToMib)(object->bias + found[i].name_to_mib);
+            candidate.by_mib = (ByMib)(object->bias + found[i].by_mib);
+        }
         text_copy_tail(candidate.prefix, sizeof candidate.prefix, found[i].prefix);
         name_object(&candidate, object);
         if (judge(search, &candidate)) {

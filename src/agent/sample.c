@@ -4,19 +4,29 @@
 #include "agent/control.h"
 #include "agent/text.h"
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
-/* One control of the request: its name in the two parts around the arena's number. */
+/* One control of the request: its name in the two parts around the arena's number, and where jemalloc has it. */
 typedef struct {
     uint32_t type;
     bool numbered;
     char head[WIRE_CONTROL_NAME_MAX];
-    const char *tail;
+    const char *tail; /* in parsed.names */
+    ControlMib mib;
+    size_t number_at; /* in mib.places */
 } Item;
 
-/* The agent thread's alone. */
-static Item items[WIRE_SAMPLE_CONTROLS_MAX];
+/* The last request that was allowed: who asks again and again asks for the same. Under the turn. */
+static struct {
+    atomic_bool valid; /* a child forked while it changes finds it invalid */
+    Mallctl asked;     /* of which jemalloc */
+    uint32_t n;
+    char names[WIRE_SAMPLE_NAMES_SIZE];
+    Item items[WIRE_SAMPLE_CONTROLS_MAX];
+} parsed;
 
 static uint64_t
 now_ns(void)
@@ -61,33 +71,76 @@ name_item(const Item *item, uint32_t arena, char name[WIRE_CONTROL_NAME_MAX])
     return !text.overflowed;
 }
 
+static size_t
+count_dots(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++) {
+        n += *text == '.';
+    }
+    return n;
+}
+
 /* The number of an arena changes nothing of what a control is, so one judgement holds for all rows. */
 static WireStatus
-parse_items(const Guest *guest, const WireSampleRequest *request, uint32_t *n)
+add_item(const Guest *guest, const char *text, uint32_t first)
 {
+    Item *item = &parsed.items[parsed.n];
     char name[WIRE_CONTROL_NAME_MAX];
-    *n = 0;
-    for (const char *text = request->names; *text != '\0'; text += strlen(text) + 1) {
-        Item *item = &items[(*n)++];
-        parse_item(item, text);
-        if (!name_item(item, request->first, name)) {
-            return WIRE_STATUS_BAD_MESSAGE;
-        }
-        WireStatus status = control_check_read(guest, name, item->type);
+    parse_item(item, text);
+    if (!name_item(item, first, name)) {
+        return WIRE_STATUS_BAD_MESSAGE;
+    }
+    WireStatus status = control_check_read(guest, name, item->type);
+    if (status == WIRE_STATUS_OK) {
+        control_look_up(&guest->allocator, name, &item->mib);
+        item->number_at = count_dots(item->head);
+        parsed.n++;
+    }
+    return status;
+}
+
+static WireStatus
+parse_items(const Guest *guest, const WireSampleRequest *request)
+{
+    if (parsed.valid && parsed.asked == guest->allocator.mallctl &&
+        memcmp(parsed.names, request->names, sizeof parsed.names) == 0) {
+        return WIRE_STATUS_OK;
+    }
+    parsed.valid = false;
+    parsed.asked = guest->allocator.mallctl;
+    parsed.n = 0;
+    memcpy(parsed.names, request->names, sizeof parsed.names);
+    for (const char *text = parsed.names; *text != '\0'; text += strlen(text) + 1) {
+        WireStatus status = add_item(guest, text, request->first);
         if (status != WIRE_STATUS_OK) {
             return status;
         }
     }
+    parsed.valid = true;
     return WIRE_STATUS_OK;
 }
 
-static void
-read_row(const Guest *guest, uint32_t n, uint32_t arena, uint64_t *row)
+/* By its place where that is known; else by its name, as with an arena that was not there when it was looked up. */
+static int
+read_item(const Guest *guest, Item *item, uint32_t arena, uint64_t *value)
 {
     char name[WIRE_CONTROL_NAME_MAX];
-    for (uint32_t i = 0; i < n; i++) {
-        if (name_item(&items[i], arena, name) &&
-            control_read_number(&guest->allocator, name, items[i].type, &row[1 + i]) == 0) {
+    if (item->mib.length > item->number_at) {
+        if (item->numbered) {
+            item->mib.places[item->number_at] = arena;
+        }
+        return control_read_number_at(&guest->allocator, &item->mib, item->type, value);
+    }
+    return name_item(item, arena, name) ? control_read_number(&guest->allocator, name, item->type, value)
+                                        : ENAMETOOLONG;
+}
+
+static void
+read_row(const Guest *guest, uint32_t arena, uint64_t *row)
+{
+    for (uint32_t i = 0; i < parsed.n; i++) {
+        if (read_item(guest, &parsed.items[i], arena, &row[1 + i]) == 0) {
             row[0] |= UINT64_C(1) << i;
         }
     }
@@ -96,8 +149,7 @@ read_row(const Guest *guest, uint32_t n, uint32_t arena, uint64_t *row)
 WireStatus
 sample_answer(const Guest *guest, const WireSampleRequest *request, WireSampleReply *reply)
 {
-    uint32_t n;
-    WireStatus status = parse_items(guest, request, &n);
+    WireStatus status = parse_items(guest, request);
     if (status != WIRE_STATUS_OK) {
         return status;
     }
@@ -109,10 +161,11 @@ sample_answer(const Guest *guest, const WireSampleRequest *request, WireSampleRe
             return WIRE_STATUS_CONTROL_FAILED;
         }
     }
+    const uint32_t n = parsed.n;
     uint32_t fitting = WIRE_SAMPLE_WORDS / (1 + n);
     reply->rows = request->count < fitting ? request->count : fitting;
     for (uint32_t i = 0; i < reply->rows; i++) {
-        read_row(guest, n, request->first + i, &reply->words[(size_t)i * (1 + n)]);
+        read_row(guest, request->first + i, &reply->words[(size_t)i * (1 + n)]);
     }
     reply->duration_ns = now_ns() - start;
     return WIRE_STATUS_OK;

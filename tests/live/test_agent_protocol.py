@@ -593,3 +593,40 @@ def test_the_socket_is_seqpacket_and_private(target, client):
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream, pytest.raises(OSError):
         stream.connect(str(path))
     assert path.stat().st_mode & 0o077 == 0
+
+
+# SAMPLE: the agent looks each control up once and goes by its place from then on
+
+
+def sample(client, names, first, count):
+    """[{name: value}] of one exchange; what a row lacks is not in it."""
+    request = wire.WireSampleRequest(first=first, count=count)
+    text = b"".join(b"%d" % kind + name.encode() + b"\0" for kind, name in names) + b"\0"
+    ctypes.memmove(ctypes.addressof(request) + wire.WireSampleRequest.names.offset, text, len(text))
+    reply = client.call(request, wire.WIRE_OP_SAMPLE)
+    rows, width = [], 1 + len(names)
+    for row in range(reply.rows):
+        words = reply.words[row * width : (row + 1) * width]
+        rows.append({name: words[1 + i] for i, (_, name) in enumerate(names) if words[0] >> i & 1})
+    return rows
+
+
+def test_a_sample_says_what_reading_one_by_one_does(client):
+    names = [(wire.WIRE_TYPE_SIZE, "arenas.bin.*.size"), (wire.WIRE_TYPE_UNSIGNED, "arenas.bin.*.nregs")]
+    bins = client.read("arenas.nbins", "unsigned")
+    for first in (3, 0, 3):
+        for number, row in enumerate(sample(client, names, first, 5), first):
+            assert row["arenas.bin.*.size"] == client.read(f"arenas.bin.{number}.size", "size")
+            assert row["arenas.bin.*.nregs"] == client.read(f"arenas.bin.{number}.nregs", "unsigned")
+    assert [len(row) for row in sample(client, names, bins - 1, 4)] == [2, *map(len, sample(client, names, bins, 3))]
+    assert sample(client, names, bins + 1, 2) == [{}, {}]
+    others = [(wire.WIRE_TYPE_SIZE, "arenas.lextent.*.size"), (wire.WIRE_TYPE_SIZE, "opt.lg_extent_max_active_fit")]
+    for row in sample(client, others, 7, 2):
+        assert row["opt.lg_extent_max_active_fit"] == client.read("opt.lg_extent_max_active_fit", "size")
+    assert sample(client, names, 0, 1)[0]["arenas.bin.*.size"] == client.read("arenas.bin.0.size", "size")
+
+
+def test_a_sample_that_begins_where_nothing_is(client):
+    names = [(wire.WIRE_TYPE_SIZE, "arenas.bin.*.size")]
+    assert sample(client, names, 1_000_000, 2) == [{}, {}]
+    assert sample(client, names, 0, 1)[0] == {"arenas.bin.*.size": client.read("arenas.bin.0.size", "size")}
