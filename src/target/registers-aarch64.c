@@ -211,6 +211,12 @@ registers_set_argument(GeneralRegisters *general, guint n, guint64 value)
     general->regs[n] = value;
 }
 
+gint64
+registers_call_at_first(pid_t pid, const Registers *registers)
+{
+    return registers->call == SYS_restart_syscall ? -1 : registers->call;
+}
+
 gboolean
 registers_thread_pointer(pid_t thread, const GeneralRegisters *general, guint64 *pointer)
 {

@@ -2,6 +2,8 @@
 /* x86-64: System V psABI (calls, red zone), arch/x86/kernel/signal_64.c and <asm/sigcontext.h> (frames). */
 #include "target/registers.h"
 
+#include "target/address-space.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <elf.h>
@@ -160,6 +162,21 @@ guint64
 registers_sp(const GeneralRegisters *general)
 {
     return general->rsp;
+}
+
+/* The kernel keeps nothing of the first one's number, but where it was made, "mov $NUMBER,%eax; syscall" stands. */
+gint64
+registers_call_at_first(pid_t pid, const Registers *registers)
+{
+    guint8 code[7];
+    guint32 number;
+    if (registers->call != SYS_restart_syscall)
+        return registers->call;
+    if (!remote_read(pid, registers->general.rip - sizeof(code), code, sizeof(code)) || code[0] != 0xb8 ||
+        code[5] != 0x0f || code[6] != 0x05)
+        return -1;
+    memcpy(&number, code + 1, sizeof(number));
+    return number;
 }
 
 gboolean

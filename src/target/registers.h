@@ -71,6 +71,9 @@ guint64 registers_result(const GeneralRegisters *general);
 void registers_set_result(GeneralRegisters *general, guint64 result);
 void registers_set_argument(GeneralRegisters *general, guint n, guint64 value);
 
+/* The system call that it was interrupted in, also if that has been taken up since; -1: none, or it cannot be told. */
+gint64 registers_call_at_first(pid_t pid, const Registers *registers);
+
 /* Where the thread's own data are (%fs, tpidr_el0). FALSE with errno. */
 gboolean registers_thread_pointer(pid_t thread, const GeneralRegisters *general, guint64 *pointer);
 

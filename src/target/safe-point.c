@@ -18,7 +18,8 @@ typedef struct {
 
 struct _SafePoints {
     const AddressSpace *space;
-    GArray *ranges;
+    GArray *ranges;   /* of Range: where no thread may be at all */
+    GArray *jemalloc; /* nor here, unless it is in one of WAITS */
     gboolean only_waits;
 };
 
@@ -44,7 +45,6 @@ static const gint64 waits[] = {
     SYS_semtimedop,
     SYS_read,
     SYS_readv,
-    SYS_restart_syscall,
 #ifdef SYS_epoll_wait
     SYS_epoll_wait,
     SYS_poll,
@@ -53,11 +53,17 @@ static const gint64 waits[] = {
 #endif
 };
 
+static void
+add_range(GArray *ranges, guint64 start, guint64 end)
+{
+    Range range = {start, end};
+    g_array_append_val(ranges, range);
+}
+
 void
 safe_points_avoid(SafePoints *points, guint64 start, guint64 end)
 {
-    Range range = {start, end};
-    g_array_append_val(points->ranges, range);
+    add_range(points->jemalloc, start, end);
 }
 
 static void
@@ -65,7 +71,7 @@ avoid_loader(SafePoints *points, const Mapping *mapping)
 {
     g_autofree char *name = mapping_name(mapping);
     if ((mapping->flags & MAPPING_EXECUTE) != 0 && g_str_has_prefix(name, "ld-") && !g_str_has_prefix(name, "ld-musl"))
-        safe_points_avoid(points, mapping->start, mapping->end);
+        add_range(points->ranges, mapping->start, mapping->end);
 }
 
 SafePoints *
@@ -74,11 +80,12 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
     SafePoints *points = g_new0(SafePoints, 1);
     points->space = space;
     points->ranges = g_array_new(FALSE, FALSE, sizeof(Range));
+    points->jemalloc = g_array_new(FALSE, FALSE, sizeof(Range));
     for (guint i = 0; i < space->mappings->len; i++)
         avoid_loader(points, &g_array_index(space->mappings, Mapping, i));
     for (guint i = 0; i < C_LIBRARY_FORKS; i++)
-        safe_points_avoid(points, library->forks[i].start, library->forks[i].end);
-    safe_points_avoid(points, code->back, code->back + 1);
+        add_range(points->ranges, library->forks[i].start, library->forks[i].end);
+    add_range(points->ranges, code->back, code->back + 1);
     return points;
 }
 
@@ -94,17 +101,25 @@ safe_points_free(SafePoints *points)
     if (points == NULL)
         return;
     g_array_unref(points->ranges);
+    g_array_unref(points->jemalloc);
     g_free(points);
 }
 
 static gboolean
-is_avoided(const SafePoints *points, guint64 address)
+is_in(const GArray *list, guint64 address)
 {
-    const Range *ranges = (const Range *)(void *)points->ranges->data;
-    for (guint i = 0; i < points->ranges->len; i++)
+    const Range *ranges = (const Range *)(void *)list->data;
+    for (guint i = 0; i < list->len; i++)
         if (address - ranges[i].start < ranges[i].end - ranges[i].start)
             return TRUE;
     return FALSE;
+}
+
+/* Old return addresses into jemalloc lie about on every stack. Who waits for something outside is not in jemalloc. */
+static gboolean
+is_avoided(const SafePoints *points, guint64 address, gboolean waits_outside)
+{
+    return is_in(points->ranges, address) || (!waits_outside && is_in(points->jemalloc, address));
 }
 
 static gboolean
@@ -121,7 +136,7 @@ is_own_stack(const Mapping *stack, guint64 thread_pointer)
 }
 
 static gboolean
-holds_avoided(const SafePoints *points, guint64 sp, const Mapping *stack)
+holds_avoided(const SafePoints *points, guint64 sp, const Mapping *stack, gboolean waits_outside)
 {
     gsize length = (gsize)(stack->end - sp) & ~(sizeof(guint64) - 1);
     if (length > SCANNED_MAX)
@@ -130,7 +145,7 @@ holds_avoided(const SafePoints *points, guint64 sp, const Mapping *stack)
     if (!remote_read(points->space->pid, sp, words, length))
         return TRUE;
     for (gsize i = 0; i < length / sizeof(*words); i++)
-        if (is_avoided(points, words[i]))
+        if (is_avoided(points, words[i], waits_outside))
             return TRUE;
     return FALSE;
 }
@@ -166,10 +181,10 @@ safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers, 
     if (stack == NULL || !registers_thread_pointer(thread, &registers->general, &thread_pointer) ||
         !is_own_stack(stack, thread_pointer) || sp - stack->start < (is_growing(stack) ? ROOM_GROWING : ROOM))
         return SAFE_POINT_NONE;
-    if (is_avoided(points, registers_pc(&registers->general)) || holds_avoided(points, sp & ~7ULL, stack) ||
-        in_restartable_sequence(points->space->pid, thread))
-        return SAFE_POINT_NONE;
-    if (points->only_waits && !is_wait(registers->call))
+    gboolean waits_outside = is_wait(registers_call_at_first(points->space->pid, registers));
+    if ((points->only_waits && !waits_outside) ||
+        is_avoided(points, registers_pc(&registers->general), waits_outside) ||
+        holds_avoided(points, sp & ~7ULL, stack, waits_outside) || in_restartable_sequence(points->space->pid, thread))
         return SAFE_POINT_NONE;
     *top = sp - registers_red_zone;
     return SAFE_POINT_HERE;

@@ -18,7 +18,8 @@ typedef enum {
 SafePoints *safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library);
 void safe_points_free(SafePoints *points);
 
-/* No stack may hold an address from START to END. */
+/* No stack may hold an address from START to END, which are jemalloc's, but that of a thread that waits in a system
+ * call which jemalloc never makes. */
 void safe_points_avoid(SafePoints *points, guint64 start, guint64 end);
 
 /* As tracee_require_foreign_wait(). */

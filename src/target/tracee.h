@@ -45,13 +45,8 @@ void tracee_set_deadlines(Tracee *tracee, const TraceeDeadlines *deadlines);
  * cannot suspend (that takes CAP_SYS_ADMIN). */
 gboolean tracee_may_call_system(const Tracee *tracee);
 
-/* A safe point is one whose stack holds no address in RANGES; those of the dynamic loader, of fork() and of signal
- * handlers are known. */
-typedef struct {
-    guint64 start;
-    guint64 end;
-} TraceeRange;
-
+/* From START to END lies code of jemalloc: a safe point is one whose stack holds no address of it, or a wait for
+ * something outside; the dynamic loader, fork() and signal handlers are known. */
 void tracee_avoid(Tracee *tracee, guint64 start, guint64 end);
 
 /* Only a thread in a system call that the program itself wanted will do from now on: one that waits, or that can be

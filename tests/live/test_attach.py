@@ -164,20 +164,20 @@ def test_no_way_but_the_one_asked_for(program):
     assert json.loads(victim.ask("status", "--json", "--via", "attach").stdout)["via"] == "attach"
 
 
-@pytest.mark.parametrize("variant", ["victim", "victim-static", "victim-je", "victim-rjem", "victim-shared-rjem", "victim-hidden"])
+@pytest.mark.parametrize("variant", ["victim", "victim-static", "victim-je", "victim-rjem", "victim-fixed-rjem",
+                                     "victim-shared-rjem", "victim-hidden"])
 def test_every_kind_of_jemalloc(tmp_path, variant):
     if not (VICTIMS / variant).exists():
         pytest.skip(f"{variant} was not built: it needs libjemalloc-dev and binutils")
-    prefix = {"victim-je": "je_", "victim-rjem": "_rjem_", "victim-shared-rjem": "_rjem_"}.get(variant, "")
-    conf = {"MALLOC_CONF": READY, f"{prefix.upper()}MALLOC_CONF": READY}
+    prefix = {"victim-je": "je_", "victim-hidden": None}.get(variant, "_rjem_" if "rjem" in variant else "")
+    conf = {"MALLOC_CONF": READY, f"{(prefix or '').upper()}MALLOC_CONF": READY}
     victim = subprocess.Popen([VICTIMS / variant], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               env=environment(tmp_path, **conf))
     try:
         victim.stdout.readline()
         told = json.loads(jescope(tmp_path, "status", "--json", victim.pid).stdout)
         assert told["via"] == "attach" and told["jemalloc"]["version"].startswith("5.")
-        if variant != "victim-hidden":
-            assert told["jemalloc"]["prefix"] == prefix
+        assert prefix is None or told["jemalloc"]["prefix"] == prefix
         name = jescope(tmp_path, "dump", victim.pid).stdout.strip()
         assert (tmp_path / name).read_text().startswith("heap_v2/4096\n")
         raw = jescope(tmp_path, "stats", "--raw", victim.pid).stdout
@@ -187,6 +187,51 @@ def test_every_kind_of_jemalloc(tmp_path, variant):
         victim.wait()
         victim.stdin.close()
         victim.stdout.close()
+
+
+def test_without_dynamic_linker(tmp_path, program):
+    if not (VICTIMS / "counts-static").exists():
+        pytest.skip("counts-static was not built: it needs libjemalloc-dev and binutils")
+    victim = program("counts-static", env=environment(tmp_path))
+    for _ in range(3):
+        told = victim.status()["jemalloc"]
+        assert told["serves_malloc"] and told["found_in"] == str(VICTIMS / "counts-static")
+    assert victim.ask("stats", "--raw").stdout.endswith("--- End jemalloc statistics ---\n")
+    assert victim.says() == "signals 0 mask 0\n"
+
+
+@pytest.mark.parametrize("variant", ["victim-rjem", "victim-fixed-rjem", "counts-static"])
+def test_stripped_with_a_debug_file(tmp_path, own_mounts, variant):
+    """The debug file is found by its build id, where the process has its files."""
+    if not (VICTIMS / variant).exists():
+        pytest.skip(f"{variant} was not built: it needs libjemalloc-dev and binutils")
+    bare = tmp_path / variant
+    shutil.copy(VICTIMS / variant, bare)
+    notes = subprocess.run(["readelf", "-n", bare], capture_output=True, text=True, check=True).stdout
+    if "Build ID: " not in notes:
+        pytest.skip("the compiler gives programs no build id")
+    build_id = notes.partition("Build ID: ")[2].split()[0]
+    subprocess.run(["objcopy", "--only-keep-debug", bare, tmp_path / "debug"], check=True, timeout=DEADLINE)
+    subprocess.run(["strip", bare], check=True, timeout=DEADLINE)
+
+    def look(with_debug_file):
+        folder = f"/usr/lib/debug/.build-id/{build_id[:2]}"
+        script = f"mkdir -p {folder} && cp {tmp_path}/debug {folder}/{build_id[2:]}.debug && " if with_debug_file else ""
+        victim = subprocess.Popen([*own_mounts, "sh", "-c", f"mkdir -p /usr/lib/debug && mount -t tmpfs none /usr/lib/debug && {script} exec {bare}"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(tmp_path))
+        try:
+            victim.stdout.readline()
+            return jescope(tmp_path, "status", "--json", victim.pid, check=False)
+        finally:
+            victim.kill()
+            victim.wait()
+            victim.stdin.close()
+            victim.stdout.close()
+
+    assert "symbols were stripped" in look(False).stderr
+    found = look(True)
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["jemalloc"]["version"].startswith("5.")
 
 
 @pytest.mark.parametrize("variant, preload, prefix, found, serves", [
