@@ -38,10 +38,8 @@ take(ServiceTarget *target, RouteResult *result, RouteFailure *failure)
 static RouteResult
 give_back(ServiceTarget *target, GError *error, RouteFailure *failure)
 {
-    RouteResult result = ROUTE_DONE;
+    RouteResult result = error != NULL ? failure_from_error(error, target_errno(target->target), failure) : ROUTE_DONE;
     target_note_outcome(target, error);
-    if (error != NULL)
-        result = failure_from_error(error, target_errno(target->target), failure);
     g_mutex_unlock(&target->use);
     g_clear_error(&error);
     return result;
