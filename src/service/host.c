@@ -431,7 +431,7 @@ on_render(void *host, const RouteRendering *rendering, int *descriptor, RouteFai
     /* The target is not needed for it, and others need not wait. */
     work_let_go(host);
     if (!begin_rendering(service))
-        return failure_set(failure, ROUTE_BUSY, "%u reports are being made already; try again in a moment",
+        return failure_set(failure, ROUTE_CROWDED, "%u reports are being made already; try again in a moment",
                            limits->renderings);
     RouteResult result = render_report(&setup, rendering, descriptor, failure);
     end_rendering(service);
