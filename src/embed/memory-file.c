@@ -19,7 +19,8 @@ map(int descriptor, Mapped *mapped)
 {
     struct stat status;
     const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
-    if (((fcntl(descriptor, F_GET_SEALS) & needed) != needed && fcntl(descriptor, F_ADD_SEALS, needed) != 0) ||
+    const int seals = fcntl(descriptor, F_GET_SEALS);
+    if (seals < 0 || ((seals & needed) != needed && fcntl(descriptor, F_ADD_SEALS, needed) != 0) ||
         fstat(descriptor, &status) != 0) {
         return false;
     }
