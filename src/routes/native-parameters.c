@@ -91,20 +91,24 @@ native_check(const Route *route, const RouteRequest *request, RouteReply *reply)
 
 /* ---- values ---- */
 
-/* True: *value is there to be parsed. Otherwise *result is what the caller returns. */
-static bool
-fetch(const RouteRequest *request, const char *name, NativeNeed need, QueryValue *value, bool *result,
-      RouteReply *reply)
+typedef enum {
+    GIVEN, /* to be parsed */
+    LEFT_OUT,
+    MISSING, /* and the reply says so */
+} Presence;
+
+static Presence
+fetch(const RouteRequest *request, const char *name, NativeNeed need, QueryValue *value, RouteReply *reply)
 {
     if (native_find(request, name, value) != QUERY_ABSENT) {
-        return true;
+        return GIVEN;
     }
-    *result = need == NATIVE_OPTIONAL;
-    if (need == NATIVE_NEEDED) {
-        native_error(reply, 400, &(NativeError){"missing_parameter", "docs/api.md has the parameters of every path"},
-                     "the parameter '%s' is missing", name);
+    if (need == NATIVE_OPTIONAL) {
+        return LEFT_OUT;
     }
-    return false;
+    native_error(reply, 400, &(NativeError){"missing_parameter", "docs/api.md has the parameters of every path"},
+                 "the parameter '%s' is missing", name);
+    return MISSING;
 }
 
 bool
@@ -112,9 +116,9 @@ native_duration(const RouteRequest *request, const char *name, NativeNeed need, 
 {
     QueryValue value;
     double parsed;
-    bool result;
-    if (!fetch(request, name, need, &value, &result, reply)) {
-        return result;
+    Presence presence = fetch(request, name, need, &value, reply);
+    if (presence != GIVEN) {
+        return presence == LEFT_OUT;
     }
     if (!value_duration(value.text, &parsed) || parsed < 1 || parsed > (double)duration_max_ms) {
         native_refuse(reply, name, value.text, "a duration like 90s, 5m or 1h30m, of 30 days at most");
@@ -128,9 +132,9 @@ bool
 native_size(const RouteRequest *request, const char *name, NativeNeed need, uint64_t *bytes, RouteReply *reply)
 {
     QueryValue value;
-    bool result;
-    if (!fetch(request, name, need, &value, &result, reply)) {
-        return result;
+    Presence presence = fetch(request, name, need, &value, reply);
+    if (presence != GIVEN) {
+        return presence == LEFT_OUT;
     }
     if (!value_size(value.text, bytes)) {
         native_refuse(reply, name, value.text, "a size like 512KiB or 64K");
@@ -143,9 +147,9 @@ bool
 native_number(const RouteRequest *request, const char *name, NativeNeed need, uint64_t *number, RouteReply *reply)
 {
     QueryValue value;
-    bool result;
-    if (!fetch(request, name, need, &value, &result, reply)) {
-        return result;
+    Presence presence = fetch(request, name, need, &value, reply);
+    if (presence != GIVEN) {
+        return presence == LEFT_OUT;
     }
     if (!value_unsigned(value.text, number)) {
         native_refuse(reply, name, value.text, "a number");
@@ -158,9 +162,9 @@ bool
 native_signed(const RouteRequest *request, const char *name, NativeNeed need, int64_t *number, RouteReply *reply)
 {
     QueryValue value;
-    bool result;
-    if (!fetch(request, name, need, &value, &result, reply)) {
-        return result;
+    Presence presence = fetch(request, name, need, &value, reply);
+    if (presence != GIVEN) {
+        return presence == LEFT_OUT;
     }
     if (!value_signed(value.text, number)) {
         native_refuse(reply, name, value.text, "a number, with a '-' before it perhaps");
@@ -173,9 +177,9 @@ bool
 native_boolean(const RouteRequest *request, const char *name, NativeNeed need, bool *value, RouteReply *reply)
 {
     QueryValue text;
-    bool result;
-    if (!fetch(request, name, need, &text, &result, reply)) {
-        return result;
+    Presence presence = fetch(request, name, need, &text, reply);
+    if (presence != GIVEN) {
+        return presence == LEFT_OUT;
     }
     if (text.state == QUERY_BARE) {
         *value = true;
