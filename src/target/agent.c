@@ -663,7 +663,7 @@ agent_open(const AgentAddress *address, GError **error)
 
 /* Ending the thread is the program's own affair (jescope_stop()). */
 static const TargetOps here_ops = {
-    .via = TARGET_VIA_AGENT,
+    .via = TARGET_VIA_INSIDE,
     .hello = agent_hello,
     .read = agent_read,
     .write = agent_write,
