@@ -166,10 +166,7 @@ exchange_wake(Exchange *exchange)
 void
 exchange_answer(Exchange *exchange, Answer *answer)
 {
-    if (exchange->answer != NULL) {
-        answer_unref(answer); /* the end of the server came first */
-        return;
-    }
+    g_assert(exchange->answer == NULL);
     exchange->answer = answer;
     exchange_wake(exchange);
 }

@@ -65,10 +65,10 @@ enum {
     MS = 1000,       /* microseconds of g_get_monotonic_time() in one */
     STOP_MS = 100,   /* a thread that is not stopped by then is in an uninterruptible wait */
     BUSY_MS = 20000, /* or waits for a processor, among too many others */
-    SPIN_US = 300,   /* most stops come within microseconds; where many want to run, to yield takes long itself */
+    SPIN_US = 2000,  /* most stops come at once; where many want to run, to yield takes long itself */
     SHORT_SLEEP_US = 50,
     LONG_SLEEP_US = 1000,
-    SHORT_US = 3000,
+    SHORT_US = 5000,
     FOLLOW_MS = 20,  /* a thread on its way to a system call */
     RETRY_US = 2000, /* before the threads are looked at once more */
     SYSCALL_STOP = SIGTRAP | 0x80,

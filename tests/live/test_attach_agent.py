@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -187,6 +188,56 @@ def test_a_root_without_proc(bare, tmp_path):
     assert "its dynamic loader says: /proc/thread-self/fd/" in refusal(victim)
     assert_inert(victim)
     assert descriptors(victim.pid) == {}
+
+
+# Stripped, its symbols in a separate debug file
+
+
+def strip(variant, folder):
+    """A stripped copy of a victim and its debug file at its place below a /usr/lib/debug."""
+    whole, copy, debug = program(variant), folder / variant, folder / "debug"
+    subprocess.run(["objcopy", "--only-keep-debug", whole, debug], check=True)
+    subprocess.run(["strip", "-o", copy, whole], check=True)
+    notes = subprocess.run(["readelf", "-n", whole], check=True, capture_output=True, text=True).stdout
+    build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)[1]
+    place = folder / "root" / ".build-id" / build_id[:2] / f"{build_id[2:]}.debug"
+    place.parent.mkdir(parents=True)
+    debug.rename(place)
+    return copy, folder / "root"
+
+
+@pytest.fixture
+def debug_folder():
+    """/usr/lib/debug, for something to be mounted on."""
+    folder = pathlib.Path("/usr/lib/debug")
+    made = not folder.exists()
+    if made:
+        folder.mkdir()
+    yield folder
+    if made:
+        folder.rmdir()
+
+
+@pytest.mark.parametrize("variant", ["victim-static", "victim-static-fixed", "victim-je", "victim-rjem"])
+def test_stripped_with_a_debug_file(bare, own_mounts, debug_folder, tmp_path, variant):
+    """jescope finds the functions in the debug file and calls them; an agent, which sees no such file, does not come in."""
+    copy, debug = strip(variant, tmp_path)
+    settings = {name: EVERY_BLOCK for name in ("MALLOC_CONF", "JE_MALLOC_CONF", "_RJEM_MALLOC_CONF")}
+    command = [*own_mounts, "sh", "-c", f"mount --bind {debug} {debug_folder} && exec {copy}"]
+    victim = bare(variant, command=command, conf=None, env=settings)
+    victim.ask("hold 20 100")
+    assert "(statically linked)" in jescope(victim, "status", "--via", "attach").stdout
+    jescope(victim, "dump", "-o", tmp_path / "dump")
+    assert (tmp_path / "dump").read_bytes().startswith(b"heap_v2/")
+    assert "no jemalloc" in refusal(victim)
+    assert_inert(victim)
+
+
+def test_stripped_without_a_debug_file(bare, tmp_path):
+    copy, _ = strip("victim-static", tmp_path)
+    victim = bare("victim-static", command=[copy])
+    done = jescope(victim, "status", check=False)
+    assert done.returncode == 1 and "jemalloc" in done.stderr
 
 
 # Where it cannot be
