@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls in a child that waits for one byte and then ends with status 7. */
+#include "target/tracee.h"
+
+#include "target/target.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+typedef struct {
+    volatile int begun;
+    volatile int done;
+} Shared;
+
+static Shared *shared;
+
+typedef struct {
+    Process process;
+    Tracee *tracee;
+    int ends[2];
+} Child;
+
+static void
+start(Child *child)
+{
+    g_autoptr(GError) error = NULL;
+    char byte;
+    g_assert_cmpint(pipe(child->ends), ==, 0);
+    memset(shared, 0, sizeof(*shared));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(read(child->ends[0], &byte, 1) == 1 ? 7 : 1);
+    g_assert_true(process_read(pid, &child->process));
+    child->tracee = tracee_new(&child->process, &error);
+    g_assert_no_error(error);
+}
+
+static void
+attach(Child *child)
+{
+    g_autoptr(GError) error = NULL;
+    tracee_attach(child->tracee, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(tracee_thread(child->tracee), ==, child->process.pid);
+}
+
+/* It goes on as if nothing had been. */
+static void
+finish(Child *child)
+{
+    int status;
+    tracee_free(child->tracee);
+    g_assert_cmpint(write(child->ends[1], "x", 1), ==, 1);
+    g_assert_cmpint(waitpid(child->process.pid, &status, 0), ==, child->process.pid);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 7);
+    close(child->ends[0]);
+    close(child->ends[1]);
+}
+
+static guint64
+call(Child *child, void (*function)(void), const guint64 *arguments, guint n)
+{
+    g_autoptr(GError) error = NULL;
+    guint64 result = 0;
+    tracee_call(child->tracee, (guint64)(guintptr)function, arguments, n, &result, &error);
+    g_assert_no_error(error);
+    return result;
+}
+
+static guint64
+weigh(guint64 a, guint64 b, guint64 c, guint64 d, guint64 e, guint64 f)
+{
+    return a + 10 * b + 100 * c + 1000 * d + 10000 * e + 100000 * f;
+}
+
+static guint64
+length_of(const char *text)
+{
+    return strlen(text);
+}
+
+static void
+test_calls(void)
+{
+    static const guint64 arguments[] = {1, 2, 3, 4, 5, 6};
+    Child child;
+    start(&child);
+    attach(&child);
+    g_assert_cmpuint(call(&child, (void (*)(void))weigh, arguments, 6), ==, 654321);
+    guint64 scratch = tracee_scratch(child.tracee);
+    g_assert_true(tracee_write(child.tracee, scratch, "twelve bytes", 13, NULL));
+    g_assert_cmpuint(call(&child, (void (*)(void))length_of, &scratch, 1), ==, 12);
+    g_assert_true(tracee_detach(child.tracee, NULL));
+    g_assert_cmpuint(tracee_pause_ns(child.tracee), >, 0);
+    attach(&child);
+    g_assert_cmpuint(call(&child, (void (*)(void))weigh, arguments, 6), ==, 654321);
+    finish(&child);
+}
+
+static void
+test_system_calls(void)
+{
+    static const guint64 bad[] = {G_MAXINT32};
+    Child child;
+    gint64 result;
+    start(&child);
+    attach(&child);
+    g_assert_true(tracee_system_call(child.tracee, SYS_getpid, NULL, 0, &result, NULL));
+    g_assert_cmpint(result, ==, child.process.pid);
+    g_assert_true(tracee_system_call(child.tracee, SYS_close, bad, 1, &result, NULL));
+    g_assert_cmpint(result, ==, -9); /* EBADF */
+    finish(&child);
+}
+
+static void
+say_parents(void)
+{
+    shared->done = getppid();
+}
+
+static TraceeVerdict
+pretend(TraceeSystemCall *made, gpointer data)
+{
+    int *seen = data;
+    if (made->number != SYS_getppid)
+        return TRACEE_PROCEED;
+    (*seen)++;
+    made->result = 4711;
+    return TRACEE_SKIP;
+}
+
+static void
+test_watch(void)
+{
+    Child child;
+    int seen = 0;
+    const TraceeWatch watch = {.before = pretend, .data = &seen};
+    start(&child);
+    attach(&child);
+    tracee_watch(child.tracee, &watch);
+    call(&child, say_parents, NULL, 0);
+    g_assert_cmpint(seen, ==, 1);
+    g_assert_cmpint(shared->done, ==, 4711);
+    tracee_watch(child.tracee, NULL);
+    call(&child, say_parents, NULL, 0);
+    g_assert_cmpint(shared->done, ==, getpid());
+    finish(&child);
+}
+
+static void
+dawdle(void)
+{
+    shared->begun = 1;
+    while (shared->done == 0)
+        usleep(1000);
+    shared->done = 2;
+}
+
+/* A call that takes too long is left to finish, and does. */
+static void
+test_too_long(void)
+{
+    const TraceeDeadlines deadlines = {.attach = 5000, .call = 50};
+    g_autoptr(GError) error = NULL;
+    Child child;
+    start(&child);
+    attach(&child);
+    tracee_set_deadlines(child.tracee, &deadlines);
+    g_assert_false(tracee_call(child.tracee, (guint64)(guintptr)dawdle, NULL, 0, NULL, &error));
+    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_SILENT);
+    g_assert_cmpint(shared->begun, ==, 1);
+    shared->done = 1;
+    for (int i = 0; i < 5000 && shared->done != 2; i++)
+        g_usleep(1000);
+    g_assert_cmpint(shared->done, ==, 2);
+    finish(&child);
+}
+
+static void
+crash(void)
+{
+    raise(SIGSEGV);
+}
+
+/* A crash of what we called is not the program's. */
+static void
+test_crash(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct sigaction action;
+    Child child;
+    sigaction(SIGSEGV, NULL, &action);
+    if (action.sa_handler != SIG_DFL) {
+        g_test_skip("a sanitizer handles crashes");
+        return;
+    }
+    start(&child);
+    attach(&child);
+    g_assert_false(tracee_call(child.tracee, (guint64)(guintptr)crash, NULL, 0, NULL, &error));
+    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL);
+    finish(&child);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    g_test_add_func("/tracee/calls", test_calls);
+    g_test_add_func("/tracee/system-calls", test_system_calls);
+    g_test_add_func("/tracee/watch", test_watch);
+    g_test_add_func("/tracee/too-long", test_too_long);
+    g_test_add_func("/tracee/crash", test_crash);
+    return g_test_run();
+}
