@@ -93,7 +93,7 @@ send_change(Change *change, const Meaning *meaning)
 static void
 make_change(Site *site, Exchange *exchange, const Meaning *meaning)
 {
-    gboolean sleeps = (meaning->route->flags & ROUTE_WAITING) != 0;
+    gboolean sleeps = (routes_flags(meaning->route, &meaning->request) & ROUTE_WAITING) != 0;
     if (sleeps && site->sleepers >= SITE_SLEEPERS_MAX) {
         exchange_answer(exchange, refuse_sleeper());
         return;
