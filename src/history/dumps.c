@@ -76,8 +76,27 @@ compress_file(int descriptor, guint64 *bytes, GError **error)
     return ok ? g_steal_pointer(&out) : NULL;
 }
 
+void
+history_packed_dump_clear(HistoryPackedDump *packed)
+{
+    g_clear_pointer(&packed->name, g_free);
+    g_clear_pointer(&packed->content, g_bytes_unref);
+}
+
+gboolean
+history_dump_pack(int descriptor, HistoryPackedDump *packed, GError **error)
+{
+    guint64 bytes;
+    GByteArray *content = compress_file(descriptor, &bytes, error);
+    if (content == NULL)
+        return FALSE;
+    *packed = (HistoryPackedDump){
+        .name = g_strdup("the dump"), .bytes = bytes, .content = g_byte_array_free_to_bytes(content)};
+    return TRUE;
+}
+
 static gboolean
-add_dump(History *history, gint64 incarnation, const GByteArray *content, HistoryDump *dump, GError **error)
+add_dump(History *history, gint64 incarnation, GBytes *content, HistoryDump *dump, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_DUMP_ADD, error);
     if (statement == NULL)
@@ -86,7 +105,7 @@ add_dump(History *history, gint64 incarnation, const GByteArray *content, Histor
     sqlite3_bind_int64(statement, 2, (gint64)dump->recording);
     sqlite3_bind_int64(statement, 3, dump->taken_ms);
     sqlite3_bind_int64(statement, 4, (gint64)dump->bytes);
-    sqlite3_bind_blob64(statement, 5, content->data, content->len, SQLITE_STATIC);
+    sqlite3_bind_blob64(statement, 5, g_bytes_get_data(content, NULL), g_bytes_get_size(content), SQLITE_STATIC);
     if (!database_step_row(history, statement, error))
         return FALSE;
     dump->id = (guint64)sqlite3_column_int64(statement, 0);
@@ -94,16 +113,25 @@ add_dump(History *history, gint64 incarnation, const GByteArray *content, Histor
 }
 
 gboolean
-history_dump_add(History *history, gint64 incarnation, int descriptor, HistoryDump *dump, GError **error)
+history_dump_add_packed(History *history, gint64 incarnation, const HistoryPackedDump *packed, HistoryDump *dump,
+                        GError **error)
 {
     HistoryDump kept = *dump;
     gboolean mine;
-    g_autoptr(GByteArray) content = compress_file(descriptor, &kept.bytes, error);
-    if (content == NULL || !database_begin(history, &mine, error) ||
-        !database_end(history, mine, add_dump(history, incarnation, content, &kept, error), error))
+    kept.bytes = packed->bytes;
+    if (!database_begin(history, &mine, error) ||
+        !database_end(history, mine, add_dump(history, incarnation, packed->content, &kept, error), error))
         return FALSE;
     *dump = kept;
     return TRUE;
+}
+
+gboolean
+history_dump_add(History *history, gint64 incarnation, int descriptor, HistoryDump *dump, GError **error)
+{
+    g_auto(HistoryPackedDump) packed = {0};
+    return history_dump_pack(descriptor, &packed, error) &&
+           history_dump_add_packed(history, incarnation, &packed, dump, error);
 }
 
 GArray *
@@ -131,10 +159,9 @@ history_dumps(History *history, gint64 incarnation, guint max, GError **error)
 }
 
 static gboolean
-set_damaged(History *history, guint64 id, GError **error)
+set_damaged(const HistoryPackedDump *packed, GError **error)
 {
-    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED, "dump %" G_GUINT64_FORMAT " in %s is damaged", id,
-                history->path);
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED, "%s is damaged", packed->name);
     return FALSE;
 }
 
@@ -175,54 +202,66 @@ decompress(ZSTD_DCtx *context, ZSTD_inBuffer in, int descriptor, guint64 *left)
 }
 
 static gboolean
-unpack(History *history, guint64 id, sqlite3_stmt *row, int descriptor, GError **error)
+unpack(const HistoryPackedDump *packed, int descriptor, GError **error)
 {
-    guint64 left = (guint64)sqlite3_column_int64(row, 0);
-    ZSTD_inBuffer in = {.src = sqlite3_column_blob(row, 1), .size = (gsize)sqlite3_column_bytes(row, 1)};
+    guint64 left = packed->bytes;
+    ZSTD_inBuffer in = {.src = g_bytes_get_data(packed->content, NULL), .size = g_bytes_get_size(packed->content)};
     if (left > HISTORY_DUMP_MAX || in.src == NULL)
-        return set_damaged(history, id, error);
+        return set_damaged(packed, error);
     ZSTD_DCtx *context = ZSTD_createDCtx();
     gboolean ok = decompress(context, in, descriptor, &left);
     ZSTD_freeDCtx(context);
     if (ok && lseek(descriptor, 0, SEEK_SET) == 0 &&
         fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
         return TRUE;
-    return left != 0 ? set_damaged(history, id, error) : fail_system("write a memory file", error);
+    return left != 0 ? set_damaged(packed, error) : fail_system("write a memory file", error);
 }
 
-static int
-open_row(History *history, guint64 id, sqlite3_stmt *row, GError **error)
+int
+history_dump_unpack(const HistoryPackedDump *packed, GError **error)
 {
     int descriptor = memfd_create("jescope-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0) {
         fail_system("make a memory file", error);
         return -1;
     }
-    if (unpack(history, id, row, descriptor, error))
+    if (unpack(packed, descriptor, error))
         return descriptor;
     close(descriptor);
     return -1;
 }
 
-int
-history_dump_open(History *history, gint64 incarnation, guint64 id, GError **error)
+gboolean
+history_dump_read_packed(History *history, gint64 incarnation, guint64 id, HistoryPackedDump *packed, GError **error)
 {
     gboolean row;
     sqlite3_stmt *statement = database_statement(history, SQL_DUMP_READ, error);
     if (statement == NULL)
-        return -1;
+        return FALSE;
     sqlite3_bind_int64(statement, 1, incarnation);
     sqlite3_bind_int64(statement, 2, (gint64)id);
     if (!database_step(history, statement, &row, error))
-        return -1;
+        return FALSE;
     if (!row) {
         g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "there is no dump %" G_GUINT64_FORMAT " (any more)",
                     id);
-        return -1;
+        return FALSE;
     }
-    int descriptor = open_row(history, id, statement, error);
+    *packed = (HistoryPackedDump){
+        .name = g_strdup_printf("dump %" G_GUINT64_FORMAT " in %s", id, history->path),
+        .bytes = (guint64)sqlite3_column_int64(statement, 0),
+        .content = g_bytes_new(sqlite3_column_blob(statement, 1), (gsize)sqlite3_column_bytes(statement, 1)),
+    };
     sqlite3_reset(statement);
-    return descriptor;
+    return TRUE;
+}
+
+int
+history_dump_open(History *history, gint64 incarnation, guint64 id, GError **error)
+{
+    g_auto(HistoryPackedDump) packed = {0};
+    return history_dump_read_packed(history, incarnation, id, &packed, error) ? history_dump_unpack(&packed, error)
+                                                                              : -1;
 }
 
 static gboolean

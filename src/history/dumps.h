@@ -50,6 +50,24 @@ GArray *history_dumps(History *history, gint64 incarnation, guint max, GError **
  * life has no such dump (any more). */
 int history_dump_open(History *history, gint64 incarnation, guint64 id, GError **error);
 
+/* The same in two halves, for who shares a History with others: packing and unpacking takes long for a large dump,
+ * needs no History and may be done by any thread. */
+typedef struct {
+    char *name;      /* for messages */
+    guint64 bytes;   /* unpacked */
+    GBytes *content; /* NULL: nothing is in here */
+} HistoryPackedDump;
+
+void history_packed_dump_clear(HistoryPackedDump *packed);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(HistoryPackedDump, history_packed_dump_clear)
+
+gboolean history_dump_pack(int descriptor, HistoryPackedDump *packed, GError **error);
+gboolean history_dump_add_packed(History *history, gint64 incarnation, const HistoryPackedDump *packed,
+                                 HistoryDump *dump, GError **error);
+gboolean history_dump_read_packed(History *history, gint64 incarnation, guint64 id, HistoryPackedDump *packed,
+                                  GError **error);
+int history_dump_unpack(const HistoryPackedDump *packed, GError **error);
+
 /* Adds a recording, or replaces the one with its id. */
 gboolean history_recording_put(History *history, gint64 incarnation, const HistoryRecording *recording, GError **error);
 

@@ -149,12 +149,17 @@ char *
 address_format_host(const Address *address)
 {
     char host[INET6_ADDRSTRLEN];
-    const void *bytes = address->socket.any.sa_family == AF_INET
-                            ? (const void *)&((const struct sockaddr_in *)&address->socket)->sin_addr
-                            : (const void *)&((const struct sockaddr_in6 *)&address->socket)->sin6_addr;
-    if (address_is_unix(address) || inet_ntop(address->socket.any.sa_family, bytes, host, sizeof(host)) == NULL)
+    const struct in6_addr *v6 = &((const struct sockaddr_in6 *)&address->socket)->sin6_addr;
+    int family = address->socket.any.sa_family;
+    const void *bytes =
+        family == AF_INET ? (const void *)&((const struct sockaddr_in *)&address->socket)->sin_addr : v6;
+    if (address_is_unix(address))
         return NULL;
-    return g_strdup(host);
+    if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(v6)) {
+        family = AF_INET;
+        bytes = v6->s6_addr + 12;
+    }
+    return g_strdup(inet_ntop(family, bytes, host, sizeof(host)));
 }
 
 char *

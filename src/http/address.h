@@ -45,7 +45,8 @@ gboolean address_is_unix(const Address *address);
 /* "127.0.0.1:7469", "[::1]:7469", "unix:/run/jescope.sock". */
 char *address_format(const Address *address);
 
-/* The same without the port: "127.0.0.1", "::1"; NULL for a unix socket. */
+/* The same without the port: "127.0.0.1", "::1"; NULL for a unix socket. An IPv4 address that came in through an IPv6
+ * socket is one. */
 char *address_format_host(const Address *address);
 
 /* A listening socket, not blocking, close-on-exec; -1 on error. A unix socket gets mode 0600, and one that a dead

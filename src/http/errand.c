@@ -6,7 +6,6 @@ struct Errand {
     unsigned dialects;
     AnswerCoding coding;
     ServicePace pace;
-    RouteRole needs;
     char *target; /* "": the default one */
     char *prefix; /* NULL: none */
     char *method;
@@ -23,7 +22,6 @@ errand_new(const Meaning *meaning, AnswerCoding coding)
     errand->dialects = meaning->dialects;
     errand->coding = coding;
     errand->pace = (routes_flags(meaning->route, &meaning->request) & ROUTE_SLOW) != 0 ? SERVICE_SLOW : SERVICE_QUICK;
-    errand->needs = meaning->needs;
     errand->target = g_strdup(meaning->target);
     errand->prefix = meaning->prefix[0] != '\0' ? g_strdup(meaning->prefix) : NULL;
     errand->method = g_strdup(meaning->request.method);
@@ -86,9 +84,6 @@ run(const RouteHost *host, gpointer data)
     request.body = body != NULL ? body : "";
     as_asked.prefix = errand->prefix;
     routes_answer(&as_asked, errand->dialects, &request, &reply);
-    /* What changes nothing is in conflict with nothing: there was too much to do. */
-    if (reply.status == 409 && errand->needs == ROUTE_ROLE_READ)
-        reply.status = 429;
     return answer_new_route(&reply, errand->coding);
 }
 

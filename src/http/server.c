@@ -218,12 +218,15 @@ server_set_tls(Server *server, const Tls *tls, GError **error)
         Listener *listener = server->listeners->pdata[i];
         if (listener->tls == NULL || tls_equal(listener->tls, tls))
             continue;
-        tls_free(listener->tls);
-        listener->tls = tls_copy(tls);
-        retire(server, g_steal_pointer(&listener->daemon));
-        listener->daemon = start_daemon(server, listener, &g_array_index(server->addresses, Address, i), error);
-        if (listener->daemon == NULL)
+        Listener renewed = {.fd = listener->fd, .kind = listener->kind, .tls = tls_copy(tls)};
+        renewed.daemon = start_daemon(server, &renewed, &g_array_index(server->addresses, Address, i), error);
+        if (renewed.daemon == NULL) {
+            tls_free(renewed.tls);
             return FALSE;
+        }
+        retire(server, listener->daemon);
+        tls_free(listener->tls);
+        *listener = renewed;
     }
     sweep_soon(server);
     return TRUE;

@@ -13,6 +13,7 @@ refuse(RouteReply *reply, RouteResult result, const RouteFailure *failure)
     unsigned status = result == ROUTE_CONTROL_FAILED ? 500 : reply_status(result);
     reply_text(reply, status, REPLY_TEXT, "%s", reply_failure_text(result, failure));
     reply->reason = status == 500 ? "ERROR" : NULL;
+    reply_add_retry(reply);
 }
 
 static void

@@ -77,6 +77,7 @@ static void
 refuse(RouteReply *reply, RouteResult result, const RouteFailure *failure)
 {
     reply_text(reply, reply_status(result), REPLY_UTF8, "%s.\n", reply_failure_text(result, failure));
+    reply_add_retry(reply);
 }
 
 void
@@ -561,6 +562,10 @@ render(const RouteHost *host, const Download *download, int *descriptor, RouteRe
     int rendered = -1;
     RouteResult result = host->ops->render(host->data, &rendering, &rendered, &failure);
     close(*descriptor);
+    if (result == ROUTE_CROWDED) {
+        refuse(reply, result, &failure);
+        return false;
+    }
     if (result != ROUTE_DONE) {
         refuse_download(reply, reply_failure_text(result, &failure));
         return false;

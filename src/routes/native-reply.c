@@ -67,6 +67,7 @@ native_failure(RouteReply *reply, RouteResult result, const RouteFailure *failur
              "restart the program with MALLOC_CONF=prof:true,prof_active:false, or under jescope run"},
         [ROUTE_NOT_ALLOWED] = {"not_allowed", "docs/protocol.md lists the controls that clients may write"},
         [ROUTE_BUSY] = {"busy", "wait for what is running, or end it first"},
+        [ROUTE_CROWDED] = {"crowded", "ask again in a moment"},
         [ROUTE_NOT_FOUND] = {"not_found", "the list one level up has what is there"},
         [ROUTE_INVALID] = {"invalid", "docs/api.md tells what each parameter may be"},
         [ROUTE_GONE] = {"gone", "the process has ended; /api/v1/targets lists those that run"},
@@ -77,6 +78,7 @@ native_failure(RouteReply *reply, RouteResult result, const RouteFailure *failur
     bool has_sentence = failure->why[0] != '\0';
     native_error(reply, reply_status(result), &errors[row], "%s",
                  has_sentence ? failure->why : reply_error_name(failure->error));
+    reply_add_retry(reply);
 }
 
 /* Whether METHODS has the first N characters of METHOD as a word. */

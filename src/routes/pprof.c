@@ -41,6 +41,7 @@ void
 pprof_failure(RouteReply *reply, RouteResult result, const RouteFailure *failure)
 {
     pprof_refuse(reply, reply_status(result), reply_failure_text(result, failure));
+    reply_add_retry(reply);
 }
 
 void

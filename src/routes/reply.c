@@ -153,10 +153,18 @@ reply_status(RouteResult result)
 {
     static const unsigned statuses[] = {
         [ROUTE_DONE] = 200,        [ROUTE_CONTROL_FAILED] = 500, [ROUTE_NO_JEMALLOC] = 409, [ROUTE_NO_PROFILING] = 409,
-        [ROUTE_NOT_ALLOWED] = 403, [ROUTE_BUSY] = 409,           [ROUTE_NOT_FOUND] = 404,   [ROUTE_INVALID] = 400,
-        [ROUTE_GONE] = 410,        [ROUTE_UNREACHABLE] = 503,    [ROUTE_SYSTEM] = 500,
+        [ROUTE_NOT_ALLOWED] = 403, [ROUTE_BUSY] = 409,           [ROUTE_CROWDED] = 429,     [ROUTE_NOT_FOUND] = 404,
+        [ROUTE_INVALID] = 400,     [ROUTE_GONE] = 410,           [ROUTE_UNREACHABLE] = 503, [ROUTE_SYSTEM] = 500,
     };
     return (size_t)result < sizeof statuses / sizeof statuses[0] ? statuses[result] : 500;
+}
+
+void
+reply_add_retry(RouteReply *reply)
+{
+    if (reply->status == reply_status(ROUTE_CROWDED)) {
+        reply_header(reply, "Retry-After", "1");
+    }
 }
 
 const char *

@@ -36,6 +36,9 @@ void reply_header(RouteReply *reply, const char *name, const char *format, ...) 
 /* The status that HTTP has for RESULT. */
 unsigned reply_status(RouteResult result);
 
+/* Says when to come back, if the status is that of ROUTE_CROWDED. */
+void reply_add_retry(RouteReply *reply);
+
 /* What a dialect says of a failure: jemalloc's error by its usual name, else the failure's sentence. */
 const char *reply_failure_text(RouteResult result, const RouteFailure *failure);
 

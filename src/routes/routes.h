@@ -35,7 +35,8 @@ typedef enum {
     ROUTE_NO_JEMALLOC,    /* the process is there, a jemalloc that serves malloc is not */
     ROUTE_NO_PROFILING,   /* built or started without: prof.* was not touched */
     ROUTE_NOT_ALLOWED,    /* this control may not be written (or read) */
-    ROUTE_BUSY,           /* another lease or recording is running, or too many of these are under way */
+    ROUTE_BUSY,           /* another lease or recording is running */
+    ROUTE_CROWDED,        /* too many of these are under way: the same will do in a moment */
     ROUTE_NOT_FOUND,      /* no such recording, dump or format */
     ROUTE_INVALID,        /* a value that cannot be meant */
     ROUTE_GONE,           /* the target has ended */

@@ -48,6 +48,7 @@ tell(RouteReply *reply, RouteResult result, const RouteFailure *failure)
         break;
     default:
         reply_text(reply, reply_status(result), REPLY_BYTES, "%s\n", reply_failure_text(result, failure));
+        reply_add_retry(reply);
     }
 }
 

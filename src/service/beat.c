@@ -59,9 +59,11 @@ note_missed(ServiceTarget *target, const GError *error)
     g_mutex_unlock(&target->lock);
     if (!changed)
         return;
-    const char *text = error != NULL ? error->message : "sampled again";
-    keep_note(target->service->keep, target->series, text);
-    service_say(target->service, "%s: %s", target->label, text);
+    keep_note(target->service->keep, target->series, error != NULL ? error->message : "sampled again");
+    if (error != NULL)
+        service_say(target->service, "%s", error->message);
+    else
+        service_say(target->service, "%s: sampled again", target->label);
 }
 
 static void

@@ -38,10 +38,8 @@ take(ServiceTarget *target, RouteResult *result, RouteFailure *failure)
 static RouteResult
 give_back(ServiceTarget *target, GError *error, RouteFailure *failure)
 {
-    RouteResult result = ROUTE_DONE;
+    RouteResult result = error != NULL ? failure_from_error(error, target_errno(target->target), failure) : ROUTE_DONE;
     target_note_outcome(target, error);
-    if (error != NULL)
-        result = failure_from_error(error, target_errno(target->target), failure);
     g_mutex_unlock(&target->use);
     g_clear_error(&error);
     return result;
@@ -433,7 +431,7 @@ on_render(void *host, const RouteRendering *rendering, int *descriptor, RouteFai
     /* The target is not needed for it, and others need not wait. */
     work_let_go(host);
     if (!begin_rendering(service))
-        return failure_set(failure, ROUTE_BUSY, "%u reports are being made already; try again in a moment",
+        return failure_set(failure, ROUTE_CROWDED, "%u reports are being made already; try again in a moment",
                            limits->renderings);
     RouteResult result = render_report(&setup, rendering, descriptor, failure);
     end_rendering(service);

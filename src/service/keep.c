@@ -124,15 +124,22 @@ keep_retain(Keep *keep)
     retain_all_dumps(keep);
 }
 
-gboolean
-keep_dump_add(Keep *keep, gint64 incarnation, int descriptor, HistoryDump *dump, GError **error)
+static gboolean
+add_packed(Keep *keep, gint64 incarnation, const HistoryPackedDump *packed, HistoryDump *dump, GError **error)
 {
     g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
-    if (!history_dump_add(keep->history, incarnation, descriptor, dump, error))
+    if (!history_dump_add_packed(keep->history, incarnation, packed, dump, error))
         return FALSE;
     /* The dump is safe; what should have gone goes with the next one. */
     history_retain_dumps(keep->history, incarnation, &keep->dumps, g_get_real_time(), NULL);
     return TRUE;
+}
+
+gboolean
+keep_dump_add(Keep *keep, gint64 incarnation, int descriptor, HistoryDump *dump, GError **error)
+{
+    g_auto(HistoryPackedDump) packed = {0};
+    return history_dump_pack(descriptor, &packed, error) && add_packed(keep, incarnation, &packed, dump, error);
 }
 
 GArray *
@@ -142,11 +149,18 @@ keep_dumps(Keep *keep, gint64 incarnation, guint max, GError **error)
     return history_dumps(keep->history, incarnation, max, error);
 }
 
+static gboolean
+read_packed(Keep *keep, gint64 incarnation, guint64 id, HistoryPackedDump *packed, GError **error)
+{
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    return history_dump_read_packed(keep->history, incarnation, id, packed, error);
+}
+
 int
 keep_dump_open(Keep *keep, gint64 incarnation, guint64 id, GError **error)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
-    return history_dump_open(keep->history, incarnation, id, error);
+    g_auto(HistoryPackedDump) packed = {0};
+    return read_packed(keep, incarnation, id, &packed, error) ? history_dump_unpack(&packed, error) : -1;
 }
 
 gboolean

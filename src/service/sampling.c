@@ -21,7 +21,7 @@ prepare(ServiceTarget *target, SampledFor what, GError **error)
 static StatsSample *
 take(ServiceTarget *target, SampledFor what, WireHelloReply *hello, GError **error)
 {
-    if (target_connect(target, error) == NULL || (hello != NULL && !target_hello(target->target, hello, error)))
+    if (target_connect_gently(target, error) == NULL || (hello != NULL && !target_hello(target->target, hello, error)))
         return NULL;
     StatsLive *live = prepare(target, what, error);
     return live != NULL ? stats_live_sample(live, error) : NULL;
@@ -42,7 +42,8 @@ sampling_take(Job *job, SampledFor what, WireHelloReply *hello, GError **error)
     GError *cause = NULL;
     g_mutex_lock(&target->use);
     StatsSample *sample = take(target, what, hello, &cause);
-    target_note_outcome(target, cause);
+    if (target->target != NULL && target_via(target->target) != TARGET_VIA_ATTACH)
+        target_note_outcome(target, cause);
     g_mutex_unlock(&target->use);
     count(target->service, sample != NULL);
     if (sample == NULL) {

@@ -96,7 +96,7 @@ void service_figures(const Service *service, ServiceFigures *figures);
 typedef enum {
     SERVICE_REACH_UNKNOWN, /* nobody has asked it yet, or it could not be reached */
     SERVICE_REACH_AGENT,
-    SERVICE_REACH_ATTACH, /* by ptrace */
+    SERVICE_REACH_ATTACH, /* by ptrace, when somebody asks; never for statistics */
 } ServiceReach;
 
 typedef enum {

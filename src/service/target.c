@@ -92,11 +92,17 @@ service_target_ref(ServiceTarget *target)
 
 /* With USE, or the last reference. */
 static void
-disconnect(ServiceTarget *target)
+hang_up(ServiceTarget *target)
 {
     for (int i = 0; i < SAMPLED_COUNT; i++)
         g_clear_pointer(&target->live[i], stats_live_free);
     g_clear_pointer(&target->target, target_free);
+}
+
+static void
+disconnect(ServiceTarget *target)
+{
+    hang_up(target);
     g_clear_error(&target->refusal);
 }
 
@@ -276,7 +282,7 @@ may_be_asked(ServiceTarget *target, GError **error)
 }
 
 static Target *
-open_target(ServiceTarget *target, GError **error)
+open_target(ServiceTarget *target, TargetVia via, GError **error)
 {
     /* Its pid may be another process's by now. */
     if (!process_alive(target->process.pid, target->process.start_time)) {
@@ -284,24 +290,44 @@ open_target(ServiceTarget *target, GError **error)
         return NULL;
     }
     if (target->named)
-        return target_open(target->address, error);
+        return target_open_via(target->address, via, error);
     AgentAddress address = {.path = target->address, .process = &target->process, .deadlines = agent_deadlines_default};
     return agent_open(&address, error);
 }
 
-Target *
-target_connect(ServiceTarget *target, GError **error)
+static Target *
+connect_target(ServiceTarget *target, TargetVia via, GError **error)
 {
     if (!may_be_asked(target, error))
         return NULL;
     if (target->target == NULL) {
         GError *cause = NULL;
-        target->target = open_target(target, &cause);
-        target_note_outcome(target, cause);
+        target->target = open_target(target, via, &cause);
+        /* That it has no agent is no trouble if it can be attached to. */
+        if (via == TARGET_VIA_ANY || !target->named || cause == NULL)
+            target_note_outcome(target, cause);
         if (cause != NULL)
             g_propagate_error(error, cause);
     }
     return target->target;
+}
+
+Target *
+target_connect(ServiceTarget *target, GError **error)
+{
+    return connect_target(target, TARGET_VIA_ANY, error);
+}
+
+Target *
+target_connect_gently(ServiceTarget *target, GError **error)
+{
+    Target *connected = connect_target(target, TARGET_VIA_AGENT, error);
+    if (connected == NULL || target_via(connected) != TARGET_VIA_ATTACH)
+        return connected;
+    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
+                "%s has no agent, and is not stopped for statistics; 'jescope attach %d' brings one in", target->label,
+                (int)target->process.pid);
+    return NULL;
 }
 
 static gboolean
@@ -319,6 +345,9 @@ void
 target_note_outcome(ServiceTarget *target, const GError *error)
 {
     gboolean refused = error != NULL && would_fail_again(error);
+    /* The agent has left; there may be another way the next time. */
+    if (g_error_matches(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT))
+        hang_up(target);
     if (refused || error == NULL)
         g_clear_error(&target->refusal);
     if (refused) {
@@ -330,8 +359,8 @@ target_note_outcome(ServiceTarget *target, const GError *error)
         g_clear_pointer(&target->trouble, g_free);
     if (refused)
         target->trouble = g_strdup(error->message);
-    if (error == NULL)
-        target->reach = SERVICE_REACH_AGENT;
+    if (error == NULL && target->target != NULL)
+        target->reach = target_via(target->target) == TARGET_VIA_ATTACH ? SERVICE_REACH_ATTACH : SERVICE_REACH_AGENT;
 }
 
 typedef struct {

@@ -93,6 +93,9 @@ void target_stop_timers(ServiceTarget *target);
 /* With TARGET.use: the connected target, or NULL with ERROR. */
 Target *target_connect(ServiceTarget *target, GError **error);
 
+/* The same, for what nobody has asked for: never stops a process to reach it. */
+Target *target_connect_gently(ServiceTarget *target, GError **error);
+
 /* With TARGET.use: notes how an attempt to talk to it went; ERROR may be NULL. */
 void target_note_outcome(ServiceTarget *target, const GError *error);
 

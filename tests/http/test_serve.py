@@ -223,6 +223,16 @@ def test_events(scratch, server):
     assert (answer.status, code(answer)) == (400, "bad_event_id")
 
 
+def test_events_for_who_wants_no_stream(server):
+    head = server.ask("HEAD", "/api/v1/events")
+    assert (head.status, head.type, head.body) == (200, "text/event-stream", b"")
+    # HTTP/1.0 has no chunks; the stream ends with the connection.
+    done = subprocess.run(server.command("GET", "/api/v1/events", "--http1.0", "--max-time", "0.5"), capture_output=True, timeout=DEADLINE)
+    assert done.stdout.startswith(b"HTTP/1.1 200") and done.stdout.endswith(b"retry: 2000\n\n")
+    assert b"chunked" not in done.stdout
+    assert server.get("/healthz").status == 200
+
+
 # ---- settings ----
 
 

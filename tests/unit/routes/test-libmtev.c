@@ -118,9 +118,11 @@ test_dump(void)
     assert_reply(fake_request("GET", heap_profile, "trigger_dump=true"), 200, heap_type, fake.dump); /* B16, B17 */
     fake.dump_result = ROUTE_CONTROL_FAILED;
     assert_reply(fake_request("GET", heap_profile, "trigger_dump=true"), 500, "text/plain", "Bad address");
-    fake.dump_result = ROUTE_BUSY;
+    fake.dump_result = ROUTE_CROWDED;
     strcpy(fake.failure.why, "two dumps are under way");
-    assert_reply(fake_request("GET", heap_profile, "trigger_dump=true"), 409, "text/plain", "two dumps are under way");
+    const RouteReply *reply = fake_request("GET", heap_profile, "trigger_dump=true");
+    assert_reply(reply, 429, "text/plain", "two dumps are under way");
+    g_assert_cmpstr(reply->headers, ==, "Retry-After: 1\r\n");
 }
 
 static void

@@ -130,7 +130,8 @@ test_failures(void)
         const char *code;
     } rows[] = {
         {ROUTE_NO_JEMALLOC, 409, "no_jemalloc"}, {ROUTE_GONE, 410, "gone"}, {ROUTE_UNREACHABLE, 503, "unreachable"},
-        {ROUTE_SYSTEM, 500, "system"},           {ROUTE_BUSY, 409, "busy"}, {ROUTE_NOT_ALLOWED, 403, "not_allowed"},
+        {ROUTE_SYSTEM, 500, "system"},           {ROUTE_BUSY, 409, "busy"}, {ROUTE_CROWDED, 429, "crowded"},
+        {ROUTE_NOT_ALLOWED, 403, "not_allowed"},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         fake_reset();
