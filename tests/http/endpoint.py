@@ -99,16 +99,19 @@ def serve(scratch, *words, port=None, env=None, scheme="http", curl=(), **variab
                      stderr=errors, cwd=scratch) as process:
             endpoint = Endpoint(process, base, curl)
             endpoint.log = log
-            wait_for(lambda: answers(endpoint), f"serve answers: {log.read_text()}")
+            named = {str(word) for word in words if str(word).isdigit()}
+            wait_for(lambda: answers(endpoint, named), f"serve answers: {log.read_text()}")
             yield endpoint
         # What a build with sanitizers found.
         assert not re.search("Sanitizer|runtime error", log.read_text()), log.read_text()
 
 
-def answers(endpoint):
+def answers(endpoint, named):
+    """Whether it does, and has found the targets it was NAMED (which it does not tell everybody)."""
     assert endpoint.process.poll() is None, f"serve ended with {endpoint.process.returncode}: {endpoint.log.read_text()}"
     done = subprocess.run(endpoint.command("GET", "/api/v1/targets"), capture_output=True, timeout=DEADLINE)
-    return done.returncode == 0
+    answer = parse(done.stdout) if done.returncode == 0 else None
+    return answer is not None and (answer.status != 200 or named <= {target["id"] for target in answer.json()["targets"]})
 
 
 def is_whole_dump(body):
