@@ -51,6 +51,7 @@ allocator_examine(Allocator *allocator)
             allocator->flags |= abilities[i].flag;
         }
     }
+    allocator->is_examined = true;
     return true;
 }
 

@@ -18,8 +18,9 @@ typedef struct {
     StatsPrint stats_print;
     NameToMib name_to_mib; /* NULL, like by_mib: not found */
     ByMib by_mib;
-    uint32_t flags;  /* WireFlag, those that never change */
-    unsigned quirks; /* JemallocQuirk */
+    bool is_examined; /* what is below, but for serving malloc, is known */
+    uint32_t flags;   /* WireFlag, those that never change */
+    unsigned quirks;  /* JemallocQuirk */
     char prefix[WIRE_PREFIX_MAX];
     char version[WIRE_VERSION_TEXT_MAX];
     char found_in[WIRE_PATH_MAX];

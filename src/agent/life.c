@@ -102,10 +102,9 @@ isolate(void)
 static void
 note_found(void)
 {
-    Guest *guest = &agent.guest;
-    if (allocator_can_profile(&guest->allocator)) {
-        WireSince since = agent.invited ? WIRE_SINCE_UNKNOWN : WIRE_SINCE_START;
-        profiling_init(&guest->profiling, &guest->allocator, since);
+    agent.guest.is_invited = agent.invited;
+    if (agent.guest.allocator.is_examined) {
+        guest_learn(&agent.guest);
     }
     agent.finding = FOUND;
 }
@@ -372,7 +371,8 @@ life_guest(void)
     agent.guest.is_linked = true;
     if (agent.finding != FOUND) {
         agent.invited = true;
-        if (!locate_closely(LOCATE_FROM_HOST)) {
+        glance();
+        if (agent.finding != FOUND && !locate_closely(LOCATE_FROM_HOST)) {
             return NULL;
         }
         process_identify(&agent.guest.process);

@@ -255,7 +255,7 @@ serves_malloc(const Search *search, const Allocator *allocator)
 static bool
 judge(const Search *search, Allocator *candidate)
 {
-    if (!allocator_examine(candidate)) {
+    if (search->look == LOOK_BY_MALLOC && !allocator_examine(candidate)) {
         return false;
     }
     if (search->thread == LOCATE_FROM_AGENT) {

@@ -15,8 +15,8 @@ typedef struct {
 } LocateGlance;
 
 /*
- * The constructor's quick look, a fraction of a millisecond, in whatever thread loads us. Calls jemalloc only under
- * names that the dynamic linker resolved. Keeps no descriptor. @allocator is filled if located. @scratch as in
+ * The constructor's quick look, a fraction of a millisecond, in whatever thread loads us. Calls nothing of
+ * jemalloc's. Keeps no descriptor. @allocator is filled if located, but not yet examined. @scratch as in
  * jemalloc/elf_symbols.h.
  */
 LocateGlance locate_glance(Allocator *allocator, void *scratch, size_t scratch_size);

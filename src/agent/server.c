@@ -74,12 +74,19 @@ accept_client(Guest *guest, uint64_t now)
     if (raw < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
         server.accept_at_ms = now + TRY_AGAIN_MS;
     }
-    if (descriptor_adopt(&socket, raw)) {
-        guest_settle(guest);
-        Session *session = make_room(guest);
-        *session = (Session){.socket = socket, .last_ms = now};
-        guest->n_clients++;
+    if (!descriptor_adopt(&socket, raw)) {
+        return;
     }
+    guest_settle(guest);
+    if (!guest_examine(guest)) {
+        debug_say("what looked like jemalloc does not answer as it", NULL, 0);
+        descriptor_close(&socket);
+        guest->leaves = true;
+        return;
+    }
+    Session *session = make_room(guest);
+    *session = (Session){.socket = socket, .last_ms = now};
+    guest->n_clients++;
 }
 
 /*

@@ -82,7 +82,7 @@ ask_any(const WireRequest *request, size_t received, int descriptor, WireAnswer 
 {
     Descriptor borrowed = DESCRIPTOR_NONE;
     Guest *guest = life_guest();
-    if (guest == NULL) {
+    if (guest == NULL || !guest_examine(guest)) {
         return failure_set_no_jemalloc(error);
     }
     if (is_lease_without_end(request, received)) {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import wire
-from victims import AGENT, EVERY_BLOCK, VICTIMS, agent_descriptors, eventually, threads, wait_for_thread
+from victims import AGENT, EVERY_BLOCK, LINKED, VICTIMS, agent_descriptors, eventually, threads, wait_for_thread
 
 RESIDENT_MAX_KIB = 200
 THREAD_TABLE_MAX = 512
@@ -96,6 +96,14 @@ def test_it_is_small(start):
     for one in (asking, victim):
         one.ask("allocated")
     own, code = private_kib(victim.pid) - private_kib(asking.pid), resident_kib_of(victim.pid, AGENT.name)
+    assert 0 < own + code < RESIDENT_MAX_KIB, f"{own} KiB of its own, {code} KiB of its file"
+
+
+def test_it_is_smaller_until_somebody_asks(start):
+    """jemalloc lays out its table of controls at the first question, whoever asks it."""
+    without, victim = start("victim-embedded" if LINKED else "victim", preload=None, env={"VICTIM_EMBED": "later"}), start()
+    eventually(victim.socket_of().exists, "its socket")
+    own, code = private_kib(victim.pid) - private_kib(without.pid), resident_kib_of(victim.pid, AGENT.name)
     assert 0 < own + code < RESIDENT_MAX_KIB, f"{own} KiB of its own, {code} KiB of its file"
 
 
