@@ -106,7 +106,7 @@ def serve(scratch, *words, port=None, env=None, scheme="http", curl=(), **variab
         assert not re.search("Sanitizer|runtime error", log.read_text()), log.read_text()
 
 
-def answers(endpoint, named):
+def answers(endpoint, named=frozenset()):
     """Whether it does, and has found the targets it was NAMED (which it does not tell everybody)."""
     assert endpoint.process.poll() is None, f"serve ended with {endpoint.process.returncode}: {endpoint.log.read_text()}"
     done = subprocess.run(endpoint.command("GET", "/api/v1/targets"), capture_output=True, timeout=DEADLINE)
