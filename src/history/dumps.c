@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -201,6 +202,15 @@ decompress(ZSTD_DCtx *context, ZSTD_inBuffer in, int descriptor, guint64 *left)
     return *left == 0;
 }
 
+/* Who reads it takes no names from files that are younger. */
+static gboolean
+date(int descriptor, gint64 ms)
+{
+    const struct timespec taken = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    const struct timespec times[] = {taken, taken};
+    return futimens(descriptor, times) == 0;
+}
+
 static gboolean
 unpack(const HistoryPackedDump *packed, int descriptor, GError **error)
 {
@@ -211,7 +221,7 @@ unpack(const HistoryPackedDump *packed, int descriptor, GError **error)
     ZSTD_DCtx *context = ZSTD_createDCtx();
     gboolean ok = decompress(context, in, descriptor, &left);
     ZSTD_freeDCtx(context);
-    if (ok && lseek(descriptor, 0, SEEK_SET) == 0 &&
+    if (ok && lseek(descriptor, 0, SEEK_SET) == 0 && date(descriptor, packed->taken_ms) &&
         fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
         return TRUE;
     return left != 0 ? set_damaged(packed, error) : fail_system("write a memory file", error);
@@ -251,6 +261,7 @@ history_dump_read_packed(History *history, gint64 incarnation, guint64 id, Histo
         .name = g_strdup_printf("dump %" G_GUINT64_FORMAT " in %s", id, history->path),
         .bytes = (guint64)sqlite3_column_int64(statement, 0),
         .content = g_bytes_new(sqlite3_column_blob(statement, 1), (gsize)sqlite3_column_bytes(statement, 1)),
+        .taken_ms = sqlite3_column_int64(statement, 2),
     };
     sqlite3_reset(statement);
     return TRUE;

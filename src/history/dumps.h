@@ -46,8 +46,8 @@ gboolean history_dump_add(History *history, gint64 incarnation, int descriptor, 
 /* The newest MAX dumps of a life, newest first, of HistoryDump. */
 GArray *history_dumps(History *history, gint64 incarnation, guint max, GError **error);
 
-/* The bytes of a dump as a sealed memfd at offset 0, the caller's to close; -1 on error. HISTORY_ERROR_MISSING: this
- * life has no such dump (any more). */
+/* The bytes of a dump as a sealed memfd at offset 0, last modified when the dump was taken, the caller's to close; -1
+ * on error. HISTORY_ERROR_MISSING: this life has no such dump (any more). */
 int history_dump_open(History *history, gint64 incarnation, guint64 id, GError **error);
 
 /* The same in two halves, for who shares a History with others: packing and unpacking takes long for a large dump,
@@ -55,6 +55,7 @@ int history_dump_open(History *history, gint64 incarnation, guint64 id, GError *
 typedef struct {
     char *name;      /* for messages */
     guint64 bytes;   /* unpacked */
+    gint64 taken_ms; /* of one that was kept: CLOCK_REALTIME */
     GBytes *content; /* NULL: nothing is in here */
 } HistoryPackedDump;
 

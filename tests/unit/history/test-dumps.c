@@ -5,6 +5,7 @@
 
 #include <sqlite3.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* LENGTH bytes that compress a little, different for each SEED. */
@@ -100,6 +101,21 @@ test_missing(void)
     g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING);
     g_assert_cmpuint(count_dumps(history, second), ==, 0);
     assert_content(history, first, id, 1, 100);
+}
+
+/* Whoever reads it sees how old it is. */
+static void
+test_dated(void)
+{
+    g_autoptr(History) history = history_open_in_memory(NULL);
+    gint64 life = fixture_begin(history, "redis", 1);
+    guint64 id = add(history, life, 1, 100, 86400500);
+    int fd = history_dump_open(history, life, id, NULL);
+    struct stat status;
+    g_assert_cmpint(fstat(fd, &status), ==, 0);
+    g_assert_cmpint(status.st_mtim.tv_sec, ==, 86400);
+    g_assert_cmpint(status.st_mtim.tv_nsec, ==, 500000000);
+    close(fd);
 }
 
 static void
@@ -285,6 +301,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/history/dumps/round-trip", test_round_trip);
     g_test_add_func("/history/dumps/missing", test_missing);
+    g_test_add_func("/history/dumps/dated", test_dated);
     g_test_add_func("/history/dumps/damaged", test_damaged);
     g_test_add_func("/history/dumps/retention", test_retention);
     g_test_add_func("/history/dumps/total", test_total);
