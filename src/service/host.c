@@ -366,7 +366,7 @@ static RouteResult
 on_delta(void *host, int dump, int *previous, RouteFailure *failure)
 {
     ServiceTarget *target = work_target(host);
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     if (target->state == SERVICE_TARGET_GONE) {
         close(dump);
         return failure_set(failure, ROUTE_GONE, "%s has ended", target->label);
@@ -400,7 +400,7 @@ static gboolean
 begin_rendering(Service *service)
 {
     gint64 until = g_get_monotonic_time() + RENDERING_WAIT_S * G_USEC_PER_SEC;
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     while (service->renderings >= service->options.limits.renderings)
         if (!g_cond_wait_until(&service->rendering_done, &service->lock, until))
             return FALSE;
@@ -411,7 +411,7 @@ begin_rendering(Service *service)
 static void
 end_rendering(Service *service)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     service->renderings--;
     g_cond_signal(&service->rendering_done);
 }

@@ -62,7 +62,7 @@ keep_boot(const Keep *keep)
 void
 keep_set_retention(Keep *keep, const HistoryRetention *retention, const HistoryDumpRetention *dumps)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     keep->retention = *retention;
     keep->dumps = *dumps;
 }
@@ -70,14 +70,14 @@ keep_set_retention(Keep *keep, const HistoryRetention *retention, const HistoryD
 void
 keep_set_parts(Keep *keep, HistoryParts parts)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     pending_set_parts(keep->pending, parts);
 }
 
 gboolean
 keep_life(Keep *keep, const HistoryLife *life, gint64 *incarnation, GError **error)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     HistoryLife whole = *life;
     if (whole.boot == NULL)
         whole.boot = keep->boot;
@@ -87,7 +87,7 @@ keep_life(Keep *keep, const HistoryLife *life, gint64 *incarnation, GError **err
 gboolean
 keep_sample(Keep *keep, const HistoryLife *life, StatsSample *sample, GError **error)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     HistoryLife whole = *life;
     if (whole.boot == NULL)
         whole.boot = keep->boot;
@@ -98,7 +98,7 @@ keep_sample(Keep *keep, const HistoryLife *life, StatsSample *sample, GError **e
 void
 keep_note(Keep *keep, const char *target, const char *text)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     pending_note(keep->pending, target, g_get_real_time(), text);
     pending_flush(keep->pending, NULL);
 }
@@ -116,7 +116,7 @@ retain_all_dumps(Keep *keep)
 void
 keep_retain(Keep *keep)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     g_autoptr(GError) error = NULL;
     /* What is wrong with the file shows at the next sample. */
     if (!history_retain(keep->history, &keep->retention, g_get_real_time(), NULL, &error))
@@ -127,7 +127,7 @@ keep_retain(Keep *keep)
 static gboolean
 add_packed(Keep *keep, gint64 incarnation, const HistoryPackedDump *packed, HistoryDump *dump, GError **error)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     if (!history_dump_add_packed(keep->history, incarnation, packed, dump, error))
         return FALSE;
     /* The dump is safe; what should have gone goes with the next one. */
@@ -145,14 +145,14 @@ keep_dump_add(Keep *keep, gint64 incarnation, int descriptor, HistoryDump *dump,
 GArray *
 keep_dumps(Keep *keep, gint64 incarnation, guint max, GError **error)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     return history_dumps(keep->history, incarnation, max, error);
 }
 
 static gboolean
 read_packed(Keep *keep, gint64 incarnation, guint64 id, HistoryPackedDump *packed, GError **error)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     return history_dump_read_packed(keep->history, incarnation, id, packed, error);
 }
 
@@ -166,21 +166,21 @@ keep_dump_open(Keep *keep, gint64 incarnation, guint64 id, GError **error)
 gboolean
 keep_recording(Keep *keep, gint64 incarnation, const HistoryRecording *recording, GError **error)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     return history_recording_put(keep->history, incarnation, recording, error);
 }
 
 GArray *
 keep_recordings(Keep *keep, gint64 incarnation, guint max, GError **error)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     return history_recordings(keep->history, incarnation, max, error);
 }
 
 GArray *
 keep_lives(Keep *keep, guint max)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
     return history_kept_lives(keep->history, max, NULL);
 }
 
@@ -188,7 +188,7 @@ gpointer
 keep_read(Keep *keep, gpointer (*func)(History *history, gpointer data, GError **error), gpointer data, GError **error)
 {
     if (keep->path == NULL) {
-        g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&keep->lock);
+        g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&keep->lock);
         return func(keep->history, data, error);
     }
     g_autoptr(History) history = history_open(keep->path, HISTORY_READ, error);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 enum {
-    LEASE_MS = 15000, /* so long at most is profiling on after a jescope that crashed */
-    RENEW_MS = 5000,
+    LEASE_MS = 10000, /* so long at most is profiling on after a jescope that crashed */
+    RENEW_MS = 2500,
     EXTEND_MS = 5000, /* when the end cannot be reached; as Mesos does */
 };
 
@@ -74,8 +74,8 @@ arm(ServiceTarget *target)
 {
     Recordings *recordings = &target->recordings;
     Service *service = target->service;
-    g_autoptr(GMutexLocker) service_locker = g_mutex_locker_new(&service->lock);
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) service_locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     disarm(recordings);
     if (service->closed || !recordings->running)
         return;
@@ -131,7 +131,7 @@ note_started(Job *job, guint64 duration_ms, guint64 lease, guint64 last_id)
     ServiceTarget *target = work_target(job);
     Recordings *recordings = &target->recordings;
     gint64 now_us = g_get_real_time();
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     last_id = MAX(last_id, recordings->last_id);
     recordings->last_id = MAX((guint64)(now_us / G_USEC_PER_SEC), last_id + 1);
     recordings->began_us = g_get_monotonic_time();
@@ -175,7 +175,7 @@ start(Job *job, guint64 duration_ms, RouteRecording *recording, RouteFailure *fa
 static gboolean
 begin_change(ServiceTarget *target, gboolean running)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     if (target->recordings.busy || target->recordings.running != running)
         return FALSE;
     target->recordings.busy = TRUE;
@@ -185,7 +185,7 @@ begin_change(ServiceTarget *target, gboolean running)
 static void
 end_change(ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     target->recordings.busy = FALSE;
 }
 
@@ -222,7 +222,7 @@ save(ServiceTarget *target, const RouteRecording *ended)
     gint64 incarnation;
     g_autoptr(GError) error = NULL;
     if (target_life(target, &incarnation, &error) && keep_recording(target->service->keep, incarnation, &row, &error)) {
-        g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+        g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
         target->has_kept = TRUE;
     } else {
         service_say(target->service, "%s: a recording is not kept: %s", target->label, error->message);
@@ -271,7 +271,7 @@ drop(ServiceTarget *target)
 static guint64
 current_lease(ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     return target->recordings.lease;
 }
 
@@ -327,8 +327,7 @@ extend(ServiceTarget *target)
 static void
 tell_extended(ServiceTarget *target, const RouteFailure *failure)
 {
-    service_say(target->service, "%s: its recording goes on for another %d s: %s", target->label, EXTEND_MS / 1000,
-                failure->why);
+    service_say(target->service, "a recording goes on for another %d s: %s", EXTEND_MS / 1000, failure->why);
     extend(target);
 }
 
@@ -374,7 +373,7 @@ finish(Job *job, gboolean again, RouteFailure *failure)
 static gboolean
 is_stopping(Service *service)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     return service->stopping;
 }
 

@@ -92,14 +92,14 @@ close_target(const RouteHost *host, gpointer data)
 static gboolean
 has_kept(ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     return target->has_kept || target->recordings.running;
 }
 
 static void
 set_gone(Registry *registry, ServiceTarget *target)
 {
-    g_autoptr(ServiceTarget) held = service_target_ref(target);
+    g_autoptr(ServiceTarget) held G_GNUC_UNUSED = service_target_ref(target);
     ServiceWork work = {.pace = SERVICE_QUICK, .func = close_target};
     ServiceEvent event = {.type = SERVICE_EVENT_TARGET_GONE};
     GSource *exit = g_hash_table_lookup(registry->exits, target);

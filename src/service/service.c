@@ -107,7 +107,7 @@ service_post(Service *service, GSourceFunc func, gpointer data, GDestroyNotify f
 static Letter *
 take_letter(Service *service)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     Letter *letter = g_queue_pop_head(&service->letters);
     if (letter == NULL && !service->closed)
         g_source_set_ready_time(service->mail, -1);
@@ -181,14 +181,14 @@ service_say(Service *service, const char *format, ...)
 guint64
 service_every_us(Service *service)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     return service->options.every_us;
 }
 
 HistoryParts
 service_parts(Service *service)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     return service->options.parts;
 }
 
@@ -381,7 +381,7 @@ void
 service_figures(const Service *service, ServiceFigures *figures)
 {
     Service *own = (Service *)(guintptr)service; /* for its lock */
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&own->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&own->lock);
     *figures = service->figures;
     figures->targets = registry_live(service->registry)->len;
     figures->events = events_last(service->events);

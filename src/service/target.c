@@ -131,21 +131,21 @@ service_target_unref(ServiceTarget *target)
 void
 target_disconnect(ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->use);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->use);
     disconnect(target);
 }
 
 void
 target_stop_timers(ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     recordings_clear(&target->recordings);
 }
 
 void
 target_set_gone(ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     target->state = SERVICE_TARGET_GONE;
     g_clear_pointer(&target->trouble, g_free);
     if (target->delta >= 0)
@@ -205,28 +205,28 @@ lock_of(const ServiceTarget *target)
 ServiceTargetState
 service_target_state(const ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(lock_of(target));
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(lock_of(target));
     return target->state;
 }
 
 ServiceReach
 service_target_reach(const ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(lock_of(target));
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(lock_of(target));
     return target->reach;
 }
 
 char *
 service_target_trouble(const ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(lock_of(target));
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(lock_of(target));
     return g_strdup(target->trouble);
 }
 
 StatsSample *
 service_target_sample(const ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(lock_of(target));
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(lock_of(target));
     return target->latest != NULL ? stats_sample_ref(target->latest) : NULL;
 }
 
@@ -354,7 +354,7 @@ target_note_outcome(ServiceTarget *target, const GError *error)
         target->refusal = g_error_copy(error);
         target->refused_until_us = g_get_monotonic_time() + REFUSED_MS * 1000;
     }
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     if (refused || error == NULL)
         g_clear_pointer(&target->trouble, g_free);
     if (refused)

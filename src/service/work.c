@@ -127,8 +127,8 @@ static void
 end_job(Job *job)
 {
     Service *service = job->target->service;
-    g_autoptr(ServiceTarget) waited = NULL; /* outlives the locker */
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(ServiceTarget) waited G_GNUC_UNUSED = NULL; /* outlives the locker */
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     if (job->target->lane.holder == job)
         job->target->lane.holder = NULL;
     service->figures.done++;
@@ -153,7 +153,7 @@ void
 work_let_go(Job *job)
 {
     Service *service = job->target->service;
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     if (job->target->lane.holder != job)
         return;
     job->target->lane.holder = NULL;
@@ -306,7 +306,7 @@ work_start(Service *service, GError **error)
 static GList *
 take_unbegun(Service *service)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     GList *jobs = g_hash_table_get_keys(service->unbegun);
     for (const GList *link = jobs; link != NULL; link = link->next) {
         Job *job = link->data;
@@ -348,6 +348,6 @@ work_drop_waiting(Service *service)
 guint
 work_left(Service *service)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&service->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     return service->figures.waiting;
 }

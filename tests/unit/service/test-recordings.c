@@ -85,7 +85,7 @@ wait_for_end(Stage *stage)
 static gboolean
 is_active(Stage *stage)
 {
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&stage->acting.lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&stage->acting.lock);
     return stage->acting.active || stage->acting.lease != 0;
 }
 
@@ -262,7 +262,7 @@ test_renewal(void)
 {
     g_autoptr(Stage) stage = stage_new(NULL);
     Talk talk;
-    begin(stage, &talk, 6000);
+    begin(stage, &talk, 3000);
     wait_for_end(stage);
     g_assert_cmpuint(stage_get(stage, &stage->acting.renewals), ==, 1);
 }
