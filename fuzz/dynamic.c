@@ -21,6 +21,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     dynamic_function(&image, "jescope_agent_enter");
     dynamic_gives(&image, "GLIBC_2.34");
-    g_auto(GStrv) needs = dynamic_needs(&image, "libc.so.6");
+    g_strfreev(dynamic_needs(&image, "libc.so.6"));
     return 0;
 }

@@ -3,8 +3,8 @@
  * How an agent that was brought into a running process is told to begin: a call of the one function it exports, in a
  * thread that the caller has stopped at a place where the program itself could have called dlopen().
  *
- * Loaded under a name of /proc/thread-self/fd/, the agent waits for this call; loaded in any other way it has begun by itself,
- * and the call brings it back after a LEAVE.
+ * Loaded under a name of /proc/thread-self/fd/, the agent waits for this call; loaded in any other way it has begun by
+ * itself, and the call brings it back after a LEAVE.
  */
 #ifndef JESCOPE_WIRE_ENTER_H
 #define JESCOPE_WIRE_ENTER_H

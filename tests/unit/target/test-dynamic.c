@@ -104,7 +104,7 @@ test_broken(void)
         if (!dynamic_open(&image))
             continue;
         dynamic_function(&image, "jescope_agent_enter");
-        g_auto(GStrv) needs = dynamic_needs(&image, "libc.so.6");
+        g_strfreev(dynamic_needs(&image, "libc.so.6"));
     }
     for (gsize at = 0; at < 1024; at++) {
         g_autofree char *copy = g_memdup2(data, size);
