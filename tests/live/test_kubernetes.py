@@ -38,8 +38,8 @@ def volume(open_path):
     group = manifest("sidecar.yaml")["spec"]["securityContext"]["fsGroup"]
     os.chown(open_path, 0, group)
     os.chmod(open_path, 0o2777)
-    shutil.copy(victims.AGENT, open_path)
-    shutil.copy(victims.program(), open_path)
+    for file in (victims.AGENT, victims.program(), JESCOPE):  # where every user may run them
+        shutil.copy(file, open_path)
     return open_path
 
 
@@ -52,7 +52,7 @@ def test_sidecar(tmp_path, start, volume, own_mounts):
     variables = {one["name"]: one["value"].replace(mounted, str(volume), 1) for one in container(pod, "app")["env"]}
     app = start(command=[*become(pod, "app"), "env", *(f"{name}={value}" for name, value in variables.items()),
                          volume / "victim"], preload=None)
-    beside = [*own_mounts, *become(pod, "jescope"), JESCOPE]
+    beside = [*own_mounts, *become(pod, "jescope"), volume / JESCOPE.name]
     env = dict(environment(tmp_path), JESCOPE_SOCKET_DIR="/nonexistent")
 
     def ask(*words):
