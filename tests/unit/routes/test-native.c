@@ -117,7 +117,7 @@ test_parameters_in_a_form(void)
     g_assert_cmpuint(fake_post(TARGET "/profiling", "active=false", "active=true")->status, ==, 200);
     g_assert_false(fake.active); /* the query comes first */
     g_assert_cmpuint(fake_post(TARGET "/profiling", "", "{\"active\":true}")->status, ==, 415);
-    g_assert_cmpuint(fake_post(TARGET "/profiling", "active=true", "actve=true")->status, ==, 400);
+    g_assert_cmpuint(fake_post(TARGET "/profiling", "active=true", "switch=true")->status, ==, 400);
     g_assert_nonnull(strstr(fake_body(), "possible: active, for"));
 }
 
