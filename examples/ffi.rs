@@ -26,7 +26,12 @@ extern "C" {
     fn jescope_enable(duration_ms: u64, error: *mut JescopeError) -> c_int;
     fn jescope_disable(error: *mut JescopeError) -> c_int;
     fn jescope_dump(descriptor: c_int, error: *mut JescopeError) -> c_int;
-    fn jescope_stats_write(letters: *const c_char, write: Write, opaque: *mut c_void, error: *mut JescopeError) -> c_int;
+    fn jescope_stats_write(
+        letters: *const c_char,
+        write: Write,
+        opaque: *mut c_void,
+        error: *mut JescopeError,
+    ) -> c_int;
 }
 
 /// Calls a function of libjescope; its sentence is the error.

@@ -26,7 +26,7 @@ call_begin(Call *call, CallKind kind)
     sigset_t set;
     call->kind = kind;
     call->saved_errno = errno;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancelability);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);
     fill(&set);
     pthread_sigmask(SIG_BLOCK, &set, &call->mask);
     sigpending(&call->pending);
@@ -61,6 +61,6 @@ call_end(const Call *call)
     }
     drop_raised(call);
     pthread_sigmask(SIG_SETMASK, &call->mask, NULL);
-    pthread_setcancelstate(call->cancelability, NULL);
+    pthread_setcancelstate(call->cancel_state, NULL);
     errno = call->saved_errno;
 }

@@ -16,7 +16,7 @@ typedef enum {
 
 typedef struct {
     CallKind kind;
-    int cancelability;
+    int cancel_state;
     int saved_errno;
     sigset_t mask;
     sigset_t pending; /* before the call */
