@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+enum {
+    READY_WITHIN_MS = 5000,
+};
+
 typedef struct {
     Serve *serve;
     char **operands;
@@ -105,6 +109,25 @@ tell_ready(const Serve *serve)
     notify_send(state);
 }
 
+static gboolean
+stop_waiting(gpointer data)
+{
+    *(gboolean *)data = TRUE;
+    return G_SOURCE_REMOVE;
+}
+
+/* Who hears that we are ready shall find the targets that are there. */
+static void
+wait_until_ready(const Daemon *daemon)
+{
+    gboolean late = FALSE;
+    guint timer = g_timeout_add(READY_WITHIN_MS, stop_waiting, &late);
+    while (!late && !daemon->stopping && !serve_is_ready(daemon->serve))
+        g_main_context_iteration(NULL, TRUE);
+    if (!late)
+        g_source_remove(timer);
+}
+
 static void
 run_until_stopped(Daemon *daemon)
 {
@@ -114,6 +137,7 @@ run_until_stopped(Daemon *daemon)
         g_unix_signal_add(SIGHUP, on_reload, daemon),
     };
     guint watchdog = notify_watch();
+    wait_until_ready(daemon);
     tell_ready(daemon->serve);
     g_main_loop_run(daemon->loop);
     for (size_t i = 0; i < G_N_ELEMENTS(sources); i++)

@@ -205,6 +205,12 @@ serve_reconfigure(Serve *serve, const ServeOptions *options, GError **error)
     return TRUE;
 }
 
+gboolean
+serve_is_ready(const Serve *serve)
+{
+    return service_has_looked(serve->service);
+}
+
 char **
 serve_places(const Serve *serve)
 {

@@ -48,6 +48,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Serve, serve_free)
  * stays as it was. */
 gboolean serve_reconfigure(Serve *serve, const ServeOptions *options, GError **error);
 
+/* Whether the targets that were there at the beginning are known. */
+gboolean serve_is_ready(const Serve *serve);
+
 /* Where it serves: "http://127.0.0.1:7469", "unix:/run/jescope.sock". Free with g_strfreev(). */
 char **serve_places(const Serve *serve);
 

@@ -28,6 +28,7 @@ struct Registry {
     gboolean scanning;
     gboolean again;
     gboolean renew_names;
+    gboolean looked; /* a scan has ended */
     GArray *hints; /* of pid_t, for the next scan */
     Doorbell *doorbell;
     guint slow_scan;
@@ -240,6 +241,7 @@ on_scanned(gpointer data)
         replace_scanner(registry);
     else
         take_result(registry, scan->result);
+    registry->looked = TRUE;
     if (registry->again)
         scan_soon(registry, 0);
     return G_SOURCE_REMOVE;
@@ -387,6 +389,12 @@ registry_list(Registry *registry)
         for (guint i = 0; i < parts[part]->len; i++)
             g_ptr_array_add(list, service_target_ref(parts[part]->pdata[i]));
     return list;
+}
+
+gboolean
+registry_has_looked(const Registry *registry)
+{
+    return registry->looked;
 }
 
 const GPtrArray *

@@ -20,6 +20,9 @@ GPtrArray *registry_list(Registry *registry);
 ServiceTarget *registry_lookup(Registry *registry, const char *text, GError **error);
 ServiceTarget *registry_default(Registry *registry, GError **error);
 
+/* Whether those that were there at the beginning are known. */
+gboolean registry_has_looked(const Registry *registry);
+
 /* Live ones by pid, of ServiceTarget, borrowed. */
 const GPtrArray *registry_live(const Registry *registry);
 

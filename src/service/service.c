@@ -419,6 +419,12 @@ service_unsubscribe(Service *service, guint subscription)
     events_unsubscribe(service->events, subscription);
 }
 
+gboolean
+service_has_looked(const Service *service)
+{
+    return registry_has_looked(service->registry);
+}
+
 guint64
 service_last_event(const Service *service)
 {

@@ -115,6 +115,9 @@ ServiceTarget *service_lookup(Service *service, const char *text, GError **error
 /* What paths without a target are about: the one the options name, else the only live one. Borrowed. */
 ServiceTarget *service_default_target(Service *service, GError **error);
 
+/* Whether it has looked for targets once: those that were there when it was made are known. */
+gboolean service_has_looked(const Service *service);
+
 ServiceTarget *service_target_ref(ServiceTarget *target);
 void service_target_unref(ServiceTarget *target);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServiceTarget, service_target_unref)

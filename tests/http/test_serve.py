@@ -453,7 +453,7 @@ def test_server_of_a_killed_run_ends(scratch):
     with run_and_listen(own, port, PYTHON, "-c", SERVICE) as process:
         pid = int(process.stdout.readline())
         endpoint = Endpoint(process, f"http://127.0.0.1:{port}", [])
-        wait_for(lambda: answers(endpoint), "serve answers")
+        wait_for(lambda: answers(endpoint, set()), "serve answers")
         helper = (set(children(process.pid)) - {pid}).pop()
         process.kill()
         process.wait(DEADLINE)
