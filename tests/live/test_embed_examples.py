@@ -2,12 +2,13 @@
 """The programs of examples/ do what docs/embedding.md says of them."""
 
 import json
+import pathlib
 import subprocess
 import urllib.error
 import urllib.request
 
 import pytest
-from victims import BUILD, DEADLINE, start_time
+from victims import BUILD, DEADLINE, eventually, start_time
 
 JESCOPE = BUILD / "src/cli/jescope"
 
@@ -79,8 +80,9 @@ def test_a_recording_from_start_to_report(service):
 
 def test_the_tool_reaches_it_until_its_end(service, environment):
     process, _, _ = service
-    socket = f"unix:{environment['JESCOPE_SOCKET_DIR']}/{process.pid}.{start_time(process.pid)}.sock"
-    out = subprocess.run([JESCOPE, "status", "--json", socket], env=environment, check=True, capture_output=True)
+    socket = pathlib.Path(environment["JESCOPE_SOCKET_DIR"]) / f"{process.pid}.{start_time(process.pid)}.sock"
+    eventually(socket.exists, "the library listens")
+    out = subprocess.run([JESCOPE, "status", "--json", f"unix:{socket}"], env=environment, check=True, capture_output=True)
     assert json.loads(out.stdout)["pid"] == process.pid
     process.stdin.close()
     assert process.wait(DEADLINE) == 0
