@@ -4,6 +4,8 @@
 #include "http/metrics.h"
 #include "routes/query.h"
 
+#include <gio/gio.h>
+
 /* A scrape under way. The exchange and the service hold one reference each. */
 typedef struct {
     Site *site;
@@ -20,21 +22,92 @@ forget_exchange(gpointer data)
     g_rc_box_release(pending);
 }
 
+/* ---- writing, on a thread: a hundred targets are half a megabyte, to be compressed ---- */
+
+typedef struct {
+    GPtrArray *scraped; /* of ServiceScraped, without errors */
+    gint64 duration_us;
+    MetricsOwn own;
+    gboolean whole;
+    MetricsFormat format;
+    AnswerCoding coding;
+} Writing;
+
 static void
-send_scrape(const GPtrArray *scraped, gint64 duration_us, gpointer data)
+free_scraped(gpointer data)
+{
+    ServiceScraped *scraped = data;
+    service_target_unref(scraped->target);
+    g_clear_pointer(&scraped->sample, stats_sample_unref);
+    g_free(scraped);
+}
+
+static GPtrArray *
+copy_scraped(const GPtrArray *scraped)
+{
+    GPtrArray *copies = g_ptr_array_new_full(scraped->len, free_scraped);
+    for (guint i = 0; i < scraped->len; i++) {
+        ServiceScraped *copy = g_memdup2(scraped->pdata[i], sizeof *copy);
+        service_target_ref(copy->target);
+        copy->error = NULL;
+        if (copy->sample != NULL)
+            stats_sample_ref(copy->sample);
+        g_ptr_array_add(copies, copy);
+    }
+    return copies;
+}
+
+static void
+free_writing(gpointer data)
+{
+    Writing *writing = data;
+    g_ptr_array_unref(writing->scraped);
+    g_free(writing);
+}
+
+static void
+write_answer(GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+{
+    const Writing *writing = data;
+    MetricsScrape scrape = {
+        .scraped = writing->scraped, .duration_us = writing->duration_us, .own = writing->whole ? &writing->own : NULL};
+    Answer *answer = answer_new(200, metrics_content_type(writing->format), metrics_write(&scrape, writing->format),
+                                writing->coding);
+    answer_add_header(answer, "Vary", "Accept");
+    g_task_return_pointer(task, answer, (GDestroyNotify)answer_unref);
+}
+
+static void
+on_written(GObject *source, GAsyncResult *result, gpointer data)
 {
     Pending *pending = data;
-    MetricsOwn own = {0};
-    MetricsScrape scrape = {.scraped = scraped, .duration_us = duration_us, .own = pending->whole ? &own : NULL};
-    if (pending->exchange != NULL) {
-        service_figures(pending->site->service, &own.service);
-        server_figures(pending->site->server, &own.server);
-        Answer *answer = answer_new(200, metrics_content_type(pending->format), metrics_write(&scrape, pending->format),
-                                    exchange_accepts_gzip(pending->exchange) ? ANSWER_GZIP : ANSWER_PLAIN);
-        answer_add_header(answer, "Vary", "Accept, Accept-Encoding");
-        exchange_answer(pending->exchange, answer);
-    }
+    g_autoptr(Answer) answer = g_task_propagate_pointer(G_TASK(result), NULL);
+    if (pending->exchange != NULL)
+        exchange_answer(pending->exchange, g_steal_pointer(&answer));
     g_rc_box_release(pending);
+}
+
+/* ---- in the main context ---- */
+
+static void
+on_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
+{
+    Pending *pending = data;
+    if (pending->exchange == NULL) {
+        g_rc_box_release(pending);
+        return;
+    }
+    Writing *writing = g_new0(Writing, 1);
+    writing->scraped = copy_scraped(scraped);
+    writing->duration_us = duration_us;
+    writing->whole = pending->whole;
+    writing->format = pending->format;
+    writing->coding = exchange_accepts_gzip(pending->exchange) ? ANSWER_GZIP : ANSWER_PLAIN;
+    service_figures(pending->site->service, &writing->own.service);
+    server_figures(pending->site->server, &writing->own.server);
+    g_autoptr(GTask) task = g_task_new(NULL, NULL, on_written, pending);
+    g_task_set_task_data(task, writing, free_writing);
+    g_task_run_in_thread(task, write_answer);
 }
 
 void
@@ -59,5 +132,5 @@ scrape_answer(Site *site, Exchange *exchange)
     pending->format = metrics_format(exchange_header(exchange, "Accept"));
     pending->whole = only == NULL;
     exchange_set_data(exchange, g_rc_box_acquire(pending), forget_exchange);
-    service_scrape(site->service, only, send_scrape, pending);
+    service_scrape(site->service, only, on_scraped, pending);
 }
