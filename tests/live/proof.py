@@ -14,6 +14,7 @@ PROFILING = "prof:true,prof_active:false,lg_prof_sample:16"
 SMALL = 128 * 1024  # of an anonymous mapping: jemalloc's are larger, what an attach could leave behind is not
 MAPS_GROWTH = 32  # that the program's own heap may have meanwhile
 THREADS_GROWTH = 4  # a server's pool
+LOOKS = 50  # at descriptors that stay the same: the last of the load's connections are closed
 
 
 def read(path):
@@ -120,20 +121,30 @@ class Cycles:
 WAYS = {"agent": Cycles.through_agent, "ptrace": Cycles.through_ptrace}
 
 
-def quiet(pid, before=None):
-    """A Footprint once nothing is left to complain of; the last complaints if that does not come."""
-    last = []
+def at_rest(pid):
+    """A Footprint once the server has closed what its clients have left."""
+    looks = collections.deque(maxlen=LOOKS)
 
     def settled():
-        footprint = Footprint(pid)
-        last[:] = [footprint]
-        return before is None or not footprint.complaints(before)
+        looks.append(Footprint(pid))
+        return len(looks) == LOOKS and all(look.descriptors == looks[0].descriptors for look in looks)
+
+    services.wait_for(settled, "descriptors stay the same")
+    return looks[-1]
+
+
+def wait_until_as(before, pid):
+    """Until nothing is left to complain of; the last complaints if that does not come."""
+    complaints = []
+
+    def settled():
+        complaints[:] = Footprint(pid).complaints(before)
+        return not complaints
 
     try:
         services.wait_for(settled, "all is as it was")
     except AssertionError as error:
-        raise Complained("; ".join(last[0].complaints(before))) from error
-    return last[0]
+        raise Complained("; ".join(complaints)) from error
 
 
 def prove(kind, scratch, *, way, profiling, cycles):
@@ -143,13 +154,13 @@ def prove(kind, scratch, *, way, profiling, cycles):
         attaching = Cycles(scratch, server, profiling)
         with loaded.under_load(server) as load:
             WAYS[way](attaching)  # what the first time brings stays: the library, an arena, a stack
-        before = quiet(server.pid)
+        before = at_rest(server.pid)
         with loaded.under_load(server) as load:
             for _ in range(cycles):
                 WAYS[way](attaching)
                 server.assert_runs()
         if load.failures or load.answered == 0:
             raise Complained(f"{load.answered} answered, but: {load.failures}")
-        quiet(server.pid, before)
+        wait_until_as(before, server.pid)
         server.assert_runs()
         return load.answered
