@@ -318,10 +318,14 @@ judge_linked(const Search *search)
     return false;
 }
 
+enum { FUNCTIONS_MAX = 4 };
+
+/* Functions of one object, as its file has them. */
 typedef struct {
-    uintptr_t address;
-    const uint8_t *code;
-    bool same;
+    uintptr_t addresses[FUNCTIONS_MAX];
+    uint8_t code[FUNCTIONS_MAX][CODE_COMPARED];
+    bool known[FUNCTIONS_MAX]; /* the file has code there */
+    bool same[FUNCTIONS_MAX];
 } Comparison;
 
 /* Under the loader's lock, so that the object cannot go away while it is looked at. */
@@ -329,27 +333,57 @@ static int
 compare_code(struct dl_phdr_info *info, size_t size, void *data)
 {
     Comparison *comparison = data;
-    if (!holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, comparison->address)) {
-        return 0;
+    bool here = false;
+    for (size_t i = 0; i < FUNCTIONS_MAX; i++) {
+        if (comparison->known[i] &&
+            holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, comparison->addresses[i])) {
+            here = true;
+            comparison->same[i] =
+                memcmp((const void *)comparison->addresses[i], comparison->code[i], CODE_COMPARED) == 0;
+        }
     }
-    comparison->same = memcmp((const void *)comparison->address, comparison->code, CODE_COMPARED) == 0;
-    return 1;
+    return here;
 }
 
 /*
- * Whether the function in memory is the one in the file. The file at an object's path may have been replaced since it
- * was loaded (an upgrade), and calling into the middle of something else is the worst a guest can do.
+ * Which functions in memory are the ones in the file. The file at an object's path may have been replaced since it was
+ * loaded (an upgrade), and calling into the middle of something else is the worst a guest can do. All at once: a child
+ * forked while the loader's lock is held may find it held for ever.
  */
-static bool
-is_same_code(const ElfFile *file, uint64_t linked_address, uintptr_t bias)
+static void
+compare(const ElfFile *file, const uint64_t linked_addresses[FUNCTIONS_MAX], uintptr_t bias, Comparison *comparison)
 {
-    uint8_t code[CODE_COMPARED];
-    Comparison comparison = {.address = bias + linked_address, .code = code};
-    if (linked_address == 0 || !elf_read_address(file, linked_address, code, sizeof code)) {
+    *comparison = (Comparison){0};
+    for (size_t i = 0; i < FUNCTIONS_MAX; i++) {
+        comparison->addresses[i] = bias + linked_addresses[i];
+        comparison->known[i] =
+            linked_addresses[i] != 0 && elf_read_address(file, linked_addresses[i], comparison->code[i], CODE_COMPARED);
+    }
+    dl_iterate_phdr(compare_code, comparison);
+}
+
+/* False if its file has changed since it was loaded. */
+static bool
+trust(const ElfFile *file, const ElfJemalloc *found, uintptr_t bias, Allocator *candidate)
+{
+    enum { MALLCTL, STATS_PRINT, NAME_TO_MIB, BY_MIB };
+    const uint64_t linked_addresses[FUNCTIONS_MAX] = {found->mallctl, found->stats_print, found->name_to_mib,
+                                                      found->by_mib};
+    Comparison comparison;
+    compare(file, linked_addresses, bias, &comparison);
+    if (!comparison.same[MALLCTL] || !comparison.same[STATS_PRINT]) {
         return false;
     }
-    dl_iterate_phdr(compare_code, &comparison);
-    return comparison.same;
+    *candidate = (Allocator){
+        .mallctl = (Mallctl)comparison.addresses[MALLCTL],
+        .stats_print = (StatsPrint)comparison.addresses[STATS_PRINT],
+        .flags = found->from_symtab ? WIRE_FLAG_FROM_SYMTAB : 0,
+    };
+    if (comparison.same[NAME_TO_MIB] && comparison.same[BY_MIB]) {
+        candidate->name_to_mib = (NameToMib)comparison.addresses[NAME_TO_MIB];
+        candidate->by_mib = (ByMib)comparison.addresses[BY_MIB];
+    }
+    return true;
 }
 
 static bool
@@ -358,20 +392,10 @@ judge_found(const Search *search, const ElfFile *file, const Object *object)
     ElfJemalloc found[ELF_FOUND_MAX];
     size_t n = elf_find_jemalloc(file, found);
     for (size_t i = 0; i < n; i++) {
-        if (!is_same_code(file, found[i].mallctl, object->bias) ||
-            !is_same_code(file, found[i].stats_print, object->bias)) {
+        Allocator candidate;
+        if (!trust(file, &found[i], object->bias, &candidate)) {
             debug_say("file changed since it was loaded", object_path(object), 0);
             continue;
-        }
-        Allocator candidate = {
-            .mallctl = (Mallctl)(object->bias + found[i].mallctl),
-            .stats_print = (StatsPrint)(object->bias + found[i].stats_print),
-            .flags = found[i].from_symtab ? WIRE_FLAG_FROM_SYMTAB : 0,
-        };
-        if (is_same_code(file, found[i].name_to_mib, object->bias) &&
-            is_same_code(file, found[i].by_mib, object->bias)) {
-            candidate.name_to_mib = (NameToMib)(object->bias + found[i].name_to_mib);
-            candidate.by_mib = (ByMib)(object->bias + found[i].by_mib);
         }
         text_copy_tail(candidate.prefix, sizeof candidate.prefix, found[i].prefix);
         name_object(&candidate, object);
