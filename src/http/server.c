@@ -47,8 +47,8 @@ free_daemon(gpointer data)
 {
     Daemon *daemon = data;
     g_source_destroy(daemon->door.source);
-    g_source_unref(daemon->door.source);
     MHD_stop_daemon(daemon->mhd);
+    g_source_unref(daemon->door.source);
     g_free(daemon);
 }
 

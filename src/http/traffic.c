@@ -479,6 +479,9 @@ close_connection(Connection *connection)
     g_queue_unlink(&traffic->connections, &connection->link);
     g_free(connection);
     door->connections--;
+    /* When a connection ends, libmicrohttpd may leave others that were resumed with it for a later turn, and asks for
+     * none. */
+    mhd_source_wake(door->source);
     traffic->closed(traffic->data);
 }
 
