@@ -124,6 +124,7 @@ test_broken(void)
     file->symbols[5].st_size = G_MAXUINT64;
     g_autoptr(GArray) bad_symbols = ranges_of(file, "my_", &jemalloc);
     g_assert_cmpuint(jemalloc, ==, 1);
+    g_assert_cmpuint(bad_symbols->len, ==, 2);
 }
 
 int
