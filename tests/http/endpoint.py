@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import json
 import re
-import socket
 import subprocess
 
 from services import DEADLINE, JESCOPE, environment, jescope, started, wait_for
@@ -77,12 +76,6 @@ class Endpoint:
         with contextlib.ExitStack() as stack:
             running = [stack.enter_context(subprocess.Popen(self.command("GET", path), stdout=subprocess.PIPE)) for _ in range(count)]
             return [parse(process.communicate(timeout=DEADLINE)[0]) for process in running]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

@@ -8,8 +8,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
-from endpoint import free_port
-from services import DEADLINE, started, wait_for
+from services import DEADLINE, free_port, started, wait_for
 
 CONFIG = """
 global:

@@ -8,9 +8,10 @@ import re
 import time
 
 import pytest
-from endpoint import free_port, serve
+from endpoint import serve
 from programs import fill, running_redis
 from prometheus import scraping
+from services import free_port
 
 DASHBOARD = json.loads((pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "integrations/grafana/jescope.json").read_text())
 QUERIES = [(panel["title"], query["expr"]) for panel in DASHBOARD["panels"] for query in panel.get("targets", [])]

@@ -7,9 +7,9 @@ import subprocess
 import time
 
 import pytest
-from endpoint import free_port, serve
+from endpoint import serve
 from programs import profiled  # noqa: F401
-from services import DEADLINE, wait_for
+from services import DEADLINE, free_port, wait_for
 
 
 def connect(port):

@@ -8,10 +8,10 @@ import subprocess
 import time
 
 import pytest
-from endpoint import free_port, is_whole_dump, serve
+from endpoint import is_whole_dump, serve
 from profiles import Pprof, need
 from programs import fill, running_redis, unprofiled  # noqa: F401
-from services import DEADLINE, environment
+from services import DEADLINE, environment, free_port
 
 OFTEN = "zmalloc|sds|createObject|setrange|processCommand|call|main"
 

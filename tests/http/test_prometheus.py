@@ -8,10 +8,10 @@ import re
 import subprocess
 
 import pytest
-from endpoint import free_port, serve, set_active
+from endpoint import serve, set_active
 from programs import fill, foreign, running_redis, standin  # noqa: F401
 from prometheus import need, scraping
-from services import DEADLINE, jescope, wait_for
+from services import DEADLINE, free_port, jescope, wait_for
 
 RULES = pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "integrations/prometheus"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -8,9 +8,9 @@ import stat
 import subprocess
 
 import pytest
-from endpoint import Endpoint, free_port, is_active, serve, set_active
+from endpoint import Endpoint, is_active, serve, set_active
 from programs import profiled  # noqa: F401
-from services import DEADLINE, environment, jescope, wait_for
+from services import DEADLINE, environment, free_port, jescope, wait_for
 
 READ = "read-0123456789abcdef"
 CONTROL = "control-0123456789abcdef"

@@ -10,9 +10,9 @@ import socket
 import subprocess
 
 import pytest
-from endpoint import Endpoint, answers, free_port, is_active, serve, set_active
+from endpoint import Endpoint, answers, is_active, serve, set_active
 from programs import profiled, running_redis  # noqa: F401
-from services import DEADLINE, JESCOPE, PYTHON, SERVICE, children, environment, jescope, started, wait_for
+from services import DEADLINE, JESCOPE, PYTHON, SERVICE, children, environment, free_port, jescope, started, wait_for
 
 STATUS = "/mtev/heap_profile"
 

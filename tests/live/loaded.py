@@ -47,12 +47,6 @@ Server(("127.0.0.1", {port}), Handler).serve_forever()
 """
 
 
-def free_port(kind=socket.SOCK_STREAM):
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def need(name):
     """The path of a program, or None; the system administrator's directories are not on every PATH."""
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
@@ -107,7 +101,7 @@ class Unbound(Server):
 
     def __init__(self, folder):
         super().__init__(folder)
-        port = free_port(socket.SOCK_DGRAM)
+        port = services.free_port()
         self.address = f"127.0.0.1:{port}"
         records = "\n".join(
             f'local-data: "host{number}.checker.test. A {Dns.address_of(number)}"' for number in range(Dns.NAMES)
@@ -139,7 +133,7 @@ class Nginx(Server):
 
     def __init__(self, folder):
         super().__init__(folder)
-        port = free_port()
+        port = services.free_port()
         self.address = f"127.0.0.1:{port}"
         site = self.folder / "site"
         site.mkdir()
@@ -170,7 +164,7 @@ class Python(Server):
 
     def __init__(self, folder):
         super().__init__(folder)
-        port = free_port()
+        port = services.free_port()
         self.address = f"127.0.0.1:{port}"
         self.command = [services.PYTHON, "-c", HTTP_SERVER.format(here=str(HERE), port=port)]
         self.tool = ["wrk", "-t", "1", "-c", "4", "-d", "100000", f"http://{self.address}/file7"]
@@ -239,11 +233,21 @@ class Load:
         self.answered, self.failures = 0, []
 
 
+def interrupt(tool):
+    """What it said in all. wrk may not heed the first signal."""
+    for _ in range(ENDING):
+        tool.send_signal(signal.SIGINT)
+        try:
+            return tool.communicate(timeout=1)[0]
+        except subprocess.TimeoutExpired:
+            continue
+    tool.kill()
+    return tool.communicate()[0]
+
+
 def end_tool(tool, complaint, load):
     alive = tool.poll() is None
-    if alive:
-        tool.send_signal(signal.SIGINT)
-    said = tool.communicate(timeout=ENDING)[0].decode(errors="replace")
+    said = interrupt(tool).decode(errors="replace")
     found = re.search(complaint, said)
     if not alive or found:
         load.failures.append(f"{tool.args[0]} {'complains' if alive else 'ended early'}: {said[-600:]}")

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -18,6 +19,7 @@ VICTIMS = BUILD / "tests/victims"
 DEADLINE = 60
 PYTHON = "/usr/bin/python3"
 AS_ROOT = os.geteuid() == 0
+UNASSIGNED = (15000, 32000)
 
 # A program that does what it reads and then says so: a number makes it keep 256 blocks of so many bytes, a word is its new name.
 SERVICE = """
@@ -42,6 +44,19 @@ def wait_for(condition, what):
             return value
         assert time.monotonic() < end, f"not within {DEADLINE} s: {what}"
         time.sleep(0.01)
+
+
+def free_port():
+    """A port that is free for TCP and UDP, and below those that the kernel gives to clients: nobody gets it by accident."""
+    while True:
+        port = random.randrange(*UNASSIGNED)
+        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagrams:
+            try:
+                stream.bind(("127.0.0.1", port))
+                datagrams.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 @contextlib.contextmanager
