@@ -2,7 +2,7 @@
 /*
  * What systemd (or another supervisor that speaks as it does) hands over and wants to know: sd_notify(3),
  * sd_listen_fds(3), sd_watchdog_enabled(3). Their protocols are promised to stay and take a page of code;
- * docs/decisions/0008-http-transport.md says why that page is here.
+ * docs/decisions/0009-http-transport.md says why that page is here.
  */
 #ifndef JESCOPE_HTTP_NOTIFY_H
 #define JESCOPE_HTTP_NOTIFY_H

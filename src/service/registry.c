@@ -29,7 +29,7 @@ struct Registry {
     gboolean again;
     gboolean renew_names;
     gboolean looked; /* a scan has ended */
-    GArray *hints; /* of pid_t, for the next scan */
+    GArray *hints;   /* of pid_t, for the next scan */
     Doorbell *doorbell;
     guint slow_scan;
     guint soon;

@@ -40,24 +40,12 @@ test_writes_only_the_short_list(void)
         {"epoch", CONTROL_U64},
     };
     static const char *const refused[] = {
-        "arena.0.reset",
-        "arena.0.destroy",
-        "arena.0.dss",
-        "arenas.create",
-        "arenas.purge",
-        "prof.prefix",
-        "prof.log_start",
-        "prof.log_stop",
-        "thread.prof.active",
-        "thread.prof.name",
-        "thread.tcache.enabled",
-        "thread.arena",
-        "stats.mutexes.reset",
-        "tcache.flush",
-        "opt.prof",
-        "config.prof",
-        "stats.allocated",
-        "experimental.prof_recent.alloc_max",
+        "arena.0.reset",       "arena.0.destroy",       "arena.0.dss",
+        "arenas.create",       "arenas.purge",          "prof.prefix",
+        "prof.log_start",      "prof.log_stop",         "thread.prof.active",
+        "thread.prof.name",    "thread.tcache.enabled", "thread.arena",
+        "stats.mutexes.reset", "tcache.flush",          "opt.prof",
+        "config.prof",         "stats.allocated",       "experimental.prof_recent.alloc_max",
     };
     for (size_t i = 0; i < G_N_ELEMENTS(allowed); i++) {
         g_assert_true(control_may_write(allowed[i].name, allowed[i].type));
