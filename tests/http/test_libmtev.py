@@ -6,50 +6,13 @@ import pathlib
 import pytest
 from endpoint import is_active, is_whole_dump, serve, set_active
 from programs import fill, foreign, old_unprofiled, profiled, unbuilt, unprofiled  # noqa: F401
+from served import none, off, old_off, ready, server, without  # noqa: F401
 
 PATHS = ("/mtev/memory.json", "/mtev/heap_profile")
 STATUS_ACTIVE = b"opt.prof: true\nprof.active: true\nprof.thread_active_init: true\n"
 STATUS_INACTIVE = STATUS_ACTIVE.replace(b"prof.active: true", b"prof.active: false")
 STATUS_OFF = b'opt.prof: false\n# needs MALLOC_CONF="prof:true"\nprof.active: false\nprof.thread_active_init: false\n'
 STATUS_UNBUILT = b"opt.prof: error\nprof.active: error\nprof.thread_active_init: error\n"
-
-
-@pytest.fixture(scope="module")
-def server(scratch, profiled):  # noqa: F811
-    with serve(scratch, profiled.pid) as endpoint:
-        endpoint.pid = profiled.pid
-        yield endpoint
-
-
-@pytest.fixture
-def ready(scratch, server):
-    """A Redis that can be profiled and is not."""
-    set_active(scratch, server.pid, False)
-    return server
-
-
-@pytest.fixture(scope="module")
-def off(scratch, unprofiled):  # noqa: F811
-    with serve(scratch, unprofiled.pid) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def old_off(scratch, old_unprofiled):  # noqa: F811
-    with serve(scratch, old_unprofiled.pid) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def none(scratch, unbuilt):  # noqa: F811
-    with serve(scratch, unbuilt.pid) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def without(scratch, foreign):  # noqa: F811
-    with serve(scratch, foreign.pid) as endpoint:
-        yield endpoint
 
 
 def check(answer, status, kind, body):

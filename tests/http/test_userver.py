@@ -5,48 +5,11 @@ import pytest
 import victims
 from endpoint import is_active, is_whole_dump, serve, set_active
 from programs import foreign, old_unprofiled, profiled, running_redis, standin, unbuilt, unprofiled  # noqa: F401
+from served import none, off, old_off, ready, server, without  # noqa: F401
 
 PROF = "/service/jemalloc/prof"
 OK = b"OK\n"
 COMMANDS = ("enable", "disable", "dump", "stat", "bg_threads_set_max?count=1", "bg_threads_enable", "bg_threads_disable")
-
-
-@pytest.fixture(scope="module")
-def server(scratch, profiled):  # noqa: F811
-    with serve(scratch, profiled.pid) as endpoint:
-        endpoint.pid = profiled.pid
-        yield endpoint
-
-
-@pytest.fixture
-def ready(scratch, server):
-    """A Redis that can be profiled and is not."""
-    set_active(scratch, server.pid, False)
-    return server
-
-
-@pytest.fixture(scope="module")
-def off(scratch, unprofiled):  # noqa: F811
-    with serve(scratch, unprofiled.pid) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def old_off(scratch, old_unprofiled):  # noqa: F811
-    with serve(scratch, old_unprofiled.pid) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def none(scratch, unbuilt):  # noqa: F811
-    with serve(scratch, unbuilt.pid) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def without(scratch, foreign):  # noqa: F811
-    with serve(scratch, foreign.pid) as endpoint:
-        yield endpoint
 
 
 def do(endpoint, command):

@@ -299,16 +299,16 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/service/work/sharing", test_sharing);
-    g_test_add_func("/service/work/busy", test_busy);
-    g_test_add_func("/service/work/cancel", test_cancel);
-    g_test_add_func("/service/work/one-at-a-time", test_one_at_a_time);
-    g_test_add_func("/service/work/unreachable", test_unreachable);
-    g_test_add_func("/service/work/stop", test_stop);
-    g_test_add_func("/service/work/free-at-work", test_free_at_work);
-    g_test_add_func("/service/work/scrape", test_scrape);
-    g_test_add_func("/service/work/read-history", test_read_history);
-    g_test_add_func("/service/work/lookup", test_lookup);
-    g_test_add_func("/service/work/bad-pid", test_bad_pid);
+    g_test_add_func("/service/queue/sharing", test_sharing);
+    g_test_add_func("/service/queue/busy", test_busy);
+    g_test_add_func("/service/queue/cancel", test_cancel);
+    g_test_add_func("/service/queue/one-at-a-time", test_one_at_a_time);
+    g_test_add_func("/service/queue/unreachable", test_unreachable);
+    g_test_add_func("/service/queue/stop", test_stop);
+    g_test_add_func("/service/queue/free-at-work", test_free_at_work);
+    g_test_add_func("/service/queue/scrape", test_scrape);
+    g_test_add_func("/service/queue/read-history", test_read_history);
+    g_test_add_func("/service/queue/lookup", test_lookup);
+    g_test_add_func("/service/queue/bad-pid", test_bad_pid);
     return g_test_run();
 }
