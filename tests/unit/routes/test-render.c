@@ -152,7 +152,7 @@ test_gives_the_child_nothing_else(void)
     g_autofree char *program = g_build_filename(folder, "jescope", NULL);
     static const char script[] = "#!/bin/sh\n"
                                  "ls /proc/$$/fd | tr '\\n' ' '\n"
-                                 "grep -E '^Sig(Blk|Ign):' /proc/$$/status\n"
+                                 "grep -E '^Sig(Blk|Ign):' /proc/self/status\n"
                                  "env | sed 's/=.*//' | sort | tr '\\n' ' '\n"
                                  "printf '\\000' >&5\n";
     g_assert_true(g_file_set_contents_full(program, script, -1, 0, 0755, NULL));
