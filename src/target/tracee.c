@@ -674,7 +674,8 @@ tracee_call(Tracee *tracee, guint64 function, const guint64 *arguments, guint n,
 {
     g_return_val_if_fail(tracee->state != DETACHED && n <= REGISTERS_ARGUMENTS, FALSE);
     guint64 all[REGISTERS_ARGUMENTS] = {0};
-    memcpy(all, arguments, n * sizeof(*all));
+    for (guint i = 0; i < n; i++)
+        all[i] = arguments[i];
     if (!get_ready(tracee, error) || !save_errno(tracee, error) || !get_ready(tracee, error))
         return FALSE;
     GeneralRegisters general = registers_call(&tracee->saved, &tracee->path, &tracee->code, function, all);
@@ -686,7 +687,8 @@ tracee_system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guin
 {
     g_return_val_if_fail(tracee->state != DETACHED && n <= REGISTERS_ARGUMENTS, FALSE);
     guint64 all[REGISTERS_ARGUMENTS] = {0};
-    memcpy(all, arguments, n * sizeof(*all));
+    for (guint i = 0; i < n; i++)
+        all[i] = arguments[i];
     if (!get_ready(tracee, error) || !save_errno(tracee, error) || !get_ready(tracee, error))
         return FALSE;
     GeneralRegisters general = registers_system_call(&tracee->saved, &tracee->path, &tracee->code, number, all);

@@ -13,6 +13,7 @@ import subprocess
 
 import pytest
 import wire
+from sanitized import renders
 from victims import (
     AGENT,
     BUILD,
@@ -460,6 +461,7 @@ def record_with(start, program_path, tmp_path):
     return victim
 
 
+@renders
 def test_a_symbolized_report_is_made_by_a_child(start, tmp_path):
     victim = record_with(start, BUILD / "src/cli/jescope", tmp_path)
     status, _, _, body = http(victim, tmp_path, "GET", "/memory-profiler/download/text")

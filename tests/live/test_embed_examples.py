@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from sanitized import renders
 from victims import BUILD, DEADLINE, eventually, start_time
 
 JESCOPE = BUILD / "src/cli/jescope"
@@ -52,6 +53,7 @@ def get(url, data=None):
         return error.code, error.headers.get("Content-Type"), error.read()
 
 
+@renders
 def test_jescopes_routes_beside_the_services_own(service):
     _, base, mounted = service
     assert get(f"{base}/work")[0] in (200, 204)
@@ -67,6 +69,7 @@ def test_jescopes_routes_beside_the_services_own(service):
     assert status == 200 and body.startswith(b"\x1f\x8b"), body
 
 
+@renders
 def test_a_recording_from_start_to_report(service):
     _, base, mounted = service
     get(f"{mounted}/mtev/heap_profile?active=false")

@@ -15,6 +15,7 @@ import termios
 
 import pytest
 
+from sanitized import preloadable
 from services import (AGENT, AS_ROOT, DEADLINE, JESCOPE, PYTHON, VICTIMS, children, environment, jescope, redis, redis_program,
                       service, started, status, wait_for)
 
@@ -34,10 +35,6 @@ while not done:
     signal.pause()
 print(sorted(counts.items()), flush=True)
 """
-
-
-# The sanitizer's runtime insists on being loaded before everything else.
-preloadable = pytest.mark.skipif(b"__asan_init" in JESCOPE.read_bytes(), reason="a sanitized jescope cannot be preloaded into")
 
 
 def variable(pid, name):
