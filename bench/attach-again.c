@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach-again PID status|enable|dump COUNT: what the commands of these names do over ptrace, COUNT times; prints when
- * each began and ended (CLOCK_MONOTONIC, nanoseconds).
+ * attach-again PID status|enable|dump COUNT: does the same as these commands over ptrace, COUNT times; prints begin and
+ * end of each (CLOCK_MONOTONIC, nanoseconds).
  */
 #include "cli/state.h"
 #include "target/target.h"
@@ -15,8 +15,8 @@
 static gboolean
 do_status(Target *target, GError **error)
 {
-    TargetState state;
-    return state_read(target, &state, error);
+    RouteStatus status;
+    return state_read(target, &status, error);
 }
 
 static gboolean

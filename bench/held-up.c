@@ -34,7 +34,7 @@ typedef struct {
     } gaps[GAPS_MAX];
 } Gaps;
 
-/* What gdb calls mallctl() with: it would have to allocate its own words in this program. */
+/* Arguments of mallctl() for gdb, which would otherwise have to allocate them in this program. */
 const char *held_status[] = {
     "version",         "config.prof",  "config.stats",   "opt.prof",       "prof.active",  "prof.lg_sample", "epoch",
     "stats.allocated", "stats.active", "stats.metadata", "stats.resident", "stats.mapped", "stats.retained", NULL};
@@ -44,7 +44,7 @@ bool held_on = true;
 const char *held_file = "/dev/shm/jescope-held-up";
 const char *const *held_file_place = &held_file;
 char held_value[64];
-size_t held_size = sizeof held_value;
+size_t held_size = sizeof(held_value);
 
 int mallctl(const char *name, void *old, size_t *old_size, void *value, size_t size);
 
@@ -73,7 +73,7 @@ static void
 hold(char *count)
 {
     char argument[64];
-    snprintf(argument, sizeof argument, "%s 100", count);
+    snprintf(argument, sizeof(argument), "%s 100", count);
     for (const Command *command = memory_commands; command->name; command++)
         if (strcmp(command->name, "hold") == 0)
             command->run(argument);
@@ -92,11 +92,11 @@ time_own_dumps(int dumps)
     static uint64_t times[DUMPS_MAX];
     for (int i = 0; i < dumps && i < DUMPS_MAX; i++) {
         uint64_t begin = now();
-        if (mallctl(held_dump, NULL, NULL, &held_file, sizeof held_file) != 0)
+        if (mallctl(held_dump, NULL, NULL, &held_file, sizeof(held_file)) != 0)
             fail("prof.dump");
         times[i] = now() - begin;
     }
-    qsort(times, (size_t)dumps, sizeof *times, compare);
+    qsort(times, (size_t)dumps, sizeof(*times), compare);
     printf("%d %llu %llu\n", getpid(), (unsigned long long)times[dumps / 2],
            (unsigned long long)times[dumps * 99 / 100]);
     fflush(stdout);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libmicrohttpd can do at most: one thread, epoll, the same few bytes to everybody. bench/serve compares with it.
+/* The maximum of libmicrohttpd: one thread, epoll, the same few bytes for every request. bench/serve compares with it.
  * Prints its port, ends with its stdin. */
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -25,7 +25,7 @@ main(void)
 {
     static char body[] = "hello\n";
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    response = MHD_create_response_from_buffer(sizeof body - 1, body, MHD_RESPMEM_PERSISTENT);
+    response = MHD_create_response_from_buffer(sizeof(body) - 1, body, MHD_RESPMEM_PERSISTENT);
     struct MHD_Daemon *daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer, NULL,
                                                  MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_END);
     if (daemon == NULL || response == NULL)

@@ -31,7 +31,7 @@ keep(void *object)
         size_t sum = 0;                                                                                                \
         size_t n = 0;                                                                                                  \
         for (; sum < bytes; n++) {                                                                                     \
-            size_t size = sizes[n % (sizeof sizes / sizeof *sizes)];                                                   \
+            size_t size = sizes[n % (sizeof(sizes) / sizeof(*sizes))];                                                 \
             keep(malloc(size));                                                                                        \
             sum += size;                                                                                               \
         }                                                                                                              \
@@ -56,8 +56,8 @@ dump(const char *prefix, int round)
     char path[4096];
     const char *name = path;
 
-    snprintf(path, sizeof path, "%s.%d", prefix, round);
-    if (mallctl("prof.dump", NULL, NULL, &name, sizeof name) != 0) {
+    snprintf(path, sizeof(path), "%s.%d", prefix, round);
+    if (mallctl("prof.dump", NULL, NULL, &name, sizeof(name)) != 0) {
         fprintf(stderr, "known-heap: cannot write %s\n", path);
         exit(1);
     }
@@ -74,16 +74,14 @@ main(int argc, char **argv)
     int rounds = atoi(argv[2]);
     size_t bytes = (size_t)strtoull(argv[3], NULL, 10);
     static char buffer[1 << 16]; /* so that stdout allocates nothing between the rounds */
-    setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
-    live = malloc((bytes / 8) * sizeof *live);
+    setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+    live = malloc((bytes / 8) * sizeof(*live));
     for (int round = 0; round < rounds; round++) {
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
             places[i](bytes);
-        }
         dump(argv[1], round);
-        while (n_live > 0) {
+        while (n_live > 0)
             free(live[--n_live]);
-        }
         mallctl("prof.reset", NULL, NULL, NULL, 0);
     }
     return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* malloc-loop PAIRS: so many pairs of malloc and free, in a function of its own for callgrind to count. With -DEMBEDS,
- * libjescope is linked and started. */
+/* malloc-loop PAIRS: this number of pairs of malloc and free, in a separate function for callgrind to count. With
+ * -DEMBEDS, libjescope is linked and started. */
 #ifdef EMBEDS
 #include <jescope.h>
 #endif

@@ -11,7 +11,7 @@ print_stack(const char *path, const Profile *profile, guint32 index)
     const ProfileWeight *weight = &profile_weights(profile)[index];
 
     printf("%s", path);
-    for (int value = 0; value < PROFILE_N_VALUES; value++) {
+    for (int value = 0; value < PROFILE_N_PPROF_VALUES; value++) {
         ProfileInterval interval = profile_interval(weight->estimate[value], weight->variance[value], 1.96);
         printf("\t%.1f\t%.1f\t%.1f", weight->estimate[value], interval.low, interval.high);
     }
@@ -32,9 +32,8 @@ main(int argc, char **argv)
             fprintf(stderr, "%s\n", error->message);
             return 1;
         }
-        for (guint32 j = 0; j < profile_n_stacks(profile); j++) {
+        for (guint32 j = 0; j < profile_n_stacks(profile); j++)
             print_stack(argv[i], profile, j);
-        }
     }
     return 0;
 }

@@ -34,8 +34,7 @@ main(int argc, char **argv)
 {
     gboolean good = argc > 1;
 
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i++)
         good &= read_one(argv[i]);
-    }
     return good ? 0 : 1;
 }

@@ -47,7 +47,7 @@ compare(const void *a, const void *b)
 static double
 median(double *values, size_t n)
 {
-    qsort(values, n, sizeof *values, compare);
+    qsort(values, n, sizeof(*values), compare);
     return values[n / 2];
 }
 
@@ -62,8 +62,8 @@ int
 main(int argc, char **argv)
 {
     size_t rounds = argc > 3 ? strtoul(argv[1], NULL, 10) : 0;
-    double *without = calloc(rounds + 1, sizeof *without), *with = calloc(rounds + 1, sizeof *with);
-    double *difference = calloc(rounds + 1, sizeof *difference);
+    double *without = calloc(rounds + 1, sizeof(*without)), *with = calloc(rounds + 1, sizeof(*with));
+    double *difference = calloc(rounds + 1, sizeof(*difference));
     int linked = argc > 4 && strcmp(argv[2], "--linked") == 0;
     char *program[] = {argv[argc - 1], NULL}, *other[] = {linked ? argv[3] : argv[argc - 1], NULL};
 

@@ -6,7 +6,7 @@
  * sizes; prints for each kind the median of the whole and of the time in jemalloc, beside jemalloc's epoch alone
  */
 #include "stats/live.h"
-#include "stats/reader.h"
+#include "stats/log-reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static gboolean
 run_read(const char *file, GError **error)
 {
     StatsReport report;
-    if (!stats_read_file(file, count, NULL, &report, error))
+    if (!log_reader_read(file, count, NULL, &report, error))
         return FALSE;
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
