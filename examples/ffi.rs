@@ -21,6 +21,14 @@ struct JescopeError {
 type Write = extern "C" fn(opaque: *mut c_void, text: *const c_char, size: usize);
 
 extern "C" {
+    fn mallctl();
+}
+
+/// Linkers drop a library of which a program uses nothing by name.
+#[used]
+static JEMALLOC: unsafe extern "C" fn() = mallctl;
+
+extern "C" {
     fn jescope_start(options: *const c_void, error: *mut JescopeError) -> c_int;
     fn jescope_stop(error: *mut JescopeError) -> c_int;
     fn jescope_enable(duration_ms: u64, error: *mut JescopeError) -> c_int;

@@ -27,7 +27,7 @@ typedef struct {
 static void *
 begin(void *unused, const char *target, struct MHD_Connection *connection)
 {
-    Exchange *exchange = calloc(1, sizeof *exchange);
+    Exchange *exchange = calloc(1, sizeof(*exchange));
     if (exchange != NULL)
         exchange->target = strdup(target);
     return exchange;
@@ -84,13 +84,13 @@ static enum MHD_Result
 ask_jescope(struct MHD_Connection *connection, const char *method, const Exchange *exchange)
 {
     JescopeRequest request = {
-        .size = sizeof request,
+        .size = sizeof(request),
         .method = method,
         .path = exchange->target,
         .body = exchange->body,
         .body_size = exchange->body_size,
     };
-    JescopeReply reply = {.size = sizeof reply};
+    JescopeReply reply = {.size = sizeof(reply)};
     JescopeError error;
     if (jescope_http(&request, &reply, &error) != JESCOPE_OK)
         return send_text(connection, MHD_HTTP_BAD_REQUEST, error.message);
@@ -118,7 +118,7 @@ answer(void *unused, struct MHD_Connection *connection, const char *path, const 
         return MHD_YES;
     }
     if (*upload_size > 0) {
-        if (*upload_size > sizeof exchange->body - exchange->body_size)
+        if (*upload_size > sizeof(exchange->body) - exchange->body_size)
             return MHD_NO;
         memcpy(exchange->body + exchange->body_size, upload, *upload_size);
         exchange->body_size += *upload_size;

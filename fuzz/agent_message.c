@@ -43,9 +43,8 @@ static int
 open_descriptor(uint8_t options)
 {
     static int memfd = -1;
-    if (memfd < 0) {
+    if (memfd < 0)
         memfd = memfd_create("fuzz", MFD_CLOEXEC);
-    }
     int ends[2];
     if ((options & RECORD_PIPE) != 0 && pipe(ends) == 0) {
         close(ends[0]);
@@ -61,11 +60,10 @@ send_record(Guest *guest, uint8_t options, const uint8_t *bytes, size_t n)
     WireAnswer answer;
     Descriptor descriptor = DESCRIPTOR_NONE;
 
-    memset(&request, 0, sizeof request);
+    memset(&request, 0, sizeof(request));
     memcpy(&request, bytes, n);
-    if ((options & RECORD_LONG) != 0) {
+    if ((options & RECORD_LONG) != 0)
         n = sizeof(WireSampleRequest);
-    }
     if ((options & RECORD_HEADER) != 0) {
         request.header.magic = WIRE_MAGIC;
         request.header.version = WIRE_VERSION_MAX;
@@ -76,13 +74,15 @@ send_record(Guest *guest, uint8_t options, const uint8_t *bytes, size_t n)
         profiling_tick(&guest->profiling, &guest->allocator);
     }
     descriptor_adopt(&descriptor, open_descriptor(options));
+    bool descriptor_came = descriptor.number >= 0;
     size_t replied = request_answer(guest, &request, n, &descriptor, &answer);
     descriptor_close(&descriptor);
     bool off = !allocator_can_profile(&guest->allocator);
-    if (replied < sizeof answer.reply || replied > sizeof answer || answer.reply.header.size != replied ||
-        (off && fake.prof_calls != 0)) {
+    bool understood = wire_request_check(&request, n, descriptor_came) == WIRE_STATUS_OK;
+    bool legal = !understood || wire_reply_size(request.header.op, answer.reply.status) == replied;
+    if (replied < sizeof(answer.reply) || replied > sizeof(answer) || answer.reply.header.size != replied || !legal ||
+        (off && fake.prof_calls != 0))
         abort();
-    }
 }
 
 int

@@ -19,27 +19,48 @@ enum {
     GOOD_HEADER = 1 << 1,
 };
 
+/* A copy, because the fake agent's thread may still answer when the client has given up and the input is gone. */
 typedef struct {
-    const uint8_t *data;
+    GMutex lock;
+    uint8_t flags;
     size_t size;
+    uint8_t bytes[sizeof(((FakeReply *)NULL)->bytes)];
 } Input;
 
 static Input input;
 static FakeAgent *fake;
 
+static void
+keep_input(const uint8_t *data, size_t size)
+{
+    g_mutex_lock(&input.lock);
+    input.flags = data[0];
+    input.size = MIN(size - 1, sizeof(input.bytes));
+    memcpy(input.bytes, data + 1, input.size);
+    g_mutex_unlock(&input.lock);
+}
+
+static ssize_t
+answer_input(const FakeRequest *request, FakeReply *reply)
+{
+    if (request->header.op == WIRE_OP_HELLO && (input.flags & GOOD_HELLO) != 0)
+        return fake_answer_well(request, reply, NULL);
+    WireHeader good = reply->header;
+    memcpy(reply->bytes, input.bytes, input.size);
+    if ((input.flags & GOOD_HEADER) != 0 && input.size >= sizeof(good)) {
+        reply->header = good;
+        reply->header.size = (uint32_t)input.size;
+    }
+    return input.size > 0 ? (ssize_t)input.size : FAKE_HANG_UP;
+}
+
 static ssize_t
 answer(const FakeRequest *request, FakeReply *reply, gpointer unused)
 {
-    if (request->header.op == WIRE_OP_HELLO && (input.data[0] & GOOD_HELLO) != 0)
-        return fake_answer_well(request, reply, NULL);
-    WireHeader good = reply->header;
-    size_t length = MIN(input.size - 1, sizeof(reply->bytes));
-    memcpy(reply->bytes, input.data + 1, length);
-    if ((input.data[0] & GOOD_HEADER) != 0 && length >= sizeof(good)) {
-        reply->header = good;
-        reply->header.size = (uint32_t)length;
-    }
-    return length > 0 ? (ssize_t)length : FAKE_HANG_UP;
+    g_mutex_lock(&input.lock);
+    ssize_t size = answer_input(request, reply);
+    g_mutex_unlock(&input.lock);
+    return size;
 }
 
 static void
@@ -51,9 +72,9 @@ stop_listening(void)
 static void
 ask_everything(Target *target)
 {
-    ControlValue value;
+    WireCtlReply value;
     WireLease lease;
-    LeaseRequest request = {.action = WIRE_LEASE_TAKE, .duration_ms = 1000};
+    WireLeaseRequest request = {.action = WIRE_LEASE_TAKE, .duration_ms = 1000};
     if (target_read(target, "version", WIRE_TYPE_STRING, &value, NULL))
         g_assert_true(g_utf8_validate(value.text, -1, NULL));
     target_write(target, "prof.active", WIRE_TYPE_BOOL, 1, NULL);
@@ -68,7 +89,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
         return 0;
-    input = (Input){data, size};
+    keep_input(data, size);
     if (fake == NULL) {
         fake = fake_agent_new("", answer, NULL);
         atexit(stop_listening);

@@ -40,14 +40,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autofree guint8 *copy = g_memdup2(data, size);
     if (size >= sizeof(AnswerHeader)) {
         AnswerHeader header;
-        memcpy(&header, copy, sizeof header);
-        memcpy(header.magic, ANSWER_MAGIC, sizeof header.magic);
+        memcpy(&header, copy, sizeof(header));
+        memcpy(header.magic, ANSWER_MAGIC, sizeof(header.magic));
         header.checksum = answer_checksum(copy + CHECKED_FROM, size - CHECKED_FROM);
-        memcpy(copy, &header, sizeof header);
+        memcpy(copy, &header, sizeof(header));
     }
     AnswerFile file;
-    if (copy != NULL && answer_file_parse(copy, size, &file)) {
+    if (copy != NULL && answer_file_parse(copy, size, &file))
         ask(&file);
-    }
     return 0;
 }

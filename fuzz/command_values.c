@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What users write as values on the command line and in MALLOC_CONF. */
-#include "cli/conf.h"
+/* Values on the command line and in MALLOC_CONF. */
 #include "cli/duration.h"
 #include "cli/size.h"
-#include "cli/suggest.h"
+#include "run/conf.h"
+#include "text/suggest.h"
 
 #include <glib.h>
 #include <stddef.h>

@@ -6,6 +6,7 @@
  */
 #include "symbolize/dwarf-functions.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,9 +18,8 @@ cut_sections(const uint8_t *data, size_t size, ImageSection sections[DWARF_N_SEC
 {
     DwarfCursor cursor = {.at = data, .end = data + size};
     guint32 sizes[DWARF_N_SECTIONS];
-    for (guint i = 0; i < DWARF_N_SECTIONS; i++) {
+    for (guint i = 0; i < DWARF_N_SECTIONS; i++)
         sizes[i] = (guint32)dwarf_cursor_fixed(&cursor, 4);
-    }
     for (guint i = 0; i < DWARF_N_SECTIONS; i++) {
         sections[i] = (ImageSection){.data = cursor.at, .size = MIN(sizes[i], dwarf_cursor_left(&cursor))};
         dwarf_cursor_skip(&cursor, sections[i].size);
@@ -52,12 +52,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static Image *program; /* any will do: the sections do not come from it */
     if (program == NULL) {
-        program = image_open("/proc/self/exe", NULL);
+        int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        program = image_open_descriptor(NULL, self, "/proc/self/exe", NULL);
     }
     ImageSection sections[DWARF_N_SECTIONS];
     g_autoptr(DwarfFile) file = cut_sections(data, size, sections) ? dwarf_file_from_sections(program, sections) : NULL;
-    for (guint i = 0; file != NULL && i < MIN(file->units->len, 16); i++) {
+    for (guint i = 0; file != NULL && i < MIN(file->units->len, 16); i++)
         ask(&g_array_index(file->units, DwarfUnit, i));
-    }
     return 0;
 }

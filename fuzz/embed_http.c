@@ -28,20 +28,20 @@ ask(char *line, const char *body, size_t body_size)
 {
     char *target = strchr(line, ' ');
     JescopeRequest request = {
-        .size = sizeof request,
+        .size = sizeof(request),
         .dialects = JESCOPE_DIALECT_NATIVE | JESCOPE_DIALECT_LIBMTEV | JESCOPE_DIALECT_USERVER | JESCOPE_DIALECT_MESOS,
         .method = line,
         .body = body,
         .body_size = body_size,
     };
-    JescopeReply reply = {.size = sizeof reply};
+    JescopeReply reply = {.size = sizeof(reply)};
     if (target == NULL)
         return;
     *target++ = '\0';
     request.path = target;
     if (jescope_http(&request, &reply, NULL) != JESCOPE_OK)
         return;
-    if (reply.status < 200 || reply.status > 599 || (reply.descriptor < 0 && reply.body_size > sizeof reply.body))
+    if (reply.status < 200 || reply.status > 599 || (reply.descriptor < 0 && reply.body_size > sizeof(reply.body)))
         abort();
     if (reply.descriptor >= 0)
         close(reply.descriptor);

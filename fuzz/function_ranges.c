@@ -10,8 +10,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const FunctionFile file = {.bytes = data, .size = size};
+    static guint64 scratch[ELF_SCRATCH_MIN / sizeof(guint64)];
+    ElfFile file;
     guint jemalloc;
+    elf_file_init_memory(&file, data, size, scratch, sizeof(scratch));
     GArray *ranges = function_ranges_read(&file, "je_", &jemalloc);
     for (guint i = 0; i < ranges->len; i++) {
         const FunctionRange *range = &g_array_index(ranges, FunctionRange, i);

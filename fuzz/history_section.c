@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section of a block, as it lies in a history file that somebody else may have written. */
+/* A section of a block in an untrusted history file. */
 #include "history/section.h"
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autoptr(Section) section = section_decode(data, size, NULL);
     if (section == NULL || !section_load(section, NULL))
         return 0;
-    /* What was accepted can be written and read back. */
+    /* An accepted section can be written and read back. */
     g_autoptr(GBytes) bytes = section_encode(section, 1);
     gsize length;
     const void *again = g_bytes_get_data(bytes, &length);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients and operators write that src/http reads by itself: a first byte chooses the reader. */
+/* Values from clients and operators that src/http parses: a first byte chooses the reader. */
+#include "history/selector.h"
 #include "http/address.h"
 #include "http/guard.h"
 #include "http/gzip.h"
-#include "http/meaning.h"
-#include "http/series-query.h"
 #include "http/tokens.h"
+#include "site/resolved.h"
+#include "site/series-query.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,7 +20,7 @@ read_address(const char *text)
     Address address;
     if (!address_parse(text, &address, NULL))
         return;
-    /* What was understood is printed in a way that is understood, as the same. */
+    /* An accepted address is printed in a form that parses to the same. */
     Address again;
     g_autofree char *name = address_format(&address);
     g_assert_true(address_parse(name, &again, NULL));
@@ -54,26 +55,32 @@ read_series(const char *text)
         return;
     g_assert_cmpint(request.range.from_us, <, request.range.to_us);
     g_assert_nonnull(request.write);
+    for (char **word = request.selectors; *word != NULL; word++) {
+        Selector selector;
+        if (selector_parse(*word, &selector, NULL))
+            selector_clear(&selector);
+    }
     series_request_clear(&request);
 }
 
-/* "METHOD PATH?QUERY": whatever it is, it has a page, a route, or an answer of its own. */
+/* "METHOD PATH?QUERY": whatever it is, it has a row of the table, or an answer of its own. */
 static void
 read_request(const char *text)
 {
-    Meaning meaning;
+    static char alias[] = "/admin/heap";
+    static const Site site = {.tables = routes_tables, .dialects = ROUTE_DIALECT_ALL, .userver_path = alias};
     g_auto(GStrv) words = g_strsplit(text, " ", 2);
     if (words[0] == NULL || words[1] == NULL || words[1][0] != '/')
         return;
     g_auto(GStrv) halves = g_strsplit(words[1], "?", 2);
     RouteRequest request = {
         .method = words[0], .path = halves[0], .query = halves[1] != NULL ? halves[1] : "", .body = ""};
-    meaning_find(&request, ROUTE_DIALECT_ALL, &meaning);
-    if (meaning.page == NULL && meaning.route == NULL) {
-        g_autoptr(Answer) answer = meaning_answer_unknown(&meaning);
+    g_autoptr(Resolved) resolved = resolved_new(&site, &request);
+    if (resolved->match.state != ROUTE_MATCHED) {
+        g_autoptr(Answer) answer = resolved_answer_unknown(resolved);
         g_assert_cmpuint(answer_status(answer), >=, 400);
-    } else if (meaning.page != NULL) {
-        Answer *refusal = service_routes_check(meaning.page, &request);
+    } else if (resolved->match.route->serve != NULL) {
+        Answer *refusal = resolved_check(resolved);
         if (refusal != NULL)
             answer_unref(refusal);
     }

@@ -16,9 +16,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MapsLine map = {0};
     const char *expected = NULL;
 
-    if (size > 0) {
+    if (size > 0)
         memcpy(line, data, size);
-    }
     line[size] = '\n';
     const char *fault = maps_line_parse(line, &map, &expected);
     if (fault != NULL) {

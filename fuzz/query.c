@@ -12,10 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 check(const QueryValue *value)
 {
-    size_t n = strnlen(value->text, sizeof value->text);
-    if (n == sizeof value->text || (value->state != QUERY_GIVEN && value->state != QUERY_LONG && n != 0)) {
+    size_t n = strnlen(value->text, sizeof(value->text));
+    if (n == sizeof(value->text) || (value->state != QUERY_GIVEN && value->state != QUERY_LONG && n != 0))
         abort();
-    }
 }
 
 static void
@@ -30,12 +29,10 @@ read_values(const char *text)
     value_size(text, &u64);
     value_unsigned(text, &u64);
     value_boolean(text, &boolean);
-    if (value_signed(text, &i64) && i64 < 0 && text[0] != '-') {
+    if (value_signed(text, &i64) && i64 < 0 && text[0] != '-')
         abort();
-    }
-    if (mesos_duration_parse(text, &u64, why, sizeof why)) {
-        mesos_duration_format(u64, readable, sizeof readable);
-    }
+    if (mesos_duration_parse(text, &u64, why, sizeof(why)))
+        mesos_duration_format(u64, readable, sizeof(readable));
 }
 
 int
@@ -45,9 +42,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *line = size > 0 ? memchr(text, '\n', size) : NULL;
     size_t n = line != NULL ? (size_t)(line - text) : 0;
     QueryValue value, name;
-    if (line == NULL || n >= QUERY_VALUE_MAX) {
+    if (line == NULL || n >= QUERY_VALUE_MAX)
         return 0;
-    }
     char wanted[QUERY_VALUE_MAX];
     memcpy(wanted, text, n);
     wanted[n] = '\0';
@@ -56,12 +52,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     query_find_in(query, length, wanted, &value);
     check(&value);
     read_values(value.text);
-    /* What is listed can be found. */
+    /* Listed parameters can be found. */
     for (const char *at = query; query_next(&at, query + length, &name);) {
         check(&name);
-        if (name.state == QUERY_GIVEN && query_find_in(query, length, name.text, &value) == QUERY_ABSENT) {
+        if (name.state == QUERY_GIVEN && query_find_in(query, length, name.text, &value) == QUERY_ABSENT)
             abort();
-        }
     }
     return 0;
 }

@@ -23,9 +23,8 @@ replay_file(const char *path)
     uint8_t *data = malloc(size ? size : 1);
     int failed = data == NULL || fread(data, 1, size, file) != size;
     fclose(file);
-    if (!failed) {
+    if (!failed)
         LLVMFuzzerTestOneInput(data, size);
-    }
     free(data);
     return failed;
 }
@@ -34,15 +33,13 @@ static int
 replay_directory(const char *path, int *n)
 {
     DIR *directory = opendir(path);
-    if (directory == NULL) {
+    if (directory == NULL)
         return errno == ENOENT ? 0 : 1; /* a target without findings has no regression/ */
-    }
     int failed = 0;
     for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         char file[4096];
-        if (entry->d_name[0] == '.' || snprintf(file, sizeof file, "%s/%s", path, entry->d_name) >= (int)sizeof file) {
+        if (entry->d_name[0] == '.' || snprintf(file, sizeof(file), "%s/%s", path, entry->d_name) >= (int)sizeof(file))
             continue;
-        }
         failed |= replay_file(file);
         ++*n;
     }
@@ -55,9 +52,8 @@ main(int argc, char **argv)
 {
     int n = 0;
     int failed = 0;
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; i++)
         failed |= replay_directory(argv[i], &n);
-    }
     printf("%d inputs replayed\n", n);
     return failed || n == 0;
 }

@@ -32,16 +32,15 @@ static void
 set_up(uint8_t options)
 {
     fake_reset();
-    fake.reachable = (options & SETUP_NO_JEMALLOC) != 0 ? ROUTE_NO_JEMALLOC : ROUTE_DONE;
+    fake.reachable = (options & SETUP_NO_JEMALLOC) != 0 ? OUTCOME_NO_JEMALLOC : OUTCOME_DONE;
     fake.hello.flags &= ~(uint32_t)((options & SETUP_NO_PROF) != 0 ? WIRE_FLAG_CONFIG_PROF : 0);
     fake.hello.flags &= ~(uint32_t)((options & SETUP_PROF_FALSE) != 0 ? WIRE_FLAG_OPT_PROF : 0);
     fake.active = (options & SETUP_ACTIVE) != 0;
-    fake.dump_result = (options & SETUP_DUMPS_FAIL) != 0 ? ROUTE_CONTROL_FAILED : ROUTE_DONE;
-    fake.render_result = (options & SETUP_RENDERING_FAILS) != 0 ? ROUTE_SYSTEM : ROUTE_DONE;
-    fake.write_result = (options & SETUP_WRITES_FAIL) != 0 ? ROUTE_CONTROL_FAILED : ROUTE_DONE;
-    if ((options & SETUP_OLD) != 0) {
+    fake.dump_result = (options & SETUP_DUMPS_FAIL) != 0 ? OUTCOME_CONTROL_FAILED : OUTCOME_DONE;
+    fake.render_result = (options & SETUP_RENDERING_FAILS) != 0 ? OUTCOME_SYSTEM : OUTCOME_DONE;
+    fake.write_result = (options & SETUP_WRITES_FAIL) != 0 ? OUTCOME_CONTROL_FAILED : OUTCOME_DONE;
+    if ((options & SETUP_OLD) != 0)
         strcpy(fake.hello.jemalloc_version, "5.2.1-0-g1");
-    }
 }
 
 /* Header lines, whole ones, and nothing in them that ends one. */
@@ -51,9 +50,8 @@ check_headers(const char *headers)
     while (*headers != '\0') {
         const char *end = strstr(headers, "\r\n");
         const char *colon = strstr(headers, ": ");
-        if (end == NULL || colon == NULL || colon > end || strcspn(headers, "\r\n") != (size_t)(end - headers)) {
+        if (end == NULL || colon == NULL || colon > end || strcspn(headers, "\r\n") != (size_t)(end - headers))
             abort();
-        }
         headers = end + 2;
     }
 }
@@ -62,17 +60,15 @@ static void
 check_reply(const RouteReply *reply, bool native)
 {
     if (reply->status < 200 || reply->status > 599 || strnlen(reply->headers, ROUTE_HEADERS_MAX) == ROUTE_HEADERS_MAX ||
-        (reply->descriptor < 0 && reply->body_size > sizeof reply->body)) {
+        (reply->descriptor < 0 && reply->body_size > sizeof(reply->body)))
         abort();
-    }
     check_headers(reply->headers);
     /* Reports come from elsewhere. */
     if (native && reply->content_type != NULL && strcmp(reply->content_type, "application/json") == 0 &&
         reply->descriptor < 0) {
         json_t *value = json_loads(fake_body(), JSON_DECODE_ANY, NULL);
-        if (value == NULL) {
+        if (value == NULL)
             abort();
-        }
         json_decref(value);
     }
 }
@@ -89,41 +85,34 @@ static void
 ask(char *line)
 {
     char *fields[N_FIELDS];
-    const Route *route = NULL;
     for (size_t i = 0; i < N_FIELDS; i++) {
         char *tab = strchr(line, '\t');
         fields[i] = line;
         line = tab != NULL ? tab + 1 : line + strlen(line);
-        if (tab != NULL) {
+        if (tab != NULL)
             *tab = '\0';
-        }
     }
     const RouteRequest request = {fields[0], fields[1], fields[2], fields[3], strlen(fields[3])};
-    bool matched = routes_find(&request, ROUTE_DIALECT_ALL, &route) == ROUTE_MATCHED;
-    if (matched && would_sleep(route, fields[2])) {
+    const RouteMatch match = routes_find(routes_tables, ROUTE_DIALECT_ALL, &request);
+    bool matched = match.state == ROUTE_MATCHED;
+    if (matched && would_sleep(match.route, fields[2]))
         return;
-    }
-    if (matched) {
-        route->role(&request);
-    }
-    check_reply(fake_ask(&request), matched && route->dialect == ROUTE_DIALECT_NATIVE);
-    if (fake.n_recordings > 0 && fake.recordings[0].state == ROUTE_RECORDING_RUNNING) {
+    check_reply(fake_ask(&request), matched && match.route->dialect == ROUTE_DIALECT_NATIVE);
+    if (fake.n_recordings > 0 && fake.recordings[0].state == ROUTE_RECORDING_RUNNING)
         fake.recordings[0].remaining_ms += SOON_MS;
-    }
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static char line[LINE_MAX_SIZE];
-    if (size == 0) {
+    if (size == 0)
         return 0;
-    }
     set_up(data[0]);
     for (size_t at = 1; at < size;) {
         const uint8_t *end = memchr(data + at, '\n', size - at);
         size_t n = end != NULL ? (size_t)(end - data) - at : size - at;
-        size_t kept = n < sizeof line - 1 ? n : sizeof line - 1;
+        size_t kept = n < sizeof(line) - 1 ? n : sizeof(line) - 1;
         memcpy(line, data + at, kept);
         line[kept] = '\0';
         ask(line);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A hostile ELF file through everything that reads one: sections and their compression, symbol tables, debug
  * information. */
+#include "symbolize/debug-file.h"
 #include "symbolize/dwarf-task.h"
 #include "symbolize/symbol-table.h"
 
@@ -32,30 +33,42 @@ read_debug(Image *image)
     const LocateRequest request = {.object = &object, .options = &options};
     g_autoptr(Names) names = names_new();
     ObjectWork *work = object_work_new(&request, names);
-    for (guint32 i = 0; i < 0x200; i++) {
+    for (guint32 i = 0; i < 0x200; i++)
         object_ask(work, i, 0x1000 + i);
-    }
     work->dwarf = dwarf_job_new(work, image);
-    for (guint i = 0; work->dwarf != NULL && i < dwarf_job_tasks(work->dwarf)->len; i++) {
+    for (guint i = 0; work->dwarf != NULL && i < dwarf_job_tasks(work->dwarf)->len; i++)
         dwarf_task_run(dwarf_job_tasks(work->dwarf)->pdata[i]);
-    }
     object_finish(work);
     object_work_free(work);
+}
+
+/* Named files are searched in an empty directory. */
+static void
+follow_links(Image *image)
+{
+    static SymbolizeOptions options = {.sysroot = "/nonexistent", .owner = 65534, .no_cache = TRUE};
+    ImageSection link;
+    if (options.files == NULL)
+        options.files = symbolize_files(&options);
+    const DebugFileQuery query = {"/usr/bin/service", image_build_id(image), image};
+    g_autoptr(Image) beside = image_section(image, ".gnu_debuglink", &link) ? debug_file_find(&query, &options) : NULL;
+    g_autoptr(Image) supplement = debug_file_supplement(image, &options);
+    g_assert_true(beside == NULL && supplement == NULL);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int fd = memfd_create("input", MFD_CLOEXEC);
-    g_autofree char *path = g_strdup_printf("/proc/self/fd/%d", fd);
-    g_autoptr(Image) image = write(fd, data, size) == (ssize_t)size ? image_open(path, NULL) : NULL;
+    gboolean written = write(fd, data, size) == (ssize_t)size;
+    g_autoptr(Image) image = written ? image_open_descriptor(NULL, fd, "input", NULL) : NULL;
     if (image != NULL) {
         g_autoptr(Image) embedded = image_open_embedded(image);
         read_symbols(image);
-        if (embedded != NULL) {
+        if (embedded != NULL)
             read_symbols(embedded);
-        }
         read_debug(image);
+        follow_links(image);
     }
     close(fd);
     return 0;

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libjescope: jescope inside a program that uses jemalloc. docs/embedding.md tells how to use it, libjescope(3) what
- * each function does.
+ * libjescope: jescope inside a program that uses jemalloc. docs/embedding.md explains its use, libjescope(3) describes
+ * each function, and examples/ has complete programs.
  *
  * All functions may be called from any thread at any time, but not from a signal handler; calls that touch jemalloc
  * take turns. None allocates from the heap under study: what they need is on the stack (up to 64 KiB) or mapped.
- * Descriptors they make are CLOEXEC. None is a point where a thread is cancelled. In a forked child they go on working;
- * after vfork() they must not be called.
+ * Descriptors they make are CLOEXEC. The functions are not cancellation points. They also work in a forked child, but
+ * must not be called after vfork().
  *
- * Errors: every function that can fail returns a JescopeCode, 0 for success, and fills *ERROR where that is not NULL.
- * Out-parameters are then untouched.
+ * Errors: every function that can fail returns a JescopeCode (as an int, whose size no compiler option changes), 0 for
+ * success. On failure it fills *ERROR, unless ERROR is NULL, and leaves all other out-parameters untouched.
+ *
+ * Units are in the names: _ms are milliseconds, _ns nanoseconds, sizes are bytes. Times are CLOCK_REALTIME.
+ *
+ * Structs begin with their size, so that later versions can add members. JESCOPE_..._INIT initializes one:
+ *
+ *     JescopeStatus status = JESCOPE_STATUS_INIT;
+ *     JescopeError error;
+ *     if (jescope_status(&status, &error) != JESCOPE_OK)
+ *         fprintf(stderr, "%s\n", error.message);
  */
 #ifndef JESCOPE_H
 #define JESCOPE_H
@@ -21,15 +30,25 @@
 extern "C" {
 #endif
 
+/* The version of this header; jescope_version() is that of the library that runs. */
+#define JESCOPE_VERSION_MAJOR  0
+#define JESCOPE_VERSION_MINOR  1
+#define JESCOPE_VERSION_PATCH  0
+#define JESCOPE_VERSION_STRING "0.1.0"
+/* Comparable in #if: JESCOPE_VERSION_NUMBER >= JESCOPE_VERSION_ENCODE(0, 2, 0) */
+#define JESCOPE_VERSION_ENCODE(major, minor, patch) ((major)*1000000 + (minor)*1000 + (patch))
+#define JESCOPE_VERSION_NUMBER                                                                                         \
+    JESCOPE_VERSION_ENCODE(JESCOPE_VERSION_MAJOR, JESCOPE_VERSION_MINOR, JESCOPE_VERSION_PATCH)
+
 #define JESCOPE_API __attribute__((visibility("default")))
 
 typedef enum JescopeCode {
     JESCOPE_OK = 0,
-    JESCOPE_INVALID = 1,         /* an argument that cannot be meant */
+    JESCOPE_INVALID = 1,         /* invalid argument */
     JESCOPE_NO_JEMALLOC = 2,     /* no jemalloc serves this process */
     JESCOPE_NO_PROFILING = 3,    /* jemalloc was built, or started, without profiling */
     JESCOPE_NOT_ALLOWED = 4,     /* the environment says JESCOPE=off, or a control that may not be written */
-    JESCOPE_BUSY = 5,            /* profiling is on for a time already, by somebody else's wish */
+    JESCOPE_BUSY = 5,            /* another client's time-limited profiling is running */
     JESCOPE_NOT_STARTED = 6,     /* needs the thread of jescope_start() */
     JESCOPE_ALREADY_STARTED = 7, /* by an earlier call */
     JESCOPE_CONTROL_FAILED = 8,  /* jemalloc refused: JescopeError.error is what mallctl() returned */
@@ -40,57 +59,65 @@ typedef enum JescopeCode {
 typedef struct JescopeError {
     int code;          /* JescopeCode */
     int error;         /* an errno value where the code says so, else 0 */
-    char message[512]; /* one sentence that names the value and the way out; no full stop */
+    char message[512]; /* one sentence: what failed, with which value, what to do; no full stop */
 } JescopeError;
 
 /* "0.1.0" */
 JESCOPE_API const char *jescope_version(void);
 
+/* The name of CODE, "JESCOPE_BUSY"; "unknown" for any other number. Static. */
+JESCOPE_API const char *jescope_code_name(int code);
+
 /* ---- the thread: so that `jescope` reaches this process ---- */
 
 typedef enum JescopeStartFlag {
     JESCOPE_START_NO_SOCKET =
-        1 /* the thread only keeps time: for jescope_enable() and the recordings of jescope_http() */
+        1 /* the thread is only the timer of jescope_enable() and of the recordings of jescope_http() */
 } JescopeStartFlag;
 
-/* Zero all of it, set size. What is zero or NULL is as said here. */
+/* Members that are zero or NULL have the defaults given here. */
 typedef struct JescopeOptions {
     size_t size;                  /* sizeof(JescopeOptions) */
     unsigned flags;               /* JescopeStartFlag */
-    unsigned dumps_kept;          /* by jescope_http(): at most so many (8; 64 is the most) ... */
-    uint64_t dump_bytes_kept;     /* ... and so many bytes of them (64 MiB), but always the newest */
+    unsigned dumps_kept;          /* by jescope_http(): maximum number (default 8, at most 64) */
+    uint64_t dump_bytes_kept;     /* and total size (default 64 MiB); the newest is always kept */
     const char *socket_directory; /* absolute; NULL: as JESCOPE_SOCKET_DIR and XDG_RUNTIME_DIR say */
     const char *program;          /* the jescope that renders for jescope_http(); NULL: "jescope" on PATH */
 } JescopeOptions;
+
+#define JESCOPE_OPTIONS_INIT                                                                                           \
+    {                                                                                                                  \
+        sizeof(JescopeOptions), 0, 0, 0, NULL, NULL                                                                    \
+    }
 
 /*
  * Starts one thread, named "jescope", that waits for clients on a socket of this user's: the preloaded agent, linked.
  * Returns before it listens. OPTIONS may be NULL.
  *
- * Heeds JESCOPE, JESCOPE_ONLY, JESCOPE_SOCKET_DIR and JESCOPE_DEBUG as the agent does. It reads the environment: call
+ * Honours JESCOPE, JESCOPE_ONLY, JESCOPE_SOCKET_DIR and JESCOPE_DEBUG as the agent does. It reads the environment: call
  * it while no other thread changes that. A forked child has a thread of its own, with its own socket.
  *
- * Where another copy has this process's socket already (the agent was preloaded), this is a success, too: `jescope`
- * reaches the process through that one, and the thread only keeps time (JESCOPE_IS_SERVED_BY_OTHER).
+ * Where another copy has this process's socket already (the agent was preloaded), this succeeds as well: `jescope`
+ * reaches the process through that one, and the thread is only a timer (JESCOPE_IS_SERVED_BY_OTHER).
  */
 JESCOPE_API int jescope_start(const JescopeOptions *options, JescopeError *error);
 
 /*
- * Ends the thread and waits for it (at most as long as a dump takes that a client has asked for): profiling that was on
- * for a time goes back to what it was, clients are disconnected, the socket's file is removed. It may be started again.
+ * Ends the thread and waits for it (at most as long as a dump takes that a client has asked for): time-limited
+ * profiling is reverted, clients are disconnected, the socket is removed. It can be started again.
  */
 JESCOPE_API int jescope_stop(JescopeError *error);
 
 /* ---- direct control ---- */
 
 typedef enum JescopeIs {
-    JESCOPE_IS_STARTED = 1 << 0,         /* the thread is there */
+    JESCOPE_IS_STARTED = 1 << 0,         /* the thread runs */
     JESCOPE_IS_SERVED_BY_OTHER = 1 << 1, /* another copy has the socket */
     JESCOPE_IS_SERVING_MALLOC = 1 << 2,  /* malloc() is this jemalloc's */
     JESCOPE_IS_PROF_BUILT = 1 << 3,      /* built with profiling */
-    JESCOPE_IS_PROF_READY = 1 << 4,      /* started with prof:true: all below is possible */
+    JESCOPE_IS_PROF_READY = 1 << 4,      /* by prof:true or jescope's own sampler: all below is possible */
     JESCOPE_IS_PROF_ACTIVE = 1 << 5,     /* sampling now */
-    JESCOPE_IS_LEASED = 1 << 6           /* for a time only: lease_remaining_ms */
+    JESCOPE_IS_LEASED = 1 << 6           /* for a limited time: lease_remaining_ms */
 } JescopeIs;
 
 typedef struct JescopeStatus {
@@ -99,27 +126,33 @@ typedef struct JescopeStatus {
     unsigned clients;
     uint64_t active_since_ns;    /* CLOCK_REALTIME; 0: not active, or not known */
     uint64_t reset_at_ns;        /* the last reset through us; 0: never */
-    uint64_t lease_remaining_ms; /* until prof.active goes back to what it was */
+    uint64_t lease_remaining_ms; /* until the earlier state is restored */
     char jemalloc_version[64];   /* "5.3.0-0-g..." */
     char jemalloc_prefix[32];    /* of its public names: "", "je_" */
     char jemalloc_found_in[256]; /* the file it is in */
-    char socket[1112];           /* where clients connect; "" as long as there is none of ours */
+    char socket[1112];           /* where clients connect; "": there is no socket of this copy */
 } JescopeStatus;
+
+#define JESCOPE_STATUS_INIT                                                                                            \
+    {                                                                                                                  \
+        sizeof(JescopeStatus), 0, 0, 0, 0, 0, "", "", "", ""                                                           \
+    }
 
 JESCOPE_API int jescope_status(JescopeStatus *status, JescopeError *error);
 
-/* Switches profiling on: for good (0), or for DURATION_MS, at most 30 days, after which the thread switches it back
- * (needs jescope_start()). */
+/* Switches profiling on: permanently (0), or for DURATION_MS, at most 30 days, after which the thread restores the
+ * earlier state (needs jescope_start()). */
 JESCOPE_API int jescope_enable(uint64_t duration_ms, JescopeError *error);
 
-/* Switches profiling off, whoever switched it on. */
+/* Switches profiling off, also if another client switched it on. */
 JESCOPE_API int jescope_disable(JescopeError *error);
 
-/* Discards all samples. SAMPLE_BYTES is the mean distance of samples from now on, a power of two; 0: as it is. */
+/* Discards all samples. SAMPLE_BYTES is the new sampling period, the mean number of bytes between samples, a
+ * power of two; 0: unchanged. */
 JESCOPE_API int jescope_reset(uint64_t sample_bytes, JescopeError *error);
 
-/* Writes a heap profile, as `jescope report` reads it, to DESCRIPTOR: a file at its position, a pipe, a socket. A
- * descriptor that does not block is waited for. */
+/* Writes a heap profile, as `jescope report` reads it, to DESCRIPTOR: a file at its position, a pipe, a socket. Waits
+ * for a non-blocking descriptor. */
 JESCOPE_API int jescope_dump(int descriptor, JescopeError *error);
 
 /* Writes what malloc_stats_print() prints for the option LETTERS ("J": JSON; "" or NULL: all of it, as text). */
@@ -141,10 +174,9 @@ typedef enum JescopeDialect {
 } JescopeDialect;
 
 typedef enum JescopeHttpFlag {
-    JESCOPE_HTTP_READ_ONLY = 1 /* what would change something is answered with 403 */
+    JESCOPE_HTTP_READ_ONLY = 1 /* requests that would change something are answered with 403 */
 } JescopeHttpFlag;
 
-/* Zero all of it, set size. */
 typedef struct JescopeRequest {
     size_t size;        /* sizeof(JescopeRequest) */
     unsigned dialects;  /* JescopeDialect; 0: all */
@@ -155,6 +187,11 @@ typedef struct JescopeRequest {
     const char *body;   /* may be NULL */
     size_t body_size;
 } JescopeRequest;
+
+#define JESCOPE_REQUEST_INIT                                                                                           \
+    {                                                                                                                  \
+        sizeof(JescopeRequest), 0, 0, NULL, NULL, NULL, NULL, 0                                                        \
+    }
 
 typedef struct JescopeReply {
     size_t size;              /* sizeof(JescopeReply), set by the caller */
@@ -167,25 +204,20 @@ typedef struct JescopeReply {
     char body[8192];
 } JescopeReply;
 
+#define JESCOPE_REPLY_INIT                                                                                             \
+    {                                                                                                                  \
+        sizeof(JescopeReply), 0, NULL, NULL, "", -1, 0, ""                                                             \
+    }
+
 /*
- * Answers an HTTP request about this process. An HTTP error is an answer too; only arguments that cannot be meant are
- * an error of the call, and touch nothing.
+ * Answers an HTTP request about this process. An HTTP error is an answer too; only invalid arguments are an error of
+ * the call.
  *
- * Nobody is asked who he is: that is the server's affair, before it calls. Requests that take a dump or render take as
- * long as that takes, and one with a `seconds` parameter as long as it says: not for the thread of an event loop. What
- * is symbolized or drawn is made by the program `jescope`, run as a child.
+ * No authentication is done: the server does that before the call. Requests that take a dump or render can take
+ * seconds, one with `seconds=N` takes N: do not call this from an event loop. Reports are made by the program
+ * `jescope`, as a sandboxed, time-limited child process.
  */
 JESCOPE_API int jescope_http(const JescopeRequest *request, JescopeReply *reply, JescopeError *error);
-
-/* ---- the protocol without a socket ---- */
-
-/*
- * Answers one message of the agent protocol (docs/protocol.md) as the socket would: REQUEST of REQUEST_SIZE bytes, with
- * DESCRIPTOR (-1: none), a memory file, for a dump or statistics; it stays the caller's. REPLY has room for 1024 bytes;
- * *REPLY_SIZE is how many there are. Succeeds whenever there is a reply: its status may say otherwise.
- */
-JESCOPE_API int jescope_exchange(const void *request, size_t request_size, int descriptor, void *reply,
-                                 size_t *reply_size, JescopeError *error);
 
 #ifdef __cplusplus
 }

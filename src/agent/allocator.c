@@ -4,9 +4,10 @@
 #include "jemalloc/version.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Controls that say what can be done, and the flag for each. */
+/* Controls that report capabilities, and the flag of each. */
 static const struct {
     const char *name;
     WireFlag flag;
@@ -40,16 +41,14 @@ allocator_examine(Allocator *allocator)
 {
     const char *version = NULL;
     JemallocVersion parsed;
-    if (allocator_read(allocator, "version", &version, sizeof(char *)) != 0 || version == NULL) {
+    if (allocator_read(allocator, "version", &version, sizeof(char *)) != 0 || version == NULL)
         return false;
-    }
-    strncpy(allocator->version, version, sizeof allocator->version - 1);
+    strncpy(allocator->version, version, sizeof(allocator->version) - 1);
     allocator->quirks = jemalloc_quirks(jemalloc_version_parse(version, &parsed) ? &parsed : NULL);
-    for (size_t i = 0; i < sizeof abilities / sizeof abilities[0]; i++) {
+    for (size_t i = 0; i < sizeof(abilities) / sizeof(abilities[0]); i++) {
         bool able = false;
-        if (allocator_read(allocator, abilities[i].name, &able, sizeof able) == 0 && able) {
+        if (allocator_read(allocator, abilities[i].name, &able, sizeof(able)) == 0 && able)
             allocator->flags |= abilities[i].flag;
-        }
     }
     allocator->is_examined = true;
     return true;
@@ -62,10 +61,26 @@ allocator_can_profile(const Allocator *allocator)
     return (allocator->flags & needed) == needed;
 }
 
+/* One small block, given back at once. */
+void
+allocator_prepare_dump(const Allocator *allocator)
+{
+    void *volatile block = NULL; /* volatile: a pair of malloc and free may be optimised away */
+    if ((allocator->quirks & JEMALLOC_QUIRK_DUMP_AFTER_ALLOCATION) == 0)
+        return;
+    if (allocator->own_malloc != NULL && allocator->own_free != NULL) {
+        block = allocator->own_malloc(1);
+        allocator->own_free(block);
+    } else if ((allocator->flags & WIRE_FLAG_SERVES_MALLOC) != 0) {
+        block = malloc(1);
+        free(block);
+    }
+}
+
 void
 allocator_settle_thread(const Allocator *allocator)
 {
-    /* Switching the cache off flushes and frees it. The first arena is there in any case. */
+    /* Switching the cache off flushes and frees it. The first arena always exists. */
     allocator_write(allocator, "thread.tcache.enabled", &(bool){false}, sizeof(bool));
     allocator_write(allocator, "thread.arena", &(unsigned){0}, sizeof(unsigned));
 }

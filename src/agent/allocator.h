@@ -18,7 +18,9 @@ typedef struct {
     StatsPrint stats_print;
     NameToMib name_to_mib; /* NULL, like by_mib: not found */
     ByMib by_mib;
-    bool is_examined; /* what is below, but for serving malloc, is known */
+    void *(*own_malloc)(size_t size); /* its own, where its quirks need one; NULL, like own_free: not found */
+    void (*own_free)(void *block);
+    bool is_examined; /* all flags below except SERVES_MALLOC are known */
     uint32_t flags;   /* WireFlag, those that never change */
     unsigned quirks;  /* JemallocQuirk */
     char prefix[WIRE_PREFIX_MAX];
@@ -28,21 +30,23 @@ typedef struct {
 
 /*
  * Fills version, quirks and the flags that config.* and opt.prof give, from mallctl alone (which initialises jemalloc
- * if nobody did). False if what is behind mallctl does not answer as jemalloc does.
+ * if necessary). False if mallctl does not behave like jemalloc's.
  */
 bool allocator_examine(Allocator *allocator);
 
 /* Whether prof.* may be touched: built with profiling and started with prof:true. */
 bool allocator_can_profile(const Allocator *allocator);
 
+/* Before prof.dump: has jemalloc know the calling thread, where it does not dump without. */
+void allocator_prepare_dump(const Allocator *allocator);
+
 /* jemalloc's errors as they come (mallctl returns them and leaves errno alone). */
 int allocator_read(const Allocator *allocator, const char *name, void *value, size_t size);
 int allocator_write(const Allocator *allocator, const char *name, const void *value, size_t size);
 
 /*
- * Gives up what jemalloc has given the calling thread on its first call: a cache, so that nothing of the host's heap
- * waits in a thread that never allocates; and its arena, usually one made for it: left without threads, it is what
- * jemalloc gives to the host's next thread instead of making another.
+ * Releases what jemalloc assigned to the calling thread on its first call: the cache, so that no memory of the host's
+ * heap is kept in a thread that never allocates; and the arena, which jemalloc then assigns to the host's next thread.
  */
 void allocator_settle_thread(const Allocator *allocator);
 

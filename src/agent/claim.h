@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One socket per process, however many copies of us are in it: preloaded, linked into the program, linked into a
- * plugin, injected. Each copy carries an ELF note that leads to its claim, so that any other finds it among the loaded
- * objects without a symbol, a name or a file. (Type 16, owner "jescope", 4 bytes: where the claim is, counted from
- * themselves.)
+ * One socket per process, even with several copies of the agent: preloaded, linked into the program, linked into a
+ * plugin, injected. Each copy has an ELF note that locates its claim, so that the others find it among the loaded
+ * objects without a symbol, a name or a file. (Type 16, owner "jescope", 4 bytes: the offset of the claim from these
+ * bytes.)
  */
 #ifndef JESCOPE_AGENT_CLAIM_H
 #define JESCOPE_AGENT_CLAIM_H

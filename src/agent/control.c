@@ -2,6 +2,7 @@
 #include "agent/control.h"
 
 #include "agent/environment.h"
+#include "agent/sampler.h"
 
 #include "jemalloc/controls.h"
 #include "jemalloc/version.h"
@@ -73,8 +74,8 @@ unpack(uint32_t type, const Value *packed)
 static void
 copy_text(WireCtlReply *reply, const char *string)
 {
-    size_t n = string == NULL ? 0 : strnlen(string, sizeof reply->text);
-    reply->truncated = n == sizeof reply->text;
+    size_t n = string == NULL ? 0 : strnlen(string, sizeof(reply->text));
+    reply->truncated = n == sizeof(reply->text);
     n -= reply->truncated;
     memcpy(reply->text, string == NULL ? "" : string, n);
     reply->text[n] = '\0';
@@ -84,26 +85,26 @@ copy_text(WireCtlReply *reply, const char *string)
 static bool
 is_harmful(const Guest *guest, const char *name, uint64_t value)
 {
-    if ((guest->allocator.quirks & JEMALLOC_QUIRK_ZERO_BACKGROUND_THREADS) == 0) {
-        return false;
-    }
-    if (strcmp(name, "max_background_threads") == 0) {
-        return value == 0;
-    }
-    /* The program itself may have set the zero. */
     size_t threads = 1;
-    return strcmp(name, "background_thread") == 0 && value != 0 &&
-           allocator_read(&guest->allocator, "max_background_threads", &threads, sizeof threads) == 0 && threads == 0;
+    const JemallocHarm harm = jemalloc_harm(guest->allocator.quirks, name, value);
+    return harm == JEMALLOC_HARMFUL ||
+           (harm == JEMALLOC_HARMFUL_WITHOUT_THREADS &&
+            allocator_read(&guest->allocator, "max_background_threads", &threads, sizeof(threads)) == 0 &&
+            threads == 0);
+}
+
+static WireStatus
+check_name(const char *name, uint32_t type)
+{
+    return control_name_is_sound(name) && control_may_read(name, (ControlType)type) ? WIRE_STATUS_OK
+                                                                                    : WIRE_STATUS_NOT_ALLOWED;
 }
 
 WireStatus
 control_check_read(const Guest *guest, const char *name, uint32_t type)
 {
-    if (control_is_profiling(name) && !allocator_can_profile(&guest->allocator)) {
-        return WIRE_STATUS_PROF_DISABLED;
-    }
-    return control_name_is_sound(name) && control_may_read(name, (ControlType)type) ? WIRE_STATUS_OK
-                                                                                    : WIRE_STATUS_NOT_ALLOWED;
+    return control_is_profiling(name) && !allocator_can_profile(&guest->allocator) ? WIRE_STATUS_PROF_DISABLED
+                                                                                   : check_name(name, type);
 }
 
 int
@@ -111,9 +112,8 @@ control_read_number(const Allocator *allocator, const char *name, uint32_t type,
 {
     Value read = {0};
     int error = allocator_read(allocator, name, &read, value_sizes[type]);
-    if (error == 0) {
+    if (error == 0)
         *value = unpack(type, &read);
-    }
     return error;
 }
 
@@ -123,9 +123,8 @@ control_look_up(const Allocator *allocator, const char *name, ControlMib *mib)
     size_t length = CONTROL_DEPTH_MAX;
     *mib = (ControlMib){0};
     if (allocator->name_to_mib != NULL && allocator->by_mib != NULL &&
-        allocator->name_to_mib(name, mib->places, &length) == 0) {
+        allocator->name_to_mib(name, mib->places, &length) == 0)
         mib->length = length;
-    }
 }
 
 int
@@ -134,12 +133,10 @@ control_read_number_at(const Allocator *allocator, const ControlMib *mib, uint32
     Value read = {0};
     size_t got = value_sizes[type];
     int error = allocator->by_mib(mib->places, mib->length, &read, &got, NULL, 0);
-    if (error == 0 && got != value_sizes[type]) {
+    if (error == 0 && got != value_sizes[type])
         return EINVAL;
-    }
-    if (error == 0) {
+    if (error == 0)
         *value = unpack(type, &read);
-    }
     return error;
 }
 
@@ -147,15 +144,12 @@ static WireStatus
 check_permission(const Guest *guest, const WireCtlRequest *request)
 {
     const char *name = request->name;
-    if ((request->flags & WIRE_CTL_WRITE) == 0) {
-        return control_check_read(guest, name, request->type);
-    }
-    if (control_is_profiling(name) && !allocator_can_profile(&guest->allocator)) {
+    if (control_is_profiling(name) && profiling_sampler(&guest->profiling, &guest->allocator) == WIRE_SAMPLER_AUTO)
         return WIRE_STATUS_PROF_DISABLED;
-    }
-    if (!control_name_is_sound(name)) {
+    if ((request->flags & WIRE_CTL_WRITE) == 0)
+        return check_name(name, request->type);
+    if (!control_name_is_sound(name))
         return WIRE_STATUS_NOT_ALLOWED;
-    }
     return control_may_write(name, (ControlType)request->type) && !is_harmful(guest, name, request->value)
                ? WIRE_STATUS_OK
                : WIRE_STATUS_NOT_ALLOWED;
@@ -174,25 +168,76 @@ exchange(const Allocator *allocator, const WireCtlRequest *request, Value *old, 
     return error == 0 && old_size != size ? EINVAL : error;
 }
 
+static bool
+is_sampled_here(const Guest *guest)
+{
+    return profiling_sampler(&guest->profiling, &guest->allocator) == WIRE_SAMPLER_JESCOPE;
+}
+
+/* What a control of jemalloc's profiler says where jescope's sampler takes its place. */
+static int
+read_sampler(const char *name, Value *value)
+{
+    if (strcmp(name, "prof.active") == 0)
+        value->boolean = sampler_is_active();
+    else if (strcmp(name, "prof.thread_active_init") == 0)
+        value->boolean = true;
+    else if (strcmp(name, "prof.gdump") == 0)
+        value->boolean = false;
+    else if (strcmp(name, "prof.lg_sample") == 0)
+        value->size = sampler_lg();
+    else if (strcmp(name, "prof.interval") == 0)
+        value->u64 = 0;
+    else
+        return ENOENT;
+    return 0;
+}
+
+/* WIRE_SAMPLER_CONTROL. */
+static WireStatus
+answer_sampler(Guest *guest, const WireCtlRequest *request, WireCtlReply *reply)
+{
+    if (request->type != WIRE_TYPE_UNSIGNED ||
+        ((request->flags & WIRE_CTL_WRITE) != 0 && request->value > WIRE_SAMPLER_JESCOPE))
+        return WIRE_STATUS_NOT_ALLOWED;
+    reply->type = request->type;
+    reply->value = guest->profiling.chosen;
+    return (request->flags & WIRE_CTL_WRITE) == 0 ||
+                   profiling_choose(&guest->profiling, &guest->allocator, (WireSampler)request->value)
+               ? WIRE_STATUS_OK
+               : WIRE_STATUS_PROF_DISABLED;
+}
+
+/* WIRE_SAMPLER_MEMORY_CONTROL. */
+static WireStatus
+answer_memory(const WireCtlRequest *request, WireCtlReply *reply)
+{
+    if (request->type != WIRE_TYPE_SIZE)
+        return WIRE_STATUS_NOT_ALLOWED;
+    reply->type = request->type;
+    reply->value = sampler_memory();
+    reply->reply.error = (request->flags & WIRE_CTL_WRITE) != 0 ? sampler_set_memory(request->value, SAMPLER_ONCE) : 0;
+    return reply->reply.error == 0 ? WIRE_STATUS_OK : WIRE_STATUS_CONTROL_FAILED;
+}
+
 static int
 run(Guest *guest, const WireCtlRequest *request, Value *old)
 {
     Value new_value = {0};
-    if (!pack(request->type, request->value, &new_value)) {
+    if (!pack(request->type, request->value, &new_value))
         return EINVAL;
-    }
     bool writes = (request->flags & WIRE_CTL_WRITE) != 0;
-    if (writes && strcmp(request->name, "prof.active") == 0) {
+    if (writes && strcmp(request->name, "prof.active") == 0)
         return profiling_set_active(&guest->profiling, &guest->allocator, new_value.boolean, &old->boolean);
-    }
-    int error = exchange(&guest->allocator, request, old, &new_value);
-    if (error == 0 && writes && strcmp(request->name, "prof.reset") == 0) {
-        profiling_note_reset(&guest->profiling);
-    }
-    return error;
+    if (writes && strcmp(request->name, "prof.reset") == 0)
+        return profiling_reset(&guest->profiling, &guest->allocator,
+                               request->type == WIRE_TYPE_SIZE ? &new_value.size : NULL);
+    if (control_is_profiling(request->name) && is_sampled_here(guest))
+        return writes ? ENOENT : read_sampler(request->name, old);
+    return exchange(&guest->allocator, request, old, &new_value);
 }
 
-/* jemalloc tells it from 5.3.1 on; before, we do. */
+/* jemalloc reports this itself from 5.3.1 on. */
 static bool
 answer_for_older(const Guest *guest, const WireCtlRequest *request, WireCtlReply *reply)
 {
@@ -208,27 +253,27 @@ answer_for_older(const Guest *guest, const WireCtlRequest *request, WireCtlReply
 WireStatus
 control_answer(Guest *guest, const WireCtlRequest *request, WireCtlReply *reply)
 {
+    if (strcmp(request->name, WIRE_SAMPLER_CONTROL) == 0)
+        return answer_sampler(guest, request, reply);
+    if (strcmp(request->name, WIRE_SAMPLER_MEMORY_CONTROL) == 0)
+        return answer_memory(request, reply);
     WireStatus status = check_permission(guest, request);
-    if (status != WIRE_STATUS_OK) {
+    if (status != WIRE_STATUS_OK)
         return status;
-    }
     Value old = {0};
     int error = run(guest, request, &old);
-    if (error == ENOENT && answer_for_older(guest, request, reply)) {
+    if (error == ENOENT && answer_for_older(guest, request, reply))
         return WIRE_STATUS_OK;
-    }
     if (error != 0) {
         reply->reply.error = error;
         return WIRE_STATUS_CONTROL_FAILED;
     }
     reply->type = request->type;
-    if ((request->flags & WIRE_CTL_READ) == 0) {
+    if ((request->flags & WIRE_CTL_READ) == 0)
         return WIRE_STATUS_OK;
-    }
-    if (request->type == WIRE_TYPE_STRING) {
+    if (request->type == WIRE_TYPE_STRING)
         copy_text(reply, old.string);
-    } else {
+    else
         reply->value = unpack(request->type, &old);
-    }
     return WIRE_STATUS_OK;
 }

@@ -12,7 +12,7 @@
  */
 WireStatus control_answer(Guest *guest, const WireCtlRequest *request, WireCtlReply *reply);
 
-/* Whether @name may be read as a @type (WireType): WIRE_STATUS_OK, or why not. */
+/* Whether @name may be read from jemalloc as a @type (WireType): WIRE_STATUS_OK, or why not. */
 WireStatus control_check_read(const Guest *guest, const char *name, uint32_t type);
 
 /* A control that was looked up once: its place in jemalloc's tree. Zero length: not known. */
@@ -25,7 +25,7 @@ typedef struct {
 /* Looks @name up; leaves @mib without a length where that cannot be done. */
 void control_look_up(const Allocator *allocator, const char *name, ControlMib *mib);
 
-/* control_read_number() of what was looked up. */
+/* control_read_number() for a control that was looked up. */
 int control_read_number_at(const Allocator *allocator, const ControlMib *mib, uint32_t type, uint64_t *value);
 
 /* Reads a number, as WireCtlReply.value has it. Returns jemalloc's error; on one, @value is untouched. */

@@ -20,13 +20,12 @@ debug_enable(void)
 void
 debug_say(const char *what, const char *detail, int error)
 {
-    if (!enabled) {
+    if (!enabled)
         return;
-    }
     int saved = errno;
     char line[LINE_MAX_LENGTH];
     Text text;
-    text_init(&text, line, sizeof line - 1); /* the line feed always has room */
+    text_init(&text, line, sizeof(line) - 1); /* the line feed always has room */
     text_add(&text, "jescope-agent: ");
     text_add(&text, what);
     if (detail != NULL) {
@@ -39,7 +38,7 @@ debug_say(const char *what, const char *detail, int error)
         text_add(&text, ")");
     }
     line[text.length] = '\n';
-    /* Nobody is left to tell of a stderr that does not take it. */
+    /* An error of writing to stderr cannot be reported. */
     ssize_t ignored = write(STDERR_FILENO, line, text.length + 1);
     (void)ignored;
     errno = saved;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the agent says when JESCOPE_DEBUG asks; otherwise it never prints. Async-signal-safe, preserves errno. */
+/* Messages of the agent with JESCOPE_DEBUG; otherwise it never prints. Async-signal-safe, preserves errno. */
 #ifndef JESCOPE_AGENT_DEBUG_H
 #define JESCOPE_AGENT_DEBUG_H
 

@@ -30,9 +30,8 @@ descriptors_isolate(DescriptorsKept kept)
      * for a moment, and its peers would see connections outlive their close.
      */
     unsigned int last = kept == DESCRIPTORS_KEEP_STDERR ? STDERR_FILENO - 1 : ~0u;
-    if (syscall(SYS_close_range, 0u, last, CLOSE_RANGE_UNSHARE) != 0) {
+    if (syscall(SYS_close_range, 0u, last, CLOSE_RANGE_UNSHARE) != 0)
         return false;
-    }
     return last == ~0u || syscall(SYS_close_range, STDERR_FILENO + 1u, ~0u, 0u) == 0;
 #else
     return false;
@@ -44,18 +43,16 @@ static int
 high_number(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < HIGH_NUMBER) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < HIGH_NUMBER)
         return (int)(limit.rlim_cur / 2);
-    }
     return HIGH_NUMBER;
 }
 
 bool
 descriptor_adopt(Descriptor *descriptor, int raw)
 {
-    if (raw < 0) {
+    if (raw < 0)
         return false;
-    }
     struct stat status;
     int number = fcntl(raw, F_DUPFD_CLOEXEC, high_number());
     int error = errno;
@@ -76,9 +73,8 @@ descriptor_borrow(Descriptor *descriptor, int raw)
 {
     struct stat status;
     *descriptor = DESCRIPTOR_NONE;
-    if (raw < 0 || fstat(raw, &status) != 0) {
+    if (raw < 0 || fstat(raw, &status) != 0)
         return false;
-    }
     *descriptor = (Descriptor){.number = raw, .device = status.st_dev, .inode = status.st_ino};
     return true;
 }
@@ -94,8 +90,7 @@ descriptor_is_ours(const Descriptor *descriptor)
 void
 descriptor_close(Descriptor *descriptor)
 {
-    if (descriptor_is_ours(descriptor)) {
+    if (descriptor_is_ours(descriptor))
         close(descriptor->number);
-    }
     __atomic_store_n(&descriptor->number, -1, __ATOMIC_RELEASE);
 }

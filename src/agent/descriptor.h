@@ -26,7 +26,7 @@ typedef enum {
     DESCRIPTORS_KEEP_STDERR, /* for JESCOPE_DEBUG */
 } DescriptorsKept;
 
-/* Gives the calling thread an empty descriptor table of its own. False: it goes on sharing the process's. */
+/* Gives the calling thread its own, empty descriptor table. False: it still shares the process's. */
 bool descriptors_isolate(DescriptorsKept kept);
 
 /* Takes over @raw (may be -1: false) as a CLOEXEC descriptor with a high number. On failure @raw is closed,
@@ -36,10 +36,10 @@ bool descriptor_adopt(Descriptor *descriptor, int raw);
 /* Describes @raw, which stays the caller's: @descriptor must not be closed. False, and none, if it is not open. */
 bool descriptor_borrow(Descriptor *descriptor, int raw);
 
-/* Whether it is still what was adopted. */
+/* Whether it still refers to the adopted file. */
 bool descriptor_is_ours(const Descriptor *descriptor);
 
-/* Closes it if it is still ours; afterwards it is none. */
+/* Closes it if it is still the adopted file, and invalidates it. */
 void descriptor_close(Descriptor *descriptor);
 
 #endif

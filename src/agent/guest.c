@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/guest.h"
 
-/* Whether prof.active was set from the start is not known to who comes or asks later; but that it was to be. */
+/* A late agent does not know whether prof.active was set from the start, only the option. */
 void
 guest_learn(Guest *guest)
 {
     bool from_start = false;
-    if (!allocator_can_profile(&guest->allocator)) {
-        return;
-    }
-    if (!guest->is_invited) {
-        allocator_read(&guest->allocator, "opt.prof_active", &from_start, sizeof from_start);
-    }
+    if (allocator_can_profile(&guest->allocator) && !guest->is_invited)
+        allocator_read(&guest->allocator, "opt.prof_active", &from_start, sizeof(from_start));
     profiling_init(&guest->profiling, &guest->allocator, from_start ? WIRE_SINCE_START : WIRE_SINCE_UNKNOWN);
 }
 
@@ -27,12 +23,10 @@ guest_settle(Guest *guest)
 bool
 guest_examine(Guest *guest)
 {
-    if (guest->allocator.is_examined) {
+    if (guest->allocator.is_examined)
         return true;
-    }
-    if (!allocator_examine(&guest->allocator)) {
+    if (!allocator_examine(&guest->allocator))
         return false;
-    }
     guest_learn(guest);
     return true;
 }

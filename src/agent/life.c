@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks. A preloaded agent shares none. The constructor runs under the loader's lock (in a late dlopen()), starts the
- * thread and never waits for it. The agent thread takes, one at a time and never nested in one another, the loader's
- * (dl_iterate_phdr) and jemalloc's own through mallctl(). The fork handler runs in the forking thread; it takes none
- * and waits for none. Where the agent is linked, its callers take the turn (turn.h) first, then at most one of those.
+ * Locks. A preloaded agent shares none. The constructor runs under the loader's lock (in a late dlopen()), lists the
+ * loaded objects, starts the thread and never waits for it. The agent thread takes jemalloc's locks through mallctl(),
+ * but none of the loader's, which would stay locked in a child forked at that moment. The fork handler runs in the
+ * forking thread; it takes none and waits for none. Where the agent is linked, its callers take the turn (turn.h)
+ * first, then at most one of those; while one of them may hold the loader's, which glibc does not reset in a child,
+ * forks wait for it (listing.h).
  *
  * Signals. All are blocked in the agent thread, through pthread_sigmask(), which leaves out the two that the C library
  * uses to carry setuid() and cancellation to all threads. None of the host's handlers ever runs on its stack.
@@ -14,20 +16,22 @@
  * initialised:
  *  - a jemalloc that serves malloc is initialised by our pthread_create() at the latest, and we register after it;
  *  - another one (prefixed) does not matter to pthread_create(), only to the new thread's first mallctl(). Once it has
- * been found and called, a second registration takes the place of the first; until then the new thread's initial pause,
- * which is there for another reason, is far longer than the handlers take.
+ * been found and called, a second registration replaces the first; until then the new thread's initial pause is far
+ * longer than the handlers take.
  *
- * Leaving and coming back. LEAVE ends the thread; the library stays, since nobody can tell when a forking thread is
- * done with its handlers. life_enter() begins again. It is called in one of the host's threads, stopped at a moment of
- * jescope's choice, and waits for nothing: a thread that has not ended yet is reported instead. `serving` is what both
- * sides go by; clearing it is the last thing an ending thread does here.
+ * Stop and restart. LEAVE ends the thread; the library stays loaded, since the end of a forking thread's handlers
+ * cannot be detected. life_enter() starts again. It is called in one of the host's threads, stopped at a moment chosen
+ * by jescope, and does not wait: it reports a thread that has not ended yet. Both sides use `serving`; an ending thread
+ * clears it last.
  */
 #include "agent/life.h"
 
 #include "agent/claim.h"
 #include "agent/debug.h"
 #include "agent/descriptor.h"
+#include "agent/listing.h"
 #include "agent/locate.h"
+#include "agent/sample.h"
 #include "agent/server.h"
 #include "agent/turn.h"
 #include "agent/waker.h"
@@ -52,7 +56,7 @@ enum {
 
 typedef enum {
     LOOKING,
-    ABSENT, /* no jemalloc that anybody uses: no thread, now or in a child */
+    ABSENT, /* no jemalloc in use: no thread, now or in a child */
     FOUND,  /* guest.allocator and guest.profiling are good, in this process and its children */
 } Finding;
 
@@ -60,22 +64,22 @@ static struct {
     Environment environment;
     Guest guest;
     size_t stack_size;
-    pid_t owner; /* the process whose agent this is; another one's after fork() or vfork() */
+    pid_t owner; /* the agent's process; differs after fork() or vfork() */
     bool in_child;
     bool invited;             /* by life_enter() or life_start(), at some time in the process's life */
-    bool to_join;             /* a linked agent's thread was started and nobody waits for its end yet */
-    bool stopping;            /* somebody does */
+    bool to_join;             /* a linked agent's thread was started and is not being joined */
+    bool stopping;            /* it is being joined */
     pthread_t thread;         /* the one to join */
-    atomic_bool serving;      /* there is a thread of ours, or is about to be */
-    _Atomic(Finding) finding; /* a child forked at any time sees what it stands for in whole */
+    atomic_bool serving;      /* the agent's thread exists, or is about to be started */
+    _Atomic(Finding) finding; /* consistent in a child forked at any time */
     void (*on_fork)(void);
 } agent;
 
 /*
- * The thread whose fork under way will run the later handler: the C library leaves a handler that is registered while a
- * fork is under way out of it. Where several threads fork at once the last one is known and the others' children are
- * started by the earlier handler, which the pause in the new thread makes harmless. (A thread-local would take of the
- * host's static TLS.)
+ * The thread whose fork under way will run the later handler: the C library does not run a handler in a fork that began
+ * before its registration. If several threads fork at once, only the last one is recorded, and the earlier handler
+ * starts the agent in the others' children, which is harmless because of the new thread's pause. (A thread-local
+ * variable would use the host's static TLS.)
  */
 static _Atomic(pthread_t) later_handler_runs;
 
@@ -102,10 +106,10 @@ isolate(void)
 static void
 note_found(void)
 {
+    sample_forget();
     agent.guest.is_invited = agent.invited;
-    if (agent.guest.allocator.is_examined) {
+    if (agent.guest.allocator.is_examined)
         guest_learn(&agent.guest);
-    }
     agent.finding = FOUND;
 }
 
@@ -130,7 +134,7 @@ restart_after_all_others(void)
     restart_in_child();
 }
 
-/* Once in a process: what is registered stays, and a child brings it along. */
+/* Once per process: handlers stay registered, also in children. */
 static void
 register_later_handler(void)
 {
@@ -146,9 +150,8 @@ static bool
 locate_closely(LocateThread thread)
 {
     void *scratch = map_scratch();
-    if (scratch == NULL) {
+    if (scratch == NULL)
         return false;
-    }
     bool found = locate_allocator(&agent.guest.allocator, thread, scratch, SCRATCH_SIZE);
     munmap(scratch, SCRATCH_SIZE);
     return found;
@@ -158,13 +161,15 @@ static bool
 search(void)
 {
     if (!locate_closely(LOCATE_FROM_AGENT)) {
-        debug_say("no jemalloc in use here", NULL, 0);
+        debug_say("this process does not use jemalloc", NULL, 0);
         agent.finding = ABSENT;
+        locate_forget();
         return false;
     }
     agent.guest.is_settled = true;
     register_later_handler();
     note_found();
+    locate_forget(); /* only now: a child that is forked before looks for itself */
     return true;
 }
 
@@ -174,12 +179,10 @@ serve_host(void)
     prctl(PR_SET_NAME, "jescope");
     isolate();
     agent.guest.is_settled = false;
-    if (agent.in_child) {
+    if (agent.in_child)
         poll(NULL, 0, CHILD_PAUSE_MS);
-    }
-    if (agent.finding == LOOKING && !search()) {
+    if (agent.finding == LOOKING && !search())
         return;
-    }
     process_identify(&agent.guest.process);
     server_run(&agent.guest, &agent.environment);
 }
@@ -188,11 +191,27 @@ static void *
 run(void *unused)
 {
     serve_host();
-    if (!agent.guest.is_silent) {
+    if (!agent.guest.is_silent)
         claim_give();
-    }
     agent.serving = false;
     return NULL;
+}
+
+/*
+ * A program may change its root directory right after a fork, before the agent's thread has its own. If these two are
+ * the only threads, the calling thread takes a copy instead and the agent keeps the original, without waiting and
+ * without an effect on the program. (unshare(CLONE_THREAD) only shows whether there is one thread.)
+ */
+static int
+create_thread(const pthread_attr_t *attributes)
+{
+    int saved = errno;
+    bool alone = unshare(CLONE_THREAD) == 0;
+    int error = pthread_create(&agent.thread, attributes, run, NULL);
+    if (alone && error == 0)
+        unshare(CLONE_FS);
+    errno = saved;
+    return error;
 }
 
 /* 0, or why not. */
@@ -203,18 +222,16 @@ start_thread(void)
     sigset_t all;
     sigset_t before;
     int error = pthread_attr_init(&attributes);
-    if (error != 0) {
+    if (error != 0)
         return error;
-    }
-    if (!agent.guest.is_linked) {
+    if (!agent.guest.is_linked)
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    }
     pthread_attr_setstacksize(&attributes, agent.stack_size);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     agent.guest.leaves = false;
     agent.serving = true;
-    error = pthread_create(&agent.thread, &attributes, run, NULL);
+    error = create_thread(&attributes);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     agent.to_join = error == 0 && agent.guest.is_linked;
@@ -225,7 +242,7 @@ start_thread(void)
     return error;
 }
 
-/* The host's thread-local storage comes out of every thread's stack; glibc wants whole pages. */
+/* The host's thread-local storage is taken from every thread's stack; glibc requires full pages. */
 static size_t
 stack_size_for(size_t tls_size)
 {
@@ -245,15 +262,12 @@ restart_in_child(void)
         agent.serving = agent.to_join = agent.stopping = false;
         turn_reset();
         server_abandon();
-        if (agent.finding == FOUND) {
+        if (agent.finding == FOUND)
             profiling_inherit(&agent.guest.profiling);
-        }
-        if (agent.on_fork != NULL) {
+        if (agent.on_fork != NULL)
             agent.on_fork();
-        }
-        if (goes_on) {
+        if (goes_on)
             start_thread();
-        }
     }
     errno = saved;
 }
@@ -262,9 +276,8 @@ restart_in_child(void)
 static void
 restart_in_early_child(void)
 {
-    if (later_handler_runs != pthread_self()) {
+    if (later_handler_runs != pthread_self())
         restart_in_child();
-    }
 }
 
 static void
@@ -281,14 +294,14 @@ static bool
 glance(void)
 {
     void *scratch = map_scratch();
-    if (scratch == NULL) {
+    if (scratch == NULL)
         return false;
-    }
     LocateGlance seen = locate_glance(&agent.guest.allocator, scratch, SCRATCH_SIZE);
     munmap(scratch, SCRATCH_SIZE);
     agent.stack_size = stack_size_for(seen.tls_size);
     if (seen.located) {
         note_found();
+        locate_forget();
     }
     return seen.maybe_here;
 }
@@ -297,26 +310,29 @@ static void
 take_environment(const Environment *environment)
 {
     agent.environment = *environment;
-    if (environment->debug) {
+    if (environment->debug)
         debug_enable();
-    }
-    if (environment->bad_socket_directory) {
-        debug_say("JESCOPE_SOCKET_DIR is no absolute path, or too long a one: keeping out", NULL, 0);
-    }
+    if (environment->bad_sampler)
+        debug_say("JESCOPE_SAMPLER has a word that is unknown, or an invalid number, and is ignored", NULL, 0);
+    if (environment->bad_socket_directory)
+        debug_say("JESCOPE_SOCKET_DIR is not an absolute path or is too long; the agent is disabled", NULL, 0);
 }
 
 static WireEntered
 begin(void)
 {
     if (!glance()) {
+        locate_forget();
         return WIRE_ENTER_NO_JEMALLOC;
     }
     if (!claim_take()) {
-        debug_say("another copy of this agent serves the process: keeping out", NULL, 0);
+        locate_forget();
+        debug_say("another copy of the agent serves the process; this one is disabled", NULL, 0);
         return WIRE_ENTER_PRESENT;
     }
     agent.owner = getpid();
     if (start_thread() != 0) {
+        locate_forget();
         claim_give();
         return WIRE_ENTER_NO_THREAD;
     }
@@ -329,22 +345,19 @@ life_begin(const Environment *environment)
 {
     int saved = errno;
     take_environment(environment);
-    if (environment->wanted) {
+    if (environment->wanted)
         begin();
-    }
     errno = saved;
 }
 
 static WireEntered
 begin_again(const char *socket_directory, const char *runtime_directory)
 {
-    if (!environment_given(&agent.environment, socket_directory, runtime_directory)) {
+    if (!environment_given(&agent.environment, socket_directory, runtime_directory))
         return WIRE_ENTER_DIRECTORY;
-    }
     /* Of a parent's agent, in a child that was made without handlers. */
-    if (agent.owner != getpid()) {
+    if (agent.owner != getpid())
         server_abandon();
-    }
     agent.in_child = false;
     agent.invited = true;
     agent.finding = LOOKING;
@@ -356,11 +369,10 @@ life_enter(const char *socket_directory, const char *runtime_directory)
 {
     int saved = errno;
     WireEntered entered;
-    if (agent.serving && agent.owner == getpid()) {
+    if (agent.serving && agent.owner == getpid())
         entered = agent.guest.leaves ? WIRE_ENTER_LEAVING : WIRE_ENTER_PRESENT;
-    } else {
+    else
         entered = begin_again(socket_directory, runtime_directory);
-    }
     errno = saved;
     return entered;
 }
@@ -372,14 +384,15 @@ life_guest(void)
     if (agent.finding != FOUND) {
         agent.invited = true;
         glance();
-        if (agent.finding != FOUND && !locate_closely(LOCATE_FROM_HOST)) {
+        bool found = agent.finding == FOUND || locate_closely(LOCATE_FROM_HOST);
+        locate_forget();
+        if (!found)
             return NULL;
-        }
         process_identify(&agent.guest.process);
         note_found();
         agent.owner = getpid();
     }
-    register_handler(); /* now that jemalloc is there, whose own child handler must come first */
+    register_handler(); /* after jemalloc has registered its child handler, which must run first */
     return &agent.guest;
 }
 
@@ -402,9 +415,8 @@ start_linked(int *error)
     agent.stack_size = stack_size_for(locate_tls_size());
     int why = start_thread();
     if (why != 0) {
-        if (!agent.guest.is_silent) {
+        if (!agent.guest.is_silent)
             claim_give();
-        }
         *error = why;
         return LIFE_NO_THREAD;
     }
@@ -415,12 +427,10 @@ LifeResult
 life_start(const Environment *environment, int *error)
 {
     join_ended_thread();
-    if (agent.to_join) {
+    if (agent.to_join)
         return agent.stopping || agent.guest.leaves ? LIFE_STILL_ENDING : LIFE_ALREADY;
-    }
-    if (life_guest() == NULL) {
+    if (life_guest() == NULL)
         return LIFE_NO_JEMALLOC;
-    }
     take_environment(environment);
     return start_linked(error);
 }
@@ -463,6 +473,7 @@ void
 life_on_fork(void (*handler)(void))
 {
     agent.on_fork = handler;
+    pthread_atfork(listing_await, listing_allow, listing_forget);
 }
 
 __attribute__((destructor)) static void
@@ -470,8 +481,7 @@ leave(void)
 {
     int saved = errno;
     /* Not in a vfork() child or a clone without handlers: the socket is its parent's. */
-    if (agent.owner == getpid()) {
+    if (agent.owner == getpid())
         server_leave();
-    }
     errno = saved;
 }

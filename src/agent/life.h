@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of the agent in a process: from the first look at it to the end of its thread, through fork and exit.
- * docs/decisions/0002-agent-isolation.md tells why it is as it is; docs/embedding.md what is different where the
- * program links it.
+ * The life of the agent in a process: from the constructor to the end of its thread, through fork and exit.
+ * docs/decisions/0002-agent-isolation.md gives the reasons; docs/embedding.md the differences in a program that links
+ * it.
  */
 #ifndef JESCOPE_AGENT_LIFE_H
 #define JESCOPE_AGENT_LIFE_H
@@ -17,16 +17,16 @@
  * be there. Preserves errno. */
 void life_begin(const Environment *environment);
 
-/* What WireEnter promises. Preserves errno. */
+/* Implements WireEnter. Preserves errno. */
 WireEntered life_enter(const char *socket_directory, const char *runtime_directory);
 
 typedef enum {
     LIFE_STARTED,
-    LIFE_STARTED_SILENT, /* another copy of us has the socket of this process: a thread without one */
+    LIFE_STARTED_SILENT, /* another copy has the socket of this process: a thread without one */
     LIFE_ALREADY,        /* started before */
     LIFE_STILL_ENDING,   /* after a stop, or a client's LEAVE: in a moment */
     LIFE_NO_JEMALLOC,
-    LIFE_NO_THREAD, /* *error tells why */
+    LIFE_NO_THREAD, /* *error has the reason */
 } LifeResult;
 
 /*
@@ -47,18 +47,18 @@ typedef enum {
  */
 LifeStop life_stop(void);
 
-/* Whether the thread is there and stays; with the turn. */
+/* Whether the thread runs and stays; with the turn. */
 bool life_is_started(void);
 
-/* Whether its thread has no socket because another copy of us has it; with the turn. */
+/* Whether its thread has no socket because another copy has it; with the turn. */
 bool life_is_served_by_other(void);
 
-/* The state, for a thread that has the turn; NULL as long as no jemalloc was found, for which it looks (in the calling
- * thread, whose cache it leaves alone). */
+/* The state, for a thread that has the turn; NULL if no jemalloc is found; searches for it in the calling thread,
+ * without changing that thread's cache. */
 Guest *life_guest(void);
 
-/* Has HANDLER run in forked children, after the agent has put itself in order there, before its thread comes up. Once;
- * async-signal-safe. */
+/* Registers HANDLER to run in forked children, after the agent's handler and before its thread starts. Once;
+ * HANDLER is async-signal-safe. To be called before another thread can call the agent. */
 void life_on_fork(void (*handler)(void));
 
 #endif

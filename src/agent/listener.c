@@ -7,27 +7,61 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 16, CANDIDATES_MAX = 2 };
+enum {
+    BACKLOG = 16,
+    CANDIDATES_MAX = 3,
+    RANDOM_BYTES = 8,
+    SOCKET_MODE = 0600,
+    DIRECTORY_MODE = 0700,
+};
 
 typedef struct {
-    char paths[CANDIDATES_MAX][DIRECTORY_MAX + 16];
+    char path[DIRECTORY_MAX + NUMBER_TEXT_MAX];
+    bool new; /* it must not be there yet */
+} Candidate;
+
+typedef struct {
+    Candidate places[CANDIDATES_MAX];
     int n;
 } Candidates;
 
 static void
 add_candidate(Candidates *candidates, const char *directory, const char *name)
 {
-    char *path = candidates->paths[candidates->n++];
+    Candidate *candidate = &candidates->places[candidates->n++];
     Text text;
-    text_init(&text, path, sizeof candidates->paths[0]);
+    candidate->new = false;
+    text_init(&text, candidate->path, sizeof(candidate->path));
     text_add(&text, directory);
     text_add(&text, name);
+}
+
+/* A name in the directory that everybody may write to can be taken by everybody; this one cannot be foreseen. */
+static void
+add_unforeseen_candidate(Candidates *candidates, const char *user)
+{
+    uint8_t bytes[RANDOM_BYTES];
+    if (syscall(SYS_getrandom, bytes, sizeof(bytes), 0) != (long)sizeof(bytes))
+        return;
+    Candidate *candidate = &candidates->places[candidates->n++];
+    Text text;
+    candidate->new = true;
+    text_init(&text, candidate->path, sizeof(candidate->path));
+    text_add(&text, "/tmp/.jescope-");
+    text_add(&text, user);
+    text_add(&text, ".");
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        const char digits[] = {"0123456789abcdef"[bytes[i] >> 4], "0123456789abcdef"[bytes[i] & 15], '\0'};
+        text_add(&text, digits);
+    }
 }
 
 static void
@@ -38,14 +72,14 @@ list_candidates(const Environment *environment, Candidates *candidates)
         add_candidate(candidates, environment->socket_directory, "");
         return;
     }
-    if (environment->runtime_directory[0] != '\0') {
+    if (environment->runtime_directory[0] != '\0')
         add_candidate(candidates, environment->runtime_directory, "/jescope");
-    }
     char name[NUMBER_TEXT_MAX];
     Text text;
-    text_init(&text, name, sizeof name);
+    text_init(&text, name, sizeof(name));
     text_add_number(&text, geteuid());
     add_candidate(candidates, "/tmp/.jescope-", name);
+    add_unforeseen_candidate(candidates, name);
 }
 
 static bool
@@ -53,24 +87,24 @@ is_private_directory(int descriptor)
 {
     struct stat status;
     return fstat(descriptor, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-           (status.st_mode & 0777) == 0700;
+           (status.st_mode & 0777) == DIRECTORY_MODE;
 }
 
-/* A descriptor of the directory, made if it is not there; -1 if it cannot be trusted. */
+/* A descriptor of the directory, which is created if missing; -1 if it cannot be trusted. */
 static int
-open_directory(const char *path)
+open_directory(const Candidate *candidate)
 {
-    bool made = mkdir(path, 0700) == 0;
-    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const char *path = candidate->path;
+    bool made = mkdir(path, DIRECTORY_MODE) == 0;
+    int descriptor = made || !candidate->new ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     if (descriptor < 0) {
         debug_say("cannot use socket directory", path, errno);
         return -1;
     }
-    if (made) {
-        fchmod(descriptor, 0700); /* whatever the umask made of it */
-    }
+    if (made)
+        fchmod(descriptor, DIRECTORY_MODE); /* whatever the umask made of it */
     if (!is_private_directory(descriptor)) {
-        debug_say("socket directory is not ours alone (mode 0700)", path, 0);
+        debug_say("socket directory must be owned by the user with mode 0700", path, 0);
         close(descriptor);
         return -1;
     }
@@ -83,10 +117,10 @@ make_address(struct sockaddr_un *address, const char *path, int directory, const
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     Text text;
-    text_init(&text, address->sun_path, sizeof address->sun_path);
+    text_init(&text, address->sun_path, sizeof(address->sun_path));
     text_add(&text, path);
     if (text.overflowed) {
-        text_init(&text, address->sun_path, sizeof address->sun_path);
+        text_init(&text, address->sun_path, sizeof(address->sun_path));
         text_add(&text, "/proc/thread-self/fd/");
         text_add_number(&text, (uint64_t)directory);
         text_add(&text, "/");
@@ -102,6 +136,35 @@ is_socket(int directory, const char *name)
     return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode);
 }
 
+/* Only a umask that takes from the owner, too, leaves something to mend. */
+static bool
+has_its_mode(int directory, const char *name)
+{
+    struct stat status;
+    return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ((status.st_mode & 0777) == SOCKET_MODE || fchmodat(directory, name, SOCKET_MODE, 0) == 0);
+}
+
+/* @descriptor is bound and listens; false with errno if it could not be made to. */
+static bool
+listen_at(int descriptor, const struct sockaddr_un *address, int directory, const char *name)
+{
+    /*
+     * A socket's file gets the mode of the socket, less the umask: others cannot connect at any moment. A process may
+     * become another user between any two of these calls, and cannot change the mode afterwards.
+     */
+    if (fchmod(descriptor, SOCKET_MODE) != 0 ||
+        bind(descriptor, (const struct sockaddr *)address, sizeof(*address)) != 0)
+        return false;
+    /* is_socket() once more: the path may have led elsewhere than into the directory that was checked. */
+    if (is_socket(directory, name) && has_its_mode(directory, name) && listen(descriptor, BACKLOG) == 0)
+        return true;
+    int error = errno;
+    unlinkat(directory, name, 0);
+    errno = error;
+    return false;
+}
+
 static int
 bind_socket(const char *path, int directory, const char *name)
 {
@@ -111,16 +174,13 @@ bind_socket(const char *path, int directory, const char *name)
         return -1;
     }
     int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (descriptor < 0) {
+    if (descriptor < 0)
         return -1;
-    }
     if (is_socket(directory, name)) {
         unlinkat(directory, name,
                  0); /* of our own pid and start: from before an exec, or of a listener the host closed */
     }
-    /* is_socket() again: the path may have led elsewhere than into the directory that was checked. */
-    if (bind(descriptor, (const struct sockaddr *)&address, sizeof address) != 0 || !is_socket(directory, name) ||
-        fchmodat(directory, name, 0600, 0) != 0 || listen(descriptor, BACKLOG) != 0) {
+    if (!listen_at(descriptor, &address, directory, name)) {
         int error = errno;
         close(descriptor);
         errno = error;
@@ -130,16 +190,15 @@ bind_socket(const char *path, int directory, const char *name)
 }
 
 static bool
-open_in(Listener *listener, const char *directory_path, const ProcessIdentity *process)
+open_in(Listener *listener, const Candidate *candidate, const ProcessIdentity *process)
 {
-    int raw = open_directory(directory_path);
+    int raw = open_directory(candidate);
     Descriptor directory = DESCRIPTOR_NONE;
-    if (!descriptor_adopt(&directory, raw)) {
+    if (!descriptor_adopt(&directory, raw))
         return false;
-    }
     Text text;
-    text_init(&text, listener->path, sizeof listener->path);
-    text_add(&text, directory_path);
+    text_init(&text, listener->path, sizeof(listener->path));
+    text_add(&text, candidate->path);
     text_add(&text, "/");
     const char *name = listener->path + text.length;
     text_add_number(&text, (uint64_t)process->pid);
@@ -149,6 +208,9 @@ open_in(Listener *listener, const char *directory_path, const ProcessIdentity *p
     bool opened = descriptor_adopt(&listener->socket, bind_socket(listener->path, directory.number, name));
     debug_say(opened ? "listening" : "cannot listen", listener->path, opened ? 0 : errno);
     descriptor_close(&directory);
+    listener->own_directory = candidate->new;
+    if (!opened && candidate->new)
+        rmdir(candidate->path);
     return opened;
 }
 
@@ -159,8 +221,9 @@ listener_open(Listener *listener, const Environment *environment, const ProcessI
     list_candidates(environment, &candidates);
     __atomic_store_n(&listener->bound, 0, __ATOMIC_SEQ_CST);
     listener->socket = DESCRIPTOR_NONE;
+    listener->user = geteuid();
     for (int i = 0; i < candidates.n; i++) {
-        if (open_in(listener, candidates.paths[i], process)) {
+        if (open_in(listener, &candidates.places[i], process)) {
             __atomic_store_n(&listener->bound, 1, __ATOMIC_SEQ_CST);
             return true;
         }
@@ -168,17 +231,59 @@ listener_open(Listener *listener, const Environment *environment, const ProcessI
     return false;
 }
 
+/* Whether the process is one user's alone: it cannot become another one again. @user is the effective one. */
+static bool
+is_of_one_user(uid_t *user)
+{
+    uid_t real;
+    uid_t saved;
+    return getresuid(&real, user, &saved) == 0 && *user == real && *user == saved;
+}
+
+bool
+listener_is_outdated(const Listener *listener)
+{
+    uid_t user;
+    return is_of_one_user(&user) && user != listener->user;
+}
+
+/* For the agent thread alone. */
+static Listener renewed;
+
+void
+listener_renew(Listener *listener, const Environment *environment, const ProcessIdentity *process)
+{
+    bool opened = listener_open(&renewed, environment, process);
+    listener->user = renewed.user;
+    if (!opened)
+        return;
+    if (strcmp(renewed.path, listener->path) != 0)
+        listener_remove(listener);
+    __atomic_store_n(&listener->bound, 0, __ATOMIC_SEQ_CST);
+    descriptor_close(&listener->socket);
+    memcpy(listener->path, renewed.path, sizeof(listener->path));
+    listener->own_directory = renewed.own_directory;
+    listener->socket = renewed.socket;
+    __atomic_store_n(&listener->bound, 1, __ATOMIC_SEQ_CST);
+}
+
+/* A process that has taken on a user for a moment, as a file server does, is not his: a connection outlives it. */
+static bool
+may_be_served(uid_t peer)
+{
+    uid_t user;
+    return peer == 0 || (is_of_one_user(&user) && peer == user);
+}
+
 int
 listener_accept(const Listener *listener)
 {
     int descriptor = accept4(listener->socket.number, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     struct ucred peer;
-    socklen_t size = sizeof peer;
-    if (descriptor < 0) {
+    socklen_t size = sizeof(peer);
+    if (descriptor < 0)
         return -1;
-    }
-    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-        (peer.uid != geteuid() && peer.uid != 0)) {
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || !may_be_served(peer.uid)) {
         close(descriptor);
         errno = EACCES;
         return -1;
@@ -191,5 +296,11 @@ listener_remove(Listener *listener)
 {
     if (__atomic_exchange_n(&listener->bound, 0, __ATOMIC_SEQ_CST) != 0) {
         unlink(listener->path);
+        if (listener->own_directory) {
+            char directory[SOCKET_PATH_MAX];
+            memcpy(directory, listener->path, sizeof(directory));
+            *strrchr(directory, '/') = '\0';
+            rmdir(directory);
+        }
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The socket clients connect to: DIR/PID.STARTTIME.sock. DIR is $JESCOPE_SOCKET_DIR, or the first that can be used of
- * $XDG_RUNTIME_DIR/jescope and /tmp/.jescope-UID: a directory with mode 0700 and our owner, not reached through a link
- * in its last component. In the agent thread, except listener_remove().
+ * $XDG_RUNTIME_DIR/jescope, /tmp/.jescope-UID and, where another user has taken that name, a new directory
+ * /tmp/.jescope-UID.RANDOM: a directory with mode 0700 and our owner, not reached through a link in its last component.
+ * In the agent thread, except listener_remove().
  */
 #ifndef JESCOPE_AGENT_LISTENER_H
 #define JESCOPE_AGENT_LISTENER_H
@@ -11,6 +12,8 @@
 #include "agent/environment.h"
 #include "agent/process.h"
 
+#include <sys/types.h>
+
 enum {
     SOCKET_NAME_MAX = 64,
     SOCKET_PATH_MAX = DIRECTORY_MAX + SOCKET_NAME_MAX + 16,
@@ -18,19 +21,30 @@ enum {
 
 typedef struct {
     Descriptor socket;
-    char path[SOCKET_PATH_MAX]; /* set once per process, before `bound` */
-    int bound;                  /* atomic: path exists and is ours to remove */
+    char path[SOCKET_PATH_MAX]; /* set before `bound` */
+    int bound;                  /* atomic: path exists and was created by this process */
+    bool own_directory;         /* so is its directory, which nothing else uses */
+    uid_t user;                 /* effective when the socket was made, or could not be */
 } Listener;
 
-/* Makes the socket anew, replacing a stale one of the same name. False (with a line for JESCOPE_DEBUG) if there is no
- * place for it. */
+/* Creates the socket, replacing a stale one of the same name. False (with a line for JESCOPE_DEBUG) if no directory is
+ * usable. */
 bool listener_open(Listener *listener, const Environment *environment, const ProcessIdentity *process);
 
-/* A new connection from our own user or root, non-blocking; -1 with errno if there is none. */
+/* Whether the process has become another user since, and cannot become the earlier one again: its socket is then where
+ * neither it nor its own user's jescope can reach it. */
+bool listener_is_outdated(const Listener *listener);
+
+/* Creates the socket for the process's new user, then removes the earlier one if permitted. If that fails, as in a
+ * given directory, the earlier one stays. */
+void listener_renew(Listener *listener, const Environment *environment, const ProcessIdentity *process);
+
+/* A new non-blocking connection from root, or from the process's user if its real, effective and saved ids are equal;
+ * -1 with errno if there is none. */
 int listener_accept(const Listener *listener);
 
-/* Removes the socket's file if there is one. Async-signal-safe, from any thread: an exiting host does not wait for
- * ours. */
+/* Removes the socket's file if there is one, and a directory created for it. Async-signal-safe, from any thread: an
+ * exiting host does not wait for the agent's. */
 void listener_remove(Listener *listener);
 
 #endif

@@ -2,8 +2,10 @@
 #include "agent/locate.h"
 
 #include "agent/debug.h"
+#include "agent/listing.h"
 #include "agent/text.h"
-#include "jemalloc/elf_symbols.h"
+#include "jemalloc/elf-symbols.h"
+#include "jemalloc/version.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -12,21 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Symbol names the constructor is willing to read: a few hundred microseconds' worth. */
 #define GLANCE_BUDGET ((uint64_t)768 * 1024)
 
 enum {
-    OBJECTS_SPACE = 2 << 20, /* reserved address space for the list of loaded objects; only what is used gets memory */
+    OBJECTS_SPACE = 2 << 20, /* reserved address space for the list of loaded objects; memory is allocated on use */
     CODE_COMPARED = 32,      /* bytes of a function that must be the same in memory and in the file */
     PROBE_SIZE = 64,
 };
 
 /*
- * The usual names, as weak references: the dynamic linker fills them while it relocates us. dlsym() would cost an
- * allocation from the host's heap for each name that is not there, and leave its complaint for the host's next
- * dlerror().
+ * The usual names, as weak references: the dynamic linker fills them during relocation. dlsym() would allocate from the
+ * host's heap for each missing name, and leave an error for the host's next dlerror().
  */
 #define FOR_EACH_PREFIX(DO) DO() DO(je_) DO(_rjem_) DO(jem_)
 #define DECLARE(prefix)                                                                                                \
@@ -47,7 +49,7 @@ typedef struct {
 #define ROW(prefix)                                                                                                    \
     {#prefix, prefix##mallctl, prefix##malloc_stats_print, prefix##mallctlnametomib, prefix##mallctlbymib},
 static const Linked linked[] = {FOR_EACH_PREFIX(ROW)};
-enum { N_LINKED = sizeof linked / sizeof linked[0] };
+enum { N_LINKED = sizeof(linked) / sizeof(linked[0]) };
 
 /* A loaded object, copied out of the loader's hands: it may unload the original at any time. */
 typedef struct {
@@ -82,9 +84,8 @@ object_path(const Object *object)
 static const Object *
 next_object(const Objects *objects, size_t *at)
 {
-    if (*at >= objects->used) {
+    if (*at >= objects->used)
         return NULL;
-    }
     const Object *object = (const Object *)(const void *)(objects->bytes + *at);
     *at += object->size;
     return object;
@@ -93,43 +94,33 @@ next_object(const Objects *objects, size_t *at)
 static bool
 holds_address(const ElfW(Phdr) * headers, size_t n_headers, uintptr_t bias, uintptr_t address)
 {
-    for (size_t i = 0; i < n_headers; i++) {
-        if (headers[i].p_type == PT_LOAD && address - bias - headers[i].p_vaddr < headers[i].p_memsz) {
+    for (size_t i = 0; i < n_headers; i++)
+        if (headers[i].p_type == PT_LOAD && address - bias - headers[i].p_vaddr < headers[i].p_memsz)
             return true;
-        }
-    }
     return false;
-}
-
-static bool
-is_this_library(const struct dl_phdr_info *info)
-{
-    return holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, (uintptr_t)&linked);
 }
 
 static int
 compare_own_name(struct dl_phdr_info *info, size_t size, void *data)
 {
     const char **begin = data;
-    if (!is_this_library(info)) {
+    if (!holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, (uintptr_t)&linked))
         return 0;
-    }
     return strncmp(info->dlpi_name, *begin, strlen(*begin)) == 0 ? 1 : -1;
 }
 
 bool
 locate_own_name_begins(const char *begin)
 {
-    return dl_iterate_phdr(compare_own_name, &begin) == 1;
+    return listing_iterate(compare_own_name, &begin) == 1;
 }
 
 /* The main program has no name; an object without a slash in its own is the kernel's (vDSO), not a file. */
 static const char *
 path_of(const struct dl_phdr_info *info, bool is_first)
 {
-    if (is_first && info->dlpi_name[0] == '\0') {
+    if (is_first && info->dlpi_name[0] == '\0')
         return "/proc/self/exe";
-    }
     return strchr(info->dlpi_name, '/') != NULL ? info->dlpi_name : NULL;
 }
 
@@ -138,16 +129,14 @@ add_object(struct dl_phdr_info *info, size_t size, void *data)
 {
     Objects *objects = data;
     const char *path = path_of(info, objects->used == 0);
-    if (path == NULL) {
+    if (path == NULL)
         return 0;
-    }
     size_t headers_size = info->dlpi_phnum * sizeof(ElfW(Phdr));
     size_t path_size = strlen(path) + 1;
     size_t record = sizeof(Object) + headers_size + path_size;
     record = (record + _Alignof(Object) - 1) & ~(_Alignof(Object) - 1);
-    if (record > objects->size - objects->used) {
+    if (record > objects->size - objects->used)
         return 1;
-    }
     Object *object = (Object *)(void *)(objects->bytes + objects->used);
     object->bias = info->dlpi_addr;
     object->size = record;
@@ -158,27 +147,37 @@ add_object(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
+/* The list made by locate_glance(). The agent thread must not list the objects itself (listing.h). */
+static Objects listed;
+
+void
+locate_forget(void)
+{
+    Objects forgotten = listed;
+    /* First, since a child may be forked between the two. */
+    __atomic_store_n(&listed.bytes, NULL, __ATOMIC_SEQ_CST);
+    if (forgotten.bytes != NULL)
+        munmap(forgotten.bytes, forgotten.size);
+}
+
 /* The loader's lock is held only while the list is copied. Unmap objects->bytes afterwards. */
 static bool
 list_objects(Objects *objects)
 {
     void *space = mmap(NULL, OBJECTS_SPACE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (space == MAP_FAILED) {
+    if (space == MAP_FAILED)
         return false;
-    }
     *objects = (Objects){.bytes = space, .size = OBJECTS_SPACE};
-    dl_iterate_phdr(add_object, objects);
+    listing_iterate(add_object, objects);
     return true;
 }
 
 static size_t
 tls_size_of(const Object *object)
 {
-    for (size_t i = 0; i < object->n_headers; i++) {
-        if (object->headers[i].p_type == PT_TLS) {
+    for (size_t i = 0; i < object->n_headers; i++)
+        if (object->headers[i].p_type == PT_TLS)
             return object->headers[i].p_memsz + object->headers[i].p_align;
-        }
-    }
     return 0;
 }
 
@@ -186,13 +185,11 @@ tls_size_of(const Object *object)
 static bool
 mentions_jemalloc(const Object *object, uint64_t *budget, void *scratch, size_t scratch_size)
 {
-    if (holds_address(object->headers, object->n_headers, object->bias, (uintptr_t)&linked)) {
+    if (holds_address(object->headers, object->n_headers, object->bias, (uintptr_t)&linked))
         return false;
-    }
     int descriptor = open(object_path(object), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (descriptor < 0) {
+    if (descriptor < 0)
         return false;
-    }
     ElfFile file;
     bool mentions = elf_file_init(&file, descriptor, scratch, scratch_size) &&
                     elf_mentions_jemalloc(&file, budget) != ELF_MENTION_NO;
@@ -205,11 +202,9 @@ find_object(const Objects *objects, uintptr_t address)
 {
     size_t at = 0;
     const Object *object;
-    while ((object = next_object(objects, &at)) != NULL) {
-        if (holds_address(object->headers, object->n_headers, object->bias, address)) {
+    while ((object = next_object(objects, &at)) != NULL)
+        if (holds_address(object->headers, object->n_headers, object->bias, address))
             return object;
-        }
-    }
     return NULL;
 }
 
@@ -230,9 +225,8 @@ static bool
 counts_malloc(const Allocator *allocator, const Objects *objects)
 {
     volatile uint64_t *counter = NULL;
-    if (allocator_read(allocator, "thread.allocatedp", &counter, sizeof(void *)) != 0 || counter == NULL) {
+    if (allocator_read(allocator, "thread.allocatedp", &counter, sizeof(void *)) != 0 || counter == NULL)
         return is_beside_malloc(allocator, objects);
-    }
     uint64_t before = *counter;
     void *volatile probe = malloc(PROBE_SIZE); /* volatile: a pair of malloc and free may be optimised away */
     uint64_t after = *counter;
@@ -245,54 +239,46 @@ counts_malloc(const Allocator *allocator, const Objects *objects)
 static bool
 serves_malloc(const Search *search, const Allocator *allocator)
 {
-    if (search->look == LOOK_AT_NAMES) {
+    if (search->look == LOOK_AT_NAMES)
         return allocator->prefix[0] == '\0' && is_beside_malloc(allocator, &search->objects);
-    }
     return counts_malloc(allocator, &search->objects);
 }
 
-/* Takes @candidate if it is a jemalloc that somebody uses; true if it serves malloc, which ends the search. */
+/* Takes @candidate if it is a jemalloc in use; true if it serves malloc, which ends the search. */
 static bool
 judge(const Search *search, Allocator *candidate)
 {
-    if (search->look == LOOK_BY_MALLOC && !allocator_examine(candidate)) {
+    if (search->look == LOOK_BY_MALLOC && !allocator_examine(candidate))
         return false;
-    }
-    if (search->thread == LOCATE_FROM_AGENT) {
+    if (search->thread == LOCATE_FROM_AGENT)
         allocator_settle_thread(candidate); /* before the probe, which would fill its cache */
-    }
-    if (serves_malloc(search, candidate)) {
+    if (serves_malloc(search, candidate))
         candidate->flags |= WIRE_FLAG_SERVES_MALLOC;
-    }
     bool serves = (candidate->flags & WIRE_FLAG_SERVES_MALLOC) != 0;
     debug_say(serves ? "serves malloc" : "does not serve malloc", candidate->found_in, 0);
-    if (serves || (candidate->prefix[0] != '\0' && search->chosen->mallctl == NULL)) {
+    if (serves || (candidate->prefix[0] != '\0' && search->chosen->mallctl == NULL))
         *search->chosen = *candidate;
-    }
     return serves;
 }
 
 static void
 name_object(Allocator *allocator, const Object *object)
 {
-    if (object == NULL) {
+    if (object == NULL)
         return;
-    }
     char target[PATH_MAX];
-    ssize_t n = readlink(object_path(object), target, sizeof target - 1);
+    ssize_t n = readlink(object_path(object), target, sizeof(target) - 1);
     bool is_program = strcmp(object_path(object), "/proc/self/exe") == 0;
     target[n > 0 ? n : 0] = '\0';
-    text_copy_tail(allocator->found_in, sizeof allocator->found_in, is_program ? target : object_path(object));
+    text_copy_tail(allocator->found_in, sizeof(allocator->found_in), is_program ? target : object_path(object));
 }
 
 static bool
 is_linked(void)
 {
-    for (size_t i = 0; i < N_LINKED; i++) {
-        if (linked[i].mallctl != NULL && linked[i].stats_print != NULL) {
+    for (size_t i = 0; i < N_LINKED; i++)
+        if (linked[i].mallctl != NULL && linked[i].stats_print != NULL)
             return true;
-        }
-    }
     return false;
 }
 
@@ -300,20 +286,18 @@ static bool
 judge_linked(const Search *search)
 {
     for (size_t i = 0; i < N_LINKED; i++) {
-        if (linked[i].mallctl == NULL || linked[i].stats_print == NULL) {
+        if (linked[i].mallctl == NULL || linked[i].stats_print == NULL)
             continue;
-        }
         Allocator candidate = {
             .mallctl = linked[i].mallctl,
             .stats_print = linked[i].stats_print,
             .name_to_mib = linked[i].name_to_mib,
             .by_mib = linked[i].by_mib,
         };
-        text_copy_tail(candidate.prefix, sizeof candidate.prefix, linked[i].prefix);
+        text_copy_tail(candidate.prefix, sizeof(candidate.prefix), linked[i].prefix);
         name_object(&candidate, find_object(&search->objects, (uintptr_t)linked[i].mallctl));
-        if (judge(search, &candidate)) {
+        if (judge(search, &candidate))
             return true;
-        }
     }
     return false;
 }
@@ -323,43 +307,38 @@ enum { FUNCTIONS_MAX = 4 };
 /* Functions of one object, as its file has them. */
 typedef struct {
     uintptr_t addresses[FUNCTIONS_MAX];
-    uint8_t code[FUNCTIONS_MAX][CODE_COMPARED];
-    bool known[FUNCTIONS_MAX]; /* the file has code there */
-    bool same[FUNCTIONS_MAX];
+    bool same[FUNCTIONS_MAX]; /* the file has this code there */
 } Comparison;
 
-/* Under the loader's lock, so that the object cannot go away while it is looked at. */
-static int
-compare_code(struct dl_phdr_info *info, size_t size, void *data)
+/* Memory that may be unmapped at any time: a system call says so where an access would end the process. */
+static bool
+copy_code(const int ends[2], uintptr_t address, uint8_t *code)
 {
-    Comparison *comparison = data;
-    bool here = false;
-    for (size_t i = 0; i < FUNCTIONS_MAX; i++) {
-        if (comparison->known[i] &&
-            holds_address(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr, comparison->addresses[i])) {
-            here = true;
-            comparison->same[i] =
-                memcmp((const void *)comparison->addresses[i], comparison->code[i], CODE_COMPARED) == 0;
-        }
-    }
-    return here;
+    return write(ends[1], (const void *)address, CODE_COMPARED) == CODE_COMPARED &&
+           read(ends[0], code, CODE_COMPARED) == CODE_COMPARED;
 }
 
 /*
  * Which functions in memory are the ones in the file. The file at an object's path may have been replaced since it was
- * loaded (an upgrade), and calling into the middle of something else is the worst a guest can do. All at once: a child
- * forked while the loader's lock is held may find it held for ever.
+ * loaded (an upgrade), and calling into the middle of something else is the worst a guest can do.
  */
 static void
 compare(const ElfFile *file, const uint64_t linked_addresses[FUNCTIONS_MAX], uintptr_t bias, Comparison *comparison)
 {
+    int ends[2];
     *comparison = (Comparison){0};
+    if (syscall(SYS_pipe2, ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return;
     for (size_t i = 0; i < FUNCTIONS_MAX; i++) {
+        uint8_t in_file[CODE_COMPARED];
+        uint8_t in_memory[CODE_COMPARED];
         comparison->addresses[i] = bias + linked_addresses[i];
-        comparison->known[i] =
-            linked_addresses[i] != 0 && elf_read_address(file, linked_addresses[i], comparison->code[i], CODE_COMPARED);
+        comparison->same[i] =
+            linked_addresses[i] != 0 && elf_read_address(file, linked_addresses[i], in_file, CODE_COMPARED) &&
+            copy_code(ends, comparison->addresses[i], in_memory) && memcmp(in_file, in_memory, CODE_COMPARED) == 0;
     }
-    dl_iterate_phdr(compare_code, comparison);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 /* False if its file has changed since it was loaded. */
@@ -371,9 +350,8 @@ trust(const ElfFile *file, const ElfJemalloc *found, uintptr_t bias, Allocator *
                                                       found->by_mib};
     Comparison comparison;
     compare(file, linked_addresses, bias, &comparison);
-    if (!comparison.same[MALLCTL] || !comparison.same[STATS_PRINT]) {
+    if (!comparison.same[MALLCTL] || !comparison.same[STATS_PRINT])
         return false;
-    }
     *candidate = (Allocator){
         .mallctl = (Mallctl)comparison.addresses[MALLCTL],
         .stats_print = (StatsPrint)comparison.addresses[STATS_PRINT],
@@ -397,11 +375,10 @@ judge_found(const Search *search, const ElfFile *file, const Object *object)
             debug_say("file changed since it was loaded", object_path(object), 0);
             continue;
         }
-        text_copy_tail(candidate.prefix, sizeof candidate.prefix, found[i].prefix);
+        text_copy_tail(candidate.prefix, sizeof(candidate.prefix), found[i].prefix);
         name_object(&candidate, object);
-        if (judge(search, &candidate)) {
+        if (judge(search, &candidate))
             return true;
-        }
     }
     return false;
 }
@@ -410,9 +387,8 @@ static bool
 judge_object(const Search *search, const Object *object, const ElfFile *scratch)
 {
     int descriptor = open(object_path(object), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (descriptor < 0) {
+    if (descriptor < 0)
         return false;
-    }
     ElfFile file;
     bool serves = elf_file_init(&file, descriptor, scratch->scratch, scratch->scratch_size) &&
                   elf_has_program_headers(&file, object->headers, object->n_headers) &&
@@ -421,15 +397,50 @@ judge_object(const Search *search, const Object *object, const ElfFile *scratch)
     return serves;
 }
 
-/* Whether jemalloc is there under a usual name; if it serves malloc as well, nothing is left to look for. */
+static uintptr_t
+find_own(const ElfFile *file, const Object *object, const Allocator *allocator, const char *name)
+{
+    char whole[WIRE_PREFIX_MAX];
+    Text text;
+    text_init(&text, whole, sizeof(whole));
+    text_add(&text, allocator->prefix);
+    text_add(&text, name);
+    const uint64_t linked_addresses[FUNCTIONS_MAX] = {text.overflowed ? 0 : elf_find_function(file, whole)};
+    Comparison comparison;
+    compare(file, linked_addresses, object->bias, &comparison);
+    return comparison.same[0] ? comparison.addresses[0] : 0;
+}
+
+/* The malloc and free behind a prefix, for a jemalloc that needs to be allocated from: a look at all symbols, which
+ * others are spared. */
+static void
+find_own_malloc(const Search *search, const ElfFile *scratch)
+{
+    Allocator *allocator = search->chosen;
+    if (allocator->mallctl == NULL || (allocator->flags & WIRE_FLAG_SERVES_MALLOC) != 0 ||
+        (allocator->quirks & JEMALLOC_QUIRK_DUMP_AFTER_ALLOCATION) == 0)
+        return;
+    const Object *object = find_object(&search->objects, (uintptr_t)allocator->mallctl);
+    int descriptor = object != NULL ? open(object_path(object), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) : -1;
+    if (descriptor < 0)
+        return;
+    ElfFile file;
+    if (elf_file_init(&file, descriptor, scratch->scratch, scratch->scratch_size) &&
+        elf_has_program_headers(&file, object->headers, object->n_headers)) {
+        allocator->own_malloc = (void *(*)(size_t))find_own(&file, object, allocator, "malloc");
+        allocator->own_free = (void (*)(void *))find_own(&file, object, allocator, "free");
+    }
+    close(descriptor);
+}
+
+/* Whether jemalloc has a usual name; if it also serves malloc, the search is complete. */
 static void
 glance_at_linked(Search *search, LocateGlance *glance)
 {
     glance->maybe_here = is_linked();
     glance->located = glance->maybe_here && judge_linked(search);
-    if (!glance->located) {
+    if (!glance->located)
         *search->chosen = (Allocator){0};
-    }
 }
 
 LocateGlance
@@ -439,16 +450,16 @@ locate_glance(Allocator *allocator, void *scratch, size_t scratch_size)
     uint64_t budget = GLANCE_BUDGET;
     Search search = {.look = LOOK_AT_NAMES, .thread = LOCATE_FROM_HOST, .chosen = allocator};
     *allocator = (Allocator){0};
-    if (!list_objects(&search.objects)) {
+    locate_forget();
+    if (!list_objects(&search.objects))
         return glance;
-    }
     glance_at_linked(&search, &glance);
     size_t at = 0;
     for (const Object *object; (object = next_object(&search.objects, &at)) != NULL;) {
         glance.tls_size += tls_size_of(object);
         glance.maybe_here = glance.maybe_here || mentions_jemalloc(object, &budget, scratch, scratch_size);
     }
-    munmap(search.objects.bytes, search.objects.size);
+    listed = search.objects;
     return glance;
 }
 
@@ -458,12 +469,10 @@ locate_tls_size(void)
     Objects objects;
     size_t total = 0;
     size_t at = 0;
-    if (!list_objects(&objects)) {
+    if (!list_objects(&objects))
         return 0;
-    }
-    for (const Object *object; (object = next_object(&objects, &at)) != NULL;) {
+    for (const Object *object; (object = next_object(&objects, &at)) != NULL;)
         total += tls_size_of(object);
-    }
     munmap(objects.bytes, objects.size);
     return total;
 }
@@ -471,17 +480,15 @@ locate_tls_size(void)
 bool
 locate_allocator(Allocator *allocator, LocateThread thread, void *scratch, size_t scratch_size)
 {
-    Search search = {.look = LOOK_BY_MALLOC, .thread = thread, .chosen = allocator};
+    Search search = {.objects = listed, .look = LOOK_BY_MALLOC, .thread = thread, .chosen = allocator};
     *allocator = (Allocator){0};
-    if (!list_objects(&search.objects)) {
+    if (search.objects.bytes == NULL)
         return false;
-    }
     ElfFile file = {.scratch = scratch, .scratch_size = scratch_size};
     bool serves = judge_linked(&search);
     size_t at = 0;
-    for (const Object *object; !serves && (object = next_object(&search.objects, &at)) != NULL;) {
+    for (const Object *object; !serves && (object = next_object(&search.objects, &at)) != NULL;)
         serves = judge_object(&search, object, &file);
-    }
-    munmap(search.objects.bytes, search.objects.size);
+    find_own_malloc(&search, &file);
     return allocator->mallctl != NULL;
 }

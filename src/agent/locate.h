@@ -16,23 +16,26 @@ typedef struct {
 
 /*
  * The constructor's quick look, a fraction of a millisecond, in whatever thread loads us. Calls nothing of
- * jemalloc's. Keeps no descriptor. @allocator is filled if located, but not yet examined. @scratch as in
- * jemalloc/elf_symbols.h.
+ * jemalloc's. Keeps no descriptor, but the list of loaded objects until locate_forget(). @allocator is filled if
+ * located, but not yet examined. @scratch as in jemalloc/elf-symbols.h.
  */
 LocateGlance locate_glance(Allocator *allocator, void *scratch, size_t scratch_size);
 
 /* Whether this library was loaded under a name that begins so. */
 bool locate_own_name_begins(const char *begin);
 
-/* Whose thread asks. In the agent's own, what jemalloc gives it on its first call is given up at once. */
+/* The calling thread. The agent's own immediately releases what jemalloc assigns to it on its first call. */
 typedef enum { LOCATE_FROM_HOST, LOCATE_FROM_AGENT } LocateThread;
 
 /*
- * Finds jemalloc and fills @allocator: the one that serves malloc in this process, else a prefixed one (which somebody
- * calls by its own names). An unprefixed copy that does not serve malloc is dead code. Calls into jemalloc, mallocs and
- * frees one small block, and takes the loader's lock for moments only.
+ * Finds jemalloc and fills @allocator: the one that serves malloc in this process, else a prefixed one (called by its
+ * own names). An unprefixed copy that does not serve malloc is dead code. Searches the objects listed by
+ * locate_glance(), calls jemalloc, allocates and frees one small block. Takes no lock of the loader's.
  */
 bool locate_allocator(Allocator *allocator, LocateThread thread, void *scratch, size_t scratch_size);
+
+/* Frees the list of loaded objects. */
+void locate_forget(void);
 
 /* LocateGlance.tls_size alone. */
 size_t locate_tls_size(void);

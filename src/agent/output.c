@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/output.h"
 
+#include "agent/sampler.h"
 #include "agent/text.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ typedef struct {
     uint64_t written;
     size_t buffered;
     int error;
-} StatsWriter;
+} Writer;
 
 /* The agent thread's alone. */
 static char buffer[BUFFER_SIZE];
@@ -36,9 +37,8 @@ now_ns(void)
 static bool
 is_writable_memfd(const Descriptor *descriptor)
 {
-    if (!descriptor_is_ours(descriptor)) {
+    if (!descriptor_is_ours(descriptor))
         return false;
-    }
     struct stat status;
     int seals = fcntl(descriptor->number, F_GET_SEALS);
     int flags = fcntl(descriptor->number, F_GETFL);
@@ -55,49 +55,24 @@ size_of(const Descriptor *descriptor)
     return fstat(descriptor->number, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
-WireStatus
-output_dump(const Guest *guest, const Descriptor *descriptor, WireOutputReply *reply)
+/* Truncating an empty file would free the pages that the client has allocated for it. */
+static bool
+make_empty(const Descriptor *descriptor)
 {
-    if (!allocator_can_profile(&guest->allocator)) {
-        return WIRE_STATUS_PROF_DISABLED;
-    }
-    if (!is_writable_memfd(descriptor) || ftruncate(descriptor->number, 0) != 0) {
-        return WIRE_STATUS_BAD_DESCRIPTOR;
-    }
-    /*
-     * "thread-self", not "self": the descriptor is in this thread's table, and "self" is the main thread, which may be
-     * gone. The kernel lets a thread group into its own fd directories even if the process is not dumpable.
-     */
-    char path[PATH_SIZE];
-    const char *name = path;
-    Text text;
-    text_init(&text, path, sizeof path);
-    text_add(&text, "/proc/thread-self/fd/");
-    text_add_number(&text, (uint64_t)descriptor->number);
-    /* jemalloc tells no reason for a file it could not open; this does. */
-    if (access(path, W_OK) != 0) {
-        reply->reply.error = errno;
-        return WIRE_STATUS_WRITE_FAILED;
-    }
-    uint64_t start = now_ns();
-    reply->reply.error = allocator_write(&guest->allocator, "prof.dump", &name, sizeof(const char *));
-    reply->duration_ns = now_ns() - start;
-    reply->bytes = size_of(descriptor);
-    return reply->reply.error == 0 ? WIRE_STATUS_OK : WIRE_STATUS_CONTROL_FAILED;
+    return size_of(descriptor) == 0 || ftruncate(descriptor->number, 0) == 0;
 }
 
 /* The identity is checked each time: where the table is shared, the host may have put a file of its own in this place.
  */
-static void
-flush(StatsWriter *writer)
+static int
+write_bytes(void *data, const char *bytes, size_t size)
 {
-    size_t done = 0;
-    while (done < writer->buffered && writer->error == 0) {
+    Writer *writer = data;
+    for (size_t done = 0; done < size && writer->error == 0;) {
         ssize_t n = -1;
         errno = EBADF;
-        if (descriptor_is_ours(writer->descriptor)) {
-            n = pwrite(writer->descriptor->number, buffer + done, writer->buffered - done, (off_t)writer->written);
-        }
+        if (descriptor_is_ours(writer->descriptor))
+            n = pwrite(writer->descriptor->number, bytes + done, size - done, (off_t)writer->written);
         if (n <= 0) {
             writer->error = n == 0 ? ENOSPC : errno;
             break;
@@ -105,33 +80,82 @@ flush(StatsWriter *writer)
         done += (size_t)n;
         writer->written += (uint64_t)n;
     }
+    return writer->error;
+}
+
+static WireStatus
+dump_sampler(const Allocator *allocator, const Descriptor *descriptor, WireOutputReply *reply)
+{
+    Writer writer = {.descriptor = descriptor};
+    const uint64_t start = now_ns();
+    reply->reply.error = sampler_dump(allocator, write_bytes, &writer);
+    reply->duration_ns = now_ns() - start;
+    reply->bytes = writer.written;
+    return reply->reply.error == 0 ? WIRE_STATUS_OK : WIRE_STATUS_WRITE_FAILED;
+}
+
+WireStatus
+output_dump(const Guest *guest, const Descriptor *descriptor, WireOutputReply *reply)
+{
+    const WireSampler sampler = profiling_sampler(&guest->profiling, &guest->allocator);
+    if (sampler == WIRE_SAMPLER_AUTO && !sampler_has_data())
+        return WIRE_STATUS_PROF_DISABLED;
+    if (!is_writable_memfd(descriptor) || !make_empty(descriptor))
+        return WIRE_STATUS_BAD_DESCRIPTOR;
+    if (sampler == WIRE_SAMPLER_JESCOPE || sampler_has_data())
+        return dump_sampler(&guest->allocator, descriptor, reply);
+    /*
+     * "thread-self", not "self": the descriptor is in this thread's table, and "self" is the main thread, which may
+     * have ended. A thread group may access its own fd directories even if the process is not dumpable.
+     */
+    char path[PATH_SIZE];
+    const char *name = path;
+    Text text;
+    text_init(&text, path, sizeof(path));
+    text_add(&text, "/proc/thread-self/fd/");
+    text_add_number(&text, (uint64_t)descriptor->number);
+    /* jemalloc gives no reason for a file that it could not open; this does. */
+    if (access(path, W_OK) != 0) {
+        reply->reply.error = errno;
+        return WIRE_STATUS_WRITE_FAILED;
+    }
+    allocator_prepare_dump(&guest->allocator);
+    uint64_t start = now_ns();
+    reply->reply.error = allocator_write(&guest->allocator, "prof.dump", &name, sizeof(const char *));
+    reply->duration_ns = now_ns() - start;
+    reply->bytes = size_of(descriptor);
+    return reply->reply.error == 0 ? WIRE_STATUS_OK : WIRE_STATUS_CONTROL_FAILED;
+}
+
+static void
+flush(Writer *writer)
+{
+    write_bytes(writer, buffer, writer->buffered);
     writer->buffered = 0;
 }
 
 static void
 write_stats(void *opaque, const char *text)
 {
-    StatsWriter *writer = opaque;
+    Writer *writer = opaque;
     for (size_t left = strlen(text); left > 0 && writer->error == 0;) {
-        size_t room = sizeof buffer - writer->buffered;
+        size_t room = sizeof(buffer) - writer->buffered;
         size_t n = left < room ? left : room;
         memcpy(buffer + writer->buffered, text, n);
         writer->buffered += n;
         text += n;
         left -= n;
-        if (writer->buffered == sizeof buffer) {
+        if (writer->buffered == sizeof(buffer))
             flush(writer);
-        }
     }
 }
 
 WireStatus
 output_stats(const Guest *guest, const Descriptor *descriptor, const char *letters, WireOutputReply *reply)
 {
-    if (!is_writable_memfd(descriptor) || ftruncate(descriptor->number, 0) != 0) {
+    if (!is_writable_memfd(descriptor) || !make_empty(descriptor))
         return WIRE_STATUS_BAD_DESCRIPTOR;
-    }
-    StatsWriter writer = {.descriptor = descriptor};
+    Writer writer = {.descriptor = descriptor};
     uint64_t start = now_ns();
     guest->allocator.stats_print(write_stats, &writer, letters);
     flush(&writer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DUMP and STATS: what goes to the client's memfd. In the agent thread.
+ * DUMP and STATS: output to the client's memfd. In the agent thread.
  *
- * Only a memfd is taken: it cannot block a writer, leads to no file of anybody's, and vanishes with its last holder.
+ * Only a memfd is accepted: it cannot block a writer, does not name a file, and vanishes with its last descriptor.
  */
 #ifndef JESCOPE_AGENT_OUTPUT_H
 #define JESCOPE_AGENT_OUTPUT_H

@@ -18,35 +18,29 @@ read_beginning(const char *path, char *text, size_t size)
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = descriptor < 0 ? 0 : read(descriptor, text, size - 1);
     text[n > 0 ? n : 0] = '\0';
-    if (descriptor >= 0) {
+    if (descriptor >= 0)
         close(descriptor);
-    }
 }
 
 bool
 process_parse_start_time(const char *stat, uint64_t *start_time)
 {
     const char *at = strrchr(stat, ')');
-    if (at == NULL) {
+    if (at == NULL)
         return false;
-    }
     for (int field = NAME_FIELD; field < START_TIME_FIELD; field++) {
         at = strchr(at, ' ');
-        if (at == NULL) {
+        if (at == NULL)
             return false;
-        }
         at++;
     }
     uint64_t ticks = 0;
     const char *digits = at;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        if (__builtin_mul_overflow(ticks, 10, &ticks) || __builtin_add_overflow(ticks, (uint64_t)(*at - '0'), &ticks)) {
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(ticks, 10, &ticks) || __builtin_add_overflow(ticks, (uint64_t)(*at - '0'), &ticks))
             return false;
-        }
-    }
-    if (at == digits) {
+    if (at == digits)
         return false;
-    }
     *start_time = ticks;
     return true;
 }
@@ -55,7 +49,7 @@ void
 process_identify(ProcessIdentity *identity)
 {
     char stat[STAT_MAX];
-    read_beginning("/proc/self/stat", stat, sizeof stat);
+    read_beginning("/proc/self/stat", stat, sizeof(stat));
     identity->start_time = 0;
     process_parse_start_time(stat, &identity->start_time);
     identity->pid = getpid();
@@ -65,7 +59,7 @@ void
 process_read_name(char name[PROCESS_NAME_MAX])
 {
     char comm[PROCESS_NAME_MAX + 1];
-    read_beginning("/proc/self/comm", comm, sizeof comm);
+    read_beginning("/proc/self/comm", comm, sizeof(comm));
     comm[strcspn(comm, "\n")] = '\0';
     memcpy(name, comm, PROCESS_NAME_MAX - 1);
     name[PROCESS_NAME_MAX - 1] = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who this process is. Async-signal-safe apart from errno. */
+/* The identity of this process. Async-signal-safe apart from errno. */
 #ifndef JESCOPE_AGENT_PROCESS_H
 #define JESCOPE_AGENT_PROCESS_H
 

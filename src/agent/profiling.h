@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether prof.active is set, since when, and the lease that switches it back. For the thread whose turn it is,
- * except profiling_inherit(). Every call needs allocator_can_profile().
+ * Who samples, whether it is on, since when, and the lease that switches it back. For the thread that has the turn,
+ * except profiling_inherit(). Every call needs a sampler: profiling_sampler() is not WIRE_SAMPLER_AUTO.
  *
- * A lease restores prof.active at its deadline by itself. Whoever else sets prof.active in between wins: an explicit
- * CTL write ends the lease, and a value that is no longer the lease's own is left alone at the end.
+ * The lease ends at its deadline by itself; an explicit CTL write of prof.active ends it at once (wire/lease.h).
  */
 #ifndef JESCOPE_AGENT_PROFILING_H
 #define JESCOPE_AGENT_PROFILING_H
 
 #include "agent/allocator.h"
-#include "wire/wire.h"
+#include "wire/lease.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct {
-    uint64_t id;          /* 0: none */
-    uint64_t deadline_ms; /* profiling_now_ms() */
-    bool active;
-    bool restores;
-} Lease;
-
-typedef struct {
+    WireSampler chosen;           /* AUTO: by what jemalloc can do */
+    WireSampler chosen_before;    /* what the end of the lease restores */
+    WireSamplerObstacle obstacle; /* of jescope's sampler */
     bool active;
     WireSince since;
     uint64_t active_since_ns; /* CLOCK_REALTIME */
@@ -31,24 +26,33 @@ typedef struct {
     Lease lease;
 } Profiling;
 
-/* CLOCK_MONOTONIC: what deadlines are measured in. */
+/* CLOCK_MONOTONIC, used for deadlines. */
 uint64_t profiling_now_ms(void);
+
+/* Who samples now; AUTO: jemalloc cannot profile, and jescope's sampler cannot be used. */
+WireSampler profiling_sampler(const Profiling *profiling, const Allocator *allocator);
+
+/* Another sampler from now on: ends a lease and jescope's sampler. False if it cannot be used. */
+bool profiling_choose(Profiling *profiling, const Allocator *allocator, WireSampler sampler);
+
+/* At the agent's end: jescope's sampler does not outlast it. */
+void profiling_leave(Profiling *profiling, const Allocator *allocator);
 
 /* At the agent's start. @since: how it is known since when prof.active is set, if it is. Ids of leases go on from an
  * earlier agent's in this process. */
 void profiling_init(Profiling *profiling, const Allocator *allocator, WireSince since);
 
-/* In a forked child's agent: what the parent's had come to when it forked. */
+/* In a forked child's agent: takes over the state of the parent's at the fork. */
 void profiling_inherit(Profiling *profiling);
 
-/* Reads prof.active anew: the program may have set it. */
+/* Rereads prof.active, which the program may have set. */
 void profiling_refresh(Profiling *profiling, const Allocator *allocator);
 
 /* An explicit write of prof.active: ends a lease. Returns mallctl's error; @old may be NULL. */
 int profiling_set_active(Profiling *profiling, const Allocator *allocator, bool active, bool *old);
 
-/* Notes a prof.reset. */
-void profiling_note_reset(Profiling *profiling);
+/* Discards the samples, and sets the period 2^*LG unless LG is NULL. Returns mallctl's error. */
+int profiling_reset(Profiling *profiling, const Allocator *allocator, const size_t *lg);
 
 /* A lease request that wire_request_check() passed. @error is mallctl's for WIRE_STATUS_CONTROL_FAILED. */
 WireStatus profiling_lease(Profiling *profiling, const Allocator *allocator, const WireLeaseRequest *request,

@@ -4,6 +4,7 @@
 #include "agent/control.h"
 #include "agent/output.h"
 #include "agent/sample.h"
+#include "agent/sampler.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -16,27 +17,24 @@ typedef struct {
     WireAnswer *answer;
 } Exchange;
 
-static uint32_t
-current_flags(const Guest *guest)
-{
-    return guest->allocator.flags | (guest->profiling.active ? WIRE_FLAG_PROF_ACTIVE : 0) |
-           (guest->profiling.lease.id != 0 ? WIRE_FLAG_LEASED : 0);
-}
-
 static WireStatus
 answer_hello(const Exchange *exchange)
 {
     const WireHelloRequest *request = &exchange->request->hello;
     WireHelloReply *reply = &exchange->answer->hello;
     Guest *guest = exchange->guest;
-    if (request->version_min > WIRE_VERSION_MAX || request->version_max < WIRE_VERSION_MIN) {
+    if (request->version_min > WIRE_VERSION_MAX || request->version_max < WIRE_VERSION_MIN)
         return WIRE_STATUS_BAD_VERSION;
-    }
-    if (allocator_can_profile(&guest->allocator)) {
+    const WireSampler sampler = profiling_sampler(&guest->profiling, &guest->allocator);
+    if (sampler != WIRE_SAMPLER_AUTO)
         profiling_refresh(&guest->profiling, &guest->allocator);
-    }
     reply->version = request->version_max < WIRE_VERSION_MAX ? request->version_max : WIRE_VERSION_MAX;
-    reply->flags = current_flags(guest);
+    reply->flags = guest->allocator.flags | (guest->profiling.active ? WIRE_FLAG_PROF_ACTIVE : 0) |
+                   (guest->profiling.lease.id != 0 ? WIRE_FLAG_LEASED : 0) |
+                   (guest->profiling.obstacle == WIRE_SAMPLER_READY ? WIRE_FLAG_SAMPLER_READY : 0) |
+                   (sampler == WIRE_SAMPLER_JESCOPE ? WIRE_FLAG_SAMPLER_SERVES : 0);
+    reply->sampler_obstacle = guest->profiling.obstacle;
+    reply->sampler = sampler_figures();
     reply->pid = guest->process.pid;
     reply->uid = geteuid();
     reply->start_time = guest->process.start_time;
@@ -46,10 +44,10 @@ answer_hello(const Exchange *exchange)
     reply->agent_clients = guest->n_clients;
     reply->lease = profiling_describe_lease(&guest->profiling);
     process_read_name(reply->name);
-    strncpy(reply->agent_version, JESCOPE_VERSION, sizeof reply->agent_version - 1);
-    memcpy(reply->jemalloc_version, guest->allocator.version, sizeof reply->jemalloc_version);
-    memcpy(reply->prefix, guest->allocator.prefix, sizeof reply->prefix);
-    memcpy(reply->found_in, guest->allocator.found_in, sizeof reply->found_in);
+    strncpy(reply->agent_version, JESCOPE_VERSION, sizeof(reply->agent_version) - 1);
+    memcpy(reply->jemalloc_version, guest->allocator.version, sizeof(reply->jemalloc_version));
+    memcpy(reply->prefix, guest->allocator.prefix, sizeof(reply->prefix));
+    memcpy(reply->found_in, guest->allocator.found_in, sizeof(reply->found_in));
     return WIRE_STATUS_OK;
 }
 
@@ -77,9 +75,8 @@ answer_lease(const Exchange *exchange)
 {
     WireLeaseReply *reply = &exchange->answer->lease;
     Guest *guest = exchange->guest;
-    if (!allocator_can_profile(&guest->allocator)) {
+    if (profiling_sampler(&guest->profiling, &guest->allocator) == WIRE_SAMPLER_AUTO)
         return WIRE_STATUS_PROF_DISABLED;
-    }
     int error = 0;
     WireStatus status = profiling_lease(&guest->profiling, &guest->allocator, &exchange->request->lease, &error);
     reply->reply.error = error;
@@ -97,25 +94,15 @@ static WireStatus
 answer_leave(const Exchange *exchange)
 {
     Guest *guest = exchange->guest;
-    if (allocator_can_profile(&guest->allocator)) {
-        profiling_end_lease(&guest->profiling, &guest->allocator);
-    }
+    profiling_leave(&guest->profiling, &guest->allocator);
     guest->leaves = true;
     return WIRE_STATUS_OK;
 }
 
-static const struct {
-    WireStatus (*answer)(const Exchange *exchange);
-    size_t size;                /* of the reply */
-    WireStatus also_whole_with; /* a status other than OK whose reply is whole; WIRE_STATUS_OK: none */
-} operations[] = {
-    [WIRE_OP_HELLO] = {answer_hello, sizeof(WireHelloReply), WIRE_STATUS_OK},
-    [WIRE_OP_CTL] = {answer_ctl, sizeof(WireCtlReply), WIRE_STATUS_OK},
-    [WIRE_OP_DUMP] = {answer_dump, sizeof(WireOutputReply), WIRE_STATUS_OK},
-    [WIRE_OP_STATS] = {answer_stats, sizeof(WireOutputReply), WIRE_STATUS_OK},
-    [WIRE_OP_LEASE] = {answer_lease, sizeof(WireLeaseReply), WIRE_STATUS_BUSY},
-    [WIRE_OP_SAMPLE] = {answer_sample, sizeof(WireSampleReply), WIRE_STATUS_OK},
-    [WIRE_OP_LEAVE] = {answer_leave, sizeof(WireReply), WIRE_STATUS_OK},
+static WireStatus (*const operations[])(const Exchange *exchange) = {
+    [WIRE_OP_HELLO] = answer_hello, [WIRE_OP_CTL] = answer_ctl,     [WIRE_OP_DUMP] = answer_dump,
+    [WIRE_OP_STATS] = answer_stats, [WIRE_OP_LEASE] = answer_lease, [WIRE_OP_SAMPLE] = answer_sample,
+    [WIRE_OP_LEAVE] = answer_leave,
 };
 
 size_t
@@ -123,15 +110,13 @@ request_answer(Guest *guest, const WireRequest *request, size_t received, const 
                WireAnswer *answer)
 {
     WireStatus status = wire_request_check(request, received, descriptor->number >= 0);
-    wire_answer_begin(answer, request, received, status, sizeof answer->reply);
-    if (status != WIRE_STATUS_OK) {
-        return sizeof answer->reply;
-    }
+    wire_answer_begin(answer, request, received, status, sizeof(answer->reply));
+    if (status != WIRE_STATUS_OK)
+        return sizeof(answer->reply);
     const Exchange exchange = {guest, request, descriptor, answer};
     const uint16_t op = request->header.op;
-    status = operations[op].answer(&exchange);
-    bool whole = status == WIRE_STATUS_OK || status == operations[op].also_whole_with;
-    size_t size = whole ? operations[op].size : sizeof answer->reply;
+    status = operations[op](&exchange);
+    size_t size = wire_reply_size(op, status);
     answer->reply.status = status;
     answer->reply.header.size = (uint32_t)size;
     return size;

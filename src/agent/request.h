@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * Answers the @received bytes in @request, which may be anything, with the @descriptor that came along (number -1:
- * none; it stays the caller's). Returns the size of the reply in @answer, which is never 0.
+ * Answers the @received unchecked bytes in @request, with the @descriptor that was sent (number -1: none; it stays the
+ * caller's). Returns the size of the reply in @answer, which is never 0.
  */
 size_t request_answer(Guest *guest, const WireRequest *request, size_t received, const Descriptor *descriptor,
                       WireAnswer *answer);

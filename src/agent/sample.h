@@ -12,4 +12,7 @@
  */
 WireStatus sample_answer(const Guest *guest, const WireSampleRequest *request, WireSampleReply *reply);
 
+/* Discards the cached check: jemalloc or its capabilities have changed. */
+void sample_forget(void);
+
 #endif

@@ -4,6 +4,7 @@
 #include "agent/debug.h"
 #include "agent/listener.h"
 #include "agent/request.h"
+#include "agent/sampler.h"
 #include "agent/turn.h"
 #include "agent/waker.h"
 
@@ -13,13 +14,20 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum {
     SESSIONS_MAX = 16,
     IDLE_MAX_MS = 10 * 60 * 1000,
-    FIRST_REQUEST_MAX_MS = 10 * 1000, /* who connects and says nothing */
+    FIRST_REQUEST_MAX_MS = 10 * 1000, /* limit for clients that have sent nothing */
     LISTEN_AGAIN_MS = 30 * 1000,      /* after the socket could not be made */
     CHECK_SHARED_MS = 500,            /* see next_timeout(); clients try again for a second */
+    /*
+     * A process that becomes another user interrupts the agent's sleep (the C library does so in each thread), unless
+     * just then the agent does not sleep. Daemons do it when they start, so for their first seconds it looks by itself.
+     */
+    LOOK_FIRST_MS = 50,
+    LOOK_LAST_MS = 7 * 1000,
     TRY_AGAIN_MS = 200, /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
 };
 
@@ -29,10 +37,12 @@ typedef struct {
     bool has_spoken;
 } Session;
 
-/* For the thread that has the turn, but for server_abandon() in a child without threads and listener_remove(). */
+/* For the thread that has the turn, except server_abandon() in a child without threads and listener_remove(). */
 static struct {
     Listener listener;
     uint64_t listen_at_ms; /* not before */
+    uint64_t look_at_ms;   /* whether the socket is still where it belongs; UINT64_MAX: only when something happens */
+    uint64_t look_pause_ms;
     uint64_t accept_at_ms;
     Session sessions[SESSIONS_MAX];
     WireRequest request;
@@ -48,19 +58,17 @@ close_session(Guest *guest, Session *session)
     guest->n_clients--;
 }
 
-/* A free place; when there is none, that of the client that has been silent longest. */
+/* A free slot, else that of the client that has been silent longest. */
 static Session *
 make_room(Guest *guest)
 {
     Session *oldest = &server.sessions[0];
     for (int i = 0; i < SESSIONS_MAX; i++) {
         Session *session = &server.sessions[i];
-        if (session->socket.number < 0) {
+        if (session->socket.number < 0)
             return session;
-        }
-        if (session->last_ms < oldest->last_ms) {
+        if (session->last_ms < oldest->last_ms)
             oldest = session;
-        }
     }
     close_session(guest, oldest);
     return oldest;
@@ -71,15 +79,13 @@ accept_client(Guest *guest, uint64_t now)
 {
     Descriptor socket = DESCRIPTOR_NONE;
     int raw = listener_accept(&server.listener);
-    if (raw < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+    if (raw < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
         server.accept_at_ms = now + TRY_AGAIN_MS;
-    }
-    if (!descriptor_adopt(&socket, raw)) {
+    if (!descriptor_adopt(&socket, raw))
         return;
-    }
     guest_settle(guest);
     if (!guest_examine(guest)) {
-        debug_say("what looked like jemalloc does not answer as it", NULL, 0);
+        debug_say("the library found does not behave like jemalloc", NULL, 0);
         descriptor_close(&socket);
         guest->leaves = true;
         return;
@@ -91,8 +97,8 @@ accept_client(Guest *guest, uint64_t now)
 
 /*
  * Receives one message into server.request, with at most one descriptor: room for exactly one makes the kernel close
- * the others. Returns its size, 0 at the end of the connection, -1 on error; a message too large comes out as one too
- * many bytes.
+ * the others. Returns its size, 0 at the end of the connection, -1 on error; a message that is too large gives one byte
+ * too many.
  */
 static ssize_t
 receive(const Session *session, Descriptor *descriptor)
@@ -101,29 +107,28 @@ receive(const Session *session, Descriptor *descriptor)
         struct cmsghdr header;
         unsigned char bytes[CMSG_SPACE(sizeof(int))];
     } control;
-    struct iovec part = {&server.request, sizeof server.request};
+    struct iovec part = {&server.request, sizeof(server.request)};
     struct msghdr message = {
         .msg_iov = &part,
         .msg_iovlen = 1,
         .msg_control = &control,
         .msg_controllen = CMSG_LEN(sizeof(int)),
     };
-    memset(&server.request, 0, sizeof server.request);
+    memset(&server.request, 0, sizeof(server.request));
     ssize_t n = recvmsg(session->socket.number, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
-    if (n < 0) {
+    if (n < 0)
         return n;
-    }
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
         header->cmsg_len == CMSG_LEN(sizeof(int))) {
         int raw;
-        memcpy(&raw, CMSG_DATA(header), sizeof raw);
+        memcpy(&raw, CMSG_DATA(header), sizeof(raw));
         descriptor_adopt(descriptor, raw);
     }
     return n;
 }
 
-/* False if the client is gone, or does not take its reply. */
+/* False if the client has disconnected or does not read its reply. */
 static bool
 serve(Guest *guest, const Session *session)
 {
@@ -147,15 +152,14 @@ session_deadline(const Session *session)
 }
 
 /*
- * After a poll(), so that what arrived while another client's dump kept us busy counts as spoken. A session whose
- * descriptor the host has taken is forgotten with the rest.
+ * After a poll(), so that a message that arrived during another client's dump counts. A session whose descriptor the
+ * host has replaced is dropped too.
  */
 static void
 serve_session(Guest *guest, Session *session, short events, uint64_t now)
 {
-    if (events == 0 && now < session_deadline(session) && descriptor_is_ours(&session->socket)) {
+    if (events == 0 && now < session_deadline(session) && descriptor_is_ours(&session->socket))
         return;
-    }
     if ((events & POLLIN) == 0 || !descriptor_is_ours(&session->socket) || !serve(guest, session)) {
         close_session(guest, session);
         return;
@@ -170,37 +174,59 @@ next_session_deadline(void)
     uint64_t next = UINT64_MAX;
     for (int i = 0; i < SESSIONS_MAX; i++) {
         const Session *session = &server.sessions[i];
-        if (session->socket.number >= 0 && session_deadline(session) < next) {
+        if (session->socket.number >= 0 && session_deadline(session) < next)
             next = session_deadline(session);
-        }
     }
     return next;
 }
 
-/* Where descriptors are shared with the host it may have closed the listener; the socket is then made anew. */
+static void
+look_again_later(uint64_t now)
+{
+    if (now < server.look_at_ms)
+        return;
+    server.look_at_ms = server.look_pause_ms <= LOOK_LAST_MS ? now + server.look_pause_ms : UINT64_MAX;
+    server.look_pause_ms *= 2;
+}
+
+static void
+look_from_now_on(uint64_t now)
+{
+    server.look_at_ms = now;
+    server.look_pause_ms = LOOK_FIRST_MS;
+}
+
+/*
+ * Where descriptors are shared with the host it may have closed the listener, and the host may have become another
+ * user; the socket is then recreated. The agent may no longer be permitted to remove the earlier user's: root's jescope
+ * does.
+ */
 static void
 keep_listening(const Guest *guest, const Environment *environment, uint64_t now)
 {
     if (leaving || guest->is_silent) {
-        server.listen_at_ms = UINT64_MAX;
+        server.listen_at_ms = server.look_at_ms = UINT64_MAX;
         return;
     }
-    if (descriptor_is_ours(&server.listener.socket) || now < server.listen_at_ms) {
-        return;
-    }
-    if (!listener_open(&server.listener, environment, &guest->process)) {
+    look_again_later(now);
+    bool outdated = listener_is_outdated(&server.listener);
+    bool listens = descriptor_is_ours(&server.listener.socket);
+    if (listens && outdated)
+        listener_renew(&server.listener, environment, &guest->process);
+    else if (!listens && (outdated || now >= server.listen_at_ms) &&
+             !listener_open(&server.listener, environment, &guest->process))
         server.listen_at_ms = now + LISTEN_AGAIN_MS;
-    } else if (leaving) {
-        listener_remove(&server.listener); /* the host began to exit in between and has not seen this one */
-    }
+    if (outdated)
+        look_from_now_on(now);
+    if (leaving)
+        listener_remove(&server.listener); /* the host began to exit in between and has not seen a new one */
 }
 
 static int
 until(uint64_t deadline, uint64_t now)
 {
-    if (deadline == UINT64_MAX) {
+    if (deadline == UINT64_MAX)
         return -1;
-    }
     uint64_t left = deadline > now ? deadline - now : 0;
     return left < INT_MAX ? (int)left : INT_MAX;
 }
@@ -212,37 +238,34 @@ sooner(int a, int b)
 }
 
 /*
- * How long to sleep at most: the lease, silent clients, and what is to be tried again; -1 for ever. A sleeping poll()
- * looks its numbers up anew whenever it is woken: where the host can put something of its own in our listener's place,
- * it may never return for what happens to ours.
+ * The maximum time to sleep: for the lease, silent clients and retries; -1: no limit. A blocked poll() looks up its
+ * descriptor numbers again when woken: if the host can replace the listener's, it may never report events of ours.
  */
 static int
 next_timeout(Guest *guest, uint64_t now)
 {
-    int timeout = until(next_session_deadline(), now);
-    if (guest->tick != NULL) {
+    int timeout = sooner(until(next_session_deadline(), now), until(server.look_at_ms, now));
+    if (guest->tick != NULL)
         timeout = sooner(timeout, guest->tick()); /* before the lease that it may count on */
-    }
     if (guest->profiling.lease.id != 0) {
         guest_settle(guest); /* in a child that inherited it */
         timeout = sooner(timeout, profiling_tick(&guest->profiling, &guest->allocator));
     }
-    if (guest->shares_descriptors || (guest->is_linked && waker_descriptor() < 0)) {
+    timeout = sooner(timeout, sampler_tick());
+    if (guest->shares_descriptors || (guest->is_linked && waker_descriptor() < 0))
         timeout = sooner(timeout, CHECK_SHARED_MS);
-    }
-    if (server.listener.socket.number < 0) {
+    if (server.listener.socket.number < 0)
         timeout = sooner(timeout, until(server.listen_at_ms, now));
-    } else if (server.accept_at_ms > now) {
+    else if (server.accept_at_ms > now)
         timeout = sooner(timeout, until(server.accept_at_ms, now));
-    }
     return timeout;
 }
 
-/* What is waited for: the listener, the live sessions, and the waker where there is one. No more entries than that:
- * poll() refuses more than RLIMIT_NOFILE. */
+/* The poll set: the listener, the live sessions, and the waker if there is one. No further entries, since poll()
+ * refuses more than RLIMIT_NOFILE. */
 typedef struct {
     struct pollfd entries[1 + SESSIONS_MAX + 1];
-    Session *sessions[1 + SESSIONS_MAX]; /* NULL for the listener, which comes first */
+    Session *sessions[1 + SESSIONS_MAX]; /* NULL for the listener, which is first */
     nfds_t n;                            /* without the waker */
     nfds_t n_all;
 } Polled;
@@ -262,9 +285,8 @@ fill_polled(Polled *polled, uint64_t now)
         }
     }
     polled->n_all = polled->n;
-    if (waker_descriptor() >= 0) {
+    if (waker_descriptor() >= 0)
         polled->entries[polled->n_all++] = (struct pollfd){.fd = waker_descriptor(), .events = POLLIN};
-    }
 }
 
 /* The only time at which other threads have their turn. */
@@ -273,9 +295,8 @@ sleep_until(Polled *polled, int timeout)
 {
     turn_give();
     int n = poll(polled->entries, polled->n_all, timeout);
-    if (n < 0) {
-        poll(NULL, 0, TRY_AGAIN_MS); /* no memory, or a limit lowered below what is open: not worth spinning for */
-    }
+    if (n < 0 && errno != EINTR)
+        poll(NULL, 0, TRY_AGAIN_MS); /* no memory, or a limit below the number of open descriptors: do not spin */
     turn_take();
     waker_clear();
     return n;
@@ -289,46 +310,63 @@ serve_once(Guest *guest, const Environment *environment)
     keep_listening(guest, environment, now);
     int timeout = next_timeout(guest, now);
     fill_polled(&polled, now);
-    if (sleep_until(&polled, timeout) < 0) {
+    if (sleep_until(&polled, timeout) < 0)
         return;
-    }
     now = profiling_now_ms();
-    for (nfds_t i = 1; i < polled.n && !guest->leaves; i++) {
+    for (nfds_t i = 1; i < polled.n && !guest->leaves; i++)
         serve_session(guest, polled.sessions[i], polled.entries[i].revents, now);
-    }
-    if (polled.entries[0].revents != 0 && !guest->leaves && descriptor_is_ours(&server.listener.socket)) {
+    if (polled.entries[0].revents != 0 && !guest->leaves && descriptor_is_ours(&server.listener.socket))
         accept_client(guest, now);
-    }
 }
 
-/* What a client has done to prof.active for a time does not outlast us. */
+/* Neither a lease nor jescope's sampler outlasts the agent. */
 static void
-end_lease(Guest *guest)
+end_profiling(Guest *guest)
 {
-    if (guest->profiling.lease.id != 0) {
+    if (guest->profiling.lease.id != 0 || sampler_is_active()) {
         guest_settle(guest);
-        profiling_end_lease(&guest->profiling, &guest->allocator);
+        profiling_leave(&guest->profiling, &guest->allocator);
     }
+    sampler_forget();
+}
+
+/* What the program was started with. Not in a child, which has its parent's. */
+static void
+fulfil(Guest *guest, const SamplerWish *wish)
+{
+    bool before;
+    if (guest->is_invited || guest->allocator.is_examined)
+        return;
+    if (wish->period != 0)
+        sampler_reset(wish->period - 1);
+    if (wish->memory != 0 && sampler_set_memory(wish->memory, SAMPLER_FROM_NOW_ON) != 0)
+        debug_say("JESCOPE_SAMPLER: memory must be a power of two from 1 MiB to 1 GiB", NULL, 0);
+    if (!wish->active)
+        return;
+    guest_settle(guest);
+    if (guest_examine(guest) && profiling_sampler(&guest->profiling, &guest->allocator) == WIRE_SAMPLER_JESCOPE &&
+        profiling_set_active(&guest->profiling, &guest->allocator, true, &before) != 0)
+        debug_say("jescope's sampler cannot be switched on", NULL, 0);
 }
 
 void
 server_run(Guest *guest, const Environment *environment)
 {
     turn_take();
+    fulfil(guest, &environment->sampler);
     guest->n_clients = 0;
     server.listener.socket = DESCRIPTOR_NONE;
+    server.listener.user = geteuid();
     server.listen_at_ms = 0;
     server.accept_at_ms = 0;
-    for (int i = 0; i < SESSIONS_MAX; i++) {
+    look_from_now_on(profiling_now_ms());
+    for (int i = 0; i < SESSIONS_MAX; i++)
         server.sessions[i].socket = DESCRIPTOR_NONE;
-    }
-    if (guest->is_linked && !guest->shares_descriptors) {
+    if (guest->is_linked && !guest->shares_descriptors)
         waker_open();
-    }
-    while (!guest->leaves) {
+    while (!guest->leaves)
         serve_once(guest, environment);
-    }
-    end_lease(guest);
+    end_profiling(guest);
     listener_remove(&server.listener);
     server_abandon();
     turn_give();
@@ -346,9 +384,8 @@ server_abandon(void)
     server.listener.bound = 0;
     waker_forget();
     descriptor_close(&server.listener.socket);
-    for (int i = 0; i < SESSIONS_MAX; i++) {
+    for (int i = 0; i < SESSIONS_MAX; i++)
         descriptor_close(&server.sessions[i].socket);
-    }
 }
 
 void

@@ -15,12 +15,12 @@
  * does not sleep. */
 void server_run(Guest *guest, const Environment *environment);
 
-/* Where the socket is, "" as long as there is none. */
+/* The path of the socket, "" without one. */
 const char *server_socket_path(void);
 
 /*
- * In a forked child, in the one thread there is: closes what was inherited of the parent's agent, without touching
- * anything that the host may have put in its place, and forgets the parent's socket. Async-signal-safe.
+ * In a forked child, in its only thread: closes inherited descriptors of the parent's agent, except those that the host
+ * has replaced, and forgets the parent's socket. Async-signal-safe.
  */
 void server_abandon(void);
 

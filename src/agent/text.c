@@ -28,7 +28,7 @@ void
 text_add_number(Text *text, uint64_t number)
 {
     char digits[NUMBER_TEXT_MAX];
-    char *at = digits + sizeof digits - 1;
+    char *at = digits + sizeof(digits) - 1;
     *at = '\0';
     do {
         *--at = (char)('0' + number % 10);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose turn it is with the agent's state. The agent thread has it whenever it does not sleep; where the agent is
- * linked (embed/), other threads of the program take it for their calls. Nobody else's code runs under it but
- * jemalloc's, so it is never held while another lock of the program is waited for. In a preloaded agent there is nobody
- * to share it with.
+ * The lock of the agent's state. The agent thread holds it except while it sleeps; if the agent is linked (embed/),
+ * other threads of the program take it for their calls. Only jemalloc's code runs under it, so it is never held while
+ * waiting for another lock of the program. A preloaded agent does not share it.
  *
  * Not recursive; not for signal handlers. Preserves errno.
  */
@@ -13,7 +12,7 @@
 void turn_take(void);
 void turn_give(void);
 
-/* In a forked child, in the one thread there is: whoever had it has stayed behind. Async-signal-safe. */
+/* In a forked child, in its only thread: resets the lock, whose owner does not exist here. Async-signal-safe. */
 void turn_reset(void);
 
 #endif

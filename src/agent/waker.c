@@ -28,13 +28,11 @@ void
 waker_open(void)
 {
     waker_forget();
-    if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wake_set, NULL, KERNEL_SIGSET_SIZE) != 0) {
+    if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wake_set, NULL, KERNEL_SIGSET_SIZE) != 0)
         return;
-    }
     int raw = (int)syscall(SYS_signalfd4, -1, &wake_set, KERNEL_SIGSET_SIZE, SFD_CLOEXEC);
-    if (descriptor_adopt(&waker.descriptor, raw)) {
+    if (descriptor_adopt(&waker.descriptor, raw))
         waker.thread = (pid_t)syscall(SYS_gettid);
-    }
 }
 
 int
@@ -51,8 +49,8 @@ waker_clear(void)
     }
 }
 
-/* Not closed: it is in the ended thread's own table, and by identity it could not be told from any other of its kind in
- * the host's (the kernel gives all of them one inode). */
+/* Not closed: it is in the ended thread's own table, and cannot be distinguished from a signalfd of the host (all have
+ * one inode). */
 void
 waker_forget(void)
 {
@@ -63,7 +61,6 @@ waker_forget(void)
 void
 waker_wake(void)
 {
-    if (waker.thread != 0) {
+    if (waker.thread != 0)
         syscall(SYS_tgkill, getpid(), waker.thread, WAKE_SIGNAL);
-    }
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waking the agent thread out of its poll() from another thread. The two may have no descriptor in common (see
- * descriptor.h), so it is done by a signal to that very thread, blocked there and watched through a signalfd: no
- * handler ever runs, and no signal of the program's is consumed. The number is the one that the C library keeps for
- * pthread_cancel(), which nobody can call on the agent's thread and which no program can send or block by mistake.
- *
- * Where a signalfd cannot be had, or the descriptors are shared with the host, the thread looks up by itself twice a
- * second instead.
+ * Wakes the agent thread from its poll() in another thread. The two may have no descriptor in common (see
+ * descriptor.h), so this uses a signal to that thread, which is blocked there and read through a signalfd: no handler
+ * runs, and no signal of the program is consumed. The signal is the one that the C library reserves for
+ * pthread_cancel(), which is never called for the agent's thread, and which programs cannot send or block by mistake.
+ * Without a signalfd, or if descriptors are shared with the host, the thread wakes twice a second instead.
  */
 #ifndef JESCOPE_AGENT_WAKER_H
 #define JESCOPE_AGENT_WAKER_H
@@ -23,7 +21,7 @@ void waker_clear(void);
 /* The thread is about to end, or this is a forked child that has none. Async-signal-safe. */
 void waker_forget(void);
 
-/* From any thread that has the turn: what it changed before is seen by the agent thread soon. */
+/* From any thread that has the turn: makes the agent thread notice changes soon. */
 void waker_wake(void);
 
 #endif

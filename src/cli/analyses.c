@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/analyses.h"
 
+#include "cli/confined-work.h"
+#include "history/handed.h"
 #include "history/history.h"
 #include "stats/jemdata.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 AnalysisOptions analysis_options;
 
@@ -15,17 +17,17 @@ enum {
     THRESHOLD_MAX = 1 << 30, /* MiB: more than any address space */
 };
 
-static gboolean
-is_database(const char *file)
+gboolean
+analyses_is_history(const char *file)
 {
     static const char magic[] = "SQLite format 3";
-    char start[sizeof magic];
+    char start[sizeof(magic)];
     FILE *stream = strcmp(file, "-") != 0 ? fopen(file, "re") : NULL;
     if (stream == NULL)
         return FALSE;
-    gsize got = fread(start, 1, sizeof start, stream);
+    gsize got = fread(start, 1, sizeof(start), stream);
     fclose(stream);
-    return got == sizeof start && memcmp(start, magic, sizeof magic) == 0;
+    return got == sizeof(start) && memcmp(start, magic, sizeof(magic)) == 0;
 }
 
 /* All that the analyses look at. */
@@ -35,6 +37,7 @@ static const StatsMetric sizes[] = {STATS_ALLOCATED,       STATS_ACTIVE,       S
 static gboolean
 load_history(const char *file, const char *target, Iterations *iterations, GError **error)
 {
+    history_take_handed();
     g_autoptr(History) history = history_open(file, HISTORY_READ, error);
     if (history == NULL)
         return FALSE;
@@ -61,28 +64,65 @@ analyses_warn(const char *file, const StatsReport *report)
     return TRUE;
 }
 
-Iterations *
-analyses_load(const char *file, const char *target, gboolean *partial, GError **error)
+/* One run in the confined child. */
+typedef struct {
+    StatsFile file; /* open, unless it is a history file */
+    const char *target;
+    AnalysisRequest request;
+} Run;
+
+static gboolean
+load(const Run *run, Iterations *iterations, StatsReport *report, GError **error)
 {
+    if (run->file.fd < 0)
+        return load_history(run->file.path, run->target, iterations, error);
+    if (g_str_has_suffix(run->file.path, ".py"))
+        return jemdata_read_file(&run->file, iterations_add, iterations, error);
+    return stats_read_file(&run->file, iterations_add, iterations, report, error);
+}
+
+static gboolean
+print(const char *text, gsize length, gpointer data, GError **error)
+{
+    return g_output_stream_write_all(data, text, length, NULL, NULL, error);
+}
+
+static int
+analyse(gpointer data, GOutputStream *out, GError **error)
+{
+    Run *run = data;
     g_autoptr(Iterations) iterations = iterations_new();
     StatsReport report = {0};
-    gboolean fine;
-    if (is_database(file))
-        fine = load_history(file, target, iterations, error);
-    else if (g_str_has_suffix(file, ".py"))
-        fine = jemdata_read_file(file, iterations_add, iterations, error);
-    else
-        fine = stats_read_file(file, iterations_add, iterations, &report, error);
-    if (!fine)
-        return NULL;
-    gboolean left_out = analyses_warn(file, &report);
+    if (!load(run, iterations, &report, error))
+        return STATUS_FAILED;
+    gboolean left_out = analyses_warn(run->file.path, &report);
     if (iterations_count(iterations) == 0) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no%s jemalloc statistics", file,
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no%s jemalloc statistics", run->file.path,
                     left_out ? " whole" : "");
-        return NULL;
+        return STATUS_FAILED;
     }
-    *partial = left_out;
-    return g_steal_pointer(&iterations);
+    if (run->request.end == ANALYSES_END)
+        run->request.end = iterations_count(iterations);
+    if (analysis_run(iterations, &run->request, print, out, error))
+        return left_out ? STATUS_PARTIAL : STATUS_DONE;
+    g_prefix_error(error, "%s: ", run->file.path);
+    return STATUS_FAILED;
+}
+
+int
+analyses_print(const char *file, const char *target, const AnalysisRequest *request, GError **error)
+{
+    Run run = {.file = {.path = file, .fd = -1}, .target = target, .request = *request};
+    if (analyses_is_history(file))
+        history_hand_over(file);
+    else if ((run.file.fd = stats_open_file(file, error)) < 0)
+        return STATUS_FAILED;
+    const Confined confined = {
+        .work = analyse, .data = &run, .keep = &run.file.fd, .n_keep = 1, .memory = CONFINED_WORK_STATISTICS};
+    int status = confined_work_print(&confined, NULL, error);
+    if (run.file.fd >= 0)
+        close(run.file.fd);
+    return status;
 }
 
 static gboolean
@@ -125,31 +165,14 @@ analyses_request(char **operands, AnalysisRequest *request, GError **error)
     return TRUE;
 }
 
-gboolean
-analyses_print(const char *text, gsize length, gpointer data, GError **error)
-{
-    if (fwrite(text, 1, length, stdout) == length)
-        return TRUE;
-    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot write: %s", g_strerror(errno));
-    return FALSE;
-}
-
 int
 analyses_run(AnalysisKind kind, char **operands, GError **error)
 {
-    AnalysisRequest request = {.kind = kind, .threshold_mib = THRESHOLD_DEFAULT, .end = G_MAXINT32};
-    request.flags =
-        (analysis_options.total ? ANALYSIS_TOTAL : 0) | (analysis_options.successive ? ANALYSIS_SUCCESSIVE : 0);
+    AnalysisRequest request = {.kind = kind, .threshold_mib = THRESHOLD_DEFAULT, .end = ANALYSES_END};
+    request.flags = (analysis_options.total ? ANALYSIS_TOTAL : 0) |
+                    (analysis_options.successive ? ANALYSIS_SUCCESSIVE : 0) |
+                    (analysis_options.json ? ANALYSIS_JSON : 0);
     if (!analyses_request(operands + 1, &request, error))
         return STATUS_USAGE;
-    gboolean partial = FALSE;
-    g_autoptr(Iterations) iterations = analyses_load(operands[0], analysis_options.target, &partial, error);
-    if (iterations == NULL)
-        return STATUS_FAILED;
-    if (request.end == G_MAXINT32)
-        request.end = iterations_count(iterations);
-    if (analysis_run(iterations, &request, analyses_print, NULL, error))
-        return partial ? STATUS_PARTIAL : STATUS_DONE;
-    g_prefix_error(error, "%s: ", operands[0]);
-    return STATUS_FAILED;
+    return analyses_print(operands[0], analysis_options.target, &request, error);
 }

@@ -4,9 +4,9 @@
 #include "cli/command.h"
 #include "cli/duration.h"
 #include "cli/keeping.h"
+#include "cli/target-source.h"
 
 #include "history/import.h"
-#include "target/target.h"
 
 #include <string.h>
 
@@ -17,6 +17,7 @@ static char *detail;
 static char *keep;
 static char *thin;
 static char *max_size;
+static char *rules;
 static char *command;
 static char *log_file;
 static char *log_name;
@@ -25,42 +26,47 @@ const GOptionEntry collect_options[] = {
     {.long_name = "every",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &every,
-     .description = "take a sample this often; default 10s",
+     .description = "interval between samples; default 10s",
      .arg_description = "DURATION"},
     {.long_name = "for",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &duration,
-     .description = "stop after this long; default: until interrupted",
+     .description = "stop after this time; default: run until interrupted",
      .arg_description = "DURATION"},
     {.long_name = "history",
      .arg = G_OPTION_ARG_FILENAME,
      .arg_data = &history_file,
-     .description = "write to this file instead of the user's own",
+     .description = "history file",
      .arg_description = "FILE"},
     {.long_name = "detail",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &detail,
-     .description = "how much of a sample to keep; default arenas, each word includes those before",
+     .description = "detail of the samples to keep; default arenas; each level includes the previous ones",
      .arg_description = "totals|arenas|classes|all"},
     {.long_name = "keep",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &keep,
-     .description = "remove collected samples that are older",
+     .description = "remove collected samples older than this",
      .arg_description = "DURATION"},
     {.long_name = "thin",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &thin,
-     .description = "of samples older than AGE keep one per STEP: 7d:1m",
+     .description = "keep one sample per STEP of those older than AGE: 7d:1m",
      .arg_description = "AGE:STEP"},
     {.long_name = "max-size",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &max_size,
-     .description = "remove the oldest collected samples when the file grows beyond this",
+     .description = "remove the oldest collected samples when the file exceeds this size",
      .arg_description = "SIZE"},
+    {.long_name = "rules",
+     .arg = G_OPTION_ARG_FILENAME,
+     .arg_data = &rules,
+     .description = "act by the rules in the files *.rules of this directory (docs/rules.md)",
+     .arg_description = "DIRECTORY"},
     {.long_name = "exec",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &command,
-     .description = "run this by the shell at every beat, to make another system print its statistics",
+     .description = "shell command to run at every interval, to make another system print its statistics",
      .arg_description = "COMMAND"},
     {.long_name = "log",
      .arg = G_OPTION_ARG_FILENAME,
@@ -70,88 +76,61 @@ const GOptionEntry collect_options[] = {
     {.long_name = "name",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &log_name,
-     .description = "keep what the log holds under this name; default: its name without its ending",
+     .description = "name of the series of the log; default: its file name without the extension",
      .arg_description = "NAME"},
     {0},
 };
 
 static gboolean
-parse_options(CollectorOptions *options, GError **error)
+parse_options(CollectArguments *arguments, GError **error)
 {
-    guint64 for_ms = 0;
+    ServiceOptions *options = &arguments->options;
     const KeepingLimits limits = {.keep = keep, .thin = thin, .max_size = max_size};
-    if (!keeping_parse_every(every, &options->every_us, error) ||
-        !keeping_parse_detail(detail, &options->parts, error) ||
-        (duration != NULL && !duration_parse_up_to(duration, "--for", KEEPING_MAX_DAYS, &for_ms, error)) ||
-        !keeping_parse_limits(&limits, &options->retention, error))
-        return FALSE;
-    options->for_us = for_ms * 1000;
-    return TRUE;
-}
-
-static void
-free_target(gpointer data)
-{
-    CollectTarget *target = data;
-    g_free(target->name);
-    g_free(target->address);
-    g_free(target->process);
-    g_free(target);
-}
-
-/* A name may be waited for; a pid or socket that is not there is a mistake. */
-static gboolean
-is_process_name(const char *address)
-{
-    return strchr(address, ':') == NULL && strspn(address, "0123456789") != strlen(address);
+    return keeping_parse_every(every, &options->every_us, error) &&
+           keeping_parse_detail(detail, &options->parts, error) &&
+           (duration == NULL || duration_parse_up_to(duration, "--for", KEEPING_MAX_DAYS, &arguments->for_ms, error)) &&
+           keeping_parse_limits(&limits, &options->retention, error);
 }
 
 static gboolean
-identify(CollectTarget *target, GError **error)
+check_series(const GArray *sources, const char *series, GError **error)
 {
-    g_autoptr(GError) cause = NULL;
-    g_autoptr(Target) found = target_open(target->address, &cause);
-    if (found != NULL) {
-        target->process = g_strdup(target_name(found));
-    } else if (g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_NO_PROCESS) && is_process_name(target->address)) {
-        target->process = g_strdup(target->address);
-    } else {
-        g_propagate_error(error, g_steal_pointer(&cause));
-        return FALSE;
-    }
-    if (target->name == NULL)
-        target->name = g_strdup(target->process);
-    return TRUE;
-}
-
-static gboolean
-check_names(const GPtrArray *targets, const char *name, GError **error)
-{
-    for (guint i = 0; i < targets->len; i++) {
-        const CollectTarget *other = targets->pdata[i];
-        if (strcmp(other->name, name) != 0)
+    for (guint i = 0; i < sources->len; i++) {
+        const ServiceSource *other = &g_array_index(sources, ServiceSource, i);
+        if (strcmp(other->series, series) != 0)
             continue;
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE,
-                    "collect: two targets would be called '%s'; name them apart: a=%s b=...", name, other->address);
+                    "collect: two targets would be called '%s'; give them different names: a=%s b=...", series,
+                    other->name);
         return FALSE;
     }
     return TRUE;
 }
 
 static gboolean
-read_target(GPtrArray *targets, const char *operand, GError **error)
+read_target(GArray *sources, const char *operand, GError **error)
 {
-    CollectTarget *target = g_new0(CollectTarget, 1);
+    ServiceSource source;
     const char *equals = strchr(operand, '=');
     gboolean named = equals != NULL && equals != operand;
-    target->name = named ? g_strndup(operand, (gsize)(equals - operand)) : NULL;
-    target->address = g_strdup(named ? equals + 1 : operand);
-    if (!identify(target, error) || !check_names(targets, target->name, error)) {
-        free_target(target);
+    char *series = named ? g_strndup(operand, (gsize)(equals - operand)) : NULL;
+    if (!target_source_identify(series, named ? equals + 1 : operand, &source, error) ||
+        !check_series(sources, source.series, error)) {
+        target_source_clear(&source);
         return FALSE;
     }
-    g_ptr_array_add(targets, target);
+    g_array_append_val(sources, source);
     return TRUE;
+}
+
+static gboolean
+add_log(GArray *sources, GError **error)
+{
+    ServiceSource source = {.kind = SERVICE_SOURCE_LOG, .name = g_strdup(log_file)};
+    source.series = log_name != NULL ? g_strdup(log_name) : import_target_name(log_file);
+    gboolean ok = check_series(sources, source.series, error);
+    g_array_append_val(sources, source);
+    return ok;
 }
 
 static gboolean
@@ -171,24 +150,27 @@ check_sources(char **operands, GError **error)
 gboolean
 collect_arguments_read(CollectArguments *arguments, char **operands, GError **error)
 {
-    arguments->targets = g_ptr_array_new_with_free_func(free_target);
+    arguments->sources = g_array_new(FALSE, FALSE, sizeof(ServiceSource));
+    g_array_set_clear_func(arguments->sources, target_source_clear);
     arguments->history = history_file != NULL ? g_strdup(history_file) : history_default_path();
-    arguments->log = log_file;
     arguments->command = command;
-    if (!parse_options(&arguments->options, error) || !check_sources(operands, error))
+    if (!parse_options(arguments, error) || !check_sources(operands, error))
         return FALSE;
-    if (log_file != NULL)
-        arguments->log_name = log_name != NULL ? g_strdup(log_name) : import_target_name(log_file);
     for (; *operands != NULL; operands++)
-        if (!read_target(arguments->targets, *operands, error))
+        if (!read_target(arguments->sources, *operands, error))
             return FALSE;
-    return log_file == NULL || check_names(arguments->targets, arguments->log_name, error);
+    if (log_file != NULL && !add_log(arguments->sources, error))
+        return FALSE;
+    arguments->options.history = arguments->history;
+    arguments->options.rules = rules;
+    arguments->options.sources = (const ServiceSource *)arguments->sources->data;
+    arguments->options.n_sources = arguments->sources->len;
+    return TRUE;
 }
 
 void
 collect_arguments_clear(CollectArguments *arguments)
 {
-    g_clear_pointer(&arguments->targets, g_ptr_array_unref);
+    g_clear_pointer(&arguments->sources, g_array_unref);
     g_clear_pointer(&arguments->history, g_free);
-    g_clear_pointer(&arguments->log_name, g_free);
 }

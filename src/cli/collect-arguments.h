@@ -1,25 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `collect` was asked for, read from its options and operands. */
+/* The options and operands of `collect`. */
 #ifndef JESCOPE_CLI_COLLECT_ARGUMENTS_H
 #define JESCOPE_CLI_COLLECT_ARGUMENTS_H
 
-#include "history/collector.h"
+#include "service/service.h"
 
 extern const GOptionEntry collect_options[];
 
 typedef struct {
-    char *name;    /* in the history */
-    char *address; /* for target_open() */
-    char *process; /* the name of the process there; NULL: not known */
-} CollectTarget;
-
-typedef struct {
     char *history;
-    const char *log; /* NULL: none */
-    char *log_name;
     const char *command; /* NULL: none */
-    GPtrArray *targets;  /* of CollectTarget */
-    CollectorOptions options;
+    guint64 for_ms;      /* 0: until a signal comes */
+    GArray *sources;     /* of ServiceSource */
+    ServiceOptions options;
 } CollectArguments;
 
 /* FALSE with CLI_ERROR_USAGE, or with why a target cannot be collected. A process that is only named and does not run

@@ -2,15 +2,18 @@
 #include "cli/command.h"
 
 #include "cli/help.h"
-#include "cli/suggest.h"
+#include "text/suggest.h"
 
+#include "report/report.h"
+#include "source/source.h"
 #include "target/target.h"
+#include "text/printable.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-G_DEFINE_QUARK(jescope - cli - error, cli_error)
+G_DEFINE_QUARK(jescope_cli_error, cli_error)
 
 static const GOptionEntry *
 find_option(const Command *command, const char *word)
@@ -33,28 +36,35 @@ suggest_option(const Command *command, const char *word)
     return suggest(bare, (const char *const *)(void *)names->data);
 }
 
-/* GLib's message ends with the option it did not know; which one it is, is found in ARGV, since messages are no
- * interface. */
+/* The first of ARGV that looks like an option and that COMMAND does not have. */
+static const char *
+unknown_option(const Command *command, char **argv)
+{
+    char **word = argv + 1;
+    for (; *word != NULL && strcmp(*word, "--") != 0; word++)
+        if (g_str_has_prefix(*word, "--") && find_option(command, *word + 2) == NULL)
+            return *word;
+    for (word = argv + 1; *word != NULL && strcmp(*word, "--") != 0; word++)
+        if ((*word)[0] == '-' && (*word)[1] != '-' && (*word)[1] != '\0')
+            return *word;
+    return NULL;
+}
+
+/* The unknown option is searched in ARGV, since GLib's message is not an interface. */
 static void
 set_unknown_option(GError **error, const Command *command, char **argv)
 {
-    for (char **word = argv + 1; *word != NULL && strcmp(*word, "--") != 0; word++) {
-        if (!g_str_has_prefix(*word, "--") || find_option(command, *word + 2) != NULL)
-            continue;
-        const char *meant = suggest_option(command, *word + 2);
-        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: unknown option '%.*s'; %s%s%s", command->name,
-                    (int)strcspn(*word, "="), *word, meant != NULL ? "did you mean '--" : "see 'jescope ",
-                    meant != NULL ? meant : command->name, meant != NULL ? "'?" : " --help'");
-        return;
-    }
-    for (char **word = argv + 1; *word != NULL; word++)
-        if ((*word)[0] == '-' && (*word)[1] != '-' && (*word)[1] != '\0') {
-            g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: unknown option '%s'; see 'jescope %s --help'",
-                        command->name, *word, command->name);
-            return;
-        }
-    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: unknown option; see 'jescope %s --help'", command->name,
-                command->name);
+    const char *word = unknown_option(command, argv);
+    const char *meant = word != NULL && g_str_has_prefix(word, "--") ? suggest_option(command, word + 2) : NULL;
+    if (word == NULL)
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: unknown option; see 'jescope %s --help'", command->name,
+                    command->name);
+    else if (meant != NULL)
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: unknown option '%.*s'; did you mean '--%s'?", command->name,
+                    (int)strcspn(word, "="), word, meant);
+    else
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: unknown option '%.*s'; see 'jescope %s --help'",
+                    command->name, (int)strcspn(word, "="), word, command->name);
 }
 
 /* GLib begins its messages with a capital. */
@@ -82,6 +92,8 @@ parse_options(const Command *command, gboolean *help, char ***argv, GError **err
         return TRUE;
     if (g_error_matches(cause, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
         set_unknown_option(error, command, words);
+    else if (cause->domain != G_OPTION_ERROR)
+        g_propagate_error(error, g_steal_pointer(&cause));
     else
         set_bad_option(error, command, cause);
     return FALSE;
@@ -114,28 +126,68 @@ flush_stdout(GError **error)
     return FALSE;
 }
 
+/* "--" ends the options; GLib leaves it in place where an operand that looks like an option follows. */
+static char **
+operands_of(char **argv)
+{
+    char **operands = argv + 1;
+    return operands + (*operands != NULL && strcmp(*operands, "--") == 0);
+}
+
+static gboolean
+parse_words(const Command *command, gboolean *help, char ***argv, GError **error)
+{
+    return (command->translate == NULL || command->translate(argv, error)) && parse_options(command, help, argv, error);
+}
+
+gboolean
+command_parse(const Command *command, char **argv, GError **error)
+{
+    gboolean help = FALSE;
+    g_auto(GStrv) words = g_strdupv(argv);
+    return parse_words(command, &help, &words, error) && (help || check_operands(command, operands_of(words), error));
+}
+
 static int
 run_command(const Command *command, char ***argv, GError **error)
 {
     gboolean help = FALSE;
-    if (!parse_options(command, &help, argv, error))
+    if (!parse_words(command, &help, argv, error))
         return STATUS_USAGE;
     int status = STATUS_DONE;
     if (help) {
         g_autofree char *text = help_command(command);
         fputs(text, stdout);
+    } else if (check_operands(command, operands_of(*argv), error)) {
+        status = command->run(operands_of(*argv), error);
     } else {
-        /* "--" ends the options; GLib leaves it in place where an operand that looks like an option follows. */
-        char **operands = *argv + 1;
-        if (*operands != NULL && strcmp(*operands, "--") == 0)
-            operands++;
-        if (!check_operands(command, operands, error))
-            return STATUS_USAGE;
-        status = command->run(operands, error);
+        return STATUS_USAGE;
     }
     if (!flush_stdout(error != NULL && *error == NULL ? error : NULL))
         return STATUS_FAILED;
     return status;
+}
+
+/* Some usage errors are found by other rooms. */
+static gboolean
+is_usage(const GError *error)
+{
+    return g_error_matches(error, CLI_ERROR, CLI_ERROR_USAGE) ||
+           (error->domain == TARGET_ERROR && outcome_row((unsigned)error->code)->exit == STATUS_USAGE) ||
+           g_error_matches(error, SOURCE_ERROR, SOURCE_ERROR_MIXED) ||
+           g_error_matches(error, REPORT_ERROR, REPORT_ERROR_NO_THREAD) ||
+           g_error_matches(error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED);
+}
+
+void
+command_say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    text_clean(text, strlen(text) + 1);
+    fprintf(stderr, "jescope: %s\n", text);
 }
 
 int
@@ -146,8 +198,6 @@ command_main(const Command *command, char **argv)
     int status = run_command(command, &words, &error);
     if (error == NULL)
         return status;
-    fprintf(stderr, "jescope: %s\n", error->message);
-    gboolean usage =
-        g_error_matches(error, CLI_ERROR, CLI_ERROR_USAGE) || g_error_matches(error, TARGET_ERROR, TARGET_ERROR_NAME);
-    return usage ? STATUS_USAGE : status;
+    command_say("%s", error->message);
+    return is_usage(error) ? STATUS_USAGE : status;
 }

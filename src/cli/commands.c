@@ -3,10 +3,29 @@
 
 #include <string.h>
 
+/* Here alone, so that a new command does not build every file of this room again. */
+#define GROUP(title)
+#define COMMAND(name) extern const Command cmd_##name;
+#include "cli/commands.def"
+#undef COMMAND
+
 const Command *const commands[] = {
-    &cmd_run,    &cmd_ps,      &cmd_status, &cmd_record,  &cmd_report, &cmd_diff,  &cmd_growth, &cmd_attach,
-    &cmd_detach, &cmd_dump,    &cmd_enable, &cmd_disable, &cmd_reset,  &cmd_purge, &cmd_msg,    &cmd_stats,
-    &cmd_serve,  &cmd_collect, &cmd_import, &cmd_series,  &cmd_abs,    &cmd_del,   &cmd_eff,    NULL,
+#define COMMAND(name) &cmd_##name,
+#include "cli/commands.def"
+#undef COMMAND
+#undef GROUP
+    NULL,
+};
+
+static const struct {
+    const char *title; /* NULL: a command's row */
+    const Command *command;
+} rows[] = {
+#define GROUP(title)  {title, NULL},
+#define COMMAND(name) {NULL, &cmd_##name},
+#include "cli/commands.def"
+#undef COMMAND
+#undef GROUP
 };
 
 const Command *
@@ -15,5 +34,14 @@ command_find(const char *name)
     for (const Command *const *command = commands; *command != NULL; command++)
         if (strcmp((*command)->name, name) == 0)
             return *command;
+    return NULL;
+}
+
+const char *
+command_begins_group(const Command *command)
+{
+    for (gsize i = 1; i < G_N_ELEMENTS(rows); i++)
+        if (rows[i].command == command)
+            return rows[i - 1].title;
     return NULL;
 }

@@ -13,7 +13,7 @@ print_bash_words(const Command *command)
     printf("--%s' ;;\n", help_entry.long_name);
 }
 
-/* What an option's value can be: the words of "a|b|c", or the placeholder in capitals. */
+/* The values of an option: the words of "a|b|c", or the placeholder in capitals. */
 static void
 print_bash_values(const Command *command)
 {
@@ -31,11 +31,9 @@ print_bash_values(const Command *command)
 static void
 print_bash_operand(const Command *command)
 {
-    static const char *const kinds[] = {[OPERAND_NONE] = "",
-                                        [OPERAND_TARGET] = "TARGET",
-                                        [OPERAND_FILE] = "FILE",
-                                        [OPERAND_SOURCE] = "TARGET FILE",
-                                        [OPERAND_PROGRAM] = "PROGRAM"};
+    static const char *const kinds[] = {[OPERAND_NONE] = "",         [OPERAND_TARGET] = "TARGET",
+                                        [OPERAND_FILE] = "FILE",     [OPERAND_SOURCE] = "TARGET FILE",
+                                        [OPERAND_METRIC] = "METRIC", [OPERAND_PROGRAM] = "PROGRAM"};
     printf("    %s) echo '%s' ;;\n", command->name, kinds[command->operand]);
 }
 
@@ -57,16 +55,35 @@ print_bash_function(const char *name, const char *subject, void (*print)(const C
     puts("    esac\n}");
 }
 
-static const char bash_head[] =
-    "# SPDX-License-Identifier: Apache-2.0\n"
-    "# Completion of jescope for bash. Generated from the command table by scripts/update-docs.\n";
+static const char bash_head[] = "# SPDX-License-Identifier: Apache-2.0\n"
+                                "# Completion of jescope for bash. Generated from the command table by the build.\n";
 
 /* '=' is a word of its own for readline. */
 static const char bash_tail[] =
     "\n"
     "_jescope_targets()\n"
     "{\n"
-    "    jescope ps 2>/dev/null | awk 'NR > 1 { print $1; print $NF }'\n"
+    "    jescope ps --quiet 2>/dev/null | awk '{ pid = $1; sub(/^[0-9]+ /, \"\"); print pid; count[$0]++ }\n"
+    "        END { for (name in count) if (count[name] == 1) print name }'\n"
+    "}\n"
+    "\n"
+    "_jescope_history()\n"
+    "{\n"
+    "    jescope series 2>/dev/null | awk 'NR > 1 && /^[^ ]/ { print $1 }'\n"
+    "}\n"
+    "\n"
+    "_jescope_metrics()\n"
+    "{\n"
+    "    jescope series --metrics 2>/dev/null | awk '{ print $1 }'\n"
+    "}\n"
+    "\n"
+    "# Offers the lines of stdin that begin with $1. Others choose these names: compgen -W would run what is in them.\n"
+    "_jescope_offer()\n"
+    "{\n"
+    "    local word\n"
+    "    while IFS= read -r word; do\n"
+    "        [[ $word == \"$1\"* ]] && COMPREPLY+=(\"$(printf %q \"$word\")\")\n"
+    "    done\n"
     "}\n"
     "\n"
     "_jescope_kinds()\n"
@@ -74,7 +91,9 @@ static const char bash_tail[] =
     "    local kind\n"
     "    for kind in $1; do\n"
     "        case $kind in\n"
-    "        TARGET) COMPREPLY+=($(compgen -W \"$(_jescope_targets)\" -- \"$2\")) ;;\n"
+    "        TARGET) _jescope_offer \"$2\" < <(_jescope_targets) ;;\n"
+    "        SERIES) _jescope_offer \"$2\" < <(_jescope_history) ;;\n"
+    "        METRIC) _jescope_offer \"$2\" < <(_jescope_metrics) ;;\n"
     "        FILE | SOURCE | PATH) compopt -o filenames; COMPREPLY+=($(compgen -f -- \"$2\")) ;;\n"
     "        DIRECTORY) compopt -o filenames; COMPREPLY+=($(compgen -d -- \"$2\")) ;;\n"
     "        PROGRAM) COMPREPLY+=($(compgen -c -- \"$2\")) ;;\n"

@@ -18,7 +18,7 @@ print_quoted(const char *text)
     putchar('\'');
 }
 
-/* How fish is told what a value is, by the placeholder; other values cannot be completed. */
+/* The completion of a value for fish, by placeholder; other values cannot be completed. */
 static const struct {
     const char *placeholder;
     const char *arguments;
@@ -28,6 +28,7 @@ static const struct {
     {"PATH", "-r -F"},
     {"DIRECTORY", "-x -a '(__fish_complete_directories)'"},
     {"COMMAND", "-x -a '(__fish_complete_command)'"},
+    {"SERIES", "-x -a '(__jescope_history)'"},
 };
 
 static void
@@ -63,9 +64,8 @@ static void
 print_command(const Command *command)
 {
     static const char *const operands[] = {
-        [OPERAND_TARGET] = "-a '(__jescope_targets)'",
-        [OPERAND_FILE] = "-F",
-        [OPERAND_SOURCE] = "-F -a '(__jescope_targets)'",
+        [OPERAND_TARGET] = "-a '(__jescope_targets)'",           [OPERAND_FILE] = "-F",
+        [OPERAND_SOURCE] = "-F -a '(__jescope_targets)'",        [OPERAND_METRIC] = "-a '(__jescope_metrics)'",
         [OPERAND_PROGRAM] = "-a '(__fish_complete_subcommand)'",
     };
     printf("\ncomplete -c jescope -n __fish_use_subcommand -a %s -d ", command->name);
@@ -88,10 +88,20 @@ int
 describe_fish(void)
 {
     fputs("# SPDX-License-Identifier: Apache-2.0\n"
-          "# Completion of jescope for fish. Generated from the command table by scripts/update-docs.\n"
+          "# Completion of jescope for fish. Generated from the command table by the build.\n"
           "\n"
           "function __jescope_targets\n"
-          "    jescope ps 2>/dev/null | awk 'NR > 1 { print $1 \"\\t\" $NF; print $NF }'\n"
+          "    jescope ps --quiet 2>/dev/null | awk '{ pid = $1; sub(/^[0-9]+ /, \"\"); print pid \"\\t\" $0; "
+          "count[$0]++ }\n"
+          "        END { for (name in count) if (count[name] == 1) print name }'\n"
+          "end\n"
+          "\n"
+          "function __jescope_history\n"
+          "    jescope series 2>/dev/null | awk 'NR > 1 && /^[^ ]/ { print $1 }'\n"
+          "end\n"
+          "\n"
+          "function __jescope_metrics\n"
+          "    jescope series --metrics 2>/dev/null | awk '{ print $1 }'\n"
           "end\n"
           "\n"
           "function __jescope_first_operand\n"

@@ -36,15 +36,32 @@ print_paragraphs(const char *text)
     }
 }
 
+/* A list of words that does not fit on a line needs spaces, at which it is broken. */
 static void
 print_man_option(const GOptionEntry *entry)
 {
+    enum { LINE = 60 };
     g_autofree char *term = help_option(entry);
+    g_auto(GStrv) words = g_strsplit(term, "|", -1);
+    g_autofree char *spaced = g_strjoinv(strlen(term) > LINE ? " | " : "|", words);
     fputs(".TP\n.B ", stdout);
-    print_roff(term);
+    print_roff(spaced);
     putchar('\n');
     print_roff(entry->description);
     putchar('\n');
+}
+
+static void
+print_man_examples(const Command *command)
+{
+    puts(".SH EXAMPLES");
+    for (const Example *example = command->examples; example->line != NULL; example++) {
+        fputs(".TP\n.B ", stdout);
+        print_roff(example->line);
+        putchar('\n');
+        print_roff(example->what);
+        putchar('\n');
+    }
 }
 
 int
@@ -57,7 +74,7 @@ describe_man_page(const char *name)
     }
     g_autofree char *title = g_ascii_strup(command->name, -1);
     printf(".\\\" SPDX-License-Identifier: Apache-2.0\n"
-           ".\\\" Generated from the command table by scripts/update-docs.\n"
+           ".\\\" Generated from the command table by the build.\n"
            ".TH JESCOPE\\-%s 1 %s \"jescope\" \"User Commands\"\n"
            ".SH NAME\njescope\\-%s \\- ",
            title, date, command->name);
@@ -71,9 +88,10 @@ describe_man_page(const char *name)
     for (const GOptionEntry *entry = command->options; entry != NULL && entry->long_name != NULL; entry++)
         print_man_option(entry);
     print_man_option(&help_entry);
+    print_man_examples(command);
     fputs(".SH SEE ALSO\n"
-          ".BR jescope (1),\n"
-          "which tells what targets, sizes, durations and the exit status are.\n",
+          ".BR jescope (1)\n"
+          "for targets, sizes, durations and the exit status.\n",
           stdout);
     return 0;
 }
@@ -81,6 +99,12 @@ describe_man_page(const char *name)
 static void
 print_man_row(const Command *command)
 {
+    const char *group = command_begins_group(command);
+    if (group != NULL) {
+        fputs(".SS ", stdout);
+        print_roff(group);
+        putchar('\n');
+    }
     printf(".TP\n.BR jescope\\-%s (1)\n", command->name);
     print_roff(command->summary);
     putchar('\n');

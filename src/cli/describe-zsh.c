@@ -18,13 +18,13 @@ print_escaped(const char *text)
     }
 }
 
-/* What completes a value, by the placeholder; other values cannot be completed. */
+/* The completion of a value, by placeholder; other values cannot be completed. */
 static const struct {
     const char *placeholder;
     const char *action;
 } values[] = {
     {"FILE", "_files"},         {"SOURCE", "_files"},          {"PATH", "_files"},
-    {"DIRECTORY", "_files -/"}, {"COMMAND", "_command_names"},
+    {"DIRECTORY", "_files -/"}, {"COMMAND", "_command_names"}, {"SERIES", "_jescope_history"},
 };
 
 static void
@@ -45,16 +45,11 @@ print_value(const char *placeholder)
     printf(":value:(%s)", words);
 }
 
-static gboolean
-takes_several(const GOptionEntry *entry)
-{
-    return entry->arg == G_OPTION_ARG_STRING_ARRAY || entry->arg == G_OPTION_ARG_FILENAME_ARRAY;
-}
-
 static void
 print_spelling(const GOptionEntry *entry, const char *name)
 {
-    printf(" \\\n        '%s", takes_several(entry) ? "*" : "");
+    printf(" \\\n        '%s",
+           (entry->arg == G_OPTION_ARG_STRING_ARRAY || entry->arg == G_OPTION_ARG_FILENAME_ARRAY) ? "*" : "");
     fputs(name, stdout);
     putchar('[');
     print_escaped(entry->description);
@@ -80,9 +75,8 @@ static void
 print_command(const Command *command)
 {
     static const char *const operands[] = {
-        [OPERAND_TARGET] = "*:target:_jescope_targets",
-        [OPERAND_FILE] = "*:file:_files",
-        [OPERAND_SOURCE] = "*:source:_jescope_sources",
+        [OPERAND_TARGET] = "*:target:_jescope_targets", [OPERAND_FILE] = "*:file:_files",
+        [OPERAND_SOURCE] = "*:source:_jescope_sources", [OPERAND_METRIC] = "*:metric:_jescope_metrics",
         [OPERAND_PROGRAM] = "*::program:_normal",
     };
     printf("\n_jescope_%s()\n{\n    _arguments", command->name);
@@ -101,13 +95,25 @@ print_command(const Command *command)
 static const char head[] =
     "#compdef jescope\n"
     "# SPDX-License-Identifier: Apache-2.0\n"
-    "# Completion of jescope for zsh. Generated from the command table by scripts/update-docs.\n"
+    "# Completion of jescope for zsh. Generated from the command table by the build.\n"
     "\n"
     "_jescope_targets()\n"
     "{\n"
     "    local -a targets\n"
-    "    targets=(${(f)\"$(jescope ps 2>/dev/null | awk 'NR > 1 { print $1 \":\" $NF; print $NF }')\"})\n"
+    "    targets=(${(f)\"$(jescope ps --quiet 2>/dev/null | awk '{ pid = $1; sub(/^[0-9]+ /, \"\"); print pid \":\" "
+    "$0; count[$0]++ }\n"
+    "        END { for (name in count) if (count[name] == 1) print name }')\"})\n"
     "    _describe target targets\n"
+    "}\n"
+    "\n"
+    "_jescope_history()\n"
+    "{\n"
+    "    compadd -- ${(f)\"$(jescope series 2>/dev/null | awk 'NR > 1 && /^[^ ]/ { print $1 }')\"}\n"
+    "}\n"
+    "\n"
+    "_jescope_metrics()\n"
+    "{\n"
+    "    compadd -- ${(f)\"$(jescope series --metrics 2>/dev/null | awk '{ print $1 }')\"}\n"
     "}\n"
     "\n"
     "_jescope_sources()\n"

@@ -4,32 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static int
-print_names(void)
-{
-    for (const Command *const *command = commands; *command != NULL; command++)
-        puts((*command)->name);
-    return 0;
-}
-
-static int
-print_table(void)
-{
-    puts("| command | does |\n|---|---|");
-    for (const Command *const *command = commands; *command != NULL; command++)
-        printf("| `%s` | %s |\n", (*command)->name, (*command)->summary);
-    return 0;
-}
-
 static const struct {
     const char *what;
     int (*print)(void);
     int (*print_for)(const char *operand); /* instead, where there is an operand */
     const char *operand;
 } kinds[] = {
-    {"commands", print_names, NULL, NULL}, {"overview", NULL, describe_man_overview, "TEMPLATE"},
-    {"table", print_table, NULL, NULL},    {"page", NULL, describe_man_page, "COMMAND"},
-    {"bash", describe_bash, NULL, NULL},   {"fish", describe_fish, NULL, NULL},
+    {"overview", NULL, describe_man_overview, "TEMPLATE"},
+    {"page", NULL, describe_man_page, "COMMAND"},
+    {"bash", describe_bash, NULL, NULL},
+    {"fish", describe_fish, NULL, NULL},
     {"zsh", describe_zsh, NULL, NULL},
 };
 

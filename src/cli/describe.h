@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What follows from the command table, for scripts/update-docs: a program of the build that prints to stdout. Each
+ * Man pages and completions, generated from the command table: a program of the build prints them to stdout. Each
  * function returns the exit status.
  */
 #ifndef JESCOPE_CLI_DESCRIBE_H
@@ -8,8 +8,7 @@
 
 #include "cli/command.h"
 
-/* The completion for a shell: what an operand or the value of an option is, is told by Command.operand and by
- * GOptionEntry.arg_description as command.h has it. */
+/* The completion for a shell, by Command.operand and GOptionEntry.arg_description (command.h). */
 int describe_bash(void);
 int describe_fish(void);
 int describe_zsh(void);

@@ -27,7 +27,7 @@ modified(const char *path)
     return (gint64)status.st_mtim.tv_sec * G_USEC_PER_SEC + status.st_mtim.tv_nsec / 1000;
 }
 
-/* NULL: there is none. */
+/* NULL: none. */
 static char *
 newest_console(void)
 {
@@ -98,7 +98,7 @@ extract_file(const char *path)
         return EXIT_SUCCESS;
     }
     putchar('\n');
-    fprintf(stderr, "extract-jem-stats: cannot make %s of %s: %s\n", data_name, path, strerror(code));
+    fprintf(stderr, "extract-jem-stats: cannot write %s from %s: %s\n", data_name, path, strerror(code));
     return EXIT_FAILURE;
 }
 
@@ -110,7 +110,7 @@ extract_jem_stats_main(int argc, char **argv)
     g_autofree char *newest = argc < 2 ? newest_console() : NULL;
     const char *path = argc < 2 ? newest : argv[1];
     if (path == NULL) {
-        fprintf(stderr, "extract-jem-stats: there is no %s; name the file with the statistics\n", console_pattern);
+        fprintf(stderr, "extract-jem-stats: no file %s; name the file with the statistics\n", console_pattern);
         return EXIT_REFUSED;
     }
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --help prints, from the command table. */
+/* The output of --help, from the command table. */
 #ifndef JESCOPE_CLI_HELP_H
 #define JESCOPE_CLI_HELP_H
 
@@ -14,7 +14,7 @@ char *help_command(const Command *command);
 /* An option as the user writes it: "-o, --output=FILE". */
 char *help_option(const GOptionEntry *entry);
 
-/* The option --help that every command has, for those who list options. */
+/* The option --help of every command, for lists of options. */
 extern const GOptionEntry help_entry;
 
 #endif

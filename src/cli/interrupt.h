@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals that end jescope, as something to wait for: what was switched on is switched back before it ends. */
+/* Waiting for the signals that end jescope, so that it can restore the earlier state before it ends. */
 #ifndef JESCOPE_CLI_INTERRUPT_H
 #define JESCOPE_CLI_INTERRUPT_H
 
@@ -17,7 +17,7 @@ gboolean interrupt_catch(Interrupt *interrupt, GError **error);
 /* Waits at most MS milliseconds; TRUE: a signal wants the end. */
 gboolean interrupt_wait(const Interrupt *interrupt, guint64 ms);
 
-/* They end jescope as usual again, and at once if one has come since. */
+/* Restores their default action; one received since ends jescope immediately. */
 void interrupt_release(Interrupt *interrupt);
 
 #endif

@@ -30,8 +30,7 @@ data_file(const char *name, GError **error)
     if (g_file_test(name, G_FILE_TEST_EXISTS))
         return g_strdup(name);
     g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                "there is neither a data file %s here nor a file %s; extract-jem-stats makes jemdata.py of a log",
-                module, name);
+                "no data file %s or file %s here; extract-jem-stats creates jemdata.py from a log", module, name);
     return NULL;
 }
 
@@ -44,7 +43,7 @@ parse_integer(const char *text, gint64 *number, GError **error)
     return FALSE;
 }
 
-/* NUMBERS are set in their order, those that are not given keep what they are. */
+/* NUMBERS are set in their order; missing ones are unchanged. */
 static gboolean
 parse_integers(char **arguments, gint64 **numbers, guint count, GError **error)
 {
@@ -81,19 +80,12 @@ analyse(AnalysisKind kind, char **arguments, GError **error)
                                .flags = ANALYSIS_ORIGINAL,
                                .threshold_mib = THRESHOLD_DEFAULT,
                                .start = kind == ANALYSIS_DELTA,
-                               .end = G_MAXINT64};
+                               .end = ANALYSES_END};
     if (!parse_request(arguments, &request, error))
         return FALSE;
-    gboolean partial; /* said on stderr; the tools' exit status knows no such case */
-    g_autoptr(Iterations) iterations = analyses_load(file, NULL, &partial, error);
-    if (iterations == NULL)
-        return FALSE;
-    if (request.end == G_MAXINT64)
-        request.end = iterations_count(iterations);
-    if (analysis_run(iterations, &request, analyses_print, NULL, error))
-        return TRUE;
-    g_prefix_error(error, "%s: ", file);
-    return FALSE;
+    int status = analyses_print(file, NULL, &request, error);
+    /* Skipped parts are reported on stderr only; the tools' exit status has no such case. */
+    return status == STATUS_DONE || status == STATUS_PARTIAL;
 }
 
 static int

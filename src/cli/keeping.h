@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of the statistics is kept, as `collect` and `serve` are told it. */
+/* The options of `collect` and `serve` for retention of statistics. */
 #ifndef JESCOPE_CLI_KEEPING_H
 #define JESCOPE_CLI_KEEPING_H
 

@@ -2,6 +2,7 @@
 #include "cli/kept.h"
 
 #include "cli/command.h"
+#include "cli/document.h"
 #include "cli/duration.h"
 
 #include "history/axis.h"
@@ -56,14 +57,6 @@ target_json(const HistoryTarget *target)
                      (json_int_t)target->samples, "from", seconds(target->first_us), "to", seconds(target->last_us),
                      "every", seconds((gint64)target->every_us), "incarnations", (int)target->incarnations, "version",
                      target->version, "gaps", gaps_json(target), "notes", notes_json(target));
-}
-
-static void
-print_json(json_t *root)
-{
-    json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(16));
-    putchar('\n');
-    json_decref(root);
 }
 
 static void
@@ -146,7 +139,8 @@ kept_print_targets(History *history, char **targets, gboolean as_json, GError **
     for (guint i = 0; i < kept->len; i++)
         if (wanted(kept->pdata[i], targets))
             json_array_append_new(list, target_json(kept->pdata[i]));
-    print_json(json_pack("{s:s, s:o}", "history", history_path(history), "targets", list));
+    document_print("jescope-series-targets",
+                   json_pack("{s:s, s:o}", "history", history_path(history), "targets", list));
     return STATUS_DONE;
 }
 
@@ -188,7 +182,7 @@ kept_print_metrics(History *history, char **targets, gboolean as_json, GError **
             printf("%-32s %-8s %-12s %s\n", info->name, type, stats_unit_name(info->unit), info->help);
     }
     if (as_json)
-        print_json(json_pack("{s:o}", "metrics", list));
+        document_print("jescope-series-metrics", json_pack("{s:o}", "metrics", list));
     else
         json_decref(list);
     return STATUS_DONE;

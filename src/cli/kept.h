@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a history file keeps, printed for people or as JSON. */
+/* Prints the content of a history file as text or JSON. */
 #ifndef JESCOPE_CLI_KEPT_H
 #define JESCOPE_CLI_KEPT_H
 

@@ -2,47 +2,83 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/multicall.h"
-#include "cli/suggest.h"
 #include "routes/render.h"
+#include "target/candidates.h"
+#include "target/target.h"
+#include "text/suggest.h"
 
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+/* Not for people: how jescope starts itself where no agent keeps a lease (target.h). */
+#define KEEP_LEASE "--keep-lease"
+
 static int
-print_help(void)
+print_overview(FILE *out)
 {
     g_autofree char *text = help_overview();
+    fputs(text, out);
+    return STATUS_DONE;
+}
+
+static int refuse_word(const char *word);
+
+/* "jescope help record". */
+static int
+print_help(char **words)
+{
+    const Command *command = words[0] != NULL ? command_find(words[0]) : NULL;
+    if (words[0] == NULL || strcmp(words[0], "--help") == 0)
+        return print_overview(stdout);
+    if (command == NULL)
+        return refuse_word(words[0]);
+    g_autofree char *text = help_command(command);
     fputs(text, stdout);
     return STATUS_DONE;
 }
 
-static int
-print_version(void)
-{
-    puts("jescope " JESCOPE_VERSION);
-    return STATUS_DONE;
-}
+static const char *const top_options[] = {"--help", "-h", "help", "--version", "-V"};
 
-static const struct {
-    const char *word;
-    int (*run)(void);
-} top_options[] = {
-    {"--help", print_help},       {"-h", print_help},    {"help", print_help},
-    {"--version", print_version}, {"-V", print_version},
-};
-
-static int
-refuse_word(const char *word)
+static const char *
+near_word(const char *word)
 {
     g_autoptr(GArray) names = g_array_new(TRUE, FALSE, sizeof(char *));
     for (const Command *const *command = commands; *command != NULL; command++)
         g_array_append_val(names, (*command)->name);
     for (size_t i = 0; i < G_N_ELEMENTS(top_options); i++)
-        g_array_append_val(names, top_options[i].word);
-    const char *meant = suggest(word, (const char *const *)(void *)names->data);
+        g_array_append_val(names, top_options[i]);
+    return suggest(word, (const char *const *)(void *)names->data);
+}
+
+/* A target or a file without a command. FALSE: WORD is neither. */
+static gboolean
+refuse_operand(const char *word)
+{
+    g_autoptr(GPtrArray) processes = word[0] != '-' ? candidates_find(word, CANDIDATES_NAMED, NULL) : NULL;
+    if (processes != NULL)
+        fprintf(stderr,
+                "jescope: '%s' is a process, not a command; 'jescope status %s' describes it, 'jescope report %s' "
+                "shows what holds its memory\n",
+                word, word, word);
+    else if (g_file_test(word, G_FILE_TEST_IS_REGULAR))
+        fprintf(stderr, "jescope: '%s' is a file, not a command; did you mean 'jescope report %s'?\n", word, word);
+    else if (word[0] != '\0' && strspn(word, "0123456789") == strlen(word))
+        fprintf(stderr, "jescope: '%s' is not a command, and no process has this pid; see 'jescope ps'\n", word);
+    else
+        return FALSE;
+    return TRUE;
+}
+
+static int
+refuse_word(const char *word)
+{
     const char *kind = word[0] == '-' ? "option" : "command";
+    if (refuse_operand(word))
+        return STATUS_USAGE;
+    const char *meant = near_word(word);
     if (meant != NULL)
         fprintf(stderr, "jescope: unknown %s '%s'; did you mean '%s'?\n", kind, word, meant);
     else
@@ -57,15 +93,22 @@ run(int argc, char **argv)
     if (tool != NULL)
         return tool->run(argc, argv);
     if (argc < 2) {
-        fputs("jescope: a command is missing; see 'jescope --help'\n", stderr);
+        print_overview(stderr);
         return STATUS_USAGE;
+    }
+    if (strcmp(argv[1], KEEP_LEASE) == 0) {
+        prctl(PR_SET_NAME, "jescope"); /* it was executed as "exe"; jescopes wait for each other by this name */
+        return target_run_keeper(argv + 2) ? STATUS_DONE : STATUS_USAGE;
     }
     const Command *command = command_find(argv[1]);
     if (command != NULL)
         return command_main(command, g_strdupv(argv + 1));
-    for (size_t i = 0; i < G_N_ELEMENTS(top_options); i++)
-        if (strcmp(argv[1], top_options[i].word) == 0)
-            return top_options[i].run();
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+        return print_help(argv + 2);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        puts("jescope " JESCOPE_VERSION);
+        return STATUS_DONE;
+    }
     return refuse_word(argv[1]);
 }
 
@@ -88,6 +131,7 @@ main(int argc, char **argv)
     g_unsetenv(RENDER_STATUS_VARIABLE);
     /* For texts in options that are not ASCII; numbers stay as programs write them. */
     setlocale(LC_CTYPE, "");
+    target_set_keeper("/proc/self/exe", KEEP_LEASE);
     int status = run(argc, argv);
     tell_parent(descriptor, status);
     return status;

@@ -7,7 +7,9 @@
 /* src/cli/meson.build makes a link for each. */
 static const Multicall tools[] = {
     {"extract-jem-stats", extract_jem_stats_main},
+    {"extract-jem-stats.sh", extract_jem_stats_main},
     {"get-jem-stats", get_jem_stats_main},
+    {"get-jem-stats.sh", get_jem_stats_main},
     {"jemabs", jemabs_main},
     {"jemdel", jemdel_main},
     {"jemeff", jemeff_main},

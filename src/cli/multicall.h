@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of other systems' tools that jescope answers to when it is called by them (a link to the program). Their
- * arguments, output and exit status are theirs; where they end with a traceback, one line on stderr says what was
- * wrong.
+ * Other systems' tools, which jescope imitates if called by their names (a link to the program), with their arguments,
+ * output and exit status; where they would print a traceback, one line on stderr has the error.
  */
 #ifndef JESCOPE_CLI_MULTICALL_H
 #define JESCOPE_CLI_MULTICALL_H
 
 typedef struct {
     const char *name;
-    int (*run)(int argc, char **argv); /* argv[0] as it was called; returns the exit status */
+    int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
 } Multicall;
 
 /* The tool that PROGRAM (argv[0], with or without a directory) names, or NULL. */

@@ -2,6 +2,8 @@
 #include "cli/output.h"
 
 #include "cli/command.h"
+#include "text/printable.h"
+#include "wire/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +27,8 @@ struct _Output {
 
 enum {
     CHUNK = 256 * 1024,
-    FILE_MODE = 0666, /* less the umask, as jemalloc's own dumps */
+    FILE_MODE = 0666, /* less the umask */
+    PRIVATE_MODE = 0600,
     DUMP_NAMES_MAX = 1000,
 };
 
@@ -51,19 +54,20 @@ open_existing(Output *output, const struct stat *st)
 }
 
 static int
-open_new(Output *output)
+open_new(Output *output, OutputAccess access)
 {
     g_autofree char *directory = g_path_get_dirname(output->path);
+    mode_t mode = access == OUTPUT_PRIVATE ? PRIVATE_MODE : FILE_MODE;
     output->kind = OUTPUT_NAMELESS;
-    int fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
+    int fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
         return fd;
     output->kind = OUTPUT_NAMED;
-    return open(output->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+    return open(output->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 }
 
 static int
-open_path(Output *output)
+open_path(Output *output, OutputAccess access)
 {
     if (strcmp(output->path, "-") == 0) {
         output->kind = OUTPUT_STDOUT;
@@ -72,14 +76,14 @@ open_path(Output *output)
     struct stat st;
     if (stat(output->path, &st) == 0)
         return open_existing(output, &st);
-    return errno == ENOENT ? open_new(output) : -1;
+    return errno == ENOENT ? open_new(output, access) : -1;
 }
 
 Output *
-output_open(const char *path, GError **error)
+output_open(const char *path, OutputAccess access, GError **error)
 {
     Output opened = {.path = g_strdup(path)};
-    opened.fd = open_path(&opened);
+    opened.fd = open_path(&opened, access);
     if (opened.fd < 0) {
         set_failed(error, path, errno);
         g_free(opened.path);
@@ -90,36 +94,83 @@ output_open(const char *path, GError **error)
     return output;
 }
 
-static gboolean
-write_all(int fd, const char *bytes, size_t length)
+gboolean
+output_write(Output *output, const char *bytes, gsize length, GError **error)
 {
-    while (length > 0) {
-        ssize_t written = write(fd, bytes, length);
-        if (written < 0 && errno != EINTR)
+    return transfer_write(output->fd, bytes, length) ||
+           set_failed(error, output->kind == OUTPUT_STDOUT ? "standard output" : output->path, errno);
+}
+
+/* The length of the sequence for colours that TEXT, at an ESC, begins with; 0: it is another one. */
+static gsize
+colour_length(const char *text, const char *end)
+{
+    const char *at = text + 1;
+    if (at == end || *at++ != '[')
+        return 0;
+    while (at < end && (g_ascii_isdigit(*at) || *at == ';'))
+        at++;
+    return at < end && *at == 'm' ? (gsize)(at + 1 - text) : 0;
+}
+
+static gboolean
+write_clean(int fd, const char *text, gsize length)
+{
+    g_autofree char *copy = g_malloc(length + 1);
+    for (gsize i = 0; i < length; i++)
+        copy[i] = text[i] != '\0' ? text[i] : '?';
+    copy[length] = '\0';
+    text_clean(copy, length + 1);
+    return transfer_write(fd, copy, strlen(copy));
+}
+
+/* A target or a reader that was taken over may have written TEXT; colours may be ours. */
+static gboolean
+write_to_terminal(int fd, const char *text, gsize length)
+{
+    const char *end = text + length, *next;
+    for (; text < end; text = next) {
+        const char *escape = memchr(text, '\x1b', (gsize)(end - text));
+        gsize colour = escape != NULL ? colour_length(escape, end) : 0;
+        next = escape == NULL ? end : escape + MAX(colour, 1);
+        gsize others = (gsize)(next - text) - colour;
+        if (!write_clean(fd, text, others) || !transfer_write(fd, text + others, colour))
             return FALSE;
-        if (written > 0) {
-            bytes += written;
-            length -= (size_t)written;
-        }
     }
     return TRUE;
 }
 
-gboolean
-output_write(Output *output, const char *bytes, gsize length, GError **error)
+/* Up to the last whole line, if there is one: a character may go on in the next piece. */
+static gsize
+whole_lines(const char *text, gsize length)
 {
-    return write_all(output->fd, bytes, length) ||
-           set_failed(error, output->kind == OUTPUT_STDOUT ? "standard output" : output->path, errno);
+    const char *last = memrchr(text, '\n', length);
+    return last != NULL ? (gsize)(last + 1 - text) : length;
+}
+
+static gboolean
+write_piece(const Output *output, const char *piece, gsize length)
+{
+    gboolean terminal = output->kind == OUTPUT_STDOUT && isatty(output->fd);
+    return terminal ? write_to_terminal(output->fd, piece, length) : transfer_write(output->fd, piece, length);
 }
 
 gboolean
 output_copy(Output *output, int fd, GError **error)
 {
     g_autofree char *chunk = g_malloc(CHUNK);
+    gsize kept = 0;
     ssize_t length;
-    while ((length = read(fd, chunk, CHUNK)) > 0 || (length < 0 && errno == EINTR))
-        if (length > 0 && !write_all(output->fd, chunk, (size_t)length))
+    while ((length = read(fd, chunk + kept, CHUNK - kept)) > 0 || (length < 0 && errno == EINTR) || kept > 0) {
+        gsize filled = kept + (gsize)MAX(length, 0);
+        gsize written = length > 0 ? whole_lines(chunk, filled) : filled;
+        if (length < 0 && errno != EINTR)
+            break;
+        if (!write_piece(output, chunk, written))
             return set_failed(error, output->kind == OUTPUT_STDOUT ? "standard output" : output->path, errno);
+        kept = filled - written;
+        memmove(chunk, chunk + written, kept);
+    }
     return length == 0 || set_failed(error, output->path, errno);
 }
 
@@ -146,12 +197,6 @@ output_free(Output *output)
         unlink(output->path);
     g_free(output->path);
     g_free(output);
-}
-
-const char *
-output_path(const Output *output)
-{
-    return output->path;
 }
 
 char *

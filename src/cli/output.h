@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that a command writes: it appears under its name whole or not at all, and never replaces one that is there.
- * "-" is stdout. An existing pipe or device is written to as it is.
+ * A file that a command writes: it appears under its name only when complete, and never replaces an existing one. "-"
+ * is stdout. An existing pipe or device is written to directly.
  */
 #ifndef JESCOPE_CLI_OUTPUT_H
 #define JESCOPE_CLI_OUTPUT_H
 
 #include <glib.h>
 
+/* The permissions of a new file. */
+typedef enum {
+    OUTPUT_SHARED,  /* by the umask: reports */
+    OUTPUT_PRIVATE, /* its owner alone, whatever the umask: dumps are kept as core files are */
+} OutputAccess;
+
 typedef struct _Output Output;
 
 /* Errors of all these name the file and are CLI_ERROR_FAILED. */
-Output *output_open(const char *path, GError **error);
+Output *output_open(const char *path, OutputAccess access, GError **error);
 
 /* Appends what descriptor FD holds from its offset to its end. */
 gboolean output_copy(Output *output, int fd, GError **error);
@@ -25,9 +31,6 @@ gboolean output_commit(Output *output, GError **error);
 /* Without output_commit() before, nothing remains. */
 void output_free(Output *output);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Output, output_free)
-
-/* "-" for stdout; valid as long as OUTPUT. */
-const char *output_path(const Output *output);
 
 /* NAME.PID.YYYYmmddTHHMMSS.heap (local time) with NAME fit for a file name, ".2", ".3"... before ".heap" if that is
  * taken. */

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/report-arguments.h"
 
+#include "cli/command.h"
 #include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/via.h"
+#include "cli/words.h"
+#include "report/page-file.h"
+#include "source/comparison.h"
 
 #include <errno.h>
 #include <gio/gunixoutputstream.h>
@@ -10,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-ReportArguments report_arguments = {.count = -1};
+enum { KEY_DIGITS = 16 };
 
 void
 report_prepared_clear(ReportPrepared *prepared)
@@ -19,29 +25,34 @@ report_prepared_clear(ReportPrepared *prepared)
     g_clear_pointer(&prepared->ignore, g_regex_unref);
     g_clear_pointer(&prepared->exclude, g_regex_unref);
     g_clear_pointer(&prepared->retain, g_regex_unref);
+    g_clear_pointer(&prepared->show_from, g_regex_unref);
+    g_clear_pointer(&prepared->fold, g_regex_unref);
 }
 
+/* ALLOWED: as in a row of the option table, "text|tree". */
 static gboolean
 refuse_word(const char *option, const char *word, const char *allowed, GError **error)
 {
-    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: unknown '%s'; it is one of %s", option, word, allowed);
-    return FALSE;
+    g_auto(GStrv) words = g_strsplit(allowed, "|", -1);
+
+    return words_find((const char *const *)words, option, word, NULL, error);
 }
 
 static gboolean
 parse_words(ReportOptions *options, const ReportArguments *arguments, GError **error)
 {
     if (arguments->value && !report_value_by_name(arguments->value, &options->value))
-        return refuse_word("--value", arguments->value, "inuse_space, inuse_objects, alloc_space, alloc_objects",
-                           error);
+        return refuse_word("--value", arguments->value, REPORT_VALUES, error);
     if (arguments->sort && !report_sort_by_name(arguments->sort, &options->sort))
-        return refuse_word("--sort", arguments->sort, "flat, cum, change, name", error);
+        return refuse_word("--sort", arguments->sort, "flat|cum|change|name", error);
     if (arguments->by && !report_granularity_by_name(arguments->by, &options->by))
-        return refuse_word("--by", arguments->by, "function, line, file, object, address", error);
+        return refuse_word("--by", arguments->by, "function|line|file|object|address", error);
+    if (arguments->part && !report_part_by_name(arguments->part, &options->page.part))
+        return refuse_word("--part", arguments->part, "all|graph|table|stacks|whole", error);
     return TRUE;
 }
 
-/* "0.005" or "0.5%"; *fraction stays as it is when there is nothing to read. */
+/* "0.005" or "0.5%"; *fraction is unchanged without text. */
 static gboolean
 parse_fraction(const char *text, const char *option, gdouble *fraction, GError **error)
 {
@@ -57,14 +68,14 @@ parse_fraction(const char *text, const char *option, gdouble *fraction, GError *
     }
     if (end == text || *end || !(number >= 0 && number <= 1)) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE,
-                    "%s: '%s' is no fraction; give a number from 0 to 1, or 0%% to 100%%", option, text);
+                    "%s: '%s' is not a fraction; give a number from 0 to 1, or 0%% to 100%%", option, text);
         return FALSE;
     }
     *fraction = number;
     return TRUE;
 }
 
-/* RAW: names come from foreign files and need not be UTF-8. */
+/* RAW: untrusted names may not be UTF-8. */
 static gboolean
 parse_regex(const char *text, const char *option, GRegex **regex, GError **error)
 {
@@ -74,7 +85,7 @@ parse_regex(const char *text, const char *option, GRegex **regex, GError **error
         return TRUE;
     *regex = g_regex_new(text, G_REGEX_RAW | G_REGEX_OPTIMIZE, 0, &cause);
     if (!*regex)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: '%s' is no regular expression: %s", option, text,
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: invalid regular expression '%s': %s", option, text,
                     cause->message);
     return *regex != NULL;
 }
@@ -90,11 +101,45 @@ parse_count(ReportOptions *options, int count, GError **error)
     return TRUE;
 }
 
+/* *size is unchanged if VALUE was not given. */
+static gboolean
+parse_size_of_graph(const char *option, int value, int least, int most, guint32 *size, GError **error)
+{
+    if (value != -1 && (value < least || value > most)) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: %d is not a number from %d to %d", option, value, least,
+                    most);
+        return FALSE;
+    }
+    *size = value == -1 ? *size : (guint32)value;
+    return TRUE;
+}
+
+static gboolean
+parse_key(const char *text, guint64 *key, GError **error)
+{
+    if (text && (strspn(text, "0123456789abcdef") != strlen(text) || strlen(text) != KEY_DIGITS)) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--zoom: '%s' is not a key of %d hexadecimal digits", text,
+                    KEY_DIGITS);
+        return FALSE;
+    }
+    *key = text ? g_ascii_strtoull(text, NULL, 16) : 0;
+    return TRUE;
+}
+
+static gboolean
+parse_page(ReportPage *page, const ReportArguments *arguments, GError **error)
+{
+    page->function = arguments->function;
+    return parse_size_of_graph("--width", arguments->width, REPORT_WIDTH_MIN, REPORT_WIDTH_MAX, &page->width, error) &&
+           parse_size_of_graph("--depth", arguments->depth, 1, REPORT_DEPTH_MAX, &page->depth, error) &&
+           parse_key(arguments->zoom, &page->zoom, error);
+}
+
 static gboolean
 check_pid(int pid, GError **error)
 {
     if (pid < 0)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--pid: %d is the id of no process", pid);
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "no process with pid %d", pid);
     return pid >= 0;
 }
 
@@ -103,34 +148,67 @@ collect_flags(const ReportArguments *arguments)
 {
     return (arguments->error ? REPORT_SHOW_ERRORS : 0) | (arguments->jeprof ? REPORT_JEPROF_LAYOUT : 0) |
            (arguments->callers ? REPORT_CALLERS : 0) | (arguments->keep_allocator ? REPORT_KEEP_ALLOCATOR : 0) |
-           (arguments->bytes ? REPORT_EXACT : 0);
+           (arguments->bytes ? REPORT_EXACT : 0) | (arguments->wrappers ? REPORT_WRAPPERS : 0);
 }
 
 gboolean
-report_prepare(ReportPrepared *prepared, const ReportDefaults *defaults, GError **error)
+report_prepare(ReportPrepared *prepared, const ReportArguments *arguments, const ReportDefaults *defaults,
+               GError **error)
 {
-    const ReportArguments *arguments = &report_arguments;
     ReportOptions *options = &prepared->options;
 
     report_options_init(options);
     options->sort = arguments->cumulative ? REPORT_SORT_CUMULATIVE : defaults->sort;
     options->thread = arguments->thread;
-    options->sysroot = arguments->sysroot;
     options->flags = collect_flags(arguments);
-    if (!parse_words(options, arguments, error) || !parse_count(options, arguments->count, error) ||
-        !check_pid(arguments->pid, error) ||
+    if (!arguments->output && terminal_colored(STDOUT_FILENO))
+        options->flags |= REPORT_COLOR;
+    if (!terminal_check_color(error) || !parse_words(options, arguments, error) ||
+        !parse_count(options, arguments->count, error) || !check_pid(arguments->pid, error) ||
+        !parse_page(&options->page, arguments, error) ||
         !parse_fraction(arguments->min_fraction, "--min-fraction", &options->min_fraction, error) ||
         !parse_fraction(arguments->edge_fraction, "--edge-fraction", &options->edge_fraction, error) ||
         !parse_regex(arguments->focus, "--focus", &prepared->focus, error) ||
         !parse_regex(arguments->ignore, "--ignore", &prepared->ignore, error) ||
         !parse_regex(arguments->exclude, "--exclude", &prepared->exclude, error) ||
-        !parse_regex(arguments->retain, "--retain", &prepared->retain, error))
+        !parse_regex(arguments->retain, "--retain", &prepared->retain, error) ||
+        !parse_regex(arguments->show_from, "--show-from", &prepared->show_from, error) ||
+        !parse_regex(arguments->fold, "--fold", &prepared->fold, error))
         return FALSE;
     options->focus = prepared->focus;
     options->ignore = prepared->ignore;
     options->exclude = prepared->exclude;
     options->retain = prepared->retain;
+    options->show_from = prepared->show_from;
+    options->fold = prepared->fold;
     return TRUE;
+}
+
+/* A suffix that no format has is more likely a mistake than a wish for a table. */
+static gboolean
+refuse_suffix(const char *path, GError **error)
+{
+    g_autofree char *base = g_path_get_basename(path);
+    const char *suffix = strrchr(base, '.');
+    g_autofree char *known = NULL;
+
+    if (!suffix || suffix == base || g_file_test(path, G_FILE_TEST_EXISTS))
+        return FALSE;
+    known = report_format_suffixes();
+    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "-o: unknown suffix '%s'; use --format, or one of %s", suffix,
+                known);
+    return TRUE;
+}
+
+static gboolean
+name_format(const ReportArguments *arguments, const ReportFormat **named, GError **error)
+{
+    const char *name = arguments->format ? arguments->format : arguments->json ? "json" : NULL;
+
+    if (!name)
+        return TRUE;
+    *named = report_format_find(name);
+    return *named || refuse_word("--format", name, REPORT_FORMAT_WORDS, error);
 }
 
 static const ReportFormat *
@@ -139,77 +217,71 @@ choose_format(const ReportArguments *arguments, GError **error)
     const ReportFormat *named = NULL;
     const ReportFormat *format;
 
-    if (arguments->format) {
-        named = report_format_by_name(arguments->format);
-        if (!named) {
-            g_autofree char *words = g_strdelimit(g_strdup(REPORT_FORMAT_WORDS), "|", ' ');
-            refuse_word("--format", arguments->format, words, error);
-            return NULL;
-        }
-    }
+    if (!name_format(arguments, &named, error))
+        return NULL;
     format = arguments->output ? report_format_by_path(arguments->output, named) : named;
+    if (!format && arguments->output && refuse_suffix(arguments->output, error))
+        return NULL;
     if (!format)
-        format = report_format_at(0);
-    if (!arguments->output && report_format_flags(format) & REPORT_FORMAT_BINARY && isatty(STDOUT_FILENO)) {
+        format = &report_formats[0];
+    if (!arguments->output && format->flags & REPORT_FORMAT_BINARY && isatty(STDOUT_FILENO)) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--format=%s is not for a terminal; name a file with -o FILE",
-                    report_format_name(format));
+                    format->name);
         return NULL;
     }
     return format;
 }
 
-void
-report_fill_source_options(SourceOptions *options)
+static void
+show_names(guint done, guint whole)
 {
-    const ReportArguments *arguments = &report_arguments;
+    progress_phase(PROGRESS_NAMES, done, whole);
+}
+
+void
+report_fill_source_options(SourceOptions *options, const ReportArguments *arguments)
+{
     const char *urls = g_getenv("DEBUGINFOD_URLS");
 
+    options->open = via_open;
+    options->symbolize.advance = show_names;
     options->read = (arguments->thread ? PROFILE_READ_THREADS : 0) | (arguments->partial ? PROFILE_READ_PARTIAL : 0);
     options->symbolize.debug_paths = (const char *const *)arguments->debug_paths;
     options->symbolize.sysroot = arguments->sysroot;
     options->symbolize.pid = arguments->pid;
+    options->symbolize.owner = arguments->owner;
     options->title = arguments->title;
     options->symbolize.debuginfod = arguments->debuginfod || (urls && *urls);
     options->symbolize.no_inlines = arguments->no_inlines;
+    options->symbolize.no_files = arguments->no_files;
 }
 
-/* The report is made in memory first: a file appears whole, or not at all. */
+/* The report is in memory: a file appears whole, or not at all. */
 static gboolean
-emit_to_file(Output *output, ReportEmit *emit, gpointer user, GError **error)
+emit_to(const char *path, int report, GError **error)
 {
-    int fd = memfd_create("jescope-report", MFD_CLOEXEC);
-    g_autoptr(GOutputStream) out = fd < 0 ? NULL : g_unix_output_stream_new(fd, TRUE);
+    g_autoptr(Output) output = output_open(path, OUTPUT_SHARED, error);
 
-    if (!out) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot make the report in memory: %s", g_strerror(errno));
-        return FALSE;
-    }
-    return emit(out, user, error) && lseek(fd, 0, SEEK_SET) == 0 && output_copy(output, fd, error) &&
-           output_commit(output, error);
+    return output && output_copy(output, report, error) && output_commit(output, error);
 }
 
-static gboolean
-emit_to(Output *output, ReportEmit *emit, gpointer user, GError **error)
+int
+report_confined(ConfinedWork *work, gpointer data, GArray *descriptors, const char *output, GError **error)
 {
-    g_autoptr(GOutputStream) out = NULL;
+    const Confined confined = {
+        .work = work,
+        .data = data,
+        .keep = (const int *)(gconstpointer)descriptors->data,
+        .n_keep = descriptors->len,
+    };
+    int report = -1;
+    int status = confined_work_run(&confined, "making the report", &report, error);
 
-    if (output)
-        return emit_to_file(output, emit, user, error);
-    out = g_unix_output_stream_new(STDOUT_FILENO, FALSE);
-    return emit(out, user, error);
-}
-
-gboolean
-report_emit(ReportEmit *emit, gpointer user, GError **error)
-{
-    g_autoptr(Output) output = NULL;
-
-    if (report_arguments.output) {
-        output = output_open(report_arguments.output, error);
-        if (!output)
-            return FALSE;
-    }
-    return emit_to(output, emit, user, error);
+    if (status >= 0 && (status & REPORT_NOT_WRITTEN) == 0 && !emit_to(output ? output : "-", report, error))
+        status = STATUS_FAILED;
+    if (report >= 0)
+        close(report);
+    return status < 0 ? STATUS_FAILED : status & ~REPORT_NOT_WRITTEN;
 }
 
 /* Objects without (good) names, for the few that matter: the reader sees addresses and should know why. */
@@ -219,60 +291,205 @@ print_symbol_notes(const Source *source)
     for (guint32 i = 0; i < profile_n_objects(source->profile); i++) {
         const SymbolObject *object = symbols_object(source->symbols, i);
         if (object->source == SYMBOLS_MISMATCH && object->note)
-            fprintf(stderr, "jescope: %s: %s\n", profile_objects(source->profile)[i].path, object->note);
+            command_say("%s: %s", profile_objects(source->profile)[i].path, object->note);
     }
 }
 
 typedef struct {
+    const ReportArguments *arguments;
     const ReportFormat *format;
-    Source *now, *base;
-    const ReportOptions *options;
+    const ReportDefaults *defaults;
+    SourceOptions source;
+    Comparison compared;
+    ReportOptions *options;
 } Run;
 
 static gboolean
-emit_report(GOutputStream *out, gpointer user, GError **error)
+emit_report(const Run *run, GOutputStream *out, GError **error)
 {
-    const Run *run = user;
+    const Source *base = run->compared.base;
 
-    return report_write(run->format, &run->now->input, run->base ? &run->base->input : NULL, run->options, out, error);
-}
-
-static gboolean
-open_sources(Run *run, char *const *now, guint n_now, char *base, GError **error)
-{
-    SourceOptions options = {.keeps_text = report_format_flags(run->format) & REPORT_FORMAT_COPIES};
-
-    report_fill_source_options(&options);
-    run->now = source_open(now, n_now, &options, error);
-    if (!run->now)
-        return FALSE;
-    if (base)
-        run->base = source_open(&base, 1, &options, error);
-    return !base || run->base;
+    return report_write(run->format, &run->compared.now->input, base ? &base->input : NULL, run->options, out, error);
 }
 
 static void
-run_clear(Run *run)
+print_notes(const Run *run)
 {
-    g_clear_pointer(&run->now, source_free);
-    g_clear_pointer(&run->base, source_free);
+    gboolean placeless = run->format->flags & REPORT_FORMAT_NO_NOTES || run->arguments->jeprof;
+
+    for (char **note = run->compared.now->notes; placeless && note && *note; note++)
+        command_say("%s", *note);
 }
 
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
+/* An empty document is still written for programs, with the reason; an empty picture is not. */
+static int
+write_reason(Run *run, GOutputStream *out, const GError *cause, GError **error)
+{
+    ReportOptions *options = run->options;
+    gboolean same = cause->code == REPORT_ERROR_SAME;
+    gboolean picture = run->format->flags & REPORT_FORMAT_PICTURE;
+
+    if (picture && !same && run->arguments->output) {
+        command_say("%s; %s is not written", cause->message, run->arguments->output);
+        return STATUS_PARTIAL | REPORT_NOT_WRITTEN;
+    }
+    if (run->format != &report_formats[0] || run->arguments->output || run->arguments->jeprof)
+        command_say("%s", cause->message);
+    source_add_note(run->compared.now, g_strdup(cause->message));
+    options->notes = (const char *const *)run->compared.now->notes;
+    options->flags &= ~REPORT_REFUSE_EMPTY;
+    if (!emit_report(run, out, error))
+        return STATUS_FAILED;
+    return same ? STATUS_DONE : STATUS_PARTIAL;
+}
+
+static int
+write_report(Run *run, GOutputStream *out, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+
+    run->options->flags |= REPORT_REFUSE_EMPTY;
+    if (emit_report(run, out, &cause))
+        return STATUS_DONE;
+    if (g_error_matches(cause, REPORT_ERROR, REPORT_ERROR_EMPTY) ||
+        g_error_matches(cause, REPORT_ERROR, REPORT_ERROR_SAME))
+        return write_reason(run, out, cause, error);
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return STATUS_FAILED;
+}
+
+/* The page tree that the report is to be cut from; NULL: the sources are dumps. */
+static const Source *
+find_page_tree(const Run *run)
+{
+    const Source *only = run->compared.now_parts->pdata[0];
+
+    return only->fd >= 0 && page_file_is_in(only->fd) ? only : NULL;
+}
+
+/* What a page tree shows was chosen when it was written. */
+static const char *
+find_late_option(const Run *run)
+{
+    const ReportArguments *arguments = run->arguments;
+    const struct {
+        const char *name;
+        gboolean given;
+    } late[] = {
+        {"--base", run->compared.base_parts != NULL},
+        {"--value", arguments->value != NULL},
+        {"--by", arguments->by != NULL},
+        {"--sort", arguments->sort != NULL},
+        {"--cum", arguments->cumulative},
+        {"--callers", arguments->callers},
+        {"--focus", arguments->focus != NULL},
+        {"--ignore", arguments->ignore != NULL},
+        {"--exclude", arguments->exclude != NULL},
+        {"--retain", arguments->retain != NULL},
+        {"--show-from", arguments->show_from != NULL},
+        {"--fold", arguments->fold != NULL},
+        {"--wrappers", arguments->wrappers},
+        {"--thread", arguments->thread != NULL},
+        {"--keep-allocator", arguments->keep_allocator},
+        {"--no-inlines", arguments->no_inlines},
+        {"--partial", arguments->partial},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(late); i++)
+        if (late[i].given)
+            return late[i].name;
+    return run->compared.now_parts->len > 1 ? "further files" : NULL;
+}
+
+static int
+cut_page(const Run *run, const Source *tree, GOutputStream *out, GError **error)
+{
+    const char *late = find_late_option(run);
+
+    if (!g_str_equal(run->format->name, "page"))
+        g_set_error(error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED,
+                    "%s: a page tree has what --format=page shows alone; use the dump for --format=%s", tree->name,
+                    run->format->name);
+    else if (late)
+        g_set_error(error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED,
+                    "%s: a page tree is of one report; omit %s here, or write another one from the dump", tree->name,
+                    late);
+    else if (page_file_cut(tree->fd, tree->name, run->options, out, error))
+        return STATUS_DONE;
+    return STATUS_FAILED;
+}
+
+/* In the confined child, which ends after it. */
+static int
+make_report(gpointer data, GOutputStream *out, GError **error)
+{
+    Run *run = data;
+    const Source *tree = find_page_tree(run);
+
+    if (tree)
+        return cut_page(run, tree, out, error);
+    progress_phase(PROGRESS_READS, 0, 0);
+    if (!comparison_finish(&run->compared, &run->source, error))
+        return STATUS_FAILED;
+    progress_phase(PROGRESS_WRITES, 0, 0);
+    const Source *now = run->compared.now;
+    run->options->notes = (const char *const *)now->notes;
+    run->options->files = now->files;
+    run->options->root = now->root;
+    print_symbol_notes(now);
+    print_notes(run);
+    const ReportDefaults *defaults = run->defaults;
+    if (defaults->preface && !defaults->preface(&run->compared, run->options, out, defaults->preface_data, error))
+        return STATUS_FAILED;
+    int status = write_report(run, out, error);
+    gboolean partial = now->partial || (run->compared.base && run->compared.base->partial);
+    return status == STATUS_DONE && partial ? STATUS_PARTIAL : status;
+}
 
 int
-report_run(char *const *now, guint n_now, char *base, const ReportDefaults *defaults, GError **error)
+report_run_begun(const ReportArguments *arguments, const ReportDefaults *defaults, ReportBegin *begin, gpointer data,
+                 GError **error)
 {
     g_auto(ReportPrepared) prepared = {0};
-    g_auto(Run) run = {.format = choose_format(&report_arguments, error), .options = &prepared.options};
+    Run run = {.arguments = arguments,
+               .format = choose_format(arguments, error),
+               .defaults = defaults,
+               .options = &prepared.options};
+    int helpers[2];
 
-    if (!run.format || !report_prepare(&prepared, defaults, error))
+    if (!run.format || !report_prepare(&prepared, arguments, defaults, error))
         return STATUS_USAGE;
-    if (!open_sources(&run, now, n_now, base, error))
-        return STATUS_FAILED;
-    prepared.options.notes = (const char *const *)run.now->notes;
-    print_symbol_notes(run.now);
-    if (!report_emit(emit_report, &run, error))
-        return STATUS_FAILED;
-    return run.now->partial || (run.base && run.base->partial) ? STATUS_PARTIAL : STATUS_DONE;
+    run.source.keeps_text = (run.format->flags & REPORT_FORMAT_COPIES) != 0;
+    report_fill_source_options(&run.source, arguments);
+    int status = STATUS_FAILED;
+    if (begin(&run.compared, data, &run.source, error) && report_prepare_format(run.format, helpers, error)) {
+        g_autoptr(GArray) descriptors = comparison_descriptors(&run.compared);
+        g_array_append_vals(descriptors, helpers, G_N_ELEMENTS(helpers));
+        status = report_confined(make_report, &run, descriptors, arguments->output, error);
+        report_unprepare_format();
+    }
+    comparison_clear(&run.compared);
+    return status;
+}
+
+/* What the command line names. */
+typedef struct {
+    char **now;
+    char *base;
+} Operands;
+
+static gboolean
+begin_operands(Comparison *comparison, gpointer data, const SourceOptions *options, GError **error)
+{
+    const Operands *operands = data;
+
+    return comparison_begin(comparison, operands->now, g_strv_length(operands->now), operands->base, options, error);
+}
+
+int
+report_run(const ReportArguments *arguments, char **now, char *base, const ReportDefaults *defaults, GError **error)
+{
+    Operands operands = {now, base};
+
+    return report_run_begun(arguments, defaults, begin_operands, &operands, error);
 }

@@ -1,25 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What report, diff and growth share: their options, reading the sources and writing the result. */
+/* Common parts of report, diff and growth: options, reading sources and writing the result. */
 #ifndef JESCOPE_CLI_REPORT_ARGUMENTS_H
 #define JESCOPE_CLI_REPORT_ARGUMENTS_H
 
 #include "cli/command.h"
-#include "cli/source.h"
+#include "cli/confined-work.h"
+#include "cli/terminal.h"
 #include "routes/report-options.h"
+#include "source/comparison.h"
 
-/* Where the option tables put what they find; one command runs per process. */
+/* The variables of the option tables: each command that uses the rows below has `static ReportArguments arguments =
+ * REPORT_ARGUMENTS_NONE`. */
 typedef struct {
     char *format, *output, *value, *sort, *by, *base, *thread;
-    char *focus, *ignore, *exclude, *retain;
+    char *focus, *ignore, *exclude, *retain, *show_from, *fold;
     char *min_fraction, *edge_fraction;
     char **debug_paths;
     char *sysroot, *title;
-    int count; /* -1: not given */
-    int pid;   /* 0: not given */
-    gboolean cumulative, no_inlines, error, partial, debuginfod, callers, jeprof, bytes, keep_allocator;
+    char *part, *zoom, *function;
+    int count;        /* -1: not given */
+    int width, depth; /* likewise */
+    int pid;          /* 0: not given */
+    uid_t owner;      /* of the program of the dumps, with whose rights files are opened; 0: the owner of the dumps */
+    gboolean cumulative, no_inlines, error, partial, debuginfod, callers, jeprof, bytes, keep_allocator, wrappers;
+    gboolean json;
+    gboolean no_files;
 } ReportArguments;
 
-extern ReportArguments report_arguments;
+#define REPORT_ARGUMENTS_NONE                                                                                          \
+    {                                                                                                                  \
+        .count = -1, .width = -1, .depth = -1                                                                          \
+    }
 
 #define REPORT_ARG_TEXT     G_OPTION_ARG_STRING
 #define REPORT_ARG_WORDS    G_OPTION_ARG_STRING
@@ -28,61 +39,87 @@ extern ReportArguments report_arguments;
 #define REPORT_ARG_FLAG     G_OPTION_ARG_NONE
 #define REPORT_ARG_COUNT    G_OPTION_ARG_INT
 #define REPORT_ENTRY(name, letter, kind, member, about, argument)                                                      \
-    {name, letter, 0, REPORT_ARG_##kind, &report_arguments.member, about, argument},
+    {name, letter, 0, REPORT_ARG_##kind, &arguments.member, about, argument},
 
 /* Rows of option tables; each table takes the groups that make sense for its command. */
 #define REPORT_SELECT_ENTRIES REPORT_SELECT_OPTIONS(REPORT_ENTRY)
 
-/* Where names come from: files, which only a local user may choose. */
+/* Sources of names: files, which only a local user may choose. */
 #define REPORT_FILES_ENTRIES                                                                                            \
     {"debug-path",                                                                                                      \
      0,                                                                                                                 \
      0,                                                                                                                 \
      G_OPTION_ARG_FILENAME_ARRAY,                                                                                       \
-     &report_arguments.debug_paths,                                                                                     \
+     &arguments.debug_paths,                                                                                            \
      "look for debug files here too (may be repeated)",                                                                 \
      "DIRECTORY"},                                                                                                      \
-        {"sysroot",  0, 0, G_OPTION_ARG_FILENAME, &report_arguments.sysroot, "where the program's files are",           \
-         "DIRECTORY"},                                                                                                  \
-        {"debuginfod", 0, 0, G_OPTION_ARG_NONE, &report_arguments.debuginfod, "ask debuginfod servers for debug files", \
+        {"sysroot", 0, 0, G_OPTION_ARG_FILENAME, &arguments.sysroot, "where the program's files are", "DIRECTORY"},     \
+        {"debuginfod", 0, 0, G_OPTION_ARG_NONE, &arguments.debuginfod, "ask debuginfod servers for debug files", NULL}, \
+        {"no-files",                                                                                                    \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         G_OPTION_ARG_NONE,                                                                                             \
+         &arguments.no_files,                                                                                           \
+         "use only the names that the dump itself has; open no other file",                                             \
          NULL},
 
 #define REPORT_NAMES_ENTRIES REPORT_READ_OPTIONS(REPORT_ENTRY) REPORT_FILES_ENTRIES
 
 #define REPORT_SHAPE_ENTRIES                                                                                           \
-    {"format", 'f', 0, G_OPTION_ARG_STRING, &report_arguments.format, "output format", REPORT_FORMAT_WORDS},           \
+    {"format", 'f', 0, G_OPTION_ARG_STRING, &arguments.format, "output format", REPORT_FORMAT_WORDS},                  \
         {"output",                                                                                                     \
          'o',                                                                                                          \
          0,                                                                                                            \
          G_OPTION_ARG_FILENAME,                                                                                        \
-         &report_arguments.output,                                                                                     \
+         &arguments.output,                                                                                            \
          "write to this new file; its suffix chooses the format",                                                      \
          "FILE"},                                                                                                      \
-        REPORT_SHAPE_OPTIONS(REPORT_ENTRY)
+        {"json", 0, 0, G_OPTION_ARG_NONE, &arguments.json, "print JSON; the same as --format=json", NULL},             \
+        TERMINAL_COLOR_OPTION, REPORT_SHAPE_OPTIONS(REPORT_ENTRY)
 
-/* Defaults of a command, for what its user leaves open. */
+/* Writes what stands before a report, in the confined child. */
+typedef gboolean ReportPreface(const Comparison *compared, const ReportOptions *options, GOutputStream *out,
+                               gconstpointer data, GError **error);
+
+/* Defaults of a command. */
 typedef struct {
     ReportSort sort;
+    ReportPreface *preface; /* NULL: none */
+    gconstpointer preface_data;
 } ReportDefaults;
 
-/* Report options that own what they point to. */
+/* Report options that own their data. */
 typedef struct {
     ReportOptions options;
-    GRegex *focus, *ignore, *exclude, *retain;
+    GRegex *focus, *ignore, *exclude, *retain, *show_from, *fold;
 } ReportPrepared;
 
 void report_prepared_clear(ReportPrepared *prepared);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ReportPrepared, report_prepared_clear)
 
-/* What report_arguments ask for. The errors are CLI_ERROR_USAGE. */
-gboolean report_prepare(ReportPrepared *prepared, const ReportDefaults *defaults, GError **error);
-void report_fill_source_options(SourceOptions *options);
+/* The options of arguments. Errors are CLI_ERROR_USAGE. */
+gboolean report_prepare(ReportPrepared *prepared, const ReportArguments *arguments, const ReportDefaults *defaults,
+                        GError **error);
+void report_fill_source_options(SourceOptions *options, const ReportArguments *arguments);
 
-/* Writes to report_arguments.output or stdout. */
-typedef gboolean ReportEmit(GOutputStream *out, gpointer user, GError **error);
-gboolean report_emit(ReportEmit *emit, gpointer user, GError **error);
+/*
+ * Runs work, which reads and symbolizes sources, in a confined child (confine/confined.h) that keeps descriptors,
+ * including those of the sources, and writes its result to output, or to stdout if that is NULL. Returns the exit
+ * status.
+ */
+/* In the status that work returns: there is nothing to write. */
+enum { REPORT_NOT_WRITTEN = 64 };
+int report_confined(ConfinedWork *work, gpointer data, GArray *descriptors, const char *output, GError **error);
 
-/* Reports `now` (n_now operands, merged) against `base` (or NULL). Returns the exit status. */
-int report_run(char *const *now, guint n_now, char *base, const ReportDefaults *defaults, GError **error);
+/* Opens what is to be reported, as comparison_begin(). COMPARISON is to be cleared, also on error. */
+typedef gboolean ReportBegin(Comparison *comparison, gpointer data, const SourceOptions *options, GError **error);
+
+/* Reports what begin(data) opens. Returns the exit status. */
+int report_run_begun(const ReportArguments *arguments, const ReportDefaults *defaults, ReportBegin *begin,
+                     gpointer data, GError **error);
+
+/* Reports `now` (operands, merged, NULL-terminated) against `base` (or NULL). Returns the exit status. */
+int report_run(const ReportArguments *arguments, char **now, char *base, const ReportDefaults *defaults,
+               GError **error);
 
 #endif

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `serve` was asked for, read from its options, its configuration file and its operands. */
+/* The settings of `serve`, from its options, its configuration file and its operands. */
 #ifndef JESCOPE_CLI_SERVE_ARGUMENTS_H
 #define JESCOPE_CLI_SERVE_ARGUMENTS_H
 
-#include "http/serve.h"
+#include "broker/broker.h"
+#include "site/serve.h"
 
 extern const GOptionEntry serve_options[];
 
 typedef struct ServeArguments ServeArguments;
 
-/* Reads the file again each time. What the command line says wins over the file, and operands over its targets. Fails
- * with CLI_ERROR_USAGE. */
+/* Reads the file each time. The command line overrides the file, and operands its targets. Fails with CLI_ERROR_USAGE.
+ * */
 ServeArguments *serve_arguments_read(char **operands, GError **error);
 void serve_arguments_free(ServeArguments *arguments);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServeArguments, serve_arguments_free)
 
 /* For serve_new() and serve_reconfigure(); descriptors and say are the caller's to add. Valid as long as ARGUMENTS. */
 const ServeOptions *serve_arguments_options(const ServeArguments *arguments);
+
+/* The user of root's server; NULL: default. */
+const char *serve_arguments_user(const ServeArguments *arguments);
+
+/* The access that root's unprivileged server keeps, for the broker, which reads the settings itself; includes the
+ * sockets that it creates unless some were passed in. */
+BrokerPolicy *serve_arguments_policy(const ServeArguments *arguments, guint handed_over);
 
 /* The dialects that WORDS (--dialects; NULL: all) and the environment leave on. */
 gboolean serve_arguments_parse_dialects(const char *words, unsigned *dialects, GError **error);

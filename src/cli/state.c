@@ -4,95 +4,108 @@
 #include "cli/command.h"
 #include "cli/duration.h"
 
-#include "target/diagnosis.h"
+#include "routes/reply.h"
+#include "routes/unprofiled.h"
+#include "stats/live.h"
+#include "stats/process.h"
+#include "stats/status.h"
+#include "target/process.h"
 
-#include <stdio.h>
+#include <unistd.h>
 
-const char *const memory_names[MEMORY_FIGURES] = {
-    [MEMORY_ALLOCATED] = "allocated", [MEMORY_ACTIVE] = "active", [MEMORY_METADATA] = "metadata",
-    [MEMORY_RESIDENT] = "resident",   [MEMORY_MAPPED] = "mapped", [MEMORY_RETAINED] = "retained",
-};
-
-/* What is read beside the memory figures, where the profiler may be touched. */
 enum {
-    COLUMN_PERIOD = MEMORY_FIGURES,
-    COLUMN_THREADS,
-    COLUMNS,
+    MAPPINGS_TIME_US = G_USEC_PER_SEC / 5,
 };
 
-/* Names and types as WireSampleRequest.names wants them, for FIGURES and, if PROFILING, what is above. */
-static GString *
-names_for(const MemoryFigure *figures, guint n, gboolean profiling)
-{
-    GString *names = g_string_new(NULL);
-    for (guint i = 0; i < n; i++) {
-        g_string_append_printf(names, "%dstats.%s", WIRE_TYPE_SIZE, memory_names[figures[i]]);
-        g_string_append_c(names, '\0');
-    }
-    if (profiling) {
-        g_string_append_printf(names, "%dprof.lg_sample", WIRE_TYPE_SIZE);
-        g_string_append_c(names, '\0');
-        g_string_append_printf(names, "%dprof.thread_active_init", WIRE_TYPE_BOOL);
-        g_string_append_c(names, '\0');
-    }
-    return names;
-}
-
-/* *VALUE stays as it is if the jemalloc does not have the control. */
+/* A jemalloc without statistics still has its profiler. */
 static void
-take_column(const guint64 *row, guint column, guint64 *value)
+read_without_statistics(Target *target, RouteStatus *status)
 {
-    if ((row[0] >> column & 1) != 0)
-        *value = row[1 + column];
+    WireCtlReply lg;
+    if (!unprofiled_applies(&status->hello) && target_read(target, "prof.lg_sample", WIRE_TYPE_SIZE, &lg, NULL) &&
+        lg.value < 64)
+        status->sample_bytes = G_GUINT64_CONSTANT(1) << lg.value;
 }
 
-/* Everything in one exchange, of one moment. */
-static gboolean
-read_numbers(Target *target, TargetState *state, GError **error)
+static void
+read_ledger(pid_t pid, const StatsSample *sample, Ledger *ledger)
 {
-    static const MemoryFigure figures[MEMORY_FIGURES] = {MEMORY_ALLOCATED, MEMORY_ACTIVE, MEMORY_METADATA,
-                                                         MEMORY_RESIDENT,  MEMORY_MAPPED, MEMORY_RETAINED};
-    const gboolean profiling = (state->hello.flags & WIRE_FLAG_OPT_PROF) != 0;
-    guint64 row[1 + COLUMNS] = {0};
-    guint64 lg = 64;
-    guint64 threads = 1;
-    g_autoptr(GString) names = names_for(figures, MEMORY_FIGURES, profiling);
-    SampleRequest request = {
-        .names = names->str, .n = profiling ? COLUMNS : MEMORY_FIGURES, .count = 1, .refresh = TRUE};
-    if (!target_sample(target, &request, row, NULL, error))
+    Mappings mappings;
+    const LedgerReadings readings = {.sample = sample, .mappings = &mappings};
+    if (pid != 0 && mappings_read(pid, MAPPINGS_TIME_US, &mappings) == MEMORY_MAP_READ)
+        ledger_compute(&readings, ledger);
+}
+
+static gboolean
+read_numbers(Target *target, RouteStatus *status, Ledger *ledger, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    g_autoptr(StatsLive) live = stats_live_new(target, STATS_LIVE_FIGURES, error);
+    g_autoptr(StatsSample) sample = live != NULL ? stats_live_sample(live, &cause) : NULL;
+    WireCtlReply threads;
+    if (live == NULL)
         return FALSE;
-    for (guint i = 0; i < MEMORY_FIGURES; i++) {
-        state->memory[figures[i]] = MEMORY_UNKNOWN;
-        take_column(row, i, &state->memory[figures[i]]);
+    if (sample == NULL && !g_error_matches(cause, STATS_ERROR, STATS_ERROR_FORMAT)) {
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
     }
-    take_column(row, COLUMN_PERIOD, &lg);
-    take_column(row, COLUMN_THREADS, &threads);
-    state->sample_period = lg < 64 ? G_GUINT64_CONSTANT(1) << lg : 0;
-    state->threads_sampled = profiling && threads != 0;
+    if (sample != NULL) {
+        if (target_pid(target) != 0)
+            stats_read_process(sample->totals, target_pid(target));
+        stats_set_status(status, sample);
+        if (ledger != NULL)
+            read_ledger(target_pid(target), sample, ledger);
+    } else {
+        read_without_statistics(target, status);
+    }
+    if (!unprofiled_applies(&status->hello) &&
+        target_read(target, "prof.thread_active_init", WIRE_TYPE_BOOL, &threads, NULL))
+        status->threads_sampled = threads.value != 0;
     return TRUE;
 }
 
 gboolean
-state_read_memory(Target *target, MemoryFigure figure, guint64 *bytes, GError **error)
+state_read_resident(Target *target, guint64 *bytes, GError **error)
 {
+    g_autoptr(GString) names = g_string_new(NULL);
     guint64 row[2] = {0};
-    g_autoptr(GString) names = names_for(&figure, 1, FALSE);
+    g_string_append_printf(names, "%dstats.resident", WIRE_TYPE_SIZE);
+    g_string_append_c(names, '\0');
     SampleRequest request = {.names = names->str, .n = 1, .count = 1, .refresh = TRUE};
     if (!target_sample(target, &request, row, NULL, error))
         return FALSE;
-    *bytes = MEMORY_UNKNOWN;
-    take_column(row, 0, bytes);
+    *bytes = (row[0] & 1) != 0 ? row[1] : STATUS_UNKNOWN;
     return TRUE;
 }
 
 gboolean
-state_read(Target *target, TargetState *state, GError **error)
+state_read(Target *target, RouteStatus *status, GError **error)
 {
-    TargetState read = {0};
-    if (!target_hello(target, &read.hello, error) || !read_numbers(target, &read, error))
+    return state_read_with_ledger(target, status, NULL, error);
+}
+
+gboolean
+state_read_with_ledger(Target *target, RouteStatus *status, Ledger *ledger, GError **error)
+{
+    WireHelloReply hello;
+    pid_t pid = target_pid(target);
+    status_init(status);
+    if (ledger != NULL)
+        *ledger = (Ledger){0};
+    if (!target_hello(target, &hello, error))
         return FALSE;
-    *state = read;
-    return TRUE;
+    status->pid = target_own_pid(target);
+    status->uid = hello.uid;
+    status->name = target_name(target);
+    status->state = "live";
+    status->reach = target_via_name(target_via(target));
+    status_set_hello(status, &hello);
+    guint64 start_time = pid != 0 ? process_start_time(pid) : 0;
+    if (start_time != 0) {
+        g_snprintf(status->unique, sizeof(status->unique), "%d.%" G_GUINT64_FORMAT, (int)pid, start_time);
+        status->started_ms = (guint64)process_started_us(start_time) / 1000;
+    }
+    return read_numbers(target, status, ledger, error);
 }
 
 gboolean
@@ -101,13 +114,7 @@ state_check_unleased(Target *target, GError **error)
     WireHelloReply hello;
     if (!target_hello(target, &hello, error))
         return FALSE;
-    if (hello.lease.id == 0)
-        return TRUE;
-    g_autofree char *left = duration_format(hello.lease.remaining_ms);
-    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                "%s is being profiled already, for another %s; wait, or end that with 'jescope disable %d'",
-                target_label(target), left, (int)target_pid(target));
-    return FALSE;
+    return hello.lease.id == 0 || target_set_busy(target, hello.lease.remaining_ms, error);
 }
 
 gboolean
@@ -118,95 +125,32 @@ state_end_lease(Target *target, GError **error)
         return FALSE;
     if (hello.lease.id == 0)
         return TRUE;
-    /* Somebody else may have been quicker. */
-    LeaseRequest request = {.action = WIRE_LEASE_RELEASE, .id = hello.lease.id};
+    /* Another process may have been faster. */
+    WireLeaseRequest request = {.action = WIRE_LEASE_RELEASE, .lease_id = hello.lease.id};
     WireLease lease;
     g_autoptr(GError) cause = NULL;
-    if (target_lease(target, &request, &lease, &cause) || g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_NO_LEASE))
+    if (target_lease(target, &request, &lease, &cause) || g_error_matches(cause, TARGET_ERROR, OUTCOME_NOT_FOUND))
         return TRUE;
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
 }
 
 const char *
-state_profiling_word(const TargetState *state)
+state_profiling_word(const RouteStatus *status)
 {
-    if ((state->hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0)
+    if ((status->hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0)
         return "active";
-    return (state->hello.flags & WIRE_FLAG_OPT_PROF) != 0 ? "ready" : "off";
-}
-
-static json_t *
-flag_json(const TargetState *state, WireFlag flag)
-{
-    return json_boolean((state->hello.flags & flag) != 0);
-}
-
-/* ISO 8601 in UTC, or null for 0. */
-static json_t *
-time_json(guint64 ns)
-{
-    if (ns == 0)
-        return json_null();
-    g_autoptr(GDateTime) seconds = g_date_time_new_from_unix_utc((gint64)(ns / 1000000000));
-    g_autofree char *text = seconds != NULL ? g_date_time_format_iso8601(seconds) : NULL;
-    return text != NULL ? json_string(text) : json_null();
-}
-
-static json_t *
-lease_json(const WireLease *lease)
-{
-    if (lease->id == 0)
-        return json_null();
-    return json_pack("{s:f, s:b, s:b}", "remaining_seconds", (double)lease->remaining_ms / 1000, "active",
-                     lease->active, "restores", lease->restores);
-}
-
-static json_t *
-profiling_json(const TargetState *state)
-{
-    static const char *const since[] = {
-        [WIRE_SINCE_UNKNOWN] = "unknown", [WIRE_SINCE_START] = "start", [WIRE_SINCE_AGENT] = "agent"};
-    const WireHelloReply *hello = &state->hello;
-    gboolean active = (hello->flags & WIRE_FLAG_PROF_ACTIVE) != 0;
-    g_autofree char *obstacle = diagnosis_profiling(hello);
-    return json_pack(
-        "{s:o, s:o, s:o, s:s?, s:o, s:o, s:o, s:b, s:o, s:s?}", "built", flag_json(state, WIRE_FLAG_CONFIG_PROF),
-        "enabled", flag_json(state, WIRE_FLAG_OPT_PROF), "active", json_boolean(active), "since",
-        active && hello->since < G_N_ELEMENTS(since) ? since[hello->since] : NULL, "active_since",
-        time_json(hello->active_since_ns), "reset_at", time_json(hello->reset_at_ns), "sample_period",
-        state->sample_period != 0 ? json_integer((json_int_t)state->sample_period) : json_null(), "new_threads_sampled",
-        state->threads_sampled, "lease", lease_json(&hello->lease), "obstacle", obstacle);
-}
-
-static json_t *
-memory_json(const TargetState *state)
-{
-    json_t *memory = json_object();
-    for (int figure = 0; figure < MEMORY_FIGURES; figure++) {
-        guint64 bytes = state->memory[figure];
-        json_object_set_new(memory, memory_names[figure],
-                            bytes == MEMORY_UNKNOWN ? json_null() : json_integer((json_int_t)bytes));
-    }
-    return memory;
+    return unprofiled_applies(&status->hello) ? "off" : "ready";
 }
 
 json_t *
-state_json(const TargetState *state, const Target *target)
+state_json(const RouteStatus *status)
 {
-    const WireHelloReply *hello = &state->hello;
-    return json_pack("{s:i, s:s, s:i, s:s, s:s, s:{s:s, s:s, s:s, s:o, s:o}, s:o, s:o}", "pid", (int)target_pid(target),
-                     "name", target_name(target), "uid", (int)hello->uid, "via", target_via_name(target_via(target)),
-                     "agent_version", hello->agent_version, "jemalloc", "version", hello->jemalloc_version, "prefix",
-                     hello->prefix, "found_in", hello->found_in, "serves_malloc",
-                     flag_json(state, WIRE_FLAG_SERVES_MALLOC), "stats_built", flag_json(state, WIRE_FLAG_CONFIG_STATS),
-                     "profiling", profiling_json(state), "memory", memory_json(state));
-}
-
-void
-state_print_json(json_t *value)
-{
-    json_dumpf(value, stdout, JSON_INDENT(2));
-    fputc('\n', stdout);
-    json_decref(value);
+    RouteReply reply = {.descriptor = -1};
+    status_reply(&reply, status);
+    int body = reply_take_body(&reply);
+    json_t *json = body >= 0 ? json_loadfd(body, 0, NULL) : NULL;
+    if (body >= 0)
+        close(body);
+    return json;
 }

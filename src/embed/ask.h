@@ -7,23 +7,24 @@
 #define JESCOPE_EMBED_ASK_H
 
 #include "wire/message.h"
-
-#include <jescope.h>
+#include "wire/outcome.h"
 
 /* Zeroes @request and makes it one of OP with SIZE bytes. */
 void ask_prepare(WireRequest *request, WireOp op, size_t size);
 
 /*
- * Answers @received bytes of @request, which may be anything, in @answer; @size is the answer's. Fails where there is
- * no jemalloc, and where a lease is wanted that no thread would end.
+ * Answers @request in @answer: OUTCOME_DONE only if @answer says so, too. Fails where there is no jemalloc, and where a
+ * lease is wanted that no thread would end.
  */
-int ask_any(const WireRequest *request, size_t received, int descriptor, WireAnswer *answer, size_t *size,
-            JescopeError *error);
+Outcome ask(const WireRequest *request, int descriptor, WireAnswer *answer, Failure *failure);
 
-/* Answers a @request of ours: JESCOPE_OK only if @answer says so, too. */
-int ask(const WireRequest *request, int descriptor, WireAnswer *answer, JescopeError *error);
+/* As the functions of RouteHostOps; HOST is not looked at. */
+Outcome ask_hello(void *host, WireHelloReply *hello, Failure *failure);
+Outcome ask_read(void *host, const char *control, WireType type, WireCtlReply *value, Failure *failure);
+Outcome ask_write(void *host, const char *control, WireType type, uint64_t value, Failure *failure);
+Outcome ask_lease(void *host, const WireLeaseRequest *wanted, WireLease *lease, Failure *failure);
 
-/* A dump (@letters NULL) or statistics, in a memory file at offset 0: the caller's to close. */
-int ask_for_file(const char *letters, int *descriptor, JescopeError *error);
+/* A dump (@letters NULL), as jemalloc writes it, or statistics, in a memory file at offset 0: the caller's to close. */
+Outcome ask_for_file(const char *letters, int *descriptor, Failure *failure);
 
 #endif

@@ -9,16 +9,7 @@
 #include <time.h>
 
 static const int raised_by_writing[] = {SIGPIPE, SIGXFSZ};
-enum { N_RAISED = sizeof raised_by_writing / sizeof raised_by_writing[0] };
-
-static void
-fill(sigset_t *set)
-{
-    sigemptyset(set);
-    for (size_t i = 0; i < N_RAISED; i++) {
-        sigaddset(set, raised_by_writing[i]);
-    }
-}
+enum { N_RAISED = sizeof(raised_by_writing) / sizeof(raised_by_writing[0]) };
 
 void
 call_begin(Call *call, CallKind kind)
@@ -27,15 +18,16 @@ call_begin(Call *call, CallKind kind)
     call->kind = kind;
     call->saved_errno = errno;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &call->cancel_state);
-    fill(&set);
+    sigemptyset(&set);
+    for (size_t i = 0; i < N_RAISED; i++)
+        sigaddset(&set, raised_by_writing[i]);
     pthread_sigmask(SIG_BLOCK, &set, &call->mask);
     sigpending(&call->pending);
-    if (kind == CALL_WITH_TURN) {
+    if (kind == CALL_WITH_TURN)
         turn_take();
-    }
 }
 
-/* What was not waiting before the call came from its writes, to this thread. */
+/* Signals that were not pending before the call come from its writes, to this thread. */
 static void
 drop_raised(const Call *call)
 {
@@ -56,9 +48,8 @@ drop_raised(const Call *call)
 void
 call_end(const Call *call)
 {
-    if (call->kind == CALL_WITH_TURN) {
+    if (call->kind == CALL_WITH_TURN)
         turn_give();
-    }
     drop_raised(call);
     pthread_sigmask(SIG_SETMASK, &call->mask, NULL);
     pthread_setcancelstate(call->cancel_state, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call that a thread of the program makes: it cannot be cancelled there, finds its errno as it was, and is not killed
- * by what writing to a full or closed place raises (SIGXFSZ, SIGPIPE).
+ * A call by a thread of the program: not a cancellation point, preserves errno, and is not killed by the signals of
+ * failing writes (SIGXFSZ, SIGPIPE).
  */
 #ifndef JESCOPE_EMBED_CALL_H
 #define JESCOPE_EMBED_CALL_H
@@ -24,5 +24,10 @@ typedef struct {
 
 void call_begin(Call *call, CallKind kind);
 void call_end(const Call *call);
+
+/* From here to the end of the block. */
+#define CALL_SCOPE(kind)                                                                                               \
+    Call scope __attribute__((cleanup(call_end)));                                                                     \
+    call_begin(&scope, kind)
 
 #endif

@@ -1,58 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "embed/failure.h"
 
-#include "routes/reply.h"
-
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PUBLIC_CODE(name, number) _Static_assert(JESCOPE_##name == (number), "the numbers of jescope.h stay");
+#include "wire/outcomes.def"
 
 int
-failure_set(JescopeError *failure, JescopeCode code, int error, const char *format, ...)
+failure_publish(Outcome outcome, const Failure *failure, JescopeError *error)
 {
-    if (failure != NULL) {
-        int saved = errno;
-        va_list arguments;
-        failure->code = (int)code;
-        failure->error = error;
-        va_start(arguments, format);
-        vsnprintf(failure->message, sizeof failure->message, format, arguments);
-        va_end(arguments);
-        errno = saved;
+    static const JescopeCode codes[] = {
+#define OUTCOME(name, wire, http, exit, public, ...) [OUTCOME_##name] = JESCOPE_##public,
+#include "wire/outcomes.def"
+    };
+    _Static_assert(sizeof(failure->why) == sizeof(error->message), "a sentence fits");
+    if (outcome != OUTCOME_DONE && error != NULL) {
+        error->code = (int)codes[outcome];
+        error->error = failure->error;
+        memcpy(error->message, failure->why, sizeof(error->message));
     }
-    return (int)code;
+    return (int)codes[outcome];
 }
 
-int
-failure_set_system(JescopeError *failure, const char *what)
+const char *
+jescope_code_name(int code)
 {
-    int error = errno;
-    return failure_set(failure, JESCOPE_SYSTEM, error, "cannot %s: %s", what, reply_error_name(error));
+    static const char *const names[] = {
+#define PUBLIC_CODE(name, number) [number] = "JESCOPE_" #name,
+#include "wire/outcomes.def"
+    };
+    bool known = code >= 0 && (size_t)code < sizeof(names) / sizeof(names[0]);
+    return known ? names[code] : "unknown";
 }
 
-int
-failure_set_no_jemalloc(JescopeError *failure)
+Outcome
+failure_set_no_jemalloc(Failure *failure)
 {
     return failure_set(
-        failure, JESCOPE_NO_JEMALLOC, 0,
+        failure, OUTCOME_NO_JEMALLOC,
         "no jemalloc serves this process; link it, or start the program with LD_PRELOAD=libjemalloc.so.2");
 }
 
-int
-failure_set_no_profiling(JescopeError *failure, const Allocator *allocator)
+Outcome
+failure_set_no_profiling(Failure *failure, const Allocator *allocator, WireSamplerObstacle obstacle)
 {
+    const char *hooks =
+        obstacle == WIRE_SAMPLER_NO_HOOKS ? "; jescope's own sampler needs jemalloc 5.2.0 to 5.3.1" : "";
     if ((allocator->flags & WIRE_FLAG_CONFIG_PROF) == 0) {
-        return failure_set(failure, JESCOPE_NO_PROFILING, 0,
-                           "jemalloc %s was built without profiling; use one configured with --enable-prof",
-                           allocator->version);
+        return failure_set(failure, OUTCOME_NO_PROFILING,
+                           "jemalloc %s was built without profiling; use one configured with --enable-prof%s",
+                           allocator->version, hooks);
     }
     char prefix[WIRE_PREFIX_MAX] = "";
-    for (size_t i = 0; i + 1 < sizeof prefix && allocator->prefix[i] != '\0'; i++) {
+    for (size_t i = 0; i + 1 < sizeof(prefix) && allocator->prefix[i] != '\0'; i++) {
         char c = allocator->prefix[i];
         prefix[i] = (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     }
-    return failure_set(failure, JESCOPE_NO_PROFILING, 0,
-                       "jemalloc was started without prof:true; restart the program with "
-                       "%sMALLOC_CONF=prof:true,prof_active:false",
-                       prefix);
+    return failure_set(
+        failure, OUTCOME_NO_PROFILING,
+        "jemalloc was started without prof:true; restart the program with %sMALLOC_CONF=prof:true,prof_active:false%s",
+        prefix, hooks);
+}
+
+Outcome
+failure_set_busy(Failure *failure, uint64_t remaining_ms)
+{
+    if (failure != NULL) {
+        char pid[16];
+        snprintf(pid, sizeof(pid), "%d", (int)getpid());
+        failure->error = 0;
+        outcome_describe_busy(failure->why, "this process", pid, remaining_ms);
+    }
+    return OUTCOME_BUSY;
 }

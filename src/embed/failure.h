@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes into a JescopeError. Thread safe; errno untouched. */
+/* Failures common to several of the library's functions, and their conversion for callers. Thread safe; errno
+ * untouched. */
 #ifndef JESCOPE_EMBED_FAILURE_H
 #define JESCOPE_EMBED_FAILURE_H
 
 #include "agent/allocator.h"
+#include "wire/outcome.h"
 
 #include <jescope.h>
 
-/* Fills *@failure, where it is not NULL, with CODE, ERROR and a sentence; returns CODE. In the format, strings and
- * integers only: then nothing is allocated. */
-int failure_set(JescopeError *failure, JescopeCode code, int error, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* The JescopeCode of OUTCOME. Unless that is JESCOPE_OK, *ERROR, if not NULL, is filled from FAILURE. */
+int failure_publish(Outcome outcome, const Failure *failure, JescopeError *error);
 
-/* JESCOPE_SYSTEM with errno: "cannot WHAT: ..." */
-int failure_set_system(JescopeError *failure, const char *what);
+Outcome failure_set_no_jemalloc(Failure *failure);
 
-int failure_set_no_jemalloc(JescopeError *failure);
+/* Why ALLOCATOR cannot profile, and what to change. */
+Outcome failure_set_no_profiling(Failure *failure, const Allocator *allocator, WireSamplerObstacle obstacle);
 
-/* Why @allocator cannot profile, and what to change. */
-int failure_set_no_profiling(JescopeError *failure, const Allocator *allocator);
+/* REMAINING_MS: as for outcome_describe_busy(). */
+Outcome failure_set_busy(Failure *failure, uint64_t remaining_ms);
 
 #endif

@@ -4,278 +4,273 @@
 #include "agent/process.h"
 #include "embed/ask.h"
 #include "embed/call.h"
+#include "embed/capture.h"
 #include "embed/failure.h"
 #include "embed/kept.h"
+#include "embed/own-dump.h"
 #include "embed/process-file.h"
 #include "embed/recordings.h"
+#include "routes/publish.h"
 #include "routes/render.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PROGRAM_MAX = 1024, TITLE_MAX = 64 };
+enum {
+    PROGRAM_MAX = 1024,
+    TITLE_MAX = 64,
+    RENDERINGS_MAX = 2, /* each is a process with a limit of its own */
+};
 
 /* Set under the turn; "" for the one on PATH. */
 static char program[PROGRAM_MAX];
 
-RouteResult
-host_describe_failure(const JescopeError *error, RouteFailure *failure)
+static Published published; /* under the turn */
+static unsigned renderings; /* under the turn: that are being made */
+
+static Outcome
+hello(void *host, WireHelloReply *hello, Failure *failure)
 {
-    static const RouteResult results[] = {
-        [JESCOPE_OK] = ROUTE_DONE,
-        [JESCOPE_INVALID] = ROUTE_INVALID,
-        [JESCOPE_NO_JEMALLOC] = ROUTE_NO_JEMALLOC,
-        [JESCOPE_NO_PROFILING] = ROUTE_NO_PROFILING,
-        [JESCOPE_NOT_ALLOWED] = ROUTE_NOT_ALLOWED,
-        [JESCOPE_BUSY] = ROUTE_BUSY,
-        [JESCOPE_NOT_STARTED] = ROUTE_UNREACHABLE,
-        [JESCOPE_ALREADY_STARTED] = ROUTE_BUSY,
-        [JESCOPE_CONTROL_FAILED] = ROUTE_CONTROL_FAILED,
-        [JESCOPE_SYSTEM] = ROUTE_SYSTEM,
-        [JESCOPE_NOT_FOUND] = ROUTE_NOT_FOUND,
-    };
-    _Static_assert(sizeof failure->why == sizeof error->message, "a sentence fits");
-    failure->error = error->error;
-    memcpy(failure->why, error->message, sizeof failure->why);
-    return results[error->code];
+    CALL_SCOPE(CALL_WITH_TURN);
+    return ask_hello(host, hello, failure);
 }
 
-static RouteResult
-result_of(int code, const JescopeError *error, RouteFailure *failure)
+static Outcome
+read_control(void *host, const char *control, WireType type, WireCtlReply *value, Failure *failure)
 {
-    return code == JESCOPE_OK ? ROUTE_DONE : host_describe_failure(error, failure);
+    CALL_SCOPE(CALL_WITH_TURN);
+    return ask_read(host, control, type, value, failure);
 }
 
-/* One message, with the turn taken for it. */
-static RouteResult
-ask_in_turn(const WireRequest *request, WireAnswer *answer, RouteFailure *failure)
+static Outcome
+write_control(void *host, const char *control, WireType type, uint64_t value, Failure *failure)
 {
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_WITH_TURN);
-    int code = ask(request, -1, answer, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
+    CALL_SCOPE(CALL_WITH_TURN);
+    return ask_write(host, control, type, value, failure);
 }
 
-static RouteResult
-hello(void *host, WireHelloReply *hello, RouteFailure *failure)
+static Outcome
+stats(void *host, const char *letters, int *descriptor, Failure *failure)
 {
-    WireRequest request;
-    WireAnswer answer;
-    ask_prepare(&request, WIRE_OP_HELLO, sizeof request.hello);
-    request.hello.version_min = WIRE_VERSION_MIN;
-    request.hello.version_max = WIRE_VERSION_MAX;
-    RouteResult result = ask_in_turn(&request, &answer, failure);
-    if (result == ROUTE_DONE) {
-        *hello = answer.hello;
+    CALL_SCOPE(CALL_WITH_TURN);
+    return ask_for_file(letters, descriptor, failure);
+}
+
+static CaptureWanted
+wanted_of(const RouteCapture *capture)
+{
+    return (CaptureWanted){.capture = capture != NULL ? *capture : (RouteCapture){0}};
+}
+
+static Outcome
+dump(void *host, const RouteCapture *capture, int *descriptor, Failure *failure)
+{
+    const CaptureWanted wanted = wanted_of(capture);
+    CALL_SCOPE(CALL_WITH_TURN);
+    return capture_take(&wanted, descriptor, failure);
+}
+
+static Outcome
+dump_to_own_file(void *host, Failure *failure)
+{
+    WireCtlReply prefix;
+    int descriptor = -1;
+    Outcome result = read_control(host, "opt.prof_prefix", WIRE_TYPE_STRING, &prefix, failure);
+    if (result == OUTCOME_DONE)
+        result = dump(host, NULL, &descriptor, failure);
+    if (result != OUTCOME_DONE)
+        return result;
+    CALL_SCOPE(CALL_WITH_TURN);
+    if (!own_dump_store(prefix.text, descriptor)) {
+        /* jemalloc has one error for a file it cannot write, whatever the reason. */
+        *failure = (Failure){.error = EFAULT};
+        result = OUTCOME_CONTROL_FAILED;
     }
+    close(descriptor);
     return result;
 }
 
-static RouteResult
-use_control(const char *control, WireType type, WireRequest *request, WireAnswer *answer, RouteFailure *failure)
+static Outcome
+lease(void *host, const WireLeaseRequest *wanted, WireLease *lease, Failure *failure)
 {
-    if (strlen(control) >= sizeof request->ctl.name) {
-        strcpy(failure->why, "no control of jemalloc's has so long a name");
-        failure->error = 0;
-        return ROUTE_INVALID;
-    }
-    request->ctl.type = type;
-    memcpy(request->ctl.name, control, strlen(control));
-    return ask_in_turn(request, answer, failure);
+    CALL_SCOPE(CALL_WITH_TURN);
+    return ask_lease(host, wanted, lease, failure);
 }
 
-static RouteResult
-read_control(void *host, const char *control, WireType type, RouteValue *value, RouteFailure *failure)
+static Outcome
+variable(void *host, const char *name, char *text, size_t size, Failure *failure)
 {
-    WireRequest request;
-    WireAnswer answer;
-    ask_prepare(&request, WIRE_OP_CTL, sizeof request.ctl);
-    request.ctl.flags = WIRE_CTL_READ;
-    RouteResult result = use_control(control, type, &request, &answer, failure);
-    if (result == ROUTE_DONE) {
-        value->value = answer.ctl.value;
-        memcpy(value->text, answer.ctl.text, sizeof value->text);
-    }
-    return result;
+    CALL_SCOPE(CALL_ALONE);
+    return process_file_variable(name, text, size, failure);
 }
 
-static RouteResult
-write_control(void *host, const char *control, WireType type, uint64_t value, RouteFailure *failure)
+static Outcome
+cmdline(void *host, char *text, size_t size, size_t *n, Failure *failure)
 {
-    WireRequest request;
-    WireAnswer answer;
-    ask_prepare(&request, WIRE_OP_CTL, sizeof request.ctl);
-    request.ctl.flags = WIRE_CTL_WRITE;
-    request.ctl.value = value;
-    return use_control(control, type, &request, &answer, failure);
+    CALL_SCOPE(CALL_ALONE);
+    return process_file_read("/proc/self/cmdline", text, size, n, failure);
 }
 
-static RouteResult
-take_file(const char *letters, int *descriptor, RouteFailure *failure)
+static Outcome
+maps(void *host, int *descriptor, Failure *failure)
 {
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_WITH_TURN);
-    int code = ask_for_file(letters, descriptor, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
+    CALL_SCOPE(CALL_ALONE);
+    return process_file_copy("/proc/self/maps", descriptor, failure);
 }
 
-static RouteResult
-stats(void *host, const char *letters, int *descriptor, RouteFailure *failure)
+static Outcome
+recording_start(void *host, const RouteRecordingRequest *request, RouteRecording *recording, Failure *failure)
 {
-    return take_file(letters, descriptor, failure);
+    CALL_SCOPE(CALL_WITH_TURN);
+    return recordings_start(request, recording, failure);
 }
 
-static RouteResult
-dump(void *host, int *descriptor, RouteFailure *failure)
+static Outcome
+recording_stop(void *host, uint64_t id, RouteRecording *recording, Failure *failure)
 {
-    return take_file(NULL, descriptor, failure);
-}
-
-static RouteResult
-lease(void *host, const WireLeaseRequest *wanted, WireLease *lease, RouteFailure *failure)
-{
-    WireRequest request;
-    WireAnswer answer;
-    ask_prepare(&request, WIRE_OP_LEASE, sizeof request.lease);
-    const WireHeader header = request.header;
-    request.lease = *wanted;
-    request.header = header;
-    request.lease.reserved = 0;
-    RouteResult result = ask_in_turn(&request, &answer, failure);
-    if (result == ROUTE_DONE) {
-        *lease = answer.lease.lease;
-    }
-    return result;
-}
-
-static RouteResult
-variable(void *host, const char *name, char *text, size_t size, RouteFailure *failure)
-{
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_ALONE);
-    int code = process_file_variable(name, text, size, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
-}
-
-static RouteResult
-cmdline(void *host, char *text, size_t size, size_t *n, RouteFailure *failure)
-{
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_ALONE);
-    int code = process_file_read("/proc/self/cmdline", text, size, n, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
-}
-
-static RouteResult
-maps(void *host, int *descriptor, RouteFailure *failure)
-{
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_ALONE);
-    int code = process_file_copy("/proc/self/maps", descriptor, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
-}
-
-static RouteResult
-recording_start(void *host, uint64_t duration_ms, RouteRecording *recording, RouteFailure *failure)
-{
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_WITH_TURN);
-    int code = recordings_start(duration_ms, recording, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
-}
-
-static RouteResult
-recording_stop(void *host, uint64_t id, RouteRecording *recording, RouteFailure *failure)
-{
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_WITH_TURN);
-    int code = recordings_stop(id, recording, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
+    CALL_SCOPE(CALL_WITH_TURN);
+    return recordings_stop(id, recording, failure);
 }
 
 static size_t
 list_recordings(void *host, RouteRecording *rows, size_t n)
 {
-    Call call;
-    call_begin(&call, CALL_WITH_TURN);
-    size_t listed = recordings_list(rows, n);
-    call_end(&call);
-    return listed;
-}
-
-static RouteResult
-dump_take(void *host, RouteDump *dump, RouteFailure *failure)
-{
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_WITH_TURN);
-    int code = kept_take(0, dump, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
+    CALL_SCOPE(CALL_WITH_TURN);
+    return recordings_list(rows, n);
 }
 
 static size_t
 list_dumps(void *host, RouteDump *rows, size_t n)
 {
-    Call call;
-    call_begin(&call, CALL_WITH_TURN);
-    size_t listed = kept_list(rows, n);
-    call_end(&call);
-    return listed;
+    CALL_SCOPE(CALL_WITH_TURN);
+    return kept_list(rows, n);
 }
 
-static RouteResult
-dump_open(void *host, uint64_t id, int *descriptor, RouteFailure *failure)
+static Outcome
+delta(void *host, int dump, int *previous, Failure *failure)
 {
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_WITH_TURN);
-    int code = kept_open(id, descriptor, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
+    CALL_SCOPE(CALL_WITH_TURN);
+    return kept_exchange_delta(dump, previous, failure);
 }
 
-static RouteResult
-delta(void *host, int dump, int *previous, RouteFailure *failure)
+static bool
+begin_rendering(char chosen[static PROGRAM_MAX])
 {
-    Call call;
-    JescopeError error;
-    call_begin(&call, CALL_WITH_TURN);
-    int code = kept_exchange_delta(dump, previous, &error);
-    call_end(&call);
-    return result_of(code, &error, failure);
+    CALL_SCOPE(CALL_WITH_TURN);
+    const bool fits = renderings < RENDERINGS_MAX;
+    renderings += fits;
+    memcpy(chosen, program, PROGRAM_MAX);
+    return fits;
 }
 
-/* Without the turn: a child at work keeps nobody waiting. */
-static RouteResult
-render(void *host, const RouteRendering *rendering, int *descriptor, RouteFailure *failure)
+static void
+end_rendering(void)
 {
-    Call call;
+    CALL_SCOPE(CALL_WITH_TURN);
+    renderings--;
+}
+
+/* Without the turn: a child at work keeps no caller waiting. */
+static Outcome
+render(void *host, const RouteRendering *rendering, int *descriptor, Failure *failure)
+{
     char name[PROCESS_NAME_MAX];
     char title[TITLE_MAX];
     char chosen[PROGRAM_MAX];
-    call_begin(&call, CALL_WITH_TURN);
-    memcpy(chosen, program, sizeof chosen);
-    call_end(&call);
+    if (!begin_rendering(chosen)) {
+        *failure = (Failure){.why = "two reports are already being made; try again in a moment"};
+        return OUTCOME_CROWDED;
+    }
     process_read_name(name);
-    snprintf(title, sizeof title, "%s (%d)", name, (int)getpid());
+    snprintf(title, sizeof(title), "%s (%d)", name, (int)getpid());
     const RenderSetup setup = {.program = chosen[0] != '\0' ? chosen : NULL, .title = title, .pid = getpid()};
-    return render_report(&setup, rendering, descriptor, failure);
+    const Outcome result = render_report(&setup, rendering, descriptor, failure);
+    end_rendering();
+    return result;
+}
+
+/* Gives the kept dump ID its names; *DESCRIPTOR, a copy of it, is replaced by one with names. Unless DONE, it stays as
+ * it is. */
+static Outcome
+name_dump(void *host, uint64_t id, int *descriptor, Failure *failure)
+{
+    const RouteRendering rendering = {.format = "symbolized", .dump = *descriptor, .base = -1};
+    int named = -1;
+    Outcome result = render(host, &rendering, &named, failure);
+    if (result != OUTCOME_DONE)
+        return result;
+    int kept = fcntl(named, F_DUPFD_CLOEXEC, 0);
+    CALL_SCOPE(CALL_WITH_TURN);
+    if (kept >= 0)
+        kept_name(id, kept);
+    close(*descriptor);
+    *descriptor = named;
+    return OUTCOME_DONE;
+}
+
+/* One that waits for names gets them now: the thread that ends recordings has no time for it. */
+static Outcome
+dump_open(void *host, uint64_t id, int *descriptor, Failure *failure)
+{
+    Call call;
+    bool nameless = false;
+    call_begin(&call, CALL_WITH_TURN);
+    Outcome result = kept_open(id, descriptor, &nameless, failure);
+    call_end(&call);
+    if (result == OUTCOME_DONE && nameless) {
+        Failure ignored;
+        name_dump(host, id, descriptor, &ignored);
+    }
+    return result;
+}
+
+static Outcome
+dump_take(void *host, const RouteCapture *capture, RouteDump *dump, Failure *failure)
+{
+    Call call;
+    RouteDump taken;
+    int descriptor = -1;
+    bool nameless = false;
+    const CaptureWanted wanted = wanted_of(capture);
+    call_begin(&call, CALL_WITH_TURN);
+    Outcome result = kept_take(&wanted, &taken, failure);
+    if (result == OUTCOME_DONE)
+        result = kept_open(taken.id, &descriptor, &nameless, failure);
+    call_end(&call);
+    if (result == OUTCOME_DONE && nameless) {
+        result = name_dump(host, taken.id, &descriptor, failure);
+        taken.bytes = result == OUTCOME_DONE ? (uint64_t)lseek(descriptor, 0, SEEK_END) : 0;
+    }
+    if (descriptor >= 0)
+        close(descriptor);
+    if (result == OUTCOME_DONE)
+        *dump = taken;
+    return result;
+}
+
+static Outcome
+publish(void *host, const RoutePublication *what, Failure *failure)
+{
+    char parent[ROUTE_DIRECTORY_MAX];
+    CALL_SCOPE(CALL_WITH_TURN);
+    bool named = process_file_variable("TMPDIR", parent, sizeof(parent), NULL) == OUTCOME_DONE && parent[0] == '/';
+    return publish_put(&published, named ? parent : "/tmp", what, failure);
+}
+
+void
+host_forget(void)
+{
+    published = (Published){0};
+    renderings = 0;
+}
+
+__attribute__((destructor)) static void
+remove_published(void)
+{
+    publish_remove(&published);
 }
 
 static const RouteHostOps ops = {
@@ -284,6 +279,7 @@ static const RouteHostOps ops = {
     .write = write_control,
     .stats = stats,
     .dump = dump,
+    .dump_to_own_file = dump_to_own_file,
     .lease = lease,
     .variable = variable,
     .cmdline = cmdline,
@@ -296,21 +292,19 @@ static const RouteHostOps ops = {
     .dump_open = dump_open,
     .delta = delta,
     .render = render,
+    .publish = publish,
 };
 
 bool
 host_set_program(const char *chosen)
 {
     size_t n = chosen != NULL ? strlen(chosen) : 0;
-    if (n >= sizeof program) {
+    if (n >= sizeof(program))
         return false;
-    }
-    Call call;
-    call_begin(&call, CALL_WITH_TURN);
+    CALL_SCOPE(CALL_WITH_TURN);
     memcpy(program, chosen != NULL ? chosen : "", n);
     program[n] = '\0';
-    call_end(&call);
     return true;
 }
 
-const RouteHost host_self = {.ops = &ops, .directory = "/tmp"};
+const RouteHost host_self = {.ops = &ops};

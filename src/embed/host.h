@@ -5,14 +5,13 @@
 
 #include "routes/routes.h"
 
-#include <jescope.h>
-
 /* Thread safe. */
 extern const RouteHost host_self;
 
 /* The program that renders: NULL for "jescope" on PATH. Copied. False: it is too long. */
 bool host_set_program(const char *program);
 
-RouteResult host_describe_failure(const JescopeError *error, RouteFailure *failure);
+/* In a forked child: forgets what the parent has published. */
+void host_forget(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include "embed/failure.h"
 #include "embed/host.h"
 #include "routes/reply.h"
+#include "routes/route.h"
 
 #include <string.h>
 
@@ -19,7 +20,7 @@ _Static_assert((int)JESCOPE_DIALECT_USERVER == ROUTE_DIALECT_USERVER, "the same 
 _Static_assert((int)JESCOPE_DIALECT_MESOS == ROUTE_DIALECT_MESOS, "the same bits");
 _Static_assert((int)JESCOPE_DIALECT_PPROF == ROUTE_DIALECT_PPROF, "the same bits");
 
-/* A request with room for what was decoded. */
+/* A request with buffers for decoded text. */
 typedef struct {
     char path[PATH_MAX_SIZE];
     char query[PATH_MAX_SIZE];
@@ -29,14 +30,13 @@ typedef struct {
 static int
 hex_digit(char c)
 {
-    if (c >= '0' && c <= '9') {
+    if (c >= '0' && c <= '9')
         return c - '0';
-    }
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* False if a '%' is followed by what is no pair of digits, or stands for a NUL. */
+/* False if a '%' is not followed by two hexadecimal digits, or encodes a NUL. */
 static bool
 decode_path(const char *from, size_t n, char *to)
 {
@@ -47,9 +47,8 @@ decode_path(const char *from, size_t n, char *to)
         }
         int high = i + 2 < n ? hex_digit(from[i + 1]) : -1;
         int low = high >= 0 ? hex_digit(from[i + 2]) : -1;
-        if (low < 0 || high * 16 + low == 0) {
+        if (low < 0 || high * 16 + low == 0)
             return false;
-        }
         *to++ = (char)(high * 16 + low);
         i += 2;
     }
@@ -57,25 +56,25 @@ decode_path(const char *from, size_t n, char *to)
     return true;
 }
 
-static int
-check(const JescopeRequest *request, const JescopeReply *reply, JescopeError *error)
+static Outcome
+check(const JescopeRequest *request, const JescopeReply *reply, Failure *failure)
 {
-    if (request == NULL || reply == NULL || request->size != sizeof *request || reply->size != sizeof *reply) {
-        return failure_set(error, JESCOPE_INVALID, 0,
+    if (request == NULL || reply == NULL || request->size != sizeof(*request) || reply->size != sizeof(*reply)) {
+        return failure_set(failure, OUTCOME_INVALID,
                            "request.size must be sizeof(JescopeRequest), %zu, and reply.size sizeof(JescopeReply), %zu",
-                           sizeof *request, sizeof *reply);
+                           sizeof(*request), sizeof(*reply));
     }
     if (request->method == NULL || request->path == NULL || request->path[0] != '/' ||
         (request->body == NULL && request->body_size > 0)) {
-        return failure_set(error, JESCOPE_INVALID, 0,
+        return failure_set(failure, OUTCOME_INVALID,
                            "a request needs a method, a path that begins with '/', and a body if it has a body_size");
     }
     if ((request->dialects & ~(unsigned)DIALECTS_KNOWN) != 0 || (request->flags & ~(unsigned)FLAGS_KNOWN) != 0) {
-        return failure_set(error, JESCOPE_INVALID, 0,
+        return failure_set(failure, OUTCOME_INVALID,
                            "request has bits this version does not know: dialects 0x%x, flags 0x%x", request->dialects,
                            request->flags);
     }
-    return JESCOPE_OK;
+    return OUTCOME_DONE;
 }
 
 /* 0, or the status of HTTP that says why not. */
@@ -84,15 +83,12 @@ decode(const JescopeRequest *request, Decoded *decoded)
 {
     size_t path_length = request->query == NULL ? strcspn(request->path, "?") : strlen(request->path);
     const char *query = request->query;
-    if (query == NULL) {
+    if (query == NULL)
         query = request->path + path_length + (request->path[path_length] == '?');
-    }
-    if (path_length >= sizeof decoded->path || strlen(query) >= sizeof decoded->query) {
+    if (path_length >= sizeof(decoded->path) || strlen(query) >= sizeof(decoded->query))
         return 414;
-    }
-    if (!decode_path(request->path, path_length, decoded->path)) {
+    if (!decode_path(request->path, path_length, decoded->path))
         return 400;
-    }
     strcpy(decoded->query, query);
     decoded->route = (RouteRequest){
         .method = request->method,
@@ -104,14 +100,6 @@ decode(const JescopeRequest *request, Decoded *decoded)
     return 0;
 }
 
-static bool
-is_forbidden(const JescopeRequest *request, const RouteRequest *route, unsigned dialects)
-{
-    const Route *found;
-    return (request->flags & JESCOPE_HTTP_READ_ONLY) != 0 && routes_find(route, dialects, &found) == ROUTE_MATCHED &&
-           found->role(route) == ROUTE_ROLE_CONTROL;
-}
-
 static void
 answer(const JescopeRequest *request, RouteReply *reply)
 {
@@ -120,37 +108,38 @@ answer(const JescopeRequest *request, RouteReply *reply)
     unsigned refused = decode(request, &decoded);
     if (refused != 0) {
         reply_text(reply, refused, REPLY_TEXT, "%s\n",
-                   refused == 414 ? "a path and a query have less than 4096 bytes each"
-                                  : "the path is not encoded well");
-    } else if (is_forbidden(request, &decoded.route, dialects)) {
-        reply_text(reply, 403, REPLY_TEXT, "%s\n", "this server lets nothing be changed");
-    } else {
-        routes_answer(&host_self, dialects, &decoded.route, reply);
+                   refused == 414 ? "path and query must be shorter than 4096 bytes each"
+                                  : "malformed percent-encoding in the path");
+        return;
     }
+    const RouteMatch match = routes_find(routes_tables, dialects, &decoded.route);
+    if ((request->flags & JESCOPE_HTTP_READ_ONLY) != 0 && match.role == ROUTE_ROLE_CONTROL)
+        reply_text(reply, 403, REPLY_TEXT, "%s\n", "this server is read-only");
+    else
+        routes_answer(&host_self, &match, &decoded.route, reply);
 }
 
 int
 jescope_http(const JescopeRequest *request, JescopeReply *reply, JescopeError *error)
 {
     RouteReply route = {.descriptor = -1};
-    Call call;
-    int code = check(request, reply, error);
-    if (code != JESCOPE_OK) {
-        return code;
-    }
-    call_begin(&call, CALL_ALONE);
+    Failure failure;
+    Outcome result = check(request, reply, &failure);
+    if (result != OUTCOME_DONE)
+        return failure_publish(result, &failure, error);
+    CALL_SCOPE(CALL_ALONE);
     answer(request, &route);
-    call_end(&call);
-    _Static_assert(sizeof reply->headers == sizeof route.headers && sizeof reply->body == sizeof route.body, "same");
+    _Static_assert(sizeof(reply->headers) == sizeof(route.headers) && sizeof(reply->body) == sizeof(route.body),
+                   "same");
     *reply = (JescopeReply){
-        .size = sizeof *reply,
+        .size = sizeof(*reply),
         .status = route.status,
         .reason = route.reason,
         .content_type = route.content_type,
         .descriptor = route.descriptor,
         .body_size = route.body_size,
     };
-    memcpy(reply->headers, route.headers, sizeof reply->headers);
+    memcpy(reply->headers, route.headers, sizeof(reply->headers));
     memcpy(reply->body, route.body, route.descriptor < 0 ? route.body_size : 0);
     return JESCOPE_OK;
 }

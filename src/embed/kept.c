@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "embed/kept.h"
 
-#include "embed/ask.h"
 #include "embed/failure.h"
 #include "embed/memory-file.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -15,6 +15,7 @@ enum { KEPT_DEFAULT = 8 };
 typedef struct {
     RouteDump dump;
     Mapped content;
+    bool nameless; /* and is to have names */
 } KeptDump;
 
 static struct {
@@ -37,12 +38,10 @@ drop_what_is_over(void)
 {
     uint64_t bytes = 0;
     size_t n = 0;
-    while (n < kept.n && n < kept.n_max && (n == 0 || bytes + kept.rows[n].dump.bytes <= kept.bytes_max)) {
+    while (n < kept.n && n < kept.n_max && (n == 0 || bytes + kept.rows[n].dump.bytes <= kept.bytes_max))
         bytes += kept.rows[n++].dump.bytes;
-    }
-    while (kept.n > n) {
+    while (kept.n > n)
         drop_last();
-    }
 }
 
 void
@@ -54,93 +53,108 @@ kept_limit(unsigned n, uint64_t bytes)
 }
 
 static void
-add(uint64_t recording, const Mapped *content, RouteDump *dump)
+add(const CaptureWanted *wanted, const Mapped *content, RouteDump *dump)
 {
     struct timespec now = {0};
     clock_gettime(CLOCK_REALTIME, &now);
     uint64_t id = (uint64_t)now.tv_sec;
     uint64_t last = kept.n > 0 ? kept.rows[0].dump.id : 0;
-    if (kept.n == ROUTE_DUMPS_MAX) {
+    if (kept.n == ROUTE_DUMPS_MAX)
         drop_last();
-    }
-    memmove(kept.rows + 1, kept.rows, kept.n * sizeof kept.rows[0]);
+    memmove(kept.rows + 1, kept.rows, kept.n * sizeof(kept.rows[0]));
     kept.n++;
     kept.rows[0] = (KeptDump){
         .dump = {.id = id > last ? id : last + 1,
-                 .recording = recording,
+                 .recording = wanted->recording,
                  .taken_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
                  .bytes = content->size},
         .content = *content,
+        .nameless = wanted->capture.symbolized,
     };
     *dump = kept.rows[0].dump;
     drop_what_is_over();
 }
 
-int
-kept_take(uint64_t recording, RouteDump *dump, JescopeError *error)
+Outcome
+kept_take(const CaptureWanted *wanted, RouteDump *dump, Failure *failure)
 {
     int descriptor;
     Mapped content;
-    int code = ask_for_file(NULL, &descriptor, error);
-    if (code != JESCOPE_OK) {
-        return code;
-    }
-    if (!memory_file_keep(descriptor, &content)) {
-        return failure_set_system(error, "keep the dump");
-    }
-    add(recording, &content, dump);
-    return JESCOPE_OK;
+    Outcome result = capture_take(wanted, &descriptor, failure);
+    if (result != OUTCOME_DONE)
+        return result;
+    if (!memory_file_keep(descriptor, &content))
+        return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot keep the dump");
+    add(wanted, &content, dump);
+    return OUTCOME_DONE;
 }
 
 size_t
 kept_list(RouteDump *rows, size_t n)
 {
     size_t i = 0;
-    for (; i < n && i < kept.n; i++) {
+    for (; i < n && i < kept.n; i++)
         rows[i] = kept.rows[i].dump;
-    }
     return i;
 }
 
-static int
-open_copy(const Mapped *content, int *descriptor, JescopeError *error)
+static Outcome
+open_copy(const Mapped *content, int *descriptor, Failure *failure)
 {
     int copy = memory_file_copy(content);
-    if (copy < 0) {
-        return failure_set_system(error, "copy the dump");
-    }
+    if (copy < 0)
+        return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot copy the dump");
     *descriptor = copy;
-    return JESCOPE_OK;
+    return OUTCOME_DONE;
 }
 
-int
-kept_open(uint64_t id, int *descriptor, JescopeError *error)
+Outcome
+kept_open(uint64_t id, int *descriptor, bool *nameless, Failure *failure)
 {
     for (size_t i = 0; i < kept.n; i++) {
         if (kept.rows[i].dump.id == id) {
-            return open_copy(&kept.rows[i].content, descriptor, error);
+            *nameless = kept.rows[i].nameless;
+            return open_copy(&kept.rows[i].content, descriptor, failure);
         }
     }
-    return failure_set(error, JESCOPE_NOT_FOUND, 0, "no dump %llu is kept here (any more)", (unsigned long long)id);
+    return failure_set(failure, OUTCOME_NOT_FOUND, "no such dump: %llu", (unsigned long long)id);
 }
 
-int
-kept_exchange_delta(int dump, int *previous, JescopeError *error)
+void
+kept_name(uint64_t id, int descriptor)
+{
+    Mapped named;
+    if (!memory_file_keep(descriptor, &named))
+        return;
+    for (size_t i = 0; i < kept.n; i++) {
+        if (kept.rows[i].dump.id == id && kept.rows[i].nameless) {
+            memory_file_drop(&kept.rows[i].content);
+            kept.rows[i].content = named;
+            kept.rows[i].dump.bytes = named.size;
+            kept.rows[i].nameless = false;
+            drop_what_is_over();
+            return;
+        }
+    }
+    memory_file_drop(&named);
+}
+
+Outcome
+kept_exchange_delta(int dump, int *previous, Failure *failure)
 {
     Mapped next;
     int before = -1;
-    if (!memory_file_keep(dump, &next)) {
-        return failure_set_system(error, "keep the dump");
-    }
-    int code = kept.delta.bytes == NULL ? JESCOPE_OK : open_copy(&kept.delta, &before, error);
-    if (code != JESCOPE_OK) {
+    if (!memory_file_keep(dump, &next))
+        return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot keep the dump");
+    Outcome result = kept.delta.bytes == NULL ? OUTCOME_DONE : open_copy(&kept.delta, &before, failure);
+    if (result != OUTCOME_DONE) {
         memory_file_drop(&next);
-        return code;
+        return result;
     }
     memory_file_drop(&kept.delta);
     kept.delta = next;
     *previous = before;
-    return JESCOPE_OK;
+    return OUTCOME_DONE;
 }
 
 void

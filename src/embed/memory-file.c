@@ -13,7 +13,7 @@ memory_file_make(void)
     return memfd_create("jescope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-/* The seals are what makes the mapping safe: nobody who holds the file can cut it short under a reader. */
+/* The seals make the mapping safe: the file cannot be truncated while it is read. */
 static bool
 map(int descriptor, Mapped *mapped)
 {
@@ -21,17 +21,14 @@ map(int descriptor, Mapped *mapped)
     const int needed = F_SEAL_SHRINK | F_SEAL_GROW;
     const int seals = fcntl(descriptor, F_GET_SEALS);
     if (seals < 0 || ((seals & needed) != needed && fcntl(descriptor, F_ADD_SEALS, needed) != 0) ||
-        fstat(descriptor, &status) != 0) {
+        fstat(descriptor, &status) != 0)
         return false;
-    }
     *mapped = (Mapped){0};
-    if (status.st_size == 0) {
+    if (status.st_size == 0)
         return true;
-    }
     void *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, descriptor, 0);
-    if (bytes == MAP_FAILED) {
+    if (bytes == MAP_FAILED)
         return false;
-    }
     madvise(bytes, (size_t)status.st_size, MADV_DONTFORK);
     *mapped = (Mapped){bytes, (size_t)status.st_size};
     return true;

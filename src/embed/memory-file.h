@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a memory file held: mapped, read only, and not there in a forked child. NULL: nothing. */
+/* The content of a memory file: mapped read-only, and not inherited by a forked child. NULL: nothing. */
 typedef struct {
     const char *bytes;
     size_t size;
@@ -18,7 +18,7 @@ typedef struct {
 /* A new, empty one, CLOEXEC; -1 with errno. */
 int memory_file_make(void);
 
-/* Maps what is in @descriptor, which is closed whether or not it succeeds. False with errno. */
+/* Maps the content of @descriptor, which is always closed. False with errno. */
 bool memory_file_keep(int descriptor, Mapped *mapped);
 
 void memory_file_drop(Mapped *mapped);

@@ -3,7 +3,7 @@
 
 #include "embed/failure.h"
 #include "embed/memory-file.h"
-#include "routes/reply.h"
+#include "wire/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,16 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PIECE = 16 * 1024 };
-
-static int
-fail(JescopeError *error, const char *path)
+static Outcome
+fail(Failure *failure, const char *path)
 {
-    int why = errno;
-    return failure_set(error, JESCOPE_SYSTEM, why, "cannot read %s: %s", path, reply_error_name(why));
+    return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot read %s", path);
 }
 
-/* As read(), but for interruptions. */
+/* As read(), but restarted after interruptions. */
 static ssize_t
 read_some(int descriptor, char *bytes, size_t size)
 {
@@ -31,59 +28,40 @@ read_some(int descriptor, char *bytes, size_t size)
     return n;
 }
 
-int
-process_file_read(const char *path, char *bytes, size_t size, size_t *n, JescopeError *error)
+Outcome
+process_file_read(const char *path, char *bytes, size_t size, size_t *n, Failure *failure)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) {
-        return fail(error, path);
-    }
+    if (descriptor < 0)
+        return fail(failure, path);
     size_t done = 0;
     ssize_t got = 1;
     while (got > 0 && done < size) {
         got = read_some(descriptor, bytes + done, size - done);
         done += got > 0 ? (size_t)got : 0;
     }
-    int code = got < 0 ? fail(error, path) : JESCOPE_OK;
+    Outcome result = got < 0 ? fail(failure, path) : OUTCOME_DONE;
     close(descriptor);
-    if (code == JESCOPE_OK) {
+    if (result == OUTCOME_DONE)
         *n = done;
-    }
-    return code;
+    return result;
 }
 
-/* False with errno. */
-static bool
-copy_all(int from, int to)
-{
-    char bytes[PIECE];
-    ssize_t n;
-    off_t at = 0;
-    while ((n = read_some(from, bytes, sizeof bytes)) > 0) {
-        if (pwrite(to, bytes, (size_t)n, at) != n) {
-            return false;
-        }
-        at += n;
-    }
-    return n == 0;
-}
-
-int
-process_file_copy(const char *path, int *descriptor, JescopeError *error)
+Outcome
+process_file_copy(const char *path, int *descriptor, Failure *failure)
 {
     int from = open(path, O_RDONLY | O_CLOEXEC);
-    if (from < 0) {
-        return fail(error, path);
-    }
+    if (from < 0)
+        return fail(failure, path);
     int to = memory_file_make();
-    int code = to >= 0 && copy_all(from, to) ? JESCOPE_OK : fail(error, path);
+    bool copied = to >= 0 && transfer_copy(from, to, UINT64_MAX) && lseek(to, 0, SEEK_SET) == 0;
+    Outcome result = copied ? OUTCOME_DONE : fail(failure, path);
     close(from);
-    if (code == JESCOPE_OK) {
+    if (result == OUTCOME_DONE)
         *descriptor = to;
-    } else if (to >= 0) {
+    else if (to >= 0)
         close(to);
-    }
-    return code;
+    return result;
 }
 
 /* Its value, of *length bytes; NULL if it is not among @environment. */
@@ -105,23 +83,21 @@ find_variable(const Mapped *environment, const char *name, size_t *length)
     return NULL;
 }
 
-int
-process_file_variable(const char *name, char *text, size_t size, JescopeError *error)
+Outcome
+process_file_variable(const char *name, char *text, size_t size, Failure *failure)
 {
     int descriptor;
     Mapped environment;
-    int code = process_file_copy("/proc/self/environ", &descriptor, error);
-    if (code != JESCOPE_OK) {
-        return code;
-    }
-    if (!memory_file_keep(descriptor, &environment)) {
-        return failure_set_system(error, "keep the environment");
-    }
+    Outcome result = process_file_copy("/proc/self/environ", &descriptor, failure);
+    if (result != OUTCOME_DONE)
+        return result;
+    if (!memory_file_keep(descriptor, &environment))
+        return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot keep the environment");
     size_t length = 0;
     const char *value = find_variable(&environment, name, &length);
     length = length < size ? length : size - 1;
     memcpy(text, value == NULL ? "" : value, length);
     text[length] = '\0';
     memory_file_drop(&environment);
-    return JESCOPE_OK;
+    return OUTCOME_DONE;
 }

@@ -8,17 +8,15 @@
 
 #include "routes/routes.h"
 
-#include <jescope.h>
-
 /* As the RouteHostOps of these names. */
-int recordings_start(uint64_t duration_ms, RouteRecording *recording, JescopeError *error);
-int recordings_stop(uint64_t id, RouteRecording *recording, JescopeError *error);
+Outcome recordings_start(const RouteRecordingRequest *request, RouteRecording *recording, Failure *failure);
+Outcome recordings_stop(uint64_t id, RouteRecording *recording, Failure *failure);
 size_t recordings_list(RouteRecording *rows, size_t n);
 
 /* Guest.tick. */
 int recordings_tick(void);
 
-/* In a forked child: there are none. */
+/* In a forked child: forgets all. */
 void recordings_forget(void);
 
 #endif

@@ -7,7 +7,6 @@
 #include "embed/host.h"
 #include "embed/kept.h"
 #include "embed/recordings.h"
-#include "routes/reply.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,6 +25,7 @@ forget(void)
 {
     recordings_forget();
     kept_forget();
+    host_forget();
 }
 
 /* Before any call can be under way in another thread: a handler registered during a fork has no part in it. */
@@ -38,114 +38,118 @@ prepare_for_forks(void)
     errno = saved;
 }
 
-static int
-check_options(const JescopeOptions *options, JescopeError *error)
+static Outcome
+check_options(const JescopeOptions *options, Failure *failure)
 {
-    if (options->size != sizeof *options) {
-        return failure_set(error, JESCOPE_INVALID, 0, "options.size is %zu; set it to sizeof(JescopeOptions), %zu",
-                           options->size, sizeof *options);
+    if (options->size != sizeof(*options)) {
+        return failure_set(failure, OUTCOME_INVALID, "options.size is %zu; set it to sizeof(JescopeOptions), %zu",
+                           options->size, sizeof(*options));
     }
     if ((options->flags & ~(unsigned)FLAGS_KNOWN) != 0) {
-        return failure_set(error, JESCOPE_INVALID, 0, "options.flags has bits this version does not know: 0x%x",
+        return failure_set(failure, OUTCOME_INVALID, "options.flags has bits this version does not know: 0x%x",
                            options->flags);
     }
     if (options->dumps_kept > ROUTE_DUMPS_MAX) {
-        return failure_set(error, JESCOPE_INVALID, 0, "options.dumps_kept is %u; at most %d can be kept",
+        return failure_set(failure, OUTCOME_INVALID, "options.dumps_kept is %u; at most %d can be kept",
                            options->dumps_kept, (int)ROUTE_DUMPS_MAX);
     }
-    return JESCOPE_OK;
+    return OUTCOME_DONE;
 }
 
-/* What the program says goes before what the environment does, but for keeping us out. */
-static int
-read_environment(const JescopeOptions *options, Environment *environment, JescopeError *error)
+/* The program's options override the environment, except JESCOPE=off and JESCOPE_ONLY. */
+static Outcome
+read_environment(const JescopeOptions *options, Environment *environment, Failure *failure)
 {
     environment_read(environment);
     environment->is_silent = (options->flags & JESCOPE_START_NO_SOCKET) != 0;
     if (environment->bad_socket_directory) {
-        return failure_set(error, JESCOPE_INVALID, 0,
+        return failure_set(failure, OUTCOME_INVALID,
                            "JESCOPE_SOCKET_DIR must be absolute and shorter than %d bytes; change or unset it",
                            (int)DIRECTORY_MAX);
     }
     if (options->socket_directory != NULL && !environment_set_directory(environment, options->socket_directory)) {
-        return failure_set(error, JESCOPE_INVALID, 0,
+        return failure_set(failure, OUTCOME_INVALID,
                            "options.socket_directory is '%.128s'; it must be absolute and shorter than %d bytes",
                            options->socket_directory, (int)DIRECTORY_MAX);
     }
     if (!environment->wanted) {
-        return failure_set(error, JESCOPE_NOT_ALLOWED, 0,
-                           "the environment keeps jescope out (JESCOPE=off or JESCOPE_ONLY); unset it");
+        return failure_set(failure, OUTCOME_NOT_ALLOWED,
+                           "the environment disables jescope (JESCOPE=off or JESCOPE_ONLY); unset the variable");
     }
-    return JESCOPE_OK;
+    return OUTCOME_DONE;
 }
 
-static int
-describe_start(LifeResult result, int why, JescopeError *error)
+static Outcome
+describe_start(LifeResult result, int why, Failure *failure)
 {
     switch (result) {
     case LIFE_NO_JEMALLOC:
-        return failure_set_no_jemalloc(error);
+        return failure_set_no_jemalloc(failure);
     case LIFE_ALREADY:
-        return failure_set(error, JESCOPE_ALREADY_STARTED, 0, "the library's thread is there already");
+        return failure_set(failure, OUTCOME_ALREADY_STARTED, "the library's thread is already running");
     case LIFE_STILL_ENDING:
-        return failure_set(error, JESCOPE_BUSY, 0, "the library's thread is about to end; start it again in a moment");
+        return failure_set(failure, OUTCOME_BUSY, "the library's thread is about to end; start it again in a moment");
     case LIFE_NO_THREAD:
-        return failure_set(error, JESCOPE_SYSTEM, why, "cannot start a thread: %s", reply_error_name(why));
+        return failure_set_error(failure, OUTCOME_SYSTEM, why, "cannot start a thread");
     default:
-        return JESCOPE_OK;
+        return OUTCOME_DONE;
     }
 }
 
-/* Once: what follows is ready for children before anything can be in them. */
+/* Once, before there is any state that children could inherit. */
 static void
 prepare_guest(void)
 {
     Guest *guest = life_guest();
-    if (guest != NULL) {
+    if (guest != NULL)
         guest->tick = recordings_tick;
-    }
+}
+
+static Outcome
+start(const JescopeOptions *options, Failure *failure)
+{
+    Environment environment;
+    int why = 0;
+    Outcome result = check_options(options, failure);
+    if (result == OUTCOME_DONE)
+        result = read_environment(options, &environment, failure);
+    if (result == OUTCOME_DONE && !host_set_program(options->program))
+        result = failure_set(failure, OUTCOME_INVALID, "options.program is too long: '%.128s'", options->program);
+    if (result != OUTCOME_DONE)
+        return result;
+    CALL_SCOPE(CALL_WITH_TURN);
+    prepare_guest();
+    result = describe_start(life_start(&environment, &why), why, failure);
+    if (result == OUTCOME_DONE)
+        kept_limit(options->dumps_kept, options->dump_bytes_kept);
+    return result;
 }
 
 int
 jescope_start(const JescopeOptions *options, JescopeError *error)
 {
-    static const JescopeOptions defaults = {.size = sizeof defaults};
-    Environment environment;
-    options = options != NULL ? options : &defaults;
-    int code = check_options(options, error);
-    if (code == JESCOPE_OK) {
-        code = read_environment(options, &environment, error);
+    static const JescopeOptions defaults = {.size = sizeof(defaults)};
+    Failure failure;
+    return failure_publish(start(options != NULL ? options : &defaults, &failure), &failure, error);
+}
+
+static Outcome
+stop(Failure *failure)
+{
+    CALL_SCOPE(CALL_ALONE);
+    switch (life_stop()) {
+    case LIFE_NOT_STARTED:
+        return failure_set(failure, OUTCOME_NOT_STARTED, "the library's thread was not started");
+    case LIFE_STOPPING:
+        return failure_set(failure, OUTCOME_BUSY, "another thread is already stopping the library");
+    default:
+        return OUTCOME_DONE;
     }
-    if (code == JESCOPE_OK && !host_set_program(options->program)) {
-        code = failure_set(error, JESCOPE_INVALID, 0, "options.program is too long a name: '%.128s'", options->program);
-    }
-    if (code != JESCOPE_OK) {
-        return code;
-    }
-    Call call;
-    int why = 0;
-    call_begin(&call, CALL_WITH_TURN);
-    prepare_guest();
-    code = describe_start(life_start(&environment, &why), why, error);
-    if (code == JESCOPE_OK) {
-        kept_limit(options->dumps_kept, options->dump_bytes_kept);
-    }
-    call_end(&call);
-    return code;
 }
 
 int
 jescope_stop(JescopeError *error)
 {
-    Call call;
-    call_begin(&call, CALL_ALONE);
-    LifeStop stop = life_stop();
-    call_end(&call);
-    if (stop == LIFE_NOT_STARTED) {
-        return failure_set(error, JESCOPE_NOT_STARTED, 0, "the library's thread was not started");
-    }
-    if (stop == LIFE_STOPPING) {
-        return failure_set(error, JESCOPE_BUSY, 0, "another thread is stopping the library already");
-    }
-    return JESCOPE_OK;
+    Failure failure;
+    return failure_publish(stop(&failure), &failure, error);
 }

@@ -80,7 +80,7 @@ axis_value_label(double value, StatsUnit unit)
         prefix++;
     double scaled = value / prefix->factor;
     char number[G_ASCII_DTOSTR_BUF_SIZE];
-    g_ascii_formatd(number, sizeof number, fabs(scaled) >= 1000 ? "%.0f" : "%.4g", scaled);
+    g_ascii_formatd(number, sizeof(number), fabs(scaled) >= 1000 ? "%.0f" : "%.4g", scaled);
     return g_strconcat(number, prefix->name, NULL);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two drawings share: numbers and times in few characters, and where the marks of an axis stand. */
+/* Common parts of the two drawings: short numbers and times, and the positions of axis marks. */
 #ifndef JESCOPE_HISTORY_AXIS_H
 #define JESCOPE_HISTORY_AXIS_H
 

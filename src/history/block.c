@@ -4,14 +4,15 @@
 enum {
     ROWS_MAX = 512,        /* enough for the differences to pay; a block is the smallest thing that is read */
     CELLS_MAX = 4 << 20,   /* 32 MiB while it is built */
-    COLUMN_FIRST_BLOB = 5, /* of BLOCK_READ: the section of BLOCK_TOTALS */
+    COLUMN_FIRST_BLOB = 7, /* of BLOCK_READ: the section of BLOCK_TOTALS */
+    GAP_HALVES = 5,        /* of an interval: later than that, samples are missing */
     BIND_FIRST_BLOB = 8,   /* of BLOCK_ADD: same */
 };
 
-/* A class whose size the source did not tell goes by its place. */
+/* A class of unknown size is identified by its index. */
 #define ITEM_BY_PLACE (G_GUINT64_CONSTANT(1) << 63)
 
-/* Words that stand for what is no number; their values are numbers of words. */
+/* Words for texts; their values are numbers of words. */
 static const char arena_name_word[] = "#arena.name";
 static const char arena_dss_word[] = "#arena.dss";
 
@@ -69,6 +70,13 @@ gint64
 block_time(const Block *block, guint row)
 {
     return g_array_index(block->times, gint64, row);
+}
+
+gboolean
+block_is_late(const Block *block, guint64 coarsest_us, gint64 before_us, gint64 now_us)
+{
+    guint64 interval = MAX(coarsest_us, MAX(block->every_us, block->step_us));
+    return interval > 0 && (guint64)(now_us - before_us) > interval * GAP_HALVES / 2;
 }
 
 gboolean
@@ -154,19 +162,13 @@ append_arena(Appender *appender, const StatsArena *arena, GError **error)
            append_table(appender, arena->mutexes, owner, error);
 }
 
-static void
-add_row(Block *block, gint64 time_us)
-{
-    g_array_append_val(block->times, time_us);
-    for (int part = 0; part < BLOCK_PARTS; part++)
-        section_add_row(block->parts[part]);
-}
-
 gboolean
 block_append(Block *block, History *history, const StatsSample *sample, HistoryParts parts, GError **error)
 {
     Appender appender = {.block = block, .history = history, .parts = parts};
-    add_row(block, sample->time_us);
+    g_array_append_val(block->times, sample->time_us);
+    for (int part = 0; part < BLOCK_PARTS; part++)
+        section_add_row(block->parts[part]);
     SectionKey totals = {.scope = STATS_SCOPE_TOTALS};
     if ((parts & HISTORY_TOTALS && !append_values(&appender, sample->totals, totals, error)) ||
         !append_table(&appender, sample->mutexes, 0, error))
@@ -319,14 +321,6 @@ block_sample(const Block *block, const History *history, guint row)
     return sample;
 }
 
-static void
-bind_blob(sqlite3_stmt *statement, int index, GBytes *bytes)
-{
-    gsize length;
-    const void *data = g_bytes_get_data(bytes, &length);
-    sqlite3_bind_blob64(statement, index, data, length, SQLITE_TRANSIENT);
-}
-
 static GBytes *
 encode_times(const Block *block, int level)
 {
@@ -343,20 +337,14 @@ gboolean
 block_write(const Block *block, History *history, int level, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_BLOCK_ADD, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, block->target);
-    sqlite3_bind_int64(statement, 2, block->incarnation);
-    sqlite3_bind_int64(statement, 3, block_time(block, 0));
-    sqlite3_bind_int64(statement, 4, block_time(block, block_rows(block) - 1));
-    sqlite3_bind_int64(statement, 5, block_rows(block));
-    sqlite3_bind_int64(statement, 6, (gint64)block->step_us);
     g_autoptr(GBytes) times = encode_times(block, level);
-    bind_blob(statement, 7, times);
+    database_bind(statement, block->target, block->incarnation, block_time(block, 0),
+                  block_time(block, block_rows(block) - 1), block_rows(block), block->step_us);
+    database_bind_bytes(statement, BIND_FIRST_BLOB - 1, times);
     for (int part = 0; part < BLOCK_PARTS; part++)
         if (section_columns(block->parts[part]) > 0) {
             g_autoptr(GBytes) bytes = section_encode(block->parts[part], level);
-            bind_blob(statement, BIND_FIRST_BLOB + part, bytes);
+            database_bind_bytes(statement, BIND_FIRST_BLOB + part, bytes);
         }
     return database_run(history, statement, error);
 }
@@ -365,7 +353,9 @@ static Section *
 read_section(sqlite3_stmt *statement, int column, guint rows, GError **error)
 {
     const void *bytes = sqlite3_column_blob(statement, column);
-    g_autoptr(Section) section = section_decode(bytes, (gsize)sqlite3_column_bytes(statement, column), error);
+    /* SQLite gives NULL for a blob without bytes. */
+    g_autoptr(Section) section =
+        section_decode(bytes != NULL ? bytes : "", (gsize)sqlite3_column_bytes(statement, column), error);
     if (section != NULL && section_rows(section) == rows)
         return g_steal_pointer(&section);
     if (section != NULL)
@@ -393,7 +383,7 @@ read_times(Block *block, sqlite3_stmt *statement, guint rows, GError **error)
 static gboolean
 read_parts(Block *block, sqlite3_stmt *statement, HistoryParts parts, GError **error)
 {
-    guint rows = (guint)sqlite3_column_int64(statement, 2);
+    guint rows = (guint)sqlite3_column_int64(statement, COLUMN_FIRST_BLOB - 2);
     if (!read_times(block, statement, rows, error))
         return FALSE;
     for (int part = 0; part < BLOCK_PARTS; part++) {
@@ -410,14 +400,11 @@ Block *
 block_read(History *history, gint64 id, HistoryParts parts, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_BLOCK_READ, error);
-    gboolean row;
-    if (statement == NULL)
-        return NULL;
-    sqlite3_bind_int64(statement, 1, id);
-    if (!database_step(history, statement, &row, error))
-        return NULL;
-    if (!row) {
-        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED, "block %" G_GINT64_FORMAT " is gone", id);
+    gboolean ok;
+    database_bind(statement, id);
+    if (!database_next(history, statement, &ok, error)) {
+        if (ok)
+            g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED, "block %" G_GINT64_FORMAT " is gone", id);
         return NULL;
     }
     g_autoptr(Block) block = g_new0(Block, 1);
@@ -425,8 +412,10 @@ block_read(History *history, gint64 id, HistoryParts parts, GError **error)
     block->times = g_array_new(FALSE, FALSE, sizeof(gint64));
     block->target = sqlite3_column_int64(statement, 0);
     block->incarnation = sqlite3_column_int64(statement, 1);
-    block->step_us = (guint64)sqlite3_column_int64(statement, 3);
-    gboolean ok = read_parts(block, statement, parts, error);
+    block->step_us = (guint64)sqlite3_column_int64(statement, 2);
+    block->every_us = (guint64)sqlite3_column_int64(statement, 3);
+    block->version = g_intern_string((const char *)sqlite3_column_text(statement, 4));
+    ok = read_parts(block, statement, parts, error);
     sqlite3_reset(statement);
     return ok ? g_steal_pointer(&block) : NULL;
 }
@@ -435,8 +424,6 @@ gboolean
 block_delete(History *history, gint64 id, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_BLOCK_DELETE, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, id);
+    database_bind(statement, id);
     return database_run(history, statement, error);
 }

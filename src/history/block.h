@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A block: some samples of one incarnation in the order of time, as sections of columns. What a row of the table
- * "block" holds.
+ * A block: some samples of one incarnation in the order of time, as sections of columns: a row of the table "block".
  */
 #ifndef JESCOPE_HISTORY_BLOCK_H
 #define JESCOPE_HISTORY_BLOCK_H
@@ -22,7 +21,9 @@ typedef struct {
     gint64 id; /* 0: not stored */
     gint64 target;
     gint64 incarnation;
-    guint64 step_us;             /* what it was thinned to; 0: as sampled */
+    guint64 step_us;             /* interval after thinning; 0: not thinned */
+    guint64 every_us;            /* of its incarnation, in a block that was read; 0: not known */
+    const char *version;         /* same: interned, or NULL */
     GArray *times;               /* gint64, microseconds since 1970, never descending */
     Section *parts[BLOCK_PARTS]; /* NULL: not kept, or not read */
     gpointer attached;           /* block_attach() */
@@ -40,6 +41,10 @@ void block_attach(Block *block, gpointer data, GDestroyNotify free_func);
 guint block_rows(const Block *block);
 gint64 block_time(const Block *block, guint row);
 
+/* Whether there should have been samples between BEFORE_US and NOW_US, a row of BLOCK, where they are COARSEST_US apart
+ * if that is more than the interval of the block. */
+gboolean block_is_late(const Block *block, guint64 coarsest_us, gint64 before_us, gint64 now_us);
+
 /* Whether another sample of TIME_US may be appended: times must ascend, and the size is bounded. */
 gboolean block_takes(const Block *block, gint64 time_us);
 
@@ -52,7 +57,7 @@ void block_copy_row(Block *block, const Block *from, guint row);
 /* Decodes all columns of the sections it has. */
 gboolean block_load(Block *block, GError **error);
 
-/* Row ROW of a block as a sample: what its decoded columns hold. */
+/* Row ROW of a block as a sample, from its decoded columns. */
 StatsSample *block_sample(const Block *block, const History *history, guint row);
 
 /* LEVEL is zstd's. */

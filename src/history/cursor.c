@@ -38,20 +38,13 @@ static gboolean
 list_blocks(Cursor *cursor, gint64 target, GError **error)
 {
     sqlite3_stmt *statement = database_statement(cursor->history, SQL_BLOCKS_IN_RANGE, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, target);
-    sqlite3_bind_int64(statement, 2, cursor->range.from_us);
-    sqlite3_bind_int64(statement, 3, cursor->range.to_us);
-    for (gboolean row = TRUE; row;) {
-        if (!database_step(cursor->history, statement, &row, error))
-            return FALSE;
-        Listed listed = {.id = row ? sqlite3_column_int64(statement, 0) : 0,
-                         .first_us = row ? sqlite3_column_int64(statement, 1) : 0};
-        if (row)
-            g_array_append_val(cursor->listed, listed);
+    gboolean ok;
+    database_bind(statement, target, cursor->range.from_us, cursor->range.to_us);
+    while (database_next(cursor->history, statement, &ok, error)) {
+        Listed listed = {sqlite3_column_int64(statement, 0), sqlite3_column_int64(statement, 1)};
+        g_array_append_val(cursor->listed, listed);
     }
-    return TRUE;
+    return ok;
 }
 
 Cursor *
@@ -108,7 +101,7 @@ open_block(Cursor *cursor, gint64 id, GError **error)
     return TRUE;
 }
 
-/* The open block whose next row is the earliest; the first of equals, which was written first. */
+/* The open block with the earliest next row; of equals the one written first. */
 static Open *
 earliest(Cursor *cursor)
 {

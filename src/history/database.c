@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/database.h"
 
+#include "history/guarded-files.h"
+#include "history/handed-internal.h"
 #include "history/schema.h"
+#include "text/printable.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-G_DEFINE_QUARK(jescope - history - error, history_error)
+G_DEFINE_QUARK(jescope_history_error, history_error)
 
 enum {
     WAIT_MS = 2000, /* for another process's transaction */
     SET_UP_AGAIN_US = 5000,
     DIRECTORY_MODE = 0700,
+    FILE_MODE = 0600,
 };
 
 static const char *const statement_texts[SQL_COUNT] = {
@@ -22,7 +28,7 @@ static const char *const statement_texts[SQL_COUNT] = {
 #undef STATEMENT
 };
 
-/* What an SQLite result means to the user: %1$s is the path, %2$s SQLite's own words. */
+/* Messages for SQLite results: %1$s is the path, %2$s SQLite's message. */
 static const struct {
     int result;
     HistoryError code;
@@ -35,7 +41,7 @@ static const struct {
     {SQLITE_PERM, HISTORY_ERROR_READ_ONLY, "%1$s may not be written to; use another --history FILE"},
     {SQLITE_NOTADB, HISTORY_ERROR_NOT_HISTORY, "%1$s is not a history file; name another with --history FILE"},
     {SQLITE_CORRUPT, HISTORY_ERROR_DAMAGED,
-     "%1$s is damaged (%2$s); move it away, or rescue what can be with: sqlite3 %1$s .recover"},
+     "%1$s is damaged (%2$s); move it away, or recover its data with: sqlite3 %1$s .recover"},
 };
 
 /* A limit of the file's size (RLIMIT_FSIZE) and a quota are to SQLite plain I/O errors, and the cause may be
@@ -64,6 +70,13 @@ database_fail(History *history, GError **error)
             return;
         }
     int cause = sqlite3_system_errno(history->db);
+    if (result == SQLITE_CANTOPEN && cause == GUARDED_FILES_REFUSED) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED,
+                    "a journal of %s belongs to another user or names a further file, and is not replayed; remove it "
+                    "if it is not yours",
+                    history->path);
+        return;
+    }
     gboolean from_system = (result == SQLITE_IOERR || result == SQLITE_CANTOPEN) && cause != 0;
     g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "%s: %s", history->path,
                 from_system ? g_strerror(cause) : sqlite3_errmsg(history->db));
@@ -84,46 +97,69 @@ database_statement(History *history, Sql id, GError **error)
     return *statement;
 }
 
-gboolean
-database_step(History *history, sqlite3_stmt *statement, gboolean *row, GError **error)
+void
+database_bind_integers(sqlite3_stmt *statement, const gint64 *values, guint count)
 {
-    int result = sqlite3_step(statement);
-    if (result == SQLITE_ROW || result == SQLITE_DONE) {
-        *row = result == SQLITE_ROW;
-        if (!*row)
-            sqlite3_reset(statement);
-        return TRUE;
-    }
-    database_fail(history, error);
-    sqlite3_reset(statement);
-    return FALSE;
+    for (guint i = 0; statement != NULL && i < count; i++)
+        sqlite3_bind_int64(statement, (int)i + 1, values[i]);
+}
+
+void
+database_bind_text(sqlite3_stmt *statement, int parameter, const char *text)
+{
+    if (statement != NULL)
+        sqlite3_bind_text(statement, parameter, text, -1, SQLITE_TRANSIENT);
+}
+
+void
+database_bind_bytes(sqlite3_stmt *statement, int parameter, GBytes *bytes)
+{
+    if (statement != NULL)
+        sqlite3_bind_blob64(statement, parameter, g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes),
+                            SQLITE_TRANSIENT);
+}
+
+gboolean
+database_next(History *history, sqlite3_stmt *statement, gboolean *ok, GError **error)
+{
+    int result = statement != NULL ? sqlite3_step(statement) : SQLITE_MISUSE;
+    *ok = result == SQLITE_ROW || result == SQLITE_DONE;
+    if (statement != NULL && !*ok)
+        database_fail(history, error);
+    if (result != SQLITE_ROW)
+        sqlite3_reset(statement);
+    return result == SQLITE_ROW;
 }
 
 gboolean
 database_run(History *history, sqlite3_stmt *statement, GError **error)
 {
-    gboolean row = TRUE;
-    while (row)
-        if (!database_step(history, statement, &row, error))
-            return FALSE;
-    return TRUE;
+    gboolean ok;
+    while (database_next(history, statement, &ok, error))
+        continue;
+    return ok;
 }
 
-static gboolean
-run_simple(History *history, Sql id, GError **error)
+GArray *
+database_ids(History *history, sqlite3_stmt *statement, GError **error)
 {
-    sqlite3_stmt *statement = database_statement(history, id, error);
-    return statement != NULL && database_run(history, statement, error);
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(gint64));
+    gboolean ok;
+    while (database_next(history, statement, &ok, error)) {
+        gint64 id = sqlite3_column_int64(statement, 0);
+        g_array_append_val(ids, id);
+    }
+    return ok ? g_steal_pointer(&ids) : NULL;
 }
 
-/* Words that were added in a transaction that is undone are gone. */
+/* Words added in a transaction that is rolled back are lost. */
 static void
 forget_words(Dictionary *dictionary)
 {
     g_hash_table_remove_all(dictionary->numbers);
     g_hash_table_remove_all(dictionary->words);
     g_hash_table_remove_all(dictionary->metrics);
-    memset(dictionary->of_metric, 0, sizeof dictionary->of_metric);
+    memset(dictionary->of_metric, 0, sizeof(dictionary->of_metric));
 }
 
 static gboolean
@@ -141,28 +177,28 @@ remember_word(History *history, guint64 number, const char *text)
     return TRUE;
 }
 
+const char *
+database_text(sqlite3_stmt *statement, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(statement, column);
+    return text != NULL ? text : "";
+}
+
 static gboolean
 load_words(History *history, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_WORDS, error);
-    gboolean row = statement != NULL;
-    while (row) {
-        if (!database_step(history, statement, &row, error))
-            return FALSE;
-        if (row)
-            remember_word(history, (guint64)sqlite3_column_int64(statement, 0),
-                          (const char *)sqlite3_column_text(statement, 1));
-    }
-    return statement != NULL;
+    gboolean ok;
+    while (database_next(history, statement, &ok, error))
+        remember_word(history, (guint64)sqlite3_column_int64(statement, 0), database_text(statement, 1));
+    return ok;
 }
 
 gboolean
 database_step_row(History *history, sqlite3_stmt *statement, GError **error)
 {
-    gboolean row;
-    if (!database_step(history, statement, &row, error))
-        return FALSE;
-    if (!row)
+    gboolean ok, row = database_next(history, statement, &ok, error);
+    if (ok && !row)
         g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED,
                     "%s is damaged (a row that others refer to is missing); move it away and begin a new one",
                     history->path);
@@ -178,13 +214,11 @@ dictionary_number(History *history, const char *text, guint64 *number, GError **
         return TRUE;
     }
     sqlite3_stmt *statement = database_statement(history, SQL_WORD_ADD, error);
-    if (statement == NULL)
+    database_bind_text(statement, 1, text);
+    if (!database_run(history, statement, error))
         return FALSE;
-    sqlite3_bind_text(statement, 1, text, -1, SQLITE_TRANSIENT);
-    if (!database_run(history, statement, error) ||
-        (statement = database_statement(history, SQL_WORD_FIND, error)) == NULL)
-        return FALSE;
-    sqlite3_bind_text(statement, 1, text, -1, SQLITE_TRANSIENT);
+    statement = database_statement(history, SQL_WORD_FIND, error);
+    database_bind_text(statement, 1, text);
     if (!database_step_row(history, statement, error))
         return FALSE;
     *number = (guint64)sqlite3_column_int64(statement, 0);
@@ -231,7 +265,7 @@ gboolean
 database_begin(History *history, gboolean *mine, GError **error)
 {
     *mine = !history->in_transaction;
-    if (*mine && !run_simple(history, SQL_BEGIN_WRITE, error))
+    if (*mine && !database_run(history, database_statement(history, SQL_BEGIN_WRITE, error), error))
         return FALSE;
     history->in_transaction = TRUE;
     return TRUE;
@@ -243,32 +277,13 @@ database_end(History *history, gboolean mine, gboolean ok, GError **error)
     if (!mine)
         return ok;
     history->in_transaction = FALSE;
-    if (ok && run_simple(history, SQL_COMMIT, error))
+    if (ok && database_run(history, database_statement(history, SQL_COMMIT, error), error))
         return TRUE;
     /* Where SQLite rolled back by itself (a full disk) this one fails, which says nothing new. */
-    run_simple(history, SQL_ROLLBACK, NULL);
+    database_run(history, database_statement(history, SQL_ROLLBACK, NULL), NULL);
     forget_words(&history->dictionary);
     load_words(history, NULL);
     return FALSE;
-}
-
-gboolean
-history_begin_batch(History *history, GError **error)
-{
-    gboolean mine;
-    return database_begin(history, &mine, error);
-}
-
-gboolean
-history_end_batch(History *history, GError **error)
-{
-    return database_end(history, TRUE, TRUE, error);
-}
-
-void
-history_abandon_batch(History *history)
-{
-    database_end(history, TRUE, FALSE, NULL);
 }
 
 char *
@@ -296,19 +311,18 @@ static gboolean
 read_pragma(History *history, const char *sql, gint64 *value, GError **error)
 {
     sqlite3_stmt *statement = NULL;
-    gboolean row = FALSE;
+    gboolean ok;
     if (sqlite3_prepare_v2(history->db, sql, -1, &statement, NULL) != SQLITE_OK) {
         database_fail(history, error);
         return FALSE;
     }
-    gboolean ok = database_step(history, statement, &row, error);
-    if (ok && row)
+    if (database_next(history, statement, &ok, error))
         *value = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
     return ok;
 }
 
-/* What kind of file this is: *VERSION is 0 for an empty one. */
+/* The kind of file: *VERSION is 0 for an empty one. */
 static gboolean
 check_file(History *history, gint64 *version, GError **error)
 {
@@ -323,10 +337,10 @@ check_file(History *history, gint64 *version, GError **error)
         return FALSE;
     }
     if (*version > schema_version) {
-        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_NEWER,
-                    "%s was written by a newer jescope (schema %d, this one knows %d); upgrade, or use another "
-                    "--history FILE",
-                    history->path, (int)*version, schema_version);
+        g_set_error(
+            error, HISTORY_ERROR, HISTORY_ERROR_NEWER,
+            "%s was written by a newer jescope (schema %d, this one knows %d); upgrade, or use another --history FILE",
+            history->path, (int)*version, schema_version);
         return FALSE;
     }
     return TRUE;
@@ -402,11 +416,14 @@ set_up_writer(History *history, GError **error)
     }
 }
 
-/* One snapshot for all reading: what a collector packs meanwhile does not move under the reader. */
+/* One snapshot for all reads, which is independent of concurrent packing. */
 static gboolean
 set_up_reader(History *history, GError **error)
 {
     gint64 version = 0;
+    /* Where no file may be made, none is wanted for sorting. */
+    if (handed_is_confined() && !execute(history, "PRAGMA temp_store = MEMORY", error))
+        return FALSE;
     if (!execute(history, "BEGIN", error) || !check_file(history, &version, error))
         return FALSE;
     if (version >= schema_readable)
@@ -424,7 +441,7 @@ make_directory(const char *path, GError **error)
     g_autofree char *directory = g_path_get_dirname(path);
     if (g_mkdir_with_parents(directory, DIRECTORY_MODE) == 0)
         return TRUE;
-    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot make the directory %s: %s", directory,
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot create the directory %s: %s", directory,
                 g_strerror(errno));
     return FALSE;
 }
@@ -433,12 +450,12 @@ static gboolean
 check_path(const char *path, HistoryMode mode, GError **error)
 {
     struct stat status;
-    if (stat(path, &status) != 0) {
+    if (handed_stat(handed_place(path), &status) != 0) {
         if (mode == HISTORY_WRITE && errno == ENOENT)
             return make_directory(path, error);
         g_set_error(error, HISTORY_ERROR, errno == ENOENT ? HISTORY_ERROR_MISSING : HISTORY_ERROR_FAILED,
                     "cannot open %s: %s%s", path, g_strerror(errno),
-                    errno == ENOENT ? "; 'jescope collect' and 'jescope import' make one" : "");
+                    errno == ENOENT ? "; 'jescope collect' and 'jescope import' create one" : "");
         return FALSE;
     }
     if (S_ISREG(status.st_mode) && (status.st_size > 0 || mode == HISTORY_WRITE))
@@ -448,32 +465,54 @@ check_path(const char *path, HistoryMode mode, GError **error)
     return FALSE;
 }
 
+/* A file that another user has made may define more than our tables. */
+static void
+refuse_programs(sqlite3 *db)
+{
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+}
+
+static void
+to_printable(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    const char *text = (const char *)sqlite3_value_text(values[0]);
+    if (text != NULL)
+        sqlite3_result_text(context, text_printable(text), -1, g_free);
+}
+
 static gboolean
 connect_database(History *history, const char *name, int flags, GError **error)
 {
     g_clear_pointer(&history->db, sqlite3_close_v2);
-    if (sqlite3_open_v2(name, &history->db, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
+    if (sqlite3_open_v2(name, &history->db, flags | SQLITE_OPEN_NOMUTEX, guarded_files()) != SQLITE_OK) {
         database_fail(history, error);
         return FALSE;
     }
+    refuse_programs(history->db);
+    sqlite3_create_function(history->db, "printable", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
+                            to_printable, NULL, NULL);
     sqlite3_busy_timeout(history->db, WAIT_MS);
     return TRUE;
 }
 
-/* A WAL file on a read-only file system cannot be opened the ordinary way. If nothing is left in its log, it can be
- * read as it lies. */
+/* A WAL database on a read-only file system cannot be opened normally. If its log is empty, it can be read as
+ * immutable. */
 static gboolean
 connect_immutable(History *history, GError **error)
 {
-    g_autofree char *log = g_strconcat(history->path, "-wal", NULL);
+    const char *place = handed_place(history->path);
+    g_autofree char *log = g_strconcat(place, "-wal", NULL);
     struct stat status;
-    if (stat(log, &status) == 0 && status.st_size > 0) {
+    if (handed_stat(log, &status) == 0 && status.st_size > 0) {
         g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_READ_ONLY,
-                    "%s has unfinished writes beside it (%s) and may not be written to; copy both to a writable place",
+                    "%s has unfinished writes (%s) but is read-only; copy both files to a writable place",
                     history->path, log);
         return FALSE;
     }
-    g_autofree char *absolute = g_canonicalize_filename(history->path, NULL);
+    g_autofree char *absolute = g_canonicalize_filename(place, NULL);
     g_autofree char *plain = g_filename_to_uri(absolute, NULL, error);
     if (plain == NULL)
         return FALSE;
@@ -486,13 +525,29 @@ static gboolean
 open_reader(History *history, GError **error)
 {
     g_autoptr(GError) cause = NULL;
-    if (connect_database(history, history->path, SQLITE_OPEN_READONLY, &cause) && set_up_reader(history, &cause))
+    if (connect_database(history, handed_place(history->path), SQLITE_OPEN_READONLY, &cause) &&
+        set_up_reader(history, &cause))
         return TRUE;
     int result = sqlite3_errcode(history->db) & 0xff;
     if (result == SQLITE_CANTOPEN || result == SQLITE_READONLY)
         return connect_immutable(history, error);
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
+}
+
+/* A new file is its owner's alone, whatever the umask, since it has what memory is for; SQLite gives the files beside
+ * it the same mode. */
+static gboolean
+make_private_file(const char *path, GError **error)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+    if (fd < 0 && errno != EEXIST) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot make %s: %s", path, g_strerror(errno));
+        return FALSE;
+    }
+    if (fd >= 0)
+        close(fd);
+    return TRUE;
 }
 
 static gboolean
@@ -504,6 +559,8 @@ open_writer(History *history, GError **error)
                     "%s may not be written to (%s); use another --history FILE", history->path, g_strerror(errno));
         return FALSE;
     }
+    if (!make_private_file(history->path, error))
+        return FALSE;
     return connect_database(history, history->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error) &&
            set_up_writer(history, error);
 }
@@ -564,13 +621,6 @@ history_path(const History *history)
     return history->path;
 }
 
-void
-history_limit_pages(History *history, guint pages)
-{
-    g_autofree char *sql = g_strdup_printf("PRAGMA max_page_count = %u", pages);
-    sqlite3_exec(history->db, sql, NULL, NULL, NULL);
-}
-
 guint
 history_damaged_blocks(const History *history)
 {
@@ -582,15 +632,10 @@ database_target_names(History *history, GError **error)
 {
     g_autoptr(GStrvBuilder) names = g_strv_builder_new();
     sqlite3_stmt *statement = database_statement(history, SQL_TARGETS, error);
-    if (statement == NULL)
-        return NULL;
-    for (gboolean row = TRUE; row;) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        if (row)
-            g_strv_builder_add(names, (const char *)sqlite3_column_text(statement, 1));
-    }
-    return g_strv_builder_end(names);
+    gboolean ok;
+    while (database_next(history, statement, &ok, error))
+        g_strv_builder_add(names, database_text(statement, 1));
+    return ok ? g_strv_builder_end(names) : NULL;
 }
 
 static char *
@@ -603,22 +648,17 @@ target_names(History *history)
 static gboolean
 find_only_target(History *history, gint64 *id, GError **error)
 {
-    sqlite3_stmt *statement = database_statement(history, SQL_TARGETS, error);
-    gboolean row = FALSE, another = FALSE;
-    if (statement == NULL || !database_step(history, statement, &row, error))
+    g_autoptr(GArray) ids = database_ids(history, database_statement(history, SQL_TARGETS, error), error);
+    if (ids == NULL)
         return FALSE;
-    gint64 found = row ? sqlite3_column_int64(statement, 0) : 0;
-    if (row && !database_step(history, statement, &another, error))
-        return FALSE;
-    sqlite3_reset(statement);
-    if (row && !another) {
-        *id = found;
+    if (ids->len == 1) {
+        *id = g_array_index(ids, gint64, 0);
         return TRUE;
     }
     g_autofree char *names = target_names(history);
     g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING,
-                row ? "%s holds several targets; choose one with --target: %s" : "%s holds no samples%s", history->path,
-                names);
+                ids->len > 0 ? "%s holds several targets; choose one with --target: %s" : "%s holds no samples%s",
+                history->path, names);
     return FALSE;
 }
 
@@ -628,17 +668,15 @@ database_find_target(History *history, const char *target, gint64 *id, GError **
     if (target == NULL)
         return find_only_target(history, id, error);
     sqlite3_stmt *statement = database_statement(history, SQL_TARGET_FIND, error);
-    gboolean row;
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_text(statement, 1, target, -1, SQLITE_TRANSIENT);
-    if (!database_step(history, statement, &row, error))
-        return FALSE;
-    if (row) {
+    gboolean ok;
+    database_bind_text(statement, 1, target);
+    if (database_next(history, statement, &ok, error)) {
         *id = sqlite3_column_int64(statement, 0);
         sqlite3_reset(statement);
         return TRUE;
     }
+    if (!ok)
+        return FALSE;
     g_autofree char *names = target_names(history);
     g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "no target '%s' in %s%s%s", target, history->path,
                 *names != '\0' ? "; it holds " : ", which is empty", names);

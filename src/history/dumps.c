@@ -2,6 +2,7 @@
 #include "history/dumps.h"
 
 #include "history/database.h"
+#include "wire/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -97,16 +98,11 @@ history_dump_pack(int descriptor, HistoryPackedDump *packed, GError **error)
 }
 
 static gboolean
-add_dump(History *history, gint64 incarnation, GBytes *content, HistoryDump *dump, GError **error)
+add_dump(History *history, gint64 incarnation, GBytes *content, RouteDump *dump, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_DUMP_ADD, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    sqlite3_bind_int64(statement, 2, (gint64)dump->recording);
-    sqlite3_bind_int64(statement, 3, dump->taken_ms);
-    sqlite3_bind_int64(statement, 4, (gint64)dump->bytes);
-    sqlite3_bind_blob64(statement, 5, g_bytes_get_data(content, NULL), g_bytes_get_size(content), SQLITE_STATIC);
+    database_bind(statement, incarnation, dump->recording, dump->taken_ms, (gint64)dump->bytes);
+    database_bind_bytes(statement, 5, content);
     if (!database_step_row(history, statement, error))
         return FALSE;
     dump->id = (guint64)sqlite3_column_int64(statement, 0);
@@ -114,10 +110,10 @@ add_dump(History *history, gint64 incarnation, GBytes *content, HistoryDump *dum
 }
 
 gboolean
-history_dump_add_packed(History *history, gint64 incarnation, const HistoryPackedDump *packed, HistoryDump *dump,
+history_dump_add_packed(History *history, gint64 incarnation, const HistoryPackedDump *packed, RouteDump *dump,
                         GError **error)
 {
-    HistoryDump kept = *dump;
+    RouteDump kept = *dump;
     gboolean mine;
     kept.bytes = packed->bytes;
     if (!database_begin(history, &mine, error) ||
@@ -127,36 +123,23 @@ history_dump_add_packed(History *history, gint64 incarnation, const HistoryPacke
     return TRUE;
 }
 
-gboolean
-history_dump_add(History *history, gint64 incarnation, int descriptor, HistoryDump *dump, GError **error)
-{
-    g_auto(HistoryPackedDump) packed = {0};
-    return history_dump_pack(descriptor, &packed, error) &&
-           history_dump_add_packed(history, incarnation, &packed, dump, error);
-}
-
 GArray *
 history_dumps(History *history, gint64 incarnation, guint max, GError **error)
 {
-    g_autoptr(GArray) dumps = g_array_new(FALSE, FALSE, sizeof(HistoryDump));
+    g_autoptr(GArray) dumps = g_array_new(FALSE, FALSE, sizeof(RouteDump));
     sqlite3_stmt *statement = database_statement(history, SQL_DUMPS, error);
-    if (statement == NULL)
-        return NULL;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    sqlite3_bind_int64(statement, 2, max);
-    for (gboolean row = TRUE; row;) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        HistoryDump dump = {
-            .id = row ? (guint64)sqlite3_column_int64(statement, 0) : 0,
-            .recording = row ? (guint64)sqlite3_column_int64(statement, 1) : 0,
-            .taken_ms = row ? sqlite3_column_int64(statement, 2) : 0,
-            .bytes = row ? (guint64)sqlite3_column_int64(statement, 3) : 0,
+    gboolean ok;
+    database_bind(statement, incarnation, max);
+    while (database_next(history, statement, &ok, error)) {
+        RouteDump dump = {
+            .id = (guint64)sqlite3_column_int64(statement, 0),
+            .recording = (guint64)sqlite3_column_int64(statement, 1),
+            .taken_ms = (guint64)sqlite3_column_int64(statement, 2),
+            .bytes = (guint64)sqlite3_column_int64(statement, 3),
         };
-        if (row)
-            g_array_append_val(dumps, dump);
+        g_array_append_val(dumps, dump);
     }
-    return g_steal_pointer(&dumps);
+    return ok ? g_steal_pointer(&dumps) : NULL;
 }
 
 static gboolean
@@ -166,20 +149,7 @@ set_damaged(const HistoryPackedDump *packed, GError **error)
     return FALSE;
 }
 
-static gboolean
-write_whole(int descriptor, const char *bytes, gsize length)
-{
-    while (length > 0) {
-        ssize_t written = write(descriptor, bytes, length);
-        if (written < 0 && errno != EINTR)
-            return FALSE;
-        bytes += MAX(written, 0);
-        length -= (gsize)MAX(written, 0);
-    }
-    return TRUE;
-}
-
-/* FALSE with errno, or with *LEFT not 0 if the frame is not what it should be. */
+/* FALSE with errno, or with *LEFT not 0 for a malformed frame. */
 static gboolean
 decompress(ZSTD_DCtx *context, ZSTD_inBuffer in, int descriptor, guint64 *left)
 {
@@ -194,7 +164,7 @@ decompress(ZSTD_DCtx *context, ZSTD_inBuffer in, int descriptor, guint64 *left)
             return FALSE;
         }
         *left -= out.pos;
-        if (!write_whole(descriptor, chunk, out.pos)) {
+        if (!transfer_write(descriptor, chunk, out.pos)) {
             *left = 0;
             return FALSE;
         }
@@ -202,7 +172,7 @@ decompress(ZSTD_DCtx *context, ZSTD_inBuffer in, int descriptor, guint64 *left)
     return *left == 0;
 }
 
-/* Who reads it takes no names from files that are younger. */
+/* Sets the time of the dump: the symbolizer ignores files that are newer. */
 static gboolean
 date(int descriptor, gint64 ms)
 {
@@ -211,8 +181,8 @@ date(int descriptor, gint64 ms)
     return futimens(descriptor, times) == 0;
 }
 
-static gboolean
-unpack(const HistoryPackedDump *packed, int descriptor, GError **error)
+gboolean
+history_dump_write(const HistoryPackedDump *packed, int descriptor, GError **error)
 {
     guint64 left = packed->bytes;
     ZSTD_inBuffer in = {.src = g_bytes_get_data(packed->content, NULL), .size = g_bytes_get_size(packed->content)};
@@ -221,10 +191,20 @@ unpack(const HistoryPackedDump *packed, int descriptor, GError **error)
     ZSTD_DCtx *context = ZSTD_createDCtx();
     gboolean ok = decompress(context, in, descriptor, &left);
     ZSTD_freeDCtx(context);
-    if (ok && lseek(descriptor, 0, SEEK_SET) == 0 && date(descriptor, packed->taken_ms) &&
-        fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
+    if (ok)
         return TRUE;
     return left != 0 ? set_damaged(packed, error) : fail_system("write a memory file", error);
+}
+
+static gboolean
+unpack(const HistoryPackedDump *packed, int descriptor, GError **error)
+{
+    if (!history_dump_write(packed, descriptor, error))
+        return FALSE;
+    if (lseek(descriptor, 0, SEEK_SET) == 0 && date(descriptor, packed->taken_ms) &&
+        fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
+        return TRUE;
+    return fail_system("write a memory file", error);
 }
 
 int
@@ -244,17 +224,13 @@ history_dump_unpack(const HistoryPackedDump *packed, GError **error)
 gboolean
 history_dump_read_packed(History *history, gint64 incarnation, guint64 id, HistoryPackedDump *packed, GError **error)
 {
-    gboolean row;
+    gboolean ok;
     sqlite3_stmt *statement = database_statement(history, SQL_DUMP_READ, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    sqlite3_bind_int64(statement, 2, (gint64)id);
-    if (!database_step(history, statement, &row, error))
-        return FALSE;
-    if (!row) {
-        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "there is no dump %" G_GUINT64_FORMAT " (any more)",
-                    id);
+    database_bind(statement, incarnation, id);
+    if (!database_next(history, statement, &ok, error)) {
+        if (ok)
+            g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING,
+                        "there is no dump %" G_GUINT64_FORMAT " (any more)", id);
         return FALSE;
     }
     *packed = (HistoryPackedDump){
@@ -267,28 +243,13 @@ history_dump_read_packed(History *history, gint64 incarnation, guint64 id, Histo
     return TRUE;
 }
 
-int
-history_dump_open(History *history, gint64 incarnation, guint64 id, GError **error)
-{
-    g_auto(HistoryPackedDump) packed = {0};
-    return history_dump_read_packed(history, incarnation, id, &packed, error) ? history_dump_unpack(&packed, error)
-                                                                              : -1;
-}
-
 static gboolean
 put_recording(History *history, gint64 incarnation, const HistoryRecording *recording, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_RECORDING_PUT, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    sqlite3_bind_int64(statement, 2, (gint64)recording->id);
-    sqlite3_bind_int64(statement, 3, recording->begin_ms);
-    sqlite3_bind_int64(statement, 4, (gint64)recording->duration_ms);
-    sqlite3_bind_int64(statement, 5, recording->state);
-    sqlite3_bind_int64(statement, 6, (gint64)recording->dump);
-    sqlite3_bind_int64(statement, 7, recording->error);
-    sqlite3_bind_text(statement, 8, recording->why, -1, SQLITE_TRANSIENT);
+    database_bind(statement, incarnation, recording->id, recording->begin_ms, (gint64)recording->duration_ms,
+                  recording->state, recording->dump, recording->error);
+    database_bind_text(statement, 8, recording->why);
     return database_run(history, statement, error);
 }
 
@@ -312,15 +273,9 @@ history_recordings(History *history, gint64 incarnation, guint max, GError **err
     g_autoptr(GArray) recordings = g_array_new(FALSE, TRUE, sizeof(HistoryRecording));
     g_array_set_clear_func(recordings, clear_recording);
     sqlite3_stmt *statement = database_statement(history, SQL_RECORDINGS, error);
-    if (statement == NULL)
-        return NULL;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    sqlite3_bind_int64(statement, 2, max);
-    for (gboolean row;;) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        if (!row)
-            return g_steal_pointer(&recordings);
+    gboolean ok;
+    database_bind(statement, incarnation, max);
+    while (database_next(history, statement, &ok, error)) {
         HistoryRecording recording = {
             .id = (guint64)sqlite3_column_int64(statement, 0),
             .begin_ms = sqlite3_column_int64(statement, 1),
@@ -332,6 +287,7 @@ history_recordings(History *history, gint64 incarnation, guint max, GError **err
         };
         g_array_append_val(recordings, recording);
     }
+    return ok ? g_steal_pointer(&recordings) : NULL;
 }
 
 /* The ids of dumps that may not stay, of gint64. */
@@ -343,15 +299,9 @@ dumps_too_many(History *history, gint64 incarnation, const HistoryDumpRetention 
     gint64 oldest_ms = retention->keep_us > 0 ? (now_us - (gint64)retention->keep_us) / 1000 : G_MININT64;
     guint64 bytes = 0;
     sqlite3_stmt *statement = database_statement(history, SQL_DUMPS_OF_TARGET, error);
-    if (statement == NULL)
-        return NULL;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    gboolean row = TRUE;
-    for (guint n = 0;; n++) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        if (!row)
-            return g_steal_pointer(&ids);
+    gboolean ok;
+    database_bind(statement, incarnation);
+    for (guint n = 0; database_next(history, statement, &ok, error); n++) {
         gint64 id = sqlite3_column_int64(statement, 0);
         bytes += (guint64)sqlite3_column_int64(statement, 2);
         if (n > 0 && ((retention->count > 0 && n >= retention->count) ||
@@ -359,17 +309,14 @@ dumps_too_many(History *history, gint64 incarnation, const HistoryDumpRetention 
                       sqlite3_column_int64(statement, 1) < oldest_ms))
             g_array_append_val(ids, id);
     }
+    return ok ? g_steal_pointer(&ids) : NULL;
 }
 
 static gboolean
 run_with(History *history, Sql id, gint64 first, gint64 second, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, id, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, first);
-    if (sqlite3_bind_parameter_count(statement) > 1)
-        sqlite3_bind_int64(statement, 2, second);
+    database_bind(statement, first, second);
     return database_run(history, statement, error);
 }
 
@@ -383,34 +330,32 @@ remove_recordings(History *history, gint64 incarnation, const HistoryDumpRetenti
     return retention->count == 0 || run_with(history, SQL_RECORDINGS_BEYOND, incarnation, retention->count, error);
 }
 
-/* Adds to IDS the oldest dumps of whatever target that are beyond so many bytes. */
 static gboolean
-add_beyond_total(History *history, guint64 total_bytes, GArray *ids, GError **error)
+remove_dumps(History *history, const GArray *ids, GError **error)
 {
-    guint64 bytes = 0;
-    sqlite3_stmt *statement = database_statement(history, SQL_DUMPS_OF_ALL, error);
-    gboolean row = statement != NULL;
-    for (guint n = 0; row; n++) {
-        if (!database_step(history, statement, &row, error))
+    for (guint i = 0; i < ids->len; i++)
+        if (!run_with(history, SQL_DUMP_DELETE, g_array_index(ids, gint64, i), 0, error))
             return FALSE;
-        gint64 id = row ? sqlite3_column_int64(statement, 0) : 0;
-        bytes += row ? (guint64)sqlite3_column_int64(statement, 1) : 0;
-        if (row && n > 0 && bytes > total_bytes)
-            g_array_append_val(ids, id);
-    }
-    return statement != NULL;
+    return TRUE;
+}
+
+/* Removes the dumps of all targets that are beyond TOTAL_BYTES. */
+static gboolean
+remove_beyond(History *history, guint64 total_bytes, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_DUMPS_BEYOND, error);
+    database_bind(statement, MIN(total_bytes, G_MAXINT64));
+    g_autoptr(GArray) ids = database_ids(history, statement, error);
+    return ids != NULL && remove_dumps(history, ids, error);
 }
 
 static gboolean
 retain(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us, GError **error)
 {
     g_autoptr(GArray) ids = dumps_too_many(history, incarnation, retention, now_us, error);
-    gboolean ok = ids != NULL;
-    if (ok && retention->total_bytes > 0)
-        ok = add_beyond_total(history, retention->total_bytes, ids, error);
-    for (guint i = 0; ok && i < ids->len; i++)
-        ok = run_with(history, SQL_DUMP_DELETE, g_array_index(ids, gint64, i), 0, error);
-    return ok && remove_recordings(history, incarnation, retention, now_us, error);
+    return ids != NULL && remove_dumps(history, ids, error) &&
+           (retention->total_bytes == 0 || remove_beyond(history, retention->total_bytes, error)) &&
+           remove_recordings(history, incarnation, retention, now_us, error);
 }
 
 gboolean
@@ -421,7 +366,7 @@ history_retain_dumps(History *history, gint64 incarnation, const HistoryDumpRete
     if (!database_begin(history, &mine, error) ||
         !database_end(history, mine, retain(history, incarnation, retention, now_us, error), error))
         return FALSE;
-    /* As with samples, a lock or a full disk here is no failure. */
+    /* As with samples, a lock or a full disk is not an error here. */
     sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
     return TRUE;
 }
@@ -440,21 +385,17 @@ history_kept_lives(History *history, guint max, GError **error)
     g_autoptr(GArray) lives = g_array_new(FALSE, TRUE, sizeof(HistoryKept));
     g_array_set_clear_func(lives, clear_kept);
     sqlite3_stmt *statement = database_statement(history, SQL_KEPT_LIVES, error);
-    if (statement == NULL)
-        return NULL;
-    sqlite3_bind_int64(statement, 1, max);
-    for (gboolean row;;) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        if (!row)
-            return g_steal_pointer(&lives);
+    gboolean ok;
+    database_bind(statement, max);
+    while (database_next(history, statement, &ok, error)) {
         HistoryKept kept = {
             .incarnation = sqlite3_column_int64(statement, 0),
-            .target = g_strdup((const char *)sqlite3_column_text(statement, 1)),
+            .target = g_strdup(database_text(statement, 1)),
             .pid = sqlite3_column_int64(statement, 2),
             .start_ticks = (guint64)sqlite3_column_int64(statement, 3),
-            .boot = g_strdup((const char *)sqlite3_column_text(statement, 4)),
+            .boot = g_strdup(database_text(statement, 4)),
         };
         g_array_append_val(lives, kept);
     }
+    return ok ? g_steal_pointer(&lives) : NULL;
 }

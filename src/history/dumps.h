@@ -8,19 +8,13 @@
 #define JESCOPE_HISTORY_DUMPS_H
 
 #include "history/history.h"
+#include "routes/routes.h"
 
 enum {
     HISTORY_DUMP_MAX = 512 * 1024 * 1024, /* bytes of a dump before compression; a larger one is not kept */
 };
 
-typedef struct {
-    guint64 id;        /* never given twice in one file */
-    guint64 recording; /* that it is the result of; 0: taken by itself */
-    gint64 taken_ms;   /* CLOCK_REALTIME */
-    guint64 bytes;     /* of the dump as jemalloc wrote it */
-} HistoryDump;
-
-/* What came of switching profiling on for a while. */
+/* The result of time-limited profiling. */
 typedef struct {
     guint64 id; /* unique in its life */
     gint64 begin_ms;
@@ -31,27 +25,20 @@ typedef struct {
     char *why;     /* it failed; NULL: it did not */
 } HistoryRecording;
 
-/* Zero in a field: no limit. Each but the last bounds what is kept of one target, over all its lives. */
+/* Zero in a field: no limit. Each except the last is for one target, with all its incarnations. */
 typedef struct {
     guint count;         /* dumps */
     guint64 keep_us;     /* older dumps and recordings go */
     guint64 max_bytes;   /* of dumps as they are stored */
-    guint64 total_bytes; /* of those of all targets */
+    guint64 total_bytes; /* of all targets: the user (history_claim()) that keeps most loses the oldest */
 } HistoryDumpRetention;
 
-/* Keeps the bytes of DESCRIPTOR (a regular file or memfd, read from its beginning whatever its offset) for the life
- * INCARNATION. Of *DUMP, id and bytes are set. */
-gboolean history_dump_add(History *history, gint64 incarnation, int descriptor, HistoryDump *dump, GError **error);
-
-/* The newest MAX dumps of a life, newest first, of HistoryDump. */
+/* The newest MAX dumps of a life, newest first, of RouteDump. An id is never given twice in one
+ * file; bytes are those that jemalloc wrote. */
 GArray *history_dumps(History *history, gint64 incarnation, guint max, GError **error);
 
-/* The bytes of a dump as a sealed memfd at offset 0, last modified when the dump was taken, the caller's to close; -1
- * on error. HISTORY_ERROR_MISSING: this life has no such dump (any more). */
-int history_dump_open(History *history, gint64 incarnation, guint64 id, GError **error);
-
-/* The same in two halves, for who shares a History with others: packing and unpacking takes long for a large dump,
- * needs no History and may be done by any thread. */
+/* A dump as it is stored. Packing and unpacking takes long for a large one, needs no History and may be done by any
+ * thread. */
 typedef struct {
     char *name;      /* for messages */
     guint64 bytes;   /* unpacked */
@@ -62,11 +49,22 @@ typedef struct {
 void history_packed_dump_clear(HistoryPackedDump *packed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(HistoryPackedDump, history_packed_dump_clear)
 
+/* Packs the bytes of DESCRIPTOR: a regular file or memfd, read from its beginning whatever its offset. */
 gboolean history_dump_pack(int descriptor, HistoryPackedDump *packed, GError **error);
-gboolean history_dump_add_packed(History *history, gint64 incarnation, const HistoryPackedDump *packed,
-                                 HistoryDump *dump, GError **error);
+
+/* Keeps it for the life INCARNATION. Of *DUMP, id and bytes are set. */
+gboolean history_dump_add_packed(History *history, gint64 incarnation, const HistoryPackedDump *packed, RouteDump *dump,
+                                 GError **error);
+
+/* HISTORY_ERROR_MISSING: this life has no such dump (any more). */
 gboolean history_dump_read_packed(History *history, gint64 incarnation, guint64 id, HistoryPackedDump *packed,
                                   GError **error);
+
+/* Writes the bytes to DESCRIPTOR. */
+gboolean history_dump_write(const HistoryPackedDump *packed, int descriptor, GError **error);
+
+/* The bytes as a sealed memfd at offset 0, last modified when the dump was taken, the caller's to close; -1 on error.
+ */
 int history_dump_unpack(const HistoryPackedDump *packed, GError **error);
 
 /* Adds a recording, or replaces the one with its id. */

@@ -2,9 +2,9 @@
 /*
  * The history file: allocator statistics of many targets over time, in one SQLite database (docs/history.md).
  *
- * A target is known by its name. Each life of its process is an incarnation, so that a restart is no gap in the
- * identity and no counter runs backwards unnoticed. Samples are written one by one and packed into blocks of many
- * later; a reader sees no difference.
+ * A target is identified by its name. Each of its processes is an incarnation, so that a restart keeps the identity and
+ * decreasing counters are recognised. Samples are written one by one and packed into blocks later, which readers do not
+ * notice.
  *
  * Several processes may use one file at once. `kill -9` at any moment loses no sample whose history_add() returned. A
  * History belongs to one thread.
@@ -18,9 +18,9 @@
 GQuark history_error_quark(void);
 
 typedef enum {
-    HISTORY_ERROR_FAILED,      /* anything else: the message tells */
+    HISTORY_ERROR_FAILED,      /* other errors, see the message */
     HISTORY_ERROR_MISSING,     /* no such file, target or metric */
-    HISTORY_ERROR_NOT_HISTORY, /* a file, but not one of ours */
+    HISTORY_ERROR_NOT_HISTORY, /* not a history file */
     HISTORY_ERROR_NEWER,       /* written by a newer jescope */
     HISTORY_ERROR_DAMAGED,
     HISTORY_ERROR_LOCKED, /* another process holds it; try again */
@@ -35,7 +35,7 @@ typedef enum {
     HISTORY_WRITE, /* made, with its directory, where it is missing; migrated to this version's schema */
 } HistoryMode;
 
-/* What a sample consists of. Each part is stored by itself, and reading skips what was not asked for. */
+/* The parts of a sample. Each is stored separately, and only requested parts are read. */
 typedef enum {
     HISTORY_TOTALS = 1 << 0,  /* of the process */
     HISTORY_ARENAS = 1 << 1,  /* values of every arena, the merged and the destroyed ones */
@@ -47,20 +47,16 @@ typedef enum {
 /* $JESCOPE_HISTORY, else jescope/history.db in $XDG_STATE_HOME, else in ~/.local/state. */
 char *history_default_path(void);
 
-/* Errors name PATH and the way out. */
+/* Errors name PATH and the remedy. */
 History *history_open(const char *path, HistoryMode mode, GError **error);
 
-/* One that is kept in memory, for as long as it is open. */
+/* A history in memory, while it is open. */
 History *history_open_in_memory(GError **error);
 
 void history_close(History *history);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(History, history_close)
 
 const char *history_path(const History *history);
-
-/* The file shall not grow beyond so many pages of 4096 bytes; writing more fails with HISTORY_ERROR_FULL, as it does on
- * a full disk. For this connection. */
-void history_limit_pages(History *history, guint pages);
 
 /* Writing -----------------------------------------------------------------------------------------------------------
  */
@@ -82,6 +78,24 @@ typedef struct {
     guint64 every_us;    /* the interval aimed at; 0: none */
 } HistoryLife;
 
+/* The owner of a target's samples. */
+typedef struct {
+    guint32 user;
+    const char *unit; /* of systemd; "": none */
+} HistoryOwner;
+
+/* The target NAME belongs permanently to its first claimant. *GRANTED: it is OWNER's: of the same user, and not of two
+ * different units. */
+gboolean history_claim(History *history, const char *name, const HistoryOwner *owner, gboolean *granted,
+                       GError **error);
+
+/* HistoryLife.boot of processes that run now. */
+char *history_boot(void);
+
+/* *SERIES is the target that has samples of LIFE's process, among LIFE's target and those that are called after it
+ * ("NAME/2"); NULL: none has. */
+gboolean history_find_series(History *history, const HistoryLife *life, char **series, GError **error);
+
 /* Finds or makes the incarnation of LIFE. The samples of earlier lives of its target are packed. */
 gboolean history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error);
 
@@ -89,7 +103,7 @@ gboolean history_begin(History *history, const HistoryLife *life, gint64 *incarn
  * "NAME/WRITER" (StatsSample.stream) if they are of another. */
 char *history_log_target(History *history, const char *name, const char *stream);
 
-/* HistoryLife.boot of the samples of a log: what is known of the process that wrote them. */
+/* HistoryLife.boot of the samples of a log, which has no data about the process. */
 char *history_log_life(const StatsSample *sample);
 
 /* Adds SAMPLE, of known time, with those of its PARTS that it has. Durable against the death of this process on
@@ -99,11 +113,6 @@ gboolean history_add(History *history, gint64 incarnation, const StatsSample *sa
 
 /* A remark in the history of TARGET (made if need be): why samples are missing, or that the clock was set. */
 gboolean history_note(History *history, const char *target, gint64 time_us, const char *text, GError **error);
-
-/* Between these, what is written is one transaction: all or nothing. */
-gboolean history_begin_batch(History *history, GError **error);
-gboolean history_end_batch(History *history, GError **error);
-void history_abandon_batch(History *history);
 
 /* Reading -----------------------------------------------------------------------------------------------------------
  */
@@ -116,8 +125,8 @@ typedef struct {
 
 #define HISTORY_ALL_TIME ((HistoryRange){.from_us = G_MININT64, .to_us = G_MAXINT64})
 
-/* The samples of TARGET in the order of time, with those PARTS that were kept. HISTORY must outlive it. A TARGET of
- * NULL stands for the only one the file has. Free with iterator->free(iterator). */
+/* The samples of TARGET in the order of time, with the stored ones of PARTS. HISTORY must outlive it. A TARGET of NULL
+ * means the only one of the file. Free with iterator->free(iterator). */
 StatsIterator *history_iterator_new(History *history, const char *target, HistoryRange range, HistoryParts parts,
                                     GError **error);
 
@@ -135,7 +144,7 @@ typedef struct {
 typedef struct {
     gint64 from_us;   /* the last sample before it */
     gint64 to_us;     /* the first one after it */
-    gboolean restart; /* another incarnation goes on after it */
+    gboolean restart; /* another incarnation continues after it */
 } HistoryGap;
 
 typedef struct {
@@ -151,8 +160,6 @@ typedef struct {
     GPtrArray *notes; /* of HistoryNote, by time */
 } HistoryTarget;
 
-void history_target_free(HistoryTarget *target);
-
 /* All targets by name, of HistoryTarget. */
 GPtrArray *history_targets(History *history, GError **error);
 
@@ -165,12 +172,13 @@ gboolean history_check_target(History *history, const char *target, GError **err
 /* Retention ---------------------------------------------------------------------------------------------------------
  */
 
-/* What may stay. Zero in a field: no limit. Imported samples are never removed: they would not come back. */
+/* Retention limits. Zero in a field: no limit. Imported samples are never removed. */
 typedef struct {
     guint64 keep_us;       /* samples older than this go */
     guint64 thin_after_us; /* of samples older than this... */
     guint64 thin_step_us;  /* ...one per this time stays */
-    guint64 max_bytes;     /* of the file without dumps (dumps.h): the oldest blocks go until it fits */
+    guint64 max_bytes; /* of the file without dumps (dumps.h): the oldest blocks of the user (history_claim()) that has
+                        * most go until it fits */
 } HistoryRetention;
 
 typedef struct {

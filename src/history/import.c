@@ -2,6 +2,7 @@
 #include "history/import.h"
 
 #include "history/store.h"
+#include "stats/log-reader.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +11,7 @@ enum {
     DIGEST_BYTES = 16,
 };
 
-/* What tells one sample from another: values that every jemalloc prints and every reader reads. */
+/* The identity of a sample: values that every jemalloc prints and every reader reads. */
 static const StatsMetric identity_totals[] = {STATS_ALLOCATED, STATS_ACTIVE, STATS_MAPPED};
 static const StatsMetric identity_arena[] = {STATS_ARENA_ALLOCATED, STATS_ARENA_MAPPED, STATS_ARENA_SMALL_NMALLOC,
                                              STATS_ARENA_LARGE_NMALLOC};
@@ -114,7 +115,7 @@ find_sink(Import *import, const StatsSample *sample, GError **error)
     Sink begun = {0};
     if (!begin_sink(import, sample, &begun, error))
         return NULL;
-    sink = g_memdup2(&begun, sizeof begun);
+    sink = g_memdup2(&begun, sizeof(begun));
     sink->block = block_new(sink->target, sink->incarnation);
     sink->digests = g_ptr_array_new_with_free_func(unref_bytes);
     g_hash_table_insert(import->sinks, g_steal_pointer(&key), sink);
@@ -125,7 +126,7 @@ static void
 hash_number(GChecksum *checksum, guint64 number)
 {
     guint64 fixed = GUINT64_TO_LE(number);
-    g_checksum_update(checksum, (const guchar *)&fixed, sizeof fixed);
+    g_checksum_update(checksum, (const guchar *)&fixed, sizeof(fixed));
 }
 
 static void
@@ -139,7 +140,7 @@ static GBytes *
 finish_digest(GChecksum *checksum)
 {
     guint8 digest[32];
-    gsize length = sizeof digest;
+    gsize length = sizeof(digest);
     g_checksum_get_digest(checksum, digest, &length);
     return g_bytes_new(digest, DIGEST_BYTES);
 }
@@ -191,7 +192,7 @@ find_start(Import *import, GError **error)
     import->next_us = g_get_real_time();
     if (strcmp(import->path, "-") == 0 || stat(import->path, &status) != 0)
         return TRUE;
-    if (!stats_read_file(import->path, count_timeless, &count, NULL, error))
+    if (!log_reader_read(import->path, count_timeless, &count, NULL, error))
         return FALSE;
     import->next_us =
         status.st_mtim.tv_sec * G_GINT64_CONSTANT(1000000) - (gint64)((count - 1) * import->options->every_us);
@@ -208,7 +209,7 @@ give_time(Import *import, StatsSample *sample, GError **error)
     return TRUE;
 }
 
-/* Blocks hold their samples in the order of time: one that goes back begins another block. */
+/* Samples in a block are in the order of time: an earlier one begins another block. */
 static gboolean
 add_sample(Import *import, Sink *sink, StatsSample *sample, GBytes *digest, GError **error)
 {
@@ -216,14 +217,6 @@ add_sample(Import *import, Sink *sink, StatsSample *sample, GBytes *digest, GErr
         return FALSE;
     g_ptr_array_add(sink->digests, g_bytes_ref(digest));
     return block_append(sink->block, import->history, sample, HISTORY_EVERYTHING, error);
-}
-
-static void
-show_progress(const Import *import, const StatsSample *sample)
-{
-    if (import->options->progress != NULL)
-        import->options->progress(import->result->known + import->result->added, sample->time_us,
-                                  import->options->data);
 }
 
 static gboolean
@@ -243,7 +236,9 @@ import_sample(StatsSample *sample, gpointer data, GError **error)
     else if (!add_sample(import, sink, sample, digest, error))
         return FALSE;
     import->result->timeless += timeless && !seen;
-    show_progress(import, sample);
+    if (import->options->progress != NULL)
+        import->options->progress(import->result->known + import->result->added, sample->time_us,
+                                  import->options->data);
     return TRUE;
 }
 
@@ -273,7 +268,7 @@ import_file(History *history, const char *path, const ImportOptions *options, Im
         .occurrences = g_hash_table_new_full(g_bytes_hash, g_bytes_equal, unref_bytes, NULL),
         .next_us = STATS_TIME_UNKNOWN,
     };
-    gboolean ok = stats_read_file(path, import_sample, &import, &done.report, error) && flush_all(&import, error);
+    gboolean ok = log_reader_read(path, import_sample, &import, &done.report, error) && flush_all(&import, error);
     g_free(import.name);
     g_hash_table_unref(import.sinks);
     g_hash_table_unref(import.occurrences);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads files of statistics into the history. Doing it again, or with a file that has grown, adds only what is new: a
- * sample is known by its time and its main values (or, where its source tells no time, by those and by how often they
- * stood there before), not by the file it came from.
+ * Reads files of statistics into the history. Importing again, or a file that has grown, adds only new samples: a
+ * sample is identified by its time and its main values (or, without times, by those and their number of occurrences
+ * before), not by its file.
  */
 #ifndef JESCOPE_HISTORY_IMPORT_H
 #define JESCOPE_HISTORY_IMPORT_H
@@ -23,13 +23,13 @@ typedef struct {
 } ImportOptions;
 
 typedef struct {
-    StatsReport report; /* what was read, and what was left out */
+    StatsReport report; /* numbers of samples read and skipped */
     guint64 added;
     guint64 known;    /* already there */
     guint64 timeless; /* of those added: with a time made up */
 } ImportResult;
 
-/* Imports PATH ("-": standard input). On failure what was written up to there stays: importing again goes on. */
+/* Imports PATH ("-": standard input). On failure the samples written so far stay: importing again continues. */
 gboolean import_file(History *history, const char *path, const ImportOptions *options, ImportResult *result,
                      GError **error);
 

@@ -7,29 +7,9 @@ typedef struct {
     gint64 target;
     HistoryRange range;
     HistoryParts parts;
-    gint64 incarnation; /* whose version is known */
-    const char *version;
-    gboolean only[STATS_METRIC_COUNT]; /* what is wanted, if not everything */
+    gboolean only[STATS_METRIC_COUNT]; /* the requested parts, if not all */
     gboolean everything;
 } HistoryIterator;
-
-static gboolean
-read_version(HistoryIterator *iterator, gint64 incarnation, GError **error)
-{
-    if (iterator->incarnation == incarnation)
-        return TRUE;
-    sqlite3_stmt *statement = database_statement(iterator->history, SQL_LIFE_READ, error);
-    gboolean row;
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    if (!database_step(iterator->history, statement, &row, error))
-        return FALSE;
-    iterator->version = row ? g_intern_string((const char *)sqlite3_column_text(statement, 0)) : NULL;
-    iterator->incarnation = incarnation;
-    sqlite3_reset(statement);
-    return TRUE;
-}
 
 static gboolean
 load_wanted(Block *block, gpointer data, GError **error)
@@ -61,10 +41,8 @@ each_sample(StatsIterator *base, StatsSampleFunc func, gpointer data, GError **e
             return FALSE;
         if (block == NULL)
             return TRUE;
-        if (!read_version(iterator, block->incarnation, error))
-            return FALSE;
         g_autoptr(StatsSample) sample = block_sample(block, iterator->history, row);
-        sample->version = iterator->version;
+        sample->version = block->version;
         if (!func(sample, data, error))
             return FALSE;
     }

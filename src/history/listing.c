@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept: targets, their spans, gaps, notes and metrics. */
+/* The content: targets, their spans, gaps, notes and metrics. */
 #include "history/cursor.h"
-
-enum {
-    GAP_NUMERATOR = 5, /* of intervals: two and a half */
-    GAP_DENOMINATOR = 2,
-};
 
 static void
 clear_note(gpointer data)
@@ -15,9 +10,10 @@ clear_note(gpointer data)
     g_free(note);
 }
 
-void
-history_target_free(HistoryTarget *target)
+static void
+free_target(gpointer data)
 {
+    HistoryTarget *target = data;
     g_free(target->name);
     g_free(target->version);
     g_clear_pointer(&target->gaps, g_array_unref);
@@ -25,131 +21,73 @@ history_target_free(HistoryTarget *target)
     g_free(target);
 }
 
-static void
-free_target(gpointer data)
-{
-    history_target_free(data);
-}
-
 static gboolean
 read_lives(History *history, gint64 id, HistoryTarget *target, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_LIFE_LAST, error);
-    gboolean row;
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, id);
-    if (!database_step(history, statement, &row, error))
-        return FALSE;
-    if (row) {
+    gboolean ok;
+    database_bind(statement, id);
+    while (database_next(history, statement, &ok, error)) {
         target->source = (HistorySource)sqlite3_column_int(statement, 0);
         target->version = g_strdup((const char *)sqlite3_column_text(statement, 1));
         target->every_us = (guint64)sqlite3_column_int64(statement, 2);
         target->incarnations = (guint)sqlite3_column_int(statement, 3);
     }
-    sqlite3_reset(statement);
-    return TRUE;
+    return ok;
 }
 
 static gboolean
 read_span(History *history, gint64 id, HistoryTarget *target, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_BLOCK_SPAN, error);
-    gboolean row;
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, id);
-    if (!database_step(history, statement, &row, error))
-        return FALSE;
-    target->first_us = sqlite3_column_int64(statement, 0);
-    target->last_us = sqlite3_column_int64(statement, 1);
-    target->samples = (guint64)sqlite3_column_int64(statement, 2);
-    sqlite3_reset(statement);
-    return TRUE;
+    gboolean ok;
+    database_bind(statement, id);
+    while (database_next(history, statement, &ok, error)) {
+        target->first_us = sqlite3_column_int64(statement, 0);
+        target->last_us = sqlite3_column_int64(statement, 1);
+        target->samples = (guint64)sqlite3_column_int64(statement, 2);
+    }
+    return ok;
 }
 
 static gboolean
 read_notes(History *history, gint64 id, HistoryTarget *target, GError **error)
 {
-    target->notes = g_ptr_array_new_with_free_func(clear_note);
     sqlite3_stmt *statement = database_statement(history, SQL_NOTES, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, id);
-    for (gboolean row = TRUE; row;) {
-        if (!database_step(history, statement, &row, error))
-            return FALSE;
-        if (!row)
-            break;
+    gboolean ok;
+    target->notes = g_ptr_array_new_with_free_func(clear_note);
+    database_bind(statement, id);
+    while (database_next(history, statement, &ok, error)) {
         HistoryNote *note = g_new(HistoryNote, 1);
         note->time_us = sqlite3_column_int64(statement, 0);
-        note->text = g_strdup((const char *)sqlite3_column_text(statement, 1));
+        note->text = g_strdup(database_text(statement, 1));
         g_ptr_array_add(target->notes, note);
     }
-    return TRUE;
-}
-
-static gboolean
-read_interval(History *history, gint64 incarnation, guint64 *every_us, GError **error)
-{
-    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_READ, error);
-    gboolean row;
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    if (!database_step(history, statement, &row, error))
-        return FALSE;
-    *every_us = row ? (guint64)sqlite3_column_int64(statement, 1) : 0;
-    sqlite3_reset(statement);
-    return TRUE;
-}
-
-/* Between which samples there should have been more. */
-typedef struct {
-    GArray *gaps;
-    gint64 before_us; /* the sample before */
-    gint64 incarnation;
-    guint64 every_us; /* of that incarnation */
-    guint64 step_us;  /* what the sample before was thinned to */
-} GapSearch;
-
-static void
-look_for_gap(GapSearch *search, const Block *block, guint row)
-{
-    gint64 now_us = block_time(block, row);
-    guint64 interval = MAX(search->every_us, MAX(search->step_us, block->step_us));
-    gboolean restart = search->incarnation != 0 && search->incarnation != block->incarnation;
-    gboolean late = search->incarnation != 0 && interval > 0 &&
-                    (guint64)(now_us - search->before_us) > interval * GAP_NUMERATOR / GAP_DENOMINATOR;
-    if (late || restart) {
-        HistoryGap gap = {.from_us = search->before_us, .to_us = now_us, .restart = restart};
-        g_array_append_val(search->gaps, gap);
-    }
-    search->before_us = now_us;
-    search->step_us = block->step_us;
+    return ok;
 }
 
 static gboolean
 read_gaps(History *history, gint64 id, HistoryTarget *target, GError **error)
 {
-    GapSearch search = {.gaps = target->gaps = g_array_new(FALSE, FALSE, sizeof(HistoryGap))};
+    gint64 before_us = 0, incarnation = 0; /* of the sample before */
+    guint64 step_us = 0;
+    target->gaps = g_array_new(FALSE, FALSE, sizeof(HistoryGap));
     g_autoptr(Cursor) cursor = cursor_new(history, id, HISTORY_ALL_TIME, 0, error);
-    if (cursor == NULL)
-        return FALSE;
-    for (;;) {
-        Block *block;
-        guint row;
-        if (!cursor_next(cursor, &block, &row, error))
-            return FALSE;
-        if (block == NULL)
-            return TRUE;
-        look_for_gap(&search, block, row);
-        if (search.incarnation == block->incarnation)
-            continue;
-        search.incarnation = block->incarnation;
-        if (!read_interval(history, block->incarnation, &search.every_us, error))
-            return FALSE;
+    gboolean ok = cursor != NULL;
+    Block *block;
+    guint row;
+    while (ok && (ok = cursor_next(cursor, &block, &row, error)) && block != NULL) {
+        gint64 now_us = block_time(block, row);
+        gboolean restart = incarnation != 0 && incarnation != block->incarnation;
+        if (restart || (incarnation != 0 && block_is_late(block, step_us, before_us, now_us))) {
+            HistoryGap gap = {.from_us = before_us, .to_us = now_us, .restart = restart};
+            g_array_append_val(target->gaps, gap);
+        }
+        before_us = now_us;
+        step_us = block->step_us;
+        incarnation = block->incarnation;
     }
+    return ok;
 }
 
 static HistoryTarget *
@@ -160,7 +98,7 @@ read_target(History *history, gint64 id, const char *name, GError **error)
     if (read_lives(history, id, target, error) && read_span(history, id, target, error) &&
         read_notes(history, id, target, error) && read_gaps(history, id, target, error))
         return target;
-    history_target_free(target);
+    free_target(target);
     return NULL;
 }
 
@@ -181,18 +119,12 @@ read_names(History *history, GError **error)
     g_autoptr(GArray) names = g_array_new(FALSE, FALSE, sizeof(Named));
     g_array_set_clear_func(names, clear_named);
     sqlite3_stmt *statement = database_statement(history, SQL_TARGETS, error);
-    if (statement == NULL)
-        return NULL;
-    for (gboolean row = TRUE; row;) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        if (!row)
-            break;
-        Named named = {.id = sqlite3_column_int64(statement, 0),
-                       .name = g_strdup((const char *)sqlite3_column_text(statement, 1))};
+    gboolean ok;
+    while (database_next(history, statement, &ok, error)) {
+        Named named = {.id = sqlite3_column_int64(statement, 0), .name = g_strdup(database_text(statement, 1))};
         g_array_append_val(names, named);
     }
-    return g_steal_pointer(&names);
+    return ok ? g_steal_pointer(&names) : NULL;
 }
 
 GPtrArray *
@@ -241,11 +173,12 @@ history_metrics(History *history, const char *target, HistoryRange range, GError
     if (cursor == NULL)
         return NULL;
     cursor_set_open_func(cursor, note_metrics, &search);
-    for (Block *block = (Block *)cursor; block != NULL;) {
-        guint row;
+    Block *block;
+    guint row;
+    do
         if (!cursor_next(cursor, &block, &row, error))
             return NULL;
-    }
+    while (block != NULL);
     GPtrArray *names = g_ptr_array_new();
     for (int metric = 0; metric < STATS_METRIC_COUNT; metric++)
         if (search.found[metric])

@@ -12,7 +12,8 @@ enum {
     TOP = 24,
     HEIGHT = 260, /* of a panel's drawing */
     BELOW = 34,   /* for the times */
-    LEGEND = 20,  /* a line of it */
+    HEADING = 26,
+    LEGEND = 20, /* a line of it */
     VALUE_MARKS = 5,
     TIME_MARKS = 8,
 };
@@ -34,7 +35,7 @@ static void
 append_number(GString *out, double value)
 {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
-    g_string_append(out, g_ascii_formatd(text, sizeof text, "%.1f", value));
+    g_string_append(out, g_ascii_formatd(text, sizeof(text), "%.1f", value));
 }
 
 static double
@@ -86,6 +87,7 @@ append_axes(const Frame *frame, StatsUnit unit)
         append_rule(frame->out, LEFT, y, WIDTH - RIGHT, y);
         append_text(frame->out, LEFT - 8, y + 4, "end", label);
     }
+    append_text(frame->out, LEFT - 8, frame->top + HEIGHT + 18, "end", PLOT_TIME_ZONE);
     Axis times = axis_times(frame->span.from_us, frame->span.to_us, TIME_MARKS);
     for (double mark = times.first; mark <= times.last; mark += times.step) {
         g_autofree char *label = axis_time_label((gint64)mark, (gint64)times.step);
@@ -169,6 +171,9 @@ append_panel(const PlotPanel *panel, const GPtrArray *all, double top, GString *
     Frame frame = {.out = out, .span = plot_span(all), .top = top + LEGEND * panel->series->len + 8};
     frame.values = axis_values(panel->low, panel->high, VALUE_MARKS, panel->unit);
     append_axes(&frame, panel->unit);
+    g_autofree char *note = plot_scale_note(&frame.values, panel->unit);
+    if (note != NULL)
+        append_text(out, WIDTH - RIGHT, frame.top - 8, "end", note);
     for (guint i = 0; i < panel->series->len; i++) {
         const Series *series = panel->series->pdata[i];
         guint color = g_array_index(panel->colors, guint, i);
@@ -182,7 +187,7 @@ append_panel(const PlotPanel *panel, const GPtrArray *all, double top, GString *
 static double
 document_height(const GPtrArray *panels)
 {
-    double height = TOP + LEGEND;
+    double height = TOP + LEGEND + HEADING;
     for (guint i = 0; i < panels->len; i++)
         height += LEGEND * ((const PlotPanel *)panels->pdata[i])->series->len + 8 + HEIGHT + BELOW;
     return height;
@@ -193,12 +198,12 @@ append_style(GString *out)
 {
     g_string_append(out, "<style>\n"
                          "svg{background:#fff;font:12px system-ui,\"DejaVu Sans\",sans-serif}\n"
-                         "text{fill:#24292f}.rule{stroke:#d0d7de}\n"
+                         "text{fill:#24292f}.heading{font-size:15px;font-weight:600}.rule{stroke:#d0d7de}\n"
                          ".line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\n");
     for (guint i = 0; i < PLOT_COLORS; i++)
         g_string_append_printf(out, ".c%u{stroke:%s}", i, light_colors[i]);
-    g_string_append(out, "\n@media (prefers-color-scheme:dark){svg{background:#0d1117}text{fill:#e6edf3}"
-                         ".rule{stroke:#30363d}");
+    g_string_append(
+        out, "\n@media (prefers-color-scheme:dark){svg{background:#0d1117}text{fill:#e6edf3}.rule{stroke:#30363d}");
     for (guint i = 0; i < PLOT_COLORS; i++)
         g_string_append_printf(out, ".c%u{stroke:%s}", i, dark_colors[i]);
     g_string_append(out, "}\n</style>\n");
@@ -219,12 +224,16 @@ plot_svg(const GPtrArray *series, GString *out)
     /* Colours are at hand: units share panels. */
     g_autoptr(GPtrArray) panels = plot_panels(series, PLOT_COLOR);
     double height = document_height(panels);
+    g_autofree char *heading = plot_heading(series), *title = g_markup_escape_text(heading, -1);
     g_string_append_printf(out,
                            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-                           "role=\"img\">\n<title>Allocator statistics over time</title>\n",
-                           WIDTH, (int)height, WIDTH, (int)height);
+                           "role=\"img\">\n<title>%s: allocator statistics over time</title>\n",
+                           WIDTH, (int)height, WIDTH, (int)height, title);
     append_style(out);
-    double top = TOP / 2;
+    g_string_append(out, "<g class=\"heading\">");
+    append_text(out, LEFT, TOP, "start", heading);
+    g_string_append(out, "</g>\n");
+    double top = TOP / 2 + HEADING;
     for (guint i = 0; i < panels->len; i++)
         top = append_panel(panels->pdata[i], series, top, out);
     append_footer(series, height - 8, out);

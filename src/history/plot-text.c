@@ -97,7 +97,7 @@ append_cell(const Canvas *canvas, guint cell, PlotFlags flags, GString *out)
     append_colored(out, canvas->owner[cell] - 1, flags, text);
 }
 
-/* The value that stands at character row ROW, if a mark does. */
+/* The value of character row ROW, if it has a mark. */
 static char *
 row_label(const Canvas *canvas, guint row, StatsUnit unit)
 {
@@ -149,7 +149,7 @@ append_time_axis(const Canvas *canvas, PlotFlags flags, GString *out)
     }
     for (; column < canvas->columns; column++)
         g_string_append(out, ascii ? "-" : "─");
-    g_string_append_printf(out, "\n%*s  %s\n", LABELS, "", labels->str);
+    g_string_append_printf(out, "\n%*s  %s\n", LABELS, PLOT_TIME_ZONE, labels->str);
 }
 
 static void
@@ -167,6 +167,14 @@ append_legend(const PlotPanel *panel, const GPtrArray *all, PlotFlags flags, GSt
 }
 
 static void
+append_scale_note(const Canvas *canvas, StatsUnit unit, GString *out)
+{
+    g_autofree char *note = plot_scale_note(&canvas->values, unit);
+    if (note != NULL)
+        g_string_append_printf(out, "%*s  (%s)\n", LABELS, "", note);
+}
+
+static void
 append_panel(const PlotPanel *panel, const GPtrArray *all, guint width, PlotFlags flags, GString *out)
 {
     Canvas canvas = {.columns = width - LABELS - 3, .span = plot_span(all)};
@@ -178,6 +186,7 @@ append_panel(const PlotPanel *panel, const GPtrArray *all, guint width, PlotFlag
     for (guint i = 0; i < panel->series->len; i++)
         draw_series(&canvas, panel->series->pdata[i], g_array_index(panel->colors, guint, i));
     append_legend(panel, all, flags, out);
+    append_scale_note(&canvas, panel->unit, out);
     append_rows(&canvas, panel, flags, out);
     append_time_axis(&canvas, flags, out);
 }
@@ -186,6 +195,8 @@ void
 plot_text(const GPtrArray *series, guint width, PlotFlags flags, GString *out)
 {
     g_autoptr(GPtrArray) panels = plot_panels(series, flags);
+    g_autofree char *heading = plot_heading(series);
+    g_string_append_printf(out, "%*s  %s\n", LABELS, "", heading);
     for (guint i = 0; i < panels->len; i++)
         append_panel(panels->pdata[i], series, MAX(width, PLOT_WIDTH_MIN), flags, out);
 }

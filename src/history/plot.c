@@ -5,6 +5,7 @@
 
 enum {
     SPAN_MIN_US = 1000,
+    HEADING_NAMES = 3,
 };
 
 static void
@@ -57,6 +58,30 @@ plot_panels(const GPtrArray *series, PlotFlags flags)
             panel->low = 0;
     }
     return panels;
+}
+
+char *
+plot_heading(const GPtrArray *series)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GString) heading = g_string_new(NULL);
+    for (guint i = 0; i < series->len; i++) {
+        char *target = ((const Series *)series->pdata[i])->target;
+        if (g_hash_table_add(seen, target) && g_hash_table_size(seen) <= HEADING_NAMES)
+            g_string_append_printf(heading, "%s%s", heading->len > 0 ? ", " : "", target);
+    }
+    if (g_hash_table_size(seen) > HEADING_NAMES)
+        g_string_append_printf(heading, " and %u more", g_hash_table_size(seen) - HEADING_NAMES);
+    return g_string_free(g_steal_pointer(&heading), FALSE);
+}
+
+char *
+plot_scale_note(const Axis *values, StatsUnit unit)
+{
+    if (values->first <= 0)
+        return NULL;
+    g_autofree char *first = axis_value_label(values->first, unit);
+    return g_strdup_printf("scale begins at %s, not at 0", first);
 }
 
 HistoryRange

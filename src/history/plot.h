@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Drawings of series. Series of one unit share a panel and its scale; each unit has a panel of its own. A line is
- * broken where samples are missing or the process was restarted. The scale begins at zero unless all values lie in its
- * upper half.
+ * interrupted where samples are missing or the process was restarted. The scale begins at zero unless all values are in
+ * its upper half.
  */
 #ifndef JESCOPE_HISTORY_PLOT_H
 #define JESCOPE_HISTORY_PLOT_H
 
+#include "history/axis.h"
 #include "history/series.h"
 
 typedef enum {
     PLOT_PLAIN = 0,
-    PLOT_COLOR =
-        1 << 0, /* ANSI colours; without, every series has a panel of its own, so that they can be told apart */
+    PLOT_COLOR = 1 << 0, /* ANSI colours; without, every series has its own panel, to distinguish them */
     PLOT_ASCII = 1 << 1, /* no braille */
 } PlotFlags;
 
@@ -31,7 +31,7 @@ void plot_svg(const GPtrArray *series, GString *out);
 /* Shared by both ----------------------------------------------------------------------------------------------------
  */
 
-/* What is drawn over one scale. */
+/* Series with a common scale. */
 typedef struct {
     GPtrArray *series; /* of Series, borrowed */
     GArray *colors;    /* guint: the place among all series */
@@ -41,6 +41,15 @@ typedef struct {
 
 /* The panels of SERIES, of PlotPanel; EACH_ALONE as without PLOT_COLOR. */
 GPtrArray *plot_panels(const GPtrArray *series, PlotFlags flags);
+
+/* The targets of the series: "redis", "app, redis and 3 more". */
+char *plot_heading(const GPtrArray *series);
+
+/* A note about a scale that does not begin at zero: "scale begins at 20 MiB, not at 0"; else NULL. */
+char *plot_scale_note(const Axis *values, StatsUnit unit);
+
+/* The time zone of all marks. */
+#define PLOT_TIME_ZONE "UTC"
 
 /* From the first to the last point of all SERIES; at least a millisecond. */
 HistoryRange plot_span(const GPtrArray *series);

@@ -1,62 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/store.h"
 
-typedef struct {
-    gint64 id;
-    guint64 rows;
-} Found;
-
-static GArray *
-collect_ids(History *history, sqlite3_stmt *statement, gboolean with_rows, GError **error)
-{
-    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Found));
-    for (gboolean row = TRUE; row;) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        if (!row)
-            break;
-        Found one = {.id = sqlite3_column_int64(statement, 0),
-                     .rows = with_rows ? (guint64)sqlite3_column_int64(statement, 1) : 0};
-        g_array_append_val(found, one);
-    }
-    return g_steal_pointer(&found);
-}
-
+/* Deletes the blocks that STATEMENT lists, with the samples in each, which *REMOVED counts. */
 static gboolean
-delete_found(History *history, const GArray *found, guint64 *removed, GError **error)
+delete_listed(History *history, sqlite3_stmt *statement, guint64 *removed, GError **error)
 {
-    for (guint i = 0; i < found->len; i++) {
-        const Found *one = &g_array_index(found, Found, i);
-        if (!block_delete(history, one->id, error))
-            return FALSE;
-        *removed += one->rows;
+    guint64 rows = 0;
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(gint64));
+    gboolean ok;
+    while (database_next(history, statement, &ok, error)) {
+        gint64 id = sqlite3_column_int64(statement, 0);
+        rows += (guint64)sqlite3_column_int64(statement, 1);
+        g_array_append_val(ids, id);
     }
-    return TRUE;
-}
-
-static gboolean
-delete_old_notes(History *history, gint64 before_us, GError **error)
-{
-    sqlite3_stmt *statement = database_statement(history, SQL_NOTES_OLD, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, before_us);
-    return database_run(history, statement, error);
+    for (guint i = 0; ok && i < ids->len; i++)
+        ok = block_delete(history, g_array_index(ids, gint64, i), error);
+    *removed += rows;
+    return ok;
 }
 
 static gboolean
 remove_old(History *history, gint64 before_us, guint64 *removed, GError **error)
 {
-    sqlite3_stmt *statement = database_statement(history, SQL_BLOCKS_OLD, error);
-    if (statement == NULL)
+    sqlite3_stmt *blocks = database_statement(history, SQL_BLOCKS_OLD, error);
+    database_bind(blocks, before_us, HISTORY_SOURCE_IMPORT);
+    if (!delete_listed(history, blocks, removed, error))
         return FALSE;
-    sqlite3_bind_int64(statement, 1, before_us);
-    sqlite3_bind_int64(statement, 2, HISTORY_SOURCE_IMPORT);
-    g_autoptr(GArray) found = collect_ids(history, statement, TRUE, error);
-    return found != NULL && delete_found(history, found, removed, error) && delete_old_notes(history, before_us, error);
+    sqlite3_stmt *notes = database_statement(history, SQL_NOTES_OLD, error);
+    database_bind(notes, before_us);
+    return database_run(history, notes, error);
 }
 
-/* What one incarnation keeps while it is thinned. */
+/* The state of thinning one incarnation. */
 typedef struct {
     History *history;
     guint64 step_us;
@@ -80,7 +55,7 @@ flush_kept(Thinning *thinning, GError **error)
 static gboolean
 thin_row(Thinning *thinning, const Block *block, guint row, GError **error)
 {
-    gint64 slot = block_time(block, row) / (gint64)thinning->step_us;
+    gint64 slot = block_time(block, row) / thinning->step_us;
     if (slot == thinning->last_slot) {
         thinning->dropped++;
         return TRUE;
@@ -115,16 +90,12 @@ static gboolean
 thin_life(Thinning *thinning, gint64 incarnation, gint64 before_us, GError **error)
 {
     sqlite3_stmt *statement = database_statement(thinning->history, SQL_BLOCKS_THICK, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    sqlite3_bind_int64(statement, 2, before_us);
-    sqlite3_bind_int64(statement, 3, (gint64)thinning->step_us);
-    g_autoptr(GArray) found = collect_ids(thinning->history, statement, FALSE, error);
+    database_bind(statement, incarnation, before_us, thinning->step_us);
+    g_autoptr(GArray) found = database_ids(thinning->history, statement, error);
     gboolean ok = found != NULL;
     thinning->last_slot = G_MININT64;
     for (guint i = 0; ok && i < found->len; i++)
-        ok = thin_block(thinning, g_array_index(found, Found, i).id, error);
+        ok = thin_block(thinning, g_array_index(found, gint64, i), error);
     ok = ok && flush_kept(thinning, error);
     g_clear_pointer(&thinning->kept, block_free);
     return ok;
@@ -134,25 +105,22 @@ static gboolean
 thin_old(History *history, gint64 before_us, guint64 step_us, guint64 *thinned, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_LIVES_KEPT, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, HISTORY_SOURCE_IMPORT);
-    g_autoptr(GArray) lives = collect_ids(history, statement, FALSE, error);
+    database_bind(statement, HISTORY_SOURCE_IMPORT);
+    g_autoptr(GArray) lives = database_ids(history, statement, error);
     Thinning thinning = {.history = history, .step_us = step_us};
     gboolean ok = lives != NULL;
     for (guint i = 0; ok && i < lives->len; i++)
-        ok = thin_life(&thinning, g_array_index(lives, Found, i).id, before_us, error);
+        ok = thin_life(&thinning, g_array_index(lives, gint64, i), before_us, error);
     *thinned += thinning.dropped;
     return ok;
 }
 
-/* Bytes in use, and those of dumps among them; what is free inside the file is given back at the end. */
+/* Bytes in use, and those of dumps among them; free pages are returned at the end. */
 static gboolean
 used_bytes(History *history, guint64 *bytes, guint64 *dumps, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_PAGES, error);
-    gboolean row;
-    if (statement == NULL || !database_step(history, statement, &row, error))
+    if (!database_step_row(history, statement, error))
         return FALSE;
     guint64 pages = (guint64)sqlite3_column_int64(statement, 0),
             free_pages = (guint64)sqlite3_column_int64(statement, 2);
@@ -163,28 +131,23 @@ used_bytes(History *history, guint64 *bytes, guint64 *dumps, GError **error)
 }
 
 static gboolean
-remove_oldest(History *history, guint64 *removed, gboolean *any, GError **error)
+remove_oldest(History *history, guint64 *removed, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_BLOCKS_OLDEST, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, HISTORY_SOURCE_IMPORT);
-    g_autoptr(GArray) found = collect_ids(history, statement, TRUE, error);
-    if (found == NULL)
-        return FALSE;
-    *any = found->len > 0;
-    return delete_found(history, found, removed, error);
+    database_bind(statement, HISTORY_SOURCE_IMPORT);
+    return delete_listed(history, statement, removed, error);
 }
 
 static gboolean
 shrink(History *history, guint64 max_bytes, guint64 *removed, GError **error)
 {
-    guint64 bytes, dumps;
-    if (!used_bytes(history, &bytes, &dumps, error))
-        return FALSE;
-    for (gboolean any = TRUE; any && bytes - dumps > max_bytes;)
-        if (!remove_oldest(history, removed, &any, error) || !used_bytes(history, &bytes, &dumps, error))
+    guint64 bytes, dumps, before;
+    do {
+        before = *removed;
+        if (!used_bytes(history, &bytes, &dumps, error) ||
+            (bytes - dumps > max_bytes && !remove_oldest(history, removed, error)))
             return FALSE;
+    } while (*removed != before);
     return TRUE;
 }
 
@@ -208,7 +171,7 @@ history_retain(History *history, const HistoryRetention *retention, gint64 now_u
     if (!database_begin(history, &mine, error) ||
         !database_end(history, mine, retain(history, retention, now_us, &done, error), error))
         return FALSE;
-    /* Not needed to be right, so a lock or a full disk here is no failure. */
+    /* Optional, so a lock or a full disk is not an error here. */
     sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
     guint64 dumps;
     if (!used_bytes(history, &done.bytes, &dumps, error))

@@ -3,62 +3,39 @@
 
 #include <glib.h>
 
-/* Blobs stand in the order in which they are wanted: SQLite reads a row's pages from its beginning and stops at the
- * last column asked for, so totals are read without touching the far larger classes. */
+/* Blobs are ordered by frequency of use: SQLite reads a row's pages from its beginning up to the last requested column,
+ * so totals are read without the far larger classes. */
 static const char first_schema[] =
-    "CREATE TABLE word(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);"
-    "CREATE TABLE target(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
-    "CREATE TABLE incarnation("
-    "  id INTEGER PRIMARY KEY,"
-    "  target INTEGER NOT NULL REFERENCES target(id),"
-    "  source INTEGER NOT NULL," /* HistorySource */
-    "  pid INTEGER NOT NULL,"
-    "  start_ticks INTEGER NOT NULL,"
-    "  boot TEXT NOT NULL,"
-    "  version TEXT,"
-    "  every_us INTEGER NOT NULL,"
-    "  UNIQUE(target, source, pid, start_ticks, boot));"
-    "CREATE TABLE block("
-    "  id INTEGER PRIMARY KEY,"
-    "  target INTEGER NOT NULL REFERENCES target(id),"
-    "  incarnation INTEGER NOT NULL REFERENCES incarnation(id),"
-    "  first_us INTEGER NOT NULL,"
-    "  last_us INTEGER NOT NULL,"
-    "  rows INTEGER NOT NULL,"
-    "  step_us INTEGER NOT NULL," /* 0: as sampled */
-    "  times BLOB NOT NULL,"
-    "  totals BLOB,"
-    "  arenas BLOB,"
-    "  classes BLOB,"
-    "  mutexes BLOB);"
-    "CREATE INDEX block_by_time ON block(target, first_us, last_us, rows);"
-    "CREATE INDEX block_by_life ON block(incarnation, rows);"
-    "CREATE TABLE note(id INTEGER PRIMARY KEY, target INTEGER NOT NULL REFERENCES target(id),"
-    "  time_us INTEGER NOT NULL, text TEXT NOT NULL);"
-    "CREATE INDEX note_by_target ON note(target, time_us);"
-    "CREATE TABLE seen(target INTEGER NOT NULL, digest BLOB NOT NULL, PRIMARY KEY(target, digest)) WITHOUT ROWID;";
+    "CREATE TABLE word(id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);CREATE TABLE target(id INTEGER PRIMARY KEY, "
+    "name TEXT NOT NULL UNIQUE);CREATE TABLE incarnation(  id INTEGER PRIMARY KEY,  target INTEGER NOT NULL REFERENCES "
+    "target(id),  source INTEGER NOT NULL," /* HistorySource */
+    "  pid INTEGER NOT NULL,  start_ticks INTEGER NOT NULL,  boot TEXT NOT NULL,  version TEXT,  every_us INTEGER NOT "
+    "NULL,  UNIQUE(target, source, pid, start_ticks, boot));CREATE TABLE block(  id INTEGER PRIMARY KEY,  target "
+    "INTEGER NOT NULL REFERENCES target(id),  incarnation INTEGER NOT NULL REFERENCES incarnation(id),  first_us "
+    "INTEGER NOT NULL,  last_us INTEGER NOT NULL,  rows INTEGER NOT NULL,  step_us INTEGER NOT NULL," /* 0: as sampled
+                                                                                                       */
+    "  times BLOB NOT NULL,  totals BLOB,  arenas BLOB,  classes BLOB,  mutexes BLOB);CREATE INDEX block_by_time ON "
+    "block(target, first_us, last_us, rows);CREATE INDEX block_by_life ON block(incarnation, rows);CREATE TABLE "
+    "note(id INTEGER PRIMARY KEY, target INTEGER NOT NULL REFERENCES target(id),  time_us INTEGER NOT NULL, text TEXT "
+    "NOT NULL);CREATE INDEX note_by_target ON note(target, time_us);CREATE TABLE seen(target INTEGER NOT NULL, digest "
+    "BLOB NOT NULL, PRIMARY KEY(target, digest)) WITHOUT ROWID;";
 
-/* Dumps are far larger than anything else, so they are no columns of rows that are scanned for other things. */
-static const char dumps_schema[] = "CREATE TABLE dump("
-                                   "  id INTEGER PRIMARY KEY AUTOINCREMENT," /* never given twice */
-                                   "  incarnation INTEGER NOT NULL REFERENCES incarnation(id),"
-                                   "  recording INTEGER NOT NULL," /* 0: none */
-                                   "  taken_ms INTEGER NOT NULL,"
-                                   "  bytes INTEGER NOT NULL," /* uncompressed */
-                                   "  content BLOB NOT NULL);" /* zstd */
-                                   "CREATE INDEX dump_by_life ON dump(incarnation, id);"
-                                   "CREATE TABLE recording("
-                                   "  incarnation INTEGER NOT NULL REFERENCES incarnation(id),"
-                                   "  id INTEGER NOT NULL,"
-                                   "  begin_ms INTEGER NOT NULL,"
-                                   "  duration_ms INTEGER NOT NULL,"
-                                   "  state INTEGER NOT NULL,"
-                                   "  dump INTEGER NOT NULL," /* 0: none */
-                                   "  error INTEGER NOT NULL,"
-                                   "  why TEXT,"
-                                   "  PRIMARY KEY(incarnation, id)) WITHOUT ROWID;";
+/* Dumps are far larger than anything else, so they are not columns of rows that are scanned otherwise. */
+static const char dumps_schema[] =
+    "CREATE TABLE dump(  id INTEGER PRIMARY KEY AUTOINCREMENT,"                               /* never given twice */
+    "  incarnation INTEGER NOT NULL REFERENCES incarnation(id),  recording INTEGER NOT NULL," /* 0: none */
+    "  taken_ms INTEGER NOT NULL,  bytes INTEGER NOT NULL,"                                   /* uncompressed */
+    "  content BLOB NOT NULL);"                                                               /* zstd */
+    "CREATE INDEX dump_by_life ON dump(incarnation, id);CREATE TABLE recording(  incarnation INTEGER NOT NULL "
+    "REFERENCES incarnation(id),  id INTEGER NOT NULL,  begin_ms INTEGER NOT NULL,  duration_ms INTEGER NOT NULL,  "
+    "state INTEGER NOT NULL,  dump INTEGER NOT NULL," /* 0: none */
+    "  error INTEGER NOT NULL,  why TEXT,  PRIMARY KEY(incarnation, id)) WITHOUT ROWID;";
 
-const char *const schema_steps[] = {first_schema, dumps_schema};
+/* The owner of a target's samples: the name of a process is not an identity. */
+static const char owners_schema[] = "CREATE TABLE owner(  target TEXT PRIMARY KEY," /* may have no samples yet */
+                                    "  user INTEGER NOT NULL,  unit TEXT NOT NULL) WITHOUT ROWID;"; /* "": none */
+
+const char *const schema_steps[] = {first_schema, dumps_schema, owners_schema};
 
 const int schema_version = G_N_ELEMENTS(schema_steps);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of the history file and how older files come to have them. */
+/* The tables of the history file and the migration of older files. */
 #ifndef JESCOPE_HISTORY_SCHEMA_H
 #define JESCOPE_HISTORY_SCHEMA_H
 
-/* "JSCH", in PRAGMA application_id: what makes an SQLite file one of ours. */
+/* "JSCH", in PRAGMA application_id: identifies a history file. */
 enum { SCHEMA_APPLICATION = 0x4a534348 };
 
 /* schema_steps[N] takes a file from PRAGMA user_version N to N + 1. Steps are never changed once released; a change of

@@ -11,7 +11,7 @@ enum {
     FORMAT_PLAIN = 0,
     FORMAT_ZSTD = 1,
 
-    COLUMN_HOLES = 1 << 0,  /* a bitmap of the rows that have a value comes first */
+    COLUMN_HOLES = 1 << 0,  /* preceded by a bitmap of the rows with a value */
     COLUMN_SECOND = 1 << 1, /* differences of differences */
     COLUMN_KNOWN = COLUMN_HOLES | COLUMN_SECOND,
 
@@ -131,10 +131,10 @@ static void
 column_reserve(Column *column, guint from, guint to)
 {
     column->values = g_renew(guint64, column->values, to);
-    memset(column->values + from, 0, (to - from) * sizeof *column->values);
+    memset(column->values + from, 0, (to - from) * sizeof(*column->values));
     gsize words_from = bitmap_words(from), words_to = bitmap_words(to);
     column->present = g_renew(guint64, column->present, words_to);
-    memset(column->present + words_from, 0, (words_to - words_from) * sizeof *column->present);
+    memset(column->present + words_from, 0, (words_to - words_from) * sizeof(*column->present));
 }
 
 void
@@ -158,14 +158,6 @@ index_column(Section *section, guint column)
                         GUINT_TO_POINTER(column + 1));
 }
 
-static void
-build_index(Section *section)
-{
-    section->index = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
-    for (guint i = 0; i < section->columns->len; i++)
-        index_column(section, i);
-}
-
 static guint
 append_column(Section *section, const SectionKey *key)
 {
@@ -186,8 +178,11 @@ column_for(Section *section, const SectionKey *key)
     /* The first row is all new keys: no index is needed to know it. */
     if (section->rows == 1 && section->next == section->columns->len)
         return append_column(section, key);
-    if (section->index == NULL)
-        build_index(section);
+    if (section->index == NULL) {
+        section->index = g_hash_table_new_full(key_hash, key_equal, g_free, NULL);
+        for (guint i = 0; i < section->columns->len; i++)
+            index_column(section, i);
+    }
     guint found = GPOINTER_TO_UINT(g_hash_table_lookup(section->index, key));
     return found != 0 ? found - 1 : append_column(section, key);
 }
@@ -230,26 +225,6 @@ section_copy_row(Section *section, const Section *from, guint row)
     }
 }
 
-/* Only decoded sections are searched, and those are sorted. */
-gboolean
-section_find(const Section *section, const SectionKey *key, guint *index)
-{
-    guint low = 0, high = section->columns->len;
-    while (low < high) {
-        guint middle = low + (high - low) / 2;
-        int order = section_key_compare(section_key(section, middle), key);
-        if (order == 0) {
-            *index = middle;
-            return TRUE;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return FALSE;
-}
-
 static gboolean
 column_full(const Section *section, const Column *column)
 {
@@ -270,8 +245,8 @@ append_bitmap(GByteArray *out, const Section *section, const Column *column)
     }
 }
 
-/* A zero difference is written as 0 and how many more follow, so that a value that stands still costs two bytes a
- * block, compressed or not. */
+/* A zero difference is written as 0 and the number of further ones, so that a constant value takes two bytes per block.
+ * */
 static void
 append_run(GByteArray *out, guint *zeros)
 {
@@ -538,12 +513,6 @@ read_bitmap(const Section *section, Column *column, Varint *in)
     return TRUE;
 }
 
-static void
-fill_bitmap(const Section *section, Column *column)
-{
-    memset(column->present, 0xff, bitmap_words(section->rows) * sizeof *column->present);
-}
-
 static gboolean
 next_difference(Varint *in, guint64 *zeros, guint64 *difference)
 {
@@ -596,7 +565,7 @@ section_load_column(Section *section, guint index, GError **error)
     if (flags & COLUMN_HOLES)
         whole = read_bitmap(section, column, &in);
     else
-        fill_bitmap(section, column);
+        memset(column->present, 0xff, bitmap_words(section->rows) * sizeof(*column->present));
     if (whole && read_differences(section, column, &in, (flags & COLUMN_SECOND) != 0))
         return TRUE;
     g_clear_pointer(&column->values, g_free);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A section: the values of some samples in a row, column by column, and how they lie in the history file.
+ * A section: the values of some consecutive samples, column by column, and their encoding in the history file.
  *
  * A column is one metric of one owner (the process, an arena, a class or mutex of one) and holds one 64-bit value per
- * sample, or nothing where the sample lacked it. docs/history.md gives the bytes: a directory of the columns in
- * ascending order of their keys, then each column as runs of differences between neighbours, all of it compressed with
- * zstd. Columns are decoded when they are asked for.
+ * sample, or nothing if the sample lacked it. docs/history.md has the format: a directory of the columns in ascending
+ * order of their keys, then each column as runs of differences between neighbours, all of it compressed with zstd.
+ * Columns are decoded when they are asked for.
  *
  * No locking: a section belongs to one thread.
  */
@@ -43,7 +43,7 @@ guint section_columns(const Section *section);
 /* A new last row with nothing in it. The caller keeps to SECTION_ROWS_MAX and SECTION_CELLS_MAX. */
 void section_add_row(Section *section);
 
-/* Sets a value of the last row. Fast when the keys of a row come in the order of the row before. */
+/* Sets a value of the last row. Fast if the keys of a row have the order of the previous row. */
 void section_set(Section *section, const SectionKey *key, guint64 value);
 
 /* Appends row ROW of FROM, which must be fully decoded, see section_load(). */
@@ -51,9 +51,6 @@ void section_copy_row(Section *section, const Section *from, guint row);
 
 /* Column INDEX, in ascending order of keys in a section that was decoded. */
 const SectionKey *section_key(const Section *section, guint index);
-
-/* The column with KEY. FALSE: not there. */
-gboolean section_find(const Section *section, const SectionKey *key, guint *index);
 
 /* Decodes column INDEX if it is not yet. FALSE with HISTORY_ERROR_DAMAGED: its bytes make no sense. */
 gboolean section_load_column(Section *section, guint index, GError **error);
@@ -70,7 +67,7 @@ gboolean section_get(const Section *section, guint index, guint row, guint64 *va
 /* The bytes of a section of at least one row; its columns must be decoded. LEVEL is zstd's. */
 GBytes *section_encode(const Section *section, int level);
 
-/* Copies what it needs of BYTES. HISTORY_ERROR_DAMAGED: they are not a section. */
+/* Copies from BYTES. HISTORY_ERROR_DAMAGED: not a section. */
 Section *section_decode(const void *bytes, gsize length, GError **error);
 
 #endif

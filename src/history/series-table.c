@@ -63,7 +63,7 @@ exact_number(double value)
     char text[G_ASCII_DTOSTR_BUF_SIZE];
     if (value == floor(value) && fabs(value) < 0x1p63)
         return g_strdup_printf("%" G_GINT64_FORMAT, (gint64)value);
-    return g_strdup(g_ascii_dtostr(text, sizeof text, value));
+    return g_strdup(g_ascii_dtostr(text, sizeof(text), value));
 }
 
 static void
@@ -179,7 +179,7 @@ static void
 append_quoted(GString *out, const char *text)
 {
     g_string_append_c(out, '"');
-    for (; *text != '\0'; text++) {
+    for (; *text != '\0'; text++)
         if (*text == '"' || *text == '\\')
             g_string_append_printf(out, "\\%c", *text);
         else if (*text == '\n')
@@ -188,11 +188,10 @@ append_quoted(GString *out, const char *text)
             g_string_append_printf(out, "\\u%04x", (guint)(guchar)*text);
         else
             g_string_append_c(out, *text);
-    }
     g_string_append_c(out, '"');
 }
 
-/* "3", "merged", ...: what stands behind the '@' of the selector; NULL for a value of the process. */
+/* "3", "merged", ...: the text after the '@' of the selector; NULL for a value of the process. */
 static char *
 owner_name(const Series *series)
 {
@@ -230,7 +229,7 @@ append_json_head(const Series *series, GString *out)
 void
 series_write_json(const GPtrArray *series, GString *out)
 {
-    g_string_append(out, "{\"series\": [");
+    g_string_append(out, "{\"format\": \"jescope-series\", \"version\": 1, \"series\": [");
     for (guint i = 0; i < series->len; i++) {
         const Series *one = series->pdata[i];
         g_string_append(out, i > 0 ? ",\n" : "\n");
@@ -309,7 +308,7 @@ append_samples(const Series *series, GString *out)
     }
 }
 
-/* A family stands once, with all its series behind it. */
+/* A family is written once, followed by all its series. */
 void
 series_write_openmetrics(const GPtrArray *series, GString *out)
 {

@@ -6,10 +6,6 @@
 
 #include <math.h>
 
-enum {
-    GAP_FACTOR = 5, /* halves of an interval, as in listing.c */
-};
-
 /* A series while it is read: samples -> points of a step -> rates -> points. */
 typedef struct {
     Series *series;
@@ -36,8 +32,6 @@ typedef struct {
     GArray *selectors;
     const char *target;
     GPtrArray *builders; /* of this target */
-    gint64 incarnation;  /* whose interval is known */
-    guint64 every_us;
 } Read;
 
 /* Which columns of a block feed which builder. */
@@ -45,7 +39,7 @@ typedef struct {
     Builder *builder;
     const Section *section;
     GArray *columns; /* guint: summed */
-    gint merged;     /* the column that goes before their sum; -1: none */
+    gint merged;     /* the column that takes precedence over their sum; -1: none */
 } Binding;
 
 static void
@@ -162,10 +156,9 @@ static void
 push(Read *read, Builder *builder, const Block *block, gint64 time_us, double value)
 {
     const SeriesQuery *query = read->query;
-    guint64 interval = MAX(MAX(read->every_us, block->step_us), query->step_us);
     gboolean first = builder->seen_us == G_MININT64;
     gboolean restart = !first && builder->incarnation != block->incarnation;
-    gboolean late = !first && interval > 0 && (guint64)(time_us - builder->seen_us) * 2 > interval * GAP_FACTOR;
+    gboolean late = !first && block_is_late(block, query->step_us, builder->seen_us, time_us);
     gint64 slot = query->step_us > 0 ? floor_divide(time_us, (gint64)query->step_us) : 0;
     if (query->step_us == 0 || slot != builder->slot || restart)
         finish_slot(builder, query);
@@ -292,29 +285,9 @@ binding_value(const Binding *binding, guint row, double *value)
     return any;
 }
 
-static gboolean
-know_interval(Read *read, gint64 incarnation, GError **error)
+static void
+read_row(Read *read, const Block *block, guint row)
 {
-    if (read->incarnation == incarnation)
-        return TRUE;
-    sqlite3_stmt *statement = database_statement(read->history, SQL_LIFE_READ, error);
-    gboolean row;
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    if (!database_step(read->history, statement, &row, error))
-        return FALSE;
-    read->every_us = row ? (guint64)sqlite3_column_int64(statement, 1) : 0;
-    read->incarnation = incarnation;
-    sqlite3_reset(statement);
-    return TRUE;
-}
-
-static gboolean
-read_row(Read *read, const Block *block, guint row, GError **error)
-{
-    if (!know_interval(read, block->incarnation, error))
-        return FALSE;
     const GArray *bindings = block->attached;
     for (guint i = 0; i < bindings->len; i++) {
         const Binding *binding = &g_array_index(bindings, Binding, i);
@@ -322,7 +295,6 @@ read_row(Read *read, const Block *block, guint row, GError **error)
         if (binding_value(binding, row, &value))
             push(read, binding->builder, block, block_time(block, row), value);
     }
-    return TRUE;
 }
 
 static gboolean
@@ -342,8 +314,7 @@ read_target(Read *read, HistoryParts parts, GError **error)
             return FALSE;
         if (block == NULL)
             break;
-        if (!read_row(read, block, row, error))
-            return FALSE;
+        read_row(read, block, row);
     }
     for (guint i = 0; i < read->builders->len; i++)
         finish_slot(read->builders->pdata[i], read->query);
@@ -386,7 +357,6 @@ read_targets(Read *read, const char *const *targets, HistoryParts parts, GPtrArr
 {
     for (; *targets != NULL; targets++) {
         read->target = *targets;
-        read->incarnation = 0;
         g_autoptr(GPtrArray) builders = read->builders = g_ptr_array_new();
         gboolean ok = read_target(read, parts, error);
         for (guint i = 0; i < builders->len; i++)

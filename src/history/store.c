@@ -9,83 +9,105 @@ gboolean
 store_target(History *history, const char *name, gint64 *id, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_TARGET_ADD, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_text(statement, 1, name, -1, SQLITE_TRANSIENT);
+    database_bind_text(statement, 1, name);
     return database_run(history, statement, error) && database_find_target(history, name, id, error);
+}
+
+static gboolean
+add_owner(History *history, const char *name, const HistoryOwner *owner, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_OWNER_ADD, error);
+    database_bind(statement, 0, owner->user);
+    database_bind_text(statement, 1, name);
+    database_bind_text(statement, 3, owner->unit);
+    return database_run(history, statement, error);
+}
+
+static gboolean
+is_owner(sqlite3_stmt *statement, const HistoryOwner *owner)
+{
+    const char *unit = (const char *)sqlite3_column_text(statement, 1);
+    gboolean same_unit = unit == NULL || *unit == '\0' || *owner->unit == '\0' || g_str_equal(unit, owner->unit);
+    return sqlite3_column_int64(statement, 0) == owner->user && same_unit;
+}
+
+gboolean
+history_claim(History *history, const char *name, const HistoryOwner *owner, gboolean *granted, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_OWNER_FIND, error);
+    gboolean ok;
+    database_bind_text(statement, 1, name);
+    gboolean row = database_next(history, statement, &ok, error);
+    *granted = !row || is_owner(statement, owner);
+    sqlite3_reset(statement);
+    return row || (ok && add_owner(history, name, owner, error));
+}
+
+char *
+history_boot(void)
+{
+    char *boot = NULL;
+    return g_file_get_contents("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL) ? g_strstrip(boot) : g_strdup("");
 }
 
 static void
 bind_life(sqlite3_stmt *statement, gint64 target, const HistoryLife *life)
 {
-    sqlite3_bind_int64(statement, 1, target);
-    sqlite3_bind_int64(statement, 2, life->source);
-    sqlite3_bind_int64(statement, 3, life->pid);
-    sqlite3_bind_int64(statement, 4, (gint64)life->start_ticks);
-    sqlite3_bind_text(statement, 5, life->boot, -1, SQLITE_TRANSIENT);
+    database_bind(statement, target, life->source, life->pid, life->start_ticks);
+    database_bind_text(statement, 5, life->boot);
+}
+
+gboolean
+history_find_series(History *history, const HistoryLife *life, char **series, GError **error)
+{
+    g_autofree char *prefix = g_strconcat(life->target, "/", NULL);
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_SERIES, error);
+    gboolean ok;
+    bind_life(statement, 0, life);
+    database_bind_text(statement, 1, life->target);
+    database_bind_text(statement, 6, prefix);
+    *series = NULL;
+    while (database_next(history, statement, &ok, error))
+        *series = g_strdup((const char *)sqlite3_column_text(statement, 0));
+    return ok;
 }
 
 static gboolean
 find_life(History *history, gint64 target, const HistoryLife *life, gint64 *id, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_LIFE_FIND, error);
-    gboolean row;
-    if (statement == NULL)
-        return FALSE;
+    gboolean ok;
     bind_life(statement, target, life);
-    if (!database_step(history, statement, &row, error))
-        return FALSE;
-    *id = row ? sqlite3_column_int64(statement, 0) : 0;
+    *id = database_next(history, statement, &ok, error) ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
-    return TRUE;
+    return ok;
 }
 
 static gboolean
 update_life(History *history, gint64 id, const HistoryLife *life, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_LIFE_UPDATE, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, id);
-    sqlite3_bind_text(statement, 2, life->version, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(statement, 3, (gint64)life->every_us);
+    database_bind(statement, id, 0, life->every_us);
+    database_bind_text(statement, 2, life->version);
     return database_run(history, statement, error);
-}
-
-/* The incarnations of TARGET that have loose samples, but for EXCEPT. */
-static GArray *
-loose_lives(History *history, gint64 target, gint64 except, GError **error)
-{
-    g_autoptr(GArray) lives = g_array_new(FALSE, FALSE, sizeof(gint64));
-    sqlite3_stmt *statement = database_statement(history, SQL_LIVES_LOOSE, error);
-    if (statement == NULL)
-        return NULL;
-    sqlite3_bind_int64(statement, 1, target);
-    for (gboolean row = TRUE; row;) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        gint64 life = row ? sqlite3_column_int64(statement, 0) : except;
-        if (life != except)
-            g_array_append_val(lives, life);
-    }
-    return g_steal_pointer(&lives);
 }
 
 static gboolean
 add_life(History *history, gint64 target, const HistoryLife *life, gint64 *id, GError **error)
 {
-    g_autoptr(GArray) earlier = loose_lives(history, target, 0, error);
+    sqlite3_stmt *statement = database_statement(history, SQL_LIVES_LOOSE, error);
+    database_bind(statement, target);
+    g_autoptr(GArray) earlier = database_ids(history, statement, error);
     if (earlier == NULL)
         return FALSE;
     for (guint i = 0; i < earlier->len; i++)
         if (!store_pack(history, g_array_index(earlier, gint64, i), error))
             return FALSE;
-    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_ADD, error);
-    if (statement == NULL)
-        return FALSE;
+    statement = database_statement(history, SQL_LIFE_ADD, error);
     bind_life(statement, target, life);
-    sqlite3_bind_text(statement, 6, life->version, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(statement, 7, (gint64)life->every_us);
+    database_bind_text(statement, 6, life->version);
+    if (statement != NULL)
+        sqlite3_bind_int64(statement, 7, life->every_us);
     if (!database_run(history, statement, error))
         return FALSE;
     *id = sqlite3_last_insert_rowid(history->db);
@@ -117,14 +139,12 @@ history_log_life(const StatsSample *sample)
 char *
 history_log_target(History *history, const char *name, const char *stream)
 {
-    gboolean row = FALSE;
     sqlite3_stmt *statement = database_statement(history, SQL_LIFE_WRITERS, NULL);
-    if (statement == NULL)
-        return g_strdup(name);
-    sqlite3_bind_text(statement, 1, name, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(statement, 2, stream != NULL ? stream : "", -1, SQLITE_TRANSIENT);
-    sqlite3_bind_int64(statement, 3, HISTORY_SOURCE_LIVE);
-    gboolean others = database_step(history, statement, &row, NULL) && row && sqlite3_column_int(statement, 0) > 0 &&
+    gboolean ok;
+    database_bind(statement, 0, 0, HISTORY_SOURCE_LIVE);
+    database_bind_text(statement, 1, name);
+    database_bind_text(statement, 2, stream != NULL ? stream : "");
+    gboolean others = database_next(history, statement, &ok, NULL) && sqlite3_column_int(statement, 0) > 0 &&
                       sqlite3_column_int(statement, 1) == 0;
     sqlite3_reset(statement);
     return others && stream != NULL ? g_strconcat(name, "/", stream, NULL) : g_strdup(name);
@@ -134,9 +154,7 @@ static gboolean
 life_target(History *history, gint64 incarnation, gint64 *target, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, SQL_LIFE_TARGET, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, incarnation);
+    database_bind(statement, incarnation);
     if (!database_step_row(history, statement, error))
         return FALSE;
     *target = sqlite3_column_int64(statement, 0);
@@ -157,23 +175,12 @@ add_block(History *history, gint64 incarnation, const StatsSample *sample, Histo
 static GArray *
 loose_blocks(History *history, gint64 incarnation, GError **error)
 {
-    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(gint64));
     sqlite3_stmt *statement = database_statement(history, SQL_BLOCKS_LOOSE, error);
-    if (statement == NULL)
-        return NULL;
-    sqlite3_bind_int64(statement, 1, incarnation);
-    for (gboolean row = TRUE; row;) {
-        if (!database_step(history, statement, &row, error))
-            return NULL;
-        gint64 id = row ? sqlite3_column_int64(statement, 0) : 0;
-        if (row)
-            g_array_append_val(ids, id);
-    }
-    return g_steal_pointer(&ids);
+    database_bind(statement, incarnation);
+    return database_ids(history, statement, error);
 }
 
-/* Moves the loose block ID to the end of *PACKED, which is written first if it is full. A damaged one stays as it is.
- */
+/* Moves the loose block ID to the end of *PACKED, which is written first if it is full. A damaged one is unchanged. */
 static gboolean
 pack_block(History *history, gint64 id, Block **packed, GError **error)
 {
@@ -228,7 +235,7 @@ loose_count(History *history, gint64 incarnation)
         g_autoptr(GArray) ids = loose_blocks(history, incarnation, NULL);
         count = g_new(guint, 1);
         *count = ids != NULL ? ids->len : 0;
-        g_hash_table_insert(history->loose, g_memdup2(&incarnation, sizeof incarnation), count);
+        g_hash_table_insert(history->loose, g_memdup2(&incarnation, sizeof(incarnation)), count);
     }
     return count;
 }
@@ -255,11 +262,8 @@ add_note(History *history, const char *target, gint64 time_us, const char *text,
     if (!store_target(history, target, &id, error))
         return FALSE;
     sqlite3_stmt *statement = database_statement(history, SQL_NOTE_ADD, error);
-    if (statement == NULL)
-        return FALSE;
-    sqlite3_bind_int64(statement, 1, id);
-    sqlite3_bind_int64(statement, 2, time_us);
-    sqlite3_bind_text(statement, 3, text, -1, SQLITE_TRANSIENT);
+    database_bind(statement, id, time_us);
+    database_bind_text(statement, 3, text);
     return database_run(history, statement, error);
 }
 
@@ -275,12 +279,8 @@ static sqlite3_stmt *
 digest_statement(History *history, Sql id, gint64 target, GBytes *digest, GError **error)
 {
     sqlite3_stmt *statement = database_statement(history, id, error);
-    if (statement == NULL)
-        return NULL;
-    gsize length;
-    const void *bytes = g_bytes_get_data(digest, &length);
-    sqlite3_bind_int64(statement, 1, target);
-    sqlite3_bind_blob64(statement, 2, bytes, length, SQLITE_TRANSIENT);
+    database_bind(statement, target);
+    database_bind_bytes(statement, 2, digest);
     return statement;
 }
 
@@ -288,15 +288,14 @@ gboolean
 store_knows_digest(History *history, gint64 target, GBytes *digest, gboolean *known, GError **error)
 {
     sqlite3_stmt *statement = digest_statement(history, SQL_SEEN_FIND, target, digest, error);
-    if (statement == NULL || !database_step(history, statement, known, error))
-        return FALSE;
+    gboolean ok;
+    *known = database_next(history, statement, &ok, error);
     sqlite3_reset(statement);
-    return TRUE;
+    return ok;
 }
 
 gboolean
 store_note_digest(History *history, gint64 target, GBytes *digest, GError **error)
 {
-    sqlite3_stmt *statement = digest_statement(history, SQL_SEEN_ADD, target, digest, error);
-    return statement != NULL && database_run(history, statement, error);
+    return database_run(history, digest_statement(history, SQL_SEEN_ADD, target, digest, error), error);
 }

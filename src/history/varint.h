@@ -5,7 +5,7 @@
 
 #include <glib.h>
 
-/* What is left to read. */
+/* The rest to read. */
 typedef struct {
     const guint8 *at;
     const guint8 *end;

@@ -3,13 +3,14 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <gio/gio.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-G_DEFINE_QUARK(jescope - address - error, address_error)
+G_DEFINE_QUARK(jescope_address_error, address_error)
 
 enum {
     UNIX_MODE = 0600,
@@ -33,22 +34,12 @@ parse_unix(const char *path, Address *address)
 static gboolean
 parse_host(const char *host, guint16 port, Address *address)
 {
+    const char *numeric = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    g_autoptr(GSocketAddress) found = g_inet_socket_address_new_from_string(numeric, port);
     Address parsed = {0};
-    struct sockaddr_in *v4 = (struct sockaddr_in *)&parsed.socket;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&parsed.socket;
-    if (strcmp(host, "localhost") == 0)
-        host = "127.0.0.1";
-    if (inet_pton(AF_INET, host, &v4->sin_addr) == 1) {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons(port);
-        parsed.size = sizeof(*v4);
-    } else if (inet_pton(AF_INET6, host, &v6->sin6_addr) == 1) {
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons(port);
-        parsed.size = sizeof(*v6);
-    } else {
+    if (found == NULL || !g_socket_address_to_native(found, &parsed.socket, sizeof(parsed.socket), NULL))
         return FALSE;
-    }
+    parsed.size = (socklen_t)g_socket_address_get_native_size(found);
     *address = parsed;
     return TRUE;
 }
@@ -75,6 +66,9 @@ parse_internet(const char *text, Address *address)
         return FALSE;
     size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
     g_autofree char *host = closing != NULL ? g_strndup(text + 1, length - 2) : g_strndup(text, length);
+    /* ":7469" and "*:7469" are every address, as elsewhere. */
+    if (strcmp(host, "*") == 0 || (host[0] == '\0' && colon == text))
+        return parse_host("0.0.0.0", port, address);
     gboolean bracketed = strchr(host, ':') != NULL;
     return bracketed == (closing != NULL) && parse_host(host, port, address);
 }
@@ -88,11 +82,11 @@ address_parse(const char *text, Address *address, GError **error)
         return TRUE;
     if (is_unix)
         g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_NAME,
-                    "'%s' is no place to listen; unix: needs an absolute path of at most %zu bytes", text,
+                    "invalid address '%s'; unix: needs an absolute path of at most %zu bytes", text,
                     sizeof(address->socket.local.sun_path) - 1);
     else
         g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_NAME,
-                    "'%s' is no place to listen; use ADDR:PORT with a numeric address, [V6ADDR]:PORT, or unix:PATH",
+                    "invalid address '%s'; use ADDR:PORT with a numeric address, [V6ADDR]:PORT, *:PORT, or unix:PATH",
                     text);
     return FALSE;
 }

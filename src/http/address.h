@@ -30,12 +30,12 @@ typedef struct {
     socklen_t size;
 } Address;
 
-/* "ADDR:PORT", "[V6ADDR]:PORT", ADDR alone, a port alone (on 127.0.0.1), or unix:PATH. ADDR is numeric or
- * "localhost": a name that resolves to something else tomorrow is no place to listen. Port 0 is any free one. FALSE
- * with ADDRESS_ERROR_NAME, *address untouched. */
+/* "ADDR:PORT", "[V6ADDR]:PORT", ADDR alone, a port alone (on 127.0.0.1), or unix:PATH. ADDR is numeric or "localhost";
+ * other names are refused, since they may change. Port 0 is any free one. FALSE with ADDRESS_ERROR_NAME, *address
+ * untouched. */
 gboolean address_parse(const char *text, Address *address, GError **error);
 
-/* What the socket FD is bound to. FALSE: it is no listening stream socket of the internet or unix families. */
+/* The address of socket FD. FALSE: not a listening stream socket of the internet or unix families. */
 gboolean address_of_listener(int fd, Address *address);
 
 /* Only this machine can connect: a loopback address or a unix socket. */
@@ -45,8 +45,8 @@ gboolean address_is_unix(const Address *address);
 /* "127.0.0.1:7469", "[::1]:7469", "unix:/run/jescope.sock". */
 char *address_format(const Address *address);
 
-/* The same without the port: "127.0.0.1", "::1"; NULL for a unix socket. An IPv4 address that came in through an IPv6
- * socket is one. */
+/* The same without the port: "127.0.0.1", "::1"; NULL for a unix socket. An IPv4 address of an IPv6 socket is written
+ * as IPv4. */
 char *address_format_host(const Address *address);
 
 /* A listening socket, not blocking, close-on-exec; -1 on error. A unix socket gets mode 0600, and one that a dead

@@ -2,7 +2,6 @@
 #include "http/answer.h"
 
 #include "http/answer-send.h"
-#include "http/gzip.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -14,7 +13,7 @@ enum {
 
 typedef struct {
     AnswerStream source;
-    gboolean ended; /* the source is gone */
+    gboolean ended; /* the source has ended */
 } Stream;
 
 struct Answer {
@@ -57,12 +56,6 @@ answer_status(const Answer *answer)
     return answer->status;
 }
 
-const char *
-answer_etag(const Answer *answer)
-{
-    return answer->etag;
-}
-
 guint64
 answer_size(const Answer *answer)
 {
@@ -81,7 +74,18 @@ answer_add_header(Answer *answer, const char *name, const char *value)
     MHD_add_response_header(answer->response, name, value);
 }
 
-/* What every answer says: nobody shall guess its type, embed it in a page of his own, or keep what changes. */
+static const char policy_header[] = "Content-Security-Policy";
+
+void
+answer_set_policy(Answer *answer, const char *policy)
+{
+    const char *usual = MHD_get_response_header(answer->response, policy_header);
+    if (usual != NULL)
+        MHD_del_response_header(answer->response, policy_header, usual);
+    answer_add_header(answer, policy_header, policy);
+}
+
+/* Headers of every answer: its type is not guessed, other sites do not embed it, and what changes is not cached. */
 static void
 add_standing_headers(Answer *answer, const char *content_type)
 {
@@ -91,7 +95,7 @@ add_standing_headers(Answer *answer, const char *content_type)
         return;
     answer_add_header(answer, "Content-Type", content_type);
     if (g_str_has_prefix(content_type, "text/html") || g_str_has_prefix(content_type, "image/svg"))
-        answer_add_header(answer, "Content-Security-Policy",
+        answer_add_header(answer, policy_header,
                           "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
                           "form-action 'none'; frame-ancestors 'none'");
 }
@@ -159,8 +163,8 @@ answer_new(unsigned status, const char *content_type, GBytes *body, AnswerCoding
     return answer;
 }
 
-Answer *
-answer_new_failure(const AnswerFailure *failure)
+static GBytes *
+text_of_failure(const AnswerFailure *failure)
 {
     /* A message may quote what a client sent. */
     g_autofree char *message = g_utf8_make_valid(failure->message, -1);
@@ -171,8 +175,28 @@ answer_new_failure(const AnswerFailure *failure)
     g_autoptr(GString) line = g_string_new(text);
     g_string_append_c(line, '\n');
     free(text);
-    return answer_new(failure->status, "application/json", g_string_free_to_bytes(g_steal_pointer(&line)),
-                      ANSWER_PLAIN);
+    return g_string_free_to_bytes(g_steal_pointer(&line));
+}
+
+Answer *
+answer_new_failure(const AnswerFailure *failure)
+{
+    return answer_new(failure->status, "application/json", text_of_failure(failure), ANSWER_PLAIN);
+}
+
+GBytes *
+answer_last_words(const AnswerFailure *failure)
+{
+    g_autoptr(GBytes) body = text_of_failure(failure);
+    gsize size;
+    const char *bytes = g_bytes_get_data(body, &size);
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text,
+                           "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                           "Content-Length: %zu\r\n\r\n",
+                           failure->status, MHD_get_reason_phrase_for(failure->status), size);
+    g_string_append_len(text, bytes, (gssize)size);
+    return g_string_free_to_bytes(text);
 }
 
 /* HEADERS are "Name: value\r\n" lines. */
@@ -189,14 +213,14 @@ add_lines(Answer *answer, const char *headers)
     }
 }
 
-/* A body that is packed already (profile.proto) stays as it is: gzip_pays() does not know its type. */
+/* A compressed body (profile.proto) is unchanged: gzip_pays() does not know its type. */
 static Answer *
-new_from_descriptor(const RouteReply *route, AnswerCoding coding)
+new_from_descriptor(const RouteReply *route, AnswerCoding coding, const GzipWish *wish)
 {
     int fd = route->descriptor;
     guint64 size = route->body_size;
     gboolean pays = gzip_pays(route->content_type, size);
-    int packed = coding == ANSWER_GZIP && pays ? gzip_descriptor(fd, size, &size) : -1;
+    int packed = coding == ANSWER_GZIP && pays ? gzip_descriptor(fd, size, wish, &size) : -1;
     if (packed >= 0) {
         close(fd);
         fd = packed;
@@ -209,11 +233,11 @@ new_from_descriptor(const RouteReply *route, AnswerCoding coding)
 }
 
 Answer *
-answer_new_route(RouteReply *route, AnswerCoding coding)
+answer_new_route(RouteReply *route, AnswerCoding coding, const GzipWish *wish)
 {
     Answer *answer;
     if (route->descriptor >= 0)
-        answer = new_from_descriptor(route, coding);
+        answer = new_from_descriptor(route, coding, wish);
     else if (route->reason != NULL)
         answer = new_with_reason(route->status, route->reason, route->content_type,
                                  g_bytes_new(route->body, route->body_size));
@@ -288,7 +312,7 @@ answer_etag_matches(const char *etag, const char *if_none_match)
 static enum MHD_Result
 copy_header(void *data, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    static const char *const kept[] = {"ETag", "Cache-Control", "Vary"};
+    static const char *const kept[] = {"ETag", "Cache-Control", "Vary", "Connection"};
     for (size_t i = 0; i < G_N_ELEMENTS(kept); i++)
         if (g_ascii_strcasecmp(name, kept[i]) == 0)
             MHD_add_response_header(data, name, value);

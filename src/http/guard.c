@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/guard.h"
 
+#include "http/authority.h"
+
+#include "target/reach.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- Host ---- */
-
-/* HOST without port and brackets. */
-static char *
-bare_host(const char *host)
-{
-    if (host[0] == '[')
-        return g_strndup(host + 1, strcspn(host + 1, "]"));
-    return g_strndup(host, strcspn(host, ":"));
-}
 
 static gboolean
 is_loopback_name(const char *name)
@@ -38,10 +34,12 @@ is_configured(const GuardRules *rules, const char *name)
 }
 
 gboolean
-guard_host_is_ours(const GuardRules *rules, const char *host, ExchangeDoor door, const char *local)
+guard_host_is_ours(const GuardRules *rules, const char *host, ExchangeListener listener, const char *local)
 {
-    g_autofree char *name = bare_host(host);
-    return ((door & EXCHANGE_LOCAL) != 0 && is_loopback_name(name)) || g_strcmp0(name, local) == 0 ||
+    g_autofree char *name = authority_host(host);
+    if (name == NULL)
+        return FALSE;
+    return ((listener & EXCHANGE_LOCAL) != 0 && is_loopback_name(name)) || g_strcmp0(name, local) == 0 ||
            is_configured(rules, name);
 }
 
@@ -53,10 +51,10 @@ check_host(const GuardRules *rules, const Exchange *exchange)
     if (host == NULL)
         return NULL;
     /* The name that most clients use needs no question to the kernel. */
-    if (guard_host_is_ours(rules, host, exchange_door(exchange), NULL))
+    if (guard_host_is_ours(rules, host, exchange_listener(exchange), NULL))
         return NULL;
     g_autofree char *local = exchange_local_host(exchange);
-    if (local != NULL && guard_host_is_ours(rules, host, exchange_door(exchange), local))
+    if (local != NULL && guard_host_is_ours(rules, host, exchange_listener(exchange), local))
         return NULL;
     return answer_new_failure(&(AnswerFailure){
         .status = 403,
@@ -91,24 +89,93 @@ bearer_of(const char *authorization)
     return authorization + strlen(scheme) + strspn(authorization + strlen(scheme), " ");
 }
 
+/* The client of EXCHANGE has the token NAME of ROLE. */
+static void
+admit_as(Exchange *exchange, const char *name, RouteRole role)
+{
+    g_autofree char *who = g_strdup_printf("%s (%s)", name, exchange_who(exchange));
+    exchange_set_who(exchange, who);
+    exchange_set_role(exchange, role);
+    exchange_set_viewer(exchange, VIEWER_ALL);
+}
+
 static Answer *
 admit_token(const GuardRules *rules, Exchange *exchange, const char *authorization)
 {
     const char *token = bearer_of(authorization);
     RouteRole role;
     const char *name = token != NULL ? tokens_find(rules->tokens, token, &role) : NULL;
-    if (name == NULL)
-        return ask_for_token("this is no token of this server");
-    g_autofree char *who = g_strdup_printf("%s (%s)", name, exchange_who(exchange));
-    exchange_set_who(exchange, who);
-    exchange_set_role(exchange, role);
+    if (name == NULL) {
+        exchange_note_failure(exchange);
+        return ask_for_token("the token is not one of this server's");
+    }
+    admit_as(exchange, name, role);
     return NULL;
 }
 
-static gboolean
-needs_token(const GuardRules *rules, ExchangeDoor door)
+/* ---- sessions ---- */
+
+char *
+guard_cookie_name(const Exchange *exchange)
 {
-    return (door & EXCHANGE_LOCAL) != 0 ? rules->local_needs_token : !rules->others_need_no_token;
+    const char *host = exchange_header(exchange, "Host");
+    g_autofree char *name = host != NULL ? authority_host(host) : NULL;
+    if (name == NULL)
+        return NULL;
+    /* Browsers keep one cookie of a name for all ports of a host, and accept "__Host-" with TLS alone. */
+    return g_strdup_printf("%sjescope-session-%s", exchange_listener(exchange) & EXCHANGE_TLS ? "__Host-" : "",
+                           authority_port(host));
+}
+
+const Session *
+guard_session(const GuardRules *rules, const Exchange *exchange)
+{
+    g_autofree char *name = guard_cookie_name(exchange);
+    g_autofree char *id = name != NULL ? sessions_id_of_cookie(exchange_header(exchange, "Cookie"), name) : NULL;
+    return id != NULL && rules->sessions != NULL
+               ? sessions_find(rules->sessions, id, peer_user(exchange_peer(exchange)), g_get_monotonic_time())
+               : NULL;
+}
+
+/* FALSE: it has no session, or one whose token has been withdrawn. */
+static gboolean
+admit_session(const GuardRules *rules, Exchange *exchange)
+{
+    const Session *session = guard_session(rules, exchange);
+    RouteRole role;
+    const char *name = session != NULL ? tokens_find_digest(rules->tokens, session->token, &role) : NULL;
+    if (name == NULL)
+        return FALSE;
+    admit_as(exchange, name, role);
+    exchange_note_session(exchange);
+    return TRUE;
+}
+
+gboolean
+guard_session_is_over(const Exchange *exchange, gconstpointer rules)
+{
+    return exchange_has_session(exchange) && guard_session(rules, exchange) == NULL;
+}
+
+/* ---- access control ---- */
+
+static gboolean
+needs_token(const GuardRules *rules, ExchangeListener listener)
+{
+    return (listener & EXCHANGE_LOCAL) != 0 ? rules->local_needs_token : !rules->others_need_no_token;
+}
+
+/* The targets that a client without a token is shown. */
+static Viewer
+viewer_of(const GuardRules *rules, const Exchange *exchange)
+{
+    ExchangeListener listener = exchange_listener(exchange);
+    uid_t user = peer_user(exchange_peer(exchange));
+    if ((listener & EXCHANGE_UNIX) != 0 || (listener & EXCHANGE_LOCAL) == 0 || rules->local_is_trusted)
+        return VIEWER_ALL;
+    if (user == PEERS_USER_UNKNOWN)
+        return VIEWER_NONE;
+    return user == 0 || user == reach_user() ? VIEWER_ALL : (Viewer)user;
 }
 
 Answer *
@@ -117,75 +184,144 @@ guard_admit(const GuardRules *rules, Exchange *exchange)
     const char *authorization = exchange_header(exchange, "Authorization");
     if (rules->tokens != NULL && authorization != NULL)
         return admit_token(rules, exchange, authorization);
-    if (needs_token(rules, exchange_door(exchange)))
-        return ask_for_token("this address of the server needs a token");
+    if (rules->tokens != NULL && admit_session(rules, exchange))
+        return NULL;
+    if (needs_token(rules, exchange_listener(exchange)))
+        return ask_for_token("a token is required on this address of the server");
+    Viewer viewer = viewer_of(rules, exchange);
+    if (viewer == VIEWER_NONE)
+        return ask_for_token("a token is required, since the kernel does not report the user of this connection");
+    exchange_set_viewer(exchange, viewer);
     exchange_set_role(exchange, ROUTE_ROLE_CONTROL);
     return check_host(rules, exchange);
 }
 
-/* ---- what was asked ---- */
+Answer *
+guard_admit_stranger(const GuardRules *rules, Exchange *exchange)
+{
+    exchange_set_viewer(exchange, VIEWER_NONE);
+    exchange_set_role(exchange, ROUTE_ROLE_READ);
+    return check_host(rules, exchange);
+}
 
-/* Another site's page can make a browser send a request, but not what the browser says about it (Fetch Metadata). */
+/* ---- the request ---- */
+
+/* The origin of a request. Another site's page can make a browser send a request, but cannot control the headers Fetch
+ * Metadata, Origin and Referer. */
+typedef enum {
+    SENDER_TOOL,      /* nothing says that it is a browser */
+    SENDER_OWN_PAGE,  /* a page of this server */
+    SENDER_TOKEN,     /* a client that added a header that no other site's page can add */
+    SENDER_BROWSER,   /* a browser, and nothing says what made it send this: a link in a mail, or an old browser */
+    SENDER_OTHER_SITE /* a page of another site */
+} Sender;
+
 static gboolean
-is_from_other_site(const Exchange *exchange)
+has_bearer(const Exchange *exchange)
+{
+    const char *authorization = exchange_header(exchange, "Authorization");
+    return authorization != NULL && bearer_of(authorization) != NULL;
+}
+
+/* Whether URL, of Origin or Referer, is of this server. A proxy may have ended TLS, but adds none. */
+static gboolean
+is_own_url(const Exchange *exchange, const char *url)
+{
+    const char *host = exchange_header(exchange, "Host");
+    const char *authority = strstr(url, "://");
+    if (authority == NULL || host == NULL ||
+        ((exchange_listener(exchange) & EXCHANGE_TLS) != 0 && g_ascii_strncasecmp(url, "https://", 8) != 0))
+        return FALSE;
+    gsize size = strcspn(authority + 3, "/?#");
+    return size == strlen(host) && g_ascii_strncasecmp(authority + 3, host, size) == 0;
+}
+
+static gboolean
+is_safe_method(const Exchange *exchange)
+{
+    const char *method = exchange_request(exchange)->method;
+    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
+}
+
+/* What browsers send with each request, and tools do not. (fetch() of Node.js sends "*".) */
+static gboolean
+looks_like_a_browser(const Exchange *exchange)
+{
+    const char *language = exchange_header(exchange, "Accept-Language");
+    const char *mode = exchange_header(exchange, "Sec-Fetch-Mode");
+    const char *accept = exchange_header(exchange, "Accept");
+    if (exchange_header(exchange, "Upgrade-Insecure-Requests") != NULL || exchange_header(exchange, "Cookie") != NULL ||
+        (language != NULL && strcmp(language, "*") != 0) || (mode != NULL && strcmp(mode, "cors") != 0))
+        return TRUE;
+    return accept != NULL && is_safe_method(exchange) &&
+           (strstr(accept, "text/html") != NULL || g_str_has_prefix(accept, "image/"));
+}
+
+static Sender
+sender_of(const Exchange *exchange)
 {
     const char *site = exchange_header(exchange, "Sec-Fetch-Site");
-    return site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+    const char *url = exchange_header(exchange, "Origin");
+    if (url == NULL)
+        url = exchange_header(exchange, "Referer");
+    if (site != NULL && strcmp(site, "none") != 0)
+        return strcmp(site, "same-origin") == 0 ? SENDER_OWN_PAGE : SENDER_OTHER_SITE;
+    if (url != NULL)
+        return is_own_url(exchange, url) ? SENDER_OWN_PAGE : SENDER_OTHER_SITE;
+    if (has_bearer(exchange))
+        return SENDER_TOKEN;
+    return site != NULL || looks_like_a_browser(exchange) ? SENDER_BROWSER : SENDER_TOOL;
 }
 
+/* A page of another site may link here, but neither load a part of a page nor read. */
 static gboolean
-has_other_origin(const Exchange *exchange)
+may_read(const Exchange *exchange)
 {
-    const char *origin = exchange_header(exchange, "Origin");
-    const char *host = exchange_header(exchange, "Host");
-    if (origin == NULL)
-        return FALSE;
-    const char *authority = strstr(origin, "://");
-    return authority == NULL || host == NULL || g_ascii_strcasecmp(authority + 3, host) != 0;
+    const char *site = exchange_header(exchange, "Sec-Fetch-Site");
+    return site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 ||
+           g_strcmp0(exchange_header(exchange, "Sec-Fetch-Mode"), "navigate") == 0;
 }
 
-static gboolean
-is_navigation(const Exchange *exchange)
+/* NULL: nothing is in the way. */
+static const AnswerFailure *
+find_foreign(const Exchange *exchange, RouteRole needed)
 {
-    return g_strcmp0(exchange_header(exchange, "Sec-Fetch-Mode"), "navigate") == 0;
+    static const AnswerFailure cross_site = {
+        .status = 403,
+        .code = "cross_site",
+        .message = "a page of another site caused this request",
+        .hint = "send it from this server's own pages, or with a tool that is not a browser",
+    };
+    static const AnswerFailure no_origin = {
+        .status = 403,
+        .code = "origin_unknown",
+        .message =
+            "a browser sent a request that changes something without saying that a page of this server caused it",
+        .hint = "follow a link on this server's own pages, send a token, or use a tool that is not a browser",
+    };
+    if (needed != ROUTE_ROLE_CONTROL)
+        return may_read(exchange) ? NULL : &cross_site;
+    Sender sender = sender_of(exchange);
+    return sender == SENDER_OTHER_SITE ? &cross_site : sender == SENDER_BROWSER ? &no_origin : NULL;
 }
 
-static gboolean
-is_foreign(const Exchange *exchange, RouteRole needed)
+Answer *
+guard_check_origin(const Exchange *exchange)
 {
-    if (needed == ROUTE_ROLE_CONTROL)
-        return is_from_other_site(exchange) || has_other_origin(exchange);
-    return is_from_other_site(exchange) && !is_navigation(exchange);
-}
-
-static gboolean
-has_role(const Exchange *exchange, RouteRole needed)
-{
-    return needed != ROUTE_ROLE_CONTROL || exchange_role(exchange) == ROUTE_ROLE_CONTROL;
-}
-
-gboolean
-guard_may(const Exchange *exchange, RouteRole needed)
-{
-    return has_role(exchange, needed) && !is_foreign(exchange, needed);
+    const AnswerFailure *failure = find_foreign(exchange, ROUTE_ROLE_CONTROL);
+    return failure != NULL ? answer_new_failure(failure) : NULL;
 }
 
 Answer *
 guard_allow(const Exchange *exchange, RouteRole needed)
 {
-    if (!has_role(exchange, needed))
+    if (needed == ROUTE_ROLE_CONTROL && exchange_role(exchange) != ROUTE_ROLE_CONTROL)
         return answer_new_failure(&(AnswerFailure){
             .status = 403,
             .code = "role_too_low",
             .message = "this changes the target, and the token may only read",
             .hint = "use a token with the role 'control'",
         });
-    if (!is_foreign(exchange, needed))
-        return NULL;
-    return answer_new_failure(&(AnswerFailure){
-        .status = 403,
-        .code = "cross_site",
-        .message = "a page of another site caused this request",
-        .hint = "send it from this server's own pages, or with a tool that is not a browser",
-    });
+    const AnswerFailure *failure = find_foreign(exchange, needed);
+    return failure != NULL ? answer_new_failure(failure) : NULL;
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/gzip.h"
 
+#include "wire/transfer.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
+
+static const guint64 packable_max = G_GUINT64_CONSTANT(1) << 30; /* more takes too long to wait for */
 
 enum {
     WORTH_BYTES = 1024,
@@ -13,6 +17,7 @@ enum {
     WINDOW_GZIP = 15 + 16,
     MEMORY = 8,
     CHUNK = 64 * 1024,
+    WISH_BYTES = 16 * CHUNK, /* after which it is asked whether the result is still wanted */
 };
 
 /* "gzip;q=0" is a refusal; so is "*;q=0" where gzip is not named. */
@@ -52,25 +57,12 @@ gzip_pays(const char *content_type, guint64 size)
 {
     static const char *const packable[] = {"text/", "application/json", "application/x-jemalloc-heap-profile",
                                            "application/openmetrics-text", "image/svg+xml"};
-    for (size_t i = 0; content_type != NULL && size >= WORTH_BYTES && i < G_N_ELEMENTS(packable); i++)
+    if (content_type == NULL || size < WORTH_BYTES || size > packable_max)
+        return FALSE;
+    for (size_t i = 0; i < G_N_ELEMENTS(packable); i++)
         if (g_str_has_prefix(content_type, packable[i]))
             return TRUE;
     return FALSE;
-}
-
-static gboolean
-write_all(int fd, const guint8 *bytes, size_t size)
-{
-    while (size > 0) {
-        ssize_t written = write(fd, bytes, size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return FALSE;
-        bytes += written;
-        size -= (size_t)written;
-    }
-    return TRUE;
 }
 
 static gboolean
@@ -82,7 +74,7 @@ deflate_into(z_stream *stream, int flush, int out, guint64 *packed)
         stream->avail_out = sizeof(buffer);
         deflate(stream, flush);
         size_t made = sizeof(buffer) - stream->avail_out;
-        if (!write_all(out, buffer, made))
+        if (!transfer_write(out, buffer, made))
             return FALSE;
         *packed += made;
     } while (stream->avail_out == 0);
@@ -90,7 +82,7 @@ deflate_into(z_stream *stream, int flush, int out, guint64 *packed)
 }
 
 static gboolean
-pack(int fd, guint64 size, int out, guint64 *packed)
+pack(int fd, guint64 size, const GzipWish *wish, int out, guint64 *packed)
 {
     z_stream stream = {0};
     guint8 buffer[CHUNK];
@@ -100,8 +92,10 @@ pack(int fd, guint64 size, int out, guint64 *packed)
     }
     gboolean ok = TRUE;
     for (guint64 done = 0; ok && done < size;) {
-        ssize_t got = pread(fd, buffer, MIN(sizeof(buffer), size - done), (off_t)done);
+        gboolean wanted = wish == NULL || done % WISH_BYTES != 0 || wish->is_wanted(wish->data);
+        ssize_t got = wanted ? pread(fd, buffer, MIN(sizeof(buffer), size - done), (off_t)done) : -1;
         if (got <= 0) {
+            errno = wanted ? errno : ECANCELED;
             ok = FALSE;
             break;
         }
@@ -115,13 +109,13 @@ pack(int fd, guint64 size, int out, guint64 *packed)
 }
 
 int
-gzip_descriptor(int fd, guint64 size, guint64 *packed)
+gzip_descriptor(int fd, guint64 size, const GzipWish *wish, guint64 *packed)
 {
     guint64 made = 0;
     int out = memfd_create("jescope-gzip", MFD_CLOEXEC);
     if (out < 0)
         return -1;
-    if (pack(fd, size, out, &made)) {
+    if (pack(fd, size, wish, out, &made)) {
         *packed = made;
         return out;
     }

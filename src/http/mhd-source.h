@@ -9,7 +9,7 @@
 /* DAEMON was started with MHD_USE_EPOLL and without threads, and must outlive the source's attachment. */
 GSource *mhd_source_new(struct MHD_Daemon *daemon);
 
-/* After MHD_resume_connection(): with an external loop libmicrohttpd wakes nobody by itself. */
+/* After MHD_resume_connection(): libmicrohttpd does not wake an external loop by itself. */
 void mhd_source_wake(GSource *source);
 
 #endif

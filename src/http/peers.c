@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/peers.h"
 
+#include "target/reach.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
-    BURST_SECONDS = 2, /* of requests may come at once */
+    BURST_SECONDS = 2, /* burst of requests */
     PREFIX_BYTES = 8,  /* a /64 */
+    SHARE = 10,        /* of the server's thread a peer has the SHAREth part */
 };
+
+static const double REFUSAL_COST = 0.1; /* of a request */
 
 /* Families do not collide: an IPv4 address is a mapped one, a user has a prefix that no address has. */
 typedef struct {
@@ -18,10 +24,15 @@ typedef struct {
 struct Peer {
     PeerKey key;
     gboolean local;
+    uid_t user;
     guint connections;
+    guint counts[PEER_COUNTS];
+    guint64 unread;
     double allowance; /* requests it may send now */
+    double pressed;   /* refusals that it has not worked off, as requests */
     gint64 counted_us;
-    char name[INET6_ADDRSTRLEN + 8];
+    gint64 forgiven_us; /* when its failures are worked off */
+    char name[INET6_ADDRSTRLEN + 16];
 };
 
 struct Peers {
@@ -67,31 +78,50 @@ peers_set_limits(Peers *peers, const PeerLimits *limits)
     peers->limits = *limits;
 }
 
-static void
-describe_user(Peer *peer, uid_t uid)
+/* By listener first, since it is named after that. */
+typedef enum { USER_OF_UNIX, USER_OF_V4, USER_OF_V6 } UserKind;
+
+/* Users who could stop the server anyway. */
+static gboolean
+is_ours(uid_t uid)
 {
-    peer->local = TRUE;
-    peer->key.bytes[0] = 0xff; /* multicast: never a peer's address */
-    memcpy(peer->key.bytes + 8, &uid, sizeof(uid));
-    g_snprintf(peer->name, sizeof(peer->name), "uid %u", uid);
+    return uid == 0 || uid == reach_user();
 }
 
 static void
-describe_v4(Peer *peer, const void *bytes)
+describe_user(Peer *peer, UserKind kind, uid_t uid)
 {
-    peer->local = *(const guint8 *)bytes == IN_LOOPBACKNET;
+    static const char *const addresses[] = {[USER_OF_V4] = "127.0.0.1", [USER_OF_V6] = "::1"};
+    peer->local = TRUE;
+    peer->user = uid;
+    peer->key.bytes[0] = 0xff; /* multicast: never a peer's address */
+    memcpy(peer->key.bytes + 8, &uid, sizeof(uid));
+    if (kind == USER_OF_UNIX)
+        g_snprintf(peer->name, sizeof(peer->name), "uid %u", uid);
+    else if (uid == PEERS_USER_UNKNOWN || is_ours(uid))
+        g_strlcpy(peer->name, addresses[kind], sizeof(peer->name));
+    else
+        g_snprintf(peer->name, sizeof(peer->name), "%s uid %u", addresses[kind], uid);
+}
+
+/* A user is one peer, from whichever address of the machine the connection comes. */
+static void
+describe_v4(Peer *peer, const void *bytes, uid_t uid)
+{
+    if (*(const guint8 *)bytes == IN_LOOPBACKNET || uid != PEERS_USER_UNKNOWN) {
+        describe_user(peer, USER_OF_V4, uid);
+        return;
+    }
     memset(peer->key.bytes + 10, 0xff, 2);
     memcpy(peer->key.bytes + 12, bytes, 4);
     inet_ntop(AF_INET, bytes, peer->name, sizeof(peer->name));
 }
 
 static void
-describe_v6(Peer *peer, const struct in6_addr *address)
+describe_v6(Peer *peer, const struct in6_addr *address, uid_t uid)
 {
-    peer->local = IN6_IS_ADDR_LOOPBACK(address);
-    if (peer->local) {
-        memcpy(peer->key.bytes, address, sizeof(*address));
-        g_strlcpy(peer->name, "::1", sizeof(peer->name));
+    if (IN6_IS_ADDR_LOOPBACK(address) || uid != PEERS_USER_UNKNOWN) {
+        describe_user(peer, USER_OF_V6, uid);
         return;
     }
     memcpy(peer->key.bytes, address, PREFIX_BYTES);
@@ -104,17 +134,18 @@ describe(Peer *peer, const struct sockaddr *address, uid_t uid)
 {
     const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)address;
     memset(peer, 0, sizeof(*peer));
+    peer->user = PEERS_USER_UNKNOWN;
     if (address->sa_family == AF_INET)
-        describe_v4(peer, &((const struct sockaddr_in *)(const void *)address)->sin_addr);
+        describe_v4(peer, &((const struct sockaddr_in *)(const void *)address)->sin_addr, uid);
     else if (address->sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-        describe_v4(peer, v6->sin6_addr.s6_addr + 12);
+        describe_v4(peer, v6->sin6_addr.s6_addr + 12, uid);
     else if (address->sa_family == AF_INET6)
-        describe_v6(peer, &v6->sin6_addr);
+        describe_v6(peer, &v6->sin6_addr, uid);
     else
-        describe_user(peer, uid);
+        describe_user(peer, USER_OF_UNIX, uid);
 }
 
-/* PEER is NULL for a stranger. */
+/* PEER is NULL if unknown. */
 static gboolean
 has_room(const Peers *peers, const Peer *peer)
 {
@@ -129,14 +160,16 @@ gboolean
 peers_has_room(const Peers *peers, const struct sockaddr *address)
 {
     Peer probe;
-    describe(&probe, address, 0);
+    describe(&probe, address, PEERS_USER_UNKNOWN);
+    if (probe.local)
+        return has_room(peers, NULL);
     return has_room(peers, g_hash_table_lookup(peers->by_key, &probe.key));
 }
 
 static guint
 rate_of(const Peers *peers, const Peer *peer)
 {
-    return peer->local ? peers->limits.local_rate : peers->limits.rate;
+    return peer->local && is_ours(peer->user) ? peers->limits.local_rate : peers->limits.rate;
 }
 
 Peer *
@@ -171,6 +204,7 @@ refill(const Peers *peers, Peer *peer, gint64 now_us)
     double rate = rate_of(peers, peer);
     double earned = (double)(now_us - peer->counted_us) * rate / G_USEC_PER_SEC;
     peer->allowance = MIN(peer->allowance + earned, rate * BURST_SECONDS);
+    peer->pressed = MAX(peer->pressed - earned, 0);
     peer->counted_us = now_us;
 }
 
@@ -189,6 +223,39 @@ peers_spend(Peers *peers, Peer *peer, gint64 now_us, guint *wait_s)
     return TRUE;
 }
 
+guint
+peers_note_limited(const Peers *peers, Peer *peer)
+{
+    double rate = rate_of(peers, peer);
+    peer->pressed = MIN(peer->pressed + REFUSAL_COST, rate);
+    return (guint)(peer->pressed / rate * 1000);
+}
+
+void
+peers_charge(const Peers *peers, Peer *peer, gint64 spent_us)
+{
+    double requests = (double)spent_us * rate_of(peers, peer) * SHARE / G_USEC_PER_SEC;
+    peer->allowance -= MAX(requests - 1, 0);
+}
+
+guint
+peers_note_failure(Peer *peer, gint64 now_us)
+{
+    gint64 most = now_us + (PEERS_FREE_FAILURES + PEERS_FAILURE_DELAY_MAX_S) * G_USEC_PER_SEC;
+    peer->forgiven_us = MIN(MAX(peer->forgiven_us, now_us) + G_USEC_PER_SEC, most);
+    gint64 delay_us = peer->forgiven_us - now_us - PEERS_FREE_FAILURES * G_USEC_PER_SEC;
+    return (guint)(MAX(delay_us, 0) / 1000);
+}
+
+static gboolean
+has_counts(const Peer *peer)
+{
+    for (gsize i = 0; i < PEER_COUNTS; i++)
+        if (peer->counts[i] != 0)
+            return TRUE;
+    return FALSE;
+}
+
 void
 peers_forget(Peers *peers, gint64 now_us)
 {
@@ -198,7 +265,8 @@ peers_forget(Peers *peers, gint64 now_us)
     while (g_hash_table_iter_next(&iterator, NULL, &value)) {
         Peer *peer = value;
         refill(peers, peer, now_us);
-        if (peer->connections == 0 && peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
+        if (peer->connections == 0 && !has_counts(peer) && peer->forgiven_us <= now_us &&
+            peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
             g_hash_table_iter_remove(&iterator);
     }
 }
@@ -219,4 +287,22 @@ gboolean
 peer_is_local(const Peer *peer)
 {
     return peer->local;
+}
+
+uid_t
+peer_user(const Peer *peer)
+{
+    return peer->user;
+}
+
+guint *
+peer_count(Peer *peer, PeerCount what)
+{
+    return &peer->counts[what];
+}
+
+guint64 *
+peer_unread(Peer *peer)
+{
+    return &peer->unread;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is connected, and how much each may ask for. A peer is an IPv4 address, an IPv6 /64 (whoever owns one address of
- * it owns all), or the user at the other end of a unix socket. For one thread.
+ * The clients that are connected, and their limits. A peer is an IPv4 address, an IPv6 /64 (one owner usually
+ * has all of its addresses), or a user of this machine, at the other end of unix sockets and of TCP connections from
+ * whatever address. Loopback connections whose user is not known are one peer. For one thread.
  */
 #ifndef JESCOPE_HTTP_PEERS_H
 #define JESCOPE_HTTP_PEERS_H
@@ -10,14 +11,18 @@
 #include <sys/socket.h>
 
 enum {
-    PEERS_REMEMBERED_MAX = 16384, /* then strangers are refused until others are forgotten */
+    PEERS_REMEMBERED_MAX = 16384, /* then new peers are refused until others are forgotten */
+    PEERS_FREE_FAILURES = 5,
+    PEERS_FAILURE_DELAY_MAX_S = 10,
 };
+
+#define PEERS_USER_UNKNOWN ((uid_t)-1)
 
 typedef struct {
     guint connections; /* in all */
     guint per_peer;    /* connections of one peer */
     guint rate;        /* requests per second of one peer, on average; 0: no limit */
-    guint local_rate;  /* the same for peers on this machine */
+    guint local_rate;  /* the same for root and our own user on this machine */
 } PeerLimits;
 
 typedef struct Peers Peers;
@@ -27,17 +32,32 @@ Peers *peers_new(const PeerLimits *limits);
 void peers_free(Peers *peers);
 void peers_set_limits(Peers *peers, const PeerLimits *limits);
 
-/* A new connection of ADDRESS (for a unix socket: of the user UID). NULL: over a limit. */
+/* A new connection of ADDRESS; of the user UID, if it comes from this machine. NULL: over a limit. */
 Peer *peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid);
 void peers_disconnect(Peers *peers, Peer *peer);
 
-/* Whether there is room for another connection from ADDRESS of an internet family. */
+/* Whether there is room for another connection from ADDRESS of an internet family; of a loopback address, whether there
+ * may be, since its user is not known yet. */
 gboolean peers_has_room(const Peers *peers, const struct sockaddr *address);
 
-/* Counts a request at NOW_US (monotonic). FALSE: too many, and *wait_s is when to come again. */
+/* Counts a request at NOW_US (monotonic). FALSE: too many, and *wait_s is the time until a retry. */
 gboolean peers_spend(Peers *peers, Peer *peer, gint64 now_us, guint *wait_s);
 
-/* Forgets those that are gone and have nothing on their account. */
+/* Counts a request that was refused for its peer's rate. Returns the milliseconds by which its refusal should be
+ * delayed: the first ones are not, those of a peer that continues are by up to a second. A refusal does not count for
+ * the rate: a peer that keeps sending is served at its rate. */
+guint peers_note_limited(const Peers *peers, Peer *peer);
+
+/* Counts the cost of an accepted request: SPENT_US of processor time of the server's thread, which all peers share. An
+ * expensive one counts as several, so that a peer at its rate uses at most a tenth of the thread. */
+void peers_charge(const Peers *peers, Peer *peer, gint64 spent_us);
+
+/* Counts an invalid token at NOW_US. Returns for how many milliseconds its refusal should be held back:
+ * PEERS_FREE_FAILURES are refused at once, further ones one per second. A right token is never held back, since its
+ * sender may share an address with a client that guesses. */
+guint peers_note_failure(Peer *peer, gint64 now_us);
+
+/* Forgets disconnected peers without counts. */
 void peers_forget(Peers *peers, gint64 now_us);
 
 guint peers_connections(const Peers *peers);
@@ -45,7 +65,26 @@ guint peers_connections(const Peers *peers);
 /* "127.0.0.1", "2001:db8::/64", "uid 1000"; valid as long as the peer. */
 const char *peer_name(const Peer *peer);
 
-/* Its whole address, or who is at the other end of a unix socket. */
+/* The user at the other end; PEERS_USER_UNKNOWN if it is on another machine, or unknown. */
+uid_t peer_user(const Peer *peer);
+
+/* What a peer has under way: counted here, bounded by the caller. */
+typedef enum {
+    PEER_STREAMS, /* streams of events that are open */
+    PEER_WAITING, /* requests that take as long as they say */
+    PEER_KEPT,  /* requests for files and for what the black box has kept: until their thread is done, whether connected
+                   or not */
+    PEER_FILES, /* bodies that are received into files */
+    PEER_FLEET, /* questions to the store of a fleet, likewise */
+    PEER_COUNTS,
+} PeerCount;
+
+guint *peer_count(Peer *peer, PeerCount what);
+
+/* Bytes of large answers that are made and not sent to their end: counted here, bounded by the sender. */
+guint64 *peer_unread(Peer *peer);
+
+/* It is on this machine. */
 gboolean peer_is_local(const Peer *peer);
 
 #endif

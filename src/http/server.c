@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/server.h"
 
+#include "http/head.h"
 #include "http/mhd-source.h"
 #include "http/traffic.h"
+
+#include "target/reach.h"
 
 #include <string.h>
 #include <unistd.h>
 
 enum {
     CONNECTIONS_CEILING = 65536, /* PeerLimits rules; libmicrohttpd's own default would be below it */
-    SILENCE_SECONDS = 60,        /* libmicrohttpd's own timeout, for what has no deadline: streams that nobody reads */
+    SILENCE_SECONDS = 60,        /* libmicrohttpd's own timeout, for what has no deadline: streams that are not read */
     LAST_WORDS_SECONDS = 1,
 };
 
@@ -18,7 +21,7 @@ enum {
 /* One libmicrohttpd daemon: a listening socket with or without TLS. When its certificate changes, another one takes the
  * socket over and this one lives until its connections end. */
 typedef struct {
-    Door door;
+    TrafficListener listener;
     struct MHD_Daemon *mhd;
 } Daemon;
 
@@ -46,14 +49,14 @@ static void
 free_daemon(gpointer data)
 {
     Daemon *daemon = data;
-    g_source_destroy(daemon->door.source);
+    g_source_destroy(daemon->listener.source);
     MHD_stop_daemon(daemon->mhd);
-    g_source_unref(daemon->door.source);
+    g_source_unref(daemon->listener.source);
     g_free(daemon);
 }
 
 static struct MHD_Daemon *
-start_mhd(Door *door, int fd, const Tls *tls)
+start_mhd(TrafficListener *listener, int fd, const Tls *tls)
 {
     struct MHD_OptionItem with_tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, tls != NULL ? tls->certificate : NULL},
@@ -61,26 +64,26 @@ start_mhd(Door *door, int fd, const Tls *tls)
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(gsize)TLS_PRIORITIES},
         {MHD_OPTION_END, 0, NULL},
     };
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (tls != NULL ? MHD_USE_TLS : 0);
-    return MHD_start_daemon(flags, 0, traffic_on_accept, door, traffic_on_request, door, /* */
-                            MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_CEILING,
-                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_HEADERS_MAX,
-                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                            MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION, traffic_on_connection,
-                            door, MHD_OPTION_NOTIFY_COMPLETED, traffic_on_completed, door, MHD_OPTION_URI_LOG_CALLBACK,
-                            traffic_on_uri, door, MHD_OPTION_ARRAY, tls != NULL ? with_tls : with_tls + 3,
-                            MHD_OPTION_END);
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG | (tls != NULL ? MHD_USE_TLS : 0);
+    return MHD_start_daemon(
+        flags, 0, traffic_on_accept, listener, traffic_on_request, listener, /* */
+        MHD_OPTION_EXTERNAL_LOGGER, traffic_on_log, listener, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_CEILING, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVER_HEADERS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_SECONDS, MHD_OPTION_STRICT_FOR_CLIENT, head_strictness(),
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_NOTIFY_CONNECTION, traffic_on_connection, listener,
+        MHD_OPTION_NOTIFY_COMPLETED, traffic_on_completed, listener, MHD_OPTION_URI_LOG_CALLBACK, traffic_on_uri,
+        listener, MHD_OPTION_ARRAY, tls != NULL ? with_tls : with_tls + 3, MHD_OPTION_END);
 }
 
 static Daemon *
 start_daemon(Server *server, const Listener *listener, const Address *address, GError **error)
 {
     Daemon *daemon = g_new0(Daemon, 1);
-    daemon->door.traffic = &server->traffic;
-    daemon->door.own_users = listener->kind == SERVER_SOCKET_OURS;
-    daemon->door.door = (address_is_local(address) ? EXCHANGE_LOCAL : 0) |
-                        (address_is_unix(address) ? EXCHANGE_UNIX : 0) | (listener->tls != NULL ? EXCHANGE_TLS : 0);
-    daemon->mhd = start_mhd(&daemon->door, listener->fd, listener->tls);
+    daemon->listener.traffic = &server->traffic;
+    daemon->listener.own_users = listener->kind == SERVER_SOCKET_OURS;
+    daemon->listener.kind = (address_is_local(address) ? EXCHANGE_LOCAL : 0) |
+                            (address_is_unix(address) ? EXCHANGE_UNIX : 0) | (listener->tls != NULL ? EXCHANGE_TLS : 0);
+    daemon->mhd = start_mhd(&daemon->listener, listener->fd, listener->tls);
     if (daemon->mhd == NULL) {
         g_autofree char *name = address_format(address);
         g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_SOCKET, "cannot serve on %s: libmicrohttpd does not start",
@@ -88,12 +91,12 @@ start_daemon(Server *server, const Listener *listener, const Address *address, G
         g_free(daemon);
         return NULL;
     }
-    daemon->door.source = mhd_source_new(daemon->mhd);
-    g_source_attach(daemon->door.source, g_main_context_get_thread_default());
+    daemon->listener.source = mhd_source_new(daemon->mhd);
+    g_source_attach(daemon->listener.source, g_main_context_get_thread_default());
     return daemon;
 }
 
-/* It takes no more connections and ends with the last one it has. The socket stays open. */
+/* It accepts no more connections and ends with its last one. The socket stays open. */
 static void
 retire(Server *server, Daemon *daemon)
 {
@@ -110,7 +113,7 @@ on_sweep(gpointer data)
     server->sweep = 0;
     for (guint i = server->retired->len; i > 0; i--) {
         const Daemon *daemon = server->retired->pdata[i - 1];
-        if (daemon->door.connections == 0)
+        if (daemon->listener.connections == 0)
             g_ptr_array_remove_index_fast(server->retired, i - 1);
     }
     if (server->stopped != NULL && server->traffic.connections.length == 0) {
@@ -151,7 +154,7 @@ remove_files(const Server *server)
         const Listener *listener = server->listeners->pdata[i];
         const Address *address = &g_array_index(server->addresses, Address, i);
         if (listener->kind == SERVER_SOCKET_OURS && address_is_unix(address))
-            unlink(address->socket.local.sun_path);
+            reach_unlink(address->socket.local.sun_path);
     }
 }
 
@@ -199,7 +202,7 @@ server_add(Server *server, int fd, ServerSocket kind, const Tls *tls, GError **e
     listener->tls = tls != NULL ? tls_copy(tls) : NULL;
     if (!address_of_listener(fd, &address))
         g_set_error(error, ADDRESS_ERROR, ADDRESS_ERROR_SOCKET,
-                    "cannot serve on descriptor %d: it is no listening stream socket", fd);
+                    "cannot serve on descriptor %d: not a listening stream socket", fd);
     else
         listener->daemon = start_daemon(server, listener, &address, error);
     if (listener->daemon == NULL) {
@@ -237,6 +240,12 @@ server_set_limits(Server *server, const ServerLimits *limits)
 {
     peers_set_limits(server->traffic.peers, &limits->peers);
     server->traffic.timeout_s = limits->timeout_s;
+}
+
+void
+server_end_streams(Server *server, ExchangeTest *ends, gconstpointer data)
+{
+    traffic_end_streams(&server->traffic, ends, data);
 }
 
 const GArray *

@@ -1,35 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/tls.h"
 
+#include "target/reach.h"
+
+#include <errno.h>
 #include <gio/gio.h>
 #include <gnutls/gnutls.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     PEM_MAX = 1024 * 1024,
 };
 
-static char *
-read_pem(const char *path, GError **error)
-{
-    struct stat facts;
-    char *text;
-    if (stat(path, &facts) == 0 && facts.st_size > PEM_MAX) {
-        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "'%s' is larger than any PEM file", path);
-        return NULL;
-    }
-    return g_file_get_contents(path, &text, NULL, error) ? text : NULL;
-}
+typedef enum {
+    PEM_CERTIFICATE,
+    PEM_KEY,
+} PemKind;
 
 static gboolean
-check_private(const char *path, GError **error)
+check_file(int fd, const char *path, PemKind kind, GError **error)
 {
     struct stat facts;
-    if (stat(path, &facts) != 0 || (facts.st_mode & 0007) == 0)
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size > PEM_MAX) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "'%s' is not a regular file, or larger than any PEM file",
+                    path);
+        return FALSE;
+    }
+    if (kind != PEM_KEY || (facts.st_mode & 0007) == 0)
         return TRUE;
-    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_PERM, "everybody can read the key '%s'; chmod 600 it", path);
+    g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_PERM, "every user can read the key '%s'; chmod 600 it", path);
     return FALSE;
+}
+
+/* Terminated. */
+static char *
+read_all(int fd)
+{
+    char *text = g_malloc(PEM_MAX + 1);
+    gsize length = 0;
+    ssize_t got;
+    while (length < PEM_MAX && (got = read(fd, text + length, PEM_MAX - length)) > 0)
+        length += (gsize)got;
+    text[length] = '\0';
+    return g_realloc(text, length + 1);
+}
+
+static char *
+read_pem(const char *path, PemKind kind, GError **error)
+{
+    int fd = reach_open_setting(path);
+    if (fd < 0) {
+        int code = errno;
+        g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(code), "cannot open '%s': %s", path,
+                    g_strerror(code));
+        return NULL;
+    }
+    char *text = check_file(fd, path, kind, error) ? read_all(fd) : NULL;
+    close(fd);
+    return text;
 }
 
 static gboolean
@@ -53,10 +83,10 @@ Tls *
 tls_read(const char *certificate_path, const char *key_path, GError **error)
 {
     g_autoptr(Tls) tls = g_new0(Tls, 1);
-    tls->certificate = read_pem(certificate_path, error);
-    if (tls->certificate == NULL || !check_private(key_path, error))
+    tls->certificate = read_pem(certificate_path, PEM_CERTIFICATE, error);
+    if (tls->certificate == NULL)
         return NULL;
-    tls->key = read_pem(key_path, error);
+    tls->key = read_pem(key_path, PEM_KEY, error);
     if (tls->key == NULL || !check_pair(tls, certificate_path, key_path, error))
         return NULL;
     return g_steal_pointer(&tls);

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/tokens.h"
 
+#include "target/reach.h"
+
 #include <fcntl.h>
 #include <gio/gio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-G_DEFINE_QUARK(jescope - tokens - error, tokens_error)
+G_DEFINE_QUARK(jescope_tokens_error, tokens_error)
 
 enum {
+    OTHERS_MODES = 0077,
     FILE_MAX = 1024 * 1024,
     NAME_MAX_LENGTH = 64,
-    DIGEST_SIZE = 32, /* SHA-256 */
 };
 
-/* Tokens themselves are not kept: what is compared are digests, all of one length. */
+/* Tokens themselves are not kept: digests of equal length are compared. */
 typedef struct {
     RouteRole role;
-    guint8 digest[DIGEST_SIZE];
+    guint8 digest[TOKEN_DIGEST_SIZE];
     char name[NAME_MAX_LENGTH + 1];
 } Token;
 
@@ -26,10 +28,10 @@ struct Tokens {
     GArray *rows; /* of Token */
 };
 
-static void
-digest(const char *text, guint8 *bytes)
+void
+tokens_digest(const char *text, guint8 bytes[TOKEN_DIGEST_SIZE])
 {
-    gsize size = DIGEST_SIZE;
+    gsize size = TOKEN_DIGEST_SIZE;
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
     g_checksum_update(sum, (const guchar *)text, -1);
     g_checksum_get_digest(sum, bytes, &size);
@@ -61,7 +63,7 @@ take_word(char **text)
     return length > 0 ? word : NULL;
 }
 
-/* NULL: LINE is fine, or nothing; else what is wrong with it. */
+/* NULL: LINE is valid or empty; else its error. */
 static const char *
 parse_line(char *line, GArray *rows)
 {
@@ -74,10 +76,10 @@ parse_line(char *line, GArray *rows)
     if (!parse_role(role, &row.role))
         return "begins with neither 'read' nor 'control'";
     if (token == NULL || strlen(token) < TOKEN_LENGTH_MIN)
-        return "has no token of at least 16 characters; 'openssl rand -hex 32' makes one";
+        return "has no token of at least 16 characters; create one with 'openssl rand -hex 32'";
     if (rows->len == TOKENS_MAX)
-        return "is one too many: 1024 tokens are the limit";
-    digest(token, row.digest);
+        return "exceeds the limit of 1024 tokens";
+    tokens_digest(token, row.digest);
     if (name != NULL && (strlen(name) > NAME_MAX_LENGTH || !g_str_is_ascii(name)))
         return "names its token with more than 64 characters, or not in ASCII";
     if (name != NULL)
@@ -108,16 +110,27 @@ tokens_parse(const char *text, const char *path, GError **error)
     return g_steal_pointer(&tokens);
 }
 
-/* Looks at the file that is open, so that nobody can put another one in between. */
+/* Looks at the open file, so that it cannot be replaced in between. */
 static gboolean
 check_mode(int fd, const char *path, GError **error)
 {
     struct stat facts;
-    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && (facts.st_mode & 0007) == 0 && facts.st_size <= FILE_MAX)
+    if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size > FILE_MAX) {
+        g_set_error(error, TOKENS_ERROR, TOKENS_ERROR_MODE,
+                    "the token file '%s' must be a regular file of at most 1 MiB", path);
+        return FALSE;
+    }
+    if (facts.st_uid != 0 && facts.st_uid != reach_user()) {
+        g_set_error(error, TOKENS_ERROR, TOKENS_ERROR_MODE,
+                    "the token file '%s' belongs to uid %u, which could add tokens; chown it to root or uid %u", path,
+                    facts.st_uid, reach_user());
+        return FALSE;
+    }
+    if ((facts.st_mode & OTHERS_MODES) == 0)
         return TRUE;
     g_set_error(error, TOKENS_ERROR, TOKENS_ERROR_MODE,
-                "the token file '%s' must be a regular file of at most 1 MiB that others cannot read; chmod 600 it",
-                path);
+                "the token file '%s' has mode %04o, and others can read or change it; chmod 600 it", path,
+                facts.st_mode & 07777);
     return FALSE;
 }
 
@@ -136,7 +149,7 @@ read_all(int fd)
 Tokens *
 tokens_read(const char *path, GError **error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = reach_open_setting(path);
     if (fd < 0) {
         int code = errno;
         g_set_error(error, TOKENS_ERROR, TOKENS_ERROR_FILE, "cannot read the token file '%s': %s", path,
@@ -162,15 +175,13 @@ tokens_free(Tokens *tokens)
 }
 
 const char *
-tokens_find(const Tokens *tokens, const char *text, RouteRole *role)
+tokens_find_digest(const Tokens *tokens, const guint8 wanted[TOKEN_DIGEST_SIZE], RouteRole *role)
 {
-    guint8 wanted[DIGEST_SIZE];
     const Token *found = NULL;
-    digest(text, wanted);
     for (guint i = 0; i < tokens->rows->len; i++) {
         const Token *row = &g_array_index(tokens->rows, Token, i);
         volatile guint8 difference = 0;
-        for (guint byte = 0; byte < DIGEST_SIZE; byte++)
+        for (guint byte = 0; byte < TOKEN_DIGEST_SIZE; byte++)
             difference = difference | (row->digest[byte] ^ wanted[byte]);
         if (difference == 0)
             found = row;
@@ -179,4 +190,12 @@ tokens_find(const Tokens *tokens, const char *text, RouteRole *role)
         return NULL;
     *role = found->role;
     return found->name;
+}
+
+const char *
+tokens_find(const Tokens *tokens, const char *text, RouteRole *role)
+{
+    guint8 wanted[TOKEN_DIGEST_SIZE];
+    tokens_digest(text, wanted);
+    return tokens_find_digest(tokens, wanted, role);
 }

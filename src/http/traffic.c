@@ -3,16 +3,24 @@
 
 #include "http/answer-send.h"
 #include "http/gzip.h"
+#include "http/head.h"
 #include "http/mhd-source.h"
+#include "http/peer-user.h"
 
+#include "target/reach.h"
+
+#include <errno.h>
 #include <gnutls/gnutls.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct {
     GList link; /* in Traffic.connections */
-    Door *door;
+    TrafficListener *listener;
     Peer *peer; /* NULL: refused */
     int fd;
     gint64 deadline_us; /* monotonic; 0: none */
@@ -26,17 +34,36 @@ struct Exchange {
     char *path;
     char *who;
     RouteRole role;
+    Viewer viewer;
+    gboolean by_session;
     RouteRequest request;
     GByteArray *body;
-    gboolean begun;     /* its headers were seen */
-    gboolean too_long;  /* its body is longer than any we take */
-    gboolean handled;   /* its owner has or had it */
-    gboolean waiting;   /* counted in ServerFigures.waiting */
-    gboolean suspended; /* libmicrohttpd waits for us */
-    Answer *answer;
+    gboolean is_file; /* the body goes into a file; counted in Traffic.files */
+    int file;         /* -1: nothing of it was received */
+    guint64 file_size;
+    int file_error;        /* errno of receiving it; 0: none */
+    gboolean begun;        /* its headers were seen */
+    gboolean is_malformed; /* where it ends is in doubt */
+    gboolean too_long;     /* its body is longer than any we take */
+    gboolean handled;      /* its owner has or had it */
+    gboolean waiting;      /* counted in ServerFigures.waiting */
+    gboolean suspended;    /* libmicrohttpd waits for us */
+    guint delay_ms;        /* for which the refusal is held back */
+    gboolean held_back;    /* and libmicrohttpd returns to the same point again */
+    guint delay;           /* source id of its timer */
+    Answer *held;          /* the answer that is sent then; NULL: that before the body, or none is held back */
+    ExchangeWait how_long;
+    void (*left)(Exchange *exchange, gpointer data); /* NULL: its owner does not wait */
     gpointer data;
-    GDestroyNotify free_data;
+    Answer *answer;
+    guint64 unread; /* counted in peer_unread() */
 };
+
+static Answer *
+refuse(unsigned status, const char *code, const char *message, const char *hint)
+{
+    return answer_new_failure(&(AnswerFailure){.status = status, .code = code, .message = message, .hint = hint});
+}
 
 /* ---- deadlines ---- */
 
@@ -54,6 +81,35 @@ disconnect(Connection *connection)
     shutdown(connection->fd, SHUT_RDWR);
 }
 
+/* libmicrohttpd does not look at a connection while it waits for us. */
+static gboolean
+has_hung_up(const Connection *connection)
+{
+    struct pollfd end = {.fd = connection->fd, .events = POLLRDHUP};
+    return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+/* Its owner does not answer it any more. */
+static void
+leave(Exchange *exchange)
+{
+    void (*left)(Exchange *, gpointer) = g_steal_pointer(&exchange->left);
+    if (left != NULL)
+        left(exchange, exchange->data);
+}
+
+static void
+end_if_abandoned(const Connection *connection)
+{
+    Exchange *exchange = connection->exchange;
+    if (exchange == NULL || exchange->left == NULL || exchange->how_long != EXCHANGE_WHILE_CONNECTED ||
+        !has_hung_up(connection))
+        return;
+    leave(exchange);
+    connection->listener->traffic->figures.abandoned++;
+    exchange_answer(exchange, refuse(MHD_HTTP_SERVICE_UNAVAILABLE, "abandoned", "the client has hung up", "try again"));
+}
+
 static gboolean
 on_tick(gpointer data)
 {
@@ -61,6 +117,7 @@ on_tick(gpointer data)
     gint64 now = g_get_monotonic_time();
     for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
         Connection *connection = link->data;
+        end_if_abandoned(connection);
         if (connection->deadline_us == 0 || connection->deadline_us > now)
             continue;
         traffic->figures.slow += connection->exchange != NULL;
@@ -81,22 +138,36 @@ exchange_request(const Exchange *exchange)
     return &exchange->request;
 }
 
+int
+exchange_take_file(Exchange *exchange)
+{
+    int file = exchange->file;
+    exchange->file = -1;
+    return file;
+}
+
 const char *
 exchange_header(const Exchange *exchange, const char *name)
 {
     return MHD_lookup_connection_value(exchange->mhd, MHD_HEADER_KIND, name);
 }
 
-ExchangeDoor
-exchange_door(const Exchange *exchange)
+ExchangeListener
+exchange_listener(const Exchange *exchange)
 {
-    return exchange->connection->door->door;
+    return exchange->connection->listener->kind;
 }
 
-const Peer *
+Peer *
 exchange_peer(const Exchange *exchange)
 {
     return exchange->connection->peer;
+}
+
+void
+exchange_note_failure(Exchange *exchange)
+{
+    exchange->delay_ms = peers_note_failure(exchange->connection->peer, g_get_monotonic_time());
 }
 
 char *
@@ -127,10 +198,34 @@ exchange_role(const Exchange *exchange)
     return exchange->role;
 }
 
+Viewer
+exchange_viewer(const Exchange *exchange)
+{
+    return exchange->viewer;
+}
+
+void
+exchange_set_viewer(Exchange *exchange, Viewer viewer)
+{
+    exchange->viewer = viewer;
+}
+
 void
 exchange_set_role(Exchange *exchange, RouteRole role)
 {
     exchange->role = role;
+}
+
+gboolean
+exchange_has_session(const Exchange *exchange)
+{
+    return exchange->by_session;
+}
+
+void
+exchange_note_session(Exchange *exchange)
+{
+    exchange->by_session = TRUE;
 }
 
 gboolean
@@ -139,11 +234,20 @@ exchange_accepts_gzip(const Exchange *exchange)
     return gzip_is_accepted(exchange_header(exchange, MHD_HTTP_HEADER_ACCEPT_ENCODING));
 }
 
-void
-exchange_set_data(Exchange *exchange, gpointer data, GDestroyNotify free_data)
+/* libmicrohttpd 0.9 ends a chunk's line at a bare LF: a proxy in front of it may see another end of the body, and what
+ * is a request to one of them may not be one to the other. */
+gboolean
+exchange_is_last(const Exchange *exchange)
 {
+    return exchange->is_malformed || exchange_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+}
+
+void
+exchange_wait(Exchange *exchange, ExchangeWait how_long, void (*left)(Exchange *exchange, gpointer data), gpointer data)
+{
+    exchange->how_long = how_long;
+    exchange->left = left;
     exchange->data = data;
-    exchange->free_data = free_data;
 }
 
 void
@@ -160,14 +264,38 @@ exchange_wake(Exchange *exchange)
         return;
     exchange->suspended = FALSE;
     MHD_resume_connection(exchange->mhd);
-    mhd_source_wake(exchange->connection->door->source);
+    mhd_source_wake(exchange->connection->listener->source);
+}
+
+static void
+count_waiting(Exchange *exchange, gboolean waiting)
+{
+    ServerFigures *figures = &exchange->connection->listener->traffic->figures;
+    figures->waiting += (guint)(waiting - exchange->waiting);
+    exchange->waiting = waiting;
+}
+
+static gboolean
+on_hold_over(gpointer data)
+{
+    Exchange *exchange = data;
+    exchange->delay = 0;
+    exchange->answer = g_steal_pointer(&exchange->held);
+    exchange_wake(exchange);
+    return G_SOURCE_REMOVE;
 }
 
 void
 exchange_answer(Exchange *exchange, Answer *answer)
 {
-    if (exchange->answer != NULL) {
-        answer_unref(answer); /* the end of the server came first */
+    g_assert(exchange->answer == NULL && exchange->held == NULL);
+    exchange->left = NULL;
+    if (exchange->delay_ms > 0) {
+        exchange->held = answer;
+        exchange->delay = g_timeout_add(exchange->delay_ms, on_hold_over, exchange);
+        exchange->delay_ms = 0;
+        /* It does not keep the server from its end. */
+        count_waiting(exchange, FALSE);
         return;
     }
     exchange->answer = answer;
@@ -181,24 +309,30 @@ exchange_fail(Exchange *exchange, const AnswerFailure *failure)
 }
 
 static void
-count_waiting(Exchange *exchange, gboolean waiting)
+count_file(const Exchange *exchange, int change)
 {
-    ServerFigures *figures = &exchange->connection->door->traffic->figures;
-    figures->waiting += (guint)(waiting - exchange->waiting);
-    exchange->waiting = waiting;
+    exchange->connection->listener->traffic->files += (guint)change;
+    *peer_count(exchange->connection->peer, PEER_FILES) += (guint)change;
 }
 
 static void
 free_exchange(Exchange *exchange)
 {
+    leave(exchange);
     count_waiting(exchange, FALSE);
+    if (exchange->unread > 0)
+        *peer_unread(exchange->connection->peer) -= exchange->unread;
+    if (exchange->is_file)
+        count_file(exchange, -1);
+    if (exchange->file >= 0)
+        close(exchange->file);
     exchange->connection->exchange = NULL;
+    g_clear_handle_id(&exchange->delay, g_source_remove);
+    g_clear_pointer(&exchange->held, answer_unref);
     if (exchange->answer != NULL) {
         answer_end(exchange->answer);
         answer_unref(exchange->answer);
     }
-    if (exchange->free_data != NULL)
-        exchange->free_data(exchange->data);
     if (exchange->body != NULL)
         g_byte_array_unref(exchange->body);
     g_free(exchange->who);
@@ -215,17 +349,46 @@ send_wire_text(Exchange *exchange, GBytes *text)
 {
     gsize size;
     const void *bytes = g_bytes_get_data(text, &size);
-    if ((exchange_door(exchange) & EXCHANGE_TLS) == 0)
+    if ((exchange_listener(exchange) & EXCHANGE_TLS) == 0)
         return send(exchange->connection->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(exchange->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     return info != NULL && gnutls_record_send(info->tls_session, bytes, size) == (ssize_t)size;
+}
+
+static Answer *
+refuse_unread(void)
+{
+    Answer *answer = refuse(MHD_HTTP_TOO_MANY_REQUESTS, "answers_unread",
+                            "256 MiB of answers to this address are unread", "read them to their end first");
+    answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    return answer;
+}
+
+/* An answer takes memory until it is read, and a client may take its time. */
+static void
+count_unread(Exchange *exchange)
+{
+    guint64 *unread = peer_unread(exchange->connection->peer);
+    guint64 size = answer_size(exchange->answer);
+    if (size < SERVER_UNREAD_LEAST || size == G_MAXUINT64)
+        return;
+    if (*unread > 0 && *unread + size > SERVER_UNREAD_MAX) {
+        answer_unref(exchange->answer);
+        exchange->answer = refuse_unread();
+        return;
+    }
+    exchange->unread = size;
+    *unread += size;
 }
 
 static enum MHD_Result
 send_answer(Exchange *exchange)
 {
     Connection *connection = exchange->connection;
-    Traffic *traffic = connection->door->traffic;
+    Traffic *traffic = connection->listener->traffic;
+    count_unread(exchange);
+    if (exchange_is_last(exchange))
+        answer_add_header(exchange->answer, MHD_HTTP_HEADER_CONNECTION, "close");
     Answer *answer = exchange->answer;
     guint64 size = answer_size(answer);
     traffic->figures.requests++;
@@ -242,13 +405,7 @@ send_answer(Exchange *exchange)
 
 /* ---- receiving ---- */
 
-static Answer *
-refuse(unsigned status, const char *code, const char *message, const char *hint)
-{
-    return answer_new_failure(&(AnswerFailure){.status = status, .code = code, .message = message, .hint = hint});
-}
-
-/* "http://host/path" is what a proxy is asked for, and legal everywhere (RFC 9112 section 3.2.2). */
+/* head_fault() has compared it with Host. */
 static const char *
 skip_authority(const char *uri)
 {
@@ -271,13 +428,19 @@ split_uri(Exchange *exchange)
     return exchange->path != NULL && exchange->path[0] == '/';
 }
 
+static guint64
+body_max(const Exchange *exchange)
+{
+    return exchange->is_file ? SERVER_FILE_MAX : SERVER_BODY_MAX;
+}
+
 static gboolean
 announces_long_body(const Exchange *exchange)
 {
     const char *length = exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
     guint64 value;
     return length != NULL &&
-           (!g_ascii_string_to_unsigned(length, 10, 0, G_MAXUINT64, &value, NULL) || value > SERVER_BODY_MAX);
+           (!g_ascii_string_to_unsigned(length, 10, 0, G_MAXUINT64, &value, NULL) || value > body_max(exchange));
 }
 
 static gboolean
@@ -290,50 +453,114 @@ has_body(const Exchange *exchange)
 static Answer *
 refuse_rate(guint wait_s)
 {
-    Answer *answer = refuse(MHD_HTTP_TOO_MANY_REQUESTS, "too_many_requests",
-                            "this address sends more requests than it may", "wait as long as Retry-After says");
+    Answer *answer = refuse(MHD_HTTP_TOO_MANY_REQUESTS, "too_many_requests", "too many requests from this address",
+                            "wait as long as Retry-After says");
     g_autofree char *seconds = g_strdup_printf("%u", wait_s);
     answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
     return answer;
 }
 
 static Answer *
-refuse_body(void)
+refuse_body(const Exchange *exchange)
 {
+    if (exchange->is_file)
+        return refuse(MHD_HTTP_CONTENT_TOO_LARGE, "body_too_large", "the file is larger than 64 MiB",
+                      "compress it with gzip or zstd, or run jescope report where it is");
     return refuse(MHD_HTTP_CONTENT_TOO_LARGE, "body_too_large", "the body is longer than 64 KiB",
-                  "no request needs so much");
+                  "no request needs a longer one");
+}
+
+#define MALFORMED_HINT "send each header once, with a colon right after its name, and end each line with CR and LF"
+
+/* NULL: the head is sound. */
+static Answer *
+check_head(Exchange *exchange, const char *version)
+{
+    const HeadLine line = {exchange->request.method, exchange->uri, version};
+    const char *fault = head_fault(exchange->mhd, &line);
+    if (fault == NULL)
+        return NULL;
+    exchange->is_malformed = TRUE;
+    return refuse(MHD_HTTP_BAD_REQUEST, "malformed_request", fault, MALFORMED_HINT);
+}
+
+/* NULL: there is room for another body that is a file. */
+static Answer *
+begin_file(Exchange *exchange)
+{
+    Connection *connection = exchange->connection;
+    Traffic *traffic = connection->listener->traffic;
+    if (traffic->files >= SERVER_FILES_AT_ONCE || *peer_count(connection->peer, PEER_FILES) >= SERVER_FILES_OF_PEER) {
+        Answer *answer = refuse(MHD_HTTP_TOO_MANY_REQUESTS, "crowded", "other files are being received already",
+                                "wait as long as Retry-After says");
+        answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, "5");
+        return answer;
+    }
+    exchange->is_file = TRUE;
+    count_file(exchange, 1);
+    set_deadline(connection, traffic->timeout_s + SERVER_FILE_MAX / SERVER_SEND_RATE_MIN);
+    return NULL;
 }
 
 /* NULL: the request may go on. */
 static Answer *
-begin(Exchange *exchange, const char *method)
+begin(Exchange *exchange, const char *method, const char *version)
 {
     Connection *connection = exchange->connection;
-    Traffic *traffic = connection->door->traffic;
+    Traffic *traffic = connection->listener->traffic;
     guint wait_s = 0;
     exchange->begun = TRUE;
     exchange->request.method = method;
     exchange->request.body = "";
     set_deadline(connection, traffic->timeout_s);
+    Answer *malformed = check_head(exchange, version);
+    if (malformed != NULL)
+        return malformed;
     if (strlen(exchange->uri) > SERVER_URI_MAX)
         return refuse(MHD_HTTP_URI_TOO_LONG, "uri_too_long", "the path and query are longer than 8 KiB",
                       "shorten the query");
     if (!split_uri(exchange))
-        return refuse(MHD_HTTP_BAD_REQUEST, "bad_path", "the path is not one",
+        return refuse(MHD_HTTP_BAD_REQUEST, "bad_path", "malformed path",
                       "begin it with '/' and encode bytes as %XX, but not NUL");
+    if (traffic->handler.is_file != NULL && traffic->handler.is_file(exchange, traffic->handler.data)) {
+        Answer *crowded = begin_file(exchange);
+        if (crowded != NULL)
+            return crowded;
+    }
     if (announces_long_body(exchange))
-        return refuse_body();
+        return refuse_body(exchange);
     if (!peers_spend(traffic->peers, connection->peer, g_get_monotonic_time(), &wait_s)) {
         traffic->figures.limited++;
+        exchange->delay_ms = peers_note_limited(traffic->peers, connection->peer);
         return refuse_rate(wait_s);
     }
     return traffic->handler.admit(exchange, traffic->handler.data);
 }
 
-/* What is too long is read to its end all the same: an answer in the middle would not be seen. The deadline ends it. */
+/* A body that is too long is still read to its end, since an early response would not be seen. The deadline ends it. */
+static void
+collect_file(Exchange *exchange, const char *bytes, size_t size)
+{
+    exchange->too_long = exchange->too_long || exchange->file_size + size > SERVER_FILE_MAX;
+    if (exchange->too_long || exchange->file_error != 0)
+        return;
+    if (exchange->file < 0)
+        exchange->file = memfd_create("jescope-file", MFD_CLOEXEC);
+    for (size_t done = 0; done < size && exchange->file_error == 0;) {
+        ssize_t n = pwrite(exchange->file, bytes + done, size - done, (off_t)(exchange->file_size + done));
+        exchange->file_error = n < 0 && errno != EINTR ? errno : 0;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    exchange->file_size += size;
+}
+
 static void
 collect_body(Exchange *exchange, const char *bytes, size_t size)
 {
+    if (exchange->is_file) {
+        collect_file(exchange, bytes, size);
+        return;
+    }
     if (exchange->body == NULL)
         exchange->body = g_byte_array_new();
     if (exchange->body->len + size > SERVER_BODY_MAX)
@@ -342,12 +569,21 @@ collect_body(Exchange *exchange, const char *bytes, size_t size)
         g_byte_array_append(exchange->body, (const guint8 *)bytes, (guint)size);
 }
 
+static gint64
+spent_us(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
+}
+
 static void
 handle(Exchange *exchange)
 {
-    Traffic *traffic = exchange->connection->door->traffic;
+    Traffic *traffic = exchange->connection->listener->traffic;
+    gint64 begun_us = spent_us();
     exchange->handled = TRUE;
-    exchange->connection->deadline_us = 0; /* the next move is ours */
+    exchange->connection->deadline_us = 0; /* the server's turn */
     if (exchange->body != NULL) {
         exchange->request.body_size = exchange->body->len;
         g_byte_array_append(exchange->body, (const guint8 *)"", 1);
@@ -355,22 +591,53 @@ handle(Exchange *exchange)
     }
     count_waiting(exchange, TRUE);
     if (exchange->too_long)
-        exchange_answer(exchange, refuse_body());
+        exchange_answer(exchange, refuse_body(exchange));
+    else if (exchange->file_error != 0)
+        exchange_answer(exchange, refuse(MHD_HTTP_INSUFFICIENT_STORAGE, "system", "there is no memory for the file",
+                                         "check the memory limit of jescope"));
     else
         traffic->handler.handle(exchange, traffic->handler.data);
+    peers_charge(traffic->peers, exchange->connection->peer, spent_us() - begun_us);
+}
+
+static gboolean
+on_delay_over(gpointer data)
+{
+    Exchange *exchange = data;
+    exchange->delay = 0;
+    exchange_wake(exchange);
+    return G_SOURCE_REMOVE;
+}
+
+/* The refusal of a request before its body was received. */
+static enum MHD_Result
+send_refusal(Exchange *exchange)
+{
+    if (exchange->delay_ms > 0) {
+        exchange->delay = g_timeout_add(exchange->delay_ms, on_delay_over, exchange);
+        exchange->delay_ms = 0;
+        exchange->held_back = TRUE;
+        exchange_pause(exchange);
+        return MHD_YES;
+    }
+    /* A refused body is not read, which ends the connection; without a body the connection continues. */
+    return exchange->is_malformed || has_body(exchange) ? send_answer(exchange) : MHD_YES;
 }
 
 enum MHD_Result
-traffic_on_request(void *door, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
+traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
                    const char *upload, size_t *upload_size, void **context)
 {
     Exchange *exchange = *context;
     if (exchange == NULL || exchange->connection->peer == NULL)
         return MHD_NO;
     if (!exchange->begun) {
-        exchange->answer = begin(exchange, method);
-        /* A body that is not wanted is not read, which costs the connection; where there is none, it goes on. */
-        return exchange->answer != NULL && has_body(exchange) ? send_answer(exchange) : MHD_YES;
+        exchange->answer = begin(exchange, method, version);
+        return exchange->answer != NULL ? send_refusal(exchange) : MHD_YES;
+    }
+    if (exchange->held_back) {
+        exchange->held_back = FALSE;
+        return send_refusal(exchange);
     }
     if (*upload_size > 0) {
         collect_body(exchange, upload, *upload_size);
@@ -388,8 +655,30 @@ traffic_on_request(void *door, struct MHD_Connection *mhd, const char *url, cons
     return send_answer(exchange);
 }
 
+/* libmicrohttpd 0.9 writes two heads for a Content-Length that is not a number. It reports this first, and jescope's is
+ * sent instead. It does not report which connection it is, but each with such a length gets this response eventually.
+ * */
+void
+traffic_on_log(void *listener, const char *format, va_list arguments)
+{
+    const Traffic *traffic = ((TrafficListener *)listener)->traffic;
+    g_autoptr(GBytes) text = answer_last_words(&(AnswerFailure){.status = MHD_HTTP_BAD_REQUEST,
+                                                                .code = "malformed_request",
+                                                                .message = "Content-Length is not a number",
+                                                                .hint = MALFORMED_HINT});
+    for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
+        Connection *connection = link->data;
+        Exchange *exchange = connection->exchange;
+        if (connection->listener != listener || exchange == NULL || exchange->begun ||
+            !head_has_bad_length(exchange->mhd))
+            continue;
+        send_wire_text(exchange, text);
+        disconnect(connection);
+    }
+}
+
 void *
-traffic_on_uri(void *door, const char *uri, struct MHD_Connection *mhd)
+traffic_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd)
 {
     Connection *connection = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     /* A request that libmicrohttpd itself refused has had no other end. */
@@ -399,15 +688,17 @@ traffic_on_uri(void *door, const char *uri, struct MHD_Connection *mhd)
     exchange->connection = connection;
     exchange->mhd = mhd;
     exchange->uri = g_strdup(uri);
+    exchange->viewer = VIEWER_NONE;
+    exchange->file = -1;
     connection->exchange = exchange;
     return exchange;
 }
 
 void
-traffic_on_completed(void *door, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode code)
+traffic_on_completed(void *listener, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode code)
 {
     Exchange *exchange = *context;
-    Traffic *traffic = ((Door *)door)->traffic;
+    Traffic *traffic = ((TrafficListener *)listener)->traffic;
     if (exchange == NULL)
         return;
     Connection *connection = exchange->connection;
@@ -423,8 +714,8 @@ traffic_on_completed(void *door, struct MHD_Connection *mhd, void **context, enu
 enum MHD_Result
 traffic_on_accept(void *data, const struct sockaddr *address, socklen_t size)
 {
-    Traffic *traffic = ((Door *)data)->traffic;
-    /* Who is at the other end of a unix socket is known later. */
+    Traffic *traffic = ((TrafficListener *)data)->traffic;
+    /* The user at the other end of a unix socket is known later. */
     if (address->sa_family == AF_UNIX || peers_has_room(traffic->peers, address))
         return MHD_YES;
     traffic->figures.refused++;
@@ -432,30 +723,33 @@ traffic_on_accept(void *data, const struct sockaddr *address, socklen_t size)
 }
 
 static Peer *
-connect_peer(const Door *door, struct MHD_Connection *mhd, int fd)
+connect_peer(const TrafficListener *listener, struct MHD_Connection *mhd, int fd)
 {
     struct ucred user = {.uid = (uid_t)-1};
     socklen_t size = sizeof(user);
-    if ((door->door & EXCHANGE_UNIX) == 0)
-        return peers_connect(door->traffic->peers,
-                             MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr, 0);
+    if ((listener->kind & EXCHANGE_UNIX) == 0) {
+        if ((listener->kind & EXCHANGE_LOCAL) != 0 && !peer_user_find(fd, &user.uid))
+            user.uid = PEERS_USER_UNKNOWN;
+        return peers_connect(listener->traffic->peers,
+                             MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr, user.uid);
+    }
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0)
         return NULL;
-    if (door->own_users && user.uid != 0 && user.uid != geteuid())
+    if (listener->own_users && user.uid != 0 && user.uid != reach_user())
         return NULL;
-    return peers_connect(door->traffic->peers, &(struct sockaddr){.sa_family = AF_UNIX}, user.uid);
+    return peers_connect(listener->traffic->peers, &(struct sockaddr){.sa_family = AF_UNIX}, user.uid);
 }
 
 static Connection *
-open_connection(Door *door, struct MHD_Connection *mhd)
+open_connection(TrafficListener *listener, struct MHD_Connection *mhd)
 {
-    Traffic *traffic = door->traffic;
+    Traffic *traffic = listener->traffic;
     Connection *connection = g_new0(Connection, 1);
     connection->link.data = connection;
-    connection->door = door;
+    connection->listener = listener;
     connection->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    connection->peer = connect_peer(door, mhd, connection->fd);
-    door->connections++;
+    connection->peer = connect_peer(listener, mhd, connection->fd);
+    listener->connections++;
     g_queue_push_tail_link(&traffic->connections, &connection->link);
     if (traffic->tick == 0)
         traffic->tick = g_timeout_add_seconds(1, on_tick, traffic);
@@ -470,26 +764,27 @@ open_connection(Door *door, struct MHD_Connection *mhd)
 static void
 close_connection(Connection *connection)
 {
-    Door *door = connection->door;
-    Traffic *traffic = door->traffic;
+    TrafficListener *listener = connection->listener;
+    Traffic *traffic = listener->traffic;
     if (connection->exchange != NULL)
         free_exchange(connection->exchange);
     if (connection->peer != NULL)
         peers_disconnect(traffic->peers, connection->peer);
     g_queue_unlink(&traffic->connections, &connection->link);
     g_free(connection);
-    door->connections--;
+    listener->connections--;
     /* When a connection ends, libmicrohttpd may leave others that were resumed with it for a later turn, and asks for
      * none. */
-    mhd_source_wake(door->source);
+    mhd_source_wake(listener->source);
     traffic->closed(traffic->data);
 }
 
 void
-traffic_on_connection(void *door, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
+traffic_on_connection(void *listener, struct MHD_Connection *mhd, void **context,
+                      enum MHD_ConnectionNotificationCode what)
 {
     if (what == MHD_CONNECTION_NOTIFY_STARTED)
-        *context = open_connection(door, mhd);
+        *context = open_connection(listener, mhd);
     else
         close_connection(*context);
 }
@@ -528,6 +823,16 @@ end_stream(Exchange *exchange)
 }
 
 void
+traffic_end_streams(Traffic *traffic, ExchangeTest *ends, gconstpointer data)
+{
+    for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
+        const Connection *connection = link->data;
+        if (connection->exchange != NULL && is_stream(connection->exchange) && ends(connection->exchange, data))
+            end_stream(connection->exchange);
+    }
+}
+
+void
 traffic_close(Traffic *traffic)
 {
     traffic->closing = TRUE;
@@ -548,10 +853,13 @@ traffic_abandon(Traffic *traffic)
     for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
         Connection *connection = link->data;
         Exchange *exchange = connection->exchange;
-        if (exchange != NULL && exchange->handled && exchange->answer == NULL)
-            exchange_answer(exchange, refuse(MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "the server is about to end",
-                                             "ask again when it is back"));
-        else if (exchange != NULL && is_stream(exchange))
+        if (exchange != NULL && exchange->handled && exchange->answer == NULL) {
+            leave(exchange);
+            exchange_answer(exchange, refuse(MHD_HTTP_SERVICE_UNAVAILABLE, "stopping", "the server is stopping",
+                                             "try again once it has restarted"));
+        } else if (exchange != NULL && is_stream(exchange))
             end_stream(exchange);
+        else if (exchange != NULL)
+            exchange_wake(exchange); /* a refusal that is held back */
     }
 }

@@ -14,41 +14,48 @@ typedef struct {
     ServerHandler handler;
     Peers *peers;
     guint timeout_s;
-    gboolean closing;   /* what is answered is the last on its connection */
+    gboolean closing;   /* the response is the last on its connection */
     GQueue connections; /* of Connection */
     guint tick;         /* source id of the deadlines' timer; 0: no connection */
+    guint files;        /* bodies that are received into files */
     ServerFigures figures;
     void (*closed)(gpointer data); /* a connection has ended */
     gpointer data;
 } Traffic;
 
-/* Through what connections come in: one libmicrohttpd daemon. */
+/* One libmicrohttpd daemon, on a listening socket. */
 typedef struct {
     Traffic *traffic;
     GSource *source; /* of the daemon */
-    ExchangeDoor door;
-    gboolean own_users; /* of a unix socket: only our user and root may come in */
+    ExchangeListener kind;
+    gboolean own_users; /* of a unix socket: only the server's user and root may connect */
     guint connections;
-} Door;
+} TrafficListener;
 
 void traffic_init(Traffic *traffic, const ServerHandler *handler, const ServerLimits *limits);
 
-/* All connections are gone. */
+/* All connections have ended. */
 void traffic_clear(Traffic *traffic);
 
-/* Disconnects who is between two requests or listens to a stream, and the others once they are answered. */
+/* Those for which ENDS is TRUE. Their clients may come again, if they are admitted. */
+void traffic_end_streams(Traffic *traffic, ExchangeTest *ends, gconstpointer data);
+
+/* Disconnects clients that are between two requests or read a stream, and the others once they are answered. */
 void traffic_close(Traffic *traffic);
 
-/* Disconnects everybody; who waits for an answer gets one that says so. */
+/* Disconnects all clients; those that wait for an answer get one that says so. */
 void traffic_abandon(Traffic *traffic);
 
-/* For libmicrohttpd; the closure of each is a Door. */
-enum MHD_Result traffic_on_accept(void *door, const struct sockaddr *address, socklen_t size);
-void traffic_on_connection(void *door, struct MHD_Connection *mhd, void **context,
+/* For libmicrohttpd; the closure of each is a TrafficListener. */
+enum MHD_Result traffic_on_accept(void *listener, const struct sockaddr *address, socklen_t size);
+void traffic_on_connection(void *listener, struct MHD_Connection *mhd, void **context,
                            enum MHD_ConnectionNotificationCode what);
-void *traffic_on_uri(void *door, const char *uri, struct MHD_Connection *mhd);
-enum MHD_Result traffic_on_request(void *door, struct MHD_Connection *mhd, const char *url, const char *method,
+void *traffic_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd);
+enum MHD_Result traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, const char *method,
                                    const char *version, const char *upload, size_t *upload_size, void **context);
-void traffic_on_completed(void *door, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode code);
+/* Something about a request that libmicrohttpd refuses by itself. */
+void traffic_on_log(void *listener, const char *format, va_list arguments) G_GNUC_PRINTF(2, 0);
+void traffic_on_completed(void *listener, struct MHD_Connection *mhd, void **context,
+                          enum MHD_RequestTerminationCode code);
 
 #endif

@@ -21,27 +21,18 @@ is_digit(char c)
 }
 
 static bool
-is_name_character(char c)
-{
-    return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
-}
-
-static bool
 matches(const char *pattern, const char *name)
 {
     while (*pattern != '\0') {
         if (*pattern != '*') {
-            if (*pattern++ != *name++) {
+            if (*pattern++ != *name++)
                 return false;
-            }
             continue;
         }
-        if (!is_digit(*name)) {
+        if (!is_digit(*name))
             return false;
-        }
-        while (is_digit(*name)) {
+        while (is_digit(*name))
             name++;
-        }
         pattern++;
     }
     return *name == '\0';
@@ -56,22 +47,31 @@ begins_with(const char *name, const char *beginning)
 const Control *
 control_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof controls / sizeof controls[0]; i++) {
-        if (matches(controls[i].pattern, name)) {
+    for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+        if (matches(controls[i].pattern, name))
             return &controls[i];
-        }
-    }
     return NULL;
+}
+
+/*
+ * jemalloc reads an index up to its first character that is not a digit: "arena.0x.name" would be "arena.0.name" to it,
+ * and to the table a name that it does not have.
+ */
+static bool
+is_component_character(char c, char first)
+{
+    return is_digit(c) || (!is_digit(first) && ((c >= 'a' && c <= 'z') || c == '_'));
 }
 
 bool
 control_name_is_sound(const char *name)
 {
     char previous = '.';
+    char first = '\0'; /* of the component */
     for (; *name != '\0'; previous = *name++) {
-        if (*name == '.' ? previous == '.' : !is_name_character(*name)) {
+        first = previous == '.' ? *name : first;
+        if (*name == '.' ? previous == '.' : !is_component_character(*name, first))
             return false;
-        }
     }
     return previous != '.';
 }
@@ -81,8 +81,8 @@ control_may_read(const char *name, ControlType type)
 {
     const Control *control = control_find(name);
     if (control == NULL) {
-        /* experimental.* has neither stable names nor stable meanings: some of it writes through what the caller passes
-         * in. */
+        /* experimental.* has neither stable names nor stable meanings: some of them write through pointers that the
+         * caller passes in. */
         return type != CONTROL_STRING && type != CONTROL_NONE && !begins_with(name, "experimental.");
     }
     return (control->flags & CONTROL_READABLE) != 0 && (control->flags & CONTROL_READ_ACTS) == 0 &&
@@ -93,10 +93,9 @@ bool
 control_may_write(const char *name, ControlType type)
 {
     const Control *control = control_find(name);
-    if (control == NULL || (control->flags & CONTROL_AGENT_WRITES) == 0) {
+    if (control == NULL || (control->flags & CONTROL_AGENT_WRITES) == 0)
         return false;
-    }
-    /* A string would be a pointer, and a file's name: neither comes from a client. */
+    /* A string would be a pointer, and a file name: neither is accepted from a client. */
     return (type == control->type && type != CONTROL_STRING) ||
            (type == CONTROL_NONE && (control->flags & CONTROL_VALUE_OPTIONAL) != 0);
 }

@@ -20,16 +20,22 @@ typedef enum {
     CONTROL_STRING = 6,
 } ControlType;
 
+enum {
+    /* "arena.4096.…" is about all arenas (MALLCTL_ARENAS_ALL of jemalloc 5; before, their number stood for all). Arenas
+     * have lower numbers. */
+    CONTROL_ALL_ARENAS = 4096,
+};
+
 typedef enum {
     CONTROL_READABLE = 1u << 0,
     CONTROL_WRITABLE = 1u << 1,       /* by jemalloc's own rules; with CONTROL_NONE: an action to run */
-    CONTROL_AGENT_WRITES = 1u << 2,   /* on the short list of what a client may write */
+    CONTROL_AGENT_WRITES = 1u << 2,   /* a client may write it */
     CONTROL_VALUE_OPTIONAL = 1u << 3, /* may be run as an action, without its value */
     CONTROL_READ_ACTS = 1u << 4,      /* reading changes something or needs more than a place for the answer */
 } ControlFlag;
 
 typedef struct {
-    const char *pattern; /* "*" stands for one component of digits */
+    const char *pattern; /* "*" matches one component of digits */
     ControlType type;
     unsigned flags;    /* ControlFlag */
     const char *since; /* first release that has it, as far as tested */
@@ -38,8 +44,8 @@ typedef struct {
 /* The row for @name, or NULL for a name we do not know (which jemalloc may). */
 const Control *control_find(const char *name);
 
-/* Whether @name is made of the characters, and in the shape, that control names have. Nothing else is handed to
- * jemalloc. */
+/* Whether @name is made of the characters, and in the shape, that control names have: a component that begins with a
+ * digit is a number. Nothing else is handed to jemalloc. */
 bool control_name_is_sound(const char *name);
 
 /* Whether a client may read @name as a @type: a string only where the table says so, since a wrong pointer would be

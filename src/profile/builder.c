@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/builder.h"
+#include "confine/keyed-hash.h"
 
 #include <string.h>
 
@@ -40,9 +41,46 @@ builder_period(const ProfileBuilder *builder)
 }
 
 void
-builder_set_format(ProfileBuilder *builder, ProfileFormat format)
+builder_set_capture(ProfileBuilder *builder, const ProfileCapture *capture)
 {
-    builder->profile->format = format;
+    builder->profile->capture = *capture;
+    builder->profile->has_capture = TRUE;
+}
+
+enum { CLASSES_MAX = 256 }; /* jemalloc has less than half as many */
+
+void
+builder_add_class(ProfileBuilder *builder, const ProfileClass *class)
+{
+    Profile *profile = builder->profile;
+    guint at = profile->n_classes;
+
+    if (at == CLASSES_MAX)
+        return;
+    profile->classes = g_renew(ProfileClass, profile->classes, at + 1);
+    for (; at > 0 && profile->classes[at - 1].size > class->size; at--)
+        profile->classes[at] = profile->classes[at - 1];
+    profile->classes[at] = *class;
+    profile->n_classes++;
+}
+
+void
+builder_set_known(ProfileBuilder *builder, guint32 known)
+{
+    builder->profile->known = known;
+}
+
+void
+builder_set_lives(ProfileBuilder *builder, const ProfileSampler *sampler, GArray *samples, GArray *deaths)
+{
+    Profile *profile = builder->profile;
+
+    profile->has_sampler = TRUE;
+    profile->sampler = *sampler;
+    profile->n_samples = samples->len;
+    profile->samples = (ProfileSample *)(void *)g_array_free(samples, FALSE);
+    profile->n_deaths = deaths->len;
+    profile->deaths = (ProfileDeaths *)(void *)g_array_free(deaths, FALSE);
 }
 
 void
@@ -56,12 +94,6 @@ builder_add_loss(ProfileBuilder *builder, const ProfileLoss *loss)
         profile->loss_reason = g_strdup(loss->reason);
         profile->loss.reason = profile->loss_reason;
     }
-}
-
-static char *
-id_key(const ProfileObject *object)
-{
-    return object->build_id != NULL ? g_strdup_printf("id %s", object->build_id) : NULL;
 }
 
 /* A path may name several files over time; inodes tell them apart. */
@@ -79,54 +111,22 @@ append_object(ProfileBuilder *builder, const ProfileObject *object)
 
     profile->objects = g_renew(ProfileObject, profile->objects, profile->n_objects);
     profile->objects[index] = *object;
-    profile->objects[index].path = g_string_chunk_insert(profile->strings, object->path);
-    if (object->build_id != NULL) {
-        profile->objects[index].build_id = g_string_chunk_insert(profile->strings, object->build_id);
-    }
+    profile->objects[index].path = string_pool_insert(profile->strings, object->path);
     return index;
-}
-
-/* The object known under key, or PROFILE_NONE. */
-static guint32
-find_object(const ProfileBuilder *builder, const char *key)
-{
-    return key != NULL ? GPOINTER_TO_UINT(g_hash_table_lookup(builder->object_table, key)) - 1 : PROFILE_NONE;
-}
-
-static void
-register_object(ProfileBuilder *builder, char *key, guint32 index)
-{
-    if (key != NULL) {
-        g_hash_table_replace(builder->object_table, key, GUINT_TO_POINTER(index + 1));
-    }
-}
-
-/* Two objects of one path and inode are the same unless both have build ids, which differ. */
-static gboolean
-ids_differ(const ProfileObject *a, const ProfileObject *b)
-{
-    return a->build_id != NULL && b->build_id != NULL && strcmp(a->build_id, b->build_id) != 0;
 }
 
 guint32
 builder_object(ProfileBuilder *builder, const ProfileObject *object)
 {
     Profile *profile = builder->profile;
-    g_autofree char *id = id_key(object);
-    g_autofree char *path = path_key(object);
-    guint32 index = find_object(builder, id);
+    g_autofree char *key = path_key(object);
+    guint32 index = GPOINTER_TO_UINT(g_hash_table_lookup(builder->object_table, key)) - 1;
 
     if (index == PROFILE_NONE) {
-        index = find_object(builder, path);
-    }
-    if (index == PROFILE_NONE || ids_differ(object, &profile->objects[index])) {
         index = append_object(builder, object);
-        register_object(builder, g_steal_pointer(&path), index);
-    } else if (profile->objects[index].build_id == NULL && id != NULL) {
-        profile->objects[index].build_id = g_string_chunk_insert(profile->strings, object->build_id);
+        g_hash_table_insert(builder->object_table, g_steal_pointer(&key), GUINT_TO_POINTER(index + 1));
     }
     profile->objects[index].flags |= object->flags;
-    register_object(builder, g_steal_pointer(&id), index);
     return index;
 }
 
@@ -135,7 +135,9 @@ hash_mapping(gconstpointer key)
 {
     const ProfileMapping *mapping = key;
 
-    return g_int64_hash(&mapping->start) ^ mapping->object;
+    const guint64 words[] = {mapping->start, mapping->limit, mapping->file_offset, mapping->object};
+
+    return keyed_hash_bytes(words, sizeof(words));
 }
 
 static gboolean
@@ -155,12 +157,12 @@ builder_new(void)
 
     builder->profile = g_new0(Profile, 1);
     builder->profile->period = 1;
-    builder->profile->strings = g_string_chunk_new(4096);
+    builder->profile->strings = string_pool_new();
     index_table_init(&builder->location_table);
     index_table_init(&builder->symbol_table);
     index_table_init(&builder->thread_table);
     builder->symbol_names = g_ptr_array_new();
-    builder->object_table = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    builder->object_table = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     builder->mapping_table = g_hash_table_new_full(hash_mapping, equal_mappings, g_free, NULL);
     builder->log2_stack_table = LOG2_FIRST_STACK_TABLE;
     builder->stack_table = g_new0(StackEntry, (gsize)1 << LOG2_FIRST_STACK_TABLE);
@@ -171,9 +173,8 @@ builder_new(void)
 void
 builder_free(ProfileBuilder *builder)
 {
-    if (builder == NULL) {
+    if (builder == NULL)
         return;
-    }
     profile_free(builder->profile);
     index_table_clear(&builder->location_table);
     index_table_clear(&builder->symbol_table);
@@ -191,13 +192,12 @@ builder_mapping(ProfileBuilder *builder, const ProfileMapping *mapping)
     Profile *profile = builder->profile;
     guint32 index = GPOINTER_TO_UINT(g_hash_table_lookup(builder->mapping_table, mapping));
 
-    if (index != 0) {
+    if (index != 0)
         return index - 1;
-    }
     index = profile->n_mappings++;
     profile->mappings = g_renew(ProfileMapping, profile->mappings, profile->n_mappings);
     profile->mappings[index] = *mapping;
-    g_hash_table_insert(builder->mapping_table, g_memdup2(mapping, sizeof *mapping), GUINT_TO_POINTER(index + 1));
+    g_hash_table_insert(builder->mapping_table, g_memdup2(mapping, sizeof(*mapping)), GUINT_TO_POINTER(index + 1));
     return index;
 }
 
@@ -209,7 +209,7 @@ intern_thread(ProfileBuilder *builder, const ProfileThread *thread, guint32 tag)
 
     if (index == profile->n_threads) {
         g_autofree char *valid = g_utf8_make_valid(thread->name, -1);
-        const char *name = g_string_chunk_insert_const(profile->strings, valid);
+        const char *name = string_pool_insert(profile->strings, valid);
         profile->n_threads++;
         profile->threads = g_renew(ProfileThread, profile->threads, profile->n_threads);
         profile->threads[index] = (ProfileThread){thread->uid, name};
@@ -226,7 +226,7 @@ builder_thread(ProfileBuilder *builder, guint64 uid, const char *name)
 guint32
 builder_named_thread(ProfileBuilder *builder, const ProfileThread *thread)
 {
-    return intern_thread(builder, thread, g_str_hash(thread->name));
+    return intern_thread(builder, thread, keyed_hash_string(thread->name));
 }
 
 /* Room for one more location, and for its symbol where there are any. */
@@ -235,14 +235,12 @@ reserve_location(ProfileBuilder *builder)
 {
     Profile *profile = builder->profile;
 
-    if (profile->n_locations < builder->locations_capacity) {
+    if (profile->n_locations < builder->locations_capacity)
         return;
-    }
     builder->locations_capacity = MAX(1024, builder->locations_capacity * 2);
     profile->locations = g_renew(ProfileLocation, profile->locations, builder->locations_capacity);
-    if (profile->symbols != NULL) {
+    if (profile->symbols != NULL)
         profile->symbols = g_renew(const char *, profile->symbols, builder->locations_capacity);
-    }
 }
 
 static void
@@ -251,9 +249,8 @@ append_location(ProfileBuilder *builder, const ProfileLocation *location)
     Profile *profile = builder->profile;
 
     reserve_location(builder);
-    if (profile->symbols != NULL) {
+    if (profile->symbols != NULL)
         profile->symbols[profile->n_locations] = NULL;
-    }
     profile->locations[profile->n_locations++] = *location;
 }
 
@@ -262,9 +259,8 @@ builder_address(ProfileBuilder *builder, guint64 address)
 {
     guint32 index = index_table_intern(&builder->location_table, address, PROFILE_NONE);
 
-    if (index == builder->profile->n_locations) {
+    if (index == builder->profile->n_locations)
         append_location(builder, &(ProfileLocation){address, 0, PROFILE_NONE, PROFILE_NONE});
-    }
     return index;
 }
 
@@ -275,9 +271,8 @@ builder_location(ProfileBuilder *builder, const ProfileLocation *location)
     guint64 key = mapped ? location->file_offset : location->address;
     guint32 index = index_table_intern(&builder->location_table, key, location->object);
 
-    if (index == builder->profile->n_locations) {
+    if (index == builder->profile->n_locations)
         append_location(builder, location);
-    }
     return index;
 }
 
@@ -286,9 +281,8 @@ builder_symbol(ProfileBuilder *builder, guint64 address, const char *name)
 {
     guint32 index = index_table_intern(&builder->symbol_table, address, 0);
 
-    if (index == builder->symbol_names->len) {
-        g_ptr_array_add(builder->symbol_names, g_string_chunk_insert_const(builder->profile->strings, name));
-    }
+    if (index == builder->symbol_names->len)
+        g_ptr_array_add(builder->symbol_names, (gpointer)(guintptr)string_pool_insert(builder->profile->strings, name));
 }
 
 void
@@ -296,40 +290,9 @@ builder_location_symbol(ProfileBuilder *builder, guint32 location, const char *n
 {
     Profile *profile = builder->profile;
 
-    if (profile->symbols == NULL) {
+    if (profile->symbols == NULL)
         profile->symbols = g_new0(const char *, builder->locations_capacity);
-    }
-    profile->symbols[location] = g_string_chunk_insert_const(profile->strings, name);
-}
-
-ProfileBuilder *
-builder_new_like(const Profile *profile)
-{
-    ProfileBuilder *builder = builder_new();
-    Profile *copy = builder->profile;
-
-    copy->period = profile->period;
-    copy->format = profile->format;
-    if (profile->loss.reason != NULL) {
-        builder_add_loss(builder, &profile->loss);
-    }
-    for (guint32 i = 0; i < profile->n_objects; i++) {
-        append_object(builder, &profile->objects[i]);
-    }
-    for (guint32 i = 0; i < profile->n_mappings; i++) {
-        builder_mapping(builder, &profile->mappings[i]);
-    }
-    for (guint32 i = 0; i < profile->n_threads; i++) {
-        intern_thread(builder, &profile->threads[i], i);
-    }
-    for (guint32 i = 0; i < profile->n_locations; i++) {
-        append_location(builder, &profile->locations[i]);
-        const char *symbol = profile_embedded_symbol(profile, i);
-        if (symbol != NULL) {
-            builder_location_symbol(builder, i, symbol);
-        }
-    }
-    return builder;
+    profile->symbols[location] = string_pool_insert(profile->strings, name);
 }
 
 /* Hands the names collected by address to the locations; files written with unadjusted return addresses are met
@@ -339,19 +302,16 @@ resolve_symbols(ProfileBuilder *builder)
 {
     Profile *profile = builder->profile;
 
-    if (builder->symbol_names->len == 0) {
+    if (builder->symbol_names->len == 0)
         return;
-    }
     profile->symbols = g_new0(const char *, MAX(1, builder->locations_capacity));
     for (guint32 i = 0; i < profile->n_locations; i++) {
         guint64 address = profile->locations[i].address;
         guint32 index = index_table_find(&builder->symbol_table, address, 0);
-        if (index == PROFILE_NONE) {
+        if (index == PROFILE_NONE)
             index = index_table_find(&builder->symbol_table, address + 1, 0);
-        }
-        if (index != PROFILE_NONE) {
+        if (index != PROFILE_NONE)
             profile->symbols[i] = g_ptr_array_index(builder->symbol_names, index);
-        }
     }
 }
 
@@ -373,11 +333,10 @@ find_mapping(const Profile *profile, guint64 address)
 
     while (low < high) {
         guint32 middle = low + (high - low) / 2;
-        if (profile->mappings[middle].start <= address) {
+        if (profile->mappings[middle].start <= address)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low > 0 && address < profile->mappings[low - 1].limit ? low - 1 : PROFILE_NONE;
 }
@@ -387,9 +346,8 @@ builder_resolve(ProfileBuilder *builder)
 {
     Profile *profile = builder->profile;
 
-    if (profile->n_mappings > 0) {
-        qsort(profile->mappings, profile->n_mappings, sizeof *profile->mappings, compare_mappings);
-    }
+    if (profile->n_mappings > 0)
+        qsort(profile->mappings, profile->n_mappings, sizeof(*profile->mappings), compare_mappings);
     for (guint32 i = 0; i < profile->n_locations; i++) {
         ProfileLocation *location = &profile->locations[i];
         location->mapping = find_mapping(profile, location->address);
@@ -409,12 +367,11 @@ hash_frames(const ProfileBuilder *builder, const guint32 *frames, guint32 depth)
     guint64 hash = depth;
     guint32 i = depth & 1;
 
-    if (i == 1) {
+    if (i == 1)
         hash ^= frames[0] * INDEX_TABLE_SPREAD;
-    }
     for (; i < depth; i += 2) {
         guint64 pair;
-        memcpy(&pair, &frames[i], sizeof pair);
+        memcpy(&pair, &frames[i], sizeof(pair));
         hash = (hash ^ pair) * builder->multiplier;
         hash ^= hash >> 32;
     }
@@ -435,11 +392,10 @@ is_stack(const Profile *profile, guint32 index, const BuilderFrames *frames, gui
 {
     const ProfileStack *stack = &profile->stacks[index];
 
-    if (stack->depth != frames->depth || stack->thread != thread) {
+    if (stack->depth != frames->depth || stack->thread != thread)
         return FALSE;
-    }
     return stack->depth == 0 ||
-           memcmp(profile->frames + stack->first, frames->frames, frames->depth * sizeof *frames->frames) == 0;
+           memcmp(profile->frames + stack->first, frames->frames, frames->depth * sizeof(*frames->frames)) == 0;
 }
 
 static StackEntry *
@@ -449,10 +405,8 @@ stack_slot(const ProfileBuilder *builder, guint32 hash, const BuilderFrames *fra
 
     for (gsize i = hash & mask;; i = (i + 1) & mask) {
         StackEntry *entry = &builder->stack_table[i];
-        if (entry->stack == 0 ||
-            (entry->hash == hash && is_stack(builder->profile, entry->stack - 1, frames, thread))) {
+        if (entry->stack == 0 || (entry->hash == hash && is_stack(builder->profile, entry->stack - 1, frames, thread)))
             return entry;
-        }
     }
 }
 
@@ -468,9 +422,8 @@ grow_stack_table(ProfileBuilder *builder)
     for (gsize i = 0; i < n_old; i++) {
         if (old[i].stack != 0) {
             gsize at = old[i].hash & mask;
-            while (builder->stack_table[at].stack != 0) {
+            while (builder->stack_table[at].stack != 0)
                 at = (at + 1) & mask;
-            }
             builder->stack_table[at] = old[i];
         }
     }
@@ -492,20 +445,18 @@ reserve_stack(ProfileBuilder *builder, guint32 depth)
     }
 }
 
-/* Threads of one stack come one after the other and share its frames. */
+/* The threads of a stack are consecutive and share its frames. */
 static guint32
 store_frames(ProfileBuilder *builder, const BuilderFrames *frames)
 {
     Profile *profile = builder->profile;
 
     if (profile->n_stacks > 0 &&
-        is_stack(profile, profile->n_stacks - 1, frames, profile->stacks[profile->n_stacks - 1].thread)) {
+        is_stack(profile, profile->n_stacks - 1, frames, profile->stacks[profile->n_stacks - 1].thread))
         return profile->stacks[profile->n_stacks - 1].first;
-    }
     guint32 first = (guint32)profile->n_frames;
-    if (frames->depth > 0) {
-        memcpy(profile->frames + first, frames->frames, frames->depth * sizeof *frames->frames);
-    }
+    if (frames->depth > 0)
+        memcpy(profile->frames + first, frames->frames, frames->depth * sizeof(*frames->frames));
     profile->n_frames += frames->depth;
     return first;
 }
@@ -517,27 +468,24 @@ builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, guint32 thre
     guint32 hash = frames->hash ^ (guint32)((thread + 1) * INDEX_TABLE_SPREAD); /* unchanged by PROFILE_NONE */
     StackEntry *entry = stack_slot(builder, hash, frames, thread);
 
-    if (entry->stack != 0) {
+    if (entry->stack != 0)
         return entry->stack - 1;
-    }
-    if (profile->n_frames + frames->depth > G_MAXUINT32 || profile->n_stacks >= G_MAXINT32) {
+    if (profile->n_frames + frames->depth > PROFILE_MAX_FRAMES || profile->n_stacks >= PROFILE_MAX_STACKS ||
+        frames->depth > PROFILE_MAX_DEPTH)
         return PROFILE_NONE;
-    }
     reserve_stack(builder, frames->depth);
     profile->stacks[profile->n_stacks] = (ProfileStack){store_frames(builder, frames), frames->depth, thread};
     profile->weights[profile->n_stacks] = (ProfileWeight){0};
     *entry = (StackEntry){hash, ++profile->n_stacks};
-    if (profile->n_stacks > ((gsize)1 << builder->log2_stack_table) / 2) {
+    if (profile->n_stacks > ((gsize)1 << builder->log2_stack_table) / 2)
         grow_stack_table(builder);
-    }
     return profile->n_stacks - 1;
 }
 
 gboolean
 builder_full(GError **error)
 {
-    g_set_error_literal(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE,
-                        "more stacks or frames than one profile can hold (2^31 and 2^32)");
+    g_set_error_literal(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE, "a profile holds " PROFILE_LIMITS);
     return FALSE;
 }
 
@@ -546,13 +494,6 @@ builder_add_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *
 {
     weight_add(&builder->profile->weights[stack], weight);
     weight_add(&builder->profile->total, weight);
-}
-
-void
-builder_subtract_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight)
-{
-    weight_subtract(&builder->profile->weights[stack], weight);
-    weight_subtract(&builder->profile->total, weight);
 }
 
 Profile *

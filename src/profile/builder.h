@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds a Profile: everything is interned once and named by its index. Every way to a Profile (reading, merging,
- * filtering) goes through here.
+ * Builds a Profile: everything is interned once and named by its index. Both ways to a Profile (reading, merging)
+ * go through here.
  */
 #ifndef JESCOPE_PROFILE_BUILDER_H
 #define JESCOPE_PROFILE_BUILDER_H
 
-#include "profile/index_table.h"
+#include "profile/index-table.h"
 #include "profile/model.h"
 #include "profile/weight.h"
 
 typedef struct ProfileBuilder ProfileBuilder;
 
 ProfileBuilder *builder_new(void);
-/* One that already has profile's locations, symbols, mappings, objects and threads, under the same indexes. */
-ProfileBuilder *builder_new_like(const Profile *profile);
 void builder_free(ProfileBuilder *builder);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProfileBuilder, builder_free)
 
 void builder_set_period(ProfileBuilder *builder, guint64 period);
 guint64 builder_period(const ProfileBuilder *builder);
-void builder_set_format(ProfileBuilder *builder, ProfileFormat format);
+void builder_set_capture(ProfileBuilder *builder, const ProfileCapture *capture);
+void builder_add_class(ProfileBuilder *builder, const ProfileClass *class);
+void builder_set_known(ProfileBuilder *builder, guint32 known); /* PROFILE_BIT() */
+/* Takes the arrays, of ProfileSample and ProfileDeaths. */
+void builder_set_lives(ProfileBuilder *builder, const ProfileSampler *sampler, GArray *samples, GArray *deaths);
 void builder_add_loss(ProfileBuilder *builder, const ProfileLoss *loss); /* the first reason stays */
 
 /* Strings in the following are copied. */
@@ -31,8 +33,8 @@ guint32 builder_thread(ProfileBuilder *builder, guint64 uid, const char *name);
 guint32 builder_named_thread(ProfileBuilder *builder, const ProfileThread *thread);
 
 /*
- * The location at an address whose mapping is not known yet: builder_resolve() finds them all when the mappings are
- * there. A builder uses either these two or builder_location().
+ * The location of an address whose mapping is not known yet; builder_resolve() resolves them all when the mappings are
+ * known. A builder uses either these two or builder_location().
  */
 guint32 builder_address(ProfileBuilder *builder, guint64 address);
 void builder_resolve(ProfileBuilder *builder);
@@ -61,9 +63,7 @@ BuilderFrames builder_frames(const ProfileBuilder *builder, const guint32 *frame
 guint32 builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, guint32 thread);
 gboolean builder_full(GError **error); /* sets the error for that case; returns FALSE */
 
-typedef void (*BuilderWeightFunc)(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);
 void builder_add_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);
-void builder_subtract_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);
 
 /* The finished profile; the builder is empty afterwards and only good for builder_free(). */
 Profile *builder_finish(ProfileBuilder *builder);

@@ -24,9 +24,8 @@ static void
 translate_objects(ProfileBuilder *builder, const Profile *profile, Translation *to)
 {
     to->objects = g_new(guint32, profile->n_objects);
-    for (guint32 i = 0; i < profile->n_objects; i++) {
+    for (guint32 i = 0; i < profile->n_objects; i++)
         to->objects[i] = builder_object(builder, &profile->objects[i]);
-    }
     to->mappings = g_new(guint32, profile->n_mappings);
     for (guint32 i = 0; i < profile->n_mappings; i++) {
         ProfileMapping mapping = profile->mappings[i];
@@ -34,9 +33,8 @@ translate_objects(ProfileBuilder *builder, const Profile *profile, Translation *
         to->mappings[i] = builder_mapping(builder, &mapping);
     }
     to->threads = g_new(guint32, profile->n_threads);
-    for (guint32 i = 0; i < profile->n_threads; i++) {
+    for (guint32 i = 0; i < profile->n_threads; i++)
         to->threads[i] = builder_named_thread(builder, &profile->threads[i]);
-    }
 }
 
 static void
@@ -51,9 +49,8 @@ translate_locations(ProfileBuilder *builder, const Profile *profile, Translation
         }
         to->locations[i] = builder_location(builder, &location);
         const char *symbol = profile_embedded_symbol(profile, i);
-        if (symbol != NULL) {
+        if (symbol != NULL)
             builder_location_symbol(builder, to->locations[i], symbol);
-        }
     }
 }
 
@@ -63,9 +60,8 @@ translate_stack(ProfileBuilder *builder, const Profile *profile, const ProfileSt
                 GArray *frames)
 {
     g_array_set_size(frames, stack->depth);
-    for (guint32 i = 0; i < stack->depth; i++) {
+    for (guint32 i = 0; i < stack->depth; i++)
         g_array_index(frames, guint32, i) = to->locations[profile->frames[stack->first + i]];
-    }
     guint32 thread = stack->thread == PROFILE_NONE ? PROFILE_NONE : to->threads[stack->thread];
     BuilderFrames prepared = builder_frames(builder, (const guint32 *)(void *)frames->data, stack->depth);
     return builder_stack(builder, &prepared, thread);
@@ -77,11 +73,9 @@ combine_stacks(ProfileBuilder *builder, const Profile *profile, guint32 *stacks,
     Translation to = {0};
     g_autoptr(GArray) frames = g_array_new(FALSE, FALSE, sizeof(guint32));
 
-    builder_set_format(builder, profile->format);
     builder_set_period(builder, MAX(builder_period(builder), profile->period));
-    if (profile->loss.reason != NULL) {
+    if (profile->loss.reason != NULL)
         builder_add_loss(builder, &profile->loss);
-    }
     translate_objects(builder, profile, &to);
     translate_locations(builder, profile, &to);
     gboolean fits = TRUE;
@@ -93,19 +87,20 @@ combine_stacks(ProfileBuilder *builder, const Profile *profile, guint32 *stacks,
     return fits || builder_full(error);
 }
 
-/* Adds (or, with the other function, takes away) the weights of a whole profile. */
-static gboolean
-combine(ProfileBuilder *builder, const Profile *profile, BuilderWeightFunc apply, GError **error)
+/* What all know that have stacks. */
+static guint32
+common_values(const Profile *const *profiles, gsize n_profiles)
 {
-    g_autofree guint32 *stacks = g_new(guint32, profile->n_stacks);
+    guint32 known = PROFILE_KNOWS_ALL;
+    gsize n = 0;
 
-    if (!combine_stacks(builder, profile, stacks, error)) {
-        return FALSE;
+    for (gsize i = 0; i < n_profiles; i++) {
+        if (profiles[i]->n_stacks > 0) {
+            known &= profiles[i]->known;
+            n++;
+        }
     }
-    for (guint32 i = 0; i < profile->n_stacks; i++) {
-        apply(builder, stacks[i], &profile->weights[i]);
-    }
-    return TRUE;
+    return n > 0 ? known : PROFILE_KNOWS_INUSE;
 }
 
 Profile *
@@ -114,21 +109,12 @@ profile_merge(const Profile *const *profiles, gsize n_profiles, GError **error)
     g_autoptr(ProfileBuilder) builder = builder_new();
 
     for (gsize i = 0; i < n_profiles; i++) {
-        if (!combine(builder, profiles[i], builder_add_weight, error)) {
+        g_autofree guint32 *stacks = g_new(guint32, profiles[i]->n_stacks);
+        if (!combine_stacks(builder, profiles[i], stacks, error))
             return NULL;
-        }
+        for (guint32 j = 0; j < profiles[i]->n_stacks; j++)
+            builder_add_weight(builder, stacks[j], &profiles[i]->weights[j]);
     }
-    return builder_finish(builder);
-}
-
-Profile *
-profile_subtract(const Profile *profile, const Profile *base, GError **error)
-{
-    g_autoptr(ProfileBuilder) builder = builder_new();
-
-    if (!combine(builder, profile, builder_add_weight, error) ||
-        !combine(builder, base, builder_subtract_weight, error)) {
-        return NULL;
-    }
+    builder_set_known(builder, common_values(profiles, n_profiles));
     return builder_finish(builder);
 }

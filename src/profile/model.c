@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile/model.h"
 
-G_DEFINE_QUARK(jescope - profile - error, profile_error)
+G_DEFINE_QUARK(jescope_profile_error, profile_error)
 
 guint32
 profile_n_stacks(const Profile *profile)
@@ -87,16 +87,42 @@ profile_total(const Profile *profile)
     return &profile->total;
 }
 
-ProfileFormat
-profile_format(const Profile *profile)
+gboolean
+profile_knows(const Profile *profile, ProfileValue value)
 {
-    return profile->format;
+    return (profile->known & PROFILE_BIT(value)) != 0;
+}
+
+gboolean
+profile_is_joined(const Profile *profile)
+{
+    return profile->n_dumps > 1;
 }
 
 const char *
 profile_embedded_symbol(const Profile *profile, guint32 location)
 {
     return profile->symbols != NULL ? profile->symbols[location] : NULL;
+}
+
+const ProfileSampler *
+profile_sampler(const Profile *profile)
+{
+    return profile->has_sampler ? &profile->sampler : NULL;
+}
+
+const ProfileSample *
+profile_samples(const Profile *profile, guint32 *n_samples)
+{
+    *n_samples = profile->n_samples;
+    return profile->samples;
+}
+
+const ProfileDeaths *
+profile_deaths(const Profile *profile, guint32 *n_deaths)
+{
+    *n_deaths = profile->n_deaths;
+    return profile->deaths;
 }
 
 const ProfileLoss *
@@ -106,22 +132,13 @@ profile_lost(const Profile *profile)
 }
 
 void
-profile_set_build_ids(Profile *profile, ProfileBuildIdFunc build_id, gpointer user_data)
-{
-    for (guint32 i = 0; i < profile->n_objects; i++) {
-        g_autofree char *id = build_id(&profile->objects[i], user_data);
-        if (id != NULL) {
-            profile->objects[i].build_id = g_string_chunk_insert_const(profile->strings, id);
-        }
-    }
-}
-
-void
 profile_free(Profile *profile)
 {
-    if (profile == NULL) {
+    if (profile == NULL)
         return;
-    }
+    g_free(profile->samples);
+    g_free(profile->deaths);
+    g_free(profile->classes);
     g_free(profile->stacks);
     g_free(profile->weights);
     g_free(profile->frames);
@@ -131,6 +148,6 @@ profile_free(Profile *profile)
     g_free(profile->objects);
     g_free(profile->threads);
     g_free(profile->loss_reason);
-    g_clear_pointer(&profile->strings, g_string_chunk_free);
+    g_clear_pointer(&profile->strings, string_pool_free);
     g_free(profile);
 }

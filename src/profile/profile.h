@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profile: what a heap dump says, after reading. Stacks of locations with weights, and the objects they lie in.
+ * A profile, read from a heap dump: stacks of locations with weights, and the objects that contain them.
  *
- * A Profile is built once (profile_read, profile_merge, profile_subtract, profile_filter) and immutable afterwards, so
- * any number of threads may read it. Arrays handed out are borrowed and live as long as the Profile.
+ * A Profile is built once (profile_read_fd, profile_merge) and immutable afterwards, so any number of threads may read
+ * it. Arrays handed out are borrowed and live as long as the Profile.
  */
 #ifndef JESCOPE_PROFILE_PROFILE_H
 #define JESCOPE_PROFILE_PROFILE_H
@@ -12,34 +12,63 @@
 
 typedef struct Profile Profile;
 
-/* The four values of jemalloc's dumps, in pprof's order. The alloc_* pair is zero unless opt.prof_accum was on. */
+/*
+ * What a profile may say of each stack; profile_knows() tells what it does say. The first four are those of pprof, in
+ * its order. Age and lifetime are sums, so that they can be added like the others: bytes times the seconds that their
+ * objects have lived; profile_mean() makes means of them.
+ */
 typedef enum {
-    PROFILE_ALLOC_OBJECTS,
+    PROFILE_ALLOC_OBJECTS, /* allocated since the counting began: births */
     PROFILE_ALLOC_SPACE,
     PROFILE_INUSE_OBJECTS,
     PROFILE_INUSE_SPACE,
-    PROFILE_N_VALUES
+    PROFILE_FREED_OBJECTS, /* of those allocated: deaths */
+    PROFILE_FREED_SPACE,
+    PROFILE_CHURN,    /* bytes freed per second of the recording */
+    PROFILE_AGE,      /* byte-seconds of the objects in use */
+    PROFILE_LIFETIME, /* byte-seconds of the objects freed */
+    PROFILE_PINNED,   /* these two are not in the weights: profile/holes.h computes them */
+    PROFILE_WHATIF,
+    PROFILE_N_VALUES,
+    PROFILE_N_PPROF_VALUES = PROFILE_INUSE_SPACE + 1
 } ProfileValue;
 
-/* Unbiased estimates with their variance (the square of the standard error): docs/formats.md, "Weights". */
+/*
+ * Unbiased estimates with their variance (the square of the standard error): docs/formats.md, "Weights". Values that
+ * the profile does not know mean nothing.
+ */
 typedef struct {
     gdouble estimate[PROFILE_N_VALUES];
     gdouble variance[PROFILE_N_VALUES];
+    gdouble age_covariance;      /* of PROFILE_AGE and PROFILE_INUSE_SPACE */
+    gdouble lifetime_covariance; /* of PROFILE_LIFETIME and PROFILE_FREED_SPACE */
+    /*
+     * Sampled objects that were allocated, and of these freed, since the counting began: independent Poisson counts.
+     * Exact with jescope's sampler and jemalloc up to 5.2; later dumps hold numbers that are larger for stacks of
+     * several sizes. Known where PROFILE_ALLOC_OBJECTS is, and comparable between profiles of one period.
+     */
+    gdouble births, deaths;
 } ProfileWeight;
+
+/* Limits of a profile: far above real programs, to bound memory and time for untrusted dumps. */
+#define PROFILE_MAX_STACKS  (1 << 22)
+#define PROFILE_MAX_FRAMES  (1 << 28)
+#define PROFILE_MAX_DEPTH   4096
+#define PROFILE_MAX_SAMPLES (1 << 24)
+#define PROFILE_LIMITS      "at most 2^22 stacks, 2^28 frames in all and 4096 frames in one stack"
 
 #define PROFILE_NONE G_MAXUINT32 /* "no such index" */
 
 typedef enum {
-    PROFILE_OBJECT_DELETED = 1 << 0,   /* the file was gone (or replaced) when the dump was taken */
+    PROFILE_OBJECT_DELETED = 1 << 0,   /* the file was deleted or replaced when the dump was taken */
     PROFILE_OBJECT_VDSO = 1 << 1,      /* [vdso], [vsyscall] */
     PROFILE_OBJECT_ANONYMOUS = 1 << 2, /* no file: JIT code, [heap], [stack] */
 } ProfileObjectFlags;
 
-/* One file (or pseudo file) that locations lie in. */
+/* One file (or pseudo file) that contains locations. */
 typedef struct {
-    const char *path;     /* as in the target's maps, without " (deleted)" */
-    const char *build_id; /* lower-case hex, or NULL where nobody knew it when the dump was taken */
-    guint64 device;       /* of the mapping, 0: unknown */
+    const char *path; /* as in the target's maps, without " (deleted)" */
+    guint64 device;   /* of the mapping, 0: unknown */
     guint64 inode;
     ProfileObjectFlags flags;
 } ProfileObject;
@@ -53,7 +82,7 @@ typedef struct {
 
 /* One distinct program counter. */
 typedef struct {
-    guint64 address;     /* of the call: the return address minus one (a leaf is left as it is) */
+    guint64 address;     /* of the call: the return address minus one (a leaf is unchanged) */
     guint64 file_offset; /* of that address in its object's file; meaningless without mapping */
     guint32 mapping;     /* index into profile_mappings(), or PROFILE_NONE */
     guint32 object;      /* index into profile_objects(), or PROFILE_NONE */
@@ -72,11 +101,6 @@ typedef struct {
     const char *name; /* may be "" */
 } ProfileThread;
 
-typedef enum {
-    PROFILE_FORMAT_JEMALLOC, /* heap_v2/N with t lines: jemalloc 4.0 to head */
-    PROFILE_FORMAT_ONE_LINE, /* "heap profile:" of jemalloc 3.x and gperftools */
-} ProfileFormat;
-
 guint32 profile_n_stacks(const Profile *profile);
 const ProfileStack *profile_stacks(const Profile *profile);
 const ProfileWeight *profile_weights(const Profile *profile); /* one per stack, in the same order */
@@ -92,27 +116,58 @@ const ProfileThread *profile_threads(const Profile *profile);
 guint64 profile_period(const Profile *profile); /* mean bytes between samples; 1: every allocation */
 /* The sum over all stacks; sums of threads differ from it by rounding (docs/formats.md). */
 const ProfileWeight *profile_total(const Profile *profile);
-const char *profile_embedded_symbol(const Profile *profile, guint32 location); /* from a symbolized file, or NULL;
-                                                                                  inlined callers joined with "--" */
+/* Whether the dump carries VALUE. Without prof_accum:true, jemalloc's carry PROFILE_INUSE_* only. */
+gboolean profile_knows(const Profile *profile, ProfileValue value);
+/* The names that a symbolized file has for a location, or NULL: the function, then functions inlined in it, joined with
+ * "--", and if the file has them, the places "FILE:LINE:START" of these frames in the same order, each after a tab. */
+const char *profile_embedded_symbol(const Profile *profile, guint32 location);
 
-ProfileFormat profile_format(const Profile *profile);
+/* Whether several dumps stood in its file one after the other, each with addresses and names of its own. */
+gboolean profile_is_joined(const Profile *profile);
 
-/* What a partial reading could not use. */
+/* What a dump of jescope's own sampler says beside the weights: docs/formats.md, "Dumps of jescope's sampler". */
 typedef struct {
-    guint64 bytes; /* of dump text; what a cut compressed stream would still have held is not known, and not in here */
+    guint64 since;         /* the begin of the recording, microseconds since 1970 */
+    guint64 window;        /* microseconds from then to the dump */
+    guint64 dropped;       /* samples that could not be taken */
+    guint64 dropped_bytes; /* the sum of their sizes */
+    guint64 thinned;       /* how often the period was doubled for lack of memory */
+} ProfileSampler;
+
+/* A sampled object that was in use. */
+typedef struct {
+    guint64 address;
+    guint64 size;    /* usable */
+    guint64 born;    /* microseconds after the begin of the recording */
+    guint32 thread;  /* the kernel's id */
+    guint32 stack;   /* index into profile_stacks() */
+    guint32 unused;  /* free regions of its slab when the dump was taken */
+    guint32 regions; /* of its slab; 0: unknown, or it is large */
+} ProfileSample;
+
+/* Sampled objects of one size and stack that were allocated during the recording and freed. */
+typedef struct {
+    guint64 size;
+    guint64 n;
+    gdouble lifetimes; /* their sum, seconds */
+    gdouble squares;   /* the sum of the squares of the lifetimes, square seconds */
+    guint32 stack;     /* index into profile_stacks() */
+} ProfileDeaths;
+
+/* NULL: the dump is not one of jescope's sampler, or the profile was made of several. Then there are no samples. */
+const ProfileSampler *profile_sampler(const Profile *profile);
+/* In the order of the dump. Deaths have no stack of a thread: a profile read with threads has them for all together. */
+const ProfileSample *profile_samples(const Profile *profile, guint32 *n_samples);
+const ProfileDeaths *profile_deaths(const Profile *profile, guint32 *n_deaths);
+
+/* The parts that a partial read has dropped. */
+typedef struct {
+    guint64 bytes; /* of dump text; without the unknown missing part of a truncated compressed stream */
     guint64 lines;
     const char *reason; /* the first fault, as the error of a reading that is not partial */
 } ProfileLoss;
 
 const ProfileLoss *profile_lost(const Profile *profile); /* NULL: the profile is whole */
-
-/*
- * Dumps hold no build ids: whoever can see the files that ran (a live capture) attaches them, before the profile is
- * shared; it is the one change a Profile allows. build_id returns lower-case hex to be freed, or NULL to leave the
- * object as it is.
- */
-typedef char *(*ProfileBuildIdFunc)(const ProfileObject *object, gpointer user_data);
-void profile_set_build_ids(Profile *profile, ProfileBuildIdFunc build_id, gpointer user_data);
 
 void profile_free(Profile *profile);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Profile, profile_free)
@@ -129,43 +184,23 @@ GQuark profile_error_quark(void);
 typedef enum {
     PROFILE_READ_DEFAULT = 0,
     PROFILE_READ_THREADS = 1 << 0, /* one stack per (stack, thread) instead of all threads together */
-    PROFILE_READ_PARTIAL = 1 << 1, /* keep what is whole; see profile_lost() */
+    PROFILE_READ_PARTIAL = 1 << 1, /* keep the intact part; see profile_lost() */
 } ProfileReadFlags;
 
 /*
- * Reads one dump from fd (a file, a memfd, a pipe; not closed) to its end; gzip and zstd are recognised from content.
- * name stands in messages. Memory is proportional to distinct stacks. Never returns half a profile unless asked
- * (PARTIAL).
+ * Reads one dump from fd (a file, a memfd, a pipe; not closed) to its end; gzip and zstd are detected. name is used in
+ * messages. Memory is proportional to distinct stacks. Returns an incomplete profile only with PARTIAL.
  */
 Profile *profile_read_fd(int fd, const char *name, ProfileReadFlags flags, GError **error);
 Profile *profile_read_file(const char *path, ProfileReadFlags flags, GError **error);
 Profile *profile_read_bytes(GBytes *bytes, const char *name, ProfileReadFlags flags, GError **error);
 
 /*
- * The sum of several profiles, and profile minus base (where variances still add). Each keeps its own mappings.
- * Locations are the same where object and file offset are: objects by build id where both have one, else by path and,
- * where known, inode; never by address. Two locations of the result may therefore have one address. The period is the
- * largest of all.
+ * The sum of several profiles. Each keeps its own mappings. Locations are the same where object and file offset are:
+ * objects by path and, where known, inode; never by address. Two locations of the result may therefore have one
+ * address. The period is the largest of all.
  */
 Profile *profile_merge(const Profile *const *profiles, gsize n_profiles, GError **error);
-Profile *profile_subtract(const Profile *profile, const Profile *base, GError **error);
-
-/*
- * What to keep, as one byte per location (0: no match), or NULL where that rule is not wanted. The rules apply in this
- * order; names exist only above this room, so the caller matches them.
- */
-typedef struct {
-    const guint8 *trim; /* leading frames that match go: the allocator's own */
-    const guint8 *cut;  /* jeprof's way to the same end: everything from the leaf to the last frame that matches goes */
-    const guint8 *retain;  /* only frames that match stay; a stack without any goes */
-    const guint8 *exclude; /* frames that match go; a stack that loses all goes */
-    const guint8 *focus;   /* stacks without a matching frame go */
-    const guint8 *ignore;  /* stacks with a matching frame go */
-    guint32 thread;        /* stacks of other threads go; PROFILE_NONE: not wanted */
-} ProfileFilter;
-
-/* Locations, mappings, objects and threads keep their indexes: names of profile are names of the result. */
-Profile *profile_filter(const Profile *profile, const ProfileFilter *filter, GError **error);
 
 /*
  * The interval that holds the true value with the confidence of z standard deviations (1.96: 95 %), for a weight that
@@ -177,5 +212,8 @@ typedef struct {
 } ProfileInterval;
 
 ProfileInterval profile_interval(gdouble estimate, gdouble variance, gdouble z);
+
+/* Of VALUE, PROFILE_AGE or PROFILE_LIFETIME: seconds, the mean over the bytes of WEIGHT. FALSE: there are no bytes. */
+gboolean profile_mean(const ProfileWeight *weight, ProfileValue value, gdouble *mean, gdouble *variance);
 
 #endif

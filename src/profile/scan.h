@@ -18,7 +18,7 @@ static inline guint32
 scan_hex_run(const char *text, guint64 *word)
 {
     guint64 w;
-    memcpy(&w, text, sizeof w);
+    memcpy(&w, text, sizeof(w));
     w = GUINT64_FROM_LE(w);
     *word = w;
 
@@ -53,19 +53,16 @@ scan_hex(const char *text, guint64 *value)
     for (guint32 run = 8; run == 8; text += run) {
         run = scan_hex_run(text, &word);
         n += run;
-        if (run == 0) {
+        if (run == 0)
             break;
-        }
-        if (G_UNLIKELY(n > 16 && sum >> (64 - 4 * run) != 0)) {
+        if (G_UNLIKELY(n > 16 && sum >> (64 - 4 * run) != 0))
             return NULL;
-        }
         /* Moving the digits up fills the lower bytes with zeros, which count as leading digits. */
         guint64 digits = scan_hex_value(word << (64 - 8 * run));
         sum = (sum << (4 * run)) | digits;
     }
-    if (n == 0) {
+    if (n == 0)
         return NULL;
-    }
     *value = sum;
     return text;
 }
@@ -77,14 +74,12 @@ scan_decimal(const char *text, guint64 *value)
     guint64 sum = 0;
 
     for (guint32 digit; (digit = (guint32)(guchar)*at - '0') <= 9; at++) {
-        if (G_UNLIKELY(sum > (G_MAXUINT64 - digit) / 10)) {
+        if (G_UNLIKELY(sum > (G_MAXUINT64 - digit) / 10))
             return NULL;
-        }
         sum = sum * 10 + digit;
     }
-    if (at == text) {
+    if (at == text)
         return NULL;
-    }
     *value = sum;
     return at;
 }

@@ -33,8 +33,8 @@ struct ByteSource {
     gboolean within_frame; /* the compressed stream promised more */
 };
 
-/* A way of packing: what its first bytes are, and how to turn `packed` into at most size bytes at to (0 only at the
- * end). */
+/* A compression format: its first bytes, and the function that decompresses `packed` into at most size bytes at to (0
+ * only at the end). */
 struct Packing {
     const char *magic;
     gsize n_magic;
@@ -49,9 +49,8 @@ read_raw(ByteSource *source, char *to, gsize size, GError **error)
         gsize total = 0;
         const char *data = g_bytes_get_data(source->bytes, &total);
         gsize n = MIN(size, total - source->bytes_at);
-        if (n > 0) {
+        if (n > 0)
             memcpy(to, data + source->bytes_at, n);
-        }
         source->bytes_at += n;
         return (gssize)n;
     }
@@ -72,13 +71,11 @@ read_raw(ByteSource *source, char *to, gsize size, GError **error)
 static gboolean
 fill_packed(ByteSource *source, GError **error)
 {
-    if (source->packed_at < source->packed_size || source->raw_end) {
+    if (source->packed_at < source->packed_size || source->raw_end)
         return TRUE;
-    }
     gssize n = read_raw(source, source->packed, BLOCK, error);
-    if (n < 0) {
+    if (n < 0)
         return FALSE;
-    }
     source->packed_at = 0;
     source->packed_size = (gsize)n;
     source->raw_end = n == 0;
@@ -90,9 +87,8 @@ unpack_plain(ByteSource *source, char *to, gsize size, GError **error)
 {
     gsize waiting = source->packed_size - source->packed_at;
 
-    if (waiting == 0) {
+    if (waiting == 0)
         return read_raw(source, to, size, error);
-    }
     gsize n = MIN(size, waiting);
     memcpy(to, source->packed + source->packed_at, n);
     source->packed_at += n;
@@ -126,22 +122,19 @@ unpack_gzip(ByteSource *source, char *to, gsize size, GError **error)
     source->gzip.next_out = (Bytef *)to;
     source->gzip.avail_out = (uInt)size;
     while (source->gzip.avail_out == size) {
-        if (!fill_packed(source, error)) {
+        if (!fill_packed(source, error))
             return -1;
-        }
-        if (source->raw_end) {
+        if (source->raw_end)
             return source->within_frame ? cut_short(source, "gzip", error) : 0;
-        }
         source->gzip.next_in = (Bytef *)source->packed + source->packed_at;
         source->gzip.avail_in = (uInt)(source->packed_size - source->packed_at);
         int status = inflate(&source->gzip, Z_NO_FLUSH);
         source->packed_at = source->packed_size - source->gzip.avail_in;
         source->within_frame = status != Z_STREAM_END;
-        if (status == Z_STREAM_END) {
+        if (status == Z_STREAM_END)
             inflateReset(&source->gzip);
-        } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        else if (status != Z_OK && status != Z_BUF_ERROR)
             return damaged(source, "gzip", source->gzip.msg != NULL ? source->gzip.msg : zError(status), error);
-        }
     }
     return (gssize)(size - source->gzip.avail_out);
 }
@@ -159,22 +152,18 @@ unpack_zstd(ByteSource *source, char *to, gsize size, GError **error)
     ZSTD_outBuffer out = {to, size, 0};
 
     while (out.pos == 0) {
-        if (!fill_packed(source, error)) {
+        if (!fill_packed(source, error))
             return -1;
-        }
-        if (source->raw_end && !source->within_frame) {
+        if (source->raw_end && !source->within_frame)
             return 0;
-        }
         ZSTD_inBuffer in = {source->packed, source->packed_size, source->packed_at};
         size_t left = ZSTD_decompressStream(source->zstd, &out, &in);
-        if (ZSTD_isError(left)) {
+        if (ZSTD_isError(left))
             return damaged(source, "zstd", ZSTD_getErrorName(left), error);
-        }
         source->packed_at = in.pos;
         source->within_frame = left != 0;
-        if (source->raw_end && out.pos == 0) {
+        if (source->raw_end && out.pos == 0)
             return left != 0 ? cut_short(source, "zstd", error) : 0;
-        }
     }
     return (gssize)out.pos;
 }
@@ -197,21 +186,18 @@ recognise(ByteSource *source, GError **error)
 {
     while (source->packed_size < N_MAGIC) {
         gssize n = read_raw(source, source->packed + source->packed_size, BLOCK - source->packed_size, error);
-        if (n < 0) {
+        if (n < 0)
             return FALSE;
-        }
-        if (n == 0) {
+        if (n == 0)
             break;
-        }
         source->packed_size += (gsize)n;
     }
     for (const Packing *packing = packings;; packing++) {
         if (packing->n_magic <= source->packed_size && memcmp(source->packed, packing->magic, packing->n_magic) == 0) {
             source->packing = packing;
             source->within_frame = packing->n_magic > 0;
-            if (!packing->open(source)) {
-                g_error("out of memory for unpacking %s", source->name);
-            }
+            if (!packing->open(source))
+                g_error("not enough memory to unpack %s", source->name);
             return TRUE;
         }
     }
@@ -249,9 +235,8 @@ byte_source_new_bytes(GBytes *bytes, const char *name)
 void
 byte_source_free(ByteSource *source)
 {
-    if (source == NULL) {
+    if (source == NULL)
         return;
-    }
     inflateEnd(&source->gzip);
     ZSTD_freeDStream(source->zstd);
     g_clear_pointer(&source->bytes, g_bytes_unref);
@@ -278,9 +263,8 @@ fill_text(ByteSource *source, GError **error)
         return TRUE;
     }
     source->text_end = TRUE;
-    if (n == 0) {
+    if (n == 0)
         return TRUE;
-    }
     if (source->text_size > 0) {
         source->deferred = fault;
         return TRUE;
@@ -301,24 +285,21 @@ hand_out(ByteSource *source, gsize size, TextRun *run)
 gboolean
 byte_source_next(ByteSource *source, TextRun *run, GError **error)
 {
-    if (source->packing == NULL && !recognise(source, error)) {
+    if (source->packing == NULL && !recognise(source, error))
         return FALSE;
-    }
     if (source->deferred != NULL && source->text_at == source->text_size) {
         g_propagate_error(error, g_steal_pointer(&source->deferred));
         return FALSE;
     }
     gsize left = source->text_size - source->text_at;
-    if (left > 0) {
+    if (left > 0)
         memmove(source->text, source->text + source->text_at, left);
-    }
     source->text_at = 0;
     source->text_size = left;
     while (!source->text_end && source->text_size <= BYTE_SOURCE_MAX_LINE) {
         gsize before = source->text_size;
-        if (!fill_text(source, error)) {
+        if (!fill_text(source, error))
             return FALSE;
-        }
         memset(source->text + source->text_size, 0, BYTE_SOURCE_SLACK);
         const char *last = memrchr(source->text + before, '\n', source->text_size - before);
         if (last != NULL) {

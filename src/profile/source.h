@@ -19,7 +19,7 @@ typedef struct {
     gboolean cut;      /* the last line of the input, and it has no '\n' */
 } TextRun;
 
-ByteSource *byte_source_new_fd(int fd, const char *name);           /* fd is not closed; name stands in errors */
+ByteSource *byte_source_new_fd(int fd, const char *name);           /* fd is not closed; name is used in errors */
 ByteSource *byte_source_new_bytes(GBytes *bytes, const char *name); /* keeps a reference */
 void byte_source_free(ByteSource *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ByteSource, byte_source_free)

@@ -13,8 +13,16 @@ typedef struct {
     guint64 alloc_bytes;
 } DumpCounts;
 
-/* What counts sampled with period stand for. Period 1 leaves them as they are, without error. */
+/* Unbiased estimates of counts sampled with period. Period 1 leaves them unchanged, without error. */
 void weight_from_counts(const DumpCounts *counts, guint64 period, ProfileWeight *weight);
+
+/* Add one sampled object, with its age in seconds, or several that have died; not to what was allocated. */
+void weight_add_live(ProfileWeight *weight, guint64 size, gdouble age, guint64 period);
+void weight_add_deaths(ProfileWeight *weight, const ProfileDeaths *deaths, guint64 period);
+/* What was allocated is what is in use and what was freed. */
+void weight_set_alloc(ProfileWeight *weight);
+/* The churn of what was added so far in a recording of WINDOW seconds. */
+void weight_set_churn(ProfileWeight *weight, gdouble window);
 
 static inline void
 weight_add(ProfileWeight *sum, const ProfileWeight *weight)
@@ -23,15 +31,10 @@ weight_add(ProfileWeight *sum, const ProfileWeight *weight)
         sum->estimate[i] += weight->estimate[i];
         sum->variance[i] += weight->variance[i];
     }
-}
-
-static inline void
-weight_subtract(ProfileWeight *sum, const ProfileWeight *weight)
-{
-    for (int i = 0; i < PROFILE_N_VALUES; i++) {
-        sum->estimate[i] -= weight->estimate[i];
-        sum->variance[i] += weight->variance[i];
-    }
+    sum->age_covariance += weight->age_covariance;
+    sum->lifetime_covariance += weight->lifetime_covariance;
+    sum->births += weight->births;
+    sum->deaths += weight->deaths;
 }
 
 #endif

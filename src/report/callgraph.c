@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/callgraph.h"
+#include "confine/keyed-hash.h"
+#include "profile/weight.h"
 
 #include <math.h>
 
@@ -16,7 +18,7 @@ typedef struct {
     guint64 stacks;
 } Build;
 
-/* What a weight counts for when the graph chooses: the change, or the value itself. */
+/* The significance of a weight for the selection of nodes: the change, or the value itself. */
 static gdouble
 magnitude(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
 {
@@ -62,7 +64,7 @@ get_edge(Build *build, guint32 caller, guint32 callee, guint64 **last_seen)
         g_array_append_val(build->edges, edge);
         g_array_append_val(build->last_seen, never);
         index = build->edges->len;
-        g_hash_table_insert(build->index, g_memdup2(&key, sizeof key), GUINT_TO_POINTER(index));
+        g_hash_table_insert(build->index, g_memdup2(&key, sizeof(key)), GUINT_TO_POINTER(index));
     }
     *last_seen = &g_array_index(build->last_seen, guint64, index - 1);
     return &g_array_index(build->edges, CallEdge, index - 1);
@@ -136,7 +138,7 @@ callgraph_new(const View *view, const ReportOptions *options)
     Build build = {
         .edges = g_array_new(FALSE, FALSE, sizeof(CallEdge)),
         .last_seen = g_array_new(FALSE, FALSE, sizeof(guint64)),
-        .index = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
+        .index = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
         .kept = g_new0(gboolean, (gsize)view_n_nodes(view) + 1),
     };
 

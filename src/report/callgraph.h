@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The call graph: the heaviest nodes and who calls whom. Where nodes between two kept ones were left out, the edge
- * between them is indirect. */
+/* The call graph: the heaviest nodes and the calls between them. An edge between two nodes is indirect if nodes between
+ * them were omitted. */
 #ifndef JESCOPE_REPORT_CALLGRAPH_H
 #define JESCOPE_REPORT_CALLGRAPH_H
 

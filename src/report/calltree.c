@@ -1,151 +1,224 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Built by sorting: in the order of frames from the root, neighbours share their common part of the tree, so new nodes
+ * are recognised without a look-up. Memory is allocated for exactly these nodes.
+ */
 #include "report/calltree.h"
 
+#include "profile/weight.h"
 #include "report/table.h"
 
+#include <math.h>
 #include <string.h>
 
-/* Finds children by (parent, node): open addressing, since one lookup per frame of every stack goes through it. */
+/* One stack, root first. */
 typedef struct {
-    guint64 key;   /* parent << 32 | node */
-    guint32 child; /* 0: free slot (the root is nobody's child) */
-} Slot;
+    gsize first; /* into Paths.nodes */
+    guint32 n;
+    guint32 number; /* keeps the order of equal paths, which decides the sums' last digits */
+    ViewSide side;
+    const ProfileWeight *weight;
+} Path;
 
 typedef struct {
-    CallTree *tree;
     CallTreeOrder order;
-    Slot *slots;
-    gsize mask;
-    gsize used;
-    gsize capacity; /* of self */
-} Build;
+    guint32 pivot; /* PROFILE_NONE: whole stacks */
+    guint32 *nodes;
+    gsize n_nodes, capacity;
+    GArray *paths; /* Path */
+} Paths;
 
-static Slot *
-find_slot(Slot *slots, gsize mask, guint64 key)
+static void
+reserve_nodes(Paths *paths, gsize n)
 {
-    guint64 hash = (key ^ (key >> 29)) * G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
-    gsize at = (gsize)(hash >> 20) & mask;
+    if (paths->n_nodes + n <= paths->capacity)
+        return;
+    paths->capacity = MAX(paths->capacity * 2, paths->n_nodes + n);
+    paths->nodes = g_renew(guint32, paths->nodes, paths->capacity);
+}
 
-    while (slots[at].child && slots[at].key != key)
-        at = (at + 1) & mask;
-    return &slots[at];
+/* The frames of PATH that count, innermost first, as [*first, *limit). FALSE: the pivot is not among them. */
+static gboolean
+find_part(const Paths *paths, const ViewPath *path, guint32 *first, guint32 *limit)
+{
+    guint32 at = path->n_nodes;
+
+    *first = 0;
+    *limit = path->n_nodes;
+    if (paths->pivot == PROFILE_NONE)
+        return TRUE;
+    while (at > 0 && path->nodes[at - 1] != paths->pivot)
+        at--;
+    if (paths->order == CALLTREE_TOP_DOWN)
+        *limit = at;
+    else
+        *first = at - 1;
+    return at > 0;
 }
 
 static void
-grow_slots(Build *build)
+collect_path(const ViewPath *path, gpointer user)
 {
-    gsize mask = build->mask * 2 + 1;
-    Slot *slots = g_new0(Slot, mask + 1);
+    Paths *paths = user;
+    guint32 first, limit;
+    Path added = {paths->n_nodes, 0, paths->paths->len, path->side, path->weight};
 
-    for (gsize i = 0; i <= build->mask; i++)
-        if (build->slots[i].child)
-            *find_slot(slots, mask, build->slots[i].key) = build->slots[i];
-    g_free(build->slots);
-    build->slots = slots;
-    build->mask = mask;
+    if (!find_part(paths, path, &first, &limit))
+        return;
+    added.n = limit - first;
+    reserve_nodes(paths, added.n);
+    for (guint32 i = 0; i < added.n; i++)
+        paths->nodes[paths->n_nodes++] = path->nodes[paths->order == CALLTREE_TOP_DOWN ? limit - 1 - i : first + i];
+    g_array_append_val(paths->paths, added);
 }
 
-static void
-grow_weights(Build *build)
+static guint32
+count_common(const Paths *paths, const Path *left, const Path *right)
 {
-    CallTree *tree = build->tree;
-    gsize capacity = build->capacity * 2;
+    const guint32 *left_nodes = paths->nodes + left->first;
+    const guint32 *right_nodes = paths->nodes + right->first;
+    guint32 n = MIN(left->n, right->n), common = 0;
 
+    while (common < n && left_nodes[common] == right_nodes[common])
+        common++;
+    return common;
+}
+
+static gint
+compare_paths(gconstpointer a, gconstpointer b, gpointer user)
+{
+    const Paths *paths = user;
+    const Path *left = a;
+    const Path *right = b;
+    guint32 common = count_common(paths, left, right);
+
+    if (common < left->n && common < right->n)
+        return paths->nodes[left->first + common] < paths->nodes[right->first + common] ? -1 : 1;
+    if (left->n != right->n)
+        return left->n < right->n ? -1 : 1;
+    return left->number < right->number ? -1 : left->number > right->number;
+}
+
+static const Path *
+path_at(const Paths *paths, guint i)
+{
+    return &g_array_index(paths->paths, Path, i);
+}
+
+/* How many frames a path shares with the one before it. */
+static guint32
+shared_with_last(const Paths *paths, guint i)
+{
+    return i > 0 ? count_common(paths, path_at(paths, i - 1), path_at(paths, i)) : 0;
+}
+
+/* Room for exactly the nodes and ends that the sorted paths make. */
+static void
+allocate(CallTree *tree, const Paths *paths)
+{
+    gsize n_nodes = 1;
+    guint32 n_ends = 0;
+
+    for (guint i = 0; i < paths->paths->len; i++) {
+        const Path *path = path_at(paths, i);
+        guint32 shared = shared_with_last(paths, i);
+        n_nodes += path->n - shared;
+        n_ends += i == 0 || shared < path->n || shared < path_at(paths, i - 1)->n;
+    }
+    tree->nodes = g_new(CallNode, n_nodes);
+    tree->ends = g_new(guint32, n_ends);
     for (guint side = 0; side < view_n_sides(tree->view); side++) {
-        tree->self[side] = g_renew(ProfileWeight, tree->self[side], capacity);
-        memset(tree->self[side] + build->capacity, 0, (capacity - build->capacity) * sizeof(ProfileWeight));
+        tree->weights[side] = g_new0(ProfileWeight, n_ends);
+        tree->totals[side] = g_new0(gdouble, n_nodes);
     }
-    build->capacity = capacity;
 }
 
 static guint32
-add_child(Build *build, guint32 parent, guint32 node)
+add_child(CallTree *tree, guint32 parent, guint32 node)
 {
-    GArray *nodes = build->tree->nodes;
-    CallNode *above = &g_array_index(nodes, CallNode, parent);
-    CallNode child = {node, parent, PROFILE_NONE, above->first_child, above->depth + 1};
+    CallNode *above = &tree->nodes[parent];
 
-    above->first_child = nodes->len;
-    g_array_append_val(nodes, child);
-    if (nodes->len > build->capacity)
-        grow_weights(build);
-    return nodes->len - 1;
-}
-
-static guint32
-get_child(Build *build, guint32 parent, guint32 node)
-{
-    guint64 key = (guint64)parent << 32 | node;
-    Slot *slot = find_slot(build->slots, build->mask, key);
-
-    if (slot->child)
-        return slot->child;
-    if (build->used * 3 > build->mask * 2) {
-        grow_slots(build);
-        slot = find_slot(build->slots, build->mask, key);
-    }
-    build->used++;
-    slot->key = key;
-    slot->child = add_child(build, parent, node);
-    return slot->child;
+    tree->nodes[tree->n_nodes] =
+        (CallNode){node, parent, PROFILE_NONE, above->first_child, above->depth + 1, tree->n_ends, 0};
+    above->first_child = tree->n_nodes;
+    return tree->n_nodes++;
 }
 
 static void
-add_path(const ViewPath *path, gpointer user)
+add_end(CallTree *tree, guint32 at, const Path *path)
 {
-    Build *build = user;
+    if (tree->n_ends == 0 || tree->ends[tree->n_ends - 1] != at)
+        tree->ends[tree->n_ends++] = at;
+    weight_add(&tree->weights[path->side][tree->n_ends - 1], path->weight);
+}
+
+/* Returns to depth; the nodes that it leaves are complete. */
+static guint32
+leave(CallTree *tree, guint32 at, guint32 depth)
+{
+    for (; tree->nodes[at].depth > depth; at = tree->nodes[at].parent)
+        tree->nodes[at].ends_limit = tree->n_ends;
+    return at;
+}
+
+static void
+add_paths(CallTree *tree, const Paths *paths)
+{
     guint32 at = 0;
 
-    for (guint32 i = 0; i < path->n_nodes; i++)
-        at = get_child(build, at, path->nodes[build->order == CALLTREE_TOP_DOWN ? path->n_nodes - 1 - i : i]);
-    weight_add(&build->tree->self[path->side][at], path->weight);
+    tree->nodes[0] = (CallNode){PROFILE_NONE, PROFILE_NONE, PROFILE_NONE, PROFILE_NONE, 0, 0, 0};
+    tree->n_nodes = 1;
+    for (guint i = 0; i < paths->paths->len; i++) {
+        const Path *path = path_at(paths, i);
+        guint32 shared = shared_with_last(paths, i);
+        at = leave(tree, at, shared);
+        for (guint32 j = shared; j < path->n; j++)
+            at = add_child(tree, at, paths->nodes[path->first + j]);
+        add_end(tree, at, path);
+    }
+    at = leave(tree, at, 0);
+    tree->nodes[at].ends_limit = tree->n_ends;
 }
 
 static void
-sum_totals(CallTree *tree)
+sum_totals(CallTree *tree, ProfileValue value)
 {
-    guint32 n = tree->nodes->len;
-
     for (guint side = 0; side < view_n_sides(tree->view); side++) {
-        tree->total[side] = g_memdup2(tree->self[side], n * sizeof(ProfileWeight));
-        for (guint32 i = n; i-- > 1;)
-            weight_add(&tree->total[side][calltree_node(tree, i)->parent], &tree->total[side][i]);
+        gdouble *totals = tree->totals[side];
+        for (guint32 i = 0; i < tree->n_ends; i++)
+            totals[tree->ends[i]] = tree->weights[side][i].estimate[value];
+        for (guint32 i = tree->n_nodes; i-- > 1;)
+            totals[tree->nodes[i].parent] += totals[i];
     }
 }
-
-typedef struct {
-    const CallTree *tree;
-    ProfileValue value;
-} ChildOrder;
 
 static gint
 compare_children(gconstpointer a, gconstpointer b, gpointer user)
 {
-    const ChildOrder *order = user;
+    const CallTree *tree = user;
     guint32 left = *(const guint32 *)a;
     guint32 right = *(const guint32 *)b;
-    gdouble left_extent = calltree_extent(order->tree, left, order->value);
-    gdouble right_extent = calltree_extent(order->tree, right, order->value);
+    gdouble left_extent = calltree_extent(tree, left);
+    gdouble right_extent = calltree_extent(tree, right);
 
     if (left_extent != right_extent)
         return left_extent > right_extent ? -1 : 1;
-    return strcmp(view_node(order->tree->view, calltree_node(order->tree, left)->node)->name,
-                  view_node(order->tree->view, calltree_node(order->tree, right)->node)->name);
+    return strcmp(view_node(tree->view, tree->nodes[left].node)->name,
+                  view_node(tree->view, tree->nodes[right].node)->name);
 }
 
 static void
-sort_children(CallTree *tree, guint32 parent, GArray *scratch, ProfileValue value)
+sort_children(CallTree *tree, guint32 parent, GArray *scratch)
 {
-    CallNode *nodes = (CallNode *)(void *)tree->nodes->data;
+    CallNode *nodes = tree->nodes;
     guint32 *link = &nodes[parent].first_child;
-    ChildOrder order = {tree, value};
 
+    if (*link == PROFILE_NONE || nodes[*link].next_sibling == PROFILE_NONE)
+        return;
     g_array_set_size(scratch, 0);
     for (guint32 child = *link; child != PROFILE_NONE; child = nodes[child].next_sibling)
         g_array_append_val(scratch, child);
-    if (scratch->len < 2)
-        return;
-    g_array_sort_with_data(scratch, compare_children, &order);
+    g_array_sort_with_data(scratch, compare_children, tree);
     for (guint i = 0; i < scratch->len; i++) {
         *link = g_array_index(scratch, guint32, i);
         link = &nodes[*link].next_sibling;
@@ -154,34 +227,39 @@ sort_children(CallTree *tree, guint32 parent, GArray *scratch, ProfileValue valu
 }
 
 CallTree *
-calltree_new(const View *view, CallTreeOrder order, ProfileValue value)
+calltree_new_around(const View *view, CallTreeOrder order, ProfileValue value, guint32 pivot)
 {
     CallTree *tree = g_new0(CallTree, 1);
-    Build build = {.tree = tree, .order = order, .mask = 4095, .capacity = 1024};
-    CallNode root = {PROFILE_NONE, PROFILE_NONE, PROFILE_NONE, PROFILE_NONE, 0};
+    Paths paths = {.order = order, .pivot = pivot, .paths = g_array_new(FALSE, FALSE, sizeof(Path))};
     g_autoptr(GArray) scratch = g_array_new(FALSE, FALSE, sizeof(guint32));
 
     tree->view = view;
-    tree->nodes = g_array_new(FALSE, FALSE, sizeof(CallNode));
-    g_array_append_val(tree->nodes, root);
-    for (guint side = 0; side < view_n_sides(view); side++)
-        tree->self[side] = g_new0(ProfileWeight, build.capacity);
-    build.slots = g_new0(Slot, build.mask + 1);
-    view_foreach(view, add_path, &build);
-    g_free(build.slots);
-    sum_totals(tree);
-    for (guint32 i = 0; i < tree->nodes->len; i++)
-        sort_children(tree, i, scratch, value);
+    view_foreach(view, collect_path, &paths);
+    g_array_sort_with_data(paths.paths, compare_paths, &paths);
+    allocate(tree, &paths);
+    add_paths(tree, &paths);
+    g_free(paths.nodes);
+    g_array_unref(paths.paths);
+    sum_totals(tree, value);
+    for (guint32 i = 0; i < tree->n_nodes; i++)
+        sort_children(tree, i, scratch);
     return tree;
+}
+
+CallTree *
+calltree_new(const View *view, CallTreeOrder order, ProfileValue value)
+{
+    return calltree_new_around(view, order, value, PROFILE_NONE);
 }
 
 void
 calltree_free(CallTree *tree)
 {
-    g_array_unref(tree->nodes);
+    g_free(tree->nodes);
+    g_free(tree->ends);
     for (guint side = 0; side < VIEW_N_SIDES; side++) {
-        g_free(tree->self[side]);
-        g_free(tree->total[side]);
+        g_free(tree->weights[side]);
+        g_free(tree->totals[side]);
     }
     g_free(tree);
 }
@@ -189,31 +267,112 @@ calltree_free(CallTree *tree)
 const CallNode *
 calltree_node(const CallTree *tree, guint32 index)
 {
-    return &g_array_index(tree->nodes, CallNode, index);
+    return &tree->nodes[index];
+}
+
+guint32
+calltree_after(const CallTree *tree, guint32 index)
+{
+    while (index != 0 && calltree_node(tree, index)->next_sibling == PROFILE_NONE)
+        index = calltree_node(tree, index)->parent;
+    return index == 0 ? PROFILE_NONE : calltree_node(tree, index)->next_sibling;
 }
 
 guint32
 calltree_next(const CallTree *tree, guint32 index)
 {
+    guint32 child = calltree_node(tree, index)->first_child;
+
+    return child != PROFILE_NONE ? child : calltree_after(tree, index);
+}
+
+gdouble
+calltree_total(const CallTree *tree, guint32 index, ViewSide side)
+{
+    return tree->totals[side] ? tree->totals[side][index] : 0;
+}
+
+gdouble
+calltree_extent(const CallTree *tree, guint32 index)
+{
+    return MAX(calltree_total(tree, index, VIEW_NOW), calltree_total(tree, index, VIEW_BASE));
+}
+
+const ProfileWeight *
+calltree_self(const CallTree *tree, guint32 index, ViewSide side)
+{
+    static const ProfileWeight none;
     const CallNode *node = calltree_node(tree, index);
+    gboolean ends = node->first_end < node->ends_limit && tree->ends[node->first_end] == index;
 
-    if (node->first_child != PROFILE_NONE)
-        return node->first_child;
-    while (index != 0 && node->next_sibling == PROFILE_NONE) {
-        index = node->parent;
-        node = calltree_node(tree, index);
-    }
-    return index == 0 ? PROFILE_NONE : node->next_sibling;
+    return ends && tree->weights[side] ? &tree->weights[side][node->first_end] : &none;
+}
+
+ProfileWeight
+calltree_weight(const CallTree *tree, guint32 index, ViewSide side)
+{
+    const CallNode *node = calltree_node(tree, index);
+    ProfileWeight sum = {0};
+
+    for (guint32 i = node->first_end; tree->weights[side] && i < node->ends_limit; i++)
+        weight_add(&sum, &tree->weights[side][i]);
+    return sum;
+}
+
+gdouble *
+calltree_sum(const CallTree *tree, CallTreeMeasure measure, gconstpointer user)
+{
+    gdouble *sums = g_new0(gdouble, tree->n_nodes);
+
+    for (guint32 i = 0; i < tree->n_ends; i++)
+        sums[tree->ends[i]] = measure(tree, i, user);
+    for (guint32 i = tree->n_nodes; i-- > 1;)
+        sums[tree->nodes[i].parent] += sums[i];
+    return sums;
 }
 
 gdouble
-calltree_total(const CallTree *tree, guint32 index, ViewSide side, ProfileValue value)
+calltree_larger_side(const CallTree *tree, guint32 end, gconstpointer user)
 {
-    return tree->total[side] ? tree->total[side][index].estimate[value] : 0;
+    ProfileValue value = *(const ProfileValue *)user;
+    const ProfileWeight *base = tree->weights[VIEW_BASE];
+
+    return MAX(tree->weights[VIEW_NOW][end].estimate[value], base ? base[end].estimate[value] : 0);
 }
 
-gdouble
-calltree_extent(const CallTree *tree, guint32 index, ProfileValue value)
+/* ---- the heaviest stacks ---- */
+
+typedef struct {
+    const CallTree *tree;
+    ProfileValue value;
+} Heaviest;
+
+static gdouble
+change_of(const Heaviest *heaviest, guint32 index)
 {
-    return MAX(calltree_total(tree, index, VIEW_NOW, value), calltree_total(tree, index, VIEW_BASE, value));
+    return calltree_self(heaviest->tree, index, VIEW_NOW)->estimate[heaviest->value] -
+           calltree_self(heaviest->tree, index, VIEW_BASE)->estimate[heaviest->value];
+}
+
+/* The sort is stable: of two stacks that hold as much, the one that the tree has first is first. */
+static gint
+compare_changes(gconstpointer a, gconstpointer b, gpointer user)
+{
+    gdouble left = fabs(change_of(user, *(const guint32 *)a));
+    gdouble right = fabs(change_of(user, *(const guint32 *)b));
+
+    return left == right ? 0 : left > right ? -1 : 1;
+}
+
+GArray *
+calltree_heaviest(const CallTree *tree, ProfileValue value)
+{
+    Heaviest heaviest = {tree, value};
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(guint32));
+
+    for (guint32 at = calltree_next(tree, 0); at != PROFILE_NONE; at = calltree_next(tree, at))
+        if (change_of(&heaviest, at) != 0)
+            g_array_append_val(found, at);
+    g_array_sort_with_data(found, compare_changes, &heaviest);
+    return found;
 }

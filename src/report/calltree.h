@@ -2,6 +2,9 @@
 /*
  * The call tree: equal stacks merged, callers above callees (or the other way round). Children of a node are sorted by
  * weight, heaviest first (a difference: by the larger side), ties by name.
+ *
+ * Nodes are numbered depth first, so descendants follow their node; only the ends of distinct stacks have weights of
+ * all values, and a node has those of the ends at and below it, which are consecutive.
  */
 #ifndef JESCOPE_REPORT_CALLTREE_H
 #define JESCOPE_REPORT_CALLTREE_H
@@ -18,16 +21,25 @@ typedef struct {
     guint32 parent;                    /* index into the tree, PROFILE_NONE for the root */
     guint32 first_child, next_sibling; /* PROFILE_NONE: none */
     guint32 depth;                     /* 0 for the root */
+    guint32 first_end, ends_limit;     /* the ends at and below it: [first_end, ends_limit) */
 } CallNode;
 
 typedef struct {
     const View *view;
-    GArray *nodes;                      /* CallNode; [0] is the root; a parent comes before its children */
-    ProfileWeight *self[VIEW_N_SIDES];  /* one per node: of stacks that end here; base is NULL without one */
-    ProfileWeight *total[VIEW_N_SIDES]; /* with everything below */
+    CallNode *nodes; /* [0] is the root; parents precede their children */
+    guint32 n_nodes;
+    guint32 *ends; /* the nodes at which stacks end, ascending */
+    guint32 n_ends;
+    ProfileWeight *weights[VIEW_N_SIDES]; /* one per end: of the stacks that end there; base is NULL without one */
+    gdouble *totals[VIEW_N_SIDES];        /* one per node: the estimate of its value */
 } CallTree;
 
+/* value: what children are sorted by and what calltree_total() is of. */
 CallTree *calltree_new(const View *view, CallTreeOrder order, ProfileValue value);
+
+/* The same of the stacks with the frame PIVOT (of the view) alone, each from the outermost PIVOT in it on: down to the
+ * allocation, or up to the outermost caller. */
+CallTree *calltree_new_around(const View *view, CallTreeOrder order, ProfileValue value, guint32 pivot);
 void calltree_free(CallTree *tree);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CallTree, calltree_free)
 
@@ -36,10 +48,31 @@ const CallNode *calltree_node(const CallTree *tree, guint32 index);
 /* Depth first, children in their order; PROFILE_NONE after the last. */
 guint32 calltree_next(const CallTree *tree, guint32 index);
 
-/* A weight of one side; zero without that side. */
-gdouble calltree_total(const CallTree *tree, guint32 index, ViewSide side, ProfileValue value);
+/* The next one that is not below INDEX. */
+guint32 calltree_after(const CallTree *tree, guint32 index);
 
-/* The larger of both sides' totals: what decides order and, in pictures of a difference, width. */
-gdouble calltree_extent(const CallTree *tree, guint32 index, ProfileValue value);
+/* The value of one side, with everything below; zero without that side. */
+gdouble calltree_total(const CallTree *tree, guint32 index, ViewSide side);
+
+/* The larger of both sides' totals, which determines order and, in pictures of a difference, width. */
+gdouble calltree_extent(const CallTree *tree, guint32 index);
+
+/* Of the stacks that end at this node; zeros where none does, and without that side. */
+const ProfileWeight *calltree_self(const CallTree *tree, guint32 index, ViewSide side);
+
+/* With everything below: summed up on each call, so for the nodes that are shown. */
+ProfileWeight calltree_weight(const CallTree *tree, guint32 index, ViewSide side);
+
+/* One number per node, newly allocated: the sum of MEASURE over the ends (indexes of CallTree.ends) at and below it. */
+typedef gdouble (*CallTreeMeasure)(const CallTree *tree, guint32 end, gconstpointer user);
+gdouble *calltree_sum(const CallTree *tree, CallTreeMeasure measure, gconstpointer user);
+
+/* A measure: the larger side of a stack, so that a sum of it is additive, unlike calltree_extent(), and what went away
+ * is still there to see. USER is a ProfileValue. */
+gdouble calltree_larger_side(const CallTree *tree, guint32 end, gconstpointer user);
+
+/* The nodes (guint32) at which stacks end that hold anything of VALUE, in a difference those that changed; the largest
+ * first. */
+GArray *calltree_heaviest(const CallTree *tree, ProfileValue value);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The call graph in DOT (https://graphviz.org/doc/info/lang.html), and drawn from that as SVG. */
+/* The call graph in DOT (https://graphviz.org/doc/info/lang.html). */
 #include "report/callgraph.h"
 #include "report/format.h"
 #include "report/layout.h"
-#include "report/names.h"
-#include "report/resources.h"
 #include "report/units.h"
+#include "text/printable.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 enum {
     DOT_SHADES = 5,
     DOT_LINE_WIDTH = 32, /* characters of a name before it is broken */
-    DOT_MAX_NAME = 160,
+    DOT_NOTE_COLUMNS = 110,
 };
 
 typedef struct {
@@ -41,11 +40,10 @@ shade_of(const Dot *dot, gdouble amount)
 static void
 write_name(Writer *writer, const char *name)
 {
-    g_autofree char *shortened = g_utf8_strlen(name, -1) > DOT_LINE_WIDTH ? name_shorten(name) : g_strdup(name);
-    guint column = 0, n = 0;
+    guint column = 0;
 
-    for (const char *c = shortened; *c && n < DOT_MAX_NAME; c++) {
-        gboolean joint = c - shortened >= 2 && c[-1] == ':' && c[-2] == ':';
+    for (const char *c = name; *c; c++) {
+        gboolean joint = c - name >= 2 && c[-1] == ':' && c[-2] == ':';
         gboolean starts = ((guchar)*c & 0xc0) != 0x80;
         if (starts && ((joint && column > DOT_LINE_WIDTH / 2) || column >= DOT_LINE_WIDTH)) {
             writer_text(writer, "\\n");
@@ -55,7 +53,6 @@ write_name(Writer *writer, const char *name)
             writer_text(writer, "\\");
         writer_data(writer, c, 1);
         column += starts;
-        n += starts;
     }
 }
 
@@ -70,20 +67,21 @@ write_quoted(Writer *writer, const char *text)
 }
 
 static void
-write_amount(const Dot *dot, gdouble amount)
+write_amount(const Dot *dot, const ProfileWeight weights[VIEW_N_SIDES])
 {
+    UnitsFlags flags = dot->difference ? UNITS_SIGNED : UNITS_PLAIN;
     char buffer[UNITS_BUFFER];
 
-    writer_text(dot->writer, units_format(buffer, dot->value, amount, dot->difference ? UNITS_SIGNED : UNITS_PLAIN));
+    writer_text(dot->writer, units_format(buffer, dot->value, table_shown_change(weights, dot->value), flags));
 }
 
 static void
-write_share(const Dot *dot, gdouble amount)
+write_share(const Dot *dot, const ProfileWeight weights[VIEW_N_SIDES])
 {
     char buffer[UNITS_BUFFER];
 
-    write_amount(dot, amount);
-    writer_format(dot->writer, " (%s)", units_percent(buffer, amount, dot->total));
+    write_amount(dot, weights);
+    writer_format(dot->writer, " (%s)", units_percent(buffer, table_change(weights, dot->value), dot->total));
 }
 
 static void
@@ -96,13 +94,15 @@ write_node(const Dot *dot, const TableRow *row)
     gdouble size = 9 + (dot->total > 0 ? 22 * sqrt(fabs(flat) / dot->total) : 0);
 
     writer_format(dot->writer, "  n%u [label=\"", row->node);
-    write_name(dot->writer, node->name);
+    write_name(dot->writer, node->display);
     writer_text(dot->writer, "\\n");
     if (flat != 0)
-        write_share(dot, flat);
+        write_share(dot, row->flat);
+    else
+        writer_text(dot->writer, "0");
     if (flat != cumulative) {
-        writer_text(dot->writer, flat != 0 ? "\\nof " : "of ");
-        write_share(dot, cumulative);
+        writer_text(dot->writer, "\\nof ");
+        write_share(dot, row->cumulative);
     }
     writer_text(dot->writer, "\", tooltip=\"");
     write_quoted(dot->writer, node->name);
@@ -119,7 +119,7 @@ write_edge(const Dot *dot, const CallEdge *edge)
     gdouble share = dot->total > 0 ? MIN(fabs(amount) / dot->total, 1) : 0;
 
     writer_format(dot->writer, "  n%u -> n%u [label=\" ", edge->caller, edge->callee);
-    write_amount(dot, amount);
+    write_amount(dot, edge->weight);
     writer_text(dot->writer, "\", penwidth=");
     writer_number(dot->writer, 0.8 + 5 * share, 2);
     writer_format(dot->writer, ", weight=%u%s, tooltip=\"", (guint)(1 + 100 * share),
@@ -142,18 +142,20 @@ write_title(const Dot *dot)
         writer_text(dot->writer, " against ");
         write_quoted(dot->writer, view_input(dot->report->view, VIEW_BASE)->name);
     }
-    writer_format(
-        dot->writer, "\\l%s %s\\l", report_value_name(dot->value),
-        units_format(amount, dot->value, view_total(dot->report->view, VIEW_NOW)->estimate[dot->value], UNITS_PLAIN));
+    writer_format(dot->writer, "\\l%s %s\\l", report_value_name(dot->value),
+                  units_format(amount, dot->value, table_shown(view_total(dot->report->view, VIEW_NOW), dot->value),
+                               UNITS_PLAIN));
     for (const char *const *note = dot->report->options->notes; note && *note; note++) {
-        write_quoted(dot->writer, *note);
-        writer_text(dot->writer, "\\l");
+        g_auto(GStrv) lines = text_wrap(*note, DOT_NOTE_COLUMNS);
+        for (char **line = lines; *line; line++) {
+            write_quoted(dot->writer, *line);
+            writer_text(dot->writer, "\\l");
+        }
     }
     if (dot->graph->rows->len == 0)
         writer_text(dot->writer, "nothing was sampled\\l");
-    writer_text(dot->writer,
-                "\", labelloc=t, labeljust=l, fontname=\"Helvetica,sans-serif\", fontsize=13, nodesep=0.25, "
-                "ranksep=0.45, bgcolor=\"#ffffff\"];\n");
+    writer_text(dot->writer, "\", labelloc=t, labeljust=l, fontname=\"" LAYOUT_FONT
+                             "\", fontsize=13, nodesep=0.25, ranksep=0.45, bgcolor=\"#ffffff\"];\n");
 }
 
 gboolean
@@ -166,54 +168,16 @@ dot_write(const Report *report, Writer *writer, GError **error)
     dot.total = view_total(report->view, VIEW_NOW)->estimate[dot.value];
     writer_text(writer, "digraph jescope {\n");
     write_title(&dot);
-    writer_text(writer,
-                "  node [shape=box, style=\"filled,rounded\", color=\"#9aa4b2\", fontcolor=\"#1d2129\", "
-                "fontname=\"Helvetica,sans-serif\", margin=\"0.12,0.06\"];\n"
-                "  edge [color=\"#667085\", fontcolor=\"#475467\", fontname=\"Helvetica,sans-serif\", fontsize=9, "
-                "arrowsize=0.7];\n");
+    writer_text(
+        writer,
+        "  node [shape=box, style=\"filled,rounded\", color=\"#9aa4b2\", fontcolor=\"#1d2129\", fontname=\"" LAYOUT_FONT
+        "\", margin=\"0.12,0.06\"];\n"
+        "  edge [color=\"#667085\", fontcolor=\"#475467\", fontname=\"" LAYOUT_FONT
+        "\", fontsize=9, arrowsize=0.7];\n");
     for (guint i = 0; i < graph->rows->len; i++)
         write_node(&dot, &g_array_index(graph->rows, TableRow, i));
     for (guint i = 0; i < graph->edges->len; i++)
         write_edge(&dot, &g_array_index(graph->edges, CallEdge, i));
     writer_text(writer, "}\n");
-    return TRUE;
-}
-
-/* Behind the opening tag of svg goes the style, which wins over the colours that Graphviz writes as attributes. */
-static void
-write_styled(Writer *writer, GBytes *svg)
-{
-    gsize size;
-    const char *text = g_bytes_get_data(svg, &size);
-    const char *tag = g_strstr_len(text, (gssize)size, "<svg");
-    const char *end = tag ? memchr(tag, '>', size - (gsize)(tag - text)) : NULL;
-    gsize head = end ? (gsize)(end + 1 - text) : size;
-
-    writer_data(writer, text, head);
-    if (!end)
-        return;
-    writer_text(writer, "\n<style><![CDATA[\n");
-    report_resource_write(writer, "callgraph.css");
-    writer_text(writer, "]]></style>");
-    writer_data(writer, text + head, size - head);
-}
-
-gboolean
-callgraph_svg_write(const Report *report, Writer *writer, GError **error)
-{
-    g_autoptr(GOutputStream) memory = g_memory_output_stream_new_resizable();
-    Writer *dot = writer_new(memory);
-    g_autoptr(GBytes) source = NULL;
-    g_autoptr(GBytes) svg = NULL;
-
-    dot_write(report, dot, NULL);
-    writer_data(dot, "", 1);
-    if (!writer_finish(dot, error) || !g_output_stream_close(memory, NULL, error))
-        return FALSE;
-    source = g_memory_output_stream_steal_as_bytes(G_MEMORY_OUTPUT_STREAM(memory));
-    svg = layout_svg(g_bytes_get_data(source, NULL), error);
-    if (!svg)
-        return FALSE;
-    write_styled(writer, svg);
     return TRUE;
 }

@@ -6,9 +6,11 @@
  */
 #include "report/calltree.h"
 #include "report/format.h"
+#include "report/function-name.h"
 #include "report/resources.h"
 #include "report/table.h"
 #include "report/units.h"
+#include "text/printable.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +21,9 @@ enum {
     FLAME_WIDTH = 1200,
     FLAME_MARGIN = 10,
     FLAME_ROW = 19,
-    FLAME_HEADER = 92,
+    FLAME_HEADER = 92, /* with one line of notes */
+    FLAME_NOTE_ROW = 16,
+    FLAME_NOTE_COLUMNS = 170, /* of its proportional font, on the safe side */
     FLAME_FOOTER = 34,
     FLAME_SHADES = 5,
 };
@@ -38,23 +42,18 @@ typedef struct {
     gboolean difference;
     ProfileValue value;
     guint32 depth;
+    guint header; /* its height */
+    GStrv notes;  /* lines */
 } Flame;
 
-/* Additive, unlike calltree_extent(): the larger side is chosen where a stack ends. */
 static void
 measure(Flame *flame)
 {
     const CallTree *tree = flame->tree;
-    guint32 n = tree->nodes->len;
+    guint32 n = tree->n_nodes;
 
-    flame->extents = g_new0(gdouble, n);
+    flame->extents = calltree_sum(tree, calltree_larger_side, &flame->value);
     flame->lefts = g_new0(gdouble, n);
-    for (guint32 i = n; i-- > 0;) {
-        gdouble base = flame->difference ? tree->self[VIEW_BASE][i].estimate[flame->value] : 0;
-        flame->extents[i] += MAX(tree->self[VIEW_NOW][i].estimate[flame->value], base);
-        if (i > 0)
-            flame->extents[calltree_node(tree, i)->parent] += flame->extents[i];
-    }
     for (guint32 i = 0; i < n; i++) {
         gdouble left = flame->lefts[i];
         guint32 child = calltree_node(tree, i)->first_child;
@@ -68,15 +67,14 @@ measure(Flame *flame)
 static void
 node_weights(const Flame *flame, guint32 index, ProfileWeight weights[VIEW_N_SIDES])
 {
-    memset(weights, 0, VIEW_N_SIDES * sizeof(ProfileWeight));
-    for (guint side = 0; side < view_n_sides(flame->report->view); side++)
-        weights[side] = flame->tree->total[side][index];
+    for (guint side = 0; side < VIEW_N_SIDES; side++)
+        weights[side] = calltree_weight(flame->tree, index, side);
 }
 
 static void
 survey(Flame *flame)
 {
-    for (guint32 i = 0; i < flame->tree->nodes->len; i++) {
+    for (guint32 i = 0; i < flame->tree->n_nodes; i++) {
         ProfileWeight weights[VIEW_N_SIDES];
         if (flame->extents[i] < flame->threshold)
             continue;
@@ -87,40 +85,17 @@ survey(Flame *flame)
     }
 }
 
-static const char *
-frame_name(const Flame *flame, guint32 index)
-{
-    return index == 0 ? "all" : view_node(flame->report->view, calltree_node(flame->tree, index)->node)->name;
-}
-
-static gboolean
-is_system_object(const char *path)
-{
-    static const char *const names[] = {"libc.so",  "libc-",   "libstdc++", "libpthread",
-                                        "ld-linux", "libm.so", "libgcc_s"};
-    const char *slash = strrchr(path, '/');
-
-    for (guint i = 0; i < G_N_ELEMENTS(names); i++)
-        if (g_str_has_prefix(slash ? slash + 1 : path, names[i]))
-            return TRUE;
-    return FALSE;
-}
-
 static void
 write_class(const Flame *flame, guint32 index)
 {
+    static const char families[] = {[VIEW_PROGRAM] = 'p', [VIEW_LIBRARY] = 'l', [VIEW_SYSTEM] = 's'};
     const ViewNode *node = index ? view_node(flame->report->view, calltree_node(flame->tree, index)->node) : NULL;
-    char family = 'p';
 
-    if (!node || !node->known) {
+    if (!node || node->origin == VIEW_UNRESOLVED) {
         writer_text(flame->writer, node ? "u" : "root");
         return;
     }
-    if (node->object && is_system_object(node->object))
-        family = 's';
-    else if (node->object && strstr(node->object, ".so"))
-        family = 'l';
-    writer_format(flame->writer, "%c%u", family, g_str_hash(node->name) % FLAME_SHADES);
+    writer_format(flame->writer, "%c%u", families[node->origin], g_str_hash(node->name) % FLAME_SHADES);
 }
 
 /* g1..g5 grew, d1..d5 shrank, n noise; the square root keeps smaller changes visible beside a huge one. */
@@ -154,19 +129,24 @@ write_amount(const Flame *flame, const char *before, ProfileValue value, gdouble
 static void
 write_about_now(const Flame *flame, guint32 index)
 {
-    const ProfileWeight *total = &flame->tree->total[VIEW_NOW][index];
-    const ProfileWeight *self = &flame->tree->self[VIEW_NOW][index];
-    ProfileValue space = flame->value | 1;
-    ProfileValue objects = space - 1;
+    const ProfileWeight total = calltree_weight(flame->tree, index, VIEW_NOW);
+    const ProfileWeight *self = calltree_self(flame->tree, index, VIEW_NOW);
+    ProfileValue space = value_space(flame->value);
+    ProfileValue objects = value_objects(flame->value);
     char percent[UNITS_BUFFER];
 
-    write_amount(flame, "\n", space, total->estimate[space], UNITS_PLAIN);
-    write_amount(flame, " ± ", space, sqrt(total->variance[space]), UNITS_PLAIN);
-    write_amount(flame, ", ", objects, total->estimate[objects], UNITS_PLAIN);
+    if (flame->value != space && flame->value != objects) {
+        writer_format(flame->writer, "\n%s ", report_value_name(flame->value));
+        write_amount(flame, "", flame->value, table_shown(&total, flame->value), UNITS_PLAIN);
+        write_amount(flame, " ± ", flame->value, table_shown_error(&total, flame->value), UNITS_PLAIN);
+    }
+    write_amount(flame, "\n", space, total.estimate[space], UNITS_PLAIN);
+    write_amount(flame, " ± ", space, sqrt(total.variance[space]), UNITS_PLAIN);
+    write_amount(flame, ", ", objects, total.estimate[objects], UNITS_PLAIN);
     writer_format(flame->writer, " objects (%s)",
-                  units_percent(percent, total->estimate[flame->value], flame->extents[0]));
+                  units_percent(percent, total.estimate[flame->value], flame->extents[0]));
     if (self->estimate[flame->value] > 0)
-        write_amount(flame, "\nself ", flame->value, self->estimate[flame->value], UNITS_PLAIN);
+        write_amount(flame, "\nself ", flame->value, table_shown(self, flame->value), UNITS_PLAIN);
 }
 
 static void
@@ -175,29 +155,53 @@ write_about_change(const Flame *flame, guint32 index)
     ProfileWeight weights[VIEW_N_SIDES];
 
     node_weights(flame, index, weights);
-    write_amount(flame, "\n", flame->value, table_change(weights, flame->value), UNITS_SIGNED);
-    write_amount(flame, " ± ", flame->value, sqrt(table_variance(weights, flame->value)), UNITS_PLAIN);
-    if (table_change(weights, flame->value) != 0 && table_is_noise(weights, flame->value))
+    write_amount(flame, "\n", flame->value, table_shown_change(weights, flame->value), UNITS_SIGNED);
+    write_amount(flame, " ± ", flame->value, sqrt(table_shown_variance(weights, flame->value)), UNITS_PLAIN);
+    if (table_shown_change(weights, flame->value) != 0 && table_is_noise(weights, flame->value))
         writer_text(flame->writer, " (noise)");
-    write_amount(flame, "\nbefore ", flame->value, weights[VIEW_BASE].estimate[flame->value], UNITS_PLAIN);
-    write_amount(flame, ", after ", flame->value, weights[VIEW_NOW].estimate[flame->value], UNITS_PLAIN);
+    write_amount(flame, "\nbefore ", flame->value, table_shown(&weights[VIEW_BASE], flame->value), UNITS_PLAIN);
+    write_amount(flame, ", after ", flame->value, table_shown(&weights[VIEW_NOW], flame->value), UNITS_PLAIN);
 }
 
-/* As much of a name as fits, for viewers without scripts. */
+/* The part of a name that fits, for viewers without scripts: the last component of a path. */
 static void
 write_label(const Flame *flame, const char *name, gdouble pixels)
 {
     glong room = (glong)((pixels - 8) / FLAME_LETTER_WIDTH);
-    g_autofree char *cut = NULL;
+    const char *last = function_name_last(name);
+    g_autofree char *label = NULL;
 
     if (room < 3)
         return;
-    if (g_utf8_strlen(name, -1) > room) {
-        cut = g_utf8_substring(name, 0, room - 2);
-        writer_xml(flame->writer, cut);
-        writer_text(flame->writer, "..");
-    } else {
-        writer_xml(flame->writer, name);
+    if (last != name && text_columns(name) > (guint)room)
+        label = text_columns(last) + 2 <= (guint)room ? g_strconcat("..", last, NULL) : text_cut(last, (guint)room);
+    else
+        label = text_cut(name, (guint)room);
+    writer_xml(flame->writer, label);
+}
+
+/* The full name where the first line is shorter, and where the function is. */
+static void
+write_place(const Flame *flame, guint32 index)
+{
+    const ViewNode *node = view_node(flame->report->view, calltree_node(flame->tree, index)->node);
+    guint32 line = node->line ? node->line : node->start_line;
+
+    if (!g_str_equal(node->name, node->display)) {
+        writer_text(flame->writer, "\n");
+        writer_xml(flame->writer, node->name);
+    }
+    if (!node->file && !node->object)
+        return;
+    writer_text(flame->writer, "\n");
+    if (node->file) {
+        writer_xml(flame->writer, node->file);
+        if (line)
+            writer_format(flame->writer, ":%u", line);
+    }
+    if (node->object) {
+        writer_text(flame->writer, node->file ? " in " : "in ");
+        writer_xml(flame->writer, node->object);
     }
 }
 
@@ -208,7 +212,8 @@ write_frame(const Flame *flame, guint32 index)
     guint32 depth = calltree_node(flame->tree, index)->depth;
     gdouble left = flame->lefts[index] / flame->extents[0];
     gdouble width = flame->extents[index] / flame->extents[0];
-    const char *name = frame_name(flame, index);
+    const char *name =
+        index == 0 ? "all" : view_node(flame->report->view, calltree_node(flame->tree, index)->node)->display;
 
     writer_text(writer, "<g class=\"f ");
     if (flame->difference)
@@ -217,6 +222,8 @@ write_frame(const Flame *flame, guint32 index)
         write_class(flame, index);
     writer_format(writer, "\" data-d=\"%u\"><title>", depth);
     writer_xml(writer, name);
+    if (index > 0)
+        write_place(flame, index);
     if (flame->difference)
         write_about_change(flame, index);
     else
@@ -230,16 +237,6 @@ write_frame(const Flame *flame, guint32 index)
     writer_format(writer, "%%\" dx=\"4\" y=\"%u\">", depth * FLAME_ROW + 13);
     write_label(flame, name, width * (FLAME_WIDTH - 2 * FLAME_MARGIN));
     writer_text(writer, "</text></g>\n");
-}
-
-/* Depth first; the script finds parents by that order. What is below the threshold has nothing above it below itself.
- */
-static void
-write_frames(const Flame *flame)
-{
-    for (guint32 at = 0; at != PROFILE_NONE; at = calltree_next(flame->tree, at))
-        if (flame->extents[at] >= flame->threshold)
-            write_frame(flame, at);
 }
 
 static void
@@ -258,28 +255,43 @@ describe_total(const Flame *flame)
     const char *name = report_value_name(flame->value);
     ProfileWeight weights[VIEW_N_SIDES];
 
-    units_format(amount, flame->value, now->estimate[flame->value], UNITS_PLAIN);
+    units_format(amount, flame->value, table_shown(now, flame->value), UNITS_PLAIN);
     if (!flame->difference)
         return g_strdup_printf("%s %s ± %s", name, amount,
-                               units_format(error, flame->value, sqrt(now->variance[flame->value]), UNITS_PLAIN));
+                               units_format(error, flame->value, table_shown_error(now, flame->value), UNITS_PLAIN));
     node_weights(flame, 0, weights);
-    return g_strdup_printf("%s %s, change %s ± %s against %s", name, amount,
-                           units_format(change, flame->value, table_change(weights, flame->value), UNITS_SIGNED),
-                           units_format(error, flame->value, sqrt(table_variance(weights, flame->value)), UNITS_PLAIN),
-                           view_input(flame->report->view, VIEW_BASE)->name);
+    return g_strdup_printf(
+        "%s %s, change %s ± %s against %s", name, amount,
+        units_format(change, flame->value, table_shown_change(weights, flame->value), UNITS_SIGNED),
+        units_format(error, flame->value, sqrt(table_shown_variance(weights, flame->value)), UNITS_PLAIN),
+        view_input(flame->report->view, VIEW_BASE)->name);
+}
+
+/* The total, then the notes, as lines that fit the picture. */
+static GStrv
+note_lines(const Flame *flame)
+{
+    g_autoptr(GStrvBuilder) lines = g_strv_builder_new();
+    g_autofree char *total = describe_total(flame);
+
+    g_strv_builder_add(lines, total);
+    for (const char *const *note = flame->report->options->notes; note && *note; note++) {
+        g_auto(GStrv) wrapped = text_wrap(*note, FLAME_NOTE_COLUMNS);
+        for (char **line = wrapped; *line; line++)
+            g_strv_builder_add(lines, *line);
+    }
+    return g_strv_builder_end(lines);
 }
 
 static void
 write_heading(const Flame *flame)
 {
-    g_autofree char *total = describe_total(flame);
-    g_autoptr(GString) line = g_string_new(total);
+    gint y = 50;
 
-    for (const char *const *note = flame->report->options->notes; note && *note; note++)
-        g_string_append_printf(line, " · %s", *note);
     write_text_at(flame->writer, "title", 28, view_input(flame->report->view, VIEW_NOW)->name);
-    write_text_at(flame->writer, "note", 50, line->str);
-    write_text_at(flame->writer, "detail", 78, "");
+    for (char **line = flame->notes; *line; line++, y += FLAME_NOTE_ROW)
+        write_text_at(flame->writer, "note", y, *line);
+    write_text_at(flame->writer, "detail", (gint)flame->header - 14, "");
 }
 
 static void
@@ -290,12 +302,11 @@ write_controls(Writer *writer)
     writer_format(writer,
                   "<text class=\"button reset hidden\" x=\"%d\" y=\"29\" text-anchor=\"end\">Reset zoom</text>\n",
                   right - 232);
-    writer_format(
-        writer,
-        "<foreignObject class=\"hidden\" x=\"%d\" y=\"10\" width=\"220\" height=\"30\">"
-        "<input xmlns=\"http://www.w3.org/1999/xhtml\" type=\"search\" placeholder=\"Search: regular expression "
-        "( / )\" aria-label=\"Search\"/></foreignObject>\n",
-        right - 220);
+    writer_format(writer,
+                  "<foreignObject class=\"hidden\" x=\"%d\" y=\"10\" width=\"220\" height=\"30\"><input "
+                  "xmlns=\"http://www.w3.org/1999/xhtml\" type=\"search\" placeholder=\"Search: regular expression ( / "
+                  ")\" aria-label=\"Search\"/></foreignObject>\n",
+                  right - 220);
     writer_format(writer, "<text class=\"note matched\" x=\"%d\" y=\"56\" text-anchor=\"end\"></text>\n", right);
 }
 
@@ -307,14 +318,15 @@ static void
 write_legend(const Flame *flame, gint y)
 {
     static const LegendEntry kinds[] = {
-        {"p0", "program"}, {"l0", "libraries"}, {"s0", "system libraries"}, {"u", "no name"}, {NULL, NULL}};
-    static const LegendEntry changes[] = {{"g4", "grew"}, {"d4", "shrank"}, {"n", "no more than noise"}, {NULL, NULL}};
+        {"p0", "program"}, {"l0", "libraries"}, {"s0", "system libraries"}, {"u", "unresolved"}, {NULL, NULL}};
+    static const LegendEntry changes[] = {
+        {"g4", "grew"}, {"d4", "shrank"}, {"n", "within sampling noise"}, {NULL, NULL}};
     gint x = FLAME_MARGIN;
 
     for (const LegendEntry *entry = flame->difference ? changes : kinds; entry->class; entry++) {
         writer_format(flame->writer,
-                      "<g class=\"legend %s\"><rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" rx=\"2\"/>"
-                      "<text x=\"%d\" y=\"%d\">%s</text></g>\n",
+                      "<g class=\"legend %s\"><rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" rx=\"2\"/><text "
+                      "x=\"%d\" y=\"%d\">%s</text></g>\n",
                       entry->class, x, y, x + 18, y + 10, entry->text);
         x += 18 + 7 * (gint)strlen(entry->text) + 14;
     }
@@ -324,7 +336,7 @@ static void
 write_svg(const Flame *flame)
 {
     Writer *writer = flame->writer;
-    guint height = FLAME_HEADER + flame->depth * FLAME_ROW + FLAME_FOOTER;
+    guint height = flame->header + flame->depth * FLAME_ROW + FLAME_FOOTER;
 
     writer_format(writer,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n"
@@ -338,9 +350,13 @@ write_svg(const Flame *flame)
     write_heading(flame);
     write_controls(writer);
     writer_format(writer, "<svg class=\"pane\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%u\">\n", FLAME_MARGIN,
-                  FLAME_HEADER, FLAME_WIDTH - 2 * FLAME_MARGIN, flame->depth * FLAME_ROW + 2);
+                  (gint)flame->header, FLAME_WIDTH - 2 * FLAME_MARGIN, flame->depth * FLAME_ROW + 2);
     if (flame->extents[0] > 0)
-        write_frames(flame);
+        /* Depth first; the script finds parents by that order. Descendants of a node below the threshold are below it
+         * too. */
+        for (guint32 at = 0; at != PROFILE_NONE; at = calltree_next(flame->tree, at))
+            if (flame->extents[at] >= flame->threshold)
+                write_frame(flame, at);
     writer_text(writer, "</svg>\n");
     write_legend(flame, (gint)(height - 22));
     if (flame->extents[0] > 0) {
@@ -348,7 +364,7 @@ write_svg(const Flame *flame)
         report_resource_write(writer, "flamegraph.js");
         writer_text(writer, "]]></script>\n");
     } else {
-        write_text_at(writer, "note", FLAME_HEADER + 14, "nothing was sampled");
+        write_text_at(writer, "note", (gint)flame->header + 14, "nothing to show");
     }
     writer_text(writer, "</svg>\n");
 }
@@ -365,7 +381,10 @@ flamegraph_write(const Report *report, Writer *writer, GError **error)
     measure(&flame);
     flame.threshold = (options->min_fraction >= 0 ? options->min_fraction : FLAME_DEFAULT_FRACTION) * flame.extents[0];
     survey(&flame);
+    flame.notes = note_lines(&flame);
+    flame.header = FLAME_HEADER + (g_strv_length(flame.notes) - 1) * FLAME_NOTE_ROW;
     write_svg(&flame);
+    g_strfreev(flame.notes);
     g_free(flame.extents);
     g_free(flame.lefts);
     return TRUE;

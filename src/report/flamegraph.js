@@ -11,7 +11,7 @@
   const field = fieldBox.querySelector("input");
   const margin = 10;
   const slack = 1e-6; // positions are rounded to 1e-7, and the narrowest frame is far wider
-  const hint = "Click or Enter zooms, arrows walk, / searches, Esc resets";
+  const hint = "Click/Enter: zoom \u00b7 arrows: move \u00b7 /: search \u00b7 Esc: reset";
   const total = Number(svg.dataset.total);
   const space = svg.dataset.unit === "bytes";
 
@@ -24,6 +24,7 @@
       group, rect, about,
       text: group.querySelector("text"),
       name: about.split("\n", 1)[0],
+      index: frames.length,
       x: parseFloat(rect.getAttribute("x")) / 100,
       width: parseFloat(rect.getAttribute("width")) / 100,
       depth: Number(group.dataset.d),
@@ -61,11 +62,52 @@
     return outer.x <= inner.x + slack && outer.x + outer.width >= inner.x + inner.width - slack;
   }
 
+  const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+
+  function columns(text) {
+    let sum = 0;
+    for (const character of text)
+      sum += wide.test(character) ? 2 : 1;
+    return sum;
+  }
+
+  function cut(text, room) {
+    let kept = "";
+    let left = room - 2;
+    if (columns(text) <= room)
+      return text;
+    for (const character of text) {
+      left -= wide.test(character) ? 2 : 1;
+      if (left < 0)
+        break;
+      kept += character;
+    }
+    return kept + "..";
+  }
+
+  // "std::vector<int>::resize" -> "resize": of a path the last component tells most.
+  function lastComponent(name) {
+    let depth = 0;
+    let last = 0;
+    for (let at = 0; at < name.length; at++) {
+      if ("(<{[".includes(name[at]))
+        depth++;
+      else if (")>}]".includes(name[at]))
+        depth--;
+      else if (depth === 0 && name.startsWith("::", at))
+        last = at + 2;
+    }
+    return depth === 0 ? name.slice(last) : name;
+  }
+
   function label(frame, pixels) {
     const room = Math.floor((pixels - 8) / letter);
     if (room < 3)
       return "";
-    return frame.name.length <= room ? frame.name : frame.name.slice(0, room - 2) + "..";
+    if (columns(frame.name) <= room)
+      return frame.name;
+    const last = lastComponent(frame.name);
+    return last !== frame.name && columns(last) + 2 <= room ? ".." + last : cut(last, room);
   }
 
   function place(frame, x, width, paneWidth) {
@@ -100,10 +142,25 @@
     resetButton.classList.toggle("hidden", zoomed === root);
   }
 
-  function zoom(frame) {
+  function show(frame) {
     zoomed = frame;
     layout();
     select(frame);
+  }
+
+  // The address keeps the zoom: for bookmarks, for reloading, and for the browser's way back.
+  function zoom(frame) {
+    const before = zoomed;
+    show(frame);
+    if (frame !== before)
+      location.hash = frame === root ? "" : "frame=" + frame.index;
+  }
+
+  function zoomAsAddressed() {
+    const match = /^#frame=(\d+)$/.exec(location.hash);
+    const frame = match && frames[Number(match[1])] || root;
+    if (frame !== zoomed)
+      show(frame);
   }
 
   function select(frame) {
@@ -116,7 +173,13 @@
   }
 
   function describe(frame) {
-    detail.textContent = frame ? frame.about.replace(/\n/g, "   ") : hint;
+    if (!frame) {
+      detail.textContent = hint;
+      return;
+    }
+    const share = zoomed === root || frame === zoomed || !holds(zoomed, frame) ? "" :
+      "   " + percent(frame.width / zoomed.width) + " of " + zoomed.name;
+    detail.textContent = frame.about.replace(/\n/g, "   ") + share;
   }
 
   function search(pattern) {
@@ -130,7 +193,7 @@
     let share = 0;
     let outside = -1; // frames left of this were counted with a frame above them
     for (const frame of frames) {
-      const found = expression !== null && frame !== root && expression.test(frame.name);
+      const found = expression !== null && frame !== root && expression.test(frame.about.split("\n", 2).join("\n"));
       frame.group.classList.toggle("found", found);
       if (found && frame.x >= outside - slack) {
         share += frame.width;
@@ -199,6 +262,8 @@
   field.addEventListener("input", () => search(field.value));
   document.addEventListener("keydown", onKey);
   window.addEventListener("resize", layout);
+  window.addEventListener("hashchange", zoomAsAddressed);
   layout();
-  describe(null);
+  zoomAsAddressed();
+  describe(zoomed === root ? null : zoomed);
 })();

@@ -22,7 +22,7 @@ write_line(const Report *report, const CallTree *tree, guint32 at, const GString
     guint n_sides = view_n_sides(report->view);
 
     for (guint side = 0; side < n_sides; side++)
-        counts[side] = units_round(tree->self[side][at].estimate[report->options->value]);
+        counts[side] = units_round(calltree_self(tree, at, side)->estimate[report->options->value]);
     if (counts[VIEW_NOW] == 0 && counts[VIEW_BASE] == 0)
         return;
     writer_data(writer, stack->str, stack->len);

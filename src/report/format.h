@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every output format is: one row of the table in report.c and one function of this shape in a file of its own. */
+/* An output format: one row of routes/formats.def and one function of this type in its own file. */
 #ifndef JESCOPE_REPORT_FORMAT_H
 #define JESCOPE_REPORT_FORMAT_H
 
@@ -11,20 +11,15 @@ typedef struct {
     const ReportOptions *options;
 } Report;
 
-/* Write errors stick in the writer; FALSE with error is for what the format itself cannot do. */
+/* The writer records write errors; FALSE with error is for failures of the format itself. */
 typedef gboolean ReportWrite(const Report *report, Writer *writer, GError **error);
 
-ReportWrite text_write;
+/* The beginning of every readable format: the sources, their totals and the notes. */
+void text_write_header(const Report *report, Writer *writer);
+
 ReportWrite text_write_jeprof; /* text in jeprof's layout */
-ReportWrite tree_write;
-ReportWrite folded_write;
-ReportWrite pprof_write;
-ReportWrite flamegraph_write;
-ReportWrite dot_write;
-ReportWrite callgraph_svg_write; /* dot, laid out */
-ReportWrite speedscope_write;
-ReportWrite symbolized_write;
-ReportWrite source_write; /* wants a view by line */
-ReportWrite json_write;
+#define FORMAT(writer, name, suffixes, type, suffix, flags, about) ReportWrite writer##_write;
+#include "routes/formats.def"
+#undef FORMAT
 
 #endif

@@ -4,97 +4,115 @@
 #include "report/calltree.h"
 #include "report/format.h"
 #include "report/table.h"
+#include "report/units.h"
 
-#include <jansson.h>
 #include <math.h>
 
 enum { JSON_VERSION = 1 };
 
-static int
-write_chunk(const char *text, size_t size, void *writer)
+/* A mean has a fraction. */
+static void
+write_amount(Writer *writer, ProfileValue value, gdouble amount)
 {
-    writer_data(writer, text, size);
-    return 0;
+    if (value_is_mean(value))
+        writer_number(writer, amount, 6);
+    else
+        writer_amount(writer, amount);
+}
+
+/* The values that the profiles know; means of no bytes at all are omitted. */
+static void
+write_weight(const View *view, Writer *writer, const char *before, const ProfileWeight *weight)
+{
+    const char *separator = "{\"";
+
+    writer_text(writer, before);
+    for (ProfileValue value = 0; value < PROFILE_N_VALUES; value++) {
+        if (!view_knows(view, value) || (value_is_mean(value) && weight->estimate[value_space(value)] <= 0))
+            continue;
+        writer_text(writer, separator);
+        writer_text(writer, report_value_name(value));
+        writer_text(writer, "\":{\"estimate\":");
+        write_amount(writer, value, table_shown(weight, value));
+        writer_text(writer, ",\"error\":");
+        write_amount(writer, value, table_shown_error(weight, value));
+        writer_text(writer, "}");
+        separator = ",\"";
+    }
+    writer_text(writer, "}");
+}
+
+/* A member that is omitted without text. */
+static void
+write_member(Writer *writer, const char *before, const char *text)
+{
+    if (!text)
+        return;
+    writer_text(writer, before);
+    writer_json(writer, text);
+}
+
+/* jescope's own; nothing of jemalloc's. */
+static void
+write_sampler(Writer *writer, const ProfileSampler *sampler)
+{
+    if (!sampler)
+        return;
+    writer_format(writer,
+                  ",\"sampler\":{\"name\":\"jescope\",\"since\":%" G_GUINT64_FORMAT ",\"dropped\":%" G_GUINT64_FORMAT
+                  ",\"dropped_bytes\":%" G_GUINT64_FORMAT ",\"thinned\":%" G_GUINT64_FORMAT ",\"window\":",
+                  sampler->since / G_USEC_PER_SEC, sampler->dropped, sampler->dropped_bytes, sampler->thinned);
+    writer_number(writer, (gdouble)sampler->window / G_USEC_PER_SEC, 6);
+    writer_text(writer, "}");
 }
 
 static void
-write_json(Writer *writer, json_t *value)
-{
-    json_dump_callback(value, write_chunk, writer, JSON_COMPACT | JSON_ENCODE_ANY);
-    json_decref(value);
-}
-
-/* Estimates beyond what a double holds exactly are no integers; below, whole numbers read better. */
-static json_t *
-number(gdouble amount)
-{
-    return fabs(amount) < 9e15 ? json_integer((json_int_t)llround(amount)) : json_real(amount);
-}
-
-static json_t *
-weight_json(const ProfileWeight *weight)
-{
-    json_t *object = json_object();
-
-    for (guint value = 0; value < PROFILE_N_VALUES; value++)
-        json_object_set_new(object, report_value_name(value),
-                            json_pack("{s:o,s:o}", "estimate", number(weight->estimate[value]), "error",
-                                      number(sqrt(weight->variance[value]))));
-    return object;
-}
-
-static void
-set_text(json_t *object, const char *key, const char *text)
-{
-    if (text)
-        json_object_set_new(object, key, json_string(text));
-}
-
-static json_t *
-input_json(const Report *report, ViewSide side)
+write_input(const Report *report, Writer *writer, ViewSide side)
 {
     const ReportInput *input = view_input(report->view, side);
-    json_t *object = json_object();
 
-    set_text(object, "name", input->name);
+    write_member(writer, "{\"name\":", input->name);
     if (input->time)
-        json_object_set_new(object, "time", json_integer(input->time));
-    json_object_set_new(object, "period", json_integer((json_int_t)MIN(profile_period(input->profile), G_MAXINT64)));
-    json_object_set_new(object, "stacks", json_integer(profile_n_stacks(input->profile)));
-    json_object_set_new(object, "total", weight_json(profile_total(input->profile)));
-    json_object_set_new(object, "shown", weight_json(view_total(report->view, side)));
-    return object;
+        writer_format(writer, ",\"time\":%" G_GINT64_FORMAT, input->time);
+    writer_format(writer, ",\"period\":%" G_GUINT64_FORMAT ",\"stacks\":%u",
+                  MIN(profile_period(input->profile), G_MAXINT64), profile_n_stacks(input->profile));
+    write_sampler(writer, profile_sampler(input->profile));
+    write_weight(report->view, writer, ",\"total\":", view_whole(report->view, side));
+    write_weight(report->view, writer, ",\"shown\":", view_total(report->view, side));
+    writer_text(writer, "}");
 }
 
-static json_t *
-notes_json(const Report *report)
+static void
+write_notes(const Report *report, Writer *writer)
 {
-    json_t *notes = json_array();
-
+    writer_text(writer, ",\n\"notes\":[");
     for (const char *const *note = report->options->notes; note && *note; note++)
-        json_array_append_new(notes, json_string(*note));
-    return notes;
+        write_member(writer, note == report->options->notes ? "" : ",", *note);
+    writer_text(writer, "]");
 }
 
-static json_t *
-row_json(const Report *report, const TableRow *row)
+static void
+write_row(const Report *report, Writer *writer, const TableRow *row)
 {
     const ViewNode *node = view_node(report->view, row->node);
-    json_t *object = json_pack("{s:i,s:s,s:b}", "id", (int)row->node, "name", node->name, "known", node->known);
 
-    set_text(object, "function", node->function);
-    set_text(object, "file", node->file);
-    set_text(object, "object", node->object);
+    writer_format(writer, "{\"id\":%u", row->node);
+    write_member(writer, ",\"name\":", node->name);
+    write_member(writer, ",\"display\":", node->display);
+    writer_text(writer, node->known ? ",\"known\":true" : ",\"known\":false");
+    write_member(writer, ",\"function\":", node->function);
+    write_member(writer, ",\"file\":", node->file);
+    write_member(writer, ",\"object\":", node->object);
     if (node->line)
-        json_object_set_new(object, "line", json_integer(node->line));
-    json_object_set_new(object, "flat", weight_json(&row->flat[VIEW_NOW]));
-    json_object_set_new(object, "cum", weight_json(&row->cumulative[VIEW_NOW]));
+        writer_format(writer, ",\"line\":%u", node->line);
+    write_weight(report->view, writer, ",\"flat\":", &row->flat[VIEW_NOW]);
+    write_weight(report->view, writer, ",\"cum\":", &row->cumulative[VIEW_NOW]);
     if (view_n_sides(report->view) == 2) {
-        json_object_set_new(object, "flat_base", weight_json(&row->flat[VIEW_BASE]));
-        json_object_set_new(object, "cum_base", weight_json(&row->cumulative[VIEW_BASE]));
-        json_object_set_new(object, "noise", json_boolean(table_is_noise(row->flat, report->options->value)));
+        write_weight(report->view, writer, ",\"flat_base\":", &row->flat[VIEW_BASE]);
+        write_weight(report->view, writer, ",\"cum_base\":", &row->cumulative[VIEW_BASE]);
+        writer_text(writer, table_is_noise(row->flat, report->options->value) ? ",\"noise\":true" : ",\"noise\":false");
     }
-    return object;
+    writer_text(writer, "}");
 }
 
 static void
@@ -105,7 +123,7 @@ write_rows(const Report *report, Writer *writer)
 
     for (guint i = 0; i < table->len && i < limit; i++) {
         writer_text(writer, i ? ",\n" : "\n");
-        write_json(writer, row_json(report, &g_array_index(table, TableRow, i)));
+        write_row(report, writer, &g_array_index(table, TableRow, i));
     }
 }
 
@@ -118,19 +136,20 @@ is_zero(const ProfileWeight *weight)
     return TRUE;
 }
 
-static json_t *
-stack_json(const CallTree *tree, guint32 index)
+static void
+write_stack(const CallTree *tree, Writer *writer, guint32 index)
 {
-    json_t *object = json_object();
-    json_t *frames = json_array();
+    const char *before = "{\"frames\":[";
 
-    for (guint32 at = index; at != 0; at = calltree_node(tree, at)->parent)
-        json_array_append_new(frames, json_integer(calltree_node(tree, at)->node));
-    json_object_set_new(object, "frames", frames);
-    json_object_set_new(object, "weight", weight_json(&tree->self[VIEW_NOW][index]));
-    if (tree->self[VIEW_BASE])
-        json_object_set_new(object, "base", weight_json(&tree->self[VIEW_BASE][index]));
-    return object;
+    for (guint32 at = index; at != 0; at = calltree_node(tree, at)->parent) {
+        writer_text(writer, before);
+        writer_integer(writer, calltree_node(tree, at)->node);
+        before = ",";
+    }
+    write_weight(tree->view, writer, "],\"weight\":", calltree_self(tree, index, VIEW_NOW));
+    if (view_n_sides(tree->view) == 2)
+        write_weight(tree->view, writer, ",\"base\":", calltree_self(tree, index, VIEW_BASE));
+    writer_text(writer, "}");
 }
 
 static void
@@ -140,10 +159,10 @@ write_stacks(const Report *report, Writer *writer)
     const char *separator = "\n";
 
     for (guint32 at = calltree_next(tree, 0); at != PROFILE_NONE; at = calltree_next(tree, at)) {
-        if (is_zero(&tree->self[VIEW_NOW][at]) && (!tree->self[VIEW_BASE] || is_zero(&tree->self[VIEW_BASE][at])))
+        if (is_zero(calltree_self(tree, at, VIEW_NOW)) && is_zero(calltree_self(tree, at, VIEW_BASE)))
             continue;
         writer_text(writer, separator);
-        write_json(writer, stack_json(tree, at));
+        write_stack(tree, writer, at);
         separator = ",\n";
     }
 }
@@ -154,13 +173,12 @@ json_write(const Report *report, Writer *writer, GError **error)
     writer_format(writer, "{\"format\":\"jescope-report\",\"version\":%d,\"value\":\"%s\",\"by\":\"%s\",\n\"source\":",
                   JSON_VERSION, report_value_name(report->options->value),
                   report_granularity_name(report->options->by));
-    write_json(writer, input_json(report, VIEW_NOW));
+    write_input(report, writer, VIEW_NOW);
     if (view_n_sides(report->view) == 2) {
         writer_text(writer, ",\n\"base\":");
-        write_json(writer, input_json(report, VIEW_BASE));
+        write_input(report, writer, VIEW_BASE);
     }
-    writer_text(writer, ",\n\"notes\":");
-    write_json(writer, notes_json(report));
+    write_notes(report, writer);
     writer_text(writer, ",\n\"rows\":[");
     write_rows(report, writer);
     writer_text(writer, "],\n\"stacks\":[");

@@ -32,10 +32,20 @@ static const char *const allocator_functions[] = {
     "cfree",
     "dallocx",
     "do_malloc",
+    "do_rallocx",
     "fallbackNewImpl",
+    "fallback_impl",
     "free",
+    "ialloc_prof_sample",
+    "icalloc",
+    "imalloc",
+    "imalloc_body",
+    "imemalign",
+    "irallocx_prof",
+    "je_malloc_default",
     "malloc",
     "malloc_default",
+    "malloc_impl",
     "malloc_zone_calloc",
     "malloc_zone_free",
     "malloc_zone_malloc",
@@ -48,6 +58,8 @@ static const char *const allocator_functions[] = {
     "operator new",
     "operator new[]",
     "posix_memalign",
+    "prof_alloc_prep",
+    "prof_backtrace",
     "prof_backtrace_impl",
     "pvalloc",
     "rallocx",
@@ -55,6 +67,7 @@ static const char *const allocator_functions[] = {
     "sdallocx",
     "sdallocx_noflags",
     "simple_alloc::allocate",
+    "smallocx",
     "tc_calloc",
     "tc_cfree",
     "tc_delete",
@@ -80,7 +93,7 @@ static const char *const allocator_prefixes[] = {"je_", "_rjem_je_", "_rjem_", "
 
 static const char *const allocator_objects[] = {"libjemalloc.so", "libjemalloc_pic.so", "libtcmalloc"};
 
-/* Removes every balanced open...close pair with what it holds (and " const" behind parentheses). */
+/* Removes every balanced open...close pair with its content (and " const" after parentheses). */
 static void
 cut_pairs(GString *text, char open, char close)
 {
@@ -133,23 +146,6 @@ name_shorten(const char *name)
     return g_strdup(skip_type(text->str));
 }
 
-enum { DISPLAY_MAX = 100 };
-
-char *
-name_display(const char *name)
-{
-    g_autofree char *shortened = NULL;
-    g_autofree char *cut = NULL;
-
-    if (g_utf8_strlen(name, -1) <= DISPLAY_MAX)
-        return g_strdup(name);
-    shortened = name_shorten(name);
-    if (g_utf8_strlen(shortened, -1) <= DISPLAY_MAX)
-        return g_steal_pointer(&shortened);
-    cut = g_utf8_substring(shortened, 0, DISPLAY_MAX - 1);
-    return g_strconcat(cut, "…", NULL);
-}
-
 static int
 compare_names(const void *key, const void *element)
 {
@@ -159,15 +155,15 @@ compare_names(const void *key, const void *element)
 static gboolean
 is_listed(const char *name)
 {
-    return bsearch(name, allocator_functions, G_N_ELEMENTS(allocator_functions), sizeof allocator_functions[0],
+    return bsearch(name, allocator_functions, G_N_ELEMENTS(allocator_functions), sizeof(allocator_functions[0]),
                    compare_names) != NULL;
 }
 
 gboolean
-name_is_allocator(const char *function)
+name_is_allocator(const char *plain)
 {
-    g_autofree char *shortened = strpbrk(function, "(<") ? name_shorten(function) : NULL;
-    const char *name = shortened ? shortened : function;
+    g_autofree char *shortened = strchr(plain, '<') ? name_shorten(plain) : NULL;
+    const char *name = shortened ? shortened : plain;
 
     if (is_listed(name) || g_str_has_prefix(name, "tcmalloc::") || strstr(name, "TCMalloc"))
         return TRUE;
@@ -187,15 +183,4 @@ name_is_allocator_object(const char *path)
         if (g_str_has_prefix(base, allocator_objects[i]))
             return TRUE;
     return FALSE;
-}
-
-char *
-name_clean(const char *name)
-{
-    char *clean = g_utf8_make_valid(name, -1);
-
-    for (char *c = clean; *c; c++)
-        if ((guchar)*c < 0x20 || *c == 0x7f)
-            *c = '?';
-    return clean;
 }

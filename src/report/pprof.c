@@ -5,27 +5,15 @@
  * insists on; a mapping claims symbols only where it really has them, or viewers would never look for better ones; a
  * location without a name carries none, for the same reason.
  */
+#include "confine/keyed-hash.h"
 #include "report/format.h"
 #include "report/names.h"
+#include "report/profile-proto.h"
 #include "report/proto.h"
 #include "report/units.h"
+#include "text/printable.h"
 
-#include <math.h>
 #include <string.h>
-
-enum { /* field numbers of message Profile */
-       PROFILE_SAMPLE_TYPE = 1,
-       PROFILE_SAMPLE = 2,
-       PROFILE_MAPPING = 3,
-       PROFILE_LOCATION = 4,
-       PROFILE_FUNCTION = 5,
-       PROFILE_STRING_TABLE = 6,
-       PROFILE_TIME_NANOS = 9,
-       PROFILE_PERIOD_TYPE = 11,
-       PROFILE_PERIOD = 12,
-       PROFILE_COMMENT = 13,
-       PROFILE_DEFAULT_SAMPLE_TYPE = 14,
-};
 
 typedef struct {
     guint64 name, system_name, file, start_line; /* string indexes and a line */
@@ -34,9 +22,10 @@ typedef struct {
 typedef struct {
     const Report *report;
     Writer *writer;
-    GHashTable *strings;   /* text -> index + 1 */
-    GPtrArray *in_order;   /* of strings; the table owns them */
-    GHashTable *functions; /* FunctionKey -> id */
+    ProtoStrings *strings;
+    GHashTable *functions;                 /* FunctionKey -> id */
+    ProfileValue values[PROFILE_N_VALUES]; /* the sample types */
+    guint n_values;
     guint64 n_locations;
     guint64 n_mappings;
     guint64 *location_ids[VIEW_N_SIDES]; /* 0: not written yet */
@@ -50,29 +39,13 @@ typedef struct {
 static guint
 function_hash(gconstpointer key)
 {
-    const FunctionKey *function = key;
-
-    return (guint)(function->name * 0x9e3779b1u ^ function->file * 0x85ebca6bu ^ function->start_line);
+    return keyed_hash_bytes(key, sizeof(FunctionKey));
 }
 
 static gboolean
 function_equal(gconstpointer a, gconstpointer b)
 {
     return memcmp(a, b, sizeof(FunctionKey)) == 0;
-}
-
-static guint64
-string_index(Pprof *pprof, const char *text)
-{
-    guint found = GPOINTER_TO_UINT(g_hash_table_lookup(pprof->strings, text ? text : ""));
-    char *kept;
-
-    if (found)
-        return found - 1;
-    kept = g_strdup(text ? text : "");
-    g_ptr_array_add(pprof->in_order, kept);
-    g_hash_table_insert(pprof->strings, kept, GUINT_TO_POINTER(pprof->in_order->len));
-    return pprof->in_order->len - 1;
 }
 
 /* Writes pprof->message as one field of Profile and empties it. */
@@ -96,8 +69,7 @@ flush_part(Pprof *pprof, guint field)
 static void
 write_value_type(Pprof *pprof, guint field, const char *type, const char *unit)
 {
-    proto_uint(pprof->message, 1, string_index(pprof, type));
-    proto_uint(pprof->message, 2, string_index(pprof, unit));
+    proto_value_type(pprof->message, pprof->strings, type, unit);
     flush_message(pprof, field);
 }
 
@@ -109,24 +81,42 @@ write_number(Pprof *pprof, guint field, gint64 value)
     writer_data(pprof->writer, pprof->out->data, pprof->out->len);
 }
 
+/* As pprof knows units. */
+static const char *
+unit_of(ProfileValue value)
+{
+    return value_objects(value) == value ? "count" : value_unit(value);
+}
+
+static void
+choose_values(Pprof *pprof)
+{
+    for (ProfileValue value = 0; value < PROFILE_N_VALUES; value++)
+        if (view_exports(pprof->report->view, value))
+            pprof->values[pprof->n_values++] = value;
+}
+
 static void
 write_header(Pprof *pprof)
 {
     const Report *report = pprof->report;
     const ReportInput *input = view_input(report->view, VIEW_NOW);
 
-    for (guint i = 0; i < PROFILE_N_VALUES; i++)
-        write_value_type(pprof, PROFILE_SAMPLE_TYPE, report_value_name(i), value_is_space(i) ? "bytes" : "count");
+    for (guint i = 0; i < pprof->n_values; i++)
+        write_value_type(pprof, PROFILE_SAMPLE_TYPE, report_value_name(pprof->values[i]), unit_of(pprof->values[i]));
     write_value_type(pprof, PROFILE_PERIOD_TYPE, "space", "bytes");
     write_number(pprof, PROFILE_PERIOD, (gint64)MIN(profile_period(input->profile), (guint64)G_MAXINT64));
     write_number(pprof, PROFILE_TIME_NANOS, input->time * 1000000000);
-    write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
-                 (gint64)string_index(pprof, report_value_name(report->options->value)));
+    write_number(
+        pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
+        (gint64)proto_strings_index(pprof->strings, report_value_name(view_knows(report->view, report->options->value)
+                                                                          ? report->options->value
+                                                                          : PROFILE_INUSE_SPACE)));
     for (const char *const *note = report->options->notes; note && *note; note++)
-        write_number(pprof, PROFILE_COMMENT, (gint64)string_index(pprof, *note));
+        write_number(pprof, PROFILE_COMMENT, (gint64)proto_strings_index(pprof->strings, *note));
 }
 
-/* What a viewer may take as given about the symbols of an object. */
+/* The symbol flags of an object for viewers. */
 static void
 append_symbol_flags(Pprof *pprof, const SymbolObject *object)
 {
@@ -148,16 +138,16 @@ write_mapping(Pprof *pprof, ViewSide side, guint32 index)
     const ProfileObject *object =
         mapping->object != PROFILE_NONE ? &profile_objects(input->profile)[mapping->object] : NULL;
     const SymbolObject *symbols = object ? symbols_object(input->symbols, mapping->object) : NULL;
-    g_autofree char *path = object ? name_clean(object->path) : NULL;
+    g_autofree char *path = object ? text_printable(object->path) : NULL;
 
     pprof->mapping_ids[side][index] = ++pprof->n_mappings;
     proto_uint(pprof->message, 1, pprof->n_mappings);
     proto_uint(pprof->message, 2, mapping->start);
     proto_uint(pprof->message, 3, mapping->limit);
     proto_uint(pprof->message, 4, mapping->file_offset);
-    proto_uint(pprof->message, 5, string_index(pprof, path));
-    if (object && (object->build_id || (symbols && symbols->build_id)))
-        proto_uint(pprof->message, 6, string_index(pprof, object->build_id ? object->build_id : symbols->build_id));
+    proto_uint(pprof->message, 5, proto_strings_index(pprof->strings, path));
+    if (object && symbols && symbols->build_id)
+        proto_uint(pprof->message, 6, proto_strings_index(pprof->strings, symbols->build_id));
     if (symbols)
         append_symbol_flags(pprof, symbols);
     flush_message(pprof, PROFILE_MAPPING);
@@ -196,9 +186,9 @@ write_mappings(Pprof *pprof, ViewSide side)
 static guint64
 clean_string_index(Pprof *pprof, const char *text)
 {
-    g_autofree char *clean = name_clean(text ? text : "");
+    g_autofree char *clean = text_printable(text ? text : "");
 
-    return string_index(pprof, clean);
+    return proto_strings_index(pprof->strings, clean);
 }
 
 static guint64
@@ -212,7 +202,7 @@ function_id(Pprof *pprof, const SymbolFrame *frame)
     if (id)
         return id;
     id = g_hash_table_size(pprof->functions) + 1;
-    g_hash_table_insert(pprof->functions, g_memdup2(&key, sizeof key), GSIZE_TO_POINTER(id));
+    g_hash_table_insert(pprof->functions, g_memdup2(&key, sizeof(key)), GSIZE_TO_POINTER(id));
     function = g_byte_array_new();
     proto_uint(function, 1, id);
     proto_uint(function, 2, key.name);
@@ -279,29 +269,28 @@ collect_locations(Pprof *pprof, const ViewPath *path)
 static void
 append_number_label(Pprof *pprof, const char *key, guint64 number, const char *unit)
 {
-    proto_uint(pprof->part, 1, string_index(pprof, key));
+    proto_uint(pprof->part, 1, proto_strings_index(pprof->strings, key));
     proto_uint(pprof->part, 3, number);
-    proto_uint(pprof->part, 4, string_index(pprof, unit));
+    proto_uint(pprof->part, 4, proto_strings_index(pprof->strings, unit));
     flush_part(pprof, 3);
 }
 
 static void
 append_text_label(Pprof *pprof, const char *key, const char *text)
 {
-    proto_uint(pprof->part, 1, string_index(pprof, key));
+    proto_uint(pprof->part, 1, proto_strings_index(pprof->strings, key));
     proto_uint(pprof->part, 2, clean_string_index(pprof, text));
     flush_part(pprof, 3);
 }
 
-/* With the average size a reader can get back to what was sampled: n objects stand for n / (1 - exp(-size / period)).
- */
+/* With the average size a reader can recover the sampled counts: n objects represent n / (1 - exp(-size / period)). */
 static guint64
 average_size(const ProfileWeight *weight)
 {
     if (weight->estimate[PROFILE_INUSE_OBJECTS] > 0)
-        return (guint64)llround(weight->estimate[PROFILE_INUSE_SPACE] / weight->estimate[PROFILE_INUSE_OBJECTS]);
+        return (guint64)units_round(weight->estimate[PROFILE_INUSE_SPACE] / weight->estimate[PROFILE_INUSE_OBJECTS]);
     if (weight->estimate[PROFILE_ALLOC_OBJECTS] > 0)
-        return (guint64)llround(weight->estimate[PROFILE_ALLOC_SPACE] / weight->estimate[PROFILE_ALLOC_OBJECTS]);
+        return (guint64)units_round(weight->estimate[PROFILE_ALLOC_SPACE] / weight->estimate[PROFILE_ALLOC_OBJECTS]);
     return 0;
 }
 
@@ -316,7 +305,7 @@ append_labels(Pprof *pprof, const ViewPath *path)
         append_number_label(pprof, "bytes", bytes, "bytes");
     if (thread != PROFILE_NONE) {
         char uid[32];
-        g_snprintf(uid, sizeof uid, "%" G_GUINT64_FORMAT, profile_threads(profile)[thread].uid);
+        g_snprintf(uid, sizeof(uid), "%" G_GUINT64_FORMAT, profile_threads(profile)[thread].uid);
         append_text_label(pprof, "thread", uid); /* text: a number that is 0 would not be there at all */
         if (profile_threads(profile)[thread].name[0])
             append_text_label(pprof, "thread_name", profile_threads(profile)[thread].name);
@@ -331,13 +320,13 @@ write_sample(const ViewPath *path, gpointer user)
     Pprof *pprof = user;
     guint64 values[PROFILE_N_VALUES];
 
-    for (guint i = 0; i < PROFILE_N_VALUES; i++) {
-        gint64 rounded = units_round(path->weight->estimate[i]);
-        values[i] = (guint64)(path->side == VIEW_BASE ? -rounded : rounded);
+    for (guint i = 0; i < pprof->n_values; i++) {
+        gdouble amount = path->weight->estimate[pprof->values[i]];
+        values[i] = (guint64)units_round(path->side == VIEW_BASE ? -amount : amount);
     }
     collect_locations(pprof, path);
     proto_packed(pprof->message, 1, (const guint64 *)(const void *)pprof->sample_ids->data, pprof->sample_ids->len);
-    proto_packed(pprof->message, 2, values, PROFILE_N_VALUES);
+    proto_packed(pprof->message, 2, values, pprof->n_values);
     append_labels(pprof, path);
     flush_message(pprof, PROFILE_SAMPLE);
 }
@@ -345,9 +334,10 @@ write_sample(const ViewPath *path, gpointer user)
 static void
 write_strings(Pprof *pprof)
 {
-    for (guint i = 0; i < pprof->in_order->len; i++) {
+    const GPtrArray *strings = proto_strings_all(pprof->strings);
+    for (guint i = 0; i < strings->len; i++) {
         g_byte_array_set_size(pprof->out, 0);
-        proto_string(pprof->out, PROFILE_STRING_TABLE, g_ptr_array_index(pprof->in_order, i));
+        proto_string(pprof->out, PROFILE_STRING_TABLE, strings->pdata[i]);
         writer_data(pprof->writer, pprof->out->data, pprof->out->len);
     }
 }
@@ -355,8 +345,7 @@ write_strings(Pprof *pprof)
 static void
 pprof_clear(Pprof *pprof)
 {
-    g_hash_table_unref(pprof->strings);
-    g_ptr_array_unref(pprof->in_order);
+    proto_strings_free(pprof->strings);
     g_hash_table_unref(pprof->functions);
     for (guint side = 0; side < VIEW_N_SIDES; side++) {
         g_free(pprof->location_ids[side]);
@@ -374,8 +363,7 @@ pprof_write(const Report *report, Writer *writer, GError **error)
     Pprof pprof = {
         .report = report,
         .writer = writer,
-        .strings = g_hash_table_new(g_str_hash, g_str_equal),
-        .in_order = g_ptr_array_new_with_free_func(g_free),
+        .strings = proto_strings_new(),
         .functions = g_hash_table_new_full(function_hash, function_equal, g_free, NULL),
         .sample_ids = g_array_new(FALSE, FALSE, sizeof(guint64)),
         .out = g_byte_array_new(),
@@ -384,7 +372,7 @@ pprof_write(const Report *report, Writer *writer, GError **error)
     };
 
     writer_compress(writer);
-    string_index(&pprof, "");
+    choose_values(&pprof);
     write_header(&pprof);
     for (guint side = 0; side < view_n_sides(report->view); side++)
         write_mappings(&pprof, side);

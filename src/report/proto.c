@@ -5,6 +5,7 @@
 
 enum {
     WIRE_VARINT = 0,
+    WIRE_64_BITS = 1,
     WIRE_LENGTH_DELIMITED = 2,
     VARINT_MAX = 10,
 };
@@ -47,6 +48,24 @@ void
 proto_int(GByteArray *message, guint field, gint64 value)
 {
     proto_uint(message, field, (guint64)value);
+}
+
+void
+proto_fixed(GByteArray *message, guint field, guint64 bits)
+{
+    bits = GUINT64_TO_LE(bits);
+    append_tag(message, field, WIRE_64_BITS);
+    g_byte_array_append(message, (const guint8 *)&bits, sizeof(bits));
+}
+
+void
+proto_double(GByteArray *message, guint field, gdouble value)
+{
+    guint64 bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    if (bits != 0)
+        proto_fixed(message, field, bits);
 }
 
 void

@@ -10,6 +10,9 @@
 
 void proto_uint(GByteArray *message, guint field, guint64 value);
 void proto_int(GByteArray *message, guint field, gint64 value);
+void proto_double(GByteArray *message, guint field, gdouble value);
+void proto_fixed(GByteArray *message, guint field,
+                 guint64 bits); /* 64 bits, also zero: fixed64, or a double as it is */
 void proto_string(GByteArray *message, guint field, const char *text);
 void proto_bytes(GByteArray *message, guint field, const void *data, gsize size); /* also when empty */
 void proto_message(GByteArray *message, guint field, const GByteArray *part);

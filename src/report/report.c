@@ -1,116 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/report.h"
 
+#include "report/coverage.h"
 #include "report/format.h"
+#include "report/layout.h"
+#include "report/view-notes.h"
 
 #include <string.h>
 
-GQuark
-report_error_quark(void)
-{
-    return g_quark_from_static_string("jescope-report-error");
-}
+G_DEFINE_QUARK(jescope_report_error, report_error)
 
-enum { MAX_SUFFIXES = 4 };
-
-struct ReportFormat {
-    const char *name;
-    const char *description;
-    const char *suffixes[MAX_SUFFIXES];
-    ReportFormatFlags flags;
-    ReportWrite *write;
+/* In the order of report_formats. */
+static ReportWrite *const writers[] = {
+#define FORMAT(writer, name, suffixes, type, suffix, flags, about) writer##_write,
+#include "routes/formats.def"
+#undef FORMAT
 };
-
-static const ReportFormat formats[] = {
-    {"text", "readable table: flat and cumulative", {".txt", ".text"}, REPORT_FORMAT_TEXT, text_write},
-    {"tree",
-     "call tree, from the outermost caller down (--callers: from the allocation up)",
-     {".tree"},
-     REPORT_FORMAT_TEXT,
-     tree_write},
-    {"folded",
-     "one line per stack, for flame graph tools",
-     {".folded", ".collapsed", ".collapsedstack.txt"},
-     REPORT_FORMAT_TEXT,
-     folded_write},
-    {"flamegraph", "interactive flame graph, one SVG file", {".svg"}, REPORT_FORMAT_TEXT, flamegraph_write},
-    {"callgraph", "who calls whom, in DOT; with -o FILE.svg drawn", {".dot", ".gv"}, REPORT_FORMAT_TEXT, dot_write},
-    {"callgraph-svg", "who calls whom, drawn as SVG", {NULL}, REPORT_FORMAT_TEXT, callgraph_svg_write},
-    {"speedscope",
-     "JSON for speedscope.app, with all values",
-     {".speedscope.json", ".speedscope"},
-     REPORT_FORMAT_TEXT,
-     speedscope_write},
-    {"pprof",
-     "gzip profile.proto, for go tool pprof, Pyroscope and Parca",
-     {".pb.gz", ".pprof"},
-     REPORT_FORMAT_BINARY,
-     pprof_write},
-    {"symbolized",
-     "the dump with its names, as jeprof reads it",
-     {".symbolized", ".heap"},
-     REPORT_FORMAT_NO_BASE | REPORT_FORMAT_COPIES,
-     symbolized_write},
-    {"source", "annotated source lines of what --focus matches", {NULL}, REPORT_FORMAT_TEXT, source_write},
-    {"json", "everything, for programs", {".json"}, REPORT_FORMAT_TEXT, json_write},
-};
-
-static const char *const value_names[PROFILE_N_VALUES] = {
-    [PROFILE_ALLOC_OBJECTS] = "alloc_objects",
-    [PROFILE_ALLOC_SPACE] = "alloc_space",
-    [PROFILE_INUSE_OBJECTS] = "inuse_objects",
-    [PROFILE_INUSE_SPACE] = "inuse_space",
-};
-
-static const char *const granularity_names[] = {
-    [REPORT_BY_FUNCTION] = "function", [REPORT_BY_LINE] = "line",       [REPORT_BY_FILE] = "file",
-    [REPORT_BY_OBJECT] = "object",     [REPORT_BY_ADDRESS] = "address",
-};
-
-static const char *const sort_names[] = {
-    [REPORT_SORT_FLAT] = "flat",
-    [REPORT_SORT_CUMULATIVE] = "cum",
-    [REPORT_SORT_CHANGE] = "change",
-    [REPORT_SORT_NAME] = "name",
-};
-
-void
-report_options_init(ReportOptions *options)
-{
-    *options = (ReportOptions){.value = PROFILE_INUSE_SPACE, .min_fraction = -1, .edge_fraction = -1};
-}
-
-const ReportFormat *
-report_formats(guint *n)
-{
-    *n = G_N_ELEMENTS(formats);
-    return formats;
-}
-
-const ReportFormat *
-report_format_at(guint index)
-{
-    return index < G_N_ELEMENTS(formats) ? &formats[index] : NULL;
-}
-
-const ReportFormat *
-report_format_by_name(const char *name)
-{
-    for (guint i = 0; i < G_N_ELEMENTS(formats); i++)
-        if (g_str_equal(formats[i].name, name))
-            return &formats[i];
-    return NULL;
-}
 
 /* The length of the suffix of format's that path ends in; 0: none. */
 static gsize
 suffix_length(const ReportFormat *format, const char *path)
 {
+    g_auto(GStrv) suffixes = g_strsplit(format->suffixes, " ", -1);
     gsize longest = 0;
 
-    for (guint i = 0; i < MAX_SUFFIXES && format->suffixes[i]; i++)
-        if (g_str_has_suffix(path, format->suffixes[i]))
-            longest = MAX(longest, strlen(format->suffixes[i]));
+    for (char **suffix = suffixes; *suffix; suffix++)
+        if (g_str_has_suffix(path, *suffix))
+            longest = MAX(longest, strlen(*suffix));
     return longest;
 }
 
@@ -120,34 +36,73 @@ report_format_by_path(const char *path, const ReportFormat *wanted)
     const ReportFormat *best = NULL;
     gsize longest = 0;
 
-    for (guint i = 0; i < G_N_ELEMENTS(formats) && !wanted; i++) {
-        gsize length = suffix_length(&formats[i], path);
+    for (gsize i = 0; i < report_n_formats && !wanted; i++) {
+        gsize length = suffix_length(&report_formats[i], path);
         if (length > longest) {
             longest = length;
-            best = &formats[i];
+            best = &report_formats[i];
         }
     }
-    if (wanted && wanted->write == dot_write && g_str_has_suffix(path, ".svg"))
-        return report_format_by_name("callgraph-svg");
+    if (wanted && g_str_equal(wanted->name, "callgraph") && g_str_has_suffix(path, ".svg"))
+        return report_format_find("callgraph-svg");
     return wanted ? wanted : best;
 }
 
-const char *
-report_format_name(const ReportFormat *format)
+char *
+report_format_suffixes(void)
 {
-    return format->name;
+    g_autoptr(GString) list = g_string_new(NULL);
+
+    for (gsize i = 0; i < report_n_formats; i++)
+        if (report_formats[i].suffixes[0] != '\0')
+            g_string_append_printf(list, "%s%s", list->len ? " " : "", report_formats[i].suffixes);
+    g_string_replace(list, " ", ", ", 0);
+    return g_string_free(g_steal_pointer(&list), FALSE);
 }
 
-const char *
-report_format_description(const ReportFormat *format)
+/* TRUE with error if there is nothing to show. */
+static gboolean
+refuse_empty(const ReportInput *now, const ReportInput *base, const Report *report, GError **error)
 {
-    return format->description;
+    g_autofree char *why = coverage_why_empty(now, base, report->options, report->view);
+
+    if (why)
+        g_set_error(error, REPORT_ERROR, REPORT_ERROR_EMPTY, "%s", why);
+    else if (coverage_same(report->view, report->options))
+        g_set_error(error, REPORT_ERROR, REPORT_ERROR_SAME, "no difference in %s",
+                    report_value_name(report->options->value));
+    else
+        return FALSE;
+    return TRUE;
 }
 
-ReportFormatFlags
-report_format_flags(const ReportFormat *format)
+/* One side of a difference has the value, the other one has not. */
+static gboolean
+check_sides(const ReportInput *now, const ReportInput *base, ProfileValue value, GError **error)
 {
-    return format->flags;
+    g_autofree char *here = coverage_why_unknown(now->profile, value);
+    g_autofree char *there = base ? coverage_why_unknown(base->profile, value) : NULL;
+
+    if (!base || (here == NULL) == (there == NULL))
+        return TRUE;
+    g_set_error(error, REPORT_ERROR, REPORT_ERROR_NO_VALUE, "%s: %s", here ? now->name : base->name,
+                here ? here : there);
+    return FALSE;
+}
+
+gboolean
+report_prepare_format(const ReportFormat *format, int descriptors[static 2], GError **error)
+{
+    if ((format->flags & REPORT_FORMAT_DRAWN) != 0 && !layout_start(error))
+        return FALSE;
+    layout_descriptors(descriptors);
+    return TRUE;
+}
+
+void
+report_unprepare_format(void)
+{
+    layout_stop();
 }
 
 gboolean
@@ -158,82 +113,36 @@ report_write(const ReportFormat *format, const ReportInput *now, const ReportInp
     ReportOptions adjusted = *options;
     Report report = {.options = &adjusted};
     g_autoptr(GError) write_error = NULL;
+    g_auto(GStrv) notes = NULL;
     Writer *writer;
     gboolean ok;
 
     if (base && format->flags & REPORT_FORMAT_NO_BASE) {
         g_set_error(error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED,
-                    "the format '%s' cannot hold a difference; leave --base out", format->name);
+                    "the format '%s' cannot represent a difference; omit --base", format->name);
         return FALSE;
     }
-    if (format->write == source_write)
+    if (!check_sides(now, base, options->value, error))
+        return FALSE;
+    if (format->flags & REPORT_FORMAT_BY_LINE)
         adjusted.by = REPORT_BY_LINE;
+    if (format->flags & REPORT_FORMAT_WHOLE)
+        adjusted.flags |= REPORT_WRAPPERS;
     view = view_new(now, base, &adjusted, error);
     if (!view)
         return FALSE;
+    notes = view_notes(view, &adjusted);
+    adjusted.notes = (const char *const *)notes;
     report.view = view;
+    if (options->flags & REPORT_REFUSE_EMPTY && refuse_empty(now, base, &report, error))
+        return FALSE;
     writer = writer_new(out);
-    ok = format->write(&report, writer, error);
+    if (adjusted.flags & REPORT_COLOR)
+        writer_color(writer);
+    ok = writers[format - report_formats](&report, writer, error);
     if (!writer_finish(writer, &write_error) && ok) {
         g_propagate_error(error, g_steal_pointer(&write_error));
         return FALSE;
     }
     return ok;
-}
-
-static gboolean
-find_name(const char *const *names, guint n, const char *name, guint *index)
-{
-    for (guint i = 0; i < n; i++) {
-        if (g_str_equal(names[i], name)) {
-            *index = i;
-            return TRUE;
-        }
-    }
-    return FALSE;
-}
-
-const char *
-report_value_name(ProfileValue value)
-{
-    return value_names[value];
-}
-
-gboolean
-report_value_by_name(const char *name, ProfileValue *value)
-{
-    guint index;
-
-    if (!find_name(value_names, G_N_ELEMENTS(value_names), name, &index))
-        return FALSE;
-    *value = index;
-    return TRUE;
-}
-
-const char *
-report_granularity_name(ReportGranularity by)
-{
-    return granularity_names[by];
-}
-
-gboolean
-report_granularity_by_name(const char *name, ReportGranularity *by)
-{
-    guint index;
-
-    if (!find_name(granularity_names, G_N_ELEMENTS(granularity_names), name, &index))
-        return FALSE;
-    *by = index;
-    return TRUE;
-}
-
-gboolean
-report_sort_by_name(const char *name, ReportSort *sort)
-{
-    guint index;
-
-    if (!find_name(sort_names, G_N_ELEMENTS(sort_names), name, &index))
-        return FALSE;
-    *sort = index;
-    return TRUE;
 }

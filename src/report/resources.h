@@ -5,7 +5,7 @@
 
 #include "report/writer.h"
 
-/* Writes one of them as it is. name must be in report.gresource.xml. */
+/* Writes one of them unchanged. name must be in report.gresource.xml. */
 void report_resource_write(Writer *writer, const char *name);
 
 #endif

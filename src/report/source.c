@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Source lines with what they hold beside them: of the functions that focus matches, or else of the heaviest ones. */
+/* Source lines annotated with memory: of the functions that focus matches, or of the heaviest ones. */
+#include "confine/keyed-hash.h"
 #include "report/format.h"
 #include "report/table.h"
 #include "report/units.h"
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     SOURCE_DEFAULT_FUNCTIONS = 10,
-    SOURCE_CONTEXT = 3,         /* lines around one that holds something */
-    SOURCE_MAX_FILE = 16 << 20, /* bytes; nobody reads more */
+    SOURCE_CONTEXT = 3, /* lines around one that holds something */
 };
 
 typedef struct {
@@ -36,15 +35,11 @@ listing_free(gpointer listing)
 static char **
 read_lines(const Source *source, const char *file)
 {
-    const char *sysroot = source->report->options->sysroot;
-    g_autofree char *path = sysroot ? g_build_filename(sysroot, file, NULL) : g_strdup(file);
-    g_autofree char *text = NULL;
-    struct stat status;
+    const ReportOptions *options = source->report->options;
+    g_autofree char *path = g_strconcat(options->root ? options->root : "", "/", file, NULL);
+    g_autofree char *text = options->files ? target_files_open_text(options->files, path, NULL) : NULL;
 
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > SOURCE_MAX_FILE ||
-        !g_file_get_contents(path, &text, NULL, NULL))
-        return g_new0(char *, 1);
-    return g_strsplit(text, "\n", -1);
+    return text ? g_strsplit(text, "\n", -1) : g_new0(char *, 1);
 }
 
 static char **
@@ -153,8 +148,8 @@ write_line(const Source *source, const TableRow *row, guint32 number, const char
     ProfileValue value = source->report->options->value;
     g_autofree char *valid = text ? g_utf8_make_valid(text, -1) : NULL;
 
-    write_amount(source, row ? table_change(row->flat, value) : 0);
-    write_amount(source, row ? table_change(row->cumulative, value) : 0);
+    write_amount(source, row ? table_shown_change(row->flat, value) : 0);
+    write_amount(source, row ? table_shown_change(row->cumulative, value) : 0);
     for (char *c = valid; c && *c; c++)
         if ((guchar)*c < 0x20 && *c != '\t')
             *c = ' ';
@@ -199,12 +194,14 @@ write_listing(Source *source, Listing *listing)
 gboolean
 source_write(const Report *report, Writer *writer, GError **error)
 {
-    g_autoptr(GHashTable) listings = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, listing_free);
-    g_autoptr(GHashTable) files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_strfreev);
+    g_autoptr(GHashTable) listings = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, listing_free);
+    g_autoptr(GHashTable) files =
+        g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, (GDestroyNotify)g_strfreev);
     Source source = {.report = report, .writer = writer, .files = files};
     g_autoptr(GPtrArray) sorted = collect(&source, listings);
     guint32 limit = report->options->limit ? report->options->limit : SOURCE_DEFAULT_FUNCTIONS;
 
+    text_write_header(report, writer);
     if (sorted->len == 0)
         writer_text(writer, "no line numbers: the program's debug information was not found, or nothing matches\n");
     for (guint i = 0; i < sorted->len && i < limit; i++)

@@ -42,7 +42,7 @@ write_frames(const Speedscope *speedscope)
 static gint64
 self_of(const Speedscope *speedscope, guint32 index, ViewSide side, ProfileValue value)
 {
-    return units_round(speedscope->tree->self[side][index].estimate[value]);
+    return units_round(calltree_self(speedscope->tree, index, side)->estimate[value]);
 }
 
 /* Outermost frame first. */
@@ -72,7 +72,8 @@ write_samples(const Speedscope *speedscope, ViewSide side, ProfileValue value)
         writer_text(speedscope->writer, separator);
         write_stack(speedscope, at, scratch);
         separator = ",\n";
-        total += self;
+        if (__builtin_add_overflow(total, self, &total))
+            total = G_MAXINT64;
     }
     return total;
 }
@@ -100,8 +101,9 @@ write_profile(Speedscope *speedscope, ViewSide side, ProfileValue value)
 
     if (value == speedscope->report->options->value && side == VIEW_NOW)
         speedscope->active = speedscope->n_written;
-    writer_format(writer, "%s{\"type\":\"sampled\",\"name\":\"%s%s\",\"unit\":\"%s\",\"startValue\":0,\"samples\":[",
+    writer_format(writer, "%s{\"type\":\"sampled\",\"name\":\"%s%s%s\",\"unit\":\"%s\",\"startValue\":0,\"samples\":[",
                   speedscope->n_written++ ? ",\n" : "\n", report_value_name(value),
+                  value_is_mean(value) ? " (byte-seconds)" : "",
                   !difference        ? ""
                   : side == VIEW_NOW ? " (after)"
                                      : " (before)",
@@ -112,22 +114,37 @@ write_profile(Speedscope *speedscope, ViewSide side, ProfileValue value)
     writer_format(writer, "],\"endValue\":%" G_GINT64_FORMAT "}", total);
 }
 
+/* Its viewer shows the name as the title, the only place for notes. */
+static char *
+name_with_notes(const Report *report)
+{
+    GString *name = g_string_new(view_input(report->view, VIEW_NOW)->name);
+
+    for (const char *const *note = report->options->notes; note && *note; note++)
+        g_string_append_printf(name, " · %s", *note);
+    return g_string_free(name, FALSE);
+}
+
 gboolean
 speedscope_write(const Report *report, Writer *writer, GError **error)
 {
     g_autoptr(CallTree) tree = calltree_new(report->view, CALLTREE_TOP_DOWN, report->options->value);
     Speedscope speedscope = {.report = report, .tree = tree, .writer = writer};
+    g_autofree char *name = name_with_notes(report);
 
     writer_text(writer,
                 "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\":\"" REPORT_EXPORTER
                 "\",\n\"name\":");
-    writer_json(writer, view_input(report->view, VIEW_NOW)->name);
+    writer_json(writer, name);
     writer_text(writer, ",\n\"shared\":{\"frames\":[");
     write_frames(&speedscope);
     writer_text(writer, "]},\n\"profiles\":[");
-    for (guint value = 0; value < PROFILE_N_VALUES; value++)
+    for (ProfileValue value = 0; value < PROFILE_N_VALUES; value++) {
+        if (!view_exports(report->view, value))
+            continue;
         for (guint side = 0; side < view_n_sides(report->view); side++)
             write_profile(&speedscope, side, value);
+    }
     writer_format(writer, "],\n\"activeProfileIndex\":%u}\n", speedscope.active);
     return TRUE;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jeprof's raw form: a table of names and the dump behind it, so that jeprof, or we ourselves, can read it where the
- * program's files are not. The dump is copied as it is. What no dump says (several files, filters, one thread) is
- * written with estimates instead, in the one-line form of gperftools whose counts no reader scales again.
+ * jeprof's raw form: a table of names followed by the dump, so that jeprof, or jescope on another machine, can read it
+ * without the program's files. The dump is copied unchanged. Other profiles (several files or dumps, filters, one
+ * thread) are written as estimates instead, in the one-line form of gperftools, whose counts readers do not scale.
  */
+#include "confine/keyed-hash.h"
 #include "profile/source.h"
 #include "report/format.h"
 #include "report/names.h"
 #include "report/units.h"
+#include "text/printable.h"
 
 #include <string.h>
 
@@ -16,7 +18,7 @@ typedef struct {
     const Profile *profile;
     const Symbols *symbols;
     Writer *writer;
-    gboolean numbered; /* locations of several runs share addresses: their numbers stand for them */
+    gboolean numbered; /* locations of several runs share addresses: their numbers are used instead */
 } Symbolized;
 
 enum { FIRST_NUMBER = 0x1000 };
@@ -24,11 +26,11 @@ enum { FIRST_NUMBER = 0x1000 };
 static gboolean
 addresses_repeat(const Profile *profile)
 {
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL);
 
     for (guint32 i = 0; i < profile_n_locations(profile); i++) {
         guint64 address = profile_locations(profile)[i].address;
-        if (!g_hash_table_add(seen, g_memdup2(&address, sizeof address)))
+        if (!g_hash_table_add(seen, g_memdup2(&address, sizeof(address))))
             return TRUE;
     }
     return FALSE;
@@ -45,7 +47,7 @@ address_of(const Symbolized *symbolized, guint32 location)
 static void
 write_name(Writer *writer, const char *function)
 {
-    g_autofree char *clean = name_clean(function);
+    g_autofree char *clean = text_printable(function);
     g_auto(GStrv) parts = g_strsplit(clean, "--", -1);
     g_autofree char *safe = g_strjoinv("- -", parts);
 
@@ -62,7 +64,7 @@ is_nameless_allocator(const Symbolized *symbolized, guint32 location)
     return object != PROFILE_NONE && name_is_allocator_object(profile_objects(symbolized->profile)[object].path);
 }
 
-/* The function first, then what it has inlined, innermost last. */
+/* The function first, then inlined ones, innermost last. */
 static void
 write_frames(const Symbolized *symbolized, guint32 location)
 {
@@ -74,6 +76,29 @@ write_frames(const Symbolized *symbolized, guint32 location)
     }
 }
 
+static gboolean
+has_places(const Symbol *symbol)
+{
+    for (guint32 i = 0; i < symbol->n_frames; i++)
+        if (symbol->frames[i].file)
+            return TRUE;
+    return FALSE;
+}
+
+/* "@ FILE:LINE:START" of each frame, in the order of the names that follow; other readers skip the line. */
+static void
+write_places(const Symbolized *symbolized, const Symbol *symbol)
+{
+    for (guint32 i = symbol->n_frames; i-- > 0;) {
+        const SymbolFrame *frame = &symbol->frames[i];
+        g_autofree char *file = frame->file ? text_printable(frame->file) : NULL;
+        writer_text(symbolized->writer, i + 1 == symbol->n_frames ? "@ " : "\t");
+        if (file)
+            writer_format(symbolized->writer, "%s:%u:%u", file, frame->line, frame->start_line);
+    }
+    writer_text(symbolized->writer, "\n");
+}
+
 static void
 write_symbol(const Symbolized *symbolized, guint32 location)
 {
@@ -82,6 +107,8 @@ write_symbol(const Symbolized *symbolized, guint32 location)
 
     if (!known && !is_nameless_allocator(symbolized, location))
         return;
+    if (known && has_places(symbol))
+        write_places(symbolized, symbol);
     writer_format(symbolized->writer, "0x%016" G_GINT64_MODIFIER "x ", address_of(symbolized, location));
     if (known)
         write_frames(symbolized, location);
@@ -110,7 +137,7 @@ write_symbols(const Symbolized *symbolized)
 
     writer_text(symbolized->writer, "--- symbol\n");
     if (program) {
-        g_autofree char *clean = name_clean(program);
+        g_autofree char *clean = text_printable(program);
         writer_format(symbolized->writer, "binary=%s\n", clean);
     }
     for (guint32 i = 0; i < profile_n_locations(symbolized->profile); i++)
@@ -192,14 +219,15 @@ write_estimates(Symbolized *symbolized)
 static gboolean
 has_filters(const ReportOptions *options)
 {
-    return options->focus || options->ignore || options->retain || options->exclude || options->thread;
+    return options->focus || options->ignore || options->retain || options->exclude || options->show_from ||
+           options->thread;
 }
 
 gboolean
 symbolized_write(const Report *report, Writer *writer, GError **error)
 {
     const ReportInput *input = view_input(report->view, VIEW_NOW);
-    gboolean copies = input->text && !has_filters(report->options);
+    gboolean copies = input->text && !has_filters(report->options) && !profile_is_joined(input->profile);
     Symbolized symbolized = {.report = report, .profile = input->profile, .symbols = input->symbols, .writer = writer};
 
     symbolized.numbered = !copies && addresses_repeat(input->profile);

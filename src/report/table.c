@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/table.h"
+#include "profile/weight.h"
+#include "report/units.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,15 +19,6 @@ typedef struct {
     gboolean by_name; /* ties as jeprof breaks them: by name at once, not by cumulative weight first */
 } TableOrder;
 
-void
-weight_add(ProfileWeight *to, const ProfileWeight *weight)
-{
-    for (guint i = 0; i < PROFILE_N_VALUES; i++) {
-        to->estimate[i] += weight->estimate[i];
-        to->variance[i] += weight->variance[i];
-    }
-}
-
 static void
 add_path(const ViewPath *path, gpointer user)
 {
@@ -35,6 +28,7 @@ add_path(const ViewPath *path, gpointer user)
     weight_add(&build->rows[path->nodes[0]].flat[path->side], path->weight);
     for (guint32 i = 0; i < path->n_nodes; i++) {
         guint32 node = path->nodes[i];
+        build->rows[node].depth = MIN(build->rows[node].depth, i);
         if (build->last_seen[node] == build->stacks)
             continue;
         build->last_seen[node] = build->stacks;
@@ -54,10 +48,63 @@ table_variance(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
     return weights[VIEW_NOW].variance[value] + weights[VIEW_BASE].variance[value];
 }
 
+static void
+shown_of(const ProfileWeight *weight, ProfileValue value, gdouble *amount, gdouble *variance)
+{
+    *amount = weight->estimate[value];
+    *variance = weight->variance[value];
+    if (value_is_mean(value) && !profile_mean(weight, value, amount, variance))
+        *amount = *variance = 0;
+}
+
+gdouble
+table_shown(const ProfileWeight *weight, ProfileValue value)
+{
+    gdouble amount, variance;
+
+    shown_of(weight, value, &amount, &variance);
+    return amount;
+}
+
+gdouble
+table_shown_error(const ProfileWeight *weight, ProfileValue value)
+{
+    gdouble amount, variance;
+
+    shown_of(weight, value, &amount, &variance);
+    return sqrt(variance);
+}
+
+gdouble
+table_shown_change(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
+{
+    return table_shown(&weights[VIEW_NOW], value) - table_shown(&weights[VIEW_BASE], value);
+}
+
+gdouble
+table_shown_variance(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
+{
+    gdouble amount, now, base;
+
+    shown_of(&weights[VIEW_NOW], value, &amount, &now);
+    shown_of(&weights[VIEW_BASE], value, &amount, &base);
+    return now + base;
+}
+
 gboolean
 table_is_noise(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
 {
-    return fabs(table_change(weights, value)) <= 1.96 * sqrt(table_variance(weights, value));
+    return fabs(table_shown_change(weights, value)) <= TABLE_NOISE * sqrt(table_shown_variance(weights, value));
+}
+
+void
+table_write_significance(Writer *writer, gdouble change, gdouble variance)
+{
+    gdouble significance = change == 0    ? 0
+                           : variance > 0 ? change / sqrt(variance)
+                                          : copysign(TABLE_SIGNIFICANCE_MAX, change);
+
+    writer_number(writer, CLAMP(significance, -TABLE_SIGNIFICANCE_MAX, TABLE_SIGNIFICANCE_MAX), 3);
 }
 
 static gdouble
@@ -95,6 +142,8 @@ compare_rows(gconstpointer a, gconstpointer b, gpointer user)
         }
         if (left_key != right_key)
             return left_key > right_key ? -1 : 1;
+        if (left->depth != right->depth && !order->by_name)
+            return left->depth < right->depth ? -1 : 1;
     }
     return strcmp(view_node(order->view, left->node)->name, view_node(order->view, right->node)->name);
 }
@@ -123,7 +172,7 @@ table_new(const View *view, const ReportOptions *options)
     build.rows = (TableRow *)(void *)table->data;
     build.last_seen = g_new0(guint64, (gsize)n + 1);
     for (guint32 i = 0; i < n; i++)
-        build.rows[i].node = i;
+        build.rows[i] = (TableRow){.node = i, .depth = G_MAXUINT32};
     view_foreach(view, add_path, &build);
     for (guint32 i = 0; i < n; i++)
         if (!is_empty_row(&build.rows[i]))

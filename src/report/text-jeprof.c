@@ -7,7 +7,7 @@
 
 typedef struct {
     gboolean megabytes;
-    gdouble total; /* of what is shown: the base of all percentages */
+    gdouble total; /* shown total: the base of all percentages */
 } Layout;
 
 /* jeprof cuts, it does not round. */
@@ -49,10 +49,10 @@ static gdouble
 whole_total(const Report *report)
 {
     ProfileValue value = report->options->value;
-    gdouble total = profile_total(view_input(report->view, VIEW_NOW)->profile)->estimate[value];
+    gdouble total = view_whole(report->view, VIEW_NOW)->estimate[value];
 
     if (view_n_sides(report->view) == 2)
-        total -= profile_total(view_input(report->view, VIEW_BASE)->profile)->estimate[value];
+        total -= view_whole(report->view, VIEW_BASE)->estimate[value];
     return total;
 }
 
@@ -67,6 +67,11 @@ text_write_jeprof(const Report *report, Writer *writer, GError **error)
     gdouble running = 0, whole = whole_total(report);
     char buffer[UNITS_BUFFER];
 
+    if (value >= PROFILE_N_PPROF_VALUES) {
+        g_set_error(error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED, "jeprof's layout has no %s; omit --jeprof",
+                    report_value_name(value));
+        return FALSE;
+    }
     for (guint i = 0; i < table->len; i++)
         layout.total += table_change(g_array_index(table, TableRow, i).flat, value);
     if (whole != 0)

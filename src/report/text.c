@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The readable table. With a base it shows what changed, and marks changes that sampling alone explains. */
 #include "report/format.h"
-#include "report/names.h"
 #include "report/table.h"
 #include "report/units.h"
+#include "text/printable.h"
 
 #include <math.h>
 
@@ -20,7 +20,7 @@ typedef struct {
 typedef enum {
     COLUMN_PLAIN = 1 << 0,
     COLUMN_DIFFERENCE = 1 << 1,
-    COLUMN_ERRORS = 1 << 2, /* only when errors are asked for */
+    COLUMN_ERRORS = 1 << 2, /* only with errors */
 } ColumnUse;
 
 typedef struct {
@@ -36,14 +36,14 @@ format_error(char *buffer, const ProfileWeight *weights, const TextCell *cell)
     char amount[UNITS_BUFFER];
 
     g_snprintf(buffer, UNITS_BUFFER, "± %s",
-               units_format(amount, cell->value, sqrt(table_variance(weights, cell->value)), cell->units));
+               units_format(amount, cell->value, sqrt(table_shown_variance(weights, cell->value)), cell->units));
     return buffer;
 }
 
 static const char *
 cell_flat(char *buffer, const TextCell *cell)
 {
-    return units_format(buffer, cell->value, cell->row->flat[VIEW_NOW].estimate[cell->value], cell->units);
+    return units_format(buffer, cell->value, table_shown(&cell->row->flat[VIEW_NOW], cell->value), cell->units);
 }
 
 static const char *
@@ -67,7 +67,7 @@ cell_running_percent(char *buffer, const TextCell *cell)
 static const char *
 cell_cumulative(char *buffer, const TextCell *cell)
 {
-    return units_format(buffer, cell->value, cell->row->cumulative[VIEW_NOW].estimate[cell->value], cell->units);
+    return units_format(buffer, cell->value, table_shown(&cell->row->cumulative[VIEW_NOW], cell->value), cell->units);
 }
 
 static const char *
@@ -85,13 +85,14 @@ cell_cumulative_percent(char *buffer, const TextCell *cell)
 static const char *
 cell_change(char *buffer, const TextCell *cell)
 {
-    return units_format(buffer, cell->value, table_change(cell->row->flat, cell->value), cell->units | UNITS_SIGNED);
+    return units_format(buffer, cell->value, table_shown_change(cell->row->flat, cell->value),
+                        cell->units | UNITS_SIGNED);
 }
 
 static const char *
 cell_noise(char *buffer, const TextCell *cell)
 {
-    gboolean changed = table_change(cell->row->flat, cell->value) != 0;
+    gboolean changed = table_shown_change(cell->row->flat, cell->value) != 0;
 
     return changed && table_is_noise(cell->row->flat, cell->value) ? "noise" : "";
 }
@@ -99,20 +100,20 @@ cell_noise(char *buffer, const TextCell *cell)
 static const char *
 cell_before(char *buffer, const TextCell *cell)
 {
-    return units_format(buffer, cell->value, cell->row->flat[VIEW_BASE].estimate[cell->value], cell->units);
+    return units_format(buffer, cell->value, table_shown(&cell->row->flat[VIEW_BASE], cell->value), cell->units);
 }
 
 static const char *
 cell_cumulative_change(char *buffer, const TextCell *cell)
 {
-    return units_format(buffer, cell->value, table_change(cell->row->cumulative, cell->value),
+    return units_format(buffer, cell->value, table_shown_change(cell->row->cumulative, cell->value),
                         cell->units | UNITS_SIGNED);
 }
 
 static const char *
 cell_cumulative_noise(char *buffer, const TextCell *cell)
 {
-    gboolean changed = table_change(cell->row->cumulative, cell->value) != 0;
+    gboolean changed = table_shown_change(cell->row->cumulative, cell->value) != 0;
 
     return changed && table_is_noise(cell->row->cumulative, cell->value) ? "noise" : "";
 }
@@ -140,14 +141,24 @@ static const char *const value_titles[PROFILE_N_VALUES] = {
     [PROFILE_ALLOC_SPACE] = "allocated so far",
     [PROFILE_INUSE_OBJECTS] = "objects in use",
     [PROFILE_INUSE_SPACE] = "in use",
+    [PROFILE_FREED_OBJECTS] = "objects allocated and freed again",
+    [PROFILE_FREED_SPACE] = "allocated and freed again",
+    [PROFILE_CHURN] = "allocated and freed again",
+    [PROFILE_AGE] = "mean age of what is in use",
+    [PROFILE_LIFETIME] = "mean lifetime of what was freed",
+    [PROFILE_PINNED] = "free in slabs that are in use",
+    [PROFILE_WHATIF] = "of slabs that would go back",
 };
 
-/* Pads to width in characters, not bytes. */
+/* Pads to width in columns, and by one blank at least. */
 static void
 write_padded(Writer *writer, const char *text, int width)
 {
-    for (glong n = g_utf8_strlen(text, -1); n < width; n++)
+    guint n = text_columns(text);
+
+    do
         writer_text(writer, " ");
+    while (++n < (guint)width);
     writer_text(writer, text);
 }
 
@@ -162,22 +173,41 @@ is_used(const TextColumn *column, const Report *report)
 static void
 write_titles(const Report *report, Writer *writer)
 {
+    writer_style(writer, STYLE_HEADING);
     for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
         if (is_used(&columns[i], report))
             write_padded(writer, columns[i].title, columns[i].width);
-    writer_format(writer, "  %s\n", report_granularity_name(report->options->by));
+    writer_format(writer, "  %s", report_granularity_name(report->options->by));
+    writer_style(writer, STYLE_PLAIN);
+    writer_text(writer, "\n");
+}
+
+/* The program's own code and changes are emphasized; noise and library code are not. */
+static Style
+style_of(const Report *report, const TextCell *cell)
+{
+    const ProfileWeight *flat = cell->row->flat;
+    gdouble change = table_shown_change(flat, cell->value);
+
+    if (view_n_sides(report->view) == 1)
+        return view_node(report->view, cell->row->node)->origin == VIEW_PROGRAM ? STYLE_STRONG : STYLE_PLAIN;
+    if (change == 0 || table_is_noise(flat, cell->value))
+        return STYLE_FAINT;
+    return change > 0 ? STYLE_GROWN : STYLE_SHRUNK;
 }
 
 static void
 write_row(const Report *report, const TextCell *cell, Writer *writer)
 {
-    g_autofree char *name = name_display(view_node(report->view, cell->row->node)->name);
     char buffer[UNITS_BUFFER];
 
+    writer_style(writer, style_of(report, cell));
     for (guint i = 0; i < G_N_ELEMENTS(columns); i++)
         if (is_used(&columns[i], report))
             write_padded(writer, columns[i].format(buffer, cell), columns[i].width);
-    writer_format(writer, "  %s\n", name);
+    writer_format(writer, "  %s", view_node(report->view, cell->row->node)->display);
+    writer_style(writer, STYLE_PLAIN);
+    writer_text(writer, "\n");
 }
 
 static void
@@ -185,29 +215,31 @@ write_source(const Report *report, ViewSide side, Writer *writer)
 {
     const ReportInput *input = view_input(report->view, side);
     const ProfileWeight *total = view_total(report->view, side);
-    const ProfileWeight *whole = profile_total(input->profile);
+    const ProfileWeight *whole = view_whole(report->view, side);
     ProfileValue value = report->options->value;
     guint32 n_stacks = profile_n_stacks(input->profile);
     guint64 period = profile_period(input->profile);
     char amount[UNITS_BUFFER], error[UNITS_BUFFER], rate[UNITS_BUFFER];
 
-    writer_format(writer, "%s%s: %s ± %s %s, %u %s, ", side == VIEW_BASE ? "against " : "", input->name,
-                  units_format(amount, value, total->estimate[value], UNITS_PLAIN),
-                  units_format(error, value, sqrt(total->variance[value]), UNITS_PLAIN), value_titles[value], n_stacks,
-                  n_stacks == 1 ? "stack" : "stacks");
+    writer_format(writer, "%s%s: ", side == VIEW_BASE ? "against " : "", input->name);
+    if (profile_knows(input->profile, value) || n_stacks == 0)
+        writer_format(writer, "%s ± %s %s, ", units_format(amount, value, table_shown(total, value), UNITS_PLAIN),
+                      units_format(error, value, table_shown_error(total, value), UNITS_PLAIN), value_titles[value]);
+    writer_format(writer, "%u %s, ", n_stacks, n_stacks == 1 ? "stack" : "stacks");
     if (period > 1)
         writer_format(writer, "one sample per %s\n",
                       units_format(rate, PROFILE_INUSE_SPACE, (gdouble)period, UNITS_PLAIN));
     else
         writer_text(writer, "every allocation counted\n");
-    if (fabs(total->estimate[value] - whole->estimate[value]) > 0.5)
+    if (fabs(total->estimate[value] - whole->estimate[value]) > 0.5 && profile_knows(input->profile, value))
         writer_format(writer, "filters leave %s of %s\n",
                       units_percent(rate, total->estimate[value], whole->estimate[value]),
-                      units_format(amount, value, whole->estimate[value], UNITS_PLAIN));
+                      value_is_mean(value) ? value_unit(value)
+                                           : units_format(amount, value, whole->estimate[value], UNITS_PLAIN));
 }
 
-static void
-write_header(const Report *report, Writer *writer)
+void
+text_write_header(const Report *report, Writer *writer)
 {
     for (guint side = 0; side < view_n_sides(report->view); side++)
         write_source(report, side, writer);
@@ -259,11 +291,9 @@ text_write(const Report *report, Writer *writer, GError **error)
     if (report->options->flags & REPORT_JEPROF_LAYOUT)
         return text_write_jeprof(report, writer, error);
     table = table_new(report->view, report->options);
-    write_header(report, writer);
-    if (table->len == 0) {
-        writer_text(writer, "nothing was sampled\n");
+    text_write_header(report, writer);
+    if (table->len == 0)
         return TRUE;
-    }
     write_titles(report, writer);
     write_rows(report, table, writer);
     return TRUE;

@@ -3,7 +3,7 @@
  */
 #include "report/calltree.h"
 #include "report/format.h"
-#include "report/names.h"
+#include "report/table.h"
 #include "report/units.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 /* One line waiting to be written. */
 typedef struct {
-    guint32 index;      /* into the tree, or PROFILE_NONE for the sum of what is folded away */
+    guint32 index;      /* into the tree, or PROFILE_NONE for the sum of folded nodes */
     const char *indent; /* of the branch it hangs on */
     const char *arm;    /* "├─ ", "└─ " or "" for an only child */
     guint32 n_folded;
@@ -33,7 +33,7 @@ typedef struct {
 static gdouble
 amount_of(const TreeText *text, guint32 index, ViewSide side)
 {
-    return calltree_total(text->tree, index, side, text->report->options->value);
+    return calltree_total(text->tree, index, side);
 }
 
 static void
@@ -45,21 +45,34 @@ write_value(const TreeText *text, gdouble amount, UnitsFlags flags)
                   units_format(buffer, text->report->options->value, amount, text->units | flags));
 }
 
+static gdouble
+shown_of(const TreeText *text, guint32 index, ViewSide side)
+{
+    ProfileValue value = text->report->options->value;
+
+    if (!value_is_mean(value))
+        return amount_of(text, index, side);
+    ProfileWeight weight = calltree_weight(text->tree, index, side);
+    return table_shown(&weight, value);
+}
+
 static void
 write_values(const TreeText *text, guint32 index)
 {
-    gdouble now = amount_of(text, index, VIEW_NOW);
-    gdouble self = text->tree->self[VIEW_NOW][index].estimate[text->report->options->value];
+    gdouble now = shown_of(text, index, VIEW_NOW);
+    gdouble self = table_shown(calltree_self(text->tree, index, VIEW_NOW), text->report->options->value);
     char percent[UNITS_BUFFER];
 
     if (view_n_sides(text->report->view) == 2) {
-        write_value(text, now - amount_of(text, index, VIEW_BASE), UNITS_SIGNED);
-        write_value(text, amount_of(text, index, VIEW_BASE), UNITS_PLAIN);
+        gdouble base = shown_of(text, index, VIEW_BASE);
+        write_value(text, now - base, UNITS_SIGNED);
+        write_value(text, base, UNITS_PLAIN);
         write_value(text, now, UNITS_PLAIN);
         return;
     }
     write_value(text, now, UNITS_PLAIN);
-    writer_format(text->writer, "%8s", units_percent(percent, now, amount_of(text, 0, VIEW_NOW)));
+    writer_format(text->writer, "%8s",
+                  units_percent(percent, amount_of(text, index, VIEW_NOW), amount_of(text, 0, VIEW_NOW)));
     if (self > 0)
         write_value(text, self, UNITS_PLAIN);
     else
@@ -70,10 +83,14 @@ static void
 write_folded(const TreeText *text, const Pending *line)
 {
     gboolean difference = view_n_sides(text->report->view) == 2;
+    ProfileValue value = text->report->options->value;
     char amount[UNITS_BUFFER];
 
-    writer_format(text->writer, "%*s  %s%s%u smaller, %s together\n", difference ? 36 : 32, "", line->indent, line->arm,
-                  line->n_folded, units_format(amount, text->report->options->value, line->folded, text->units));
+    writer_format(text->writer, "%*s  %s%s%u smaller", difference ? 36 : 32, "", line->indent, line->arm,
+                  line->n_folded);
+    if (!value_is_mean(value))
+        writer_format(text->writer, ", %s together", units_format(amount, value, line->folded, text->units));
+    writer_text(text->writer, "\n");
 }
 
 static const char *
@@ -92,13 +109,12 @@ static void
 push_children(TreeText *text, const Pending *above)
 {
     const char *indent = indent_below(text, above);
-    ProfileValue value = text->report->options->value;
     Pending rest = {.index = PROFILE_NONE, .indent = indent, .arm = "└─ "};
     guint first = text->pending->len, n;
     guint32 child = calltree_node(text->tree, above->index)->first_child;
 
     for (; child != PROFILE_NONE; child = calltree_node(text->tree, child)->next_sibling) {
-        gdouble extent = calltree_extent(text->tree, child, value);
+        gdouble extent = calltree_extent(text->tree, child);
         Pending line = {.index = child, .indent = indent, .arm = "├─ "};
         if (extent <= 0)
             continue;
@@ -134,10 +150,13 @@ write_lines(TreeText *text)
             write_folded(text, &line);
             continue;
         }
-        g_autofree char *name =
-            name_display(view_node(text->report->view, calltree_node(text->tree, line.index)->node)->name);
+        const ViewNode *node = view_node(text->report->view, calltree_node(text->tree, line.index)->node);
         write_values(text, line.index);
-        writer_format(text->writer, "  %s%s%s\n", line.indent, line.arm, name);
+        writer_format(text->writer, "  %s%s", line.indent, line.arm);
+        writer_style(text->writer, node->origin == VIEW_PROGRAM ? STYLE_STRONG : STYLE_PLAIN);
+        writer_text(text->writer, node->display);
+        writer_style(text->writer, STYLE_PLAIN);
+        writer_text(text->writer, "\n");
         push_children(text, &line);
     }
 }
@@ -152,13 +171,17 @@ tree_write(const Report *report, Writer *writer, GError **error)
     TreeText text = {.report = report, .tree = tree, .writer = writer};
 
     text.units = options->flags & REPORT_EXACT ? UNITS_EXACT : UNITS_PLAIN;
-    text.threshold = fraction * calltree_extent(tree, 0, options->value);
+    text.threshold = fraction * calltree_extent(tree, 0);
     text.pending = g_array_new(FALSE, FALSE, sizeof(Pending));
     text.indents = g_string_chunk_new(4096);
+    text_write_header(report, writer);
+    writer_style(writer, STYLE_HEADING);
     if (view_n_sides(report->view) == 2)
-        writer_format(writer, "%12s%12s%12s  %s\n", "change", "before", "after", "call");
+        writer_format(writer, "%12s%12s%12s  %s", "change", "before", "after", "call");
     else
-        writer_format(writer, "%12s%8s%12s  %s\n", "total", "total%", "self", "call");
+        writer_format(writer, "%12s%8s%12s  %s", "total", "total%", "self", "call");
+    writer_style(writer, STYLE_PLAIN);
+    writer_text(writer, "\n");
     write_lines(&text);
     g_array_unref(text.pending);
     g_string_chunk_free(text.indents);

@@ -1,54 +1,114 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/trend.h"
 
-#include "report/names.h"
+#include "confine/keyed-hash.h"
 #include "report/units.h"
+#include "report/view-notes.h"
 #include "report/view.h"
 #include "report/writer.h"
 
-#include <math.h>
+#include <string.h>
 
 enum {
-    TREND_DEFAULT_STACKS = 10,
+    TREND_DEFAULT_ROWS = 10,
     TREND_FRAMES = 8,
     TREND_SERIES = 24, /* dumps drawn; of more, the last ones */
     SECONDS_PER_HOUR = 3600,
 };
+
+/* The key by which stacks are summed. */
+typedef struct {
+    GArray *paths;    /* GArray * per group: nodes, innermost first */
+    guint32 *groups;  /* the group of each stack, or PROFILE_NONE */
+    GHashTable *seen; /* path -> group + 1 */
+    guint32 depth;    /* nodes of a path that count */
+    GrowthRows *rows;
+} Grouping;
 
 typedef struct {
     const TrendInput *input;
     const ReportOptions *options;
     const View *view;
     Writer *writer;
-    GArray *shown;     /* const GrowthStack *, in the order of growth_stacks() */
-    GHashTable *paths; /* stack + 1 -> GArray of nodes, innermost first */
+    GPtrArray *notes;   /* the input's, then those of the view; NULL at the end */
+    Grouping functions; /* by allocating function, or the unit of options->by */
+    Grouping stacks;    /* by the whole path of them */
 } Trend;
 
 static const char *const verdict_names[] = {
     [GROWTH_WITHIN_ERROR] = "within error", [GROWTH_STILL_GROWING] = "still growing", [GROWTH_PLATEAU] = "plateau",
-    [GROWTH_ONE_OFF] = "one-off",           [GROWTH_SHRINKING] = "shrinking",
+    [GROWTH_ONE_OFF] = "one-off",           [GROWTH_SHRINKING] = "shrinking",         [GROWTH_FILLING] = "filling",
 };
 
-const char *
-trend_verdict_name(GrowthVerdict verdict)
+static guint
+hash_path(gconstpointer key)
 {
-    return verdict_names[verdict];
+    const GArray *path = key;
+
+    return keyed_hash_bytes(path->data, path->len * sizeof(guint32));
 }
 
-static gpointer
-path_key(guint32 stack)
+static gboolean
+equal_paths(gconstpointer a, gconstpointer b)
 {
-    return GSIZE_TO_POINTER((gsize)stack + 1);
+    const GArray *left = a;
+    const GArray *right = b;
+
+    return left->len == right->len && memcmp(left->data, right->data, left->len * sizeof(guint32)) == 0;
 }
 
 static void
-keep_path(const ViewPath *path, gpointer user)
+grouping_init(Grouping *grouping, guint32 n_stacks, guint32 depth)
+{
+    *grouping = (Grouping){
+        .paths = g_array_new(FALSE, FALSE, sizeof(GArray *)),
+        .groups = g_new(guint32, n_stacks),
+        .seen = g_hash_table_new_full(hash_path, equal_paths, (GDestroyNotify)g_array_unref, NULL),
+        .depth = depth,
+    };
+    for (guint32 i = 0; i < n_stacks; i++)
+        grouping->groups[i] = PROFILE_NONE;
+}
+
+static void
+grouping_clear(Grouping *grouping)
+{
+    g_array_unref(grouping->paths);
+    g_free(grouping->groups);
+    g_hash_table_unref(grouping->seen);
+    growth_rows_free(grouping->rows);
+}
+
+static void
+group_path(Grouping *grouping, const ViewPath *path)
+{
+    guint32 n = MIN(path->n_nodes, grouping->depth);
+    g_autoptr(GArray) key = g_array_sized_new(FALSE, FALSE, sizeof(guint32), n);
+    guint found;
+
+    g_array_append_vals(key, path->nodes, n);
+    found = GPOINTER_TO_UINT(g_hash_table_lookup(grouping->seen, key));
+    if (!found) {
+        g_array_append_val(grouping->paths, key);
+        found = grouping->paths->len;
+        g_hash_table_insert(grouping->seen, g_steal_pointer(&key), GUINT_TO_POINTER(found));
+    }
+    grouping->groups[path->stack] = found - 1;
+}
+
+static const GArray *
+group_nodes(const Grouping *grouping, const GrowthRow *row)
+{
+    return g_array_index(grouping->paths, const GArray *, row->group);
+}
+
+static void
+add_path(const ViewPath *path, gpointer user)
 {
     Trend *trend = user;
-    GArray *nodes = g_array_sized_new(FALSE, FALSE, sizeof(guint32), path->n_nodes);
 
-    g_array_append_vals(nodes, path->nodes, path->n_nodes);
-    g_hash_table_insert(trend->paths, path_key(path->stack), nodes);
+    group_path(&trend->functions, path);
+    group_path(&trend->stacks, path);
 }
 
 static gdouble
@@ -84,47 +144,88 @@ write_spark(const Trend *trend, const gdouble *series)
     }
 }
 
+static const char *
+format_probability(char buffer[G_ASCII_DTOSTR_BUF_SIZE], gdouble p)
+{
+    return g_ascii_formatd(buffer, G_ASCII_DTOSTR_BUF_SIZE, "%.2g", p);
+}
+
+/* What the verdict rests on where the dumps have it. */
 static void
-write_evidence(const Trend *trend, const GrowthStack *stack)
+write_counts(const Trend *trend, const GrowthRow *row)
+{
+    char p[G_ASCII_DTOSTR_BUF_SIZE];
+
+    if (row->is_counted)
+        writer_format(trend->writer, ", %.0f samples born, %.0f died (p %s)", row->births, row->deaths,
+                      format_probability(p, row->p));
+}
+
+static void
+write_evidence(const Trend *trend, const GrowthRow *row)
 {
     char percent[UNITS_BUFFER];
 
-    write_amount(trend, per_hour(trend, stack->slope), UNITS_SIGNED);
+    write_amount(trend, per_hour(trend, row->slope), UNITS_SIGNED);
     writer_text(trend->writer, trend->input->has_times ? "/h ± " : " per dump ± ");
-    write_amount(trend, per_hour(trend, stack->slope_error), UNITS_PLAIN);
+    write_amount(trend, per_hour(trend, row->slope_error), UNITS_PLAIN);
     writer_text(trend->writer, ", ");
-    write_amount(trend, stack->first, UNITS_PLAIN);
+    write_amount(trend, row->first, UNITS_PLAIN);
     writer_text(trend->writer, " → ");
-    write_amount(trend, stack->last, UNITS_PLAIN);
-    if (stack->verdict == GROWTH_ONE_OFF || stack->verdict == GROWTH_PLATEAU)
-        writer_format(trend->writer, ", biggest step %s of all rises", units_percent(percent, stack->biggest_step, 1));
-    if (stack->verdict == GROWTH_PLATEAU) {
+    write_amount(trend, row->last, UNITS_PLAIN);
+    if (row->verdict == GROWTH_ONE_OFF || row->verdict == GROWTH_PLATEAU)
+        writer_format(trend->writer, ", biggest step %s of all rises", units_percent(percent, row->biggest_step, 1));
+    if (row->verdict == GROWTH_PLATEAU) {
         writer_text(trend->writer, ", lately ");
-        write_amount(trend, per_hour(trend, stack->recent_slope), UNITS_SIGNED);
+        write_amount(trend, per_hour(trend, row->recent_slope), UNITS_SIGNED);
         writer_text(trend->writer, trend->input->has_times ? "/h" : " per dump");
     }
+    write_counts(trend, row);
 }
 
 static void
 write_frames(const Trend *trend, const GArray *nodes)
 {
     for (guint i = 0; i < nodes->len && i < TREND_FRAMES; i++) {
-        g_autofree char *name = name_display(view_node(trend->view, g_array_index(nodes, guint32, i))->name);
-        writer_format(trend->writer, "      %s%s\n", i ? "← " : "", name);
+        writer_format(trend->writer, "      %s%s\n", i ? "← " : "",
+                      view_node(trend->view, g_array_index(nodes, guint32, i))->display);
     }
     if (nodes->len > TREND_FRAMES)
         writer_format(trend->writer, "      ← … %u more\n", nodes->len - TREND_FRAMES);
 }
 
 static void
-write_stack(const Trend *trend, const GrowthStack *stack)
+write_row(const Trend *trend, const Grouping *grouping, const GrowthRow *row)
 {
-    writer_format(trend->writer, "\n%-14s", verdict_names[stack->verdict]);
-    write_spark(trend, growth_series(trend->input->growth, stack->stack));
+    writer_format(trend->writer, "%-14s", verdict_names[row->verdict]);
+    write_spark(trend, growth_rows_series(grouping->rows, row->group));
     writer_text(trend->writer, "  ");
-    write_evidence(trend, stack);
+    write_evidence(trend, row);
     writer_text(trend->writer, "\n");
-    write_frames(trend, g_hash_table_lookup(trend->paths, path_key(stack->stack)));
+    write_frames(trend, group_nodes(grouping, row));
+    if (grouping->depth > 1)
+        writer_text(trend->writer, "\n");
+}
+
+/* The rows that changed, and how many did not. */
+static void
+write_rows(const Trend *trend, const Grouping *grouping, const char *things)
+{
+    guint32 limit = trend->options->limit ? trend->options->limit : TREND_DEFAULT_ROWS;
+    guint written = 0, quiet = 0;
+
+    writer_text(trend->writer, "\n");
+    for (guint32 i = 0; i < grouping->rows->n_rows; i++) {
+        const GrowthRow *row = &grouping->rows->rows[i];
+        if (row->verdict == GROWTH_WITHIN_ERROR)
+            quiet++;
+        else if (written < limit) {
+            write_row(trend, grouping, row);
+            written++;
+        }
+    }
+    writer_format(trend->writer, "%u of %u %s shown, %u of them changed by no more than sampling explains\n", written,
+                  grouping->rows->n_rows, things, quiet);
 }
 
 static void
@@ -143,50 +244,89 @@ write_span(const Trend *trend)
 }
 
 static void
-write_text(Trend *trend)
+write_culprits(const Trend *trend)
 {
-    const GrowthStack *total = growth_total(trend->input->growth);
-    guint32 limit = trend->options->limit ? trend->options->limit : TREND_DEFAULT_STACKS;
-    guint written = 0, quiet = 0;
+    enum { CALLERS = 3 };
+    char p[G_ASCII_DTOSTR_BUF_SIZE];
+
+    for (guint i = 0; i < trend->input->n_culprits; i++) {
+        const TrendCulprit *culprit = &trend->input->culprits[i];
+        writer_text(trend->writer, "grows: ");
+        for (guint j = 0; j < culprit->n_functions && j <= CALLERS; j++)
+            writer_format(trend->writer, "%s%s", j > 0 ? " ← " : "", culprit->functions[j]);
+        writer_text(trend->writer, culprit->n_functions > CALLERS + 1 ? " ← …, " : ", ");
+        write_amount(trend, culprit->grown, UNITS_SIGNED);
+        writer_format(trend->writer, " (p %s)\n", format_probability(p, culprit->p));
+    }
+}
+
+static void
+write_text(const Trend *trend)
+{
+    static const char *const things[] = {
+        [REPORT_BY_FUNCTION] = "functions", [REPORT_BY_LINE] = "lines",        [REPORT_BY_FILE] = "files",
+        [REPORT_BY_OBJECT] = "objects",     [REPORT_BY_ADDRESS] = "addresses",
+    };
+    const GrowthRow *total = growth_total(trend->input->growth);
 
     write_span(trend);
     writer_format(trend->writer, "\n%s in all: %s, ", report_value_name(trend->options->value),
                   verdict_names[total->verdict]);
     write_evidence(trend, total);
     writer_text(trend->writer, "\n");
-    for (guint i = 0; i < trend->shown->len; i++) {
-        const GrowthStack *stack = g_array_index(trend->shown, const GrowthStack *, i);
-        if (stack->verdict == GROWTH_WITHIN_ERROR)
-            quiet++;
-        else if (written < limit) {
-            write_stack(trend, stack);
-            written++;
-        }
-    }
-    writer_format(trend->writer, "\n%u of %u stacks shown, %u of them changed by no more than sampling explains\n",
-                  written, trend->shown->len, quiet);
+    for (guint i = 0; trend->notes->pdata[i]; i++)
+        writer_format(trend->writer, "%s\n", (const char *)trend->notes->pdata[i]);
+    write_culprits(trend);
+    write_rows(trend, &trend->functions, things[trend->options->by]);
+    write_rows(trend, &trend->stacks, "stacks");
 }
 
 static void
-write_json_stack(const Trend *trend, const GrowthStack *stack)
+write_json_member(const Trend *trend, const char *name, gdouble value, guint digits)
 {
-    const GArray *nodes = g_hash_table_lookup(trend->paths, path_key(stack->stack));
-    const gdouble *series = growth_series(trend->input->growth, stack->stack);
+    writer_format(trend->writer, ",\"%s\":", name);
+    writer_number(trend->writer, value, digits);
+}
 
-    writer_format(trend->writer, "{\"verdict\":\"%s\",\"slope\":", verdict_names[stack->verdict]);
-    writer_number(trend->writer, stack->slope, 6);
-    writer_text(trend->writer, ",\"slope_error\":");
-    writer_number(trend->writer, stack->slope_error, 6);
-    writer_text(trend->writer, ",\"recent_slope\":");
-    writer_number(trend->writer, stack->recent_slope, 6);
-    writer_text(trend->writer, ",\"biggest_step\":");
-    writer_number(trend->writer, stack->biggest_step, 4);
+static void
+write_json_series(const Trend *trend, const gdouble *series)
+{
     writer_text(trend->writer, ",\"series\":[");
     for (gsize i = 0; i < trend->input->n_profiles; i++) {
         writer_text(trend->writer, i ? "," : "");
         writer_number(trend->writer, series[i], 0);
     }
-    writer_text(trend->writer, "],\"frames\":[");
+    writer_text(trend->writer, "]");
+}
+
+/* null: the dumps do not carry them. */
+static void
+write_json_counts(const Trend *trend, const GrowthRow *row)
+{
+    char p[G_ASCII_DTOSTR_BUF_SIZE];
+
+    if (!row->is_counted) {
+        writer_text(trend->writer, ",\"births\":null,\"deaths\":null,\"p\":null");
+        return;
+    }
+    write_json_member(trend, "births", row->births, 0);
+    write_json_member(trend, "deaths", row->deaths, 0);
+    writer_format(trend->writer, ",\"p\":%s", format_probability(p, row->p));
+}
+
+static void
+write_json_row(const Trend *trend, const Grouping *grouping, const GrowthRow *row)
+{
+    const GArray *nodes = group_nodes(grouping, row);
+
+    writer_format(trend->writer, "{\"verdict\":\"%s\"", verdict_names[row->verdict]);
+    write_json_member(trend, "slope", row->slope, 6);
+    write_json_member(trend, "slope_error", row->slope_error, 6);
+    write_json_member(trend, "recent_slope", row->recent_slope, 6);
+    write_json_member(trend, "biggest_step", row->biggest_step, 4);
+    write_json_counts(trend, row);
+    write_json_series(trend, growth_rows_series(grouping->rows, row->group));
+    writer_text(trend->writer, ",\"frames\":[");
     for (guint i = 0; i < nodes->len; i++) {
         writer_text(trend->writer, i ? "," : "");
         writer_json(trend->writer, view_node(trend->view, g_array_index(nodes, guint32, i))->name);
@@ -195,49 +335,127 @@ write_json_stack(const Trend *trend, const GrowthStack *stack)
 }
 
 static void
-write_json(Trend *trend)
+write_json_rows(const Trend *trend, const char *name, const Grouping *grouping)
 {
-    const TrendInput *input = trend->input;
-    const GrowthStack *total = growth_total(input->growth);
     guint32 limit = trend->options->limit ? trend->options->limit : REPORT_ALL;
 
-    writer_format(trend->writer,
-                  "{\"format\":\"jescope-growth\",\"version\":1,\"value\":\"%s\",\"slope_per\":\"%s\",\n\"dumps\":[",
-                  report_value_name(trend->options->value), input->has_times ? "second" : "dump");
+    writer_format(trend->writer, ",\n\"%s\":[", name);
+    for (guint32 i = 0; i < grouping->rows->n_rows && i < limit; i++) {
+        writer_text(trend->writer, i ? ",\n" : "\n");
+        write_json_row(trend, grouping, &grouping->rows->rows[i]);
+    }
+    writer_text(trend->writer, "]");
+}
+
+static void
+write_json_dumps(const Trend *trend)
+{
+    const TrendInput *input = trend->input;
+
+    writer_text(trend->writer, ",\n\"dumps\":[");
     for (gsize i = 0; i < input->n_profiles; i++) {
         writer_text(trend->writer, i ? ",{\"name\":" : "{\"name\":");
         writer_json(trend->writer, input->names[i]);
-        writer_text(trend->writer, ",\"time\":");
-        writer_number(trend->writer, input->times[i], 0);
+        write_json_member(trend, "time", input->times[i], 0);
         writer_text(trend->writer, "}");
     }
-    writer_format(trend->writer, "],\n\"total\":{\"verdict\":\"%s\",\"slope\":", verdict_names[total->verdict]);
-    writer_number(trend->writer, total->slope, 6);
-    writer_text(trend->writer, ",\"first\":");
-    writer_number(trend->writer, total->first, 0);
-    writer_text(trend->writer, ",\"last\":");
-    writer_number(trend->writer, total->last, 0);
-    writer_text(trend->writer, "},\n\"stacks\":[");
-    for (guint i = 0; i < trend->shown->len && i < limit; i++) {
-        writer_text(trend->writer, i ? ",\n" : "\n");
-        write_json_stack(trend, g_array_index(trend->shown, const GrowthStack *, i));
+    writer_text(trend->writer, "],\n\"notes\":[");
+    for (guint i = 0; trend->notes->pdata[i]; i++) {
+        writer_text(trend->writer, i ? "," : "");
+        writer_json(trend->writer, trend->notes->pdata[i]);
     }
-    writer_text(trend->writer, "]}\n");
+    writer_text(trend->writer, "]");
 }
 
-/* What the view's filters leave, steepest first. */
 static void
-choose_stacks(Trend *trend)
+write_json_culprits(const Trend *trend)
 {
-    guint32 n;
-    const GrowthStack *stacks = growth_stacks(trend->input->growth, &n);
+    char p[G_ASCII_DTOSTR_BUF_SIZE];
 
-    view_foreach(trend->view, keep_path, trend);
-    for (guint32 i = 0; i < n; i++) {
-        const GrowthStack *stack = &stacks[i];
-        if (g_hash_table_contains(trend->paths, path_key(stack->stack)))
-            g_array_append_val(trend->shown, stack);
+    writer_text(trend->writer, ",\n\"culprits\":[");
+    for (guint i = 0; i < trend->input->n_culprits; i++) {
+        const TrendCulprit *culprit = &trend->input->culprits[i];
+        writer_format(trend->writer, "%s{\"p\":%s", i ? "," : "", format_probability(p, culprit->p));
+        write_json_member(trend, "grown", culprit->grown, 0);
+        writer_text(trend->writer, ",\"functions\":[");
+        for (guint j = 0; j < culprit->n_functions; j++) {
+            writer_text(trend->writer, j ? "," : "");
+            writer_json(trend->writer, culprit->functions[j]);
+        }
+        writer_text(trend->writer, "]}");
     }
+    writer_text(trend->writer, "]");
+}
+
+static void
+write_json(const Trend *trend)
+{
+    const GrowthRow *total = growth_total(trend->input->growth);
+
+    writer_format(trend->writer,
+                  "{\"format\":\"jescope-growth\",\"version\":1,\"value\":\"%s\",\"by\":\"%s\",\"slope_per\":\"%s\"",
+                  report_value_name(trend->options->value), report_granularity_name(trend->options->by),
+                  trend->input->has_times ? "second" : "dump");
+    write_json_dumps(trend);
+    writer_format(trend->writer, ",\n\"total\":{\"verdict\":\"%s\"", verdict_names[total->verdict]);
+    write_json_member(trend, "slope", total->slope, 6);
+    write_json_member(trend, "slope_error", total->slope_error, 6);
+    write_json_member(trend, "first", total->first, 0);
+    write_json_member(trend, "last", total->last, 0);
+    write_json_counts(trend, total);
+    writer_text(trend->writer, "}");
+    write_json_culprits(trend);
+    write_json_rows(trend, "functions", &trend->functions);
+    write_json_rows(trend, "stacks", &trend->stacks);
+    writer_text(trend->writer, "}\n");
+}
+
+/* Sums the stacks that the view's filters leave. */
+static void
+group_stacks(Trend *trend)
+{
+    const Growth *growth = trend->input->growth;
+    guint32 n = profile_n_stacks(growth_profile(growth));
+    Grouping *const groupings[] = {&trend->functions, &trend->stacks};
+
+    grouping_init(&trend->functions, n, 1);
+    grouping_init(&trend->stacks, n, G_MAXUINT32);
+    view_foreach(trend->view, add_path, trend);
+    for (guint i = 0; i < G_N_ELEMENTS(groupings); i++)
+        groupings[i]->rows = growth_rows(growth, groupings[i]->groups, groupings[i]->paths->len);
+}
+
+/* NULL: there is something to show. */
+static const char *
+why_empty(const Trend *trend)
+{
+    if (trend->stacks.rows->n_rows > 0)
+        return NULL;
+    return profile_n_stacks(growth_profile(trend->input->growth)) == 0
+               ? "nothing was sampled in any of the dumps"
+               : "the filters match nothing in any of the dumps; see --focus, --ignore, --retain, --exclude, "
+                 "--show-from and --thread";
+}
+
+static void
+write_trend(Trend *trend, TrendFormat format)
+{
+    ReportOptions options = *trend->options;
+    g_auto(GStrv) notes = NULL;
+
+    options.notes = trend->input->notes;
+    notes = view_notes(trend->view, &options);
+    trend->notes = g_ptr_array_new();
+    for (char **note = notes; *note; note++)
+        g_ptr_array_add(trend->notes, *note);
+    if (why_empty(trend))
+        g_ptr_array_add(trend->notes, (gpointer)(guintptr)why_empty(trend));
+    g_ptr_array_add(trend->notes, NULL);
+    if (format == TREND_JSON)
+        write_json(trend);
+    else
+        write_text(trend);
+    g_ptr_array_unref(trend->notes);
 }
 
 gboolean
@@ -246,18 +464,21 @@ trend_write(const TrendInput *input, const ReportOptions *options, TrendFormat f
 {
     ReportInput united = {.profile = growth_profile(input->growth), .symbols = input->symbols, .name = input->names[0]};
     g_autoptr(View) view = view_new(&united, NULL, options, error);
-    g_autoptr(GArray) shown = g_array_new(FALSE, FALSE, sizeof(const GrowthStack *));
-    g_autoptr(GHashTable) paths =
-        g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, (GDestroyNotify)g_array_unref);
-    Trend trend = {.input = input, .options = options, .view = view, .shown = shown, .paths = paths};
+    Trend trend = {.input = input, .options = options, .view = view};
+    const char *empty;
 
     if (!view)
         return FALSE;
-    choose_stacks(&trend);
+    group_stacks(&trend);
+    empty = why_empty(&trend);
     trend.writer = writer_new(out);
-    if (format == TREND_JSON)
-        write_json(&trend);
-    else
-        write_text(&trend);
-    return writer_finish(trend.writer, error);
+    if (!empty || format == TREND_JSON)
+        write_trend(&trend, format);
+    grouping_clear(&trend.functions);
+    grouping_clear(&trend.stacks);
+    if (!writer_finish(trend.writer, error))
+        return FALSE;
+    if (empty)
+        g_set_error_literal(error, REPORT_ERROR, REPORT_ERROR_EMPTY, empty);
+    return !empty;
 }

@@ -14,8 +14,16 @@ typedef enum {
 } UnitsFlags;
 
 gboolean value_is_space(ProfileValue value);
+gboolean value_is_mean(ProfileValue value);     /* what is shown of it is profile_mean(), not the sum */
+gboolean value_is_of_holes(ProfileValue value); /* profile/holes.h: in no weight of a profile */
+/* The values that tell what VALUE is of: for lifetime and churn the space and number of objects freed. */
+ProfileValue value_space(ProfileValue value);
+ProfileValue value_objects(ProfileValue value);
+/* What stands beside VALUE: objects beside space, and space beside everything else (a mean is the sum through it). */
+ProfileValue value_other(ProfileValue value);
+const char *value_unit(ProfileValue value); /* of the sum: "bytes", "objects", "bytes/s", "byte-seconds" */
 
-/* "12.3 MiB", "512 B", "1234" (objects) into buffer, which is returned. */
+/* "12.3 MiB", "512 B", "1234" (objects), "1.5 MiB/s" (churn), "3.2 s" (means) into buffer, which is returned. */
 const char *units_format(char buffer[UNITS_BUFFER], ProfileValue value, gdouble amount, UnitsFlags flags);
 
 /* "12.3%"; "-" where total is 0. */

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/view.h"
 
+#include "confine/keyed-hash.h"
+#include "profile/holes.h"
+#include "profile/weight.h"
+#include "report/functions.h"
 #include "report/names.h"
+#include "report/units.h"
+#include "report/wrappers.h"
+#include "text/printable.h"
 
 #include <string.h>
 
@@ -11,7 +18,7 @@ typedef enum {
     LOCATION_IGNORE = 1 << 2,
 } LocationFlags;
 
-/* Where a location's kept frames stand in Side.nodes and Side.frames. */
+/* The position of a location's kept frames in Side.nodes and Side.frames. */
 typedef struct {
     guint32 first;
     guint32 n;
@@ -21,19 +28,27 @@ typedef struct {
 typedef struct {
     const ReportInput *input;
     LocationView *locations;
-    GArray *nodes;     /* guint32: node */
-    GArray *frames;    /* guint32: index into the location's Symbol, beside nodes */
-    gboolean *threads; /* kept ones, or NULL for all */
-    guint32 max_nodes; /* of any unfiltered stack */
-    ProfileWeight total;
+    GArray *nodes;          /* guint32: node */
+    GArray *frames;         /* guint32: index into the location's Symbol, beside nodes */
+    GArray *wrappers;       /* guint8: is the frame one that is charged to its caller? beside nodes */
+    GArray *tops;           /* guint8: may a stack be shown from the frame? beside nodes */
+    GArray *noted;          /* guint32: what functions_note() returned, per frame of every location's Symbol in turn */
+    gboolean *threads;      /* kept ones, or NULL for all */
+    guint32 max_nodes;      /* of any unfiltered stack */
+    ProfileWeight *weights; /* with the holes in slabs, if these are asked for; NULL: those of the profile */
+    HolesSum holes;
+    ProfileWeight unattributed; /* the holes that are of no stack */
+    ProfileWeight total, whole;
 } Side;
 
-/* What is asked of a function's name many times: symbols share one string among all frames of a function. */
+/* Cached properties of a function. */
 typedef struct {
     guint32 node; /* by function; PROFILE_NONE until it is needed */
-    gboolean allocator;
+    gboolean asked;
+    gboolean allocator, wrapper;
     gboolean dropped; /* by retain or exclude */
     gboolean focus, ignore;
+    gboolean top; /* stacks are shown from it */
 } FunctionFacts;
 
 struct View {
@@ -41,26 +56,27 @@ struct View {
     guint n_sides;
     Side sides[VIEW_N_SIDES];
     GArray *nodes;     /* ViewNode */
-    GHashTable *index; /* name -> node + 1 */
-    GHashTable *facts; /* function (the pointer) -> FunctionFacts */
-    GStringChunk *strings;
-    guint32 no_stack; /* the node of stacks without any frame, or PROFILE_NONE */
+    GHashTable *index; /* key of a node -> node + 1 */
+    Functions *functions;
+    FunctionFacts *facts; /* one per function */
+    StringPool *strings;
+    guint32 no_stack;     /* the node of stacks without any frame, or PROFILE_NONE */
+    guint32 unattributed; /* the node of holes that are of no stack, or PROFILE_NONE */
 };
-
-/* Whether a node must keep a copy of its name. */
-typedef enum {
-    NAME_OF_SYMBOLS, /* lives as long as the view anyway */
-    NAME_MADE,
-} NameOrigin;
 
 /* One frame about to become a node. */
 typedef struct {
     const ProfileLocation *location;
     const SymbolFrame *frame;
+    const Function *function;
+    guint32 function_index;
     const char *object; /* path, or NULL */
     gboolean inlined;
     gboolean as_jeprof; /* name it as jeprof does */
 } Place;
+
+/* A function's name in full, as people read it, or a key. */
+typedef enum { NAME_FULL, NAME_DISPLAY } NameForm;
 
 static const char *
 base_name(const char *path)
@@ -71,21 +87,21 @@ base_name(const char *path)
 }
 
 static char *
-name_by_function(const Place *place)
+name_by_function(const Place *place, NameForm form)
 {
     g_autofree char *shortened = NULL;
 
     if (!place->as_jeprof || !place->frame->known)
-        return g_strdup(place->frame->function);
+        return g_strdup(form == NAME_DISPLAY ? place->function->display : place->function->name);
     shortened = name_shorten(place->frame->function);
     return g_strconcat(shortened, place->inlined ? " (inline)" : "", NULL);
 }
 
 static char *
-name_by_line(const Place *place)
+name_by_line(const Place *place, NameForm form)
 {
     const SymbolFrame *frame = place->frame;
-    g_autofree char *function = name_by_function(place);
+    g_autofree char *function = name_by_function(place, form);
 
     if (!frame->file)
         return g_steal_pointer(&function);
@@ -93,13 +109,13 @@ name_by_line(const Place *place)
 }
 
 static char *
-name_by_object(const Place *place)
+name_by_object(const Place *place, NameForm form)
 {
     return g_strdup(place->object ? place->object : "[unknown]");
 }
 
 static char *
-name_by_file(const Place *place)
+name_by_file(const Place *place, NameForm form)
 {
     if (place->frame->file)
         return g_strdup(place->frame->file);
@@ -107,9 +123,9 @@ name_by_file(const Place *place)
 }
 
 static char *
-name_by_address(const Place *place)
+name_by_address(const Place *place, NameForm form)
 {
-    g_autofree char *line = name_by_line(place);
+    g_autofree char *line = name_by_line(place, form);
 
     return g_strdup_printf("%s%016" G_GINT64_MODIFIER "x %s", place->as_jeprof ? "" : "0x", place->location->address,
                            line);
@@ -117,10 +133,10 @@ name_by_address(const Place *place)
 
 /* How a granularity makes nodes of frames. */
 static const struct {
-    char *(*name)(const Place *);
+    char *(*name)(const Place *, NameForm);
     gboolean has_function;
     gboolean has_line;
-    gboolean per_location; /* inlined frames are not told apart */
+    gboolean per_location; /* inlined frames are not distinguished */
     gboolean collapses;    /* neighbours in a stack that are the same node count as one frame */
 } granularities[] = {
     [REPORT_BY_FUNCTION] = {.name = name_by_function, .has_function = TRUE},
@@ -130,15 +146,6 @@ static const struct {
     [REPORT_BY_ADDRESS] = {.name = name_by_address, .has_function = TRUE, .has_line = TRUE},
 };
 
-static gboolean
-is_clean(const char *text)
-{
-    for (const char *c = text; *c; c++)
-        if ((guchar)*c < 0x20 || *c == 0x7f)
-            return FALSE;
-    return g_utf8_validate(text, -1, NULL);
-}
-
 /* A clean string that lives as long as the view: text itself where it can be, since profile and symbols outlive the
  * view. */
 static const char *
@@ -146,42 +153,87 @@ keep_string(View *view, const char *text)
 {
     g_autofree char *clean = NULL;
 
-    if (!text || is_clean(text))
+    if (!text || text_is_printable(text))
         return text;
-    clean = name_clean(text);
-    return g_string_chunk_insert_const(view->strings, clean);
+    clean = text_printable(text);
+    return string_pool_insert(view->strings, clean);
 }
 
-/* name lives as long as the view. */
-static guint32
-add_node(View *view, const char *name, const ViewNode *node)
+static const char *
+keep_made(View *view, char *text)
 {
-    ViewNode added = *node;
+    g_autofree char *made = text;
+    g_autofree char *clean = text_is_printable(made) ? NULL : text_printable(made);
 
-    added.name = keep_string(view, name);
-    g_array_append_val(view->nodes, added);
-    g_hash_table_insert(view->index, (gpointer)(gintptr)name, GUINT_TO_POINTER(view->nodes->len));
+    return string_pool_insert(view->strings, clean ? clean : made);
+}
+
+static ViewOrigin
+origin_of(const Place *place)
+{
+    static const char *const system[] = {"libc.so",    "libc-",    "libstdc++", "libc++",
+                                         "libpthread", "ld-linux", "libm.so",   "libgcc_s"};
+    const char *base = place->object ? base_name(place->object) : "";
+
+    if (!place->frame->known)
+        return VIEW_UNRESOLVED;
+    for (guint i = 0; i < G_N_ELEMENTS(system); i++)
+        if (g_str_has_prefix(base, system[i]))
+            return VIEW_SYSTEM;
+    if (wrapper_is_language(place->function->plain) || strcmp(place->function->plain, "_start") == 0)
+        return VIEW_SYSTEM;
+    return strstr(base, ".so") ? VIEW_LIBRARY : VIEW_PROGRAM;
+}
+
+static guint32
+add_node(View *view, const char *key, const ViewNode *node)
+{
+    g_array_append_val(view->nodes, *node);
+    g_hash_table_insert(view->index, (gpointer)(gintptr)key, GUINT_TO_POINTER(view->nodes->len));
     return view->nodes->len - 1;
 }
 
-/* The node of this name. */
+/* By function, the names already exist. */
+static const char *
+node_name(View *view, const Place *place, NameForm form)
+{
+    if (view->options->by == REPORT_BY_FUNCTION && !place->as_jeprof)
+        return form == NAME_DISPLAY ? place->function->display : place->function->name;
+    return keep_made(view, granularities[view->options->by].name(place, form));
+}
+
 static guint32
-intern_name(View *view, const Place *place, const char *name, NameOrigin origin)
+make_node(View *view, const Place *place, const char *key)
 {
     ReportGranularity by = view->options->by;
     const SymbolFrame *frame = place->frame;
-    guint found = GPOINTER_TO_UINT(g_hash_table_lookup(view->index, name));
-
-    if (found)
-        return found - 1;
     ViewNode node = {
-        .function = granularities[by].has_function ? keep_string(view, frame->function) : NULL,
+        .name = node_name(view, place, NAME_FULL),
+        .display = node_name(view, place, NAME_DISPLAY),
+        .function = granularities[by].has_function ? place->function->name : NULL,
         .file = by == REPORT_BY_OBJECT ? NULL : keep_string(view, frame->file),
         .object = keep_string(view, place->object),
         .line = granularities[by].has_line ? frame->line : 0,
+        .start_line = granularities[by].has_function ? frame->start_line : 0,
         .known = by == REPORT_BY_OBJECT ? place->object != NULL : frame->known,
+        .origin = origin_of(place),
     };
-    return add_node(view, origin == NAME_MADE ? g_string_chunk_insert(view->strings, name) : name, &node);
+
+    return add_node(view, string_pool_insert(view->strings, key), &node);
+}
+
+/* The key of a frame's node; not its name, since two functions may have the same. */
+static char *
+node_key(const View *view, const Place *place)
+{
+    g_autofree char *name = NULL;
+
+    if (view->options->by == REPORT_BY_FUNCTION && !place->as_jeprof)
+        return g_strdup_printf("%u", place->function_index);
+    name = granularities[view->options->by].name(place, NAME_FULL);
+    if (place->as_jeprof || !granularities[view->options->by].has_function)
+        return g_steal_pointer(&name);
+    return g_strdup_printf("%u\n%s", place->function_index, name);
 }
 
 /* Patterns see names as jeprof shows them and in full. */
@@ -200,24 +252,37 @@ matches_name(const GRegex *regex, const char *function)
     return g_regex_match(regex, shortened, 0, NULL);
 }
 
-static FunctionFacts *
-get_facts(View *view, const char *function)
+/* Unresolved frames are not folded. */
+static gboolean
+is_wrapper(const View *view, const Function *function)
 {
     const ReportOptions *options = view->options;
-    FunctionFacts *facts = g_hash_table_lookup(view->facts, function);
 
-    if (facts)
+    if (options->flags & (REPORT_WRAPPERS | REPORT_KEEP_ALLOCATOR | REPORT_JEPROF_LAYOUT))
+        return FALSE;
+    return wrapper_is_known(function->plain) || matches_name(options->fold, function->name);
+}
+
+static FunctionFacts *
+get_facts(View *view, guint32 index)
+{
+    const ReportOptions *options = view->options;
+    const Function *function = functions_get(view->functions, index);
+    FunctionFacts *facts = &view->facts[index];
+
+    if (facts->asked)
         return facts;
-    facts = g_new(FunctionFacts, 1);
     *facts = (FunctionFacts){
         .node = PROFILE_NONE,
-        .allocator = !(options->flags & REPORT_KEEP_ALLOCATOR) && name_is_allocator(function),
-        .dropped =
-            (options->retain && !matches_name(options->retain, function)) || matches_name(options->exclude, function),
-        .focus = matches_name(options->focus, function),
-        .ignore = matches_name(options->ignore, function),
+        .asked = TRUE,
+        .allocator = !(options->flags & REPORT_KEEP_ALLOCATOR) && name_is_allocator(function->plain),
+        .wrapper = is_wrapper(view, function),
+        .dropped = (options->retain && !matches_name(options->retain, function->name)) ||
+                   matches_name(options->exclude, function->name),
+        .focus = matches_name(options->focus, function->name),
+        .ignore = matches_name(options->ignore, function->name),
+        .top = matches_name(options->show_from, function->name),
     };
-    g_hash_table_insert(view->facts, (gpointer)(gintptr)function, facts);
     return facts;
 }
 
@@ -225,14 +290,15 @@ get_facts(View *view, const char *function)
 static guint32
 intern_place(View *view, const Place *place, FunctionFacts *facts)
 {
-    g_autofree char *name = NULL;
+    gboolean by_function = view->options->by == REPORT_BY_FUNCTION && !place->as_jeprof;
+    g_autofree char *key = NULL;
+    guint found;
 
-    if (view->options->by != REPORT_BY_FUNCTION || place->as_jeprof) {
-        name = granularities[view->options->by].name(place);
-        return intern_name(view, place, name, NAME_MADE);
-    }
-    if (facts->node == PROFILE_NONE)
-        facts->node = intern_name(view, place, place->frame->function, NAME_OF_SYMBOLS);
+    if (by_function && facts->node != PROFILE_NONE)
+        return facts->node;
+    key = node_key(view, place);
+    found = GPOINTER_TO_UINT(g_hash_table_lookup(view->index, key));
+    facts->node = found ? found - 1 : make_node(view, place, key);
     return facts->node;
 }
 
@@ -244,7 +310,7 @@ matches_place(const GRegex *regex, const Place *place)
 
     if (!regex)
         return FALSE;
-    g_snprintf(address, sizeof address, "%016" G_GINT64_MODIFIER "x", place->location->address);
+    g_snprintf(address, sizeof(address), "%016" G_GINT64_MODIFIER "x", place->location->address);
     if (g_regex_match(regex, address, 0, NULL))
         return TRUE;
     at = place->frame->file ? g_strdup_printf("%s:%u", place->frame->file, place->frame->line) : NULL;
@@ -263,41 +329,80 @@ match_location(const View *view, const Place *place, const FunctionFacts *facts)
     return flags;
 }
 
-static gboolean
-is_allocator(View *view, const char *object, const Symbol *symbol)
+static const char *
+object_of(const Side *side, const ProfileLocation *location)
 {
-    if (view->options->flags & REPORT_KEEP_ALLOCATOR)
-        return FALSE;
-    return (object && name_is_allocator_object(object)) ||
-           get_facts(view, symbol->frames[symbol->n_frames - 1].function)->allocator;
+    return location->object == PROFILE_NONE ? NULL : profile_objects(side->input->profile)[location->object].path;
+}
+
+/* Notes the functions of all frames; the order is that of add_location(). */
+static void
+note_functions(View *view, ViewSide which, const ReportInput *input)
+{
+    Side *side = &view->sides[which];
+
+    side->input = input;
+    side->noted = g_array_new(FALSE, FALSE, sizeof(guint32));
+    for (guint32 i = 0; i < profile_n_locations(input->profile); i++) {
+        const Symbol *symbol = symbols_location(input->symbols, i);
+        const char *object = object_of(side, &profile_locations(input->profile)[i]);
+        for (guint32 j = 0; j < symbol->n_frames; j++) {
+            guint32 noted = functions_note(view->functions, which, &symbol->frames[j], object);
+            g_array_append_val(side->noted, noted);
+        }
+    }
 }
 
 static void
-add_location(View *view, Side *side, guint32 index)
+add_frame(View *view, Side *side, LocationView *added, const Place *place, guint32 frame)
+{
+    FunctionFacts *facts = get_facts(view, place->function_index);
+    guint8 wrapper = facts->wrapper;
+    guint8 top = facts->top;
+    guint32 node;
+
+    if (facts->dropped)
+        return;
+    node = intern_place(view, place, facts);
+    g_array_append_val(side->nodes, node);
+    g_array_append_val(side->frames, frame);
+    g_array_append_val(side->wrappers, wrapper);
+    g_array_append_val(side->tops, top);
+    added->flags |= match_location(view, place, facts);
+}
+
+static gboolean
+is_allocator(View *view, const Place *physical)
+{
+    if (view->options->flags & REPORT_KEEP_ALLOCATOR)
+        return FALSE;
+    return (physical->object && name_is_allocator_object(physical->object)) ||
+           get_facts(view, physical->function_index)->allocator;
+}
+
+/* first: the position of this location's frames in side->noted. */
+static void
+add_location(View *view, Side *side, guint32 index, guint first)
 {
     const ReportOptions *options = view->options;
     const ProfileLocation *location = &profile_locations(side->input->profile)[index];
     const Symbol *symbol = symbols_location(side->input->symbols, index);
     LocationView *added = &side->locations[index];
-    Place place = {.location = location, .as_jeprof = (options->flags & REPORT_JEPROF_LAYOUT) != 0};
-    guint32 first_frame = granularities[options->by].per_location ? symbol->n_frames - 1 : 0;
+    Place place = {.location = location,
+                   .object = object_of(side, location),
+                   .as_jeprof = (options->flags & REPORT_JEPROF_LAYOUT) != 0};
 
-    if (location->object != PROFILE_NONE)
-        place.object = profile_objects(side->input->profile)[location->object].path;
     added->first = side->nodes->len;
-    if (is_allocator(view, place.object, symbol))
-        added->flags |= LOCATION_ALLOCATOR;
-    for (guint32 i = first_frame; i < symbol->n_frames; i++) {
+    for (guint32 i = 0; i < symbol->n_frames; i++) {
         place.frame = &symbol->frames[i];
         place.inlined = i + 1 < symbol->n_frames;
-        FunctionFacts *facts = get_facts(view, place.frame->function);
-        if (facts->dropped)
-            continue;
-        guint32 node = intern_place(view, &place, facts);
-        g_array_append_val(side->nodes, node);
-        g_array_append_val(side->frames, i);
-        added->flags |= match_location(view, &place, facts);
+        place.function_index = functions_of(view->functions, g_array_index(side->noted, guint32, first + i));
+        place.function = functions_get(view->functions, place.function_index);
+        if (!granularities[options->by].per_location || !place.inlined)
+            add_frame(view, side, added, &place, i);
     }
+    if (is_allocator(view, &place))
+        added->flags |= LOCATION_ALLOCATOR;
     added->n = side->nodes->len - added->first;
 }
 
@@ -306,7 +411,7 @@ is_thread(const ProfileThread *thread, const char *wanted)
 {
     char uid[32];
 
-    g_snprintf(uid, sizeof uid, "t%" G_GUINT64_FORMAT, thread->uid);
+    g_snprintf(uid, sizeof(uid), "t%" G_GUINT64_FORMAT, thread->uid);
     return g_str_equal(thread->name, wanted) || g_str_equal(uid, wanted) || g_str_equal(uid + 1, wanted);
 }
 
@@ -357,22 +462,75 @@ trim_allocator(const Side *side, ViewPath *path)
     path->n_locations -= begin;
 }
 
+/* How many of the innermost frames are wrappers; a stack that is nothing else keeps its outermost frame. */
 static guint32
-expand_nodes(const View *view, const Side *side, const ViewPath *path, guint32 *nodes)
+count_wrappers(const Side *side, const ViewPath *path)
 {
-    gboolean collapses = granularities[view->options->by].collapses;
-    const guint32 *all = (const guint32 *)(const void *)side->nodes->data;
-    guint32 n = 0;
+    guint32 n = 0, wrappers = 0;
 
     for (guint32 i = 0; i < path->n_locations; i++) {
         const LocationView *location = &side->locations[path->locations[i]];
-        for (guint32 j = 0; j < location->n; j++) {
+        for (guint32 j = 0; j < location->n; j++, n++)
+            if (wrappers == n && g_array_index(side->wrappers, guint8, location->first + j))
+                wrappers++;
+        if (wrappers < n)
+            return wrappers;
+    }
+    return n > 0 ? n - 1 : 0;
+}
+
+/* Drops the locations above the outermost one with a frame that stacks are shown from. FALSE: no frame matches. */
+static gboolean
+cut_top(const Side *side, ViewPath *path)
+{
+    for (; path->n_locations > 0; path->n_locations--) {
+        const LocationView *location = &side->locations[path->locations[path->n_locations - 1]];
+        for (guint32 i = 0; i < location->n; i++)
+            if (g_array_index(side->tops, guint8, location->first + i))
+                return TRUE;
+    }
+    return FALSE;
+}
+
+/* How many frames of LOCATION, the outermost one, are shown. */
+static guint32
+count_shown(const View *view, const Side *side, const LocationView *location)
+{
+    guint32 n = location->n;
+
+    while (view->options->show_from && n > 0 && !g_array_index(side->tops, guint8, location->first + n - 1))
+        n--;
+    return n;
+}
+
+static void
+expand_nodes(const View *view, const Side *side, ViewPath *path, guint32 *nodes)
+{
+    gboolean collapses = granularities[view->options->by].collapses;
+    const guint32 *all = (const guint32 *)(const void *)side->nodes->data;
+    guint32 n = 0, folded = 0;
+
+    path->n_folded = count_wrappers(side, path);
+    for (guint32 i = 0; i < path->n_locations; i++) {
+        const LocationView *location = &side->locations[path->locations[i]];
+        guint32 n_shown = i + 1 < path->n_locations ? location->n : count_shown(view, side, location);
+        for (guint32 j = 0; j < n_shown; j++) {
             guint32 node = all[location->first + j];
+            if (folded < path->n_folded) {
+                path->folded = folded++ == 0 ? node : path->folded;
+                continue;
+            }
             if (!collapses || n == 0 || nodes[n - 1] != node)
                 nodes[n++] = node;
         }
     }
-    return n;
+    /* Shown from a wrapper on, it is what allocated. */
+    if (n == 0 && path->folded != PROFILE_NONE) {
+        nodes[n++] = path->folded;
+        path->folded = PROFILE_NONE;
+    }
+    path->nodes = nodes;
+    path->n_nodes = n;
 }
 
 static gboolean
@@ -399,16 +557,32 @@ make_path(const View *view, const Side *side, ViewPath *path, guint32 *nodes)
     path->locations = profile_frames(side->input->profile) + stack->first;
     path->n_locations = stack->depth;
     trim_allocator(side, path);
-    if (!passes_focus(view, side, path))
+    if (!passes_focus(view, side, path) || (view->options->show_from && !cut_top(side, path)))
         return FALSE;
-    path->nodes = nodes;
-    path->n_nodes = expand_nodes(view, side, path, nodes);
+    expand_nodes(view, side, path, nodes);
     if (path->n_nodes == 0 && stack->depth == 0 && !view->options->retain && !view->options->focus) {
         nodes[0] = view->no_stack;
         path->n_nodes = 1;
     }
-    path->weight = &profile_weights(side->input->profile)[path->stack];
+    path->weight = &(side->weights ? side->weights : profile_weights(side->input->profile))[path->stack];
     return path->n_nodes > 0;
+}
+
+/* So that the sum is that of all holes. */
+static void
+visit_unattributed(const View *view, ViewSide which, ViewVisit visit, gpointer user)
+{
+    const Side *side = &view->sides[which];
+    const ReportOptions *options = view->options;
+    ViewPath path = {.side = which,
+                     .stack = profile_n_stacks(side->input->profile),
+                     .nodes = &view->unattributed,
+                     .n_nodes = 1,
+                     .folded = PROFILE_NONE,
+                     .weight = &side->unattributed};
+
+    if (side->unattributed.estimate[PROFILE_PINNED] >= 1 && !options->focus && !options->retain && !options->thread)
+        visit(&path, user);
 }
 
 static void
@@ -419,10 +593,11 @@ foreach_on_side(const View *view, ViewSide which, ViewVisit visit, gpointer user
     guint32 n = profile_n_stacks(side->input->profile);
 
     for (guint32 i = 0; i < n; i++) {
-        ViewPath path = {.side = which, .stack = i};
+        ViewPath path = {.side = which, .stack = i, .folded = PROFILE_NONE};
         if (make_path(view, side, &path, nodes))
             visit(&path, user);
     }
+    visit_unattributed(view, which, visit, user);
 }
 
 void
@@ -437,29 +612,79 @@ add_total(const ViewPath *path, gpointer user)
 {
     ProfileWeight *totals = user;
 
-    for (guint i = 0; i < PROFILE_N_VALUES; i++) {
-        totals[path->side].estimate[i] += path->weight->estimate[i];
-        totals[path->side].variance[i] += path->weight->variance[i];
-    }
+    weight_add(&totals[path->side], path->weight);
 }
 
 static void
-build_side(View *view, Side *side, const ReportInput *input)
+note_owner(const ViewPath *path, gpointer user)
 {
-    const Profile *profile = input->profile;
-    guint32 n = profile_n_locations(profile);
+    guint32 *const *owners = user;
 
-    side->input = input;
+    owners[path->side][path->stack] = path->nodes[0];
+}
+
+/* What goes back is asked of each function (line, file...) that allocates. */
+static void
+compute_holes(View *view)
+{
+    guint32 *owners[VIEW_N_SIDES] = {NULL};
+
+    if (!value_is_of_holes(view->options->value))
+        return;
+    for (guint i = 0; i < view->n_sides; i++) {
+        guint32 n = profile_n_stacks(view->sides[i].input->profile);
+        owners[i] = g_new(guint32, (gsize)n + 1);
+        memset(owners[i], 0xff, n * sizeof(guint32)); /* PROFILE_NONE */
+    }
+    view_foreach(view, note_owner, owners);
+    for (guint i = 0; i < view->n_sides; i++) {
+        Side *side = &view->sides[i];
+        const Profile *profile = side->input->profile;
+        guint32 n = profile_n_stacks(profile);
+        if (profile_knows(profile, view->options->value)) {
+            side->weights = g_memdup2(profile_weights(profile), n * sizeof(ProfileWeight));
+            holes_compute(profile, owners[i], side->weights, &side->holes);
+            if (view->options->value == PROFILE_PINNED) {
+                side->unattributed.estimate[PROFILE_PINNED] = side->holes.unused - side->holes.attributed;
+                side->unattributed.variance[PROFILE_PINNED] = side->holes.variance;
+            }
+        }
+        g_free(owners[i]);
+    }
+    view->unattributed =
+        add_node(view, "[unattributed]",
+                 &(ViewNode){.name = "[unattributed]", .display = "[unattributed]", .origin = VIEW_UNRESOLVED});
+}
+
+const HolesSum *
+view_holes(const View *view, ViewSide side)
+{
+    return view->sides[side].weights ? &view->sides[side].holes : NULL;
+}
+
+static void
+build_side(View *view, Side *side)
+{
+    const Profile *profile = side->input->profile;
+    guint32 n = profile_n_locations(profile);
+    guint first = 0;
+
     side->locations = g_new0(LocationView, (gsize)n + 1);
     side->nodes = g_array_new(FALSE, FALSE, sizeof(guint32));
     side->frames = g_array_new(FALSE, FALSE, sizeof(guint32));
-    for (guint32 i = 0; i < n; i++)
-        add_location(view, side, i);
+    side->wrappers = g_array_new(FALSE, FALSE, sizeof(guint8));
+    side->tops = g_array_new(FALSE, FALSE, sizeof(guint8));
+    for (guint32 i = 0; i < n; i++) {
+        add_location(view, side, i, first);
+        first += symbols_location(side->input->symbols, i)->n_frames;
+    }
     for (guint32 i = 0; i < profile_n_stacks(profile); i++) {
         const ProfileStack *stack = &profile_stacks(profile)[i];
         side->max_nodes = MAX(side->max_nodes, count_nodes(side, stack));
         if (stack->depth == 0 && view->no_stack == PROFILE_NONE)
-            view->no_stack = add_node(view, "[no stack]", &(ViewNode){.known = FALSE});
+            view->no_stack =
+                add_node(view, "[no stack]",
+                         &(ViewNode){.name = "[no stack]", .display = "[no stack]", .origin = VIEW_UNRESOLVED});
     }
 }
 
@@ -475,9 +700,31 @@ select_all_threads(View *view, GError **error)
         any = select_threads(&view->sides[i], wanted) || any;
     if (!any)
         g_set_error(error, REPORT_ERROR, REPORT_ERROR_NO_THREAD,
-                    "%s names no thread '%s' (give the number behind the t, or the thread's name)",
+                    "%s has no thread '%s' (give the number after the t, or the thread's name)",
                     view->sides[0].input->name, wanted);
     return any;
+}
+
+static void
+set_totals(Side *side, const ProfileWeight *total)
+{
+    side->total = *total;
+    side->whole = *profile_total(side->input->profile);
+    side->whole.estimate[PROFILE_PINNED] = side->holes.unused;
+    side->whole.estimate[PROFILE_WHATIF] = total->estimate[PROFILE_WHATIF];
+    side->whole.variance[PROFILE_WHATIF] = total->variance[PROFILE_WHATIF];
+}
+
+static void
+build_sides(View *view, const ReportInput *now, const ReportInput *base)
+{
+    note_functions(view, VIEW_NOW, now);
+    if (base)
+        note_functions(view, VIEW_BASE, base);
+    functions_seal(view->functions);
+    view->facts = g_new0(FunctionFacts, (gsize)functions_n(view->functions) + 1);
+    for (guint i = 0; i < view->n_sides; i++)
+        build_side(view, &view->sides[i]);
 }
 
 View *
@@ -488,19 +735,18 @@ view_new(const ReportInput *now, const ReportInput *base, const ReportOptions *o
 
     view->options = options;
     view->nodes = g_array_new(FALSE, FALSE, sizeof(ViewNode));
-    view->index = g_hash_table_new(g_str_hash, g_str_equal);
-    view->facts = g_hash_table_new_full(g_direct_hash, g_direct_equal, NULL, g_free);
-    view->strings = g_string_chunk_new(64 * 1024);
-    view->no_stack = PROFILE_NONE;
+    view->index = g_hash_table_new(keyed_hash_string, g_str_equal);
+    view->functions = functions_new();
+    view->strings = string_pool_new();
+    view->no_stack = view->unattributed = PROFILE_NONE;
     view->n_sides = base ? 2 : 1;
-    build_side(view, &view->sides[VIEW_NOW], now);
-    if (base)
-        build_side(view, &view->sides[VIEW_BASE], base);
+    build_sides(view, now, base);
     if (!select_all_threads(view, error))
         return NULL;
+    compute_holes(view);
     view_foreach(view, add_total, totals);
     for (guint i = 0; i < view->n_sides; i++)
-        view->sides[i].total = totals[i];
+        set_totals(&view->sides[i], &totals[i]);
     return g_steal_pointer(&view);
 }
 
@@ -512,12 +758,17 @@ view_free(View *view)
         g_free(side->locations);
         g_clear_pointer(&side->nodes, g_array_unref);
         g_clear_pointer(&side->frames, g_array_unref);
+        g_clear_pointer(&side->wrappers, g_array_unref);
+        g_clear_pointer(&side->tops, g_array_unref);
+        g_clear_pointer(&side->noted, g_array_unref);
         g_free(side->threads);
+        g_free(side->weights);
     }
     g_array_unref(view->nodes);
     g_hash_table_unref(view->index);
-    g_hash_table_unref(view->facts);
-    g_string_chunk_free(view->strings);
+    functions_free(view->functions);
+    g_free(view->facts);
+    string_pool_free(view->strings);
     g_free(view);
 }
 
@@ -554,8 +805,40 @@ view_location_frames(const View *view, ViewSide side, guint32 location, const gu
     return found->n;
 }
 
+gboolean
+view_carries(const View *view, ProfileValue value)
+{
+    gboolean any = FALSE;
+
+    for (guint i = 0; i < view->n_sides; i++) {
+        const Profile *profile = view->sides[i].input->profile;
+        if (profile_n_stacks(profile) > 0 && !profile_knows(profile, value))
+            return FALSE;
+        any = any || profile_n_stacks(profile) > 0;
+    }
+    return any || value < PROFILE_N_PPROF_VALUES;
+}
+
+gboolean
+view_knows(const View *view, ProfileValue value)
+{
+    return (!value_is_of_holes(value) || value == view->options->value) && view_carries(view, value);
+}
+
+gboolean
+view_exports(const View *view, ProfileValue value)
+{
+    return (value < PROFILE_N_PPROF_VALUES || value == view->options->value) && view_knows(view, value);
+}
+
 const ProfileWeight *
 view_total(const View *view, ViewSide side)
 {
     return &view->sides[side].total;
+}
+
+const ProfileWeight *
+view_whole(const View *view, ViewSide side)
+{
+    return &view->sides[side].whole;
 }

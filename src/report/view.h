@@ -6,30 +6,46 @@
 #ifndef JESCOPE_REPORT_VIEW_H
 #define JESCOPE_REPORT_VIEW_H
 
+#include "profile/holes.h"
 #include "report/report.h"
 
 /* A difference has two sides, everything else only the first. */
 typedef enum { VIEW_NOW, VIEW_BASE, VIEW_N_SIDES } ViewSide;
 
-/* One distinct function, line, file, object or address. Strings are clean (name_clean()) and live as long as the view.
+/* The origin of the code. */
+typedef enum {
+    VIEW_PROGRAM, /* the program's own */
+    VIEW_LIBRARY,
+    VIEW_SYSTEM, /* C and C++ runtime, and the language's library wherever it was compiled */
+    VIEW_UNRESOLVED,
+} ViewOrigin;
+
+/* One distinct function, line, file, object or address. Strings are clean (text_printable()) and live as long as the
+ * view.
  */
 typedef struct {
-    const char *name;     /* what a report shows */
+    const char *name;     /* in full, as exports have it; two nodes may share it */
+    const char *display;  /* as people read it: short, and no other node's */
     const char *function; /* NULL for files and objects */
     const char *file;     /* or NULL */
     const char *object;   /* path, or NULL */
     guint32 line;         /* 0 unless by line or by address */
-    gboolean known;       /* FALSE: name is a stand-in */
+    guint32 start_line;   /* of the function, 0: unknown */
+    gboolean known;       /* FALSE: name is a placeholder */
+    ViewOrigin origin;
 } ViewNode;
 
-/* One stack after trimming and filtering. The arrays are valid during the visit only. */
+/* One stack after trimming and filtering; or the holes that are of no stack, with the number after the last stack and
+ * no locations. The arrays are valid during the visit only. */
 typedef struct {
     ViewSide side;
     guint32 stack;
     const guint32 *locations; /* of the side's profile, innermost first; n_locations may be 0 */
     guint32 n_locations;
-    const guint32 *nodes; /* innermost first, inlined frames included; at least one */
+    const guint32 *nodes; /* innermost first, inlined frames included, wrappers folded; at least one */
     guint32 n_nodes;
+    guint32 folded; /* the node of the innermost wrapper folded into nodes[0], or PROFILE_NONE */
+    guint32 n_folded;
     const ProfileWeight *weight;
 } ViewPath;
 
@@ -53,7 +69,22 @@ void view_foreach(const View *view, ViewVisit visit, gpointer user);
 /* The frames of one location that the filters leave: indexes into its Symbol's frames, innermost first. */
 guint32 view_location_frames(const View *view, ViewSide side, guint32 location, const guint32 **frames);
 
+/* Of a side whose holes are asked for and known; else NULL. */
+const HolesSum *view_holes(const View *view, ViewSide side);
+
+/* Whether every profile with stacks carries VALUE; without stacks, only pprof's four. */
+gboolean view_carries(const View *view, ProfileValue value);
+
+/* Whether the weights of this view have it, too: holes only if they are asked for. */
+gboolean view_knows(const View *view, ProfileValue value);
+
+/* Whether an export with several values has VALUE: pprof's four as far as they are known, and the chosen one. */
+gboolean view_exports(const View *view, ProfileValue value);
+
 /* The sum of all stacks that the filters leave. */
 const ProfileWeight *view_total(const View *view, ViewSide side);
+
+/* And without filters. */
+const ProfileWeight *view_whole(const View *view, ViewSide side);
 
 #endif

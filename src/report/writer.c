@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/writer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@ struct Writer {
     GOutputStream *compressed; /* around out, or NULL */
     GString *buffer;
     GError *error;
+    gboolean color;
+    Style style; /* the current style */
 };
 
 Writer *
@@ -52,8 +55,31 @@ writer_flush_if_full(Writer *writer)
 void
 writer_data(Writer *writer, const void *data, gsize size)
 {
-    g_string_append_len(writer->buffer, data, (gssize)size);
+    GString *buffer = writer->buffer;
+
+    /* Most writes are a few bytes long: copying them is cheaper than a call for each. */
+    if (buffer->len + size < buffer->allocated_len) {
+        memcpy(buffer->str + buffer->len, data, size);
+        buffer->len += size;
+        buffer->str[buffer->len] = '\0';
+    } else {
+        g_string_append_len(buffer, data, (gssize)size);
+    }
     writer_flush_if_full(writer);
+}
+
+void
+writer_color(Writer *writer)
+{
+    writer->color = TRUE;
+}
+
+void
+writer_style(Writer *writer, Style style)
+{
+    if (writer->color && style != writer->style)
+        writer_text(writer, text_style(style));
+    writer->style = style;
 }
 
 void
@@ -73,6 +99,22 @@ writer_format(Writer *writer, const char *format, ...)
     writer_flush_if_full(writer);
 }
 
+/* Reports of many stacks are mostly numbers, for which printf() is slow. */
+void
+writer_integer(Writer *writer, gint64 value)
+{
+    char digits[24];
+    char *at = digits + sizeof(digits);
+    guint64 rest = value < 0 ? -(guint64)value : (guint64)value;
+
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        *--at = '-';
+    writer_data(writer, at, (gsize)(digits + sizeof(digits) - at));
+}
+
 void
 writer_number(Writer *writer, gdouble value, guint decimals)
 {
@@ -80,7 +122,18 @@ writer_number(Writer *writer, gdouble value, guint decimals)
     char format[] = "%.0f";
 
     format[2] = (char)('0' + MIN(decimals, 9));
-    writer_text(writer, g_ascii_formatd(text, sizeof text, format, value));
+    writer_text(writer, g_ascii_formatd(text, sizeof(text), format, value));
+}
+
+void
+writer_amount(Writer *writer, gdouble amount)
+{
+    char real[G_ASCII_DTOSTR_BUF_SIZE];
+
+    if (fabs(amount) < 9e15)
+        writer_integer(writer, llround(amount));
+    else
+        writer_text(writer, g_ascii_dtostr(real, sizeof(real), amount));
 }
 
 void
@@ -121,12 +174,6 @@ writer_json(Writer *writer, const char *text)
     }
     g_string_append_c(writer->buffer, '"');
     writer_flush_if_full(writer);
-}
-
-gboolean
-writer_failed(const Writer *writer)
-{
-    return writer->error != NULL;
 }
 
 gboolean

@@ -11,30 +11,27 @@ add(Json *json, const char *text)
     reply_add(json->reply, text, strlen(text));
 }
 
-/* The length of the well-formed UTF-8 sequence at TEXT; 0: there is none. */
+/* The length of the well-formed UTF-8 sequence at TEXT; 0: none. */
 static size_t
 utf8_length(const unsigned char *text)
 {
     static const struct {
-        unsigned char mask, lead, first_min, first_max; /* of the byte behind the lead */
+        unsigned char mask, lead, first_min, first_max; /* of the byte after the lead */
         size_t n;
     } forms[] = {
         {0xe0, 0xc0, 0x80, 0xbf, 2}, {0xff, 0xe0, 0xa0, 0xbf, 3}, {0xff, 0xed, 0x80, 0x9f, 3},
         {0xf0, 0xe0, 0x80, 0xbf, 3}, {0xff, 0xf0, 0x90, 0xbf, 4}, {0xff, 0xf4, 0x80, 0x8f, 4},
         {0xfc, 0xf0, 0x80, 0xbf, 4},
     };
-    if (text[0] < 0x80) {
+    if (text[0] < 0x80)
         return text[0] != '\0';
-    }
-    for (size_t i = 0; text[0] >= 0xc2 && i < sizeof forms / sizeof forms[0]; i++) {
-        if ((text[0] & forms[i].mask) != forms[i].lead) {
+    for (size_t i = 0; text[0] >= 0xc2 && i < sizeof(forms) / sizeof(forms[0]); i++) {
+        if ((text[0] & forms[i].mask) != forms[i].lead)
             continue;
-        }
         size_t n = 1;
         while (n < forms[i].n && text[n] >= (n == 1 ? forms[i].first_min : 0x80) &&
-               text[n] <= (n == 1 ? forms[i].first_max : 0xbf)) {
+               text[n] <= (n == 1 ? forms[i].first_max : 0xbf))
             n++;
-        }
         return n == forms[i].n ? n : 0;
     }
     return 0;
@@ -47,13 +44,12 @@ add_quoted(Json *json, const char *text)
     while (*text != '\0') {
         unsigned char c = (unsigned char)*text;
         size_t n = utf8_length((const unsigned char *)text);
-        if (c == '"' || c == '\\') {
+        if (c == '"' || c == '\\')
             reply_print(json->reply, "\\%c", c);
-        } else if (c < ' ' || c == 0x7f) {
+        else if (c < ' ' || c == 0x7f)
             reply_print(json->reply, "\\u%04x", c);
-        } else {
+        else
             reply_add(json->reply, n > 0 ? text : "\xef\xbf\xbd", n > 0 ? n : 3);
-        }
         text += n > 0 ? n : 1;
     }
     add(json, "\"");

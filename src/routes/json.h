@@ -7,20 +7,20 @@
 
 enum { JSON_DEPTH_MAX = 8 };
 
-typedef struct {
+typedef struct Json {
     RouteReply *reply;
     unsigned depth;
-    char ends[JSON_DEPTH_MAX]; /* what closes each open value */
+    char ends[JSON_DEPTH_MAX]; /* the closing character of each open value */
     bool first;                /* nothing is in the innermost one yet */
 } Json;
 
-/* NAME is that of a member, or NULL where there is none: in an array and for the whole. */
+/* NAME is that of a member, or NULL in an array and at the top. */
 void json_begin(Json *json, RouteReply *reply);
 void json_begin_object(Json *json, const char *name);
 void json_begin_array(Json *json, const char *name);
-void json_end(Json *json); /* closes what was opened last */
+void json_end(Json *json); /* closes the innermost open value */
 
-/* What is not UTF-8 becomes U+FFFD. */
+/* Invalid UTF-8 becomes U+FFFD. */
 void json_text(Json *json, const char *name, const char *text);
 void json_number(Json *json, const char *name, uint64_t number);
 void json_signed(Json *json, const char *name, int64_t number);

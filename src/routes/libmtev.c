@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "routes/libmtev.h"
+/* libmtev's /mtev/memory.json and /mtev/heap_profile. docs/dialects.md tells what is kept and what is made safe. */
+#include "routes/table.h"
 
 #include "routes/query.h"
 #include "routes/reply.h"
@@ -8,34 +9,32 @@
 #include <string.h>
 
 static void
-refuse(RouteReply *reply, RouteResult result, const RouteFailure *failure)
+refuse(RouteReply *reply, Outcome result, const Failure *failure)
 {
-    unsigned status = result == ROUTE_CONTROL_FAILED ? 500 : reply_status(result);
-    reply_text(reply, status, REPLY_TEXT, "%s", reply_failure_text(result, failure));
-    reply->reason = status == 500 ? "ERROR" : NULL;
+    reply_text(reply, outcome_row(result)->http, REPLY_TEXT, "%s", reply_failure_text(result, failure));
+    reply->reason = reply->status == 500 ? "ERROR" : NULL;
     reply_add_retry(reply);
 }
 
 static void
 refuse_error(RouteReply *reply, int error)
 {
-    const RouteFailure failure = {.error = error};
-    refuse(reply, ROUTE_CONTROL_FAILED, &failure);
+    const Failure failure = {.error = error};
+    refuse(reply, OUTCOME_CONTROL_FAILED, &failure);
 }
 
-void
+static void
 libmtev_memory(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
-    RouteFailure failure = {0};
+    Failure failure = {0};
     int descriptor = -1;
-    RouteResult result = host->ops->stats(host->data, "J", &descriptor, &failure);
-    if (result == ROUTE_NO_JEMALLOC) {
+    Outcome result = host->ops->stats(host->data, "J", &descriptor, &failure);
+    if (result == OUTCOME_NO_JEMALLOC)
         reply_text(reply, 200, REPLY_JSON, "{}\n");
-    } else if (result != ROUTE_DONE) {
+    else if (result != OUTCOME_DONE)
         refuse(reply, result, &failure);
-    } else {
+    else
         reply_file(reply, REPLY_JSON, descriptor);
-    }
 }
 
 static bool
@@ -47,15 +46,15 @@ is_true(const QueryValue *value)
 static void
 set_active(const RouteHost *host, const WireHelloReply *hello, bool active, RouteReply *reply)
 {
-    RouteFailure failure = {0};
-    RouteResult result;
+    Failure failure = {0};
+    Outcome result;
     if (unprofiled_applies(hello)) {
         failure.error = unprofiled_write_active(hello, active);
-        result = failure.error == 0 ? ROUTE_DONE : ROUTE_CONTROL_FAILED;
+        result = failure.error == 0 ? OUTCOME_DONE : OUTCOME_CONTROL_FAILED;
     } else {
         result = host->ops->write(host->data, "prof.active", WIRE_TYPE_BOOL, active, &failure);
     }
-    if (result != ROUTE_DONE) {
+    if (result != OUTCOME_DONE) {
         refuse(reply, result, &failure);
         return;
     }
@@ -65,14 +64,14 @@ set_active(const RouteHost *host, const WireHelloReply *hello, bool active, Rout
 static void
 send_dump(const RouteHost *host, const WireHelloReply *hello, RouteReply *reply)
 {
-    RouteFailure failure = {0};
+    Failure failure = {0};
     int descriptor = -1;
     if (unprofiled_applies(hello)) {
         refuse_error(reply, unprofiled_dump(hello));
         return;
     }
-    RouteResult result = host->ops->dump(host->data, &descriptor, &failure);
-    if (result != ROUTE_DONE) {
+    Outcome result = host->ops->dump(host->data, NULL, &descriptor, &failure);
+    if (result != OUTCOME_DONE) {
         refuse(reply, result, &failure);
         return;
     }
@@ -83,14 +82,12 @@ send_dump(const RouteHost *host, const WireHelloReply *hello, RouteReply *reply)
 static const char *
 read_word(const RouteHost *host, const WireHelloReply *hello, const char *control)
 {
-    RouteFailure failure;
-    RouteValue value;
-    if (unprofiled_applies(hello)) {
+    Failure failure;
+    WireCtlReply value;
+    if (unprofiled_applies(hello))
         return unprofiled_read(hello) == 0 ? "false" : "error";
-    }
-    if (host->ops->read(host->data, control, WIRE_TYPE_BOOL, &value, &failure) != ROUTE_DONE) {
+    if (host->ops->read(host->data, control, WIRE_TYPE_BOOL, &value, &failure) != OUTCOME_DONE)
         return "error";
-    }
     return value.value != 0 ? "true" : "false";
 }
 
@@ -100,24 +97,31 @@ send_state(const RouteHost *host, const WireHelloReply *hello, RouteReply *reply
     bool built = unprofiled_read(hello) == 0;
     bool started = !unprofiled_applies(hello);
     reply_text(reply, 200, REPLY_TEXT, "opt.prof: %s\n", !built ? "error" : started ? "true" : "false");
-    if (built && !started) {
+    if (built && !started)
         reply_print(reply, "# needs MALLOC_CONF=\"prof:true\"\n");
-    }
     reply_print(reply, "prof.active: %s\n", read_word(host, hello, "prof.active"));
     reply_print(reply, "prof.thread_active_init: %s\n", read_word(host, hello, "prof.thread_active_init"));
 }
 
-void
+static bool
+libmtev_takes_no_dump(const RouteRequest *request)
+{
+    QueryValue active, dump;
+    return query_find(request->query, "active", &active) != QUERY_ABSENT ||
+           query_find(request->query, "trigger_dump", &dump) == QUERY_ABSENT || !is_true(&dump);
+}
+
+static void
 libmtev_heap_profile(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     WireHelloReply hello;
-    RouteFailure failure = {0};
+    Failure failure = {0};
     QueryValue active;
-    RouteResult result = host->ops->hello(host->data, &hello, &failure);
-    if (result == ROUTE_NO_JEMALLOC) {
+    Outcome result = host->ops->hello(host->data, &hello, &failure);
+    if (result == OUTCOME_NO_JEMALLOC) {
         reply_text(reply, 500, REPLY_TEXT, "libjemalloc is not loaded, cannot heap profile\n");
         reply->reason = "ERROR";
-    } else if (result != ROUTE_DONE) {
+    } else if (result != OUTCOME_DONE) {
         refuse(reply, result, &failure);
     } else if (query_find(request->query, "active", &active) != QUERY_ABSENT) {
         set_active(host, &hello, is_true(&active), reply);
@@ -128,31 +132,67 @@ libmtev_heap_profile(const RouteHost *host, const RouteRequest *request, RouteRe
     }
 }
 
-RouteRole
+static RouteRole
 libmtev_heap_profile_role(const RouteRequest *request)
 {
     QueryValue active;
     return query_find(request->query, "active", &active) == QUERY_ABSENT ? ROUTE_ROLE_READ : ROUTE_ROLE_CONTROL;
 }
 
-bool
-libmtev_takes_no_dump(const RouteRequest *request)
+/* libmtev counts the objects of its own event loop; a process that we serve from outside has none that are counted. */
+static void
+libmtev_events(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
-    QueryValue active, dump;
-    return query_find(request->query, "active", &active) != QUERY_ABSENT ||
-           query_find(request->query, "trigger_dump", &dump) == QUERY_ABSENT || !is_true(&dump);
+    WireHelloReply hello;
+    Failure failure = {0};
+    Outcome result = host->ops->hello(host->data, &hello, &failure);
+    if (result != OUTCOME_DONE && result != OUTCOME_NO_JEMALLOC)
+        refuse(reply, result, &failure);
+    else
+        reply_text(reply, 200, REPLY_JSON, "{\"eventer_t\":{\"current\":0,\"total\":0}}");
 }
 
-void
+static void
 libmtev_options(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     reply_begin(reply, 200, "text/html");
     reply_header(reply, "Allow", "OPTIONS, GET");
 }
 
-void
+static void
 libmtev_unknown(const Route *route, const RouteRequest *request, RouteReply *reply)
 {
     reply_begin(reply, 404, NULL);
     reply->reason = "NOT FOUND";
 }
+
+static const RouteParameter libmtev_parameters[] = {
+    {"active", "text", "\"true\" switches sampling on, any other value off"},
+    {"trigger_dump", "text", "\"true\" returns a heap dump"},
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_LIBMTEV, "GET", "/mtev/memory.json", "current statistics as JSON", .flags = ROUTE_PRINTING,
+     .answer = libmtev_memory},
+    {ROUTE_DIALECT_LIBMTEV, "GET", "/mtev/heap_profile", "the state of profiling; or switch it, or take a dump",
+     .parameters = libmtev_parameters, .flags = ROUTE_SLOW, .is_quick = libmtev_takes_no_dump,
+     .role_of = libmtev_heap_profile_role, .answer = libmtev_heap_profile},
+    {ROUTE_DIALECT_LIBMTEV, "GET", "/eventer/memory.json", "counts of libmtev's event objects",
+     .answer = libmtev_events},
+    {ROUTE_DIALECT_LIBMTEV, "OPTIONS", "/eventer/memory.json", NULL, .answer = libmtev_options},
+    {ROUTE_DIALECT_LIBMTEV, "OPTIONS", "/mtev/memory.json", NULL, .answer = libmtev_options},
+    {ROUTE_DIALECT_LIBMTEV, "OPTIONS", "/mtev/heap_profile", NULL, .answer = libmtev_options},
+};
+
+const RouteTable libmtev_routes = {rows, sizeof(rows) / sizeof(rows[0])};
+
+const Dialect libmtev_dialect = {
+    .dialect = ROUTE_DIALECT_LIBMTEV,
+    .name = "libmtev",
+    .title = "libmtev's dialect",
+    .about = "Paths, responses and errors are those of libmtev's own handlers.",
+    .paths = {"/mtev/", "/eventer/"},
+    .unknown = libmtev_unknown,
+    .wrong_method = libmtev_unknown,
+};

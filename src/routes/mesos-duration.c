@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 15 }; /* that a double has for certain, which is what Mesos prints */
+enum { DIGITS_MAX = 15 }; /* significant digits of a double, as Mesos prints */
 
 static const struct {
     const char *name;
@@ -22,7 +22,7 @@ static const struct {
     {"weeks", UINT64_C(604800000000000)},
 };
 
-enum { N_UNITS = sizeof units / sizeof units[0] };
+enum { N_UNITS = sizeof(units) / sizeof(units[0]) };
 
 bool
 mesos_duration_parse(const char *text, uint64_t *ns, char *why, size_t size)
@@ -38,9 +38,8 @@ mesos_duration_parse(const char *text, uint64_t *ns, char *why, size_t size)
         snprintf(why, size, "Failed to convert '%.*s' to number", (int)n, text);
         return false;
     }
-    while (unit < N_UNITS && strcmp(units[unit].name, text + n) != 0) {
+    while (unit < N_UNITS && strcmp(units[unit].name, text + n) != 0)
         unit++;
-    }
     if (unit == N_UNITS) {
         snprintf(why, size,
                  "Unknown duration unit '%s'; supported units are 'ns', 'us', 'ms', 'secs', 'mins', 'hrs', 'days', and "
@@ -76,14 +75,12 @@ mesos_duration_format(uint64_t ns, char *text, size_t size)
 {
     size_t unit = N_UNITS - 1;
     char fraction[DIGITS_MAX + 1];
-    while (unit > 0 && ns < units[unit].ns) {
+    while (unit > 0 && ns < units[unit].ns)
         unit--;
-    }
-    if (unit > 0 && ns % units[unit].ns != 0) {
+    if (unit > 0 && ns % units[unit].ns != 0)
         unit--;
-    }
     uint64_t whole = ns / units[unit].ns;
-    int digits = snprintf(fraction, sizeof fraction, "%llu", (unsigned long long)whole);
+    int digits = snprintf(fraction, sizeof(fraction), "%llu", (unsigned long long)whole);
     format_fraction(ns % units[unit].ns, units[unit].ns, fraction,
                     (size_t)(digits < DIGITS_MAX ? DIGITS_MAX - digits : 0));
     snprintf(text, size, "%llu%s%s%s", (unsigned long long)whole, fraction[0] != '\0' ? "." : "", fraction,

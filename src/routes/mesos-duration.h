@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nanoseconds, below 2^63. False leaves *ns untouched and puts into WHY, without a full stop, what Mesos says. */
+/* Nanoseconds, below 2^63. False leaves *ns untouched and sets WHY to Mesos' message, without a full stop. */
 bool mesos_duration_parse(const char *text, uint64_t *ns, char *why, size_t size);
 
 /* In the largest unit below it that gives a whole number, or the one below that: "500ms", "36hrs", "1days". */

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "routes/mesos.h"
+/*
+ * The memory profiler of Mesos' libprocess, /memory-profiler. Its runs are the host's recordings.
+ * docs/dialects.md tells what is kept and what is made safe.
+ */
+#include "routes/table.h"
 
 #include "routes/json.h"
 #include "routes/mesos-duration.h"
+#include "routes/mesos-help.h"
 #include "routes/pause.h"
+#include "routes/publish.h"
 #include "routes/query.h"
 #include "routes/reply.h"
 #include "routes/unprofiled.h"
 
-#include <ctype.h>
+#include "jemalloc/version.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -19,7 +26,7 @@ enum {
     DURATION_TEXT_MAX = 32,
     NAME_SIZE = 64,
     PATH_SIZE = 1024,
-    WAIT_MS = 1500, /* for a run that is about to end when its result is asked for */
+    WAIT_MS = 1500, /* for a run that is about to end when its result is requested */
     POLL_MS = 20,
     BEGINNING_MAX = 256, /* of a dump: its totals are in there */
 };
@@ -41,7 +48,7 @@ static const char not_enabled[] = "\n"
                                   "`jescope run`; /memory-profiler/state shows what it was started with. A\n"
                                   "jemalloc of your own must be built with --enable-stats and --enable-prof.\n";
 
-/* The host's recordings as Mesos has them: at most one that runs, and what came of the latest other one. */
+/* The host's recordings in Mesos' terms: at most one running, and the result of the latest other one. */
 typedef struct {
     bool running;
     bool ended; /* with a dump, or with a failure to make one */
@@ -67,6 +74,28 @@ look(const RouteHost *host, Runs *runs)
     }
 }
 
+static bool
+is_done(const Runs *runs)
+{
+    return runs->ended && runs->last.state == ROUTE_RECORDING_DONE;
+}
+
+/* The dump of RUN as a file in DIRECTORY. False: none. */
+static bool
+publish_dump(const RouteHost *host, const RouteRecording *run, char *directory, size_t size)
+{
+    Failure failure;
+    RoutePublication what = {
+        .file = ROUTE_FILE_DUMP, .recording = run->id, .descriptor = -1, .directory = directory, .size = size};
+    if (host->ops->publish(host->data, &what, &failure) == OUTCOME_DONE)
+        return true;
+    if (host->ops->dump_open(host->data, run->dump, &what.descriptor, &failure) != OUTCOME_DONE)
+        return false;
+    bool published = host->ops->publish(host->data, &what, &failure) == OUTCOME_DONE;
+    close(what.descriptor);
+    return published;
+}
+
 static const char *
 prefix_of(const RouteHost *host)
 {
@@ -74,13 +103,13 @@ prefix_of(const RouteHost *host)
 }
 
 static void
-refuse(RouteReply *reply, RouteResult result, const RouteFailure *failure)
+refuse(RouteReply *reply, Outcome result, const Failure *failure)
 {
-    reply_text(reply, reply_status(result), REPLY_UTF8, "%s.\n", reply_failure_text(result, failure));
+    reply_text(reply, outcome_row(result)->http, REPLY_UTF8, "%s.\n", reply_failure_text(result, failure));
     reply_add_retry(reply);
 }
 
-void
+static void
 mesos_unknown(const Route *route, const RouteRequest *request, RouteReply *reply)
 {
     reply_text(reply, 404, REPLY_UTF8, "404 Not Found.");
@@ -92,11 +121,10 @@ is_on(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     static const char *const off[] = {"disabled", "false", "0"};
     char text[NAME_SIZE];
-    RouteFailure failure;
-    if (host->ops->variable(host->data, "LIBPROCESS_MEMORY_PROFILING", text, sizeof text, &failure) != ROUTE_DONE) {
+    Failure failure;
+    if (host->ops->variable(host->data, "LIBPROCESS_MEMORY_PROFILING", text, sizeof(text), &failure) != OUTCOME_DONE)
         return true;
-    }
-    for (size_t i = 0; i < sizeof off / sizeof off[0]; i++) {
+    for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
         if (strcmp(text, off[i]) == 0) {
             mesos_unknown(NULL, request, reply);
             return false;
@@ -106,25 +134,23 @@ is_on(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 }
 
 static bool
-serves_malloc(RouteResult result, const WireHelloReply *hello)
+serves_malloc(Outcome result, const WireHelloReply *hello)
 {
-    return result == ROUTE_DONE && (hello->flags & WIRE_FLAG_SERVES_MALLOC) != 0;
+    return result == OUTCOME_DONE && (hello->flags & WIRE_FLAG_SERVES_MALLOC) != 0;
 }
 
-/* False: jemalloc is not there, or the target cannot be asked; the reply says so. */
+/* False: no jemalloc, or the target cannot be reached; the reply has the error. */
 static bool
 detect(const RouteHost *host, WireHelloReply *hello, RouteReply *reply)
 {
-    RouteFailure failure = {0};
-    RouteResult result = host->ops->hello(host->data, hello, &failure);
-    if (serves_malloc(result, hello)) {
+    Failure failure = {0};
+    Outcome result = host->ops->hello(host->data, hello, &failure);
+    if (serves_malloc(result, hello))
         return true;
-    }
-    if (result == ROUTE_DONE || result == ROUTE_NO_JEMALLOC) {
+    if (result == OUTCOME_DONE || result == OUTCOME_NO_JEMALLOC)
         reply_text(reply, 400, REPLY_UTF8, "%s", not_detected);
-    } else {
+    else
         refuse(reply, result, &failure);
-    }
     return false;
 }
 
@@ -138,12 +164,12 @@ parse_duration(const RouteRequest *request, uint64_t *ms, RouteReply *reply)
     char why[WHY_MAX];
     char readable[DURATION_TEXT_MAX];
     if (query_find(request->query, "duration", &text) != QUERY_ABSENT &&
-        !mesos_duration_parse(text.text, &ns, why, sizeof why)) {
+        !mesos_duration_parse(text.text, &ns, why, sizeof(why))) {
         reply_text(reply, 400, REPLY_UTF8, "Could not parse parameter 'duration': %s.\n", why);
         return false;
     }
     if (ns < least_ns || ns > most_ns) {
-        mesos_duration_format(ns, readable, sizeof readable);
+        mesos_duration_format(ns, readable, sizeof(readable));
         reply_text(reply, 400, REPLY_UTF8, "Duration '%s' must be between 1secs and 1days.\n", readable);
         return false;
     }
@@ -163,12 +189,12 @@ tell_run(const RouteHost *host, const RouteRecording *run, const char *beginning
     json_begin(&json, reply);
     json_begin_object(&json, NULL);
     json_number(&json, "id", id);
-    snprintf(text, sizeof text,
+    snprintf(text, sizeof(text),
              "%s Its result will be at %s/memory-profiler/download/raw?id=%llu when the time is over, or after "
              "%s/memory-profiler/stop.",
              beginning, prefix, id, prefix);
     json_text(&json, "message", text);
-    snprintf(text, sizeof text, "%llu", (unsigned long long)((run->remaining_ms + 500) / 1000));
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)((run->remaining_ms + 500) / 1000));
     json_text(&json, "remaining_seconds", text);
     json_end(&json);
     reply_header(reply, "Refresh", "%llu; url=%s/memory-profiler/download/graph?id=%llu",
@@ -180,22 +206,21 @@ static void
 tell_void_run(const RouteHost *host, uint64_t duration_ms, RouteReply *reply)
 {
     const RouteRecording run = {.id = (uint64_t)time(NULL), .remaining_ms = duration_ms};
-    tell_run(
-        host, &run,
-        "Successfully started new heap profiling run. But this jemalloc was started without prof:true: it will find "
-        "nothing.",
-        reply);
+    tell_run(host, &run,
+             "Successfully started new heap profiling run. But this jemalloc was started without prof:true: it will "
+             "find nothing.",
+             reply);
 }
 
 static void
-tell_not_started(const RouteHost *host, RouteResult result, const RouteFailure *failure, RouteReply *reply)
+tell_not_started(const RouteHost *host, Outcome result, const Failure *failure, RouteReply *reply)
 {
     switch (result) {
-    case ROUTE_BUSY:
+    case OUTCOME_BUSY:
         reply_text(reply, 409, REPLY_UTF8, "Heap profiling was started externally.\n");
         break;
-    case ROUTE_NO_PROFILING:
-    case ROUTE_CONTROL_FAILED:
+    case OUTCOME_NO_PROFILING:
+    case OUTCOME_CONTROL_FAILED:
         reply_text(reply, 400, REPLY_UTF8, "%s", not_enabled);
         break;
     default:
@@ -203,68 +228,90 @@ tell_not_started(const RouteHost *host, RouteResult result, const RouteFailure *
     }
 }
 
-void
+/* Whether the run that is under way was switched off by others: it will have no dump. */
+static bool
+is_void(const RouteHost *host)
+{
+    Failure failure;
+    WireCtlReply active;
+    return host->ops->read(host->data, "prof.active", WIRE_TYPE_BOOL, &active, &failure) == OUTCOME_DONE &&
+           active.value == 0;
+}
+
+static Outcome
+start_run(const RouteHost *host, uint64_t ms, RouteRecording *run, Failure *failure)
+{
+    Runs runs;
+    Failure ignored;
+    const RouteRecordingRequest request = {.duration_ms = ms};
+    Outcome result = host->ops->recording_start(host->data, &request, run, failure);
+    if (result != OUTCOME_BUSY || !is_void(host))
+        return result;
+    look(host, &runs);
+    if (runs.running)
+        host->ops->recording_stop(host->data, runs.run.id, run, &ignored);
+    return host->ops->recording_start(host->data, &request, run, failure);
+}
+
+static void
 mesos_start(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     static const char running[] = "Heap profiling is already active.";
     WireHelloReply hello;
-    RouteFailure failure = {0};
+    Failure failure = {0};
     RouteRecording run;
     uint64_t ms;
     Runs runs;
-    if (!is_on(host, request, reply) || !detect(host, &hello, reply) || !parse_duration(request, &ms, reply)) {
+    if (!is_on(host, request, reply) || !detect(host, &hello, reply) || !parse_duration(request, &ms, reply))
         return;
-    }
     if (unprofiled_applies(&hello)) {
-        if (unprofiled_write_active(&hello, true) == 0) {
+        if (unprofiled_write_active(&hello, true) == 0)
             tell_void_run(host, ms, reply);
-        } else {
-            tell_not_started(host, ROUTE_NO_PROFILING, &failure, reply);
-        }
+        else
+            tell_not_started(host, OUTCOME_NO_PROFILING, &failure, reply);
         return;
     }
-    RouteResult result = host->ops->recording_start(host->data, ms, &run, &failure);
-    if (result == ROUTE_DONE) {
+    Outcome result = start_run(host, ms, &run, &failure);
+    if (result == OUTCOME_DONE) {
         tell_run(host, &run, "Successfully started new heap profiling run.", reply);
         return;
     }
     look(host, &runs);
-    if (result == ROUTE_BUSY && runs.running) {
+    if (result == OUTCOME_BUSY && runs.running)
         tell_run(host, &runs.run, running, reply);
-    } else {
+    else
         tell_not_started(host, result, &failure, reply);
-    }
 }
 
 /* ---- /stop ---- */
 
-/* Why there is no raw profile; NULL: there is one. */
+/* Why there is no raw profile; NULL: it exists. */
 static const char *
-why_not_there(const RouteHost *host, const Runs *runs, char *text, size_t size)
+why_not_there(const Runs *runs, char *text, size_t size)
 {
-    if (!runs->ended) {
+    if (!runs->ended)
         return not_yet;
-    }
-    if (runs->last.state == ROUTE_RECORDING_DONE) {
+    if (runs->last.state == ROUTE_RECORDING_DONE)
         return NULL;
-    }
-    const RouteFailure *failure = &runs->last.failure;
-    snprintf(text, size, "Failed to create artifact: Couldn't write value %s/profile.dump for option prof.dump: %s",
-             host->directory, failure->error != 0 ? reply_error_name(failure->error) : failure->why);
+    const Failure *failure = &runs->last.failure;
+    snprintf(
+        text, size,
+        "Failed to create artifact: Couldn't write value /tmp/libprocess.XXXXXX/profile.dump for option prof.dump: %s",
+        failure->error != 0 ? error_name(failure->error) : failure->why);
     return text;
 }
 
 /* Reads prof.active as this jemalloc would give it. */
-static RouteResult
-read_active(const RouteHost *host, const WireHelloReply *hello, bool *active, RouteFailure *failure)
+static Outcome
+read_active(const RouteHost *host, const WireHelloReply *hello, bool *active, Failure *failure)
 {
-    RouteValue value = {0};
+    WireCtlReply value = {0};
     if (unprofiled_applies(hello)) {
         failure->error = unprofiled_read(hello);
         *active = false;
-        return failure->error == 0 ? ROUTE_DONE : ROUTE_CONTROL_FAILED;
+        return failure->error == 0 ? OUTCOME_DONE : OUTCOME_CONTROL_FAILED;
     }
-    RouteResult result = host->ops->read(host->data, "prof.active", WIRE_TYPE_BOOL, &value, failure);
+    Outcome result = host->ops->read(host->data, "prof.active", WIRE_TYPE_BOOL, &value, failure);
     *active = value.value != 0;
     return result;
 }
@@ -281,11 +328,11 @@ tell_stopped(const RouteHost *host, const RouteRecording *run, RouteReply *reply
     reply_begin(reply, 200, REPLY_JSON);
     json_begin(&json, reply);
     json_begin_object(&json, NULL);
-    snprintf(text, sizeof text, "%llu", id);
+    snprintf(text, sizeof(text), "%llu", id);
     json_text(&json, "id", text);
-    json_text(&json, "message", "Successfully stopped memory profiling run. The addresses beside have its result.");
-    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
-        snprintf(text, sizeof text, "%s/memory-profiler/download/%s?id=%llu", prefix_of(host), urls[i].kind, id);
+    json_text(&json, "message", "Successfully stopped memory profiling run. The url_ members have its result.");
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        snprintf(text, sizeof(text), "%s/memory-profiler/download/%s?id=%llu", prefix_of(host), urls[i].kind, id);
         json_text(&json, urls[i].member, text);
     }
     json_end(&json);
@@ -297,108 +344,99 @@ end_run(const RouteHost *host, bool active, RouteReply *reply)
 {
     Runs runs;
     RouteRecording ended;
-    RouteFailure failure = {0};
+    Failure failure = {0};
     look(host, &runs);
     if (runs.running) {
-        RouteResult result = host->ops->recording_stop(host->data, runs.run.id, &ended, &failure);
-        if (result != ROUTE_DONE) {
+        Outcome result = host->ops->recording_stop(host->data, runs.run.id, &ended, &failure);
+        if (result != OUTCOME_DONE)
             refuse(reply, result, &failure);
-        }
-        return result == ROUTE_DONE;
+        return result == OUTCOME_DONE;
     }
     if (active) {
-        reply_text(
-            reply, 400, REPLY_UTF8,
-            "Profiling is active, but was not started by libprocess. Accessing the raw profile through libprocess "
-            "is currently not supported.\n");
+        reply_text(reply, 400, REPLY_UTF8,
+                   "Profiling is active, but was not started by libprocess. Accessing the raw profile through "
+                   "libprocess is currently not supported.\n");
     }
     return !active;
 }
 
-void
+static void
 mesos_stop(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     WireHelloReply hello;
-    RouteFailure failure = {0};
+    Failure failure = {0};
     Runs runs;
     char text[WHY_MAX + PATH_SIZE];
     bool active;
-    if (!is_on(host, request, reply) || !detect(host, &hello, reply)) {
+    if (!is_on(host, request, reply) || !detect(host, &hello, reply))
         return;
-    }
-    RouteResult result = read_active(host, &hello, &active, &failure);
-    if (result != ROUTE_DONE) {
+    Outcome result = read_active(host, &hello, &active, &failure);
+    if (result != OUTCOME_DONE) {
         reply_text(reply, 400, REPLY_UTF8, "Error interfacing with jemalloc: Couldn't read option prof.active: %s.\n",
                    reply_failure_text(result, &failure));
         return;
     }
-    if (!end_run(host, active, reply)) {
+    if (!end_run(host, active, reply))
         return;
-    }
     look(host, &runs);
-    const char *why = why_not_there(host, &runs, text, sizeof text);
+    const char *why = why_not_there(&runs, text, sizeof(text));
     if (why != NULL) {
         reply_text(reply, 400, REPLY_UTF8, "%s.\n", why);
-    } else {
-        tell_stopped(host, &runs.last, reply);
+        return;
     }
+    char directory[ROUTE_DIRECTORY_MAX];
+    publish_dump(host, &runs.last, directory, sizeof(directory));
+    tell_stopped(host, &runs.last, reply);
 }
 
 /* ---- /state and /statistics ---- */
 
-/* The variable with jemalloc's options: of a build with prefixed names it has their prefix, in capitals. */
+/* The variable with jemalloc's options. */
 static void
 read_environment(const RouteHost *host, const WireHelloReply *hello, char *text, size_t size)
 {
     char name[NAME_SIZE];
-    RouteFailure failure;
-    RouteValue value;
-    snprintf(name, sizeof name, "%sMALLOC_CONF", hello->prefix);
-    for (char *c = name; *c != '\0'; c++) {
-        *c = (char)toupper((unsigned char)*c);
-    }
-    if (host->ops->variable(host->data, name, text, size, &failure) != ROUTE_DONE) {
+    Failure failure;
+    WireCtlReply value;
+    jemalloc_conf_variable(hello->prefix, name, sizeof(name));
+    if (host->ops->variable(host->data, name, text, size, &failure) != OUTCOME_DONE)
         text[0] = '\0';
-    }
     /* A program that sets its title has overwritten it, but jemalloc or the agent may remember. */
     if (text[0] == '\0' &&
-        host->ops->read(host->data, "opt.malloc_conf.env_var", WIRE_TYPE_STRING, &value, &failure) == ROUTE_DONE) {
+        host->ops->read(host->data, "opt.malloc_conf.env_var", WIRE_TYPE_STRING, &value, &failure) == OUTCOME_DONE)
         snprintf(text, size, "%s", value.text);
-    }
 }
 
 static void
 add_unread(Json *json, const char *member, const char *control, const char *why)
 {
     char text[WHY_MAX];
-    snprintf(text, sizeof text, "Couldn't read option %s: %s", control, why);
+    snprintf(text, sizeof(text), "Couldn't read option %s: %s", control, why);
     json_text(json, member, text);
 }
 
 static void
 add_jemalloc(const RouteHost *host, const WireHelloReply *hello, Json *json)
 {
-    RouteFailure failure = {0};
-    RouteValue value;
+    Failure failure = {0};
+    WireCtlReply value;
     char environment[WIRE_MESSAGE_MAX];
     bool active;
-    read_environment(host, hello, environment, sizeof environment);
+    read_environment(host, hello, environment, sizeof(environment));
     json_begin_object(json, "jemalloc");
     json_begin_object(json, "malloc_conf");
-    RouteResult result = host->ops->read(host->data, "config.malloc_conf", WIRE_TYPE_STRING, &value, &failure);
-    if (result == ROUTE_DONE) {
+    Outcome result = host->ops->read(host->data, "config.malloc_conf", WIRE_TYPE_STRING, &value, &failure);
+    if (result == OUTCOME_DONE)
         json_text(json, "build_options", value.text);
-    } else {
+    else
         add_unread(json, "build_options", "config.malloc_conf", reply_failure_text(result, &failure));
-    }
     json_text(json, "environment", environment);
     json_end(json);
     result = read_active(host, hello, &active, &failure);
-    if (result == ROUTE_DONE) {
+    if (result == OUTCOME_DONE)
         json_boolean(json, "profiling_active", active);
-    } else {
+    else
         add_unread(json, "profiling_active", "prof.active", reply_failure_text(result, &failure));
-    }
     json_boolean(json, "profiling_enabled", (hello->flags & WIRE_FLAG_CONFIG_PROF) != 0);
     json_end(json);
 }
@@ -406,12 +444,11 @@ add_jemalloc(const RouteHost *host, const WireHelloReply *hello, Json *json)
 static void
 add_run(const Runs *runs, Json *json)
 {
-    bool done = runs->ended && runs->last.state == ROUTE_RECORDING_DONE;
     json_begin_object(json, "current_run");
     if (runs->running) {
         json_number(json, "id", runs->run.id);
         json_seconds(json, "remaining_seconds", runs->run.remaining_ms);
-    } else if (done) {
+    } else if (is_done(runs)) {
         json_number(json, "id", runs->last.id);
         json_number(json, "remaining_seconds", 0);
     } else {
@@ -420,77 +457,73 @@ add_run(const Runs *runs, Json *json)
     json_end(json);
 }
 
-void
+static void
 mesos_state(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     WireHelloReply hello;
-    RouteFailure failure = {0};
+    Failure failure = {0};
     Runs runs;
     Json json;
-    if (!is_on(host, request, reply)) {
+    char directory[ROUTE_DIRECTORY_MAX];
+    if (!is_on(host, request, reply))
         return;
-    }
     bool detected = serves_malloc(host->ops->hello(host->data, &hello, &failure), &hello);
     look(host, &runs);
     reply_begin(reply, 200, REPLY_JSON);
     json_begin(&json, reply);
     json_begin_object(&json, NULL);
+    if (detected)
+        add_jemalloc(host, &hello, &json);
     json_begin_object(&json, "memory_profiler");
     add_run(&runs, &json);
-    if (detected) {
-        add_jemalloc(host, &hello, &json);
-    }
     json_boolean(&json, "jemalloc_detected", detected);
-    json_text(&json, "tmp_dir", runs.ended ? host->directory : not_yet);
+    bool there = is_done(&runs) && publish_dump(host, &runs.last, directory, sizeof(directory));
+    json_text(&json, "tmp_dir", there ? directory : not_yet);
     json_end(&json);
     json_end(&json);
 }
 
-void
+static void
 mesos_statistics(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     WireHelloReply hello;
-    RouteFailure failure = {0};
+    Failure failure = {0};
     int descriptor = -1;
-    if (!is_on(host, request, reply) || !detect(host, &hello, reply)) {
+    if (!is_on(host, request, reply) || !detect(host, &hello, reply))
         return;
-    }
-    RouteResult result = host->ops->stats(host->data, "J", &descriptor, &failure);
-    if (result == ROUTE_DONE) {
+    Outcome result = host->ops->stats(host->data, "J", &descriptor, &failure);
+    if (result == OUTCOME_DONE)
         reply_file(reply, "application/json; charset=utf-8", descriptor);
-    } else {
+    else
         refuse(reply, result, &failure);
-    }
 }
 
 /* ---- /download ---- */
 
-/* A kind of download; what is not the dump itself is a report of it. */
+/* A kind of download: the dump itself or a report of it. */
 typedef struct {
-    const char *file;
-    const char *missing;        /* beginning of the refusal where there is no dump */
+    RouteFile file;
+    const char *missing;        /* beginning of the refusal without a dump */
     const char *format;         /* NULL: the dump */
     const char *const *options; /* of the report */
     bool needs_samples;         /* jeprof makes nothing of an empty profile */
 } Download;
 
-/* Why TEXT is no id; NULL: *id is it. */
+/* Why TEXT is not an id; NULL: it is *id. */
 static const char *
 parse_id(const char *text, uint64_t *id)
 {
     uint64_t value = 0;
     bool overflow = false;
-    for (; *text >= '0' && *text <= '9'; text++) {
+    for (; *text >= '0' && *text <= '9'; text++)
         overflow |= __builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *text - '0', &value);
-    }
-    if (overflow || value > INT64_MAX) {
+    if (overflow || value > INT64_MAX)
         return "Numerical result out of range";
-    }
     *id = value;
     return *text == '\0' ? NULL : "Garbage after parsed id";
 }
 
-/* Whoever follows the Refresh header of /start comes in the moment the run ends. */
+/* A client that follows the Refresh header of /start arrives at the moment the run ends. */
 static void
 look_at_end(const RouteHost *host, uint64_t id, Runs *runs)
 {
@@ -502,7 +535,7 @@ look_at_end(const RouteHost *host, uint64_t id, Runs *runs)
     }
 }
 
-/* False: the reply says why REQUEST names no run whose dump is there. */
+/* False: REQUEST does not name a run with a dump; the reply has the reason. */
 static bool
 choose_run(const RouteHost *host, const RouteRequest *request, const Download *download, Runs *runs, RouteReply *reply)
 {
@@ -522,7 +555,7 @@ choose_run(const RouteHost *host, const RouteRequest *request, const Download *d
                    "'id' explicitly.\n");
         return false;
     }
-    why = why_not_there(host, runs, why_text, sizeof why_text);
+    why = why_not_there(runs, why_text, sizeof(why_text));
     if (why != NULL) {
         reply_text(reply, 400, REPLY_UTF8, "%s: %s.\n", download->missing, why);
         return false;
@@ -558,15 +591,15 @@ render(const RouteHost *host, const Download *download, int *descriptor, RouteRe
 {
     const RouteRendering rendering = {
         .format = download->format, .options = download->options, .dump = *descriptor, .base = -1};
-    RouteFailure failure = {0};
+    Failure failure = {0};
     int rendered = -1;
-    RouteResult result = host->ops->render(host->data, &rendering, &rendered, &failure);
+    Outcome result = host->ops->render(host->data, &rendering, &rendered, &failure);
     close(*descriptor);
-    if (result == ROUTE_CROWDED) {
+    if (result == OUTCOME_CROWDED) {
         refuse(reply, result, &failure);
         return false;
     }
-    if (result != ROUTE_DONE) {
+    if (result != OUTCOME_DONE) {
         refuse_download(reply, reply_failure_text(result, &failure));
         return false;
     }
@@ -574,21 +607,39 @@ render(const RouteHost *host, const Download *download, int *descriptor, RouteRe
     return true;
 }
 
+/* The name in the response is that of a file, which scripts read. */
+static void
+name_download(const RouteHost *host, const Download *download, const RouteRecording *run, int descriptor,
+              RouteReply *reply)
+{
+    char directory[ROUTE_DIRECTORY_MAX];
+    Failure failure;
+    const char *name = publish_name(download->file);
+    const RoutePublication what = {.file = download->file,
+                                   .recording = run->id,
+                                   .descriptor = descriptor,
+                                   .directory = directory,
+                                   .size = sizeof(directory)};
+    if (host->ops->publish(host->data, &what, &failure) == OUTCOME_DONE)
+        reply_header(reply, "Content-Disposition", "attachment; filename=%s/%s", directory, name);
+    else
+        reply_header(reply, "Content-Disposition", "attachment; filename=%s", name);
+}
+
 static void
 send_download(const RouteHost *host, const RouteRequest *request, const Download *download, RouteReply *reply)
 {
     Runs runs;
-    RouteFailure failure = {0};
+    Failure failure = {0};
     int descriptor = -1;
-    if (!is_on(host, request, reply) || !choose_run(host, request, download, &runs, reply)) {
+    if (!is_on(host, request, reply) || !choose_run(host, request, download, &runs, reply))
         return;
-    }
-    RouteResult result = host->ops->dump_open(host->data, runs.last.dump, &descriptor, &failure);
-    if (result == ROUTE_NOT_FOUND) {
+    Outcome result = host->ops->dump_open(host->data, runs.last.dump, &descriptor, &failure);
+    if (result == OUTCOME_NOT_FOUND) {
         reply_text(reply, 400, REPLY_UTF8, "Requested file was deleted from local disk.\n");
         return;
     }
-    if (result != ROUTE_DONE) {
+    if (result != OUTCOME_DONE) {
         refuse(reply, result, &failure);
         return;
     }
@@ -597,32 +648,80 @@ send_download(const RouteHost *host, const RouteRequest *request, const Download
         refuse_download(reply, "No nodes to print: nothing that was sampled was live at the end");
         return;
     }
-    if (download->format != NULL && !render(host, download, &descriptor, reply)) {
+    if (download->format != NULL && !render(host, download, &descriptor, reply))
         return;
-    }
     reply_file(reply, REPLY_BYTES, descriptor);
-    reply_header(reply, "Content-Disposition", "attachment; filename=%s/%s", host->directory, download->file);
+    name_download(host, download, &runs.last, descriptor, reply);
 }
 
-void
+static void
 mesos_download_raw(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
-    static const Download raw = {"profile.dump", "Cannot access raw profile", NULL, NULL, false};
+    static const Download raw = {ROUTE_FILE_DUMP, "Cannot access raw profile", NULL, NULL, false};
     send_download(host, request, &raw, reply);
 }
 
-void
+static void
 mesos_download_text(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     static const char *const options[] = {"--jeprof", NULL};
-    static const Download text = {"symbolized-profile.dump", "No source profile exists", "text", options, false};
+    static const Download text = {ROUTE_FILE_TEXT, "No source profile exists", "text", options, false};
     send_download(host, request, &text, reply);
 }
 
-void
+static void
 mesos_download_graph(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     static const char *const options[] = {NULL};
-    static const Download graph = {"profile.svg", "No source profile exists", "callgraph-svg", options, true};
+    static const Download graph = {ROUTE_FILE_GRAPH, "No source profile exists", "callgraph-svg", options, true};
     send_download(host, request, &graph, reply);
 }
+
+static void
+mesos_help(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    if (!mesos_help_write(request, reply))
+        mesos_unknown(NULL, request, reply);
+}
+
+static const RouteParameter mesos_start_parameters[] = {
+    {"duration", "text",
+     "a number with ns, us, ms, secs, mins, hrs, days or weeks; from 1secs to 1days (default 5mins)"},
+    {0},
+};
+
+static const RouteParameter mesos_download_parameters[] = {
+    {"id", "id", "id of the latest run that ended"},
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/start/*", "start a run, which ends in a dump after the duration",
+     .parameters = mesos_start_parameters, .role = ROUTE_ROLE_CONTROL, .answer = mesos_start},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/stop/*", "end the run now", .flags = ROUTE_SLOW,
+     .role = ROUTE_ROLE_CONTROL, .answer = mesos_stop},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/state/*", "the state of profiling and of the run",
+     .answer = mesos_state},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/statistics/*", "current statistics as JSON", .flags = ROUTE_PRINTING,
+     .answer = mesos_statistics},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/download/raw/*", "the latest run's dump",
+     .parameters = mesos_download_parameters, .flags = ROUTE_SLOW, .answer = mesos_download_raw},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/download/text/*", "the latest run as a table of functions",
+     .parameters = mesos_download_parameters, .flags = ROUTE_SLOW, .answer = mesos_download_text},
+    {ROUTE_DIALECT_MESOS, "*", "/memory-profiler/download/graph/*", "the latest run as a call graph, SVG",
+     .parameters = mesos_download_parameters, .flags = ROUTE_SLOW, .answer = mesos_download_graph},
+    {ROUTE_DIALECT_MESOS, "*", "/help/memory-profiler/*", "list of these paths, or help about one",
+     .answer = mesos_help},
+};
+
+const RouteTable mesos_routes = {rows, sizeof(rows) / sizeof(rows[0])};
+
+const Dialect mesos_dialect = {
+    .dialect = ROUTE_DIALECT_MESOS,
+    .name = "mesos",
+    .title = "Mesos' dialect",
+    .about = "Paths, responses and errors are those of libprocess' `/memory-profiler`. Any method will do.",
+    .paths = {"/memory-profiler", "/help/memory-profiler"},
+    .unknown = mesos_unknown,
+    .wrong_method = mesos_unknown,
+};

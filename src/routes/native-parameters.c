@@ -1,191 +1,311 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/native-parameters.h"
 
+#include "routes/flat-json.h"
 #include "routes/native-reply.h"
 #include "routes/values.h"
 
+#include "jemalloc/controls.h"
+
 #include <string.h>
 
-static const uint64_t duration_max_ms = UINT64_C(30) * 86400 * 1000; /* what an agent takes as a lease */
+enum {
+    SIMILAR_MAX = 2, /* letters in which a name differs from the one that was meant */
+    WATCH_MAX_MS = 300000,
+};
 
 void
 native_refuse(RouteReply *reply, const char *name, const char *value, const char *must)
 {
-    native_error(reply, 400, &(NativeError){"invalid_parameter", "docs/api.md tells what each parameter may be"},
-                 "%s: '%s' is not possible; it must be %s", name, value, must);
+    native_error(reply, 400, &(NativeError){"invalid_parameter", NATIVE_PARAMETERS_HINT},
+                 "%s: invalid value '%s'; it must be %s", name, value, must);
 }
 
 QueryState
 native_find(const RouteRequest *request, const char *name, QueryValue *value)
 {
-    if (query_find(request->query, name, value) == QUERY_ABSENT) {
-        query_find_in(request->body, request->body_size, name, value);
-    }
-    return value->state;
+    if (query_find(request->query, name, value) != QUERY_ABSENT)
+        return value->state;
+    return flat_json_is_meant(request->body, request->body_size)
+               ? flat_json_find(request->body, request->body_size, name, value)
+               : query_find_in(request->body, request->body_size, name, value);
 }
 
-/* ---- what is there that should not be ---- */
+/* ---- unexpected parameters ---- */
 
-static bool
-is_known(const RouteParameter *parameters, const char *name)
+static const RouteParameter *
+find_row(const RouteParameter *parameters, const char *name)
 {
-    for (; parameters != NULL && parameters->name != NULL; parameters++) {
-        if (strcmp(parameters->name, name) == 0) {
-            return true;
+    for (; parameters != NULL && parameters->name != NULL; parameters++)
+        if (strcmp(parameters->name, name) == 0)
+            return parameters;
+    return NULL;
+}
+
+static const char *
+list_names(const Route *route, char *known, size_t size)
+{
+    known[0] = '\0';
+    for (const RouteParameter *row = route->parameters; row != NULL && row->name != NULL; row++) {
+        size_t used = strlen(known);
+        if (used + strlen(row->name) + strlen(", ") < size) {
+            strcpy(known + used, used > 0 ? ", " : "");
+            strcat(known, row->name);
         }
     }
-    return false;
+    return known;
+}
+
+/* The parameter with a name similar to NAME; NULL: none. */
+static const char *
+find_similar(const Route *route, const char *name)
+{
+    const char *best = NULL;
+    unsigned least = SIMILAR_MAX + 1;
+    for (const RouteParameter *row = route->parameters; row != NULL && row->name != NULL; row++) {
+        unsigned distance = value_distance(row->name, name);
+        if (distance < least && distance < strlen(row->name)) {
+            least = distance;
+            best = row->name;
+        }
+    }
+    return best;
 }
 
 static void
 refuse_name(const Route *route, const char *name, RouteReply *reply)
 {
-    char known[ROUTE_WHY_MAX] = "";
-    for (const RouteParameter *row = route->parameters; row != NULL && row->name != NULL; row++) {
-        size_t used = strlen(known);
-        size_t n = strlen(row->name);
-        if (used + n + strlen(", ") < sizeof known) {
-            strcpy(known + used, used > 0 ? ", " : "");
-            strcat(known, row->name);
-        }
-    }
-    native_error(reply, 400, &(NativeError){"unknown_parameter", "docs/api.md has the parameters of every path"},
-                 "there is no parameter '%s' here; %s%s", name, known[0] != '\0' ? "possible: " : "none is taken",
-                 known);
+    char known[FAILURE_WHY_MAX];
+    const char *similar = find_similar(route, name);
+    const NativeError error = {"unknown_parameter", NATIVE_PARAMETERS_HINT};
+    if (list_names(route, known, sizeof(known))[0] == '\0')
+        native_error(reply, 400, &error, "unknown parameter '%s'; this request takes none", name);
+    else if (similar != NULL)
+        native_error(reply, 400, &error, "unknown parameter '%s'; did you mean '%s'?", name, similar);
+    else
+        native_error(reply, 400, &error, "unknown parameter '%s'; known: %s", name, known);
 }
 
-/* Those of one text, a query or a form. */
 static bool
-check_text(const Route *route, const char *text, size_t size, RouteReply *reply)
+check_length(const char *name, QueryState state, RouteReply *reply)
 {
+    if (state == QUERY_LONG) {
+        native_error(reply, 400, &(NativeError){"invalid_parameter", "shorten it"}, "%s: longer than %d characters",
+                     name, QUERY_VALUE_MAX - 1);
+    }
+    return state != QUERY_LONG;
+}
+
+/* Those of one text of REQUEST, its query or its body as a form. */
+static bool
+check_text(const Route *route, const RouteRequest *request, const char *text, RouteReply *reply)
+{
+    size_t size = text == request->query ? strlen(text) : request->body_size;
+
     QueryValue name, value;
     for (const char *at = text; query_next(&at, text + size, &name);) {
-        if (name.state == QUERY_LONG || !is_known(route->parameters, name.text)) {
+        const RouteParameter *row = name.state == QUERY_LONG ? NULL : find_row(route->parameters, name.text);
+        if (row == NULL) {
             refuse_name(route, name.text, reply);
             return false;
         }
-        if (query_find_in(text, size, name.text, &value) == QUERY_LONG) {
-            native_error(reply, 400, &(NativeError){"invalid_parameter", "shorten it"}, "%s: over %d characters",
-                         name.text, QUERY_VALUE_MAX - 1);
+        if (text == request->query && strcmp(row->kind, "secret") == 0) {
+            native_error(reply, 400, &(NativeError){"invalid_parameter", "send it in the body"},
+                         "%s: a URL is kept in logs and histories", name.text);
             return false;
         }
+        if (!check_length(name.text, query_find_in(text, size, name.text, &value), reply))
+            return false;
     }
     return true;
+}
+
+/* The JSON type of a parameter; string without a row. */
+static const struct {
+    const char *kind;
+    unsigned kinds; /* 1 << FlatKind */
+    const char *must;
+} json_kinds[] = {
+    {"boolean", 1u << FLAT_BOOLEAN, "true or false"},
+    {"integer", 1u << FLAT_INTEGER, "an integer"},
+    {"fraction", 1u << FLAT_INTEGER | 1u << FLAT_NUMBER, "a number"},
+    {"size", 1u << FLAT_STRING | 1u << FLAT_INTEGER, "a string like \"512KiB\" or an integer"},
+    {"id", 1u << FLAT_STRING | 1u << FLAT_INTEGER, "a string or an integer"},
+    {"scalar", 1u << FLAT_STRING | 1u << FLAT_INTEGER | 1u << FLAT_NUMBER | 1u << FLAT_BOOLEAN,
+     "a string, a number, true or false"},
+    {"", 1u << FLAT_STRING, "a string"},
+};
+
+static bool
+check_json_kind(const RouteParameter *row, FlatKind kind, RouteReply *reply)
+{
+    size_t i = 0;
+    while (json_kinds[i].kind[0] != '\0' && strcmp(json_kinds[i].kind, row->kind) != 0)
+        i++;
+    bool possible = (json_kinds[i].kinds & 1u << kind) != 0;
+    if (!possible) {
+        native_error(reply, 400, &(NativeError){"invalid_parameter", NATIVE_PARAMETERS_HINT},
+                     "%s: in JSON it must be %s", row->name, json_kinds[i].must);
+    }
+    return possible;
+}
+
+static bool
+check_json_member(const Route *route, const RouteRequest *request, const FlatMember *member, uint64_t *seen,
+                  RouteReply *reply)
+{
+    const RouteParameter *row =
+        member->name.state != QUERY_LONG ? find_row(route->parameters, member->name.text) : NULL;
+    if (row == NULL) {
+        refuse_name(route, member->name.text, reply);
+        return false;
+    }
+    uint64_t bit = UINT64_C(1) << (row - route->parameters);
+    if ((*seen & bit) != 0) {
+        native_error(reply, 400, &(NativeError){"invalid_parameter", "give each once"}, "%s: given twice", row->name);
+        return false;
+    }
+    *seen |= bit;
+    return check_json_kind(row, member->kind, reply) && check_length(row->name, member->value.state, reply);
+}
+
+static bool
+check_json(const Route *route, const RouteRequest *request, RouteReply *reply)
+{
+    FlatJson json;
+    FlatMember member;
+    FlatStep step;
+    uint64_t seen = 0;
+    flat_json_begin(&json, request->body, request->body_size);
+    while ((step = flat_json_next(&json, &member)) == FLAT_MEMBER)
+        if (!check_json_member(route, request, &member, &seen, reply))
+            return false;
+    if (step == FLAT_BROKEN) {
+        native_error(reply, 400, &(NativeError){"invalid_body", "send an object of scalars, such as {\"for\":\"30s\"}"},
+                     "the body is not a JSON object: byte %zu is unexpected", (size_t)(json.at - request->body));
+    }
+    return step == FLAT_END;
 }
 
 bool
 native_check(const Route *route, const RouteRequest *request, RouteReply *reply)
 {
-    if (request->body_size > 0 && (request->body[0] == '{' || request->body[0] == '[')) {
-        native_error(reply, 415, &(NativeError){"unsupported_body", "send for=10s, in the query or as the body"},
-                     "parameters are a form or a query, not JSON");
+    if (!check_text(route, request, request->query, reply))
         return false;
-    }
+    if (flat_json_is_meant(request->body, request->body_size))
+        return check_json(route, request, reply);
     if (memchr(request->body, '\0', request->body_size) != NULL) {
-        native_error(reply, 400, &(NativeError){"invalid_parameter", "leave it out"}, "a form has no NUL in it");
+        native_error(reply, 400, &(NativeError){"invalid_body", "leave it out"}, "the form has a NUL in it");
         return false;
     }
-    return check_text(route, request->query, strlen(request->query), reply) &&
-           check_text(route, request->body, request->body_size, reply);
+    return check_text(route, request, request->body, reply);
 }
 
 /* ---- values ---- */
 
-typedef enum {
-    GIVEN, /* to be parsed */
-    LEFT_OUT,
-    MISSING, /* and the reply says so */
-} Presence;
-
-static Presence
-fetch(const RouteRequest *request, const char *name, NativeNeed need, QueryValue *value, RouteReply *reply)
+static bool
+parse_duration(const char *text, uint64_t *ms)
 {
-    if (native_find(request, name, value) != QUERY_ABSENT) {
-        return GIVEN;
-    }
-    if (need == NATIVE_OPTIONAL) {
-        return LEFT_OUT;
-    }
-    native_error(reply, 400, &(NativeError){"missing_parameter", "docs/api.md has the parameters of every path"},
-                 "the parameter '%s' is missing", name);
-    return MISSING;
-}
-
-bool
-native_duration(const RouteRequest *request, const char *name, NativeNeed need, uint64_t *ms, RouteReply *reply)
-{
-    QueryValue value;
     double parsed;
-    Presence presence = fetch(request, name, need, &value, reply);
-    if (presence != GIVEN) {
-        return presence == LEFT_OUT;
-    }
-    if (!value_duration(value.text, &parsed) || parsed < 1 || parsed > (double)duration_max_ms) {
-        native_refuse(reply, name, value.text, "a duration like 90s, 5m or 1h30m, of 30 days at most");
+    if (!value_duration(text, &parsed) || parsed > (double)WIRE_LEASE_MAX_MS)
         return false;
-    }
     *ms = (uint64_t)parsed;
     return true;
 }
 
-bool
-native_size(const RouteRequest *request, const char *name, NativeNeed need, uint64_t *bytes, RouteReply *reply)
+static bool
+parse_signed(const char *text, uint64_t *number)
 {
-    QueryValue value;
-    Presence presence = fetch(request, name, need, &value, reply);
-    if (presence != GIVEN) {
-        return presence == LEFT_OUT;
+    int64_t parsed;
+    if (!value_signed(text, &parsed))
+        return false;
+    *number = (uint64_t)parsed;
+    return true;
+}
+
+static bool
+parse_boolean(const char *text, uint64_t *flag)
+{
+    bool parsed;
+    if (!value_boolean(text, &parsed))
+        return false;
+    *flag = parsed;
+    return true;
+}
+
+static const struct {
+    bool (*parse)(const char *text, uint64_t *value);
+    uint64_t least, most;
+    const char *must;
+} kinds[] = {
+    [NATIVE_DURATION] = {parse_duration, 1, WIRE_LEASE_MAX_MS,
+                         "a duration like 90s, 5m or 1h30m, of " WIRE_LEASE_MAX_TEXT " at most"},
+    [NATIVE_WATCH] = {parse_duration, 1, WATCH_MAX_MS, "a duration like 30s, of 5m at most"},
+    [NATIVE_PERIOD] = {value_size, 1, UINT64_C(1) << 62, "a size like 512KiB, greater than 0"},
+    [NATIVE_OUTPUT] = {value_size, UINT64_C(4) << 10, UINT64_C(64) << 30, "a size from 4KiB to 64GiB"},
+    [NATIVE_NUMBER] = {value_unsigned, 0, UINT64_MAX, "an integer from 0 on"},
+    [NATIVE_COUNT] = {value_unsigned, 0, INT32_MAX, "a number; 0 shows all"},
+    [NATIVE_THREADS] = {value_unsigned, 1, UINT64_MAX, "at least 1; enabled=false ends all threads"},
+    [NATIVE_ARENA] = {value_unsigned, 0, CONTROL_ALL_ARENAS, "the number of an arena, or omitted for all"},
+    [NATIVE_SIGNED] = {parse_signed, 0, UINT64_MAX, "an integer"},
+    [NATIVE_BOOLEAN] = {parse_boolean, 0, 1, "true or false"},
+};
+
+bool
+native_read(const RouteRequest *request, unsigned wanted, const char *name, uint64_t *value, RouteReply *reply)
+{
+    unsigned kind = wanted & ~(unsigned)NATIVE_NEEDED;
+    QueryValue given;
+    uint64_t parsed;
+    if (native_find(request, name, &given) == QUERY_ABSENT) {
+        if ((wanted & NATIVE_NEEDED) != 0)
+            native_error(reply, 400, &(NativeError){"missing_parameter", NATIVE_PARAMETERS_HINT},
+                         "the parameter '%s' is missing", name);
+        return (wanted & NATIVE_NEEDED) == 0;
     }
-    if (!value_size(value.text, bytes)) {
-        native_refuse(reply, name, value.text, "a size like 512KiB or 64K");
+    const char *text = given.state == QUERY_BARE && kind == NATIVE_BOOLEAN ? "true" : given.text;
+    if (!kinds[kind].parse(text, &parsed) || parsed < kinds[kind].least || parsed > kinds[kind].most) {
+        native_refuse(reply, name, given.text, kinds[kind].must);
         return false;
     }
+    *value = parsed;
     return true;
 }
 
 bool
-native_number(const RouteRequest *request, const char *name, NativeNeed need, uint64_t *number, RouteReply *reply)
+native_for(const RouteRequest *request, unsigned needed, uint64_t *ms, RouteReply *reply)
 {
+    static const char name[] = "for";
+    static const char alias[] = "duration";
     QueryValue value;
-    Presence presence = fetch(request, name, need, &value, reply);
-    if (presence != GIVEN) {
-        return presence == LEFT_OUT;
-    }
-    if (!value_unsigned(value.text, number)) {
-        native_refuse(reply, name, value.text, "a number");
+    bool aliased = native_find(request, alias, &value) != QUERY_ABSENT;
+    if (aliased && native_find(request, name, &value) != QUERY_ABSENT) {
+        native_error(reply, 400, &(NativeError){"invalid_parameter", "give one of them"},
+                     "'for' and 'duration' are the same parameter");
         return false;
     }
-    return true;
+    return native_read(request, NATIVE_DURATION | needed, aliased ? alias : name, ms, reply);
 }
 
 bool
-native_signed(const RouteRequest *request, const char *name, NativeNeed need, int64_t *number, RouteReply *reply)
+native_period(const RouteRequest *request, uint32_t *period, RouteReply *reply)
 {
-    QueryValue value;
-    Presence presence = fetch(request, name, need, &value, reply);
-    if (presence != GIVEN) {
-        return presence == LEFT_OUT;
-    }
-    if (!value_signed(value.text, number)) {
-        native_refuse(reply, name, value.text, "a number, with a '-' before it perhaps");
-        return false;
-    }
-    return true;
+    uint64_t bytes = 0;
+    bool good = native_read(request, NATIVE_PERIOD, "sample", &bytes, reply);
+    *period = bytes != 0 ? value_log2_rounded(bytes) + 1 : 0;
+    return good;
 }
 
 bool
-native_boolean(const RouteRequest *request, const char *name, NativeNeed need, bool *value, RouteReply *reply)
+native_capture(const RouteRequest *request, RouteCapture *capture, RouteReply *reply)
 {
-    QueryValue text;
-    Presence presence = fetch(request, name, need, &text, reply);
-    if (presence != GIVEN) {
-        return presence == LEFT_OUT;
-    }
-    if (text.state == QUERY_BARE) {
-        *value = true;
-    } else if (!value_boolean(text.text, value)) {
-        native_refuse(reply, name, text.text, "true or false");
-        return false;
-    }
-    return true;
+    uint64_t symbolized = 0;
+    uint64_t forced = 0;
+    *capture = (RouteCapture){0};
+    bool good = native_read(request, NATIVE_BOOLEAN, "symbolize", &symbolized, reply) &&
+                native_read(request, NATIVE_BOOLEAN, "force", &forced, reply) &&
+                native_read(request, NATIVE_OUTPUT, "max-output", &capture->output_max, reply);
+    capture->symbolized = symbolized != 0;
+    capture->forced = forced != 0;
+    return good;
 }

@@ -7,10 +7,11 @@
 #include "routes/native-reply.h"
 #include "routes/path.h"
 #include "routes/reply.h"
+#include "routes/report-query.h"
 
 #include <string.h>
 
-static const char list_hint[] = "GET .../recordings lists those there are";
+static const char list_hint[] = "see GET .../recordings";
 
 bool
 native_find_running(const RouteHost *host, RouteRecording *running)
@@ -29,8 +30,8 @@ native_find_running(const RouteHost *host, RouteRecording *running)
 static const char *
 why_failed(const RouteRecording *recording)
 {
-    const RouteFailure *failure = &recording->failure;
-    return failure->why[0] != '\0' ? failure->why : reply_error_name(failure->error);
+    const Failure *failure = &recording->failure;
+    return failure->why[0] != '\0' ? failure->why : error_name(failure->error);
 }
 
 void
@@ -47,18 +48,18 @@ native_add_recording(Json *json, const RouteRecording *recording)
     json_seconds(json, "begin", recording->begin_ms);
     json_seconds(json, "duration_seconds", recording->duration_ms);
     json_seconds(json, "remaining_seconds", recording->remaining_ms);
-    if (recording->dump != 0) {
+    if (recording->dump != 0)
         json_number(json, "dump", recording->dump);
-    } else {
+    else
         json_put_null(json, "dump");
-    }
-    if (recording->state == ROUTE_RECORDING_FAILED) {
+    if (recording->state == ROUTE_RECORDING_FAILED)
         json_text(json, "why", why_failed(recording));
-    } else if (recording->state == ROUTE_RECORDING_DROPPED) {
-        json_text(json, "why", "somebody else switched profiling off before its end");
-    } else {
+    else if (recording->state == ROUTE_RECORDING_DROPPED)
+        json_text(json, "why", "another client switched profiling off before its end");
+    else if (recording->failure.why[0] != '\0')
+        json_text(json, "why", recording->failure.why);
+    else
         json_put_null(json, "why");
-    }
 }
 
 static void
@@ -70,7 +71,7 @@ send_recording(const RouteRecording *recording, unsigned status, RouteReply *rep
     native_end(&json);
 }
 
-void
+static void
 native_recordings(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     RouteRecording rows[ROUTE_RECORDINGS_MAX];
@@ -87,25 +88,25 @@ native_recordings(const RouteHost *host, const RouteRequest *request, RouteReply
     native_end(&json);
 }
 
-void
+static void
 native_recording_start(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     RouteRecording recording;
-    RouteFailure failure = {0};
-    uint64_t ms = 0;
-    if (!native_duration(request, "for", NATIVE_NEEDED, &ms, reply)) {
+    Failure failure = {0};
+    RouteRecordingRequest wanted = {0};
+    if (!native_for(request, NATIVE_NEEDED, &wanted.duration_ms, reply) ||
+        !native_capture(request, &wanted.capture, reply))
         return;
-    }
-    RouteResult result = host->ops->recording_start(host->data, ms, &recording, &failure);
-    if (result != ROUTE_DONE) {
+    Outcome result = host->ops->recording_start(host->data, &wanted, &recording, &failure);
+    if (result != OUTCOME_DONE) {
         native_failure(reply, result, &failure);
         return;
     }
     send_recording(&recording, 201, reply);
-    reply_header(reply, "Location", "%s/%llu", request->path, (unsigned long long)recording.id);
+    native_location(reply, request, recording.id);
 }
 
-/* False: there is none of the id in the path, and the reply says so. */
+/* False: no recording with the id in the path; the reply has the error. */
 static bool
 find_recording(const RouteHost *host, const RouteRequest *request, RouteRecording *recording, RouteReply *reply)
 {
@@ -120,43 +121,39 @@ find_recording(const RouteHost *host, const RouteRequest *request, RouteRecordin
             return true;
         }
     }
-    path_component(request->path, NATIVE_ID, text, sizeof text);
-    native_error(reply, 404, &(NativeError){"not_found", list_hint}, "there is no recording '%s'", text);
+    path_component(request->path, NATIVE_ID, text, sizeof(text));
+    native_error(reply, 404, &(NativeError){"not_found", list_hint}, "no such recording: %s", text);
     return false;
 }
 
-void
+static void
 native_recording(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     RouteRecording recording;
-    if (find_recording(host, request, &recording, reply)) {
+    if (find_recording(host, request, &recording, reply))
         send_recording(&recording, 200, reply);
-    }
 }
 
-void
+static void
 native_recording_stop(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     RouteRecording recording, ended;
-    RouteFailure failure = {0};
-    if (!find_recording(host, request, &recording, reply)) {
+    Failure failure = {0};
+    if (!find_recording(host, request, &recording, reply))
         return;
-    }
-    RouteResult result = host->ops->recording_stop(host->data, recording.id, &ended, &failure);
-    if (result == ROUTE_DONE) {
+    Outcome result = host->ops->recording_stop(host->data, recording.id, &ended, &failure);
+    if (result == OUTCOME_DONE)
         send_recording(&ended, 200, reply);
-    } else {
+    else
         native_failure(reply, result, &failure);
-    }
 }
 
-void
+static void
 native_recording_result(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     RouteRecording recording;
-    if (!find_recording(host, request, &recording, reply)) {
+    if (!find_recording(host, request, &recording, reply))
         return;
-    }
     switch ((RouteRecordingState)recording.state) {
     case ROUTE_RECORDING_DONE:
         native_send_dump(host, request, recording.dump, reply);
@@ -169,10 +166,34 @@ native_recording_result(const RouteHost *host, const RouteRequest *request, Rout
         break;
     case ROUTE_RECORDING_DROPPED:
         native_error(reply, 409, &(NativeError){"dropped", "start another one"},
-                     "the recording has no result: somebody else switched profiling off before its end");
+                     "the recording has no result: another client switched profiling off before its end");
         break;
     default:
         native_error(reply, 409, &(NativeError){"failed", "start another one"}, "the recording has no result: %s",
                      why_failed(&recording));
     }
 }
+
+static const RouteParameter recording_parameters[] = {
+    {"for", "duration", "how long to record; required"},
+    {"duration", "duration", "same as 'for'"},
+    KEEP_PARAMETER_ROWS,
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", NATIVE_PATH "/recordings", "recordings, newest first",
+     .answer = native_recordings},
+    {ROUTE_DIALECT_NATIVE, "POST", NATIVE_PATH "/recordings", "start a recording, which ends in a dump",
+     .parameters = recording_parameters, .role = ROUTE_ROLE_CONTROL, .answer = native_recording_start},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", NATIVE_PATH "/recordings/{recording}", "recording status",
+     .answer = native_recording},
+    {ROUTE_DIALECT_NATIVE, "DELETE", NATIVE_PATH "/recordings/{recording}", "end the recording now, with its dump",
+     .flags = ROUTE_SLOW, .role = ROUTE_ROLE_CONTROL, .answer = native_recording_stop},
+    {ROUTE_DIALECT_NATIVE, "POST", NATIVE_PATH "/recordings/{recording}/stop", "end the recording now, with its dump",
+     .flags = ROUTE_SLOW, .role = ROUTE_ROLE_CONTROL, .answer = native_recording_stop},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", NATIVE_PATH "/recordings/{recording}/result", "its dump, or a report of it",
+     .parameters = report_query_parameters, .flags = ROUTE_SLOW, .answer = native_recording_result},
+};
+
+const RouteTable native_recordings_routes = {rows, sizeof(rows) / sizeof(rows[0])};

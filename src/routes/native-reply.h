@@ -6,20 +6,22 @@
 #include "routes/json.h"
 #include "routes/routes.h"
 
+#define NATIVE_PARAMETERS_HINT (outcome_row(OUTCOME_INVALID)->hint)
+
 typedef struct {
     const char *code; /* for programs: lower case and '_' */
-    const char *hint; /* the way out */
+    const char *hint; /* the remedy */
 } NativeError;
 
 /* FORMAT makes the message: one sentence without a full stop. */
 void native_error(RouteReply *reply, unsigned status, const NativeError *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The error for a host function that did not return ROUTE_DONE. */
-void native_failure(RouteReply *reply, RouteResult result, const RouteFailure *failure);
+/* The error for a host function that did not return OUTCOME_DONE. */
+void native_failure(RouteReply *reply, Outcome result, const Failure *failure);
 
-/* The header Allow with the methods that ROUTE's path has in all rows. */
-void native_allow(RouteReply *reply, const Route *route);
+/* The header Location of what was created with this ID below the path of REQUEST. */
+void native_location(RouteReply *reply, const RouteRequest *request, uint64_t id);
 
 /* Begins a JSON object that is the whole body; native_end() ends it, with a line end. */
 void native_begin(Json *json, RouteReply *reply, unsigned status);

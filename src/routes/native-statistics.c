@@ -22,11 +22,11 @@ read_letters(const RouteRequest *request, bool json, char *letters, size_t size,
     return true;
 }
 
-void
+static void
 native_statistics(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     char letters[WIRE_LETTERS_MAX];
-    RouteFailure failure = {0};
+    Failure failure = {0};
     QueryValue format;
     int descriptor = -1;
     native_find(request, "format", &format);
@@ -35,13 +35,24 @@ native_statistics(const RouteHost *host, const RouteRequest *request, RouteReply
         native_refuse(reply, "format", format.text, "json or text");
         return;
     }
-    if (!read_letters(request, json, letters, sizeof letters, reply)) {
+    if (!read_letters(request, json, letters, sizeof(letters), reply))
         return;
-    }
-    RouteResult result = host->ops->stats(host->data, letters, &descriptor, &failure);
-    if (result == ROUTE_DONE) {
+    Outcome result = host->ops->stats(host->data, letters, &descriptor, &failure);
+    if (result == OUTCOME_DONE)
         reply_file(reply, json ? REPLY_JSON : REPLY_UTF8, descriptor);
-    } else {
+    else
         native_failure(reply, result, &failure);
-    }
 }
+
+static const RouteParameter statistics_parameters[] = {
+    {"format", "json|text", "output format (default json)"},
+    {"options", "text", "sections to omit (option letters of malloc_stats_print(3))"},
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", NATIVE_PATH "/statistics", "current statistics",
+     .parameters = statistics_parameters, .flags = ROUTE_PRINTING, .answer = native_statistics},
+};
+
+const RouteTable native_statistics_routes = {rows, sizeof(rows) / sizeof(rows[0])};

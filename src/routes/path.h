@@ -7,8 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether PATTERN (Route.pattern) stands for PATH. */
+/* Whether PATTERN (Route.pattern) matches PATH. */
 bool path_matches(const char *pattern, const char *path);
+
+/* The same for PATH without the slash at its end, if it has one. */
+bool path_matches_open(const char *pattern, const char *path);
 
 /* Copies the component of PATH with this INDEX, counted from 0. False, TEXT untouched: it has none, or it does not fit.
  */
@@ -16,5 +19,8 @@ bool path_component(const char *path, unsigned index, char *text, size_t size);
 
 /* The same for a component that is a decimal number and nothing else. */
 bool path_number(const char *path, unsigned index, uint64_t *number);
+
+/* PATH as it stands in a URL: all but unreserved characters and '/' as %XX. Cut at SIZE. */
+void path_encode(const char *path, char *text, size_t size);
 
 #endif

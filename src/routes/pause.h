@@ -4,7 +4,7 @@
 
 #include "routes/routes.h"
 
-/* Waits so many milliseconds, as HOST wants it done. */
+/* Waits for the given milliseconds, by the host's function. */
 void pause_for(const RouteHost *host, uint64_t ms);
 
 #endif

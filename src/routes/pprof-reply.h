@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the pprof dialect share. */
+/* Common functions of the pprof dialect. */
 #ifndef JESCOPE_ROUTES_PPROF_REPLY_H
 #define JESCOPE_ROUTES_PPROF_REPLY_H
 
@@ -7,6 +7,6 @@
 
 /* One sentence, with the header that makes `go tool pprof` show it. */
 void pprof_refuse(RouteReply *reply, unsigned status, const char *why);
-void pprof_failure(RouteReply *reply, RouteResult result, const RouteFailure *failure);
+void pprof_failure(RouteReply *reply, Outcome result, const Failure *failure);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of addresses, for readers of a dump who have none. A symbolizer stays out of this process: the addresses become
- * a dump of one-address stacks over the target's own map, and a report gives them their names.
+ * Names of addresses, for clients without the binary. No symbolizer runs in this process: the addresses are written as
+ * a dump of one-address stacks with the target's memory map, which a report symbolizes.
  */
-#include "routes/pprof.h"
+#include "routes/pprof-symbol.h"
 
 #include "routes/pprof-reply.h"
 #include "routes/reply.h"
@@ -26,18 +26,16 @@ is_hex(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* The next "0x..." from *text on, which is moved to its digits; returns their number, 0: there is none before END. */
+/* Moves *text to the digits of the next "0x..."; returns their number, 0: none before END. */
 static size_t
 find_address(const char **text, const char *end)
 {
     for (const char *at = *text; at + 2 < end; at++) {
-        if (at[0] != '0' || at[1] != 'x' || !is_hex(at[2])) {
+        if (at[0] != '0' || at[1] != 'x' || !is_hex(at[2]))
             continue;
-        }
         size_t n = 1;
-        while (at + 2 + n < end && is_hex(at[2 + n])) {
+        while (at + 2 + n < end && is_hex(at[2 + n]))
             n++;
-        }
         *text = at + 2;
         return n;
     }
@@ -61,19 +59,17 @@ add_stacks(RouteReply *dump, const char *text, size_t size)
 }
 
 static bool
-add_maps(const RouteHost *host, RouteReply *dump, RouteFailure *failure, RouteResult *result)
+add_maps(const RouteHost *host, RouteReply *dump, Failure *failure, Outcome *result)
 {
     char chunk[CHUNK];
     int maps = -1;
     ssize_t n;
     *result = host->ops->maps(host->data, &maps, failure);
-    if (*result != ROUTE_DONE) {
+    if (*result != OUTCOME_DONE)
         return false;
-    }
     reply_print(dump, "\nMAPPED_LIBRARIES:\n");
-    while ((n = read(maps, chunk, sizeof chunk)) > 0 || (n < 0 && errno == EINTR)) {
+    while ((n = read(maps, chunk, sizeof(chunk))) > 0 || (n < 0 && errno == EINTR))
         reply_add(dump, chunk, n > 0 ? (size_t)n : 0);
-    }
     close(maps);
     return true;
 }
@@ -83,9 +79,8 @@ static void
 add_line(RouteReply *reply, const char *line, size_t n)
 {
     const char *blank = memchr(line, ' ', n);
-    if (blank == NULL || n < 3 || line[0] != '0' || line[1] != 'x') {
+    if (blank == NULL || n < 3 || line[0] != '0' || line[1] != 'x')
         return;
-    }
     reply_add(reply, line, (size_t)(blank - line));
     reply_add(reply, "\t", 1);
     reply_add(reply, blank + 1, n - (size_t)(blank + 1 - line));
@@ -100,9 +95,8 @@ add_names(RouteReply *reply, const char *text, size_t size)
     while (text < end) {
         const char *line_end = memchr(text, '\n', (size_t)(end - text));
         size_t n = (size_t)((line_end != NULL ? line_end : end) - text);
-        if (n == 3 && memcmp(text, "---", 3) == 0) {
+        if (n == 3 && memcmp(text, "---", 3) == 0)
             return;
-        }
         add_line(reply, text, n);
         text += n + 1;
     }
@@ -144,8 +138,8 @@ pprof_symbol(const RouteHost *host, const RouteRequest *request, RouteReply *rep
 {
     size_t size;
     const char *text = addresses_of(request, &size);
-    RouteFailure failure = {0};
-    RouteResult result;
+    Failure failure = {0};
+    Outcome result;
     int report = -1;
     reply_begin(reply, 200, REPLY_TEXT);
     reply_print(reply, "heap_v2/1\n  t*: 0: 0 [0: 0]\n");
@@ -159,12 +153,12 @@ pprof_symbol(const RouteHost *host, const RouteRequest *request, RouteReply *rep
     }
     RouteRendering rendering = {.format = "symbolized", .dump = reply_take_body(reply), .base = -1};
     if (rendering.dump < 0) {
-        pprof_failure(reply, ROUTE_SYSTEM, &(RouteFailure){.error = ENOMEM});
+        pprof_failure(reply, OUTCOME_SYSTEM, &(Failure){.error = ENOMEM});
         return;
     }
     result = host->ops->render(host->data, &rendering, &report, &failure);
     close(rendering.dump);
-    if (result != ROUTE_DONE) {
+    if (result != OUTCOME_DONE) {
         pprof_failure(reply, result, &failure);
         return;
     }

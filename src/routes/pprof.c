@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "routes/pprof.h"
+/*
+ * What Go's and gperftools' pprof, and jeprof, ask of a server: /debug/pprof and /pprof. docs/dialects.md tells what
+ * each answers with.
+ */
+#include "routes/table.h"
 
 #include "routes/pause.h"
 #include "routes/pprof-reply.h"
+#include "routes/pprof-symbol.h"
 #include "routes/query.h"
 #include "routes/reply.h"
 #include "routes/values.h"
@@ -20,7 +25,7 @@ enum {
 static const char index_page[] =
     "<!doctype html><html><head><meta charset=\"utf-8\"><title>/debug/pprof</title></head><body>\n"
     "<p>Profiles of jemalloc's heap, for <code>go tool pprof</code> and other readers of profile.proto. With "
-    "<code>?debug=1</code> as text, with <code>?seconds=N</code> what changed in so many seconds.</p>\n"
+    "<code>?debug=1</code> as text, with <code>?seconds=N</code> what changed in N seconds.</p>\n"
     "<ul>\n"
     "<li><a href=\"heap?debug=1\">heap</a>: what is in use</li>\n"
     "<li><a href=\"allocs?debug=1\">allocs</a>: what was ever allocated, if the program runs with "
@@ -30,34 +35,20 @@ static const char index_page[] =
     "<li>symbol: names of addresses</li>\n"
     "</ul></body></html>\n";
 
-void
-pprof_refuse(RouteReply *reply, unsigned status, const char *why)
-{
-    reply_text(reply, status, REPLY_UTF8, "%s\n", why);
-    reply_header(reply, "X-Go-Pprof", "1");
-}
-
-void
-pprof_failure(RouteReply *reply, RouteResult result, const RouteFailure *failure)
-{
-    pprof_refuse(reply, reply_status(result), reply_failure_text(result, failure));
-    reply_add_retry(reply);
-}
-
-void
+static void
 pprof_unknown(const Route *route, const RouteRequest *request, RouteReply *reply)
 {
-    pprof_refuse(reply, 404, "there is no such profile: jemalloc knows the heap alone; see /debug/pprof/");
+    pprof_refuse(reply, 404, "no such profile: jemalloc profiles only the heap; see /debug/pprof/");
 }
 
-void
+static void
 pprof_wrong_method(const Route *route, const RouteRequest *request, RouteReply *reply)
 {
-    pprof_refuse(reply, 405, "profiles are asked for with GET");
+    pprof_refuse(reply, 405, "use GET for profiles");
     reply_header(reply, "Allow", "GET");
 }
 
-void
+static void
 pprof_index(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     reply_begin(reply, 200, "text/html; charset=utf-8");
@@ -79,12 +70,11 @@ typedef struct {
 static bool
 take_dump(const Profile *profile, int *descriptor)
 {
-    RouteFailure failure = {0};
-    RouteResult result = profile->host->ops->dump(profile->host->data, descriptor, &failure);
-    if (result != ROUTE_DONE) {
+    Failure failure = {0};
+    Outcome result = profile->host->ops->dump(profile->host->data, NULL, descriptor, &failure);
+    if (result != OUTCOME_DONE)
         pprof_failure(profile->reply, result, &failure);
-    }
-    return result == ROUTE_DONE;
+    return result == OUTCOME_DONE;
 }
 
 static bool
@@ -103,32 +93,29 @@ send_profile(Profile *profile)
     bool text = wants_text(profile->request);
     const RouteRendering rendering = {
         .format = text ? "text" : "pprof", .options = profile->options, .dump = profile->dump, .base = profile->base};
-    RouteFailure failure = {0};
+    Failure failure = {0};
     int report = -1;
-    RouteResult result = profile->host->ops->render(profile->host->data, &rendering, &report, &failure);
+    Outcome result = profile->host->ops->render(profile->host->data, &rendering, &report, &failure);
     close(profile->dump);
-    if (profile->base >= 0) {
+    if (profile->base >= 0)
         close(profile->base);
-    }
-    if (result != ROUTE_DONE) {
+    if (result != OUTCOME_DONE) {
         pprof_failure(profile->reply, result, &failure);
         return;
     }
     reply_file(profile->reply, text ? REPLY_UTF8 : REPLY_BYTES, report);
-    if (!text) {
+    if (!text)
         reply_header(profile->reply, "Content-Disposition", "attachment; filename=\"%s\"", profile->name);
-    }
 }
 
-/* 0: not asked for. False: it is no number we take, and the reply says so. */
+/* 0: not given. False: invalid, and the reply has the error. */
 static bool
 read_seconds(const Profile *profile, uint64_t *seconds)
 {
     QueryValue text;
     *seconds = 0;
-    if (query_find(profile->request->query, "seconds", &text) == QUERY_ABSENT) {
+    if (query_find(profile->request->query, "seconds", &text) == QUERY_ABSENT)
         return true;
-    }
     if (!value_unsigned(text.text, seconds) || *seconds > SECONDS_MAX) {
         pprof_refuse(profile->reply, 400, "seconds: it must be a number from 0 to 300");
         return false;
@@ -144,16 +131,14 @@ begin_sampling(const Profile *profile, uint64_t seconds, uint64_t *lease)
         .action = WIRE_LEASE_TAKE, .duration_ms = seconds * 1000 + LEASE_MARGIN_MS, .active = true};
     WireHelloReply hello;
     WireLease taken = {0};
-    RouteFailure failure = {0};
-    RouteResult result = profile->host->ops->hello(profile->host->data, &hello, &failure);
-    if (result == ROUTE_DONE && (hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0) {
+    Failure failure = {0};
+    Outcome result = profile->host->ops->hello(profile->host->data, &hello, &failure);
+    if (result == OUTCOME_DONE && (hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0)
         result = profile->host->ops->lease(profile->host->data, &take, &taken, &failure);
-    }
-    if (result != ROUTE_DONE) {
+    if (result != OUTCOME_DONE)
         pprof_failure(profile->reply, result, &failure);
-    }
     *lease = taken.id;
-    return result == ROUTE_DONE;
+    return result == OUTCOME_DONE;
 }
 
 static void
@@ -161,10 +146,9 @@ end_sampling(const Profile *profile, uint64_t lease)
 {
     const WireLeaseRequest release = {.action = WIRE_LEASE_RELEASE, .lease_id = lease};
     WireLease none;
-    RouteFailure failure;
-    if (lease != 0) {
+    Failure failure;
+    if (lease != 0)
         profile->host->ops->lease(profile->host->data, &release, &none, &failure);
-    }
 }
 
 /* Dumps at both ends of the time. False: the reply says why not. */
@@ -173,15 +157,13 @@ take_two_dumps(Profile *profile, uint64_t seconds)
 {
     uint64_t lease;
     bool taken = false;
-    if (!begin_sampling(profile, seconds, &lease)) {
+    if (!begin_sampling(profile, seconds, &lease))
         return false;
-    }
     if (take_dump(profile, &profile->base)) {
         pause_for(profile->host, seconds * 1000);
         taken = take_dump(profile, &profile->dump);
-        if (!taken) {
+        if (!taken)
             close(profile->base);
-        }
     }
     end_sampling(profile, lease);
     return taken;
@@ -192,33 +174,32 @@ answer_profile(Profile *profile)
 {
     uint64_t seconds;
     if (read_seconds(profile, &seconds) &&
-        (seconds > 0 ? take_two_dumps(profile, seconds) : take_dump(profile, &profile->dump))) {
+        (seconds > 0 ? take_two_dumps(profile, seconds) : take_dump(profile, &profile->dump)))
         send_profile(profile);
-    }
 }
 
-RouteRole
+static RouteRole
 pprof_heap_role(const RouteRequest *request)
 {
     QueryValue seconds;
     return query_find(request->query, "seconds", &seconds) == QUERY_ABSENT ? ROUTE_ROLE_READ : ROUTE_ROLE_CONTROL;
 }
 
-void
+static void
 pprof_heap(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     Profile profile = {.host = host, .request = request, .reply = reply, .name = "heap", .dump = -1, .base = -1};
     answer_profile(&profile);
 }
 
-/* What was ever allocated is counted with prof_accum:true alone; without, a profile that opens on it looks empty. */
-void
+/* All allocations are counted only with prof_accum:true; otherwise a profile with this default view looks empty. */
+static void
 pprof_allocs(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     static const char *const ever[] = {"--value=alloc_space", NULL};
-    RouteFailure failure;
-    RouteValue value = {0};
-    bool counted = host->ops->read(host->data, "opt.prof_accum", WIRE_TYPE_BOOL, &value, &failure) == ROUTE_DONE &&
+    Failure failure;
+    WireCtlReply value = {0};
+    bool counted = host->ops->read(host->data, "opt.prof_accum", WIRE_TYPE_BOOL, &value, &failure) == OUTCOME_DONE &&
                    value.value != 0;
     Profile profile = {.host = host,
                        .request = request,
@@ -230,17 +211,16 @@ pprof_allocs(const RouteHost *host, const RouteRequest *request, RouteReply *rep
     answer_profile(&profile);
 }
 
-void
+static void
 pprof_delta_heap(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     Profile profile = {.host = host, .request = request, .reply = reply, .name = "delta_heap", .dump = -1, .base = -1};
-    RouteFailure failure = {0};
-    if (!take_dump(&profile, &profile.dump)) {
+    Failure failure = {0};
+    if (!take_dump(&profile, &profile.dump))
         return;
-    }
     int kept = fcntl(profile.dump, F_DUPFD_CLOEXEC, 0);
-    RouteResult result = kept < 0 ? ROUTE_SYSTEM : host->ops->delta(host->data, kept, &profile.base, &failure);
-    if (result != ROUTE_DONE) {
+    Outcome result = kept < 0 ? OUTCOME_SYSTEM : host->ops->delta(host->data, kept, &profile.base, &failure);
+    if (result != OUTCOME_DONE) {
         close(profile.dump);
         pprof_failure(reply, result, &failure);
         return;
@@ -248,27 +228,74 @@ pprof_delta_heap(const RouteHost *host, const RouteRequest *request, RouteReply 
     send_profile(&profile);
 }
 
-void
+static void
 pprof_raw(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     const Profile profile = {.host = host, .request = request, .reply = reply};
     int descriptor = -1;
-    if (take_dump(&profile, &descriptor)) {
+    if (take_dump(&profile, &descriptor))
         reply_file(reply, REPLY_TEXT, descriptor);
-    }
 }
 
-void
+static void
 pprof_cmdline(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     char text[CMDLINE_MAX];
-    RouteFailure failure = {0};
+    Failure failure = {0};
     size_t n = 0;
-    RouteResult result = host->ops->cmdline(host->data, text, sizeof text, &n, &failure);
-    if (result != ROUTE_DONE) {
+    Outcome result = host->ops->cmdline(host->data, text, sizeof(text), &n, &failure);
+    if (result != OUTCOME_DONE) {
         pprof_failure(reply, result, &failure);
         return;
     }
     reply_begin(reply, 200, REPLY_UTF8);
     reply_add(reply, text, n);
 }
+
+static const RouteParameter pprof_parameters[] = {
+    {"debug", "integer", "greater than 0: a text instead of profile.proto"},
+    {"seconds", "integer", "the change during this number of seconds, at most 300; sampling is on meanwhile"},
+    {0},
+};
+
+static const RouteParameter pprof_delta_parameters[] = {
+    {"debug", "integer", "greater than 0: a text instead of profile.proto"},
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/debug/pprof/", "list of profiles", .answer = pprof_index},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/debug/pprof", NULL, .answer = pprof_index},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/debug/pprof/heap", "memory in use, as profile.proto",
+     .parameters = pprof_parameters, .flags = ROUTE_SLOW | ROUTE_WAITING, .role_of = pprof_heap_role,
+     .answer = pprof_heap},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/debug/pprof/allocs", "memory allocated since the start, with prof_accum:true",
+     .parameters = pprof_parameters, .flags = ROUTE_SLOW | ROUTE_WAITING, .role_of = pprof_heap_role,
+     .answer = pprof_allocs},
+    {ROUTE_DIALECT_PPROF, "GET", "/debug/pprof/delta_heap", "change since the previous request",
+     .parameters = pprof_delta_parameters, .flags = ROUTE_SLOW, .role = ROUTE_ROLE_CONTROL, .answer = pprof_delta_heap},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD|POST", "/debug/pprof/symbol",
+     "names of addresses: 0xA+0xB as the body or the query", .flags = ROUTE_SLOW, .is_quick = pprof_names_nothing,
+     .answer = pprof_symbol},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/debug/pprof/cmdline", "the program's arguments, NUL-separated",
+     .answer = pprof_cmdline},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/pprof/heap", "a dump, for jeprof", .flags = ROUTE_SLOW, .answer = pprof_raw},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/pprof/growth", "same as heap: jemalloc has no other record of growth",
+     .flags = ROUTE_SLOW, .answer = pprof_raw},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD|POST", "/pprof/symbol", "names of addresses: 0xA+0xB as the body or the query",
+     .flags = ROUTE_SLOW, .is_quick = pprof_names_nothing, .answer = pprof_symbol},
+    {ROUTE_DIALECT_PPROF, "GET|HEAD", "/pprof/cmdline", "the program's arguments, NUL-separated",
+     .answer = pprof_cmdline},
+};
+
+const RouteTable pprof_routes = {rows, sizeof(rows) / sizeof(rows[0])};
+
+const Dialect pprof_dialect = {
+    .dialect = ROUTE_DIALECT_PPROF,
+    .name = "pprof",
+    .title = "The pprof family",
+    .about = "For `go tool pprof`, jeprof, Parca, Alloy and other pprof clients.",
+    .paths = {"/debug/pprof", "/pprof"},
+    .unknown = pprof_unknown,
+    .wrong_method = pprof_wrong_method,
+};

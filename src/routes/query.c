@@ -12,9 +12,8 @@ typedef struct {
 static int
 hex_digit(char c)
 {
-    if (c >= '0' && c <= '9') {
+    if (c >= '0' && c <= '9')
         return c - '0';
-    }
     char lower = (char)(c | 0x20);
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
@@ -24,17 +23,14 @@ static char
 next_character(Piece *piece)
 {
     char c = *piece->at++;
-    if (c == '+') {
+    if (c == '+')
         return ' ';
-    }
-    if (c != '%' || piece->end - piece->at < 2) {
+    if (c != '%' || piece->end - piece->at < 2)
         return c;
-    }
     int high = hex_digit(piece->at[0]);
     int low = hex_digit(piece->at[1]);
-    if (high < 0 || low < 0 || (high == 0 && low == 0)) {
+    if (high < 0 || low < 0 || (high == 0 && low == 0))
         return c;
-    }
     piece->at += 2;
     return (char)(high * 16 + low);
 }
@@ -42,11 +38,9 @@ next_character(Piece *piece)
 static bool
 is_name(Piece piece, const char *name)
 {
-    while (piece.at < piece.end && *name != '\0') {
-        if (next_character(&piece) != *name++) {
+    while (piece.at < piece.end && *name != '\0')
+        if (next_character(&piece) != *name++)
             return false;
-        }
-    }
     return piece.at == piece.end && *name == '\0';
 }
 
@@ -54,9 +48,8 @@ static QueryState
 decode(Piece piece, QueryValue *value)
 {
     size_t n = 0;
-    while (piece.at < piece.end && n < sizeof value->text - 1) {
+    while (piece.at < piece.end && n < sizeof(value->text) - 1)
         value->text[n++] = next_character(&piece);
-    }
     value->text[n] = '\0';
     return piece.at == piece.end ? QUERY_GIVEN : QUERY_LONG;
 }
@@ -96,12 +89,10 @@ bool
 query_next(const char **at, const char *end, QueryValue *name)
 {
     const char *begin = *at;
-    while (begin < end && *begin == '&') {
+    while (begin < end && *begin == '&')
         begin++;
-    }
-    if (begin == end) {
+    if (begin == end)
         return false;
-    }
     const char *next = find(begin, end, '&');
     name->state = decode((Piece){begin, find(begin, next, '=')}, name);
     *at = next;

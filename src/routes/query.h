@@ -28,7 +28,7 @@ QueryState query_find(const char *query, const char *name, QueryValue *value);
 /* The first of a form of SIZE bytes, or fewer if there is a NUL among them. */
 QueryState query_find_in(const char *text, size_t size, const char *name, QueryValue *value);
 
-/* The name of the parameter at *at, which is moved to the next one; false: there is none before END. No NUL is between
+/* The name of the parameter at *at, which is moved to the next one; false: none before END. There is no NUL between
  * them. */
 bool query_next(const char **at, const char *end, QueryValue *name);
 

@@ -16,9 +16,8 @@ enum {
 void
 reply_begin(RouteReply *reply, unsigned status, const char *content_type)
 {
-    if (reply->descriptor >= 0) {
+    if (reply->descriptor >= 0)
         close(reply->descriptor);
-    }
     reply->status = status;
     reply->reason = NULL;
     reply->content_type = content_type;
@@ -32,12 +31,10 @@ write_all(int descriptor, const char *bytes, size_t n, size_t offset)
 {
     while (n > 0) {
         ssize_t written = pwrite(descriptor, bytes, n, (off_t)offset);
-        if (written < 0 && errno == EINTR) {
+        if (written < 0 && errno == EINTR)
             continue;
-        }
-        if (written <= 0) {
+        if (written <= 0)
             return false;
-        }
         bytes += written;
         offset += (size_t)written;
         n -= (size_t)written;
@@ -50,9 +47,8 @@ static bool
 move_to_memfd(RouteReply *reply)
 {
     int descriptor = memfd_create("jescope-reply", MFD_CLOEXEC);
-    if (descriptor < 0) {
+    if (descriptor < 0)
         return false;
-    }
     reply->descriptor = descriptor;
     return write_all(descriptor, reply->body, reply->body_size, 0);
 }
@@ -60,13 +56,13 @@ move_to_memfd(RouteReply *reply)
 void
 reply_add(RouteReply *reply, const char *bytes, size_t n)
 {
-    if (reply->descriptor < 0 && n <= sizeof reply->body - reply->body_size) {
+    if (reply->descriptor < 0 && n <= sizeof(reply->body) - reply->body_size) {
         memcpy(reply->body + reply->body_size, bytes, n);
         reply->body_size += n;
         return;
     }
     if ((reply->descriptor < 0 && !move_to_memfd(reply)) || !write_all(reply->descriptor, bytes, n, reply->body_size)) {
-        reply_text(reply, 500, REPLY_UTF8, "the answer does not fit into memory: %s\n", reply_error_name(errno));
+        reply_text(reply, 500, REPLY_UTF8, "the answer does not fit into memory: %s\n", error_name(errno));
         return;
     }
     reply->body_size += n;
@@ -76,10 +72,9 @@ __attribute__((format(printf, 2, 0))) static void
 print(RouteReply *reply, const char *format, va_list arguments)
 {
     char piece[PIECE_MAX];
-    int n = vsnprintf(piece, sizeof piece, format, arguments);
-    if (n > 0) {
-        reply_add(reply, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
-    }
+    int n = vsnprintf(piece, sizeof(piece), format, arguments);
+    if (n > 0)
+        reply_add(reply, piece, (size_t)n < sizeof(piece) ? (size_t)n : sizeof(piece) - 1);
 }
 
 void
@@ -107,7 +102,7 @@ reply_file(RouteReply *reply, const char *content_type, int descriptor)
     struct stat status;
     reply_begin(reply, 200, content_type);
     if (fstat(descriptor, &status) != 0 || lseek(descriptor, 0, SEEK_SET) != 0) {
-        reply_text(reply, 500, REPLY_UTF8, "the answer cannot be read: %s\n", reply_error_name(errno));
+        reply_text(reply, 500, REPLY_UTF8, "the answer cannot be read: %s\n", error_name(errno));
         close(descriptor);
         return;
     }
@@ -134,49 +129,27 @@ reply_header(RouteReply *reply, const char *name, const char *format, ...)
     char value[ROUTE_HEADERS_MAX];
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(value, sizeof value, format, arguments);
+    int n = vsnprintf(value, sizeof(value), format, arguments);
     va_end(arguments);
     size_t used = strlen(reply->headers);
-    if (n < 0 || used + strlen(name) + (size_t)n + strlen(": \r\n") >= sizeof reply->headers) {
+    if (n < 0 || used + strlen(name) + (size_t)n + strlen(": \r\n") >= sizeof(reply->headers))
         return;
-    }
-    for (char *c = value; *c != '\0'; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f) {
+    for (char *c = value; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '_';
-        }
-    }
-    snprintf(reply->headers + used, sizeof reply->headers - used, "%s: %s\r\n", name, value);
-}
-
-unsigned
-reply_status(RouteResult result)
-{
-    static const unsigned statuses[] = {
-        [ROUTE_DONE] = 200,        [ROUTE_CONTROL_FAILED] = 500, [ROUTE_NO_JEMALLOC] = 409, [ROUTE_NO_PROFILING] = 409,
-        [ROUTE_NOT_ALLOWED] = 403, [ROUTE_BUSY] = 409,           [ROUTE_CROWDED] = 429,     [ROUTE_NOT_FOUND] = 404,
-        [ROUTE_INVALID] = 400,     [ROUTE_GONE] = 410,           [ROUTE_UNREACHABLE] = 503, [ROUTE_SYSTEM] = 500,
-    };
-    return (size_t)result < sizeof statuses / sizeof statuses[0] ? statuses[result] : 500;
+    snprintf(reply->headers + used, sizeof(reply->headers) - used, "%s: %s\r\n", name, value);
 }
 
 void
 reply_add_retry(RouteReply *reply)
 {
-    if (reply->status == reply_status(ROUTE_CROWDED)) {
+    if (reply->status == outcome_row(OUTCOME_CROWDED)->http)
         reply_header(reply, "Retry-After", "1");
-    }
 }
 
 const char *
-reply_error_name(int error)
+reply_failure_text(Outcome result, const Failure *failure)
 {
-    const char *name = strerrordesc_np(error);
-    return name != NULL ? name : "Unknown error";
-}
-
-const char *
-reply_failure_text(RouteResult result, const RouteFailure *failure)
-{
-    bool has_sentence = result != ROUTE_CONTROL_FAILED && failure->why[0] != '\0';
-    return has_sentence ? failure->why : reply_error_name(failure->error);
+    bool has_sentence = result != OUTCOME_CONTROL_FAILED && failure->why[0] != '\0';
+    return has_sentence ? failure->why : error_name(failure->error);
 }

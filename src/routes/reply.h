@@ -13,7 +13,7 @@
 #define REPLY_JSON  "application/json"
 #define REPLY_BYTES "application/octet-stream"
 
-/* Begins anew: no headers, no body. A descriptor it had is closed. CONTENT_TYPE is a literal, or NULL. */
+/* Resets headers and body. Its descriptor is closed. CONTENT_TYPE is a literal, or NULL. */
 void reply_begin(RouteReply *reply, unsigned status, const char *content_type);
 
 /* Adds to the body. Where no memory can be had for it, the reply becomes a 500 that says so. */
@@ -24,7 +24,7 @@ void reply_print(RouteReply *reply, const char *format, ...) __attribute__((form
 void reply_text(RouteReply *reply, unsigned status, const char *content_type, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* A whole reply whose body is in DESCRIPTOR, a memfd that is the reply's from now on. */
+/* A complete reply with the body in DESCRIPTOR, a memfd that the reply then owns. */
 void reply_file(RouteReply *reply, const char *content_type, int descriptor);
 
 /* Takes the body out of the reply, into a memfd at offset 0 that is the caller's. -1: no memory. */
@@ -33,16 +33,10 @@ int reply_take_body(RouteReply *reply);
 /* Adds a header. What no header may hold is replaced, and one that does not fit is left out. */
 void reply_header(RouteReply *reply, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The status that HTTP has for RESULT. */
-unsigned reply_status(RouteResult result);
-
-/* Says when to come back, if the status is that of ROUTE_CROWDED. */
+/* Adds Retry-After, if the status is that of OUTCOME_CROWDED. */
 void reply_add_retry(RouteReply *reply);
 
-/* What a dialect says of a failure: jemalloc's error by its usual name, else the failure's sentence. */
-const char *reply_failure_text(RouteResult result, const RouteFailure *failure);
-
-/* The English name of an errno value, whatever the host's locale. */
-const char *reply_error_name(int error);
+/* A dialect's text of a failure: jemalloc's error by its usual name, else the failure's sentence. */
+const char *reply_failure_text(Outcome result, const Failure *failure);
 
 #endif

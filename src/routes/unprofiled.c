@@ -4,6 +4,9 @@
 #include "jemalloc/version.h"
 
 #include <errno.h>
+#include <stdio.h>
+
+enum { VARIABLE_MAX = WIRE_TEXT_MAX + sizeof("MALLOC_CONF") };
 
 static bool
 is_built(const WireHelloReply *hello)
@@ -23,15 +26,58 @@ accepts_in_silence(const WireHelloReply *hello)
 bool
 unprofiled_applies(const WireHelloReply *hello)
 {
-    return !is_built(hello) || (hello->flags & WIRE_FLAG_OPT_PROF) == 0;
+    return (hello->flags & WIRE_FLAG_SAMPLER_SERVES) == 0 &&
+           (!is_built(hello) || (hello->flags & WIRE_FLAG_OPT_PROF) == 0);
+}
+
+/* What a program that cannot be profiled now needs, to be added to a sentence; "": nothing is known. */
+static const char *
+sampler_needs(const WireHelloReply *hello)
+{
+    static const char *const needs[] = {
+        [WIRE_SAMPLER_NO_HOOKS] = "; jescope's own sampler needs jemalloc 5.2.0 to 5.3.1",
+        [WIRE_SAMPLER_NO_UNWINDER] = "; jescope's own sampler needs glibc 2.35 or later on x86-64 or AArch64",
+        [WIRE_SAMPLER_ODD_SIZES] = "; jescope's own sampler does not know the size classes of this jemalloc",
+    };
+    const uint32_t obstacle = hello->sampler_obstacle;
+    return obstacle < sizeof(needs) / sizeof(needs[0]) && needs[obstacle] != NULL ? needs[obstacle] : "";
+}
+
+void
+unprofiled_reason(const WireHelloReply *hello, char *text, size_t size)
+{
+    if (is_built(hello) && (hello->flags & WIRE_FLAG_OPT_PROF) != 0)
+        snprintf(text, size, "it was asked for");
+    else if (is_built(hello))
+        snprintf(text, size, "jemalloc was started without prof:true");
+    else
+        snprintf(text, size, "its jemalloc %s was built without profiling", hello->jemalloc_version);
+}
+
+void
+unprofiled_describe(const WireHelloReply *hello, char *text, size_t size)
+{
+    char reason[WIRE_VERSION_TEXT_MAX + sizeof("its jemalloc  was built without profiling")];
+    char variable[VARIABLE_MAX];
+    jemalloc_conf_variable(hello->prefix, variable, sizeof(variable));
+    unprofiled_reason(hello, reason, sizeof(reason));
+    if (hello->sampler_obstacle == WIRE_SAMPLER_NO_AGENT)
+        snprintf(text, size,
+                 "%s, and jescope's own sampler must be inside the process; bring it in with 'jescope attach PID', or "
+                 "record with --attach",
+                 reason);
+    else if (is_built(hello))
+        snprintf(text, size, "%s; restart it under 'jescope run', or set %s=prof:true,prof_active:false%s", reason,
+                 variable, sampler_needs(hello));
+    else
+        snprintf(text, size, "%s; use one configured with --enable-prof%s", reason, sampler_needs(hello));
 }
 
 int
 unprofiled_write_active(const WireHelloReply *hello, bool active)
 {
-    if (!active) {
+    if (!active)
         return is_built(hello) ? 0 : ENOENT;
-    }
     return accepts_in_silence(hello) ? 0 : ENOENT;
 }
 

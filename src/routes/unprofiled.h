@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a jemalloc that cannot profile would answer to the controls of the profiler. It is not asked, since before 5.3.0
- * some of those calls crash; but dialects promise its answers, which depend on its version. Pure and thread safe.
+ * The results of the profiler's controls in a jemalloc that cannot profile, where jescope's sampler does not serve
+ * either. It is not called, since before 5.3.0 some of these calls crash; but dialects promise its results, which
+ * depend on its version. Pure and thread safe.
  */
 #ifndef JESCOPE_ROUTES_UNPROFILED_H
 #define JESCOPE_ROUTES_UNPROFILED_H
@@ -9,9 +10,17 @@
 #include "wire/wire.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-/* Whether this jemalloc cannot profile: it was built or started without. What is below is about such a one alone. */
+/* Whether this program cannot be profiled: its jemalloc was built or started without, and jescope's sampler cannot be
+ * used. The functions below are only for such a program, but for the next one. */
 bool unprofiled_applies(const WireHelloReply *hello);
+
+/* Why jemalloc's own profiler does not serve, as one phrase. */
+void unprofiled_reason(const WireHelloReply *hello, char *text, size_t size);
+
+/* Why it cannot be profiled, and what to change, as one phrase. */
+void unprofiled_describe(const WireHelloReply *hello, char *text, size_t size);
 
 /* mallctl's return value for writing prof.active: 0 without effect, or an errno value. */
 int unprofiled_write_active(const WireHelloReply *hello, bool active);

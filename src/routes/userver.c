@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "routes/userver.h"
+/* userver's /service/jemalloc/prof/{command}. docs/dialects.md tells what is kept and what is made safe. */
+#include "routes/table.h"
 
 #include "routes/path.h"
 #include "routes/query.h"
@@ -27,27 +28,27 @@ typedef struct {
 static void
 tell_error(RouteReply *reply, int error)
 {
-    reply_text(reply, 200, REPLY_BYTES, "mallctl() returned error: %s\n", reply_error_name(error));
+    reply_text(reply, 200, REPLY_BYTES, "mallctl() returned error: %s\n", error_name(error));
 }
 
 static void
-tell(RouteReply *reply, RouteResult result, const RouteFailure *failure)
+tell(RouteReply *reply, Outcome result, const Failure *failure)
 {
     switch (result) {
-    case ROUTE_DONE:
+    case OUTCOME_DONE:
         reply_text(reply, 200, REPLY_BYTES, "OK\n");
         break;
-    case ROUTE_CONTROL_FAILED:
+    case OUTCOME_CONTROL_FAILED:
         tell_error(reply, failure->error);
         break;
-    case ROUTE_NOT_ALLOWED:
+    case OUTCOME_NOT_ALLOWED:
         tell_error(reply, EPERM);
         break;
-    case ROUTE_NO_JEMALLOC:
+    case OUTCOME_NO_JEMALLOC:
         tell_error(reply, ENOTSUP);
         break;
     default:
-        reply_text(reply, reply_status(result), REPLY_BYTES, "%s\n", reply_failure_text(result, failure));
+        reply_text(reply, outcome_row(result)->http, REPLY_BYTES, "%s\n", reply_failure_text(result, failure));
         reply_add_retry(reply);
     }
 }
@@ -55,36 +56,34 @@ tell(RouteReply *reply, RouteResult result, const RouteFailure *failure)
 static void
 write_control(const Call *call, const char *control, WireType type, uint64_t value)
 {
-    RouteFailure failure = {0};
-    RouteResult result = call->host->ops->write(call->host->data, control, type, value, &failure);
+    Failure failure = {0};
+    Outcome result = call->host->ops->write(call->host->data, control, type, value, &failure);
     tell(call->reply, result, &failure);
 }
 
-/* False: there is nobody to ask, and the answer says so. */
+/* False: the target cannot be reached, and the reply has the error. */
 static bool
 ask(const Call *call, WireHelloReply *hello)
 {
-    RouteFailure failure = {0};
-    RouteResult result = call->host->ops->hello(call->host->data, hello, &failure);
-    if (result != ROUTE_DONE) {
+    Failure failure = {0};
+    Outcome result = call->host->ops->hello(call->host->data, hello, &failure);
+    if (result != OUTCOME_DONE)
         tell(call->reply, result, &failure);
-    }
-    return result == ROUTE_DONE;
+    return result == OUTCOME_DONE;
 }
 
 static void
 set_active(const Call *call, bool active)
 {
     WireHelloReply hello;
-    if (!ask(call, &hello)) {
+    if (!ask(call, &hello))
         return;
-    }
     if (!unprofiled_applies(&hello)) {
         write_control(call, "prof.active", WIRE_TYPE_BOOL, active);
         return;
     }
-    const RouteFailure failure = {.error = unprofiled_write_active(&hello, active)};
-    tell(call->reply, failure.error == 0 ? ROUTE_DONE : ROUTE_CONTROL_FAILED, &failure);
+    const Failure failure = {.error = unprofiled_write_active(&hello, active)};
+    tell(call->reply, failure.error == 0 ? OUTCOME_DONE : OUTCOME_CONTROL_FAILED, &failure);
 }
 
 static void
@@ -99,65 +98,57 @@ disable(const Call *call)
     set_active(call, false);
 }
 
-/* Without a name jemalloc makes its own, from prof_prefix: the file is the target's affair. We keep a dump as well, so
- * that whoever asked by HTTP can get at it by HTTP. */
+/* The file is where the program is configured to write dumps. The dump is also kept, so that the client can get it over
+ * HTTP. */
 static void
 dump(const Call *call)
 {
-    RouteFailure failure = {0};
+    Failure failure = {0};
     WireHelloReply hello;
     RouteDump kept;
-    if (!ask(call, &hello)) {
+    if (!ask(call, &hello))
         return;
-    }
     if (unprofiled_applies(&hello)) {
         tell_error(call->reply, unprofiled_dump(&hello));
         return;
     }
-    RouteResult result = call->host->ops->write(call->host->data, "prof.dump", WIRE_TYPE_NONE, 0, &failure);
+    Outcome result = call->host->ops->dump_to_own_file(call->host->data, &failure);
     tell(call->reply, result, &failure);
-    if (result == ROUTE_DONE) {
-        call->host->ops->dump_take(call->host->data, &kept, &failure);
-    }
+    if (result == OUTCOME_DONE)
+        call->host->ops->dump_take(call->host->data, NULL, &kept, &failure);
 }
 
 static void
 print_statistics(const Call *call)
 {
-    RouteFailure failure = {0};
+    Failure failure = {0};
     int descriptor = -1;
-    RouteResult result = call->host->ops->stats(call->host->data, "", &descriptor, &failure);
-    if (result == ROUTE_DONE) {
+    Outcome result = call->host->ops->stats(call->host->data, "", &descriptor, &failure);
+    if (result == OUTCOME_DONE)
         reply_file(call->reply, REPLY_BYTES, descriptor);
-    } else if (result == ROUTE_NO_JEMALLOC) {
+    else if (result == OUTCOME_NO_JEMALLOC)
         reply_text(call->reply, 200, REPLY_BYTES, "(libjemalloc support is disabled)");
-    } else {
+    else
         tell(call->reply, result, &failure);
-    }
 }
 
-/* Why TEXT is no unsigned long; NULL: *count is it. The words are userver's. */
+/* Why TEXT is not an unsigned long; NULL: it is *count. The messages are userver's. */
 static const char *
 parse_count(const char *text, uint64_t *count)
 {
     const char *at = text + (*text == '+' || *text == '-');
     uint64_t value = 0;
     bool overflow = false;
-    if (*text == '\0') {
+    if (*text == '\0')
         return "empty string";
-    }
-    if (strchr(" \t\n\v\f\r", *text) != NULL) {
+    if (strchr(" \t\n\v\f\r", *text) != NULL)
         return "leading spaces are not allowed";
-    }
-    if (*at < '0' || *at > '9') {
+    if (*at < '0' || *at > '9')
         return "no number found";
-    }
-    for (; *at >= '0' && *at <= '9'; at++) {
+    for (; *at >= '0' && *at <= '9'; at++)
         overflow |= __builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, *at - '0', &value);
-    }
-    if (overflow || (*text == '-' && value != 0)) {
+    if (overflow || (*text == '-' && value != 0))
         return "overflow";
-    }
     if (*at != '\0') {
         return at[strspn(at, " \t\n\v\f\r")] == '\0' ? "trailing spaces are not allowed"
                                                      : "extra junk at the end of the string is not allowed";
@@ -193,14 +184,12 @@ set_max_threads(const Call *call)
                    why, text.text);
         return;
     }
-    if (!ask(call, &hello)) {
+    if (!ask(call, &hello))
         return;
-    }
-    if (is_deadly(&hello, count)) {
+    if (is_deadly(&hello, count))
         tell_error(call->reply, EINVAL);
-    } else {
+    else
         write_control(call, "max_background_threads", WIRE_TYPE_SIZE, count);
-    }
 }
 
 static void
@@ -219,59 +208,91 @@ typedef struct {
     const char *name;
     void (*run)(const Call *call);
     bool is_quick;
+    RouteRole role;
 } Command;
 
 static const Command commands[] = {
-    {"enable", enable, true},
-    {"disable", disable, true},
-    {"dump", dump, false},
-    {"stat", print_statistics, false},
-    {"bg_threads_set_max", set_max_threads, true},
-    {"bg_threads_enable", enable_threads, true},
-    {"bg_threads_disable", disable_threads, false}, /* waits for them to end */
+    {"enable", enable, true, ROUTE_ROLE_CONTROL},
+    {"disable", disable, true, ROUTE_ROLE_CONTROL},
+    {"dump", dump, false, ROUTE_ROLE_CONTROL},
+    {"stat", print_statistics, false, ROUTE_ROLE_READ},
+    {"bg_threads_set_max", set_max_threads, true, ROUTE_ROLE_CONTROL},
+    {"bg_threads_enable", enable_threads, true, ROUTE_ROLE_CONTROL},
+    {"bg_threads_disable", disable_threads, false, ROUTE_ROLE_CONTROL}, /* waits for them to end */
 };
 
-/* NULL: there is no such command. */
+/* NULL: no such command. */
 static const Command *
 find_command(const RouteRequest *request)
 {
     char name[COMMAND_MAX] = "";
-    path_component(request->path, COMMAND_COMPONENT, name, sizeof name);
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(commands[i].name, name) == 0) {
+    path_component(request->path, COMMAND_COMPONENT, name, sizeof(name));
+    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+        if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
-        }
-    }
     return NULL;
 }
 
-bool
+static RouteRole
+userver_role(const RouteRequest *request)
+{
+    const Command *command = find_command(request);
+    return command != NULL ? command->role : ROUTE_ROLE_READ;
+}
+
+static bool
 userver_is_quick(const RouteRequest *request)
 {
     const Command *command = find_command(request);
     return command == NULL || command->is_quick;
 }
 
-void
+static void
 userver_command(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
     const Call call = {host, request, reply};
     const Command *command = find_command(request);
-    if (command != NULL) {
+    if (command != NULL)
         command->run(&call);
-    } else {
+    else
         reply_text(reply, 200, REPLY_BYTES, "Unsupported command");
-    }
 }
 
-void
+static void
 userver_unknown(const Route *route, const RouteRequest *request, RouteReply *reply)
 {
     reply_begin(reply, 404, REPLY_BYTES);
 }
 
-void
+static void
 userver_wrong_method(const Route *route, const RouteRequest *request, RouteReply *reply)
 {
     reply_begin(reply, 405, REPLY_BYTES);
 }
+
+static const RouteParameter userver_parameters[] = {
+    {"count", "integer", "bg_threads_set_max: maximum number of background threads"},
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_USERVER, "POST", "/service/jemalloc/prof/{command}",
+     "enable, disable, dump, stat, bg_threads_set_max, bg_threads_enable or bg_threads_disable",
+     .parameters = userver_parameters, .flags = ROUTE_SLOW, .is_quick = userver_is_quick, .role_of = userver_role,
+     .answer = userver_command},
+    {ROUTE_DIALECT_USERVER, "POST", "/service/jemalloc/prof/{command}/", NULL, .flags = ROUTE_SLOW,
+     .is_quick = userver_is_quick, .role_of = userver_role, .answer = userver_command},
+    {ROUTE_DIALECT_USERVER, "POST", "/service/jemalloc/prof/", NULL, .answer = userver_command},
+};
+
+const RouteTable userver_routes = {rows, sizeof(rows) / sizeof(rows[0])};
+
+const Dialect userver_dialect = {
+    .dialect = ROUTE_DIALECT_USERVER,
+    .name = "userver",
+    .title = "userver's dialect",
+    .about = "Paths, responses and errors are those of userver's `handler-jemalloc`.",
+    .paths = {"/service/jemalloc/"},
+    .unknown = userver_unknown,
+    .wrong_method = userver_wrong_method,
+};

@@ -29,4 +29,9 @@ bool value_size(const char *text, uint64_t *bytes);
 /* The exponent of the power of two nearest to NUMBER, which is not 0, on a logarithmic scale. */
 unsigned value_log2_rounded(uint64_t number);
 
+/* In how many letters A and B differ: added, left out, exchanged (Levenshtein's distance). Of names over 32 letters,
+ * many.
+ */
+unsigned value_distance(const char *a, const char *b);
+
 #endif

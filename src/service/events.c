@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/events.h"
 
+#include "service/sink.h"
+
 #include <string.h>
 
 typedef struct {
     guint number;
-    ServiceEventFunc func; /* NULL: unsubscribed while events were told */
+    ServiceEventFunc func; /* NULL: unsubscribed during notification */
     gpointer data;
 } Subscriber;
 
 struct Events {
-    ServiceEvent *ring[EVENTS_KEPT]; /* by id modulo its size */
+    GQueue kept;        /* of ServiceEvent, by id */
+    GHashTable *counts; /* uid -> how many of them are of its targets */
     guint64 last;
+    guint64 last_lost; /* the newest one that is not kept any more; 0: none */
     GPtrArray *subscribers;
     guint last_number;
     guint telling; /* how deep */
@@ -28,6 +32,9 @@ static const char *const names[SERVICE_EVENT_COUNT] = {
     [SERVICE_EVENT_DUMP] = "dump",
     [SERVICE_EVENT_ADVICE] = "advice",
     [SERVICE_EVENT_ADVICE_OFF] = "advice-off",
+    [SERVICE_EVENT_ENDED] = "ended",
+    [SERVICE_EVENT_RULE_FIRED] = "rule-fired",
+    [SERVICE_EVENT_RULE_DONE] = "rule-done",
 };
 
 const char *
@@ -48,10 +55,9 @@ copy_event(const ServiceEvent *event)
 }
 
 static void
-free_event(ServiceEvent *event)
+free_event(gpointer data)
 {
-    if (event == NULL)
-        return;
+    ServiceEvent *event = data;
     g_free((gpointer)(guintptr)event->target);
     g_free((gpointer)(guintptr)event->label);
     g_free((gpointer)(guintptr)event->who);
@@ -64,6 +70,8 @@ events_new(void)
 {
     Events *events = g_new0(Events, 1);
     events->subscribers = g_ptr_array_new_with_free_func(g_free);
+    events->counts = g_hash_table_new(NULL, NULL);
+    g_queue_init(&events->kept);
     return events;
 }
 
@@ -72,8 +80,8 @@ events_free(Events *events)
 {
     if (events == NULL)
         return;
-    for (guint i = 0; i < EVENTS_KEPT; i++)
-        free_event(events->ring[i]);
+    g_queue_clear_full(&events->kept, free_event);
+    g_hash_table_unref(events->counts);
     g_ptr_array_unref(events->subscribers);
     g_free(events);
 }
@@ -86,7 +94,7 @@ forget_unsubscribed(Events *events)
             g_ptr_array_remove_index(events->subscribers, i);
 }
 
-/* Who subscribes meanwhile is not told: service_subscribe() did it. */
+/* New subscribers are not notified: service_subscribe() did it. */
 static void
 tell(Events *events, const ServiceEvent *event)
 {
@@ -101,14 +109,58 @@ tell(Events *events, const ServiceEvent *event)
         forget_unsubscribed(events);
 }
 
+static guint
+count_of(const Events *events, uid_t user)
+{
+    return GPOINTER_TO_UINT(g_hash_table_lookup(events->counts, GUINT_TO_POINTER(user)));
+}
+
+static void
+count(Events *events, uid_t user, int change)
+{
+    guint now = count_of(events, user) + (guint)change;
+    if (now > 0)
+        g_hash_table_insert(events->counts, GUINT_TO_POINTER(user), GUINT_TO_POINTER(now));
+    else
+        g_hash_table_remove(events->counts, GUINT_TO_POINTER(user));
+}
+
+static guint
+most_of_one_user(const Events *events)
+{
+    GHashTableIter iter;
+    gpointer n;
+    guint most = 0;
+    g_hash_table_iter_init(&iter, events->counts);
+    while (g_hash_table_iter_next(&iter, NULL, &n))
+        most = MAX(most, GPOINTER_TO_UINT(n));
+    return most;
+}
+
+/* The oldest of the user whose targets have most: one user's cannot evict another's. */
+static void
+forget_one(Events *events)
+{
+    guint most = most_of_one_user(events);
+    GList *link = events->kept.head;
+    while (count_of(events, ((const ServiceEvent *)link->data)->user) < most)
+        link = link->next;
+    ServiceEvent *event = link->data;
+    events->last_lost = MAX(events->last_lost, event->id);
+    count(events, event->user, -1);
+    g_queue_delete_link(&events->kept, link);
+    free_event(event);
+}
+
 void
 events_add(Events *events, const ServiceEvent *event)
 {
     ServiceEvent *copy = copy_event(event);
     copy->id = ++events->last;
-    ServiceEvent **place = &events->ring[copy->id % EVENTS_KEPT];
-    free_event(*place);
-    *place = copy;
+    g_queue_push_tail(&events->kept, copy);
+    count(events, copy->user, 1);
+    if (events->kept.length > EVENTS_KEPT)
+        forget_one(events);
     tell(events, copy);
 }
 
@@ -119,12 +171,11 @@ events_subscribe(Events *events, guint64 after, ServiceEventFunc func, gpointer 
     guint number = subscriber->number = ++events->last_number;
     subscriber->func = func;
     subscriber->data = data;
-    guint64 first = events->last >= EVENTS_KEPT ? events->last - EVENTS_KEPT + 1 : 1;
     g_ptr_array_add(events->subscribers, subscriber);
     events->telling++;
-    for (guint64 id = MAX(first, after < events->last ? after + 1 : G_MAXUINT64);
-         id <= events->last && subscriber->func != NULL; id++)
-        func(events->ring[id % EVENTS_KEPT], data);
+    for (const GList *link = events->kept.head; link != NULL && subscriber->func != NULL; link = link->next)
+        if (((const ServiceEvent *)link->data)->id > after)
+            func(link->data, data);
     if (--events->telling == 0)
         forget_unsubscribed(events);
     return number;
@@ -151,5 +202,25 @@ events_last(const Events *events)
 gboolean
 events_lost(const Events *events, guint64 after)
 {
-    return events->last > EVENTS_KEPT && after < events->last - EVENTS_KEPT;
+    return after < events->last_lost;
 }
+
+static gpointer
+new_state(Service *service)
+{
+    return events_new();
+}
+
+static void
+free_state(gpointer state)
+{
+    events_free(state);
+}
+
+static void
+on_event(gpointer state, const ServiceEvent *event)
+{
+    events_add(state, event);
+}
+
+const Sink event_sink = {.new = new_state, .free = free_state, .event = on_event};

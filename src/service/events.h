@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The latest events in a ring, and who wants to hear of them. One thread. */
+/* The latest events, and their subscribers. One thread. */
 #ifndef JESCOPE_SERVICE_EVENTS_H
 #define JESCOPE_SERVICE_EVENTS_H
 
@@ -15,7 +15,8 @@ Events *events_new(void);
 void events_free(Events *events);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Events, events_free)
 
-/* Adds a copy of EVENT, whose id is set, and tells the subscribers. */
+/* Adds a copy of EVENT, whose id is set, and notifies the subscribers. Above EVENTS_KEPT, the oldest of the user whose
+ * targets have most is dropped. */
 void events_add(Events *events, const ServiceEvent *event);
 
 /* As service_subscribe() and the others. */

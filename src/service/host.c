@@ -2,9 +2,13 @@
 #include "service/host.h"
 
 #include "service/failure.h"
-#include "service/target.h"
+#include "service/lending.h"
+#include "service/live.h"
+#include "source/capture.h"
 
 #include "routes/render.h"
+#include "target/own-dump.h"
+#include "target/reach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,93 +17,85 @@
 #include <unistd.h>
 
 enum {
-    PROC_MAX = 64 * 1024 * 1024, /* bytes of a memory map */
-    CHUNK = 64 * 1024,
     RENDERING_WAIT_S = 30, /* for one of the others to end */
 };
 
 /* ---- the target itself ---- */
 
-/* Takes the target; NULL with FAILURE filled and *RESULT set, and not taken. */
-static Target *
-take(ServiceTarget *target, RouteResult *result, RouteFailure *failure)
+/* One call of a target. */
+typedef struct {
+    ServiceTarget *owner;
+    Target *target; /* NULL: it cannot be reached */
+    GError *error;  /* how the call, or reaching the target, failed; NULL: it did not */
+} Use;
+
+/* Takes the target until give_back(), without the limits that an earlier request had for its dump. */
+static Use
+take(Job *job)
 {
-    g_autoptr(GError) error = NULL;
-    g_mutex_lock(&target->use);
-    Target *connected = target_connect(target, &error);
-    if (connected != NULL)
-        return connected;
-    g_mutex_unlock(&target->use);
-    *result = failure_from_error(error, 0, failure);
-    return NULL;
+    Use use = {.owner = work_target(job)};
+    live_begin_use(use.owner);
+    use.target = live_connect(use.owner, &use.error);
+    if (use.target != NULL)
+        target_set_dump_limits(use.target, &(DumpLimits){0});
+    return use;
 }
 
-/* Gives the target back after a call that went as ERROR (taken over, may be NULL) says. */
-static RouteResult
-give_back(ServiceTarget *target, GError *error, RouteFailure *failure)
+static Outcome
+give_back(Use *use, Failure *failure)
 {
-    RouteResult result = error != NULL ? failure_from_error(error, target_errno(target->target), failure) : ROUTE_DONE;
-    target_note_outcome(target, error);
-    g_mutex_unlock(&target->use);
-    g_clear_error(&error);
+    Outcome result = OUTCOME_DONE;
+    if (use->error != NULL)
+        result = failure_from_error(use->error, use->target != NULL ? target_errno(use->target) : 0, failure);
+    if (use->target != NULL)
+        live_note_outcome(use->owner, use->error);
+    live_end_use(use->owner);
+    g_clear_error(&use->error);
     return result;
 }
 
-/* The program and other clients switch profiling as well; whoever looks next finds out. */
+/* As last seen; guarded by live_lock(). */
+typedef struct {
+    gboolean known;
+    gboolean active;
+} Profiling;
+
+/* The program and other clients may also switch profiling; the next query detects it. */
 static void
 note_profiling(ServiceTarget *target, gboolean active, const char *who)
 {
-    g_mutex_lock(&target->lock);
-    gboolean changed = target->profiling != active && (target->profiling >= 0 || who != NULL);
-    target->profiling = active;
-    g_mutex_unlock(&target->lock);
+    static const LivePart profiling_part = {sizeof(Profiling), NULL};
+    Profiling *seen = live_part(target, &profiling_part);
+    g_mutex_lock(live_lock(target));
+    gboolean changed = seen->known ? seen->active != active : who != NULL;
+    *seen = (Profiling){.known = TRUE, .active = active};
+    g_mutex_unlock(live_lock(target));
     ServiceEvent event = {.type = active ? SERVICE_EVENT_PROFILING_ON : SERVICE_EVENT_PROFILING_OFF, .who = who};
     if (changed)
-        target_tell(target, &event);
+        live_emit(target, &event);
 }
 
-RouteResult
-host_hello(Job *job, WireHelloReply *hello, RouteFailure *failure)
+Outcome
+host_hello(void *job, WireHelloReply *hello, Failure *failure)
 {
-    ServiceTarget *target = work_target(job);
-    RouteResult result;
-    GError *error = NULL;
-    Target *taken = take(target, &result, failure);
-    if (taken == NULL)
-        return result;
-    WireHelloReply answer;
-    target_hello(taken, &answer, &error);
-    result = give_back(target, error, failure);
-    if (result == ROUTE_DONE) {
-        note_profiling(target, (answer.flags & WIRE_FLAG_PROF_ACTIVE) != 0, NULL);
-        *hello = answer;
+    Use use = take(job);
+    if (use.target != NULL)
+        target_hello(use.target, hello, &use.error);
+    Outcome result = give_back(&use, failure);
+    if (result == OUTCOME_DONE) {
+        note_profiling(work_target(job), (hello->flags & WIRE_FLAG_PROF_ACTIVE) != 0, NULL);
+        live_note_hello(work_target(job), hello);
     }
     return result;
 }
 
-static RouteResult
-on_hello(void *host, WireHelloReply *hello, RouteFailure *failure)
+Outcome
+host_read(void *job, const char *control, WireType type, WireCtlReply *value, Failure *failure)
 {
-    return host_hello(host, hello, failure);
-}
-
-static RouteResult
-on_read(void *host, const char *control, WireType type, RouteValue *value, RouteFailure *failure)
-{
-    ServiceTarget *target = work_target(host);
-    RouteResult result;
-    GError *error = NULL;
-    Target *taken = take(target, &result, failure);
-    if (taken == NULL)
-        return result;
-    ControlValue read;
-    target_read(taken, control, type, &read, &error);
-    result = give_back(target, error, failure);
-    if (result == ROUTE_DONE) {
-        value->value = read.value;
-        g_strlcpy(value->text, read.text, sizeof(value->text));
-    }
-    return result;
+    Use use = take(job);
+    if (use.target != NULL)
+        target_read(use.target, control, type, value, &use.error);
+    return give_back(&use, failure);
 }
 
 static void
@@ -117,357 +113,319 @@ tell_written(Job *job, const char *control, WireType type, guint64 value)
                                   ? g_strdup_printf("%s=%" G_GINT64_FORMAT, control, (gint64)value)
                                   : g_strdup_printf("%s=%" G_GUINT64_FORMAT, control, value);
     ServiceEvent event = {.type = SERVICE_EVENT_CONTROL, .who = work_who(job), .detail = detail};
-    target_tell(work_target(job), &event);
+    live_emit(work_target(job), &event);
 }
 
-RouteResult
-host_write(Job *job, const char *control, WireType type, uint64_t value, RouteFailure *failure)
+Outcome
+host_write(void *job, const char *control, WireType type, uint64_t value, Failure *failure)
 {
-    ServiceTarget *target = work_target(job);
-    RouteResult result;
-    GError *error = NULL;
-    Target *taken = take(target, &result, failure);
-    if (taken == NULL)
-        return result;
-    target_write(taken, control, type, value, &error);
-    result = give_back(target, error, failure);
-    if (result == ROUTE_DONE)
+    Use use = take(job);
+    if (use.target != NULL)
+        target_write(use.target, control, type, value, &use.error);
+    Outcome result = give_back(&use, failure);
+    if (result == OUTCOME_DONE)
         tell_written(job, control, type, value);
     return result;
 }
 
-static RouteResult
-on_write(void *host, const char *control, WireType type, uint64_t value, RouteFailure *failure)
+Outcome
+host_stats(void *job, const char *letters, int *descriptor, Failure *failure)
 {
-    return host_write(host, control, type, value, failure);
-}
-
-static RouteResult
-on_stats(void *host, const char *letters, int *descriptor, RouteFailure *failure)
-{
-    ServiceTarget *target = work_target(host);
-    RouteResult result;
-    GError *error = NULL;
-    Target *taken = take(target, &result, failure);
-    if (taken == NULL)
-        return result;
-    int fd = target_stats(taken, letters, &error);
-    result = give_back(target, error, failure);
-    if (result == ROUTE_DONE)
+    Use use = take(job);
+    int fd = use.target != NULL ? target_stats(use.target, letters, &use.error) : -1;
+    Outcome result = give_back(&use, failure);
+    if (result == OUTCOME_DONE)
         *descriptor = fd;
     return result;
 }
 
-RouteResult
-host_dump(Job *job, int *descriptor, RouteFailure *failure)
+Outcome
+service_work_take_ledger(const RouteHost *host, LedgerTaken *taken, Failure *failure)
 {
-    ServiceTarget *target = work_target(job);
-    RouteResult result;
-    GError *error = NULL;
-    Target *taken = take(target, &result, failure);
-    if (taken == NULL)
-        return result;
-    int fd = target_dump(taken, &error);
-    result = give_back(target, error, failure);
-    if (result == ROUTE_DONE)
-        *descriptor = fd;
-    return result;
+    Use use = take(host->data);
+    if (use.target != NULL)
+        ledger_take(target_pid(use.target), use.target, taken, &use.error);
+    return give_back(&use, failure);
 }
 
-static RouteResult
-on_dump(void *host, int *descriptor, RouteFailure *failure)
+static DumpLimits
+limits_of(const RouteCapture *capture)
 {
-    return host_dump(host, descriptor, failure);
+    return capture != NULL ? (DumpLimits){.bytes = capture->output_max, .forced = capture->forced} : (DumpLimits){0};
 }
 
-RouteResult
-host_lease(Job *job, const WireLeaseRequest *request, WireLease *lease, RouteFailure *failure)
+Outcome
+host_check_headroom(Job *job, const RouteCapture *capture, Failure *failure)
 {
-    ServiceTarget *target = work_target(job);
-    LeaseRequest wanted = {.action = request->action,
-                           .id = request->lease_id,
-                           .duration_ms = request->duration_ms,
-                           .active = request->active != 0};
-    RouteResult result;
-    GError *error = NULL;
-    Target *taken = take(target, &result, failure);
-    if (taken == NULL)
-        return result;
-    WireLease granted;
-    target_lease(taken, &wanted, &granted, &error);
-    result = give_back(target, error, failure);
-    if (result != ROUTE_DONE)
-        return result;
-    if (request->action == WIRE_LEASE_TAKE)
-        note_profiling(target, wanted.active, work_who(job));
-    *lease = granted;
-    return ROUTE_DONE;
-}
-
-static RouteResult
-on_lease(void *host, const WireLeaseRequest *request, WireLease *lease, RouteFailure *failure)
-{
-    return host_lease(host, request, lease, failure);
-}
-
-/* ---- the process ---- */
-
-/* Whether the files of /proc/PID are still this process's. */
-static RouteResult
-check_alive(const ServiceTarget *target, RouteFailure *failure)
-{
-    if (process_alive(target->process.pid, target->process.start_time))
-        return ROUTE_DONE;
-    return failure_set(failure, ROUTE_GONE, "%s has ended", target->label);
-}
-
-static int
-open_proc(const ServiceTarget *target, const char *file)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)target->process.pid, file);
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-static RouteResult
-on_variable(void *host, const char *name, char *text, size_t size, RouteFailure *failure)
-{
-    const ServiceTarget *target = work_target(host);
-    RouteResult result = check_alive(target, failure);
-    if (result != ROUTE_DONE)
-        return result;
-    g_autofree char *value = process_variable(target->process.pid, name);
-    const char *found = value != NULL ? value : "";
-    if (strlen(found) >= size)
-        return failure_set(failure, ROUTE_SYSTEM, "the variable %s of %s is longer than %zu bytes", name, target->label,
-                           size - 1);
-    g_strlcpy(text, found, size);
-    return ROUTE_DONE;
-}
-
-static RouteResult
-on_cmdline(void *host, char *text, size_t size, size_t *n, RouteFailure *failure)
-{
-    const ServiceTarget *target = work_target(host);
-    RouteResult result = check_alive(target, failure);
-    if (result != ROUTE_DONE)
-        return result;
-    int fd = open_proc(target, "cmdline");
-    ssize_t length = fd >= 0 ? read(fd, text, size) : -1;
-    if (length < 0)
-        result = failure_from_errno(failure, "read the arguments");
-    else
-        *n = (size_t)length;
-    if (fd >= 0)
-        close(fd);
-    return result;
-}
-
-static gboolean
-copy_all(int from, int to)
-{
-    g_autofree char *chunk = g_malloc(CHUNK);
-    for (gsize total = 0;;) {
-        ssize_t length = read(from, chunk, CHUNK);
-        if (length <= 0)
-            return length == 0;
-        total += (gsize)length;
-        if (total > PROC_MAX || write(to, chunk, (size_t)length) != length) {
-            errno = total > PROC_MAX ? EFBIG : errno;
-            return FALSE;
-        }
+    const DumpLimits limits = limits_of(capture);
+    Use use = take(job);
+    if (use.target != NULL) {
+        target_set_dump_limits(use.target, &limits);
+        target_check_headroom(use.target, &use.error);
     }
+    return give_back(&use, failure);
 }
 
-static RouteResult
-on_maps(void *host, int *descriptor, RouteFailure *failure)
+Outcome
+host_dump(Job *job, const HostDump *wanted, int *descriptor, Failure *failure)
 {
-    const ServiceTarget *target = work_target(host);
-    RouteResult result = check_alive(target, failure);
-    if (result != ROUTE_DONE)
-        return result;
-    int from = open_proc(target, "maps");
-    int to = memfd_create("jescope-maps", MFD_CLOEXEC);
-    if (from >= 0 && to >= 0 && copy_all(from, to) && lseek(to, 0, SEEK_SET) == 0) {
-        *descriptor = to;
-    } else {
-        result = failure_from_errno(failure, "read the memory map");
-        if (to >= 0)
-            close(to);
-    }
-    if (from >= 0)
-        close(from);
-    return result;
-}
-
-/* ---- what is kept ---- */
-
-RouteResult
-host_keep_dump(Job *job, int descriptor, guint64 recording, RouteDump *dump, RouteFailure *failure)
-{
-    ServiceTarget *target = work_target(job);
-    HistoryDump kept = {.recording = recording, .taken_ms = g_get_real_time() / 1000};
-    gint64 incarnation;
-    g_autoptr(GError) error = NULL;
-    if (!target_life(target, &incarnation, &error) ||
-        !keep_dump_add(target->service->keep, incarnation, descriptor, &kept, &error))
-        return failure_from_error(error, 0, failure);
-    g_mutex_lock(&target->lock);
-    target->has_kept = TRUE;
-    g_mutex_unlock(&target->lock);
-    ServiceEvent event = {.type = SERVICE_EVENT_DUMP, .subject = kept.id, .who = work_who(job)};
-    target_tell(target, &event);
-    *dump = (RouteDump){.id = kept.id, .recording = recording, .taken_ms = (guint64)kept.taken_ms, .bytes = kept.bytes};
-    return ROUTE_DONE;
-}
-
-static RouteResult
-on_dump_take(void *host, RouteDump *dump, RouteFailure *failure)
-{
+    const DumpLimits limits = limits_of(wanted->capture);
     int fd = -1;
-    RouteResult result = host_dump(host, &fd, failure);
-    if (result != ROUTE_DONE)
-        return result;
-    result = host_keep_dump(host, fd, 0, dump, failure);
-    close(fd);
+    Use use = take(job);
+    if (use.target != NULL) {
+        target_set_dump_limits(use.target, &limits);
+        fd = capture_dump(use.target, wanted->window, CAPTURE_ADDRESSES, &use.error);
+    }
+    Outcome result = give_back(&use, failure);
+    if (result == OUTCOME_DONE)
+        *descriptor = fd;
     return result;
 }
 
-static size_t
-on_dumps(void *host, RouteDump *rows, size_t n)
+Outcome
+host_dump_to_own_file(void *job, Failure *failure)
 {
-    ServiceTarget *target = work_target(host);
-    gint64 incarnation;
-    if (!target_life(target, &incarnation, NULL))
-        return 0;
-    g_autoptr(GArray) dumps = keep_dumps(target->service->keep, incarnation, (guint)n, NULL);
-    for (guint i = 0; dumps != NULL && i < dumps->len; i++) {
-        const HistoryDump *dump = &g_array_index(dumps, HistoryDump, i);
-        rows[i] = (RouteDump){
-            .id = dump->id, .recording = dump->recording, .taken_ms = (guint64)dump->taken_ms, .bytes = dump->bytes};
-    }
-    return dumps != NULL ? dumps->len : 0;
+    Use use = take(job);
+    if (use.target != NULL)
+        target_dump_to_own_file(use.target, &use.error);
+    /* jemalloc has one error for a file it cannot write, whatever the reason. */
+    if (use.error == NULL || use.error->domain != TARGET_OWN_DUMP_ERROR)
+        return give_back(&use, failure);
+    failure_set(failure, OUTCOME_CONTROL_FAILED, "%s", use.error->message);
+    failure->error = EFAULT;
+    g_clear_error(&use.error);
+    give_back(&use, NULL);
+    return OUTCOME_CONTROL_FAILED;
 }
 
-static RouteResult
-on_dump_open(void *host, uint64_t id, int *descriptor, RouteFailure *failure)
+Outcome
+host_lease(void *job, const WireLeaseRequest *request, WireLease *lease, Failure *failure)
 {
-    ServiceTarget *target = work_target(host);
+    Use use = take(job);
+    if (use.target != NULL)
+        target_lease(use.target, request, lease, &use.error);
+    Outcome result = give_back(&use, failure);
+    if (result == OUTCOME_DONE && request->action == WIRE_LEASE_TAKE) {
+        lending_note(work_target(job));
+        note_profiling(work_target(job), request->active != 0, work_who(job));
+    }
+    return result;
+}
+
+/* ---- kept dumps ---- */
+
+Outcome
+host_keep_dump(Job *job, int descriptor, guint64 recording, RouteDump *dump, Failure *failure)
+{
+    ServiceTarget *target = work_target(job);
+    *dump = (RouteDump){.recording = recording, .taken_ms = (guint64)g_get_real_time() / 1000};
     gint64 incarnation;
     g_autoptr(GError) error = NULL;
-    int fd =
-        target_life(target, &incarnation, &error) ? keep_dump_open(target->service->keep, incarnation, id, &error) : -1;
+    if (!live_incarnation(target, &incarnation, &error) ||
+        !shared_history_add_dump(live_service(target)->history, incarnation, descriptor, dump, &error))
+        return failure_from_error(error, 0, failure);
+    live_set_kept(target);
+    ServiceEvent event = {.type = SERVICE_EVENT_DUMP, .subject = dump->id, .who = work_who(job)};
+    live_emit(target, &event);
+    return OUTCOME_DONE;
+}
+
+Outcome
+host_open_dump(void *job, uint64_t id, int *descriptor, Failure *failure)
+{
+    ServiceTarget *target = work_target(job);
+    gint64 incarnation;
+    g_autoptr(GError) error = NULL;
+    int fd = live_incarnation(target, &incarnation, &error)
+                 ? shared_history_open_dump(live_service(target)->history, incarnation, id, &error)
+                 : -1;
     if (fd < 0)
         return failure_from_error(error, 0, failure);
     *descriptor = fd;
-    return ROUTE_DONE;
-}
-
-static RouteResult
-on_delta(void *host, int dump, int *previous, RouteFailure *failure)
-{
-    ServiceTarget *target = work_target(host);
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
-    if (target->state == SERVICE_TARGET_GONE) {
-        close(dump);
-        return failure_set(failure, ROUTE_GONE, "%s has ended", target->label);
-    }
-    *previous = target->delta;
-    target->delta = dump;
-    return ROUTE_DONE;
-}
-
-static RouteResult
-on_recording_start(void *host, uint64_t duration_ms, RouteRecording *recording, RouteFailure *failure)
-{
-    return recordings_start(host, duration_ms, recording, failure);
-}
-
-static RouteResult
-on_recording_stop(void *host, uint64_t id, RouteRecording *recording, RouteFailure *failure)
-{
-    return recordings_stop(host, id, recording, failure);
-}
-
-static size_t
-on_recordings(void *host, RouteRecording *rows, size_t n)
-{
-    return recordings_list(work_target(host), rows, n);
+    return OUTCOME_DONE;
 }
 
 /* ---- renderings ---- */
 
-static gboolean
-begin_rendering(Service *service)
+static guint
+renderings_of(const Service *service, uid_t user)
 {
+    return GPOINTER_TO_UINT(g_hash_table_lookup(service->renderings_of, GUINT_TO_POINTER(user)));
+}
+
+static void
+count_rendering(Service *service, uid_t user, int change)
+{
+    guint now = renderings_of(service, user) + (guint)change;
+    service->renderings += (guint)change;
+    if (now > 0)
+        g_hash_table_insert(service->renderings_of, GUINT_TO_POINTER(user), GUINT_TO_POINTER(now));
+    else
+        g_hash_table_remove(service->renderings_of, GUINT_TO_POINTER(user));
+}
+
+static gboolean
+begin_rendering(Service *service, uid_t user)
+{
+    guint per_user = service->options.limits.renderings;
     gint64 until = g_get_monotonic_time() + RENDERING_WAIT_S * G_USEC_PER_SEC;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    while (service->renderings >= service->options.limits.renderings)
+    while (renderings_of(service, user) >= per_user || service->renderings >= per_user * SERVICE_USERS_AT_ONCE)
         if (!g_cond_wait_until(&service->rendering_done, &service->lock, until))
             return FALSE;
-    service->renderings++;
+    count_rendering(service, user, 1);
     return TRUE;
 }
 
 static void
-end_rendering(Service *service)
+end_rendering(Service *service, uid_t user)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    service->renderings--;
-    g_cond_signal(&service->rendering_done);
+    count_rendering(service, user, -1);
+    g_cond_broadcast(&service->rendering_done); /* it may not be the turn of the one that waits longest */
 }
 
-static RouteResult
-on_render(void *host, const RouteRendering *rendering, int *descriptor, RouteFailure *failure)
+static RenderSetup
+setup_of(const ServiceLimits *limits, pid_t pid)
 {
-    const ServiceTarget *target = work_target(host);
-    Service *service = target->service;
-    const ServiceLimits *limits = &service->options.limits;
-    gboolean alive = process_alive(target->process.pid, target->process.start_time);
-    RenderSetup setup = {.program = RENDER_SELF,
-                         .title = target->label,
-                         .pid = alive ? target->process.pid : 0,
-                         .seconds = limits->rendering_seconds,
-                         .bytes = limits->rendering_bytes};
-    /* The target is not needed for it, and others need not wait. */
-    work_let_go(host);
-    if (!begin_rendering(service))
-        return failure_set(failure, ROUTE_CROWDED, "%u reports are being made already; try again in a moment",
-                           limits->renderings);
-    RouteResult result = render_report(&setup, rendering, descriptor, failure);
-    end_rendering(service);
+    return (RenderSetup){
+        .program = RENDER_SELF, .pid = pid, .seconds = limits->rendering_seconds, .bytes = limits->rendering_bytes};
+}
+
+static Outcome
+fail_crowded(const Service *service, Failure *failure)
+{
+    return failure_set(failure, OUTCOME_CROWDED, "%u reports are already being made; try again in a moment",
+                       service->options.limits.renderings);
+}
+
+/* With the rights of ROOT; NULL: with our own. */
+static Outcome
+render_by(Service *service, const ServiceRoot *root, const ServiceRender *wanted, int *descriptor, Failure *failure)
+{
+    RenderSetup setup = setup_of(&service->options.limits, wanted->pid);
+    setup.title = wanted->title;
+    setup.no_files = wanted->no_files;
+    if (!begin_rendering(service, wanted->user))
+        return fail_crowded(service, failure);
+    Outcome result = root != NULL ? root->render(&setup, wanted->rendering, descriptor, failure)
+                                  : render_report(&setup, wanted->rendering, descriptor, failure);
+    end_rendering(service, wanted->user);
     return result;
 }
 
-static void
-on_pause(void *host, uint64_t ms)
+Outcome
+service_render(Service *service, const ServiceRender *wanted, int *descriptor, Failure *failure)
 {
-    work_let_go(host);
-    g_usleep(ms * 1000);
+    return render_by(service, wanted->no_files ? NULL : service->options.root, wanted, descriptor, failure);
 }
 
-gpointer
-host_run(Job *job, ServiceWorkFunc func, gpointer data)
+/* 0: it has ended. */
+static pid_t
+live_pid(const ServiceTarget *target)
 {
-    static const RouteHostOps ops = {
-        .hello = on_hello,
-        .read = on_read,
-        .write = on_write,
-        .stats = on_stats,
-        .dump = on_dump,
-        .lease = on_lease,
-        .variable = on_variable,
-        .cmdline = on_cmdline,
-        .maps = on_maps,
-        .recording_start = on_recording_start,
-        .recording_stop = on_recording_stop,
-        .recordings = on_recordings,
-        .dump_take = on_dump_take,
-        .dumps = on_dumps,
-        .dump_open = on_dump_open,
-        .delta = on_delta,
-        .render = on_render,
-        .pause = on_pause,
-    };
-    RouteHost host = {.ops = &ops, .data = job, .directory = work_target(job)->directory};
-    return func(&host, data);
+    const Process *process = live_process(target);
+    return process_alive(process->pid, process->start_time) ? process->pid : 0;
+}
+
+Outcome
+host_render(void *job, const RouteRendering *rendering, int *descriptor, Failure *failure)
+{
+    const ServiceTarget *target = work_target(job);
+    const ServiceRender wanted = {.user = live_user(target),
+                                  .title = service_target_label(target),
+                                  .pid = live_pid(target),
+                                  .rendering = rendering};
+    /* The target is not needed for it, and others need not wait. */
+    work_let_go(job);
+    return service_render(live_service(target), &wanted, descriptor, failure);
+}
+
+/* ---- growth ---- */
+
+static Outcome
+render_growth_of(ServiceTarget *target, const RenderGrowth *wanted, int *descriptor, Failure *failure)
+{
+    Service *service = live_service(target);
+    const ServiceRoot *root = service->options.root;
+    const RenderSetup setup = setup_of(&service->options.limits, live_pid(target));
+    if (!begin_rendering(service, live_user(target)))
+        return fail_crowded(service, failure);
+    Outcome result = root != NULL ? root->growth(&setup, wanted, descriptor, failure)
+                                  : render_growth(&setup, wanted, descriptor, failure);
+    end_rendering(service, live_user(target));
+    return result;
+}
+
+Outcome
+service_work_growth(const RouteHost *host, const ServiceGrowth *wanted, int *descriptor, Failure *failure)
+{
+    int dumps[RENDER_GROWTH_MAX];
+    const RenderGrowth growth = {.options = wanted->options, .dumps = dumps, .ids = wanted->ids, .n = wanted->n};
+    Outcome result = OUTCOME_DONE;
+    gsize opened = 0;
+    while (opened < wanted->n && result == OUTCOME_DONE) {
+        result = host_open_dump(host->data, wanted->ids[opened], &dumps[opened], failure);
+        opened += result == OUTCOME_DONE;
+    }
+    work_let_go(host->data);
+    if (result == OUTCOME_DONE)
+        result = render_growth_of(work_target(host->data), &growth, descriptor, failure);
+    while (opened > 0)
+        close(dumps[--opened]);
+    return result;
+}
+
+/* ---- the cause ---- */
+
+static bool
+is_waited_for(void *data)
+{
+    const RouteHost host = {.data = data};
+    return service_work_is_wanted(&host);
+}
+
+static Outcome
+examine(const RenderSetup *setup, const ServiceTarget *target, guint64 watch_ms, int *descriptor, Failure *failure)
+{
+    const ServiceRoot *root = live_service(target)->options.root;
+    const RenderExamination wanted = {.watch_ms = watch_ms, .via = live_is_named(target) ? NULL : "agent"};
+    const ServiceExamination by_root = {.address = live_address(target), .watch_ms = watch_ms};
+    return root != NULL ? root->examine(setup, &by_root, descriptor, failure)
+                        : render_examination(setup, &wanted, descriptor, failure);
+}
+
+Outcome
+service_work_examine(const RouteHost *host, guint64 watch_ms, int *descriptor, Failure *failure)
+{
+    const ServiceTarget *target = work_target(host->data);
+    const ServiceLimits *limits = &live_service(target)->options.limits;
+    const Process *process = live_process(target);
+    const RenderSetup setup = {.program = RENDER_SELF,
+                               .pid = process->pid,
+                               .seconds = (unsigned)(watch_ms / 1000) + limits->rendering_seconds,
+                               .bytes = limits->rendering_bytes,
+                               .is_wanted = is_waited_for,
+                               .data = host->data};
+    Outcome result = OUTCOME_GONE;
+    /* The child reaches the target by itself. */
+    work_let_go(host->data);
+    if (process_alive(process->pid, process->start_time))
+        result = examine(&setup, target, watch_ms, descriptor, failure);
+    if (result != OUTCOME_DONE && !process_alive(process->pid, process->start_time))
+        result = failure_set(failure, OUTCOME_GONE, "%s has ended", service_target_label(target));
+    return result;
+}
+
+Outcome
+host_symbolize(Job *job, int *descriptor, Failure *failure)
+{
+    const RouteRendering rendering = {.format = "symbolized", .dump = *descriptor, .base = -1};
+    int named = -1;
+    Outcome result = host_render(job, &rendering, &named, failure);
+    if (result == OUTCOME_DONE) {
+        close(*descriptor);
+        *descriptor = named;
+    }
+    return result;
 }

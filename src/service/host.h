@@ -1,20 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RouteHost over a target of the service. On worker threads. */
+/* What is done to the target of a job, on its thread. Functions whose JOB is a pointer to anything serve as
+ * RouteHostOps too; it is a Job. */
 #ifndef JESCOPE_SERVICE_HOST_H
 #define JESCOPE_SERVICE_HOST_H
 
 #include "service/work.h"
+#include "source/capture.h"
 
-/* FUNC with the host of JOB's target. */
-gpointer host_run(Job *job, ServiceWorkFunc func, gpointer data);
+Outcome host_hello(void *job, WireHelloReply *hello, Failure *failure);
+Outcome host_read(void *job, const char *control, WireType type, WireCtlReply *value, Failure *failure);
+Outcome host_write(void *job, const char *control, WireType type, uint64_t value, Failure *failure);
+/* CAPTURE: as RouteHostOps.dump, NULL for zeros; WINDOW: as for capture_dump(). */
+typedef struct {
+    const RouteCapture *capture;
+    const CaptureWindow *window;
+} HostDump;
+Outcome host_dump(Job *job, const HostDump *wanted, int *descriptor, Failure *failure);
+/* Whether the target's memory control group has room for a dump with CAPTURE. */
+Outcome host_check_headroom(Job *job, const RouteCapture *capture, Failure *failure);
+/* Replaces the dump *DESCRIPTOR by a symbolized one. It may take as long as a rendering, and releases the target in the
+ * meantime. Unless DONE, *DESCRIPTOR is unchanged. */
+Outcome host_symbolize(Job *job, int *descriptor, Failure *failure);
+Outcome host_lease(void *job, const WireLeaseRequest *request, WireLease *lease, Failure *failure);
 
-/* The same things without a host in between. */
-RouteResult host_hello(Job *job, WireHelloReply *hello, RouteFailure *failure);
-RouteResult host_write(Job *job, const char *control, WireType type, uint64_t value, RouteFailure *failure);
-RouteResult host_dump(Job *job, int *descriptor, RouteFailure *failure);
-RouteResult host_lease(Job *job, const WireLeaseRequest *request, WireLease *lease, RouteFailure *failure);
+Outcome host_stats(void *job, const char *letters, int *descriptor, Failure *failure);
+Outcome host_dump_to_own_file(void *job, Failure *failure);
+Outcome host_render(void *job, const RouteRendering *rendering, int *descriptor, Failure *failure);
+Outcome host_page(void *job, const RoutePage *page, int *descriptor, Failure *failure);
+
+/* As RouteHostOps.dump_open. */
+Outcome host_open_dump(void *job, uint64_t id, int *descriptor, Failure *failure);
 
 /* Keeps a dump of JOB's target, with an event. RECORDING: that it is the result of, or 0. */
-RouteResult host_keep_dump(Job *job, int descriptor, guint64 recording, RouteDump *dump, RouteFailure *failure);
+Outcome host_keep_dump(Job *job, int descriptor, guint64 recording, RouteDump *dump, Failure *failure);
 
 #endif

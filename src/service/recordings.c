@@ -3,51 +3,89 @@
 
 #include "service/failure.h"
 #include "service/host.h"
-#include "service/target.h"
+#include "service/live.h"
 
 #include "target/diagnosis.h"
+#include "wire/recorder.h"
 
 #include <unistd.h>
 
-enum {
-    LEASE_MS = 10000, /* so long at most is profiling on after a jescope that crashed */
-    RENEW_MS = 2500,
-    EXTEND_MS = 5000, /* when the end cannot be reached; as Mesos does */
-};
+/* Of one target; guarded by live_lock(). */
+typedef struct {
+    gboolean running; /* latest is running */
+    gboolean has_latest;
+    gboolean busy; /* it is being started or ended */
+    RouteRecording latest;
+    RouteCapture capture; /* how its dump is taken */
+    char *who;
+    Recorder recorder;
+    guint64 last_id;
+    GSource *timer;
+} Recordings;
 
-static const guint64 duration_max_ms = G_GUINT64_CONSTANT(30) * 24 * 3600 * 1000;
+static void
+disarm(Recordings *recordings)
+{
+    if (recordings->timer == NULL)
+        return;
+    g_source_destroy(recordings->timer);
+    g_clear_pointer(&recordings->timer, g_source_unref);
+}
 
+static void
+clear_recordings(gpointer part)
+{
+    Recordings *recordings = part;
+    disarm(recordings);
+    g_clear_pointer(&recordings->who, g_free);
+}
+
+static Recordings *
+recordings_of(ServiceTarget *target)
+{
+    static const LivePart recordings_part = {sizeof(Recordings), clear_recordings};
+    return live_part(target, &recordings_part);
+}
+
+static guint64
+now_ms(void)
+{
+    return (guint64)g_get_monotonic_time() / 1000;
+}
+
+/* With live_lock(). */
 static guint64
 left_ms(const Recordings *recordings)
 {
-    gint64 left_us = recordings->ends_us - g_get_monotonic_time();
-    return left_us > 0 ? (guint64)left_us / 1000 : 0;
+    return recordings->running ? recorder_left_ms(&recordings->recorder, now_ms()) : 0;
 }
 
-static guint64
-lease_ms(guint64 left)
-{
-    /* A margin for the way to the dump, so that it is we who end a recording. */
-    return MIN(left + RENEW_MS, LEASE_MS);
-}
-
-/* With ServiceTarget.lock. */
+/* With live_lock(). */
 static RouteRecording
 describe(const Recordings *recordings)
 {
     RouteRecording row = recordings->latest;
-    row.remaining_ms = recordings->running ? left_ms(recordings) : 0;
+    row.remaining_ms = left_ms(recordings);
     return row;
 }
 
 /* ---- timers ---- */
 
-static gpointer renew_or_finish(const RouteHost *host, gpointer data);
+static gpointer look_after(const RouteHost *host, gpointer data);
+
+/* The end of a recording with symbolization takes as long as a report. */
+static ServicePace
+pace_of(ServiceTarget *target)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    const Recordings *recordings = recordings_of(target);
+    return recordings->capture.symbolized && left_ms(recordings) == 0 ? SERVICE_SLOW : SERVICE_QUICK;
+}
 
 static void
 submit(ServiceTarget *target)
 {
-    ServiceWork work = {.pace = SERVICE_QUICK, .func = renew_or_finish};
+    ServiceWork work = {.pace = pace_of(target), .func = look_after};
     work_submit_own(target, &work, NULL, NULL);
 }
 
@@ -58,40 +96,28 @@ on_timer(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* With ServiceTarget.lock. */
-static void
-disarm(Recordings *recordings)
-{
-    if (recordings->timer == NULL)
-        return;
-    g_source_destroy(recordings->timer);
-    g_clear_pointer(&recordings->timer, g_source_unref);
-}
-
 /* Has the recording looked after when it must be. */
 static void
 arm(ServiceTarget *target)
 {
-    Recordings *recordings = &target->recordings;
-    Service *service = target->service;
+    Recordings *recordings = recordings_of(target);
+    Service *service = live_service(target);
     g_autoptr(GMutexLocker) service_locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
     disarm(recordings);
     if (service->closed || !recordings->running)
         return;
-    guint64 left = left_ms(recordings);
-    recordings->timer =
-        g_timeout_source_new((guint)(recordings->lease != 0 ? MIN(left, RENEW_MS) : MIN(left, G_MAXINT32)));
+    recordings->timer = g_timeout_source_new((guint)MIN(recorder_due_ms(&recordings->recorder, now_ms()), G_MAXINT32));
     g_source_set_callback(recordings->timer, on_timer, service_target_ref(target),
                           (GDestroyNotify)service_target_unref);
     g_source_attach(recordings->timer, service->context);
 }
 
 void
-recordings_clear(Recordings *recordings)
+recordings_disarm(ServiceTarget *target)
 {
-    disarm(recordings);
-    g_clear_pointer(&recordings->who, g_free);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    disarm(recordings_of(target));
 }
 
 /* ---- the beginning ---- */
@@ -101,46 +127,48 @@ static guint64
 last_kept_id(ServiceTarget *target)
 {
     gint64 incarnation;
-    if (!target_life(target, &incarnation, NULL))
+    if (!live_incarnation(target, &incarnation, NULL))
         return 0;
-    g_autoptr(GArray) kept = keep_recordings(target->service->keep, incarnation, 1, NULL);
+    g_autoptr(HistoryHold) hold = shared_history_hold(live_service(target)->history);
+    g_autoptr(GArray) kept = history_recordings(hold->history, incarnation, 1, NULL);
     return kept != NULL && kept->len > 0 ? g_array_index(kept, HistoryRecording, 0).id : 0;
 }
 
-static RouteResult
-check_unprofiled(const ServiceTarget *target, const WireHelloReply *hello, RouteFailure *failure)
+static Outcome
+set_busy(const ServiceTarget *target, guint64 remaining_ms, Failure *failure)
+{
+    failure->error = 0;
+    outcome_describe_busy(failure->why, service_target_label(target), service_target_id(target), remaining_ms);
+    return OUTCOME_BUSY;
+}
+
+static Outcome
+check_unprofiled(const ServiceTarget *target, const WireHelloReply *hello, Failure *failure)
 {
     g_autofree char *obstacle = diagnosis_profiling(hello);
     if (obstacle != NULL)
-        return failure_set(failure, ROUTE_NO_PROFILING, "cannot profile %s: %s", target->label, obstacle);
-    if (hello->lease.id != 0)
-        return failure_set(failure, ROUTE_BUSY,
-                           "%s is being profiled already, for another %" G_GUINT64_FORMAT
-                           " s; wait, or switch profiling off",
-                           target->label, (hello->lease.remaining_ms + 999) / 1000);
-    if ((hello->flags & WIRE_FLAG_PROF_ACTIVE) != 0)
-        return failure_set(failure, ROUTE_BUSY, "somebody else profiles %s already; switch profiling off first",
-                           target->label);
-    return ROUTE_DONE;
+        return failure_set(failure, OUTCOME_NO_PROFILING, "cannot profile %s: %s", service_target_label(target),
+                           obstacle);
+    if (!recorder_may_start(hello))
+        return set_busy(target, hello->lease.remaining_ms, failure);
+    return OUTCOME_DONE;
 }
 
 /* Profiling is on: notes it. */
 static RouteRecording
-note_started(Job *job, guint64 duration_ms, guint64 lease, guint64 last_id)
+note_started(Job *job, const RouteRecordingRequest *request, const Recorder *recorder, guint64 last_id)
 {
     ServiceTarget *target = work_target(job);
-    Recordings *recordings = &target->recordings;
+    Recordings *recordings = recordings_of(target);
     gint64 now_us = g_get_real_time();
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
     last_id = MAX(last_id, recordings->last_id);
     recordings->last_id = MAX((guint64)(now_us / G_USEC_PER_SEC), last_id + 1);
-    recordings->began_us = g_get_monotonic_time();
-    recordings->ends_us = recordings->began_us + (gint64)duration_ms * 1000;
-    recordings->lease = lease;
-    recordings->stuck = FALSE;
+    recordings->recorder = *recorder;
+    recordings->capture = request->capture;
     recordings->latest = (RouteRecording){.id = recordings->last_id,
                                           .begin_ms = (guint64)now_us / 1000,
-                                          .duration_ms = duration_ms,
+                                          .duration_ms = request->duration_ms,
                                           .state = ROUTE_RECORDING_RUNNING};
     recordings->running = recordings->has_latest = TRUE;
     g_free(recordings->who);
@@ -148,64 +176,86 @@ note_started(Job *job, guint64 duration_ms, guint64 lease, guint64 last_id)
     return describe(recordings);
 }
 
-static RouteResult
-start(Job *job, guint64 duration_ms, RouteRecording *recording, RouteFailure *failure)
+static RecorderControls
+controls_for(Job *job)
+{
+    return (RecorderControls){host_hello, host_lease, host_write, job};
+}
+
+static Outcome
+start(Job *job, const RouteRecordingRequest *request, RouteRecording *recording, Failure *failure)
 {
     ServiceTarget *target = work_target(job);
     WireHelloReply hello;
-    WireLease lease;
-    WireLeaseRequest request = {.action = WIRE_LEASE_TAKE, .duration_ms = lease_ms(duration_ms), .active = 1};
-    RouteResult result = host_hello(job, &hello, failure);
-    if (result == ROUTE_DONE)
+    Recorder recorder = {0};
+    const RecorderControls controls = controls_for(job);
+    Outcome result = host_hello(job, &hello, failure);
+    if (result == OUTCOME_DONE)
         result = check_unprofiled(target, &hello, failure);
-    if (result == ROUTE_DONE)
-        result = host_lease(job, &request, &lease, failure);
-    if (result != ROUTE_DONE)
+    if (result == OUTCOME_DONE)
+        result = host_check_headroom(job, &request->capture, failure);
+    if (result == OUTCOME_DONE)
+        result = recorder_start(&recorder, now_ms(), request->duration_ms, &controls, failure);
+    if (result != OUTCOME_DONE)
         return result;
-    *recording = note_started(job, duration_ms, lease.id, last_kept_id(target));
+    *recording = note_started(job, request, &recorder, last_kept_id(target));
     arm(target);
-    g_autofree char *detail = g_strdup_printf("for %g s", (double)duration_ms / 1000);
+    g_autofree char *detail = g_strdup_printf("for %g s", (double)request->duration_ms / 1000);
     ServiceEvent event = {
         .type = SERVICE_EVENT_RECORDING_STARTED, .subject = recording->id, .who = work_who(job), .detail = detail};
-    target_tell(target, &event);
-    return ROUTE_DONE;
+    live_emit(target, &event);
+    return OUTCOME_DONE;
 }
 
 /* FALSE: one is running, or about to begin. */
 static gboolean
 begin_change(ServiceTarget *target, gboolean running)
 {
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
-    if (target->recordings.busy || target->recordings.running != running)
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    if (recordings_of(target)->busy || recordings_of(target)->running != running)
         return FALSE;
-    target->recordings.busy = TRUE;
+    recordings_of(target)->busy = TRUE;
     return TRUE;
 }
 
 static void
 end_change(ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
-    target->recordings.busy = FALSE;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    recordings_of(target)->busy = FALSE;
 }
 
-RouteResult
-recordings_start(Job *job, guint64 duration_ms, RouteRecording *recording, RouteFailure *failure)
+static guint64
+remaining_ms(ServiceTarget *target)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    return left_ms(recordings_of(target));
+}
+
+Outcome
+recordings_start(void *job, const RouteRecordingRequest *request, RouteRecording *recording, Failure *failure)
 {
     ServiceTarget *target = work_target(job);
-    if (duration_ms < 1 || duration_ms > duration_max_ms)
-        return failure_set(failure, ROUTE_INVALID,
-                           "a recording of %" G_GUINT64_FORMAT " ms is not possible; from 1 ms to 30 days is",
-                           duration_ms);
+    if (request->duration_ms < 1 || request->duration_ms > WIRE_LEASE_MAX_MS)
+        return failure_set(failure, OUTCOME_INVALID,
+                           "invalid duration of a recording: %" G_GUINT64_FORMAT
+                           " ms; it must be 1 ms to " WIRE_LEASE_MAX_TEXT,
+                           request->duration_ms);
     if (!begin_change(target, FALSE))
-        return failure_set(failure, ROUTE_BUSY, "a recording of %s is running already; wait, or stop it",
-                           target->label);
-    RouteResult result = start(job, duration_ms, recording, failure);
+        return set_busy(target, remaining_ms(target), failure);
+    Outcome result = start(job, request, recording, failure);
     end_change(target);
     return result;
 }
 
 /* ---- the end ---- */
+
+static gboolean
+put_recording(ServiceTarget *target, gint64 incarnation, const HistoryRecording *row, GError **error)
+{
+    g_autoptr(HistoryHold) hold = shared_history_hold(live_service(target)->history);
+    return history_recording_put(hold->history, incarnation, row, error);
+}
 
 static void
 save(ServiceTarget *target, const RouteRecording *ended)
@@ -221,11 +271,11 @@ save(ServiceTarget *target, const RouteRecording *ended)
     };
     gint64 incarnation;
     g_autoptr(GError) error = NULL;
-    if (target_life(target, &incarnation, &error) && keep_recording(target->service->keep, incarnation, &row, &error)) {
-        g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
-        target->has_kept = TRUE;
+    if (live_incarnation(target, &incarnation, &error) && put_recording(target, incarnation, &row, &error)) {
+        live_set_kept(target);
     } else {
-        service_say(target->service, "%s: a recording is not kept: %s", target->label, error->message);
+        service_say(live_service(target), "%s: a recording is not kept: %s", service_target_label(target),
+                    error->message);
     }
 }
 
@@ -237,137 +287,62 @@ tell_ended(ServiceTarget *target, const RouteRecording *ended, const char *who)
     const char *why = ended->failure.why;
     g_autofree char *detail = g_strconcat(words[ended->state], why[0] != '\0' ? ": " : "", why, NULL);
     ServiceEvent event = {.type = SERVICE_EVENT_RECORDING_ENDED, .subject = ended->id, .who = who, .detail = detail};
-    target_tell(target, &event);
+    live_emit(target, &event);
 }
 
-/* FAILURE may be NULL. */
 static void
-end_as(ServiceTarget *target, RouteRecordingState state, guint64 dump, const RouteFailure *failure)
+end_as(ServiceTarget *target, RouteRecordingState state, guint64 dump, const Failure *failure)
 {
-    Recordings *recordings = &target->recordings;
-    g_mutex_lock(&target->lock);
+    Recordings *recordings = recordings_of(target);
+    g_mutex_lock(live_lock(target));
     disarm(recordings);
     recordings->running = FALSE;
     recordings->latest.state = state;
     recordings->latest.dump = dump;
-    recordings->latest.duration_ms = (guint64)(g_get_monotonic_time() - recordings->began_us) / 1000;
-    if (failure != NULL)
-        recordings->latest.failure = *failure;
+    recordings->latest.duration_ms = now_ms() - recordings->recorder.began_ms;
+    recordings->latest.failure = *failure;
     RouteRecording ended = recordings->latest;
     g_autofree char *who = g_steal_pointer(&recordings->who);
-    g_mutex_unlock(&target->lock);
+    g_mutex_unlock(live_lock(target));
     save(target, &ended);
     tell_ended(target, &ended, who);
 }
 
+/* The dump is kept in any case, if necessary without names, with the reason in NAMELESS. */
 static void
-drop(ServiceTarget *target)
+symbolize(Job *job, int *dump, Failure *nameless)
 {
-    RouteFailure failure;
-    failure_set(&failure, ROUTE_DONE, "somebody else switched profiling off meanwhile");
-    end_as(target, ROUTE_RECORDING_DROPPED, 0, &failure);
-}
-
-static guint64
-current_lease(ServiceTarget *target)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
-    return target->recordings.lease;
-}
-
-/* The state before the recording. Without a lease, or if it is gone, there is none to go back to: somebody else has
- * decided. Not DONE: it is still on, for jemalloc would not have it switched off. */
-static RouteResult
-restore(Job *job, RouteFailure *failure)
-{
-    ServiceTarget *target = work_target(job);
-    WireLeaseRequest request = {.action = WIRE_LEASE_RELEASE, .lease_id = current_lease(target)};
-    WireLease none;
-    WireHelloReply hello;
-    gboolean ours = request.lease_id != 0 && host_lease(job, &request, &none, failure) == ROUTE_DONE;
-    if (!ours && !target->recordings.stuck)
-        return ROUTE_DONE;
-    RouteResult result = host_hello(job, &hello, failure);
-    if (result == ROUTE_DONE && (hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0)
-        result = host_write(job, "prof.active", WIRE_TYPE_BOOL, FALSE, failure);
-    target->recordings.stuck = result != ROUTE_DONE;
-    return result;
+    Failure failure = {0};
+    if (host_symbolize(job, dump, &failure) != OUTCOME_DONE)
+        failure_set(nameless, OUTCOME_DONE, "the dump has no function names: %s", failure.why);
 }
 
 static void
 take_dump(Job *job)
 {
     ServiceTarget *target = work_target(job);
-    RouteFailure failure = {0};
+    Failure failure = {0};
+    Failure nameless = {0};
     RouteDump dump;
     int fd = -1;
-    g_mutex_lock(&target->lock);
-    guint64 id = target->recordings.latest.id;
-    g_mutex_unlock(&target->lock);
-    RouteResult result = host_dump(job, &fd, &failure);
-    if (result == ROUTE_DONE) {
+    g_mutex_lock(live_lock(target));
+    guint64 id = recordings_of(target)->latest.id;
+    const RouteCapture capture = recordings_of(target)->capture;
+    const CaptureWindow window = {.since = recordings_of(target)->latest.begin_ms * 1000,
+                                  .until = (guint64)g_get_real_time()};
+    g_mutex_unlock(live_lock(target));
+    const HostDump wanted = {&capture, &window};
+    Outcome result = host_dump(job, &wanted, &fd, &failure);
+    if (result == OUTCOME_DONE) {
+        if (capture.symbolized)
+            symbolize(job, &fd, &nameless);
         result = host_keep_dump(job, fd, id, &dump, &failure);
         close(fd);
     }
-    if (result == ROUTE_DONE)
-        end_as(target, ROUTE_RECORDING_DONE, dump.id, NULL);
+    if (result == OUTCOME_DONE)
+        end_as(target, ROUTE_RECORDING_DONE, dump.id, &nameless);
     else
         end_as(target, ROUTE_RECORDING_FAILED, 0, &failure);
-}
-
-static void
-extend(ServiceTarget *target)
-{
-    g_mutex_lock(&target->lock);
-    target->recordings.ends_us = g_get_monotonic_time() + EXTEND_MS * 1000;
-    g_mutex_unlock(&target->lock);
-    arm(target);
-}
-
-static void
-tell_extended(ServiceTarget *target, const RouteFailure *failure)
-{
-    service_say(target->service, "a recording goes on for another %d s: %s", EXTEND_MS / 1000, failure->why);
-    extend(target);
-}
-
-/* Switches profiling off and takes the dump. */
-static void
-conclude(Job *job, gboolean again)
-{
-    ServiceTarget *target = work_target(job);
-    RouteFailure failure = {0};
-    RouteResult result = restore(job, &failure);
-    if (result != ROUTE_DONE && again) {
-        tell_extended(target, &failure);
-        return;
-    }
-    if (result != ROUTE_DONE)
-        service_say(target->service, "%s: profiling stays on: %s", target->label, failure.why);
-    take_dump(job);
-}
-
-/* AGAIN: it is tried once more later if the target does not answer, or profiling cannot be switched off, which then is
- * no failure. With Recordings.busy. */
-static RouteResult
-finish(Job *job, gboolean again, RouteFailure *failure)
-{
-    ServiceTarget *target = work_target(job);
-    WireHelloReply hello;
-    RouteResult result = host_hello(job, &hello, failure);
-    if (result == ROUTE_UNREACHABLE && again) {
-        tell_extended(target, failure);
-    } else if (result == ROUTE_UNREACHABLE) {
-        return result;
-    } else if (result != ROUTE_DONE) {
-        end_as(target, ROUTE_RECORDING_FAILED, 0, failure);
-    } else if ((hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0) {
-        restore(job, failure);
-        drop(target);
-    } else {
-        conclude(job, again);
-    }
-    return ROUTE_DONE;
 }
 
 static gboolean
@@ -377,69 +352,68 @@ is_stopping(Service *service)
     return service->stopping;
 }
 
+/* Does what STEP asks for. */
 static void
-finish_in_time(Job *job)
+follow(Job *job, RecorderStep step, const Failure *failure)
 {
     ServiceTarget *target = work_target(job);
-    RouteFailure failure = {0};
-    if (finish(job, !is_stopping(target->service), &failure) != ROUTE_DONE)
-        end_as(target, ROUTE_RECORDING_FAILED, 0, &failure);
-}
-
-/* The lease is gone: either profiling was switched off by somebody else, or on for good. */
-static void
-go_on_without_lease(Job *job)
-{
-    ServiceTarget *target = work_target(job);
-    WireHelloReply hello;
-    RouteFailure failure;
-    RouteResult result = host_hello(job, &hello, &failure);
-    if (result == ROUTE_DONE && (hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0) {
-        drop(target);
-        return;
-    }
-    g_mutex_lock(&target->lock);
-    if (result == ROUTE_DONE)
-        target->recordings.lease = 0;
-    g_mutex_unlock(&target->lock);
-    arm(target);
-}
-
-static void
-renew(Job *job, guint64 left)
-{
-    ServiceTarget *target = work_target(job);
-    WireLeaseRequest request = {
-        .action = WIRE_LEASE_RENEW, .lease_id = current_lease(target), .duration_ms = lease_ms(left)};
-    WireLease lease;
-    RouteFailure failure = {0};
-    RouteResult result = host_lease(job, &request, &lease, &failure);
-    if (result == ROUTE_NOT_FOUND)
-        go_on_without_lease(job);
-    else if (result == ROUTE_GONE)
-        end_as(target, ROUTE_RECORDING_FAILED, 0, &failure);
-    else
+    switch (step) {
+    case RECORDER_EXTENDED:
+        service_say(live_service(target), "a recording continues for another %d s: %s", RECORDER_EXTEND_MS / 1000,
+                    failure->why);
         arm(target);
+        break;
+    case RECORDER_RUNS:
+        arm(target);
+        break;
+    case RECORDER_IS_OVER:
+        if (failure->why[0] != '\0')
+            service_say(live_service(target), "%s: profiling stays on: %s", service_target_label(target), failure->why);
+        take_dump(job);
+        break;
+    case RECORDER_DROPPED:
+        end_as(target, ROUTE_RECORDING_DROPPED, 0, failure);
+        break;
+    default:
+        end_as(target, ROUTE_RECORDING_FAILED, 0, failure);
+    }
+}
+
+typedef enum {
+    RENEWS,
+    ENDS_IN_TIME,
+    ENDS_NOW,
+} Purpose;
+
+/* With Recordings.busy, so that only we change the recorder, but without the lock, which calls of the target take. */
+static RecorderStep
+drive(Job *job, Purpose purpose, Failure *failure)
+{
+    ServiceTarget *target = work_target(job);
+    const RecorderControls controls = controls_for(job);
+    const RecorderEnd how = purpose == ENDS_NOW ? RECORDER_END_NOW : RECORDER_END_OR_EXTEND;
+    g_mutex_lock(live_lock(target));
+    Recorder recorder = recordings_of(target)->recorder;
+    g_mutex_unlock(live_lock(target));
+    RecorderStep step = purpose == RENEWS ? recorder_renew(&recorder, now_ms(), &controls, failure)
+                                          : recorder_end(&recorder, now_ms(), how, &controls, failure);
+    g_mutex_lock(live_lock(target));
+    recordings_of(target)->recorder = recorder;
+    g_mutex_unlock(live_lock(target));
+    return step;
 }
 
 static gpointer
-renew_or_finish(const RouteHost *host, gpointer data)
+look_after(const RouteHost *host, gpointer data)
 {
     Job *job = host->data;
     ServiceTarget *target = work_target(job);
+    Failure failure = {0};
     if (!begin_change(target, TRUE))
         return NULL;
-    g_mutex_lock(&target->lock);
-    guint64 left = left_ms(&target->recordings);
-    gboolean leased = target->recordings.lease != 0;
-    g_mutex_unlock(&target->lock);
-    gboolean over = left == 0 || is_stopping(target->service) || service_target_state(target) == SERVICE_TARGET_GONE;
-    if (over)
-        finish_in_time(job);
-    else if (leased)
-        renew(job, left);
-    else
-        arm(target);
+    const gboolean stopping = is_stopping(live_service(target));
+    const gboolean over = remaining_ms(target) == 0 || service_target_state(target) == SERVICE_TARGET_GONE;
+    follow(job, drive(job, stopping ? ENDS_NOW : over ? ENDS_IN_TIME : RENEWS, &failure), &failure);
     end_change(target);
     return NULL;
 }
@@ -447,10 +421,7 @@ renew_or_finish(const RouteHost *host, gpointer data)
 void
 recordings_end(ServiceTarget *target)
 {
-    g_mutex_lock(&target->lock);
-    gboolean running = target->recordings.running;
-    g_mutex_unlock(&target->lock);
-    if (running)
+    if (recordings_running(target, NULL))
         submit(target);
 }
 
@@ -467,31 +438,35 @@ find(const RouteRecording *rows, gsize n, guint64 id, RouteRecording *recording)
     return FALSE;
 }
 
-static RouteResult
-tell_one(ServiceTarget *target, guint64 id, RouteRecording *recording, RouteFailure *failure)
+static Outcome
+tell_one(ServiceTarget *target, guint64 id, RouteRecording *recording, Failure *failure)
 {
     RouteRecording rows[ROUTE_RECORDINGS_MAX];
     gsize n = recordings_list(target, rows, ROUTE_RECORDINGS_MAX);
     if (find(rows, n, id, recording))
-        return ROUTE_DONE;
-    return failure_set(failure, ROUTE_NOT_FOUND, "there is no recording %" G_GUINT64_FORMAT " of %s (any more)", id,
-                       target->label);
+        return OUTCOME_DONE;
+    return failure_set(failure, OUTCOME_NOT_FOUND, "no recording %" G_GUINT64_FORMAT " of %s is kept", id,
+                       service_target_label(target));
 }
 
-RouteResult
-recordings_stop(Job *job, guint64 id, RouteRecording *recording, RouteFailure *failure)
+Outcome
+recordings_stop(void *job, guint64 id, RouteRecording *recording, Failure *failure)
 {
     ServiceTarget *target = work_target(job);
-    g_mutex_lock(&target->lock);
-    gboolean running = target->recordings.running && target->recordings.latest.id == id;
-    g_mutex_unlock(&target->lock);
+    g_mutex_lock(live_lock(target));
+    gboolean running = recordings_of(target)->running && recordings_of(target)->latest.id == id;
+    g_mutex_unlock(live_lock(target));
+    *failure = (Failure){0};
     if (!running)
         return tell_one(target, id, recording, failure);
     if (!begin_change(target, TRUE))
-        return failure_set(failure, ROUTE_BUSY, "the recording of %s is ending already", target->label);
-    RouteResult result = finish(job, FALSE, failure);
+        return failure_set(failure, OUTCOME_BUSY, "the recording of %s is already ending",
+                           service_target_label(target));
+    RecorderStep step = drive(job, ENDS_NOW, failure);
+    if (step != RECORDER_UNREACHED)
+        follow(job, step, failure);
     end_change(target);
-    return result == ROUTE_DONE ? tell_one(target, id, recording, failure) : result;
+    return step != RECORDER_UNREACHED ? tell_one(target, id, recording, failure) : OUTCOME_SILENT;
 }
 
 static RouteRecording
@@ -507,19 +482,37 @@ from_kept(const HistoryRecording *kept)
     return row;
 }
 
+gboolean
+recordings_running(ServiceTarget *target, RouteRecording *row)
+{
+    const Recordings *recordings = recordings_of(target);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    if (recordings->running && row != NULL)
+        *row = describe(recordings);
+    return recordings->running;
+}
+
+gboolean
+recordings_any(ServiceTarget *target)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    return recordings_of(target)->has_latest;
+}
+
 gsize
 recordings_list(ServiceTarget *target, RouteRecording *rows, gsize n)
 {
     gint64 incarnation;
     gsize count = 0;
-    g_mutex_lock(&target->lock);
-    guint64 latest = target->recordings.has_latest ? target->recordings.latest.id : 0;
+    g_mutex_lock(live_lock(target));
+    guint64 latest = recordings_of(target)->has_latest ? recordings_of(target)->latest.id : 0;
     if (latest != 0 && n > 0)
-        rows[count++] = describe(&target->recordings);
-    g_mutex_unlock(&target->lock);
-    g_autoptr(GArray) kept = target_life(target, &incarnation, NULL)
-                                 ? keep_recordings(target->service->keep, incarnation, (guint)n, NULL)
-                                 : NULL;
+        rows[count++] = describe(recordings_of(target));
+    g_mutex_unlock(live_lock(target));
+    if (!live_incarnation(target, &incarnation, NULL))
+        return count;
+    g_autoptr(HistoryHold) hold = shared_history_hold(live_service(target)->history);
+    g_autoptr(GArray) kept = history_recordings(hold->history, incarnation, (guint)n, NULL);
     for (guint i = 0; kept != NULL && i < kept->len && count < n; i++) {
         const HistoryRecording *row = &g_array_index(kept, HistoryRecording, i);
         if (row->id != latest)

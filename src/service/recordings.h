@@ -1,42 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recordings of one target. While one runs, profiling is on by a lease of the agent (LEASE_MS), so that it ends soon
- * after jescope does, however jescope ends; timers in the main context renew it and end the recording in time.
- *
- * Somebody else who switches profiling off meanwhile wins: the recording is dropped, and no dump is taken. If it cannot
- * be told at the end whether profiling is on, or it cannot be switched off, the recording goes on for another 5 s.
+ * Recordings of one target, each driven by a Recorder (wire/recorder.h): timers in the main context renew its lease and
+ * end it in time.
  */
 #ifndef JESCOPE_SERVICE_RECORDINGS_H
 #define JESCOPE_SERVICE_RECORDINGS_H
 
 #include "service/core.h"
 
-/* Of one target; guarded by ServiceTarget.lock. */
-typedef struct {
-    gboolean running; /* latest is running */
-    gboolean has_latest;
-    gboolean busy; /* it is being started or ended */
-    RouteRecording latest;
-    char *who;
-    guint64 lease;   /* 0: it runs without, since somebody else has switched profiling on for good */
-    gboolean stuck;  /* at its end jemalloc would not switch profiling off; of who has busy */
-    gint64 ends_us;  /* monotonic */
-    gint64 began_us; /* monotonic */
-    guint64 last_id;
-    GSource *timer;
-} Recordings;
+/* RouteHostOps, for a Job, on its thread. */
+Outcome recordings_start(void *job, const RouteRecordingRequest *request, RouteRecording *recording, Failure *failure);
+Outcome recordings_stop(void *job, guint64 id, RouteRecording *recording, Failure *failure);
+/* *ROW (which may be NULL) is the one that runs; FALSE: none does. Asks neither the target nor the history. */
+gboolean recordings_running(ServiceTarget *target, RouteRecording *row);
+/* Whether one was started, and runs, is about to be saved, or has ended. */
+gboolean recordings_any(ServiceTarget *target);
 
-typedef struct Job Job;
-
-/* As the functions of RouteHostOps; on JOB's thread. */
-RouteResult recordings_start(Job *job, guint64 duration_ms, RouteRecording *recording, RouteFailure *failure);
-RouteResult recordings_stop(Job *job, guint64 id, RouteRecording *recording, RouteFailure *failure);
 gsize recordings_list(ServiceTarget *target, RouteRecording *rows, gsize n);
 
-/* In the main context: ends what runs, as the service ends or TARGET has ended. */
+/* In the main context: ends a running recording when the service or TARGET ends. */
 void recordings_end(ServiceTarget *target);
 
-/* The target is about to be forgotten. */
-void recordings_clear(Recordings *recordings);
+/* The service is about to end: TARGET's is not looked after any more. */
+void recordings_disarm(ServiceTarget *target);
 
 #endif

@@ -1,46 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/registry.h"
 
-#include "service/doorbell.h"
+#include "service/live.h"
+#include "service/recordings.h"
 #include "service/scan.h"
-#include "service/target.h"
+#include "service/series-name.h"
+#include "service/wakeup.h"
+#include "service/work.h"
 
-#include <gio/gio.h>
 #include <glib-unix.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
     SLOW_SCAN_S = 10,
-    SOON_MS = 20, /* several may come at once */
+    SCAN_LEAST_MS = 1000, /* all of /proc is read */
+    SOON_MS = 20,         /* several may arrive at once */
     GONE_MAX = 32,
     LISTED_MAX = 8, /* names in an error */
-    SHOWN_MAX = 64, /* bytes of what was asked for */
+    SHOWN_MAX = 64, /* bytes of the key */
+    EXITS_AT_ONCE = 64,
 };
 
 struct Registry {
-    Service *service;  /* not a reference: it owns this */
-    GPtrArray *live;   /* of ServiceTarget, by pid */
-    GHashTable *exits; /* ServiceTarget -> GSource of its pidfd */
-    GPtrArray *gone;   /* latest first */
-    Scanner *scanner;  /* lent to a thread while scanning */
+    Service *service;           /* not a reference: it owns this */
+    GPtrArray *live;            /* of ServiceTarget, by pid */
+    GHashTable *exits;          /* ServiceTarget -> its pidfd */
+    int exits_ended;            /* an epoll descriptor of all of them; -1: none */
+    GSource *exits_source;      /* its source; NULL: none */
+    GPtrArray *gone;            /* latest first */
+    ServiceTarget *latest_gone; /* with something kept or not; NULL: none has ended */
+    Scanner *scanner;           /* lent to a thread while scanning */
     gboolean scanning;
     gboolean again;
     gboolean renew_names;
     gboolean looked; /* a scan has ended */
     GArray *hints;   /* of pid_t, for the next scan */
-    Doorbell *doorbell;
+    Wakeup *wakeup;
     guint slow_scan;
     guint soon;
 };
 
-/* What a scan on a thread holds; the registry may be gone when it ends. */
+/* The data of a scan on a thread; the registry may have been freed at its end. */
 typedef struct {
     Service *service;
     Scanner *scanner;
     GArray *hints;
+    GHashTable *series; /* in use, then of those found as well -> unique id of the live target that has it; NULL */
     ScanResult *result;
+    GPtrArray *names; /* in the history, of result->found */
 } Scan;
 
 static void scan_soon(Registry *registry, guint ms);
@@ -59,42 +69,111 @@ find(const GPtrArray *targets, gboolean (*is)(const ServiceTarget *target, gcons
 static gboolean
 is_unique(const ServiceTarget *target, gconstpointer key)
 {
-    return strcmp(target->unique, key) == 0;
+    return strcmp(live_unique(target), key) == 0;
 }
 
 static gboolean
 is_id(const ServiceTarget *target, gconstpointer key)
 {
-    return strcmp(target->id, key) == 0;
+    return strcmp(service_target_id(target), key) == 0;
+}
+
+static char *
+unique_of(const ScanLost *lost)
+{
+    return g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)lost->pid, lost->start_time);
 }
 
 static gboolean
-is_series(const ServiceTarget *target, gconstpointer key)
+has_value(gpointer series, gpointer unique, gpointer wanted)
 {
-    return strcmp(target->series, key) == 0;
+    return g_strcmp0(unique, wanted) == 0;
 }
 
-/* The name of the process, if no other live target goes by it. */
-static char *
-choose_series(Registry *registry, const Process *process)
+static void
+free_series_of(Scan *scan, const ScanLost *lost)
 {
-    return find(registry->live, is_series, process->name) == NULL
-               ? g_strdup(process->name)
-               : g_strdup_printf("%s-%d", process->name, (int)process->pid);
+    g_autofree char *unique = unique_of(lost);
+    g_hash_table_foreach_remove(scan->series, has_value, unique);
+}
+
+/* On the scan's thread: the history may be busy for long. */
+static void
+name_found(Scan *scan)
+{
+    scan->names = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < scan->result->lost->len; i++)
+        free_series_of(scan, &g_array_index(scan->result->lost, ScanLost, i));
+    for (guint i = 0; i < scan->result->found->len; i++) {
+        const ScanFound *found = &g_array_index(scan->result->found, ScanFound, i);
+        g_autoptr(GError) error = NULL;
+        char *series = series_name_choose(scan->service->history, scan->series, found, &error);
+        g_ptr_array_add(scan->names, series);
+        if (series != NULL)
+            g_hash_table_insert(scan->series, g_strdup(series), NULL);
+        else
+            scanner_leave_out(scan->scanner, found, error->message, scan->result);
+    }
+}
+
+static void
+remark_on(Registry *registry, const ServiceTarget *target, RemarkKind kind, const char *text)
+{
+    const CollectedRemark remark = {
+        .kind = kind, .series = service_target_series(target), .subject = live_subject(target), .text = text};
+    service_hand_remark(registry->service, &remark);
+}
+
+static void
+remark_end(Registry *registry, const ServiceTarget *target)
+{
+    g_autofree char *text = g_strdup_printf("%s has ended", service_target_label(target));
+    remark_on(registry, target, live_is_followed(target) ? REMARK_MISSING : REMARK_OVER, text);
+}
+
+/* The first of a name goes without saying. */
+static void
+remark_beginning(Registry *registry, const ServiceTarget *target, const ScanFound *found)
+{
+    g_autofree char *text = g_strdup_printf("process %s", service_target_id(target));
+    if (found->series != NULL && strcmp(found->series, service_target_series(target)) != 0)
+        remark_on(registry, target, REMARK_NOTE, text);
 }
 
 static gpointer
 close_target(const RouteHost *host, gpointer data)
 {
-    target_disconnect(work_target(host->data));
+    live_disconnect(work_target(host->data));
     return NULL;
 }
 
-static gboolean
-has_kept(ServiceTarget *target)
+/* A child that is being created may have a copy of the pidfd: closing it is not sufficient. */
+static void
+unwatch_exit(Registry *registry, const ServiceTarget *target)
 {
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
-    return target->has_kept || target->recordings.running;
+    gpointer pidfd;
+    if (!g_hash_table_lookup_extended(registry->exits, target, NULL, &pidfd))
+        return;
+    epoll_ctl(registry->exits_ended, EPOLL_CTL_DEL, GPOINTER_TO_INT(pidfd), NULL);
+    g_hash_table_remove(registry->exits, target);
+}
+
+/* The oldest of the user with most: many short-lived processes of one user leave those of others alone. */
+static void
+forget_one_gone(Registry *registry)
+{
+    guint found = 0, most = 0;
+    for (guint i = registry->gone->len; i-- > 0;) {
+        uid_t user = live_user(registry->gone->pdata[i]);
+        guint count = 0;
+        for (guint other = 0; other < registry->gone->len; other++)
+            count += live_user(registry->gone->pdata[other]) == user;
+        if (count > most) {
+            most = count;
+            found = i;
+        }
+    }
+    g_ptr_array_remove_index(registry->gone, found);
 }
 
 static void
@@ -103,109 +182,156 @@ set_gone(Registry *registry, ServiceTarget *target)
     g_autoptr(ServiceTarget) held G_GNUC_UNUSED = service_target_ref(target);
     ServiceWork work = {.pace = SERVICE_QUICK, .func = close_target};
     ServiceEvent event = {.type = SERVICE_EVENT_TARGET_GONE};
-    GSource *exit = g_hash_table_lookup(registry->exits, target);
-    if (exit != NULL)
-        g_source_destroy(exit);
-    g_hash_table_remove(registry->exits, target);
+    unwatch_exit(registry, target);
     g_ptr_array_remove(registry->live, target);
-    target_set_gone(target);
-    target_tell(target, &event);
+    live_set_gone(target);
+    remark_end(registry, target);
+    live_emit(target, &event);
     recordings_end(target);
     work_submit_own(target, &work, NULL, NULL);
-    if (!has_kept(target))
+    g_clear_pointer(&registry->latest_gone, service_target_unref);
+    registry->latest_gone = service_target_ref(target);
+    if (!live_has_kept(target) && !recordings_any(target))
         return;
     g_ptr_array_insert(registry->gone, 0, service_target_ref(target));
     if (registry->gone->len > GONE_MAX)
-        g_ptr_array_set_size(registry->gone, GONE_MAX);
-}
-
-typedef struct {
-    ServiceTarget *target;
-    int pidfd;
-} Exit;
-
-static void
-free_exit(gpointer data)
-{
-    Exit *exit = data;
-    close(exit->pidfd);
-    g_free(exit);
+        forget_one_gone(registry);
 }
 
 static gboolean
-on_exit_fd(int fd, GIOCondition condition, gpointer data)
+on_exits(int fd, GIOCondition condition, gpointer data)
 {
-    ServiceTarget *target = ((const Exit *)data)->target;
-    Registry *registry = target->service->registry;
-    set_gone(registry, target);
-    scan_soon(registry, SOON_MS);
-    return G_SOURCE_REMOVE;
+    Registry *registry = data;
+    struct epoll_event events[EXITS_AT_ONCE];
+    int n = epoll_wait(registry->exits_ended, events, EXITS_AT_ONCE, 0);
+    for (int i = 0; i < n; i++)
+        set_gone(registry, events[i].data.ptr);
+    if (n > 0)
+        scan_soon(registry, SOON_MS);
+    return G_SOURCE_CONTINUE;
 }
 
 /* Without a pidfd (an old kernel, no descriptor left) the slow scan notices. */
 static void
 watch_exit(Registry *registry, ServiceTarget *target)
 {
-    int pidfd = (int)syscall(SYS_pidfd_open, target->process.pid, 0);
+    int pidfd = (int)syscall(SYS_pidfd_open, live_process(target)->pid, 0);
+    struct epoll_event ended = {.events = EPOLLIN, .data.ptr = target};
     if (pidfd < 0)
         return;
-    Exit *exit = g_new0(Exit, 1);
-    exit->target = target;
-    exit->pidfd = pidfd;
-    GSource *source = g_unix_fd_source_new(pidfd, G_IO_IN);
-    g_source_set_callback(source, (GSourceFunc)(void (*)(void))on_exit_fd, exit, free_exit);
-    g_source_attach(source, registry->service->context);
-    g_hash_table_insert(registry->exits, target, source);
+    if (epoll_ctl(registry->exits_ended, EPOLL_CTL_ADD, pidfd, &ended) == 0)
+        g_hash_table_insert(registry->exits, target, GINT_TO_POINTER(pidfd));
+    else
+        close(pidfd);
+}
+
+static void
+close_exit(gpointer pidfd)
+{
+    close(GPOINTER_TO_INT(pidfd));
+}
+
+/* All of them behind one descriptor: the main context looks at each of its own in every turn. */
+static void
+watch_exits(Registry *registry)
+{
+    registry->exits = g_hash_table_new_full(NULL, NULL, NULL, close_exit);
+    registry->exits_ended = epoll_create1(EPOLL_CLOEXEC);
+    if (registry->exits_ended < 0)
+        return;
+    registry->exits_source = g_unix_fd_source_new(registry->exits_ended, G_IO_IN);
+    g_source_set_callback(registry->exits_source, (GSourceFunc)(void (*)(void))on_exits, registry, NULL);
+    g_source_attach(registry->exits_source, registry->service->context);
+}
+
+static void
+unwatch_exits(Registry *registry)
+{
+    g_hash_table_unref(registry->exits);
+    if (registry->exits_source == NULL)
+        return;
+    g_source_destroy(registry->exits_source);
+    g_source_unref(registry->exits_source);
+    close(registry->exits_ended);
 }
 
 static int
 compare_pids(gconstpointer a, gconstpointer b)
 {
     const ServiceTarget *left = *(ServiceTarget *const *)a, *right = *(ServiceTarget *const *)b;
-    return (left->process.pid > right->process.pid) - (left->process.pid < right->process.pid);
+    return (live_process(left)->pid > live_process(right)->pid) - (live_process(left)->pid < live_process(right)->pid);
 }
 
 static void
-add_found(Registry *registry, const ScanFound *found)
+add_found(Registry *registry, const ScanFound *found, const char *series)
 {
-    g_autofree char *series = choose_series(registry, &found->process);
-    TargetFacts facts = {
-        .process = &found->process, .address = found->address, .named = found->named, .series = series};
+    LiveFacts facts = {.process = &found->process,
+                       .address = found->address,
+                       .named = found->named,
+                       .series = series,
+                       .followed = found->series != NULL};
     ServiceEvent event = {.type = SERVICE_EVENT_TARGET_CAME};
-    ServiceTarget *target = target_new(registry->service, &facts);
-    ServiceTarget *before = find(registry->live, is_unique, target->unique);
+    ServiceTarget *target = live_new(registry->service, &facts);
+    ServiceTarget *before = find(registry->live, is_unique, live_unique(target));
     if (before != NULL)
         set_gone(registry, before);
-    ServiceTarget *earlier = find(registry->gone, is_unique, target->unique);
+    ServiceTarget *earlier = find(registry->gone, is_unique, live_unique(target));
     if (earlier != NULL)
         g_ptr_array_remove(registry->gone, earlier);
     g_ptr_array_add(registry->live, target);
     g_ptr_array_sort(registry->live, compare_pids);
     watch_exit(registry, target);
-    target_tell(target, &event);
+    live_emit(target, &event);
+    remark_beginning(registry, target, found);
 }
 
 static void
 take_lost(Registry *registry, const ScanLost *lost)
 {
-    g_autofree char *unique = g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)lost->pid, lost->start_time);
+    g_autofree char *unique = unique_of(lost);
     ServiceTarget *target = find(registry->live, is_unique, unique);
     if (target != NULL)
         set_gone(registry, target);
 }
 
 static void
-take_result(Registry *registry, const ScanResult *result)
+take_remark(Registry *registry, const ScanRemark *found)
 {
+    const CollectedRemark remark = {.kind = found->missing ? REMARK_MISSING : REMARK_NOTE,
+                                    .series = found->series,
+                                    .subject = found->series,
+                                    .text = found->text};
+    if (found->missing)
+        service_count_missed(registry->service);
+    service_hand_remark(registry->service, &remark);
+}
+
+static void
+take_result(Registry *registry, const Scan *scan)
+{
+    const ScanResult *result = scan->result;
     for (guint i = 0; i < result->lost->len; i++)
         take_lost(registry, &g_array_index(result->lost, ScanLost, i));
     for (guint i = 0; i < result->found->len; i++)
-        add_found(registry, &g_array_index(result->found, ScanFound, i));
+        if (scan->names->pdata[i] != NULL)
+            add_found(registry, &g_array_index(result->found, ScanFound, i), scan->names->pdata[i]);
+    for (guint i = 0; i < result->remarks->len; i++)
+        take_remark(registry, &g_array_index(result->remarks, ScanRemark, i));
     if (result->trouble != NULL)
         service_say(registry->service, "%s", result->trouble);
 }
 
 /* ---- scans ---- */
+
+static Scanner *
+new_scanner(const Service *service)
+{
+    const ServiceRoot *root = service->options.root;
+    guint per_user = service->options.limits.targets;
+    if (service->options.n_sources > 0)
+        return scanner_new_of(service->options.sources, service->options.n_sources);
+    return root != NULL ? scanner_new_at(root, per_user) : scanner_new((const char *const *)service->names, per_user);
+}
 
 static void
 free_scan(gpointer data)
@@ -215,17 +341,20 @@ free_scan(gpointer data)
     scan_result_free(scan->result);
     if (scan->hints != NULL)
         g_array_unref(scan->hints);
+    g_hash_table_unref(scan->series);
+    if (scan->names != NULL)
+        g_ptr_array_unref(scan->names);
     service_unref(scan->service);
     g_free(scan);
 }
 
-/* All that are live now are of names that may be no more: they are found anew, or lost. */
+/* The names may have changed: all live targets are searched again. */
 static void
 replace_scanner(Registry *registry)
 {
     registry->renew_names = FALSE;
     g_clear_pointer(&registry->scanner, scanner_free);
-    registry->scanner = scanner_new((const char *const *)registry->service->names);
+    registry->scanner = new_scanner(registry->service);
     while (registry->live->len > 0)
         set_gone(registry, registry->live->pdata[0]);
 }
@@ -240,7 +369,7 @@ on_scanned(gpointer data)
     if (registry->renew_names)
         replace_scanner(registry);
     else
-        take_result(registry, scan->result);
+        take_result(registry, scan);
     registry->looked = TRUE;
     if (registry->again)
         scan_soon(registry, 0);
@@ -248,11 +377,27 @@ on_scanned(gpointer data)
 }
 
 static void
-run_scan(GTask *task, gpointer source, gpointer data, GCancellable *cancellable)
+run_scan(gpointer data)
 {
     Scan *scan = data;
     scan->result = scanner_run(scan->scanner, scan->hints);
+    name_found(scan);
     service_post(scan->service, on_scanned, scan, free_scan);
+}
+
+/* In use, by live targets or by sources of one process or log. */
+static GHashTable *
+list_series(const Registry *registry)
+{
+    const ServiceOptions *options = &registry->service->options;
+    GHashTable *series = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    for (guint i = 0; i < registry->live->len; i++)
+        g_hash_table_insert(series, g_strdup(service_target_series(registry->live->pdata[i])),
+                            g_strdup(live_unique(registry->live->pdata[i])));
+    for (guint i = 0; i < options->n_sources; i++)
+        if (options->sources[i].kind != SERVICE_SOURCE_PROCESSES)
+            g_hash_table_insert(series, g_strdup(options->sources[i].series), NULL);
+    return series;
 }
 
 static void
@@ -266,9 +411,8 @@ begin_scan(Registry *registry)
     scan->service = service_ref(registry->service);
     scan->scanner = g_steal_pointer(&registry->scanner);
     scan->hints = g_steal_pointer(&registry->hints);
-    g_autoptr(GTask) task = g_task_new(NULL, NULL, NULL, NULL);
-    g_task_set_task_data(task, scan, NULL);
-    g_task_run_in_thread(task, run_scan);
+    scan->series = list_series(registry);
+    service_offload(registry->service, run_scan, scan);
 }
 
 static gboolean
@@ -284,7 +428,7 @@ static gboolean
 on_slow_scan(gpointer data)
 {
     Registry *registry = data;
-    doorbell_renew(registry->doorbell);
+    wakeup_renew(registry->wakeup);
     begin_scan(registry);
     return G_SOURCE_CONTINUE;
 }
@@ -314,7 +458,7 @@ scan_soon(Registry *registry, guint ms)
 }
 
 static void
-on_ring(pid_t pid, gpointer data)
+on_wakeup(pid_t pid, gpointer data)
 {
     Registry *registry = data;
     if (registry->hints == NULL)
@@ -328,9 +472,19 @@ on_ring(pid_t pid, gpointer data)
 static void
 load_gone(Registry *registry)
 {
-    g_autoptr(GArray) lives = keep_lives(registry->service->keep, GONE_MAX);
+    g_autoptr(HistoryHold) hold = shared_history_hold(registry->service->history);
+    g_autoptr(GArray) lives = history_kept_lives(hold->history, GONE_MAX, NULL);
     for (guint i = 0; lives != NULL && i < lives->len; i++)
-        g_ptr_array_add(registry->gone, target_new_kept(registry->service, &g_array_index(lives, HistoryKept, i)));
+        g_ptr_array_add(registry->gone, live_new_kept(registry->service, &g_array_index(lives, HistoryKept, i)));
+}
+
+/* What sources name is looked for as often as it is sampled. */
+static guint
+scan_interval_ms(const Service *service)
+{
+    guint64 every_ms = service->options.every_us / 1000;
+    return service->options.n_sources > 0 ? (guint)CLAMP(every_ms, SCAN_LEAST_MS, SLOW_SCAN_S * 1000)
+                                          : SLOW_SCAN_S * 1000;
 }
 
 Registry *
@@ -340,10 +494,10 @@ registry_new(Service *service)
     registry->service = service;
     registry->live = g_ptr_array_new_with_free_func((GDestroyNotify)service_target_unref);
     registry->gone = g_ptr_array_new_with_free_func((GDestroyNotify)service_target_unref);
-    registry->exits = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_source_unref);
-    registry->scanner = scanner_new((const char *const *)service->names);
-    registry->doorbell = doorbell_new(service->context, on_ring, registry);
-    registry->slow_scan = attach_timeout(registry, SLOW_SCAN_S * 1000, on_slow_scan);
+    watch_exits(registry);
+    registry->scanner = new_scanner(service);
+    registry->wakeup = wakeup_new(service->context, on_wakeup, registry);
+    registry->slow_scan = attach_timeout(registry, scan_interval_ms(service), on_slow_scan);
     load_gone(registry);
     scan_soon(registry, 0);
     return registry;
@@ -352,19 +506,15 @@ registry_new(Service *service)
 void
 registry_free(Registry *registry)
 {
-    GHashTableIter iter;
-    gpointer exit;
     detach(registry, &registry->slow_scan);
     detach(registry, &registry->soon);
-    doorbell_free(registry->doorbell);
-    g_hash_table_iter_init(&iter, registry->exits);
-    while (g_hash_table_iter_next(&iter, NULL, &exit))
-        g_source_destroy(exit);
-    g_hash_table_unref(registry->exits);
+    wakeup_free(registry->wakeup);
+    unwatch_exits(registry);
     for (guint i = 0; i < registry->live->len; i++)
-        target_stop_timers(registry->live->pdata[i]);
+        recordings_disarm(registry->live->pdata[i]);
     g_ptr_array_unref(registry->live);
     g_ptr_array_unref(registry->gone);
+    g_clear_pointer(&registry->latest_gone, service_target_unref);
     scanner_free(registry->scanner);
     if (registry->hints != NULL)
         g_array_unref(registry->hints);
@@ -380,14 +530,28 @@ registry_set_names(Registry *registry)
     scan_soon(registry, 0);
 }
 
-GPtrArray *
-registry_list(Registry *registry)
+/* Those of TARGETS that VIEWER sees, with references. */
+static void
+add_visible(GPtrArray *list, const GPtrArray *targets, Viewer viewer)
+{
+    for (guint i = 0; i < targets->len; i++)
+        if (service_target_is_visible(targets->pdata[i], viewer))
+            g_ptr_array_add(list, service_target_ref(targets->pdata[i]));
+}
+
+static GPtrArray *
+list_live(const Registry *registry, Viewer viewer)
 {
     GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)service_target_unref);
-    const GPtrArray *const parts[] = {registry->live, registry->gone};
-    for (gsize part = 0; part < G_N_ELEMENTS(parts); part++)
-        for (guint i = 0; i < parts[part]->len; i++)
-            g_ptr_array_add(list, service_target_ref(parts[part]->pdata[i]));
+    add_visible(list, registry->live, viewer);
+    return list;
+}
+
+GPtrArray *
+registry_list(Registry *registry, Viewer viewer)
+{
+    GPtrArray *list = list_live(registry, viewer);
+    add_visible(list, registry->gone, viewer);
     return list;
 }
 
@@ -406,69 +570,107 @@ registry_live(const Registry *registry)
 /* ---- looking up ---- */
 
 static char *
-describe_live(const Registry *registry)
+describe_live(const GPtrArray *live, Viewer viewer)
 {
-    if (registry->live->len == 0)
-        return g_strdup("there is no target");
+    g_autofree char *whose = viewer == VIEWER_ALL ? g_strdup("") : g_strdup_printf(" of uid %" G_GINT64_FORMAT, viewer);
+    if (live->len == 0)
+        return g_strdup_printf("there is no target%s", whose);
     g_autoptr(GString) text = g_string_new("there are ");
-    for (guint i = 0; i < registry->live->len && i < LISTED_MAX; i++)
-        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", service_target_label(registry->live->pdata[i]));
-    if (registry->live->len > LISTED_MAX)
-        g_string_append(text, ", ...");
+    for (guint i = 0; i < live->len && i < LISTED_MAX; i++)
+        g_string_append_printf(text, "%s%s", i > 0 ? ", " : "", service_target_label(live->pdata[i]));
+    g_string_append(text, live->len > LISTED_MAX ? ", ..." : "");
+    g_string_append(text, whose);
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
 static ServiceTarget *
-find_named(const Registry *registry, const char *name, guint *count)
+find_named(const GPtrArray *live, const char *name, guint *count)
 {
     ServiceTarget *found = NULL;
     *count = 0;
-    for (guint i = 0; i < registry->live->len; i++)
-        if (strcmp(service_target_name(registry->live->pdata[i]), name) == 0) {
-            found = registry->live->pdata[i];
+    for (guint i = 0; i < live->len; i++)
+        if (strcmp(service_target_name(live->pdata[i]), name) == 0) {
+            found = live->pdata[i];
             ++*count;
         }
     return found;
 }
 
-ServiceTarget *
-registry_lookup(Registry *registry, const char *text, GError **error)
+/* A target that VIEWER does not see is answered like one that does not exist. */
+static ServiceTarget *
+find_exact(Registry *registry, Viewer viewer, const char *text)
 {
-    guint count = 0;
-    ServiceTarget *found = find(registry->live, is_id, text);
-    if (found == NULL)
-        found = find(registry->live, is_unique, text);
-    if (found == NULL)
-        found = find(registry->gone, is_unique, text);
-    if (found == NULL)
-        found = find(registry->gone, is_id, text);
-    if (found == NULL)
-        found = find_named(registry, text, &count);
-    if (found != NULL && count < 2)
-        return found;
-    g_autofree char *there = describe_live(registry);
-    g_autofree char *shown = g_utf8_make_valid(text, (gssize)strnlen(text, SHOWN_MAX));
-    if (count > 1)
-        g_set_error(error, SERVICE_ERROR, SERVICE_ERROR_AMBIGUOUS, "%u targets are named '%s'; %s", count, shown,
-                    there);
-    else
-        g_set_error(error, SERVICE_ERROR, SERVICE_ERROR_UNKNOWN, "no target '%s'; %s", shown, there);
+    ServiceTarget *const candidates[] = {
+        find(registry->live, is_id, text),
+        find(registry->live, is_unique, text),
+        find(registry->gone, is_unique, text),
+        find(registry->gone, is_id, text),
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(candidates); i++)
+        if (candidates[i] != NULL && service_target_is_visible(candidates[i], viewer))
+            return candidates[i];
     return NULL;
 }
 
 ServiceTarget *
-registry_default(Registry *registry, GError **error)
+registry_lookup(Registry *registry, Viewer viewer, const char *text, GError **error)
+{
+    guint count = 0;
+    ServiceTarget *found = find_exact(registry, viewer, text);
+    if (found != NULL)
+        return found;
+    g_autoptr(GPtrArray) live = list_live(registry, viewer);
+    found = find_named(live, text, &count);
+    if (count == 1)
+        return found;
+    g_autofree char *there = describe_live(live, viewer);
+    g_autofree char *shown = g_utf8_make_valid(text, (gssize)strnlen(text, SHOWN_MAX));
+    if (count > 1)
+        g_set_error(error, TARGET_ERROR, OUTCOME_AMBIGUOUS, "%u targets are named '%s'; %s", count, shown, there);
+    else
+        g_set_error(error, TARGET_ERROR, OUTCOME_UNKNOWN_TARGET, "no target '%s'; %s", shown, there);
+    return NULL;
+}
+
+/* The last target of the default paths, to distinguish its end from a wrong path; NULL. */
+static ServiceTarget *
+ended_default(Registry *registry, Viewer viewer)
+{
+    const char *chosen = registry->service->options.default_target;
+    ServiceTarget *ended = registry->latest_gone;
+    if (ended == NULL || !service_target_is_visible(ended, viewer))
+        return NULL;
+    gboolean meant = chosen == NULL || is_id(ended, chosen) || is_unique(ended, chosen) ||
+                     strcmp(service_target_name(ended), chosen) == 0;
+    return meant ? ended : NULL;
+}
+
+static ServiceTarget *
+live_default(Registry *registry, Viewer viewer, GError **error)
 {
     const char *chosen = registry->service->options.default_target;
     if (chosen != NULL)
-        return registry_lookup(registry, chosen, error);
-    if (registry->live->len == 1)
-        return registry->live->pdata[0];
-    g_autofree char *there = describe_live(registry);
-    if (registry->live->len > 1)
-        g_set_error(error, SERVICE_ERROR, SERVICE_ERROR_AMBIGUOUS,
+        return registry_lookup(registry, viewer, chosen, error);
+    g_autoptr(GPtrArray) live = list_live(registry, viewer);
+    if (live->len == 1)
+        return live->pdata[0]; /* the registry has it too */
+    g_autofree char *there = describe_live(live, viewer);
+    if (live->len > 1)
+        g_set_error(error, TARGET_ERROR, OUTCOME_AMBIGUOUS,
                     "several targets; name one with /targets/ID before the path, or serve with --default: %s", there);
     else
-        g_set_error(error, SERVICE_ERROR, SERVICE_ERROR_UNKNOWN, "%s; start one with 'jescope run'", there);
+        g_set_error(error, TARGET_ERROR, OUTCOME_UNKNOWN_TARGET, "%s; start one with 'jescope run'", there);
     return NULL;
+}
+
+ServiceTarget *
+registry_default(Registry *registry, Viewer viewer, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    ServiceTarget *found = live_default(registry, viewer, &cause);
+    if (found == NULL && g_error_matches(cause, TARGET_ERROR, OUTCOME_UNKNOWN_TARGET))
+        found = ended_default(registry, viewer);
+    if (found == NULL)
+        g_propagate_error(error, g_steal_pointer(&cause));
+    return found;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The targets as they come and go. Three things tell of them: inotify on the directories where agents listen, a pidfd
- * of each live target, and a slow look at /proc for what the others miss. In the main context.
+ * The set of targets. Changes are detected by inotify on the directories of agents, a pidfd of each live target, and a
+ * slow scan of /proc. In the main context.
  */
 #ifndef JESCOPE_SERVICE_REGISTRY_H
 #define JESCOPE_SERVICE_REGISTRY_H
@@ -16,9 +16,9 @@ void registry_free(Registry *registry);
 void registry_set_names(Registry *registry);
 
 /* As service_targets() and others. */
-GPtrArray *registry_list(Registry *registry);
-ServiceTarget *registry_lookup(Registry *registry, const char *text, GError **error);
-ServiceTarget *registry_default(Registry *registry, GError **error);
+GPtrArray *registry_list(Registry *registry, Viewer viewer);
+ServiceTarget *registry_lookup(Registry *registry, Viewer viewer, const char *text, GError **error);
+ServiceTarget *registry_default(Registry *registry, Viewer viewer, GError **error);
 
 /* Whether those that were there at the beginning are known. */
 gboolean registry_has_looked(const Registry *registry);

@@ -1,30 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/sampling.h"
+#include "service/work.h"
 
-#include "history/process-facts.h"
-#include "history/watch.h"
+#include "stats/process.h"
 
-/* With ServiceTarget.use. */
-static StatsLive *
-prepare(ServiceTarget *target, SampledFor what, GError **error)
+/* What is to be read of a target for a sample of these PARTS. Classes of every arena are many: they are read when
+ * everything is wanted. */
+static StatsLiveParts
+live_parts(HistoryParts parts)
 {
-    StatsLiveParts parts =
-        what == SAMPLED_FOR_SCRAPE ? STATS_LIVE_TOTALS : watch_live_parts(service_parts(target->service));
-    if (target->live_parts[what] != parts)
-        g_clear_pointer(&target->live[what], stats_live_free);
-    target->live_parts[what] = parts;
-    if (target->live[what] == NULL)
-        target->live[what] = stats_live_new(target->target, parts, error);
-    return target->live[what];
+    static const struct {
+        HistoryParts kept;
+        StatsLiveParts read;
+    } pairs[] = {
+        {HISTORY_ARENAS, STATS_LIVE_ARENAS},
+        {HISTORY_CLASSES, STATS_LIVE_CLASSES},
+        {HISTORY_MUTEXES, STATS_LIVE_MUTEXES},
+        {HISTORY_EVERYTHING, STATS_LIVE_ARENA_CLASSES},
+    };
+    StatsLiveParts read = STATS_LIVE_TOTALS;
+    for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++)
+        if ((parts & pairs[i].kept) == pairs[i].kept)
+            read |= pairs[i].read;
+    return read;
 }
 
+static StatsLiveParts
+parts_for(ServiceTarget *target, SampledFor what)
+{
+    if (what == SAMPLED_FOR_HISTORY)
+        return live_parts(service_parts(live_service(target)));
+    return what == SAMPLED_FOR_VIEW ? STATS_LIVE_ARENAS | STATS_LIVE_CLASSES : STATS_LIVE_TOTALS;
+}
+
+/* With live_begin_use(). The result of an exchange is recorded; that a target is not contacted for a while is not
+ * reported. */
 static StatsSample *
 take(ServiceTarget *target, SampledFor what, WireHelloReply *hello, GError **error)
 {
-    if (target_connect_gently(target, error) == NULL || (hello != NULL && !target_hello(target->target, hello, error)))
+    GError *cause = NULL;
+    StatsSample *sample = NULL;
+    Target *connected = live_connect_gently(target, error);
+    if (connected == NULL)
         return NULL;
-    StatsLive *live = prepare(target, what, error);
-    return live != NULL ? stats_live_sample(live, error) : NULL;
+    if (hello == NULL || target_hello(connected, hello, &cause)) {
+        StatsLive *live = live_sampler(target, what, parts_for(target, what), &cause);
+        sample = live != NULL ? stats_live_sample(live, &cause) : NULL;
+    }
+    if (target_via(connected) != TARGET_VIA_ATTACH)
+        live_note_outcome(target, cause);
+    if (cause != NULL)
+        g_propagate_error(error, cause);
+    return sample;
 }
 
 static void
@@ -39,21 +66,19 @@ StatsSample *
 sampling_take(Job *job, SampledFor what, WireHelloReply *hello, GError **error)
 {
     ServiceTarget *target = work_target(job);
-    GError *cause = NULL;
-    g_mutex_lock(&target->use);
-    StatsSample *sample = take(target, what, hello, &cause);
-    if (target->target != NULL && target_via(target->target) != TARGET_VIA_ATTACH)
-        target_note_outcome(target, cause);
-    g_mutex_unlock(&target->use);
-    count(target->service, sample != NULL);
-    if (sample == NULL) {
-        g_propagate_error(error, cause);
+    live_begin_use(target);
+    StatsSample *sample = take(target, what, hello, error);
+    live_end_use(target);
+    count(live_service(target), sample != NULL);
+    if (sample == NULL)
         return NULL;
-    }
-    process_facts_read("/proc", "/sys/fs/cgroup", (int)target->process.pid, sample->totals);
-    g_mutex_lock(&target->lock);
-    g_clear_pointer(&target->latest, stats_sample_unref);
-    target->latest = stats_sample_ref(sample);
-    g_mutex_unlock(&target->lock);
+    stats_read_process(sample->totals, (int)live_process(target)->pid);
+    live_set_latest(target, sample);
     return sample;
+}
+
+StatsSample *
+service_work_sample(const RouteHost *host, GError **error)
+{
+    return sampling_take(host->data, SAMPLED_FOR_VIEW, NULL, error);
 }

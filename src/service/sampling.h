@@ -3,7 +3,7 @@
 #ifndef JESCOPE_SERVICE_SAMPLING_H
 #define JESCOPE_SERVICE_SAMPLING_H
 
-#include "service/target.h"
+#include "service/live.h"
 
 /* A sample of JOB's target for WHAT, which becomes its latest one; NULL with ERROR. HELLO (may be NULL) is asked in the
  * same breath. */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/scan.h"
 
+#include "service/fleet.h"
+
+#include "target/candidates.h"
 #include "target/discovery.h"
 #include "target/open.h"
 #include "target/target.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -16,8 +20,8 @@ enum {
 /* A process that was looked at. */
 typedef struct {
     Process process;
-    char *image;   /* /proc/PID/exe: another one after exec */
-    char *address; /* NULL: it is no target */
+    char *image;   /* read_image() */
+    char *address; /* NULL: not a target */
     guint looks;   /* how often it was in a scan */
     guint scan;    /* the last one it was in */
 } Seen;
@@ -28,13 +32,26 @@ typedef struct {
     gboolean found; /* PROCESS is it */
     gboolean over;  /* its pid was one process's, and that has ended */
     Process process;
-    char *trouble; /* what was said last */
+    char *image;        /* read_image() of it */
+    Identity *identity; /* of the one that was found first; NULL: none was */
+    char *trouble;      /* the last message */
+
+    /* Of a source. */
+    char *series;  /* NULL: of none */
+    char *program; /* the next process called so is it when its pid's has ended */
+    Fleet *fleet;  /* all processes of the name; NULL: one */
 } Named;
 
 struct Scanner {
-    GPtrArray *named; /* of Named; empty: discovers */
+    GPtrArray *named; /* of Named */
+    gboolean discovers;
     GHashTable *seen; /* pid -> Seen */
     guint scan;
+    guint per_user;          /* targets */
+    GHashTable *counts;      /* uid -> how many targets it has, in this scan */
+    GHashTable *crowded;     /* set of uids of which too many were found, after a message */
+    const ServiceRoot *root; /* NULL: we look ourselves */
+    gpointer remote;         /* its scanner; NULL: not made yet, or it has ended */
 };
 
 static void
@@ -51,14 +68,22 @@ free_named(gpointer data)
 {
     Named *named = data;
     g_free(named->name);
+    g_free(named->image);
     g_free(named->trouble);
+    identity_free(named->identity);
+    g_free(named->series);
+    g_free(named->program);
+    fleet_free(named->fleet);
     g_free(named);
 }
 
 Scanner *
-scanner_new(const char *const *names)
+scanner_new(const char *const *names, guint per_user)
 {
     Scanner *scanner = g_new0(Scanner, 1);
+    scanner->per_user = per_user;
+    scanner->counts = g_hash_table_new(NULL, NULL);
+    scanner->crowded = g_hash_table_new(NULL, NULL);
     scanner->named = g_ptr_array_new_with_free_func(free_named);
     scanner->seen = g_hash_table_new_full(NULL, NULL, NULL, free_seen);
     for (; names != NULL && *names != NULL; names++) {
@@ -66,6 +91,34 @@ scanner_new(const char *const *names)
         named->name = g_strdup(*names);
         g_ptr_array_add(scanner->named, named);
     }
+    scanner->discovers = scanner->named->len == 0;
+    return scanner;
+}
+
+Scanner *
+scanner_new_of(const ServiceSource *sources, guint n)
+{
+    Scanner *scanner = scanner_new(NULL, 0);
+    scanner->discovers = FALSE;
+    for (guint i = 0; i < n; i++) {
+        if (sources[i].kind == SERVICE_SOURCE_LOG)
+            continue;
+        Named *named = g_new0(Named, 1);
+        named->name = g_strdup(sources[i].name);
+        named->series = g_strdup(sources[i].series);
+        named->program = g_strdup(sources[i].program);
+        if (sources[i].kind == SERVICE_SOURCE_PROCESSES)
+            named->fleet = fleet_new(sources[i].name, sources[i].series);
+        g_ptr_array_add(scanner->named, named);
+    }
+    return scanner;
+}
+
+Scanner *
+scanner_new_at(const ServiceRoot *root, guint per_user)
+{
+    Scanner *scanner = scanner_new(NULL, per_user);
+    scanner->root = root;
     return scanner;
 }
 
@@ -74,60 +127,27 @@ scanner_free(Scanner *scanner)
 {
     if (scanner == NULL)
         return;
+    if (scanner->remote != NULL)
+        scanner->root->scanner_free(scanner->remote);
     g_ptr_array_unref(scanner->named);
     g_hash_table_unref(scanner->seen);
+    g_hash_table_unref(scanner->counts);
+    g_hash_table_unref(scanner->crowded);
     g_free(scanner);
 }
 
-static void
-clear_found(gpointer data)
-{
-    g_free(((ScanFound *)data)->address);
-}
-
-static ScanResult *
-new_result(void)
-{
-    ScanResult *result = g_new0(ScanResult, 1);
-    result->found = g_array_new(FALSE, TRUE, sizeof(ScanFound));
-    result->lost = g_array_new(FALSE, TRUE, sizeof(ScanLost));
-    g_array_set_clear_func(result->found, clear_found);
-    return result;
-}
-
-void
-scan_result_free(ScanResult *result)
-{
-    if (result == NULL)
-        return;
-    g_array_unref(result->found);
-    g_array_unref(result->lost);
-    g_free(result->trouble);
-    g_free(result);
-}
-
-static void
-add_found(ScanResult *result, const Process *process, const char *address, gboolean named)
-{
-    ScanFound found = {.process = *process, .address = g_strdup(address), .named = named};
-    g_array_append_val(result->found, found);
-}
-
-static void
-add_lost(ScanResult *result, const Process *process)
-{
-    ScanLost lost = {.pid = process->pid, .start_time = process->start_time};
-    g_array_append_val(result->lost, lost);
-}
-
-/* ---- discovery ---- */
-
+/* The program of a process: another one after exec, the same one when its file is replaced. NULL: unknown. */
 static char *
 read_image(pid_t pid)
 {
+    struct stat file;
     g_autofree char *link = g_strdup_printf("/proc/%d/exe", (int)pid);
-    return g_file_read_link(link, NULL);
+    if (stat(link, &file) != 0)
+        return NULL;
+    return g_strdup_printf("%" G_GUINT64_FORMAT ":%" G_GUINT64_FORMAT, (guint64)file.st_dev, (guint64)file.st_ino);
 }
+
+/* ---- discovery ---- */
 
 /* A target stays one while its process, its program and its agent's socket are the same. */
 static gboolean
@@ -155,20 +175,64 @@ is_hinted(const GArray *hints, pid_t pid)
     return FALSE;
 }
 
-static void
-examine(Seen *seen, ScanResult *result)
+/* ---- how many of one user ---- */
+
+static guint
+count_of(const Scanner *scanner, uid_t user)
 {
+    return GPOINTER_TO_UINT(g_hash_table_lookup(scanner->counts, GUINT_TO_POINTER(user)));
+}
+
+static void
+count_one(Scanner *scanner, uid_t user)
+{
+    g_hash_table_insert(scanner->counts, GUINT_TO_POINTER(user), GUINT_TO_POINTER(count_of(scanner, user) + 1));
+}
+
+static void
+count_known(Scanner *scanner)
+{
+    GHashTableIter iter;
+    gpointer value;
+    g_hash_table_remove_all(scanner->counts);
+    g_hash_table_iter_init(&iter, scanner->seen);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        if (((const Seen *)value)->address != NULL)
+            count_one(scanner, ((const Seen *)value)->process.uids[1]);
+}
+
+/* Each uses descriptors, memory and rows. Ignored ones are examined again, as any process. */
+static gboolean
+has_room(Scanner *scanner, uid_t user, ScanResult *result)
+{
+    if (count_of(scanner, user) < scanner->per_user)
+        return TRUE;
+    if (g_hash_table_add(scanner->crowded, GUINT_TO_POINTER(user)) && result->trouble == NULL)
+        result->trouble = g_strdup_printf("user %u has more than %u processes with an agent; the others are ignored",
+                                          user, scanner->per_user);
+    return FALSE;
+}
+
+static void
+examine(Scanner *scanner, Seen *seen, ScanResult *result)
+{
+    uid_t user = seen->process.uids[1];
     if (!process_is_ours(&seen->process) || seen->process.state == 'Z')
         return;
     seen->address = discovery_socket(&seen->process);
     if (seen->address == NULL)
         return;
+    if (!has_room(scanner, user, result)) {
+        g_clear_pointer(&seen->address, g_free);
+        return;
+    }
+    count_one(scanner, user);
     g_free(seen->image);
     seen->image = read_image(seen->process.pid);
-    add_found(result, &seen->process, seen->address, FALSE);
+    scan_result_add_found(result, &(ScanFound){.process = seen->process, .address = seen->address});
 }
 
-/* NULL: there is no such process. */
+/* NULL: no such process. */
 static Seen *
 look_anew(Scanner *scanner, pid_t pid)
 {
@@ -191,7 +255,7 @@ look_at(Scanner *scanner, pid_t pid, gboolean hinted, ScanResult *result)
             seen->scan = scanner->scan;
             return;
         }
-        add_lost(result, &seen->process);
+        scan_result_add_lost(result, &seen->process);
         known = FALSE;
     }
     if (known && !hinted && !is_due(seen->looks + 1) && process_start_time(pid) == seen->process.start_time) {
@@ -206,7 +270,7 @@ look_at(Scanner *scanner, pid_t pid, gboolean hinted, ScanResult *result)
         return;
     seen->looks = start_time == seen->process.start_time ? looks + 1 : 1;
     seen->scan = scanner->scan;
-    examine(seen, result);
+    examine(scanner, seen, result);
 }
 
 static void
@@ -220,7 +284,7 @@ forget_ended(Scanner *scanner, ScanResult *result)
         if (seen->scan == scanner->scan)
             continue;
         if (seen->address != NULL)
-            add_lost(result, &seen->process);
+            scan_result_add_lost(result, &seen->process);
         g_hash_table_iter_remove(&iter);
     }
 }
@@ -237,6 +301,7 @@ discover(Scanner *scanner, const GArray *hints, ScanResult *result)
 {
     g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
     const char *name;
+    count_known(scanner);
     while (proc != NULL && (name = g_dir_read_name(proc)) != NULL) {
         pid_t pid = g_ascii_isdigit(name[0]) ? (pid_t)atoi(name) : 0;
         if (pid > 0 && pid != getpid())
@@ -254,7 +319,7 @@ is_pid(const char *name)
     return strspn(name, "0123456789") == strlen(name);
 }
 
-/* Behind unix:PATH is who answers there. */
+/* The target of unix:PATH is the process that answers there. */
 static gboolean
 find_behind_socket(const char *name, Process *process, GError **error)
 {
@@ -263,21 +328,91 @@ find_behind_socket(const char *name, Process *process, GError **error)
         return FALSE;
     if (process_read(target_pid(target), process))
         return TRUE;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS,
-                "the process behind '%s' cannot be seen from here; run jescope in its pid namespace", name);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS,
+                "the process at '%s' is not visible in this pid namespace; run jescope in the process's", name);
     return FALSE;
 }
 
-static gboolean
-find_named(const char *name, Process *process, GError **error)
+/* The processes of ALL that are restarts of a known one. */
+static GPtrArray *
+keep_successors(GPtrArray *all, const Identity *identity)
 {
-    return strchr(name, ':') != NULL ? find_behind_socket(name, process, error)
-                                     : open_find_process(name, process, error);
+    GPtrArray *kept = g_ptr_array_new();
+    for (guint i = 0; i < all->len; i++) {
+        Candidate *candidate = all->pdata[i];
+        g_autoptr(Identity) own = identity_new(&candidate->process);
+        if (identity_continues(identity, own))
+            g_ptr_array_add(kept, candidate);
+    }
+    return kept;
+}
+
+/* A name that was resolved once stays with the successors of that process, even if others have the name. */
+static gboolean
+find_successor(const Named *named, Process *process, GError **error)
+{
+    g_autoptr(GPtrArray) all = candidates_find(named->name, CANDIDATES_NAMED, error);
+    if (all == NULL)
+        return FALSE;
+    g_autoptr(GPtrArray) successors = keep_successors(all, named->identity);
+    if (successors->len == 0) {
+        g_autofree char *user = process_user_name(named->identity->user);
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS,
+                    "'%s' is now the name of another service; the earlier one was %s, of user %s%s%s; if this is "
+                    "intended, give a pid, or restart jescope",
+                    named->name, named->identity->program, user, named->identity->unit[0] != '\0' ? ", in " : "",
+                    named->identity->unit);
+        return FALSE;
+    }
+    const Candidate *chosen = candidates_choose(successors, named->name, error);
+    if (chosen == NULL)
+        return FALSE;
+    *process = chosen->process;
+    return TRUE;
+}
+
+static char *
+address_of_pid(const Process *process)
+{
+    return g_strdup_printf("%d", (int)process->pid);
+}
+
+/* What NAME itself stands for. Returns the address for target_open(). */
+static char *
+find_by_name(const Named *named, Process *process, GError **error)
+{
+    if (strchr(named->name, ':') != NULL)
+        return find_behind_socket(named->name, process, error) ? g_strdup(named->name) : NULL;
+    return open_find_process(named->name, process, error) ? address_of_pid(process) : NULL;
+}
+
+/* A pid or a socket belongs to another program sooner or later. */
+static char *
+find_of_source(const Named *named, Process *process, GError **error)
+{
+    g_autofree char *address = find_by_name(named, process, NULL);
+    if (address != NULL && strcmp(process->name, named->program) == 0)
+        return g_steal_pointer(&address);
+    return open_find_process(named->program, process, error) ? address_of_pid(process) : NULL;
+}
+
+static char *
+find_named(const Named *named, Process *process, GError **error)
+{
+    if (named->program != NULL)
+        return find_of_source(named, process, error);
+    if (named->identity != NULL && !is_pid(named->name) && strchr(named->name, ':') == NULL)
+        return find_successor(named, process, error) ? address_of_pid(process) : NULL;
+    return find_by_name(named, process, error);
 }
 
 static void
 tell_trouble(Named *named, const GError *error, ScanResult *result)
 {
+    if (named->series != NULL) {
+        scan_result_add_remark(result, &(ScanRemark){.series = named->series, .text = error->message, .missing = TRUE});
+        return;
+    }
     if (g_strcmp0(named->trouble, error->message) == 0)
         return;
     g_free(named->trouble);
@@ -286,36 +421,81 @@ tell_trouble(Named *named, const GError *error, ScanResult *result)
     result->trouble = g_strdup(error->message);
 }
 
+/* A process that has executed another program has another name and jemalloc: it is searched again. */
+static void
+check_found(Named *named, ScanResult *result)
+{
+    gboolean alive = process_alive(named->process.pid, named->process.start_time);
+    g_autofree char *image = alive ? read_image(named->process.pid) : NULL;
+    if (alive && g_strcmp0(image, named->image) == 0)
+        return;
+    scan_result_add_lost(result, &named->process);
+    named->found = FALSE;
+    named->over = !alive && is_pid(named->name) && named->program == NULL;
+}
+
 static void
 look_for(Named *named, ScanResult *result)
 {
     g_autoptr(GError) error = NULL;
-    if (named->found && !process_alive(named->process.pid, named->process.start_time)) {
-        add_lost(result, &named->process);
-        named->found = FALSE;
-        named->over = is_pid(named->name);
-    }
+    if (named->found)
+        check_found(named, result);
     if (named->found || named->over)
         return;
-    if (!find_named(named->name, &named->process, &error)) {
+    g_autofree char *address = find_named(named, &named->process, &error);
+    if (address == NULL) {
         tell_trouble(named, error, result);
         return;
     }
     named->found = TRUE;
+    g_free(named->image);
+    named->image = read_image(named->process.pid);
+    if (named->identity == NULL)
+        named->identity = identity_new(&named->process);
     g_clear_pointer(&named->trouble, g_free);
-    g_autofree char *address =
-        strchr(named->name, ':') != NULL ? g_strdup(named->name) : g_strdup_printf("%d", (int)named->process.pid);
-    add_found(result, &named->process, address, TRUE);
+    scan_result_add_found(
+        result, &(ScanFound){.process = named->process, .address = address, .named = TRUE, .series = named->series});
+}
+
+static void
+look_at_name(Named *named, ScanResult *result)
+{
+    if (named->fleet != NULL)
+        fleet_look(named->fleet, result);
+    else
+        look_for(named, result);
+}
+
+void
+scanner_leave_out(Scanner *scanner, const ScanFound *found, const char *why, ScanResult *result)
+{
+    for (guint i = 0; i < scanner->named->len; i++) {
+        const Named *named = scanner->named->pdata[i];
+        if (named->fleet != NULL && strcmp(named->series, found->series) == 0)
+            fleet_leave_out(named->fleet, &found->process, why, result);
+    }
+}
+
+/* Without an answer, nothing has changed as far as we can tell. */
+static ScanResult *
+scan_remotely(Scanner *scanner, const GArray *hints)
+{
+    if (scanner->remote == NULL)
+        scanner->remote = scanner->root->scanner_new(scanner->per_user);
+    ScanResult *result = scanner->remote != NULL ? scanner->root->scan(scanner->remote, hints) : NULL;
+    return result != NULL ? result : scan_result_new();
 }
 
 ScanResult *
 scanner_run(Scanner *scanner, const GArray *hints)
 {
-    ScanResult *result = new_result();
+    if (scanner->root != NULL)
+        return scan_remotely(scanner, hints);
+    ScanResult *result = scan_result_new();
     scanner->scan++;
-    if (scanner->named->len == 0)
+    if (scanner->discovers)
         discover(scanner, hints, result);
     for (guint i = 0; i < scanner->named->len; i++)
-        look_for(scanner->named->pdata[i], result);
+        look_at_name(scanner->named->pdata[i], result);
     return result;
 }

@@ -1,27 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* service_scrape(): fresh samples of all targets at once. */
+#include "service/live.h"
 #include "service/registry.h"
 #include "service/sampling.h"
+#include "service/work.h"
 
 enum {
-    PATIENCE_MS = 5000, /* with targets that do not answer */
+    PATIENCE_MS = 250,     /* with targets that do not answer, while there is something to show */
+    ALL_SILENT_MS = 5000,  /* without any sample, and for a single target */
+    IMPATIENCE_MAX = 5,    /* how often the first may halve */
+    FORGET_MS = 60 * 1000, /* and when it doubles again */
+    STALE_MAX_S = 300      /* an older sample is not shown: Prometheus forgets a series after this time, too */
 };
 
 typedef struct Scrape Scrape;
 
-/* What one target is asked. */
+/* The request to one target. */
 typedef struct {
     Scrape *scrape;
     ServiceScraped *scraped;
     ServiceTicket *ticket; /* NULL: answered */
+    gint64 deadline_us;    /* monotonic; 0: it is not waited for, or not any more */
 } Part;
+
+/* With the targets of one user. */
+typedef struct {
+    guint held_up;  /* scrapes, lately */
+    gint64 last_us; /* monotonic: the last of them */
+} Patience;
 
 /* One scrape under way; in the main context. */
 struct Scrape {
     Service *service; /* a reference */
     GPtrArray *scraped;
     GPtrArray *parts; /* beside scraped */
-    guint left;
+    guint left;       /* that are waited for */
+    gboolean alone;   /* of one target: no other's result is delayed */
+    gboolean shows;   /* there is a sample of one of several targets */
     gint64 begun_us;
     GSource *alarm;
     ServiceScrapeFunc func;
@@ -33,7 +48,28 @@ typedef struct {
     StatsSample *sample;
     WireHelloReply hello;
     GError *error;
-} Taken;
+} Answer;
+
+/* Of one target; guarded by live_lock() but for late_us. */
+typedef struct {
+    StatsSample *sample; /* the last one for a scrape; NULL: none yet */
+    WireHelloReply hello;
+    gint64 taken_us; /* monotonic */
+    gint64 late_us;  /* main context, monotonic: a scrape gave it up then; 0: none did */
+} Earlier;
+
+static void
+clear_earlier(gpointer part)
+{
+    g_clear_pointer(&((Earlier *)part)->sample, stats_sample_unref);
+}
+
+static Earlier *
+earlier_of(ServiceTarget *target)
+{
+    static const LivePart earlier_part = {sizeof(Earlier), clear_earlier};
+    return live_part(target, &earlier_part);
+}
 
 static void
 free_scraped(gpointer data)
@@ -46,22 +82,123 @@ free_scraped(gpointer data)
 }
 
 static void
-free_taken(gpointer data)
+free_answer(gpointer data)
 {
-    Taken *taken = data;
-    g_clear_pointer(&taken->sample, stats_sample_unref);
-    g_clear_error(&taken->error);
-    g_free(taken);
+    Answer *answer = data;
+    g_clear_pointer(&answer->sample, stats_sample_unref);
+    g_clear_error(&answer->error);
+    g_free(answer);
+}
+
+/* For the next scrapes, if they are not answered in time. */
+static void
+remember(ServiceTarget *target, const Answer *answer)
+{
+    Earlier *earlier = earlier_of(target);
+    live_note_hello(target, &answer->hello);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    g_clear_pointer(&earlier->sample, stats_sample_unref);
+    earlier->sample = stats_sample_ref(answer->sample);
+    earlier->hello = answer->hello;
+    earlier->taken_us = g_get_monotonic_time();
 }
 
 static gpointer
 take(const RouteHost *host, gpointer data)
 {
-    Taken *taken = g_new0(Taken, 1);
-    taken->sample = sampling_take(host->data, SAMPLED_FOR_SCRAPE, &taken->hello, &taken->error);
-    if (taken->sample == NULL)
-        taken->hello = (WireHelloReply){0};
-    return taken;
+    Answer *answer = g_new0(Answer, 1);
+    answer->sample = sampling_take(host->data, SAMPLED_FOR_SCRAPE, &answer->hello, &answer->error);
+    if (answer->sample != NULL)
+        remember(work_target(host->data), answer);
+    else
+        answer->hello = (WireHelloReply){0};
+    return answer;
+}
+
+/* ---- patience ---- */
+
+static Patience *
+get_patience(Service *service, uid_t user)
+{
+    Patience *patience = g_hash_table_lookup(service->patience, GUINT_TO_POINTER(user));
+    if (patience == NULL) {
+        patience = g_new0(Patience, 1);
+        g_hash_table_insert(service->patience, GUINT_TO_POINTER(user), patience);
+    }
+    return patience;
+}
+
+static void
+forgive(Patience *patience, gint64 now_us)
+{
+    gint64 step_us = FORGET_MS * G_GINT64_CONSTANT(1000);
+    gint64 steps = (now_us - patience->last_us) / step_us;
+    if (patience->held_up == 0 || steps <= 0)
+        return;
+    patience->held_up -= (guint)MIN(steps, patience->held_up);
+    patience->last_us += steps * step_us;
+}
+
+static gint64
+patience_us(Service *service, uid_t user)
+{
+    Patience *patience = g_hash_table_lookup(service->patience, GUINT_TO_POINTER(user));
+    if (patience == NULL)
+        return PATIENCE_MS * G_GINT64_CONSTANT(1000);
+    forgive(patience, g_get_monotonic_time());
+    return PATIENCE_MS * G_GINT64_CONSTANT(1000) >> patience->held_up;
+}
+
+/* Once for each scrape, however many of the user's targets held it up. */
+static void
+note_held_up(Scrape *scrape, uid_t user)
+{
+    Patience *patience = get_patience(scrape->service, user);
+    if (patience->held_up > 0 && patience->last_us >= scrape->begun_us)
+        return;
+    patience->held_up = MIN(patience->held_up + 1, (guint)IMPATIENCE_MAX);
+    patience->last_us = g_get_monotonic_time();
+}
+
+/* It was given up, and has given no sample since. */
+static gboolean
+is_late(ServiceTarget *target)
+{
+    Earlier *earlier = earlier_of(target);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    return earlier->late_us != 0 && earlier->taken_us < earlier->late_us;
+}
+
+/* ---- the end ---- */
+
+/* Its sample of an earlier scrape, unless that is too old. */
+static gboolean
+show_earlier(ServiceScraped *scraped)
+{
+    ServiceTarget *target = scraped->target;
+    Earlier *earlier = earlier_of(target);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    gint64 age_us = g_get_monotonic_time() - earlier->taken_us;
+    if (earlier->sample == NULL || age_us > STALE_MAX_S * G_USEC_PER_SEC)
+        return FALSE;
+    scraped->sample = stats_sample_ref(earlier->sample);
+    scraped->hello = earlier->hello;
+    scraped->age_us = age_us;
+    return TRUE;
+}
+
+/* The request continues, for the next scrape. */
+static void
+give_up(Part *part)
+{
+    ServiceScraped *scraped = part->scraped;
+    gint64 waited_us = g_get_monotonic_time() - part->scrape->begun_us;
+    service_ticket_cancel(part->ticket);
+    part->ticket = NULL;
+    scraped->late = TRUE;
+    if (!show_earlier(scraped))
+        g_set_error(&scraped->error, TARGET_ERROR, OUTCOME_SILENT, "%s did not answer within %.2f s",
+                    service_target_label(scraped->target), (double)waited_us / G_USEC_PER_SEC);
 }
 
 static void
@@ -69,6 +206,10 @@ finish(Scrape *scrape)
 {
     g_source_destroy(scrape->alarm);
     g_source_unref(scrape->alarm);
+    /* Tickets end with the service. */
+    for (guint i = 0; scrape->service->registry != NULL && i < scrape->parts->len; i++)
+        if (((const Part *)scrape->parts->pdata[i])->ticket != NULL)
+            give_up(scrape->parts->pdata[i]);
     if (scrape->service->registry != NULL) /* the service has not been freed meanwhile */
         scrape->func(scrape->scraped, g_get_monotonic_time() - scrape->begun_us, scrape->data);
     g_ptr_array_unref(scrape->scraped);
@@ -85,47 +226,113 @@ answered(Scrape *scrape)
 }
 
 static void
-on_taken(gpointer result, const GError *error, gpointer data)
+set_alarm(Scrape *scrape)
 {
-    Part *part = data;
-    const Taken *taken = result;
-    part->ticket = NULL;
-    if (taken != NULL && taken->sample != NULL) {
-        part->scraped->sample = stats_sample_ref(taken->sample);
-        part->scraped->hello = taken->hello;
-    } else {
-        part->scraped->error = g_error_copy(taken != NULL ? taken->error : error);
+    gint64 next_us = scrape->begun_us + ALL_SILENT_MS * G_GINT64_CONSTANT(1000);
+    for (guint i = 0; scrape->shows && i < scrape->parts->len; i++) {
+        const Part *part = scrape->parts->pdata[i];
+        if (part->ticket != NULL && part->deadline_us != 0)
+            next_us = MIN(next_us, part->deadline_us);
     }
-    answered(part->scrape);
+    g_source_set_ready_time(scrape->alarm, next_us);
+}
+
+/* Patience with the others begins to count. */
+static void
+note_shows(Scrape *scrape)
+{
+    gboolean shown = scrape->shows;
+    scrape->shows = !scrape->alone;
+    if (!shown)
+        set_alarm(scrape);
 }
 
 static void
-give_up(Part *part)
+on_answer(gpointer result, const GError *error, gpointer data)
 {
-    service_ticket_cancel(part->ticket);
+    Part *part = data;
+    const Answer *answer = result;
     part->ticket = NULL;
-    g_set_error(&part->scraped->error, TARGET_ERROR, TARGET_ERROR_SILENT, "%s did not answer within %d s",
-                part->scraped->target->label, PATIENCE_MS / 1000);
+    if (answer != NULL && answer->sample != NULL) {
+        part->scraped->sample = stats_sample_ref(answer->sample);
+        part->scraped->hello = answer->hello;
+        note_shows(part->scrape);
+    } else {
+        part->scraped->error = g_error_copy(answer != NULL ? answer->error : error);
+    }
+    if (part->deadline_us != 0)
+        answered(part->scrape);
+}
+
+static void
+stop_waiting(Part *part, gint64 now_us)
+{
+    ServiceTarget *target = part->scraped->target;
+    earlier_of(target)->late_us = now_us;
+    note_held_up(part->scrape, live_user(target));
+    part->deadline_us = 0;
+    part->scrape->left--;
 }
 
 static gboolean
 on_patience_over(gpointer data)
 {
     Scrape *scrape = data;
-    /* Tickets end with the service. */
-    for (guint i = 0; scrape->service->registry != NULL && i < scrape->parts->len; i++)
-        if (((const Part *)scrape->parts->pdata[i])->ticket != NULL)
-            give_up(scrape->parts->pdata[i]);
-    finish(scrape);
-    return G_SOURCE_REMOVE;
+    gint64 now_us = g_get_monotonic_time();
+    gboolean freed = scrape->service->registry == NULL;
+    for (guint i = 0; i < scrape->parts->len && !freed; i++) {
+        Part *part = scrape->parts->pdata[i];
+        if (part->ticket != NULL && part->deadline_us != 0 && part->deadline_us <= now_us)
+            stop_waiting(part, now_us);
+    }
+    set_alarm(scrape);
+    if (scrape->left == 0 || freed)
+        finish(scrape);
+    return G_SOURCE_CONTINUE;
+}
+
+/* A target that is left alone for a while is not even asked. */
+static gboolean
+set_left_alone(ServiceScraped *scraped)
+{
+    gint64 left_us = service_target_left_alone_us(scraped->target);
+    g_autofree char *trouble = left_us > 0 ? service_target_trouble(scraped->target) : NULL;
+    if (trouble == NULL)
+        return FALSE;
+    g_set_error(&scraped->error, TARGET_ERROR, OUTCOME_SILENT, "%s; next attempt in %.0f s", trouble,
+                (double)left_us / G_USEC_PER_SEC);
+    return TRUE;
+}
+
+static gboolean
+has_earlier(ServiceTarget *target)
+{
+    Earlier *earlier = earlier_of(target);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    return earlier->sample != NULL;
 }
 
 static void
 ask(Part *part)
 {
-    static const ServiceWork work = {.pace = SERVICE_QUICK, .key = "scrape", .func = take, .free_result = free_taken};
-    part->ticket = service_target_submit(part->scraped->target, &work, on_taken, part, &part->scraped->error);
-    part->scrape->left += part->ticket != NULL;
+    static const ServiceWork work = {.pace = SERVICE_QUICK,
+                                     .forgoable = TRUE,
+                                     .lasting = TRUE,
+                                     .key = "scrape",
+                                     .func = take,
+                                     .free_result = free_answer};
+    Scrape *scrape = part->scrape;
+    ServiceTarget *target = part->scraped->target;
+    if (set_left_alone(part->scraped))
+        return;
+    part->ticket = service_target_submit(target, &work, on_answer, part, &part->scraped->error);
+    if (part->ticket == NULL)
+        return;
+    scrape->shows |= !scrape->alone && has_earlier(target);
+    if (!scrape->alone && is_late(target))
+        return;
+    part->deadline_us = scrape->begun_us + patience_us(scrape->service, live_user(target));
+    scrape->left++;
 }
 
 static void
@@ -138,7 +345,6 @@ add_target(Scrape *scrape, ServiceTarget *target)
     part->scrape = scrape;
     part->scraped = scraped;
     g_ptr_array_add(scrape->parts, part);
-    ask(part);
 }
 
 /* Soon even if there is nothing to ask: never from within service_scrape(). */
@@ -150,7 +356,7 @@ on_set_up(gpointer data)
 }
 
 void
-service_scrape(Service *service, ServiceTarget *only, ServiceScrapeFunc func, gpointer data)
+service_scrape(Service *service, const ServiceScrapeOf *of, ServiceScrapeFunc func, gpointer data)
 {
     Scrape *scrape = g_new0(Scrape, 1);
     const GPtrArray *live = registry_live(service->registry);
@@ -161,12 +367,15 @@ service_scrape(Service *service, ServiceTarget *only, ServiceScrapeFunc func, gp
     scrape->begun_us = g_get_monotonic_time();
     scrape->func = func;
     scrape->data = data;
-    scrape->alarm = g_timeout_source_new(PATIENCE_MS);
-    g_source_set_callback(scrape->alarm, on_patience_over, scrape, NULL);
-    g_source_attach(scrape->alarm, service->context);
-    for (guint i = 0; only == NULL && i < live->len; i++)
-        add_target(scrape, live->pdata[i]);
-    if (only != NULL)
-        add_target(scrape, only);
+    scrape->alarm = service_new_alarm(service, on_patience_over, scrape);
+    for (guint i = 0; of->only == NULL && i < live->len; i++)
+        if (service_target_is_visible(live->pdata[i], of->viewer))
+            add_target(scrape, live->pdata[i]);
+    if (of->only != NULL)
+        add_target(scrape, of->only);
+    scrape->alone = scrape->parts->len == 1;
+    for (guint i = 0; i < scrape->parts->len; i++)
+        ask(scrape->parts->pdata[i]);
+    set_alarm(scrape);
     service_post(service, on_set_up, scrape, NULL);
 }

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/service.h"
 
-#include "service/beat.h"
+#include "service/blackbox.h"
+#include "service/collector.h"
+#include "service/events.h"
+#include "service/live.h"
+#include "service/push-sender.h"
+#include "service/push-sink.h"
+#include "service/recordings.h"
 #include "service/registry.h"
-#include "service/target.h"
+#include "service/route-host.h"
+#include "service/rules-sink.h"
 
 #include "target/open.h"
 
 #include <string.h>
 
-G_DEFINE_QUARK(jescope - service - error, service_error)
-
 enum {
-    STOP_PATIENCE_S = 30,
-    LETTERS_AT_ONCE = 256, /* then others on the main context have a turn */
+    TASK_THREADS = 6,
 };
 
 const ServiceOptions service_options_default = {
@@ -28,197 +32,60 @@ const ServiceOptions service_options_default = {
 static const ServiceLimits limits_default = {
     .quick = 8,
     .slow = 4,
+    .waits = 4,
+    .keeps = 2,
+    .targets = 1024,
     .waiting = 64,
+    .waiting_seconds = 30,
+    .stop_seconds = 30,
     .renderings = 2,
     .rendering_seconds = 120,
     .rendering_bytes = G_GUINT64_CONSTANT(4) << 30,
+    .page_tree_bytes = G_GUINT64_CONSTANT(256) << 20,
 };
+
+/* In the order in which they are handed what is collected. */
+static const Sink *const sinks[] = {&history_sink, &advice_sink, &blackbox_sink, &push_sink, &rules_sink, &event_sink};
 
 /* In memory, samples are bounded as well, and dumps more tightly. */
 static const HistoryRetention retention_in_memory = {.keep_us = G_GUINT64_CONSTANT(3600) * G_USEC_PER_SEC,
                                                      .max_bytes = G_GUINT64_CONSTANT(16) << 20};
 static const guint64 dumps_in_memory = G_GUINT64_CONSTANT(256) << 20; /* bytes of all targets */
 
-/* ---- references ---- */
-
-Service *
-service_ref(Service *service)
-{
-    g_atomic_ref_count_inc(&service->references);
-    return service;
-}
-
-static void
-clear_options(Service *service)
-{
-    g_clear_pointer(&service->names, g_strfreev);
-    g_free((gpointer)(guintptr)service->options.default_target);
-    g_free((gpointer)(guintptr)service->options.history);
-}
-
-void
-service_unref(Service *service)
-{
-    if (!g_atomic_ref_count_dec(&service->references))
-        return;
-    keep_free(service->keep);
-    g_hash_table_unref(service->unbegun);
-    g_main_context_unref(service->context);
-    g_mutex_clear(&service->lock);
-    g_cond_clear(&service->rendering_done);
-    clear_options(service);
-    g_free(service);
-}
-
-/* ---- mail for the main context ---- */
-
-typedef struct {
-    GSourceFunc func;
-    gpointer data;
-    GDestroyNotify free_data;
-} Letter;
-
-static void
-free_letter(gpointer data)
-{
-    Letter *letter = data;
-    if (letter->free_data != NULL)
-        letter->free_data(letter->data);
-    g_free(letter);
-}
-
-void
-service_post(Service *service, GSourceFunc func, gpointer data, GDestroyNotify free_data)
-{
-    Letter *letter = g_new(Letter, 1);
-    *letter = (Letter){func, data, free_data};
-    g_mutex_lock(&service->lock);
-    gboolean closed = service->closed;
-    if (!closed) {
-        g_queue_push_tail(&service->letters, letter);
-        g_source_set_ready_time(service->mail, 0);
-    }
-    g_mutex_unlock(&service->lock);
-    if (closed)
-        free_letter(letter);
-}
-
-/* NULL: there is none, and the source sleeps. */
-static Letter *
-take_letter(Service *service)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    Letter *letter = g_queue_pop_head(&service->letters);
-    if (letter == NULL && !service->closed)
-        g_source_set_ready_time(service->mail, -1);
-    return letter;
-}
-
-static gboolean
-dispatch_mail(GSource *source, GSourceFunc callback, gpointer data)
-{
-    g_autoptr(ServiceHold) service = service_ref(data);
-    Letter *letter;
-    for (guint n = 0; n < LETTERS_AT_ONCE && (letter = take_letter(service)) != NULL; n++) {
-        letter->func(letter->data);
-        free_letter(letter);
-    }
-    return G_SOURCE_CONTINUE;
-}
-
-static gboolean
-no_callback(gpointer data)
-{
-    return G_SOURCE_CONTINUE;
-}
-
-static void
-open_mail(Service *service)
-{
-    static GSourceFuncs funcs = {.dispatch = dispatch_mail};
-    service->mail = g_source_new(&funcs, sizeof(GSource));
-    g_source_set_callback(service->mail, no_callback, service, NULL);
-    g_source_attach(service->mail, service->context);
-}
-
-typedef struct {
-    Service *service;
-    char *text;
-} Saying;
-
-static void
-free_saying(gpointer data)
-{
-    Saying *saying = data;
-    service_unref(saying->service);
-    g_free(saying->text);
-    g_free(saying);
-}
-
-static gboolean
-say(gpointer data)
-{
-    const Saying *saying = data;
-    const ServiceOptions *options = &saying->service->options;
-    if (options->say != NULL)
-        options->say(saying->text, options->data);
-    return G_SOURCE_REMOVE;
-}
-
-void
-service_say(Service *service, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    Saying *saying = g_new(Saying, 1);
-    *saying = (Saying){service_ref(service), g_strdup_vprintf(format, arguments)};
-    va_end(arguments);
-    service_post(service, say, saying, free_saying);
-}
-
 /* ---- options ---- */
 
-guint64
-service_every_us(Service *service)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    return service->options.every_us;
-}
-
-HistoryParts
-service_parts(Service *service)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    return service->options.parts;
-}
+#define FILL(limits, field) (limits)->field = (limits)->field != 0 ? (limits)->field : limits_default.field
 
 static void
 fill_limits(ServiceLimits *limits)
 {
-    const ServiceLimits given = *limits;
-    *limits = limits_default;
-    limits->quick = given.quick != 0 ? given.quick : limits->quick;
-    limits->slow = given.slow != 0 ? given.slow : limits->slow;
-    limits->waiting = given.waiting != 0 ? given.waiting : limits->waiting;
-    limits->renderings = given.renderings != 0 ? given.renderings : limits->renderings;
-    limits->rendering_seconds = given.rendering_seconds != 0 ? given.rendering_seconds : limits->rendering_seconds;
-    limits->rendering_bytes = given.rendering_bytes != 0 ? given.rendering_bytes : limits->rendering_bytes;
+    FILL(limits, quick);
+    FILL(limits, waits);
+    FILL(limits, keeps);
+    FILL(limits, targets);
+    FILL(limits, slow);
+    FILL(limits, waiting);
+    FILL(limits, waiting_seconds);
+    FILL(limits, stop_seconds);
+    FILL(limits, renderings);
+    FILL(limits, rendering_seconds);
+    FILL(limits, rendering_bytes);
+    FILL(limits, page_tree_bytes);
 }
 
-static void
-use_retention(Service *service)
+static HistoryRules
+rules_of(const ServiceOptions *options)
 {
-    gboolean in_memory = service->options.history == NULL;
-    HistoryRetention retention = service->options.retention;
-    HistoryDumpRetention dumps = service->options.dumps;
-    if (in_memory && retention.keep_us == 0)
-        retention.keep_us = retention_in_memory.keep_us;
-    if (in_memory && retention.max_bytes == 0)
-        retention.max_bytes = retention_in_memory.max_bytes;
-    if (in_memory && (dumps.total_bytes == 0 || dumps.total_bytes > dumps_in_memory))
-        dumps.total_bytes = dumps_in_memory;
-    keep_set_retention(service->keep, &retention, &dumps);
-    keep_set_parts(service->keep, service->options.parts);
+    HistoryRules rules = {.samples = options->retention, .dumps = options->dumps, .parts = options->parts};
+    if (options->history != NULL)
+        return rules;
+    if (rules.samples.keep_us == 0)
+        rules.samples.keep_us = retention_in_memory.keep_us;
+    if (rules.samples.max_bytes == 0)
+        rules.samples.max_bytes = retention_in_memory.max_bytes;
+    if (rules.dumps.total_bytes == 0 || rules.dumps.total_bytes > dumps_in_memory)
+        rules.dumps.total_bytes = dumps_in_memory;
+    return rules;
 }
 
 static void
@@ -229,10 +96,13 @@ copy_options(Service *service, const ServiceOptions *options)
     service->options.targets = NULL;
     service->options.default_target = g_strdup(options->default_target);
     service->options.history = g_strdup(options->history);
+    service->options.blackbox.directory = g_strdup(options->blackbox.directory);
+    service->options.rules = g_strdup(options->rules);
+    service->options.pushes = options->pushes != NULL ? g_ptr_array_ref(options->pushes) : NULL;
     fill_limits(&service->options.limits);
 }
 
-/* A name may be waited for; a pid that is not there is a mistake. */
+/* The service waits for a name; a missing pid is an error. */
 static gboolean
 check_names(const ServiceOptions *options, GError **error)
 {
@@ -244,45 +114,63 @@ check_names(const ServiceOptions *options, GError **error)
     return TRUE;
 }
 
+static gboolean
+check_pushes(const ServiceOptions *options, GError **error)
+{
+    for (guint i = 0; options->pushes != NULL && i < options->pushes->len; i++)
+        if (!push_sender_check(options->pushes->pdata[i], error))
+            return FALSE;
+    return TRUE;
+}
+
 /* ---- beginning and end ---- */
+
+static void
+clear_sink(gpointer data)
+{
+    const SinkRow *row = data;
+    if (row->sink->free != NULL)
+        row->sink->free(row->state);
+}
+
+static void
+make_sinks(Service *service)
+{
+    service->sinks = g_array_new(FALSE, FALSE, sizeof(SinkRow));
+    g_array_set_clear_func(service->sinks, clear_sink);
+    for (gsize i = 0; i < G_N_ELEMENTS(sinks); i++) {
+        SinkRow row = {.sink = sinks[i], .state = sinks[i]->new != NULL ? sinks[i]->new (service) : NULL};
+        g_array_append_val(service->sinks, row);
+    }
+}
 
 Service *
 service_new(const ServiceOptions *options, GError **error)
 {
-    if (!check_names(options, error))
+    if (!check_names(options, error) || !check_pushes(options, error))
         return NULL;
-    Keep *keep = keep_new(options->history, options->parts, error);
-    if (keep == NULL)
+    const HistoryRules rules = rules_of(options);
+    SharedHistory *history = shared_history_new(options->history, &rules, error);
+    if (history == NULL)
         return NULL;
     g_autoptr(ServiceHold) service = g_new0(Service, 1);
     g_atomic_ref_count_init(&service->references);
     service->context = g_main_context_ref_thread_default();
-    service->keep = keep;
+    service->history = history;
     g_mutex_init(&service->lock);
     g_cond_init(&service->rendering_done);
+    service->unbegun = g_hash_table_new(NULL, NULL);
+    service->renderings_of = g_hash_table_new(NULL, NULL);
+    service->patience = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     copy_options(service, options);
-    use_retention(service);
-    if (!work_start(service, error))
+    service->page_trees = held_files_new(service->options.limits.page_tree_bytes);
+    service->messages = message_queue_new(service->context);
+    make_sinks(service);
+    if (!service_start_tasks(service, TASK_THREADS, error) || !work_start(service, route_host_run, error))
         return NULL;
-    open_mail(service);
-    service->events = events_new();
     service->registry = registry_new(service);
-    service->beat = beat_new(service);
+    service->collector = collector_new(service);
     return g_steal_pointer(&service);
-}
-
-static void
-close_mail(Service *service)
-{
-    GQueue letters = G_QUEUE_INIT;
-    g_mutex_lock(&service->lock);
-    service->closed = TRUE;
-    letters = service->letters;
-    g_queue_init(&service->letters);
-    g_mutex_unlock(&service->lock);
-    g_source_destroy(service->mail);
-    g_source_unref(service->mail);
-    g_queue_clear_full(&letters, free_letter);
 }
 
 void
@@ -293,17 +181,22 @@ service_free(Service *service)
     if (service->stop_alarm != NULL)
         g_source_destroy(service->stop_alarm);
     g_clear_pointer(&service->stop_alarm, g_source_unref);
-    close_mail(service);
-    g_clear_pointer(&service->beat, beat_free);
+    g_mutex_lock(&service->lock);
+    service->closed = TRUE;
+    g_mutex_unlock(&service->lock);
+    message_queue_close(service->messages);
+    g_clear_pointer(&service->collector, collector_free);
+    service_close_sinks(service);
     g_clear_pointer(&service->registry, registry_free);
     work_end(service);
-    g_clear_pointer(&service->events, events_free);
+    g_thread_pool_free(service->task_pool, FALSE, FALSE);
     service_unref(service);
 }
 
 gboolean
 service_reconfigure(Service *service, const ServiceOptions *options, GError **error)
 {
+    HistoryRules rules;
     if (!check_names(options, error))
         return FALSE;
     char **names = g_strdupv((char **)(guintptr)options->targets);
@@ -319,28 +212,17 @@ service_reconfigure(Service *service, const ServiceOptions *options, GError **er
     service->options.dumps = options->dumps;
     service->options.every_us = options->every_us;
     service->options.parts = options->parts;
+    const char *directory = service->options.blackbox.directory;
+    service->options.blackbox = options->blackbox;
+    service->options.blackbox.directory = directory;
     g_mutex_unlock(&service->lock);
-    use_retention(service);
-    beat_reconfigure(service->beat);
+    rules = rules_of(&service->options);
+    shared_history_set_rules(service->history, &rules);
+    collector_reconfigure(service->collector);
+    blackbox_reconfigure(service);
     if (!same)
         registry_set_names(service->registry);
     return TRUE;
-}
-
-static void
-tell_stopped(Service *service)
-{
-    void (*stopped)(gpointer data) = service->stopped;
-    service->stopped = NULL;
-    if (stopped != NULL)
-        stopped(service->stopped_data);
-}
-
-void
-service_check_stopped(Service *service)
-{
-    if (service->stopped != NULL && work_left(service) == 0)
-        tell_stopped(service);
 }
 
 static gboolean
@@ -348,7 +230,7 @@ on_stop_alarm(gpointer data)
 {
     Service *service = data;
     work_drop_waiting(service);
-    tell_stopped(service);
+    service_tell_stopped(service);
     return G_SOURCE_REMOVE;
 }
 
@@ -368,55 +250,99 @@ service_stop(Service *service, void (*stopped)(gpointer data), gpointer data)
     g_mutex_lock(&service->lock);
     service->stopping = TRUE;
     g_mutex_unlock(&service->lock);
-    beat_stop(service->beat);
+    collector_stop(service->collector);
+    service_stop_sinks(service);
     for (guint i = 0; i < live->len; i++)
         recordings_end(live->pdata[i]);
-    service->stop_alarm = g_timeout_source_new_seconds(STOP_PATIENCE_S);
+    service->stop_alarm = g_timeout_source_new(service->options.limits.stop_seconds * 1000);
     g_source_set_callback(service->stop_alarm, on_stop_alarm, service, NULL);
     g_source_attach(service->stop_alarm, service->context);
     service_post(service, on_stop, service, NULL);
+}
+
+ServiceWritten
+service_written(Service *service)
+{
+    shared_history_flush(service->history, NULL);
+    SharedHistoryCounts counts = shared_history_counts(service->history);
+    return (ServiceWritten){.written = counts.written, .lost = counts.lost + counts.waiting};
+}
+
+static Events *
+event_state(const Service *service)
+{
+    return service_sink_state(service, &event_sink);
 }
 
 void
 service_figures(const Service *service, ServiceFigures *figures)
 {
     Service *own = (Service *)(guintptr)service; /* for its lock */
+    const RulesSinkCounts rules = rules_sink_counts(service_sink_state(service, &rules_sink));
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&own->lock);
     *figures = service->figures;
     figures->targets = registry_live(service->registry)->len;
-    figures->events = events_last(service->events);
+    figures->events = events_last(event_state(service));
+    blackbox_count(service, figures);
+    figures->rule_firings = rules.fired;
+    figures->rule_failures = rules.failed;
 }
 
-/* ---- what is answered by others ---- */
+/* ---- delegated functions ---- */
 
 GPtrArray *
-service_targets(Service *service)
+service_targets(Service *service, Viewer viewer)
 {
-    return registry_list(service->registry);
+    return registry_list(service->registry, viewer);
+}
+
+GArray *
+service_push_figures(Service *service)
+{
+    return push_sink_figures(service_sink_state(service, &push_sink));
 }
 
 ServiceTarget *
-service_lookup(Service *service, const char *text, GError **error)
+service_lookup(Service *service, Viewer viewer, const char *text, GError **error)
 {
-    return registry_lookup(service->registry, text, error);
+    return registry_lookup(service->registry, viewer, text, error);
 }
 
 ServiceTarget *
-service_default_target(Service *service, GError **error)
+service_default_target(Service *service, Viewer viewer, GError **error)
 {
-    return registry_default(service->registry, error);
+    return registry_default(service->registry, viewer, error);
+}
+
+void
+service_rules_each(Service *service, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
+                   gpointer data)
+{
+    rules_sink_each(service_sink_state(service, &rules_sink), viewer, each, data);
+}
+
+GPtrArray *
+service_rules_problems(Service *service)
+{
+    return rules_sink_problems(service_sink_state(service, &rules_sink));
 }
 
 guint
 service_subscribe(Service *service, guint64 after, ServiceEventFunc func, gpointer data)
 {
-    return events_subscribe(service->events, after, func, data);
+    return events_subscribe(event_state(service), after, func, data);
 }
 
 void
 service_unsubscribe(Service *service, guint subscription)
 {
-    events_unsubscribe(service->events, subscription);
+    events_unsubscribe(event_state(service), subscription);
+}
+
+const char *
+service_blackbox_directory(const Service *service)
+{
+    return service->options.blackbox.directory;
 }
 
 gboolean
@@ -428,11 +354,11 @@ service_has_looked(const Service *service)
 guint64
 service_last_event(const Service *service)
 {
-    return events_last(service->events);
+    return events_last(event_state(service));
 }
 
 gboolean
 service_events_lost(const Service *service, guint64 after)
 {
-    return events_lost(service->events, after);
+    return events_lost(event_state(service), after);
 }

@@ -1,26 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/work.h"
 
-#include "service/host.h"
-#include "service/target.h"
+#include "service/live.h"
 
 #include <string.h>
 
+enum {
+    LATE_EVERY_S = 1,
+};
+
+/* The state of a job. It only advances, under Service.lock; the code that sets JOB_OVER posts it, once. */
+typedef enum {
+    JOB_WAITING, /* its lane's */
+    JOB_RUNNING, /* its thread's */
+    JOB_OVER,    /* the letter's that delivers and frees it */
+} JobState;
+
+/* Of one target; guarded by Service.lock. */
+typedef struct {
+    GQueue waiting[SERVICE_PACES]; /* of Job */
+    Job *holder;                   /* the one that has the target */
+    gboolean slow_turn;
+    gboolean is_ready[SERVICE_PACES]; /* in Service.turns */
+    GList ready[SERVICE_PACES];
+} Lane;
+
 struct Job {
     ServiceTarget *target;
-    ServiceWork work; /* key and who are copies */
+    ServiceWork work; /* key and who are copied */
     GPtrArray *tickets;
     gboolean own;
-    gboolean begun;
+    JobState state;   /* with Service.lock */
+    gint64 queued_us; /* monotonic */
     gpointer result;
     GError *error; /* it was not begun */
 };
 
 struct ServiceTicket {
     Job *job;
-    ServiceDone done; /* NULL: cancelled */
+    ServiceDone done; /* NULL: cancelled; written with Service.lock */
     gpointer data;
 };
+
+static Lane *
+lane_of(ServiceTarget *target)
+{
+    static const LivePart lane_part = {sizeof(Lane), NULL};
+    return live_part(target, &lane_part);
+}
 
 static void
 free_job(gpointer data)
@@ -65,7 +92,7 @@ static gboolean
 deliver(gpointer data)
 {
     Job *job = data;
-    g_autoptr(ServiceHold) service = service_ref(job->target->service);
+    g_autoptr(ServiceHold) service = service_ref(live_service(job->target));
     for (guint i = 0; i < job->tickets->len; i++) {
         const ServiceTicket *ticket = job->tickets->pdata[i];
         if (ticket->done != NULL)
@@ -74,77 +101,100 @@ deliver(gpointer data)
     g_mutex_lock(&service->lock);
     service->figures.waiting--;
     g_mutex_unlock(&service->lock);
-    service_check_stopped(service);
+    if (!job->work.forgoable)
+        service_end_needed(service);
     return G_SOURCE_REMOVE;
 }
 
-/* The next piece of a target's work that may begin, taken out; NULL: none. */
-static Job *
-next_job(Service *service, ServiceTarget *target)
-{
-    Lane *lane = &target->lane;
-    gboolean slow = !g_queue_is_empty(&lane->waiting[SERVICE_SLOW]);
-    gboolean room = service->slow_running < service->options.limits.slow;
-    if (slow && !room && !lane->in_slow_waiting) {
-        g_queue_push_tail(&service->slow_waiting, service_target_ref(target));
-        lane->in_slow_waiting = TRUE;
-    }
-    ServicePace pace = SERVICE_QUICK;
-    if (slow && room && (lane->slow_turn || g_queue_is_empty(&lane->waiting[SERVICE_QUICK])))
-        pace = SERVICE_SLOW;
-    lane->slow_turn = pace == SERVICE_QUICK; /* neither keeps the other waiting for long */
-    return g_queue_pop_head(&lane->waiting[pace]);
-}
-
-/* With Service.lock. */
+/* Takes a job that waits out of its lane. With Service.lock; so are all functions up to run_job(). */
 static void
-begin_next(Service *service, ServiceTarget *target)
+take_out(Service *service, Job *job)
 {
-    Job *job = target->lane.holder == NULL && !service->closed ? next_job(service, target) : NULL;
-    if (job == NULL)
-        return;
-    gboolean slow = job->work.pace == SERVICE_SLOW;
-    job->begun = TRUE;
+    g_queue_remove(&lane_of(job->target)->waiting[job->work.pace], job);
     g_hash_table_remove(service->unbegun, job);
-    target->lane.holder = job;
-    service->slow_running += slow;
-    g_thread_pool_push(slow ? service->slow : service->quick, job, NULL);
 }
 
-/* With Service.lock. Returns a reference to be dropped without it. */
-static ServiceTarget *
-begin_waiting_slow(Service *service)
+/* A lane is ready for a thread while nothing has its target and something waits. Neither pace keeps the other waiting
+ * for long: slow work waits for its turn, and is then offered first. */
+static gboolean
+should_be_ready(const Lane *lane, ServicePace pace)
 {
-    ServiceTarget *target = g_queue_pop_head(&service->slow_waiting);
-    if (target == NULL)
-        return NULL;
-    target->lane.in_slow_waiting = FALSE;
-    begin_next(service, target);
-    return target;
+    if (lane->holder != NULL || lane->waiting[pace].length == 0)
+        return FALSE;
+    return pace == SERVICE_QUICK || pace == SERVICE_KEEPS || lane->slow_turn ||
+           lane->waiting[SERVICE_QUICK].length == 0;
+}
+
+static void
+refresh(Service *service, ServiceTarget *target)
+{
+    Lane *lane = lane_of(target);
+    for (guint pace = 0; pace < SERVICE_PACES; pace++) {
+        gboolean ready = should_be_ready(lane, pace);
+        if (ready == lane->is_ready[pace])
+            continue;
+        lane->is_ready[pace] = ready;
+        lane->ready[pace].data = target;
+        if (ready)
+            turns_enter(&service->turns[pace], live_user(target), &lane->ready[pace]);
+        else
+            turns_withdraw(&service->turns[pace], live_user(target), &lane->ready[pace]);
+    }
+}
+
+static void
+begin(Service *service, ServiceTarget *target, ServicePace pace)
+{
+    Lane *lane = lane_of(target);
+    Job *job = g_queue_peek_head(&lane->waiting[pace]);
+    take_out(service, job);
+    job->state = JOB_RUNNING;
+    lane->is_ready[pace] = FALSE;
+    if (pace != SERVICE_KEEPS)
+        lane->slow_turn = pace == SERVICE_QUICK;
+    lane->holder = job;
+    refresh(service, target);
+    g_thread_pool_push(service->pools[pace], job, NULL); /* its threads exist */
+}
+
+static void
+dispatch(Service *service)
+{
+    static const ServicePace order[] = {SERVICE_KEEPS, SERVICE_WAITS, SERVICE_SLOW, SERVICE_QUICK};
+    for (gsize i = 0; i < G_N_ELEMENTS(order) && !service->closed; i++) {
+        GList *ready;
+        while ((ready = turns_next(&service->turns[order[i]])) != NULL)
+            begin(service, ready->data, order[i]);
+    }
+}
+
+static void
+let_go(Service *service, const Job *job)
+{
+    if (lane_of(job->target)->holder != job)
+        return;
+    lane_of(job->target)->holder = NULL;
+    refresh(service, job->target);
 }
 
 static void
 end_job(Job *job)
 {
-    Service *service = job->target->service;
-    g_autoptr(ServiceTarget) waited G_GNUC_UNUSED = NULL; /* outlives the locker */
+    Service *service = live_service(job->target);
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    if (job->target->lane.holder == job)
-        job->target->lane.holder = NULL;
+    job->state = JOB_OVER;
     service->figures.done++;
-    if (job->work.pace == SERVICE_SLOW) {
-        service->slow_running--;
-        waited = begin_waiting_slow(service);
-    }
-    begin_next(service, job->target);
+    let_go(service, job);
+    turns_done(&service->turns[job->work.pace], live_user(job->target));
+    dispatch(service);
 }
 
 static void
 run_job(gpointer data, gpointer user_data)
 {
     Job *job = data;
-    g_autoptr(ServiceHold) service = service_ref(job->target->service);
-    job->result = host_run(job, job->work.func, job->work.data);
+    g_autoptr(ServiceHold) service = service_ref(live_service(job->target));
+    job->result = service->run_job(job, job->work.func, job->work.data);
     end_job(job);
     service_post(service, deliver, job, free_job);
 }
@@ -152,12 +202,10 @@ run_job(gpointer data, gpointer user_data)
 void
 work_let_go(Job *job)
 {
-    Service *service = job->target->service;
+    Service *service = live_service(job->target);
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    if (job->target->lane.holder != job)
-        return;
-    job->target->lane.holder = NULL;
-    begin_next(service, job->target);
+    let_go(service, job);
+    dispatch(service);
 }
 
 ServiceTarget *
@@ -175,7 +223,7 @@ work_who(const Job *job)
 static Job *
 find_shared(ServiceTarget *target, const ServiceWork *work)
 {
-    for (const GList *link = target->lane.waiting[work->pace].head; link != NULL; link = link->next) {
+    for (const GList *link = lane_of(target)->waiting[work->pace].head; link != NULL; link = link->next) {
         Job *job = link->data;
         if (job->work.key != NULL && strcmp(job->work.key, work->key) == 0)
             return job;
@@ -186,47 +234,46 @@ find_shared(ServiceTarget *target, const ServiceWork *work)
 static guint
 count_waiting(const Lane *lane)
 {
-    return lane->waiting[SERVICE_QUICK].length + lane->waiting[SERVICE_SLOW].length;
+    guint n = 0;
+    for (guint pace = 0; pace < SERVICE_PACES; pace++)
+        n += lane->waiting[pace].length;
+    return n;
 }
 
 /* With Service.lock. Takes over JOB. */
 static void
 enqueue(Service *service, Job *job)
 {
-    GQueue *queue = &job->target->lane.waiting[job->work.pace];
+    GQueue *queue = &lane_of(job->target)->waiting[job->work.pace];
     service->figures.waiting++;
+    service->needed += !job->work.forgoable;
+    job->queued_us = g_get_monotonic_time();
     g_hash_table_add(service->unbegun, job);
     if (job->own)
         g_queue_push_head(queue, job);
     else
         g_queue_push_tail(queue, job);
-    begin_next(service, job->target);
+    refresh(service, job->target);
+    dispatch(service);
 }
 
 /* With Service.lock. NULL: there is room. */
 static GError *
-why_refused(Service *service, const ServiceTarget *target)
+why_refused(Service *service, ServiceTarget *target)
 {
     if (service->stopping || service->closed)
-        return g_error_new(SERVICE_ERROR, SERVICE_ERROR_STOPPING, "jescope is about to end");
-    if (count_waiting(&target->lane) < service->options.limits.waiting)
+        return g_error_new(TARGET_ERROR, OUTCOME_STOPPING, "jescope is about to end");
+    if (count_waiting(lane_of(target)) < service->options.limits.waiting)
         return NULL;
     service->figures.refused++;
-    return g_error_new(SERVICE_ERROR, SERVICE_ERROR_BUSY, "%u requests wait for %s already; try again in a moment",
-                       count_waiting(&target->lane), target->label);
-}
-
-static void
-discard_data(const ServiceWork *work)
-{
-    if (work->free_data != NULL)
-        work->free_data(work->data);
+    return g_error_new(TARGET_ERROR, OUTCOME_CROWDED, "%u requests are already waiting for %s; try again in a moment",
+                       count_waiting(lane_of(target)), service_target_label(target));
 }
 
 ServiceTicket *
 service_target_submit(ServiceTarget *target, const ServiceWork *work, ServiceDone done, gpointer data, GError **error)
 {
-    Service *service = target->service;
+    Service *service = live_service(target);
     g_mutex_lock(&service->lock);
     GError *refused = why_refused(service, target);
     Job *shared = refused == NULL && work->key != NULL ? find_shared(target, work) : NULL;
@@ -241,7 +288,8 @@ service_target_submit(ServiceTarget *target, const ServiceWork *work, ServiceDon
     }
     g_mutex_unlock(&service->lock);
     if (shared != NULL || refused != NULL)
-        discard_data(work);
+        if (work->free_data != NULL)
+            work->free_data(work->data);
     if (refused != NULL)
         g_propagate_error(error, refused);
     return ticket;
@@ -250,7 +298,7 @@ service_target_submit(ServiceTarget *target, const ServiceWork *work, ServiceDon
 ServiceTicket *
 work_submit_own(ServiceTarget *target, const ServiceWork *work, ServiceDone done, gpointer data)
 {
-    Service *service = target->service;
+    Service *service = live_service(target);
     Job *job = new_job(target, work);
     ServiceTicket *ticket = add_ticket(job, done, data);
     job->own = TRUE;
@@ -271,83 +319,138 @@ is_wanted(const Job *job)
     for (guint i = 0; i < job->tickets->len; i++)
         if (((const ServiceTicket *)job->tickets->pdata[i])->done != NULL)
             return TRUE;
-    return job->own;
+    return job->own || job->work.lasting;
+}
+
+ServiceTarget *
+service_work_target(const RouteHost *host)
+{
+    return work_target(host->data);
+}
+
+gboolean
+service_work_is_wanted(const RouteHost *host)
+{
+    const Job *job = host->data;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&live_service(job->target)->lock);
+    return is_wanted(job);
+}
+
+/* ---- work that is not done ---- */
+
+/* Takes out the jobs that wait and that CHOSEN says, and makes them over, to be posted without the lock. */
+static GList *
+take_unbegun(Service *service, gboolean (*chosen)(const Job *job, gint64 now_us))
+{
+    gint64 now_us = g_get_monotonic_time();
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
+    g_autoptr(GList) jobs = g_hash_table_get_keys(service->unbegun);
+    GList *taken = NULL;
+    for (const GList *link = jobs; link != NULL; link = link->next) {
+        Job *job = link->data;
+        if (!chosen(job, now_us))
+            continue;
+        take_out(service, job);
+        job->state = JOB_OVER;
+        refresh(service, job->target);
+        taken = g_list_prepend(taken, job);
+    }
+    return taken;
+}
+
+static void
+drop(Service *service, gboolean (*chosen)(const Job *job, gint64 now_us), Outcome code, const char *why)
+{
+    g_autoptr(GList) jobs = take_unbegun(service, chosen);
+    for (const GList *link = jobs; link != NULL; link = link->next) {
+        Job *job = link->data;
+        job->error = g_error_new_literal(TARGET_ERROR, (int)code, why);
+        service_post(service, deliver, job, free_job);
+    }
+}
+
+static gboolean
+is_any(const Job *job, gint64 now_us)
+{
+    return TRUE;
+}
+
+void
+work_drop_waiting(Service *service)
+{
+    drop(service, is_any, OUTCOME_STOPPING, "jescope is about to end");
+}
+
+/* The service's own work has no timeout. */
+static gboolean
+is_late(const Job *job, gint64 now_us)
+{
+    gint64 patience_us = (gint64)live_service(job->target)->options.limits.waiting_seconds * G_USEC_PER_SEC;
+    return !job->own && now_us - job->queued_us > patience_us;
+}
+
+static gboolean
+on_tick(gpointer data)
+{
+    Service *service = data;
+    g_mutex_lock(&service->lock);
+    gboolean waits = g_hash_table_size(service->unbegun) > 0;
+    g_mutex_unlock(&service->lock);
+    if (waits)
+        drop(service, is_late, OUTCOME_LATE,
+             "other requests and slow targets kept this request waiting for too long; try again in a moment");
+    return G_SOURCE_CONTINUE;
 }
 
 void
 service_ticket_cancel(ServiceTicket *ticket)
 {
     Job *job = ticket->job;
-    Service *service = job->target->service;
-    ticket->done = NULL;
+    Service *service = live_service(job->target);
     g_mutex_lock(&service->lock);
-    gboolean idle = !job->begun && !is_wanted(job);
+    ticket->done = NULL;
+    gboolean idle = job->state == JOB_WAITING && !is_wanted(job);
     if (idle) {
-        g_queue_remove(&job->target->lane.waiting[job->work.pace], job);
-        g_hash_table_remove(service->unbegun, job);
+        take_out(service, job);
+        job->state = JOB_OVER;
+        refresh(service, job->target);
     }
     g_mutex_unlock(&service->lock);
     if (idle)
         service_post(service, deliver, job, free_job);
 }
 
+/* ---- beginning and end ---- */
+
 gboolean
-work_start(Service *service, GError **error)
+work_start(Service *service, WorkRunner run, GError **error)
 {
     const ServiceLimits *limits = &service->options.limits;
-    service->unbegun = g_hash_table_new(NULL, NULL);
-    service->quick = g_thread_pool_new(run_job, NULL, (int)limits->quick, FALSE, error);
-    if (service->quick != NULL)
-        service->slow = g_thread_pool_new(run_job, NULL, (int)limits->slow, FALSE, error);
-    return service->slow != NULL;
-}
-
-/* Takes everything out that has not begun, to be freed without the lock. */
-static GList *
-take_unbegun(Service *service)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    GList *jobs = g_hash_table_get_keys(service->unbegun);
-    for (const GList *link = jobs; link != NULL; link = link->next) {
-        Job *job = link->data;
-        g_queue_clear(&job->target->lane.waiting[job->work.pace]);
+    service->run_job = run;
+    const guint per_user[SERVICE_PACES] = {[SERVICE_QUICK] = limits->quick,
+                                           [SERVICE_SLOW] = limits->slow,
+                                           [SERVICE_WAITS] = limits->waits,
+                                           [SERVICE_KEEPS] = limits->keeps};
+    for (guint pace = 0; pace < SERVICE_PACES; pace++) {
+        guint n = per_user[pace] * SERVICE_USERS_AT_ONCE;
+        turns_init(&service->turns[pace], n, per_user[pace]);
+        service->pools[pace] = service_new_pool(run_job, n, error);
+        if (service->pools[pace] == NULL)
+            return FALSE;
     }
-    g_hash_table_remove_all(service->unbegun);
-    return jobs;
+    service->late_tick = g_timeout_source_new_seconds(LATE_EVERY_S);
+    g_source_set_callback(service->late_tick, on_tick, service, NULL);
+    g_source_attach(service->late_tick, service->context);
+    return TRUE;
 }
 
 void
 work_end(Service *service)
 {
-    g_list_free_full(take_unbegun(service), free_job);
-    GQueue targets = G_QUEUE_INIT;
-    g_mutex_lock(&service->lock);
-    while (!g_queue_is_empty(&service->slow_waiting))
-        g_queue_push_tail(&targets, g_queue_pop_head(&service->slow_waiting));
-    g_mutex_unlock(&service->lock);
-    g_queue_clear_full(&targets, (GDestroyNotify)service_target_unref);
-    g_thread_pool_free(service->slow, FALSE, FALSE);
-    g_thread_pool_free(service->quick, FALSE, FALSE);
-}
-
-static void
-drop(Job *job)
-{
-    job->error = g_error_new(SERVICE_ERROR, SERVICE_ERROR_STOPPING, "jescope is about to end");
-    service_post(job->target->service, deliver, job, free_job);
-}
-
-void
-work_drop_waiting(Service *service)
-{
-    g_autoptr(GList) jobs = take_unbegun(service);
-    for (GList *link = jobs; link != NULL; link = link->next)
-        drop(link->data);
-}
-
-guint
-work_left(Service *service)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    return service->figures.waiting;
+    g_source_destroy(service->late_tick);
+    g_clear_pointer(&service->late_tick, g_source_unref);
+    GList *jobs = take_unbegun(service, is_any);
+    g_list_free_full(jobs, free_job);
+    for (guint pace = 0; pace < SERVICE_PACES; pace++)
+        g_thread_pool_free(service->pools[pace], FALSE, FALSE);
 }

@@ -3,24 +3,27 @@
 
 #include "stats/readable.h"
 #include "stats/summary.h"
+#include "stats/waste.h"
 
 enum {
     MIB = 1 << 20,
+    NOTABLE = 16 * MIB, /* less is not worth a change */
 };
 
-/* What the rules look at. A value that is absent makes its rule silent: get() says so. */
+/* The input of the rules, and the bytes that the remedy of a finding would give back. */
 typedef struct {
     const StatsSample *now;
-    const StatsSample *earlier;
-    const StatsArena *merged;
+    const StatsSample *earlier; /* or NULL */
+    const StatsArena *merged;   /* or NULL */
+    StatsWaste waste, before;   /* of both; before is zeros without an earlier one */
+    uint64_t resident, active;  /* 0: absent */
+    uint64_t bytes;
 } Facts;
 
 static gboolean
-get(const Facts *facts, StatsMetric metric, uint64_t *value)
+get(const StatsSample *sample, StatsMetric metric, uint64_t *value)
 {
-    if (stats_metrics[metric].scope == STATS_SCOPE_TOTALS)
-        return stats_values_get(facts->now->totals, metric, value);
-    return facts->merged != NULL && stats_values_get(facts->merged->values, metric, value);
+    return sample != NULL && stats_values_get(sample->totals, metric, value);
 }
 
 static char *
@@ -31,201 +34,174 @@ size(uint64_t bytes)
     return g_string_free(text, FALSE);
 }
 
-static gboolean
-unused_bytes(const Facts *facts, uint64_t *bytes)
+static double
+percent(uint64_t part, uint64_t whole)
 {
-    uint64_t page, dirty;
-    if (!get(facts, STATS_PAGE, &page) || !get(facts, STATS_ARENA_PDIRTY, &dirty))
-        return FALSE;
-    uint64_t muzzy = 0;
-    get(facts, STATS_ARENA_PMUZZY, &muzzy);
-    *bytes = (dirty + muzzy) * page;
-    return TRUE;
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* Whether BYTES are worth a change in a process of WHOLE bytes: 1/SHARE of them. 0: unknown. */
+static gboolean
+is_notable(uint64_t bytes, uint64_t whole, guint share)
+{
+    return whole > 0 && bytes >= NOTABLE && bytes >= whole / share;
 }
 
 /* Each rule: NULL if there is nothing to say, else the evidence. */
 
 static char *
-find_idle_pages(const Facts *facts)
+find_other_heap(Facts *facts)
 {
-    uint64_t active, resident, unused, threads;
-    if (!get(facts, STATS_ACTIVE, &active) || !get(facts, STATS_RESIDENT, &resident) ||
-        !get(facts, STATS_BACKGROUND_THREADS, &threads) || !unused_bytes(facts, &unused))
-        return NULL;
-    if (threads != 0 || unused < 16 * MIB || unused < resident / 5)
-        return NULL;
-    g_autofree char *held = size(unused);
-    g_autofree char *all = size(resident);
-    g_autofree char *used = size(active);
-    return g_strdup_printf("%s of %s resident are unused pages (active: %s), and no background thread runs", held, all,
-                           used);
+    get(facts->now, STATS_OUTSIDE, &facts->bytes);
+    return stats_outside_notice(facts->now->totals);
 }
 
+/* Pages that are being returned are fewer in the later sample. */
 static char *
-find_no_decay(const Facts *facts)
+find_dirty(Facts *facts)
 {
-    uint64_t unused;
-    if (!unused_bytes(facts, &unused) || unused < 16 * MIB)
+    const StatsWaste *waste = &facts->waste;
+    uint64_t threads;
+    gboolean two = facts->earlier != NULL && facts->earlier != facts->now;
+    if (!is_notable(waste->unused, facts->resident, 5))
         return NULL;
-    for (guint i = 0; i < stats_sample_arena_count(facts->now); i++) {
-        const StatsArena *arena = facts->now->arenas->pdata[i];
-        uint64_t decay;
-        if (!stats_values_get(arena->values, STATS_ARENA_DIRTY_DECAY, &decay) || (int64_t)decay >= 0)
-            continue;
-        g_autofree char *held = size(unused);
-        return g_strdup_printf("dirty_decay_ms is -1 in arena %u, and %s of unused pages are held", arena->index, held);
+    facts->bytes = waste->unused;
+    g_autofree char *held = size(waste->unused);
+    g_autofree char *all = size(facts->resident);
+    if (waste->never >= NOTABLE) {
+        g_autofree char *never = size(waste->never);
+        return g_strdup_printf(
+            "dirty_decay_ms is -1 in arena %u: %s of %s resident are dirty pages that are never returned",
+            waste->never_arena, never, all);
     }
-    return NULL;
+    if (!get(facts->now, STATS_BACKGROUND_THREADS, &threads) || threads != 0 ||
+        (two && waste->unused < facts->before.unused - facts->before.unused / 10))
+        return NULL;
+    return g_strdup_printf(
+        "%s of %s resident are unused pages, and no background thread runs%s", held, all,
+        two ? "; they have not fallen since the first sample"
+            : "; one sample cannot tell whether they are being returned: look again after the decay time");
 }
 
+/* A size class that is mostly free space, whatever it could give back. */
 static char *
-find_empty_class(const Facts *facts)
+find_empty_class(Facts *facts)
 {
-    uint64_t active, worst = 0;
+    uint64_t worst = 0, worst_live = 0;
     const StatsValues *found = NULL;
-    if (facts->merged == NULL || facts->merged->bins == NULL || !get(facts, STATS_ACTIVE, &active))
-        return NULL;
-    for (guint i = 0; i < facts->merged->bins->count; i++) {
-        const StatsValues *bin = stats_table_row(facts->merged->bins, i);
+    const StatsTable *bins = facts->merged != NULL ? facts->merged->bins : NULL;
+    for (guint i = 0; bins != NULL && i < bins->count; i++) {
+        const StatsValues *bin = stats_table_row(bins, i);
         uint64_t live, wasted;
-        if (!summary_bin_waste(bin, &live, &wasted) || wasted <= active / 20 || wasted <= worst)
-            continue;
-        if (live * 10 >= (live + wasted) * 4)
+        if (!summary_bin_waste(bin, &live, &wasted) || wasted <= facts->active / 20 || wasted <= worst ||
+            wasted < MIB || live * 10 >= (live + wasted) * 4)
             continue;
         worst = wasted;
+        worst_live = live;
         found = bin;
     }
-    if (found == NULL)
+    if (found == NULL || facts->active == 0)
         return NULL;
-    uint64_t live, wasted;
-    summary_bin_waste(found, &live, &wasted);
-    g_autofree char *text = size(wasted);
+    facts->bytes = facts->waste.slabs;
+    g_autofree char *text = size(worst);
     return g_strdup_printf("size class %" G_GUINT64_FORMAT " is %.0f%% full: %s free, %.1f%% of active",
-                           stats_values_or(found, STATS_BIN_SIZE, 0), 100.0 * (double)live / (double)(live + wasted),
-                           text, 100.0 * (double)wasted / (double)active);
+                           stats_values_or(found, STATS_BIN_SIZE, 0), percent(worst_live, worst_live + worst), text,
+                           percent(worst, facts->active));
 }
 
 static char *
-find_fragmentation(const Facts *facts)
+find_fragmentation(Facts *facts)
 {
-    uint64_t allocated, active;
-    if (!get(facts, STATS_ALLOCATED, &allocated) || !get(facts, STATS_ACTIVE, &active) || active <= allocated)
-        return NULL;
-    if (active - allocated < 16 * MIB || allocated * 10 >= active * 7)
-        return NULL;
-    g_autofree char *gap = size(active - allocated);
-    return g_strdup_printf("allocated is %.0f%% of active; %s are free space in pages in use",
-                           100.0 * (double)allocated / (double)active, gap);
+    const StatsWaste *waste = &facts->waste;
+    if (!is_notable(waste->slabs, facts->active, 5))
+        return find_empty_class(facts);
+    facts->bytes = waste->slabs;
+    g_autofree char *all = size(waste->slabs);
+    g_autofree char *class = size(waste->class_slabs);
+    return g_strdup_printf("%s, %.1f%% of active, are slabs that the live regions would not need if they were packed; "
+                           "%s of them in size class %" G_GUINT64_FORMAT,
+                           all, percent(waste->slabs, facts->active), class, waste->class_size);
 }
 
 static char *
-find_many_arenas(const Facts *facts)
+find_many_arenas(Facts *facts)
 {
-    uint64_t threads;
-    guint arenas = stats_sample_arena_count(facts->now);
-    if (arenas < 8 || !get(facts, STATS_ARENA_THREADS, &threads) || arenas <= 2 * threads)
+    const StatsWaste *waste = &facts->waste;
+    uint64_t bytes = waste->spread + waste->arena_data;
+    if (!is_notable(bytes, facts->resident, 5))
         return NULL;
-    return g_strdup_printf("%u arenas are in use by %" G_GUINT64_FORMAT " threads", arenas, threads);
+    facts->bytes = bytes;
+    g_autofree char *spread = size(waste->spread);
+    g_autofree char *data = size(waste->arena_data);
+    return g_strdup_printf(
+        "%u arenas for %" G_GUINT64_FORMAT
+        " threads: one arena would need %s less for the same live regions, and %s less for its own data",
+        waste->arenas, waste->threads, spread, data);
 }
 
 static char *
-find_arenas_and_cores(const Facts *facts)
+find_retained(Facts *facts)
 {
-    uint64_t narenas, cpus;
-    if (!get(facts, STATS_NARENAS, &narenas) || !get(facts, STATS_CPUS, &cpus) || narenas <= 4 * cpus || narenas < 16)
+    uint64_t now, before = 0, allocated_now, allocated_before;
+    if (!get(facts->now, STATS_RETAINED, &now))
         return NULL;
-    return g_strdup_printf("narenas is %" G_GUINT64_FORMAT " where the process may use %" G_GUINT64_FORMAT " cores",
-                           narenas, cpus);
-}
-
-static char *
-find_retained_growth(const Facts *facts)
-{
-    uint64_t now, before, allocated_now, allocated_before;
-    if (facts->earlier == NULL || !get(facts, STATS_RETAINED, &now) || !get(facts, STATS_ALLOCATED, &allocated_now) ||
-        !stats_values_get(facts->earlier->totals, STATS_RETAINED, &before) ||
-        !stats_values_get(facts->earlier->totals, STATS_ALLOCATED, &allocated_before))
-        return NULL;
-    if (now < before + 16 * MIB || now - before < before / 2 ||
-        allocated_now > allocated_before + allocated_before / 10)
-        return NULL;
-    g_autofree char *from = size(before);
     g_autofree char *to = size(now);
-    return g_strdup_printf("retained grew from %s to %s while allocated did not", from, to);
+    if (get(facts->earlier, STATS_RETAINED, &before) && get(facts->now, STATS_ALLOCATED, &allocated_now) &&
+        get(facts->earlier, STATS_ALLOCATED, &allocated_before) && now >= before + NOTABLE &&
+        now - before >= before / 2 && allocated_now <= allocated_before + (now - before) / 4) {
+        g_autofree char *from = size(before);
+        return g_strdup_printf("retained grew from %s to %s while allocated did not", from, to);
+    }
+    if (facts->resident == 0 || now < 256 * (uint64_t)MIB || now < 2 * facts->resident)
+        return NULL;
+    g_autofree char *resident = size(facts->resident);
+    return g_strdup_printf("%s of address space are retained beside %s resident", to, resident);
 }
 
 static char *
-find_metadata(const Facts *facts)
+find_metadata(Facts *facts)
 {
-    uint64_t metadata, resident;
-    if (!get(facts, STATS_METADATA, &metadata) || !get(facts, STATS_RESIDENT, &resident))
+    const StatsWaste *waste = &facts->waste;
+    if (!is_notable(waste->metadata, facts->resident, 10))
         return NULL;
-    if (metadata < 16 * MIB || metadata < resident / 10)
-        return NULL;
-    g_autofree char *text = size(metadata);
-    return g_strdup_printf("%s are jemalloc's own data, %.0f%% of resident", text,
-                           100.0 * (double)metadata / (double)resident);
+    facts->bytes = waste->metadata;
+    g_autofree char *text = size(waste->metadata);
+    g_autofree char *internal = size(waste->internal);
+    g_autofree char *data = size(waste->arena_data);
+    return g_strdup_printf("%s are jemalloc's own data, %.0f%% of resident; %s of them are its allocations from arenas "
+                           "(thread caches, the profiler), %s the data of %u arenas",
+                           text, percent(waste->metadata, facts->resident), internal, data, waste->arenas);
 }
 
 static char *
-find_thread_caches(const Facts *facts)
+find_thread_caches(Facts *facts)
 {
-    uint64_t cached, allocated, threads = 0;
-    if (!get(facts, STATS_ARENA_TCACHE, &cached) || !get(facts, STATS_ALLOCATED, &allocated))
+    const StatsWaste *waste = &facts->waste;
+    if (!is_notable(waste->cached, facts->resident, 5))
         return NULL;
-    if (cached < 16 * MIB || cached < allocated / 10)
-        return NULL;
-    get(facts, STATS_ARENA_THREADS, &threads);
-    g_autofree char *text = size(cached);
-    return g_strdup_printf("%s wait in the caches of %" G_GUINT64_FORMAT " threads, %.0f%% of allocated", text, threads,
-                           100.0 * (double)cached / (double)allocated);
+    facts->bytes = waste->cached;
+    g_autofree char *text = size(waste->cached);
+    return g_strdup_printf("%s are in the caches of %" G_GUINT64_FORMAT " threads, %.0f%% of resident", text,
+                           waste->threads, percent(waste->cached, facts->resident));
 }
 
 static const struct {
-    AdviceRule rule;
-    char *(*find)(const Facts *facts);
+    CauseId cause;
+    char *(*find)(Facts *facts);
 } rules[] = {
-    {{"idle-pages", "Memory that nobody uses is not given back",
-      "dirty and muzzy pages are at least 16 MiB and a fifth of resident, and no background thread runs",
-      "background_thread:true purges idle arenas too; dirty_decay_ms:1000 gives pages back sooner"},
-     find_idle_pages},
-    {{"no-decay", "Unused pages are never given back",
-      "dirty_decay_ms is -1 in an arena, and dirty and muzzy pages are at least 16 MiB",
-      "dirty_decay_ms:10000 (the default), or run 'jescope purge' at quiet times"},
-     find_no_decay},
-    {{"empty-class", "A size class holds mostly free space",
-      "a small size class is under 40% full and its free space is over 5% of active",
-      "narenas: fewer arenas share slabs better; look for what keeps single objects alive with 'jescope report'"},
-     find_empty_class},
-    {{"fragmentation", "Pages in use hold much free space",
-      "allocated is under 70% of active, and the difference is at least 16 MiB",
-      "narenas: fewer arenas; slab_sizes:SIZE-SIZE:PAGES makes slabs of the emptiest classes smaller"},
-     find_fragmentation},
-    {{"many-arenas", "More arenas are in use than threads need",
-      "at least 8 arenas are in use, and more than two for each thread",
-      "narenas:N with N near the number of threads that allocate at once"},
-     find_many_arenas},
-    {{"arenas-and-cores", "jemalloc spreads threads over too many arenas for the cores it has",
-      "narenas is at least 16 and over 4 times the number of cores the process may use",
-      "narenas:N with N four times the cores; jemalloc counts the machine's cores, not those a container is given"},
-     find_arenas_and_cores},
-    {{"retained-growth", "Address space is kept and grows while the program does not",
-      "between two samples retained grew by half and by at least 16 MiB, allocated by at most a tenth",
-      "retain:false returns address space; lg_extent_max_active_fit:2 lets large extents be reused for smaller ones"},
-     find_retained_growth},
-    {{"metadata", "jemalloc's own data is large", "metadata is at least 16 MiB and a tenth of resident",
-      "narenas: fewer arenas; metadata_thp:disabled if it is auto or always"},
-     find_metadata},
-    {{"thread-caches", "Thread caches hold much of what the program freed",
-      "tcache_bytes is at least 16 MiB and a tenth of allocated",
-      "lg_tcache_max:13 (tcache_max:8192 from 5.3 on) caches small objects alone; fewer threads need fewer caches"},
-     find_thread_caches},
+    {CAUSE_OTHER_ALLOCATOR, find_other_heap},  {CAUSE_DIRTY, find_dirty},
+    {CAUSE_FRAGMENTATION, find_fragmentation}, {CAUSE_ARENAS, find_many_arenas},
+    {CAUSE_RETAINED, find_retained},           {CAUSE_METADATA, find_metadata},
+    {CAUSE_THREAD_CACHES, find_thread_caches},
 };
 
-const AdviceRule *
-advice_rule(guint index)
+gboolean
+advice_knows(CauseId cause)
 {
-    return index < G_N_ELEMENTS(rules) ? &rules[index].rule : NULL;
+    for (gsize i = 0; i < G_N_ELEMENTS(rules); i++)
+        if (rules[i].cause == cause)
+            return TRUE;
+    return FALSE;
 }
 
 static void
@@ -236,18 +212,36 @@ advice_free(gpointer data)
     g_free(advice);
 }
 
+/* The largest first; those about no bytes last, in the order of the causes. */
+static gint
+by_bytes(gconstpointer one, gconstpointer other)
+{
+    const Advice *a = *(const Advice *const *)one;
+    const Advice *b = *(const Advice *const *)other;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return (a->cause > b->cause) - (a->cause < b->cause);
+}
+
 GPtrArray *
 advice_find(const StatsSample *now, const StatsSample *earlier)
 {
-    const Facts facts = {now, earlier, stats_sample_find(now, STATS_ARENA_MERGED)};
+    Facts facts = {.now = now, .earlier = earlier, .merged = stats_sample_find(now, STATS_ARENA_MERGED)};
     GPtrArray *found = g_ptr_array_new_with_free_func(advice_free);
+    stats_waste(now, &facts.waste);
+    if (earlier != NULL)
+        stats_waste(earlier, &facts.before);
+    get(now, STATS_RESIDENT, &facts.resident);
+    get(now, STATS_ACTIVE, &facts.active);
     for (gsize i = 0; i < G_N_ELEMENTS(rules); i++) {
+        facts.bytes = 0;
         char *evidence = rules[i].find(&facts);
         if (evidence == NULL)
             continue;
         Advice *advice = g_new(Advice, 1);
-        *advice = (Advice){&rules[i].rule, evidence};
+        *advice = (Advice){rules[i].cause, evidence, facts.bytes};
         g_ptr_array_add(found, advice);
     }
+    g_ptr_array_sort(found, by_bytes);
     return found;
 }

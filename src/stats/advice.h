@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a sample shows to be wasteful, with the numbers that show it and the setting that changes it. The rules are a
- * table in advice.c; docs/advice.md is made from it.
+ * Findings of waste in a sample: the part of the causes (causes.h) that statistics alone can tell, with the numbers
+ * that show it.
  */
 #ifndef JESCOPE_STATS_ADVICE_H
 #define JESCOPE_STATS_ADVICE_H
 
+#include "stats/causes.h"
 #include "stats/stats.h"
 
 typedef struct {
-    const char *id;        /* "idle-pages": what --json and docs call it */
-    const char *finding;   /* one sentence without a full stop */
-    const char *threshold; /* when it is found, as docs/advice.md states it */
-    const char *change;    /* the setting, and what it does */
-} AdviceRule;
-
-typedef struct {
-    const AdviceRule *rule;
+    CauseId cause;
     char *evidence; /* the numbers */
+    uint64_t bytes; /* that a remedy would give back */
 } Advice;
 
-/* What there is to say about NOW, of Advice, worst first as far as the rules are ordered so. EARLIER, if not NULL, is
- * an older sample of the same process: rules about growth need it. A rule whose values are absent is silent. */
+/* The findings about NOW, of Advice, the most bytes first. EARLIER, if not NULL, is an older sample of the same
+ * process, for rules about growth. A rule with absent values is silent. */
 GPtrArray *advice_find(const StatsSample *now, const StatsSample *earlier);
 
-/* All rules, in their order. */
-const AdviceRule *advice_rule(guint index); /* NULL behind the last one */
+/* Whether advice_find() can find it. */
+gboolean advice_knows(CauseId cause);
 
 #endif

@@ -34,10 +34,10 @@ no_iteration(const Run *run, gint64 index, GError **error)
 {
     guint count = iterations_count(run->iterations);
     if (count == 0)
-        g_set_error(error, STATS_ERROR, STATS_ERROR_RANGE, "there is no iteration in it");
+        g_set_error(error, STATS_ERROR, STATS_ERROR_RANGE, "it contains no iteration");
     else
-        g_set_error(error, STATS_ERROR, STATS_ERROR_RANGE,
-                    "there is no iteration %" G_GINT64_FORMAT "; it holds %u, 0 to %u", index, count, count - 1);
+        g_set_error(error, STATS_ERROR, STATS_ERROR_RANGE, "no iteration %" G_GINT64_FORMAT "; it contains %u, 0 to %u",
+                    index, count, count - 1);
     return FALSE;
 }
 
@@ -75,7 +75,7 @@ row_of(const Run *run, gint64 index, guint arena)
     return NULL;
 }
 
-/* The first value that is not there, or SIZE_COUNT. */
+/* The first absent value, or SIZE_COUNT. */
 static SizeKind
 missing_size(const ArenaSizes *row)
 {
@@ -90,7 +90,7 @@ append_name(GString *out, guint arena)
 {
     char text[16];
     g_string_append(out, "arena:  ");
-    g_string_append_len(out, text, g_snprintf(text, sizeof text, "%u  ", arena));
+    g_string_append_len(out, text, g_snprintf(text, sizeof(text), "%u  ", arena));
 }
 
 static void
@@ -234,8 +234,57 @@ original_iteration(Run *run, gint64 iteration, GError **error)
                                                 : original_rows(run, iteration, error);
 }
 
+static const char *const size_names[SIZE_COUNT] = {"allocated", "active", "mapped"};
+
+enum {
+    ALL_SIZES = (1u << SIZE_COUNT) - 1,
+};
+
+/* A line of the answer. */
+typedef struct {
+    guint arena;
+    guint known; /* bit i: sizes[i] is */
+    double sizes[SIZE_COUNT];
+    const char *state; /* of an arena that only one of two iterations has; NULL: both have it */
+} Row;
+
+/* How an answer is written. */
+typedef struct {
+    void (*begin)(Run *run);
+    void (*begin_iteration)(Run *run, gint64 base, gint64 iteration);
+    void (*row)(Run *run, const Row *row);
+    void (*end_iteration)(Run *run);
+    void (*end)(Run *run);
+} Form;
+
+static gboolean
+is_known(const Row *row, SizeKind size)
+{
+    return (row->known & (1u << size)) != 0;
+}
+
+static gboolean
+row_reaches(const Run *run, const Row *row)
+{
+    for (guint i = 0; i < SIZE_COUNT; i++)
+        if (is_known(row, i) && reaches(run, row->sizes[i]))
+            return TRUE;
+    return FALSE;
+}
+
+/* FALSE: no share, or not requested. */
+static gboolean
+share_of_mapped(const Run *run, const Row *row, SizeKind size, double *share)
+{
+    if (run->request->kind != ANALYSIS_EFFICIENCY || size == SIZE_MAPPED || !is_known(row, size) ||
+        !is_known(row, SIZE_MAPPED) || row->sizes[SIZE_MAPPED] == 0)
+        return FALSE;
+    *share = row->sizes[size] / row->sizes[SIZE_MAPPED];
+    return TRUE;
+}
+
 static void
-append_time(GString *out, gint64 time_us)
+text_time(GString *out, gint64 time_us)
 {
     if (time_us == STATS_TIME_UNKNOWN)
         return;
@@ -246,74 +295,153 @@ append_time(GString *out, gint64 time_us)
 }
 
 static void
-append_row_name(const Run *run, guint arena)
+text_begin_iteration(Run *run, gint64 base, gint64 iteration)
 {
-    if (run->request->flags & ANALYSIS_TOTAL)
-        g_string_append(run->out, "  process ");
+    if (run->request->kind == ANALYSIS_DELTA)
+        g_string_append_printf(run->out, "iteration %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, base, iteration);
     else
-        g_string_append_printf(run->out, "  arena %-4u", arena);
-}
-
-static void
-append_column(GString *out, const char *name, gboolean known, double bytes)
-{
-    g_string_append_printf(out, "  %s ", name);
-    if (known)
-        readable_append_size(out, bytes, 11);
-    else
-        g_string_append_printf(out, "%11s", "?");
-}
-
-static gboolean
-row_reaches(const Run *run, const ArenaSizes *row)
-{
-    for (guint i = 0; i < SIZE_COUNT; i++)
-        if ((row->present & (1u << i)) != 0 && reaches(run, (double)row->sizes[i]))
-            return TRUE;
-    return FALSE;
-}
-
-static void
-own_row(Run *run, const ArenaSizes *row)
-{
-    static const char *const names[SIZE_COUNT] = {"allocated", "active", "mapped"};
-    if (!row_reaches(run, row))
-        return;
-    append_row_name(run, row->arena);
-    for (guint i = 0; i < SIZE_COUNT; i++) {
-        append_column(run->out, names[i], (row->present & (1u << i)) != 0, (double)row->sizes[i]);
-        if (run->request->kind != ANALYSIS_EFFICIENCY || i == SIZE_MAPPED)
-            continue;
-        gboolean known = (row->present & (1u << i | 1u << SIZE_MAPPED)) == (1u << i | 1u << SIZE_MAPPED);
-        if (known && row->sizes[SIZE_MAPPED] != 0)
-            g_string_append_printf(run->out, " %5.1f%%",
-                                   100.0 * (double)row->sizes[i] / (double)row->sizes[SIZE_MAPPED]);
-        else
-            g_string_append(run->out, "      -");
+        g_string_append_printf(run->out, "iteration %" G_GINT64_FORMAT, iteration);
+    text_time(run->out, iterations_time(run->iterations, (guint)iteration));
+    if (run->request->threshold_mib != 0) {
+        g_string_append(run->out, "  above ");
+        readable_append_size(run->out, run->threshold, 0);
     }
     g_string_append_c(run->out, '\n');
 }
 
-/* An arena that one of the two does not have is new or gone: the other counts as nothing. */
+static void
+text_row(Run *run, const Row *row)
+{
+    if (run->request->flags & ANALYSIS_TOTAL)
+        g_string_append(run->out, "  process ");
+    else
+        g_string_append_printf(run->out, "  arena %-4u", row->arena);
+    for (guint i = 0; i < SIZE_COUNT; i++) {
+        double share;
+        g_string_append_printf(run->out, "  %s ", size_names[i]);
+        if (is_known(row, i))
+            readable_append_size(run->out, row->sizes[i], 11);
+        else
+            g_string_append_printf(run->out, "%11s", "?");
+        if (share_of_mapped(run, row, i, &share))
+            g_string_append_printf(run->out, " %5.1f%%", 100.0 * share);
+        else if (run->request->kind == ANALYSIS_EFFICIENCY && i != SIZE_MAPPED)
+            g_string_append(run->out, "      -");
+    }
+    if (row->state != NULL)
+        g_string_append_printf(run->out, "  (%s)", row->state);
+    g_string_append_c(run->out, '\n');
+}
+
+static void
+text_nothing(Run *run G_GNUC_UNUSED)
+{
+}
+
+static const Form text_form = {text_nothing, text_begin_iteration, text_row, text_nothing, text_nothing};
+
+/* A comma where the list that was begun last has an element already. */
+static void
+json_next(GString *out)
+{
+    if (out->len == 0 || out->str[out->len - 1] != '[')
+        g_string_append_c(out, ',');
+    g_string_append_c(out, '\n');
+}
+
+static void
+json_begin(Run *run)
+{
+    static const char *const formats[] = {
+        [ANALYSIS_ABSOLUTE] = "jescope-abs", [ANALYSIS_DELTA] = "jescope-del", [ANALYSIS_EFFICIENCY] = "jescope-eff"};
+    g_string_append_printf(run->out, "{\"format\": \"%s\", \"version\": 1, \"threshold\": %.0f, \"iterations\": [",
+                           formats[run->request->kind], run->threshold);
+}
+
+static void
+json_begin_iteration(Run *run, gint64 base, gint64 iteration)
+{
+    gint64 time_us = iterations_time(run->iterations, (guint)iteration);
+    g_autoptr(GDateTime) date =
+        time_us != STATS_TIME_UNKNOWN ? g_date_time_new_from_unix_utc(time_us / G_USEC_PER_SEC) : NULL;
+    g_autofree char *time = date != NULL ? g_date_time_format(date, "\"%Y-%m-%dT%H:%M:%SZ\"") : NULL;
+    json_next(run->out);
+    g_string_append_printf(run->out, "{\"iteration\": %" G_GINT64_FORMAT, iteration);
+    if (run->request->kind == ANALYSIS_DELTA)
+        g_string_append_printf(run->out, ", \"base\": %" G_GINT64_FORMAT, base);
+    g_string_append_printf(run->out, ", \"time\": %s, \"rows\": [", time != NULL ? time : "null");
+}
+
+static void
+json_row(Run *run, const Row *row)
+{
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+    double share;
+    json_next(run->out);
+    if (run->request->flags & ANALYSIS_TOTAL)
+        g_string_append(run->out, "  {\"arena\": null");
+    else
+        g_string_append_printf(run->out, "  {\"arena\": %u", row->arena);
+    for (guint i = 0; i < SIZE_COUNT; i++) {
+        g_ascii_formatd(number, sizeof(number), "%.0f", row->sizes[i]);
+        g_string_append_printf(run->out, ", \"%s\": %s", size_names[i], is_known(row, i) ? number : "null");
+        if (run->request->kind != ANALYSIS_EFFICIENCY || i == SIZE_MAPPED)
+            continue;
+        gboolean known = share_of_mapped(run, row, i, &share);
+        g_string_append_printf(run->out, ", \"%s_share\": %s", size_names[i],
+                               known ? g_ascii_formatd(number, sizeof(number), "%.6f", share) : "null");
+    }
+    if (row->state != NULL)
+        g_string_append_printf(run->out, ", \"state\": \"%s\"", row->state);
+    g_string_append_c(run->out, '}');
+}
+
+static void
+json_end_iteration(Run *run)
+{
+    g_string_append(run->out, "]}");
+}
+
+static void
+json_end(Run *run)
+{
+    g_string_append(run->out, "\n]}\n");
+}
+
+static const Form json_form = {json_begin, json_begin_iteration, json_row, json_end_iteration, json_end};
+
+static const Form *
+form_of(const Run *run)
+{
+    return (run->request->flags & ANALYSIS_JSON) != 0 ? &json_form : &text_form;
+}
+
+static void
+own_row(Run *run, const ArenaSizes *sizes)
+{
+    Row row = {.arena = sizes->arena, .known = sizes->present & ALL_SIZES};
+    for (guint i = 0; i < SIZE_COUNT; i++)
+        row.sizes[i] = (double)sizes->sizes[i];
+    if (row_reaches(run, &row))
+        form_of(run)->row(run, &row);
+}
+
+/* An arena in only one of the two is new or gone, with zeros in the other. */
 static void
 own_change(Run *run, guint arena, const ArenaSizes *before, const ArenaSizes *after)
 {
-    static const char *const names[SIZE_COUNT] = {"allocated", "active", "mapped"};
-    gboolean shown = FALSE;
-    double changes[SIZE_COUNT];
-    guint known = (before != NULL ? before->present : 7) & (after != NULL ? after->present : 7);
+    Row row = {.arena = arena,
+               .known = (before != NULL ? before->present : ALL_SIZES) & (after != NULL ? after->present : ALL_SIZES),
+               .state = before == NULL  ? "new"
+                        : after == NULL ? "gone"
+                                        : NULL};
     for (guint i = 0; i < SIZE_COUNT; i++) {
         uint64_t from = before != NULL ? before->sizes[i] : 0;
         uint64_t to = after != NULL ? after->sizes[i] : 0;
-        changes[i] = (double)(gint64)(to - from);
-        shown |= (known & (1u << i)) != 0 && reaches(run, changes[i]);
+        row.sizes[i] = (double)(gint64)(to - from);
     }
-    if (!shown)
-        return;
-    append_row_name(run, arena);
-    for (guint i = 0; i < SIZE_COUNT; i++)
-        append_column(run->out, names[i], (known & (1u << i)) != 0, changes[i]);
-    g_string_append(run->out, before == NULL ? "  (new)\n" : after == NULL ? "  (gone)\n" : "\n");
+    if (row_reaches(run, &row))
+        form_of(run)->row(run, &row);
 }
 
 static void
@@ -332,34 +460,24 @@ own_changes(Run *run, gint64 base, gint64 iteration)
 }
 
 static void
-own_title(Run *run, gint64 base, gint64 iteration)
-{
-    if (run->request->kind == ANALYSIS_DELTA)
-        g_string_append_printf(run->out, "iteration %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT, base, iteration);
-    else
-        g_string_append_printf(run->out, "iteration %" G_GINT64_FORMAT, iteration);
-    append_time(run->out, iterations_time(run->iterations, (guint)iteration));
-    if (run->request->threshold_mib != 0) {
-        g_string_append(run->out, "  above ");
-        readable_append_size(run->out, run->threshold, 0);
-    }
-    g_string_append_c(run->out, '\n');
-}
-
-static gboolean
-own_iteration(Run *run, gint64 iteration, GError **error)
+own_rows(Run *run, gint64 iteration)
 {
     guint count;
-    gint64 base = run->request->flags & ANALYSIS_SUCCESSIVE ? iteration - 1 : run->request->base;
-    own_title(run, base, iteration);
-    if (run->request->kind == ANALYSIS_DELTA) {
-        own_changes(run, base, iteration);
-        return TRUE;
-    }
     const ArenaSizes *rows = rows_of(run, iteration, &count);
     for (guint i = 0; i < count; i++)
         own_row(run, &rows[i]);
-    return TRUE;
+}
+
+static void
+own_iteration(Run *run, gint64 iteration)
+{
+    gint64 base = run->request->flags & ANALYSIS_SUCCESSIVE ? iteration - 1 : run->request->base;
+    form_of(run)->begin_iteration(run, base, iteration);
+    if (run->request->kind == ANALYSIS_DELTA)
+        own_changes(run, base, iteration);
+    else
+        own_rows(run, iteration);
+    form_of(run)->end_iteration(run);
 }
 
 static gboolean
@@ -389,24 +507,43 @@ flush(Run *run, gsize at, AnalysisSink sink, gpointer data, GError **error)
     return fine;
 }
 
-gboolean
-analysis_run(const Iterations *iterations, const AnalysisRequest *request, AnalysisSink sink, gpointer data,
-             GError **error)
+static gboolean
+run_original(Run *run, AnalysisSink sink, gpointer data, GError **error)
 {
-    g_autoptr(GString) out = g_string_sized_new(FLUSH_AT + 4096);
-    gboolean original = (request->flags & ANALYSIS_ORIGINAL) != 0;
-    Run run = {iterations, request, out, (double)request->threshold_mib * (1 << 20), FALSE};
-    if (!original && !check_range(&run, error))
-        return FALSE;
-    for (gint64 i = request->start; i < request->end && !run.stopped; i++) {
+    for (gint64 i = run->request->start; i < run->request->end && !run->stopped; i++) {
         g_autoptr(GError) failed = NULL;
-        gboolean fine = original ? original_iteration(&run, i, &failed) : own_iteration(&run, i, &failed);
-        if (!flush(&run, fine ? FLUSH_AT : 1, sink, data, error))
+        gboolean fine = original_iteration(run, i, &failed);
+        if (!flush(run, fine ? FLUSH_AT : 1, sink, data, error))
             return FALSE;
         if (!fine) {
             g_propagate_error(error, g_steal_pointer(&failed));
             return FALSE;
         }
     }
-    return flush(&run, 1, sink, data, error);
+    return flush(run, 1, sink, data, error);
+}
+
+static gboolean
+run_own(Run *run, AnalysisSink sink, gpointer data, GError **error)
+{
+    if (!check_range(run, error))
+        return FALSE;
+    form_of(run)->begin(run);
+    for (gint64 i = run->request->start; i < run->request->end; i++) {
+        own_iteration(run, i);
+        if (!flush(run, FLUSH_AT, sink, data, error))
+            return FALSE;
+    }
+    form_of(run)->end(run);
+    return flush(run, 1, sink, data, error);
+}
+
+gboolean
+analysis_run(const Iterations *iterations, const AnalysisRequest *request, AnalysisSink sink, gpointer data,
+             GError **error)
+{
+    g_autoptr(GString) out = g_string_sized_new(FLUSH_AT + 4096);
+    Run run = {iterations, request, out, (double)request->threshold_mib * (1 << 20), FALSE};
+    return (request->flags & ANALYSIS_ORIGINAL) != 0 ? run_original(&run, sink, data, error)
+                                                     : run_own(&run, sink, data, error);
 }

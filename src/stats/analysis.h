@@ -18,23 +18,24 @@ typedef enum {
     ANALYSIS_TOTAL = 1 << 0,      /* the process instead of its arenas */
     ANALYSIS_SUCCESSIVE = 1 << 1, /* DELTA: each with the one before it, not with BASE */
     ANALYSIS_ORIGINAL = 1 << 2,   /* as Aerospike's tools write it */
+    ANALYSIS_JSON = 1 << 3,       /* one object (docs/formats.md) instead of text; not with ORIGINAL */
 } AnalysisFlags;
 
 typedef struct {
     AnalysisKind kind;
     AnalysisFlags flags;
-    gint64 threshold_mib; /* what is smaller is left out; 0: nothing is */
+    gint64 threshold_mib; /* smaller values are omitted; 0: none are */
     gint64 start;         /* first iteration looked at; for DELTA the first that is compared */
     gint64 end;           /* exclusive */
     gint64 base;          /* DELTA: compared with */
 } AnalysisRequest;
 
-/* Takes text as it comes; FALSE with ERROR set ends the analysis. */
+/* Receives text in pieces; FALSE with ERROR set ends the analysis. */
 typedef gboolean (*AnalysisSink)(const char *text, gsize length, gpointer data, GError **error);
 
-/* Errors: STATS_ERROR_RANGE for an iteration that is not there. Without ANALYSIS_ORIGINAL it comes before anything is
- * written; with it, after what comes before that iteration, as there. Likewise STATS_ERROR_RANGE for an arena that is
- * missing in a later iteration, and STATS_ERROR_FORMAT for a percentage of nothing mapped, with ANALYSIS_ORIGINAL. */
+/* Errors: STATS_ERROR_RANGE for a missing iteration, without ANALYSIS_ORIGINAL before any output, with it after the
+ * output for the preceding iterations, as in the original. Likewise STATS_ERROR_RANGE for an arena that is missing in a
+ * later iteration, and STATS_ERROR_FORMAT for a percentage of nothing mapped, with ANALYSIS_ORIGINAL. */
 gboolean analysis_run(const Iterations *iterations, const AnalysisRequest *request, AnalysisSink sink, gpointer data,
                       GError **error);
 

@@ -87,6 +87,70 @@ derive_merged(StatsSample *sample)
     merged->mutexes = table_copy(only->mutexes);
 }
 
+static uint64_t
+less(uint64_t from, uint64_t amount)
+{
+    return from > amount ? from - amount : 0;
+}
+
+uint64_t
+stats_smallest_large(uint64_t page, const char *version)
+{
+    gboolean old = version != NULL && (g_str_has_prefix(version, "3.") || g_str_has_prefix(version, "2."));
+    return old ? page : 4 * page;
+}
+
+/*
+ * A sampled small object is counted as an extent of the smallest large class. They cannot be distinguished from the
+ * program's own or those in a thread cache, so this is the smaller of two estimates: all extents of that class less the
+ * share of allocated that is cached, and the samples that the live part of the small heap would have if all of it had
+ * been sampled.
+ */
+static void
+derive_sampling(StatsSample *sample, const StatsValues *merged, uint64_t page, uint64_t allocated)
+{
+    uint64_t lg, extents, small;
+    StatsHeld parts;
+    if (!stats_values_get(sample->totals, STATS_SAMPLING_LG_PERIOD, &lg) || lg >= 64 || allocated == 0 ||
+        !stats_values_get(merged, STATS_ARENA_LARGE_SMALLEST, &extents) ||
+        !stats_values_get(merged, STATS_ARENA_SMALL_ALLOCATED, &small))
+        return;
+    stats_held_parts(sample, &parts);
+    uint64_t large = stats_smallest_large(page, sample->version);
+    uint64_t rest = less(allocated, parts.cached + parts.internal);
+    uint64_t live = (uint64_t)((double)extents * (double)rest / (double)allocated);
+    /* With a shorter period a good part of the small heap has moved to that class. */
+    uint64_t objects = UINT64_C(1) << lg < large ? live : MIN(live, less(small, parts.cached) >> lg);
+    stats_values_set(sample->totals, STATS_SAMPLING_OVERHEAD, MIN(objects * large, rest));
+}
+
+void
+stats_held_parts(const StatsSample *sample, StatsHeld *held)
+{
+    const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+    *held = (StatsHeld){.sampling = stats_values_or(sample->totals, STATS_SAMPLING_OVERHEAD, 0)};
+    if (merged == NULL)
+        return;
+    held->has_cached = stats_values_get(merged->values, STATS_ARENA_TCACHE, &held->cached);
+    held->cached += stats_values_or(merged->values, STATS_ARENA_TCACHE_STASHED, 0);
+    held->internal = stats_values_or(merged->values, STATS_ARENA_INTERNAL,
+                                     stats_values_or(merged->values, STATS_ARENA_METADATA_ALLOCATED, 0));
+}
+
+static void
+derive_held(StatsSample *sample, const uint64_t *page)
+{
+    const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+    uint64_t allocated;
+    StatsHeld held;
+    if (merged == NULL || !stats_values_get(sample->totals, STATS_ALLOCATED, &allocated))
+        return;
+    if (page != NULL)
+        derive_sampling(sample, merged->values, *page, allocated);
+    stats_held_parts(sample, &held);
+    stats_values_set(sample->totals, STATS_HELD, less(allocated, held.cached + held.internal + held.sampling));
+}
+
 void
 stats_sample_derive(StatsSample *sample, StatsDerive flags)
 {
@@ -96,4 +160,5 @@ stats_sample_derive(StatsSample *sample, StatsDerive flags)
         derive_arena(sample->arenas->pdata[i], known_page);
     if (flags & STATS_DERIVE_MERGED)
         derive_merged(sample);
+    derive_held(sample, known_page);
 }

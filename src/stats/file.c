@@ -45,8 +45,8 @@ unpacked(GInputStream *raw)
     return unzipped;
 }
 
-static int
-open_path(const char *path, GError **error)
+int
+stats_open_file(const char *path, GError **error)
 {
     if (g_str_equal(path, "-"))
         return dup(STDIN_FILENO);
@@ -57,13 +57,10 @@ open_path(const char *path, GError **error)
 }
 
 gboolean
-stats_read_file(const char *path, StatsSampleFunc func, gpointer data, StatsReport *report, GError **error)
+stats_read_file(const StatsFile *file, StatsSampleFunc func, gpointer data, StatsReport *report, GError **error)
 {
-    int fd = open_path(path, error);
-    if (fd < 0)
-        return FALSE;
-    g_autoptr(GInputStream) raw = g_unix_input_stream_new(fd, TRUE);
+    g_autoptr(GInputStream) raw = g_unix_input_stream_new(file->fd, FALSE);
     g_autoptr(GInputStream) input = unpacked(raw);
     g_autoptr(StatsReader) reader = stats_reader_new(func, data);
-    return pump(input, reader, path, error) && stats_reader_finish(reader, report, error);
+    return pump(input, reader, file->path, error) && stats_reader_finish(reader, report, error);
 }

@@ -37,7 +37,7 @@ column_place(RowKind kind, const char *name, gsize length)
 {
     char key[64];
     gsize row_length = strlen(kinds[kind].row);
-    if (row_length + 1 + length > sizeof key)
+    if (row_length + 1 + length > sizeof(key))
         return -1;
     memcpy(key, kinds[kind].row, row_length);
     key[row_length] = ':';

@@ -26,8 +26,8 @@ enum {
 
 typedef struct {
     guint count;
-    gint8 place[COLUMNS_MAX]; /* of the metric among its scope's values; -1: not ours */
-    guint16 end[COLUMNS_MAX]; /* where the column's heading ends: values stand flush right */
+    gint8 place[COLUMNS_MAX]; /* of the metric among its scope's values; -1: not used */
+    guint16 end[COLUMNS_MAX]; /* the end of the column's heading: values are right-aligned */
     gsize length;             /* of the heading line */
     char *line;
 } Columns;
@@ -36,7 +36,7 @@ struct TextHeadings {
     Columns columns[ROW_KINDS];
 };
 
-/* The columns of KIND under the heading LINE, whose names begin at byte AT. NULL: more than we can hold. */
+/* The columns of KIND in the heading LINE, with names from byte AT on. NULL: too many. */
 const Columns *headings_get(TextHeadings *headings, RowKind kind, const char *line, gsize length, gsize at);
 
 typedef enum {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/intern.h"
 
+#include "text/printable.h"
+
 enum {
     INTERNED_MAX = 65536,
     LENGTH_MAX = 512,
@@ -18,6 +20,11 @@ stats_intern(const char *text, gsize length)
     if (interned == NULL)
         interned = g_hash_table_new(g_str_hash, g_str_equal);
     const char *known = g_hash_table_lookup(interned, copy);
+    /* Known strings are already printable. */
+    if (known == NULL) {
+        text_clean_line(copy, length + 1);
+        known = g_hash_table_lookup(interned, copy);
+    }
     if (known == NULL && g_hash_table_size(interned) < INTERNED_MAX) {
         known = copy;
         g_hash_table_add(interned, g_steal_pointer(&copy));

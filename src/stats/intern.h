@@ -5,8 +5,8 @@
 
 #include <glib.h>
 
-/* TEXT as an interned string. Interned strings are never freed, so no more than 65536 come out of here in the life of
- * the process (a file could otherwise fill the memory); then NULL, which readers take for "unknown". Thread-safe. */
+/* TEXT as an interned string, safe for a terminal (text/printable.h). Interned strings are never freed, so there are at
+ * most 65536 per process (a file could otherwise fill the memory); then NULL, which means "unknown". Thread-safe. */
 const char *stats_intern(const char *text, gsize length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What abs, del and eff look at of many samples: three values per arena, held compactly (32 bytes per arena). */
+/* The values of many samples for abs, del and eff: three values per arena, held compactly (32 bytes per arena). */
 #ifndef JESCOPE_STATS_ITERATIONS_H
 #define JESCOPE_STATS_ITERATIONS_H
 

@@ -136,9 +136,9 @@ on_bytes(JemData *jem, const char *bytes, gsize length, GError **error)
 }
 
 static gboolean
-read_failed(const JemData *jem, const char *verb, GError **error)
+read_failed(const JemData *jem, GError **error)
 {
-    g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot %s %s: %s", verb, jem->path,
+    g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot read %s: %s", jem->path,
                 g_strerror(errno));
     return FALSE;
 }
@@ -153,7 +153,7 @@ read_lines(JemData *jem, int fd, GError **error)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return read_failed(jem, "read", error);
+            return read_failed(jem, error);
         gsize length = kept + (gsize)got;
         gssize taken = on_bytes(jem, chunk, length, error);
         if (taken < 0)
@@ -171,15 +171,11 @@ read_lines(JemData *jem, int fd, GError **error)
 }
 
 gboolean
-jemdata_read_file(const char *path, StatsSampleFunc func, gpointer data, GError **error)
+jemdata_read_file(const StatsFile *file, StatsSampleFunc func, gpointer data, GError **error)
 {
-    JemData jem = {.path = path, .func = func, .data = data};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return read_failed(&jem, "open", error);
-    gboolean fine = read_lines(&jem, fd, error);
+    JemData jem = {.path = file->path, .func = func, .data = data};
+    gboolean fine = read_lines(&jem, file->fd, error);
     g_clear_pointer(&jem.sample, stats_sample_unref);
-    close(fd);
     return fine;
 }
 
@@ -207,12 +203,22 @@ unbracket(GString *text)
     }
 }
 
-static const char *
-next_word(const char *text, gsize *length)
+static Word
+next_word(const char *text)
 {
     text += strspn(text, " \t");
-    *length = strcspn(text, " \t");
-    return text;
+    return (Word){text, strcspn(text, " \t")};
+}
+
+/* Python executes the file: an unchecked name could be any code. */
+static gboolean
+is_call(Word name, Word value)
+{
+    static const char *const names[] = {"arenas", "total", "active", "mapped"};
+    gboolean known = FALSE;
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        known = known || word_is(name, names[i]);
+    return known && value.length > 0 && (word_is(value, "'sum'") || strspn(value.text, "0123456789") == value.length);
 }
 
 void
@@ -227,12 +233,8 @@ jemdata_extract_line(const char *line, gsize length, GString *out)
         return;
     g_string_replace(text, ":", "", 0);
     unbracket(text);
-    gsize name_length, value_length;
-    const char *name = next_word(text->str, &name_length);
-    const char *value = next_word(name + name_length, &value_length);
-    /* What is not a number here is a line of another kind, which would make the file no Python. */
-    if (value_length == 0 ||
-        (strspn(value, "0123456789") != value_length && strncmp(value, "'sum'", value_length) != 0))
-        return;
-    g_string_append_printf(out, "    %.*s(%.*s) \n", (int)name_length, name, (int)value_length, value);
+    Word name = next_word(text->str);
+    Word value = next_word(name.text + name.length);
+    if (is_call(name, value))
+        g_string_append_printf(out, "    %.*s(%.*s) \n", (int)name.length, name.text, (int)value.length, value.text);
 }

@@ -7,14 +7,15 @@
 #ifndef JESCOPE_STATS_JEMDATA_H
 #define JESCOPE_STATS_JEMDATA_H
 
-#include "stats/stats.h"
+#include "stats/reader.h"
 
-/* Hands out one sample per iteration of PATH: arena.allocated (total), arena.active and arena.mapped, those of 'sum' as
- * merged. Lines that are no such call are passed over; a call with a value that is no number is STATS_ERROR_FORMAT. */
-gboolean jemdata_read_file(const char *path, StatsSampleFunc func, gpointer data, GError **error);
+/* Passes on one sample per iteration of FILE, which stays open: arena.allocated (total), arena.active and arena.mapped,
+ * those of 'sum' as merged. Other lines are skipped; a call with an invalid number is STATS_ERROR_FORMAT. */
+gboolean jemdata_read_file(const StatsFile *file, StatsSampleFunc func, gpointer data, GError **error);
 
-/* What extract-jem-stats writes for one line of a log, appended to OUT; most lines give nothing. Lines count from their
- * first column, and any that contains "Begin" begins an iteration; one that would not load as Python gives nothing. */
+/* Appends the output of extract-jem-stats for one line of a log to OUT; most lines have none. Lines match from their
+ * first column, and any that contains "Begin" begins an iteration; only the four calls with a number are written, since
+ * Python executes the file. */
 void jemdata_extract_line(const char *line, gsize length, GString *out);
 
 /* The line a jemdata.py begins with. */

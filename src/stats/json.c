@@ -10,8 +10,6 @@ enum {
     DEPTH_MAX = 16, /* jemalloc's is 8 */
     TOKEN_MAX = 256,
     PATH_LIMIT = 64,
-    CLASSES_MAX = 1024,
-    MUTEXES_MAX = 128,
 };
 
 typedef enum {
@@ -27,7 +25,7 @@ typedef enum {
     IN_SKIPPED_ESCAPE,
 } State;
 
-/* What an object or array of the schema is. */
+/* The kind of an object or array of the schema. */
 typedef enum {
     NODE_SKIP,
     NODE_ROOT,    /* the value of "jemalloc" */
@@ -153,7 +151,7 @@ metric_of(const JsonSnapshot *snapshot, const Frame *frame, StatsScope scope)
 }
 
 /* Before 5.2 and from 5.3.1 on every column is right; between them the hidden per-second columns shift all after
- * num_ops (jemalloc fixed it in 2026-02). Where the version is unknown, what only 5.3.1 prints tells. */
+ * num_ops (jemalloc fixed it in 2026-02). If the version is unknown, keys that only 5.3.1 prints decide. */
 static gboolean
 mutex_columns_trusted(const StatsSample *sample)
 {
@@ -163,7 +161,7 @@ mutex_columns_trusted(const StatsSample *sample)
     return !g_str_has_prefix(sample->version, "5.2.") && !g_str_has_prefix(sample->version, "5.3.0");
 }
 
-/* Where a number of NODE goes: the values and their scope. */
+/* The destination of a number of NODE: the values and their scope. */
 static StatsValues *
 values_of(JsonSnapshot *snapshot, const Frame *frame, StatsScope *scope)
 {
@@ -236,7 +234,7 @@ take_string(JsonSnapshot *snapshot)
         snapshot->arena->name = stats_intern(snapshot->token, snapshot->token_length);
 }
 
-/* FALSE: there is no arena of that name. */
+/* FALSE: no arena of that name. */
 static gboolean
 open_arena(JsonSnapshot *snapshot)
 {
@@ -375,7 +373,7 @@ open_container(JsonSnapshot *snapshot, gboolean array)
 static void
 copy_values(StatsValues *to, const StatsValues *from, StatsScope scope)
 {
-    memcpy(to, from, sizeof *from + stats_scope_count(scope) * sizeof(uint64_t));
+    memcpy(to, from, sizeof(*from) + stats_scope_count(scope) * sizeof(uint64_t));
 }
 
 /* A class that was never used holds zeros alone. */
@@ -396,7 +394,7 @@ add_class(JsonSnapshot *snapshot, ClassKind kind, guint index)
     StatsTable **table = scope == STATS_SCOPE_BIN ? &snapshot->arena->bins : &snapshot->arena->large;
     if (*table == NULL)
         *table = stats_table_new(scope);
-    if (!was_used(values, scope) || (*table)->count >= CLASSES_MAX)
+    if (!was_used(values, scope) || (*table)->count >= STATS_CLASSES_MAX)
         return;
     StatsValues *row = stats_table_add(*table, NULL);
     copy_values(row, values, scope);
@@ -415,7 +413,7 @@ add_mutex(JsonSnapshot *snapshot)
     StatsTable **table = snapshot->arena != NULL ? &snapshot->arena->mutexes : &snapshot->sample->mutexes;
     if (*table == NULL)
         *table = stats_table_new(STATS_SCOPE_MUTEX);
-    if ((*table)->count >= MUTEXES_MAX || stats_table_find(*table, snapshot->mutex_name) != NULL)
+    if ((*table)->count >= STATS_MUTEXES_MAX || stats_table_find(*table, snapshot->mutex_name) != NULL)
         return;
     const char *name = stats_intern(snapshot->mutex_name, strlen(snapshot->mutex_name));
     if (name != NULL)
@@ -430,7 +428,7 @@ close_node(JsonSnapshot *snapshot, const Frame *frame)
         add_mutex(snapshot);
     if (frame->node == NODE_CLASS && parent != NULL)
         add_class(snapshot, frame->classes, parent->index++);
-    if (frame->node == NODE_SIZE && snapshot->sizes[frame->classes]->count < CLASSES_MAX)
+    if (frame->node == NODE_SIZE && snapshot->sizes[frame->classes]->count < STATS_CLASSES_MAX)
         copy_values(stats_table_add(snapshot->sizes[frame->classes], NULL), class_scratch(snapshot, frame->classes),
                     class_kinds[frame->classes].scope);
 }
@@ -459,7 +457,7 @@ is_word_byte(char c)
     return g_ascii_isalnum(c) || c == '-' || c == '+' || c == '.';
 }
 
-/* Keeps as much of a token as anything of ours can be long; a longer one is not ours. */
+/* Keeps the beginning of a token; longer ones are not known keys. */
 static void
 append_token(JsonSnapshot *snapshot, const char *bytes, gsize length)
 {
@@ -659,7 +657,7 @@ json_snapshot_continues(const JsonSnapshot *snapshot, const char *line, gsize le
     gsize at = 0;
     while (at < length && is_blank(line[at]))
         at++;
-    /* The lines of the indented form begin with a blank, but for the brace around it all. */
+    /* The lines of the indented form begin with a blank, except the outermost braces. */
     return at == length || (strchr("\"{}[]-0123456789tfn,", line[at]) != NULL && (at > 0 || strchr("{}]\"", line[0])));
 }
 

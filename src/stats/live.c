@@ -2,12 +2,14 @@
 #include "stats/live.h"
 
 #include "stats/intern.h"
+#include "stats/printed.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     ARENAS_MAX = 4096,
+    FEW_ARENAS = 8,
     CLASSES_MAX = 1024,
 };
 
@@ -15,8 +17,8 @@ enum {
 typedef struct {
     GString *names; /* as SampleRequest.names */
     guint n;
-    int metrics[WIRE_SAMPLE_CONTROLS_MAX]; /* whose value it is, or -1 */
-    gboolean settled;                      /* alternatives are chosen, absent ones gone */
+    int metrics[WIRE_SAMPLE_CONTROLS_MAX]; /* the metric, or -1 */
+    gboolean settled;                      /* alternatives are chosen, absent ones removed */
 } Batch;
 
 /* Kinds of size classes by their controls. */
@@ -27,11 +29,13 @@ typedef struct {
     StatsScope scope;
 } ClassKind;
 
+enum { SMALL_CLASSES = 0 };
+
 static const ClassKind class_kinds[] = {
+    [SMALL_CLASSES] = {"2arenas.nbins", "arenas.bin.", "bins.", STATS_SCOPE_BIN},
     {"3arenas.nlextents", "arenas.lextent.", "lextents.", STATS_SCOPE_LARGE},
     {"3arenas.nlruns", "arenas.lrun.", "lruns.", STATS_SCOPE_LARGE},
     {"2arenas.nlextents", "arenas.lextent.", "lextents.", STATS_SCOPE_LARGE},
-    {"2arenas.nbins", "arenas.bin.", "bins.", STATS_SCOPE_BIN},
 };
 
 struct StatsLive {
@@ -48,6 +52,15 @@ struct StatsLive {
 /* As few as tell the sizes: at a thousand arenas every one costs a millisecond. */
 static const StatsMetric size_metrics[] = {STATS_ARENA_SMALL_ALLOCATED, STATS_ARENA_LARGE_ALLOCATED,
                                            STATS_ARENA_PACTIVE, STATS_ARENA_MAPPED, STATS_ARENA_RESIDENT};
+
+/* The values of a summary, those from which held is derived, and what of jemalloc's pages resident leaves out. */
+static const StatsMetric figure_totals[] = {STATS_ALLOCATED,          STATS_ACTIVE, STATS_METADATA,
+                                            STATS_RESIDENT,           STATS_MAPPED, STATS_RETAINED,
+                                            STATS_SAMPLING_LG_PERIOD, STATS_ARENAS, STATS_PAGE};
+static const StatsMetric figure_arena[] = {STATS_ARENA_SMALL_ALLOCATED, STATS_ARENA_TCACHE,
+                                           STATS_ARENA_TCACHE_STASHED,  STATS_ARENA_LARGE_SMALLEST,
+                                           STATS_ARENA_INTERNAL,        STATS_ARENA_METADATA_ALLOCATED,
+                                           STATS_ARENA_PMUZZY};
 
 static char
 type_digit(StatsCType type)
@@ -94,7 +107,7 @@ batch_add(Batch *batch, StatsMetric metric)
     }
 }
 
-/* Drops what the first row of values shows to be absent. */
+/* Drops the metrics that are absent in the first row of values. */
 static void
 batch_settle(Batch *batch, guint64 present)
 {
@@ -110,12 +123,21 @@ batch_settle(Batch *batch, guint64 present)
     batch->settled = TRUE;
 }
 
+/* Of several controls for one metric the first that jemalloc has. */
+static void
+take_value(StatsValues *values, StatsMetric metric, guint64 value)
+{
+    uint64_t taken;
+    if (!stats_values_get(values, metric, &taken))
+        stats_values_set(values, metric, value);
+}
+
 static void
 row_take(const Batch *batch, const guint64 *row, StatsValues *values)
 {
     for (guint i = 0; i < batch->n; i++)
         if (batch->metrics[i] >= 0 && (row[0] & (G_GUINT64_CONSTANT(1) << i)))
-            stats_values_set(values, (StatsMetric)batch->metrics[i], row[1 + i]);
+            take_value(values, (StatsMetric)batch->metrics[i], row[1 + i]);
 }
 
 /* One sample being taken. */
@@ -124,6 +146,7 @@ typedef struct {
     StatsSample *sample;
     guint64 spent_ns; /* inside jemalloc */
     gboolean refreshed;
+    gboolean printed; /* the arenas are taken out of jemalloc's own JSON */
 } Take;
 
 static guint64 *
@@ -147,6 +170,13 @@ no_statistics(const StatsLive *live, GError **error)
 }
 
 static gboolean
+check_statistics(const Take *take, GError **error)
+{
+    uint64_t allocated;
+    return stats_values_get(take->sample->totals, STATS_ALLOCATED, &allocated) || no_statistics(take->live, error);
+}
+
+static gboolean
 take_totals(Take *take, GError **error)
 {
     Batch *batch = &take->live->totals;
@@ -154,9 +184,8 @@ take_totals(Take *take, GError **error)
     if (row == NULL)
         return FALSE;
     row_take(batch, row, take->sample->totals);
-    uint64_t allocated;
-    if (!stats_values_get(take->sample->totals, STATS_ALLOCATED, &allocated))
-        return no_statistics(take->live, error);
+    if (!check_statistics(take, error))
+        return FALSE;
     if (!batch->settled)
         batch_settle(batch, row[0]);
     return TRUE;
@@ -182,7 +211,7 @@ row_take_scope(const Batch *batch, const guint64 *row, StatsScope scope, StatsVa
 {
     for (guint i = 0; i < batch->n; i++)
         if (stats_metrics[batch->metrics[i]].scope == scope && (row[0] & (G_GUINT64_CONSTANT(1) << i)))
-            stats_values_set(values, (StatsMetric)batch->metrics[i], row[1 + i]);
+            take_value(values, (StatsMetric)batch->metrics[i], row[1 + i]);
 }
 
 static gboolean
@@ -194,7 +223,7 @@ take_both(Take *take, GError **error)
         return FALSE;
     row_take_scope(batch, row, STATS_SCOPE_TOTALS, take->sample->totals);
     row_take_scope(batch, row, STATS_SCOPE_ARENA, stats_sample_arena(take->sample, STATS_ARENA_MERGED)->values);
-    return TRUE;
+    return check_statistics(take, error);
 }
 
 static guint
@@ -271,29 +300,48 @@ read_one(Take *take, const char *typed_name, guint64 *number)
     return there;
 }
 
-/* The controls of KIND's metrics for arena NUMBER, with "*" for the class. */
+/* The controls of one METRIC of KIND for arena NUMBER, with "*" for the class. */
+static void
+class_batch_add(Batch *batch, const ClassKind *kind, guint number, StatsMetric metric)
+{
+    const StatsMetricInfo *info = &stats_metrics[metric];
+    g_autofree char *arena = g_strdup_printf("stats.arenas.%u.%s*.", number, kind->values);
+    g_autofree char *sizes = g_strconcat(kind->sizes, "*.", NULL);
+
+    for (const char *name = info->controls; *name != '\0';) {
+        gsize length = strcspn(name, " ");
+        gboolean of_arena = strncmp(name, "stats.", 6) == 0;
+        g_autofree char *pattern = g_strndup(name, length);
+        const char *leaf = strrchr(pattern, '.') + 1;
+        const char *table = of_arena ? kind->values : kind->sizes;
+        if (strstr(pattern, table) != NULL) {
+            g_autofree char *full = g_strconcat(of_arena ? arena : sizes, leaf, NULL);
+            batch_add_name(batch, (int)metric, type_digit(info->ctype), full, strlen(full));
+        }
+        name += length + strspn(name + length, " ");
+    }
+}
+
+/* All metrics of KIND. */
 static void
 class_batch(Batch *batch, const ClassKind *kind, guint number)
 {
     StatsMetric first = stats_scope_first(kind->scope);
-    g_autofree char *arena = g_strdup_printf("stats.arenas.%u.%s*.", number, kind->values);
-    g_autofree char *sizes = g_strconcat(kind->sizes, "*.", NULL);
+
     batch_init(batch);
-    for (guint i = 0; i < stats_scope_count(kind->scope); i++) {
-        const StatsMetricInfo *info = &stats_metrics[first + i];
-        for (const char *name = info->controls; *name != '\0';) {
-            gsize length = strcspn(name, " ");
-            gboolean of_arena = strncmp(name, "stats.", 6) == 0;
-            g_autofree char *pattern = g_strndup(name, length);
-            const char *leaf = strrchr(pattern, '.') + 1;
-            const char *table = of_arena ? kind->values : kind->sizes;
-            if (strstr(pattern, table) != NULL) {
-                g_autofree char *full = g_strconcat(of_arena ? arena : sizes, leaf, NULL);
-                batch_add_name(batch, (int)(first + i), type_digit(info->ctype), full, strlen(full));
-            }
-            name += length + strspn(name + length, " ");
-        }
-    }
+    for (guint i = 0; i < stats_scope_count(kind->scope); i++)
+        class_batch_add(batch, kind, number, first + i);
+}
+
+static void
+slab_batch(Batch *batch, const ClassKind *kind, guint number)
+{
+    static const StatsMetric metrics[] = {STATS_BIN_SIZE,    STATS_BIN_NREGS,    STATS_BIN_SLAB_SIZE,
+                                          STATS_BIN_CURREGS, STATS_BIN_CURSLABS, STATS_BIN_NONFULL};
+
+    batch_init(batch);
+    for (gsize i = 0; i < G_N_ELEMENTS(metrics); i++)
+        class_batch_add(batch, kind, number, metrics[i]);
 }
 
 static gboolean
@@ -304,23 +352,32 @@ class_used(StatsScope scope, const StatsValues *row)
     return stats_values_or(row, STATS_LARGE_NMALLOC, 0) != 0 || stats_values_or(row, STATS_LARGE_CURLEXTENTS, 0) != 0;
 }
 
+/* Takes BATCH. */
 static gboolean
-take_kind(Take *take, const ClassKind *kind, guint count, guint number, StatsArena *arena, GError **error)
+take_kind(Take *take, const ClassKind *kind, Batch *batch, guint count, StatsArena *arena, GError **error)
 {
-    Batch batch = {0};
-    class_batch(&batch, kind, number);
-    g_autofree guint64 *rows = read_rows(take, &batch, 0, count, error);
+    g_autofree guint64 *rows = read_rows(take, batch, 0, count, error);
     StatsTable **table = kind->scope == STATS_SCOPE_BIN ? &arena->bins : &arena->large;
     if (rows != NULL && *table == NULL)
         *table = stats_table_new(kind->scope);
     for (guint i = 0; rows != NULL && i < count; i++) {
         StatsValues *row = stats_table_add(*table, NULL);
-        row_take(&batch, rows + (gsize)i * (1 + batch.n), row);
+        row_take(batch, rows + (gsize)i * (1 + batch->n), row);
         if (!class_used(kind->scope, row))
             (*table)->count--;
     }
-    batch_clear(&batch);
+    batch_clear(batch);
     return rows != NULL;
+}
+
+static gboolean
+count_classes(Take *take, const ClassKind *kind, guint *count)
+{
+    guint64 all;
+    if (!read_one(take, kind->count, &all))
+        return FALSE;
+    *count = (guint)MIN(all, CLASSES_MAX);
+    return all > 0;
 }
 
 static gboolean
@@ -328,13 +385,28 @@ take_classes(Take *take, guint number, guint index, GError **error)
 {
     StatsArena *arena = stats_sample_find(take->sample, index);
     for (gsize i = 0; arena != NULL && i < G_N_ELEMENTS(class_kinds); i++) {
-        guint64 count;
-        if (!read_one(take, class_kinds[i].count, &count) || count == 0)
+        guint count;
+        Batch batch = {0};
+        if (!count_classes(take, &class_kinds[i], &count))
             continue;
-        if (!take_kind(take, &class_kinds[i], (guint)MIN(count, CLASSES_MAX), number, arena, error))
+        class_batch(&batch, &class_kinds[i], number);
+        if (!take_kind(take, &class_kinds[i], &batch, count, arena, error))
             return FALSE;
     }
     return TRUE;
+}
+
+static gboolean
+take_slabs(Take *take, GError **error)
+{
+    StatsArena *arena = stats_sample_find(take->sample, STATS_ARENA_MERGED);
+    const ClassKind *kind = &class_kinds[SMALL_CLASSES];
+    guint count;
+    Batch batch = {0};
+    if (arena == NULL || !count_classes(take, kind, &count))
+        return TRUE;
+    slab_batch(&batch, kind, merged_number(take));
+    return take_kind(take, kind, &batch, count, arena, error);
 }
 
 static gboolean
@@ -343,7 +415,10 @@ take_all_classes(Take *take, GError **error)
     if ((take->live->parts & (STATS_LIVE_CLASSES | STATS_LIVE_ARENA_CLASSES)) != 0 &&
         !take_classes(take, merged_number(take), STATS_ARENA_MERGED, error))
         return FALSE;
-    guint count = take->live->parts & STATS_LIVE_ARENA_CLASSES ? stats_sample_arena_count(take->sample) : 0;
+    if ((take->live->parts & STATS_LIVE_SLABS) != 0 && !take_slabs(take, error))
+        return FALSE;
+    gboolean single = (take->live->parts & STATS_LIVE_ARENA_CLASSES) != 0 && !take->printed;
+    guint count = single ? stats_sample_arena_count(take->sample) : 0;
     for (guint i = 0; i < count; i++) {
         const StatsArena *arena = take->sample->arenas->pdata[i];
         if (!take_classes(take, arena->index, arena->index, error))
@@ -408,13 +483,34 @@ take_merged(Take *take, GError **error)
     return TRUE;
 }
 
+/* Without an agent each control is a call of a stopped thread: a hundred for each arena, and ten for each of its size
+ * classes. */
+static gboolean
+print_arenas(Take *take)
+{
+    StatsLiveParts parts = take->live->parts;
+    gboolean classes = (parts & STATS_LIVE_ARENA_CLASSES) != 0;
+    if ((parts & STATS_LIVE_ARENAS) == 0 || target_via(take->live->target) != TARGET_VIA_ATTACH ||
+        arena_limit(take) <= FEW_ARENAS)
+        return FALSE;
+    gint64 before = g_get_monotonic_time();
+    gboolean done =
+        printed_arenas(take->live->target, classes ? PRINTED_ARENAS_AND_CLASSES : PRINTED_ARENAS, take->sample);
+    take->spent_ns += (guint64)(g_get_monotonic_time() - before) * 1000;
+    return done;
+}
+
 static gboolean
 take_sample(Take *take, GError **error)
 {
     StatsLiveParts parts = take->live->parts;
     if (!take_merged(take, error))
         return FALSE;
-    if (parts & STATS_LIVE_ARENAS) {
+    take->printed = print_arenas(take);
+    if (take->printed) {
+        if (!take_destroyed(take, error))
+            return FALSE;
+    } else if (parts & STATS_LIVE_ARENAS) {
         if (!take_each_arena(take, &take->live->arena, error) || !take_destroyed(take, error))
             return FALSE;
     } else if ((parts & STATS_LIVE_ARENA_SIZES) && !take_each_arena(take, &take->live->sizes, error)) {
@@ -439,20 +535,46 @@ stats_live_sample(StatsLive *live, GError **error)
     return g_steal_pointer(&sample);
 }
 
+/* The profiler is touched only where it is known to be ready (docs/protocol.md). */
 static void
-init_batches(StatsLive *live)
+add_totals(StatsLive *live, StatsMetric metric, gboolean profiling)
+{
+    if (profiling || metric != STATS_SAMPLING_LG_PERIOD)
+        batch_add(&live->totals, metric);
+}
+
+static void
+add_all(StatsLive *live, gboolean profiling)
+{
+    for (guint i = 0; i < stats_scope_count(STATS_SCOPE_TOTALS); i++)
+        add_totals(live, stats_scope_first(STATS_SCOPE_TOTALS) + i, profiling);
+    for (guint i = 0; i < stats_scope_count(STATS_SCOPE_ARENA); i++)
+        batch_add(&live->arena, stats_scope_first(STATS_SCOPE_ARENA) + i);
+    for (gsize i = 0; i < G_N_ELEMENTS(size_metrics); i++)
+        batch_add(&live->sizes, size_metrics[i]);
+}
+
+static void
+add_figures(StatsLive *live, gboolean profiling)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(figure_totals); i++)
+        add_totals(live, figure_totals[i], profiling);
+    for (gsize i = 0; i < G_N_ELEMENTS(figure_arena); i++)
+        batch_add(&live->arena, figure_arena[i]);
+    join_batches(live);
+}
+
+static void
+init_batches(StatsLive *live, gboolean profiling)
 {
     batch_init(&live->totals);
     batch_init(&live->arena);
     batch_init(&live->sizes);
     batch_init(&live->both);
-    StatsMetric arenas = stats_scope_first(STATS_SCOPE_ARENA);
-    for (guint i = 0; i < stats_scope_count(STATS_SCOPE_TOTALS); i++)
-        batch_add(&live->totals, stats_scope_first(STATS_SCOPE_TOTALS) + i);
-    for (guint i = 0; i < stats_scope_count(STATS_SCOPE_ARENA); i++)
-        batch_add(&live->arena, arenas + i);
-    for (gsize i = 0; i < G_N_ELEMENTS(size_metrics); i++)
-        batch_add(&live->sizes, size_metrics[i]);
+    if (live->parts == STATS_LIVE_FIGURES)
+        add_figures(live, profiling);
+    else
+        add_all(live, profiling);
 }
 
 StatsLive *
@@ -467,7 +589,7 @@ stats_live_new(Target *target, StatsLiveParts parts, GError **error)
     live->version = stats_intern(hello.jemalloc_version, strlen(hello.jemalloc_version));
     int major = atoi(hello.jemalloc_version);
     live->merged_is_last = major > 0 && major < 5;
-    init_batches(live);
+    init_batches(live, (hello.flags & WIRE_FLAG_OPT_PROF) != 0);
     return live;
 }
 

@@ -11,7 +11,7 @@ const StatsMetricInfo stats_metrics[STATS_METRIC_COUNT] = {
 #undef STATS_METRIC
 };
 
-/* The first metric of each scope in metrics.def, where its rows stand together (a test checks it). */
+/* The first metric of each scope in metrics.def, whose rows are consecutive (checked by a test). */
 static const StatsMetric scope_firsts[STATS_SCOPE_COUNT + 1] = {
     [STATS_SCOPE_TOTALS] = STATS_ALLOCATED, [STATS_SCOPE_ARENA] = STATS_ARENA_THREADS,
     [STATS_SCOPE_BIN] = STATS_BIN_SIZE,     [STATS_SCOPE_LARGE] = STATS_LARGE_SIZE,
@@ -26,11 +26,7 @@ static const char *const unit_names[] = {
     [STATS_UNIT_MILLISECONDS] = "milliseconds",
 };
 
-GQuark
-stats_error_quark(void)
-{
-    return g_quark_from_static_string("jescope-stats-error");
-}
+G_DEFINE_QUARK(jescope_stats_error, stats_error)
 
 StatsMetric
 stats_scope_first(StatsScope scope)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* How a unit stands in names, what it is divided by, and what of a name's end says the same. */
+/* The suffix of a unit in names, its divisor, and suffixes of names with the same meaning. */
 static const struct {
     const char *suffix;
     double divisor;
@@ -102,7 +102,7 @@ append_value(GString *out, const StatsMetricInfo *info, uint64_t value)
     if (info->ctype == STATS_CTYPE_SSIZE && (int64_t)value < 0)
         g_string_append(out, "+Inf");
     else if (divisor > 1)
-        g_string_append(out, g_ascii_formatd(text, sizeof text, "%.15g", (double)value / divisor));
+        g_string_append(out, g_ascii_formatd(text, sizeof(text), "%.15g", (double)value / divisor));
     else
         g_string_append_printf(out, "%" G_GUINT64_FORMAT, value);
 }

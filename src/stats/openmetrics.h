@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Samples as text that Prometheus reads as OpenMetrics 1.0 and as its own format 0.0.4 alike (https://openmetrics.io);
- * for that, a counter's TYPE and HELP name it with its "_total", as 0.0.4 wants it, if not asked to be strict. Families
- * "jemalloc_" + the metric's name + its base unit, counters with "_total". Times are in seconds, a decay time of
- * "never" is +Inf. Arenas are told apart by the label arena ("merged" if not asked for more), size classes by size, and
- * targets by what the caller gives.
+ * for that, a counter's TYPE and HELP name it with its "_total", as 0.0.4 requires, unless strict. Families "jemalloc_"
+ * + the metric's name + its base unit, counters with "_total". Times are in seconds, a decay time of "never" is +Inf.
+ * The label of arenas is arena (by default only "merged"), that of size classes size; the caller gives those of
+ * targets.
  */
 #ifndef JESCOPE_STATS_OPENMETRICS_H
 #define JESCOPE_STATS_OPENMETRICS_H
@@ -22,11 +22,11 @@ typedef struct {
     const char *const *labels; /* name, value, name, value..., NULL; NULL: none */
 } OpenMetricsSource;
 
-/* A family that is none of the sample's. */
+/* A family that is not of the sample. */
 typedef struct {
     const char *name; /* a counter's with "_total" */
     StatsType type;
-    const char *unit; /* what the name ends with: "bytes"; "" for none */
+    const char *unit; /* the name's suffix: "bytes"; "" for none */
     const char *help; /* without the full stop */
 } OpenMetricsFamily;
 

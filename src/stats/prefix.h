@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a logger writes before each line: learnt from one line, recognised on the next ones. A timestamp in it may
- * change from line to line; the rest (program, pid, level, source line) must not, which is how the lines of two
- * processes that write to one log are told apart. A prefix without a timestamp we know may change in its digits.
+ * The prefix that a logger writes before each line: learned from one line, recognised on the next ones. A timestamp in
+ * it may change from line to line; the rest (program, pid, level, source line) must not, which distinguishes the lines
+ * of two processes that write to one log. A prefix without a known timestamp may change in its digits.
  */
 #ifndef JESCOPE_STATS_PREFIX_H
 #define JESCOPE_STATS_PREFIX_H
@@ -10,7 +10,7 @@
 #include "stats/timestamp.h"
 
 enum {
-    PREFIX_MAX = 512, /* what is longer is not a prefix */
+    PREFIX_MAX = 512, /* longer text is not a prefix */
 };
 
 typedef struct {

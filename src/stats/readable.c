@@ -18,11 +18,11 @@ static void
 append_number(GString *out, guint64 number)
 {
     char text[20];
-    guint at = sizeof text;
+    guint at = sizeof(text);
     do
         text[--at] = (char)('0' + number % 10);
     while ((number /= 10) != 0);
-    g_string_append_len(out, text + at, (gssize)(sizeof text - at));
+    g_string_append_len(out, text + at, (gssize)(sizeof(text) - at));
 }
 
 /* NUMBER / 10^DECIMALS, without zeros at the end, but ".0" if nothing is left. */
@@ -92,7 +92,7 @@ static void
 append_rounded(GString *out, double number)
 {
     char text[G_ASCII_DTOSTR_BUF_SIZE];
-    g_ascii_formatd(text, sizeof text, "%.12g", number);
+    g_ascii_formatd(text, sizeof(text), "%.12g", number);
     g_string_append(out, text);
     if (strpbrk(text, ".e") == NULL)
         g_string_append(out, ".0");
@@ -115,7 +115,7 @@ readable_append_size(GString *out, double bytes, guint width)
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     guint step = 0;
     double number = bytes;
-    /* What rounds to 1024.0 belongs to the next unit. */
+    /* A value that rounds to 1024.0 uses the next unit. */
     while (step + 1 < G_N_ELEMENTS(names) && fabs(number) >= (step == 0 ? 1024 : 1023.95)) {
         number /= 1024;
         step++;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    LINE_MAX_KEPT = 64 * 1024, /* a longer line comes in pieces; only compact JSON has such */
+    LINE_MAX_KEPT = 64 * 1024, /* a longer line is read in pieces; only compact JSON has such lines */
     BEFORE_MAX = 256,
     BEFORE_LINES = 20,
     STREAMS_MAX = 64, /* snapshots open at once */
@@ -26,27 +26,30 @@ typedef struct {
     gboolean after_open; /* it began while another one of the same writer was open */
 } Stream;
 
-struct StatsReader {
-    StatsSampleFunc func;
-    gpointer data;
-    StatsReport report;
-    TextHeadings *headings; /* of the last text snapshot that closed: the next one's are mostly the same */
-    GPtrArray *streams;
-    GByteArray *carry; /* the beginning of a line whose end has not come yet */
-    Stream *piece_of;  /* the stream that the pieces of a long line go to; NULL: none */
-    gboolean in_piece;
-    StatsSample *held; /* see emit() */
-    gsize before_length;
-    char before[BEFORE_MAX]; /* the nearest line before this one that may have a timestamp: it may be wanted */
-    uint64_t before_line;
-};
-
 /* A line, or the first piece of one. */
 typedef struct {
     const char *text;
     gsize length; /* without the line end */
     gboolean whole;
 } LineIn;
+
+struct StatsReader {
+    StatsSampleFunc func;
+    gpointer data;
+    StatsReport report;
+    TextHeadings *headings; /* of the last text snapshot that closed: the next one's are mostly the same */
+    GPtrArray *streams;
+    GByteArray *carry; /* the beginning of an incomplete line */
+    Stream *piece_of;  /* the stream that the pieces of a long line go to; NULL: none */
+    gboolean in_piece;
+    gsize tail_length; /* of a long line without an open snapshot: its end so far, in which one may begin */
+    char tail[sizeof(JSON_BEGIN) - 2];
+    LineIn rest;       /* of the line, behind a snapshot that ended within it */
+    StatsSample *held; /* see emit() */
+    gsize before_length;
+    char before[BEFORE_MAX]; /* the nearest line before this one that may have a timestamp: it may be wanted */
+    uint64_t before_line;
+};
 
 static void
 stream_free(gpointer data)
@@ -130,8 +133,8 @@ release_held(StatsReader *reader, GError **error)
     return sample == NULL || hand_out(reader, sample, error);
 }
 
-/* A snapshot that began inside an unfinished one either followed a crash, and is whole, or belongs to a process whose
- * lines are mixed with another's. Which of them, the next landmark tells: a second End makes it the latter. */
+/* A snapshot that began inside an unfinished one either followed a crash, and is complete, or belongs to a process
+ * whose lines are mixed with another's. A second End indicates the latter. */
 static gboolean
 emit(StatsReader *reader, Stream *stream, StatsSample *taken, GError **error)
 {
@@ -154,21 +157,18 @@ finish_snapshot(StatsReader *reader, Stream *stream, GError **error)
     StatsSample *sample = stream->text != NULL ? text_snapshot_take(stream->text) : json_snapshot_take(stream->json);
     if (sample != NULL)
         return emit(reader, stream, sample, error);
-    close_damaged(reader, stream, "there are no statistics in it (jemalloc built without, or two processes mixed)");
+    close_damaged(
+        reader, stream,
+        "it contains no statistics (jemalloc was built without them, or the output of two processes is mixed)");
     return TRUE;
 }
 
-static gboolean process_line(StatsReader *reader, LineIn line, GError **error);
-
-/* What follows the end of compact JSON on the same line is the next thing that was written. */
-static gboolean
-after_json(StatsReader *reader, LineIn rest, GError **error)
+/* Text after the end of compact JSON on the same line is later output. */
+static void
+keep_rest(StatsReader *reader, LineIn rest)
 {
-    if (rest.length > 0 && rest.text[0] == '}') {
-        rest.text++;
-        rest.length--;
-    }
-    return rest.length == 0 || process_line(reader, rest, error);
+    gsize brace = rest.length > 0 && rest.text[0] == '}';
+    reader->rest = (LineIn){rest.text + brace, rest.length - brace, rest.whole};
 }
 
 static gboolean
@@ -181,11 +181,11 @@ feed_json(StatsReader *reader, Stream *stream, LineIn line, GError **error)
             reader->piece_of = stream;
         return TRUE;
     case JSON_DAMAGED:
-        close_damaged(reader, stream, "it is not whole as JSON (cut short, or another line stands in it)");
+        close_damaged(reader, stream, "it is incomplete JSON (truncated, or mixed with another line)");
         return TRUE;
     default:
-        return finish_snapshot(reader, stream, error) &&
-               after_json(reader, (LineIn){line.text + taken, line.length - taken, line.whole}, error);
+        keep_rest(reader, (LineIn){line.text + taken, line.length - taken, line.whole});
+        return finish_snapshot(reader, stream, error);
     }
 }
 
@@ -193,6 +193,15 @@ static const char *
 find(LineIn line, const char *marker)
 {
     return memmem(line.text, line.length, marker, strlen(marker));
+}
+
+/* Behind more than a prefix it would begin nothing; a line may hold thousands of snapshots, each of which looks for it.
+ */
+static const char *
+find_text_begin(LineIn line)
+{
+    const gsize searched = PREFIX_MAX + strlen(TEXT_BEGIN);
+    return find((LineIn){line.text, MIN(line.length, searched), line.whole}, TEXT_BEGIN);
 }
 
 static Stream *
@@ -256,11 +265,11 @@ open_stream(StatsReader *reader, LineIn line, gsize prefix_length)
     Stream *before = stream_of(reader, &stream->prefix);
     if (before != NULL) {
         stream->after_open = before->text != NULL && prefix_length == 0;
-        close_truncated(reader, before, "it does not end");
+        close_truncated(reader, before, "it is truncated");
     }
     if (reader->streams->len == STREAMS_MAX)
-        close_truncated(reader, reader->streams->pdata[0], "too many are open at once");
-    /* Streams with a prefix stand first: every line has the empty prefix too. */
+        close_truncated(reader, reader->streams->pdata[0], "too many are incomplete at once");
+    /* Streams with a prefix come first, since every line also matches the empty prefix. */
     g_ptr_array_insert(reader->streams, prefix_length > 0 ? 0 : -1, stream);
     return stream;
 }
@@ -291,8 +300,8 @@ static gboolean
 open_text(StatsReader *reader, LineIn line, const char *marker, GError **error)
 {
     gsize prefix = (gsize)(marker - line.text);
-    if (prefix > PREFIX_MAX || !release_held(reader, error))
-        return prefix > PREFIX_MAX;
+    if (!release_held(reader, error))
+        return FALSE;
     Stream *stream = open_stream(reader, line, prefix);
     stream->headings = reader->headings != NULL ? g_steal_pointer(&reader->headings) : text_headings_new();
     stream->text = text_snapshot_new(stream->headings);
@@ -308,19 +317,27 @@ drop_held(StatsReader *reader)
     g_clear_pointer(&reader->held, stats_sample_unref);
 }
 
+static void
+keep_tail(StatsReader *reader, LineIn line)
+{
+    reader->tail_length = line.whole ? 0 : MIN(line.length, sizeof(reader->tail));
+    memcpy(reader->tail, line.text + line.length - reader->tail_length, reader->tail_length);
+}
+
 /* A line that belongs to no open snapshot. */
 static gboolean
 outside_line(StatsReader *reader, LineIn line, GError **error)
 {
     const char *marker;
     if (memmem(line.text, line.length, "jemalloc", 8) != NULL) {
-        if ((marker = find(line, TEXT_BEGIN)) != NULL)
+        if ((marker = find_text_begin(line)) != NULL)
             return open_text(reader, line, marker, error);
         if ((marker = find(line, JSON_BEGIN)) != NULL)
             return open_json(reader, line, marker, error);
         if (find(line, TEXT_END) != NULL)
             drop_held(reader);
     }
+    keep_tail(reader, line);
     return TRUE;
 }
 
@@ -374,30 +391,67 @@ process_line(StatsReader *reader, LineIn line, GError **error)
 }
 
 static gboolean
+process_rest(StatsReader *reader, GError **error)
+{
+    while (reader->rest.length > 0) {
+        LineIn rest = reader->rest;
+        reader->rest.length = 0;
+        if (!process_line(reader, rest, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
 begin_line(StatsReader *reader, const char *text, gsize length, gboolean whole, GError **error)
 {
     reader->report.lines++;
     if (whole && length > 0 && text[length - 1] == '\r')
         length--;
-    return process_line(reader, (LineIn){text, length, whole}, error);
+    reader->rest.length = 0;
+    reader->tail_length = 0;
+    return process_line(reader, (LineIn){text, length, whole}, error) && process_rest(reader, error);
+}
+
+/* Of a long line, in which no snapshot is open. */
+static gboolean
+look_on(StatsReader *reader, LineIn piece, GError **error)
+{
+    g_autoptr(GByteArray) joined = g_byte_array_new();
+    g_byte_array_append(joined, (const guint8 *)reader->tail, (guint)reader->tail_length);
+    g_byte_array_append(joined, (const guint8 *)piece.text, (guint)piece.length);
+    if (joined->len == 0)
+        return TRUE;
+    piece.text = (const char *)joined->data;
+    piece.length = joined->len;
+    const char *marker = find(piece, JSON_BEGIN);
+    if (marker == NULL) {
+        keep_tail(reader, piece);
+        return TRUE;
+    }
+    piece.length -= (gsize)(marker - piece.text);
+    piece.text = marker;
+    return open_json(reader, piece, marker, error) && process_rest(reader, error);
 }
 
 /* The next piece of a line too long to keep. */
 static gboolean
-continue_line(StatsReader *reader, const char *text, gsize length, gboolean ends, GError **error)
+continue_line(StatsReader *reader, LineIn piece, GError **error)
 {
     Stream *stream = g_steal_pointer(&reader->piece_of);
-    reader->in_piece = !ends;
+    reader->in_piece = !piece.whole;
+    reader->rest.length = 0;
     if (stream == NULL)
-        return TRUE;
-    return feed_json(reader, stream, (LineIn){text, length, ends}, error);
+        return look_on(reader, piece, error);
+    reader->tail_length = 0;
+    return feed_json(reader, stream, piece, error) && process_rest(reader, error);
 }
 
 static gboolean
 whole_line(StatsReader *reader, const char *text, gsize length, GError **error)
 {
     if (reader->in_piece)
-        return continue_line(reader, text, length, TRUE, error);
+        return continue_line(reader, (LineIn){text, length, TRUE}, error);
     if (reader->carry->len == 0)
         return begin_line(reader, text, length, TRUE, error);
     g_byte_array_append(reader->carry, (const guint8 *)text, (guint)length);
@@ -410,7 +464,7 @@ static gboolean
 part_of_line(StatsReader *reader, const char *text, gsize length, GError **error)
 {
     if (reader->in_piece)
-        return continue_line(reader, text, length, FALSE, error);
+        return continue_line(reader, (LineIn){text, length, FALSE}, error);
     g_byte_array_append(reader->carry, (const guint8 *)text, (guint)length);
     if (reader->carry->len < LINE_MAX_KEPT)
         return TRUE;
@@ -444,7 +498,7 @@ stats_reader_finish(StatsReader *reader, StatsReport *report, GError **error)
     if (!release_held(reader, error))
         return FALSE;
     while (reader->streams->len > 0)
-        close_truncated(reader, reader->streams->pdata[0], "it does not end");
+        close_truncated(reader, reader->streams->pdata[0], "it is truncated");
     if (report != NULL)
         *report = reader->report;
     return TRUE;

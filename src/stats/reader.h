@@ -17,7 +17,7 @@ typedef struct {
     uint64_t lines;
     uint64_t samples;         /* handed out */
     uint64_t truncated;       /* snapshots that begin and do not end: left out */
-    uint64_t damaged;         /* snapshots whose numbers do not parse or contradict each other: left out */
+    uint64_t damaged;         /* snapshots with malformed or contradictory numbers, which are skipped */
     uint64_t first_left_out;  /* line where the first of those begins; 0: none */
     const char *why_left_out; /* of that first one; static string */
 } StatsReport;
@@ -35,7 +35,16 @@ gboolean stats_reader_feed(StatsReader *reader, const char *bytes, gsize length,
 /* The source ended. REPORT may be NULL. */
 gboolean stats_reader_finish(StatsReader *reader, StatsReport *report, GError **error);
 
-/* Reads the file PATH ("-": standard input; gzip'd files are read through) from beginning to end. */
-gboolean stats_read_file(const char *path, StatsSampleFunc func, gpointer data, StatsReport *report, GError **error);
+/* Opens PATH ("-": standard input) for stats_read_file(); -1 with an error. */
+int stats_open_file(const char *path, GError **error);
+
+typedef struct {
+    const char *path; /* for messages */
+    int fd;
+} StatsFile;
+
+/* Reads FILE, plain or gzip, from its position to its end; it stays open. */
+gboolean stats_read_file(const StatsFile *file, StatsSampleFunc func, gpointer data, StatsReport *report,
+                         GError **error);
 
 #endif

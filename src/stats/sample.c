@@ -174,7 +174,7 @@ stats_sample_arena(StatsSample *sample, guint index)
     if (arena != NULL)
         return arena;
     /* One piece of memory for both: a log of a day has a million of them. */
-    arena = g_malloc0(sizeof *arena + values_size(STATS_SCOPE_ARENA));
+    arena = g_malloc0(sizeof(*arena) + values_size(STATS_SCOPE_ARENA));
     arena->index = index;
     arena->values = (StatsValues *)(void *)(arena + 1);
     g_ptr_array_insert(sample->arenas, lower_bound(sample, index), arena);

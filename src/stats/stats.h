@@ -14,7 +14,7 @@
 #include <glib.h>
 #include <stdint.h>
 
-/* Whose values a metric describes; each has its own array of values. */
+/* The scope of a metric; each has its own array of values. */
 typedef enum {
     STATS_SCOPE_TOTALS, /* the process */
     STATS_SCOPE_ARENA,  /* an arena, all of them merged, or the destroyed ones merged */
@@ -73,12 +73,12 @@ extern const StatsMetricInfo stats_metrics[STATS_METRIC_COUNT];
 StatsMetric stats_scope_first(StatsScope scope);
 guint stats_scope_count(StatsScope scope);
 
-/* By StatsMetricInfo.name. Returns FALSE (and leaves METRIC alone) if there is none. */
+/* By StatsMetricInfo.name. Returns FALSE (with METRIC unchanged) if unknown. */
 gboolean stats_metric_by_name(const char *name, StatsMetric *metric);
 
 const char *stats_unit_name(StatsUnit unit); /* "bytes", "pages", "count", "nanoseconds", "milliseconds" */
 
-/* Values of one scope: bit b of PRESENT tells that values[b], of metric stats_scope_first(scope) + b, is there. */
+/* Values of one scope: bit b of PRESENT is set if values[b], of metric stats_scope_first(scope) + b, is present. */
 typedef struct {
     uint64_t present;
     uint64_t values[]; /* stats_scope_count(scope) of them */
@@ -94,9 +94,15 @@ uint64_t stats_values_or(const StatsValues *values, StatsMetric metric, uint64_t
 /* A new array with everything absent; free with g_free(). */
 StatsValues *stats_values_new(StatsScope scope);
 
+/* Limits of readers; jemalloc has 39 + 196 classes at most and some 20 mutexes. */
+enum {
+    STATS_CLASSES_MAX = 1024, /* of one kind, of an arena */
+    STATS_MUTEXES_MAX = 128,
+};
+
 /* The classes or mutexes of one arena (or the process): COUNT arrays of values of one scope. Row i of a mutex table is
- * the mutex named names[i] (interned string); classes have names NULL and stand by ascending size. A table that the
- * source did not contain is absent (NULL); one it contained may lack classes that were never used. */
+ * the mutex named names[i] (interned string); classes have names NULL and ascending sizes. A table that the source did
+ * not contain is absent (NULL); one it contained may lack classes that were never used. */
 typedef struct {
     StatsScope scope;
     guint count;
@@ -148,7 +154,7 @@ typedef struct {
     gint64 time_us;      /* CLOCK_REALTIME in microseconds since 1970 (UTC), or STATS_TIME_UNKNOWN */
     const char *version; /* jemalloc's, as it prints it, unquoted; interned; NULL: unknown */
     StatsSource source;
-    const char *stream;  /* interned: which of several writers of one log this came from; NULL: the only one */
+    const char *stream;  /* interned: identifies one of several writers of a log; NULL: the only one */
     uint64_t line;       /* of the source where it begins, 1-based; 0: not from a text */
     StatsValues *totals; /* STATS_SCOPE_TOTALS, never NULL */
     StatsTable *mutexes; /* global ones; may be NULL */
@@ -164,7 +170,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsSample, stats_sample_unref)
 /* The arena with this number, or NULL. */
 StatsArena *stats_sample_find(const StatsSample *sample, guint index);
 
-/* As stats_sample_find(), made if it is not there. */
+/* As stats_sample_find(), but created if missing. */
 StatsArena *stats_sample_arena(StatsSample *sample, guint index);
 
 /* How many real arenas it holds (merged and destroyed not counted; they are sample->arenas[0..n-1]). */
@@ -176,10 +182,38 @@ typedef enum {
                                    * merged values, and they are those of that arena */
 } StatsDerive;
 
-/* Fills in what follows from other values and is absent: arena.active from arena.pactive and page (and back),
- * arena.allocated from small, large and huge, {bin,large}.allocated from the number of regions or extents and their
- * size (and back). Readers call it before they hand a sample out. */
+/* Computes absent values from others: arena.active from arena.pactive and page (and back), arena.allocated from small,
+ * large and huge, {bin,large}.allocated from the number of regions or extents and their size (and back),
+ * sampling.overhead and held (docs/metrics.md has the formulas). Readers call it before they return a sample. */
 void stats_sample_derive(StatsSample *sample, StatsDerive flags);
+
+/* The bytes of allocated that the program does not hold, 0 if the source does not have them. */
+typedef struct {
+    uint64_t cached;     /* freed by the program, in thread caches */
+    uint64_t internal;   /* jemalloc's own allocations from its arenas; metadata counts them too */
+    uint64_t sampling;   /* sampling.overhead */
+    gboolean has_cached; /* FALSE: jemalloc before 5.0, held includes the thread caches */
+} StatsHeld;
+
+void stats_held_parts(const StatsSample *sample, StatsHeld *held);
+
+/* As what size a sampled small object is counted: the smallest large size class of this jemalloc (NULL: 4.0 or later)
+ * with pages of this size. From its source: SMALL_MAXCLASS+1 in 3.x, LARGE_MINCLASS from 4.0 on. */
+uint64_t stats_smallest_large(uint64_t page, const char *version);
+
+/* Threshold of bytes outside jemalloc for another heap; they must also exceed this jemalloc's resident. */
+enum {
+    STATS_OUTSIDE_NOTABLE = 8 << 20,
+};
+
+/* Sets process.outside from process.anonymous; LAZY: bytes that the kernel may take (LazyFree), HUGE: bytes in
+ * transparent huge pages, both of /proc/PID/smaps_rollup. Memory that jemalloc has given back or retains may be
+ * resident because of these. */
+void stats_derive_outside(StatsValues *totals, uint64_t lazy, uint64_t huge);
+
+/* A sentence without a full stop if this jemalloc serves only a smaller part of the process's anonymous memory, so that
+ * its statistics and profiles are not about the program's heap; else NULL. To be freed. */
+char *stats_outside_notice(const StatsValues *totals);
 
 /* Called with each sample in the order of the source; borrow it, or stats_sample_ref() to keep it. FALSE with ERROR set
  * stops the source, which then fails with that error. */
@@ -198,7 +232,7 @@ GQuark stats_error_quark(void);
 
 typedef enum {
     STATS_ERROR_FORMAT,   /* not statistics, or damaged beyond use */
-    STATS_ERROR_RANGE,    /* an iteration or arena that is not there */
+    STATS_ERROR_RANGE,    /* a missing iteration or arena */
     STATS_ERROR_OVERFLOW, /* a bound of this reader was hit */
     STATS_ERROR_STOPPED,  /* for a StatsSampleFunc that has seen enough */
 } StatsError;

@@ -16,7 +16,7 @@ merged_values(const StatsSample *sample)
     return merged != NULL ? merged->values : NULL;
 }
 
-/* One step from allocated to mapped: the size, and what the difference to the one before it is. */
+/* One step from allocated to mapped: the size, and the meaning of the difference to the previous one. */
 static const struct {
     StatsMetric metric;
     const char *name;
@@ -24,32 +24,53 @@ static const struct {
 } steps[] = {
     {STATS_ALLOCATED, "allocated", NULL},
     {STATS_ACTIVE, "active", "free space inside pages in use (fragmentation)"},
-    {STATS_RESIDENT, "resident", "unused pages not given back yet, and jemalloc's own data"},
-    {STATS_MAPPED, "mapped", "mapped without memory behind it"},
+    {STATS_RESIDENT, "resident", "unused pages not returned yet, and jemalloc's own data"},
+    {STATS_MAPPED, "mapped", "untouched pages, and muzzy ones (resident until taken)"},
 };
 
 static void
-append_gap(GString *out, uint64_t before, uint64_t after, const char *gap)
+append_part(GString *out, uint64_t bytes, uint64_t whole, const char *meaning)
 {
-    if (after < before || before == 0)
+    if (bytes == 0 || whole == 0)
         return;
     g_string_append(out, "    +");
-    readable_append_size(out, (double)(after - before), WIDTH + 6);
-    g_string_append_printf(out, "  %5.1f%%  %s\n", 100.0 * (double)(after - before) / (double)after, gap);
+    readable_append_size(out, (double)bytes, WIDTH + 6);
+    g_string_append_printf(out, "  %5.1f%%  %s\n", 100.0 * (double)bytes / (double)whole, meaning);
+}
+
+/* Memory held by the program, and the rest of allocated. */
+static void
+append_held(GString *out, const StatsSample *sample)
+{
+    uint64_t held, allocated;
+    StatsHeld parts;
+    if (!stats_values_get(sample->totals, STATS_HELD, &held) ||
+        !stats_values_get(sample->totals, STATS_ALLOCATED, &allocated))
+        return;
+    stats_held_parts(sample, &parts);
+    g_string_append_printf(out, "  %-13s", "held");
+    readable_append_size(out, (double)held, WIDTH);
+    g_string_append_printf(out, "          what the program holds%s\n",
+                           parts.has_cached ? "" : ", with what waits in thread caches");
+    append_part(out, parts.cached, allocated, "in thread caches, freed by the program");
+    append_part(out, parts.internal, allocated, "jemalloc's own allocations, part of metadata");
+    append_part(out, parts.sampling, allocated, "added by sampling (estimate)");
 }
 
 static void
 append_steps(GString *out, const StatsSample *sample)
 {
     uint64_t before = 0;
+    append_held(out, sample);
     for (gsize i = 0; i < G_N_ELEMENTS(steps); i++) {
         uint64_t value;
         if (!stats_values_get(sample->totals, steps[i].metric, &value))
             continue;
-        append_gap(out, before, value, steps[i].gap);
+        if (before != 0 && value >= before)
+            append_part(out, value - before, value, steps[i].gap);
         g_string_append_printf(out, "  %-13s", steps[i].name);
         readable_append_size(out, (double)value, WIDTH);
-        g_string_append(out, i == 0 ? "          what the program holds\n" : "\n");
+        g_string_append_c(out, '\n');
         before = value;
     }
 }
@@ -72,19 +93,51 @@ append_pages(GString *out, const StatsSample *sample, StatsMetric metric, const 
         append_line(out, name, pages * page, meaning);
 }
 
+static const char *
+dirty_meaning(const StatsSample *sample)
+{
+    for (guint i = 0; i < sample->arenas->len; i++) {
+        const StatsArena *arena = sample->arenas->pdata[i];
+        uint64_t decay;
+        if (stats_values_get(arena->values, STATS_ARENA_DIRTY_DECAY, &decay) && (int64_t)decay < 0)
+            return "unused pages, never returned if dirty_decay_ms is -1";
+    }
+    return "unused pages, returned after the decay time";
+}
+
 static void
 append_waiting(GString *out, const StatsSample *sample)
 {
     uint64_t value;
-    const StatsValues *merged = merged_values(sample);
-    append_pages(out, sample, STATS_ARENA_PDIRTY, "dirty", "unused pages, given back after the decay time");
+    append_pages(out, sample, STATS_ARENA_PDIRTY, "dirty", dirty_meaning(sample));
     append_pages(out, sample, STATS_ARENA_PMUZZY, "muzzy", "unused pages the kernel may take (MADV_FREE)");
     if (stats_values_get(sample->totals, STATS_RETAINED, &value))
-        append_line(out, "retained", value, "address space kept for reuse, no memory");
+        append_line(out, "retained", value, "address space kept for reuse (no memory except in huge pages)");
     if (stats_values_get(sample->totals, STATS_METADATA, &value))
         append_line(out, "metadata", value, "jemalloc's own data");
-    if (merged != NULL && stats_values_get(merged, STATS_ARENA_TCACHE, &value))
-        append_line(out, "tcache", value, "freed by the program, waiting in thread caches");
+}
+
+/* The kernel's figures of the process, next to jemalloc's resident. */
+static void
+append_process(GString *out, const StatsSample *sample)
+{
+    static const struct {
+        StatsMetric metric;
+        const char *name;
+        const char *meaning;
+    } lines[] = {
+        {STATS_RSS, "RSS", "resident memory of the process, as the kernel counts it"},
+        {STATS_PSS, "PSS", "the same, shared pages divided among the processes that share them"},
+        {STATS_ANONYMOUS, "anonymous", "the part of RSS without a file: heaps, stacks"},
+        {STATS_OUTSIDE, "outside", "the part of anonymous that is not this jemalloc's (lower bound)"},
+    };
+    uint64_t value;
+    if (!stats_values_get(sample->totals, STATS_RSS, &value))
+        return;
+    g_string_append_c(out, '\n');
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++)
+        if (stats_values_get(sample->totals, lines[i].metric, &value))
+            append_line(out, lines[i].name, value, lines[i].meaning);
 }
 
 gboolean
@@ -210,9 +263,13 @@ append_arenas(GString *out, const StatsSample *sample)
 void
 summary_append(GString *out, const StatsSample *sample)
 {
+    g_autofree char *notice = stats_outside_notice(sample->totals);
+    if (notice != NULL)
+        g_string_append_printf(out, "  WARNING: %s\n\n", notice);
     append_steps(out, sample);
     g_string_append_c(out, '\n');
     append_waiting(out, sample);
+    append_process(out, sample);
     append_classes(out, sample);
     append_arenas(out, sample);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sample on one screen, for a person: from what the program holds to what is mapped, what each gap means, where
- * memory waits unused, the emptiest size classes, the arenas by share. Lines for what the sample does not have are left
- * out.
+ * A readable summary of a sample: from held to mapped memory with the meaning of each difference, unused memory, the
+ * kernel's figures of the process, the emptiest size classes, the arenas by share. Lines without values are omitted.
  */
 #ifndef JESCOPE_STATS_SUMMARY_H
 #define JESCOPE_STATS_SUMMARY_H
 
 #include "stats/stats.h"
 
-/* What a size class holds without use: its slabs' regions minus the live ones. FALSE if the row does not tell. */
+/* The unused memory of a size class: its slabs' regions minus the live ones. FALSE if unknown. */
 gboolean summary_bin_waste(const StatsValues *bin, uint64_t *live_bytes, uint64_t *wasted_bytes);
 
 void summary_append(GString *out, const StatsSample *sample);

@@ -9,9 +9,6 @@
 
 enum {
     LINE_KEY_MAX = 64,
-    /* Bounds of what a sane allocator prints; jemalloc has 39 + 196 classes at most and some 20 mutexes. */
-    CLASSES_MAX = 1024,
-    MUTEXES_MAX = 128,
 };
 
 /* Which table the lines with numbers belong to. */
@@ -36,7 +33,7 @@ struct TextSnapshot {
     const char *why;
 };
 
-/* A line as it is looked at. */
+/* A line being parsed. */
 typedef struct {
     const char *text;
     gsize length;
@@ -103,7 +100,7 @@ set_by_key(StatsScope scope, StatsValues *values, const char *row, Line label, u
 {
     char key[LINE_KEY_MAX];
     gsize length = strlen(row);
-    if (length + label.length + 1 > sizeof key)
+    if (length + label.length + 1 > sizeof(key))
         return;
     memcpy(key, row, length);
     for (gsize i = 0; i < label.length; i++)
@@ -147,7 +144,7 @@ read_pairs(StatsScope scope, StatsValues *values, const char *row, Line line)
     }
 }
 
-/* "Label: number" with nothing known about the label but that it may be one of ours. */
+/* "Label: number" with a label that may be a known one. */
 static void
 read_value(TextSnapshot *snapshot, Line line)
 {
@@ -314,7 +311,7 @@ on_decaying(TextSnapshot *snapshot, Line rest)
     return TEXT_TAKEN;
 }
 
-/* Tables whose rows hold nothing of ours, or look like rows of another table. */
+/* Tables that are skipped, or whose rows look like those of another table. */
 static TextLine
 on_other_table(TextSnapshot *snapshot, Line rest)
 {
@@ -322,7 +319,7 @@ on_other_table(TextSnapshot *snapshot, Line rest)
     return TEXT_TAKEN;
 }
 
-/* Lines at column 0 by what they begin with. */
+/* Lines at column 0 by their beginning. */
 static const struct {
     const char *word;
     TextLine (*take)(TextSnapshot *snapshot, Line rest);
@@ -395,7 +392,7 @@ static TextLine
 row_result(TextSnapshot *snapshot, RowResult result)
 {
     if (result == ROW_DAMAGED)
-        return damage(snapshot, "a row of it has lost or won numbers");
+        return damage(snapshot, "a row has the wrong number of columns");
     return result == ROW_TAKEN ? TEXT_TAKEN : TEXT_FOREIGN;
 }
 
@@ -416,18 +413,12 @@ take_sum(TextSnapshot *snapshot, Line line, TextLine *result)
     return FALSE;
 }
 
-static gboolean
-is_mutex_name(char c)
-{
-    return g_ascii_islower(c) || c == '_';
-}
-
 /* "name:   N..." (5.0) or "name    N..." (from 5.1 on). Another line of one number ("base:  5") is not a row. */
 static gboolean
 take_mutex(TextSnapshot *snapshot, Line line, TextLine *result)
 {
     gsize length = 0;
-    while (length < line.length && is_mutex_name(line.text[length]))
+    while (length < line.length && (g_ascii_islower(line.text[length]) || line.text[length] == '_'))
         length++;
     gsize at = length;
     if (at < line.length && line.text[at] == ':')
@@ -443,13 +434,13 @@ take_mutex(TextSnapshot *snapshot, Line line, TextLine *result)
     const char *name = stats_intern(line.text, length);
     if (*table == NULL)
         *table = stats_table_new(STATS_SCOPE_MUTEX);
-    if (name == NULL || (*table)->count >= MUTEXES_MAX)
+    if (name == NULL || (*table)->count >= STATS_MUTEXES_MAX)
         return TRUE;
     if (stats_table_find(*table, name) != NULL)
         *result = damage(snapshot, "it has the same mutex twice (two processes wrote into each other's lines)");
     else
         memcpy(stats_table_add(*table, name), values,
-               sizeof *values + stats_scope_count(STATS_SCOPE_MUTEX) * sizeof(uint64_t));
+               sizeof(*values) + stats_scope_count(STATS_SCOPE_MUTEX) * sizeof(uint64_t));
     return TRUE;
 }
 
@@ -474,7 +465,7 @@ static TextLine
 take_class(TextSnapshot *snapshot, Line line)
 {
     StatsTable *table = snapshot->table == TABLE_BINS ? snapshot->arena->bins : snapshot->arena->large;
-    if (table->count >= CLASSES_MAX)
+    if (table->count >= STATS_CLASSES_MAX)
         return damage(snapshot, "it has more size classes than jemalloc knows");
     StatsValues *row = stats_table_add(table, NULL);
     RowResult result = columns_read(snapshot->columns, line.text, line.length, 0, row);

@@ -2,7 +2,7 @@
 /*
  * One snapshot of malloc_stats_print's text, line by line, from the line after "___ Begin" to "--- End". The forms of
  * jemalloc 3.x to head are one grammar: labels at column 0 open sections and give values, tables have a heading whose
- * words name the columns. Columns, rows and values are known by the text keys of metrics.def, others are passed over.
+ * words name the columns. Columns, rows and values are matched by the text keys of metrics.def; others are skipped.
  */
 #ifndef JESCOPE_STATS_TEXT_H
 #define JESCOPE_STATS_TEXT_H
@@ -36,7 +36,7 @@ TextLine text_snapshot_line(TextSnapshot *snapshot, const char *line, gsize leng
 /* A static string. */
 const char *text_snapshot_why(const TextSnapshot *snapshot);
 
-/* After TEXT_DONE: the sample, derived values filled in; NULL if there are no statistics in it. */
+/* After TEXT_DONE: the sample with derived values; NULL if it has no statistics. */
 StatsSample *text_snapshot_take(TextSnapshot *snapshot);
 
 #endif

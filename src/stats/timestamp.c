@@ -8,15 +8,15 @@ enum {
 };
 
 /* Y four digits; m d H M S two digits (d may be padded with a blank); b month name; U ten digits; f optional fraction;
- * z optional zone; T 'T' or a blank; anything else stands for itself. The longer of two that begin alike comes first.
- */
+ * z optional zone; T 'T' or a blank; other characters match themselves. The longer of two with the same beginning comes
+ * first. */
 static const char *const forms[] = {
     "Y-m-dTH:M:Sfz", "Y/m/dTH:M:Sfz", "b d Y H:M:Sfz", "d b Y H:M:Sfz", "b d H:M:Sfz", "Uf",
 };
 
 static const char month_names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-/* What one timestamp says, gathered while it is matched. */
+/* The fields of one timestamp. */
 typedef struct {
     const char *at;
     const char *end;

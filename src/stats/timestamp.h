@@ -20,7 +20,7 @@ typedef struct {
 /* The first timestamp in TEXT. FALSE: none; FOUND untouched. */
 gboolean timestamp_find(const char *text, gsize length, Timestamp *found);
 
-/* Whether one of FORM stands at the beginning of TEXT; gives its length, 0 if not. */
+/* The length of a timestamp of FORM at the beginning of TEXT, 0 if there is none. */
 gsize timestamp_match(const char *form, const char *text, gsize length);
 
 #endif

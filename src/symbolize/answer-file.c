@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/answer-file.h"
+#include "confine/keyed-hash.h"
 
 #include <string.h>
 
@@ -16,20 +17,17 @@ answer_checksum(const guint8 *data, gsize size)
 {
     guint64 lanes[4] = {1, 2, 3, 4};
     gsize at = 0;
-    for (; size - at >= sizeof lanes; at += sizeof lanes) {
+    for (; size - at >= sizeof(lanes); at += sizeof(lanes)) {
         guint64 words[4];
-        memcpy(words, data + at, sizeof words);
-        for (gsize i = 0; i < G_N_ELEMENTS(lanes); i++) {
+        memcpy(words, data + at, sizeof(words));
+        for (gsize i = 0; i < G_N_ELEMENTS(lanes); i++)
             lanes[i] = mix(lanes[i], words[i]);
-        }
     }
     guint64 sum = size;
-    for (; at < size; at++) {
+    for (; at < size; at++)
         sum = mix(sum, data[at]);
-    }
-    for (gsize i = 0; i < G_N_ELEMENTS(lanes); i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(lanes); i++)
         sum = mix(sum, lanes[i]);
-    }
     return sum;
 }
 
@@ -38,7 +36,7 @@ answer_checksum(const guint8 *data, gsize size)
 static guint64
 expected_size(const AnswerHeader *header)
 {
-    return sizeof *header + header->n_addresses * (guint64)sizeof(guint64) +
+    return sizeof(*header) + header->n_addresses * (guint64)sizeof(guint64) +
            ((guint64)header->n_addresses + 1) * sizeof(guint32) + header->n_frames * (guint64)sizeof(AnswerFrame) +
            header->n_text;
 }
@@ -47,11 +45,9 @@ static gboolean
 addresses_are_sound(const AnswerFile *file)
 {
     const AnswerHeader *header = file->header;
-    for (guint32 i = 0; i < header->n_addresses; i++) {
-        if (file->first[i] > file->first[i + 1] || (i > 0 && file->addresses[i - 1] >= file->addresses[i])) {
+    for (guint32 i = 0; i < header->n_addresses; i++)
+        if (file->first[i] > file->first[i + 1] || (i > 0 && file->addresses[i - 1] >= file->addresses[i]))
             return FALSE;
-        }
-    }
     return file->first[0] == 0 && file->first[header->n_addresses] == header->n_frames;
 }
 
@@ -62,9 +58,8 @@ frames_are_sound(const AnswerFile *file)
     for (guint32 i = 0; i < file->header->n_frames; i++) {
         const AnswerFrame *frame = &file->frames[i];
         if (frame->function >= n_text || frame->system_name >= n_text ||
-            (frame->file >= n_text && frame->file != ANSWER_NO_TEXT)) {
+            (frame->file >= n_text && frame->file != ANSWER_NO_TEXT))
             return FALSE;
-        }
     }
     return n_text == 0 || file->text[n_text - 1] == '\0';
 }
@@ -73,20 +68,17 @@ gboolean
 answer_file_parse(const guint8 *data, gsize size, AnswerFile *file)
 {
     const AnswerHeader *header = (const AnswerHeader *)(gconstpointer)data;
-    if (size < sizeof *header || size > ANSWER_MAX_SIZE ||
-        memcmp(header->magic, ANSWER_MAGIC, sizeof header->magic) != 0 || expected_size(header) != size ||
-        header->source > SYMBOLS_DWARF ||
-        answer_checksum(data + CHECKED_FROM, size - CHECKED_FROM) != header->checksum) {
+    if (size < sizeof(*header) || size > ANSWER_MAX_SIZE ||
+        memcmp(header->magic, ANSWER_MAGIC, sizeof(header->magic)) != 0 || expected_size(header) != size ||
+        header->source > SYMBOLS_DWARF || answer_checksum(data + CHECKED_FROM, size - CHECKED_FROM) != header->checksum)
         return FALSE;
-    }
     AnswerFile parsed = {.header = header};
     parsed.addresses = (const guint64 *)(gconstpointer)(header + 1);
     parsed.first = (const guint32 *)(gconstpointer)(parsed.addresses + header->n_addresses);
     parsed.frames = (const AnswerFrame *)(gconstpointer)(parsed.first + header->n_addresses + 1);
     parsed.text = (const char *)(parsed.frames + header->n_frames);
-    if (!addresses_are_sound(&parsed) || !frames_are_sound(&parsed)) {
+    if (!addresses_are_sound(&parsed) || !frames_are_sound(&parsed))
         return FALSE;
-    }
     *file = parsed;
     return TRUE;
 }
@@ -110,9 +102,8 @@ decode_symbol(const AnswerFile *file, guint32 index, Names *names)
     guint32 first = file->first[index];
     guint32 n = file->first[index + 1] - first;
     SymbolFrame *frames = names_frames(names, n);
-    for (guint32 i = 0; i < n; i++) {
+    for (guint32 i = 0; i < n; i++)
         frames[i] = decode(file, &file->frames[first + i]);
-    }
     return (Symbol){frames, n};
 }
 
@@ -123,19 +114,16 @@ answer_file_apply(const AnswerFile *file, ObjectWork *work)
     guint open = 0;
     for (guint i = 0; i < work->asked->len; i++) {
         ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
-        while (at < file->header->n_addresses && file->addresses[at] < asked->address) {
+        while (at < file->header->n_addresses && file->addresses[at] < asked->address)
             at++;
-        }
-        if (asked->symbol.n_frames != 0) {
+        if (asked->symbol.n_frames != 0)
             continue;
-        }
-        if (at == file->header->n_addresses || file->addresses[at] != asked->address) {
+        if (at == file->header->n_addresses || file->addresses[at] != asked->address)
             open++;
-        } else if (file->first[at] == file->first[at + 1]) {
-            asked->symbol = object_unknown(work->names, work->request.object, asked->address);
-        } else {
+        else if (file->first[at] == file->first[at + 1])
+            asked->symbol = names_unknown(work->names, work->request.object, asked->address);
+        else
             asked->symbol = decode_symbol(file, at, work->names);
-        }
     }
     return open;
 }
@@ -146,16 +134,15 @@ typedef struct {
     GArray *first;     /* guint32 */
     GArray *frames;    /* AnswerFrame */
     GByteArray *text;
-    GHashTable *by_pointer; /* const char * -> offset + 1; most strings come again as the same pointer */
+    GHashTable *by_pointer; /* const char * -> offset + 1; most strings recur as the same pointer */
     GHashTable *by_content;
 } Encoder;
 
 static guint32
 add_text(Encoder *encoder, const char *text)
 {
-    if (text == NULL) {
+    if (text == NULL)
         return ANSWER_NO_TEXT;
-    }
     guint32 known = GPOINTER_TO_UINT(g_hash_table_lookup(encoder->by_pointer, text));
     if (known == 0) {
         known = GPOINTER_TO_UINT(g_hash_table_lookup(encoder->by_content, text));
@@ -201,15 +188,14 @@ add_old(Encoder *encoder, const AnswerFile *old, guint32 index)
     }
 }
 
-/* An address without a name is kept without frames: its stand-in is made from the path of the day. */
+/* An address without a name is stored without frames, since its placeholder depends on the current path. */
 static void
 add_asked(Encoder *encoder, const ObjectAsked *asked)
 {
     gboolean known = asked->symbol.n_frames > 1 || asked->symbol.frames[0].known;
     add_address(encoder, asked->address);
-    for (guint32 i = 0; known && i < asked->symbol.n_frames; i++) {
+    for (guint32 i = 0; known && i < asked->symbol.n_frames; i++)
         add_frame(encoder, &asked->symbol.frames[i]);
-    }
 }
 
 static gsize
@@ -220,7 +206,7 @@ encoded_size(const Encoder *encoder)
            encoder->text->len;
 }
 
-/* Both are ascending; the same address may be asked for more than once. */
+/* Both are ascending; the same address may occur more than once. */
 static gboolean
 merge(Encoder *encoder, const GArray *asked, const AnswerFile *old)
 {
@@ -228,20 +214,16 @@ merge(Encoder *encoder, const GArray *asked, const AnswerFile *old)
     guint32 at = 0;
     for (guint i = 0; i < asked->len; i++) {
         const ObjectAsked *one = &g_array_index(asked, ObjectAsked, i);
-        for (; at < n_old && old->addresses[at] < one->address; at++) {
+        for (; at < n_old && old->addresses[at] < one->address; at++)
             add_old(encoder, old, at);
-        }
         at += at < n_old && old->addresses[at] == one->address;
-        if (i == 0 || one[-1].address != one->address) {
+        if (i == 0 || one[-1].address != one->address)
             add_asked(encoder, one);
-        }
-        if (encoded_size(encoder) > ANSWER_MAX_SIZE) {
+        if (encoded_size(encoder) > ANSWER_MAX_SIZE)
             return FALSE;
-        }
     }
-    for (; at < n_old; at++) {
+    for (; at < n_old; at++)
         add_old(encoder, old, at);
-    }
     return encoded_size(encoder) <= ANSWER_MAX_SIZE;
 }
 
@@ -250,11 +232,11 @@ join(const Encoder *encoder, const AnswerHeader *header)
 {
     GByteArray *bytes = g_byte_array_sized_new((guint)encoded_size(encoder));
     guint32 end = encoder->frames->len;
-    g_byte_array_append(bytes, (const guint8 *)header, sizeof *header);
+    g_byte_array_append(bytes, (const guint8 *)header, sizeof(*header));
     g_byte_array_append(bytes, (const guint8 *)encoder->addresses->data,
                         encoder->addresses->len * (guint)sizeof(guint64));
     g_byte_array_append(bytes, (const guint8 *)encoder->first->data, encoder->first->len * (guint)sizeof(guint32));
-    g_byte_array_append(bytes, (const guint8 *)&end, sizeof end);
+    g_byte_array_append(bytes, (const guint8 *)&end, sizeof(end));
     g_byte_array_append(bytes, (const guint8 *)encoder->frames->data,
                         encoder->frames->len * (guint)sizeof(AnswerFrame));
     g_byte_array_append(bytes, encoder->text->data, encoder->text->len);
@@ -272,7 +254,7 @@ answer_file_encode(const ObjectWork *work, const AnswerFile *old, guint64 finger
         .frames = g_array_new(FALSE, FALSE, sizeof(AnswerFrame)),
         .text = g_byte_array_new(),
         .by_pointer = g_hash_table_new(NULL, NULL),
-        .by_content = g_hash_table_new(g_str_hash, g_str_equal),
+        .by_content = g_hash_table_new(keyed_hash_string, g_str_equal),
     };
     GByteArray *bytes = NULL;
     if (merge(&encoder, work->asked, old)) {
@@ -283,7 +265,7 @@ answer_file_encode(const ObjectWork *work, const AnswerFile *old, guint64 finger
             .n_text = encoder.text->len,
             .source = work->result.source,
         };
-        memcpy(header.magic, ANSWER_MAGIC, sizeof header.magic);
+        memcpy(header.magic, ANSWER_MAGIC, sizeof(header.magic));
         bytes = join(&encoder, &header);
     }
     g_array_unref(encoder.addresses);

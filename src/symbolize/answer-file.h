@@ -11,13 +11,13 @@
 
 #include "symbolize/object.h"
 
-#define ANSWER_MAGIC    "jescsym1"
+#define ANSWER_MAGIC    "jescsym2"
 #define ANSWER_MAX_SIZE ((gsize)64 << 20) /* of one file */
 
 typedef struct {
     char magic[8];
     guint64 checksum;
-    guint64 fingerprint; /* of the files that the answers came from */
+    guint64 fingerprint; /* of the files used for the answers */
     guint32 n_addresses, n_frames, n_text;
     guint32 source; /* SymbolsSource */
 } AnswerHeader;
@@ -45,7 +45,7 @@ typedef struct {
 
 guint64 answer_checksum(const guint8 *data, gsize size);
 
-/* FALSE: these bytes are no whole, undamaged file of this version. data is aligned to 8 and outlives file. */
+/* FALSE: not a complete, undamaged file of this version. data is aligned to 8 and outlives file. */
 gboolean answer_file_parse(const guint8 *data, gsize size, AnswerFile *file);
 
 /* Fills each open question of asked (ascending) that file answers; returns how many stay open. Strings stay in file. */

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/cache.h"
 
+#include "confine/opener.h"
 #include "symbolize/answer-file.h"
+#include "wire/transfer.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +22,15 @@ cache_directory(void)
     return g_build_filename(g_get_user_cache_dir(), "jescope", "symbols", NULL);
 }
 
+/* With another user's cache directory in the environment, as sudo -E leaves it, there is no cache. */
+static gboolean
+is_our_directory(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 static const char *
 build_id_of(const ObjectWork *work)
 {
@@ -24,28 +38,114 @@ build_id_of(const ObjectWork *work)
     return image != NULL ? image_build_id(image) : NULL;
 }
 
-/* A build id stays when a file is stripped or its debug file comes or goes; the sizes do not. */
+/* The identity of one state of a file, which its writer cannot forge completely. */
+static void
+describe_file(const Image *image, guint64 words[static 7])
+{
+    const struct stat *status = image_stat(image);
+    words[0] = status->st_dev;
+    words[1] = status->st_ino;
+    words[2] = (guint64)status->st_size;
+    words[3] = (guint64)status->st_mtim.tv_sec;
+    words[4] = (guint64)status->st_mtim.tv_nsec;
+    words[5] = (guint64)status->st_ctim.tv_sec;
+    words[6] = (guint64)status->st_ctim.tv_nsec;
+}
+
+/* A build id does not change when a file is stripped or its debug file is added or removed, and can be copied to
+ * another file. */
 static guint64
 fingerprint(const ObjectWork *work)
 {
     const Image *images[] = {work->located.file, work->located.debug};
-    gint64 sizes[G_N_ELEMENTS(images)];
-    for (gsize i = 0; i < G_N_ELEMENTS(images); i++) {
-        sizes[i] = images[i] != NULL ? (gint64)image_stat(images[i])->st_size : -1;
-    }
-    return answer_checksum((const guint8 *)sizes, sizeof sizes);
+    guint64 words[G_N_ELEMENTS(images)][7] = {0};
+    for (gsize i = 0; i < G_N_ELEMENTS(images); i++)
+        if (images[i] != NULL)
+            describe_file(images[i], words[i]);
+    return answer_checksum((const guint8 *)words, sizeof(words));
 }
 
-/* Maps the file of work; NULL if there is no good one. */
-static GMappedFile *
-open_answers(const ObjectWork *work, const char *path, AnswerFile *answers)
+static char *
+file_name(const ObjectWork *work, const char *build_id)
 {
-    g_autoptr(GMappedFile) file = g_mapped_file_new(path, FALSE, NULL);
+    return g_strdup_printf("%s-%016" G_GINT64_MODIFIER "x", build_id, fingerprint(work));
+}
+
+/* In the process that may use files: a name is a build id and a number, both in hex. A dump may have taken the reader
+ * over, so what is written while another user's is read is for reading that user's alone. */
+static char *
+path_of(const char *name)
+{
+    gsize length = strspn(name, "0123456789abcdef-");
+    g_autofree char *directory = cache_directory();
+    g_autofree char *origin = target_files_origin();
+    if (length == 0 || name[length] != '\0' || origin == NULL || !is_our_directory(directory))
+        return NULL;
+    g_autofree char *own = g_strdup_printf("%s%s%s", name, *origin != '\0' ? ".of" : "", origin);
+    return g_build_filename(directory, own, NULL);
+}
+
+static int
+answer_read(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    g_autofree char *path = path_of(question->text);
+    answer->fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    if (answer->fd < 0)
+        return ENOENT;
+    futimens(answer->fd, NULL); /* used now: see cache_trim() */
+    return 0;
+}
+
+/* No fsync: an incomplete file after a crash fails the checksum. */
+static int
+replace(const char *directory, const char *path, int bytes)
+{
+    g_autofree char *temporary = g_build_filename(directory, TEMPORARY_PREFIX "XXXXXX", NULL);
+    int fd = g_mkstemp_full(temporary, O_WRONLY | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    gboolean written = transfer_copy(bytes, fd, ANSWER_MAX_SIZE);
+    if (close(fd) != 0 || !written || g_rename(temporary, path) != 0) {
+        g_unlink(temporary);
+        return EIO;
+    }
+    return 0;
+}
+
+/* A reader may be taken over by another user's file, so its answers about other files are not cached. */
+static int
+answer_write(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    g_autofree char *directory = cache_directory();
+    if (question->fd < 0 || target_files_gave_foreign() || g_mkdir_with_parents(directory, 0700) != 0)
+        return EPERM;
+    g_autofree char *path = path_of(question->text);
+    int failure = path != NULL ? replace(directory, path, question->fd) : EPERM;
+    cache_trim(directory, CACHE_MAX_TOTAL);
+    return failure;
+}
+
+void
+cache_allow(void)
+{
+    opener_handle(OPENER_CACHE_READ, answer_read);
+    opener_handle(OPENER_CACHE_WRITE, answer_write);
+}
+
+/* Maps the file of work; NULL if there is no valid one. */
+static GMappedFile *
+open_answers(const ObjectWork *work, const char *name, AnswerFile *answers)
+{
+    const OpenerQuestion question = {.kind = OPENER_CACHE_READ, .text = name, .fd = -1};
+    OpenerAnswer answer;
+    if (opener_ask(&question, &answer) != 0 || answer.fd < 0)
+        return NULL;
+    g_autoptr(GMappedFile) file = g_mapped_file_new_from_fd(answer.fd, FALSE, NULL);
+    close(answer.fd);
     if (file == NULL ||
         !answer_file_parse((const guint8 *)g_mapped_file_get_contents(file), g_mapped_file_get_length(file), answers) ||
-        answers->header->fingerprint != fingerprint(work)) {
+        answers->header->fingerprint != fingerprint(work))
         return NULL;
-    }
     return g_steal_pointer(&file);
 }
 
@@ -53,70 +153,45 @@ gboolean
 cache_read(ObjectWork *work)
 {
     const char *build_id = build_id_of(work);
-    if (build_id == NULL) {
+    if (build_id == NULL)
         return FALSE;
-    }
-    g_autofree char *directory = cache_directory();
-    g_autofree char *path = g_build_filename(directory, build_id, NULL);
+    g_autofree char *name = file_name(work, build_id);
     AnswerFile answers;
-    GMappedFile *file = open_answers(work, path, &answers);
-    if (file == NULL) {
+    GMappedFile *file = open_answers(work, name, &answers);
+    if (file == NULL)
         return FALSE;
-    }
     names_keep(work->names, file); /* the answers point into it */
     guint open = answer_file_apply(&answers, work);
     work->result.source = answers.header->source;
-    utimensat(AT_FDCWD, path, NULL, 0); /* used now: see cache_trim() */
     return open == 0;
 }
 
-static gboolean
-write_all(int fd, const GByteArray *bytes)
-{
-    for (gsize done = 0; done < bytes->len;) {
-        ssize_t n = write(fd, bytes->data + done, bytes->len - done);
-        if (n < 0) {
-            return FALSE;
-        }
-        done += (gsize)n;
-    }
-    return TRUE;
-}
-
-/* No fsync: what a crash leaves half-written does not pass the checksum. */
 static void
-replace(const char *directory, const char *path, const GByteArray *bytes)
+hand_over(const char *name, const GByteArray *bytes)
 {
-    g_autofree char *temporary = g_build_filename(directory, TEMPORARY_PREFIX "XXXXXX", NULL);
-    int fd = g_mkstemp_full(temporary, O_WRONLY | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        return;
-    }
-    gboolean written = write_all(fd, bytes);
-    if (close(fd) != 0 || !written || g_rename(temporary, path) != 0) {
-        g_unlink(temporary);
-    }
+    int fd = memfd_create("jescope-names", MFD_CLOEXEC);
+    const OpenerQuestion question = {.kind = OPENER_CACHE_WRITE, .text = name, .fd = fd};
+    OpenerAnswer answer;
+    if (fd >= 0 && write(fd, bytes->data, bytes->len) == (gssize)bytes->len)
+        opener_ask(&question, &answer);
+    if (fd >= 0)
+        close(fd);
 }
 
 void
 cache_write(const ObjectWork *work)
 {
     const char *build_id = build_id_of(work);
-    g_autofree char *directory = cache_directory();
-    if (build_id == NULL || g_mkdir_with_parents(directory, 0700) != 0) {
+    if (build_id == NULL)
         return;
-    }
-    g_autofree char *path = g_build_filename(directory, build_id, NULL);
+    g_autofree char *name = file_name(work, build_id);
     AnswerFile answers;
-    g_autoptr(GMappedFile) old = open_answers(work, path, &answers);
+    g_autoptr(GMappedFile) old = open_answers(work, name, &answers);
     g_autoptr(GByteArray) bytes = answer_file_encode(work, old != NULL ? &answers : NULL, fingerprint(work));
-    if (bytes == NULL && old != NULL) {
+    if (bytes == NULL && old != NULL)
         bytes = answer_file_encode(work, NULL, fingerprint(work));
-    }
-    if (bytes != NULL) {
-        replace(directory, path, bytes);
-        cache_trim(directory, CACHE_MAX_TOTAL);
-    }
+    if (bytes != NULL)
+        hand_over(name, bytes);
 }
 
 typedef struct {
@@ -176,8 +251,7 @@ cache_trim(const char *directory, guint64 limit)
     for (guint i = 0; i < files->len; i++) {
         const CacheFile *file = &g_array_index(files, CacheFile, i);
         total += file->size;
-        if (total > limit || is_stale(file)) {
+        if (total > limit || is_stale(file))
             g_unlink(file->path);
-        }
     }
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The result cache: one answer file per build id in $XDG_CACHE_HOME/jescope/symbols (else ~/.cache). Deleting it loses
- * time only. Files are replaced as a whole, so that readers and several writers never meet half of one; the last writer
- * wins. A file that is damaged, of another version, or made from other debug files than are there now counts as absent.
- * Together they stay below CACHE_MAX_TOTAL: those unused for longest go.
+ * The result cache: one answer file per program file, in the state it is in (build id, device, inode, size and times),
+ * in $XDG_CACHE_HOME/jescope/symbols (else ~/.cache). Answers from files that neither root nor the caller owns are
+ * neither written nor read: their author could give them another file's build id. Answers found while a process or dump
+ * of another user is read are kept apart, for what that user writes. A directory that is not the caller's
+ * is not used. Deleting it loses time only. Files are replaced as a whole, so that readers and several writers never
+ * meet half of one; the last writer wins. A file that is damaged, of another version, or made from other debug files
+ * than are there now counts as absent. Together they stay below CACHE_MAX_TOTAL: those unused for longest go.
  */
 #ifndef JESCOPE_SYMBOLIZE_CACHE_H
 #define JESCOPE_SYMBOLIZE_CACHE_H
@@ -12,13 +15,16 @@
 
 #define CACHE_MAX_TOTAL ((guint64)256 << 20)
 
-/* Answers what the cache knows and takes over the source it had; returns TRUE if nothing is left open. */
+/* Lets the cache be used, by this process or for a confined one (opener.h). */
+void cache_allow(void);
+
+/* Takes answers and their source from the cache; returns TRUE if work is complete. */
 gboolean cache_read(ObjectWork *work);
 
-/* Adds the answers of work. A cache that cannot be written is no error. */
+/* Adds the answers of work. Failure to write is ignored. */
 void cache_write(const ObjectWork *work);
 
-/* Deletes the files unused for longest until the rest is no larger than limit, and what killed writers left behind. */
+/* Deletes the least recently used files until the rest is at most limit, and files left by killed writers. */
 void cache_trim(const char *directory, guint64 limit);
 
 #endif

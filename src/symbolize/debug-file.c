@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/debug-file.h"
 
+#include "confine/opener.h"
+
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
 #include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,9 +16,8 @@
 char *
 debug_file_root(const SymbolizeOptions *options)
 {
-    if (options->pid > 0) {
+    if (options->pid > 0)
         return g_strdup_printf("/proc/%d/root", (int)options->pid);
-    }
     return g_strdup(options->sysroot != NULL ? options->sysroot : "");
 }
 
@@ -24,13 +26,11 @@ static GPtrArray *
 directories(const SymbolizeOptions *options)
 {
     GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
-    for (guint i = 0; options->debug_paths != NULL && options->debug_paths[i] != NULL; i++) {
+    for (guint i = 0; options->debug_paths != NULL && options->debug_paths[i] != NULL; i++)
         g_ptr_array_add(list, g_strdup(options->debug_paths[i]));
-    }
     g_autofree char *root = debug_file_root(options);
-    if (root[0] != '\0') {
+    if (root[0] != '\0')
         g_ptr_array_add(list, g_strconcat(root, SYSTEM_DIRECTORY, NULL));
-    }
     g_ptr_array_add(list, g_strdup(SYSTEM_DIRECTORY));
     return list;
 }
@@ -43,33 +43,34 @@ same_file(const Image *a, const Image *b)
 
 typedef struct {
     const DebugFileQuery *query;
+    TargetFiles *files;
     const char *link; /* the name in .gnu_debuglink, or NULL */
     guint32 crc;
 } Wanted;
+
+/* Whether image is what we want; frees it where it is not. */
+static Image *
+check(const Wanted *wanted, Image *opened)
+{
+    g_autoptr(Image) image = opened;
+    if (image == NULL || same_file(image, wanted->query->file))
+        return NULL;
+    const char *have = image_build_id(image);
+    gboolean fits = FALSE;
+    if (wanted->query->build_id != NULL && have != NULL)
+        fits = strcmp(wanted->query->build_id, have) == 0;
+    else if (wanted->link != NULL)
+        fits = image_crc(image) == wanted->crc;
+    return fits ? g_steal_pointer(&image) : NULL;
+}
 
 /* Takes the file at path, which is freed, if it is what we want. */
 static Image *
 try(const Wanted *wanted, char *path)
 {
-    g_autoptr(Image) image = image_open_part(path, NULL); /* what dwz shares is no program */
+    Image *image = image_open_part(wanted->files, path, NULL); /* the supplementary file of dwz is not a program */
     g_free(path);
-    if (image == NULL || (wanted->query->file != NULL && same_file(image, wanted->query->file))) {
-        return NULL;
-    }
-    const char *have = image_build_id(image);
-    gboolean fits = FALSE;
-    if (wanted->query->build_id != NULL && have != NULL) {
-        fits = strcmp(wanted->query->build_id, have) == 0;
-    } else if (wanted->link != NULL) {
-        fits = image_crc(image) == wanted->crc;
-    }
-    return fits ? g_steal_pointer(&image) : NULL;
-}
-
-static char *
-build_id_path(const char *directory, const char *build_id)
-{
-    return g_strdup_printf("%s/.build-id/%.2s/%s.debug", directory, build_id, build_id + 2);
+    return check(wanted, image);
 }
 
 static Image *
@@ -77,9 +78,9 @@ find_by_build_id(const Wanted *wanted, const GPtrArray *list)
 {
     const char *build_id = wanted->query->build_id;
     Image *found = NULL;
-    for (guint i = 0; build_id != NULL && strlen(build_id) > 2 && found == NULL && i < list->len; i++) {
-        found = try(wanted, build_id_path(list->pdata[i], build_id));
-    }
+    for (guint i = 0; build_id != NULL && strlen(build_id) > 2 && found == NULL && i < list->len; i++)
+        found =
+            try(wanted, g_strdup_printf("%s/.build-id/%.2s/%s.debug", (char *)list->pdata[i], build_id, build_id + 2));
     return found;
 }
 
@@ -93,21 +94,18 @@ find_beside(const Wanted *wanted, const char *directory)
 static Image *
 find_by_link(const Wanted *wanted, const GPtrArray *list, const char *root)
 {
-    if (wanted->link == NULL) {
+    if (wanted->link == NULL)
         return NULL;
-    }
     g_autofree char *beside = g_path_get_dirname(image_path(wanted->query->file));
     g_autofree char *directory = g_path_get_dirname(wanted->query->path);
     g_autofree char *original = g_strconcat(root, directory, NULL); /* /proc/PID/map_files has nothing beside it */
     Image *found = find_beside(wanted, beside);
-    if (found == NULL) {
+    if (found == NULL)
         found = find_beside(wanted, original);
-    }
     for (guint i = 0; found == NULL && i < list->len; i++) {
         found = try(wanted, g_build_filename(list->pdata[i], directory, wanted->link, NULL));
-        if (found == NULL) {
+        if (found == NULL)
             found = try(wanted, g_build_filename(list->pdata[i], wanted->link, NULL));
-        }
     }
     return found;
 }
@@ -120,12 +118,10 @@ find_by_path(const Wanted *wanted, const GPtrArray *list)
     for (guint i = 0; found == NULL && i < list->len; i++) {
         const char *directory = list->pdata[i];
         found = try(wanted, g_strdup_printf("%s/%s.debug", directory, wanted->query->path));
-        if (found == NULL) {
+        if (found == NULL)
             found = try(wanted, g_strdup_printf("%s/%s.debug", directory, name));
-        }
-        if (found == NULL) {
+        if (found == NULL)
             found = try(wanted, g_build_filename(directory, name, NULL));
-        }
     }
     return found;
 }
@@ -155,26 +151,43 @@ debuginfod(void)
     return state == 1 ? &client : NULL;
 }
 
+/* Only a valid build id is sent over the network. */
+static int
+answer_debuginfod(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    const char *build_id = question->text;
+    const Debuginfod *client = build_id[strspn(build_id, "0123456789abcdef")] == '\0' ? debuginfod() : NULL;
+    debuginfod_client *session = client != NULL ? client->begin() : NULL;
+    if (session == NULL)
+        return ENOSYS;
+    char *path = NULL;
+    answer->fd = client->find(session, (const unsigned char *)build_id, 0, &path); /* length 0: text in hex */
+    client->end(session);
+    int failure = answer->fd < 0 ? -answer->fd : 0;
+    answer->fd = MAX(answer->fd, -1);
+    g_strlcpy(answer->text, path != NULL ? path : "", sizeof(answer->text));
+    free(path);
+    return failure;
+}
+
+void
+debug_file_allow_network(void)
+{
+    opener_handle(OPENER_DEBUGINFOD, answer_debuginfod);
+}
+
 static Image *
 find_by_debuginfod(const Wanted *wanted, const SymbolizeOptions *options)
 {
     const char *urls = g_getenv("DEBUGINFOD_URLS");
     const char *build_id = wanted->query->build_id;
     gboolean asked = options->debuginfod || (urls != NULL && urls[0] != '\0');
-    const Debuginfod *client = asked && build_id != NULL ? debuginfod() : NULL;
-    debuginfod_client *session = client != NULL ? client->begin() : NULL;
-    if (session == NULL) {
+    const OpenerQuestion question = {.kind = OPENER_DEBUGINFOD, .text = build_id, .fd = -1};
+    OpenerAnswer answer;
+    if (!asked || build_id == NULL || opener_ask(&question, &answer) != 0 || answer.fd < 0)
         return NULL;
-    }
-    char *path = NULL;
-    int fd = client->find(session, (const unsigned char *)build_id, 0, &path); /* length 0: text in hex */
-    client->end(session);
-    if (fd < 0) {
-        return NULL;
-    }
-    close(fd);
-    Image *found = try(wanted, g_strdup(path));
-    free(path);
+    Image *found = check(wanted, image_open_descriptor(wanted->files, answer.fd, answer.text, NULL));
+    close(answer.fd);
     return found;
 }
 
@@ -183,16 +196,15 @@ debug_file_find(const DebugFileQuery *query, const SymbolizeOptions *options)
 {
     g_autoptr(GPtrArray) list = directories(options);
     GElf_Word crc = 0;
-    const char *link = query->file != NULL ? dwelf_elf_gnu_debuglink(image_elf(query->file), &crc) : NULL;
-    const Wanted wanted = {query, link, crc};
+    const char *link = dwelf_elf_gnu_debuglink(image_elf(query->file), &crc);
+    const Wanted wanted = {query, options->files, link, crc};
     Image *found = find_by_build_id(&wanted, list);
     if (found == NULL) {
         g_autofree char *root = debug_file_root(options);
         found = find_by_link(&wanted, list, root);
     }
-    if (found == NULL) {
+    if (found == NULL)
         found = find_by_path(&wanted, list);
-    }
     return found != NULL ? found : find_by_debuginfod(&wanted, options);
 }
 
@@ -200,40 +212,34 @@ static char *
 hex(const guint8 *bytes, gsize size)
 {
     GString *text = g_string_sized_new(2 * size + 1);
-    for (gsize i = 0; i < size; i++) {
+    for (gsize i = 0; i < size; i++)
         g_string_append_printf(text, "%02x", bytes[i]);
-    }
     return g_string_free(text, FALSE);
 }
 
-/* A relative name is relative to the file that names it; an absolute one lies below the target's root. */
+/* A relative name is relative to the naming file; an absolute one to the target's root. */
 static Image *
 find_supplement_by_name(const Wanted *wanted, const char *name, const SymbolizeOptions *options)
 {
-    if (!g_path_is_absolute(name)) {
-        g_autofree char *real = realpath(image_path(wanted->query->file), NULL);
-        g_autofree char *directory = g_path_get_dirname(real != NULL ? real : image_path(wanted->query->file));
-        return try(wanted, g_build_filename(directory, name, NULL));
-    }
     g_autofree char *root = debug_file_root(options);
-    Image *found = root[0] != '\0' ? try(wanted, g_strconcat(root, name, NULL)) : NULL;
-    return found != NULL ? found : try(wanted, g_strdup(name));
+    if (g_path_is_absolute(name))
+        return try(wanted, g_strconcat(root, name, NULL));
+    g_autofree char *directory = g_path_get_dirname(image_place(wanted->query->file));
+    return try(wanted, g_build_filename(directory, name, NULL));
 }
 
 Image *
 debug_file_supplement(Image *image, const SymbolizeOptions *options)
 {
     ImageSection section;
-    if (!image_section(image, ".gnu_debugaltlink", &section)) {
+    if (!image_section(image, ".gnu_debugaltlink", &section))
         return NULL;
-    }
     const guint8 *end = memchr(section.data, '\0', section.size);
-    if (end == NULL || end + 1 == section.data + section.size) {
+    if (end == NULL || end + 1 == section.data + section.size)
         return NULL;
-    }
     g_autofree char *build_id = hex(end + 1, (gsize)(section.data + section.size - end - 1));
     const DebugFileQuery query = {image_path(image), build_id, image};
-    const Wanted wanted = {&query, NULL, 0};
+    const Wanted wanted = {&query, options->files, NULL, 0};
     Image *found = find_supplement_by_name(&wanted, (const char *)section.data, options);
     if (found == NULL) {
         g_autoptr(GPtrArray) list = directories(options);

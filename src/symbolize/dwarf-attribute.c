@@ -1,8 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Abbreviations, forms, ranges: dwarf-file.h. Numbers in brackets are chapters of DWARF 5. */
-#include "symbolize/dwarf-file.h"
+/* Numbers in brackets are chapters of DWARF 5. */
+#include "symbolize/dwarf-attribute.h"
 
 #include <dwarf.h>
+
+DwarfCursor
+dwarf_file_cursor(const DwarfFile *file, DwarfSection section, guint64 offset)
+{
+    const ImageSection *bytes = &file->sections[section];
+    if (offset >= bytes->size)
+        return (DwarfCursor){.overrun = TRUE};
+    return (DwarfCursor){.at = bytes->data + offset, .end = bytes->data + bytes->size};
+}
+
+const char *
+dwarf_file_string(const DwarfFile *file, DwarfSection section, guint64 offset)
+{
+    DwarfCursor cursor = dwarf_file_cursor(file, section, offset);
+    return cursor.overrun ? NULL : dwarf_cursor_string(&cursor);
+}
 
 /* How many bytes a form takes; the rest of the forms is variable. */
 #define SIZE_VARIABLE 0xff
@@ -11,7 +27,7 @@
 #define SIZE_REF_ADDR 0xfc /* an address in DWARF 2, an offset since */
 #define SIZE_UNKNOWN  0xfb
 
-/* [7.5.6], and the GNU forms that came before version 5. */
+/* [7.5.6], and the GNU forms from before version 5. */
 static guint8
 form_size(guint16 form)
 {
@@ -62,9 +78,8 @@ form_size(guint16 form)
         [DW_FORM_addrx3] = 3,
         [DW_FORM_addrx4] = 4,
     };
-    if (form < G_N_ELEMENTS(sizes)) {
+    if (form < G_N_ELEMENTS(sizes))
         return sizes[form];
-    }
     switch (form) {
     case DW_FORM_GNU_addr_index:
     case DW_FORM_GNU_str_index:
@@ -108,17 +123,14 @@ read_abbrev(DwarfAbbrevs *abbrevs, const DwarfUnit *unit, DwarfCursor *cursor)
     abbrev.code = dwarf_cursor_uleb(cursor);
     abbrev.tag = (guint16)dwarf_cursor_uleb(cursor);
     abbrev.has_children = dwarf_cursor_fixed(cursor, 1) != 0;
-    if (abbrev.code == 0) {
+    if (abbrev.code == 0)
         return FALSE;
-    }
     for (;;) {
         DwarfSpec spec = dwarf_spec_read(cursor);
-        if (cursor->overrun) {
+        if (cursor->overrun)
             return FALSE;
-        }
-        if (spec.name == 0 && spec.form == 0) {
+        if (spec.name == 0 && spec.form == 0)
             break;
-        }
         guint8 size = form_size(spec.form);
         gboolean fixed = size != SIZE_VARIABLE && size != SIZE_UNKNOWN && abbrev.size < G_MAXUINT16;
         abbrev.size = fixed ? abbrev.size + real_size(unit, size) : DWARF_VARIABLE;
@@ -164,17 +176,15 @@ dwarf_abbrevs_find(const DwarfAbbrevs *abbrevs, guint64 code)
     const DwarfAbbrev *all = (const DwarfAbbrev *)(gconstpointer)abbrevs->abbrevs->data;
     gsize n = abbrevs->abbrevs->len;
     /* All compilers number from 1 without gaps. */
-    if (code >= 1 && code <= n && all[code - 1].code == code) {
+    if (code >= 1 && code <= n && all[code - 1].code == code)
         return &all[code - 1];
-    }
     gsize low = 0;
     for (gsize high = n; low < high;) {
         gsize middle = low + (high - low) / 2;
-        if (all[middle].code < code) {
+        if (all[middle].code < code)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low < n && all[low].code == code ? &all[low] : NULL;
 }
@@ -212,9 +222,8 @@ gboolean
 dwarf_attribute_read(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfSpec *spec, DwarfAttribute *attribute)
 {
     *attribute = (DwarfAttribute){.name = spec->name, .form = spec->form, .number = (guint64)spec->constant};
-    while (attribute->form == DW_FORM_indirect && !cursor->overrun) {
+    while (attribute->form == DW_FORM_indirect && !cursor->overrun)
         attribute->form = (guint16)dwarf_cursor_uleb(cursor);
-    }
     guint8 size = form_size(attribute->form);
     switch (size) {
     case SIZE_UNKNOWN:
@@ -242,9 +251,8 @@ dwarf_entry_skip(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs 
     const DwarfSpec *specs = &g_array_index(abbrevs->specs, DwarfSpec, abbrev->first);
     for (guint i = 0; i < abbrev->n; i++) {
         DwarfAttribute attribute;
-        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute)) {
+        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute))
             return FALSE;
-        }
     }
     return !cursor->overrun;
 }
@@ -254,14 +262,12 @@ static gboolean
 read_element(const DwarfFile *file, DwarfSection section, guint64 base, guint64 index, guint size, guint64 *value)
 {
     guint64 total = file->sections[section].size;
-    if (base > total || index > (total - base) / size) {
+    if (base > total || index > (total - base) / size)
         return FALSE;
-    }
     DwarfCursor cursor = dwarf_file_cursor(file, section, base + index * size);
     guint64 read = dwarf_cursor_fixed(&cursor, size);
-    if (cursor.overrun) {
+    if (cursor.overrun)
         return FALSE;
-    }
     *value = read;
     return TRUE;
 }
@@ -340,9 +346,8 @@ dwarf_attribute_reference(const DwarfUnit *unit, const DwarfAttribute *attribute
     default:
         return FALSE;
     }
-    if (target == NULL || attribute->number > target->sections[DWARF_INFO].size) {
+    if (target == NULL || attribute->number > target->sections[DWARF_INFO].size)
         return FALSE;
-    }
     *file = target;
     *offset = base + attribute->number;
     return TRUE;
@@ -359,9 +364,8 @@ typedef struct {
 static void
 emit(const RangeReader *reader, guint64 start, guint64 limit)
 {
-    if (start < limit) {
+    if (start < limit)
         reader->visit(start, limit, reader->data);
-    }
 }
 
 /* .debug_ranges of DWARF 3 and 4. */
@@ -373,14 +377,12 @@ read_ranges(RangeReader *reader)
     while (!reader->cursor.overrun) {
         guint64 start = dwarf_cursor_fixed(&reader->cursor, size);
         guint64 limit = dwarf_cursor_fixed(&reader->cursor, size);
-        if (start == 0 && limit == 0) {
+        if (start == 0 && limit == 0)
             return;
-        }
-        if (start == all_ones) {
+        if (start == all_ones)
             reader->base = limit;
-        } else if (!reader->cursor.overrun) {
+        else if (!reader->cursor.overrun)
             emit(reader, reader->base + start, reader->base + limit);
-        }
     }
 }
 
@@ -440,9 +442,8 @@ list_offset(const DwarfUnit *unit, const DwarfAttribute *attribute, guint64 *off
     if (attribute->form == DW_FORM_rnglistx) {
         guint64 relative;
         if (!read_element(unit->file, DWARF_RNGLISTS, unit->rnglists_base, attribute->number, unit->offset_size,
-                          &relative)) {
+                          &relative))
             return FALSE;
-        }
         *offset = unit->rnglists_base + relative;
         return TRUE;
     }
@@ -454,9 +455,8 @@ void
 dwarf_ranges_each(const DwarfUnit *unit, const DwarfAttribute *attribute, DwarfRangeVisit visit, gpointer data)
 {
     guint64 offset;
-    if (!list_offset(unit, attribute, &offset)) {
+    if (!list_offset(unit, attribute, &offset))
         return;
-    }
     RangeReader reader = {.unit = unit, .base = unit->low_pc, .visit = visit, .data = data};
     if (unit->version < 5) {
         reader.cursor = dwarf_file_cursor(unit->addresses, DWARF_RANGES, offset);
@@ -494,14 +494,11 @@ dwarf_place_each(const DwarfPlace *place, const DwarfUnit *unit, DwarfRangeVisit
         return;
     }
     guint64 start;
-    if (place->low_pc.name == 0 || place->high_pc.name == 0 || !dwarf_attribute_address(unit, &place->low_pc, &start)) {
+    if (place->low_pc.name == 0 || place->high_pc.name == 0 || !dwarf_attribute_address(unit, &place->low_pc, &start))
         return;
-    }
     guint64 limit;
-    if (!dwarf_attribute_address(unit, &place->high_pc, &limit)) {
+    if (!dwarf_attribute_address(unit, &place->high_pc, &limit))
         limit = start + place->high_pc.number; /* a length since version 4 */
-    }
-    if (start < limit) {
+    if (start < limit)
         visit(start, limit, data);
-    }
 }

@@ -45,7 +45,7 @@ dwarf_cursor_fixed(DwarfCursor *cursor, guint size)
 #if G_BYTE_ORDER == G_LITTLE_ENDIAN
     memcpy(&value, cursor->at, size);
 #else
-    memcpy((guint8 *)&value + (sizeof value - size), cursor->at, size);
+    memcpy((guint8 *)&value + (sizeof(value) - size), cursor->at, size);
 #endif
     cursor->at += size;
     return value;
@@ -57,12 +57,10 @@ dwarf_cursor_uleb(DwarfCursor *cursor)
     guint64 value = 0;
     for (guint shift = 0; cursor->at < cursor->end; shift += 7) {
         guint8 byte = *cursor->at++;
-        if (shift < 64) {
+        if (shift < 64)
             value |= (guint64)(byte & 0x7f) << shift;
-        }
-        if (byte < 0x80) {
+        if (byte < 0x80)
             return value;
-        }
     }
     cursor->overrun = TRUE;
     return 0;
@@ -74,13 +72,11 @@ dwarf_cursor_sleb(DwarfCursor *cursor)
     guint64 value = 0;
     for (guint shift = 0; cursor->at < cursor->end;) {
         guint8 byte = *cursor->at++;
-        if (shift < 64) {
+        if (shift < 64)
             value |= (guint64)(byte & 0x7f) << shift;
-        }
         shift += 7;
-        if (byte < 0x80) {
+        if (byte < 0x80)
             return (gint64)((byte & 0x40) != 0 && shift < 64 ? value | G_MAXUINT64 << shift : value);
-        }
     }
     cursor->overrun = TRUE;
     return 0;

@@ -19,9 +19,8 @@ read_header(DwarfFile *file, guint64 offset, DwarfUnit *unit)
     const guint8 *start = cursor.at;
     *unit = (DwarfUnit){.file = file, .addresses = file, .offset = offset, .line = DWARF_NO_OFFSET};
     guint64 length = dwarf_cursor_unit_length(&cursor, &unit->offset_size);
-    if (cursor.overrun || length > dwarf_cursor_left(&cursor)) {
+    if (cursor.overrun || length > dwarf_cursor_left(&cursor))
         return FALSE;
-    }
     unit->end = offset + (guint64)(cursor.at - start) + length;
     unit->version = (guint16)dwarf_cursor_fixed(&cursor, 2);
     guint8 type = DW_UT_compile;
@@ -33,11 +32,10 @@ read_header(DwarfFile *file, guint64 offset, DwarfUnit *unit)
         unit->abbrev = dwarf_cursor_fixed(&cursor, unit->offset_size);
         unit->address_size = (guint8)dwarf_cursor_fixed(&cursor, 1);
     }
-    if (type == DW_UT_skeleton || type == DW_UT_split_compile) {
+    if (type == DW_UT_skeleton || type == DW_UT_split_compile)
         unit->dwo_id = dwarf_cursor_fixed(&cursor, 8);
-    } else if (type == DW_UT_type || type == DW_UT_split_type) {
+    else if (type == DW_UT_type || type == DW_UT_split_type)
         dwarf_cursor_skip(&cursor, 8 + (guint64)unit->offset_size);
-    }
     unit->root = offset + (guint64)(cursor.at - start);
     return !cursor.overrun && length >= MIN_HEADER - 4;
 }
@@ -90,13 +88,12 @@ note_root(DwarfUnit *unit, const DwarfAttribute *attribute)
 static void
 note_root_indirect(DwarfUnit *unit, const DwarfAttribute *attribute)
 {
-    if (attribute->name == DW_AT_comp_dir) {
+    if (attribute->name == DW_AT_comp_dir)
         unit->directory = dwarf_attribute_string(unit, attribute);
-    } else if (attribute->name == DW_AT_dwo_name || attribute->name == DW_AT_GNU_dwo_name) {
+    else if (attribute->name == DW_AT_dwo_name || attribute->name == DW_AT_GNU_dwo_name)
         unit->dwo_name = dwarf_attribute_string(unit, attribute);
-    } else if (attribute->name == DW_AT_low_pc) {
+    else if (attribute->name == DW_AT_low_pc)
         dwarf_attribute_address(unit, attribute, &unit->low_pc);
-    }
 }
 
 typedef void (*RootVisit)(const DwarfAttribute *attribute, gpointer data);
@@ -112,26 +109,22 @@ each_root_attribute(const DwarfUnit *unit, RootVisit visit, gpointer data)
         guint64 code = dwarf_cursor_uleb(&table);
         guint16 tag = (guint16)dwarf_cursor_uleb(&table);
         dwarf_cursor_skip(&table, 1);
-        if (code == 0) {
+        if (code == 0)
             return 0;
-        }
         gboolean found = code == wanted;
         for (;;) {
             DwarfSpec spec = dwarf_spec_read(&table);
-            if (table.overrun || (spec.name == 0 && spec.form == 0)) {
+            if (table.overrun || (spec.name == 0 && spec.form == 0))
                 break;
-            }
             DwarfAttribute attribute;
             if (found) {
-                if (!dwarf_attribute_read(&entry, unit, &spec, &attribute) || entry.overrun) {
+                if (!dwarf_attribute_read(&entry, unit, &spec, &attribute) || entry.overrun)
                     return tag;
-                }
                 visit(&attribute, data);
             }
         }
-        if (found) {
+        if (found)
             return tag;
-        }
     }
     return 0;
 }
@@ -162,9 +155,8 @@ read_units(DwarfFile *file)
 {
     for (guint64 offset = 0; offset < file->sections[DWARF_INFO].size;) {
         DwarfUnit unit;
-        if (!read_header(file, offset, &unit)) {
+        if (!read_header(file, offset, &unit))
             return; /* where the next one begins is not known */
-        }
         offset = unit.end;
         if (is_readable(&unit)) {
             read_root(&unit);
@@ -179,7 +171,7 @@ dwarf_file_from_sections(Image *image, const ImageSection sections[DWARF_N_SECTI
     g_autoptr(DwarfFile) file = g_new0(DwarfFile, 1);
     file->image = image_ref(image);
     file->units = g_array_new(FALSE, FALSE, sizeof(DwarfUnit));
-    memcpy(file->sections, sections, sizeof file->sections);
+    memcpy(file->sections, sections, sizeof(file->sections));
     read_units(file);
     return file->units->len > 0 ? g_steal_pointer(&file) : NULL;
 }
@@ -196,15 +188,13 @@ DwarfFile *
 dwarf_file_open(Image *image, const char *suffix)
 {
     ImageSection sections[DWARF_N_SECTIONS] = {0};
-    if (!has_host_byte_order(image)) {
+    if (!has_host_byte_order(image))
         return NULL;
-    }
     for (gsize i = 0; i < DWARF_N_SECTIONS; i++) {
         g_autofree char *name = g_strconcat(section_names[i], suffix, NULL);
         image_section(image, name, &sections[i]);
-        if (i == DWARF_INFO && sections[i].size == 0) {
+        if (i == DWARF_INFO && sections[i].size == 0)
             return NULL;
-        }
     }
     return dwarf_file_from_sections(image, sections);
 }
@@ -212,9 +202,8 @@ dwarf_file_open(Image *image, const char *suffix)
 void
 dwarf_file_free(DwarfFile *file)
 {
-    if (file == NULL) {
+    if (file == NULL)
         return;
-    }
     dwarf_file_free(file->supplement);
     g_array_unref(file->units);
     image_unref(file->image);
@@ -229,32 +218,14 @@ dwarf_file_unit(const DwarfFile *file, guint64 offset)
     while (low < high) {
         guint middle = low + (high - low) / 2;
         const DwarfUnit *unit = &g_array_index(file->units, DwarfUnit, middle);
-        if (offset < unit->offset) {
+        if (offset < unit->offset)
             high = middle;
-        } else if (offset >= unit->end) {
+        else if (offset >= unit->end)
             low = middle + 1;
-        } else {
+        else
             return unit;
-        }
     }
     return NULL;
-}
-
-DwarfCursor
-dwarf_file_cursor(const DwarfFile *file, DwarfSection section, guint64 offset)
-{
-    const ImageSection *bytes = &file->sections[section];
-    if (offset >= bytes->size) {
-        return (DwarfCursor){.overrun = TRUE};
-    }
-    return (DwarfCursor){.at = bytes->data + offset, .end = bytes->data + bytes->size};
-}
-
-const char *
-dwarf_file_string(const DwarfFile *file, DwarfSection section, guint64 offset)
-{
-    DwarfCursor cursor = dwarf_file_cursor(file, section, offset);
-    return cursor.overrun ? NULL : dwarf_cursor_string(&cursor);
 }
 
 static void

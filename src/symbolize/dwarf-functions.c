@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf-functions.h"
+#include "confine/keyed-hash.h"
 
 #include "symbolize/dwarf-line.h"
 #include "symbolize/dwarf-scope.h"
@@ -12,7 +13,7 @@
 /* Deeper chains of inlined calls are cut off on the inside; compilers stay below a hundred. */
 #define MAX_FRAMES 4096
 
-/* A function, or an inlined call of one, that covers an address asked for. */
+/* A function, or an inlined call of one, that covers a wanted address. */
 typedef struct {
     guint64 origin; /* offset of the entry that names it: the abstract instance that many calls share, or its own */
     guint64 call_file, call_line;
@@ -25,10 +26,10 @@ typedef struct {
     guint32 function;
 } Hit;
 
-/* What stands at the end of the origins. */
+/* The attributes found along the origins. */
 typedef struct {
     const char *linkage, *name; /* in the file's sections, or NULL */
-    const DwarfUnit *unit;      /* where name stands */
+    const DwarfUnit *unit;      /* the position of name */
     guint64 offset;
     guint64 line;
 } Identity;
@@ -113,9 +114,8 @@ read_entry(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbre
     const DwarfSpec *specs = &g_array_index(abbrevs->specs, DwarfSpec, abbrev->first);
     for (guint i = 0; i < abbrev->n; i++) {
         DwarfAttribute attribute;
-        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute)) {
+        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute))
             return FALSE;
-        }
         note(entry, &attribute);
     }
     return !cursor->overrun;
@@ -135,20 +135,18 @@ read_entry_at(Walk *walk, const DwarfUnit *unit, guint64 offset, Entry *entry)
 static void
 merge_identity(Identity *identity, const DwarfUnit *unit, guint64 offset, const Entry *entry)
 {
-    if (identity->linkage == NULL) {
+    if (identity->linkage == NULL)
         identity->linkage = dwarf_attribute_string(unit, &entry->linkage);
-    }
     if (identity->name == NULL) {
         identity->name = dwarf_attribute_string(unit, &entry->name);
         identity->unit = unit;
         identity->offset = offset;
     }
-    if (identity->line == 0) {
+    if (identity->line == 0)
         identity->line = entry->line;
-    }
 }
 
-/* Collects name and line along abstract_origin and specification, which may lead into other units and files. */
+/* Collects name and line along abstract_origin and specification, which may refer to other units and files. */
 static Identity
 identify(Walk *walk, guint64 offset)
 {
@@ -159,37 +157,45 @@ identify(Walk *walk, guint64 offset)
         merge_identity(&identity, unit, offset, &entry);
         const DwarfFile *file;
         if (identity.linkage != NULL || entry.origin.name == 0 ||
-            !dwarf_attribute_reference(unit, &entry.origin, &file, &offset)) {
+            !dwarf_attribute_reference(unit, &entry.origin, &file, &offset))
             break;
-        }
         gboolean here = file == unit->file && offset >= unit->offset && offset < unit->end;
         unit = here ? unit : dwarf_file_unit(file, offset);
     }
     return identity;
 }
 
-static char *
-qualify(Walk *walk, const Identity *identity)
+static const DwarfScopes *
+scopes_of(Walk *walk, const Identity *identity)
 {
     DwarfScopes *scopes = g_hash_table_lookup(walk->scopes, identity->unit);
     if (scopes == NULL) {
         scopes = dwarf_scopes_new(identity->unit, abbrevs_of(walk, identity->unit));
         g_hash_table_insert(walk->scopes, (gpointer)(guintptr)identity->unit, scopes);
     }
-    return dwarf_scopes_qualify(scopes, identity->offset, identity->name);
+    return scopes;
+}
+
+/* A lambda's function is declared where its class is, and does not say so itself. */
+static guint64
+line_of(Walk *walk, const Identity *identity)
+{
+    gboolean lambda = identity->line == 0 && identity->name != NULL && strcmp(identity->name, "operator()") == 0;
+
+    return lambda ? dwarf_scopes_line(scopes_of(walk, identity), identity->offset) : identity->line;
 }
 
 static Name
 name_identity(Walk *walk, const Identity *identity)
 {
     Names *names = walk->question->names;
-    if (identity->linkage != NULL && identity->linkage[0] != '\0') {
+    if (identity->linkage != NULL && identity->linkage[0] != '\0')
         return names_function(names, identity->linkage, strlen(identity->linkage));
-    }
-    if (identity->name == NULL || identity->name[0] == '\0') {
+    if (identity->name == NULL || identity->name[0] == '\0')
         return (Name){0};
-    }
-    g_autofree char *full = dwarf_scopes_language(walk->question->unit->language) ? qualify(walk, identity) : NULL;
+    g_autofree char *full = dwarf_scopes_language(walk->question->unit->language)
+                                ? dwarf_scopes_qualify(scopes_of(walk, identity), identity->offset, identity->name)
+                                : NULL;
     const char *name = full != NULL ? full : identity->name;
     const char *kept = names_string(names, name, strlen(name));
     return (Name){kept, kept};
@@ -199,12 +205,11 @@ static const Resolved *
 resolve(Walk *walk, guint64 offset)
 {
     Resolved *resolved = g_hash_table_lookup(walk->resolved, GSIZE_TO_POINTER(offset));
-    if (resolved != NULL) {
+    if (resolved != NULL)
         return resolved;
-    }
     Identity identity = identify(walk, offset);
     resolved = g_new0(Resolved, 1);
-    resolved->line = (guint32)identity.line;
+    resolved->line = (guint32)line_of(walk, &identity);
     resolved->has_linkage = identity.linkage != NULL;
     resolved->name = name_identity(walk, &identity);
     g_hash_table_insert(walk->resolved, GSIZE_TO_POINTER(offset), resolved);
@@ -217,11 +222,10 @@ first_at_or_after(const DwarfQuestion *question, guint64 address)
     guint low = 0;
     for (guint high = question->n_asked; low < high;) {
         guint middle = low + (high - low) / 2;
-        if (question->asked[middle]->address < address) {
+        if (question->asked[middle]->address < address)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -238,16 +242,13 @@ visit_range(guint64 start, guint64 limit, gpointer data)
     Visit *visit = data;
     Walk *walk = visit->walk;
     const DwarfQuestion *question = walk->question;
-    if (start < question->lowest) {
+    if (start < question->lowest)
         return;
-    }
-    if (visit->function->start == G_MAXUINT64) {
+    if (visit->function->start == G_MAXUINT64)
         visit->function->start = start;
-    }
     for (guint i = first_at_or_after(question, start); i < question->n_asked; i++) {
-        if (question->asked[i]->address >= limit) {
+        if (question->asked[i]->address >= limit)
             return;
-        }
         if (!visit->added) {
             g_array_append_val(walk->functions, *visit->function);
             visit->added = TRUE;
@@ -260,16 +261,15 @@ visit_range(guint64 start, guint64 limit, gpointer data)
     }
 }
 
-/* Where to look for the name: behind the origin if this entry adds nothing to it and it lies in this unit. */
+/* The entry to search for the name: the origin if this entry adds nothing to it and it is in this unit. */
 static guint64
 name_offset(const DwarfUnit *unit, const Entry *entry, guint64 own)
 {
     const DwarfFile *file;
     guint64 origin;
     if (entry->linkage.name != 0 || entry->name.name != 0 || entry->line != 0 || entry->origin.name == 0 ||
-        !dwarf_attribute_reference(unit, &entry->origin, &file, &origin)) {
+        !dwarf_attribute_reference(unit, &entry->origin, &file, &origin))
         return own;
-    }
     return file == unit->file && origin >= unit->offset && origin < unit->end ? origin : own;
 }
 
@@ -295,19 +295,16 @@ walk_entries(Walk *walk)
     while (readable && cursor.at < cursor.end) {
         guint64 offset = (guint64)(cursor.at - data);
         guint64 code = dwarf_cursor_uleb(&cursor);
-        if (code == 0) {
+        if (code == 0)
             continue;
-        }
         const DwarfAbbrev *abbrev = dwarf_abbrevs_find(abbrevs, code);
-        if (abbrev == NULL) {
+        if (abbrev == NULL)
             return;
-        }
         if (abbrev->tag == DW_TAG_subprogram || abbrev->tag == DW_TAG_inlined_subroutine) {
             Entry entry = {.function.inlined = abbrev->tag == DW_TAG_inlined_subroutine};
             readable = read_entry(&cursor, unit, abbrevs, abbrev, &entry);
-            if (readable) {
+            if (readable)
                 note_function(walk, &entry, offset);
-            }
         } else {
             readable = dwarf_entry_skip(&cursor, unit, abbrevs, abbrev);
         }
@@ -374,21 +371,18 @@ static void
 answer(Walk *walk, ObjectAsked *asked, const Hit *hits, guint32 n)
 {
     guint32 first = n;
-    while (first > 0 && g_array_index(walk->functions, Function, hits[first - 1].function).inlined) {
+    while (first > 0 && g_array_index(walk->functions, Function, hits[first - 1].function).inlined)
         first--;
-    }
-    if (first == 0) {
+    if (first == 0)
         return;
-    }
     first--;
     const Function *physical = &g_array_index(walk->functions, Function, hits[first].function);
     guint32 depth = MIN(n - first, MAX_FRAMES);
     SymbolFrame *frames = names_frames(walk->question->names, depth);
     guint32 filled = fill_frames(walk, hits + first, depth, asked, frames);
     asked->symbol = (Symbol){frames, filled};
-    if (!resolve(walk, physical->origin)->has_linkage && mangles(walk->question->lines->language)) {
+    if (!resolve(walk, physical->origin)->has_linkage && mangles(walk->question->lines->language))
         asked->unnamed_start = physical->start;
-    }
 }
 
 static gint
@@ -396,9 +390,8 @@ compare_hits(gconstpointer a, gconstpointer b)
 {
     const Hit *x = a;
     const Hit *y = b;
-    if (x->asked != y->asked) {
+    if (x->asked != y->asked)
         return x->asked < y->asked ? -1 : 1;
-    }
     return x->function < y->function ? -1 : x->function > y->function;
 }
 
@@ -420,9 +413,8 @@ answer_lines(Walk *walk)
     const DwarfQuestion *question = walk->question;
     g_autofree guint64 *addresses = g_new(guint64, question->n_asked);
     g_autofree DwarfRow *rows = g_new0(DwarfRow, question->n_asked);
-    for (guint i = 0; i < question->n_asked; i++) {
+    for (guint i = 0; i < question->n_asked; i++)
         addresses[i] = question->asked[i]->address;
-    }
     dwarf_lines_run(walk->lines, addresses, question->n_asked, question->lowest, rows);
     for (guint i = 0; i < question->n_asked; i++) {
         if (rows[i].found) {
@@ -452,15 +444,14 @@ dwarf_functions_answer(const DwarfQuestion *question)
         .lines = dwarf_lines_new(question->lines),
         .abbrevs = g_hash_table_new_full(NULL, NULL, NULL, free_abbrevs),
         .scopes = g_hash_table_new_full(NULL, NULL, NULL, free_scopes),
-        .resolved = g_hash_table_new_full(NULL, NULL, NULL, g_free),
-        .paths = g_hash_table_new(NULL, NULL),
+        .resolved = g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, g_free),
+        .paths = g_hash_table_new(keyed_hash_pointer, NULL),
         .functions = g_array_new(FALSE, FALSE, sizeof(Function)),
         .hits = g_array_new(FALSE, FALSE, sizeof(Hit)),
         .latest = g_new0(guint32, question->n_asked),
     };
-    if (walk.lines != NULL) {
+    if (walk.lines != NULL)
         answer_lines(&walk);
-    }
     walk_entries(&walk);
     answer_all(&walk);
     g_clear_pointer(&walk.lines, dwarf_lines_free);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Answers the addresses that lie in one unit: one walk over its entries and one run of its line program, however many
- * the addresses are.
+ * Answers all addresses in one unit with one walk over its entries and one run of its line program.
  */
 #ifndef JESCOPE_SYMBOLIZE_DWARF_FUNCTIONS_H
 #define JESCOPE_SYMBOLIZE_DWARF_FUNCTIONS_H
@@ -14,7 +13,7 @@ typedef struct {
     const DwarfUnit *lines; /* with the line program: then its skeleton, else the same */
     ObjectAsked **asked;    /* ascending by address */
     guint n_asked;
-    guint64 lowest; /* the lowest address of code: what lies below was discarded by the linker */
+    guint64 lowest; /* the lowest address of code: lower ones were discarded by the linker */
     Names *names;
 } DwarfQuestion;
 

@@ -9,7 +9,7 @@ typedef struct {
 } File;
 
 struct DwarfLines {
-    DwarfUnit unit; /* ours, but with the sizes of this header, which may differ: they say how its forms are read */
+    DwarfUnit unit; /* the unit, with the sizes of this header, which may differ and are needed for its forms */
     guint16 version;
     guint8 minimum_length, maximum_operations;
     gint8 line_base;
@@ -36,9 +36,8 @@ read_old_tables(DwarfLines *lines, DwarfCursor *cursor)
 {
     const char *name = lines->unit.directory;
     g_array_append_val(lines->directories, name);
-    while ((name = dwarf_cursor_string(cursor)) != NULL && name[0] != '\0') {
+    while ((name = dwarf_cursor_string(cursor)) != NULL && name[0] != '\0')
         g_array_append_val(lines->directories, name);
-    }
     File file = {0};
     g_array_append_val(lines->files, file);
     while ((file.name = dwarf_cursor_string(cursor)) != NULL && file.name[0] != '\0') {
@@ -70,14 +69,12 @@ read_row(const DwarfLines *lines, DwarfCursor *cursor, const Format *format, Fil
     *file = (File){0};
     for (guint i = 0; i < format->n; i++) {
         DwarfAttribute attribute;
-        if (!dwarf_attribute_read(cursor, &lines->unit, &format->columns[i], &attribute)) {
+        if (!dwarf_attribute_read(cursor, &lines->unit, &format->columns[i], &attribute))
             return FALSE;
-        }
-        if (attribute.name == DW_LNCT_path) {
+        if (attribute.name == DW_LNCT_path)
             file->name = dwarf_attribute_string(&lines->unit, &attribute);
-        } else if (attribute.name == DW_LNCT_directory_index) {
+        else if (attribute.name == DW_LNCT_directory_index)
             file->directory = attribute.number;
-        }
     }
     return !cursor->overrun;
 }
@@ -89,14 +86,12 @@ read_table(DwarfLines *lines, DwarfCursor *cursor, GArray *files)
     Format format;
     read_format(cursor, &format);
     guint64 n = dwarf_cursor_uleb(cursor);
-    if (cursor->overrun || (format.n == 0 && n > 0) || n > dwarf_cursor_left(cursor)) {
+    if (cursor->overrun || (format.n == 0 && n > 0) || n > dwarf_cursor_left(cursor))
         return FALSE;
-    }
     for (guint64 i = 0; i < n; i++) {
         File file;
-        if (!read_row(lines, cursor, &format, &file)) {
+        if (!read_row(lines, cursor, &format, &file))
             return FALSE;
-        }
         g_array_append_val(files, file);
     }
     return TRUE;
@@ -106,12 +101,10 @@ static gboolean
 read_new_tables(DwarfLines *lines, DwarfCursor *cursor)
 {
     g_autoptr(GArray) directories = g_array_new(FALSE, FALSE, sizeof(File));
-    if (!read_table(lines, cursor, directories)) {
+    if (!read_table(lines, cursor, directories))
         return FALSE;
-    }
-    for (guint i = 0; i < directories->len; i++) {
+    for (guint i = 0; i < directories->len; i++)
         g_array_append_val(lines->directories, g_array_index(directories, File, i).name);
-    }
     return read_table(lines, cursor, lines->files);
 }
 
@@ -119,21 +112,17 @@ static gboolean
 read_header(DwarfLines *lines, DwarfCursor *cursor)
 {
     guint64 length = dwarf_cursor_unit_length(cursor, &lines->unit.offset_size);
-    if (cursor->overrun || length > dwarf_cursor_left(cursor)) {
+    if (cursor->overrun || length > dwarf_cursor_left(cursor))
         return FALSE;
-    }
     cursor->end = cursor->at + length;
     lines->version = (guint16)dwarf_cursor_fixed(cursor, 2);
-    if (lines->version < 2 || lines->version > 5) {
+    if (lines->version < 2 || lines->version > 5)
         return FALSE;
-    }
-    if (lines->version >= 5) {
+    if (lines->version >= 5)
         dwarf_cursor_skip(cursor, 2); /* sizes of an address, as in the unit, and of a segment selector */
-    }
     guint64 header = dwarf_cursor_fixed(cursor, lines->unit.offset_size);
-    if (cursor->overrun || header > dwarf_cursor_left(cursor)) {
+    if (cursor->overrun || header > dwarf_cursor_left(cursor))
         return FALSE;
-    }
     lines->program = (DwarfCursor){.at = cursor->at + header, .end = cursor->end};
     cursor->end = cursor->at + header;
     lines->minimum_length = (guint8)dwarf_cursor_fixed(cursor, 1);
@@ -142,31 +131,27 @@ read_header(DwarfLines *lines, DwarfCursor *cursor)
     lines->line_base = (gint8)dwarf_cursor_fixed(cursor, 1);
     lines->line_range = (guint8)dwarf_cursor_fixed(cursor, 1);
     lines->opcode_base = (guint8)dwarf_cursor_fixed(cursor, 1);
-    for (guint i = 1; i < lines->opcode_base; i++) {
+    for (guint i = 1; i < lines->opcode_base; i++)
         lines->operands[i] = (guint8)dwarf_cursor_fixed(cursor, 1);
-    }
     return !cursor->overrun && lines->opcode_base > 0 && lines->line_range > 0;
 }
 
 DwarfLines *
 dwarf_lines_new(const DwarfUnit *unit)
 {
-    if (unit->line == DWARF_NO_OFFSET) {
+    if (unit->line == DWARF_NO_OFFSET)
         return NULL;
-    }
     g_autoptr(DwarfLines) lines = g_new0(DwarfLines, 1);
     lines->unit = *unit;
     lines->directories = g_array_new(FALSE, FALSE, sizeof(const char *));
     lines->files = g_array_new(FALSE, FALSE, sizeof(File));
     DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_LINE, unit->line);
-    if (!read_header(lines, &cursor)) {
+    if (!read_header(lines, &cursor))
         return NULL;
-    }
-    if (lines->version < 5) {
+    if (lines->version < 5)
         read_old_tables(lines, &cursor);
-    } else if (!read_new_tables(lines, &cursor)) {
+    else if (!read_new_tables(lines, &cursor))
         return NULL;
-    }
     return g_steal_pointer(&lines);
 }
 
@@ -201,16 +186,15 @@ first_at_or_after(const Machine *machine, guint64 address)
     gsize low = 0;
     for (gsize high = machine->n; low < high;) {
         gsize middle = low + (high - low) / 2;
-        if (machine->addresses[middle] < address) {
+        if (machine->addresses[middle] < address)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
 
-/* The row before covers up to this address. Of rows for one address the last one stays; the first sequence wins. */
+/* The previous row extends to this address. Of rows for one address the last one is used, of sequences the first. */
 static void
 emit_row(Machine *machine)
 {
@@ -222,9 +206,8 @@ emit_row(Machine *machine)
     } else {
         for (; machine->next < machine->n && machine->addresses[machine->next] < machine->address; machine->next++) {
             DwarfRow *row = &machine->rows[machine->next];
-            if (!row->found && !machine->discarded) {
+            if (!row->found && !machine->discarded)
                 *row = (DwarfRow){(guint32)machine->row_file, (guint32)machine->row_line, TRUE};
-            }
         }
     }
     machine->in_sequence = TRUE;
@@ -262,7 +245,7 @@ run_extended(Machine *machine, DwarfCursor *cursor)
         machine->address = dwarf_cursor_fixed(&body, (guint)MIN(dwarf_cursor_left(&body), 8));
         machine->operation = 0;
         break;
-    default: /* discriminators, and what vendors may add */
+    default: /* discriminators, and vendor extensions */
         break;
     }
 }
@@ -292,9 +275,8 @@ run_standard(Machine *machine, DwarfCursor *cursor, guint8 opcode)
         machine->operation = 0;
         break;
     default: /* flags, columns, and opcodes we do not know */
-        for (guint i = 0; i < lines->operands[opcode]; i++) {
+        for (guint i = 0; i < lines->operands[opcode]; i++)
             dwarf_cursor_uleb(cursor);
-        }
         break;
     }
 }
@@ -317,32 +299,28 @@ dwarf_lines_run(const DwarfLines *lines, const guint64 *addresses, gsize n, guin
     reset(&machine);
     while (cursor.at < cursor.end) {
         guint8 opcode = *cursor.at++;
-        if (opcode >= lines->opcode_base) {
+        if (opcode >= lines->opcode_base)
             run_special(&machine, opcode);
-        } else if (opcode != 0) {
+        else if (opcode != 0)
             run_standard(&machine, &cursor, opcode);
-        } else {
+        else
             run_extended(&machine, &cursor);
-        }
     }
 }
 
 char *
 dwarf_lines_path(const DwarfLines *lines, guint64 index)
 {
-    if (index >= lines->files->len || g_array_index(lines->files, File, index).name == NULL) {
+    if (index >= lines->files->len || g_array_index(lines->files, File, index).name == NULL)
         return NULL;
-    }
     const File *file = &g_array_index(lines->files, File, index);
     const char *directory = file->directory < lines->directories->len
                                 ? g_array_index(lines->directories, const char *, file->directory)
                                 : NULL;
     const char *base = lines->unit.directory;
-    if (g_path_is_absolute(file->name) || directory == NULL) {
+    if (g_path_is_absolute(file->name) || directory == NULL)
         return g_strdup(file->name);
-    }
-    if (g_path_is_absolute(directory) || base == NULL) {
+    if (g_path_is_absolute(directory) || base == NULL)
         return g_build_filename(directory, file->name, NULL);
-    }
     return g_build_filename(base, directory, file->name, NULL);
 }

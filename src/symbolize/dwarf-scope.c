@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf-scope.h"
 
-#include <dwarf.h>
+#include "symbolize/names.h"
 
-#define NO_SCOPE  G_MAXUINT32
-#define MAX_DEPTH 256 /* of names put together */
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_SCOPE    G_MAXUINT32
+#define MAX_DEPTH   256 /* of names put together */
+#define MAX_ORIGINS 16
 
 typedef struct {
     guint64 offset;
     guint32 parent; /* another Scope, or NO_SCOPE */
+    guint16 tag;
 } Scope;
 
 typedef struct {
@@ -38,16 +44,24 @@ is_scope(guint16 tag)
     }
 }
 
-/* What the children of an entry stand in: a function's are local to it, and a block changes nothing. */
+/* The scope of an entry's children; a block does not change it. */
 static guint32
 scope_of_children(DwarfScopes *scopes, guint16 tag, guint64 offset, guint32 around)
 {
-    if (is_scope(tag)) {
-        const Scope scope = {offset, around};
-        g_array_append_val(scopes->scopes, scope);
-        return scopes->scopes->len - 1;
-    }
-    return tag == DW_TAG_subprogram ? NO_SCOPE : around;
+    const Scope scope = {offset, around, tag};
+
+    if (!is_scope(tag) && tag != DW_TAG_subprogram)
+        return around;
+    g_array_append_val(scopes->scopes, scope);
+    return scopes->scopes->len - 1;
+}
+
+/* A function declared inside another one is not part of it; the classes there are. */
+static gboolean
+is_member(const DwarfScopes *scopes, guint16 tag, guint32 scope)
+{
+    return tag == DW_TAG_subprogram && scope != NO_SCOPE &&
+           g_array_index(scopes->scopes, Scope, scope).tag != DW_TAG_subprogram;
 }
 
 static void
@@ -70,10 +84,9 @@ walk(DwarfScopes *scopes)
             continue;
         }
         const DwarfAbbrev *abbrev = dwarf_abbrevs_find(scopes->abbrevs, code);
-        if (abbrev == NULL || !dwarf_entry_skip(&cursor, unit, scopes->abbrevs, abbrev)) {
+        if (abbrev == NULL || !dwarf_entry_skip(&cursor, unit, scopes->abbrevs, abbrev))
             return;
-        }
-        if (abbrev->tag == DW_TAG_subprogram && current != NO_SCOPE) {
+        if (is_member(scopes, abbrev->tag, current)) {
             const Member member = {offset, current};
             g_array_append_val(scopes->members, member);
         }
@@ -104,23 +117,59 @@ dwarf_scopes_free(DwarfScopes *scopes)
     g_free(scopes);
 }
 
-static const char *
-name_of(const DwarfScopes *scopes, const Scope *scope)
+/* The names of a scope; at least one is NULL. */
+typedef struct {
+    const char *name, *linkage;
+    DwarfAttribute origin; /* of a function that is declared elsewhere; name 0: none */
+    guint32 line;
+} ScopeName;
+
+static ScopeName
+read_name(const DwarfScopes *scopes, guint64 offset)
 {
     const DwarfUnit *unit = scopes->unit;
-    DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_INFO, scope->offset);
+    DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_INFO, offset);
     const DwarfAbbrev *abbrev = dwarf_abbrevs_find(scopes->abbrevs, dwarf_cursor_uleb(&cursor));
-    for (guint i = 0; i < abbrev->n; i++) {
+    ScopeName found = {0};
+
+    for (guint i = 0; abbrev != NULL && i < abbrev->n; i++) {
         DwarfAttribute attribute;
         const DwarfSpec *spec = &g_array_index(scopes->abbrevs->specs, DwarfSpec, abbrev->first + i);
-        if (!dwarf_attribute_read(&cursor, unit, spec, &attribute)) {
+        if (!dwarf_attribute_read(&cursor, unit, spec, &attribute))
             break;
-        }
-        if (attribute.name == DW_AT_name) {
-            return dwarf_attribute_string(unit, &attribute);
-        }
+        if (attribute.name == DW_AT_name)
+            found.name = dwarf_attribute_string(unit, &attribute);
+        else if (attribute.name == DW_AT_linkage_name || attribute.name == DW_AT_MIPS_linkage_name)
+            found.linkage = dwarf_attribute_string(unit, &attribute);
+        else if (attribute.name == DW_AT_specification || attribute.name == DW_AT_abstract_origin)
+            found.origin = attribute;
+        else if (attribute.name == DW_AT_decl_line)
+            found.line = (guint32)attribute.number;
     }
-    return abbrev->tag == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous class)";
+    return found;
+}
+
+/* The declaration of the definition at offset, if it is in this unit. */
+static gboolean
+follow_origin(const DwarfScopes *scopes, const ScopeName *name, guint64 *offset)
+{
+    const DwarfUnit *unit = scopes->unit;
+    const DwarfFile *file;
+    guint64 origin;
+
+    if (name->origin.name == 0 || !dwarf_attribute_reference(unit, &name->origin, &file, &origin) ||
+        file != unit->file || origin < unit->offset || origin >= unit->end)
+        return FALSE;
+    *offset = origin;
+    return TRUE;
+}
+
+static const char *
+stand_in(guint16 tag, const char *member)
+{
+    if (tag == DW_TAG_namespace)
+        return "(anonymous namespace)";
+    return strcmp(member, "operator()") == 0 ? "{lambda}" : "(anonymous class)";
 }
 
 static gint
@@ -131,21 +180,70 @@ compare_member(gconstpointer a, gconstpointer b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-char *
-dwarf_scopes_qualify(const DwarfScopes *scopes, guint64 offset, const char *name)
+static guint32
+scope_of_member(const DwarfScopes *scopes, guint64 offset)
 {
     const Member wanted = {.offset = offset};
     guint index;
-    if (!g_array_binary_search(scopes->members, &wanted, compare_member, &index)) {
-        return NULL;
+
+    return g_array_binary_search(scopes->members, &wanted, compare_member, &index)
+               ? g_array_index(scopes->members, Member, index).scope
+               : NO_SCOPE;
+}
+
+static void
+prepend(GString *full, const char *outer)
+{
+    g_string_prepend(full, "::");
+    g_string_prepend(full, outer);
+}
+
+/* Prepends a function around a local class; returns the scope to go on with, NO_SCOPE where its name was complete. */
+static guint32
+prepend_function(const DwarfScopes *scopes, const Scope *scope, GString *full)
+{
+    guint64 offset = scope->offset;
+    guint32 around = scope->parent;
+    ScopeName name = read_name(scopes, offset);
+
+    for (guint i = 0; i < MAX_ORIGINS && !name.linkage && follow_origin(scopes, &name, &offset); i++) {
+        name = read_name(scopes, offset);
+        around = scope_of_member(scopes, offset);
     }
+    if (name.linkage != NULL) {
+        char *demangled = name_demangle(name.linkage);
+        prepend(full, demangled != NULL ? demangled : name.linkage);
+        free(demangled);
+        return NO_SCOPE;
+    }
+    if (name.name != NULL)
+        prepend(full, name.name);
+    return around;
+}
+
+guint32
+dwarf_scopes_line(const DwarfScopes *scopes, guint64 offset)
+{
+    guint32 at = scope_of_member(scopes, offset);
+
+    return at != NO_SCOPE ? read_name(scopes, g_array_index(scopes->scopes, Scope, at).offset).line : 0;
+}
+
+char *
+dwarf_scopes_qualify(const DwarfScopes *scopes, guint64 offset, const char *name)
+{
+    guint32 at = scope_of_member(scopes, offset);
+    if (at == NO_SCOPE)
+        return NULL;
     GString *full = g_string_new(name);
-    guint32 at = g_array_index(scopes->members, Member, index).scope;
     for (guint depth = 0; at != NO_SCOPE && depth < MAX_DEPTH; depth++) {
         const Scope *scope = &g_array_index(scopes->scopes, Scope, at);
-        const char *outer = name_of(scopes, scope);
-        g_string_prepend(full, "::");
-        g_string_prepend(full, outer != NULL ? outer : "(anonymous class)");
+        if (scope->tag == DW_TAG_subprogram) {
+            at = prepend_function(scopes, scope, full);
+            continue;
+        }
+        const char *outer = read_name(scopes, scope->offset).name;
+        prepend(full, outer != NULL && outer[0] != '\0' ? outer : stand_in(scope->tag, name));
         at = scope->parent;
     }
     return g_string_free(full, FALSE);

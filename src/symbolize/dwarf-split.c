@@ -11,7 +11,7 @@ struct DwarfPackage {
     ImageSection sections[DWARF_N_SECTIONS]; /* whole; a unit has a share of each */
     ImageSection index;
     guint32 n_columns, n_units, n_slots;
-    gint columns[MAX_COLUMNS]; /* DwarfSection, -1: none of ours */
+    gint columns[MAX_COLUMNS]; /* DwarfSection, -1: not used */
 };
 
 static DwarfCursor
@@ -25,9 +25,8 @@ static gint
 column_section(guint32 version, guint32 id)
 {
     static const gint sections[] = {-1, DWARF_INFO, -1, DWARF_ABBREV, DWARF_LINE, -1, DWARF_STR_OFFSETS, -1, -1};
-    if (version == 5 && id == 8 /* DW_SECT_RNGLISTS */) {
+    if (version == 5 && id == 8 /* DW_SECT_RNGLISTS */)
         return DWARF_RNGLISTS;
-    }
     return id < G_N_ELEMENTS(sections) ? sections[id] : -1;
 }
 
@@ -49,13 +48,11 @@ read_index(DwarfPackage *package)
     package->n_slots = (guint32)dwarf_cursor_fixed(&cursor, 4);
     guint64 rows = ((guint64)package->n_units * 2 + 1) * package->n_columns * 4;
     if (cursor.overrun || package->n_columns > MAX_COLUMNS || package->n_slots == 0 ||
-        (package->n_slots & (package->n_slots - 1)) != 0 || slots_size(package) + rows > dwarf_cursor_left(&cursor)) {
+        (package->n_slots & (package->n_slots - 1)) != 0 || slots_size(package) + rows > dwarf_cursor_left(&cursor))
         return FALSE;
-    }
     cursor = index_cursor(package, HEADER_SIZE + slots_size(package));
-    for (guint32 i = 0; i < package->n_columns; i++) {
+    for (guint32 i = 0; i < package->n_columns; i++)
         package->columns[i] = column_section(version, (guint32)dwarf_cursor_fixed(&cursor, 4));
-    }
     return version == 2 || version == 5;
 }
 
@@ -70,22 +67,19 @@ open_package_sections(DwarfPackage *package)
         [DWARF_STR_OFFSETS] = ".debug_str_offsets.dwo",
         [DWARF_RNGLISTS] = ".debug_rnglists.dwo",
     };
-    for (gsize i = 0; i < DWARF_N_SECTIONS; i++) {
-        if (names[i] != NULL) {
+    for (gsize i = 0; i < DWARF_N_SECTIONS; i++)
+        if (names[i] != NULL)
             image_section(package->image, names[i], &package->sections[i]);
-        }
-    }
     return package->sections[DWARF_INFO].size > 0 && image_section(package->image, ".debug_cu_index", &package->index);
 }
 
 DwarfPackage *
-dwarf_package_open(const char *path)
+dwarf_package_open(TargetFiles *files, const char *path)
 {
     g_autoptr(DwarfPackage) package = g_new0(DwarfPackage, 1);
-    package->image = image_open_part(path, NULL);
-    if (package->image == NULL || !open_package_sections(package) || !read_index(package)) {
+    package->image = image_open_part(files, path, NULL);
+    if (package->image == NULL || !open_package_sections(package) || !read_index(package))
         return NULL;
-    }
     return g_steal_pointer(&package);
 }
 
@@ -109,17 +103,15 @@ find_row(const DwarfPackage *package, guint64 id)
         DwarfCursor key = index_cursor(package, HEADER_SIZE + (guint64)slot * 8);
         DwarfCursor row = index_cursor(package, HEADER_SIZE + (guint64)package->n_slots * 8 + (guint64)slot * 4);
         guint32 number = (guint32)dwarf_cursor_fixed(&row, 4);
-        if (number == 0) {
+        if (number == 0)
             return 0;
-        }
-        if (dwarf_cursor_fixed(&key, 8) == id) {
+        if (dwarf_cursor_fixed(&key, 8) == id)
             return number <= package->n_units ? number : 0;
-        }
     }
     return 0;
 }
 
-/* Cuts the unit's share out of a section; one that lies outside leaves nothing. */
+/* Restricts a section to the unit's part, which is empty if out of range. */
 static void
 cut(ImageSection *section, guint64 offset, guint64 size)
 {
@@ -132,33 +124,30 @@ static DwarfFile *
 open_from_package(const DwarfPackage *package, guint64 id)
 {
     guint32 row = find_row(package, id);
-    if (row == 0) {
+    if (row == 0)
         return NULL;
-    }
     ImageSection sections[DWARF_N_SECTIONS];
-    memcpy(sections, package->sections, sizeof sections);
+    memcpy(sections, package->sections, sizeof(sections));
     guint64 width = (guint64)package->n_columns * 4;
     guint64 offsets = HEADER_SIZE + slots_size(package) + row * width; /* the names of the columns are row 0 */
     guint64 sizes = offsets + package->n_units * width;
     for (guint32 i = 0; i < package->n_columns; i++) {
         DwarfCursor offset = index_cursor(package, offsets + (guint64)i * 4);
         DwarfCursor size = index_cursor(package, sizes + (guint64)i * 4);
-        if (package->columns[i] >= 0) {
+        if (package->columns[i] >= 0)
             cut(&sections[package->columns[i]], dwarf_cursor_fixed(&offset, 4), dwarf_cursor_fixed(&size, 4));
-        }
     }
     return dwarf_file_from_sections(package->image, sections);
 }
 
-/* Marks the unit as the other half of skeleton, whose addresses it uses. */
+/* Marks the unit as that of skeleton, whose addresses it uses. */
 static const DwarfUnit *
 adopt(const DwarfFile *file, const DwarfUnit *skeleton)
 {
     for (guint i = 0; i < file->units->len; i++) {
         DwarfUnit *unit = &g_array_index(file->units, DwarfUnit, i);
-        if (unit->dwo_id != skeleton->dwo_id) {
+        if (unit->dwo_id != skeleton->dwo_id)
             continue;
-        }
         unit->split = TRUE;
         unit->addresses = skeleton->file;
         unit->addr_base = skeleton->addr_base;
@@ -170,19 +159,18 @@ adopt(const DwarfFile *file, const DwarfUnit *skeleton)
 }
 
 static DwarfFile *
-try(const DwarfUnit *skeleton, const char *path, const DwarfUnit **unit)
+try(const DwarfUnit *skeleton, TargetFiles *files, const char *path, const DwarfUnit **unit)
 {
-    g_autoptr(Image) image = image_open_part(path, NULL);
+    g_autoptr(Image) image = image_open_part(files, path, NULL);
     g_autoptr(DwarfFile) file = image != NULL ? dwarf_file_open(image, ".dwo") : NULL;
     const DwarfUnit *found = file != NULL ? adopt(file, skeleton) : NULL;
-    if (found == NULL) {
+    if (found == NULL)
         return NULL;
-    }
     *unit = found;
     return g_steal_pointer(&file);
 }
 
-/* Where the name of a skeleton may lead, in order. */
+/* The candidate paths of a skeleton's name, in order. */
 static GPtrArray *
 candidates(const DwarfUnit *skeleton, const SymbolizeOptions *options)
 {
@@ -194,10 +182,9 @@ candidates(const DwarfUnit *skeleton, const SymbolizeOptions *options)
     gboolean absolute = g_path_is_absolute(name);
     const char *directory = skeleton->directory != NULL ? skeleton->directory : "";
     g_autofree char *full = absolute ? g_strdup(name) : g_build_filename(directory, name, NULL);
-    if (root[0] != '\0') {
-        g_ptr_array_add(paths, g_build_filename(root, full, NULL));
-    }
-    g_ptr_array_add(paths, g_strdup(full));
+    g_ptr_array_add(paths, g_strconcat(root, full[0] == '/' ? "" : "/", full, NULL));
+    if (options->sysroot != NULL) /* options about the program's files may not apply to its build directory */
+        g_ptr_array_add(paths, g_strdup(full));
     for (guint i = 0; options->debug_paths != NULL && options->debug_paths[i] != NULL; i++) {
         g_ptr_array_add(paths, g_build_filename(options->debug_paths[i], name, NULL));
         g_ptr_array_add(paths, g_build_filename(options->debug_paths[i], bare, NULL));
@@ -219,8 +206,7 @@ dwarf_split_open(const DwarfUnit *skeleton, const DwarfPackage *package, const S
     }
     g_autoptr(GPtrArray) paths = candidates(skeleton, options);
     DwarfFile *file = NULL;
-    for (guint i = 0; i < paths->len && file == NULL; i++) {
-        file = try(skeleton, paths->pdata[i], unit);
-    }
+    for (guint i = 0; i < paths->len && file == NULL; i++)
+        file = try(skeleton, options->files, paths->pdata[i], unit);
     return file;
 }

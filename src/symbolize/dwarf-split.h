@@ -8,14 +8,14 @@
 
 typedef struct DwarfPackage DwarfPackage;
 
-/* Opens a .dwp; NULL if there is no good one at path. Look-ups are thread-safe. */
-DwarfPackage *dwarf_package_open(const char *path);
+/* Opens a .dwp; NULL if path is not a valid one. Look-ups are thread-safe. */
+DwarfPackage *dwarf_package_open(TargetFiles *files, const char *path);
 void dwarf_package_free(DwarfPackage *package);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DwarfPackage, dwarf_package_free)
 
 /*
  * The file whose one unit of interest, *unit, completes skeleton; checked by its id. NULL if it is not found. Looks in
- * package (may be NULL), at the name in the skeleton, beside the program and in each --debug-path.
+ * package (may be NULL), at the name in the skeleton, next to the program and in each --debug-path.
  */
 DwarfFile *dwarf_split_open(const DwarfUnit *skeleton, const DwarfPackage *package, const SymbolizeOptions *options,
                             const DwarfUnit **unit);

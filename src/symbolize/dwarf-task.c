@@ -14,6 +14,7 @@ struct DwarfJob {
     guint64 lowest;
     GPtrArray *tasks;
     gint missing; /* atomic */
+    gint foreign; /* atomic: files of other users that were read */
 };
 
 struct DwarfTask {
@@ -53,16 +54,15 @@ first_at_or_after(const DwarfJob *job, guint64 address)
     guint low = 0;
     for (guint high = job->work->asked->len; low < high;) {
         guint middle = low + (high - low) / 2;
-        if (asked_at(job, middle)->address < address) {
+        if (asked_at(job, middle)->address < address)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
 
-/* Who answers what: the first unit that covers an address. */
+/* Assigns each address to the first unit that covers it. */
 typedef struct {
     DwarfJob *job;
     guint32 *owners; /* per question: unit + 1, or 0 */
@@ -73,17 +73,14 @@ static void
 claim(guint64 start, guint64 limit, gpointer data)
 {
     Claim *by = data;
-    if (start < by->job->lowest) {
+    if (start < by->job->lowest)
         return;
-    }
     for (guint i = first_at_or_after(by->job, start); i < by->job->work->asked->len; i++) {
         const ObjectAsked *asked = asked_at(by->job, i);
-        if (asked->address >= limit) {
+        if (asked->address >= limit)
             return;
-        }
-        if (by->owners[i] == 0 && asked->symbol.n_frames == 0) {
+        if (by->owners[i] == 0 && asked->symbol.n_frames == 0)
             by->owners[i] = by->unit + 1;
-        }
     }
 }
 
@@ -95,9 +92,8 @@ claim_aranges(Claim *by, DwarfCursor table, guint8 offset_size, const guint8 *st
     const DwarfUnit *unit = dwarf_file_unit(by->job->file, dwarf_cursor_fixed(&table, offset_size));
     guint size = (guint)dwarf_cursor_fixed(&table, 1);
     dwarf_cursor_skip(&table, 1); /* segment selector */
-    if (unit == NULL || table.overrun || (size != 4 && size != 8)) {
+    if (unit == NULL || table.overrun || (size != 4 && size != 8))
         return;
-    }
     guint64 used = (guint64)(table.at - start);
     dwarf_cursor_skip(&table, (2 * size - used % (2 * size)) % (2 * size)); /* pairs are aligned to their size */
     by->unit = (guint32)(unit - (const DwarfUnit *)(gconstpointer)by->job->file->units->data);
@@ -109,16 +105,15 @@ claim_aranges(Claim *by, DwarfCursor table, guint8 offset_size, const guint8 *st
 }
 
 /*
- * What no root spoke for: strict DWARF 2 cannot say that a unit lies in several places, but .debug_aranges can. It is
- * asked last, for it goes missing and is not always true; a wrong claim costs time, since only entries give names.
+ * For addresses that no root entry covers: strict DWARF 2 cannot express several ranges of a unit, but .debug_aranges
+ * can. It is used last, since it may be missing or wrong; a wrong claim only costs time, since names come from entries.
  */
 static void
 claim_rest(DwarfJob *job, guint32 *owners)
 {
     ImageSection section;
-    if (!image_section(job->file->image, ".debug_aranges", &section)) {
+    if (!image_section(job->file->image, ".debug_aranges", &section))
         return;
-    }
     DwarfCursor cursor = {.at = section.data, .end = section.data + section.size};
     while (cursor.at < cursor.end) {
         const guint8 *start = cursor.at;
@@ -132,7 +127,7 @@ claim_rest(DwarfJob *job, guint32 *owners)
     }
 }
 
-/* Lets every unit claim; returns those of compilers that do not say where their code lies. */
+/* Lets every unit claim its addresses; returns units without code ranges. */
 static GPtrArray *
 claim_all(DwarfJob *job, guint32 *owners)
 {
@@ -141,11 +136,10 @@ claim_all(DwarfJob *job, guint32 *owners)
         const DwarfUnit *unit = &g_array_index(job->file->units, DwarfUnit, i);
         DwarfPlace place;
         Claim by = {job, owners, i};
-        if (dwarf_unit_place(unit, &place)) {
+        if (dwarf_unit_place(unit, &place))
             dwarf_place_each(&place, unit, claim, &by);
-        } else if (unit->tag == DW_TAG_compile_unit && unit->line != DWARF_NO_OFFSET) {
+        else if (unit->tag == DW_TAG_compile_unit && unit->line != DWARF_NO_OFFSET)
             g_ptr_array_add(silent, (gpointer)(guintptr)unit);
-        }
     }
     return silent;
 }
@@ -162,9 +156,8 @@ cut_tasks(DwarfJob *job)
     for (guint i = 0; i < n; i++) {
         ObjectAsked *asked = asked_at(job, i);
         if (owners[i] == 0) {
-            if (asked->symbol.n_frames == 0) {
+            if (asked->symbol.n_frames == 0)
                 g_ptr_array_add(rest->asked, asked);
-            }
             continue;
         }
         DwarfTask **task = &by_unit[owners[i] - 1];
@@ -191,13 +184,11 @@ open_package(const ObjectWork *work, const Image *image)
     g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(paths, g_strconcat(image_path(image), ".dwp", NULL));
     g_ptr_array_add(paths, g_strconcat(root, path, ".dwp", NULL));
-    for (guint i = 0; options->debug_paths != NULL && options->debug_paths[i] != NULL; i++) {
+    for (guint i = 0; options->debug_paths != NULL && options->debug_paths[i] != NULL; i++)
         g_ptr_array_add(paths, g_strdup_printf("%s/%s.dwp", options->debug_paths[i], name));
-    }
     DwarfPackage *package = NULL;
-    for (guint i = 0; i < paths->len && package == NULL; i++) {
-        package = dwarf_package_open(paths->pdata[i]);
-    }
+    for (guint i = 0; i < paths->len && package == NULL; i++)
+        package = dwarf_package_open(options->files, paths->pdata[i]);
     return package;
 }
 
@@ -205,14 +196,14 @@ DwarfJob *
 dwarf_job_new(ObjectWork *work, Image *image)
 {
     DwarfFile *file = dwarf_file_open(image, "");
-    if (file == NULL) {
+    if (file == NULL)
         return NULL;
-    }
     g_autoptr(Image) supplement = debug_file_supplement(image, work->request.options);
     file->supplement = supplement != NULL ? dwarf_file_open(supplement, "") : NULL;
     DwarfJob *job = g_new0(DwarfJob, 1);
     job->work = work;
     job->file = file;
+    job->foreign = supplement != NULL && !image_is_trusted(supplement);
     job->package = open_package(work, image);
     ImageSection link;
     job->missing = file->supplement == NULL && image_section(image, ".gnu_debugaltlink", &link);
@@ -225,9 +216,8 @@ dwarf_job_new(ObjectWork *work, Image *image)
 void
 dwarf_job_free(DwarfJob *job)
 {
-    if (job == NULL) {
+    if (job == NULL)
         return;
-    }
     g_ptr_array_unref(job->tasks);
     dwarf_file_free(job->file);
     dwarf_package_free(job->package);
@@ -246,6 +236,12 @@ dwarf_job_missing(const DwarfJob *job)
     return (guint)job->missing; /* no task runs any more */
 }
 
+gboolean
+dwarf_job_is_trusted(const DwarfJob *job)
+{
+    return job->foreign == 0;
+}
+
 static void
 ask_unit(const DwarfTask *task, const DwarfUnit *unit, const GPtrArray *asked)
 {
@@ -255,6 +251,7 @@ ask_unit(const DwarfTask *task, const DwarfUnit *unit, const GPtrArray *asked)
     if (unit->dwo_name != NULL) {
         split = dwarf_split_open(unit, job->package, job->work->request.options, &entries);
         g_atomic_int_add(&job->missing, split == NULL);
+        g_atomic_int_add(&job->foreign, split != NULL && !image_is_trusted(split->image));
     }
     const DwarfQuestion question = {
         .unit = entries,
@@ -272,11 +269,9 @@ static GPtrArray *
 still_open(const GPtrArray *asked)
 {
     GPtrArray *open = g_ptr_array_new();
-    for (guint i = 0; i < asked->len; i++) {
-        if (((const ObjectAsked *)asked->pdata[i])->symbol.n_frames == 0) {
+    for (guint i = 0; i < asked->len; i++)
+        if (((const ObjectAsked *)asked->pdata[i])->symbol.n_frames == 0)
             g_ptr_array_add(open, asked->pdata[i]);
-        }
-    }
     return open;
 }
 
@@ -285,8 +280,7 @@ dwarf_task_run(DwarfTask *task)
 {
     for (guint i = 0; i < task->units->len; i++) {
         g_autoptr(GPtrArray) asked = still_open(task->asked);
-        if (asked->len > 0) {
+        if (asked->len > 0)
             ask_unit(task, task->units->pdata[i], asked);
-        }
     }
 }

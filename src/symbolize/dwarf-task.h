@@ -9,8 +9,7 @@
 typedef struct DwarfTask DwarfTask;
 
 /*
- * Opens the debug information of image and gives each open question of work to the unit that covers it. NULL: there is
- * none. .debug_aranges is not read: what the roots of the units say is as quick to read and does not go missing.
+ * Opens the debug information of image and assigns each open address of work to the unit that covers it. NULL: none.
  */
 DwarfJob *dwarf_job_new(ObjectWork *work, Image *image);
 
@@ -20,6 +19,9 @@ void dwarf_task_run(DwarfTask *task);
 
 /* After the tasks have run: how many files that the debug information leans on (.dwo, dwz) were missed. */
 guint dwarf_job_missing(const DwarfJob *job);
+
+/* The same: whether all of them, and those it read, belong to root or the caller. */
+gboolean dwarf_job_is_trusted(const DwarfJob *job);
 
 void dwarf_job_free(DwarfJob *job);
 

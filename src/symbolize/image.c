@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/image.h"
 
+#include "confine/rights.h"
+
 #include <elfutils/libdwelf.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <lzma.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,11 +13,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define MAX_EXPANDED                                                                                                   \
-    ((guint64)4 << 30)      /* no section we read is larger; keeps a lying header from taking all memory               \
-                             */
 #define MAX_ZLIB_RATIO 1032 /* deflate cannot do better */
 #define MAX_EMBEDDED   ((gsize)1 << 30)
+#define MAX_COPIED     ((gsize)256 << 20)
 #define MAX_BUILD_ID   64
 
 typedef struct {
@@ -26,12 +26,14 @@ typedef struct {
 
 struct Image {
     gatomicrefcount refs;
-    char *path;
+    char *path, *place;
     char *build_id;
+    TargetFiles *files; /* charged for memory, or NULL */
     struct stat stat;
     gpointer map; /* the whole file, or NULL */
     gsize map_size;
-    GBytes *bytes; /* instead of map: an image that lay in another one */
+    gboolean copied; /* map holds a copy of the file */
+    GBytes *bytes;   /* instead of map: an image that lay in another one */
     Elf *elf;
     gboolean is_program;
     GArray *segments;  /* GElf_Phdr of every PT_LOAD */
@@ -68,20 +70,19 @@ image_ref(Image *image)
 void
 image_unref(Image *image)
 {
-    if (image == NULL || !g_atomic_ref_count_dec(&image->refs)) {
+    if (image == NULL || !g_atomic_ref_count_dec(&image->refs))
         return;
-    }
     g_ptr_array_unref(image->opened);
     g_array_unref(image->segments);
-    if (image->elf != NULL) {
+    if (image->elf != NULL)
         elf_end(image->elf);
-    }
-    if (image->map != NULL) {
+    if (image->map != NULL)
         munmap(image->map, image->map_size);
-    }
     g_clear_pointer(&image->bytes, g_bytes_unref);
     g_free(image->build_id);
+    target_files_unref(image->files);
     g_free(image->path);
+    g_free(image->place);
     g_free(image);
 }
 
@@ -89,9 +90,8 @@ static char *
 hex(const guint8 *bytes, gsize size)
 {
     GString *text = g_string_sized_new(2 * size + 1);
-    for (gsize i = 0; i < size; i++) {
+    for (gsize i = 0; i < size; i++)
         g_string_append_printf(text, "%02x", bytes[i]);
-    }
     return g_string_free(text, FALSE);
 }
 
@@ -100,9 +100,8 @@ read_build_id(Image *image)
 {
     const void *id = NULL;
     ssize_t size = dwelf_elf_gnu_build_id(image->elf, &id);
-    if (size > 0 && size <= MAX_BUILD_ID) {
+    if (size > 0 && size <= MAX_BUILD_ID)
         image->build_id = hex(id, (gsize)size);
-    }
 }
 
 static gboolean
@@ -110,62 +109,76 @@ read_segments(Image *image)
 {
     GElf_Ehdr header;
     size_t n = 0;
-    if (gelf_getehdr(image->elf, &header) == NULL || elf_getphdrnum(image->elf, &n) != 0) {
+    if (gelf_getehdr(image->elf, &header) == NULL || elf_getphdrnum(image->elf, &n) != 0)
         return FALSE;
-    }
     image->is_program = header.e_type == ET_EXEC || header.e_type == ET_DYN;
     for (size_t i = 0; i < n && i < G_MAXINT; i++) {
         GElf_Phdr segment;
-        if (gelf_getphdr(image->elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD) {
+        if (gelf_getphdr(image->elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD)
             g_array_append_val(image->segments, segment);
-        }
     }
     return TRUE;
 }
 
-/* Takes the bytes as an ELF file; FALSE where they are none. */
+/* Opens the bytes as an ELF file; FALSE if they are not one. */
 static gboolean
 start_elf(Image *image, gpointer data, gsize size)
 {
     elf_version(EV_CURRENT);
     image->elf = elf_memory(data, size);
-    if (image->elf == NULL || elf_kind(image->elf) != ELF_K_ELF || !read_segments(image)) {
+    if (image->elf == NULL || elf_kind(image->elf) != ELF_K_ELF || !read_segments(image))
         return FALSE;
-    }
     read_build_id(image);
     return TRUE;
 }
 
-static gboolean
-map_file(Image *image, GError **error)
+gboolean
+image_is_trusted(const Image *image)
 {
-    int fd = open(image->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO in the way must not stop us */
-    int failure = fd < 0 || fstat(fd, &image->stat) != 0 ? errno : 0;
-    if (failure == 0 && (!S_ISREG(image->stat.st_mode) || image->stat.st_size == 0)) {
-        failure = EINVAL;
-    }
-    if (failure == 0) {
-        gpointer map = mmap(NULL, (size_t)image->stat.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        failure = map == MAP_FAILED ? errno : 0;
-        image->map = failure == 0 ? map : NULL;
-        image->map_size = (gsize)image->stat.st_size;
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (failure != 0) {
-        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(failure), "cannot read %s: %s", image->path,
-                    g_strerror(failure));
-        return FALSE;
-    }
-    return TRUE;
+    return rights_are_trusted(image->stat.st_uid);
 }
 
-Image *
-image_open_part(const char *path, GError **error)
+static gboolean
+read_whole(gpointer to, gsize size, int fd)
+{
+    gsize got = 0;
+    for (ssize_t n = 1; n > 0 && got<size; got += n> 0 ? (gsize)n : 0)
+        n = pread(fd, (guint8 *)to + got, size - got, (off_t)got);
+    return got == size;
+}
+
+/*
+ * If another user could truncate the mapped file, or change checked bytes, it is copied; a file of root or the caller,
+ * or one too large to copy, is mapped and read as needed. Returns 0 or errno.
+ */
+static int
+map_file(Image *image, int fd)
+{
+    gsize size = (gsize)image->stat.st_size;
+    if (size == 0)
+        return EINVAL;
+    gboolean copied = !image_is_trusted(image) && size <= MAX_COPIED && target_files_take_memory(image->files, size);
+    gpointer map = mmap(NULL, size, copied ? PROT_READ | PROT_WRITE : PROT_READ,
+                        copied ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE, copied ? -1 : fd, 0);
+    if (map == MAP_FAILED)
+        return errno;
+    image->map = map;
+    image->map_size = size;
+    image->copied = copied;
+    return copied && !read_whole(map, size, fd) ? EAGAIN : 0;
+}
+
+static Image *
+open_file(TargetFiles *files, const TargetFile *file, const char *path, GError **error)
 {
     g_autoptr(Image) image = image_new(path);
-    if (!map_file(image, error)) {
+    image->files = files != NULL ? target_files_ref(files) : NULL;
+    image->place = g_strdup(file->path);
+    image->stat = file->status;
+    int failure = map_file(image, file->fd);
+    if (failure != 0) {
+        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(failure), "cannot read %s: %s", path,
+                    failure == EAGAIN ? "the file was truncated while it was read" : g_strerror(failure));
         return NULL;
     }
     if (!start_elf(image, image->map, image->map_size)) {
@@ -176,9 +189,27 @@ image_open_part(const char *path, GError **error)
 }
 
 Image *
-image_open(const char *path, GError **error)
+image_open_part(TargetFiles *files, const char *path, GError **error)
 {
-    g_autoptr(Image) image = image_open_part(path, error);
+    g_auto(TargetFile) file = {.fd = -1};
+    return target_files_open(files, path, &file, error) ? open_file(files, &file, path, error) : NULL;
+}
+
+Image *
+image_open_descriptor(TargetFiles *files, int fd, const char *path, GError **error)
+{
+    TargetFile file = {.fd = fd};
+    if (fstat(fd, &file.status) != 0 || !S_ISREG(file.status.st_mode)) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "cannot read %s: not a regular file", path);
+        return NULL;
+    }
+    return open_file(files, &file, path, error);
+}
+
+Image *
+image_open(TargetFiles *files, const char *path, GError **error)
+{
+    g_autoptr(Image) image = image_open_part(files, path, error);
     if (image != NULL && !image->is_program) {
         g_set_error(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "%s is not an ELF program or library", path);
         return NULL;
@@ -187,12 +218,11 @@ image_open(const char *path, GError **error)
 }
 
 static GBytes *
-expand_xz(const ImageSection *packed)
+expand_xz(TargetFiles *files, const ImageSection *packed)
 {
     lzma_stream stream = LZMA_STREAM_INIT;
-    if (lzma_stream_decoder(&stream, MAX_EMBEDDED, LZMA_CONCATENATED) != LZMA_OK) {
+    if (lzma_stream_decoder(&stream, MAX_EMBEDDED, LZMA_CONCATENATED) != LZMA_OK)
         return NULL;
-    }
     g_autoptr(GByteArray) plain = g_byte_array_new();
     stream.next_in = packed->data;
     stream.avail_in = packed->size;
@@ -200,9 +230,11 @@ expand_xz(const ImageSection *packed)
     while (status == LZMA_OK && plain->len < MAX_EMBEDDED) {
         guint8 chunk[1 << 16];
         stream.next_out = chunk;
-        stream.avail_out = sizeof chunk;
+        stream.avail_out = sizeof(chunk);
+        if (!target_files_take_memory(files, sizeof(chunk)))
+            break;
         status = lzma_code(&stream, LZMA_FINISH);
-        g_byte_array_append(plain, chunk, (guint)(sizeof chunk - stream.avail_out));
+        g_byte_array_append(plain, chunk, (guint)(sizeof(chunk) - stream.avail_out));
     }
     lzma_end(&stream);
     return status == LZMA_STREAM_END ? g_byte_array_free_to_bytes(g_steal_pointer(&plain)) : NULL;
@@ -212,19 +244,17 @@ Image *
 image_open_embedded(Image *image)
 {
     ImageSection packed;
-    if (!image_section(image, ".gnu_debugdata", &packed)) {
+    if (!image_section(image, ".gnu_debugdata", &packed))
         return NULL;
-    }
     g_autoptr(Image) inner = image_new(image->path);
-    inner->bytes = expand_xz(&packed);
-    if (inner->bytes == NULL) {
+    inner->files = image->files != NULL ? target_files_ref(image->files) : NULL;
+    inner->bytes = expand_xz(image->files, &packed);
+    if (inner->bytes == NULL)
         return NULL;
-    }
     gsize size;
     gconstpointer data = g_bytes_get_data(inner->bytes, &size);
-    if (!start_elf(inner, (gpointer)(guintptr)data, size)) { /* libelf reads only; its prototype predates const */
+    if (!start_elf(inner, (gpointer)(guintptr)data, size)) /* libelf reads only; its prototype predates const */
         return NULL;
-    }
     return g_steal_pointer(&inner);
 }
 
@@ -238,6 +268,12 @@ const char *
 image_path(const Image *image)
 {
     return image->path;
+}
+
+const char *
+image_place(const Image *image)
+{
+    return image->place != NULL ? image->place : image->path;
 }
 
 const char *
@@ -274,13 +310,13 @@ expand_zstd(guint8 *plain, gsize plain_size, const guint8 *packed, gsize packed_
 }
 
 static gboolean
-expand(OpenSection *opened, guint64 plain_size, Expand how)
+expand(const Image *image, OpenSection *opened, guint64 plain_size, Expand how)
 {
     const ImageSection packed = opened->section;
     /* zstd may do better than deflate's bound, but no debug information does. */
-    if (plain_size == 0 || plain_size > MAX_EXPANDED || plain_size / MAX_ZLIB_RATIO > packed.size) {
+    if (plain_size == 0 || plain_size / MAX_ZLIB_RATIO > packed.size ||
+        !target_files_take_memory(image->files, plain_size))
         return FALSE;
-    }
     guint8 *plain = g_try_malloc(plain_size);
     if (plain == NULL || !how(plain, plain_size, packed.data, packed.size)) {
         g_free(plain);
@@ -294,9 +330,8 @@ expand(OpenSection *opened, guint64 plain_size, Expand how)
 static gboolean
 skip_header(ImageSection *section, gsize size)
 {
-    if (section->size < size) {
+    if (section->size < size)
         return FALSE;
-    }
     section->data += size;
     section->size -= size;
     return TRUE;
@@ -304,55 +339,49 @@ skip_header(ImageSection *section, gsize size)
 
 /* gABI "Compressed Sections". */
 static gboolean
-expand_gabi(Elf_Scn *scn, OpenSection *opened)
+expand_gabi(const Image *image, Elf_Scn *scn, OpenSection *opened)
 {
     static const struct {
         guint32 type;
         Expand expand;
     } methods[] = {{ELFCOMPRESS_ZLIB, expand_zlib}, {2 /* ELFCOMPRESS_ZSTD */, expand_zstd}};
     GElf_Chdr header;
-    if (gelf_getchdr(scn, &header) == NULL) {
+    if (gelf_getchdr(scn, &header) == NULL)
         return FALSE;
-    }
     Elf64_Shdr *is64 = elf64_getshdr(scn);
-    if (!skip_header(&opened->section, is64 != NULL ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr))) {
+    if (!skip_header(&opened->section, is64 != NULL ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr)))
         return FALSE;
-    }
-    for (gsize i = 0; i < G_N_ELEMENTS(methods); i++) {
-        if (methods[i].type == header.ch_type) {
-            return expand(opened, header.ch_size, methods[i].expand);
-        }
-    }
+    for (gsize i = 0; i < G_N_ELEMENTS(methods); i++)
+        if (methods[i].type == header.ch_type)
+            return expand(image, opened, header.ch_size, methods[i].expand);
     return FALSE;
 }
 
 /* The GNU form before it: .zdebug_NAME begins with "ZLIB" and the big-endian size. */
 static gboolean
-expand_gnu(OpenSection *opened)
+expand_gnu(const Image *image, OpenSection *opened)
 {
     ImageSection *section = &opened->section;
-    if (section->size < 12 || memcmp(section->data, "ZLIB", 4) != 0) {
+    if (section->size < 12 || memcmp(section->data, "ZLIB", 4) != 0)
         return FALSE;
-    }
     guint64 size;
-    memcpy(&size, section->data + 4, sizeof size);
-    return skip_header(section, 12) && expand(opened, GUINT64_FROM_BE(size), expand_zlib);
+    memcpy(&size, section->data + 4, sizeof(size));
+    return skip_header(section, 12) && expand(image, opened, GUINT64_FROM_BE(size), expand_zlib);
 }
 
 static gboolean
 load(Image *image, Elf_Scn *scn, const GElf_Shdr *header, OpenSection *opened)
 {
     Elf_Data *raw = header->sh_type == SHT_NOBITS ? NULL : elf_rawdata(scn, NULL);
-    if (raw == NULL || raw->d_buf == NULL || raw->d_size == 0) {
+    if (raw == NULL || raw->d_buf == NULL || raw->d_size == 0)
         return FALSE;
-    }
     const guint8 *map = image->map;
     opened->section = (ImageSection){
         .data = raw->d_buf,
         .size = raw->d_size,
         .address = header->sh_addr,
-        .mapped =
-            map != NULL && (const guint8 *)raw->d_buf >= map && (const guint8 *)raw->d_buf < map + image->map_size,
+        .mapped = map != NULL && !image->copied && (const guint8 *)raw->d_buf >= map &&
+                  (const guint8 *)raw->d_buf < map + image->map_size,
     };
     return TRUE;
 }
@@ -361,21 +390,18 @@ static gboolean
 load_named(Image *image, const char *name, OpenSection *opened)
 {
     size_t names;
-    if (elf_getshdrstrndx(image->elf, &names) != 0) {
+    if (elf_getshdrstrndx(image->elf, &names) != 0)
         return FALSE;
-    }
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn)) != NULL;) {
         GElf_Shdr header;
         const char *found = gelf_getshdr(scn, &header) != NULL ? elf_strptr(image->elf, names, header.sh_name) : NULL;
-        if (found == NULL) {
+        if (found == NULL)
             continue;
-        }
         gboolean gnu = g_str_has_prefix(found, ".z") && g_strcmp0(found + 2, name + 1) == 0;
-        if (!gnu && strcmp(found, name) != 0) {
+        if (!gnu && strcmp(found, name) != 0)
             continue;
-        }
-        return load(image, scn, &header, opened) && (!gnu || expand_gnu(opened)) &&
-               ((header.sh_flags & SHF_COMPRESSED) == 0 || expand_gabi(scn, opened));
+        return load(image, scn, &header, opened) && (!gnu || expand_gnu(image, opened)) &&
+               ((header.sh_flags & SHF_COMPRESSED) == 0 || expand_gabi(image, scn, opened));
     }
     return FALSE;
 }
@@ -391,14 +417,12 @@ image_section(Image *image, const char *name, ImageSection *section)
     if (opened == NULL) {
         opened = g_new0(OpenSection, 1);
         opened->name = g_strdup(name);
-        if (!load_named(image, name, opened)) {
+        if (!load_named(image, name, opened))
             opened->section = (ImageSection){0};
-        }
         g_ptr_array_add(image->opened, opened);
     }
-    if (opened->section.data == NULL) {
+    if (opened->section.data == NULL)
         return FALSE;
-    }
     *section = opened->section;
     return TRUE;
 }
@@ -406,9 +430,8 @@ image_section(Image *image, const char *name, ImageSection *section)
 void
 image_release(const ImageSection *section, gsize start, gsize end)
 {
-    if (!section->mapped || end > section->size || start >= end) {
+    if (!section->mapped || end > section->size || start >= end)
         return;
-    }
     guintptr page = (guintptr)sysconf(_SC_PAGESIZE);
     guintptr from = ((guintptr)section->data + start + page - 1) & ~(page - 1);
     guintptr to = ((guintptr)section->data + end) & ~(page - 1);
@@ -445,23 +468,9 @@ image_fits(const Image *image, const ImageMapping *mapping)
         const GElf_Phdr *segment = &g_array_index(image->segments, GElf_Phdr, i);
         guint64 first = page_floor(segment->p_offset, mapping->page);
         guint64 last = page_floor(segment->p_offset + segment->p_filesz + mapping->page - 1, mapping->page);
-        if ((segment->p_flags & PF_X) == 0 || mapping->file_offset < first || end > last) {
+        if ((segment->p_flags & PF_X) == 0 || mapping->file_offset < first || end > last)
             continue;
-        }
         return !mapping->whole || mapping->file_offset != first || end == last;
-    }
-    return FALSE;
-}
-
-gboolean
-image_text_start(const Image *image, guint64 page, guint64 *address)
-{
-    for (guint i = 0; i < image->segments->len; i++) {
-        const GElf_Phdr *segment = &g_array_index(image->segments, GElf_Phdr, i);
-        if ((segment->p_flags & PF_X) != 0) {
-            *address = page_floor(segment->p_vaddr, page);
-            return TRUE;
-        }
     }
     return FALSE;
 }
@@ -472,21 +481,8 @@ image_code_start(const Image *image)
     guint64 lowest = G_MAXUINT64;
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn)) != NULL;) {
         GElf_Shdr header;
-        if (gelf_getshdr(scn, &header) != NULL && (header.sh_flags & SHF_EXECINSTR) != 0) {
+        if (gelf_getshdr(scn, &header) != NULL && (header.sh_flags & SHF_EXECINSTR) != 0)
             lowest = MIN(lowest, header.sh_addr);
-        }
     }
     return lowest != G_MAXUINT64 ? lowest : 0;
-}
-
-gboolean
-image_is_debug_only(const Image *image)
-{
-    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn)) != NULL;) {
-        GElf_Shdr header;
-        if (gelf_getshdr(scn, &header) != NULL && (header.sh_flags & SHF_EXECINSTR) != 0) {
-            return header.sh_type == SHT_NOBITS;
-        }
-    }
-    return FALSE;
 }

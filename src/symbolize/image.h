@@ -5,10 +5,13 @@
  *
  * Images are reference counted and, once opened, may be read by any number of threads; opening a section is not
  * thread-safe (ELF sections are expanded and kept on first use), so sections are opened before work is shared out.
- * Bytes handed out live as long as the Image. A file that somebody truncates while it is mapped is beyond our guard.
+ * Bytes handed out live as long as the Image. A file that another user may change is copied, unless it is larger than
+ * 256 MiB; files of root and the caller are mapped. Truncating a mapped file raises SIGBUS.
  */
 #ifndef JESCOPE_SYMBOLIZE_IMAGE_H
 #define JESCOPE_SYMBOLIZE_IMAGE_H
+
+#include "confine/target-files.h"
 
 #include <gelf.h>
 #include <gio/gio.h>
@@ -19,16 +22,22 @@ typedef struct {
     const guint8 *data;
     gsize size;
     guint64 address; /* link-time, 0 in sections that are not loaded */
-    gboolean mapped; /* data lies in the file's own mapping: image_release() has an effect */
+    gboolean mapped; /* data is in the file's mapping: image_release() has an effect */
 } ImageSection;
 
-/* Opens path. Fails with G_FILE_ERROR (cannot be read) or G_IO_ERROR_INVALID_DATA (not an ELF program or library). */
-Image *image_open(const char *path, GError **error);
+/*
+ * Opens path as files allow. Fails with G_FILE_ERROR (cannot be read) or G_IO_ERROR_INVALID_DATA (not an ELF program or
+ * library).
+ */
+Image *image_open(TargetFiles *files, const char *path, GError **error);
 
-/* Opens what is debug information only and no program: a .dwo (an ET_REL), a .dwp. Fails as image_open(). */
-Image *image_open_part(const char *path, GError **error);
+/* Opens a file with debug information only: a .dwo (an ET_REL), a .dwp. Fails as image_open(). */
+Image *image_open_part(TargetFiles *files, const char *path, GError **error);
 
-/* The ELF file that lies xz-compressed in section .gnu_debugdata (a symbol table of local functions), or NULL. */
+/* The same of an open file, which is not closed; files (or NULL) bound the memory. */
+Image *image_open_descriptor(TargetFiles *files, int fd, const char *path, GError **error);
+
+/* The xz-compressed ELF file in section .gnu_debugdata (a symbol table of local functions), or NULL. */
 Image *image_open_embedded(Image *image);
 
 Image *image_ref(Image *image);
@@ -37,14 +46,17 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Image, image_unref)
 
 Elf *image_elf(const Image *image);             /* borrowed */
 const char *image_path(const Image *image);     /* as opened */
+const char *image_place(const Image *image);    /* the same without links: the base of its relative names */
 const char *image_build_id(const Image *image); /* lower-case hex, or NULL */
 const struct stat *image_stat(const Image *image);
+
+/* Whether only root and the caller can have written or can change the file. */
+gboolean image_is_trusted(const Image *image);
 
 /* The crc32 of the whole file that .gnu_debuglink records (the one of RFC 1952). */
 guint32 image_crc(const Image *image);
 
-/* Finds section name, or its compressed forms, and expands it. FALSE if there is none, it has no bytes or is damaged.
- */
+/* Finds section name, or its compressed forms, and expands it. FALSE if missing, empty or damaged. */
 gboolean image_section(Image *image, const char *name, ImageSection *section);
 
 /* Tells the kernel that these bytes of a section will not be needed again soon; they stay readable. */
@@ -66,13 +78,7 @@ typedef struct {
 gboolean image_address(const Image *image, guint64 file_offset, guint64 *address);
 gboolean image_fits(const Image *image, const ImageMapping *mapping);
 
-/* The lowest link-time address of any code; 0 if there is none. */
+/* The lowest link-time address of code; 0 without code. */
 guint64 image_code_start(const Image *image);
-
-/* TRUE for a file that holds debug information only: its code is not there (eu-strip -f, objcopy --only-keep-debug). */
-gboolean image_is_debug_only(const Image *image);
-
-/* The page-aligned link-time address where the first executable segment begins. FALSE if there is none. */
-gboolean image_text_start(const Image *image, guint64 page, guint64 *address);
 
 #endif

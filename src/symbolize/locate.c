@@ -6,34 +6,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What speaks against a file, with the way out; NULL: it fits. */
+/* Why a file does not match, with the remedy; NULL: it matches. */
 typedef char *(*Objection)(const LocateRequest *request, const Image *image);
-
-static char *
-build_id_objection(const LocateRequest *request, const Image *image)
-{
-    const char *known = request->object->build_id;
-    const char *have = image_build_id(image);
-    if (known == NULL || g_strcmp0(known, have) == 0) {
-        return NULL;
-    }
-    return g_strdup_printf(
-        "%s is not the file that ran: its build id is %s, the dump says %s; name a directory with the "
-        "old files with --sysroot or PPROF_BINARY_PATH",
-        image_path(image), have != NULL ? have : "missing", known);
-}
 
 static char *
 deleted_objection(const LocateRequest *request, const Image *image)
 {
     gboolean exact = g_strrstr(image_path(image), "/map_files/") != NULL;
-    if ((request->object->flags & PROFILE_OBJECT_DELETED) == 0 || request->object->build_id != NULL || exact) {
+    if ((request->object->flags & PROFILE_OBJECT_DELETED) == 0 || exact)
         return NULL;
-    }
-    return g_strdup_printf(
-        "%s was replaced before the dump was taken, and the dump has no build id to find the old file "
-        "by; name a directory with the old files with --sysroot or PPROF_BINARY_PATH",
-        image_path(image));
+    return g_strdup_printf("%s was replaced before the dump was taken; name a directory with the old files with "
+                           "--sysroot or PPROF_BINARY_PATH",
+                           image_path(image));
 }
 
 /* Inode numbers compare only on the machine that runs the target. */
@@ -41,29 +25,25 @@ static char *
 inode_objection(const LocateRequest *request, const Image *image)
 {
     guint64 inode = request->object->inode;
-    if (request->options->pid == 0 || request->object->build_id != NULL || inode == 0 ||
-        inode == image_stat(image)->st_ino) {
+    if (request->options->pid == 0 || inode == 0 || inode == image_stat(image)->st_ino)
         return NULL;
-    }
-    return g_strdup_printf(
-        "%s was replaced since the target loaded it; restart the target, or run jescope as root, who "
-        "may still read the old file",
-        image_path(image));
+    return g_strdup_printf("%s was replaced since the target loaded it; restart the target, or run jescope as root, "
+                           "which may still read the old file",
+                           image_path(image));
 }
 
 /*
- * A file written after the dump is a later build as far as anybody can tell. Files in a directory that the user named
- * are taken at their word: copies are younger than what they copy.
+ * A file written after the dump is probably a later build. Files in a directory that the user named are accepted:
+ * copies are younger than their originals.
  */
 static char *
 age_objection(const LocateRequest *request, const Image *image)
 {
     gboolean named = request->options->sysroot != NULL || g_strcmp0(image_path(image), request->object->path) != 0;
-    if (request->options->taken == 0 || request->options->pid != 0 || request->object->build_id != NULL || named ||
-        image_stat(image)->st_mtim.tv_sec <= request->options->taken) {
+    if (request->options->taken == 0 || request->options->pid != 0 || named ||
+        image_stat(image)->st_mtim.tv_sec <= request->options->taken)
         return NULL;
-    }
-    return g_strdup_printf("%s was changed after the dump was taken; if it is what ran all the same, say so with "
+    return g_strdup_printf("%s was changed after the dump was taken; if it is nevertheless the file that ran, use "
                            "--sysroot=/, or name a directory with the old files",
                            image_path(image));
 }
@@ -82,8 +62,8 @@ layout_objection(const LocateRequest *request, const Image *image)
         if (!image_fits(image, &seen)) {
             return g_strdup_printf(
                 "%s is not the file that ran: its code does not fit the mapping of %" G_GUINT64_FORMAT
-                " bytes at offset 0x%" G_GINT64_MODIFIER "x; name a directory with the old files with "
-                "--sysroot or PPROF_BINARY_PATH",
+                " bytes at offset 0x%" G_GINT64_MODIFIER
+                "x; name a directory with the old files with --sysroot or PPROF_BINARY_PATH",
                 image_path(image), seen.size, seen.file_offset);
         }
     }
@@ -94,12 +74,14 @@ static char *
 first_objection(const LocateRequest *request, const Image *image)
 {
     static const Objection objections[] = {
-        build_id_objection, deleted_objection, inode_objection, age_objection, layout_objection,
+        deleted_objection,
+        inode_objection,
+        age_objection,
+        layout_objection,
     };
     char *text = NULL;
-    for (gsize i = 0; i < G_N_ELEMENTS(objections) && text == NULL; i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(objections) && text == NULL; i++)
         text = objections[i](request, image);
-    }
     return text;
 }
 
@@ -120,12 +102,8 @@ add_binary_paths(GPtrArray *paths, const LocateRequest *request)
     g_auto(GStrv) list = g_strsplit(variable != NULL ? variable : "", ":", -1);
     g_autofree char *name = g_path_get_basename(request->object->path);
     for (guint i = 0; list[i] != NULL; i++) {
-        if (list[i][0] == '\0') {
+        if (list[i][0] == '\0')
             continue;
-        }
-        if (request->object->build_id != NULL) {
-            g_ptr_array_add(paths, g_build_filename(list[i], request->object->build_id, name, NULL));
-        }
         g_ptr_array_add(paths, g_build_filename(list[i], name, NULL));
         g_ptr_array_add(paths, g_build_filename(list[i], request->object->path, NULL));
     }
@@ -135,9 +113,8 @@ static GPtrArray *
 candidates(const LocateRequest *request)
 {
     GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
-    if (request->options->pid > 0) {
+    if (request->options->pid > 0)
         add_map_files(paths, request);
-    }
     add_binary_paths(paths, request);
     g_autofree char *root = debug_file_root(request->options);
     g_ptr_array_add(paths, root[0] != '\0' ? g_build_filename(root, request->object->path, NULL)
@@ -152,7 +129,7 @@ find_file(const LocateRequest *request, Located *located)
     g_autoptr(GPtrArray) paths = candidates(request);
     for (guint i = 0; i < paths->len; i++) {
         g_autoptr(GError) failure = NULL;
-        g_autoptr(Image) image = image_open(paths->pdata[i], &failure);
+        g_autoptr(Image) image = image_open(request->options->files, paths->pdata[i], &failure);
         char *objection = image != NULL ? first_objection(request, image) : NULL;
         if (image != NULL && objection == NULL) {
             g_clear_pointer(&located->note, g_free);
@@ -172,24 +149,14 @@ void
 locate_object(const LocateRequest *request, Located *located)
 {
     *located = (Located){0};
-    if ((request->object->flags & (PROFILE_OBJECT_VDSO | PROFILE_OBJECT_ANONYMOUS)) != 0) {
+    if ((request->object->flags & (PROFILE_OBJECT_VDSO | PROFILE_OBJECT_ANONYMOUS)) != 0)
         return;
-    }
     located->file = find_file(request, located);
-    const char *build_id = located->file != NULL ? image_build_id(located->file) : request->object->build_id;
-    if (located->file == NULL && build_id == NULL) {
-        return;
-    }
     ImageSection entries;
-    if (located->file != NULL && image_section(located->file, ".debug_info", &entries)) {
+    if (located->file == NULL || image_section(located->file, ".debug_info", &entries))
         return; /* nothing is apart */
-    }
-    const DebugFileQuery query = {request->object->path, build_id, located->file};
+    const DebugFileQuery query = {request->object->path, image_build_id(located->file), located->file};
     located->debug = debug_file_find(&query, request->options);
-    if (located->file == NULL && located->debug != NULL) {
-        located->refused = FALSE; /* known by build id: as good as the file itself */
-        g_clear_pointer(&located->note, g_free);
-    }
 }
 
 void

@@ -3,10 +3,10 @@
  * Finds the file of an object, and its separate debug file, and makes sure that they are the ones that ran.
  *
  * First that fits: /proc/PID/map_files and /proc/PID/root of a live target; SYSROOT/PATH; in each directory of
- * PPROF_BINARY_PATH BUILDID/NAME, NAME and PATH; PATH itself (with a target or a sysroot: only there).
+ * PPROF_BINARY_PATH NAME and PATH; PATH itself (with a target or a sysroot: only there).
  *
- * A file fits if its build id is the one known from the dump; where none is known, if it was not deleted, replaced
- * or written after the dump, and its executable segments cover the mappings.
+ * A file fits if it was not deleted, replaced or written after the dump, and its executable segments cover the
+ * mappings.
  */
 #ifndef JESCOPE_SYMBOLIZE_LOCATE_H
 #define JESCOPE_SYMBOLIZE_LOCATE_H
@@ -24,12 +24,12 @@ typedef struct {
 
 typedef struct {
     Image *file;      /* the file that ran, or NULL */
-    Image *debug;     /* its separate debug file, or NULL */
+    Image *debug;     /* its separate debug file, or NULL; without a file there is none */
     gboolean refused; /* there is a file, but not the one that ran */
-    char *note;       /* why there is no file, one sentence, or NULL */
+    char *note;       /* the reason for a missing file, one sentence, or NULL */
 } Located;
 
-/* Never fails: what is not found is NULL and explained by note. */
+/* Never fails: a missing file is NULL and explained by note. */
 void locate_object(const LocateRequest *request, Located *located);
 void located_clear(Located *located);
 

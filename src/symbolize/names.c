@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/names.h"
+#include "confine/keyed-hash.h"
 
 #include <libiberty/demangle.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer names stay mangled: what they expand to can be exponentially longer. Real ones reach some kilobytes. */
+/* Longer names stay mangled: their expansion can be exponentially longer. Real ones have some kilobytes. */
 #define MAX_MANGLED 16384
 
 #define BLOCK_FRAMES 4096
 
 struct Names {
     GMutex mutex;
-    GStringChunk *strings;
+    StringPool *strings;
     GHashTable *demangled; /* linkage name -> function, both from strings */
     GPtrArray *blocks;     /* of BLOCK_FRAMES SymbolFrame, or of one larger request */
     GPtrArray *files;      /* GMappedFile */
@@ -24,7 +25,7 @@ names_new(void)
 {
     Names *names = g_new0(Names, 1);
     g_mutex_init(&names->mutex);
-    names->strings = g_string_chunk_new(1 << 16);
+    names->strings = string_pool_new();
     names->demangled = g_hash_table_new(g_direct_hash, g_direct_equal);
     names->blocks = g_ptr_array_new_with_free_func(g_free);
     names->files = g_ptr_array_new_with_free_func((GDestroyNotify)g_mapped_file_unref);
@@ -34,13 +35,12 @@ names_new(void)
 void
 names_free(Names *names)
 {
-    if (names == NULL) {
+    if (names == NULL)
         return;
-    }
     g_ptr_array_unref(names->blocks);
     g_ptr_array_unref(names->files);
     g_hash_table_unref(names->demangled);
-    g_string_chunk_free(names->strings);
+    string_pool_free(names->strings);
     g_mutex_clear(&names->mutex);
     g_free(names);
 }
@@ -49,11 +49,11 @@ static const char *
 insert(Names *names, const char *text, gsize length)
 {
     char small[256];
-    g_autofree char *large = length < sizeof small ? NULL : g_malloc(length + 1);
+    g_autofree char *large = length < sizeof(small) ? NULL : g_malloc(length + 1);
     char *copy = large != NULL ? large : small;
     memcpy(copy, text, length);
     copy[length] = '\0';
-    return g_string_chunk_insert_const(names->strings, copy);
+    return string_pool_insert(names->strings, copy);
 }
 
 const char *
@@ -65,19 +65,15 @@ names_string(Names *names, const char *text, gsize length)
     return copy;
 }
 
-/* The function's name as its language writes it, to be freed with free(); NULL where name is not mangled. */
-static char *
-demangle(const char *name)
+char *
+name_demangle(const char *name)
 {
-    if (strlen(name) > MAX_MANGLED) {
+    if (strlen(name) > MAX_MANGLED)
         return NULL;
-    }
-    if (name[0] == '_' && name[1] == 'D') {
+    if (name[0] == '_' && name[1] == 'D')
         return dlang_demangle(name, DMGL_PARAMS);
-    }
-    if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || g_str_has_prefix(name, "__Z"))) {
+    if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || g_str_has_prefix(name, "__Z")))
         return cplus_demangle(name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
-    }
     return NULL;
 }
 
@@ -88,10 +84,9 @@ names_function(Names *names, const char *linkage, gsize length)
     const char *system_name = insert(names, linkage, length);
     const char *function = g_hash_table_lookup(names->demangled, system_name);
     g_mutex_unlock(&names->mutex);
-    if (function != NULL) {
+    if (function != NULL)
         return (Name){function, system_name};
-    }
-    char *plain = demangle(system_name); /* outside the lock: the expensive part */
+    char *plain = name_demangle(system_name); /* outside the lock: the expensive part */
     g_mutex_lock(&names->mutex);
     function = plain != NULL ? insert(names, plain, strlen(plain)) : system_name;
     g_hash_table_insert(names->demangled, (gpointer)(guintptr)system_name, (gpointer)(guintptr)function);
@@ -120,6 +115,23 @@ names_frames(Names *names, guint32 n)
     names->left -= n;
     g_mutex_unlock(&names->mutex);
     return frames;
+}
+
+Symbol
+names_unknown(Names *names, const ProfileObject *object, guint64 address)
+{
+    g_autofree char *text = NULL;
+    if (object == NULL || object->path[0] == '\0') {
+        text = g_strdup_printf("[0x%" G_GINT64_MODIFIER "x]", address);
+    } else {
+        g_autofree char *name = g_path_get_basename(object->path);
+        g_autofree char *bare = name[0] == '[' ? g_strndup(name + 1, strcspn(name + 1, "]")) : g_strdup(name);
+        text = g_strdup_printf("[%s+0x%" G_GINT64_MODIFIER "x]", bare, address);
+    }
+    SymbolFrame *frame = names_frames(names, 1);
+    frame->function = names_string(names, text, strlen(text));
+    frame->system_name = frame->function;
+    return (Symbol){frame, 1};
 }
 
 void

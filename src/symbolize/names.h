@@ -12,6 +12,10 @@ typedef struct {
     const char *system_name; /* as given; the same pointer where nothing was mangled */
 } Name;
 
+/* A function's name as its language writes it, to be freed with free(); NULL where linkage is not mangled, or too long
+ * to be demangled. */
+char *name_demangle(const char *linkage);
+
 Names *names_new(void);
 
 /* The one copy of text[0, length); lives as long as names. */
@@ -22,6 +26,9 @@ Name names_function(Names *names, const char *linkage, gsize length);
 
 /* n frames, zeroed, that live as long as names. */
 SymbolFrame *names_frames(Names *names, guint32 n);
+
+/* The placeholder for an address without a name; object NULL: "[0xADDRESS]". */
+Symbol names_unknown(Names *names, const ProfileObject *object, guint64 address);
 
 /* Keeps a mapped file, which answers point into, as long as names; takes the reference. */
 void names_keep(Names *names, GMappedFile *file);

@@ -40,58 +40,38 @@ compare_asked(gconstpointer a, gconstpointer b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* The lowest offset that is mapped executable: where the first executable segment begins. */
-static guint64
-text_offset(const LocateRequest *request)
-{
-    guint64 lowest = G_MAXUINT64;
-    for (guint i = 0; i < request->n_mappings; i++) {
-        lowest = MIN(lowest, request->mappings[i]->file_offset);
-    }
-    return lowest;
-}
-
-/* A debug file keeps the addresses of the segments, not their places in the file: those the mappings tell. */
-static void
-translate_by_mapping(ObjectWork *work)
-{
-    guint64 start;
-    if (!image_text_start(work->located.debug, work->request.page, &start)) {
-        return;
-    }
-    guint64 offset = text_offset(&work->request);
-    for (guint i = 0; i < work->asked->len; i++) {
-        g_array_index(work->asked, ObjectAsked, i).address += start - offset;
-    }
-}
-
-/* An offset outside all segments lies behind their end in the last page: no function is there, and none is named. */
+/* An offset outside all segments is after their end in the last page, where there is no function. */
 static void
 translate_by_file(ObjectWork *work)
 {
     for (guint i = 0; i < work->asked->len; i++) {
         ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
-        if (!image_address(work->located.file, asked->address, &asked->address)) {
-            asked->symbol = object_unknown(work->names, work->request.object, asked->address);
-        }
+        if (!image_address(work->located.file, asked->address, &asked->address))
+            asked->symbol = names_unknown(work->names, work->request.object, asked->address);
     }
+}
+
+static gboolean
+may_use_cache(const ObjectWork *work)
+{
+    const Image *const images[] = {work->located.file, work->located.debug};
+    gboolean may = !work->request.options->no_cache;
+    for (gsize i = 0; i < G_N_ELEMENTS(images); i++)
+        may = may && (images[i] == NULL || image_is_trusted(images[i]));
+    return may;
 }
 
 void
 object_prepare(ObjectWork *work)
 {
     locate_object(&work->request, &work->located);
-    if (work->located.file != NULL) {
+    if (work->located.file != NULL)
         translate_by_file(work);
-    } else if (work->located.debug != NULL) {
-        translate_by_mapping(work);
-    }
     g_array_sort(work->asked, compare_asked);
-    work->cached = !work->request.options->no_cache && cache_read(work);
+    work->cached = may_use_cache(work) && cache_read(work);
     Image *const images[] = {work->located.debug, work->located.file};
-    for (gsize i = 0; !work->cached && i < G_N_ELEMENTS(images) && work->dwarf == NULL; i++) {
+    for (gsize i = 0; !work->cached && i < G_N_ELEMENTS(images) && work->dwarf == NULL; i++)
         work->dwarf = images[i] != NULL ? dwarf_job_new(work, images[i]) : NULL;
-    }
 }
 
 /* The complete table of the file or its debug file; without one the exported names and .gnu_debugdata's local ones. */
@@ -99,19 +79,15 @@ static SymbolsSource
 read_symbols(const Located *located, SymbolTable *table, Image **embedded)
 {
     Image *const images[] = {located->file, located->debug};
-    for (gsize i = 0; i < G_N_ELEMENTS(images); i++) {
-        if (images[i] != NULL && symbol_table_add(table, images[i], SYMBOL_TABLE_ALL)) {
+    for (gsize i = 0; i < G_N_ELEMENTS(images); i++)
+        if (images[i] != NULL && symbol_table_add(table, images[i], SYMBOL_TABLE_ALL))
             return SYMBOLS_SYMTAB;
-        }
-    }
     SymbolsSource source = SYMBOLS_NONE;
-    if (located->file != NULL && symbol_table_add(table, located->file, SYMBOL_TABLE_EXPORTED)) {
+    if (located->file != NULL && symbol_table_add(table, located->file, SYMBOL_TABLE_EXPORTED))
         source = SYMBOLS_DYNSYM;
-    }
     *embedded = located->file != NULL ? image_open_embedded(located->file) : NULL;
-    if (*embedded != NULL && symbol_table_add(table, *embedded, SYMBOL_TABLE_ALL)) {
+    if (*embedded != NULL && symbol_table_add(table, *embedded, SYMBOL_TABLE_ALL))
         source = SYMBOLS_SYMTAB;
-    }
     return source;
 }
 
@@ -121,9 +97,8 @@ answer_open(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
 {
     gsize length;
     const char *linkage = symbol_table_find(table, asked->address, &length);
-    if (linkage == NULL) {
+    if (linkage == NULL)
         return;
-    }
     Name name = names_function(work->names, linkage, length);
     SymbolFrame *frame = names_frames(work->names, 1);
     *frame = (SymbolFrame){
@@ -142,9 +117,8 @@ name_last_frame(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
 {
     gsize length;
     const char *linkage = symbol_table_find_start(table, asked->unnamed_start, &length);
-    if (linkage == NULL || linkage[0] != '_') {
+    if (linkage == NULL || linkage[0] != '_')
         return;
-    }
     Name name = names_function(work->names, linkage, length);
     SymbolFrame *frame = (SymbolFrame *)(guintptr)&asked->symbol.frames[asked->symbol.n_frames - 1];
     if (name.function != name.system_name || !frame->known) {
@@ -159,11 +133,10 @@ answer_from_table(ObjectWork *work, const SymbolTable *table)
 {
     for (guint i = 0; i < work->asked->len; i++) {
         ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
-        if (asked->symbol.n_frames == 0) {
+        if (asked->symbol.n_frames == 0)
             answer_open(work, table, asked);
-        } else if (asked->unnamed_start != 0) {
+        else if (asked->unnamed_start != 0)
             name_last_frame(work, table, asked);
-        }
     }
 }
 
@@ -172,28 +145,10 @@ needs_table(const ObjectWork *work)
 {
     for (guint i = 0; i < work->asked->len; i++) {
         const ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
-        if (asked->symbol.n_frames == 0 || asked->unnamed_start != 0) {
+        if (asked->symbol.n_frames == 0 || asked->unnamed_start != 0)
             return TRUE;
-        }
     }
     return FALSE;
-}
-
-Symbol
-object_unknown(Names *names, const ProfileObject *object, guint64 address)
-{
-    g_autofree char *text = NULL;
-    if (object == NULL || object->path[0] == '\0') {
-        text = g_strdup_printf("[0x%" G_GINT64_MODIFIER "x]", address);
-    } else {
-        g_autofree char *name = g_path_get_basename(object->path);
-        g_autofree char *bare = name[0] == '[' ? g_strndup(name + 1, strcspn(name + 1, "]")) : g_strdup(name);
-        text = g_strdup_printf("[%s+0x%" G_GINT64_MODIFIER "x]", bare, address);
-    }
-    SymbolFrame *frame = names_frames(names, 1);
-    frame->function = names_string(names, text, strlen(text));
-    frame->system_name = frame->function;
-    return (Symbol){frame, 1};
 }
 
 static void
@@ -203,9 +158,9 @@ answer_unknown(ObjectWork *work)
         ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
         guint32 n = asked->symbol.n_frames;
         if (n == 0) {
-            asked->symbol = object_unknown(work->names, work->request.object, asked->address);
+            asked->symbol = names_unknown(work->names, work->request.object, asked->address);
         } else if (asked->symbol.frames[n - 1].function == NULL) {
-            const Symbol unknown = object_unknown(work->names, work->request.object, asked->address);
+            const Symbol unknown = names_unknown(work->names, work->request.object, asked->address);
             SymbolFrame *frame = (SymbolFrame *)(guintptr)&asked->symbol.frames[n - 1];
             frame->function = unknown.frames[0].function;
             frame->system_name = unknown.frames[0].system_name;
@@ -228,9 +183,8 @@ weakness(const char *path, SymbolsSource source)
         [SYMBOLS_DYNSYM] = "has only its exported names",
         [SYMBOLS_SYMTAB] = "has no lines and no inlined functions",
     };
-    if (source >= G_N_ELEMENTS(lacks)) {
+    if (source >= G_N_ELEMENTS(lacks))
         return NULL;
-    }
     return g_strdup_printf("%s %s; install its debug symbols or name their directory with --debug-path", path,
                            lacks[source]);
 }
@@ -244,16 +198,15 @@ describe(ObjectWork *work, SymbolsSource source)
         work->result = (SymbolObject){
             .source = located->refused ? SYMBOLS_MISMATCH : SYMBOLS_NONE,
             .note = keep(work, located->note),
+            .absent = !located->refused,
         };
         return;
     }
     guint missing = work->dwarf != NULL ? dwarf_job_missing(work->dwarf) : 0;
-    g_autofree char *note =
-        missing == 0
-            ? weakness(image_path(used), source)
-            : g_strdup_printf("%u files with debug information that %s names were not found; name their directory "
-                              "with --debug-path",
-                              missing, image_path(used));
+    g_autofree char *note = missing == 0 ? weakness(image_path(used), source)
+                                         : g_strdup_printf("%u files with debug information that %s names were not "
+                                                           "found; name their directory with --debug-path",
+                                                           missing, image_path(used));
     work->result = (SymbolObject){
         .source = source,
         .debug_path = source != SYMBOLS_NONE ? keep(work, image_path(used)) : NULL,
@@ -262,12 +215,12 @@ describe(ObjectWork *work, SymbolsSource source)
     };
 }
 
-/* What was answered without files that are missing today may be answered better tomorrow. */
+/* Answers without files that are missing now may improve later. */
 static gboolean
 is_worth_keeping(const ObjectWork *work)
 {
-    return !work->request.options->no_cache && !work->cached &&
-           (work->dwarf == NULL || dwarf_job_missing(work->dwarf) == 0);
+    return may_use_cache(work) && !work->cached &&
+           (work->dwarf == NULL || (dwarf_job_missing(work->dwarf) == 0 && dwarf_job_is_trusted(work->dwarf)));
 }
 
 static SymbolsSource
@@ -291,7 +244,6 @@ object_finish(ObjectWork *work)
 {
     SymbolsSource source = work->cached ? work->result.source : answer_rest(work);
     describe(work, source);
-    if (is_worth_keeping(work)) {
+    if (is_worth_keeping(work))
         cache_write(work);
-    }
 }

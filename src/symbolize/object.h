@@ -38,13 +38,10 @@ void object_ask(ObjectWork *work, guint32 location, guint64 file_offset);
  */
 void object_prepare(ObjectWork *work);
 
-/* Answers what is still open from the symbol tables, and the rest with "[NAME+0xADDRESS]". */
+/* Answers open addresses from the symbol tables, the rest with "[NAME+0xADDRESS]". */
 void object_finish(ObjectWork *work);
 
 /* Releases all but the answers, which belong to names. */
 void object_work_free(ObjectWork *work);
-
-/* The stand-in for an address without a name; object NULL: "[0xADDRESS]". */
-Symbol object_unknown(Names *names, const ProfileObject *object, guint64 address);
 
 #endif

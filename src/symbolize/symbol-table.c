@@ -61,12 +61,10 @@ read_sections(Elf *elf)
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn)) != NULL;) {
         GElf_Shdr header;
         gsize index = elf_ndxscn(scn);
-        if (gelf_getshdr(scn, &header) == NULL) {
+        if (gelf_getshdr(scn, &header) == NULL)
             continue;
-        }
-        if (sections->len <= index) {
+        if (sections->len <= index)
             g_array_set_size(sections, (guint)index + 1);
-        }
         g_array_index(sections, Section, index) = (Section){
             .start = header.sh_addr,
             .limit = header.sh_addr + header.sh_size,
@@ -107,15 +105,13 @@ typedef struct {
 static void
 add(const Reader *reader, const GElf_Sym *symbol, guint32 index, const char *name)
 {
-    if (index >= reader->sections->len || name == NULL || !is_function(symbol, name)) {
+    if (index >= reader->sections->len || name == NULL || !is_function(symbol, name))
         return;
-    }
     const Section *section = &g_array_index(reader->sections, Section, index);
     guint64 start = reader->thumb ? symbol->st_value & ~(guint64)1 : symbol->st_value;
     if (!section->code || start < section->start || start >= section->limit ||
-        (symbol->st_size == 0 && reader->kind == SYMBOL_TABLE_EXPORTED)) {
+        (symbol->st_size == 0 && reader->kind == SYMBOL_TABLE_EXPORTED))
         return;
-    }
     Entry entry = {
         .start = start,
         .limit = start + MIN(symbol->st_size, section->limit - start),
@@ -129,11 +125,9 @@ add(const Reader *reader, const GElf_Sym *symbol, guint32 index, const char *nam
 static Elf_Scn *
 find_table(Elf *elf, guint32 type, GElf_Shdr *header)
 {
-    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn)) != NULL;) {
-        if (gelf_getshdr(scn, header) != NULL && header->sh_type == type) {
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn)) != NULL;)
+        if (gelf_getshdr(scn, header) != NULL && header->sh_type == type)
             return scn;
-        }
-    }
     return NULL;
 }
 
@@ -143,9 +137,8 @@ find_extended_indexes(Elf *elf, gsize table)
 {
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn)) != NULL;) {
         GElf_Shdr header;
-        if (gelf_getshdr(scn, &header) != NULL && header.sh_type == SHT_SYMTAB_SHNDX && header.sh_link == table) {
+        if (gelf_getshdr(scn, &header) != NULL && header.sh_type == SHT_SYMTAB_SHNDX && header.sh_link == table)
             return elf_getdata(scn, NULL);
-        }
     }
     return NULL;
 }
@@ -158,9 +151,8 @@ symbol_table_add(SymbolTable *table, const Image *image, SymbolTableKind kind)
     GElf_Ehdr file;
     Elf_Scn *scn = find_table(elf, kind == SYMBOL_TABLE_ALL ? SHT_SYMTAB : SHT_DYNSYM, &header);
     Elf_Data *data = scn != NULL && header.sh_type != SHT_NOBITS ? elf_getdata(scn, NULL) : NULL;
-    if (data == NULL || data->d_buf == NULL || gelf_getehdr(elf, &file) == NULL) {
+    if (data == NULL || data->d_buf == NULL || gelf_getehdr(elf, &file) == NULL)
         return FALSE;
-    }
     g_autoptr(GArray) sections = read_sections(elf);
     const Reader reader = {table, sections, kind, file.e_machine == EM_ARM};
     Elf_Data *extended = find_extended_indexes(elf, elf_ndxscn(scn));
@@ -169,14 +161,12 @@ symbol_table_add(SymbolTable *table, const Image *image, SymbolTableKind kind)
     for (gsize i = 1; i < MIN(n, G_MAXINT); i++) {
         GElf_Sym symbol;
         Elf32_Word wide = 0;
-        if (gelf_getsymshndx(data, extended, (int)i, &symbol, &wide) == NULL) {
+        if (gelf_getsymshndx(data, extended, (int)i, &symbol, &wide) == NULL)
             break;
-        }
         guint32 index = symbol.st_shndx == SHN_XINDEX ? wide : symbol.st_shndx;
         gboolean defined = index != SHN_UNDEF && (index < SHN_LORESERVE || symbol.st_shndx == SHN_XINDEX);
-        if (defined) {
+        if (defined)
             add(&reader, &symbol, index, elf_strptr(elf, header.sh_link, symbol.st_name));
-        }
     }
     return table->entries->len > before;
 }
@@ -186,12 +176,10 @@ compare(gconstpointer a, gconstpointer b)
 {
     const Entry *x = a;
     const Entry *y = b;
-    if (x->start != y->start) {
+    if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    }
-    if (x->rank != y->rank) {
+    if (x->rank != y->rank)
         return x->rank > y->rank ? -1 : 1; /* the best name last: a search walks backwards */
-    }
     return strcmp(y->name, x->name);
 }
 
@@ -206,9 +194,8 @@ bound_sizeless(GArray *entries, guint first, guint last, guint64 covered)
     guint64 next = last < entries->len ? g_array_index(entries, Entry, last).start : G_MAXUINT64;
     for (guint i = first; i < last; i++) {
         Entry *entry = &g_array_index(entries, Entry, i);
-        if (entry->start >= covered) {
+        if (entry->start >= covered)
             entry->limit = MIN(next, entry->reach);
-        }
     }
 }
 
@@ -218,9 +205,8 @@ bound_all(GArray *entries)
     guint64 covered = 0;
     for (guint first = 0, last; first < entries->len; first = last) {
         guint64 start = g_array_index(entries, Entry, first).start;
-        for (last = first; last < entries->len && g_array_index(entries, Entry, last).start == start; last++) {
+        for (last = first; last < entries->len && g_array_index(entries, Entry, last).start == start; last++)
             covered = MAX(covered, g_array_index(entries, Entry, last).limit);
-        }
         bound_sizeless(entries, first, last, covered);
     }
 }
@@ -239,12 +225,6 @@ symbol_table_seal(SymbolTable *table)
     }
 }
 
-guint
-symbol_table_size(const SymbolTable *table)
-{
-    return table->entries->len;
-}
-
 /* The number of entries that begin at or before address. */
 static guint
 count_up_to(const GArray *entries, guint64 address)
@@ -253,11 +233,10 @@ count_up_to(const GArray *entries, guint64 address)
     guint high = entries->len;
     while (low < high) {
         guint middle = low + (high - low) / 2;
-        if (g_array_index(entries, Entry, middle).start <= address) {
+        if (g_array_index(entries, Entry, middle).start <= address)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -267,12 +246,10 @@ find(const SymbolTable *table, guint64 address)
 {
     for (guint i = count_up_to(table->entries, address); i > 0; i--) {
         const Entry *entry = &g_array_index(table->entries, Entry, i - 1);
-        if (entry->reach <= address) {
+        if (entry->reach <= address)
             return NULL;
-        }
-        if (address < entry->limit) {
+        if (address < entry->limit)
             return entry;
-        }
     }
     return NULL;
 }
@@ -281,9 +258,8 @@ const char *
 symbol_table_find(const SymbolTable *table, guint64 address, gsize *length)
 {
     const Entry *entry = find(table, address);
-    if (entry == NULL) {
+    if (entry == NULL)
         return NULL;
-    }
     *length = name_length(entry->name);
     return entry->name;
 }
@@ -292,9 +268,8 @@ const char *
 symbol_table_find_start(const SymbolTable *table, guint64 address, gsize *length)
 {
     const Entry *entry = find(table, address);
-    if (entry == NULL || entry->start != address) {
+    if (entry == NULL || entry->start != address)
         return NULL;
-    }
     *length = name_length(entry->name);
     return entry->name;
 }

@@ -2,10 +2,10 @@
 /*
  * The functions that an ELF symbol table names, sorted for look-up by address.
  *
- * Which symbols count: functions (STT_FUNC, STT_GNU_IFUNC) and untyped labels in executable sections; never data, TLS,
- * sections or files. How far one reaches: its size, cut at the end of its section. A symbol without size (hand-written
- * assembly) reaches to the next symbol or the end of its section, but only where the table is complete (.symtab):
- * between two exported symbols of .dynsym lie local functions that it says nothing about.
+ * Symbols used: functions (STT_FUNC, STT_GNU_IFUNC) and untyped labels in executable sections; never data, TLS,
+ * sections or files. A symbol covers its size, up to the end of its section. A symbol without size (hand-written
+ * assembly) extends to the next symbol or the end of its section, but only if the table is complete (.symtab): .dynsym
+ * omits local functions between exported ones.
  */
 #ifndef JESCOPE_SYMBOLIZE_SYMBOL_TABLE_H
 #define JESCOPE_SYMBOLIZE_SYMBOL_TABLE_H
@@ -27,10 +27,8 @@ gboolean symbol_table_add(SymbolTable *table, const Image *image, SymbolTableKin
 /* Sorts; call once, after the last add and before the first look-up. Look-ups are thread-safe. */
 void symbol_table_seal(SymbolTable *table);
 
-guint symbol_table_size(const SymbolTable *table);
-
 /*
- * The name of the innermost function that address (link-time) lies in, as linked but without "@VERSION", or NULL. Of
+ * The name of the innermost function that contains address (link-time), as linked but without "@VERSION", or NULL. Of
  * several names for one function: global before weak before local, typed before untyped, then fewer leading
  * underscores, then the shorter. The name is not terminated: *length counts it.
  */

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/symbolize.h"
 
+#include "symbolize/cache.h"
+#include "symbolize/debug-file.h"
 #include "symbolize/dwarf-task.h"
 #include "symbolize/names.h"
 #include "symbolize/object.h"
+#include "symbolize/perf-map.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct Symbols {
     Names *names;
     Symbol *locations;
     SymbolObject *objects;
+    pid_t pid;
+    gboolean asked_debuginfod;
 };
 
 const Symbol *
@@ -25,12 +31,23 @@ symbols_object(const Symbols *symbols, guint32 object)
     return &symbols->objects[object];
 }
 
+pid_t
+symbols_pid(const Symbols *symbols)
+{
+    return symbols->pid;
+}
+
+gboolean
+symbols_asked_debuginfod(const Symbols *symbols)
+{
+    return symbols->asked_debuginfod;
+}
+
 void
 symbols_free(Symbols *symbols)
 {
-    if (symbols == NULL) {
+    if (symbols == NULL)
         return;
-    }
     names_free(symbols->names);
     g_free(symbols->locations);
     g_free(symbols->objects);
@@ -44,6 +61,8 @@ typedef struct {
     Symbols *symbols;
     GPtrArray *work;     /* ObjectWork or NULL, one per object */
     GPtrArray *mappings; /* GPtrArray of const ProfileMapping, one per object */
+    PerfMap *perf_map;   /* of the live process, or NULL */
+    gboolean asked_perf_map;
 } Session;
 
 /*
@@ -55,9 +74,8 @@ page_size(const Profile *profile)
 {
     const ProfileMapping *mappings = profile_mappings(profile);
     guint64 bits = 65536;
-    for (guint32 i = 0; i < profile_n_mappings(profile); i++) {
+    for (guint32 i = 0; i < profile_n_mappings(profile); i++)
         bits |= mappings[i].start | mappings[i].limit | mappings[i].file_offset;
-    }
     return MAX(bits & -bits, 4096);
 }
 
@@ -73,14 +91,11 @@ mappings_by_object(const Profile *profile)
     const ProfileMapping *mappings = profile_mappings(profile);
     guint32 n_objects = profile_n_objects(profile);
     GPtrArray *lists = g_ptr_array_new_with_free_func(unref_array);
-    for (guint32 i = 0; i < n_objects; i++) {
+    for (guint32 i = 0; i < n_objects; i++)
         g_ptr_array_add(lists, g_ptr_array_new());
-    }
-    for (guint32 i = 0; i < profile_n_mappings(profile); i++) {
-        if (mappings[i].object < n_objects) {
+    for (guint32 i = 0; i < profile_n_mappings(profile); i++)
+        if (mappings[i].object < n_objects)
             g_ptr_array_add(lists->pdata[mappings[i].object], (gpointer)(guintptr)&mappings[i]);
-        }
-    }
     return lists;
 }
 
@@ -101,19 +116,64 @@ work_for(Session *session, guint32 object)
     return session->work->pdata[object];
 }
 
-/* Names that came with the dump: the outermost function first, inlined ones behind it (jeprof's --raw). */
+/* "FILE:LINE:START"; anything else leaves the frame without a place. */
+static void
+embedded_place(Names *names, const char *text, SymbolFrame *frame)
+{
+    const char *start = strrchr(text, ':');
+    const char *line = start != NULL ? g_strrstr_len(text, start - text, ":") : NULL;
+    if (line == NULL || line == text)
+        return;
+    frame->file = names_string(names, text, (gsize)(line - text));
+    frame->line = (guint32)MIN(g_ascii_strtoull(line + 1, NULL, 10), G_MAXUINT32);
+    frame->start_line = (guint32)MIN(g_ascii_strtoull(start + 1, NULL, 10), G_MAXUINT32);
+}
+
+/* "--" joins names, so that an operator of that name was written apart. */
+static Name
+embedded_name(Names *names, const char *part)
+{
+    g_auto(GStrv) pieces = g_strsplit(part, "operator- -", -1);
+    g_autofree char *whole = g_strjoinv("operator--", pieces);
+    return names_function(names, whole, strlen(whole));
+}
+
+/* Names in the dump: the outermost function first, then inlined ones (jeprof's --raw). */
 static Symbol
 embedded_symbol(Names *names, const char *text)
 {
-    g_auto(GStrv) parts = g_strsplit(text, "--", -1);
+    g_auto(GStrv) fields = g_strsplit(text, "\t", -1);
+    g_auto(GStrv) parts = g_strsplit(fields[0] != NULL ? fields[0] : "", "--", -1);
     guint32 n = MAX(g_strv_length(parts), 1);
+    guint32 n_places = fields[0] != NULL ? g_strv_length(fields) - 1 : 0;
     SymbolFrame *frames = names_frames(names, n);
     for (guint32 i = 0; i < n; i++) {
-        const char *part = parts[0] != NULL ? parts[n - 1 - i] : "";
-        Name name = names_function(names, part, strlen(part));
+        guint32 part = n - 1 - i;
+        Name name = embedded_name(names, parts[0] != NULL ? parts[part] : "");
         frames[i] = (SymbolFrame){.function = name.function, .system_name = name.system_name, .known = TRUE};
+        if (part < n_places)
+            embedded_place(names, fields[part + 1], &frames[i]);
     }
     return (Symbol){frames, n};
+}
+
+/* Code without a file: made at run time, and named only where its compiler writes a map. */
+static Symbol
+generated_symbol(Session *session, guint64 address)
+{
+    const SymbolizeOptions *options = &session->options;
+    Names *names = session->symbols->names;
+    if (!session->asked_perf_map && options->pid > 0)
+        session->perf_map = perf_map_open(options->files, options->pid);
+    session->asked_perf_map = TRUE;
+    const char *name = session->perf_map != NULL ? perf_map_find(session->perf_map, address) : NULL;
+    if (name == NULL)
+        return names_unknown(names, NULL, address);
+    SymbolFrame *frame = names_frames(names, 1);
+    frame->function = names_string(names, name, strlen(name));
+    frame->system_name = frame->function;
+    frame->known = TRUE;
+    return (Symbol){frame, 1};
 }
 
 static void
@@ -124,12 +184,11 @@ ask(Session *session, guint32 index)
     const char *embedded = profile_embedded_symbol(session->profile, index);
     if (embedded != NULL) {
         symbols->locations[index] = embedded_symbol(symbols->names, embedded);
-        if (location->object != PROFILE_NONE) {
+        if (location->object != PROFILE_NONE)
             symbols->objects[location->object].source = SYMBOLS_EMBEDDED;
-        }
     } else if (location->object == PROFILE_NONE || location->mapping == PROFILE_NONE ||
                (profile_objects(session->profile)[location->object].flags & PROFILE_OBJECT_ANONYMOUS) != 0) {
-        symbols->locations[index] = object_unknown(symbols->names, NULL, location->address);
+        symbols->locations[index] = generated_symbol(session, location->address);
     } else {
         object_ask(work_for(session, location->object), index, location->file_offset);
     }
@@ -153,42 +212,60 @@ run_task(gpointer task, gpointer unused)
     dwarf_task_run(task);
 }
 
-/* Runs step for every item, as many at a time as there are processors. */
-static gboolean
-for_each(const GPtrArray *items, GFunc step, GError **error)
+/* Items that the calling thread and its helpers share out among themselves. */
+typedef struct {
+    const GPtrArray *items;
+    GFunc step;
+    gint next, done;                          /* atomic */
+    void (*advance)(guint done, guint whole); /* or NULL */
+} Share;
+
+static gpointer
+take_items(gpointer data)
 {
-    GThreadPool *pool = g_thread_pool_new(step, NULL, (gint)g_get_num_processors(), FALSE, error);
-    if (pool == NULL) {
-        return FALSE;
+    Share *share = data;
+    for (guint i; (i = (guint)g_atomic_int_add(&share->next, 1)) < share->items->len;) {
+        share->step(share->items->pdata[i], NULL);
+        guint done = (guint)g_atomic_int_add(&share->done, 1) + 1;
+        if (share->advance != NULL)
+            share->advance(done, share->items->len);
     }
-    for (guint i = 0; i < items->len; i++) {
-        g_thread_pool_push(pool, items->pdata[i], NULL);
-    }
-    g_thread_pool_free(pool, FALSE, TRUE);
-    return TRUE;
+    return NULL;
+}
+
+/* Runs step for every item on as many threads as processors, and reports progress; one at a time if threads cannot be
+ * created. */
+static void
+for_each(const GPtrArray *items, GFunc step, void (*advance)(guint, guint))
+{
+    Share share = {.items = items, .step = step, .advance = advance};
+    g_autoptr(GPtrArray) helpers = g_ptr_array_new();
+    guint n = MIN(g_get_num_processors(), items->len);
+    GThread *helper = NULL;
+    while (helpers->len + 1 < n && (helper = g_thread_try_new("symbolize", take_items, &share, NULL)) != NULL)
+        g_ptr_array_add(helpers, helper);
+    take_items(&share);
+    for (guint i = 0; i < helpers->len; i++)
+        g_thread_join(helpers->pdata[i]);
 }
 
 /* Objects first, then the tasks of all of them together, so that one large object does not leave processors idle. */
-static gboolean
-answer(const Session *session, GError **error)
+static void
+answer(const Session *session)
 {
     g_autoptr(GPtrArray) objects = g_ptr_array_new();
     g_autoptr(GPtrArray) tasks = g_ptr_array_new();
-    for (guint i = 0; i < session->work->len; i++) {
-        if (session->work->pdata[i] != NULL) {
+    for (guint i = 0; i < session->work->len; i++)
+        if (session->work->pdata[i] != NULL)
             g_ptr_array_add(objects, session->work->pdata[i]);
-        }
-    }
-    if (!for_each(objects, prepare, error)) {
-        return FALSE;
-    }
+    for_each(objects, prepare, session->options.advance);
     for (guint i = 0; i < objects->len; i++) {
         const ObjectWork *work = objects->pdata[i];
-        if (work->dwarf != NULL) {
+        if (work->dwarf != NULL)
             g_ptr_array_extend(tasks, (GPtrArray *)(guintptr)dwarf_job_tasks(work->dwarf), NULL, NULL);
-        }
     }
-    return for_each(tasks, run_task, error) && for_each(objects, finish, error);
+    for_each(tasks, run_task, NULL);
+    for_each(objects, finish, NULL);
 }
 
 static void
@@ -196,16 +273,14 @@ collect(Session *session)
 {
     for (guint object = 0; object < session->work->len; object++) {
         ObjectWork *work = session->work->pdata[object];
-        if (work == NULL) {
+        if (work == NULL)
             continue;
-        }
         for (guint i = 0; i < work->asked->len; i++) {
             const ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
             Symbol *symbol = &session->symbols->locations[asked->location];
             *symbol = asked->symbol;
-            if (session->options.no_inlines) {
+            if (session->options.no_inlines)
                 *symbol = (Symbol){asked->symbol.frames + (asked->symbol.n_frames - 1), 1};
-            }
         }
         session->symbols->objects[object] = work->result;
     }
@@ -214,9 +289,36 @@ collect(Session *session)
 static void
 free_work(gpointer work)
 {
-    if (work != NULL) {
+    if (work != NULL)
         object_work_free(work);
-    }
+}
+
+TargetFiles *
+symbolize_files(const SymbolizeOptions *options)
+{
+    g_autoptr(GPtrArray) directories = g_ptr_array_new_with_free_func(g_free);
+    const char *binaries = g_getenv("PPROF_BINARY_PATH");
+    g_auto(GStrv) list = g_strsplit(binaries != NULL ? binaries : "", ":", -1);
+    for (guint i = 0; options->debug_paths != NULL && options->debug_paths[i] != NULL; i++)
+        g_ptr_array_add(directories, g_strdup(options->debug_paths[i]));
+    for (guint i = 0; list[i] != NULL; i++)
+        if (list[i][0] != '\0')
+            g_ptr_array_add(directories, g_strdup(list[i]));
+    if (options->sysroot != NULL)
+        g_ptr_array_add(directories, g_strdup(options->sysroot));
+    g_ptr_array_add(directories, NULL);
+    const char *urls = g_getenv("DEBUGINFOD_URLS");
+    if (!options->no_files && (options->debuginfod || (urls != NULL && urls[0] != '\0')))
+        debug_file_allow_network();
+    if (!options->no_files && !options->no_cache)
+        cache_allow();
+    const TargetFilesOptions files = {
+        .pid = options->pid,
+        .directories = (const char *const *)directories->pdata,
+        .owner = options->owner,
+        .closed = options->no_files,
+    };
+    return target_files_new(&files);
 }
 
 Symbols *
@@ -229,19 +331,22 @@ symbolize(const Profile *profile, const SymbolizeOptions *options, GError **erro
     g_autoptr(GPtrArray) work = g_ptr_array_new_with_free_func(free_work);
     g_ptr_array_set_size(work, (gint)profile_n_objects(profile));
     g_autoptr(GPtrArray) mappings = mappings_by_object(profile);
+    SymbolizeOptions settled = options != NULL ? *options : (SymbolizeOptions){.owner = geteuid()};
+    g_autoptr(TargetFiles) files = settled.files != NULL ? target_files_ref(settled.files) : symbolize_files(&settled);
+    settled.files = files;
     Session session = {
         .profile = profile,
-        .options = options != NULL ? *options : (SymbolizeOptions){0},
+        .options = settled,
         .symbols = symbols,
         .work = work,
         .mappings = mappings,
     };
-    for (guint32 i = 0; i < profile_n_locations(profile); i++) {
+    symbols->pid = session.options.pid;
+    symbols->asked_debuginfod = session.options.debuginfod;
+    for (guint32 i = 0; i < profile_n_locations(profile); i++)
         ask(&session, i);
-    }
-    if (!answer(&session, error)) {
-        return NULL;
-    }
+    g_clear_pointer(&session.perf_map, perf_map_free);
+    answer(&session);
     collect(&session);
     return g_steal_pointer(&symbols);
 }

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names for locations. A name is given only where the address lies inside that symbol; everything else is shown as
- * [object+0xoffset]. Inlined calls are frames of their own.
+ * Names for locations. A name is used only if the address is inside its symbol; otherwise [object+0xoffset] is shown.
+ * Inlined calls are separate frames.
  */
 #ifndef JESCOPE_SYMBOLIZE_SYMBOLIZE_H
 #define JESCOPE_SYMBOLIZE_SYMBOLIZE_H
 
+#include "confine/target-files.h"
 #include "profile/profile.h"
 
-/* Where the names of one object came from; decides pprof's has_* flags and the notes of a report. */
+/* The source of an object's names; determines pprof's has_* flags and the notes of a report. */
 typedef enum {
     SYMBOLS_NONE,     /* file missing, unreadable, not ELF or without any symbol */
     SYMBOLS_DYNSYM,   /* exported names only */
     SYMBOLS_SYMTAB,   /* all functions, no lines */
     SYMBOLS_DWARF,    /* functions, files, lines, inlines */
     SYMBOLS_EMBEDDED, /* the dump brought its own */
-    SYMBOLS_MISMATCH, /* a file is there but is not the one that ran: not used */
+    SYMBOLS_MISMATCH, /* the file is not the one that ran: not used */
 } SymbolsSource;
 
 typedef struct {
@@ -24,7 +25,7 @@ typedef struct {
     const char *file;        /* or NULL */
     guint32 line;            /* of the call or allocation; 0 unknown */
     guint32 start_line;      /* of the function; 0 unknown */
-    gboolean known;          /* FALSE: function is the [object+0xoffset] stand-in */
+    gboolean known;          /* FALSE: function is the placeholder [object+0xoffset] */
 } SymbolFrame;
 
 /* The frames of one location: frames[0] is the innermost inlined function, the last one the physical function. At least
@@ -38,7 +39,8 @@ typedef struct {
     SymbolsSource source;
     const char *debug_path; /* the file the symbols were read from, or NULL */
     const char *build_id;   /* of the file used, or NULL */
-    const char *note;       /* why there are no (or weaker) names, one sentence, or NULL */
+    const char *note;       /* the reason for missing or weaker names, one sentence, or NULL */
+    gboolean absent;        /* no file was found: source is SYMBOLS_NONE */
 } SymbolObject;
 
 /* Names for every location of one Profile; immutable, strings live as long as it. */
@@ -46,10 +48,15 @@ typedef struct Symbols Symbols;
 
 const Symbol *symbols_location(const Symbols *symbols, guint32 location); /* same index as profile_locations() */
 const SymbolObject *symbols_object(const Symbols *symbols, guint32 object);
+/* The options of symbolize(), for advice to users. */
+pid_t symbols_pid(const Symbols *symbols);
+gboolean symbols_asked_debuginfod(const Symbols *symbols);
 void symbols_free(Symbols *symbols);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Symbols, symbols_free)
 
 typedef struct {
+    TargetFiles *files;             /* opens the files, see symbolize_files(); NULL: symbolize() creates its own */
+    uid_t owner;                    /* of the dump, if pid is 0: the user that names the files */
     const char *const *debug_paths; /* extra roots of debug files (--debug-path), NULL-terminated, or NULL */
     const char *sysroot;            /* prefix of every object's path (--sysroot), or NULL */
     pid_t pid;           /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */
@@ -57,7 +64,12 @@ typedef struct {
     gboolean debuginfod; /* ask the network (only ever on request) */
     gboolean no_cache;   /* neither read nor write $XDG_CACHE_HOME/jescope */
     gboolean no_inlines; /* physical functions only */
+    gboolean no_files;   /* names of the dump itself only: no file is opened, no cache read, no server asked */
+    void (*advance)(guint done, guint whole); /* called as objects are done with, from any thread; or NULL */
 } SymbolizeOptions;
+
+/* Opens the files of options: those of options.pid or options.owner, and the directories named. */
+TargetFiles *symbolize_files(const SymbolizeOptions *options);
 
 /*
  * Names all locations of profile. Missing files are not an error: they show in symbols_object(). Works per object in

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/address-space.h"
 
+#include "target/memory-map.h"
 #include "target/target.h"
 
 #include <errno.h>
@@ -15,13 +16,6 @@ enum {
     FLAGS_LENGTH = 4, /* "r-xp" */
     PAGE = 4096,      /* the smallest there is: strings are read up to its end */
 };
-
-static unsigned
-parse_flags(const char *text)
-{
-    return (text[0] == 'r' ? MAPPING_READ : 0u) | (text[1] == 'w' ? MAPPING_WRITE : 0u) |
-           (text[2] == 'x' ? MAPPING_EXECUTE : 0u);
-}
 
 static void
 add_line(AddressSpace *space, const char *line)
@@ -38,38 +32,61 @@ add_line(AddressSpace *space, const char *line)
                &path) != 7 ||
         strlen(flags) != FLAGS_LENGTH || mapping.end <= mapping.start)
         return;
-    mapping.flags = parse_flags(flags);
+    mapping.flags = (flags[0] == 'r' ? MAPPING_READ : 0u) | (flags[1] == 'w' ? MAPPING_WRITE : 0u) |
+                    (flags[2] == 'x' ? MAPPING_EXECUTE : 0u);
     mapping.device = makedev(major_number, minor_number);
     mapping.path = g_string_chunk_insert_const(space->paths, path > 0 ? line + path : "");
     g_array_append_val(space->mappings, mapping);
 }
 
-AddressSpace *
-address_space_parse(pid_t pid, const char *maps)
+static AddressSpace *
+new_space(pid_t pid)
 {
     AddressSpace *space = g_new0(AddressSpace, 1);
     space->pid = pid;
+    space->reads_left = ADDRESS_SPACE_READS;
     space->mappings = g_array_new(FALSE, FALSE, sizeof(Mapping));
     space->paths = g_string_chunk_new(PAGE);
+    return space;
+}
+
+AddressSpace *
+address_space_parse(pid_t pid, const char *maps)
+{
+    AddressSpace *space = new_space(pid);
     g_auto(GStrv) lines = g_strsplit(maps, "\n", -1);
     for (char **line = lines; *line != NULL; line++)
         add_line(space, *line);
     return space;
 }
 
+static gboolean
+take_line(char *line, gpointer data)
+{
+    add_line(data, line);
+    return TRUE;
+}
+
 AddressSpace *
 address_space_new(pid_t pid, GError **error)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/maps", (int)pid);
-    g_autofree char *maps = NULL;
-    g_autoptr(GError) cause = NULL;
-    if (g_file_get_contents(path, &maps, NULL, &cause))
-        return address_space_parse(pid, maps);
-    gboolean denied = g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_ACCES) ||
-                      g_error_matches(cause, G_FILE_ERROR, G_FILE_ERROR_PERM);
-    g_set_error(error, TARGET_ERROR, denied ? TARGET_ERROR_PERMISSION : TARGET_ERROR_GONE,
-                denied ? "the memory map of process %d is not ours to read" : "process %d has ended", (int)pid);
-    return NULL;
+    g_autoptr(AddressSpace) space = new_space(pid);
+    switch (memory_map_read(pid, MEMORY_MAP_MAX, take_line, space)) {
+    case MEMORY_MAP_DENIED:
+        g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
+                    "permission denied reading the memory map of process %d; run jescope as root", (int)pid);
+        return NULL;
+    case MEMORY_MAP_GONE:
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "process %d has ended", (int)pid);
+        return NULL;
+    case MEMORY_MAP_TOO_LARGE:
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT,
+                    "the memory map of process %d has more than %d MiB of text; restart it under 'jescope run'",
+                    (int)pid, MEMORY_MAP_MAX >> 20);
+        return NULL;
+    default:
+        return g_steal_pointer(&space);
+    }
 }
 
 void
@@ -96,6 +113,20 @@ address_space_find(const AddressSpace *space, guint64 address)
             low = middle + 1;
         else
             return mapping;
+    }
+    return NULL;
+}
+
+const Mapping *
+address_space_first(const AddressSpace *space, const Mapping *mapping)
+{
+    const Mapping *begin = (const Mapping *)(void *)space->mappings->data;
+    for (const Mapping *one = mapping; one >= begin; one--) {
+        /* The vdso is not a file, and contiguous. */
+        gboolean same =
+            one == mapping || (mapping->inode != 0 && one->inode == mapping->inode && one->device == mapping->device);
+        if (same && one->offset == 0)
+            return one;
     }
     return NULL;
 }

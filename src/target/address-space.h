@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is mapped in a process, and its bytes; all without stopping it. */
+/* The memory map of a process, and its bytes; without stopping it. */
 #ifndef JESCOPE_TARGET_ADDRESS_SPACE_H
 #define JESCOPE_TARGET_ADDRESS_SPACE_H
 
@@ -27,9 +27,13 @@ typedef struct {
     pid_t pid;
     GArray *mappings; /* of Mapping, in the order of their addresses */
     GStringChunk *paths;
+    guint reads_left; /* of symbols and their names in its memory, which a hostile process may make endless */
 } AddressSpace;
 
-/* NULL with a TARGET_ERROR: it has ended, or is not ours to read. */
+/* A process of a thousand libraries takes a sixth of them. */
+enum { ADDRESS_SPACE_READS = 2000000 };
+
+/* NULL with a TARGET_ERROR: it has ended, or reading is not permitted. */
 AddressSpace *address_space_new(pid_t pid, GError **error);
 void address_space_free(AddressSpace *space);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AddressSpace, address_space_free)
@@ -39,6 +43,9 @@ AddressSpace *address_space_parse(pid_t pid, const char *maps);
 
 /* The mapping at ADDRESS, or NULL. */
 const Mapping *address_space_find(const AddressSpace *space, guint64 address);
+
+/* Where the beginning of the file that MAPPING is of was mapped, at or below it; NULL: it was not. */
+const Mapping *address_space_first(const AddressSpace *space, const Mapping *mapping);
 
 /* The last component of its path, "" for none; no longer with " (deleted)". */
 char *mapping_name(const Mapping *mapping);

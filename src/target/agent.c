@@ -4,15 +4,18 @@
 #include "target/diagnosis.h"
 #include "target/discovery.h"
 #include "target/implementation.h"
-#include "target/text.h"
+#include "target/output-file.h"
+#include "target/output-pages.h"
+#include "target/reach.h"
+#include "text/printable.h"
+
+#include "wire/message.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,18 +26,20 @@ typedef struct {
     gboolean known; /* process is set */
     Process process;
     AgentDeadlines deadlines;
-    AgentThrough through; /* NULL: through the socket */
-    int socket;           /* -1: not connected */
+    int socket; /* -1: not connected */
     guint32 sequence;
+    gint64 patience; /* microseconds that are left for quick answers, as they were at `rested` */
+    gint64 rested;   /* time of the last quick reply, or of its failure */
 } AgentTarget;
 
 /* One request and the room for its answer. */
 typedef struct {
     WireHeader *request;
     size_t request_size;
-    int descriptor;    /* to send along, or -1 */
-    guint deadline;    /* milliseconds */
-    size_t reply_size; /* expected of a successful answer */
+    int descriptor;    /* the memory file for the answer, or -1 */
+    OutputPages pages; /* of that file */
+    guint deadline;    /* milliseconds, for all attempts together */
+    gint64 until;      /* the same as a moment of g_get_monotonic_time() */
     union {
         WireReply reply;
         WireHelloReply hello;
@@ -48,7 +53,7 @@ typedef struct {
 
 typedef enum {
     SENT_ANSWERED,
-    SENT_LOST,   /* the connection is gone; errno says how */
+    SENT_LOST,   /* the connection was closed; errno has the reason */
     SENT_FAILED, /* the error is set */
 } Sent;
 
@@ -56,7 +61,10 @@ const AgentDeadlines agent_deadlines_default = {.connect = 1000, .answer = 5000,
 
 enum {
     RETRY_INTERVAL_US = 20000,
-    MS = 1000, /* microseconds of g_get_monotonic_time() in one */
+    SIZE_INTERVAL_MS = 50, /* interval of checking the size of the output */
+    MS = 1000,             /* microseconds of g_get_monotonic_time() in one */
+    PATIENCE = 2,          /* quick answers that may take all the time there is, one behind the other */
+    RECOVERY = 4,          /* the allowance regains this fraction of the time without a request */
 };
 
 static AgentTarget *
@@ -82,23 +90,22 @@ agent_free(Target *target)
 }
 
 static int
-open_directory(const AgentTarget *agent)
+open_directory(const Process *process, const char *path)
 {
-    g_autofree char *directory = g_path_get_dirname(agent->path);
-    if (agent->named)
-        return discovery_open_directory(directory, &agent->process);
+    g_autofree char *directory = g_path_get_dirname(path);
+    if (process != NULL)
+        return discovery_open_directory(directory, process);
     return open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* A connected socket, or -1 with errno. The directory is pinned, so what was checked is what is used, and the address
- * stays short enough for sockaddr_un however long the path is. */
-static int
-connect_once(const AgentTarget *agent)
+/* The directory is pinned, so the checked one is used, and the address fits into sockaddr_un for any path. */
+int
+agent_connect(const Process *process, const char *path)
 {
-    int directory = open_directory(agent);
+    int directory = open_directory(process, path);
     if (directory < 0)
         return -1;
-    g_autofree char *name = g_path_get_basename(agent->path);
+    g_autofree char *name = g_path_get_basename(path);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int length = g_snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", directory, name);
     int fd = -1;
@@ -118,10 +125,19 @@ connect_once(const AgentTarget *agent)
     return fd;
 }
 
+static int
+connect_once(const AgentTarget *agent)
+{
+    const ReachOps *elsewhere = reach_elsewhere();
+    const Process *process = agent->named ? &agent->process : NULL;
+    return elsewhere != NULL && agent->named ? elsewhere->connect(process, agent->path)
+                                             : agent_connect(process, agent->path);
+}
+
 static gboolean
 set_gone(AgentTarget *agent, GError **error)
 {
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s has ended", agent->target.label);
+    g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", agent->target.label);
     return FALSE;
 }
 
@@ -137,13 +153,13 @@ set_unreachable(AgentTarget *agent, int code, GError **error)
     if (!alive(agent))
         return set_gone(agent, error);
     gboolean denied = code == EACCES || code == EPERM;
-    g_set_error(error, TARGET_ERROR, denied ? TARGET_ERROR_PERMISSION : TARGET_ERROR_NO_AGENT,
+    g_set_error(error, TARGET_ERROR, denied ? OUTCOME_PERMISSION : OUTCOME_NO_AGENT,
                 "no agent answers on %s: %s; 'jescope ps' lists the processes that can be reached", agent->path,
                 g_strerror(code));
     return FALSE;
 }
 
-/* Who called listen() on the other side: the kernel says so, nobody can pretend. */
+/* The process that called listen() on the other side, as reported by the kernel. */
 static gboolean
 check_peer(AgentTarget *agent, int fd, GError **error)
 {
@@ -151,26 +167,46 @@ check_peer(AgentTarget *agent, int fd, GError **error)
     socklen_t length = sizeof(peer);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
         return set_unreachable(agent, errno, error);
-    if (geteuid() != 0 && peer.uid != 0 && peer.uid != geteuid()) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
-                    "%s is answered by user %u, who is neither you nor root; run jescope as that user or as root",
-                    agent->path, peer.uid);
+    if (reach_user() != 0 && peer.uid != 0 && peer.uid != reach_user()) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
+                    "%s belongs to user %u, not to you or root; run jescope as that user or as root", agent->path,
+                    peer.uid);
         return FALSE;
     }
     if (agent->known && peer.pid != agent->process.pid) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL, "%s is answered by process %d, not by %s", agent->path,
+        g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s belongs to process %d, not to %s", agent->path,
                     (int)peer.pid, agent->target.label);
         return FALSE;
     }
-    if (!agent->known)
+    if (!agent->known) {
         agent->known = peer.pid != 0 && process_read(peer.pid, &agent->process);
+        agent->target.of_root = agent->known && peer.uid == 0 && process_is_roots(&agent->process);
+    }
     return TRUE;
 }
 
 static gboolean
 passing(int code)
 {
-    return code == ECONNREFUSED || code == ECONNRESET || code == EPIPE || code == EAGAIN;
+    return code == ECONNREFUSED || code == ECONNRESET || code == EPIPE || code == EAGAIN || code == ENOENT;
+}
+
+/* Whether an agent that does not listen now may do so in a moment. */
+static gboolean
+may_listen_again(const AgentTarget *agent)
+{
+    return alive(agent) && (!agent->named || diagnosis_agent_may_come(&agent->process));
+}
+
+/* The socket moves if the process changes its user, or if its file was removed. */
+static void
+find_anew(AgentTarget *agent)
+{
+    char *path = agent->named ? discovery_socket(&agent->process) : NULL;
+    if (path == NULL)
+        return;
+    g_free(agent->path);
+    agent->path = path;
 }
 
 /* UNTIL: a moment of g_get_monotonic_time(). A target that closes all its descriptors takes the agent's along; the
@@ -179,8 +215,11 @@ static gboolean
 connect_until(AgentTarget *agent, gint64 until, GError **error)
 {
     int fd;
-    while ((fd = connect_once(agent)) < 0 && passing(errno) && g_get_monotonic_time() < until && alive(agent))
+    while ((fd = connect_once(agent)) < 0 && passing(errno) && g_get_monotonic_time() < until &&
+           may_listen_again(agent)) {
         g_usleep(RETRY_INTERVAL_US);
+        find_anew(agent);
+    }
     if (fd < 0)
         return set_unreachable(agent, errno, error);
     if (!check_peer(agent, fd, error)) {
@@ -196,30 +235,45 @@ set_silent(AgentTarget *agent, const Exchange *exchange, GError **error)
 {
     Process now;
     gboolean stopped = agent->known && process_read(agent->process.pid, &now) && (now.state == 'T' || now.state == 't');
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_SILENT, "%s did not answer within %g s%s", agent->target.label,
+    g_set_error(error, TARGET_ERROR, OUTCOME_SILENT, "%s did not answer within %g s%s", agent->target.label,
                 exchange->deadline / 1000.0, stopped ? "; it is stopped, continue it with SIGCONT" : "");
     return SENT_FAILED;
 }
 
+/* How long to sleep at most, in milliseconds; 0: the time is over. */
+static int
+next_sleep(const Exchange *exchange)
+{
+    gint64 left = exchange->until - g_get_monotonic_time();
+    int sleep = left > 0 ? (int)MIN(left / MS + 1, G_MAXINT) : 0;
+    return exchange->descriptor >= 0 ? MIN(sleep, SIZE_INTERVAL_MS) : sleep;
+}
+
 /* SENT_ANSWERED: ready for EVENTS. */
 static Sent
-wait_for(AgentTarget *agent, short events, const Exchange *exchange, gint64 until)
+wait_for(AgentTarget *agent, short events, Exchange *exchange, GError **error)
 {
-    struct pollfd poll_fd = {.fd = agent->socket, .events = events};
+    const OutputWriter writer = {agent->target.label, agent->target.output_max};
+    struct pollfd fds[] = {{.fd = agent->socket, .events = events}, {.fd = -1, .events = POLLIN}};
+    if (exchange->descriptor >= 0)
+        fds[1].fd = exchange->pages.watch;
     for (;;) {
-        gint64 left = until - g_get_monotonic_time();
-        int ready = left > 0 ? poll(&poll_fd, 1, (int)(left / MS) + 1) : 0;
-        if (ready > 0)
+        int sleep = next_sleep(exchange);
+        int ready = sleep > 0 ? poll(fds, G_N_ELEMENTS(fds), sleep) : 0;
+        if (ready > 0 && fds[0].revents != 0)
             return SENT_ANSWERED;
-        if (ready == 0)
-            return SENT_FAILED;
-        if (errno != EINTR)
+        if (ready < 0 && errno != EINTR)
             return SENT_LOST;
+        if (exchange->descriptor >= 0 && (!output_pages_advance(&exchange->pages, agent->target.label, error) ||
+                                          !output_file_check_size(exchange->descriptor, &writer, error)))
+            return SENT_FAILED;
+        if (sleep == 0)
+            return set_silent(agent, exchange, error);
     }
 }
 
 static Sent
-send_request(AgentTarget *agent, Exchange *exchange, gint64 until, GError **error)
+send_request(AgentTarget *agent, Exchange *exchange, GError **error)
 {
     struct iovec part = {.iov_base = exchange->request, .iov_len = exchange->request_size};
     union {
@@ -243,21 +297,21 @@ send_request(AgentTarget *agent, Exchange *exchange, gint64 until, GError **erro
             continue;
         if (errno != EAGAIN)
             return SENT_LOST;
-        Sent waited = wait_for(agent, POLLOUT, exchange, until);
+        Sent waited = wait_for(agent, POLLOUT, exchange, error);
         if (waited != SENT_ANSWERED)
-            return waited == SENT_FAILED ? set_silent(agent, exchange, error) : waited;
+            return waited;
     }
 }
 
 static Sent
-set_nonsense(AgentTarget *agent, const char *what, GError **error)
+set_malformed(AgentTarget *agent, const char *what, GError **error)
 {
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL, "%s gave %s; is its agent of another version of jescope?",
+    g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s sent %s; is its agent from another version of jescope?",
                 agent->target.label, what);
     return SENT_FAILED;
 }
 
-/* LENGTH bytes arrived; an answer of another size than expected is an error reply or none at all. */
+/* Checks LENGTH received bytes against wire_reply_size(); all further code relies on this. */
 static Sent
 check_reply(AgentTarget *agent, Exchange *exchange, size_t length, GError **error)
 {
@@ -265,23 +319,26 @@ check_reply(AgentTarget *agent, Exchange *exchange, size_t length, GError **erro
     const WireHeader *request = exchange->request;
     if (length < sizeof(WireReply) || reply->header.magic != WIRE_MAGIC || reply->header.size != length ||
         reply->header.sequence != request->sequence || reply->header.op != request->op)
-        return set_nonsense(agent, "an answer that is none", error);
-    if (length != exchange->reply_size && (length != sizeof(WireReply) || reply->status == WIRE_STATUS_OK))
-        return set_nonsense(agent, "an answer of the wrong size", error);
+        return set_malformed(agent, "a malformed reply", error);
+    size_t expected = wire_reply_size(request->op, reply->status);
+    if (expected == 0)
+        return set_malformed(agent, "a reply that the protocol does not allow", error);
+    if (length != expected)
+        return set_malformed(agent, "a reply of the wrong size", error);
     return SENT_ANSWERED;
 }
 
 /* No room for control data is given, so descriptors that a hostile peer sends along are closed by the kernel. */
 static Sent
-receive_reply(AgentTarget *agent, Exchange *exchange, gint64 until, GError **error)
+receive_reply(AgentTarget *agent, Exchange *exchange, GError **error)
 {
-    Sent waited = wait_for(agent, POLLIN, exchange, until);
+    Sent waited = wait_for(agent, POLLIN, exchange, error);
     if (waited != SENT_ANSWERED)
-        return waited == SENT_FAILED ? set_silent(agent, exchange, error) : waited;
+        return waited;
     memset(exchange->bytes, 0, sizeof(exchange->bytes));
     ssize_t length = recv(agent->socket, exchange->bytes, sizeof(exchange->bytes), MSG_TRUNC);
     if (length > (ssize_t)sizeof(exchange->bytes))
-        return set_nonsense(agent, "an answer that is too long", error);
+        return set_malformed(agent, "a reply that is too long", error);
     if (length > 0)
         return check_reply(agent, exchange, (size_t)length, error);
     if (length == 0)
@@ -292,31 +349,17 @@ receive_reply(AgentTarget *agent, Exchange *exchange, gint64 until, GError **err
 static Sent
 try_once(AgentTarget *agent, Exchange *exchange, GError **error)
 {
-    gint64 until = g_get_monotonic_time() + (gint64)exchange->deadline * MS;
     exchange->request->sequence = ++agent->sequence;
-    Sent sent = send_request(agent, exchange, until, error);
-    return sent == SENT_ANSWERED ? receive_reply(agent, exchange, until, error) : sent;
+    Sent sent = send_request(agent, exchange, error);
+    return sent == SENT_ANSWERED ? receive_reply(agent, exchange, error) : sent;
 }
 
-static gboolean
-exchange_here(AgentTarget *agent, Exchange *exchange, GError **error)
-{
-    gsize length = 0;
-    exchange->request->sequence = ++agent->sequence;
-    memset(exchange->bytes, 0, sizeof(exchange->bytes));
-    return agent->through(exchange->request, exchange->request_size, exchange->descriptor, exchange->bytes, &length,
-                          error) &&
-           check_reply(agent, exchange, length, error) == SENT_ANSWERED;
-}
-
-/* Asks until there is an answer of the right form, connecting anew for a while if the connection breaks. Every request
- * may be repeated: it sets a state or writes to a memfd that is emptied before. */
+/* Sends the request until there is a valid reply, reconnecting for some time if the connection breaks. Every request
+ * may be repeated: it sets a state or writes to a memfd that is truncated before. */
 static gboolean
 exchange_message(AgentTarget *agent, Exchange *exchange, GError **error)
 {
-    if (agent->through != NULL)
-        return exchange_here(agent, exchange, error);
-    gint64 until = g_get_monotonic_time() + (gint64)agent->deadlines.connect * MS;
+    gint64 until = MIN(g_get_monotonic_time() + (gint64)agent->deadlines.connect * MS, exchange->until);
     for (;;) {
         if (agent->socket < 0 && !connect_until(agent, until, error))
             return FALSE;
@@ -335,6 +378,35 @@ exchange_message(AgentTarget *agent, Exchange *exchange, GError **error)
     }
 }
 
+static gint64
+patience_max(const AgentTarget *agent)
+{
+    return (gint64)agent->deadlines.answer * PATIENCE * MS;
+}
+
+/* A command sends many requests, and a target could delay each of them up to its deadline. So they share an allowance,
+ * which regrows while no request is pending. */
+static gboolean
+exchange_quickly(AgentTarget *agent, Exchange *exchange, GError **error)
+{
+    gint64 begun = g_get_monotonic_time();
+    agent->patience = MIN(agent->patience + (begun - agent->rested) / RECOVERY, patience_max(agent));
+    exchange->until = begun + MIN((gint64)exchange->deadline * MS, MAX(agent->patience, 0));
+    gboolean answered = exchange_message(agent, exchange, error);
+    agent->rested = g_get_monotonic_time();
+    agent->patience -= agent->rested - begun;
+    return answered;
+}
+
+/* For long operations: a dump, a purge, many rows. */
+static gboolean
+exchange_patiently(AgentTarget *agent, Exchange *exchange, GError **error)
+{
+    if (exchange->until == 0)
+        exchange->until = g_get_monotonic_time() + (gint64)exchange->deadline * MS;
+    return exchange_message(agent, exchange, error);
+}
+
 static Exchange
 exchange_for(AgentTarget *agent, WireOp op, void *request, size_t request_size)
 {
@@ -345,86 +417,14 @@ exchange_for(AgentTarget *agent, WireOp op, void *request, size_t request_size)
         .request = header, .request_size = request_size, .descriptor = -1, .deadline = agent->deadlines.answer};
 }
 
-static gboolean agent_hello(Target *target, WireHelloReply *hello, GError **error);
-
-static void
-set_cannot_profile(Target *target, GError **error)
-{
-    WireHelloReply hello;
-    if (!agent_hello(target, &hello, error))
-        return;
-    g_autofree char *why = diagnosis_profiling(&hello);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROFILING, "cannot profile %s: %s", target->label,
-                why != NULL ? why : "its jemalloc refuses");
-}
-
-static void
-set_busy(Target *target, const Exchange *exchange, GError **error)
-{
-    guint64 left = exchange->reply.header.size == sizeof(WireLeaseReply) ? exchange->lease.lease.remaining_ms : 0;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_BUSY,
-                "%s is being profiled already, for another %" G_GUINT64_FORMAT
-                " s; wait, or end that with 'jescope disable %d'",
-                target->label, (left + 999) / 1000, (int)target->pid);
-}
-
-/* WHAT the request was about: the name of a control, "dump"... */
-static gboolean
-set_refused(Target *target, const Exchange *exchange, const char *what, GError **error)
-{
-    const char *reason = g_strerror(exchange->reply.error);
-    target->failure = exchange->reply.error;
-    switch (exchange->reply.status) {
-    case WIRE_STATUS_PROF_DISABLED:
-        set_cannot_profile(target, error);
-        break;
-    case WIRE_STATUS_BUSY:
-        set_busy(target, exchange, error);
-        break;
-    case WIRE_STATUS_NOT_ALLOWED:
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NOT_ALLOWED, "%s: the agent does not let '%s' be written",
-                    target->label, what);
-        break;
-    case WIRE_STATUS_CONTROL_FAILED:
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_CONTROL, "%s: jemalloc refused '%s': %s", target->label, what,
-                    reason);
-        break;
-    case WIRE_STATUS_NO_LEASE:
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_LEASE, "%s: somebody else has ended this recording",
-                    target->label);
-        break;
-    case WIRE_STATUS_WRITE_FAILED:
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT, "%s could not write its %s: %s", target->label, what,
-                    reason);
-        break;
-    default:
-        g_set_error(
-            error, TARGET_ERROR, TARGET_ERROR_PROTOCOL,
-            "%s does not understand the request for '%s' (status %u); is its agent of another version of jescope?",
-            target->label, what, exchange->reply.status);
-    }
-    return FALSE;
-}
-
-/* A whole transaction: TRUE only if the answer is there and says OK. */
-static gboolean
-transact(AgentTarget *agent, Exchange *exchange, const char *what, GError **error)
-{
-    if (!exchange_message(agent, exchange, error))
-        return FALSE;
-    if (exchange->reply.status == WIRE_STATUS_OK)
-        return TRUE;
-    return set_refused(&agent->target, exchange, what, error);
-}
-
-static const guint64 lease_ms_max = G_GUINT64_CONSTANT(30) * 24 * 3600 * 1000;
-
 static void
 clean_lease(WireLease *lease)
 {
-    lease->remaining_ms = MIN(lease->remaining_ms, lease_ms_max);
+    lease->remaining_ms = MIN(lease->remaining_ms, WIRE_LEASE_MAX_MS);
     lease->active = lease->active != 0;
     lease->restores = lease->restores != 0;
+    lease->yields = lease->yields != 0;
+    lease->period = lease->period <= WIRE_LEASE_PERIOD_MAX ? lease->period : 0;
 }
 
 static void
@@ -436,6 +436,21 @@ clean_hello(WireHelloReply *hello)
     text_clean_line(hello->prefix, sizeof(hello->prefix));
     text_clean_line(hello->found_in, sizeof(hello->found_in));
     clean_lease(&hello->lease);
+    hello->sampler.lg = MIN(hello->sampler.lg, WIRE_LEASE_PERIOD_MAX - 1);
+}
+
+/* HELLO may fail in two ways, and neither causes another request. */
+static gboolean
+set_not_greeted(Target *target, const Exchange *exchange, GError **error)
+{
+    if (exchange->reply.status == WIRE_STATUS_BAD_VERSION)
+        g_set_error(
+            error, TARGET_ERROR, OUTCOME_PROTOCOL,
+            "the agent of %s does not speak version %d of the protocol; use the jescope that came with the agent",
+            target->label, WIRE_VERSION_MAX);
+    else
+        set_malformed(agent_of(target), "a refused HELLO", error);
+    return FALSE;
 }
 
 static gboolean
@@ -444,44 +459,108 @@ agent_hello(Target *target, WireHelloReply *hello, GError **error)
     AgentTarget *agent = agent_of(target);
     WireHelloRequest request = {.version_min = WIRE_VERSION_MIN, .version_max = WIRE_VERSION_MAX};
     Exchange exchange = exchange_for(agent, WIRE_OP_HELLO, &request, sizeof(request));
-    exchange.reply_size = sizeof(WireHelloReply);
-    if (!exchange_message(agent, &exchange, error))
+    if (!exchange_quickly(agent, &exchange, error))
         return FALSE;
-    if (exchange.reply.status == WIRE_STATUS_BAD_VERSION) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL,
-                    "the agent of %s speaks another protocol than %d; use the jescope that came with it", target->label,
-                    WIRE_VERSION_MAX);
-        return FALSE;
-    }
     if (exchange.reply.status != WIRE_STATUS_OK)
-        return set_refused(target, &exchange, "hello", error);
+        return set_not_greeted(target, &exchange, error);
     clean_hello(&exchange.hello);
     *hello = exchange.hello;
     return TRUE;
 }
 
+static void
+set_cannot_profile(Target *target, GError **error)
+{
+    WireHelloReply hello;
+    if (!agent_hello(target, &hello, error))
+        return;
+    g_autofree char *why = diagnosis_profiling(&hello);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROFILING, "cannot profile %s: %s", target->label,
+                why != NULL ? why : "its jemalloc refuses");
+}
+
+/* jemalloc's own profiler never answers EAGAIN. */
+static void
+set_hooks_taken(Target *target, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, OUTCOME_CONTROL_FAILED,
+                "cannot profile %s: other code in it has all four hooks of this jemalloc, and jescope's own sampler "
+                "needs one; statistics work, and 'jescope run' starts the program with jemalloc's profiler",
+                target->label);
+}
+
+/* WHAT: the subject of the request: the name of a control, "dump"... */
 static gboolean
-agent_ctl(Target *target, WireCtlRequest *request, ControlValue *value, GError **error)
+set_refused(Target *target, const Exchange *exchange, const char *what, GError **error)
+{
+    const char *reason = g_strerror(exchange->reply.error);
+    target->failure = exchange->reply.error;
+    const Outcome outcome = outcome_of_status(exchange->reply.status);
+    switch (outcome) {
+    case OUTCOME_NO_PROFILING:
+        set_cannot_profile(target, error);
+        break;
+    case OUTCOME_BUSY:
+        target_set_busy(target, MIN(exchange->lease.lease.remaining_ms, WIRE_LEASE_MAX_MS), error);
+        break;
+    case OUTCOME_NOT_ALLOWED:
+        g_set_error(error, TARGET_ERROR, outcome, "%s: the agent does not allow '%s' to be written", target->label,
+                    what);
+        break;
+    case OUTCOME_CONTROL_FAILED:
+        if (exchange->reply.error == EAGAIN && g_str_equal(what, "prof.active"))
+            set_hooks_taken(target, error);
+        else
+            g_set_error(error, TARGET_ERROR, outcome, "%s: jemalloc refused '%s': %s", target->label, what, reason);
+        break;
+    case OUTCOME_NOT_FOUND:
+        g_set_error(error, TARGET_ERROR, outcome, "%s: another command has ended this recording", target->label);
+        break;
+    case OUTCOME_SYSTEM:
+        g_set_error(error, TARGET_ERROR, outcome, "%s could not write its %s: %s", target->label, what, reason);
+        break;
+    default:
+        g_set_error(
+            error, TARGET_ERROR, outcome,
+            "%s does not understand the request for '%s' (status %u); is its agent from another version of jescope?",
+            target->label, what, exchange->reply.status);
+    }
+    return FALSE;
+}
+
+typedef gboolean (*Exchanging)(AgentTarget *agent, Exchange *exchange, GError **error);
+
+/* A complete transaction about WHAT: TRUE only if there is a reply with status OK. */
+static gboolean
+transact(AgentTarget *agent, Exchange *exchange, Exchanging exchange_it, const char *what, GError **error)
+{
+    if (!exchange_it(agent, exchange, error))
+        return FALSE;
+    if (exchange->reply.status == WIRE_STATUS_OK)
+        return TRUE;
+    return set_refused(&agent->target, exchange, what, error);
+}
+
+static gboolean
+agent_ctl(Target *target, WireCtlRequest *request, WireCtlReply *value, GError **error)
 {
     AgentTarget *agent = agent_of(target);
     Exchange exchange = exchange_for(agent, WIRE_OP_CTL, request, sizeof(*request));
-    exchange.reply_size = sizeof(WireCtlReply);
     /* A purge of a large heap takes its time. */
-    if (request->type == WIRE_TYPE_NONE)
+    gboolean action = request->type == WIRE_TYPE_NONE;
+    if (action)
         exchange.deadline = agent->deadlines.output;
-    if (!transact(agent, &exchange, request->name, error))
+    if (!transact(agent, &exchange, action ? exchange_patiently : exchange_quickly, request->name, error))
         return FALSE;
     text_clean(exchange.ctl.text, sizeof(exchange.ctl.text));
-    if (value != NULL) {
-        value->value = exchange.ctl.value;
-        value->truncated = exchange.ctl.truncated != 0;
-        memcpy(value->text, exchange.ctl.text, sizeof(value->text));
-    }
+    exchange.ctl.truncated = exchange.ctl.truncated != 0;
+    if (value != NULL)
+        *value = exchange.ctl;
     return TRUE;
 }
 
 static gboolean
-agent_read(Target *target, const char *control, WireType type, ControlValue *value, GError **error)
+agent_read(Target *target, const char *control, WireType type, WireCtlReply *value, GError **error)
 {
     WireCtlRequest request = {.type = type, .flags = WIRE_CTL_READ};
     g_strlcpy(request.name, control, sizeof(request.name));
@@ -496,22 +575,32 @@ agent_write(Target *target, const char *control, WireType type, guint64 value, G
     return agent_ctl(target, &request, NULL, error);
 }
 
-/* Rows FROM and on, as many as the agent gives at once. Returns their number, 0 on error. */
+/* A sample being taken in several exchanges. */
+typedef struct {
+    WireSampleRequest request;
+    guint n; /* controls of a row */
+    gint64 until;
+    guint64 *spent_ns;
+} Sampling;
+
+/* As many rows as the agent gives at once. Returns their number, 0 on error. */
 static guint
-sample_some(AgentTarget *agent, WireSampleRequest *request, guint n, guint64 *rows, guint64 *spent_ns, GError **error)
+sample_some(AgentTarget *agent, Sampling *sampling, guint64 *rows, GError **error)
 {
+    WireSampleRequest *request = &sampling->request;
+    const guint n = sampling->n;
     Exchange exchange = exchange_for(agent, WIRE_OP_SAMPLE, request, sizeof(*request));
-    exchange.reply_size = sizeof(WireSampleReply);
-    if (!transact(agent, &exchange, "statistics", error))
+    exchange.until = sampling->until;
+    if (!transact(agent, &exchange, exchange_patiently, "statistics", error))
         return 0;
     guint got = exchange.sample.rows;
     if (got == 0 || got > request->count || got > WIRE_SAMPLE_WORDS / (1 + n)) {
-        set_nonsense(agent, "more or fewer numbers than were asked for", error);
+        set_malformed(agent, "a wrong number of values", error);
         return 0;
     }
     memcpy(rows, exchange.sample.words, (gsize)got * (1 + n) * sizeof(guint64));
-    if (spent_ns != NULL)
-        *spent_ns += exchange.sample.duration_ns;
+    if (sampling->spent_ns != NULL)
+        *sampling->spent_ns += exchange.sample.duration_ns;
     return got;
 }
 
@@ -519,39 +608,25 @@ static gboolean
 agent_sample(Target *target, const SampleRequest *sample, guint64 *rows, guint64 *spent_ns, GError **error)
 {
     AgentTarget *agent = agent_of(target);
-    WireSampleRequest request = {.flags = sample->refresh ? WIRE_SAMPLE_REFRESH : 0};
+    Sampling sampling = {
+        .request = {.flags = sample->refresh ? WIRE_SAMPLE_REFRESH : 0},
+        .n = sample->n,
+        .until = g_get_monotonic_time() + (gint64)agent->deadlines.answer * MS,
+        .spent_ns = spent_ns,
+    };
     gsize length = 0;
     for (guint i = 0; i < sample->n; i++)
         length += strlen(sample->names + length) + 1;
-    g_return_val_if_fail(length < sizeof(request.names) && sample->n <= WIRE_SAMPLE_CONTROLS_MAX, FALSE);
-    memcpy(request.names, sample->names, length);
+    g_return_val_if_fail(length < sizeof(sampling.request.names) && sample->n <= WIRE_SAMPLE_CONTROLS_MAX, FALSE);
+    memcpy(sampling.request.names, sample->names, length);
     for (guint done = 0; done < sample->count;) {
-        request.first = sample->first + done;
-        request.count = sample->count - done;
-        guint got = sample_some(agent, &request, sample->n, rows + (gsize)done * (1 + sample->n), spent_ns, error);
+        sampling.request.first = sample->first + done;
+        sampling.request.count = sample->count - done;
+        guint got = sample_some(agent, &sampling, rows + (gsize)done * (1 + sample->n), error);
         if (got == 0)
             return FALSE;
         done += got;
-        request.flags = 0;
-    }
-    return TRUE;
-}
-
-/* The target keeps a descriptor of the memfd; sealed, nobody can change what we are about to read. */
-static gboolean
-seal_output(AgentTarget *agent, int fd, guint64 bytes, GError **error)
-{
-    struct stat st;
-    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0 || fstat(fd, &st) != 0 ||
-        lseek(fd, 0, SEEK_SET) != 0) {
-        set_nonsense(agent, "back a memory file that it still holds on to", error);
-        return FALSE;
-    }
-    if (bytes == 0 || (guint64)st.st_size != bytes) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL,
-                    "%s says it wrote %" G_GUINT64_FORMAT " bytes, but %lld arrived", agent->target.label, bytes,
-                    (long long)st.st_size);
-        return FALSE;
+        sampling.request.flags = 0;
     }
     return TRUE;
 }
@@ -565,21 +640,21 @@ agent_output(Target *target, const char *letters, GError **error)
     g_strlcpy(stats.letters, letters != NULL ? letters : "", sizeof(stats.letters));
     Exchange exchange = letters == NULL ? exchange_for(agent, WIRE_OP_DUMP, &dump, sizeof(dump))
                                         : exchange_for(agent, WIRE_OP_STATS, &stats, sizeof(stats));
-    exchange.reply_size = sizeof(WireOutputReply);
     exchange.deadline = agent->deadlines.output;
-    exchange.descriptor = memfd_create("jescope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (exchange.descriptor < 0) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT, "cannot make a memory file: %s", g_strerror(errno));
+    exchange.descriptor = output_file_new(error);
+    if (exchange.descriptor < 0)
         return -1;
-    }
     const char *what = letters == NULL ? "heap dump" : "statistics";
+    const OutputWriter writer = {target->label, target->output_max};
     g_autoptr(GError) cause = NULL;
-    if (transact(agent, &exchange, what, &cause) &&
-        seal_output(agent, exchange.descriptor, exchange.output.bytes, &cause))
-        return exchange.descriptor;
-    close(exchange.descriptor);
-    if (g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_GONE))
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s ended before its %s was whole; nothing of it is kept",
+    output_pages_begin(&exchange.pages, exchange.descriptor, &target->plan);
+    gboolean written = transact(agent, &exchange, exchange_patiently, what, &cause);
+    output_pages_end(&exchange.pages);
+    if (written)
+        return output_file_take(exchange.descriptor, exchange.output.bytes, &writer, error);
+    output_file_discard(exchange.descriptor);
+    if (g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s ended before its %s was complete; it was discarded",
                     target->label, what);
     else
         g_propagate_error(error, g_steal_pointer(&cause));
@@ -587,18 +662,12 @@ agent_output(Target *target, const char *letters, GError **error)
 }
 
 static gboolean
-agent_lease(Target *target, const LeaseRequest *lease_request, WireLease *lease, GError **error)
+agent_lease(Target *target, const WireLeaseRequest *wanted, WireLease *lease, GError **error)
 {
     AgentTarget *agent = agent_of(target);
-    WireLeaseRequest request = {
-        .action = lease_request->action,
-        .lease_id = lease_request->id,
-        .duration_ms = lease_request->duration_ms,
-        .active = lease_request->active != FALSE,
-    };
+    WireLeaseRequest request = *wanted;
     Exchange exchange = exchange_for(agent, WIRE_OP_LEASE, &request, sizeof(request));
-    exchange.reply_size = sizeof(WireLeaseReply);
-    if (!transact(agent, &exchange, "prof.active", error))
+    if (!transact(agent, &exchange, exchange_quickly, "prof.active", error))
         return FALSE;
     clean_lease(&exchange.lease.lease);
     *lease = exchange.lease.lease;
@@ -612,14 +681,9 @@ agent_leave(Target *target, GError **error)
     AgentTarget *agent = agent_of(target);
     WireLeaveRequest request = {0};
     Exchange exchange = exchange_for(agent, WIRE_OP_LEAVE, &request, sizeof(request));
-    exchange.reply_size = sizeof(WireReply);
-    if (!transact(agent, &exchange, "leave", error))
+    if (!transact(agent, &exchange, exchange_patiently, "leave", error) ||
+        wait_for(agent, POLLIN, &exchange, error) == SENT_FAILED)
         return FALSE;
-    gint64 until = g_get_monotonic_time() + (gint64)agent->deadlines.answer * MS;
-    if (wait_for(agent, POLLIN, &exchange, until) == SENT_FAILED) {
-        set_silent(agent, &exchange, error);
-        return FALSE;
-    }
     disconnect(agent);
     return TRUE;
 }
@@ -644,11 +708,15 @@ agent_open(const AgentAddress *address, GError **error)
     target->ops = &agent_ops;
     agent->path = g_strdup(address->path);
     agent->deadlines = address->deadlines;
+    agent->patience = patience_max(agent);
+    agent->rested = g_get_monotonic_time();
     agent->socket = -1;
     agent->named = agent->known = address->process != NULL;
     if (agent->named) {
         agent->process = *address->process;
         target->pid = agent->process.pid;
+        target->start_time = agent->process.start_time;
+        target->of_root = process_is_roots(&agent->process);
     }
     target_set_name(target, agent->named ? agent->process.name : address->path);
     WireHelloReply hello;
@@ -656,34 +724,8 @@ agent_open(const AgentAddress *address, GError **error)
         return NULL;
     if (!agent->named) {
         target->pid = agent->known ? agent->process.pid : 0;
+        target->start_time = agent->known ? agent->process.start_time : 0;
         target_set_name(target, hello.name);
     }
     return g_steal_pointer(&target);
-}
-
-/* Ending the thread is the program's own affair (jescope_stop()). */
-static const TargetOps here_ops = {
-    .via = TARGET_VIA_INSIDE,
-    .hello = agent_hello,
-    .read = agent_read,
-    .write = agent_write,
-    .sample = agent_sample,
-    .output = agent_output,
-    .lease = agent_lease,
-    .free = agent_free,
-};
-
-Target *
-agent_open_through(AgentThrough through, GError **error)
-{
-    AgentTarget *agent = g_new0(AgentTarget, 1);
-    g_autoptr(Target) target = &agent->target;
-    target->ops = &here_ops;
-    target->pid = getpid();
-    agent->through = through;
-    agent->socket = -1;
-    agent->named = agent->known = process_read(target->pid, &agent->process);
-    target_set_name(target, agent->named ? agent->process.name : "this process");
-    WireHelloReply hello;
-    return agent_hello(target, &hello, error) ? g_steal_pointer(&target) : NULL;
 }

@@ -16,21 +16,17 @@ typedef struct {
 extern const AgentDeadlines agent_deadlines_default;
 
 typedef struct {
-    const char *path; /* of the socket; may be longer than sockaddr_un takes */
-    const Process
-        *process; /* whose agent must answer there; NULL: whoever does, if it is root's or ours (or we are root) */
+    const char *path;       /* of the socket; may be longer than sockaddr_un takes */
+    const Process *process; /* the process whose agent must answer; NULL: any agent of root or of the caller (for root:
+                               of any user) */
     AgentDeadlines deadlines;
 } AgentAddress;
 
 /* Connects and says HELLO. ADDRESS is copied. */
 Target *agent_open(const AgentAddress *address, GError **error);
 
-/* Answers the message REQUEST of SIZE bytes, with DESCRIPTOR (-1: none), in REPLY, which has room for WIRE_MESSAGE_MAX
- * bytes; *REPLY_SIZE is how many there are. */
-typedef gboolean (*AgentThrough)(gconstpointer request, gsize size, int descriptor, gpointer reply, gsize *reply_size,
-                                 GError **error);
-
-/* The same without a socket: an agent in this very process, which a function leads to. */
-Target *agent_open_through(AgentThrough through, GError **error);
+/* A connected socket at which the agent of PROCESS listens, in a directory that can be trusted (discovery.h), or, where
+ * PROCESS is NULL, any listener at PATH; -1 with errno. The caller must check which process listens. */
+int agent_connect(const Process *process, const char *path);
 
 #endif

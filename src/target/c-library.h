@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has to be known of a process's C library. */
+/* The relevant properties of a process's C library. */
 #ifndef JESCOPE_TARGET_C_LIBRARY_H
 #define JESCOPE_TARGET_C_LIBRARY_H
 

@@ -1,95 +1,129 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/diagnosis.h"
 
+#include "jemalloc/version.h"
+#include "routes/unprofiled.h"
+#include "target/heap.h"
+#include "target/memory-map.h"
+#include "target/program-file.h"
 #include "target/target.h"
 
-#include "jemalloc/elf_symbols.h"
-
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    SCRATCH_BYTES = 64 * 1024,
     YOUNG_SECONDS = 2,
+    /* Of a memory map, where a jemalloc or the agent is looked for: twice what 65530 mappings take, the kernel's limit
+     * by default. A process may fill hundreds of megabytes with long names. */
+    SEARCHED_MAX = 8 << 20,
 };
 
 char *
 diagnosis_conf_variable(const char *prefix)
 {
-    g_autofree char *upper = g_ascii_strup(prefix, -1);
-    return g_strconcat(upper, "MALLOC_CONF", NULL);
+    char text[WIRE_TEXT_MAX + sizeof("MALLOC_CONF")];
+    jemalloc_conf_variable(prefix, text, sizeof(text));
+    return g_strdup(text);
 }
 
 char *
 diagnosis_profiling(const WireHelloReply *hello)
 {
-    if ((hello->flags & WIRE_FLAG_CONFIG_PROF) == 0)
-        return g_strdup_printf("its jemalloc %s was built without profiling; use one configured with --enable-prof",
-                               hello->jemalloc_version);
-    if ((hello->flags & WIRE_FLAG_OPT_PROF) != 0)
+    char text[FAILURE_WHY_MAX];
+    if (!unprofiled_applies(hello))
         return NULL;
-    g_autofree char *variable = diagnosis_conf_variable(hello->prefix);
-    return g_strdup_printf("jemalloc was started without prof:true; restart it under 'jescope run', or set "
-                           "%s=prof:true,prof_active:false",
-                           variable);
+    unprofiled_describe(hello, text, sizeof(text));
+    return g_strdup(text);
+}
+
+static gboolean
+look_into(const char *path, ProgramJemallocs *jemallocs)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return FALSE;
+    program_file_jemallocs(fd, jemallocs);
+    close(fd);
+    return TRUE;
 }
 
 char *
 diagnosis_jemalloc_prefix(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    ElfFile file;
-    ElfJemalloc found[ELF_FOUND_MAX];
-    g_autofree void *scratch = g_malloc(SCRATCH_BYTES);
-    gboolean has = elf_file_init(&file, fd, scratch, SCRATCH_BYTES) && elf_find_jemalloc(&file, found) > 0;
-    close(fd);
-    return has ? g_strdup(found[0].prefix) : NULL;
+    ProgramJemallocs jemallocs;
+    return look_into(path, &jemallocs) && jemallocs.n > 0 ? g_strdup(jemallocs.found[0].symbols.prefix) : NULL;
+}
+
+/* Of several settings jemalloc takes the last. */
+static gboolean
+asks_for_profiling(const char *conf)
+{
+    gboolean asks = FALSE;
+    g_auto(GStrv) pairs = g_strsplit(conf, ",", -1);
+    for (char **pair = pairs; *pair != NULL; pair++)
+        if (g_str_has_prefix(*pair, "prof:"))
+            asks = strcmp(*pair, "prof:true") == 0;
+    return asks;
+}
+
+gboolean
+diagnosis_prepared(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/root/etc/malloc.conf", (int)pid);
+    g_autofree char *link = g_file_read_link(path, NULL);
+    g_autofree char *variable = process_variable_ending(pid, "MALLOC_CONF");
+    return (variable != NULL && asks_for_profiling(variable)) || (link != NULL && asks_for_profiling(link));
 }
 
 /* The objects of interest in a memory map. */
 typedef struct {
-    gboolean readable;
+    MemoryMapEnd end;
     gboolean jemalloc;
     gboolean agent;
 } Objects;
 
+static gboolean
+note_object(char *line, gpointer data)
+{
+    Objects *objects = data;
+    const char *name = strrchr(line, '/');
+    if (name != NULL) {
+        objects->jemalloc |= strstr(name, "jemalloc") != NULL;
+        objects->agent |= strstr(name, "libjescope-agent.so") != NULL;
+    }
+    return !objects->jemalloc || !objects->agent;
+}
+
 static Objects
 mapped_objects(const Process *process)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/maps", (int)process->pid);
-    g_autofree char *maps = NULL;
-    Objects objects = {.readable = g_file_get_contents(path, &maps, NULL, NULL)};
-    g_auto(GStrv) lines = g_strsplit(objects.readable ? maps : "", "\n", -1);
-    for (char **line = lines; *line != NULL; line++) {
-        const char *name = strrchr(*line, '/');
-        if (name == NULL)
-            continue;
-        objects.jemalloc |= strstr(name, "jemalloc") != NULL;
-        objects.agent |= strstr(name, "libjescope-agent.so") != NULL;
-    }
+    Objects objects = {0};
+    objects.end = memory_map_read(process->pid, SEARCHED_MAX, note_object, &objects);
     return objects;
 }
 
-/* Statically linked jemalloc has no object of its own. */
-static gboolean
-is_in_image(const Process *process)
+static JemallocPresence
+presence_of(const Process *process, const Objects *objects)
 {
     g_autofree char *image = g_strdup_printf("/proc/%d/exe", (int)process->pid);
-    g_autofree char *prefix = diagnosis_jemalloc_prefix(image);
-    return prefix != NULL;
+    ProgramJemallocs linked = {0};
+    if (objects->end == MEMORY_MAP_DENIED)
+        return JEMALLOC_HIDDEN;
+    /* Statically linked jemalloc has no object of its own. */
+    if (objects->jemalloc || (look_into(image, &linked) && linked.n > 0))
+        return JEMALLOC_PRESENT;
+    return objects->end == MEMORY_MAP_TOO_LARGE || linked.unread ? JEMALLOC_BURIED : JEMALLOC_ABSENT;
 }
 
-JemallocPresence
-diagnosis_jemalloc(const Process *process)
+MappedObjects
+diagnosis_mapped(const Process *process)
 {
     Objects objects = mapped_objects(process);
-    if (!objects.readable)
-        return JEMALLOC_HIDDEN;
-    return objects.jemalloc || is_in_image(process) ? JEMALLOC_PRESENT : JEMALLOC_ABSENT;
+    return (MappedObjects){.jemalloc = presence_of(process, &objects), .agent = objects.agent};
 }
 
 gboolean
@@ -98,7 +132,7 @@ diagnosis_has_agent(const Process *process)
     return mapped_objects(process).agent;
 }
 
-/* A thread that has just been made still goes by its maker's name. */
+/* A new thread still has the name of its creator. */
 static gboolean
 is_young(const Process *process)
 {
@@ -109,8 +143,8 @@ is_young(const Process *process)
     return (gint64)since_boot.tv_sec - (gint64)process->start_time / ticks <= YOUNG_SECONDS;
 }
 
-static gboolean
-has_agent_thread(const Process *process)
+pid_t
+diagnosis_agent_thread(const Process *process)
 {
     g_autofree char *tasks = g_strdup_printf("/proc/%d/task", (int)process->pid);
     g_autoptr(GDir) threads = g_dir_open(tasks, 0, NULL);
@@ -119,22 +153,22 @@ has_agent_thread(const Process *process)
         g_autofree char *path = g_build_filename(tasks, thread, "comm", NULL);
         g_autofree char *name = NULL;
         if (g_file_get_contents(path, &name, NULL, NULL) && strcmp(name, "jescope\n") == 0)
-            return TRUE;
+            return (pid_t)atoi(thread);
     }
-    return FALSE;
+    return 0;
 }
 
 gboolean
 diagnosis_agent_may_come(const Process *process)
 {
-    return diagnosis_has_agent(process) && (is_young(process) || has_agent_thread(process));
+    return diagnosis_has_agent(process) && (is_young(process) || diagnosis_agent_thread(process) != 0);
 }
 
 static void
 set_not_ours(const Process *process, GError **error)
 {
     g_autofree char *user = process_user_name(process->uids[1]);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION, "%s (%d) belongs to user %s; run jescope as %s%s",
+    g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION, "%s (%d) belongs to user %s; run jescope as %s%s",
                 process->name, (int)process->pid, user, user, process->uids[1] == 0 ? "" : " or as root");
 }
 
@@ -143,36 +177,42 @@ diagnosis_set_no_agent(const Process *process, GError **error)
 {
     int pid = (int)process->pid;
     if (process->state == 'Z' || process->state == 'X') {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s (%d) has ended (a zombie)", process->name, pid);
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended (a zombie)", process->name, pid);
         return;
     }
     if (!process_is_ours(process)) {
         set_not_ours(process, error);
         return;
     }
-    Objects objects = mapped_objects(process);
-    objects.jemalloc = objects.jemalloc || is_in_image(process);
-    if (!objects.readable)
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION, "%s (%d) hides its memory map (it is privileged); %s",
+    MappedObjects objects = diagnosis_mapped(process);
+    if (objects.jemalloc == JEMALLOC_HIDDEN)
+        g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION, "%s (%d) hides its memory map (it is privileged); %s",
                     process->name, pid,
                     geteuid() != 0 ? "run jescope as root"
                                    : "run jescope with CAP_SYS_PTRACE, outside of any container");
-    else if (objects.agent && objects.jemalloc)
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
-                    "%s (%d) has the agent loaded, but it does not listen: 'jescope detach' ended it ('jescope attach' "
-                    "calls it "
-                    "back), JESCOPE=off or JESCOPE_ONLY excludes it, or its socket directory cannot be written; "
-                    "restart it with "
-                    "JESCOPE_DEBUG=1 to see which",
+    else if (objects.jemalloc == JEMALLOC_BURIED)
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT,
+                    "%s (%d): no jemalloc in the first %d MiB of its memory map, or its program file cannot be read in "
+                    "a few seconds; if it uses jemalloc, restart it under 'jescope run'",
+                    process->name, pid, SEARCHED_MAX >> 20);
+    else if (objects.agent && objects.jemalloc == JEMALLOC_PRESENT)
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT,
+                    "%s (%d) has the agent loaded, but it does not listen: it was stopped by 'jescope detach' "
+                    "('jescope attach' starts it again) or excluded by JESCOPE=off or JESCOPE_ONLY, or its socket "
+                    "directory cannot be written; restart it with JESCOPE_DEBUG=1 to see which",
                     process->name, pid);
-    else if (objects.jemalloc)
-        g_set_error(
-            error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
-            "%s (%d) uses jemalloc, but was started without jescope's agent; bring it in with 'jescope attach %d', "
-            "or restart it under 'jescope run'",
-            process->name, pid, pid);
+    else if (objects.jemalloc == JEMALLOC_PRESENT)
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT,
+                    "%s (%d) uses jemalloc, but was started without jescope's agent; load it with 'jescope attach %d', "
+                    "or restart it under 'jescope run'",
+                    process->name, pid, pid);
     else
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_JEMALLOC,
-                    "%s (%d) does not use jemalloc; restart it under 'jescope run', which brings one", process->name,
-                    pid);
+        diagnosis_set_no_jemalloc(process, error);
+}
+
+void
+diagnosis_set_no_jemalloc(const Process *process, GError **error)
+{
+    g_autofree char *heap = heap_describe(process);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_JEMALLOC, "%s (%d) %s", process->name, (int)process->pid, heap);
 }

@@ -6,7 +6,7 @@
 #include "target/process.h"
 #include "wire/wire.h"
 
-/* Why this jemalloc cannot profile, with the way out, as one phrase; NULL if it can. */
+/* Why this jemalloc cannot profile, with the remedy, as one phrase; NULL if it can. */
 char *diagnosis_profiling(const WireHelloReply *hello);
 
 /* The environment variable that a jemalloc with this symbol prefix reads: "_rjem_" makes "_RJEM_MALLOC_CONF". */
@@ -19,18 +19,35 @@ char *diagnosis_jemalloc_prefix(const char *path);
 typedef enum {
     JEMALLOC_ABSENT,
     JEMALLOC_PRESENT,
-    JEMALLOC_HIDDEN, /* its memory map is not ours to read */
+    JEMALLOC_HIDDEN, /* its memory map may not be read */
+    JEMALLOC_BURIED, /* none found, but its memory map or its program file is too long to be searched to its end */
 } JemallocPresence;
 
-/* Whether PROCESS has a jemalloc, judged from outside. */
-JemallocPresence diagnosis_jemalloc(const Process *process);
+typedef struct {
+    JemallocPresence jemalloc;
+    gboolean agent; /* the agent's library is loaded */
+} MappedObjects;
+
+/* The allocators in the memory of PROCESS, examined from outside. */
+MappedObjects diagnosis_mapped(const Process *process);
+
+/* Whether the environment that PID was started with, or the /etc/malloc.conf it sees, sets prof:true for jemalloc, with
+ * any prefix. FALSE also if that cannot be read; compiled-in settings are not examined. */
+gboolean diagnosis_prepared(pid_t pid);
 
 /* Whether the agent's library is mapped in PROCESS. */
 gboolean diagnosis_has_agent(const Process *process);
 
-/* Whether a socket may come: the agent is loaded and its thread runs, or the process is so young that it is about to.
- */
+/* The thread of the agent in PROCESS, by its name; 0: none. Its root directory may be another one than the process's.
+ * */
+pid_t diagnosis_agent_thread(const Process *process);
+
+/* Whether a socket may appear: the agent is loaded and its thread runs, or the process is so young that it is about to.
+ * */
 gboolean diagnosis_agent_may_come(const Process *process);
+
+/* Sets OUTCOME_NO_JEMALLOC, which says which malloc PROCESS uses instead. */
+void diagnosis_set_no_jemalloc(const Process *process, GError **error);
 
 /* Sets the TARGET_ERROR that says why no agent can be reached in PROCESS. */
 void diagnosis_set_no_agent(const Process *process, GError **error);

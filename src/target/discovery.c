@@ -2,11 +2,16 @@
 #include "target/discovery.h"
 
 #include "target/diagnosis.h"
+#include "target/memory-map.h"
+#include "target/reach.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gstdio.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,7 +19,11 @@
 #include <unistd.h>
 
 enum {
-    DEAD_AGE_SECONDS = 2, /* a younger socket may be bound and about to listen */
+    DEAD_AGE_SECONDS = 2,  /* a younger socket may be bound and about to listen */
+    CLEANED_MAX = 4096,    /* directories, and entries of one, that are looked at */
+    SOCKETS_MAX = 8 << 20, /* of a list of sockets: any user may bind as many as its limit of descriptors */
+    BOUND_MAX = 64,        /* directories that have a socket of one name */
+    LISTENING = 1 << 16,   /* among the flags of a socket in /proc/net/unix (unix_seq_show() in the kernel) */
 };
 
 static void
@@ -26,7 +35,7 @@ add_directory(GPtrArray *list, char *directory)
         g_free(directory);
 }
 
-/* The agent looked at its user id when it started; which of the ids that was cannot be told afterwards. */
+/* The agent used its user id at its start, which may be any of the ids. */
 GPtrArray *
 discovery_directories(const Process *process)
 {
@@ -44,24 +53,54 @@ discovery_directories(const Process *process)
     return list;
 }
 
+void
+discovery_watch_own(int inotify)
+{
+    const ReachOps *elsewhere = reach_elsewhere();
+    Process self;
+    if (elsewhere != NULL) {
+        elsewhere->watch(inotify);
+        return;
+    }
+    if (!process_read(getpid(), &self))
+        return;
+    g_autoptr(GPtrArray) directories = discovery_directories(&self);
+    for (guint i = 0; i < directories->len; i++) {
+        const char *path = directories->pdata[i];
+        g_mkdir(path, S_IRWXU);
+        inotify_add_watch(inotify, path, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
+    }
+}
+
+typedef struct {
+    GPtrArray *directories;
+    const char *suffix; /* of the path of a socket that is looked for */
+} Bound;
+
+/* "Num RefCount Protocol Flags Type St Inode Path": one of a file in a directory, that is listened on. The path of an
+ * abstract socket begins with '@'. */
+static gboolean
+note_bound(char *line, gpointer data)
+{
+    const Bound *bound = data;
+    unsigned flags, type;
+    int end = 0;
+    if (sscanf(line, "%*s %*s %*s %x %x %*s %*s %n", &flags, &type, &end) != 2 || end == 0 || line[end] != '/' ||
+        type != SOCK_SEQPACKET || (flags & LISTENING) == 0 || !g_str_has_suffix(line + end, bound->suffix))
+        return TRUE;
+    add_directory(bound->directories, g_strndup(line + end, strlen(line + end) - strlen(bound->suffix)));
+    return bound->directories->len < BOUND_MAX;
+}
+
 /* The directories of sockets called NAME in the network namespace of PROCESS. For programs that write their title over
  * their environment, as redis-server does. */
 static GPtrArray *
 bound_directories(const Process *process, const char *name)
 {
-    GPtrArray *list = g_ptr_array_new_with_free_func(g_free);
-    g_autofree char *path = g_strdup_printf("/proc/%d/net/unix", (int)process->pid);
     g_autofree char *suffix = g_strconcat("/", name, NULL);
-    g_autofree char *sockets = NULL;
-    if (!g_file_get_contents(path, &sockets, NULL, NULL))
-        return list;
-    g_auto(GStrv) lines = g_strsplit(sockets, "\n", -1);
-    for (char **line = lines; *line != NULL; line++) {
-        const char *bound = strchr(*line, '/');
-        if (bound != NULL && g_str_has_suffix(bound, suffix))
-            add_directory(list, g_strndup(bound, strlen(bound) - strlen(suffix)));
-    }
-    return list;
+    Bound bound = {g_ptr_array_new_with_free_func(g_free), suffix};
+    memory_map_read_list(process->pid, "net/unix", SOCKETS_MAX, note_bound, &bound);
+    return bound.directories;
 }
 
 static gboolean
@@ -101,49 +140,103 @@ has_socket(const char *directory, const char *name, const Process *process)
     return found;
 }
 
+/* A listener that cannot take more connections at this moment counts. */
+static gboolean
+listens(int directory, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", directory, name);
+    if (length < 0 || (size_t)length >= sizeof(address.sun_path))
+        return TRUE;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return TRUE;
+    gboolean refused = connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    return !refused;
+}
+
+static gboolean
+socket_listens(const char *path, const Process *process)
+{
+    g_autofree char *directory = g_path_get_dirname(path);
+    g_autofree char *name = g_path_get_basename(path);
+    int fd = discovery_open_directory(directory, process);
+    gboolean listening = fd >= 0 && listens(fd, name);
+    if (fd >= 0)
+        close(fd);
+    return listening;
+}
+
+/* A process that became another user may have left a socket in the directory of the earlier one: of several, one that
+ * is listened on counts. A single one is not tried, since that would have its agent get ready for a client. */
+static char *
+find_in_view(const char *view, const Process *process, const GPtrArray *directories, const char *name)
+{
+    g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
+    for (guint i = 0; i < directories->len; i++) {
+        g_autofree char *directory = g_strconcat(view, directories->pdata[i], NULL);
+        if (has_socket(directory, name, process))
+            g_ptr_array_add(found, g_strconcat(directory, "/", name, NULL));
+    }
+    for (guint i = 0; found->len > 1 && i < found->len; i++)
+        if (socket_listens(found->pdata[i], process))
+            return g_strdup(found->pdata[i]);
+    return found->len > 0 ? g_strdup(found->pdata[0]) : NULL;
+}
+
+/* The root of a process, as a prefix of paths for this process; the agent's thread keeps the initial one. */
+static char *
+root_of_agent(const Process *process)
+{
+    pid_t thread = diagnosis_agent_thread(process);
+    return thread != 0 ? g_strdup_printf("/proc/%d/task/%d/root", (int)process->pid, (int)thread) : NULL;
+}
+
 static char *
 find_socket(const Process *process, const GPtrArray *directories, const char *name)
 {
     g_autofree char *root = g_strdup_printf("/proc/%d/root", (int)process->pid);
-    /* Our own view as well: the target may have changed its root after the agent made the socket, and the root of a
-     * process that is not dumpable is closed to us. */
-    const char *const views[] = {root, ""};
-    for (size_t view = 0; view < G_N_ELEMENTS(views); view++) {
-        for (guint i = 0; i < directories->len; i++) {
-            g_autofree char *directory = g_strconcat(views[view], directories->pdata[i], NULL);
-            if (has_socket(directory, name, process))
-                return g_strconcat(directory, "/", name, NULL);
-        }
-    }
-    return NULL;
+    char *path = find_in_view(root, process, directories, name);
+    /* Our own view as well: the root of a process that is not dumpable is closed to us. */
+    if (path == NULL)
+        path = find_in_view("", process, directories, name);
+    g_autofree char *earlier = path == NULL ? root_of_agent(process) : NULL;
+    return earlier != NULL ? find_in_view(earlier, process, directories, name) : path;
+}
+
+/* That of an earlier user of the process may be one that was left behind. */
+static gboolean
+is_of_its_user(const char *path, const Process *process)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && st.st_uid == process->uids[1];
+}
+
+char *
+discovery_socket_name(const Process *process)
+{
+    return g_strdup_printf("%d.%" G_GUINT64_FORMAT ".sock", (int)process->inner_pid, process->start_time);
 }
 
 char *
 discovery_socket(const Process *process)
 {
-    g_autofree char *name =
-        g_strdup_printf("%d.%" G_GUINT64_FORMAT ".sock", (int)process->inner_pid, process->start_time);
+    g_autofree char *name = discovery_socket_name(process);
     g_autoptr(GPtrArray) told = discovery_directories(process);
-    char *path = find_socket(process, told, name);
-    if (path != NULL || !diagnosis_has_agent(process))
-        return path;
+    g_autofree char *path = find_socket(process, told, name);
+    if ((path != NULL && is_of_its_user(path, process)) || !diagnosis_has_agent(process))
+        return g_steal_pointer(&path);
     g_autoptr(GPtrArray) bound = bound_directories(process, name);
+    for (guint i = 0; i < told->len; i++)
+        add_directory(bound, g_strdup(told->pdata[i]));
     return find_socket(process, bound, name);
 }
 
 static gboolean
-nobody_listens(int directory, const char *name)
+is_new(const struct stat *st)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int length = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", directory, name);
-    if (length < 0 || (size_t)length >= sizeof(address.sun_path))
-        return FALSE;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return FALSE;
-    gboolean refused = connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED;
-    close(fd);
-    return refused;
+    return time(NULL) - st->st_mtime < DEAD_AGE_SECONDS;
 }
 
 static gboolean
@@ -155,26 +248,60 @@ is_dead(int directory, const char *name)
     if (sscanf(name, "%d.%llu.sock%n", &pid, &start_time, &end) != 2 || end == 0 || name[end] != '\0')
         return FALSE;
     struct stat st;
-    if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(st.st_mode) ||
-        time(NULL) - st.st_mtime < DEAD_AGE_SECONDS)
+    if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(st.st_mode) || is_new(&st))
         return FALSE;
-    /* The pid may be one of another pid namespace that shares this directory; whoever listens lives. */
-    return !process_alive(pid, start_time) && nobody_listens(directory, name);
+    /* The pid may be one of another pid namespace that shares this directory; a process that listens lives. Without a
+     * thread of the agent's, nothing will listen again. */
+    Process process;
+    gboolean may_listen =
+        process_alive(pid, start_time) && process_read(pid, &process) && diagnosis_agent_thread(&process) != 0;
+    return !may_listen && !listens(directory, name);
+}
+
+/* As discovery_open_directory(), but root looks after all users' sockets: only names in a directory that is closed to
+ * others and not reached through a link are removed, and only if no agent is behind them. */
+static int
+open_to_clean(const char *path)
+{
+    int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0 && (geteuid() == 0 || st.st_uid == geteuid()) &&
+        (st.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
 }
 
 static void
 clean_directory(const char *path)
 {
-    int directory = discovery_open_directory(path, NULL);
+    int directory = open_to_clean(path);
     if (directory < 0)
         return;
     g_autofree char *pinned = g_strdup_printf("/proc/self/fd/%d", directory);
     g_autoptr(GDir) entries = g_dir_open(pinned, 0, NULL);
     const char *name;
-    while (entries != NULL && (name = g_dir_read_name(entries)) != NULL)
+    for (int n = 0; entries != NULL && n < CLEANED_MAX && (name = g_dir_read_name(entries)) != NULL; n++)
         if (is_dead(directory, name))
             unlinkat(directory, name, 0);
+    struct stat st;
+    gboolean unused = fstat(directory, &st) == 0 && !is_new(&st);
     close(directory);
+    if (unused && g_pattern_match_simple("/tmp/.jescope-*.*", path))
+        rmdir(path); /* made for one process; fails unless it is empty */
+}
+
+/* Every user's for root, else the caller's. */
+static void
+add_matching(GPtrArray *directories, const char *pattern)
+{
+    glob_t found;
+    if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc && i < CLEANED_MAX; i++)
+        add_directory(directories, g_strdup(found.gl_pathv[i]));
+    globfree(&found);
 }
 
 void
@@ -184,6 +311,10 @@ discovery_remove_dead(void)
     if (!process_read(getpid(), &self))
         return;
     g_autoptr(GPtrArray) directories = discovery_directories(&self);
+    g_autofree char *own = g_strdup_printf("/tmp/.jescope-%u.*", geteuid());
+    add_matching(directories, geteuid() == 0 ? "/tmp/.jescope-*" : own);
+    if (geteuid() == 0)
+        add_matching(directories, "/run/user/*/jescope");
     for (guint i = 0; i < directories->len; i++)
         clean_directory(directories->pdata[i]);
 }

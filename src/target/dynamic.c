@@ -9,6 +9,7 @@ enum {
     ENTRIES_MAX = 512,
     CHAIN_MAX = 4096, /* symbols looked at for one name */
     VERSIONS_MAX = 1024,
+    SYMBOLS_MAX = 64 * 1024,
     HIDDEN = 0x8000, /* of a symbol's version: not the default */
 };
 
@@ -67,8 +68,6 @@ note_entry(Dynamic *image, const Elf64_Dyn *entry)
             *addresses[i].address = loaded_address(image, entry->d_un.d_ptr);
     if (entry->d_tag == DT_STRSZ)
         image->strings_size = entry->d_un.d_val;
-    if (entry->d_tag == DT_SONAME)
-        image->soname = entry->d_un.d_val;
 }
 
 static gboolean
@@ -109,7 +108,7 @@ dynamic_open(Dynamic *image)
     return TRUE;
 }
 
-/* Byte by byte: where a string ends is not known, nor whether what is behind it may be read. */
+/* Byte by byte, since the memory after the end of the string may not be readable. */
 static gboolean
 read_string(const Dynamic *image, guint64 offset, char text[DYNAMIC_NAME_MAX])
 {
@@ -127,13 +126,6 @@ string_is(const Dynamic *image, guint64 offset, const char *text)
 {
     char found[DYNAMIC_NAME_MAX];
     return read_string(image, offset, found) && strcmp(found, text) == 0;
-}
-
-void
-dynamic_soname(const Dynamic *image, char soname[DYNAMIC_NAME_MAX])
-{
-    if (image->soname == 0 || !read_string(image, image->soname, soname))
-        soname[0] = '\0';
 }
 
 static guint32
@@ -216,6 +208,22 @@ dynamic_variable(const Dynamic *image, const char *name)
 }
 
 gboolean
+dynamic_name(const Dynamic *image, guint64 address, char name[DYNAMIC_NAME_MAX])
+{
+    Elf64_Sym symbol;
+    /* How many there are is written nowhere; linkers put the strings behind them. */
+    guint64 n = image->strings > image->symbols ? (image->strings - image->symbols) / sizeof(symbol) : 0;
+    for (guint64 i = 1; i < MIN(n, SYMBOLS_MAX); i++) {
+        if (!get(image, image->symbols + i * sizeof(symbol), &symbol, sizeof(symbol)))
+            return FALSE;
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
+            address - (image->bias + symbol.st_value) < symbol.st_size)
+            return read_string(image, symbol.st_name, name);
+    }
+    return FALSE;
+}
+
+gboolean
 dynamic_gives(const Dynamic *image, const char *version)
 {
     guint64 at = image->given;
@@ -273,7 +281,7 @@ dynamic_read_file(gpointer bytes, guint64 address, void *buffer, gsize n)
     gsize size;
     const char *data = g_bytes_get_data(bytes, &size);
     Elf64_Ehdr header;
-    /* The headers themselves are asked for before anything is known about addresses. */
+    /* The headers are read before any address is known. */
     guint64 offset = address;
     if (size < sizeof(header))
         return FALSE;

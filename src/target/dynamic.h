@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shared object as the dynamic linker sees it: what it exports, which symbol versions it gives and which it needs.
- * Read from a file's bytes or out of another process's memory, where it is what it is whatever has become of the file.
- * Either may be hostile: every count is bounded and every address is only handed to the reader.
+ * A shared object as the dynamic linker sees it: its exports, and the symbol versions that it defines and needs. Read
+ * from a file's bytes or from another process's memory, which is correct even if the file was replaced. Either may be
+ * hostile: every count is bounded and every address is only passed to the reader.
  *
  * Formats: the System V ABI's ELF-64, DT_GNU_HASH and the GNU symbol versions (DT_VERDEF, DT_VERNEED) of the LSB.
  */
@@ -18,7 +18,7 @@ typedef struct {
     DynamicRead read;
     gpointer data;
     guint64 base; /* where its ELF header is */
-    guint64 bias; /* what is added to the addresses it was linked with */
+    guint64 bias; /* the offset from linked to actual addresses */
     guint64 strings;
     guint64 strings_size;
     guint64 symbols;
@@ -26,7 +26,6 @@ typedef struct {
     guint64 version_of; /* DT_VERSYM */
     guint64 given;      /* DT_VERDEF */
     guint64 needed;     /* DT_VERNEED */
-    guint64 soname;     /* offset into strings; 0: none */
 } Dynamic;
 
 enum {
@@ -36,10 +35,7 @@ enum {
 /* FALSE: there is no 64-bit shared object of this machine's kind at BASE. Set read, data and base before. */
 gboolean dynamic_open(Dynamic *image);
 
-/* The name it goes by (DT_SONAME); "" if it has none. */
-void dynamic_soname(const Dynamic *image, char soname[DYNAMIC_NAME_MAX]);
-
-/* The address of a function it exports under NAME, in its default version; 0: there is none. */
+/* The address of its exported function NAME, in the default version; 0: not found. */
 guint64 dynamic_function(const Dynamic *image, const char *name);
 
 /* And how long it is. */
@@ -47,6 +43,9 @@ guint64 dynamic_function_sized(const Dynamic *image, const char *name, guint64 *
 
 /* The same for a variable. */
 guint64 dynamic_variable(const Dynamic *image, const char *name);
+
+/* The name of the function at ADDRESS, if it exports it. Looks at all symbols. */
+gboolean dynamic_name(const Dynamic *image, guint64 address, char name[DYNAMIC_NAME_MAX]);
 
 /* Whether it defines the symbol version. */
 gboolean dynamic_gives(const Dynamic *image, const char *version);

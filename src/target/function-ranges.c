@@ -3,8 +3,6 @@
 
 #include <elf.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     SECTION_MAX = 512 * 1024 * 1024, /* of symbols or their names */
@@ -96,6 +94,9 @@ static const char *const sources[] = {
 static const char *const forks[] = {
     "fork", "__fork", "__libc_fork", "_Fork", "vfork", "__vfork", "__run_prefork_handlers", "__run_postfork_handlers"};
 
+/* On every stack of the main thread; linkers place them in a gap between functions of jemalloc. */
+static const char *const outermost[] = {"main", "_start"};
+
 static const char *const publics[] = {"mallctl",
                                       "mallctlnametomib",
                                       "mallctlbymib",
@@ -117,107 +118,14 @@ static const char *const publics[] = {"mallctl",
                                       "sdallocx",
                                       "nallocx"};
 
-/* .symtab with its strings, which end in a NUL. */
-typedef struct {
-    Elf64_Sym *symbols;
-    gsize n;
-    char *strings;
-    gsize strings_size;
-} Symtab;
-
-gboolean
-function_file_init(FunctionFile *file, int descriptor)
-{
-    struct stat status;
-    if (fstat(descriptor, &status) != 0 || status.st_size <= 0)
-        return FALSE;
-    *file = (FunctionFile){.descriptor = descriptor, .size = (guint64)status.st_size};
-    return TRUE;
-}
-
-/* All N bytes at OFFSET, or FALSE. */
-static gboolean
-get(const FunctionFile *file, guint64 offset, void *bytes, guint64 n)
-{
-    if (offset > file->size || n > file->size - offset)
-        return FALSE;
-    if (file->bytes != NULL) {
-        memcpy(bytes, file->bytes + offset, n);
-        return TRUE;
-    }
-    for (guint64 done = 0; done < n;) {
-        ssize_t got = pread(file->descriptor, (char *)bytes + done, n - done, (off_t)(offset + done));
-        if (got <= 0)
-            return FALSE;
-        done += (guint64)got;
-    }
-    return TRUE;
-}
-
 /* A new copy, or NULL. */
 static void *
-get_section(const FunctionFile *file, const Elf64_Shdr *section)
+get(const ElfFile *file, guint64 offset, guint64 n)
 {
-    if (section->sh_size == 0 || section->sh_size > SECTION_MAX || section->sh_size > file->size)
+    if (n == 0 || n > SECTION_MAX)
         return NULL;
-    g_autofree char *bytes = g_malloc(section->sh_size);
-    return get(file, section->sh_offset, bytes, section->sh_size) ? g_steal_pointer(&bytes) : NULL;
-}
-
-static gboolean
-section_at(const FunctionFile *file, const Elf64_Ehdr *header, guint64 index, Elf64_Shdr *section)
-{
-    return index < header->e_shnum && header->e_shoff <= file->size &&
-           get(file, header->e_shoff + index * sizeof(*section), section, sizeof(*section));
-}
-
-static gboolean
-read_symtab(const FunctionFile *file, const Elf64_Ehdr *header, const Elf64_Shdr *section, Symtab *symtab)
-{
-    Elf64_Shdr strings;
-    if (section->sh_entsize != sizeof(Elf64_Sym) || !section_at(file, header, section->sh_link, &strings) ||
-        strings.sh_type != SHT_STRTAB)
-        return FALSE;
-    symtab->symbols = get_section(file, section);
-    symtab->strings = get_section(file, &strings);
-    if (symtab->symbols == NULL || symtab->strings == NULL)
-        return FALSE;
-    symtab->n = section->sh_size / sizeof(Elf64_Sym);
-    symtab->strings_size = strings.sh_size;
-    symtab->strings[strings.sh_size - 1] = '\0';
-    return TRUE;
-}
-
-static void
-clear_symtab(Symtab *symtab)
-{
-    g_free(symtab->symbols);
-    g_free(symtab->strings);
-    *symtab = (Symtab){0};
-}
-
-/* Leaves *SYMTAB empty if there is none. */
-static void
-find_symtab(const FunctionFile *file, Symtab *symtab)
-{
-    Elf64_Ehdr header;
-    Elf64_Shdr section;
-    if (!get(file, 0, &header, sizeof(header)) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(section))
-        return;
-    for (guint64 i = 0; section_at(file, &header, i, &section); i++) {
-        if (section.sh_type != SHT_SYMTAB)
-            continue;
-        if (!read_symtab(file, &header, &section, symtab))
-            clear_symtab(symtab);
-        return;
-    }
-}
-
-static const char *
-name_of(const Symtab *symtab, const Elf64_Sym *symbol)
-{
-    return symbol->st_name < symtab->strings_size ? symtab->strings + symbol->st_name : "";
+    g_autofree char *bytes = g_malloc(n);
+    return elf_read(file, offset, bytes, n) ? g_steal_pointer(&bytes) : NULL;
 }
 
 static gboolean
@@ -264,25 +172,37 @@ merge(GArray *ranges)
     return merged;
 }
 
-/* Puts FROM behind TO, which stays sorted. */
+/* Takes INNER out of the range that it lies in. */
 static void
-add_sorted(GArray *to, const GArray *from)
+cut_out(GArray *ranges, const FunctionRange *inner)
 {
-    g_array_append_vals(to, from->data, from->len);
-    g_array_sort(to, compare_ranges);
+    for (guint i = 0; i < ranges->len; i++) {
+        FunctionRange *range = &g_array_index(ranges, FunctionRange, i);
+        if (inner->start <= range->start || inner->end >= range->end)
+            continue;
+        FunctionRange rest = {inner->end, range->end};
+        range->end = inner->start;
+        g_array_append_val(ranges, rest);
+        return;
+    }
 }
 
 GArray *
-function_ranges_read(const FunctionFile *file, const char *prefix, guint *jemalloc)
+function_ranges_read(const ElfFile *file, const char *prefix, guint *jemalloc)
 {
     g_autoptr(GArray) own = g_array_new(FALSE, FALSE, sizeof(FunctionRange));
     g_autoptr(GArray) others = g_array_new(FALSE, FALSE, sizeof(FunctionRange));
-    Symtab symtab = {0};
+    g_autoptr(GArray) program = g_array_new(FALSE, FALSE, sizeof(FunctionRange));
+    ElfTable table = {0};
     gboolean in_source = FALSE;
-    find_symtab(file, &symtab);
-    for (gsize i = 0; i < symtab.n; i++) {
-        const Elf64_Sym *symbol = &symtab.symbols[i];
-        const char *name = name_of(&symtab, symbol);
+    elf_find_symtab(file, &table);
+    g_autofree Elf64_Sym *symbols = get(file, table.symbols, table.n_symbols * sizeof(*symbols));
+    g_autofree char *strings = get(file, table.strings, table.strings_size);
+    if (strings != NULL)
+        strings[table.strings_size - 1] = '\0';
+    for (guint64 i = 0; symbols != NULL && strings != NULL && i < table.n_symbols; i++) {
+        const Elf64_Sym *symbol = &symbols[i];
+        const char *name = symbol->st_name < table.strings_size ? strings + symbol->st_name : "";
         if (ELF64_ST_TYPE(symbol->st_info) == STT_FILE)
             in_source = is_listed(name, sources, G_N_ELEMENTS(sources));
         if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx == SHN_UNDEF || symbol->st_size == 0 ||
@@ -294,10 +214,14 @@ function_ranges_read(const FunctionFile *file, const char *prefix, guint *jemall
             g_array_append_val(own, range);
         else if (is_listed(name, forks, G_N_ELEMENTS(forks)))
             g_array_append_val(others, range);
+        else if (!local && is_listed(name, outermost, G_N_ELEMENTS(outermost)))
+            g_array_append_val(program, range);
     }
-    clear_symtab(&symtab);
     *jemalloc = own->len;
     GArray *ranges = merge(own);
-    add_sorted(ranges, others);
+    for (guint i = 0; i < program->len; i++)
+        cut_out(ranges, &g_array_index(program, FunctionRange, i));
+    g_array_append_vals(ranges, others->data, others->len);
+    g_array_sort(ranges, compare_ranges);
     return ranges;
 }

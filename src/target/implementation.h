@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an implementation of Target provides; for the files of target/ only. */
+/* What an implementation of Target provides; for the files of target/ and client/ only. */
 #ifndef JESCOPE_TARGET_IMPLEMENTATION_H
 #define JESCOPE_TARGET_IMPLEMENTATION_H
 
+#include "target/output-pages.h"
 #include "target/target.h"
 
 /* As the functions of target.h with the same names; output() serves dump (LETTERS is NULL) and stats. */
 typedef struct {
     TargetVia via;
     gboolean (*hello)(Target *target, WireHelloReply *hello, GError **error);
-    gboolean (*read)(Target *target, const char *control, WireType type, ControlValue *value, GError **error);
+    gboolean (*read)(Target *target, const char *control, WireType type, WireCtlReply *value, GError **error);
     gboolean (*write)(Target *target, const char *control, WireType type, guint64 value, GError **error);
     gboolean (*sample)(Target *target, const SampleRequest *request, guint64 *rows, guint64 *spent_ns, GError **error);
     int (*output)(Target *target, const char *letters, GError **error);
-    gboolean (*lease)(Target *target, const LeaseRequest *request, WireLease *lease, GError **error);
-    gboolean (*leave)(Target *target, GError **error); /* NULL: there is no agent that could */
+    int (*output_named)(Target *target, GError **error); /* NULL but for TARGET_VIA_SERVER */
+    gboolean (*lease)(Target *target, const WireLeaseRequest *request, WireLease *lease, GError **error);
+    gboolean (*leave)(Target *target, GError **error); /* NULL: without an agent */
     void (*free)(Target *target);                      /* of everything but the fields below */
 } TargetOps;
 
@@ -22,10 +24,24 @@ typedef struct {
 struct _Target {
     const TargetOps *ops;
     pid_t pid;
+    pid_t own_pid;      /* target_own_pid() where pid is 0 */
+    guint64 start_time; /* Process.start_time; 0: unknown. Its pid may become another process's */
+    gboolean of_root;   /* process_is_roots() when it was found; FALSE as well where that is not known */
     char *name;
     char *label;
+    char *operand;
+    char *note;  /* target_note() */
     int failure; /* target_errno() */
+    DumpLimits limits;
+    guint64 output_max; /* limit of the output in bytes; set before output() is called */
+    OutputPlan plan;    /* who pays for it; set before output() is called */
 };
+
+/* Whether target_set_forced() or the limits of this target say so. */
+gboolean target_is_forced(const Target *target);
+
+/* The Nth name of REQUEST for arena ARENA, written out; see WireSampleRequest. Returns its type. */
+WireType target_sample_name(const SampleRequest *request, guint n, guint arena, char name[WIRE_CONTROL_NAME_MAX]);
 
 /* Sets name and label, freeing earlier ones. */
 void target_set_name(Target *target, const char *name);

@@ -3,6 +3,7 @@
 
 #include "target/address-space.h"
 #include "target/dynamic.h"
+#include "target/foreign-file.h"
 #include "target/obstacle.h"
 #include "target/remote-control.h"
 #include "target/tracee.h"
@@ -31,11 +32,11 @@ enum {
 
 static const char agent_name[] = "libjescope-agent.so";
 static const char libc_name[] = "libc.so.6";
-static const char instead[] = "; 'status', 'dump' and the others reach it without an agent";
+static const char instead[] = "; other commands, such as 'status' and 'dump', need no agent";
 
 typedef struct {
     const Process *process;
-    GBytes *agent; /* as far as it is loaded */
+    GBytes *agent; /* the loaded part */
     RemoteJemalloc jemalloc;
     guint64 dlopen;
     guint64 dlerror;
@@ -62,7 +63,7 @@ refuse(const Process *process, GError **error, const char *format, ...)
     va_start(arguments, format);
     g_autofree char *why = g_strdup_vprintf(format, arguments);
     va_end(arguments);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT, "cannot bring the agent into %s (%d): %s", process->name,
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT, "cannot load the agent into %s (%d): %s", process->name,
                 (int)process->pid, why);
     return FALSE;
 }
@@ -107,7 +108,7 @@ is_musl(const char *name)
     return g_str_has_prefix(name, "ld-musl-") || g_str_has_prefix(name, "libc.musl-") || strcmp(name, "libc.so") == 0;
 }
 
-/* A copy of ours goes by "memfd:libjescope-agent.so". */
+/* An injected copy is named "memfd:libjescope-agent.so". */
 static gboolean
 is_agent(const char *name)
 {
@@ -132,9 +133,8 @@ find_loader(Injection *injection, const AddressSpace *space, Dynamic *libc, GErr
     Dynamic libdl;
     if (!find_image(process, space, is_libc, libc)) {
         if (has_mapping(space, is_musl))
-            return refuse(process, error, "its C library is musl, and this agent is for glibc%s", instead);
-        return refuse(process, error, "it is statically linked, so there is nothing in it that could load a library%s",
-                      instead);
+            return refuse(process, error, "its C library is musl, but this agent needs glibc%s", instead);
+        return refuse(process, error, "it is statically linked and cannot load libraries%s", instead);
     }
     injection->dlopen = dynamic_function(libc, "dlopen");
     injection->dlerror = dynamic_function(libc, "dlerror");
@@ -151,7 +151,7 @@ check_versions(const Injection *injection, const Dynamic *libc, GError **error)
 {
     Dynamic agent = {.read = dynamic_read_file, .data = injection->agent};
     if (!dynamic_open(&agent))
-        return refuse(injection->process, error, "its machine or file format is not this agent's%s", instead);
+        return refuse(injection->process, error, "its architecture or file format differs from the agent's%s", instead);
     g_auto(GStrv) needs = dynamic_needs(&agent, libc_name);
     for (char **need = needs; *need != NULL; need++)
         if (!dynamic_gives(libc, *need))
@@ -164,7 +164,7 @@ check_versions(const Injection *injection, const Dynamic *libc, GError **error)
     return TRUE;
 }
 
-/* What the loader maps is all that must be there: the sections behind it may be ten times as much memory. */
+/* Only the part that the loader maps is needed: further sections may be ten times as large. */
 static GBytes *
 loaded_part(const char *bytes, gsize size)
 {
@@ -200,20 +200,20 @@ read_agent(Injection *injection, const char *file, GError **error)
     return TRUE;
 }
 
-/* Where the process itself would look; our own directory stands in where its environment names none. */
+/* The directory that the process would use; jescope's own if its environment names none. */
 static gboolean
 read_environment(Injection *injection, GError **error)
 {
     const Process *process = injection->process;
     g_autofree char *state = process_variable(process->pid, "JESCOPE");
     if (g_strcmp0(state, "off") == 0)
-        return refuse(process, error, "it was started with JESCOPE=off, which asks us to keep out%s", instead);
+        return refuse(process, error, "it was started with JESCOPE=off, which forbids the agent%s", instead);
     injection->socket_directory = process_variable(process->pid, "JESCOPE_SOCKET_DIR");
     injection->runtime_directory = process_variable(process->pid, "XDG_RUNTIME_DIR");
     if (injection->socket_directory == NULL)
         injection->socket_directory = g_strdup(g_getenv("JESCOPE_SOCKET_DIR"));
     if (injection->socket_directory != NULL && strlen(injection->socket_directory) >= DIRECTORY_ROOM)
-        return refuse(process, error, "JESCOPE_SOCKET_DIR is longer than an agent takes");
+        return refuse(process, error, "its JESCOPE_SOCKET_DIR is too long");
     if (injection->runtime_directory != NULL && strlen(injection->runtime_directory) >= DIRECTORY_ROOM)
         g_clear_pointer(&injection->runtime_directory, g_free);
     return TRUE;
@@ -227,7 +227,7 @@ check_filter(const Process *process, TargetAttachFlags flags, GError **error)
     return refuse(process, error,
                   "it runs under a seccomp filter, which may kill it for a system call of the agent's (unshare, "
                   "close_range, socket, bind, listen); the filters of Docker, Podman and Kubernetes do not, and "
-                  "--under-seccomp goes on; 'status', 'dump' and the others need no agent");
+                  "--under-seccomp attaches anyway; 'status', 'dump' and other commands need no agent");
 }
 
 /* The agent's function, if the agent is loaded. */
@@ -239,7 +239,8 @@ find_enter(Injection *injection, const AddressSpace *space, GError **error)
         return TRUE;
     injection->enter = dynamic_function(&image, WIRE_ENTER_SYMBOL);
     return injection->enter != 0 ||
-           refuse(injection->process, error, "an older agent is loaded, which cannot be called back; restart it");
+           refuse(injection->process, error,
+                  "an older agent is loaded, which cannot be started again; restart the process");
 }
 
 static gboolean
@@ -262,8 +263,7 @@ system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guint n, gi
         return FALSE;
     if (*result >= 0)
         return TRUE;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT, "a system call failed in it: %s",
-                g_strerror((int)-*result));
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT, "a system call failed in it: %s", g_strerror((int)-*result));
     return FALSE;
 }
 
@@ -273,42 +273,41 @@ write_string(Tracee *tracee, guint64 address, const char *text, GError **error)
     return tracee_write(tracee, address, text, strlen(text) + 1, error);
 }
 
-/* Before Linux 6.3 there is no MFD_EXEC, and every memory file may be executed. */
+/* Before Linux 6.3 without MFD_EXEC every memory file may be executed. */
 static gboolean
 make_memory_file(Tracee *tracee, gint64 *descriptor, GError **error)
 {
     const guint64 scratch = tracee_scratch(tracee);
-    guint64 arguments[] = {scratch, MFD_CLOEXEC | MFD_EXEC};
+    guint64 arguments[] = {scratch, foreign_file_flags | MFD_EXEC};
     if (!write_string(tracee, scratch, agent_name, error) ||
         !tracee_system_call(tracee, SYS_memfd_create, arguments, G_N_ELEMENTS(arguments), descriptor, error))
         return FALSE;
     if (*descriptor != -EINVAL)
         return *descriptor >= 0 ||
                system_call(tracee, SYS_memfd_create, arguments, G_N_ELEMENTS(arguments), descriptor, error);
-    arguments[1] = MFD_CLOEXEC;
+    arguments[1] = foreign_file_flags;
     return system_call(tracee, SYS_memfd_create, arguments, G_N_ELEMENTS(arguments), descriptor, error);
 }
 
-/* Through the descriptor table of the thread that is stopped: it may have one of its own. */
 static gboolean
 fill_memory_file(const Injection *injection, Tracee *tracee, gint64 descriptor, GError **error)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/fd/%d", (int)injection->process->pid,
-                                            (int)tracee_thread(tracee), (int)descriptor);
     gsize size;
     const char *bytes = g_bytes_get_data(injection->agent, &size);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    g_autoptr(GError) cause = NULL;
+    int fd = foreign_file_take(tracee_thread(tracee), descriptor, &cause);
+    if (fd < 0)
+        return refuse(injection->process, error, "%s%s", cause->message, instead);
     gsize done = 0;
-    while (fd >= 0 && done < size) {
-        ssize_t n = write(fd, bytes + done, size - done);
+    while (done < size) {
+        ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)done);
         if (n <= 0)
             break;
         done += (gsize)n;
     }
     int saved = errno;
-    if (fd >= 0)
-        close(fd);
-    return done == size || refuse(injection->process, error, "cannot write to %s: %s", path, g_strerror(saved));
+    close(fd);
+    return done == size || refuse(injection->process, error, "cannot write to its memory file: %s", g_strerror(saved));
 }
 
 /* Why dlopen() has failed, in its own words. */
@@ -337,8 +336,8 @@ load(Injection *injection, Tracee *tracee, gint64 descriptor, GError **error)
     return handle != 0 || set_dlerror(injection, tracee, error);
 }
 
-/* Loads the agent and finds its function. The descriptor is closed whatever comes of it, unless a call did not come
- * back: the thread is then no longer ours. */
+/* Loads the agent and finds its function. The descriptor is always closed, unless a call did not return: the thread can
+ * then no longer be used. */
 static gboolean
 bring_in(Injection *injection, Tracee *tracee, GError **error)
 {
@@ -356,7 +355,7 @@ bring_in(Injection *injection, Tracee *tracee, GError **error)
     g_autoptr(AddressSpace) space = address_space_new(injection->process->pid, error);
     if (space == NULL || !find_enter(injection, space, error))
         return FALSE;
-    return injection->enter != 0 || refuse(injection->process, error, "it was loaded and is not there");
+    return injection->enter != 0 || refuse(injection->process, error, "the loaded library was not found");
 }
 
 static gboolean
@@ -375,36 +374,28 @@ call_enter(const Injection *injection, Tracee *tracee, WireEntered *entered, GEr
     return TRUE;
 }
 
-/* What is done in a thread of its own, whose end detaches whatever goes wrong. */
 typedef struct {
     Injection *injection;
-    Tracee *tracee;
     WireEntered entered;
-    GError **error;
-    gboolean done;
 } Entry;
 
-/* One stop: loads the agent if it is not there, and calls it. */
-static gpointer
-enter_once(gpointer data)
+/* One stop: loads the agent if necessary, and calls it. */
+static gboolean
+enter_once(Tracee *tracee, gpointer data, GError **error)
 {
     Entry *entry = data;
-    GError **error = entry->error;
-    if (!tracee_attach(entry->tracee, error))
-        return NULL;
-    entry->done = (entry->injection->enter != 0 || bring_in(entry->injection, entry->tracee, error)) &&
-                  call_enter(entry->injection, entry->tracee, &entry->entered, error);
-    entry->done = tracee_detach(entry->tracee, entry->done ? error : NULL) && entry->done;
-    return NULL;
+    Injection *injection = entry->injection;
+    return (injection->enter != 0 || bring_in(injection, tracee, error)) &&
+           call_enter(injection, tracee, &entry->entered, error);
 }
 
 static gboolean
 judge_entered(const Injection *injection, WireEntered entered, GError **error)
 {
     static const char *const obstacles[] = {
-        [WIRE_ENTER_LEAVING] = "the agent that was told to leave is still there",
+        [WIRE_ENTER_LEAVING] = "the stopped agent has not ended yet",
         [WIRE_ENTER_NO_JEMALLOC] = "the agent finds no jemalloc in it",
-        [WIRE_ENTER_NO_THREAD] = "it may not have another thread (ulimit -u, pids.max)",
+        [WIRE_ENTER_NO_THREAD] = "it cannot create another thread (ulimit -u, pids.max)",
         [WIRE_ENTER_DIRECTORY] = "the directory for the socket is not absolute, or too long",
     };
     if (entered == WIRE_ENTER_STARTED || entered == WIRE_ENTER_PRESENT)
@@ -417,6 +408,7 @@ gboolean
 injection_run(const Process *process, const char *file, TargetAttachFlags flags, GError **error)
 {
     g_auto(Injection) injection = {.process = process};
+    obstacle_passes(process->pid);
     if (!obstacle_check(process, error) || !examine(&injection, file, flags, error))
         return FALSE;
     g_autoptr(Tracee) tracee = tracee_new(process, error);
@@ -426,13 +418,12 @@ injection_run(const Process *process, const char *file, TargetAttachFlags flags,
     if (!tracee_may_call_system(tracee))
         return refuse(process, error, "it runs under a seccomp filter that only root may suspend%s", instead);
     tracee_require_wait(tracee);
-    Entry entry = {.injection = &injection, .tracee = tracee, .entered = WIRE_ENTER_LEAVING, .error = error};
+    tracee_permit_all(tracee); /* under a filter only after --under-seccomp */
+    Entry entry = {.injection = &injection, .entered = WIRE_ENTER_LEAVING};
     for (int tries = 0; tries < LEAVING_TRIES && entry.entered == WIRE_ENTER_LEAVING; tries++) {
         if (tries > 0)
             g_usleep(LEAVING_PAUSE_US);
-        entry.done = FALSE;
-        g_thread_join(g_thread_new("attach", enter_once, &entry));
-        if (!entry.done)
+        if (!tracee_visit(tracee, enter_once, &entry, error))
             return FALSE;
     }
     return judge_entered(&injection, entry.entered, error);

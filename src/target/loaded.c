@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/loaded.h"
 
-#include "jemalloc/elf_symbols.h"
+#include "confine/target-files.h"
+#include "target/program-file.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -12,7 +13,7 @@
 
 enum {
     OBJECTS_MAX = 4096,
-    HEADERS_MAX = 64,
+    HEADERS_MAX = PROGRAM_FILE_HEADERS_MAX,
     DYNAMIC_MAX = 256,
     NOTE_MAX = 4096,
     BUILD_ID_MAX = 64,
@@ -118,6 +119,16 @@ link_map_of(const AddressSpace *space, const Headers *headers, guint64 bias)
     return 0;
 }
 
+static gboolean
+is_listed(const GArray *objects, const Mapping *first)
+{
+    for (guint i = 0; i < objects->len; i++)
+        if (g_array_index(objects, LoadedObject, i).first == first)
+            return TRUE;
+    return FALSE;
+}
+
+/* Each file once, even if the map has it several times. */
 static void
 add_linked(const AddressSpace *space, guint64 at, GArray *objects)
 {
@@ -126,7 +137,7 @@ add_linked(const AddressSpace *space, guint64 at, GArray *objects)
          n++, at = map.next) {
         LoadedObject object = {.first = first_mapping(space, map.dynamic), .bias = map.bias};
         /* The first is the executable, which is known already. */
-        if (n > 0 && object.first != NULL)
+        if (n > 0 && object.first != NULL && !is_listed(objects, object.first))
             g_array_append_val(objects, object);
     }
 }
@@ -134,10 +145,16 @@ add_linked(const AddressSpace *space, guint64 at, GArray *objects)
 GArray *
 loaded_objects(const AddressSpace *space)
 {
+    return loaded_objects_from(space, auxiliary_value(space->pid, AT_PHDR));
+}
+
+GArray *
+loaded_objects_from(const AddressSpace *space, guint64 program_headers)
+{
     GArray *objects = g_array_new(FALSE, FALSE, sizeof(LoadedObject));
     LoadedObject program = {.program = TRUE};
     Headers headers;
-    program.first = first_mapping(space, auxiliary_value(space->pid, AT_PHDR));
+    program.first = first_mapping(space, program_headers);
     if (program.first == NULL || !read_headers(space, program.first->start, &headers))
         return objects;
     program.bias = bias_of(&headers, program.first->start);
@@ -152,25 +169,33 @@ loaded_is_deleted(const LoadedObject *object)
     return g_str_has_suffix(object->first->path, " (deleted)");
 }
 
-/* Whether it is the file that was loaded: an upgrade puts another one in its place. */
-static gboolean
-is_same_file(const Headers *headers, int fd)
-{
-    g_autofree void *scratch = g_malloc(ELF_SCRATCH_MIN);
-    ElfFile file;
-    return elf_file_init(&file, fd, scratch, ELF_SCRATCH_MIN) &&
-           elf_has_program_headers(&file, headers->headers, headers->n);
-}
-
 static int
-open_if_same(const char *path, const Headers *headers)
+check_same(int fd, const Headers *headers)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (fd >= 0 && !is_same_file(headers, fd)) {
+    if (fd >= 0 && !program_file_is_loaded(fd, headers->headers, headers->n)) {
         close(fd);
         fd = -1;
     }
     return fd;
+}
+
+/* Paths from the kernel are opened with jescope's rights, those from the process with the process's. */
+static int
+open_kernels(const char *path)
+{
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
+
+static int
+open_theirs(const AddressSpace *space, const char *path)
+{
+    const TargetFilesOptions options = {.pid = space->pid};
+    g_autoptr(TargetFiles) files = target_files_new(&options);
+    TargetFile file;
+    if (!target_files_open(files, path, &file, NULL))
+        return -1;
+    g_free(file.path);
+    return file.fd;
 }
 
 int
@@ -180,13 +205,13 @@ loaded_open(const AddressSpace *space, const LoadedObject *object)
     int pid = (int)space->pid;
     if (!read_headers(space, object->first->start, &headers))
         return -1;
-    /* These two lead to the file itself, whatever has become of its name; the second takes a capability. */
+    /* These two refer to the file itself, even if it was renamed or deleted; the second requires a capability. */
     g_autofree char *image = g_strdup_printf("/proc/%d/exe", pid);
     g_autofree char *mapped = g_strdup_printf("/proc/%d/map_files/%" G_GINT64_MODIFIER "x-%" G_GINT64_MODIFIER "x", pid,
                                               object->first->start, object->first->end);
     g_autofree char *named = g_strdup_printf("/proc/%d/root%s", pid, object->first->path);
-    int fd = object->program ? open_if_same(image, &headers) : open_if_same(mapped, &headers);
-    return fd >= 0 ? fd : open_if_same(named, &headers);
+    int fd = check_same(open_kernels(object->program ? image : mapped), &headers);
+    return fd >= 0 ? fd : check_same(open_theirs(space, named), &headers);
 }
 
 /* The build id in the notes of LENGTH bytes, as hexadecimal digits, or NULL. */
@@ -239,14 +264,17 @@ loaded_open_debug(const AddressSpace *space, const LoadedObject *object)
         return -1;
     g_autofree char *own = g_strdup_printf("/usr/lib/debug/.build-id/%.2s/%s.debug", id, id + 2);
     g_autofree char *theirs = g_strdup_printf("/proc/%d/root%s", (int)space->pid, own);
-    int fd = open(theirs, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    return fd >= 0 ? fd : open(own, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int fd = open_theirs(space, theirs);
+    return fd >= 0 ? fd : open_theirs(space, own);
 }
 
 static gboolean
 read_memory(gpointer data, guint64 address, void *bytes, gsize n)
 {
-    const AddressSpace *space = data;
+    AddressSpace *space = data;
+    if (space->reads_left == 0)
+        return FALSE;
+    space->reads_left--;
     return remote_read(space->pid, address, bytes, n);
 }
 

@@ -16,6 +16,9 @@ enum {
     SCOPE_OWN = 1, /* /proc/sys/kernel/yama/ptrace_scope: descendants only */
     SCOPE_ROOT = 2,
     SCOPE_NOBODY = 3,
+
+    TURN_US = 2000 * 1000, /* that another jescope may take */
+    TURN_PAUSE_US = 500,
 };
 
 /* The value of KEY ("Seccomp") in /proc/PID/status, or NULL. */
@@ -67,7 +70,7 @@ obstacle_may_suspend_seccomp(void)
 static void
 set_denied(const Process *process, GError **error, const char *why)
 {
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION, "cannot attach to %s (%d): %s", process->name,
+    g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION, "cannot attach to %s (%d): %s", process->name,
                 (int)process->pid, why);
 }
 
@@ -81,16 +84,60 @@ obstacle_traced_by_us(pid_t thread)
     return process != NULL && atoi(process) == getpid();
 }
 
-/* TRUE: somebody traces it, and the error is set. */
+/* Another jescope traces threads of it, which takes milliseconds. */
+static gboolean
+is_traced_by_jescope(pid_t pid)
+{
+    char id[16];
+    Process tracing;
+    g_snprintf(id, sizeof(id), "%d", (int)pid);
+    g_autofree char *tracer = status_value(id, "TracerPid");
+    g_autofree char *process = tracer != NULL && atoi(tracer) != 0 ? status_value(tracer, "Tgid") : NULL;
+    return process != NULL && atoi(process) != getpid() && process_read(atoi(process), &tracing) &&
+           strcmp(tracing.name, "jescope") == 0;
+}
+
+gboolean
+obstacle_passes(pid_t thread)
+{
+    gint64 until = g_get_monotonic_time() + TURN_US;
+    if (!is_traced_by_jescope(thread))
+        return FALSE;
+    while (g_get_monotonic_time() < until) {
+        g_usleep(TURN_PAUSE_US);
+        if (!is_traced_by_jescope(thread))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* The thread that traces it and stays; NULL: none does, or ours does. Every jescope has a turn, and then another. */
+static char *
+lasting_tracer(const Process *process)
+{
+    const gint64 until = g_get_monotonic_time() + TURN_US;
+    for (;;) {
+        g_autofree char *tracer = value_of(process, "TracerPid");
+        if (tracer == NULL || atoi(tracer) == 0 || obstacle_traced_by_us(process->pid))
+            return NULL;
+        if (obstacle_passes(process->pid) && g_get_monotonic_time() < until)
+            continue;
+        g_autofree char *now = value_of(process, "TracerPid");
+        if (g_strcmp0(tracer, now) == 0)
+            return g_steal_pointer(&tracer);
+    }
+}
+
+/* TRUE: another process traces it, and the error is set. */
 static gboolean
 is_traced(const Process *process, GError **error)
 {
-    g_autofree char *tracer = value_of(process, "TracerPid");
-    if (tracer == NULL || atoi(tracer) == 0 || obstacle_traced_by_us(process->pid))
+    g_autofree char *tracer = lasting_tracer(process);
+    if (tracer == NULL)
         return FALSE;
     Process other;
     g_autofree char *who = process_read(atoi(tracer), &other) ? g_strdup(other.name) : g_strdup("a process");
-    g_autofree char *why = g_strdup_printf("%s (%s) is tracing it already; end that first", who, tracer);
+    g_autofree char *why = g_strdup_printf("%s (%s) is already tracing it; end it first", who, tracer);
     set_denied(process, error, why);
     return TRUE;
 }
@@ -112,7 +159,7 @@ gboolean
 obstacle_check(const Process *process, GError **error)
 {
     if (process->state == 'Z' || process->state == 'X') {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s (%d) has ended (a zombie)", process->name,
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended (a zombie)", process->name,
                     (int)process->pid);
         return FALSE;
     }
@@ -137,13 +184,6 @@ ptrace_scope(void)
     return g_file_get_contents("/proc/sys/kernel/yama/ptrace_scope", &text, NULL, NULL) ? atoi(text) : 0;
 }
 
-gboolean
-obstacle_may_attach(const Process *process)
-{
-    return obstacle_check(process, NULL) && ptrace_scope() < SCOPE_NOBODY &&
-           (we_have(CAP_SYS_PTRACE) || (process_is_ours(process) && ptrace_scope() < SCOPE_OWN));
-}
-
 void
 obstacle_set_denied(const Process *process, int code, GError **error)
 {
@@ -154,8 +194,8 @@ obstacle_set_denied(const Process *process, int code, GError **error)
         return;
     if (scope == SCOPE_NOBODY)
         set_denied(process, error,
-                   "kernel.yama.ptrace_scope is 3, which forbids it to everybody until the next boot; restart it under "
-                   "'jescope run'");
+                   "kernel.yama.ptrace_scope is 3, which forbids it for all users until the next boot; restart it "
+                   "under 'jescope run'");
     else if (!process_is_ours(process))
         set_denied(process, error, as_user);
     else if (!we_have(CAP_SYS_PTRACE) && scope == SCOPE_OWN)
@@ -164,11 +204,22 @@ obstacle_set_denied(const Process *process, int code, GError **error)
     else if (!we_have(CAP_SYS_PTRACE) && scope == SCOPE_ROOT)
         set_denied(process, error, "kernel.yama.ptrace_scope is 2; run jescope as root");
     else if (!we_have(CAP_SYS_PTRACE))
-        set_denied(process, error,
-                   "it has privileges, other ids than yours or is marked undumpable; run jescope as root");
+        set_denied(process, error, "it has privileges, ids other than yours, or is not dumpable; run jescope as root");
     else
         set_denied(process, error,
                    code == EPERM ? "the kernel refuses; run jescope with CAP_SYS_PTRACE in the target's user namespace "
                                    "or above, outside of any container"
                                  : g_strerror(code));
+}
+
+gboolean
+obstacle_may_attach(const Process *process, GError **error)
+{
+    if (!obstacle_check(process, error))
+        return FALSE;
+    if (ptrace_scope() < SCOPE_NOBODY &&
+        (we_have(CAP_SYS_PTRACE) || (process_is_ours(process) && ptrace_scope() < SCOPE_OWN)))
+        return TRUE;
+    obstacle_set_denied(process, EPERM, error);
+    return FALSE;
 }

@@ -8,8 +8,8 @@
 /* FALSE with a TARGET_ERROR if it is clear from outside that it cannot be. */
 gboolean obstacle_check(const Process *process, GError **error);
 
-/* Whether it looks from outside as if we may. */
-gboolean obstacle_may_attach(const Process *process);
+/* Whether it looks from outside as if we may; FALSE with a TARGET_ERROR. */
+gboolean obstacle_may_attach(const Process *process, GError **error);
 
 /* Sets the TARGET_ERROR for a PTRACE_SEIZE that failed with CODE. */
 void obstacle_set_denied(const Process *process, int code, GError **error);
@@ -22,5 +22,8 @@ gboolean obstacle_seccomp(const Process *process);
 
 /* Whether we may suspend it (ptrace(2), PTRACE_O_SUSPEND_SECCOMP). */
 gboolean obstacle_may_suspend_seccomp(void);
+
+/* Whether another jescope traced the thread, and has ended that since we began to wait for it. */
+gboolean obstacle_passes(pid_t thread);
 
 #endif

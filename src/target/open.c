@@ -3,21 +3,22 @@
 #include "target/open.h"
 
 #include "target/agent.h"
+#include "target/candidates.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
+#include "target/implementation.h"
 #include "target/injection.h"
 #include "target/ptrace.h"
+#include "target/reach.h"
 #include "target/target.h"
 
 #include <string.h>
 
 enum {
-    COMM_LENGTH = 15, /* the kernel cuts process names there */
-    LISTED_MAX = 8,   /* candidates that an error names */
     WAIT_INTERVAL_US = 20000,
     ENTERED_INTERVAL_US = 1000,
-    ENTERED_MIN_US = 1000 * 1000,
-    ENTERED_MAX_US = 3 * 1000 * 1000,
+    ENTERED_MIN_US = 2 * 1000 * 1000,
+    ENTERED_MAX_US = 5 * 1000 * 1000,
 };
 
 /* A program that has just been started needs a moment until its agent listens. */
@@ -34,41 +35,119 @@ wait_for_socket(const Process *process)
     return path;
 }
 
-/* Its thread was started a moment ago, and may not have its name yet. */
-static char *
-wait_for_entered(const Process *process)
+typedef enum {
+    OPEN_PATIENTLY, /* its process may have closed its socket, and it makes another one */
+    OPEN_AT_ONCE,
+} OpenPatience;
+
+static Target *
+open_agent(const Process *process, const char *path, OpenPatience patience, GError **error)
 {
-    gint64 begun = g_get_monotonic_time();
-    char *path = discovery_socket(process);
-    for (gint64 passed = 0; path == NULL && passed < ENTERED_MAX_US; passed = g_get_monotonic_time() - begun) {
-        if (passed > ENTERED_MIN_US && !diagnosis_agent_may_come(process))
-            return NULL;
-        g_usleep(ENTERED_INTERVAL_US);
-        path = discovery_socket(process);
-    }
-    return path;
+    AgentAddress address = {.path = path, .process = process, .deadlines = agent_deadlines_default};
+    if (patience == OPEN_AT_ONCE)
+        address.deadlines.connect = 0;
+    return agent_open(&address, error);
 }
 
 static Target *
-open_agent(const Process *process, const char *path, GError **error)
+open_through_agent(const Process *process, GError **error)
 {
-    AgentAddress address = {.path = path, .process = process, .deadlines = agent_deadlines_default};
-    return agent_open(&address, error);
+    g_autofree char *path = wait_for_socket(process);
+    if (path != NULL)
+        return open_agent(process, path, OPEN_PATIENTLY, error);
+    diagnosis_set_no_agent(process, error);
+    return NULL;
+}
+
+/* NULL without an error: there is no agent that listens. One that is silent is another matter: it is busy, perhaps
+ * inside jemalloc, or its process is stopped. */
+static Target *
+open_present(const Process *process, char *path, OpenPatience patience, GError **error)
+{
+    g_autofree char *owned G_GNUC_UNUSED = path;
+    GError *cause = NULL;
+    Target *target = path != NULL ? open_agent(process, path, patience, &cause) : NULL;
+    if (g_error_matches(cause, TARGET_ERROR, OUTCOME_NO_AGENT))
+        g_clear_error(&cause);
+    if (cause != NULL)
+        g_propagate_error(error, cause);
+    return target;
+}
+
+/* With an agent that does not listen a process must not be harder to reach than without one. */
+static Target *
+open_any_way(const Process *process, GError **error)
+{
+    GError *cause = NULL;
+    if (!process_is_ours(process))
+        return open_through_agent(process, error);
+    Target *target = open_present(process, wait_for_socket(process), OPEN_PATIENTLY, &cause);
+    if (cause != NULL)
+        g_propagate_error(error, cause);
+    if (target != NULL || cause != NULL)
+        return target;
+    target = ptrace_open(process, error);
+    if (target != NULL && diagnosis_has_agent(process))
+        target->note = g_strdup_printf(
+            "the agent in %s does not listen; the process is stopped briefly instead (--via attach)", target->label);
+    return target;
 }
 
 static Target *
 open_process(const Process *process, TargetVia via, GError **error)
 {
-    if (via == TARGET_VIA_ATTACH)
+    switch (via) {
+    case TARGET_VIA_ATTACH:
         return ptrace_open(process, error);
-    g_autofree char *path = wait_for_socket(process);
-    if (path == NULL && via == TARGET_VIA_ANY && process_is_ours(process) && !diagnosis_agent_may_come(process))
-        return ptrace_open(process, error);
-    if (path == NULL) {
-        diagnosis_set_no_agent(process, error);
-        return NULL;
+    case TARGET_VIA_AGENT:
+        return open_through_agent(process, error);
+    default:
+        return open_any_way(process, error);
     }
-    return open_agent(process, path, error);
+}
+
+/* Its thread was started a moment ago, and may not have its name yet; a socket may be there that an earlier one left.
+ * NULL without an error: it does not listen. */
+static Target *
+wait_for_entered(const Process *process, GError **error)
+{
+    gint64 begun = g_get_monotonic_time();
+    GError *cause = NULL;
+    Target *target = open_present(process, discovery_socket(process), OPEN_AT_ONCE, &cause);
+    for (gint64 passed = 0; target == NULL && cause == NULL && passed < ENTERED_MAX_US;
+         passed = g_get_monotonic_time() - begun) {
+        if (passed > ENTERED_MIN_US && !diagnosis_agent_may_come(process))
+            return NULL;
+        g_usleep(ENTERED_INTERVAL_US);
+        target = open_present(process, discovery_socket(process), OPEN_AT_ONCE, &cause);
+    }
+    if (cause != NULL)
+        g_propagate_error(error, cause);
+    return target;
+}
+
+static Target *
+attach(const Process *process, const char *file, TargetAttachFlags flags, GError **error)
+{
+    GError *cause = NULL;
+    Target *there = open_present(process, discovery_socket(process), OPEN_AT_ONCE, &cause);
+    if (cause != NULL)
+        g_propagate_error(error, cause);
+    if (there != NULL || cause != NULL)
+        return there;
+    if (!injection_run(process, file, flags, error))
+        return NULL;
+    Target *entered = wait_for_entered(process, &cause);
+    if (cause != NULL)
+        g_propagate_error(error, cause);
+    if (entered != NULL || cause != NULL)
+        return entered;
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT,
+                "the agent is loaded in %s (%d), but does not listen: it found no jemalloc in use, or no directory for "
+                "its socket (JESCOPE_SOCKET_DIR, or /tmp/.jescope-UID of the process's own user, mode 0700); other "
+                "commands need no agent",
+                process->name, (int)process->pid);
+    return NULL;
 }
 
 Target *
@@ -77,37 +156,17 @@ target_attach(const char *name, const char *file, TargetAttachFlags flags, GErro
     Process process;
     if (!open_find_process(name, &process, error))
         return NULL;
-    g_autofree char *there = discovery_socket(&process);
-    if (there != NULL)
-        return open_agent(&process, there, error);
-    if (!injection_run(&process, file, flags, error))
-        return NULL;
-    g_autofree char *path = wait_for_entered(&process);
-    if (path != NULL)
-        return open_agent(&process, path, error);
-    g_set_error(
-        error, TARGET_ERROR, TARGET_ERROR_NO_AGENT,
-        "the agent is in %s (%d), but it does not listen: it found no jemalloc that is in use, or no directory for "
-        "its socket (JESCOPE_SOCKET_DIR, or /tmp/.jescope-UID of the process's own user, mode 0700)",
-        process.name, (int)process.pid);
-    return NULL;
-}
-
-static gboolean
-find_pid(const char *text, Process *process, GError **error)
-{
-    guint64 pid;
-    if (g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT32, &pid, NULL) && process_read((pid_t)pid, process))
-        return TRUE;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS, "no process %s; 'jescope ps' lists what is there", text);
-    return FALSE;
+    Target *target = attach(&process, file, flags, error);
+    if (target != NULL)
+        target->operand = g_strdup_printf("%d", (int)process.pid);
+    return target;
 }
 
 static Target *
 open_socket(const char *path, GError **error)
 {
     if (path[0] != '/') {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME, "'unix:%s' is not a target; unix: needs an absolute path",
+        g_set_error(error, TARGET_ERROR, OUTCOME_INVALID, "'unix:%s' is not a target; unix: needs an absolute path",
                     path);
         return NULL;
     }
@@ -115,111 +174,61 @@ open_socket(const char *path, GError **error)
     return agent_open(&address, error);
 }
 
-static GArray *
-processes_named(const char *name)
-{
-    GArray *all = process_list();
-    for (guint i = all->len; i-- > 0;) {
-        const Process *process = &g_array_index(all, Process, i);
-        if (strcmp(process->name, name) != 0 &&
-            !(strlen(process->name) == COMM_LENGTH && g_str_has_prefix(name, process->name)))
-            g_array_remove_index(all, i);
-    }
-    return all;
-}
-
-/* Of several processes, those that can be talked to; all of them if none can. */
-static void
-keep_reachable(GArray *processes)
-{
-    g_autoptr(GArray) reachable = g_array_new(FALSE, FALSE, sizeof(Process));
-    for (guint i = 0; i < processes->len; i++) {
-        const Process *process = &g_array_index(processes, Process, i);
-        g_autofree char *path = discovery_socket(process);
-        if (path != NULL)
-            g_array_append_val(reachable, *process);
-    }
-    if (reachable->len == 0)
-        return;
-    g_array_set_size(processes, 0);
-    g_array_append_vals(processes, reachable->data, reachable->len);
-}
-
-static void
-set_ambiguous(const char *name, GArray *processes, GError **error)
-{
-    g_autoptr(GString) list = g_string_new(NULL);
-    for (guint i = 0; i < processes->len && i < LISTED_MAX; i++)
-        g_string_append_printf(list, "%s%d", i > 0 ? ", " : "", (int)g_array_index(processes, Process, i).pid);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_AMBIGUOUS,
-                "%u processes are named '%s': %s%s; give one of these pids", processes->len, name, list->str,
-                processes->len > LISTED_MAX ? ", ..." : "");
-}
-
-static gboolean
-find_named(const char *name, Process *process, GError **error)
-{
-    g_autoptr(GArray) processes = processes_named(name);
-    if (processes->len > 1)
-        keep_reachable(processes);
-    if (processes->len == 1) {
-        *process = g_array_index(processes, Process, 0);
-        return TRUE;
-    }
-    if (processes->len == 0)
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS,
-                    "no process is named '%s'; 'jescope ps' lists what is there", name);
-    else
-        set_ambiguous(name, processes, error);
-    return FALSE;
-}
-
-static Target *
-refuse_url(const char *rest, GError **error)
-{
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME,
-                "targets behind http are not supported by this version; give a pid, a process name or unix:PATH");
-    return NULL;
-}
-
-static const struct {
-    const char *prefix;
-    Target *(*open)(const char *rest, GError **error);
-} schemes[] = {
-    {"unix:", open_socket},
-    {"http://", refuse_url},
-    {"https://", refuse_url},
-};
-
 gboolean
 open_find_process(const char *name, Process *process, GError **error)
 {
     if (name[0] == '\0') {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME, "an empty target; give a pid, a process name or unix:PATH");
+        g_set_error(error, TARGET_ERROR, OUTCOME_INVALID, "an empty target; give a pid, a process name or unix:PATH");
         return FALSE;
     }
-    gboolean pid = strspn(name, "0123456789") == strlen(name);
-    return pid ? find_pid(name, process, error) : find_named(name, process, error);
+    if (strstr(name, "://") != NULL) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_INVALID,
+                    "'%s' is the URL of a server, which this command does not use; give a pid or a process name", name);
+        return FALSE;
+    }
+    g_autoptr(GPtrArray) all = candidates_find(name, CANDIDATES_NAMED, error);
+    const Candidate *chosen = all != NULL ? candidates_choose(all, name, error) : NULL;
+    if (chosen == NULL)
+        return FALSE;
+    *process = chosen->process;
+    return TRUE;
+}
+
+static Target *
+open_named(const char *name, TargetVia via, GError **error)
+{
+    Process process;
+    if (!g_str_has_prefix(name, "unix:"))
+        return open_find_process(name, &process, error) ? open_process(&process, via, error) : NULL;
+    if (via != TARGET_VIA_ATTACH)
+        return open_socket(name + strlen("unix:"), error);
+    g_set_error(error, TARGET_ERROR, OUTCOME_INVALID, "'%s' cannot be attached to; give a pid or a process name", name);
+    return NULL;
 }
 
 Target *
 target_open_via(const char *name, TargetVia via, GError **error)
 {
-    Process process;
-    for (size_t i = 0; i < G_N_ELEMENTS(schemes); i++) {
-        if (!g_str_has_prefix(name, schemes[i].prefix))
-            continue;
-        if (via != TARGET_VIA_ATTACH)
-            return schemes[i].open(name + strlen(schemes[i].prefix), error);
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NAME, "'%s' cannot be attached to; give a pid or a process name",
-                    name);
-        return NULL;
-    }
-    return open_find_process(name, &process, error) ? open_process(&process, via, error) : NULL;
+    Target *target = open_named(name, via, error);
+    if (target != NULL)
+        target->operand = target->pid != 0 ? g_strdup_printf("%d", (int)target->pid) : g_strdup(name);
+    return target;
 }
 
 Target *
 target_open(const char *name, GError **error)
 {
     return target_open_via(name, TARGET_VIA_ANY, error);
+}
+
+Target *
+target_open_process(const Process *process, const char *address, TargetVia via, GError **error)
+{
+    const ReachOps *elsewhere = reach_elsewhere();
+    if (elsewhere != NULL)
+        return elsewhere->target(process, address, via, error);
+    if (process_alive(process->pid, process->start_time))
+        return target_open_via(address, via, error);
+    g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended", process->name, (int)process->pid);
+    return NULL;
 }

@@ -1,18 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/process.h"
 
+#include "target/reach.h"
+#include "text/printable.h"
+
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+enum {
+    ARGUMENTS_MAX = 4096, /* bytes of a process's arguments that are looked at */
+    FILE_MAX = 1 << 20,   /* of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
+    CHUNK = 4096,
+};
+
+/* At most LIMIT bytes of FILE in /proc/PID, with a NUL behind them; NULL if it cannot be read. A process may say that
+ * its environment is all of its address space (PR_SET_MM_MAP of prctl(2)). */
+static char *
+read_beginning(pid_t pid, const char *file, gsize limit, gsize *length)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)pid, file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    gssize got = 1;
+    while (got > 0 && bytes->len < limit) {
+        const guint before = bytes->len;
+        const gsize room = MIN((gsize)MAX(before, CHUNK), limit - before);
+        g_byte_array_set_size(bytes, before + (guint)room);
+        got = read(fd, bytes->data + before, room);
+        g_byte_array_set_size(bytes, before + (guint)MAX(got, 0));
+    }
+    close(fd);
+    if (got < 0)
+        return NULL;
+    if (length != NULL)
+        *length = bytes->len;
+    g_byte_array_append(bytes, (const guint8 *)"", 1);
+    return (char *)g_byte_array_free(g_steal_pointer(&bytes), FALSE);
+}
+
 static char *
 read_proc(pid_t pid, const char *file, gsize *length)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)pid, file);
-    char *text = NULL;
-    return g_file_get_contents(path, &text, length, NULL) ? text : NULL;
+    return read_beginning(pid, file, FILE_MAX, length);
+}
+
+/* The arguments of PID, NUL-terminated, possibly truncated; NULL if there are none. */
+static char *
+read_arguments(pid_t pid, gsize *length)
+{
+    g_autofree char *text = read_beginning(pid, "cmdline", ARGUMENTS_MAX, length);
+    return text != NULL && *length > 0 ? g_steal_pointer(&text) : NULL;
 }
 
 static void
@@ -21,13 +64,56 @@ copy_name(Process *process, const char *begin, const char *end)
     size_t length = MIN((size_t)(end - begin), sizeof(process->name) - 1);
     memcpy(process->name, begin, length);
     process->name[length] = '\0';
-    for (char *byte = process->name; *byte != '\0'; byte++)
-        if (g_ascii_iscntrl(*byte))
-            *byte = '?';
-    if (!g_utf8_validate(process->name, -1, NULL)) {
-        g_autofree char *valid = g_utf8_make_valid(process->name, -1);
-        g_strlcpy(process->name, valid, sizeof(process->name));
-    }
+}
+
+/* The part after the last '/' of a path. */
+static const char *
+last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+char *
+process_executable(pid_t pid)
+{
+    static const char deleted[] = " (deleted)";
+    g_autofree char *link = g_strdup_printf("/proc/%d/exe", (int)pid);
+    g_autofree char *path = g_file_read_link(link, NULL);
+    if (path == NULL)
+        return NULL;
+    if (g_str_has_suffix(path, deleted))
+        path[strlen(path) - strlen(deleted)] = '\0';
+    return g_strdup(last_part(path));
+}
+
+/* "-/usr/sbin/nginx: master process" and "redis-server *:6379" are titles that begin with a name. */
+char *
+process_called(pid_t pid)
+{
+    gsize length;
+    g_autofree char *words = read_arguments(pid, &length);
+    if (words == NULL)
+        return NULL;
+    words[strcspn(words, ": \t\n")] = '\0';
+    const char *name = last_part(words);
+    name += name[0] == '-'; /* a login shell */
+    return name[0] != '\0' ? g_strdup(name) : NULL;
+}
+
+/* A name that fills the kernel's field was perhaps cut there. */
+static void
+complete_name(Process *process)
+{
+    if (strlen(process->name) != PROCESS_COMM_MAX)
+        return;
+    g_autofree char *called = process_called(process->pid);
+    g_autofree char *executable = process_executable(process->pid);
+    const char *whole = called != NULL && g_str_has_prefix(called, process->name)           ? called
+                        : executable != NULL && g_str_has_prefix(executable, process->name) ? executable
+                                                                                            : NULL;
+    if (whole != NULL)
+        g_strlcpy(process->name, whole, sizeof(process->name));
 }
 
 /* "PID (NAME) STATE ...": a name may hold parentheses and blanks, so the last ')' ends it. */
@@ -64,16 +150,39 @@ parse_status(const char *status, Process *process)
     return TRUE;
 }
 
-gboolean
-process_read(pid_t pid, Process *process)
+/* With the kernel's name, unchanged. */
+static gboolean
+read_facts(pid_t pid, Process *process)
 {
     g_autofree char *stat = read_proc(pid, "stat", NULL);
     g_autofree char *status = read_proc(pid, "status", NULL);
-    Process found = {.pid = pid};
-    if (stat == NULL || status == NULL || !parse_stat(stat, &found) || !parse_status(status, &found))
-        return FALSE;
-    *process = found;
+    *process = (Process){.pid = pid};
+    return stat != NULL && status != NULL && parse_stat(stat, process) && parse_status(status, process);
+}
+
+static gboolean
+take_facts(Process *found, Process *process)
+{
+    text_clean_line(found->name, sizeof(found->name));
+    *process = *found;
     return TRUE;
+}
+
+gboolean
+process_look(pid_t pid, Process *process)
+{
+    Process found;
+    return read_facts(pid, &found) && take_facts(&found, process);
+}
+
+gboolean
+process_read(pid_t pid, Process *process)
+{
+    Process found;
+    if (!read_facts(pid, &found))
+        return FALSE;
+    complete_name(&found);
+    return take_facts(&found, process);
 }
 
 guint64
@@ -107,17 +216,58 @@ process_list(void)
     return list;
 }
 
+guint64
+process_rss(pid_t pid)
+{
+    g_autofree char *statm = read_proc(pid, "statm", NULL);
+    unsigned long long pages;
+    return statm != NULL && sscanf(statm, "%*u %llu", &pages) == 1 ? pages * (guint64)sysconf(_SC_PAGESIZE) : 0;
+}
+
+char *
+process_arguments(pid_t pid)
+{
+    gsize length;
+    g_autofree char *words = read_arguments(pid, &length);
+    if (words == NULL)
+        return g_strdup("");
+    while (length > 0 && words[length - 1] == '\0')
+        length--;
+    for (gsize at = 0; at < length; at++)
+        if (words[at] == '\0' || g_ascii_isspace(words[at]))
+            words[at] = ' ';
+    return text_printable(g_strchomp(words));
+}
+
 gboolean
 process_alive(pid_t pid, guint64 start_time)
 {
     Process now;
-    return process_read(pid, &now) && now.start_time == start_time && now.state != 'Z' && now.state != 'X';
+    return process_look(pid, &now) && now.start_time == start_time && now.state != 'Z' && now.state != 'X';
+}
+
+gboolean
+process_is_roots(const Process *process)
+{
+    guint roots = 0;
+    for (guint i = 0; i < PROCESS_UIDS; i++)
+        roots += process->uids[i] == 0;
+    return roots == PROCESS_UIDS;
+}
+
+uid_t
+process_user(const Process *process)
+{
+    for (guint i = 1; i < PROCESS_UIDS; i++)
+        if (process->uids[i] != process->uids[0])
+            return (uid_t)-1;
+    return process->uids[0];
 }
 
 gboolean
 process_is_ours(const Process *process)
 {
-    return geteuid() == 0 || process->uids[1] == geteuid();
+    return reach_user() == 0 || process->uids[1] == reach_user();
 }
 
 uid_t
@@ -143,14 +293,23 @@ process_user_name(uid_t uid)
     return entry != NULL ? g_strdup(entry->pw_name) : g_strdup_printf("%u", uid);
 }
 
-/* g_file_get_contents() puts a NUL behind the last byte. */
+typedef enum {
+    NAME_WHOLE,
+    NAME_ENDING,
+} NameMatch;
+
+/* There is a NUL behind the last byte. */
 static char *
-find_variable(const char *environment, gsize length, const char *name)
+find_variable(const char *environment, gsize length, const char *name, NameMatch match)
 {
     size_t name_length = strlen(name);
-    for (gsize at = 0; at < length; at += strlen(environment + at) + 1)
-        if (strncmp(environment + at, name, name_length) == 0 && environment[at + name_length] == '=')
-            return g_strdup(environment + at + name_length + 1);
+    for (gsize at = 0; at < length; at += strlen(environment + at) + 1) {
+        const char *equals = strchr(environment + at, '=');
+        size_t before = equals != NULL ? (size_t)(equals - environment - at) : 0;
+        if (before >= name_length && (match == NAME_ENDING || before == name_length) &&
+            strncmp(equals - name_length, name, name_length) == 0)
+            return g_strdup(equals + 1);
+    }
     return NULL;
 }
 
@@ -164,13 +323,36 @@ read_starter(pid_t pid, gsize *length)
     return read_proc(parent.pid, "environ", length);
 }
 
-char *
-process_variable(pid_t pid, const char *name)
+static char *
+read_variable(pid_t pid, const char *name, NameMatch match)
 {
     gsize length = 0;
     g_autofree char *environment = read_proc(pid, "environ", &length);
     if (environment == NULL || memchr(environment, '=', length) != NULL || length == 0)
-        return environment != NULL ? find_variable(environment, length, name) : NULL;
+        return environment != NULL ? find_variable(environment, length, name, match) : NULL;
     g_autofree char *before = read_starter(pid, &length);
-    return before != NULL ? find_variable(before, length, name) : NULL;
+    return before != NULL ? find_variable(before, length, name, match) : NULL;
+}
+
+char *
+process_variable(pid_t pid, const char *name)
+{
+    const ReachOps *elsewhere = reach_elsewhere();
+    return elsewhere != NULL ? elsewhere->variable(pid, name) : read_variable(pid, name, NAME_WHOLE);
+}
+
+char *
+process_variable_ending(pid_t pid, const char *ending)
+{
+    return read_variable(pid, ending, NAME_ENDING);
+}
+
+gint64
+process_started_us(guint64 start_time)
+{
+    struct timespec since_boot;
+    clock_gettime(CLOCK_BOOTTIME, &since_boot);
+    gint64 up_us = (gint64)since_boot.tv_sec * G_USEC_PER_SEC + since_boot.tv_nsec / 1000;
+    gint64 ticks = MAX(sysconf(_SC_CLK_TCK), 1);
+    return g_get_real_time() - up_us + (gint64)(start_time * G_USEC_PER_SEC / (guint64)ticks);
 }

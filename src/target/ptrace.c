@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/ptrace.h"
 
+#include "target/agent.h"
 #include "target/diagnosis.h"
+#include "target/discovery.h"
 #include "target/implementation.h"
+#include "target/keeper.h"
 #include "target/remote-control.h"
 #include "target/remote-output.h"
-#include "target/text.h"
+#include "text/printable.h"
 
 #include "jemalloc/controls.h"
 #include "jemalloc/version.h"
+#include "wire/message.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,18 +20,13 @@
 #include <unistd.h>
 
 enum {
-    CALLS_PER_STOP = 64, /* so that a thread is not held up for more than a few milliseconds */
-    RELEASE_MS = 20000,  /* to leave nothing switched on */
-    OUTPUT_MS = 120000,  /* a dump of a large heap, a purge: as long as the agent is given */
+    CALLS_PER_STOP = 64,  /* so that a thread is not held up for more than a few milliseconds, */
+    STOP_US = 2000,       /* and where calls take long because many want to run, for no longer than this and one call */
+    SAMPLE_US = 30000000, /* all stops of a sample together */
+    FRESH_US = 100000,    /* maximum age of values that are not read again by the same command */
+    RELEASE_MS = 20000,   /* to leave nothing switched on */
+    OUTPUT_MS = 120000,   /* a dump of a large heap, a purge: as long as the agent is given */
 };
-
-/* Ours alone: nobody else knows of it. */
-typedef struct {
-    guint64 id;
-    gint64 deadline; /* g_get_monotonic_time() */
-    gboolean active;
-    gboolean restores;
-} Lease;
 
 typedef struct {
     Target target;
@@ -35,21 +34,22 @@ typedef struct {
     AddressSpace *space;
     Tracee *tracee;
     RemoteJemalloc jemalloc;
-    WireHelloReply hello; /* what never changes */
+    WireHelloReply hello; /* constant */
     unsigned quirks;
-    Lease lease;
+    guint32 activity;      /* the earlier WIRE_FLAG_PROF_ACTIVE */
+    gint64 activity_until; /* g_get_monotonic_time() up to which that is believed */
+    Lease lease;           /* ours: no other client knows of it */
+    Keeper *keeper;        /* of it; NULL: there is nothing to restore, or nothing keeps it */
     guint64 leases;
     gint64 switched_on_ns; /* by us, CLOCK_REALTIME; 0: not by us */
     gint64 reset_ns;
 } PtraceTarget;
 
-/* What is done while a thread is stopped. */
+/* Work while a thread is stopped. */
 typedef struct {
     PtraceTarget *self;
     gboolean (*visit)(PtraceTarget *self, gpointer data, GError **error);
     gpointer data;
-    GError **error;
-    gboolean done;
 } Visit;
 
 static PtraceTarget *
@@ -58,27 +58,18 @@ ptrace_of(Target *target)
     return (PtraceTarget *)target;
 }
 
-static gpointer
-run_visit(gpointer data)
+static gboolean
+run_visit(Tracee *tracee, gpointer data, GError **error)
 {
     Visit *visit = data;
-    Tracee *tracee = visit->self->tracee;
-    visit->done = tracee_attach(tracee, visit->error) && visit->visit(visit->self, visit->data, visit->error);
-    if (visit->done)
-        visit->done = tracee_detach(tracee, visit->error);
-    else
-        tracee_detach(tracee, NULL);
-    return NULL;
+    return visit->visit(visit->self, visit->data, error);
 }
 
-/* In a thread of its own: whatever goes wrong, its end detaches, and the caller need not know that tracing is a matter
- * of threads. */
 static gboolean
 stop_and(PtraceTarget *self, gboolean (*visit)(PtraceTarget *, gpointer, GError **), gpointer data, GError **error)
 {
-    Visit what = {.self = self, .visit = visit, .data = data, .error = error};
-    g_thread_join(g_thread_new("attach", run_visit, &what));
-    return what.done;
+    Visit what = {.self = self, .visit = visit, .data = data};
+    return tracee_visit(self->tracee, run_visit, &what, error);
 }
 
 static gboolean
@@ -99,7 +90,17 @@ can_profile(const PtraceTarget *self)
     return (self->hello.flags & needed) == needed;
 }
 
-/* Everything that never changes while the process lives. */
+static gboolean
+visit_activity(PtraceTarget *self, gpointer data, GError **error)
+{
+    self->activity = 0;
+    if (!read_flag(self, "prof.active", WIRE_FLAG_PROF_ACTIVE, &self->activity, error))
+        return FALSE;
+    self->activity_until = g_get_monotonic_time() + FRESH_US;
+    return TRUE;
+}
+
+/* The constant properties of the process, and whether profiling is active. */
 static gboolean
 visit_introduction(PtraceTarget *self, gpointer data, GError **error)
 {
@@ -110,47 +111,34 @@ visit_introduction(PtraceTarget *self, gpointer data, GError **error)
     g_autofree char *text =
         version.error == 0 ? remote_read_string(self->process.pid, version.value, WIRE_VERSION_TEXT_MAX - 1) : NULL;
     if (text == NULL) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_JEMALLOC, "what %s calls mallctl is not jemalloc's",
-                    self->target.label);
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_JEMALLOC, "mallctl of %s is not jemalloc's", self->target.label);
         return FALSE;
     }
     g_strlcpy(hello->jemalloc_version, text, sizeof(hello->jemalloc_version));
+    hello->sampler_obstacle = jemalloc_version_has_hooks(text) ? WIRE_SAMPLER_NO_AGENT : WIRE_SAMPLER_NO_HOOKS;
     return read_flag(self, "config.prof", WIRE_FLAG_CONFIG_PROF, &hello->flags, error) &&
            read_flag(self, "config.stats", WIRE_FLAG_CONFIG_STATS, &hello->flags, error) &&
            read_flag(self, "opt.prof", WIRE_FLAG_OPT_PROF, &hello->flags, error) &&
-           (!can_profile(self) || read_flag(self, "prof.active", WIRE_FLAG_PROF_ACTIVE, data, error));
+           (!can_profile(self) || visit_activity(self, NULL, error));
 }
 
-static gboolean
-visit_activity(PtraceTarget *self, gpointer data, GError **error)
+static guint64
+now_ms(void)
 {
-    return read_flag(self, "prof.active", WIRE_FLAG_PROF_ACTIVE, data, error);
-}
-
-static WireLease
-describe_lease(const PtraceTarget *self)
-{
-    WireLease lease = {0};
-    if (self->lease.id == 0)
-        return lease;
-    gint64 left = self->lease.deadline - g_get_monotonic_time();
-    lease.id = self->lease.id;
-    lease.remaining_ms = left > 0 ? (guint64)left / 1000 : 0;
-    lease.active = self->lease.active != FALSE;
-    lease.restores = self->lease.restores != FALSE;
-    return lease;
+    return (guint64)g_get_monotonic_time() / 1000;
 }
 
 static gboolean
 ptrace_hello(Target *target, WireHelloReply *hello, GError **error)
 {
     PtraceTarget *self = ptrace_of(target);
-    guint32 active = 0;
-    if (can_profile(self) && !stop_and(self, visit_activity, &active, error))
+    if (can_profile(self) && g_get_monotonic_time() >= self->activity_until &&
+        !stop_and(self, visit_activity, NULL, error))
         return FALSE;
+    const guint32 active = self->activity;
     *hello = self->hello;
     hello->flags |= active;
-    hello->lease = describe_lease(self);
+    hello->lease = lease_describe(&self->lease, now_ms());
     if (active != 0 && self->switched_on_ns != 0) {
         hello->since = WIRE_SINCE_AGENT;
         hello->active_since_ns = (guint64)self->switched_on_ns;
@@ -162,8 +150,8 @@ ptrace_hello(Target *target, WireHelloReply *hello, GError **error)
 static gboolean
 set_not_allowed(Target *target, const char *control, GError **error)
 {
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NOT_ALLOWED, "%s: jescope does not let '%s' be used that way",
-                target->label, control);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NOT_ALLOWED, "%s: jescope does not allow this use of '%s'", target->label,
+                control);
     return FALSE;
 }
 
@@ -174,7 +162,7 @@ check_profiling(PtraceTarget *self, const char *control, GError **error)
     if (!control_is_profiling(control) || can_profile(self))
         return TRUE;
     g_autofree char *why = diagnosis_profiling(&self->hello);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROFILING, "cannot profile %s: %s", self->target.label, why);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROFILING, "cannot profile %s: %s", self->target.label, why);
     return FALSE;
 }
 
@@ -182,7 +170,7 @@ static gboolean
 set_refused(Target *target, const RemoteControl *control, GError **error)
 {
     target->failure = control->error;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_CONTROL, "%s: jemalloc refused '%s': %s", target->label,
+    g_set_error(error, TARGET_ERROR, OUTCOME_CONTROL_FAILED, "%s: jemalloc refused '%s': %s", target->label,
                 control->name, g_strerror(control->error));
     return FALSE;
 }
@@ -211,13 +199,15 @@ exchange_control(PtraceTarget *self, Exchange *exchange, GError **error)
     if (exchange->control.type == WIRE_TYPE_NONE)
         deadlines.call = OUTPUT_MS;
     tracee_set_deadlines(self->tracee, &deadlines);
+    if ((exchange->control.access & REMOTE_WRITE) != 0)
+        self->activity_until = 0;
     if (!stop_and(self, visit_control, exchange, error))
         return FALSE;
     return exchange->control.error == 0 || set_refused(&self->target, &exchange->control, error);
 }
 
 static gboolean
-ptrace_read(Target *target, const char *control, WireType type, ControlValue *value, GError **error)
+ptrace_read(Target *target, const char *control, WireType type, WireCtlReply *value, GError **error)
 {
     PtraceTarget *self = ptrace_of(target);
     Exchange exchange = {.control = {.name = control, .type = type, .access = REMOTE_READ}};
@@ -235,17 +225,22 @@ ptrace_read(Target *target, const char *control, WireType type, ControlValue *va
     return TRUE;
 }
 
-/* What jemalloc would take and the process would pay for; see version.h. */
+/* A value that jemalloc accepts but that crashes the process; see version.h. */
 static gboolean
 is_harmful(PtraceTarget *self, const char *control, guint64 value)
 {
-    ControlValue threads = {.value = 1};
-    if ((self->quirks & JEMALLOC_QUIRK_ZERO_BACKGROUND_THREADS) == 0)
-        return FALSE;
-    if (strcmp(control, "max_background_threads") == 0)
-        return value == 0;
-    return strcmp(control, "background_thread") == 0 && value != 0 &&
-           ptrace_read(&self->target, "max_background_threads", WIRE_TYPE_SIZE, &threads, NULL) && threads.value == 0;
+    WireCtlReply threads = {.value = 1};
+    const JemallocHarm harm = jemalloc_harm(self->quirks, control, value);
+    return harm == JEMALLOC_HARMFUL ||
+           (harm == JEMALLOC_HARMFUL_WITHOUT_THREADS &&
+            ptrace_read(&self->target, "max_background_threads", WIRE_TYPE_SIZE, &threads, NULL) && threads.value == 0);
+}
+
+static void
+forget_lease(PtraceTarget *self, KeeperOrder order)
+{
+    keeper_dismiss(g_steal_pointer(&self->keeper), order);
+    self->lease = (Lease){0};
 }
 
 static void
@@ -254,7 +249,7 @@ note_write(PtraceTarget *self, const char *control, guint64 value)
     gint64 now = g_get_real_time() * 1000;
     if (strcmp(control, "prof.active") == 0) {
         self->switched_on_ns = value != 0 ? now : 0;
-        self->lease = (Lease){0};
+        forget_lease(self, KEEPER_DONE);
     } else if (strcmp(control, "prof.reset") == 0) {
         self->reset_ns = now;
     }
@@ -276,7 +271,7 @@ ptrace_write(Target *target, const char *control, WireType type, guint64 value, 
     return TRUE;
 }
 
-/* Part of a sample: so many calls as one stop may make. */
+/* Part of a sample: the calls of one stop. */
 typedef struct {
     const SampleRequest *request;
     guint64 *rows;
@@ -285,31 +280,12 @@ typedef struct {
     guint64 *spent_ns;
 } Sampling;
 
-/* The Nth name of REQUEST for arena ARENA; see WireSampleRequest. */
-static WireType
-name_of(const SampleRequest *request, guint n, guint arena, char name[WIRE_CONTROL_NAME_MAX])
-{
-    const char *text = request->names;
-    for (guint i = 0; i < n; i++)
-        text += strlen(text) + 1;
-    WireType type = (WireType)(text[0] - '0');
-    text++;
-    const char *star = strchr(text, '*');
-    if (text[0] == '.')
-        g_snprintf(name, WIRE_CONTROL_NAME_MAX, "stats.arenas.%u%s", arena, text);
-    else if (star != NULL)
-        g_snprintf(name, WIRE_CONTROL_NAME_MAX, "%.*s%u%s", (int)(star - text), text, arena, star + 1);
-    else
-        g_strlcpy(name, text, WIRE_CONTROL_NAME_MAX);
-    return type;
-}
-
 static gboolean
 check_names(PtraceTarget *self, const SampleRequest *request, GError **error)
 {
     char name[WIRE_CONTROL_NAME_MAX];
     for (guint i = 0; i < request->n; i++) {
-        WireType type = name_of(request, i, request->first, name);
+        WireType type = target_sample_name(request, i, request->first, name);
         if (!check_profiling(self, name, error))
             return FALSE;
         if (type <= WIRE_TYPE_NONE || type >= WIRE_TYPE_STRING || !control_name_is_sound(name) ||
@@ -327,16 +303,20 @@ visit_sample(PtraceTarget *self, gpointer data, GError **error)
     const guint all = request->n * request->count;
     gint64 start = g_get_monotonic_time();
     RemoteControl epoch = {.name = "epoch", .type = WIRE_TYPE_U64, .access = REMOTE_WRITE, .value = 1};
+    gboolean begun = sampling->refresh;
     if (sampling->refresh && !remote_control(self->tracee, &self->jemalloc, &epoch, error))
         return FALSE;
     sampling->refresh = FALSE;
     for (guint calls = 0; calls < CALLS_PER_STOP && sampling->next < all; calls++, sampling->next++) {
+        if (begun && g_get_monotonic_time() - start >= STOP_US)
+            break;
+        begun = TRUE;
         char name[WIRE_CONTROL_NAME_MAX];
         guint row = sampling->next / request->n;
         guint column = sampling->next % request->n;
         guint64 *words = sampling->rows + (gsize)row * (1 + request->n);
         RemoteControl control = {.name = name, .access = REMOTE_READ};
-        control.type = name_of(request, column, request->first + row, name);
+        control.type = target_sample_name(request, column, request->first + row, name);
         if (!remote_control(self->tracee, &self->jemalloc, &control, error))
             return FALSE;
         if (control.error == 0) {
@@ -347,6 +327,15 @@ visit_sample(PtraceTarget *self, gpointer data, GError **error)
     if (sampling->spent_ns != NULL)
         *sampling->spent_ns += (guint64)(g_get_monotonic_time() - start) * 1000;
     return TRUE;
+}
+
+static gboolean
+set_slow(const PtraceTarget *self, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, OUTCOME_SILENT,
+                "%s: its statistics could not be read within %d s, since the machine is busy; try again later",
+                self->target.label, SAMPLE_US / 1000000);
+    return FALSE;
 }
 
 /* All numbers are those of the epoch's one refresh, however many stops it takes to read them. */
@@ -361,9 +350,13 @@ ptrace_sample(Target *target, const SampleRequest *request, guint64 *rows, guint
     if (!check_names(self, request, error))
         return FALSE;
     tracee_set_deadlines(self->tracee, &tracee_deadlines_default);
-    while (sampling.refresh || sampling.next < request->n * request->count)
+    const gint64 until = g_get_monotonic_time() + SAMPLE_US;
+    while (sampling.refresh || sampling.next < request->n * request->count) {
+        if (g_get_monotonic_time() >= until)
+            return set_slow(self, error);
         if (!stop_and(self, visit_sample, &sampling, error))
             return FALSE;
+    }
     memcpy(rows, read, words * sizeof(*rows));
     return TRUE;
 }
@@ -386,7 +379,12 @@ ptrace_output(Target *target, const char *letters, GError **error)
     PtraceTarget *self = ptrace_of(target);
     const char *what = letters == NULL ? "heap dump" : "statistics";
     TraceeDeadlines deadlines = {.attach = tracee_deadlines_default.attach, .call = OUTPUT_MS};
-    RemoteOutput output = {.process = &self->process, .letters = letters, .descriptor = -1};
+    RemoteOutput output = {.process = &self->process,
+                           .letters = letters,
+                           .limit = target->output_max,
+                           .plan = target->plan,
+                           .pages = {.watch = -1},
+                           .descriptor = -1};
     if (letters == NULL && !check_profiling(self, "prof.dump", error))
         return -1;
     tracee_set_deadlines(self->tracee, &deadlines);
@@ -397,105 +395,199 @@ ptrace_output(Target *target, const char *letters, GError **error)
     if (output.descriptor >= 0)
         close(output.descriptor);
     target->failure = output.failure;
-    if (g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_GONE))
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s ended before its %s was whole; nothing of it is kept",
+    if (g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s ended before its %s was complete; it was discarded",
                     target->label, what);
     else
         g_propagate_error(error, g_steal_pointer(&cause));
     return -1;
 }
 
-/* Reads prof.active and sets it in one stop. */
-typedef struct {
-    gboolean only_if; /* it is EXPECTED now */
-    gboolean expected;
-    gboolean active;
-    gboolean before;
-} Switch;
+/* ---- leases ---- */
 
-static gboolean
-visit_switch(PtraceTarget *self, gpointer data, GError **error)
+/* What is done with a lease in one stop. */
+typedef struct {
+    int (*step)(PtraceTarget *self, gpointer data, const LeaseControls *controls);
+    gpointer data;
+} LeaseStep;
+
+/* The controls of a lease in that stop. After an error no further call is made. */
+typedef struct {
+    PtraceTarget *self;
+    GError **error;
+    gboolean failed;
+} Stopped;
+
+static int
+use_control(Stopped *stopped, RemoteControl *control)
 {
-    Switch *change = data;
-    guint32 flags = 0;
+    PtraceTarget *self = stopped->self;
+    stopped->failed = stopped->failed || !remote_control(self->tracee, &self->jemalloc, control, stopped->error) ||
+                      (control->error != 0 && !set_refused(&self->target, control, stopped->error));
+    return stopped->failed ? EIO : 0;
+}
+
+static int
+read_active(void *data, bool *active)
+{
+    Stopped *stopped = data;
+    stopped->failed = stopped->failed || !visit_activity(stopped->self, NULL, stopped->error);
+    *active = stopped->self->activity != 0;
+    return stopped->failed ? EIO : 0;
+}
+
+static int
+write_active(void *data, bool active)
+{
+    RemoteControl control = {.name = "prof.active", .type = WIRE_TYPE_BOOL, .access = REMOTE_WRITE, .value = active};
+    ((Stopped *)data)->self->activity_until = 0;
+    return use_control(data, &control);
+}
+
+static int
+read_period(void *data, uint8_t *period)
+{
+    RemoteControl control = {.name = "prof.lg_sample", .type = WIRE_TYPE_SIZE, .access = REMOTE_READ};
+    int error = use_control(data, &control);
+    *period = (uint8_t)MIN(control.value, (guint64)WIRE_LEASE_PERIOD_MAX - 1) + 1;
+    return error;
+}
+
+/* prof.reset is the only way to another period. */
+static int
+write_period(void *data, uint8_t period)
+{
     RemoteControl control = {
-        .name = "prof.active", .type = WIRE_TYPE_BOOL, .access = REMOTE_WRITE, .value = change->active != FALSE};
-    if (!visit_activity(self, &flags, error))
-        return FALSE;
-    change->before = flags != 0;
-    if ((change->only_if && change->before != change->expected) || change->before == change->active)
-        return TRUE;
-    if (!remote_control(self->tracee, &self->jemalloc, &control, error))
-        return FALSE;
-    return control.error == 0 || set_refused(&self->target, &control, error);
+        .name = "prof.reset", .type = WIRE_TYPE_SIZE, .access = REMOTE_WRITE, .value = (guint64)period - 1};
+    ((Stopped *)data)->self->reset_ns = g_get_real_time() * 1000;
+    return use_control(data, &control);
 }
 
 static gboolean
-take_lease(PtraceTarget *self, const LeaseRequest *request, GError **error)
+visit_lease(PtraceTarget *self, gpointer data, GError **error)
 {
-    Switch change = {.active = request->active != FALSE};
-    if (!stop_and(self, visit_switch, &change, error))
+    const LeaseStep *step = data;
+    Stopped stopped = {.self = self, .error = error};
+    const LeaseControls controls = {read_active, write_active, read_period, write_period, &stopped};
+    return step->step(self, step->data, &controls) == 0;
+}
+
+/* A lease being taken. */
+typedef struct {
+    const WireLeaseRequest *request;
+    Lease lease;
+} Taking;
+
+static int
+plan_lease(PtraceTarget *self, gpointer data, const LeaseControls *controls)
+{
+    Taking *taking = data;
+    return lease_plan(&taking->lease, &(Lease){0}, taking->request, now_ms(), controls);
+}
+
+static int
+begin_lease(PtraceTarget *self, gpointer data, const LeaseControls *controls)
+{
+    return lease_begin(&((const Taking *)data)->lease, controls);
+}
+
+static int
+end_lease(PtraceTarget *self, gpointer data, const LeaseControls *controls)
+{
+    return lease_end(data, controls);
+}
+
+/* An agent in the process may also have a lease. */
+static gboolean
+agent_has_lease(const PtraceTarget *self)
+{
+    g_autofree char *path = discovery_socket(&self->process);
+    const AgentAddress address = {.path = path, .process = &self->process, .deadlines = agent_deadlines_default};
+    WireHelloReply hello;
+    g_autoptr(Target) agent = path != NULL ? agent_open(&address, NULL) : NULL;
+    return agent != NULL && target_hello(agent, &hello, NULL) && hello.lease.id != 0;
+}
+
+/* Before anything is changed, so that a crash at any moment leaves nothing changed. */
+static gboolean
+start_keeper(PtraceTarget *self, const Lease *lease, GError **error)
+{
+    const KeptLease kept = {self->process.pid, self->process.start_time, *lease};
+    g_autoptr(GError) cause = NULL;
+    if (lease->restores != lease->active || lease->restores_period != lease->period)
+        self->keeper = keeper_start(&kept, &cause);
+    if (cause == NULL)
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
+static gboolean
+renew_lease(PtraceTarget *self, const WireLeaseRequest *request, GError **error)
+{
+    if (!process_alive(self->process.pid, self->process.start_time)) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", self->target.label);
         return FALSE;
-    self->lease = (Lease){
-        .id = ++self->leases,
-        .deadline = g_get_monotonic_time() + (gint64)request->duration_ms * 1000,
-        .active = change.active,
-        .restores = change.before,
-    };
-    if (change.active && !change.before)
+    }
+    self->lease.deadline_ms = now_ms() + request->duration_ms;
+    keeper_renew(self->keeper, request->duration_ms);
+    return TRUE;
+}
+
+static gboolean
+take_lease(PtraceTarget *self, const WireLeaseRequest *request, GError **error)
+{
+    Taking taking = {.request = request};
+    LeaseStep planning = {plan_lease, &taking};
+    LeaseStep beginning = {begin_lease, &taking};
+    if (!stop_and(self, visit_lease, &planning, error) || !start_keeper(self, &taking.lease, error))
+        return FALSE;
+    if (!stop_and(self, visit_lease, &beginning, error)) {
+        forget_lease(self, KEEPER_END_IT);
+        return FALSE;
+    }
+    taking.lease.id = ++self->leases;
+    self->lease = taking.lease;
+    keeper_renew(self->keeper, request->duration_ms);
+    if (self->lease.active && !self->lease.restores)
         self->switched_on_ns = g_get_real_time() * 1000;
     return TRUE;
 }
 
 static gboolean
-renew_lease(PtraceTarget *self, const LeaseRequest *request, GError **error)
+release_lease(PtraceTarget *self, GError **error)
 {
-    if (!process_alive(self->process.pid, self->process.start_time)) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s has ended", self->target.label);
-        return FALSE;
-    }
-    self->lease.deadline = g_get_monotonic_time() + (gint64)request->duration_ms * 1000;
-    return TRUE;
-}
-
-/* A value that is not the lease's own any more was set by somebody else, and stays. */
-static gboolean
-release_lease(PtraceTarget *self, const LeaseRequest *request, GError **error)
-{
-    Switch change = {.only_if = TRUE, .expected = self->lease.active, .active = self->lease.restores};
+    LeaseStep ending = {end_lease, &self->lease};
     TraceeDeadlines patient = {.attach = RELEASE_MS, .call = tracee_deadlines_default.call};
     tracee_set_deadlines(self->tracee, &patient);
-    if (!stop_and(self, visit_switch, &change, error))
+    if (!stop_and(self, visit_lease, &ending, error))
         return FALSE;
-    self->lease = (Lease){0};
+    forget_lease(self, KEEPER_DONE);
     return TRUE;
 }
 
-static gboolean (*const actions[])(PtraceTarget *, const LeaseRequest *, GError **) = {
-    [WIRE_LEASE_TAKE] = take_lease,
-    [WIRE_LEASE_RENEW] = renew_lease,
-    [WIRE_LEASE_RELEASE] = release_lease,
-};
+static gboolean
+change_lease(PtraceTarget *self, const WireLeaseRequest *request, GError **error)
+{
+    if (lease_is(&self->lease, request->lease_id))
+        return request->action == WIRE_LEASE_RENEW ? renew_lease(self, request, error) : release_lease(self, error);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NOT_FOUND, "%s: this recording has ended", self->target.label);
+    return FALSE;
+}
 
 static gboolean
-ptrace_lease(Target *target, const LeaseRequest *request, WireLease *lease, GError **error)
+ptrace_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, GError **error)
 {
     PtraceTarget *self = ptrace_of(target);
-    gboolean taking = request->action == WIRE_LEASE_TAKE;
+    const gboolean taking = request->action == WIRE_LEASE_TAKE;
     if (!check_profiling(self, "prof.active", error))
         return FALSE;
-    if (taking && self->lease.id != 0) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_BUSY, "%s is being profiled already", target->label);
-        return FALSE;
-    }
-    if (!taking && (self->lease.id == 0 || request->id != self->lease.id)) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_LEASE, "%s: this recording has ended", target->label);
-        return FALSE;
-    }
+    if (taking && (self->lease.id != 0 || agent_has_lease(self)))
+        return target_set_busy(target, lease_left_ms(&self->lease, now_ms()), error);
     tracee_set_deadlines(self->tracee, &tracee_deadlines_default);
-    if (!actions[request->action](self, request, error))
+    if (!(taking ? take_lease : change_lease)(self, request, error))
         return FALSE;
-    *lease = describe_lease(self);
+    *lease = lease_describe(&self->lease, now_ms());
     return TRUE;
 }
 
@@ -503,8 +595,8 @@ static void
 ptrace_free(Target *target)
 {
     PtraceTarget *self = ptrace_of(target);
-    if (self->lease.id != 0)
-        release_lease(self, NULL, NULL);
+    if (self->lease.id != 0 && !release_lease(self, NULL))
+        forget_lease(self, KEEPER_END_IT);
     tracee_free(self->tracee);
     address_space_free(self->space);
     remote_jemalloc_clear(&self->jemalloc);
@@ -545,8 +637,10 @@ ptrace_open(const Process *process, GError **error)
 {
     PtraceTarget *self = g_new0(PtraceTarget, 1);
     g_autoptr(Target) target = &self->target;
-    guint32 active = 0;
-    self->target = (Target){.ops = &ptrace_ops, .pid = process->pid};
+    self->target = (Target){.ops = &ptrace_ops,
+                            .pid = process->pid,
+                            .start_time = process->start_time,
+                            .of_root = process_is_roots(process)};
     target_set_name(target, process->name);
     self->process = *process;
     self->tracee = tracee_new(process, error);
@@ -556,8 +650,27 @@ ptrace_open(const Process *process, GError **error)
     if (self->space == NULL || !remote_jemalloc_find(process, self->space, &self->jemalloc, error))
         return NULL;
     remote_control_guard(self->tracee, &self->jemalloc);
-    if (!stop_and(self, visit_introduction, &active, error))
+    if (!stop_and(self, visit_introduction, NULL, error))
         return NULL;
     introduce(self);
     return g_steal_pointer(&target);
+}
+
+/* For the keeper. */
+static gboolean
+end_kept(const KeptLease *kept)
+{
+    Process process;
+    Lease lease = kept->lease;
+    LeaseStep ending = {end_lease, &lease};
+    if (!process_read(kept->pid, &process) || process.start_time != kept->start_time)
+        return TRUE;
+    g_autoptr(Target) target = ptrace_open(&process, NULL);
+    return target != NULL && stop_and(ptrace_of(target), visit_lease, &ending, NULL);
+}
+
+gboolean
+target_run_keeper(char **words)
+{
+    return keeper_run(words, end_kept);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The implementation of Target that needs nothing in the process: it stops one thread at a safe point and has it call
- * jemalloc (tracee.h, docs/attach.md). A lease ends when the Target is freed: nobody else is there to end it.
+ * jemalloc (tracee.h, docs/attach.md). A lease ends when the Target is freed, or by its keeper
+ * (keeper.h).
  */
 #ifndef JESCOPE_TARGET_PTRACE_H
 #define JESCOPE_TARGET_PTRACE_H

@@ -68,18 +68,25 @@ static const guint8 system_checked[] = {0x01, 0, 0, 0xd4, 0x1f, 0xfc, 0x3f, 0xb1
                                         0x42, 0, 0, 0x54, 0xc0, 0x03, 0x5f, 0xd6};
 
 const CodePattern registers_patterns[] = {
-    {offsetof(RemoteCode, back), sizeof(sigreturn_code), sigreturn_code, -1},
-    {offsetof(RemoteCode, system), sizeof(system_code), system_code, -1},
-    {offsetof(RemoteCode, system), sizeof(system_checked), system_checked, -1},
+    {offsetof(RemoteCode, back), sizeof(sigreturn_code), sigreturn_code},
+    {offsetof(RemoteCode, system), sizeof(system_code), system_code},
+    {offsetof(RemoteCode, system), sizeof(system_checked), system_checked},
 };
 const gsize registers_n_patterns = G_N_ELEMENTS(registers_patterns);
+const gboolean registers_needs_store = FALSE;
 const gint64 registers_sigreturn = SYS_rt_sigreturn;
+const gboolean registers_entry_is_whole = FALSE; /* x7 says that it is an entry */
 const gsize registers_red_zone = 0;
 
 void
 registers_clear(Registers *registers)
 {
     g_clear_pointer(&registers->extended, g_free);
+}
+
+void
+registers_find_store(const guint8 *bytes, gsize length, guint64 address, RemoteCode *code)
+{
 }
 
 static gboolean
@@ -113,7 +120,7 @@ registers_write_general(pid_t thread, const GeneralRegisters *general)
     return write_set(thread, NT_PRSTATUS, &copy, sizeof(copy));
 }
 
-/* Whether the kernel keeps how to take the call up (its "restart block"), so that its timeout does not begin anew. */
+/* Whether the kernel keeps the state of the call (its "restart block"), so that its timeout does not start again. */
 static gboolean
 has_restart_block(const GeneralRegisters *general)
 {
@@ -129,7 +136,7 @@ has_restart_block(const GeneralRegisters *general)
     }
 }
 
-/* The system call that it stands before. */
+/* The system call that it is about to make. */
 static gint64
 interrupted_call(pid_t thread, const GeneralRegisters *general)
 {
@@ -181,6 +188,13 @@ registers_write_extended(pid_t thread, const Registers *registers)
     return write_set(thread, NT_PRFPREG, registers->extended, registers->extended_size);
 }
 
+void
+registers_dwarf(const GeneralRegisters *general, guint64 values[REGISTERS_DWARF])
+{
+    memcpy(values, general->regs, sizeof(general->regs));
+    values[REGISTERS_DWARF_SP] = general->sp;
+}
+
 guint64
 registers_pc(const GeneralRegisters *general)
 {
@@ -215,6 +229,13 @@ gint64
 registers_call_at_first(pid_t pid, const Registers *registers)
 {
     return registers->call == SYS_restart_syscall ? -1 : registers->call;
+}
+
+/* Then it is as one that was interrupted in it. */
+gboolean
+registers_is_restarting(const Registers *registers)
+{
+    return FALSE;
 }
 
 gboolean
@@ -296,9 +317,15 @@ registers_restart(const Registers *saved)
 }
 
 gboolean
-registers_take_up(pid_t thread, const Registers *saved)
+registers_taken_up(const Registers *saved, GeneralRegisters *general)
 {
-    return TRUE;
+    return FALSE;
+}
+
+GeneralRegisters
+registers_home(const Registers *saved)
+{
+    return saved->general;
 }
 
 gboolean

@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 
 enum {
-    /* What the kernel leaves in the result of an interrupted system call; include/linux/errno.h. */
+    /* Results of interrupted system calls; include/linux/errno.h. */
     RESTART_FIRST = 512,
     RESTART_LAST = 514,
     RESTART_BLOCK = 516,
@@ -70,20 +70,125 @@ static const guint8 sigreturn_short[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};      
 static const guint8 system_code[] = {0x0f, 0x05, 0xc3};                               /* syscall; ret */
 /* syscall; cmp $-4095,%rax; jae .+1; ret */
 static const guint8 system_checked[] = {0x0f, 0x05, 0x48, 0x3d, 0x01, 0xf0, 0xff, 0xff, 0x73, 0x01, 0xc3};
-static const guint8 store_code[] = {0x48, 0x89, 0x03, 0x5b, 0xc3};     /* mov %rax,(%rbx); pop %rbx; ret */
-static const guint8 store_field[] = {0x48, 0x89, 0x43, 0, 0x5b, 0xc3}; /* mov %rax,N(%rbx); pop %rbx; ret */
 
 const CodePattern registers_patterns[] = {
-    {offsetof(RemoteCode, back), sizeof(sigreturn_code), sigreturn_code, -1},
-    {offsetof(RemoteCode, back), sizeof(sigreturn_short), sigreturn_short, -1},
-    {offsetof(RemoteCode, system), sizeof(system_code), system_code, -1},
-    {offsetof(RemoteCode, system), sizeof(system_checked), system_checked, -1},
-    {offsetof(RemoteCode, store), sizeof(store_code), store_code, -1},
-    {offsetof(RemoteCode, store), sizeof(store_field), store_field, 3},
+    {offsetof(RemoteCode, back), sizeof(sigreturn_code), sigreturn_code},
+    {offsetof(RemoteCode, back), sizeof(sigreturn_short), sigreturn_short},
+    {offsetof(RemoteCode, system), sizeof(system_code), system_code},
+    {offsetof(RemoteCode, system), sizeof(system_checked), system_checked},
 };
 const gsize registers_n_patterns = G_N_ELEMENTS(registers_patterns);
+const gboolean registers_needs_store = TRUE;
 const gint64 registers_sigreturn = SYS_rt_sigreturn;
+const gboolean registers_entry_is_whole = TRUE;
 const gsize registers_red_zone = 128;
+
+enum {
+    REX = 0x40, /* and its bits: */
+    REX_W = 8,
+    REX_R = 4,
+    REX_B = 1,
+    MOVE = 0x89,
+    ADD_SHORT = 0x83,
+    ADD_RSP = 0xc4,
+    POP = 0x58,
+    RETURN = 0xc3,
+    RAX = 0,
+    RBX = 3,
+    RSP = 4,
+    EPILOGUE_MAX = 16, /* instructions */
+    POPPED_MAX = 32,
+    NEAR_MAX = 112, /* bytes of the scratch memory that an epilogue may write, up from where the base points */
+};
+
+/* mov %SOURCE,DISPLACEMENT(%BASE), or between registers if BASE is -1. */
+typedef struct {
+    guint source;
+    gint base;
+    gint displacement;
+    gsize length;
+} Move;
+
+static gboolean
+decode_move(const guint8 *bytes, gsize left, Move *move)
+{
+    if (left < 4 || (bytes[0] & 0xf0) != REX || (bytes[0] & REX_W) == 0 || bytes[1] != MOVE)
+        return FALSE;
+    guint mode = bytes[2] >> 6;
+    guint low = bytes[2] & 7;
+    *move = (Move){.source = (bytes[2] >> 3 & 7) + ((bytes[0] & REX_R) != 0 ? 8 : 0),
+                   .base = (gint)(low + ((bytes[0] & REX_B) != 0 ? 8 : 0)),
+                   .length = mode == 1 ? 4 : 3};
+    if (mode == 3) {
+        gboolean harmless = move->base != RSP;
+        move->base = -1;
+        return harmless;
+    }
+    if (mode == 1)
+        move->displacement = (gint8)bytes[3];
+    return mode != 2 && low != RSP && (mode == 1 || low != 5); /* no index, not relative to the program counter */
+}
+
+/* How many words the code up to its ret takes off the stack, if it does nothing else but write near BASE; -1. */
+static gint
+measure_epilogue(const guint8 *bytes, gsize left, gint base)
+{
+    gint popped = 0;
+    gboolean has_base = TRUE;
+    for (guint i = 0; i < EPILOGUE_MAX && left > 0 && popped <= POPPED_MAX; i++) {
+        gsize length = 1;
+        Move move = {.base = -1};
+        if (bytes[0] == RETURN)
+            return popped;
+        if (decode_move(bytes, left, &move) &&
+            (move.base < 0 ||
+             (has_base && move.base == base && move.displacement >= 0 && move.displacement < NEAR_MAX)))
+            length = move.length;
+        else if ((bytes[0] & 0xf8) == POP && bytes[0] != POP + RSP)
+            popped++;
+        else if (left > 1 && bytes[0] == (REX | REX_B) && (bytes[1] & 0xf8) == POP) {
+            length = 2;
+            popped++;
+        } else if (left > 4 && bytes[0] == (REX | REX_W) && bytes[1] == ADD_SHORT && bytes[2] == ADD_RSP &&
+                   bytes[3] % 8 == 0 && bytes[3] < 0x80) {
+            length = 4;
+            popped += bytes[3] / 8;
+        } else if (left > 1 && bytes[0] == 0x31 && bytes[1] == 0xc0) { /* xor %eax,%eax */
+            length = 2;
+        } else {
+            return -1;
+        }
+        has_base = has_base && length == move.length && move.base == base;
+        bytes += length;
+        left -= length;
+    }
+    return -1;
+}
+
+/* Registers that a function keeps for its caller, so that they are as set when it returns. */
+static gboolean
+is_kept(gint number)
+{
+    return number == RBX || number == 5 || (number >= 12 && number <= 15);
+}
+
+void
+registers_find_store(const guint8 *bytes, gsize length, guint64 address, RemoteCode *code)
+{
+    for (gsize at = 0; code->store == 0 && at < length; at++) {
+        Move move;
+        if (!decode_move(bytes + at, length - at, &move) || move.source != RAX || !is_kept(move.base) ||
+            move.displacement < 0 || move.displacement >= NEAR_MAX)
+            continue;
+        gint popped = measure_epilogue(bytes + at + move.length, length - at - move.length, move.base);
+        if (popped < 0)
+            continue;
+        code->store = address + at;
+        code->offset = (gint8)move.displacement;
+        code->base = (guint8)move.base;
+        code->popped = (guint8)popped;
+    }
+}
 
 void
 registers_clear(Registers *registers)
@@ -152,6 +257,16 @@ registers_write_extended(pid_t thread, const Registers *registers)
     return ptrace(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &part) == 0;
 }
 
+void
+registers_dwarf(const GeneralRegisters *general, guint64 values[REGISTERS_DWARF])
+{
+    const guint64 all[REGISTERS_DWARF] = {general->rax, general->rdx, general->rcx, general->rbx, general->rsi,
+                                          general->rdi, general->rbp, general->rsp, general->r8,  general->r9,
+                                          general->r10, general->r11, general->r12, general->r13, general->r14,
+                                          general->r15, general->rip};
+    memcpy(values, all, sizeof(all));
+}
+
 guint64
 registers_pc(const GeneralRegisters *general)
 {
@@ -164,7 +279,7 @@ registers_sp(const GeneralRegisters *general)
     return general->rsp;
 }
 
-/* The kernel keeps nothing of the first one's number, but where it was made, "mov $NUMBER,%eax; syscall" stands. */
+/* The kernel does not keep the number of the first call, but the code there is "mov $NUMBER,%eax; syscall". */
 gint64
 registers_call_at_first(pid_t pid, const Registers *registers)
 {
@@ -177,6 +292,12 @@ registers_call_at_first(pid_t pid, const Registers *registers)
         return -1;
     memcpy(&number, code + 1, sizeof(number));
     return number;
+}
+
+gboolean
+registers_is_restarting(const Registers *registers)
+{
+    return registers->call < 0 && registers->general.rax == SYS_restart_syscall;
 }
 
 gboolean
@@ -282,8 +403,8 @@ static void
 fill_context(SignalContext *context, const Registers *saved, guint64 extended)
 {
     GeneralRegisters general = saved->general;
-    /* As the kernel does on delivery with SA_RESTART, so for whoever comes back without a tracer. A wait with a timeout
-     * then begins anew. */
+    /* As the kernel does on delivery with SA_RESTART, for a thread that returns without a tracer. A wait with a timeout
+     * then starts again. */
     if (saved->restarts >= 0) {
         general.rax = general.orig_rax;
         general.rip -= SYSCALL_LENGTH;
@@ -295,33 +416,37 @@ fill_context(SignalContext *context, const Registers *saved, guint64 extended)
     context->blocked = saved->blocked;
 }
 
-/* From the bottom: what STORE pops, where it returns to, the signal frame (which the kernel finds at the stack pointer,
- * siginfo is never read), the extended state. */
+/* From the bottom: STORE, the values that it pops, its return address, the signal frame (which the kernel finds at the
+ * stack pointer; siginfo is never read), space that STORE may write next to the result, the extended state. */
 ReturnPath
 registers_return_path(const Registers *saved, guint64 top, const RemoteCode *code)
 {
-    struct {
-        guint64 store;
-        guint64 popped;
-        guint64 back;
-        SignalContext context;
-    } path = {.store = code->store, .back = code->back};
+    SignalContext context = {0};
     gsize size = size_in_use(saved);
     guint64 extended = (top - size - sizeof(guint32)) & ~(guint64)(XSAVE_ALIGNMENT - 1);
-    guint64 result = extended - sizeof(guint64);
+    guint64 store_to = extended - NEAR_MAX - sizeof(guint64);
+    const gsize before = sizeof(guint64) * (2 + (gsize)code->popped);
     /* A function finds its return address 8 below a multiple of 16. */
-    guint64 bottom = ((result - sizeof(path)) & ~(guint64)(STACK_ALIGNMENT - 1)) - sizeof(guint64);
-    ReturnPath laid = {.bottom = bottom,
-                       .result = result,
-                       .store_to = result - (guint64)(gint64)code->offset,
-                       .frame = bottom + offsetof(__typeof__(path), context)};
+    guint64 bottom = ((store_to - before - sizeof(context)) & ~(guint64)(STACK_ALIGNMENT - 1)) - sizeof(guint64);
+    ReturnPath laid = {
+        .bottom = bottom, .result = store_to + (guint64)code->offset, .store_to = store_to, .frame = bottom + before};
     laid.bytes = g_byte_array_new();
     g_byte_array_set_size(laid.bytes, (guint)(extended + size + sizeof(guint32) - bottom));
     memset(laid.bytes->data, 0, laid.bytes->len);
-    fill_context(&path.context, saved, extended);
-    memcpy(laid.bytes->data, &path, sizeof(path));
+    fill_context(&context, saved, extended);
+    memcpy(laid.bytes->data, &code->store, sizeof(code->store));
+    memcpy(laid.bytes->data + before - sizeof(code->back), &code->back, sizeof(code->back));
+    memcpy(laid.bytes->data + before, &context, sizeof(context));
     fill_extended(laid.bytes->data + (extended - bottom), saved, size);
     return laid;
+}
+
+static void
+set_base(GeneralRegisters *general, const RemoteCode *code, guint64 value)
+{
+    unsigned long long *const bases[] = {[RBX] = &general->rbx, [5] = &general->rbp,  [12] = &general->r12,
+                                         [13] = &general->r13,  [14] = &general->r14, [15] = &general->r15};
+    *bases[code->base] = value;
 }
 
 static GeneralRegisters
@@ -347,7 +472,7 @@ registers_call(const Registers *saved, const ReturnPath *path, const RemoteCode 
     general.r8 = arguments[4];
     general.r9 = arguments[5];
     general.rax = 0; /* no vector registers among the arguments */
-    general.rbx = path->store_to;
+    set_base(&general, code, path->store_to);
     return general;
 }
 
@@ -357,7 +482,7 @@ registers_system_call(const Registers *saved, const ReturnPath *path, const Remo
 {
     GeneralRegisters general = prepared(saved, path, code->system);
     general.rax = (guint64)number;
-    general.rbx = path->store_to;
+    set_base(&general, code, path->store_to);
     for (guint n = 0; n < REGISTERS_ARGUMENTS; n++)
         registers_set_argument(&general, n, arguments[n]);
     return general;
@@ -372,17 +497,32 @@ registers_restart(const Registers *saved)
     return general;
 }
 
-gboolean
-registers_take_up(pid_t thread, const Registers *saved)
+/* Back to where the system call is made. */
+static GeneralRegisters
+rewound(const Registers *saved)
 {
     GeneralRegisters general = saved->general;
-    gint64 result = -(gint64)general.rax;
-    if (saved->restarts < 0 || (result != EINTR && result != ENOSYS))
-        return TRUE;
-    general.rax = general.orig_rax;
+    general.rax = (guint64)saved->restarts;
     general.orig_rax = ~0ULL;
     general.rip -= SYSCALL_LENGTH;
-    return registers_write_general(thread, &general);
+    return general;
+}
+
+gboolean
+registers_taken_up(const Registers *saved, GeneralRegisters *general)
+{
+    if (saved->restarts < 0 || -(gint64)saved->general.rax != EINTR)
+        return FALSE;
+    *general = rewound(saved);
+    return TRUE;
+}
+
+GeneralRegisters
+registers_home(const Registers *saved)
+{
+    gint64 result = -(gint64)saved->general.rax;
+    gboolean by_kernel = saved->restarts < 0 || (result != EINTR && result != ENOSYS);
+    return by_kernel ? saved->general : rewound(saved);
 }
 
 gboolean

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The registers of a stopped thread, and the two things we make of them: a call, and the way back. One implementation
- * per architecture (registers-x86_64.c, registers-aarch64.c); all but registers_read() and the setters is pure.
+ * The registers of a stopped thread, and two operations on them: a call, and the return. One implementation per
+ * architecture (registers-x86_64.c, registers-aarch64.c); all but registers_read() and the setters is pure.
  *
- * The way back is the kernel's own: a signal frame, as the kernel itself writes one before it runs a signal handler
+ * The return is the kernel's: a signal frame, as the kernel writes it before it runs a signal handler
  * (arch/ARCH/kernel/signal.c, <asm/sigcontext.h>), and the C library's rt_sigreturn code as the address to return to.
- * Whether or not anybody still traces the thread, it resumes with every register as it was.
+ * With or without a tracer, the thread resumes with every register restored.
  */
 #ifndef JESCOPE_TARGET_REGISTERS_H
 #define JESCOPE_TARGET_REGISTERS_H
@@ -21,11 +21,19 @@ enum {
 
 typedef struct user_regs_struct GeneralRegisters;
 
+/* The registers in unwind tables, by the numbers of the processor's DWARF supplement. */
+#if defined(__aarch64__)
+enum { REGISTERS_DWARF = 32, REGISTERS_DWARF_SP = 31 };
+#else
+enum { REGISTERS_DWARF = 17, REGISTERS_DWARF_SP = 7 };
+#endif
+
 typedef struct {
     GeneralRegisters general; /* NT_PRSTATUS */
     guint64 blocked;          /* signals */
     gint64 call;              /* the system call it was interrupted in; -1: none */
     gint64 restarts;          /* the system call that takes up the interrupted one; -1: none was interrupted */
+    gboolean entering;        /* CALL was not interrupted, it is about to begin */
     gsize extended_size;
     guint8 *extended; /* NT_X86_XSTATE or NT_PRFPREG, of the size that the kernel gives; owned */
 } Registers;
@@ -36,21 +44,31 @@ typedef struct {
     guint64 system; /* any system call, then return */
     guint64 store;  /* keeps a function's result before BACK overwrites it; unused on aarch64 */
     gint8 offset;   /* that STORE adds to where it puts it */
+    guint8 base;    /* the register that says where that is, by the processor's number */
+    guint8 popped;  /* words that STORE takes off the stack before it returns */
 } RemoteCode;
 
-/* Instructions to look for in executable memory. Several patterns may serve one field, the best comes first. */
+/* Instruction patterns to find in executable memory. Several patterns may provide one field, the best first. */
 typedef struct {
     gsize field; /* offset in RemoteCode */
     gsize length;
     const guint8 *bytes;
-    gssize any; /* where RemoteCode.offset stands in the code, -1: nowhere */
 } CodePattern;
 
 extern const CodePattern registers_patterns[];
 extern const gsize registers_n_patterns;
 
+/* Where the end of some function stores its result, relative to a callee-saved register. Sets store, offset, base and
+ * popped, unless STORE is set. */
+void registers_find_store(const guint8 *bytes, gsize length, guint64 address, RemoteCode *code);
+
+extern const gboolean registers_needs_store;
+
 /* The number of the system call that returns from a signal handler. */
 extern const gint64 registers_sigreturn;
+
+/* Whether the registers that a tracer sees where a system call begins are all the program's own. */
+extern const gboolean registers_entry_is_whole;
 
 /* Bytes below the stack pointer that belong to the interrupted function. */
 extern const gsize registers_red_zone;
@@ -65,23 +83,28 @@ gboolean registers_read_general(pid_t thread, GeneralRegisters *general);
 gboolean registers_write_general(pid_t thread, const GeneralRegisters *general);
 gboolean registers_write_extended(pid_t thread, const Registers *registers);
 
+void registers_dwarf(const GeneralRegisters *general, guint64 values[REGISTERS_DWARF]);
 guint64 registers_pc(const GeneralRegisters *general);
 guint64 registers_sp(const GeneralRegisters *general);
 guint64 registers_result(const GeneralRegisters *general);
 void registers_set_result(GeneralRegisters *general, guint64 result);
 void registers_set_argument(GeneralRegisters *general, guint n, guint64 value);
 
-/* The system call that it was interrupted in, also if that has been taken up since; -1: none, or it cannot be told. */
+/* The system call in which it was interrupted, also if it has been resumed since; -1: none or unknown. */
 gint64 registers_call_at_first(pid_t pid, const Registers *registers);
+
+/* Whether it is before restart_syscall: between the end of an interrupted call and its restart, which a return from a
+ * signal frame would prevent. */
+gboolean registers_is_restarting(const Registers *registers);
 
 /* Where the thread's own data are (%fs, tpidr_el0). FALSE with errno. */
 gboolean registers_thread_pointer(pid_t thread, const GeneralRegisters *general, guint64 *pointer);
 
 /* The way back to SAVED, to be written at address BOTTOM. */
 typedef struct {
-    guint64 bottom;   /* where the stack of what is called begins and grows down from */
+    guint64 bottom;   /* the initial stack pointer of the called function */
     guint64 result;   /* address where a function's result is stored; 0: it stays in its register */
-    guint64 store_to; /* what STORE is given so that it does */
+    guint64 store_to; /* the register value for STORE */
     guint64 frame;    /* stack pointer when the thread has come back and calls rt_sigreturn */
     GByteArray *bytes;
 } ReturnPath;
@@ -98,9 +121,13 @@ gboolean registers_stop_ends(gint64 number);
  * reading, writing. On every architecture. */
 gboolean registers_is_programs(gint64 number);
 
-/* Makes a thread that is stopped in user mode make the system call once more that SAVED says was ended by a stop
- * (above) or was about to begin. Does nothing for others, which the kernel takes up. FALSE with errno. */
-gboolean registers_take_up(pid_t thread, const Registers *saved);
+/* Whether a stop made the system call fail that SAVED were read after (above). *GENERAL: registers of a thread in user
+ * mode that is about to make it once more. FALSE for others, which the kernel takes up. */
+gboolean registers_taken_up(const Registers *saved, GeneralRegisters *general);
+
+/* For a thread that is about to have a signal delivered: where it was when SAVED were read. A system call that was
+ * interrupted then, or about to begin, is made once more. */
+GeneralRegisters registers_home(const Registers *saved);
 
 /* Registers with which the thread calls FUNCTION and returns along PATH, which must be laid out with CODE. */
 GeneralRegisters registers_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code,
@@ -110,7 +137,7 @@ GeneralRegisters registers_call(const Registers *saved, const ReturnPath *path, 
 GeneralRegisters registers_system_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code,
                                        gint64 number, const guint64 arguments[REGISTERS_ARGUMENTS]);
 
-/* What takes up the system call that SAVED was interrupted in, for a thread that is about to do a system call. */
+/* Resumes the system call in which SAVED was interrupted, in a thread that is about to make a system call. */
 GeneralRegisters registers_restart(const Registers *saved);
 
 /* For a thread that is about to do a system call: makes it NUMBER, -1 for none. GENERAL is set as well. FALSE with

@@ -9,7 +9,7 @@
 /* FALSE with a TARGET_ERROR if something is missing. */
 gboolean remote_code_find(const AddressSpace *space, RemoteCode *code, GError **error);
 
-/* The same in LENGTH bytes that are at ADDRESS; adds what it finds and CODE lacks. */
+/* The same in LENGTH bytes at ADDRESS; sets the fields that CODE lacks. */
 void remote_code_search(const guint8 *bytes, gsize length, guint64 address, RemoteCode *code);
 
 /* Whether CODE has all a call needs. */

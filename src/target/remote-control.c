@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* What mallctl()'s arguments point to. */
+/* The data of mallctl()'s arguments. */
 typedef struct {
     char name[WIRE_CONTROL_NAME_MAX];
     guint64 old;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/remote-jemalloc.h"
 
+#include "target/diagnosis.h"
 #include "target/loaded.h"
+#include "target/program-file.h"
 #include "target/target.h"
 
 #include <string.h>
 #include <unistd.h>
 
 enum {
-    SCRATCH_BYTES = 256 * 1024,
-    CODE_COMPARED = 16,
+    SEARCH_MAX_S = 60, /* for jemalloc in all files of a process; a second is long */
 };
 
 /* Prefixes of exported functions: none, upstream's own on systems that cannot replace malloc, Rust's. Any other is
@@ -20,6 +21,7 @@ typedef struct {
     const AddressSpace *space;
     const LoadedObject *malloc_of; /* which object's malloc the others call; NULL: none exports one */
     GArray *candidates;            /* of Candidate */
+    gint64 end;                    /* of looking, monotonic time in microseconds */
     gboolean replaced;             /* a file could not be read since it was deleted or replaced */
 } Search;
 
@@ -93,13 +95,12 @@ search_exported(Search *search, const LoadedObject *object)
 
 /* Whether the file's bytes at the function are those in memory. A debug file has none. */
 static gboolean
-is_same_code(const Search *search, const LoadedObject *object, const ElfFile *file, guint64 function)
+is_same_code(const Search *search, const LoadedObject *object, const ProgramJemalloc *found)
 {
-    guint8 loaded[CODE_COMPARED];
-    guint8 linked[CODE_COMPARED];
-    return elf_read_address(file, function, linked, sizeof(linked)) &&
-           remote_read(search->space->pid, object->bias + function, loaded, sizeof(loaded)) &&
-           memcmp(linked, loaded, sizeof(linked)) == 0;
+    guint8 loaded[PROGRAM_FILE_CODE];
+    return found->has_code &&
+           remote_read(search->space->pid, object->bias + found->symbols.mallctl, loaded, sizeof(loaded)) &&
+           memcmp(found->code, loaded, sizeof(loaded)) == 0;
 }
 
 typedef enum {
@@ -110,21 +111,18 @@ typedef enum {
 static gboolean
 search_file(Search *search, const LoadedObject *object, int fd, FileKind kind)
 {
-    g_autofree void *scratch = g_malloc(SCRATCH_BYTES);
-    ElfFile file;
-    ElfJemalloc found[ELF_FOUND_MAX];
+    ProgramJemallocs jemallocs;
     gboolean any = FALSE;
-    if (!elf_file_init(&file, fd, scratch, SCRATCH_BYTES))
-        return FALSE;
-    gsize n = elf_find_jemalloc(&file, found);
-    for (gsize i = 0; i < n; i++) {
-        if (kind == FILE_LOADED && !is_same_code(search, object, &file, found[i].mallctl))
+    program_file_jemallocs(fd, &jemallocs);
+    for (guint i = 0; i < jemallocs.n; i++) {
+        const ElfJemalloc *found = &jemallocs.found[i].symbols;
+        if (kind == FILE_LOADED && !is_same_code(search, object, &jemallocs.found[i]))
             continue;
-        RemoteJemalloc jemalloc = {.mallctl = object->bias + found[i].mallctl,
-                                   .stats_print = object->bias + found[i].stats_print,
-                                   .message = found[i].message != 0 ? object->bias + found[i].message : 0,
-                                   .from_symtab = found[i].from_symtab};
-        g_strlcpy(jemalloc.prefix, found[i].prefix, sizeof(jemalloc.prefix));
+        RemoteJemalloc jemalloc = {.mallctl = object->bias + found->mallctl,
+                                   .stats_print = object->bias + found->stats_print,
+                                   .message = found->message != 0 ? object->bias + found->message : 0,
+                                   .from_symtab = found->from_symtab};
+        g_strlcpy(jemalloc.prefix, found->prefix, sizeof(jemalloc.prefix));
         add_candidate(search, object, &jemalloc);
         any = TRUE;
     }
@@ -139,6 +137,12 @@ search_debug_file(Search *search, const LoadedObject *object)
     if (fd >= 0)
         close(fd);
     return found;
+}
+
+static gboolean
+is_late(const Search *search)
+{
+    return search->space->reads_left == 0 || g_get_monotonic_time() > search->end;
 }
 
 static void
@@ -190,16 +194,10 @@ add_mappings(const AddressSpace *space, const Mapping *first, GArray *ranges)
 static GArray *
 ranges_of_file(int fd, const Candidate *candidate)
 {
-    FunctionFile file;
-    guint jemalloc = 0;
-    g_autoptr(GArray) ranges = fd >= 0 && function_file_init(&file, fd)
-                                   ? function_ranges_read(&file, candidate->jemalloc.prefix, &jemalloc)
-                                   : NULL;
+    g_autoptr(GArray) ranges = fd >= 0 ? program_file_ranges(fd, candidate->jemalloc.prefix) : NULL;
     if (fd >= 0)
         close(fd);
-    if (ranges == NULL || jemalloc == 0)
-        return NULL;
-    for (guint i = 0; i < ranges->len; i++) {
+    for (guint i = 0; ranges != NULL && i < ranges->len; i++) {
         FunctionRange *range = &g_array_index(ranges, FunctionRange, i);
         range->start += candidate->object->bias;
         range->end += candidate->object->bias;
@@ -223,18 +221,17 @@ ranges_of(const AddressSpace *space, const Candidate *candidate)
 static gboolean
 set_none(const Process *process, const Search *search, GError **error)
 {
-    if (search->replaced)
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_JEMALLOC,
-                    "%s (%d) runs from a file that was deleted or replaced since, in which jemalloc would have to be "
-                    "looked for%s",
+    if (is_late(search))
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_JEMALLOC,
+                    "%s (%d): looking for jemalloc in its libraries takes too long; restart it under 'jescope run'",
+                    process->name, (int)process->pid);
+    else if (search->replaced)
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_JEMALLOC,
+                    "%s (%d) runs from a deleted or replaced file, so that jemalloc cannot be found in it%s",
                     process->name, (int)process->pid,
                     geteuid() != 0 ? "; run jescope as root, or restart it" : "; restart it");
     else
-        g_set_error(
-            error, TARGET_ERROR, TARGET_ERROR_NO_JEMALLOC,
-            "%s (%d) does not use jemalloc (or its symbols were stripped); restart it under 'jescope run', which "
-            "brings one",
-            process->name, (int)process->pid);
+        diagnosis_set_no_jemalloc(process, error);
     return FALSE;
 }
 
@@ -244,9 +241,10 @@ remote_jemalloc_find(const Process *process, const AddressSpace *space, RemoteJe
     g_autoptr(GArray) objects = loaded_objects(space);
     g_autoptr(GArray) candidates = g_array_new(FALSE, FALSE, sizeof(Candidate));
     g_array_set_clear_func(candidates, candidate_clear);
-    Search search = {.space = space, .candidates = candidates};
+    Search search = {
+        .space = space, .candidates = candidates, .end = g_get_monotonic_time() + SEARCH_MAX_S * G_USEC_PER_SEC};
     find_malloc(&search, objects);
-    for (guint i = 0; i < objects->len; i++)
+    for (guint i = 0; i < objects->len && !is_late(&search); i++)
         search_object(&search, &g_array_index(objects, LoadedObject, i));
     Candidate *best = NULL;
     for (guint i = 0; i < candidates->len; i++) {

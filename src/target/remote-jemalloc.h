@@ -7,7 +7,7 @@
 #include "target/function-ranges.h"
 #include "target/process.h"
 
-#include "jemalloc/elf_symbols.h"
+#include "jemalloc/elf-symbols.h"
 
 typedef struct {
     char prefix[ELF_PREFIX_MAX];
@@ -17,13 +17,13 @@ typedef struct {
     gboolean serves;      /* malloc() in the process is this jemalloc's */
     gboolean from_symtab; /* not exported */
     char *found_in;       /* the object's path as the process sees it */
-    GArray *ranges;       /* of FunctionRange: where no thread may be that calls it; NULL: cannot be told */
+    GArray *ranges;       /* of FunctionRange: code in which a calling thread must not be; NULL: unknown */
 } RemoteJemalloc;
 
 /*
- * Exported functions are read out of memory, whatever has become of the files; others from .symtab of the file that was
+ * Exported functions are read from memory, even if the files were replaced; others from .symtab of the file that was
  * loaded, or of its separate debug file. Of several copies it is the one that serves malloc, which is the first
- * exported malloc in the order of the dynamic linker; else a prefixed one, which somebody calls by its own names.
+ * exported malloc in the order of the dynamic linker; else a prefixed one, which is called by its own names.
  */
 gboolean remote_jemalloc_find(const Process *process, const AddressSpace *space, RemoteJemalloc *found, GError **error);
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/remote-output.h"
 
+#include "target/foreign-file.h"
+#include "target/output-file.h"
 #include "target/remote-control.h"
 #include "target/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Nobody can ever make this file: if we are gone before jemalloc opens it, the dump fails and that is all. */
+/* This file cannot be created: if jescope ends before jemalloc opens it, the dump just fails. */
 static const char dump_name[] = "/proc/self/fd/jescope/heap";
 static const char memfd_name[] = "jescope";
 
@@ -24,18 +25,20 @@ enum {
 
     STATS_MAX = 64 * 1024 * 1024, /* more than any jemalloc prints */
     PIECE = 64 * 1024,
+    MAPS_PATH_MAX = 64,
 };
 
-/* How files are opened: the number of the system call and which argument is the name. */
+/* How files are opened: the number of the system call, and which argument is the name and which the flags. */
 static const struct {
     gint64 number;
     guint name;
+    int flags; /* -1: none */
 } opens[] = {
 #ifdef SYS_creat
-    {SYS_creat, 0},
-    {SYS_open, 0},
+    {SYS_creat, 0, -1},
+    {SYS_open, 0, 1},
 #endif
-    {SYS_openat, 1},
+    {SYS_openat, 1, 2},
 };
 
 static gboolean
@@ -47,32 +50,34 @@ opens_dump(const TraceeSystemCall *call, guint64 name)
     return FALSE;
 }
 
+/* jemalloc's own list of mapped files, at the end of a dump. */
+static gboolean
+opens_maps(const TraceeSystemCall *call, pid_t pid)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(opens); i++) {
+        const guint name = opens[i].name;
+        if (call->number != opens[i].number || opens[i].flags < 0 ||
+            (call->arguments[opens[i].flags] & ~(guint64)O_CLOEXEC) != O_RDONLY)
+            continue;
+        g_autofree char *path = remote_read_string(pid, call->arguments[name], MAPS_PATH_MAX);
+        return path != NULL && g_str_has_prefix(path, "/proc/") && g_str_has_suffix(path, "/maps");
+    }
+    return FALSE;
+}
+
 static TraceeVerdict
 before_dump(TraceeSystemCall *call, gpointer data)
 {
     RemoteOutput *output = data;
     output->opening = output->descriptor < 0 && opens_dump(call, output->name);
+    if (!output->opening && output->descriptor >= 0 && output->refused == NULL)
+        output_pages_advance(&output->pages, output->process->name, &output->refused);
     if (!output->opening)
-        return TRACEE_PROCEED;
+        return opens_maps(call, output->process->pid) ? TRACEE_ALLOW : TRACEE_PROCEED;
     call->number = SYS_memfd_create;
     call->arguments[0] = output->name + MEMFD_NAME_AT - DUMP_NAME_AT;
-    call->arguments[1] = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    call->arguments[1] = foreign_file_flags;
     return TRACEE_REPLACE;
-}
-
-/* Descriptor NUMBER of the thread, which may have a table of its own. Another thread may put something else in its
- * place meanwhile: nothing but our memory file is opened, and remote_output_finish() looks once more. */
-static int
-open_memfd(const RemoteOutput *output, gint64 number)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/fd/%" G_GINT64_FORMAT, (int)output->process->pid,
-                                            (int)output->thread, number);
-    g_autofree char *link = g_file_read_link(path, NULL);
-    if (link == NULL || !g_str_has_prefix(link, "/memfd:jescope")) {
-        errno = EBADF;
-        return -1;
-    }
-    return open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
 
 static void
@@ -83,16 +88,16 @@ after_dump(const TraceeSystemCall *call, gpointer data)
         return;
     output->opening = FALSE;
     output->failure = call->result < 0 ? (int)-call->result : 0;
-    if (call->result < 0)
-        return;
-    output->descriptor = open_memfd(output, call->result);
-    output->failure = output->descriptor < 0 ? errno : 0;
+    if (call->result >= 0)
+        output->descriptor = foreign_file_take(output->thread, call->result, &output->refused);
+    if (output->descriptor >= 0)
+        output_pages_begin(&output->pages, output->descriptor, &output->plan);
 }
 
 static gboolean
 set_failed(const RemoteOutput *output, const char *what, int failure, GError **error)
 {
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT, "%s (%d) could not write its %s: %s", output->process->name,
+    g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "%s (%d) could not write its %s: %s", output->process->name,
                 (int)output->process->pid, what, g_strerror(failure));
     return FALSE;
 }
@@ -103,9 +108,9 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
     const TraceeWatch watch = {before_dump, after_dump, output};
     int failure = 0;
     if (!tracee_may_call_system(tracee)) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_PERMISSION,
-                    "cannot dump %s (%d): its seccomp filter may forbid what is needed; run jescope as root, which can "
-                    "suspend it, or restart it under 'jescope run'",
+        g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
+                    "cannot dump %s (%d): its seccomp filter may forbid the necessary system calls; run jescope as "
+                    "root, which can suspend the filter, or restart it under 'jescope run'",
                     output->process->name, (int)output->process->pid);
         return FALSE;
     }
@@ -117,8 +122,17 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
     tracee_watch(tracee, &watch);
     gboolean called = remote_control_dump(tracee, jemalloc, output->name, &failure, error);
     tracee_watch(tracee, NULL);
-    if (!called)
+    if (output->descriptor >= 0)
+        output_pages_end(&output->pages);
+    if (!called) {
+        g_clear_error(&output->refused);
         return FALSE;
+    }
+    if (output->refused != NULL) {
+        g_propagate_prefixed_error(error, g_steal_pointer(&output->refused),
+                                   "cannot dump %s (%d): ", output->process->name, (int)output->process->pid);
+        return FALSE;
+    }
     if (output->failure == 0)
         output->failure = output->descriptor < 0 && failure == 0 ? ENOENT : failure;
     return output->failure == 0 || set_failed(output, "heap dump", output->failure, error);
@@ -156,7 +170,7 @@ before_stats(TraceeSystemCall *call, gpointer data)
     return TRACEE_SKIP;
 }
 
-/* Who has put a function of his own there wants the text for himself. */
+/* A program that has set this function receives the text itself. */
 static gboolean
 check_message(Tracee *tracee, const RemoteJemalloc *jemalloc, const RemoteOutput *output, GError **error)
 {
@@ -165,9 +179,9 @@ check_message(Tracee *tracee, const RemoteJemalloc *jemalloc, const RemoteOutput
         return FALSE;
     if (function == 0)
         return TRUE;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT,
-                "%s (%d) takes jemalloc's text for itself (it has set %smalloc_message); 'jescope attach' loads the "
-                "agent, which can get it",
+    g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM,
+                "%s (%d) receives jemalloc's text itself (it has set %smalloc_message); 'jescope attach' loads the "
+                "agent, which can get the text",
                 output->process->name, (int)output->process->pid, jemalloc->prefix);
     return FALSE;
 }
@@ -180,11 +194,9 @@ remote_output_stats(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput
     const guint64 arguments[] = {0, 0, letters};
     if (!check_message(tracee, jemalloc, output, error))
         return FALSE;
-    output->descriptor = memfd_create(memfd_name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (output->descriptor < 0) {
-        g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT, "cannot make a memory file: %s", g_strerror(errno));
+    output->descriptor = output_file_new(error);
+    if (output->descriptor < 0)
         return FALSE;
-    }
     if (!tracee_write(tracee, letters, output->letters, strlen(output->letters) + 1, error))
         return FALSE;
     tracee_watch(tracee, &watch);
@@ -197,12 +209,14 @@ gboolean
 remote_output_finish(RemoteOutput *output, GError **error)
 {
     struct stat st;
-    if (fcntl(output->descriptor, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0 ||
-        fstat(output->descriptor, &st) != 0 || lseek(output->descriptor, 0, SEEK_SET) != 0)
+    g_autofree char *label = g_strdup_printf("%s (%d)", output->process->name, (int)output->process->pid);
+    if (fstat(output->descriptor, &st) != 0)
         return set_failed(output, output->letters != NULL ? "statistics" : "heap dump", errno, error);
-    if (st.st_size > 0)
-        return TRUE;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_OUTPUT, "%s (%d) wrote nothing", output->process->name,
-                (int)output->process->pid);
-    return FALSE;
+    if (st.st_size == 0) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "%s wrote nothing", label);
+        return FALSE;
+    }
+    output->descriptor =
+        output_file_take(output->descriptor, (guint64)st.st_size, &(OutputWriter){label, output->limit}, error);
+    return output->descriptor >= 0;
 }

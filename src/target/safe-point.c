@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/safe-point.h"
 
+#include "target/unwind.h"
+
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -8,22 +10,25 @@
 enum {
     ROOM = 64 * 1024,              /* that must be left on a thread's stack */
     ROOM_GROWING = 32 * 1024,      /* mapped already, of a stack that grows */
-    SCANNED_MAX = 8 * 1024 * 1024, /* a deeper stack is none of ours */
+    SCANNED_MAX = 8 * 1024 * 1024, /* larger stacks are not examined */
+    FRAMES_MAX = 256,
 };
 
 typedef struct {
     guint64 start;
     guint64 end;
+    SafePointVerdict verdict;
 } Range;
 
 struct _SafePoints {
     const AddressSpace *space;
-    GArray *ranges;   /* of Range: where no thread may be at all */
-    GArray *jemalloc; /* nor here, unless it is in one of WAITS */
+    GArray *ranges; /* of Range: where no thread may be */
+    guint64 back;   /* the return address of signal handlers */
+    gboolean only_foreign_waits;
     gboolean only_waits;
 };
 
-/* System calls that wait for something outside, and that jemalloc has no use for. Not futex: its locks are that. */
+/* System calls that wait for something outside, and in which jemalloc never waits. Not futex: its locks are that. */
 static const gint64 waits[] = {
     SYS_epoll_pwait,
     SYS_ppoll,
@@ -53,17 +58,20 @@ static const gint64 waits[] = {
 #endif
 };
 
+/* Of these jemalloc makes some all the same, on files that do not let it wait. */
+static const gint64 reads[] = {SYS_read, SYS_readv};
+
 static void
-add_range(GArray *ranges, guint64 start, guint64 end)
+add_range(SafePoints *points, guint64 start, guint64 end, SafePointVerdict verdict)
 {
-    Range range = {start, end};
-    g_array_append_val(ranges, range);
+    Range range = {start, end, verdict};
+    g_array_append_val(points->ranges, range);
 }
 
 void
 safe_points_avoid(SafePoints *points, guint64 start, guint64 end)
 {
-    add_range(points->jemalloc, start, end);
+    add_range(points, start, end, SAFE_POINT_IN_JEMALLOC);
 }
 
 static void
@@ -71,7 +79,7 @@ avoid_loader(SafePoints *points, const Mapping *mapping)
 {
     g_autofree char *name = mapping_name(mapping);
     if ((mapping->flags & MAPPING_EXECUTE) != 0 && g_str_has_prefix(name, "ld-") && !g_str_has_prefix(name, "ld-musl"))
-        add_range(points->ranges, mapping->start, mapping->end);
+        add_range(points, mapping->start, mapping->end, SAFE_POINT_IN_LOADER);
 }
 
 SafePoints *
@@ -80,17 +88,22 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
     SafePoints *points = g_new0(SafePoints, 1);
     points->space = space;
     points->ranges = g_array_new(FALSE, FALSE, sizeof(Range));
-    points->jemalloc = g_array_new(FALSE, FALSE, sizeof(Range));
     for (guint i = 0; i < space->mappings->len; i++)
         avoid_loader(points, &g_array_index(space->mappings, Mapping, i));
     for (guint i = 0; i < C_LIBRARY_FORKS; i++)
-        add_range(points->ranges, library->forks[i].start, library->forks[i].end);
-    add_range(points->ranges, code->back, code->back + 1);
+        add_range(points, library->forks[i].start, library->forks[i].end, SAFE_POINT_IN_FORK);
+    add_range(points, code->back, code->back + 1, SAFE_POINT_IN_HANDLER);
     return points;
 }
 
 void
 safe_points_require_foreign_wait(SafePoints *points)
+{
+    points->only_foreign_waits = TRUE;
+}
+
+void
+safe_points_require_wait(SafePoints *points)
 {
     points->only_waits = TRUE;
 }
@@ -101,25 +114,18 @@ safe_points_free(SafePoints *points)
     if (points == NULL)
         return;
     g_array_unref(points->ranges);
-    g_array_unref(points->jemalloc);
     g_free(points);
 }
 
-static gboolean
-is_in(const GArray *list, guint64 address)
+/* SAFE_POINT_HERE: nothing speaks against a thread in this code. */
+static SafePointVerdict
+verdict_on(const SafePoints *points, guint64 address)
 {
-    const Range *ranges = (const Range *)(void *)list->data;
-    for (guint i = 0; i < list->len; i++)
+    const Range *ranges = (const Range *)(void *)points->ranges->data;
+    for (guint i = 0; i < points->ranges->len; i++)
         if (address - ranges[i].start < ranges[i].end - ranges[i].start)
-            return TRUE;
-    return FALSE;
-}
-
-/* Old return addresses into jemalloc lie about on every stack. Who waits for something outside is not in jemalloc. */
-static gboolean
-is_avoided(const SafePoints *points, guint64 address, gboolean waits_outside)
-{
-    return is_in(points->ranges, address) || (!waits_outside && is_in(points->jemalloc, address));
+            return ranges[i].verdict;
+    return SAFE_POINT_HERE;
 }
 
 static gboolean
@@ -135,19 +141,96 @@ is_own_stack(const Mapping *stack, guint64 thread_pointer)
     return is_growing(stack) || (thread_pointer >= stack->start && thread_pointer < stack->end);
 }
 
-static gboolean
-holds_avoided(const SafePoints *points, guint64 sp, const Mapping *stack, gboolean waits_outside)
+/* The stack of the thread that is judged. */
+typedef struct {
+    const SafePoints *points;
+    guint64 *words;
+    guint64 start; /* of WORDS, the stack pointer */
+    guint64 end;
+    gboolean waits_outside;
+} Stack;
+
+/* Every word from address FROM up may be a return address. Old addresses in jemalloc remain on every stack: for a
+ * thread that waits for an external event they are ignored, since jemalloc never does. */
+static SafePoint
+scan(const Stack *stack, guint64 from)
 {
-    gsize length = (gsize)(stack->end - sp) & ~(sizeof(guint64) - 1);
+    SafePoint found = {.verdict = SAFE_POINT_HERE};
+    for (guint64 at = from; at + sizeof(guint64) <= stack->end; at += sizeof(guint64)) {
+        guint64 word = stack->words[(at - stack->start) / sizeof(guint64)];
+        SafePointVerdict verdict = verdict_on(stack->points, word);
+        if (verdict == SAFE_POINT_HERE || (verdict == SAFE_POINT_IN_JEMALLOC && stack->waits_outside))
+            continue;
+        found.verdict = verdict;
+        found.address = word;
+        return found;
+    }
+    return found;
+}
+
+static gboolean
+read_memory(gpointer data, guint64 address, void *bytes, gsize n)
+{
+    const Stack *stack = data;
+    if (address < stack->start || address >= stack->end || n > stack->end - address)
+        return remote_read(stack->points->space->pid, address, bytes, n);
+    memcpy(bytes, (const guint8 *)stack->words + (address - stack->start), n);
+    return TRUE;
+}
+
+/*
+ * Words between frames are ignored as far as there are unwind tables; from there on, every word counts, beginning one
+ * frame earlier: an error in a table shows in the next frame, for which there is none.
+ */
+static SafePoint
+walk(const Stack *stack, const Registers *registers)
+{
+    const SafePoints *points = stack->points;
+    Stack copy = *stack;
+    Unwind unwind = {.space = points->space, .read = read_memory, .data = &copy};
+    guint64 last = stack->start;
+    gboolean in_handler = FALSE;
+    UnwindStep step = UNWIND_FRAME;
+    unwind_begin(&unwind, &registers->general);
+    for (guint frames = 0; step == UNWIND_FRAME && frames < FRAMES_MAX; frames++) {
+        gboolean signal_frame = FALSE;
+        guint64 sp = unwind.sp & ~7ULL;
+        SafePointVerdict verdict = verdict_on(points, unwind.pc);
+        if (verdict != SAFE_POINT_HERE && verdict != SAFE_POINT_IN_HANDLER)
+            return (SafePoint){.verdict = verdict, .address = unwind.pc};
+        step = unwind_step(&unwind, stack->end, &signal_frame);
+        in_handler |= signal_frame;
+        if (step == UNWIND_FRAME)
+            last = sp;
+    }
+    if (step == UNWIND_END)
+        return (SafePoint){.verdict = in_handler && points->only_waits ? SAFE_POINT_IN_HANDLER : SAFE_POINT_HERE};
+    /* The code that a handler has interrupted may be anywhere. */
+    SafePoint found = in_handler ? (SafePoint){.verdict = SAFE_POINT_IN_HANDLER} : scan(stack, last);
+    found.unknown = unwind.pc;
+    return found;
+}
+
+static SafePoint
+judge_stack(const SafePoints *points, const Registers *registers, const Mapping *mapping, gboolean waits_outside)
+{
+    SafePoint moving = {.verdict = SAFE_POINT_MOVING};
+    const guint64 start = registers_sp(&registers->general) & ~7ULL;
+    const gsize length = (gsize)(mapping->end - start);
     if (length > SCANNED_MAX)
-        return TRUE;
+        return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = start};
     g_autofree guint64 *words = g_malloc(length);
-    if (!remote_read(points->space->pid, sp, words, length))
-        return TRUE;
-    for (gsize i = 0; i < length / sizeof(*words); i++)
-        if (is_avoided(points, words[i], waits_outside))
-            return TRUE;
-    return FALSE;
+    if (!remote_read(points->space->pid, start, words, length))
+        return moving;
+    Stack stack = {.points = points, .words = words, .start = start, .end = mapping->end};
+    const guint64 pc = registers_pc(&registers->general);
+    SafePointVerdict verdict = verdict_on(points, pc);
+    if (verdict != SAFE_POINT_HERE && !(verdict == SAFE_POINT_IN_JEMALLOC && waits_outside))
+        return (SafePoint){.verdict = verdict, .address = pc};
+    /* Without such a word there is no such frame. */
+    SafePoint found = scan(&stack, start);
+    stack.waits_outside = waits_outside;
+    return found.verdict == SAFE_POINT_HERE ? found : walk(&stack, registers);
 }
 
 /* A restartable sequence (rseq(2)) must not be left and entered again. */
@@ -164,28 +247,49 @@ in_restartable_sequence(pid_t pid, pid_t thread)
 }
 
 static gboolean
-is_wait(gint64 number)
+is_among(const gint64 *numbers, gsize n, gint64 number)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(waits); i++)
-        if (waits[i] == number)
+    for (gsize i = 0; i < n; i++)
+        if (numbers[i] == number)
             return TRUE;
     return FALSE;
 }
 
-SafePointVerdict
-safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers, guint64 *top)
+static gboolean
+waits_outside(const SafePoints *points, const Registers *registers)
+{
+    gint64 number = registers_call_at_first(points->space->pid, registers);
+    return is_among(waits, G_N_ELEMENTS(waits), number) &&
+           !(registers->entering && is_among(reads, G_N_ELEMENTS(reads), number));
+}
+
+static SafePoint
+judge(const SafePoints *points, pid_t thread, const Registers *registers)
 {
     guint64 sp = registers_sp(&registers->general);
     const Mapping *stack = address_space_find(points->space, sp);
     guint64 thread_pointer;
-    if (stack == NULL || !registers_thread_pointer(thread, &registers->general, &thread_pointer) ||
-        !is_own_stack(stack, thread_pointer) || sp - stack->start < (is_growing(stack) ? ROOM_GROWING : ROOM))
-        return SAFE_POINT_NONE;
-    gboolean waits_outside = is_wait(registers_call_at_first(points->space->pid, registers));
-    if ((points->only_waits && !waits_outside) ||
-        is_avoided(points, registers_pc(&registers->general), waits_outside) ||
-        holds_avoided(points, sp & ~7ULL, stack, waits_outside) || in_restartable_sequence(points->space->pid, thread))
-        return SAFE_POINT_NONE;
-    *top = sp - registers_red_zone;
-    return SAFE_POINT_HERE;
+    if (stack == NULL || !registers_thread_pointer(thread, &registers->general, &thread_pointer))
+        return (SafePoint){.verdict = SAFE_POINT_MOVING};
+    if (!is_own_stack(stack, thread_pointer))
+        return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = sp};
+    if (sp - stack->start < (is_growing(stack) ? ROOM_GROWING : ROOM))
+        return (SafePoint){.verdict = SAFE_POINT_NO_ROOM, .address = sp};
+    gboolean outside = waits_outside(points, registers);
+    if ((points->only_foreign_waits && !outside) || (points->only_waits && registers->restarts < 0))
+        return (SafePoint){.verdict = SAFE_POINT_NO_WAIT};
+    SafePoint point = judge_stack(points, registers, stack, outside);
+    if (point.verdict == SAFE_POINT_HERE && in_restartable_sequence(points->space->pid, thread))
+        point.verdict = SAFE_POINT_SEQUENCE;
+    return point;
+}
+
+SafePoint
+safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers)
+{
+    SafePoint point = judge(points, thread, registers);
+    point.pc = registers_pc(&registers->general);
+    point.waits = registers->call >= 0 && !registers->entering;
+    point.top = registers_sp(&registers->general) - registers_red_zone;
+    return point;
 }

@@ -11,21 +11,37 @@ typedef struct _SafePoints SafePoints;
 
 typedef enum {
     SAFE_POINT_HERE,
-    SAFE_POINT_NONE,
+    SAFE_POINT_MOVING,      /* it cannot be looked at just now */
+    SAFE_POINT_IN_LOADER,   /* ADDRESS is in the dynamic loader */
+    SAFE_POINT_IN_FORK,     /* ADDRESS is in fork(), which runs handlers */
+    SAFE_POINT_IN_JEMALLOC, /* ADDRESS is in jemalloc */
+    SAFE_POINT_IN_HANDLER,  /* it runs a signal handler */
+    SAFE_POINT_NO_WAIT,     /* it is not in a system call for something outside */
+    SAFE_POINT_OTHER_STACK, /* a coroutine's, or an alternative one for signals */
+    SAFE_POINT_NO_ROOM,     /* on its stack */
+    SAFE_POINT_SEQUENCE,    /* in a restartable sequence */
 } SafePointVerdict;
+
+typedef struct {
+    SafePointVerdict verdict;
+    guint64 pc;      /* where the thread was */
+    guint64 address; /* that decided it */
+    guint64 unknown; /* code with an unknown caller, so that ADDRESS may be stale; 0: it is one of the frames */
+    gboolean waits;  /* it was in a system call that had not ended, or the process is stopped: it may stay there */
+    guint64 top;     /* SAFE_POINT_HERE: the first unused address on its stack, downwards */
+} SafePoint;
 
 /* SPACE must outlive it. */
 SafePoints *safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library);
 void safe_points_free(SafePoints *points);
 
-/* No stack may hold an address from START to END, which are jemalloc's, but that of a thread that waits in a system
- * call which jemalloc never makes. */
+/* No thread may be in code from START to END, which is jemalloc's. */
 void safe_points_avoid(SafePoints *points, guint64 start, guint64 end);
 
-/* As tracee_require_foreign_wait(). */
+/* As tracee_require_foreign_wait() and tracee_require_wait(). */
 void safe_points_require_foreign_wait(SafePoints *points);
+void safe_points_require_wait(SafePoints *points);
 
-/* *TOP: the first address on its stack, going down, that nobody uses. */
-SafePointVerdict safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers, guint64 *top);
+SafePoint safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers);
 
 #endif

@@ -1,13 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/target.h"
 
+#include "target/dump-maps.h"
+#include "target/headroom.h"
 #include "target/implementation.h"
+#include "target/output-file.h"
+#include "target/process.h"
+#include "wire/message.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
-G_DEFINE_QUARK(jescope - target - error, target_error)
+G_DEFINE_QUARK(jescope_target_error, target_error)
+
+static guint64 output_limit = TARGET_OUTPUT_DEFAULT;
+static gboolean forced;
+
+void
+target_set_forced(gboolean is_forced)
+{
+    forced = is_forced;
+}
+
+guint64
+target_output_limit(void)
+{
+    return output_limit;
+}
+
+void
+target_set_output_limit(guint64 bytes)
+{
+    output_limit = bytes;
+}
+
+void
+target_set_dump_limits(Target *target, const DumpLimits *limits)
+{
+    target->limits = *limits;
+}
 
 void
 target_free(Target *target)
@@ -17,6 +49,8 @@ target_free(Target *target)
     target->ops->free(target);
     g_free(target->name);
     g_free(target->label);
+    g_free(target->operand);
+    g_free(target->note);
     g_free(target);
 }
 
@@ -33,13 +67,22 @@ static const char *const via_names[] = {
     [TARGET_VIA_ANY] = "any",
     [TARGET_VIA_AGENT] = "agent",
     [TARGET_VIA_ATTACH] = "attach",
-    [TARGET_VIA_INSIDE] = "inside",
+    [TARGET_VIA_SERVER] = "server",
 };
 
 gboolean
 target_alive(const Target *target)
 {
-    return target->pid == 0 || kill(target->pid, 0) == 0 || errno == EPERM;
+    if (target->pid == 0)
+        return TRUE;
+    return target->start_time != 0 ? process_start_time(target->pid) == target->start_time
+                                   : kill(target->pid, 0) == 0 || errno == EPERM;
+}
+
+guint64
+target_start_time(const Target *target)
+{
+    return target->start_time;
 }
 
 TargetVia
@@ -71,6 +114,12 @@ target_pid(const Target *target)
     return target->pid;
 }
 
+pid_t
+target_own_pid(const Target *target)
+{
+    return target->pid != 0 ? target->pid : target->own_pid;
+}
+
 const char *
 target_name(const Target *target)
 {
@@ -81,6 +130,18 @@ const char *
 target_label(const Target *target)
 {
     return target->label;
+}
+
+const char *
+target_operand(const Target *target)
+{
+    return target->operand;
+}
+
+const char *
+target_note(const Target *target)
+{
+    return target->note;
 }
 
 int
@@ -96,7 +157,7 @@ target_hello(Target *target, WireHelloReply *hello, GError **error)
 }
 
 gboolean
-target_read(Target *target, const char *control, WireType type, ControlValue *value, GError **error)
+target_read(Target *target, const char *control, WireType type, WireCtlReply *value, GError **error)
 {
     return target->ops->read(target, control, type, value, error);
 }
@@ -107,26 +168,74 @@ target_write(Target *target, const char *control, WireType type, guint64 value, 
     return target->ops->write(target, control, type, value, error);
 }
 
+WireType
+target_sample_name(const SampleRequest *request, guint n, guint arena, char name[WIRE_CONTROL_NAME_MAX])
+{
+    const char *text = request->names;
+    for (guint i = 0; i < n; i++)
+        text += strlen(text) + 1;
+    if (wire_sample_name(text + 1, arena, name))
+        return (WireType)(text[0] - '0');
+    g_strlcpy(name, text + 1, WIRE_CONTROL_NAME_MAX);
+    return WIRE_TYPE_NONE;
+}
+
 gboolean
 target_sample(Target *target, const SampleRequest *request, guint64 *rows, guint64 *spent_ns, GError **error)
 {
     return target->ops->sample(target, request, rows, spent_ns, error);
 }
 
+gboolean
+target_is_forced(const Target *target)
+{
+    return forced || target->limits.forced;
+}
+
+gboolean
+target_check_headroom(Target *target, GError **error)
+{
+    target->output_max = target->limits.bytes != 0 ? target->limits.bytes : target_output_limit();
+    target->plan = output_plan_default;
+    return target->pid == 0 || target_is_forced(target) || headroom_check(target, "/sys/fs/cgroup", error);
+}
+
 int
 target_dump(Target *target, GError **error)
 {
-    return target->ops->output(target, NULL, error);
+    if (!target_check_headroom(target, error))
+        return -1;
+    const OutputWriter writer = {target->label, target->output_max};
+    int fd = target->ops->output(target, NULL, error);
+    return fd < 0 || target->pid == 0 ? fd : dump_maps_complete(fd, target->pid, &writer, error);
+}
+
+int
+target_dump_named(Target *target, GError **error)
+{
+    target_check_headroom(target, NULL);
+    return target->ops->output_named(target, error);
 }
 
 int
 target_stats(Target *target, const char *letters, GError **error)
 {
+    target->output_max = target_output_limit();
+    target->plan = output_plan_default;
     return target->ops->output(target, letters, error);
 }
 
 gboolean
-target_lease(Target *target, const LeaseRequest *request, WireLease *lease, GError **error)
+target_set_busy(const Target *target, guint64 remaining_ms, GError **error)
+{
+    char why[FAILURE_WHY_MAX];
+    outcome_describe_busy(why, target->label, target->operand, remaining_ms);
+    g_set_error_literal(error, TARGET_ERROR, OUTCOME_BUSY, why);
+    return FALSE;
+}
+
+gboolean
+target_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, GError **error)
 {
     return target->ops->lease(target, request, lease, error);
 }
@@ -136,6 +245,6 @@ target_leave(Target *target, GError **error)
 {
     if (target->ops->leave != NULL)
         return target->ops->leave(target, error);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_NO_AGENT, "%s has no agent that could leave", target->label);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT, "%s has no agent to detach", target->label);
     return FALSE;
 }

@@ -3,25 +3,29 @@
 
 #include "target/registers.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 typedef struct {
     pid_t thread;
-    guint rank; /* lower is better */
+    gint rank; /* lower is better */
 } Candidate;
 
 enum {
     RANK_WAITING = 0,
-    RANK_WAITING_ANEW = 2, /* with a timeout that begins anew when it is interrupted */
+    RANK_WAITING_ANEW = 2, /* with a timeout that starts again when it is interrupted */
     RANK_RUNNING = 4,
-    RANK_MAIN = 1, /* added */
+    RANK_MAIN = 1,   /* added */
+    RANK_BOUND = -8, /* the same in a program with jemalloc's background threads */
 };
 
 /* Those of jemalloc itself and of our agent are busy with jemalloc. */
-static const char *const unsuitable[] = {"(jemalloc_bg_thd)", "(jescope)"};
+static const char background[] = "(jemalloc_bg_thd)";
+static const char *const unsuitable[] = {background, "(jescope)"};
 
-/* Field 3 of stat; '\0' if it has ended or is none to use. */
+/* Field 3 of stat; '\0' if it has ended or cannot be used. */
 static char
 state_of(pid_t pid, pid_t thread)
 {
@@ -45,15 +49,20 @@ compare_candidates(gconstpointer a, gconstpointer b)
                                      : (left->thread > right->thread) - (left->thread < right->thread);
 }
 
-/* Of one that sleeps. The file tells the number of its system call, and more. */
-static guint
-rank_of_wait(pid_t pid, pid_t thread)
+/* Of one that sleeps; -1: it does not. */
+static gint64
+system_call_of(pid_t pid, pid_t thread)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/syscall", (int)pid, (int)thread);
     g_autofree char *call = NULL;
-    gboolean anew = g_file_get_contents(path, &call, NULL, NULL) && g_ascii_isdigit(call[0]) &&
-                    registers_stop_ends(g_ascii_strtoll(call, NULL, 10));
-    return anew ? RANK_WAITING_ANEW : RANK_WAITING;
+    return g_file_get_contents(path, &call, NULL, NULL) && g_ascii_isdigit(call[0]) ? g_ascii_strtoll(call, NULL, 10)
+                                                                                    : -1;
+}
+
+static gint
+rank_of_wait(pid_t pid, pid_t thread)
+{
+    return registers_stop_ends(system_call_of(pid, thread)) ? RANK_WAITING_ANEW : RANK_WAITING;
 }
 
 static void
@@ -68,16 +77,41 @@ add_candidate(GArray *candidates, pid_t pid, pid_t thread)
     g_array_append_val(candidates, candidate);
 }
 
+static gboolean
+is_background(pid_t pid, const char *thread)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%s/stat", (int)pid, thread);
+    g_autofree char *stat = NULL;
+    return g_file_get_contents(path, &stat, NULL, NULL) && strstr(stat, background) != NULL;
+}
+
+/* A thread that never allocated is bound to an arena by its first call, a new one if there are too few; each arena gets
+ * a background thread, which stays. The main thread is bound already. */
+static void
+prefer_main(GArray *candidates, pid_t pid)
+{
+    for (guint i = 0; i < candidates->len; i++) {
+        Candidate *candidate = &g_array_index(candidates, Candidate, i);
+        if (candidate->thread == pid)
+            candidate->rank += RANK_BOUND;
+    }
+}
+
 GArray *
 threads_by_promise(pid_t pid)
 {
     g_autoptr(GArray) candidates = g_array_new(FALSE, FALSE, sizeof(Candidate));
+    gboolean has_background = FALSE;
     g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
     g_autoptr(GDir) task = g_dir_open(path, 0, NULL);
     const char *name;
     while (task != NULL && (name = g_dir_read_name(task)) != NULL)
-        if (g_ascii_isdigit(name[0]))
+        if (g_ascii_isdigit(name[0])) {
             add_candidate(candidates, pid, (pid_t)atoi(name));
+            has_background = has_background || is_background(pid, name);
+        }
+    if (has_background)
+        prefer_main(candidates, pid);
     g_array_sort(candidates, compare_candidates);
     GArray *threads = g_array_new(FALSE, FALSE, sizeof(pid_t));
     for (guint i = 0; i < candidates->len; i++)
@@ -85,7 +119,33 @@ threads_by_promise(pid_t pid)
     return threads;
 }
 
-/* The mask in the line of KEY, e.g. "\nSigCgt:"; 0: there is none. */
+static gboolean
+is_vfork(gint64 number)
+{
+#ifdef SYS_vfork
+    if (number == SYS_vfork)
+        return TRUE;
+#endif
+    return number == SYS_clone || number == SYS_clone3;
+}
+
+pid_t
+threads_unstoppable(pid_t pid, gboolean *in_vfork)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
+    g_autoptr(GDir) task = g_dir_open(path, 0, NULL);
+    const char *name;
+    while (task != NULL && (name = g_dir_read_name(task)) != NULL) {
+        pid_t thread = (pid_t)atoi(name);
+        if (state_of(pid, thread) != 'D')
+            continue;
+        *in_vfork = is_vfork(system_call_of(pid, thread));
+        return thread;
+    }
+    return 0;
+}
+
+/* The mask in the line of KEY, e.g. "\nSigCgt:"; 0: no such line. */
 static guint64
 mask_in(const char *status, const char *key)
 {
@@ -93,24 +153,20 @@ mask_in(const char *status, const char *key)
     return line != NULL ? g_ascii_strtoull(line + strlen(key), NULL, 16) : 0;
 }
 
-static char *
-read_status(pid_t pid, pid_t thread)
+ThreadSignals
+threads_signals(pid_t thread)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d/status", (int)pid, (int)thread);
-    char *status = NULL;
-    return g_file_get_contents(path, &status, NULL, NULL) ? status : NULL;
-}
-
-gboolean
-threads_signal_pending(pid_t pid, pid_t thread, guint64 blocked)
-{
-    g_autofree char *status = read_status(pid, thread);
-    return ((mask_in(status, "\nSigPnd:") | mask_in(status, "\nShdPnd:")) & ~blocked) != 0;
-}
-
-guint64
-threads_caught_signals(pid_t pid)
-{
-    g_autofree char *status = read_status(pid, pid);
-    return mask_in(status, "\nSigCgt:");
+    static const int ignored_by_default[] = {SIGCHLD, SIGCONT, SIGURG, SIGWINCH};
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)thread);
+    g_autofree char *status = NULL;
+    if (!g_file_get_contents(path, &status, NULL, NULL))
+        return (ThreadSignals){0};
+    ThreadSignals signals = {
+        .pending = mask_in(status, "\nSigPnd:") | mask_in(status, "\nShdPnd:"),
+        .ignored = mask_in(status, "\nSigIgn:"),
+        .caught = mask_in(status, "\nSigCgt:"),
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(ignored_by_default); i++)
+        signals.ignored |= G_GUINT64_CONSTANT(1) << (ignored_by_default[i] - 1) & ~signals.caught;
+    return signals;
 }

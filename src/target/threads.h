@@ -6,15 +6,22 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* Their ids as a GArray of pid_t. Those that wait in a system call come first (they are at a safe point more likely,
- * and nobody waits for them), the main thread last among equals; left out is who cannot be stopped now: zombies and
- * those in an uninterruptible wait, such as vfork(). */
+/* Their ids as a GArray of pid_t. Those that wait in a system call come first (they are more likely at a safe point),
+ * the main thread last among equals, or first if jemalloc has background threads. Threads that cannot be stopped now
+ * are left out: zombies and those in an uninterruptible wait, such as vfork(). */
 GArray *threads_by_promise(pid_t pid);
 
-/* Whether a signal waits for the thread, or for any of the process, that is not among those BLOCKED. */
-gboolean threads_signal_pending(pid_t pid, pid_t thread, guint64 blocked);
+/* A thread that cannot be stopped now, and whether it waits in vfork() for its child; 0: none. */
+pid_t threads_unstoppable(pid_t pid, gboolean *in_vfork);
 
-/* The signals that the process has handlers for, as a mask. */
-guint64 threads_caught_signals(pid_t pid);
+/* Sets of signals, bit N - 1 for signal N. */
+typedef struct {
+    guint64 pending; /* for the thread, or for any of the process */
+    guint64 ignored; /* nothing happens when they are delivered, by the program's wish or by default */
+    guint64 caught;  /* there is a handler */
+} ThreadSignals;
+
+/* All empty if it has ended. */
+ThreadSignals threads_signals(pid_t thread);
 
 #endif

@@ -3,32 +3,17 @@
 
 #include "target/address-space.h"
 #include "target/obstacle.h"
+#include "target/refusal.h"
 #include "target/remote-code.h"
 #include "target/safe-point.h"
 #include "target/target.h"
 #include "target/threads.h"
 
 #include <errno.h>
-#include <sched.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
-#ifndef PTRACE_EVENT_STOP
-#define PTRACE_EVENT_STOP 128
-#endif
-#ifndef PTRACE_O_SUSPEND_SECCOMP
-#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
-#endif
-
-typedef enum {
-    DETACHED,
-    STOPPED,  /* where it was; nothing has been changed */
-    ENTERING, /* a system call of its own; nothing has been changed */
-    RETURNED, /* a call is over; it is about to return from our signal frame */
-} State;
+#include <unistd.h>
 
 struct _Tracee {
     Process process;
@@ -37,79 +22,39 @@ struct _Tracee {
     CLibrary library;
     SafePoints *points;
     TraceeDeadlines deadlines;
-    gboolean filtered; /* by seccomp, out of our reach */
-    gboolean suspends; /* a filter, while attached */
+    TracedFilter filter;
     gboolean must_wait;
+    TracedPermit permit; /* of the functions that are called */
     TraceeWatch watch;
+    int memory; /* of the program that SPACE describes: nothing can be read from it once another is executed */
 
-    State state;
+    Traced *traced; /* NULL: no thread is stopped */
     pid_t thread;
-    Registers saved;
-    ReturnPath path;
+    SafePoint point; /* the last result */
     guint64 scratch;
     guint64 error_address; /* of the thread's errno; 0: not known */
     gint32 error_number;
+    gboolean error_saved; /* ERROR_NUMBER is the program's; the present value may come from a call */
     gint64 stopped_at;
+    gint64 calls_until; /* for all calls of the visit together, so that the thread is not held up longer */
     guint64 pause_us;
 };
-
-typedef enum {
-    WAIT_STOPPED,
-    WAIT_GONE,
-    WAIT_TIMEOUT,
-} Wait;
 
 const TraceeDeadlines tracee_deadlines_default = {.attach = 2000, .call = 5000};
 
 enum {
-    MS = 1000,       /* microseconds of g_get_monotonic_time() in one */
-    STOP_MS = 100,   /* a thread that is not stopped by then is in an uninterruptible wait */
-    BUSY_MS = 20000, /* or waits for a processor, among too many others */
-    SPIN_US = 2000,  /* most stops come at once; where many want to run, to yield takes long itself */
-    SHORT_SLEEP_US = 50,
-    LONG_SLEEP_US = 1000,
-    SHORT_US = 5000,
-    FOLLOW_MS = 20,  /* a thread on its way to a system call */
-    RETRY_US = 2000, /* before the threads are looked at once more */
-    SYSCALL_STOP = SIGTRAP | 0x80,
-    EVENT_SHIFT = 16,
+    MS = 1000,             /* microseconds of g_get_monotonic_time() in one */
+    FOLLOW_MS = 20,        /* a thread on its way to a system call */
+    RETRY_US = 2000,       /* before the threads are looked at once more, */
+    RETRY_MAX_US = 32000,  /* the longer the longer nothing changes */
+    UNCHANGED_MS = 100,    /* then nothing will */
+    UNSTOPPABLE_MS = 1000, /* as a disk may let a thread wait */
 };
-
-/* What a fault of ours would raise; blocking these does not keep the kernel from killing. */
-static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-
-static int
-event_of(int status)
-{
-    return status >> EVENT_SHIFT;
-}
-
-/* UNTIL: a moment of g_get_monotonic_time(). */
-static Wait
-wait_for_stop(pid_t thread, gint64 until, int *status)
-{
-    const gint64 begun = g_get_monotonic_time();
-    for (;;) {
-        pid_t got = waitpid(thread, status, __WALL | WNOHANG);
-        if (got == thread)
-            return WIFSTOPPED(*status) ? WAIT_STOPPED : WAIT_GONE;
-        if (got < 0 && errno != EINTR)
-            return WAIT_GONE;
-        gint64 now = g_get_monotonic_time();
-        if (now >= until)
-            return WAIT_TIMEOUT;
-        if (now - begun < SPIN_US)
-            sched_yield();
-        else
-            g_usleep(now - begun < SHORT_US ? SHORT_SLEEP_US : LONG_SLEEP_US);
-    }
-}
 
 static gboolean
 set_gone(const Tracee *tracee, GError **error)
 {
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_GONE, "%s (%d) has ended", tracee->process.name,
-                (int)tracee->process.pid);
+    g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended", tracee->process.name, (int)tracee->process.pid);
     return FALSE;
 }
 
@@ -118,16 +63,14 @@ forget_thread(Tracee *tracee)
 {
     if (tracee->stopped_at != 0)
         tracee->pause_us = (guint64)(g_get_monotonic_time() - tracee->stopped_at);
-    tracee->state = DETACHED;
+    g_clear_pointer(&tracee->traced, traced_free);
     tracee->thread = 0;
     tracee->stopped_at = 0;
     tracee->error_address = 0;
-    registers_clear(&tracee->saved);
-    g_clear_pointer(&tracee->path.bytes, g_byte_array_unref);
+    tracee->error_saved = FALSE;
 }
 
-/* The thread has gone away, or does what nothing of ours expected; whatever is left of it is the kernel's to detach
- * when our own thread ends. */
+/* The thread has ended, or is in an unexpected state; the kernel detaches it when the tracing thread ends. */
 static gboolean
 lose_thread(Tracee *tracee, const char *doing, GError **error)
 {
@@ -136,9 +79,16 @@ lose_thread(Tracee *tracee, const char *doing, GError **error)
     forget_thread(tracee);
     if (!process_alive(tracee->process.pid, tracee->process.start_time) || code == ESRCH)
         return set_gone(tracee, error);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL, "%s (%d): cannot %s of thread %d: %s", tracee->process.name,
+    g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s (%d): cannot %s of thread %d: %s", tracee->process.name,
                 (int)tracee->process.pid, doing, (int)thread, g_strerror(code));
     return FALSE;
+}
+
+static int
+open_memory(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/mem", (int)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 Tracee *
@@ -147,11 +97,21 @@ tracee_new(const Process *process, GError **error)
     g_autoptr(Tracee) tracee = g_new0(Tracee, 1);
     tracee->process = *process;
     tracee->deadlines = tracee_deadlines_default;
+    tracee->memory = -1;
+    obstacle_passes(process->pid);
     if (!obstacle_check(process, error))
         return NULL;
+    tracee->memory = open_memory(process->pid);
+    if (tracee->memory < 0) {
+        if (errno != ENOENT && errno != ESRCH)
+            obstacle_set_denied(process, errno, error);
+        else
+            set_gone(tracee, error);
+        return NULL;
+    }
     g_autoptr(GError) cause = NULL;
     tracee->space = address_space_new(process->pid, &cause);
-    if (g_error_matches(cause, TARGET_ERROR, TARGET_ERROR_PERMISSION)) {
+    if (g_error_matches(cause, TARGET_ERROR, OUTCOME_PERMISSION)) {
         obstacle_set_denied(process, EPERM, error);
         return NULL;
     }
@@ -161,8 +121,11 @@ tracee_new(const Process *process, GError **error)
         return NULL;
     c_library_find(tracee->space, &tracee->library);
     tracee->points = safe_points_new(tracee->space, &tracee->code, &tracee->library);
-    tracee->suspends = obstacle_seccomp(process) && obstacle_may_suspend_seccomp();
-    tracee->filtered = obstacle_seccomp(process) && !tracee->suspends;
+    if (obstacle_seccomp(process))
+        tracee->filter = obstacle_may_suspend_seccomp() ? TRACED_FILTER_SUSPENDED : TRACED_FILTERED;
+    /* Only the program's own system call may be made: where none was interrupted, our way back is one it may not. */
+    if (tracee->filter == TRACED_FILTERED)
+        safe_points_require_wait(tracee->points);
     return g_steal_pointer(&tracee);
 }
 
@@ -171,7 +134,8 @@ tracee_free(Tracee *tracee)
 {
     if (tracee == NULL)
         return;
-    tracee_detach(tracee, NULL);
+    if (tracee->memory >= 0)
+        close(tracee->memory);
     safe_points_free(tracee->points);
     address_space_free(tracee->space);
     g_free(tracee);
@@ -186,7 +150,7 @@ tracee_set_deadlines(Tracee *tracee, const TraceeDeadlines *deadlines)
 gboolean
 tracee_may_call_system(const Tracee *tracee)
 {
-    return !tracee->filtered;
+    return tracee->filter != TRACED_FILTERED;
 }
 
 void
@@ -199,6 +163,13 @@ void
 tracee_require_wait(Tracee *tracee)
 {
     tracee->must_wait = TRUE;
+    safe_points_require_wait(tracee->points);
+}
+
+void
+tracee_permit_all(Tracee *tracee)
+{
+    tracee->permit = TRACED_PERMIT_ALL;
 }
 
 void
@@ -236,7 +207,7 @@ tracee_read(Tracee *tracee, guint64 address, void *bytes, gsize length, GError *
 {
     if (remote_read(tracee->process.pid, address, bytes, length))
         return TRUE;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL, "%s (%d): cannot read its memory: %s", tracee->process.name,
+    g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s (%d): cannot read its memory: %s", tracee->process.name,
                 (int)tracee->process.pid, g_strerror(errno));
     return FALSE;
 }
@@ -246,346 +217,288 @@ tracee_write(Tracee *tracee, guint64 address, const void *bytes, gsize length, G
 {
     if (remote_write(tracee->process.pid, address, bytes, length))
         return TRUE;
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL, "%s (%d): cannot write its memory: %s",
-                tracee->process.name, (int)tracee->process.pid, g_strerror(errno));
+    g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s (%d): cannot write its memory: %s", tracee->process.name,
+                (int)tracee->process.pid, g_strerror(errno));
     return FALSE;
 }
 
-/* It will stop as soon as it is its turn; to turn away from it would leave it stopped then. */
+/* Whether it still executes the program whose address space was examined. */
 static gboolean
-waits_for_processor(pid_t thread)
+is_same_program(const Tracee *tracee, guint64 stack_pointer)
 {
-    Process now;
-    return process_read(thread, &now) && now.state == 'R';
+    guint8 byte;
+    return pread(tracee->memory, &byte, sizeof(byte), (off_t)stack_pointer) == (ssize_t)sizeof(byte);
 }
 
-/* Until the stop that PTRACE_INTERRUPT asked for, or one at a system call in its place. A signal on its way there is
- * delivered as it would have been. */
-static Wait
-wait_for_interrupt(pid_t thread)
-{
-    gint64 now = g_get_monotonic_time();
-    const gint64 patience = now + (gint64)BUSY_MS * MS;
-    int status;
-    for (;; now = g_get_monotonic_time()) {
-        Wait wait = wait_for_stop(thread, now + (gint64)STOP_MS * MS, &status);
-        if (wait == WAIT_TIMEOUT && now < patience && waits_for_processor(thread))
-            continue;
-        if (wait != WAIT_STOPPED || event_of(status) == PTRACE_EVENT_STOP || WSTOPSIG(status) == SYSCALL_STOP)
-            return wait;
-        guintptr signal = event_of(status) == 0 ? (guintptr)WSTOPSIG(status) : 0;
-        /* Any stop takes the place of the one that was asked for. */
-        if (ptrace(PTRACE_CONT, thread, NULL, signal) != 0 || ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0)
-            return WAIT_GONE;
-    }
-}
-
-enum { NOT_ENTERING = -1 };
-
-/* Its registers, and whether this is a safe point; if so, where our things go on its stack. ENTERING: the system call
- * that it is about to make. */
-static SafePointVerdict
-examine(Tracee *tracee, gint64 entering)
-{
-    guint64 top;
-    registers_clear(&tracee->saved);
-    if (!registers_read(tracee->thread, &tracee->saved))
-        return SAFE_POINT_NONE;
-    if (entering != NOT_ENTERING)
-        tracee->saved.restarts = entering;
-    SafePointVerdict verdict = safe_points_judge(tracee->points, tracee->thread, &tracee->saved, &top);
-    /* Only the program's own system call may be made: where none was interrupted, our way back is one it may not. */
-    if (verdict == SAFE_POINT_HERE && (tracee->filtered || tracee->must_wait) && tracee->saved.restarts < 0)
-        verdict = SAFE_POINT_NONE;
-    if (verdict != SAFE_POINT_HERE)
-        return verdict;
-    tracee->scratch = (top - TRACEE_SCRATCH) & ~(guint64)0xf;
-    tracee->path = registers_return_path(&tracee->saved, tracee->scratch, &tracee->code);
-    return verdict;
-}
-
-/* Nothing has been called. A signal that is about to be delivered is what the wait would have ended for. */
+/* Whether the thread can be borrowed where it is stopped; then it is. Otherwise why not, in POINT. */
 static gboolean
-take_up(const Tracee *tracee)
+borrow(Tracee *tracee, Traced *traced)
 {
-    return threads_signal_pending(tracee->process.pid, tracee->thread, tracee->saved.blocked) ||
-           registers_take_up(tracee->thread, &tracee->saved);
-}
-
-/* It has arrived at a system call, or left one. */
-static gboolean
-examine_system_call(Tracee *tracee)
-{
-    struct __ptrace_syscall_info info;
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, tracee->thread, sizeof(info), &info) <= 0 ||
-        info.op != PTRACE_SYSCALL_INFO_ENTRY || !registers_is_programs((gint64)info.entry.nr))
+    const Registers *registers = traced_registers(traced);
+    tracee->point = (SafePoint){.verdict = SAFE_POINT_MOVING};
+    if (registers == NULL || !traced_may_borrow(traced) || !is_same_program(tracee, registers_sp(&registers->general)))
         return FALSE;
+    tracee->point = safe_points_judge(tracee->points, tracee->thread, registers);
+    tracee->point.waits |= traced_place(traced) == TRACED_AT_JOB_STOP;
+    if (tracee->point.verdict != SAFE_POINT_HERE)
+        return FALSE;
+    tracee->scratch = (tracee->point.top - TRACEE_SCRATCH) & ~(guint64)0xf;
+    return traced_borrow(traced, tracee->scratch, &tracee->code);
+}
+
+/* Whether the system call that begins here is one of the program's, at a safe point. */
+static gboolean
+suits(Traced *traced, gpointer data)
+{
+    Tracee *tracee = data;
+    const Registers *registers = traced_registers(traced);
     tracee->stopped_at = g_get_monotonic_time();
-    tracee->state = ENTERING;
-    return examine(tracee, (gint64)info.entry.nr) == SAFE_POINT_HERE;
+    return registers != NULL && registers_is_programs(registers->call) && borrow(tracee, traced);
 }
 
-/* From one stop to the next; FALSE: not by UNTIL, or it has ended. */
+/* Lets a thread that is busy run to where a system call of the program's begins. */
 static gboolean
-follow_once(Tracee *tracee, gint64 until, guintptr *deliver, int *status)
+follow(Tracee *tracee, Traced *traced)
 {
-    tracee->state = STOPPED;
-    return ptrace(PTRACE_SYSCALL, tracee->thread, NULL, *deliver) == 0 &&
-           wait_for_stop(tracee->thread, until, status) == WAIT_STOPPED;
-}
-
-/* Lets a thread that is busy run to where a system call of the program's begins. TRUE: it is stopped there, at a safe
- * point; otherwise it is stopped somewhere, or has ended. */
-static gboolean
-follow(Tracee *tracee)
-{
+    const Registers *registers = traced_registers(traced);
     gint64 until = g_get_monotonic_time() + (gint64)FOLLOW_MS * MS;
-    guintptr deliver = 0;
-    int status;
-    if (!take_up(tracee))
-        return FALSE;
-    while (g_get_monotonic_time() < until && follow_once(tracee, until, &deliver, &status)) {
-        gboolean at_call = event_of(status) == 0 && WSTOPSIG(status) == SYSCALL_STOP;
-        deliver = event_of(status) == 0 && !at_call ? (guintptr)WSTOPSIG(status) : 0;
-        if (at_call && examine_system_call(tracee))
-            return TRUE;
-    }
-    if (tracee->state == STOPPED && ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) == 0 &&
-        wait_for_interrupt(tracee->thread) == WAIT_STOPPED)
-        examine(tracee, NOT_ENTERING);
-    return FALSE;
+    return tracee->must_wait && registers != NULL && registers->restarts < 0 &&
+           traced_follow(traced, until, suits, tracee);
 }
 
-/* TRUE: it is stopped at a safe point. Otherwise it runs on; *DENIED gets an errno if it was not ours to stop. */
-static gboolean
+typedef enum {
+    TRY_BORROWED, /* it is stopped at a safe point */
+    TRY_NEXT,     /* it goes on */
+    TRY_STUCK,    /* it is still traced, and let go of when our own thread ends */
+} Try;
+
+/* *DENIED gets an errno if stopping it is not permitted. */
+static Try
 try_thread(Tracee *tracee, pid_t thread, int *denied)
 {
-    guintptr options = PTRACE_O_TRACESYSGOOD;
-    if (tracee->suspends)
-        options |= PTRACE_O_SUSPEND_SECCOMP;
-    if (ptrace(PTRACE_SEIZE, thread, NULL, options) != 0) {
-        int code = errno;
-        *denied = code != ESRCH && !obstacle_traced_by_us(thread) ? code : *denied;
-        return FALSE;
+    g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, NULL, thread, tracee->filter);
+    if (traced == NULL && (errno == ESRCH || obstacle_traced_by_us(thread) || obstacle_passes(thread)))
+        return TRY_NEXT;
+    /* Retry: another jescope may have detached between the attempt and the search for the tracer. */
+    if (traced == NULL)
+        traced = traced_seize(&trace_kernel_linux, NULL, thread, tracee->filter);
+    if (traced == NULL) {
+        *denied = errno == ESRCH ? *denied : errno;
+        return TRY_NEXT;
     }
-    tracee->thread = thread;
     gint64 before = g_get_monotonic_time();
-    if (ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) != 0 || wait_for_interrupt(thread) != WAIT_STOPPED) {
-        forget_thread(tracee);
-        return FALSE;
-    }
+    TracedOutcome outcome = traced_stop(traced);
+    if (outcome == TRACED_STUCK)
+        return TRY_STUCK;
+    tracee->thread = thread;
     tracee->stopped_at = before;
-    tracee->state = STOPPED;
-    if (examine(tracee, NOT_ENTERING) == SAFE_POINT_HERE ||
-        (tracee->must_wait && tracee->saved.restarts < 0 && follow(tracee)))
-        return TRUE;
-    tracee_detach(tracee, NULL);
+    if (outcome == TRACED_STOPPED && (borrow(tracee, traced) || follow(tracee, traced))) {
+        tracee->traced = g_steal_pointer(&traced);
+        return TRY_BORROWED;
+    }
+    Try next = traced_release(traced) || errno != ETIMEDOUT ? TRY_NEXT : TRY_STUCK;
+    forget_thread(tracee);
+    return next;
+}
+
+/* One visit, repeated as often as necessary. */
+typedef struct {
+    Tracee *tracee;
+    TraceeVisit visit;
+    gpointer data;
+    GError **error;
+    gint64 until;
+    GArray *stuck;    /* of pid_t: threads that cannot be stopped */
+    GArray *refusals; /* of Refusal, one per thread */
+    gint64 since;     /* they have been the same */
+    gint64 denied;    /* since when each try was refused; 0: the last was not */
+    gboolean again;
+    gboolean done;
+} Visit;
+
+static gboolean
+is_stuck(const Visit *visit, pid_t thread)
+{
+    for (guint i = 0; i < visit->stuck->len; i++)
+        if (g_array_index(visit->stuck, pid_t, i) == thread)
+            return TRUE;
     return FALSE;
+}
+
+/* *REFUSALS: one for each that was tried. */
+static Try
+try_threads(Visit *visit, GArray *refusals, int *denied)
+{
+    Tracee *tracee = visit->tracee;
+    g_autoptr(GArray) threads = threads_by_promise(tracee->process.pid);
+    for (guint i = 0; i < threads->len && (i == 0 || g_get_monotonic_time() < visit->until); i++) {
+        pid_t thread = g_array_index(threads, pid_t, i);
+        tracee->point = (SafePoint){.verdict = SAFE_POINT_MOVING};
+        Try tried = is_stuck(visit, thread) ? TRY_NEXT : try_thread(tracee, thread, denied);
+        if (tried == TRY_STUCK)
+            g_array_append_val(visit->stuck, thread);
+        if (tried != TRY_NEXT)
+            return tried;
+        const Refusal refusal = {thread, tracee->point};
+        g_array_append_val(refusals, refusal);
+    }
+    return TRY_NEXT;
+}
+
+/* For how long each thread has been found at the same place, in milliseconds. */
+static guint
+note_refusals(Visit *visit, GArray *refusals)
+{
+    gint64 now = g_get_monotonic_time();
+    if (visit->since == 0 || !refusals_are_same(refusals, visit->refusals))
+        visit->since = now;
+    g_array_unref(visit->refusals);
+    visit->refusals = g_array_ref(refusals);
+    return (guint)((now - visit->since) / MS);
 }
 
 static gboolean
-set_no_safe_point(const Tracee *tracee, GError **error)
+set_refused(const Visit *visit, guint unchanged, GError **error)
 {
-    g_set_error(
-        error, TARGET_ERROR, TARGET_ERROR_SILENT,
-        "no thread of %s (%d) was at a point where jemalloc could be called within %g s; it was left as it was, "
-        "try again",
-        tracee->process.name, (int)tracee->process.pid, tracee->deadlines.attach / 1000.0);
+    const Tracee *tracee = visit->tracee;
+    refusals_set(visit->refusals, &tracee->process, tracee->space, unchanged, tracee->deadlines.attach, error);
     return FALSE;
 }
 
-gboolean
-tracee_attach(Tracee *tracee, GError **error)
+/* Stops one thread at a safe point. FALSE with an error, or AGAIN is set. */
+static gboolean
+attach(Visit *visit)
 {
-    g_return_val_if_fail(tracee->state == DETACHED, FALSE);
-    gint64 until = g_get_monotonic_time() + (gint64)tracee->deadlines.attach * MS;
+    Tracee *tracee = visit->tracee;
+    gulong pause = RETRY_US;
     do {
         int denied = 0;
-        g_autoptr(GArray) threads = threads_by_promise(tracee->process.pid);
-        for (guint i = 0; i < threads->len && (i == 0 || g_get_monotonic_time() < until); i++)
-            if (try_thread(tracee, g_array_index(threads, pid_t, i), &denied))
-                return TRUE;
+        g_autoptr(GArray) refusals = g_array_new(FALSE, FALSE, sizeof(Refusal));
+        Try tried = try_threads(visit, refusals, &denied);
+        visit->again = tried == TRY_STUCK;
+        if (tried != TRY_NEXT)
+            return tried == TRY_BORROWED;
         if (!process_alive(tracee->process.pid, tracee->process.start_time))
-            return set_gone(tracee, error);
-        if (denied != 0) {
-            obstacle_set_denied(&tracee->process, denied, error);
+            return set_gone(tracee, visit->error);
+        /* Another jescope may have had it just then. */
+        visit->denied = denied == 0 ? 0 : visit->denied != 0 ? visit->denied : g_get_monotonic_time();
+        if (denied != 0 && g_get_monotonic_time() - visit->denied >= (gint64)UNCHANGED_MS * MS) {
+            obstacle_set_denied(&tracee->process, denied, visit->error);
             return FALSE;
         }
-        g_usleep(RETRY_US);
-    } while (g_get_monotonic_time() < until);
-    return set_no_safe_point(tracee, error);
+        guint unchanged = note_refusals(visit, refusals);
+        if (unchanged >= (refusals->len > 0 ? UNCHANGED_MS : UNSTOPPABLE_MS))
+            return set_refused(visit, unchanged, visit->error);
+        pause = unchanged > 0 ? MIN(2 * pause, RETRY_MAX_US) : RETRY_US;
+        g_usleep(pause);
+    } while (g_get_monotonic_time() < visit->until);
+    return set_refused(visit, 0, visit->error);
 }
 
-static guint64
-everything_blocked(void)
+/* A function may change errno; it is restored before the program resumes. */
+static gboolean
+restore_errno(Tracee *tracee)
 {
-    guint64 blocked = ~G_GUINT64_CONSTANT(0);
-    for (gsize i = 0; i < G_N_ELEMENTS(faults); i++)
-        blocked &= ~(G_GUINT64_CONSTANT(1) << (faults[i] - 1));
-    return blocked;
+    gboolean saved = tracee->error_saved;
+    tracee->error_saved = FALSE;
+    return !saved || remote_write(tracee->process.pid, tracee->error_address, &tracee->error_number,
+                                  sizeof(tracee->error_number));
 }
 
 static gboolean
-set_blocked(pid_t thread, guint64 blocked)
+detach(Tracee *tracee, GError **error)
 {
-    return ptrace(PTRACE_SETSIGMASK, thread, sizeof(blocked), &blocked) == 0;
+    if (tracee->traced == NULL)
+        return TRUE;
+    if (!restore_errno(tracee) || !traced_release(tracee->traced))
+        return lose_thread(tracee, "restore the registers", error);
+    forget_thread(tracee);
+    return TRUE;
 }
 
-/*
- * The order makes the way back hold at every moment: memory below the stack pointer first, which nobody reads yet; then
- * all general registers at once, with which the call and its return are complete; only then what the return undoes.
- */
-static gboolean
-enter(Tracee *tracee, const GeneralRegisters *general)
+static gpointer
+run_visit(gpointer data)
 {
-    const GByteArray *bytes = tracee->path.bytes;
-    GeneralRegisters skipping = *general;
-    if (!remote_write(tracee->process.pid, tracee->path.bottom, bytes->data, bytes->len))
-        return FALSE;
-    /* About to make a system call, ours (rt_sigreturn) or its own: not that one, then. */
-    gboolean set = tracee->state == STOPPED ? registers_write_general(tracee->thread, general)
-                                            : registers_replace_call(tracee->thread, &skipping, -1);
-    return set && (tracee->state == RETURNED || set_blocked(tracee->thread, everything_blocked()));
+    Visit *visit = data;
+    Tracee *tracee = visit->tracee;
+    if (!attach(visit))
+        return NULL;
+    tracee->calls_until = g_get_monotonic_time() + (gint64)tracee->deadlines.call * MS;
+    visit->done = visit->visit(tracee, visit->data, visit->error);
+    visit->done = detach(tracee, visit->done ? visit->error : NULL) && visit->done;
+    return NULL;
+}
+
+/* In a separate thread: its end always detaches, and the caller need not know that tracing is bound to a thread. */
+gboolean
+tracee_visit(Tracee *tracee, TraceeVisit visit, gpointer data, GError **error)
+{
+    g_return_val_if_fail(tracee->traced == NULL, FALSE);
+    g_autoptr(GArray) stuck = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    Visit what = {.tracee = tracee, .visit = visit, .data = data, .error = error, .stuck = stuck};
+    what.refusals = g_array_new(FALSE, FALSE, sizeof(Refusal));
+    what.until = g_get_monotonic_time() + (gint64)tracee->deadlines.attach * MS;
+    gboolean in_time = TRUE;
+    do {
+        GThread *thread = g_thread_try_new("attach", run_visit, &what, error);
+        if (thread == NULL) { /* g_thread_new() would end the program */
+            g_prefix_error(error, "cannot attach to %s: ", tracee->process.name);
+            break;
+        }
+        g_thread_join(thread);
+        in_time = g_get_monotonic_time() < what.until;
+    } while (what.again && in_time);
+    if (what.again && !in_time)
+        set_refused(&what, 0, error);
+    g_array_unref(what.refusals);
+    return what.done;
 }
 
 static gboolean
-signal_is_handled(const Tracee *tracee, int signal)
+set_left(Tracee *tracee, GError **error)
 {
-    return (threads_caught_signals(tracee->process.pid) >> (signal - 1) & 1) != 0;
-}
-
-/* Leaves it to finish by itself: it keeps its way back. SIGNAL: to deliver, or 0. */
-static gboolean
-leave(Tracee *tracee, GError **error)
-{
-    if (ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) == 0 && wait_for_interrupt(tracee->thread) == WAIT_STOPPED)
-        ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL);
     forget_thread(tracee);
     if (!process_alive(tracee->process.pid, tracee->process.start_time))
         return set_gone(tracee, error);
-    g_set_error(error, TARGET_ERROR, TARGET_ERROR_SILENT,
+    g_set_error(error, TARGET_ERROR, OUTCOME_SILENT,
                 "%s (%d) has not finished within %g s (another thread holds a lock of jemalloc, or it is stopped); the "
-                "call was left to finish by itself",
+                "call will finish by itself",
                 tracee->process.name, (int)tracee->process.pid, tracee->deadlines.call / 1000.0);
     return FALSE;
 }
 
-/* The called function crashed. Going back to where the thread was spares the program the signal; a lock that jemalloc
- * held stays held, which is said. */
 static gboolean
-back_out(Tracee *tracee, int signal, GError **error)
+set_crashed(Tracee *tracee, int signal, GError **error)
 {
     pid_t thread = tracee->thread;
-    gboolean restored = registers_write_extended(thread, &tracee->saved) &&
-                        registers_write_general(thread, &tracee->saved.general) &&
-                        registers_take_up(thread, &tracee->saved) && set_blocked(thread, tracee->saved.blocked) &&
-                        ptrace(PTRACE_DETACH, thread, NULL, NULL) == 0;
-    if (!restored)
-        return lose_thread(tracee, "restore the registers", error);
     forget_thread(tracee);
     g_set_error(
-        error, TARGET_ERROR, TARGET_ERROR_PROTOCOL,
-        "jemalloc of %s (%d) raised %s when it was called; thread %d was put back where it was, but jemalloc may "
-        "be left locked",
+        error, TARGET_ERROR, OUTCOME_PROTOCOL,
+        "jemalloc of %s (%d) raised %s when it was called; thread %d was restored, but jemalloc may be left locked",
         tracee->process.name, (int)tracee->process.pid, g_strsignal(signal), (int)thread);
     return FALSE;
 }
 
 static gboolean
-ask_before(Tracee *tracee, const struct __ptrace_syscall_info *info, gboolean *skipped, TraceeSystemCall *call)
+run(Tracee *tracee, const GeneralRegisters *general, TracedPermit permit, GError **error)
 {
-    *call = (TraceeSystemCall){.number = (gint64)info->entry.nr};
-    for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
-        call->arguments[i] = info->entry.args[i];
-    *skipped = FALSE;
-    if (tracee->watch.before == NULL)
+    const TracedCall call = {
+        .general = general,
+        .permit = permit,
+        .watch = &tracee->watch,
+        .until = tracee->calls_until,
+    };
+    int signal;
+    switch (traced_call(tracee->traced, &call, &signal)) {
+    case TRACED_RETURNED:
         return TRUE;
-    TraceeVerdict verdict = tracee->watch.before(call, tracee->watch.data);
-    GeneralRegisters general;
-    if (verdict == TRACEE_PROCEED)
-        return TRUE;
-    if (!registers_read_general(tracee->thread, &general))
-        return FALSE;
-    for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
-        registers_set_argument(&general, i, call->arguments[i]);
-    *skipped = verdict == TRACEE_SKIP;
-    /* A filter is asked about no call as well, and may kill for it; the call itself is one it knows. */
-    gint64 number = *skipped && !tracee->filtered ? -1 : call->number;
-    return registers_replace_call(tracee->thread, &general, number);
-}
-
-static gboolean
-tell_after(Tracee *tracee, const struct __ptrace_syscall_info *info, gboolean skipped, TraceeSystemCall *call)
-{
-    if (skipped) {
-        GeneralRegisters general;
-        if (!registers_read_general(tracee->thread, &general))
-            return FALSE;
-        registers_set_result(&general, (guint64)call->result);
-        return registers_write_general(tracee->thread, &general);
+    case TRACED_LEFT:
+        return set_left(tracee, error);
+    case TRACED_CRASHED:
+        return set_crashed(tracee, signal, error);
+    default:
+        return errno == ETIMEDOUT ? set_left(tracee, error) : lose_thread(tracee, "follow a call", error);
     }
-    call->result = info->exit.rval;
-    if (tracee->watch.after != NULL)
-        tracee->watch.after(call, tracee->watch.data);
-    return TRUE;
-}
-
-typedef enum {
-    RUN_ON,
-    RUN_RETURNED,
-    RUN_FAILED, /* errno */
-} Run;
-
-/* A system call of the function begins or ends. */
-static Run
-at_system_call(Tracee *tracee, gboolean *skipped, TraceeSystemCall *call)
-{
-    struct __ptrace_syscall_info info;
-    if (ptrace(PTRACE_GET_SYSCALL_INFO, tracee->thread, sizeof(info), &info) <= 0)
-        return RUN_FAILED;
-    if (info.op == PTRACE_SYSCALL_INFO_EXIT)
-        return tell_after(tracee, &info, *skipped, call) ? RUN_ON : RUN_FAILED;
-    if ((gint64)info.entry.nr == registers_sigreturn && info.stack_pointer == tracee->path.frame)
-        return RUN_RETURNED;
-    return ask_before(tracee, &info, skipped, call) ? RUN_ON : RUN_FAILED;
-}
-
-/* Runs until the function has come back. */
-static gboolean
-run(Tracee *tracee, GError **error)
-{
-    gint64 until = g_get_monotonic_time() + (gint64)tracee->deadlines.call * MS;
-    TraceeSystemCall call = {0};
-    gboolean skipped = FALSE;
-    guintptr deliver = 0;
-    for (;;) {
-        int status;
-        if (ptrace(PTRACE_SYSCALL, tracee->thread, NULL, deliver) != 0)
-            return lose_thread(tracee, "continue a call", error);
-        Wait wait = wait_for_stop(tracee->thread, until, &status);
-        if (wait == WAIT_TIMEOUT)
-            return leave(tracee, error);
-        if (wait == WAIT_GONE) {
-            errno = ESRCH;
-            return lose_thread(tracee, "wait for the end of a call", error);
-        }
-        deliver = 0;
-        if (event_of(status) != 0)
-            continue;
-        if (WSTOPSIG(status) == SYSCALL_STOP) {
-            Run step = at_system_call(tracee, &skipped, &call);
-            if (step == RUN_RETURNED)
-                break;
-            if (step == RUN_FAILED)
-                return lose_thread(tracee, "follow a call", error);
-            continue;
-        }
-        deliver = (guintptr)WSTOPSIG(status);
-        if (WSTOPSIG(status) != SIGSTOP && WSTOPSIG(status) != SIGKILL && !signal_is_handled(tracee, WSTOPSIG(status)))
-            return back_out(tracee, WSTOPSIG(status), error);
-    }
-    tracee->state = RETURNED;
-    return TRUE;
 }
 
 static gboolean
@@ -593,8 +506,9 @@ fetch_result(Tracee *tracee, guint64 *result, GError **error)
 {
     GeneralRegisters general;
     guint64 value = 0;
-    if (tracee->path.result != 0) {
-        if (!tracee_read(tracee, tracee->path.result, &value, sizeof(value), error))
+    const ReturnPath *path = traced_path(tracee->traced);
+    if (path->result != 0) {
+        if (!tracee_read(tracee, path->result, &value, sizeof(value), error))
             return FALSE;
     } else {
         if (!registers_read_general(tracee->thread, &general))
@@ -606,135 +520,85 @@ fetch_result(Tracee *tracee, guint64 *result, GError **error)
     return TRUE;
 }
 
-/* The interrupted system call is made here and now, in place of rt_sigreturn. Registers last: up to then the signal
- * frame holds. */
-static gboolean
-restart(Tracee *tracee)
-{
-    GeneralRegisters general = registers_restart(&tracee->saved);
-    return set_blocked(tracee->thread, tracee->saved.blocked) &&
-           registers_write_extended(tracee->thread, &tracee->saved) &&
-           registers_replace_call(tracee->thread, &general, tracee->saved.restarts);
-}
-
-/* From the end of one call to where it was stopped at first, without a system call that is not the program's own. */
-static gboolean
-renew(Tracee *tracee)
-{
-    if (!restart(tracee) || ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) != 0 ||
-        ptrace(PTRACE_CONT, tracee->thread, NULL, NULL) != 0 || wait_for_interrupt(tracee->thread) != WAIT_STOPPED)
-        return FALSE;
-    tracee->state = STOPPED;
-    g_clear_pointer(&tracee->path.bytes, g_byte_array_unref);
-    registers_clear(&tracee->saved);
-    return TRUE;
-}
-
 static gboolean
 make(Tracee *tracee, const GeneralRegisters *general, guint64 *result, GError **error)
 {
-    if (!enter(tracee, general))
-        return lose_thread(tracee, "set the registers", error);
-    return run(tracee, error) && fetch_result(tracee, result, error);
+    return run(tracee, general, tracee->permit, error) && fetch_result(tracee, result, error);
 }
 
-/* A function may change errno behind the program's back; it is put back at the end. */
+/* Where a thread's errno is does not change while it lives. */
 static gboolean
-save_errno(Tracee *tracee, GError **error)
+find_errno(Tracee *tracee, GError **error)
 {
     const guint64 nothing[REGISTERS_ARGUMENTS] = {0};
-    guint64 address;
-    if (tracee->library.errno_location == 0 || tracee->error_address != 0)
-        return TRUE;
-    GeneralRegisters general =
-        registers_call(&tracee->saved, &tracee->path, &tracee->code, tracee->library.errno_location, nothing);
-    if (!make(tracee, &general, &address, error) ||
-        !tracee_read(tracee, address, &tracee->error_number, sizeof(tracee->error_number), error))
-        return FALSE;
-    tracee->error_address = address;
-    return TRUE;
+    GeneralRegisters general = registers_call(traced_home(tracee->traced), traced_path(tracee->traced), &tracee->code,
+                                              tracee->library.errno_location, nothing);
+    return make(tracee, &general, &tracee->error_address, error);
 }
 
 /* Under a filter every call begins where the thread was stopped at first. */
 static gboolean
 get_ready(Tracee *tracee, GError **error)
 {
-    if (tracee->state != RETURNED || !tracee->filtered)
+    if (tracee->filter != TRACED_FILTERED || !traced_has_returned(tracee->traced))
         return TRUE;
-    if (!renew(tracee))
+    if (!restore_errno(tracee) || traced_give_back(tracee->traced) != TRACED_STOPPED)
         return lose_thread(tracee, "take up the wait", error);
-    if (examine(tracee, NOT_ENTERING) == SAFE_POINT_HERE)
+    if (borrow(tracee, tracee->traced))
         return TRUE;
-    tracee_detach(tracee, NULL);
-    return set_no_safe_point(tracee, error);
+    g_autoptr(GArray) refusals = g_array_new(FALSE, FALSE, sizeof(Refusal));
+    const Refusal refusal = {tracee->thread, tracee->point};
+    g_array_append_val(refusals, refusal);
+    detach(tracee, NULL);
+    refusals_set(refusals, &tracee->process, tracee->space, 0, tracee->deadlines.attach, error);
+    return FALSE;
+}
+
+static gboolean
+save_errno(Tracee *tracee, GError **error)
+{
+    if (tracee->library.errno_location == 0 || tracee->error_saved)
+        return TRUE;
+    if (tracee->error_address == 0 && (!find_errno(tracee, error) || !get_ready(tracee, error)))
+        return FALSE;
+    if (!tracee_read(tracee, tracee->error_address, &tracee->error_number, sizeof(tracee->error_number), error))
+        return FALSE;
+    tracee->error_saved = TRUE;
+    return TRUE;
+}
+
+/* Before any call: the thread can make it, and the arguments fill all registers for them. */
+static gboolean
+prepare_call(Tracee *tracee, const guint64 *arguments, guint n, guint64 all[REGISTERS_ARGUMENTS], GError **error)
+{
+    g_return_val_if_fail(tracee->traced != NULL && n <= REGISTERS_ARGUMENTS, FALSE);
+    for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
+        all[i] = i < n ? arguments[i] : 0;
+    return get_ready(tracee, error) && save_errno(tracee, error);
 }
 
 gboolean
 tracee_call(Tracee *tracee, guint64 function, const guint64 *arguments, guint n, guint64 *result, GError **error)
 {
-    g_return_val_if_fail(tracee->state != DETACHED && n <= REGISTERS_ARGUMENTS, FALSE);
-    guint64 all[REGISTERS_ARGUMENTS] = {0};
-    for (guint i = 0; i < n; i++)
-        all[i] = arguments[i];
-    if (!get_ready(tracee, error) || !save_errno(tracee, error) || !get_ready(tracee, error))
+    guint64 all[REGISTERS_ARGUMENTS];
+    if (!prepare_call(tracee, arguments, n, all, error))
         return FALSE;
-    GeneralRegisters general = registers_call(&tracee->saved, &tracee->path, &tracee->code, function, all);
+    GeneralRegisters general =
+        registers_call(traced_home(tracee->traced), traced_path(tracee->traced), &tracee->code, function, all);
     return make(tracee, &general, result, error);
 }
 
 gboolean
 tracee_system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guint n, gint64 *result, GError **error)
 {
-    g_return_val_if_fail(tracee->state != DETACHED && n <= REGISTERS_ARGUMENTS, FALSE);
-    guint64 all[REGISTERS_ARGUMENTS] = {0};
-    for (guint i = 0; i < n; i++)
-        all[i] = arguments[i];
-    if (!get_ready(tracee, error) || !save_errno(tracee, error) || !get_ready(tracee, error))
+    guint64 all[REGISTERS_ARGUMENTS];
+    if (!prepare_call(tracee, arguments, n, all, error))
         return FALSE;
-    GeneralRegisters general = registers_system_call(&tracee->saved, &tracee->path, &tracee->code, number, all);
+    GeneralRegisters general =
+        registers_system_call(traced_home(tracee->traced), traced_path(tracee->traced), &tracee->code, number, all);
     guint64 value;
-    if (!make(tracee, &general, &value, error))
+    if (!run(tracee, &general, TRACED_PERMIT_ALL, error) || !fetch_result(tracee, &value, error))
         return FALSE;
     *result = (gint64)value;
-    return TRUE;
-}
-
-/* While its filter, which may not know rt_sigreturn, is still suspended. */
-static gboolean
-let_return(Tracee *tracee)
-{
-    int status;
-    gint64 until = g_get_monotonic_time() + (gint64)STOP_MS * MS;
-    return ptrace(PTRACE_SYSCALL, tracee->thread, NULL, NULL) == 0 &&
-           wait_for_stop(tracee->thread, until, &status) == WAIT_STOPPED;
-}
-
-/*
- * rt_sigreturn brings everything back, and a system call that was interrupted is made once more. Only how a wait with a
- * timeout is taken up would be forgotten; that is done at once instead.
- */
-static gboolean
-come_back(Tracee *tracee)
-{
-    if (tracee->error_address != 0 &&
-        !remote_write(tracee->process.pid, tracee->error_address, &tracee->error_number, sizeof(tracee->error_number)))
-        return FALSE;
-    if (tracee->state == RETURNED && tracee->filtered)
-        return renew(tracee) && registers_read(tracee->thread, &tracee->saved) && take_up(tracee);
-    if (tracee->state != RETURNED)
-        return take_up(tracee);
-    if (tracee->saved.restarts == SYS_restart_syscall)
-        return restart(tracee);
-    return !tracee->suspends || let_return(tracee);
-}
-
-gboolean
-tracee_detach(Tracee *tracee, GError **error)
-{
-    if (tracee->state == DETACHED)
-        return TRUE;
-    if (!come_back(tracee) || ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL) != 0)
-        return lose_thread(tracee, "restore the registers", error);
-    forget_thread(tracee);
     return TRUE;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How an agent that was brought into a running process is told to begin: a call of the one function it exports, in a
- * thread that the caller has stopped at a place where the program itself could have called dlopen().
+ * Starts an agent that was injected into a running process: a call of the only function that it exports, in a thread
+ * stopped where the program itself could have called dlopen().
  *
- * Loaded under a name of /proc/thread-self/fd/, the agent waits for this call; loaded in any other way it has begun by
- * itself, and the call brings it back after a LEAVE.
+ * Loaded under a name of /proc/thread-self/fd/, the agent waits for this call; loaded in any other way it starts by
+ * itself, and the call starts it again after a LEAVE.
  */
 #ifndef JESCOPE_WIRE_ENTER_H
 #define JESCOPE_WIRE_ENTER_H
@@ -15,10 +15,10 @@
 typedef enum {
     WIRE_ENTER_STARTED = 1,     /* its thread was started and will listen in a moment */
     WIRE_ENTER_PRESENT = 2,     /* nothing to do */
-    WIRE_ENTER_LEAVING = 3,     /* after a LEAVE whose thread is about to end: call again in a moment */
+    WIRE_ENTER_LEAVING = 3,     /* the thread has not ended after a LEAVE: retry in a moment */
     WIRE_ENTER_NO_JEMALLOC = 4, /* nothing here that looks like one */
-    WIRE_ENTER_NO_THREAD = 5,   /* the process may have no more threads */
-    WIRE_ENTER_DIRECTORY = 6,   /* the directory is no absolute path, or too long a one */
+    WIRE_ENTER_NO_THREAD = 5,   /* the process cannot create another thread */
+    WIRE_ENTER_DIRECTORY = 6,   /* the directory is not an absolute path, or too long */
 } WireEntered;
 
 /* Where the socket goes, as in src/agent/environment.h; NULL or "": not given. Neither is used in a process that gained

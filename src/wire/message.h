@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shape of requests: which operation has which size and whether a descriptor comes along. Pure functions over bytes
- * from the other end; thread safe, they neither allocate nor touch errno.
+ * The form of requests: the size of each operation, and whether it has a descriptor. Pure functions over untrusted
+ * bytes; thread safe, they neither allocate nor touch errno.
  */
 #ifndef JESCOPE_WIRE_MESSAGE_H
 #define JESCOPE_WIRE_MESSAGE_H
@@ -35,11 +35,24 @@ typedef union {
 } WireAnswer;
 
 /*
- * Judges a request of @received bytes in @request as it came off the socket: header, size, version, enum values, NULs,
- * and that a descriptor is there if and only if the operation takes one. WIRE_STATUS_OK means that every field may be
- * used as declared.
+ * Checks a request of @received bytes in @request as received: header, size, version, enum values, NULs, and that there
+ * is a descriptor if and only if the operation takes one. WIRE_STATUS_OK means that every field may be used as
+ * declared.
  */
 WireStatus wire_request_check(const WireRequest *request, size_t received, bool has_descriptor);
+
+/* The control that ITEM, a name of WireSampleRequest.names behind its type, is for arena ARENA. False: it does not fit.
+ */
+bool wire_sample_name(const char *item, uint32_t arena, char name[static WIRE_CONTROL_NAME_MAX]);
+
+/* Whether all but the header of REQUEST may be used as declared. */
+bool wire_lease_is_sound(const WireLeaseRequest *request);
+
+/*
+ * The size that a reply to @op with @status has; 0: the protocol has no such reply. The one table of which replies are
+ * legal: the agent answers by it, and a client takes everything else for a malformed reply.
+ */
+size_t wire_reply_size(uint32_t op, uint32_t status);
 
 /* Zeroes @answer and makes it the reply of @size bytes to @request, of which @received bytes are known to be there. */
 void wire_answer_begin(WireAnswer *answer, const WireRequest *request, size_t received, WireStatus status, size_t size);

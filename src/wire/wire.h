@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent protocol: what crosses the socket between a client (jescope) and the agent inside a target.
+ * The agent protocol between a client (jescope) and the agent inside a target.
  *
  * Transport: AF_UNIX SOCK_SEQPACKET; one packet is one message, a request is answered by exactly one reply, in order.
  * Every message is a fixed-size struct that begins with WireHeader; integers are in host byte order (both ends share
@@ -9,9 +9,9 @@
  *
  * Versions: a client's HELLO names the range it speaks; the agent answers with the highest version both know, which the
  * client puts in the header of every later message. A reply to a message the agent does not understand carries
- * WIRE_STATUS_UNKNOWN_OP or WIRE_STATUS_BAD_MESSAGE and the connection lives on.
+ * WIRE_STATUS_UNKNOWN_OP or WIRE_STATUS_BAD_MESSAGE, and the connection stays open.
  *
- * This header and its room use libc only. docs/protocol.md tells the same in prose.
+ * This header and its room use libc only. docs/protocol.md explains it.
  */
 #ifndef JESCOPE_WIRE_WIRE_H
 #define JESCOPE_WIRE_WIRE_H
@@ -37,7 +37,7 @@ enum {
 };
 
 typedef enum {
-    WIRE_OP_HELLO = 1,  /* who are you? */
+    WIRE_OP_HELLO = 1,  /* identity and capabilities */
     WIRE_OP_CTL = 2,    /* read and/or write one control, typed */
     WIRE_OP_DUMP = 3,   /* write a heap profile to the descriptor sent */
     WIRE_OP_STATS = 4,  /* write malloc_stats_print's text to the descriptor sent */
@@ -94,21 +94,66 @@ typedef struct {
 } WireHelloRequest;
 
 typedef enum {
-    WIRE_FLAG_SERVES_MALLOC = 1u << 0, /* malloc() in this process is this jemalloc's */
-    WIRE_FLAG_CONFIG_PROF = 1u << 1,   /* built with profiling */
-    WIRE_FLAG_OPT_PROF = 1u << 2,      /* started with prof:true */
-    WIRE_FLAG_CONFIG_STATS = 1u << 3,  /* built with statistics */
-    WIRE_FLAG_PROF_ACTIVE = 1u << 4,   /* sampling now */
-    WIRE_FLAG_LEASED = 1u << 5,        /* a lease is running */
-    WIRE_FLAG_FROM_SYMTAB = 1u << 6,   /* found in .symtab of a static image, not by the dynamic linker */
+    WIRE_FLAG_SERVES_MALLOC = 1u << 0,  /* malloc() in this process is this jemalloc's */
+    WIRE_FLAG_CONFIG_PROF = 1u << 1,    /* built with profiling */
+    WIRE_FLAG_OPT_PROF = 1u << 2,       /* started with prof:true */
+    WIRE_FLAG_CONFIG_STATS = 1u << 3,   /* built with statistics */
+    WIRE_FLAG_PROF_ACTIVE = 1u << 4,    /* sampling now */
+    WIRE_FLAG_LEASED = 1u << 5,         /* a lease is running */
+    WIRE_FLAG_FROM_SYMTAB = 1u << 6,    /* found in .symtab of a static image, not by the dynamic linker */
+    WIRE_FLAG_SAMPLER_READY = 1u << 7,  /* jescope's own sampler can be used */
+    WIRE_FLAG_SAMPLER_SERVES = 1u << 8, /* prof.active, prof.reset, leases and dumps are those of jescope's sampler */
 } WireFlag;
 
 /* How the agent knows WireHelloReply.active_since_ns. */
 typedef enum {
     WIRE_SINCE_UNKNOWN = 0, /* the program switched it on by itself at some time after the start */
-    WIRE_SINCE_START = 1,   /* active when the agent came up, i.e. since the process started */
+    WIRE_SINCE_START = 1,   /* active when the agent started, i.e. since the process started */
     WIRE_SINCE_AGENT = 2,   /* switched on through this agent */
 } WireSince;
+
+/* Who samples. */
+typedef enum {
+    WIRE_SAMPLER_AUTO = 0,     /* jemalloc if it can profile, else jescope */
+    WIRE_SAMPLER_JEMALLOC = 1, /* its profiler */
+    WIRE_SAMPLER_JESCOPE = 2,  /* the agent, by jemalloc's hooks */
+} WireSampler;
+
+/* A control of the agent's own, a WireSampler of WIRE_TYPE_UNSIGNED: who samples from now on. Writing another one than
+ * the present ends the lease and jescope's sampler; so does prof.active := false, after which it is AUTO again. */
+#define WIRE_SAMPLER_CONTROL "jescope.sampler"
+
+/* Another one, of WIRE_TYPE_SIZE: the bytes that jescope's sampler uses at most, a power of two from
+ * WIRE_SAMPLER_MEMORY_MIN to WIRE_SAMPLER_MEMORY_MAX. What is written, which only works while the sampler is off (else
+ * EBUSY), holds for the next time that it is switched on. */
+#define WIRE_SAMPLER_MEMORY_CONTROL "jescope.sampler_memory"
+
+#define WIRE_SAMPLER_MEMORY_MIN     (UINT64_C(1) << 20)
+#define WIRE_SAMPLER_MEMORY_DEFAULT (UINT64_C(8) << 20)
+#define WIRE_SAMPLER_MEMORY_MAX     (UINT64_C(1) << 30)
+
+/* How a program is started with jescope's sampler ready: the environment variable with the words active:true,
+ * lg_sample:N (the period is 2^N bytes) and memory:BYTES, separated by commas. */
+#define WIRE_SAMPLER_VARIABLE "JESCOPE_SAMPLER"
+
+/* Why jescope's sampler cannot be used. */
+typedef enum {
+    WIRE_SAMPLER_UNASKED = 0, /* not known: jemalloc was not asked */
+    WIRE_SAMPLER_READY = 1,
+    WIRE_SAMPLER_NO_HOOKS = 2,    /* jemalloc has no experimental.hooks.install: not 5.2.0 to 5.3.1 */
+    WIRE_SAMPLER_NO_UNWINDER = 3, /* the C library is older than glibc 2.35, or the machine is another one */
+    WIRE_SAMPLER_ODD_SIZES = 4,   /* jemalloc's size classes are not the usual ones */
+    WIRE_SAMPLER_NO_AGENT = 5,    /* the process is reached without one, and its jemalloc has hooks */
+} WireSamplerObstacle;
+
+/* What jescope's sampler says about its recording. */
+typedef struct {
+    uint64_t lost;          /* samples that found no place in its memory, */
+    uint64_t lost_bytes;    /* the sum of their sizes */
+    uint64_t without_stack; /* samples that are counted, but without their stack */
+    uint32_t doublings;     /* of the period, because the memory was full */
+    uint32_t lg;            /* of the period in use */
+} WireSamplerFigures;
 
 /* A lease as seen from outside. Zero id: none. */
 typedef struct {
@@ -116,7 +161,9 @@ typedef struct {
     uint64_t remaining_ms;
     uint8_t active;   /* the value prof.active holds during the lease */
     uint8_t restores; /* the value it returns to */
-    uint8_t reserved[6];
+    uint8_t period;   /* the sampling period it returns to, as WireLeaseRequest.period; 0: it leaves the period alone */
+    uint8_t yields;   /* 1: another TAKE replaces it */
+    uint8_t reserved[4];
 } WireLease;
 
 typedef struct {
@@ -137,6 +184,9 @@ typedef struct {
     char jemalloc_version[WIRE_VERSION_TEXT_MAX];
     char prefix[WIRE_PREFIX_MAX]; /* of the public symbols: "", "je_", "_rjem_"... */
     char found_in[WIRE_PATH_MAX]; /* the object that holds mallctl */
+    uint32_t sampler_obstacle;    /* WireSamplerObstacle */
+    uint32_t reserved2;
+    WireSamplerFigures sampler;
 } WireHelloReply;
 
 typedef enum {
@@ -178,14 +228,22 @@ typedef struct {
 } WireOutputReply;
 
 typedef enum {
-    WIRE_LEASE_TAKE = 1,    /* BUSY if one is running, unless REPLACE is set */
+    WIRE_LEASE_TAKE = 1,    /* BUSY if one is running that does not yield, unless REPLACE is set */
     WIRE_LEASE_RENEW = 2,   /* new duration from now for lease_id */
-    WIRE_LEASE_RELEASE = 3, /* end lease_id now, restoring prof.active */
+    WIRE_LEASE_RELEASE = 3, /* end lease_id now, restoring prof.active and the period */
 } WireLeaseAction;
 
+#define WIRE_LEASE_MAX_DAYS 30
+#define WIRE_LEASE_MAX_MS   (WIRE_LEASE_MAX_DAYS * UINT64_C(86400000))
+#define WIRE_LEASE_MAX_TEXT "30 days"
+
 enum {
+    WIRE_LEASE_PERIOD_MAX = 64, /* of WireLeaseRequest.period */
     WIRE_LEASE_REPLACE =
         1u << 0, /* end a running lease first; the new one restores what that one would have restored */
+    WIRE_LEASE_JEMALLOC = 1u << 1, /* TAKE: with jemalloc's profiler */
+    WIRE_LEASE_JESCOPE = 1u << 2,  /* TAKE: with jescope's sampler; without both: as WIRE_SAMPLER_AUTO */
+    WIRE_LEASE_YIELDS = 1u << 3,   /* TAKE: any other TAKE replaces it, as if REPLACE were set */
 };
 
 typedef struct {
@@ -193,14 +251,14 @@ typedef struct {
     uint32_t action; /* WireLeaseAction */
     uint32_t flags;
     uint64_t lease_id;    /* RENEW, RELEASE */
-    uint64_t duration_ms; /* TAKE, RENEW; at least 1, at most 30 days */
+    uint64_t duration_ms; /* TAKE, RENEW; at least 1, at most WIRE_LEASE_MAX_MS */
     uint32_t active;      /* TAKE: the value to set */
-    uint32_t reserved;
+    uint32_t period;      /* TAKE: 1 + the binary logarithm of the sampling period during the lease; 0: unchanged */
 } WireLeaseRequest;
 
 typedef struct {
     WireReply reply;
-    WireLease lease; /* as it is after the call (for BUSY: the running one; after RELEASE: id 0) */
+    WireLease lease; /* the state after the call (for BUSY: the running one; after RELEASE: id 0) */
 } WireLeaseReply;
 
 typedef enum {
@@ -239,7 +297,8 @@ _Static_assert(sizeof(WireHeader) == 16, "wire layout");
 _Static_assert(sizeof(WireReply) == 24, "wire layout");
 _Static_assert(sizeof(WireHelloRequest) == 24, "wire layout");
 _Static_assert(sizeof(WireLease) == 24, "wire layout");
-_Static_assert(sizeof(WireHelloReply) == 480, "wire layout");
+_Static_assert(sizeof(WireSamplerFigures) == 32, "wire layout");
+_Static_assert(sizeof(WireHelloReply) == 520, "wire layout");
 _Static_assert(sizeof(WireCtlRequest) == 160, "wire layout");
 _Static_assert(sizeof(WireCtlReply) == 296, "wire layout");
 _Static_assert(sizeof(WireDumpRequest) == 24, "wire layout");

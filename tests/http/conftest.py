@@ -16,11 +16,24 @@ os.environ.setdefault("JESCOPE_BUILD", os.environ["JESCOPE_SOURCE"] + "/build")
 
 @pytest.fixture(scope="module")
 def scratch():
-    """A directory of the module's own. Its path is short, since sockets lie there, and their names are limited to 107 bytes."""
+    """A directory of the module's own. Its path is short, since sockets lie there, and their names are limited to 107 bytes.
+
+    The server of root's becomes another user, which must reach a directory of its history in here."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="jescope-http-"))
+    folder.chmod(0o711)
     (folder / "agents").mkdir(mode=0o700)
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def folder():
+    """A directory that other users may enter. Not pytest's own, whose parent is closed to others whenever another pytest starts."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="jescope-http-"))
+    path.chmod(0o755)
+    (path / "agents").mkdir(mode=0o700)
+    yield path
+    shutil.rmtree(path)
 
 
 @dataclasses.dataclass

@@ -72,7 +72,7 @@ class Endpoint:
         return self.ask("POST", path, *options)
 
     def ask_at_once(self, count, path):
-        """The same GET so many times at the same time."""
+        """The same GET, `times` times concurrently."""
         with contextlib.ExitStack() as stack:
             running = [stack.enter_context(subprocess.Popen(self.command("GET", path), stdout=subprocess.PIPE)) for _ in range(count)]
             return [parse(process.communicate(timeout=DEADLINE)[0]) for process in running]
@@ -86,6 +86,8 @@ def serve(scratch, *words, port=None, env=None, scheme="http", curl=(), **variab
         listen, base, curl = f"unix:{path}", f"{scheme}://localhost", ["--unix-socket", str(path), *curl]
     else:
         listen, base = f"127.0.0.1:{port}", f"{scheme}://127.0.0.1:{port}"
+    if not any(str(word).startswith("--blackbox") for word in words):
+        words = ["--blackbox=off", *words]  # root's server would watch the programs of other tests
     log = scratch / f"log-{next(_numbers)}"
     with open(log, "w") as errors:
         with started([JESCOPE, "serve", "--listen", listen, *words], env=env or environment(scratch, **variables), stdout=errors,
@@ -118,3 +120,10 @@ def set_active(scratch, pid, active):
 
 def is_active(scratch, pid):
     return json.loads(jescope(scratch, "status", "--json", pid).stdout)["profiling"]["active"]
+
+
+def make_certificate(key, pem, name):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+                    "-out", pem, "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, capture_output=True, timeout=DEADLINE)
+    key.chmod(0o600)

@@ -45,8 +45,15 @@ def profiled(scratch):
 
 @pytest.fixture(scope="module")
 def unprofiled(scratch):
-    """Redis, prof:false."""
-    with running_redis(scratch, "unprofiled", MALLOC_CONF="prof:false") as server:
+    """As jemalloc 5.3.0 with prof:false, and without hooks."""
+    with standin(scratch, "off", NEW) as victim:
+        yield victim
+
+
+@pytest.fixture(scope="module")
+def sampled(scratch):
+    """Redis, prof:false: jescope's own sampler serves."""
+    with running_redis(scratch, "sampled", MALLOC_CONF="prof:false") as server:
         yield server
 
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 
+import jsonschema
 import pytest
 from endpoint import serve
 from programs import profiled  # noqa: F401
@@ -70,7 +71,7 @@ def test_operations(description):
         names.append(operation["operationId"])
         assert operation["responses"]
         for status, response in operation["responses"].items():
-            assert status == "default" or re.fullmatch(r"[1-5]\d\d", status)
+            assert status in ("default", "4XX", "5XX") or re.fullmatch(r"[1-5]\d\d", status)
             assert "description" in response or "$ref" in response
     assert len(names) == len(set(names))
 
@@ -84,7 +85,7 @@ def test_parameters(description):
         for row in parameters:
             assert row["in"] in ("path", "query")
             assert row.get("required") is True or row["in"] == "query"
-            assert row["schema"]["type"] in TYPES
+            assert row["schema"].get("type") in TYPES or {one["type"] for one in row["schema"]["oneOf"]} <= TYPES
             assert row["schema"].get("enum", ["x"])
 
 
@@ -101,6 +102,11 @@ def is_failure(answer):
     return isinstance(error["code"], str) and isinstance(error["message"], str) and isinstance(error.get("hint", ""), str)
 
 
+def briefly(path):
+    """What watches a target does so for half a minute unless it is told otherwise."""
+    return path + "?for=100ms" if path.endswith("/doctor") else path
+
+
 def test_every_reading_operation_answers(server, description):
     """No path of the description is unknown to the server; what a made-up number names may be."""
     asked = 0
@@ -108,7 +114,7 @@ def test_every_reading_operation_answers(server, description):
         if method != "get" or operation["x-role"] != "read" or path in STREAMS:
             continue
         made_up = "{" in path.replace("{target}", "")
-        answer = server.get(re.sub(r"\{\w+\}", "1", path.replace("{target}", str(server.pid))))
+        answer = server.get(briefly(re.sub(r"\{\w+\}", "1", path.replace("{target}", str(server.pid)))))
         asked += 1
         assert answer.status < 500, (path, answer)
         assert answer.status not in (404, 405) or made_up, (path, answer)
@@ -141,3 +147,89 @@ def test_the_page_about_it_lists_every_path(description):
     for methods, path in re.findall(r"^### `(\S+) (\S+)`$", (DOCS / "api.md").read_text(), re.M):
         found |= {(path, method.lower()) for method in methods.split("|")}
     assert found == {(path, method) for path, method, _ in operations(description)}
+
+
+# ---- answers are what the description says ----
+
+
+def json_schema(value):
+    """OpenAPI 3.0 has "nullable" where JSON Schema has a type."""
+    if isinstance(value, list):
+        return [json_schema(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    rest = {key: json_schema(one) for key, one in value.items() if key != "nullable"}
+    return {"anyOf": [rest, {"type": "null"}]} if value.get("nullable") else rest
+
+
+def check_answer(description, path, method, answer):
+    """ANSWER has a status, a type and a content that the operation has."""
+    responses = description["paths"][path][method]["responses"]
+    response = responses.get(str(answer.status))
+    assert response is not None, (path, method, answer.status, sorted(responses))
+    response = resolve(description, response["$ref"]) if "$ref" in response else response
+    media = answer.type.partition(";")[0]
+    assert media in response["content"], (path, method, answer.status, media)
+    if media == "application/json":
+        schema = {**json_schema(response["content"][media]["schema"]), "components": json_schema(description["components"])}
+        jsonschema.Draft7Validator(schema).validate(answer.json())
+
+
+def test_operation_ids_are_names(description):
+    names = [operation["operationId"] for _, _, operation in operations(description)]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z][A-Za-z0-9]+", name) for name in names)
+    native = {operation["operationId"] for path, _, operation in operations(description) if path.startswith("/api/")}
+    assert {"listTargets", "getTarget", "startRecording", "getDump", "setProfiling"} <= native
+    assert not any("ApiV1" in name for name in native)
+
+
+def test_every_reading_answer_is_as_described(server, description):
+    checked = 0
+    for path, method, operation in operations(description):
+        if method != "get" or path in STREAMS or operation["tags"] not in (["service"], ["target"]):
+            continue
+        for made_up in ("1", "now", "version"):
+            answer = server.get(briefly(re.sub(r"\{\w+\}", made_up, path.replace("{target}", str(server.pid)))))
+            check_answer(description, path, "get", answer)
+            checked += answer.status == 200
+    assert checked > 20
+
+
+@pytest.mark.parametrize("method, rest, query, status", [
+    ("put", "profiling", "active=true&for=5s", 200),
+    ("put", "profiling", "active=true&for=5s", 409),
+    ("put", "profiling", "activ=true", 400),
+    ("post", "profiling", "active=false", 200),
+    ("post", "reset", "", 200),
+    ("post", "purge", "", 200),
+    ("put", "decay", "dirty_ms=10000", 200),
+    ("post", "decay", "", 200),
+    ("put", "background-thread", "enabled=false", 200),
+    ("post", "dumps", "", 201),
+    ("get", "dumps", "", 200),
+    ("post", "recordings", "for=60s", 201),
+    ("post", "recordings", "for=60s", 409),
+    ("get", "recordings", "", 200),
+    ("get", "", "", 200),
+    ("get", "profiling", "", 200),
+])
+def test_every_changing_answer_is_as_described(server, description, method, rest, query, status):
+    answer = server.ask(method.upper(), f"/api/v1/targets/{server.pid}/{rest}".rstrip("/") + f"?{query}")
+    assert answer.status == status, answer.text
+    check_answer(description, f"/api/v1/targets/{{target}}/{rest}".rstrip("/"), method, answer)
+
+
+def test_other_answers_are_as_described(server, description):
+    recordings = server.get(f"/api/v1/targets/{server.pid}/recordings").json()["recordings"]
+    one = f"/api/v1/targets/{server.pid}/recordings/{recordings[0]['id']}"
+    for method, path, where in (("get", "", one), ("post", "/stop", one + "/stop"), ("delete", "", one), ("get", "/result", one + "/result")):
+        check_answer(description, "/api/v1/targets/{target}/recordings/{recording}" + path, method, server.ask(method.upper(), where))
+    for value, status in (("value=true", 200), ("value=maybe", 400)):
+        answer = server.ask("PUT", f"/api/v1/targets/{server.pid}/controls/prof.gdump?{value}")
+        assert answer.status == status
+        check_answer(description, "/api/v1/targets/{target}/controls/{control}", "put", answer)
+    server.ask("PUT", f"/api/v1/targets/{server.pid}/controls/prof.gdump?value=false")
+    kept = server.get(f"/api/v1/targets/{server.pid}/dumps/latest")
+    again = server.get(f"/api/v1/targets/{server.pid}/dumps/latest", "--header", f"If-None-Match: {kept.header('etag')}")
+    assert str(again.status) in description["paths"]["/api/v1/targets/{target}/dumps/{dump}"]["get"]["responses"]

@@ -208,3 +208,9 @@ def test_b26_not_allowed(scratch, profiled, read_token):  # noqa: F811
 def test_b27_the_whole_path_counts(ready, path):
     answer = ready.get(path)
     assert (answer.status, answer.body) == (404, b"")
+
+
+def test_b28_counts_of_events(ready, without):
+    for endpoint in (ready, without):
+        check(endpoint.get("/eventer/memory.json"), 200, "application/json", b'{"eventer_t":{"current":0,"total":0}}')
+    assert ready.ask("HEAD", "/eventer/memory.json").status == 404

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one client can take of jescope serve is bounded."""
+"""The resources that one client can use of jescope serve are bounded."""
 
+import http.client
 import json
+import signal
 import socket
 import subprocess
 import time
@@ -9,7 +11,8 @@ import time
 import pytest
 from endpoint import serve
 from programs import profiled  # noqa: F401
-from services import DEADLINE, free_port, wait_for
+from services import DEADLINE, free_port, service, wait_for
+from test_headroom import group  # noqa: F401
 
 
 def connect(port):
@@ -58,7 +61,7 @@ def test_silent_client_is_disconnected(server, begin):
 @pytest.mark.parametrize("begin", [REQUEST + b"X-Long: ",
                                    b"POST /service/jemalloc/prof/stat HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n"])
 def test_busy_but_slow_client_is_disconnected(server, begin):
-    """A byte now and then keeps no connection open: what counts is the whole."""
+    """A byte from time to time does not keep a connection open: the total time counts."""
     with connect(server.port) as connection:
         connection.sendall(begin)
         connection.settimeout(0.1)
@@ -196,14 +199,57 @@ def test_garbage(server):
 
 
 def test_requests_that_take_their_time(scratch, profiled):  # noqa: F811
-    """Two may keep a thread for as long as they like; others are told to come back, and all else goes on."""
+    """Two may occupy a thread; others get 429, and other requests are served."""
     with serve(scratch, profiled.pid) as endpoint:
         paths = [f"/debug/pprof/heap?seconds={seconds}" for seconds in (3, 4)]
         running = [subprocess.Popen(endpoint.command("GET", path), stdout=subprocess.PIPE) for path in paths]
         wait_for(lambda: figures(endpoint)["jescope_http_requests_waiting"] == 3, "both are under way")
         answer = endpoint.get("/debug/pprof/heap?seconds=5")
-        assert (answer.status, answer.header("retry-after"), answer.json()["error"]["code"]) == (429, "5", "busy")
+        assert (answer.status, answer.header("retry-after"), answer.json()["error"]["code"]) == (429, "5", "crowded")
         assert endpoint.get("/mtev/heap_profile").status == 200
         assert endpoint.get("/mtev/heap_profile?trigger_dump=true").status == 200
         assert [process.communicate(timeout=DEADLINE)[0].split()[1] for process in running] == [b"200", b"200"]
         assert endpoint.get("/debug/pprof/heap?seconds=1").status == 200
+
+
+def test_a_dump_without_headroom_is_refused(scratch, group):  # noqa: F811
+    """By the target's memory control group; reported before a recording begins, and overridden by force=true."""
+    with service(scratch) as python:
+        group.take(python.pid)
+        group.limit(group.usage() + (1 << 20))
+        with serve(scratch, python.pid) as endpoint:
+            endpoint.base += f"/api/v1/targets/{python.pid}"
+            for answer in (endpoint.post("/dumps"), endpoint.get("/dumps/now"), endpoint.post("/recordings?for=1h")):
+                error = answer.json()["error"]
+                assert answer.status == 507 and error["code"] == "no_headroom", answer
+                assert "memory control group" in error["message"] and "force=true" in error["hint"]
+            assert endpoint.post("/dumps?force=true").status == 201
+            assert endpoint.get("/dumps/now?force=true").status == 200
+            # What one request overrides is not overridden for the next one, of another dialect.
+            endpoint.base = endpoint.base.replace("/api/v1", "")
+            assert "memory control group" in endpoint.post("/service/jemalloc/prof/dump").body.decode()
+            endpoint.base = endpoint.base.replace("/targets", "/api/v1/targets")
+            started = endpoint.post("/recordings?for=1h&force=true")
+            assert started.status == 201, started
+            assert endpoint.ask("DELETE", f"/recordings/{started.json()['id']}").json()["state"] == "done"
+
+
+def test_a_connection_that_ends_ends_no_other(server):
+    """Requests share answers, but a client whose request came in chunks is disconnected, and others are not."""
+    plain = b"GET /pprof/heap HTTP/1.1\r\nHost: localhost\r\n"
+    chunked = plain + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    connections = [connect(server.port) for _ in range(9)]
+    try:
+        # They all come at once.
+        server.process.send_signal(signal.SIGSTOP)
+        for i, connection in enumerate(connections):
+            connection.sendall(chunked if i % 3 == 1 else plain + b"\r\n")
+        server.process.send_signal(signal.SIGCONT)
+        answers = [http.client.HTTPResponse(connection) for connection in connections]
+        for i, answer in enumerate(answers):
+            answer.begin()
+            assert answer.status == 200 and answer.will_close == (i % 3 == 1)
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+        for connection in connections:
+            connection.close()

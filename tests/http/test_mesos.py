@@ -2,13 +2,16 @@
 """Mesos' /memory-profiler: one test a row of the conformance table, by its number."""
 
 import json
+import pathlib
 import re
+import shutil
+import stat
 import time
 
 import pytest
 from endpoint import is_active, is_whole_dump, serve, set_active
 from programs import fill, foreign, old_unprofiled, profiled, running_redis, standin, unbuilt, unprofiled  # noqa: F401
-from services import wait_for
+from services import jescope, wait_for
 
 BASE = "/memory-profiler"
 PLAIN = "text/plain; charset=utf-8"
@@ -58,8 +61,12 @@ def stop(endpoint):
     return get_json(endpoint, "stop")
 
 
+def whole_state(endpoint):
+    return get_json(endpoint, "state")
+
+
 def state(endpoint):
-    return get_json(endpoint, "state")["memory_profiler"]
+    return whole_state(endpoint)["memory_profiler"]
 
 
 def run(endpoint):
@@ -280,19 +287,17 @@ def test_d22_state_without_jemalloc(scratch, foreign):  # noqa: F811
 
 
 def test_d23_state_before_a_run(ready):
-    found = state(ready)
+    found = whole_state(ready)
     assert found["jemalloc"]["malloc_conf"].pop("environment").startswith("prof:true,prof_active:false,")
     assert found == {
-        "current_run": {"id": None},
         "jemalloc": {"malloc_conf": {"build_options": ""}, "profiling_active": False, "profiling_enabled": True},
-        "jemalloc_detected": True,
-        "tmp_dir": "Not yet generated",
+        "memory_profiler": {"current_run": {"id": None}, "jemalloc_detected": True, "tmp_dir": "Not yet generated"},
     }
 
 
 def test_d23_options_of_the_build_and_of_the_environment(scratch):
     with standin(scratch, "on", STANDIN_CONF="narenas:3", MALLOC_CONF="prof:true") as victim, serve(scratch, victim.pid) as endpoint:
-        assert state(endpoint)["jemalloc"]["malloc_conf"] == {"build_options": "narenas:3", "environment": "prof:true"}
+        assert whole_state(endpoint)["jemalloc"]["malloc_conf"] == {"build_options": "narenas:3", "environment": "prof:true"}
 
 
 def test_d24_state_during_a_run(ready):
@@ -300,23 +305,25 @@ def test_d24_state_during_a_run(ready):
     found = state(ready)
     assert found["current_run"]["id"] == number
     assert 90 < found["current_run"]["remaining_seconds"] < 100
-    assert found["jemalloc"]["profiling_active"] is True
+    assert whole_state(ready)["jemalloc"]["profiling_active"] is True
 
 
 def test_d25_state_after_a_run(ready):
     number = run(ready)
     found = state(ready)
     assert found["current_run"] == {"id": number, "remaining_seconds": 0}
-    assert found["tmp_dir"].startswith("/")
+    folder = pathlib.Path(found["tmp_dir"])
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (folder / "profile.dump").read_bytes() == ask(ready, "download/raw").body
 
 
 def test_d26_state_without_profiling(scratch, unbuilt, unprofiled):  # noqa: F811
     with serve(scratch, unbuilt.pid) as endpoint:
-        found = state(endpoint)["jemalloc"]
+        found = whole_state(endpoint)["jemalloc"]
         assert found["profiling_enabled"] is False
         assert found["profiling_active"] == "Couldn't read option prof.active: No such file or directory"
     with serve(scratch, unprofiled.pid) as endpoint:
-        found = state(endpoint)["jemalloc"]
+        found = whole_state(endpoint)["jemalloc"]
         assert found["profiling_enabled"] is True and found["profiling_active"] is False
 
 
@@ -481,22 +488,84 @@ def test_d45_a_run_does_not_reset(scratch):
 def test_d46_the_end_fails(scratch, tmp_path):
     failures = tmp_path / "failures"
     with standin(scratch, "on", STANDIN_FAIL=str(failures)) as victim, serve(scratch, victim.pid) as endpoint:
-        number = start(endpoint, "1secs")["id"]
-        failures.write_text("write prof.active 11\n")
-        deadline = wait_for(lambda: state(endpoint)["current_run"]["remaining_seconds"] > 1, "the run goes on")
-        assert deadline and state(endpoint)["current_run"]["id"] == number
+        number = start(endpoint, "3secs")["id"]
+        failures.write_text("write prof.active 14\n")
+        wait_for(lambda: "prof.active" in endpoint.log.read_text(), "the end fails")
+        assert state(endpoint)["current_run"]["id"] == number
         failures.write_text("")
         wait_for(lambda: has_ended(endpoint, number), "the run ends")
         assert is_whole_dump(ask(endpoint, "download/raw").body)
-        assert "prof.active" in endpoint.log.read_text()
 
 
 def test_d47_directory(scratch):
     folder = scratch / "elsewhere"
     folder.mkdir()
-    with standin(scratch, "on", TMPDIR=str(folder)) as victim, serve(scratch, victim.pid) as endpoint:
-        run(endpoint)
-        assert re.fullmatch(re.escape(str(folder)) + r"/libprocess\.\w{6}", state(endpoint)["tmp_dir"])
+    folder.chmod(0o1777)  # as /tmp: the server of root's is another user
+    with standin(scratch, "on") as victim, serve(scratch, victim.pid, TMPDIR=str(folder)) as endpoint:
+        start(endpoint)
+        assert state(endpoint)["tmp_dir"] == "Not yet generated" and list(folder.iterdir()) == []
+        stop(endpoint)
+        (made,) = folder.iterdir()
+        assert re.fullmatch(r"libprocess\.\w{6}", made.name) and stat.S_IMODE(made.stat().st_mode) == 0o700
+        assert state(endpoint)["tmp_dir"] == str(made)
+        assert [file.name for file in made.iterdir()] == ["profile.dump"]
         for what, file in (("raw", "profile.dump"), ("text", "symbolized-profile.dump"), ("graph", "profile.svg")):
-            where = ask(endpoint, f"download/{what}").header("content-disposition")
-            assert where == f"attachment; filename={state(endpoint)['tmp_dir']}/{file}"
+            answer = ask(endpoint, f"download/{what}")
+            assert answer.header("content-disposition") == f"attachment; filename={made}/{file}"
+            assert (made / file).read_bytes() == answer.body
+            assert stat.S_IMODE((made / file).stat().st_mode) == 0o600
+        # A later run's files take the place of these; a link created there is not followed.
+        other = folder / "other"
+        other.write_text("untouched")
+        (made / "profile.dump").unlink()
+        (made / "profile.dump").symlink_to(other)
+        number = run(endpoint)
+        assert ask(endpoint, f"download/raw?id={number}").body == (made / "profile.dump").read_bytes()
+        assert not (made / "profile.dump").is_symlink() and other.read_text() == "untouched"
+        other.unlink()
+        # Files removed by a cleaner of temporary files are recreated.
+        shutil.rmtree(made)
+        again = pathlib.Path(state(endpoint)["tmp_dir"])
+        assert (again / "profile.dump").exists()
+    assert list(folder.iterdir()) == []
+
+
+def test_d3_a_run_after_one_that_others_broke_off(scratch, ready):
+    first = start(ready, "1hrs")["id"]
+    set_active(scratch, ready.pid, False)
+    second = start(ready, "1secs")
+    assert second["id"] > first and second["message"].startswith("Successfully started") and second["remaining_seconds"] == "1"
+    assert is_active(scratch, ready.pid)
+    wait_for(lambda: has_ended(ready, second["id"]), "the second run ends")
+    assert not is_active(scratch, ready.pid)
+
+
+def test_d21_expiry_after_others_switched_off_and_on(scratch, ready):
+    number = start(ready, "2secs")["id"]
+    set_active(scratch, ready.pid, False)
+    set_active(scratch, ready.pid, True)
+    wait_for(lambda: has_ended(ready, number), "the run ends")
+    assert not is_active(scratch, ready.pid)
+    assert stop(ready)["id"] == str(number)
+
+
+def test_help_pages(ready):
+    listed = ready.get("/help/memory-profiler")
+    assert (listed.status, listed.type) == (200, PLAIN)
+    for path in ENDPOINTS:
+        assert f"{BASE}/{path}" in listed.text
+        one = ready.get(f"/help/memory-profiler/{path}")
+        assert one.status == 200 and one.text.startswith("USAGE\n")
+    assert ready.get("/help/memory-profiler/nothing").status == 404
+
+
+@pytest.mark.parametrize("value, on", [("disabled", False), ("false", False), ("0", False), ("enabled", True), ("true", True)])
+def test_flag_of_libprocess(scratch, profiled, value, on):  # noqa: F811
+    with serve(scratch, profiled.pid, f"--memory_profiling={value}") as endpoint:
+        assert is_off(endpoint) != on
+        assert (endpoint.get("/help/memory-profiler").status == 200) == on
+
+
+def test_flag_of_libprocess_with_another_value(scratch):
+    done = jescope(scratch, "serve", "--memory_profiling=perhaps", check=False)
+    assert done.returncode == 2 and "use enabled or disabled" in done.stderr

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The native API of one target, asked as docs/api.md has it."""
 
+import contextlib
 import json
+import pathlib
+import subprocess
 
 import pytest
 from endpoint import is_active, is_whole_dump, serve, set_active
-from programs import fill, profiled, unprofiled  # noqa: F401
-from services import wait_for
+from programs import fill, profiled, sampled, unprofiled  # noqa: F401
+from services import DEADLINE, jescope, wait_for
 
 # What a report of each format begins with, or has in it.
 FORMATS = {
     "raw": b"heap_v2/",
     "text": b" in use, ",
     "tree": b"100.0%",
+    "stacks": b"\n#1  ",
     "folded": b";",
     "flamegraph": b"<svg",
     "callgraph": b"digraph",
@@ -20,12 +24,15 @@ FORMATS = {
     "speedscope": b"https://www.speedscope.app/file-format-schema.json",
     "pprof": b"\x1f\x8b",
     "symbolized": b"--- symbol",
-    "source": b"",
+    "source": b"zmalloc",
     "json": b"{",
 }
 # A value for each option of a report that is neither of a choice nor a boolean.
 VALUES = {"base": "latest", "count": "3", "min-fraction": "0.01", "edge-fraction": "0.01", "focus": "zmalloc|main", "ignore": "nothing",
-          "exclude": "nothing", "retain": "zmalloc|main", "thread": "1"}
+          "exclude": "nothing", "retain": "zmalloc|main", "thread": "1", "fold": "zmalloc", "max-output": "64MiB", "width": "600", "depth": "40",
+          "zoom": "0123456789abcdef", "function": "main", "show-from": "main"}
+# The format of which an option is, if it is not of all.
+FORMS = {"edge-fraction": "callgraph", "callers": "tree", **dict.fromkeys(("part", "width", "depth", "zoom", "function"), "page")}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +40,7 @@ def server(scratch, profiled):  # noqa: F811
     set_active(scratch, profiled.pid, True)
     fill(profiled)
     set_active(scratch, profiled.pid, False)
-    with serve(scratch, profiled.pid) as endpoint:
+    with serve(scratch, profiled.pid, "--allow-source") as endpoint:
         endpoint.pid = profiled.pid
         endpoint.redis = profiled
         assert ask(endpoint, "dumps", "POST", 201)["bytes"] > 0
@@ -55,12 +62,58 @@ def refused(endpoint, rest, method, status, code):
     assert error["code"] == code and error["message"] and error["hint"]
 
 
+def keys(document, prefix=""):
+    """The paths of all keys, those of objects below included."""
+    return {prefix + key for key in document}.union(
+        *(keys(value, f"{prefix}{key}.") for key, value in document.items() if isinstance(value, dict)))
+
+
+def test_status_is_one_document(scratch, server):
+    lease = ask(server, "profiling?active=true&for=100s", "PUT")["lease"]["id"]
+    assert server.get("/metrics").status == 200  # takes a sample
+    printed = json.loads(jescope(scratch, "status", "--json", server.pid).stdout)
+    one = ask(server, "")
+    listed = next(row for row in server.get("/api/v1/targets").json()["targets"] if row["pid"] == server.pid)
+    assert {key for key in one if isinstance(one[key], dict)} == {"agent", "jemalloc", "profiling", "sample"}
+    assert keys(printed) - {"format", "version"} == keys(one) == keys(listed)
+    for key in ("id", "unique", "pid", "name", "uid", "state", "reach", "jemalloc"):
+        assert printed[key] == one[key] == listed[key], key
+    assert abs(printed["started"] - one["started"]) < 2 and one["started"] == listed["started"]
+    assert printed["profiling"]["lease"]["id"] == one["profiling"]["lease"]["id"] == listed["profiling"]["lease"]["id"] == lease
+    assert 0 < listed["profiling"]["lease"]["remaining_seconds"] <= one["profiling"]["lease"]["remaining_seconds"]
+    assert ask(server, f"profiling/leases/{lease}", "DELETE")["lease"] is None
+
+
+def test_list_follows_a_lease_to_its_end(server):
+    """The target is not asked meanwhile: its owner, or the list, knows when the lease ends."""
+    assert ask(server, "profiling?active=true&for=1s", "PUT")["lease"]
+
+    def profiling():
+        rows = server.get("/api/v1/targets").json()["targets"]
+        return next(row["profiling"] for row in rows if row["pid"] == server.pid)
+    wait_for(lambda: profiling()["lease"] is None and not profiling()["active"], "the list has the end of the lease")
+
+
 def test_a_lease_ends_by_itself(scratch, server):
     lease = ask(server, "profiling?active=true&for=1s", "POST")["lease"]
     assert 0 < lease["remaining_seconds"] <= 1 and lease["active"] and not lease["restores"]
     assert is_active(scratch, server.pid)
     wait_for(lambda: ask(server, "profiling")["lease"] is None, "the lease is over")
     assert not is_active(scratch, server.pid)
+
+
+def test_a_lease_restores_the_period(server):
+    before = ask(server, "profiling")["sample_bytes"]
+    taken = ask(server, "profiling?active=true&for=1s&sample=64KiB", "POST")
+    assert taken["sample_bytes"] == 65536 and taken["lease"]["restores_sample_bytes"] == before != 65536
+    wait_for(lambda: ask(server, "profiling")["lease"] is None, "the lease is over")
+    assert ask(server, "profiling")["sample_bytes"] == before
+    taken = ask(server, "profiling?active=true&for=1h&sample=64KiB", "POST")
+    assert ask(server, f"profiling/leases/{taken['lease']['id']}", "DELETE")["sample_bytes"] == before
+    assert ask(server, "profiling?active=false&sample=8KiB", "PUT")["sample_bytes"] == 8192
+    assert ask(server, f"reset?sample={before}", "POST")["sample_bytes"] == before
+    for value in ("0", "x", "16EiB"):
+        refused(server, f"profiling?active=true&sample={value}", "PUT", 400, "invalid_parameter")
 
 
 def test_a_lease_is_renewed_and_ended(scratch, server):
@@ -93,6 +146,32 @@ def test_a_recording(scratch, server):
     assert ask(server, "recordings")["recordings"][0] == done
 
 
+def test_names_are_stored(server):
+    """With symbolize=true the dump itself has the names, so that it can be read without the program."""
+    taken = ask(server, "dumps?symbolize=true", "POST", 201)
+    kept = server.get(path(server, f"dumps/{taken['id']}")).body
+    assert kept.startswith(b"--- symbol") and b"zmalloc" in kept.split(b"---")[1] + kept.split(b"---")[2] and len(kept) == taken["bytes"]
+    number = ask(server, "recordings?for=1s&symbolize=true", "POST", 201)["id"]
+    fill(server.redis)
+    done = wait_for(lambda: next((row for row in [ask(server, f"recordings/{number}")] if row["state"] != "running"), None), "the recording ends")
+    assert done["state"] == "done" and done["why"] is None
+    assert server.get(path(server, f"recordings/{number}/result")).body.startswith(b"--- symbol")
+    assert "zmalloc" in server.get(path(server, f"recordings/{number}/result?format=text")).text
+    number = ask(server, "recordings?for=1h&symbolize=true", "POST", 201)["id"]
+    assert ask(server, f"recordings/{number}", "DELETE")["state"] == "done"
+    assert server.get(path(server, f"recordings/{number}/result")).body.startswith(b"--- symbol")
+
+
+def test_a_dump_has_a_limit(server):
+    for rest in ("dumps?max-output=4KiB", "dumps?max-output=4KiB&symbolize=true"):
+        refused(server, rest, "POST", 507, "too_large")
+    refused(server, "dumps/now?max-output=4KiB", "GET", 507, "too_large")
+    assert ask(server, "dumps?max-output=64MiB&force=true", "POST", 201)["bytes"] > 4096
+    number = ask(server, "recordings?for=1h&max-output=4KiB", "POST", 201)["id"]
+    ended = ask(server, f"recordings/{number}", "DELETE")
+    assert ended["state"] == "failed" and "max-output" in ended["why"]
+
+
 @pytest.mark.parametrize("how", ["DELETE", "stop"])
 def test_a_recording_is_ended_early(scratch, server, how):
     number = ask(server, "recordings?for=1h", "POST", 201)["id"]
@@ -115,7 +194,10 @@ def test_every_format_is_there(server):
     description = server.get("/api/v1/openapi.json").json()
     parameters = description["paths"]["/api/v1/targets/{target}/dumps/{dump}"]["get"]["parameters"]
     (formats,) = [row["schema"]["enum"] for row in parameters if row["name"] == "format"]
-    assert set(formats) == set(FORMATS)
+    assert set(FORMATS) <= set(formats)
+    answers = [server.get(path(server, f"dumps/latest?format={name}&focus=zmalloc")) for name in formats]
+    assert {answer.status for answer in answers} == {200}
+    assert len({answer.body for answer in answers}) == len(formats)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -139,8 +221,9 @@ def test_every_option_of_a_report(server):
         for value in values:
             if (row["name"], value) == ("sort", "change"):
                 value += "&base=latest"
-            form = "callgraph" if row["name"] == "edge-fraction" else "tree" if row["name"] == "callers" else "text"
-            answer = server.get(path(server, f"dumps/latest?format={form}&{row['name']}={value}"))
+            form = FORMS.get(row["name"], "text")
+            dump = "now" if row["name"] in ("force", "max-output") else "latest"
+            answer = server.get(path(server, f"dumps/{dump}?format={form}&{row['name']}={value}"))
             assert answer.status == 200, (row["name"], value, answer.text)
 
 
@@ -152,7 +235,7 @@ def test_a_difference(server):
     later = ask(server, "dumps", "POST", 201)["id"]
     answer = server.get(path(server, f"dumps/{later}?format=text&base={base}"))
     assert "against" in answer.text and "zmalloc" in answer.text
-    assert "zmalloc" not in server.get(path(server, f"dumps/{later}?format=text&base={later}")).text
+    assert "no difference in inuse_space" in server.get(path(server, f"dumps/{later}?format=text&base={later}")).text
     refused(server, f"dumps/{later}?format=text&base=123456", "GET", 404, "not_found")
 
 
@@ -177,6 +260,66 @@ def test_statistics(server):
     text = server.get(path(server, "statistics?format=text"))
     assert text.type.startswith("text/plain") and text.text.startswith("___ Begin jemalloc statistics ___")
     assert len(server.get(path(server, "statistics?format=text&options=gmablxe")).body) < len(text.body)
+
+
+def test_ledger(server):
+    ledger = server.get(path(server, "ledger")).json()
+    lines = {line["line"]: line["bytes"] for line in ledger["lines"] if line["level"] == "rss"}
+    assert sum(lines.values()) == ledger["rss"] > 0 and ledger["method"] == "flag" and lines["live"] > 0
+    assert abs(lines["unexplained"]) <= ledger["tolerance"]
+    assert server.get(path(server, "ledger?x=1")).status == 400
+
+
+def test_doctor(tmp_path, server):
+    """Equal requests are one watch; a bad duration is refused."""
+    answers = [tmp_path / "one", tmp_path / "other"]
+    url = server.base + path(server, "doctor?for=2s")
+    words = ["curl", "--silent", "--show-error", "--fail", "--max-time", str(DEADLINE), "--parallel", "--parallel-immediate", *server.curl]
+    for answer in answers:
+        words += ["--output", answer, url]
+    subprocess.run(words, check=True, timeout=DEADLINE + 10)
+    found = json.loads(answers[0].read_text())
+    assert answers[0].read_bytes() == answers[1].read_bytes()
+    assert found["format"] == "jescope-doctor" and found["watched_seconds"] >= 0.9 and found["ledger"]["rss"] > 0
+    assert found["healthy"] == (found["findings"] == [])
+    for value in ("6m", "0", "never"):
+        refused(server, f"doctor?for={value}", "GET", 400, "invalid_parameter")
+
+
+def examinations(pid):
+    """Processes that are `jescope doctor` of PID."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = entry.read_bytes().split(b"\0")
+            if b"doctor" in words and str(pid).encode() in words:
+                found.append(entry.parent.name)
+    return found
+
+
+def test_doctor_ends_with_its_client(server):
+    with subprocess.Popen(server.command("GET", path(server, "doctor?for=5m")), stdout=subprocess.PIPE) as client:
+        wait_for(lambda: examinations(server.pid), "the target is watched")
+        assert ask(server, "profiling")  # others are served meanwhile
+        client.kill()
+    wait_for(lambda: not examinations(server.pid), "the watch has ended")
+
+
+def test_a_peer_has_two_watches(server):
+    """Each has a thread and a process for as long as its client wants. Those of the same are one."""
+    watch = [server.command("GET", path(server, f"doctor?for={seconds}s")) for seconds in (298, 299, 299)]
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for command in watch:
+            clients.append(stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE)))
+            wait_for(lambda: len(examinations(server.pid)) >= min(len(clients), 2), "the target is watched")
+        refusal = server.get(path(server, "doctor?for=297s"))
+        assert (refusal.status, refusal.json()["error"]["code"]) == (429, "crowded")
+        assert all(client.poll() is None for client in clients)
+        for client in clients:
+            client.kill()
+    wait_for(lambda: not examinations(server.pid), "the watches have ended")
+    assert server.get(path(server, "doctor?for=1s")).status == 200
 
 
 def test_decay(server):
@@ -225,6 +368,7 @@ def test_controls(server):
     ("profiling?x=1", "GET", "unknown_parameter"),
     ("dumps/latest?format=nonsense", "GET", "invalid_parameter"),
     ("dumps/latest?format=text&focus=(", "GET", "invalid"),
+    ("dumps/latest?format=text&thread=nosuch", "GET", "invalid"),
 ])
 def test_what_cannot_be_meant(server, rest, method, code):
     refused(server, rest, method, 400, code)
@@ -237,4 +381,47 @@ def test_a_target_that_cannot_be_profiled(scratch, unprofiled):  # noqa: F811
         for rest, method in (("profiling?active=true", "PUT"), ("recordings?for=1s", "POST"), ("dumps", "POST"), ("reset", "POST")):
             error = ask(endpoint, rest, method, 409)["error"]
             assert "prof:true" in error["message"] + error["hint"]
-        assert "stats.arenas" in endpoint.get(path(endpoint, "statistics")).json()["jemalloc"]
+        assert endpoint.get(path(endpoint, "statistics")).json()["jemalloc"]["version"].startswith("5.3.0")
+
+
+def test_a_target_that_jescope_samples_itself(scratch, sampled):  # noqa: F811
+    with serve(scratch, sampled.pid) as endpoint:
+        endpoint.pid = sampled.pid
+        found = ask(endpoint, "profiling")
+        assert found["available"] and found["sampler"] == "jescope" and "prof:true" in found["sampler_reason"]
+        assert ask(endpoint, "profiling?active=true&sample=4KiB", "PUT")["active"]
+        fill(sampled)
+        text = endpoint.get(path(endpoint, "dumps/now?force=true")).body
+        assert text.startswith(b"heap_v2/4096\n#sampler jescope 1 ")
+        assert b"\njescope_class=1 size=" in text
+        for value in ("pinned", "whatif"):
+            report = ask(endpoint, f"dumps/now?force=true&format=json&value={value}")
+            assert report["value"] == value and report["source"]["total"][value]["estimate"] >= 0
+        assert not ask(endpoint, "profiling?active=false", "PUT")["active"]
+
+
+def test_a_json_body(scratch, server):
+    as_json = ["--header", "Content-Type: application/json", "--data"]
+    answer = server.ask("PUT", path(server, "profiling"), *as_json, '{"active": true, "for": "1s"}')
+    assert answer.status == 200 and answer.json()["lease"]["active"]
+    wait_for(lambda: not is_active(scratch, server.pid), "the lease is over")
+    answer = server.post(path(server, "recordings"), *as_json, '{"duration": "1s"}')
+    assert answer.status == 201
+    server.ask("DELETE", answer.header("location"))
+    for body, code in (('{"active": "yes"}', "invalid_parameter"), ('{"activ": true}', "unknown_parameter"), ("{", "invalid_body")):
+        answer = server.ask("PUT", path(server, "profiling"), *as_json, body)
+        assert (answer.status, answer.json()["error"]["code"]) == (400, code)
+
+
+@pytest.mark.parametrize("rest", ["", "dumps", "dumps/latest", "dumps/now", "dumps/latest?format=text", "statistics", "decay",
+                                  "recordings", "profiling", "controls/version"])
+def test_head_wherever_get_is(server, rest):
+    where = path(server, rest)
+    head = server.ask("HEAD", where)
+    assert (head.status, head.body) == (200, b"") and head.type == server.get(where).type
+
+
+def test_a_slash_at_the_end(server):
+    for rest in ("profiling", "dumps", "statistics"):
+        assert server.get(path(server, rest + "/")).status == 200
+    assert server.get("/api/v1/targets/").status == server.get(path(server, "")).status == 200

@@ -89,7 +89,7 @@ def test_debug_is_text(server):
 
 
 def test_seconds_is_a_difference(server):
-    """What was there before does not count, and what comes meanwhile does."""
+    """Earlier allocations do not count, those made in the meantime do."""
     whole = Pprof(server.get("/debug/pprof/heap").body).totals()
     begin = time.monotonic()
     difference = Pprof(server.get("/debug/pprof/heap?seconds=1").body).totals()
@@ -137,7 +137,7 @@ def test_cmdline(server, base):
 
 
 def test_raw_heap_is_symbolized(server):
-    """With its names in front, so that jeprof needs no program; what follows is jemalloc's own."""
+    """Preceded by its names, so that jeprof needs no program; the rest is jemalloc's own."""
     answer = server.get("/pprof/heap")
     assert answer.status == 200
     raw = answer.body.partition(b"--- heap\n")[2] if answer.body.startswith(b"--- symbol") else answer.body

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings by `jescope serve`, and what becomes of them when the target, the server or somebody else has other plans."""
+"""Recordings by `jescope serve`, and their fate when the target or the server ends or another client interferes."""
 
 import signal
 
@@ -77,7 +77,7 @@ def test_the_target_dies(endpoint, program):
 
 def test_clean_end(scratch, program):
     """The recording ends early, with its dump, and profiling is as it was."""
-    history = scratch / "clean.db"
+    history = scratch / "clean" / "kept.db"
     with serve(scratch, "--history", history, program.pid) as endpoint:
         endpoint.base += f"/api/v1/targets/{program.pid}"
         number = start(endpoint, "1h")
@@ -92,7 +92,7 @@ def test_clean_end(scratch, program):
 
 
 def test_killed_server(scratch, program):
-    """Nothing stays on: the agent ends by itself what nobody renews."""
+    """Nothing stays on: the agent ends a lease that is not renewed."""
     with serve(scratch, program.pid) as endpoint:
         endpoint.base += f"/api/v1/targets/{program.pid}"
         start(endpoint, "1h")

@@ -6,7 +6,7 @@ import pathlib
 import re
 
 ROWS = {
-    "libmtev": {f"b{number}" for number in range(1, 28)},
+    "libmtev": {f"b{number}" for number in range(1, 29)},
     "userver": {f"c{number}" for number in [*range(1, 23), 24]},
     "mesos": {f"d{number}" for number in range(1, 48)},
 }

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may ask jescope serve for what."""
+"""Access control of jescope serve."""
 
+import contextlib
+import http.client
 import os
 import re
+import signal
 import socket
 import stat
 import subprocess
+import time
 
 import pytest
-from endpoint import Endpoint, is_active, serve, set_active
+from endpoint import Endpoint, is_active, make_certificate, parse, serve, set_active
 from programs import profiled  # noqa: F401
 from services import DEADLINE, environment, free_port, jescope, wait_for
 
@@ -96,9 +100,44 @@ def test_own_pages_may(idle, scratch):
     assert is_active(scratch, idle.pid)
 
 
-def test_typed_address_may(idle, scratch):
-    assert idle.get(TOGGLE, *header("Sec-Fetch-Site", "none"), *header("Sec-Fetch-Mode", "navigate")).status == 200
-    assert is_active(scratch, idle.pid)
+# The table of docs/serve.md: the origin of a request that changes something, and whether it may.
+LANGUAGE = ("Accept-Language", "en-US,en;q=0.5")
+ORIGINS = [
+    ("Sec-Fetch-Site: same-origin", [("Sec-Fetch-Site", "same-origin"), LANGUAGE], True),
+    ("Sec-Fetch-Site: none", [("Sec-Fetch-Site", "none"), ("Sec-Fetch-Mode", "navigate")], False),
+    ("Sec-Fetch-Site: none", [("Sec-Fetch-Site", "none")], False),
+    ("own Origin", [("Origin", "{own}"), LANGUAGE], True),
+    ("own Origin", [("Sec-Fetch-Site", "none"), ("Origin", "{own}")], True),
+    ("own Referer", [("Referer", "{own}/index.html"), LANGUAGE], True),
+    ("foreign Referer", [("Referer", "http://evil.example/{own}")], False),
+    ("foreign Referer", [("Referer", "{own}.evil.example/")], False),
+    ("foreign Referer", [("Referer", "about:blank")], False),
+    ("marks of a browser", [LANGUAGE], False),
+    ("marks of a browser", [("Upgrade-Insecure-Requests", "1")], False),
+    ("marks of a browser", [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")], False),
+    ("marks of a browser", [("Accept", "image/avif,image/webp,*/*;q=0.8")], False),
+    ("marks of a browser", [("Sec-Fetch-Mode", "no-cors")], False),
+    ("nothing", [("User-Agent", "Mozilla/5.0")], True),
+    ("nothing", [("Accept-Language", "*"), ("Sec-Fetch-Mode", "cors")], True),  # fetch() of Node.js
+    ("nothing", [("Accept", "application/json")], True),
+    ("nothing", [], True),
+]
+
+
+@pytest.mark.parametrize("row, said, may", ORIGINS)
+def test_what_a_change_must_say_of_its_origin(idle, scratch, row, said, may):
+    own = idle.base
+    options = [word for name, value in said for word in header(name, value.format(own=own))]
+    answer = idle.get(TOGGLE, *options)
+    assert (answer.status, answer.reason) == ((200, "OK") if may else (403, "DENIED")), row
+    assert is_active(scratch, idle.pid) == may
+    set_active(scratch, idle.pid, False)
+    answer = idle.get("/memory-profiler/start?duration=1secs", *options)
+    assert answer.status == (200 if may else 403)
+    assert is_active(scratch, idle.pid) == may
+    if not may:
+        assert error_code(answer) == ("cross_site" if row == "foreign Referer" else "origin_unknown")
+    wait_for(lambda: not is_active(scratch, idle.pid), "the run is over")
 
 
 def test_reading_by_a_link_but_not_as_a_part(idle):
@@ -114,6 +153,23 @@ def test_answers_forbid_embedding(server):
     for answer in (page, server.get(STATUS), server.get("/nowhere")):
         assert answer.header("x-content-type-options") == "nosniff"
         assert answer.header("cross-origin-resource-policy") == "same-origin"
+
+
+# ---- files ----
+
+
+def test_source_lines_are_not_sent_unless_switched_on(scratch, server, profiled, tmp_path):  # noqa: F811
+    source = f"/api/v1/targets/{server.pid}/dumps/now?format=source&count=0"
+    answer = server.get(source)
+    assert (answer.status, error_code(answer)) == (403, "source_not_allowed")
+    assert "--allow-source" in answer.json()["error"]["hint"]
+    config = tmp_path / "serve.conf"
+    config.write_text("[serve]\nallow-source=true\n")
+    with serve(scratch, profiled.pid, "--config", config) as endpoint:
+        assert endpoint.get(source).status == 200
+        config.write_text("[serve]\nallow-source=false\n")
+        endpoint.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: endpoint.get(source).status == 403, "the reload takes the permission back")
 
 
 # ---- tokens and roles ----
@@ -133,16 +189,50 @@ def bearer(token):
 
 @pytest.mark.parametrize("sent", [[], bearer("nonsense"), bearer(""), bearer(READ[:-1]), bearer(READ + "x"), ["--user", f"read:{READ}"]])
 def test_token_needed(guarded, sent):
-    for path in (STATUS, "/api/v1/targets", "/metrics", "/", "/nowhere"):
+    # Invalid tokens are delayed, a missing one is not.
+    for path in ("/api/v1/targets", "/metrics", "/", "/nowhere", "/memory-profiler/state") if not sent else ("/api/v1/targets",):
         answer = guarded.get(path, *sent)
         assert (answer.status, error_code(answer)) == (401, "unauthorized")
         assert answer.header("www-authenticate").startswith("Bearer")
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+@pytest.mark.parametrize("sent", [[], bearer("nonsense")])
+def test_b26_denied_in_the_words_of_libmtev(guarded, method, sent):
+    for path in ("/mtev/memory.json", STATUS, TOGGLE, f"/targets/{guarded.pid}{STATUS}"):
+        answer = guarded.ask(method, path, *sent)
+        assert (answer.status, answer.reason, answer.type, answer.body) == (403, "DENIED", "text/html", b"")
+
+
+def test_wrong_tokens_are_held_back_and_right_ones_are_not(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid, "--token-file", write_tokens(scratch), "--require-token", port=free_port()) as endpoint:
+        begin = time.monotonic()
+        for number in range(8):
+            answer = endpoint.get("/api/v1/targets", *bearer(f"a-token-that-is-none-{number}"))
+            assert (answer.status, error_code(answer)) == (401, "unauthorized")
+        assert time.monotonic() - begin > 2  # five at once, then one per second
+        with subprocess.Popen(endpoint.command("POST", "/api/v1/targets", "--data", "x", *bearer("wrong-again-and-again")),
+                              stdout=subprocess.PIPE) as waiting:
+            right = time.monotonic()
+            assert endpoint.get("/api/v1/targets", *bearer(READ)).status == 200
+            assert time.monotonic() - right < 1 or waiting.poll() is None
+            assert parse(waiting.communicate(timeout=DEADLINE)[0]).status == 401
+        # One that is held back does not keep the server from its end.
+        with subprocess.Popen(endpoint.command("GET", "/api/v1/targets", *bearer("wrong-again-and-again")), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as waiting:
+            endpoint.process.terminate()
+            assert endpoint.process.wait(DEADLINE) == 0
+            waiting.communicate(timeout=DEADLINE)
 
 
 def test_reader_reads(scratch, guarded):
     set_active(scratch, guarded.pid, False)
     assert guarded.get(STATUS, *bearer(READ)).status == 200
     assert guarded.get("/memory-profiler/state", *bearer(READ)).status == 200
+    # What reads may be a POST.
+    assert guarded.post("/service/jemalloc/prof/stat", *bearer(READ)).text.startswith("___ Begin jemalloc")
+    assert guarded.post("/memory-profiler/state", *bearer(READ)).status == 200
+    assert guarded.post("/debug/pprof/symbol", *bearer(READ)).status == 200
     answer = guarded.post("/service/jemalloc/prof/enable", *bearer(READ))
     assert (answer.status, error_code(answer)) == (403, "role_too_low")
     assert guarded.get(TOGGLE, *bearer(READ)).reason == "DENIED"
@@ -164,7 +254,8 @@ def test_token_counts_where_none_is_needed(scratch, profiled):  # noqa: F811
     with serve(scratch, profiled.pid, "--token-file", write_tokens(scratch)) as endpoint:
         assert endpoint.get(STATUS).status == 200
         assert endpoint.get(TOGGLE, *bearer(READ)).status == 403
-        assert endpoint.get(STATUS, *bearer("wrong-0123456789abcdef")).status == 401
+        assert endpoint.get(STATUS, *bearer("wrong-0123456789abcdef")).status == 403
+        assert endpoint.get("/metrics", *bearer("wrong-0123456789abcdef")).status == 401
         assert not is_active(scratch, profiled.pid)
         assert endpoint.get(TOGGLE).status == 200
 
@@ -191,6 +282,60 @@ def test_audit_tells_changes(scratch, guarded):
     assert CONTROL not in guarded.log.read_text()
 
 
+def test_audit_tells_who_was_refused(scratch):
+    with serve(scratch, "--token-file", write_tokens(scratch), "--require-token", port=free_port()) as endpoint:
+        before = len(lines(endpoint))
+        for path in ("/api/v1/targets", "/memory-profiler/start?x=%0ay"):
+            assert endpoint.get(path).status == 401
+        assert endpoint.post("/nowhere", *bearer("wrong-0123456789abcdef")).status == 401
+        assert endpoint.get(STATUS).status == 403
+        told = [line.partition("audit: ")[2] for line in lines(endpoint)[before:]]
+        assert told == ["127.0.0.1: GET /api/v1/targets: 401", "127.0.0.1: GET /memory-profiler/start?x=%0ay: 401",
+                        "127.0.0.1: POST /nowhere: 401", f"127.0.0.1: GET {STATUS}: 403"]
+        assert "wrong-0123456789abcdef" not in endpoint.log.read_text()
+
+
+def test_audit_tells_refused_hosts_and_counts_what_it_leaves_out(scratch, profiled):  # noqa: F811
+    count = 200
+    with serve(scratch, profiled.pid, port=free_port()) as endpoint:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", int(endpoint.base.rpartition(":")[2]), timeout=DEADLINE)) as client:
+            for _ in range(count):
+                client.request("GET", "/metrics", headers={"Host": "evil.example"})
+                answer = client.getresponse()
+                assert answer.status == 403 and answer.read()
+        told = lines(endpoint)
+        assert told[0].endswith("audit: 127.0.0.1: GET /metrics: 403")
+        assert 10 <= len(told) < count / 2
+        wait_for(lambda: left_out(endpoint) > 0, "what was left out is counted")
+        refused = [line for line in lines(endpoint) if line.endswith("GET /metrics: 403")]
+        assert len(refused) + left_out(endpoint) == count
+        # A change is still logged.
+        assert endpoint.get(TOGGLE).status == 200 and lines(endpoint)[-1].endswith(": 200")
+
+
+def test_changes_do_not_flood_the_audit(scratch, profiled):  # noqa: F811
+    """Changes beyond a rate are refused, so that each change has its line."""
+    path = "/api/v1/targets/none/purge"
+    with serve(scratch, profiled.pid, port=free_port()) as endpoint:
+        begin = time.monotonic()
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", int(endpoint.base.rpartition(":")[2]), timeout=DEADLINE)) as client:
+            statuses = [status_of(client, "POST", path) for _ in range(1500)]
+        most = 200 + 50 * (time.monotonic() - begin) + 1
+        told = [line for line in lines(endpoint) if line.endswith(f"POST {path}: 404")]
+        assert set(statuses) <= {404, 429} and len(told) == statuses.count(404) <= most
+
+
+def status_of(client, method, path):
+    client.request(method, path)
+    answer = client.getresponse()
+    answer.read()
+    return answer.status
+
+
+def left_out(endpoint):
+    return sum(int(count) for count in re.findall(r"audit: 127\.0\.0\.1: (\d+) more refused requests", endpoint.log.read_text()))
+
+
 def test_audit_names_the_user_of_a_unix_socket(scratch, profiled):  # noqa: F811
     with serve(scratch, profiled.pid) as endpoint:
         assert endpoint.get(TOGGLE).status == 200
@@ -213,13 +358,6 @@ def certificate(scratch):
     key, pem = scratch / "key.pem", scratch / "cert.pem"
     make_certificate(key, pem, "first")
     return pem, key
-
-
-def make_certificate(key, pem, name):
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
-                    "-out", pem, "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"],
-                   check=True, capture_output=True, timeout=DEADLINE)
-    key.chmod(0o600)
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
@@ -321,7 +459,24 @@ def test_new_certificate_and_tokens_by_sighup(scratch, encrypted, certificate):
     encrypted.process.send_signal(1)
     wait_for(lambda: peer_name(port) == "second", "the new certificate")
     assert encrypted.get(STATUS, *bearer("another-0123456789abcdef")).status == 200
-    assert encrypted.get(STATUS, *bearer(READ)).status == 401
+    assert encrypted.get("/metrics", *bearer(READ)).status == 401
+
+
+def test_a_token_that_was_withdrawn_reads_no_more_events(scratch, profiled):  # noqa: F811
+    tokens = write_tokens(scratch, "withdrawn-tokens")
+    port = free_port()
+    with serve(scratch, profiled.pid, "--require-token", "--token-file", tokens, port=port) as endpoint:
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+        client.request("GET", "/api/v1/events", headers={"Authorization": f"Bearer {READ}"})
+        stream = client.getresponse()
+        assert stream.status == 200 and stream.readline() == b"retry: 2000\n"
+        tokens.write_text(f"control {CONTROL} alice\n")
+        endpoint.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + DEADLINE
+        while stream.readline():  # it ends, though heartbeats might come for ever
+            assert time.monotonic() < end
+        assert endpoint.get("/api/v1/events", *bearer(READ)).status == 401
+        client.close()
 
 
 def test_bad_reload_changes_nothing(scratch, profiled):  # noqa: F811
@@ -356,7 +511,7 @@ def test_paths_that_are_none(server):
 
 
 def test_environment_is_not_needed(scratch):
-    """A server that may not serve anybody says so at once, also without any variable."""
+    """A server that may not serve any client fails immediately, also without any variable."""
     env = {"PATH": "/usr/bin:/bin", "JESCOPE_SOCKET_DIR": environment(scratch)["JESCOPE_SOCKET_DIR"]}
     done = jescope(scratch, "serve", "--listen", "nowhere", check=False, env=env)
     assert done.returncode == 2 or done.returncode == 1

@@ -146,7 +146,7 @@ def test_gzip(server):
 
 
 def test_kept_dump_is_fetched_once(server):
-    """Conditional GET: what does not change is not sent again."""
+    """Conditional GET: unchanged content is not sent again."""
     taken = server.post(f"/api/v1/targets/{server.pid}/dumps")
     assert taken.status in (200, 201)
     path = f"/api/v1/targets/{server.pid}/dumps/{taken.json()['id']}"
@@ -174,12 +174,22 @@ def test_change_is_seen_by_the_next_request(scratch, server):
             assert f"prof.active: {word}\n" in server.get(STATUS).text
 
 
+def test_a_long_name_is_not_the_default_target(scratch, server):
+    set_active(scratch, server.pid, False)
+    name = "x" * 64
+    answer = server.post(f"/api/v1/targets/{name}/profiling?active=true")
+    assert (answer.status, code(answer)) == (404, "unknown_target") and not is_active(scratch, server.pid)
+    assert server.get(f"/api/v1/targets/{name}").status == server.get(f"/targets/{name}{STATUS}?active=true").status == 404
+    assert not is_active(scratch, server.pid)
+
+
 # ---- events ----
 
 
 class Stream:
-    def __init__(self, endpoint, *options):
-        command = ["curl", "--silent", "--no-buffer", "--max-time", str(DEADLINE), *endpoint.curl, *options, endpoint.base + "/api/v1/events"]
+    def __init__(self, endpoint, *options, query=""):
+        command = ["curl", "--silent", "--no-buffer", "--max-time", str(DEADLINE), *endpoint.curl, *options,
+                   f"{endpoint.base}/api/v1/events{query}"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self):
@@ -191,7 +201,7 @@ class Stream:
         self.process.communicate()
 
     def next(self):
-        """The fields of the next event that is no comment."""
+        """The fields of the next event that is not a comment."""
         fields = {}
         for line in self.process.stdout:
             if line == "\n" and fields:
@@ -215,12 +225,14 @@ def test_events(scratch, server):
     told = json.loads(event["data"])
     assert told["target"] == str(server.pid) and told["label"] == f"redis-server ({server.pid})"
     assert told["who"] == "127.0.0.1" and told["id"] == int(event["id"])
-    # Who was away gets what he missed.
+    with Stream(server, query="?after=0") as stream:
+        assert stream.next_of("target-came"), "one that came before the stream"
+    # A client that reconnects gets the events that it missed.
     server.get(f"{STATUS}?active=false")
     with Stream(server, "--header", f"Last-Event-ID: {event['id']}") as stream:
         assert int(stream.next_of("profiling-off")["id"]) > int(event["id"])
-    answer = server.get("/api/v1/events", "--header", "Last-Event-ID: x")
-    assert (answer.status, code(answer)) == (400, "bad_event_id")
+    for wrong in (server.get("/api/v1/events", "--header", "Last-Event-ID: x"), server.get("/api/v1/events?after=x")):
+        assert (wrong.status, code(wrong)) == (400, "bad_event_id")
 
 
 def test_events_for_who_wants_no_stream(server):
@@ -236,6 +248,21 @@ def test_events_for_who_wants_no_stream(server):
 # ---- settings ----
 
 
+def test_userver_at_a_path_of_its_own(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid, "--userver-path=/admin/heap") as endpoint:
+        usual = endpoint.post("/service/jemalloc/prof/none")
+        for path in ("/admin/heap/none", f"/targets/{profiled.pid}/admin/heap/none"):
+            answer = endpoint.post(path)
+            assert (answer.status, answer.text) == (usual.status, usual.text) and usual.status != 404
+        assert "jemalloc statistics" in endpoint.post("/admin/heap/stat").text
+        assert endpoint.get("/admin/heap/stat").status == endpoint.get("/service/jemalloc/prof/stat").status == 405
+        assert endpoint.post("/admin/heapstat").status == endpoint.post("/admin/other/stat").status == 404
+    with serve(scratch, profiled.pid, "--userver-path=/admin/heap", "--dialects=mesos") as endpoint:
+        assert endpoint.post("/admin/heap/stat").status == 404
+    for path in ("admin", "/", "/admin/", "/api/v1/heap", "/a?b", ""):
+        assert "invalid path" in jescope(scratch, "serve", f"--userver-path={path}", check=False).stderr
+
+
 def test_dialects(scratch, profiled):  # noqa: F811
     paths = {"libmtev": STATUS, "mesos": "/memory-profiler/state", "pprof": "/debug/pprof/cmdline"}
     for words, left in (("none", set()), ("mesos", {"mesos"}), ("libmtev,pprof", {"libmtev", "pprof"}), ("all", set(paths))):
@@ -243,6 +270,9 @@ def test_dialects(scratch, profiled):  # noqa: F811
             assert {name for name, path in paths.items() if endpoint.get(path).status == 200} == left
             assert {endpoint.get(path).status for name, path in paths.items() if name not in left} <= {404}
             assert endpoint.get(f"/api/v1/targets/{profiled.pid}").status == 200
+            for path in ("/debug/pprof/heap", "/pprof/heap", "/debug/pprof/none"):
+                answer = endpoint.get(path)
+                assert "pprof" in left or answer.status == 404 and "--dialects" in answer.json()["error"]["hint"] and "see /debug" not in answer.text
     assert "mtev" in jescope(scratch, "serve", "--dialects=mtev", check=False).stderr
 
 
@@ -300,7 +330,7 @@ def test_several_addresses(scratch, profiled):  # noqa: F811
 
 
 class Supervisor:
-    """What systemd is to a service: the socket it reports to."""
+    """The notification socket of systemd."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -348,7 +378,7 @@ def test_sockets_handed_over(scratch, profiled):  # noqa: F811
             for place in (3, 4):
                 os.dup2(place + 10, place, inheritable=True)
 
-        command = ["/bin/sh", "-c", 'export LISTEN_PID=$$; exec "$@"', "sh", JESCOPE, "serve", profiled.pid]
+        command = ["/bin/sh", "-c", 'export LISTEN_PID=$$; exec "$@"', "sh", JESCOPE, "serve", "--blackbox=off", profiled.pid]
         with started(command, env=environment(scratch, LISTEN_FDS="2"), preexec_fn=hand_over, close_fds=False, stdout=None,
                      stderr=subprocess.PIPE) as process:
             told = process.stderr.readline() + process.stderr.readline()
@@ -466,7 +496,7 @@ def test_server_of_a_killed_run_ends(scratch):
 
 @pytest.fixture(scope="module")
 def collecting(scratch, profiled):  # noqa: F811
-    with serve(scratch, profiled.pid, "--every=100ms", "--history", scratch / "history.db") as endpoint:
+    with serve(scratch, profiled.pid, "--every=100ms", "--history", scratch / "kept" / "history.db") as endpoint:
         endpoint.pid = profiled.pid
         path = f"/api/v1/targets/{profiled.pid}/series?metric=allocated"
         wait_for(lambda: len(points(endpoint.get(path))) >= 3, "three samples")
@@ -487,7 +517,7 @@ def test_series(scratch, collecting):
     assert later[0][0] == times[1]
     assert len(points(collecting.get(f"{path}?metric=allocated&step=1h"))) == 1
     # The command line reads the same file.
-    printed = jescope(scratch, "series", "--history", scratch / "history.db", "--format=json", "allocated").stdout
+    printed = jescope(scratch, "series", "--history", scratch / "kept" / "history.db", "--format=json", "allocated").stdout
     assert json.loads(printed)["series"][0]["points"][: len(times)] == answer.json()["series"][0]["points"]
     kinds = {"csv": "text/csv; charset=utf-8", "svg": "image/svg+xml", "table": "text/plain; charset=utf-8"}
     for form, kind in kinds.items():
@@ -498,7 +528,7 @@ def test_series(scratch, collecting):
     ("", 400, "metric"),
     ("metric=", 400, "metric"),
     ("metric=nonsense", 404, "nonsense"),
-    ("metric=allocated&step=5", 400, "step"),
+    ("metric=allocated&step=5x", 400, "step"),
     ("metric=allocated&from=yesterday", 400, "from"),
     ("metric=allocated&from=now&to=-1h", 400, "from"),
     ("metric=allocated&each=sum", 400, "each"),

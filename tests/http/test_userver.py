@@ -53,7 +53,7 @@ def test_c5_dump(scratch, tmp_path):
             assert is_whole_dump((tmp_path / f"dump.{redis.pid}.{number}.m{number}.heap").read_bytes())
 
 
-@pytest.mark.parametrize("prefix", ["/nonexistent/dump", ""], ids=["missing", "empty"])
+@pytest.mark.parametrize("prefix", ["/proc/none/dump", ""], ids=["missing", "empty"])
 def test_c6_dump_into_nowhere(scratch, prefix):
     with running_redis(scratch, f"nowhere{len(prefix)}", MALLOC_CONF=f"prof_prefix:{prefix}") as redis, \
          serve(scratch, redis.pid) as endpoint:

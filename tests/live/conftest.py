@@ -28,7 +28,7 @@ def own_mounts():
 
 @pytest.fixture
 def open_path():
-    """A directory that other users can enter, unlike tmp_path."""
+    """A directory that other users can enter, unlike tmp_path, whose parent is closed to them whenever another pytest starts."""
     folder = tempfile.mkdtemp(prefix="jescope-test-")
     os.chmod(folder, 0o755)
     yield pathlib.Path(folder)

@@ -171,6 +171,69 @@ class Mysql:
         return 3
 
 
+class Postgres:
+    """The client side of PostgreSQL's protocol 3.0 as far as simple queries need it."""
+
+    def __init__(self, address, number, rng):
+        self.rng, self.rows = rng, {}
+        self.connection = connect(address)
+        self.stream = self.connection.makefile("rb")
+        words = b"user\0postgres\0database\0postgres\0\0"
+        self.connection.sendall(struct.pack(">II", 8 + len(words), 3 << 16) + words)
+        self.until_ready()
+        self.table = f"checker{number}"
+        self.query(f"DROP TABLE IF EXISTS {self.table}")
+        self.query(f"CREATE TABLE {self.table} (id INT PRIMARY KEY, text TEXT)")
+
+    def message(self):
+        head = self.stream.read(5)
+        if len(head) < 5:
+            raise Wrong("the connection ended")
+        kind, size = struct.unpack(">cI", head)
+        payload = self.stream.read(size - 4)
+        if kind == b"E":
+            raise Wrong(payload.decode(errors="replace"))
+        return kind, payload
+
+    @staticmethod
+    def fields(payload):
+        at, found = 2, []
+        for _ in range(struct.unpack_from(">H", payload)[0]):
+            (size,) = struct.unpack_from(">i", payload, at)
+            found.append(payload[at + 4 : at + 4 + max(size, 0)])
+            at += 4 + max(size, 0)
+        return found
+
+    def until_ready(self):
+        rows = []
+        while (message := self.message())[0] != b"Z":
+            if message[0] == b"D":
+                rows.append(self.fields(message[1]))
+        return rows
+
+    def query(self, text):
+        """Rows of bytes."""
+        text = (text if isinstance(text, bytes) else text.encode()) + b"\0"
+        self.connection.sendall(b"Q" + struct.pack(">I", 4 + len(text)) + text)
+        return self.until_ready()
+
+    def round(self):
+        number = self.rng.randrange(300)
+        value = text_of(self.rng, 3000)
+        self.rows[number] = value
+        self.query(b"INSERT INTO %s VALUES (%d, '%s') ON CONFLICT (id) DO UPDATE SET text = excluded.text"
+                   % (self.table.encode(), number, value))  # fmt: skip
+        other = self.rng.choice(list(self.rows))
+        expect(self.query(f"SELECT text FROM {self.table} WHERE id = {other}"), [[self.rows[other]]], "SELECT")
+        total = sum(map(len, self.rows.values()))
+        expect(
+            self.query(f"SELECT COUNT(*), SUM(LENGTH(text)) FROM (SELECT * FROM {self.table} ORDER BY text) AS sorted"),
+            [[b"%d" % len(self.rows), b"%d" % total]],
+            "a sum over a sorted subquery",
+        )
+        return 3
+
+
 class Memcached:
     def __init__(self, address, number, rng):
         self.rng, self.number, self.values, self.counter = rng, number, {}, 0
@@ -256,7 +319,7 @@ class Http:
         return 1
 
 
-KINDS = {"redis": Redis, "mysql": Mysql, "memcached": Memcached, "dns": Dns, "http": Http}
+KINDS = {"redis": Redis, "mysql": Mysql, "postgres": Postgres, "memcached": Memcached, "dns": Dns, "http": Http}
 
 
 class Tally:

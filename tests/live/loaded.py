@@ -5,6 +5,7 @@ All run under plain `LD_PRELOAD=libjemalloc.so.2`, but redis-server, which bring
 """
 
 import contextlib
+import glob
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 
 import services
 from load import Dns, Http
@@ -47,6 +49,29 @@ Server(("127.0.0.1", {port}), Handler).serve_forever()
 """
 
 
+ONE_THREAD_SERVER = """
+import asyncio, sys
+sys.path.insert(0, {here!r})
+from load import Http
+
+async def serve(reader, writer):
+    while (line := await reader.readline()):
+        while (await reader.readline()) not in (b"\\r\\n", b""):
+            pass
+        body = Http.body_of(line.split()[1][1:].decode())
+        pieces = [body[at : at + 700] for at in range(0, len(body), 700)]
+        writer.write(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % len(body) + b"".join(pieces))
+        await writer.drain()
+    writer.close()
+
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", {port})
+    await server.serve_forever()
+
+asyncio.run(main())
+"""
+
+
 def need(name):
     """The path of a program, or None; the system administrator's directories are not on every PATH."""
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
@@ -59,6 +84,7 @@ class Server:
     workers = 4
     tool = None
     complaint = None  # what the tool prints when something went wrong
+    per_client = False  # a process serves one client, and ends with it
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -118,6 +144,66 @@ class Unbound(Server):
         self.complaint = r"Queries lost: +[1-9]|timed out|Response codes:(?! +NOERROR [0-9]+ \(100\.00%\))"
 
 
+class Kresd(Server):
+    """One thread, with old words of the dynamic loader in its event loop's frame."""
+
+    name, program, kind, preload = "kresd", "kresd", "dns", None
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        port = services.free_port()
+        self.address = f"127.0.0.1:{port}"
+        records = "\n".join(f"hints.set('host{number}.checker.test. {Dns.address_of(number)}')" for number in range(Dns.NAMES))
+        configuration = self.folder / "kresd.lua"
+        # What answers for test. by itself comes in between otherwise, and what asks other servers opens sockets.
+        configuration.write_text(f"net.listen('127.0.0.1', {port}, {{ kind = 'dns' }})\nmodules.unload('policy')\n"
+                                 f"for _, name in ipairs({{'priming', 'ta_update', 'ta_signal_query', 'detect_time_skew', 'detect_time_jump'}}) do pcall(modules.unload, name) end\n"
+                                 f"modules.load('hints')\ncache.size = 10 * MB\n{records}\n")  # fmt: skip
+        (self.folder / "kresd").mkdir()
+        self.command = [need("kresd"), "-n", "-q", "-c", configuration, self.folder / "kresd"]
+        names = self.folder / "names"
+        names.write_text("".join(f"host{number}.checker.test A\n" for number in range(Dns.NAMES)))
+        self.tool = ["dnsperf", "-s", "127.0.0.1", "-p", str(port), "-d", names, "-q", "20", "-l", "100000", "-t", "30"]
+        self.complaint = r"Queries lost: +[1-9]|timed out|Response codes:(?! +NOERROR [0-9]+ \(100\.00%\))"
+
+
+class Postgres(Server):
+    """The backend of one client, beside others under pgbench. Its files belong to its user, which is not root."""
+
+    name, program, kind, workers, per_client = "postgres", "pgbench", "postgres", 1, True
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.place = tempfile.TemporaryDirectory(dir="/tmp")
+        self.folder = pathlib.Path(self.place.name)
+        programs = pathlib.Path(sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1])
+        user = []
+        if services.AS_ROOT:
+            shutil.chown(self.folder, "postgres", "postgres")
+            user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        data = self.folder / "data"
+        subprocess.run([*user, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync"], check=True,
+                       capture_output=True, cwd=self.folder)  # fmt: skip
+        self.address = f"unix:{self.folder}/.s.PGSQL.5432"
+        self.command = [*user, programs / "postgres", "-D", data, "-k", self.folder, "-c", "listen_addresses=", "-c", "fsync=off",
+                        "-c", "jit=off"]  # fmt: skip
+        bench = f"pgbench -h {self.folder} -U postgres"
+        self.tool = [*user, "sh", "-c", f"cd {self.folder} && {bench} -i -q postgres && exec {bench} -n -c 2 -T 100000 postgres"]
+        self.complaint = r"ERROR|FATAL|aborted"
+
+    def environment(self):
+        return {**super().environment(), "JESCOPE_SOCKET_DIR": str(self.folder / "agents")}
+
+    def pid_under_load(self, process):
+        """The first client's."""
+
+        def backends():
+            lines = {child: pathlib.Path(f"/proc/{child}/cmdline").read_bytes() for child in services.children(process.pid)}
+            return sorted(child for child, line in lines.items() if b"[local]" in line)
+
+        return services.wait_for(backends, "postgres has a backend")[0]
+
+
 class Memcached(Server):
     name, program, kind, workers = "memcached", "memcached", "memcached", 6
 
@@ -174,7 +260,19 @@ class Python(Server):
         return {**super().environment(), "PYTHONMALLOC": "malloc"}
 
 
-SERVERS = [Redis, Mariadb, Unbound, Memcached, Nginx, Python]
+class OneThread(Python):
+    """An interpreter with nothing but its main thread."""
+
+    name = "python3-asyncio"
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        port = self.address.rpartition(":")[2]
+        self.command = [services.PYTHON, "-c", ONE_THREAD_SERVER.format(here=str(HERE), port=port)]
+
+
+BUSY = [Kresd, Postgres, OneThread]  # with one thread, under full load
+SERVERS = [Redis, Mariadb, Unbound, Memcached, Nginx, Python, *BUSY]
 
 
 def listens(address):
@@ -193,7 +291,11 @@ def listens(address):
 class Running:
     def __init__(self, server, process):
         self.server, self.process = server, process
-        self.pid = server.pid_of(process)
+        self.pid = None if server.per_client else server.pid_of(process)
+
+    def said_name(self):
+        """Its name in jescope."""
+        return pathlib.Path(f"/proc/{self.pid}/comm").read_text().rstrip("\n")
 
     def said(self):
         return (self.server.folder / "said").read_text(errors="replace")
@@ -227,14 +329,14 @@ def running(kind, folder, **variables):
 
 
 class Load:
-    """What ran against a server: .answered counts the verified replies, .failures must be empty."""
+    """The result of a load against a server: .answered counts the verified replies, .failures must be empty."""
 
     def __init__(self):
         self.answered, self.failures = 0, []
 
 
 def interrupt(tool):
-    """What it said in all. wrk may not heed the first signal."""
+    """Its complete output. wrk may ignore the first signal."""
     for _ in range(ENDING):
         tool.send_signal(signal.SIGINT)
         try:
@@ -262,6 +364,8 @@ def under_load(server):
     with services.started(script) as checker:
         assert checker.stdout.readline() == "up\n"
         if server.server.tool:
+            if server.server.per_client:
+                server.pid = server.server.pid_under_load(server.process)
             tool = subprocess.Popen([str(word) for word in server.server.tool],
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
         try:

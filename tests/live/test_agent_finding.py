@@ -67,7 +67,7 @@ def test_found_under_a_file_name_with_strange_characters(start, tmp_path):
 
 
 def test_found_although_the_file_was_replaced(start, tmp_path):
-    """An upgrade under a running program: what is on disk is no longer what was loaded."""
+    """An upgrade under a running program: the file on disk differs from the loaded one."""
     path = tmp_path / "program"
     shutil.copy(program("victim-static"), path)
     victim = start(command=[path])
@@ -134,11 +134,15 @@ def assert_profiling_is_refused(client):
 
 
 def test_prof_false_is_said_and_respected(start):
+    """The profiler is never called: jescope's own sampler takes its place."""
     victim = start(conf="prof:false")
     with victim.client() as client:
         both = wire.WIRE_FLAG_CONFIG_PROF | wire.WIRE_FLAG_OPT_PROF
         assert client.greeting.flags & both == wire.WIRE_FLAG_CONFIG_PROF
-        assert_profiling_is_refused(client)
+        assert client.greeting.flags & wire.WIRE_FLAG_SAMPLER_SERVES
+        for control, kind in [("thread.prof.active", "bool"), ("prof.no_such_thing", "bool"), ("prof.stats.bins.0.live", "u64")]:
+            with pytest.raises(wire.Refused):
+                client.read(control, kind)
         assert client.read("stats.allocated", "size") > 0
         assert client.stats().startswith(b"___ Begin")
 
@@ -166,6 +170,13 @@ def test_an_old_jemalloc_without_profiling_is_asked_nothing_dangerous(start, tmp
     assert [name for name in asked if name.startswith(("prof.", "thread.prof."))] == []
     writes = {call for call in calls if not call.startswith(("read ", "mib ", "stats"))}
     assert writes <= {"write epoch", "write thread.arena", "write thread.tcache.enabled"}
+
+
+@pytest.mark.parametrize("variant", ["victim-standin", "victim-standin-je"])
+def test_jemalloc_3_dumps_in_a_thread_that_never_allocated(start, variant):
+    victim = start(variant, env={"STANDIN_VERSION": "3.6.0-0-g46c0af68bd24", "STANDIN_PROF": "on"})
+    with victim.client() as client:
+        assert client.dump().startswith(b"heap")
 
 
 def test_an_old_jemalloc_is_never_asked_to_reset_an_arena(start, tmp_path):

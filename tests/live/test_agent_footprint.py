@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent costs its host in memory, descriptors and threads. Times are measured in bench/."""
+"""The cost of the agent for its host in memory, descriptors and threads. Times are measured in bench/."""
 
 import pathlib
 import re
@@ -100,7 +100,7 @@ def test_it_is_small(start):
 
 
 def test_it_is_smaller_until_somebody_asks(start):
-    """jemalloc lays out its table of controls at the first question, whoever asks it."""
+    """jemalloc creates its table of controls at the first query."""
     without, victim = start("victim-embedded" if LINKED else "victim", preload=None, env={"VICTIM_EMBED": "later"}), start()
     eventually(victim.socket_of().exists, "its socket")
     own, code = private_kib(victim.pid) - private_kib(without.pid), resident_kib_of(victim.pid, AGENT.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent is a guest: whatever its host does, the host goes on as if nobody were there, and the agent keeps up."""
+"""The host's actions work as without the agent, and the agent keeps working."""
 
 import os
 import pathlib
@@ -12,6 +12,7 @@ import pytest
 import wire
 from victims import (
     AGENT,
+    VICTIMS,
     EVERY_BLOCK,
     agent_descriptors,
     agent_threads,
@@ -92,6 +93,14 @@ def test_forks_while_the_agent_is_still_looking_around(start, variant):
         with parent.client() as client:
             assert client.greeting.pid == parent.pid
             assert client.dump().startswith(b"heap_v2/")
+
+
+@pytest.mark.parametrize("variant", ["victim", "victim-static", "victim-rjem"])
+def test_its_thread_takes_no_lock_of_the_loader(start, variant):
+    """glibc does not reset the lock of dl_iterate_phdr() in a forked child: the program's children would hang, too."""
+    victim = start(variant, preload=(VICTIMS / "libloader-lock.so", AGENT))
+    with victim.client() as client:
+        assert client.dump().startswith(b"heap_v2/")
 
 
 def test_many_forks_under_a_storm(start):
@@ -308,7 +317,7 @@ def cpu_ns(pid, thread):
 @SHARED_TABLE
 @pytest.mark.parametrize("limit", [0, 3, 20])
 def test_a_limit_on_descriptors(start, table, limit):
-    """A program may deny itself all further descriptors. Who asks then waits; the agent does not burn time over it."""
+    """A program may deny itself all further descriptors. A client then waits; the agent does not spin."""
     victim = start_in(start, table)
     soft, hard = resource.prlimit(victim.pid, resource.RLIMIT_NOFILE)
     victim.client().close()

@@ -41,7 +41,7 @@ def assert_served(target):
     assert target.ask("hold 1 100") == "1"
 
 
-# Messages that are none
+# Malformed messages
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_descriptors_in_several_parts(target):
 
 
 class Offered:
-    """Descriptors that are no memfd the agent may write to. Each: (descriptor, a check that it was not touched)."""
+    """Descriptors that the agent may not write to. Each: (descriptor, a check that it was not touched)."""
 
     @staticmethod
     def regular_file(folder):

@@ -155,6 +155,17 @@ def test_replace_restores_what_the_first_would_have(target, client):
     assert not is_active(target)
 
 
+def test_a_lease_that_yields_is_replaced(target, client):
+    yielding = client.take(LONG, flags=wire.WIRE_LEASE_YIELDS)
+    assert yielding.yields == 1
+    second = client.take(LONG)
+    assert second.id != yielding.id and second.yields == 0 and second.restores == 0
+    assert refused(lambda: client.renew(yielding.id, LONG)).status == wire.WIRE_STATUS_NO_LEASE
+    assert refused(lambda: client.take(LONG, flags=wire.WIRE_LEASE_YIELDS)).status == wire.WIRE_STATUS_BUSY
+    client.release(second.id)
+    assert not is_active(target)
+
+
 def test_replace_needs_nothing_to_replace(target, client):
     lease = client.take(LONG, flags=wire.WIRE_LEASE_REPLACE)
     assert lease.id != 0 and lease.restores == 0
@@ -192,7 +203,7 @@ def test_durations_at_the_edges(client, duration):
 
 @pytest.mark.parametrize(
     "change",
-    [dict(action=0), dict(action=4), dict(action=2**32 - 1), dict(active=2), dict(active=2**32 - 1), dict(flags=2)],
+    [dict(action=0), dict(action=4), dict(action=2**32 - 1), dict(active=2), dict(active=2**32 - 1), dict(flags=6), dict(flags=16)],
     ids=str,
 )
 def test_malformed_requests(target, client, change):

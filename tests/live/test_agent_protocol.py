@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What crosses the socket, told by a client that knows src/wire/wire.h alone."""
+"""The agent protocol, tested by a client that is based on src/wire/wire.h only."""
 
 import ctypes
 import json
@@ -42,9 +42,8 @@ def test_hello_tells_who_it_is(target, client):
     assert greeting.prefix == b""
     assert b"libjemalloc.so" in greeting.found_in
     assert greeting.agent_clients >= 1
-    wanted = (
-        wire.WIRE_FLAG_SERVES_MALLOC | wire.WIRE_FLAG_CONFIG_PROF | wire.WIRE_FLAG_OPT_PROF | wire.WIRE_FLAG_CONFIG_STATS
-    )
+    wanted = (wire.WIRE_FLAG_SERVES_MALLOC | wire.WIRE_FLAG_CONFIG_PROF | wire.WIRE_FLAG_OPT_PROF | wire.WIRE_FLAG_CONFIG_STATS |
+              wire.WIRE_FLAG_SAMPLER_READY)
     assert greeting.flags == wanted
     assert (greeting.since, greeting.active_since_ns) == (wire.WIRE_SINCE_UNKNOWN, 0)
     assert greeting.lease.id == 0
@@ -240,16 +239,9 @@ def test_what_jemalloc_was_told_is_remembered(start):
         assert client.read("opt.malloc_conf.env_var", "string") == EVERY_BLOCK
 
 
-def test_a_dump_without_a_name_goes_where_the_program_was_told(start, tmp_path):
-    """The file's name is jemalloc's: from prof_prefix, which the client neither sends nor may change."""
-    victim = start(conf=f"{EVERY_BLOCK},prof_prefix:{tmp_path}/of-its-own")
-    with victim.client() as client:
-        client.act("prof.dump")
-    assert [path.name for path in tmp_path.glob("of-its-own*")] == [f"of-its-own.{victim.pid}.0.m0.heap"]
-
-
 # Everything else that jemalloc would let a program write, run or change by reading.
 NOT_ALLOWED_WRITES = [
+    ("prof.dump", "none"),
     ("prof.dump", "u64"),
     ("prof.dump", "string"),
     ("prof.prefix", "u64"),
@@ -599,7 +591,7 @@ def test_the_socket_is_seqpacket_and_private(target, client):
 
 
 def sample(client, names, first, count):
-    """[{name: value}] of one exchange; what a row lacks is not in it."""
+    """[{name: value}] of one exchange; missing values are omitted."""
     request = wire.WireSampleRequest(first=first, count=count)
     text = b"".join(b"%d" % kind + name.encode() + b"\0" for kind, name in names) + b"\0"
     ctypes.memmove(ctypes.addressof(request) + wire.WireSampleRequest.names.offset, text, len(text))

@@ -36,7 +36,7 @@ def start_as_owner(start, open_path):
 
 
 def say_hello_as(uid, path):
-    """What a client of user UID gets: 'answered', 'closed' or the name of an errno."""
+    """The result of a client of user UID: 'answered', 'closed' or the name of an errno."""
     ends = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -106,6 +106,21 @@ def test_who_drops_privileges_answers_to_the_new_user(start, open_path):
     victim.ask(f"setuid {OWNER}")
     assert say_hello_as(OWNER, victim.socket_of()) == "answered"
     assert say_hello_as(STRANGER, victim.socket_of()) == "closed"
+    victim.client().close()
+
+
+def test_a_user_taken_on_for_a_time_is_not_let_in(start, open_path):
+    """As a file server does: a connection would outlive the time, and lead into a process of root's."""
+    folder = open_path / "sockets"
+    folder.mkdir(mode=0o700)
+    victim = start(sockets=folder)
+    victim.client().close()
+    folder.chmod(0o755)
+    victim.socket_of().chmod(0o666)
+    victim.ask(f"seteuid {OWNER}")
+    assert say_hello_as(OWNER, victim.socket_of()) == "closed"
+    victim.client().close()
+    victim.ask("seteuid 0")
     victim.client().close()
 
 

@@ -52,11 +52,11 @@ def test_comes_and_goes(bare):
     victim = bare(conf=EVERY_BLOCK)
     victim.ask("hold 100 100")
     said = jescope(victim, "attach").stdout
-    assert f"({victim.pid}): the agent is in" in said
+    assert f"({victim.pid}): agent attached" in said
     assert "ready, not active" in jescope(victim, "status").stdout
     with victim.client() as client:
         assert client.dump().startswith(b"heap_v2/")
-    assert f"({victim.pid}): the agent has left" in jescope(victim, "detach").stdout
+    assert f"({victim.pid}): agent detached" in jescope(victim, "detach").stdout
     assert_inert(victim)
     assert os.listdir(victim.sockets) == []
     jescope(victim, "attach")
@@ -297,7 +297,7 @@ def test_not_where_there_is_no_jemalloc():
 
 def test_not_under_a_filter_unless_it_is_asked_for(bare):
     victim = bare(command=[program("forbid"), "unshare", "--", program()])
-    assert "--under-seccomp goes on" in refusal(victim)
+    assert "--under-seccomp attaches anyway" in refusal(victim)
     assert_inert(victim)
     done = jescope(victim, "attach", "--under-seccomp", check=False)
     if os.geteuid() == 0:
@@ -330,3 +330,12 @@ def test_detach_needs_an_agent(bare):
     done = jescope(victim, "detach", check=False)
     assert done.returncode == 1 and "agent" in done.stderr
     assert list(threads(victim.pid)) == [victim.pid]
+
+
+def test_says_what_cannot_be_profiled(bare):
+    """The agent is in, and nothing is promised that it cannot do."""
+    unprepared = bare("victim-standin", conf=None)
+    done = jescope(unprepared, "attach")
+    assert done.returncode == 0 and "agent attached" in done.stdout
+    assert "cannot be profiled" in done.stderr and "prof:true" in done.stderr
+    assert jescope(bare(), "attach").stderr == ""

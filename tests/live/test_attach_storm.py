@@ -18,8 +18,8 @@ THREADS = 64
 SECONDS = 600 if os.environ.get("JESCOPE_PROOF") == "full" else 5
 WATCHDOG = 60
 
-# What is said where no thread is ever at a place where jemalloc can be called.
-REFUSALS = ("no thread of", "has not finished within")
+# The error if no thread is ever at a safe point.
+REFUSALS = ("jemalloc cannot be called in", "has not finished within")
 
 
 class Storm:
@@ -32,7 +32,7 @@ class Storm:
         return struct.unpack(f"{len(data) // 8}Q", data)
 
     def assert_rages(self):
-        """Every thread gets on: none is stopped, none waits for a lock that nobody gives back."""
+        """Every thread continues: none is stopped or waits for a lock that is never released."""
         before = self.rounds()
         eventually(
             lambda: self.process.poll() is None and all(now > then for now, then in zip(self.rounds(), before)),

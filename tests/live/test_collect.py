@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """jescope collect: real servers that restart, hang and are killed; logs that rotate; files that cannot be written."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import sys
 import time
 
 import pytest
+from sanitized import preloadable
 
 BUILD = pathlib.Path(os.environ["JESCOPE_BUILD"])
 JESCOPE = BUILD / "src" / "cli" / "jescope"
@@ -204,6 +206,166 @@ def test_waits_for_a_process_by_name(room):
     assert stop(collector)[0] == 0
 
 
+# A service of several processes of one name. For each line it reads it starts another worker ("start") or ends the
+# oldest one ("end"), and says which workers it has.
+MASTER = """
+import os, signal, sys
+workers = []
+def start():
+    pid = os.fork()
+    if pid == 0:
+        os.close(0); os.close(1)
+        signal.pause()
+    workers.append(pid)
+def end():
+    pid = workers.pop(0)
+    os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0)
+start()
+print(os.getpid(), *workers, flush=True)
+for line in sys.stdin:
+    dict(start=start, end=end)[line.strip()]()
+    print(os.getpid(), *workers, flush=True)
+while workers: end()
+"""
+
+
+class Service:
+    def __init__(self, room, name):
+        self.program = room.folder / name
+        if not self.program.exists():
+            self.program.symlink_to("/usr/bin/python3")
+        self.process = room.start(JESCOPE, "run", "--", self.program, "-c", MASTER, stdin=subprocess.PIPE)
+        self.master, *self.workers = map(int, self.process.stdout.readline().split())
+
+    def do(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        self.master, *self.workers = map(int, self.process.stdout.readline().split())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=DEADLINE)
+        self.process.stdin = None
+
+
+def lives(room, name):
+    """The pids that a series had, in their order."""
+    with contextlib.closing(sqlite3.connect(f"file:{room.history}?mode=ro", uri=True)) as db:
+        return [pid for pid, in db.execute("SELECT pid FROM incarnation JOIN target ON target.id = target WHERE name = ?"
+                                           " ORDER BY incarnation.id", (name,))]
+
+
+def grows(room, name):
+    before = room.samples(name)
+    eventually(lambda: room.samples(name) > before + 1, f"samples of {name}")
+
+
+def test_all_processes_of_a_name(room):
+    name = unique("svc")
+    service = Service(room, name)
+    collector = room.collect(f"web={name}", "--every", "100ms")
+    for series in ("web", "web/2"):
+        eventually(lambda series=series: room.samples(series) >= 2, f"samples of {series}")
+    assert lives(room, "web") == [service.master] and lives(room, "web/2") == service.workers
+    old = service.workers[0]
+    # A reload: the new one is there before the old one ends.
+    service.do("start")
+    eventually(lambda: room.samples("web/3") >= 2, "the new one is followed")
+    new = service.workers[1]
+    assert lives(room, "web/3") == [new]
+    service.do("end")
+    eventually(lambda: room.targets()["web/2"]["notes"][-1]["text"] == f"{name} ({old}) has ended", "the old one is closed")
+    closed = room.samples("web/2")
+    grows(room, "web")
+    grows(room, "web/3")
+    assert room.samples("web/2") == closed
+    # The next one goes on in the series that the old one left.
+    service.do("start")
+    eventually(lambda: room.samples("web/2") >= closed + 2, "the series goes on")
+    assert lives(room, "web/2") == [old, service.workers[1]] and "web/4" not in room.targets()
+    status, out, err = stop(collector)
+    assert status == 0 and f"web/3: process {new}\n" in err and err.count("has ended") == 1
+    # Running processes keep their series when collecting is restarted, even if others have ended.
+    service.do("end")
+    collector = room.collect(f"web={name}", "--every", "100ms")
+    grows(room, "web")
+    grows(room, "web/2")
+    assert lives(room, "web") == [service.master] and lives(room, "web/3") == [new]
+    assert lives(room, "web/2") == [old, service.workers[0]]
+    service.end()
+    again = Service(room, name)
+    eventually(lambda: lives(room, "web")[-1] == again.master, "the service is restarted")
+    grows(room, "web")
+    assert stop(collector)[0] == 0
+    again.end()
+
+
+def test_a_namesake_that_cannot_be_sampled_is_named_once(room):
+    name = unique("mix")
+    service = Service(room, name)
+    plain = room.start(service.program, "-c", "print(flush=True); input()", stdin=subprocess.PIPE)
+    plain.stdout.readline()
+    collector = room.collect(name, "--every", "100ms")
+    eventually(lambda: room.samples(f"{name}/2") >= 2, "samples")
+    service.do("end")
+    service.process.stdin.close()
+    service.process.wait(timeout=DEADLINE)
+    service.process.stdin = None
+    eventually(lambda: any("left out" in note["text"] for note in room.targets()[name]["notes"]), "it is named")
+    again = Service(room, name)
+    eventually(lambda: lives(room, name)[-1] == again.master, "the collector looks again and finds the service")
+    status, out, err = stop(collector)
+    assert status == 0 and err.count(f"left out {name} ({plain.pid}): it does not use jemalloc") == 1, err
+    assert lives(room, name) == [service.master, again.master]
+    again.end()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root and setpriv")
+def test_a_namesake_of_another_user_gets_no_series_of_ours(room):
+    name = unique("own")
+    ours = Service(room, name)
+    collector = room.collect(name, "--every", "100ms")
+    grows(room, f"{name}/2")
+    assert stop(collector)[0] == 0
+    ours.end()
+    with contextlib.closing(sqlite3.connect(room.history)) as db:
+        owners = dict(db.execute("SELECT target, user FROM owner"))
+        assert owners == {name: 0, f"{name}/2": 0}
+        # As if these series had been another user's all the time.
+        db.execute("UPDATE owner SET user = 65534")
+        db.commit()
+    theirs = Service(room, name)
+    collector = room.collect(name, "--every", "100ms")
+    grows(room, f"{name}/3")
+    assert lives(room, name) == [ours.master] and lives(room, f"{name}/3") == [theirs.master]
+    assert stop(collector)[0] == 0
+    theirs.end()
+
+
+# The first thread is GLib's own; the next two cannot be made.
+NO_THREAD = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+int pthread_create(void *thread, void *attributes, void *start, void *data)
+{
+    static int calls;
+    int (*real)(void *, void *, void *, void *) = dlsym(RTLD_NEXT, "pthread_create");
+    calls++;
+    return calls == 2 || calls == 3 ? EAGAIN : real(thread, attributes, start, data);
+}
+"""
+
+
+@preloadable
+def test_threads_that_cannot_be_made_are_told_at_once(room):
+    library = room.folder / "no-thread.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=NO_THREAD, text=True, check=True)
+    room.env["LD_PRELOAD"] = str(library)
+    said = room.run("collect", unique("thr"), "--every", "100ms", status=1).stderr
+    assert "cannot start" in said and "raise the limit on processes" in said
+
+
 # --- logs -------------------------------------------------------------------------------------------------------------
 
 SNAPSHOT = """___ Begin jemalloc statistics ___
@@ -249,7 +411,7 @@ def test_log_through_rotation(room):
     append("some line\n" + snapshot(6)[:half])
     append(snapshot(6)[half:])
     seen(*ones, 2, 6)
-    # Renamed and made anew; the old file still gets its last lines.
+    # Renamed and recreated; the old file still gets its last lines.
     log.rename(room.folder / "console.log.1")
     with (room.folder / "console.log.1").open("a") as out:
         out.write(snapshot(3))
@@ -261,6 +423,23 @@ def test_log_through_rotation(room):
     seen(*ones, 2, 6, 3, 4, 5)
     status, out, err = stop(collector)
     assert status == 0, err
+
+
+def test_a_log_is_read_by_a_child_without_rights(room):
+    log = room.folder / "console.log"
+    log.write_text("")
+    collector = room.collect("--log", log, "--every", "1s")
+
+    def readers():
+        with log.open("a") as out:
+            out.write(snapshot(1))
+        tasks = pathlib.Path(f"/proc/{collector.pid}/task").glob("*/children")
+        found = [number for task in tasks for number in task.read_text().split()]
+        return [number for number in found if "NoNewPrivs:\t1" in pathlib.Path(f"/proc/{number}/status").read_text()]
+
+    eventually(readers, "a child without rights")
+    eventually(lambda: allocated(room, "console"), "samples of it")
+    assert stop(collector)[0] == 0
 
 
 def test_command_makes_the_log(room):
@@ -300,7 +479,7 @@ for number in range({count}):
 
 
 def test_killed_at_any_moment(room):
-    """What a reader saw before the kill is there after it, the file opens, and collecting goes on."""
+    """Data seen by a reader before the kill exists after it, the file opens, and collecting continues."""
     log = room.folder / "jem.log"
     log.touch()
     kept = 0
@@ -472,5 +651,5 @@ def test_get_jem_stats_without_asinfo(room, asinfo):
 
 def test_get_jem_stats_refuses(room, asinfo):
     process = room.start(asinfo, "soon")
-    assert process.communicate(timeout=DEADLINE) == ("", "get-jem-stats: 'soon' is not a number of seconds from 1 to 2000000\n")
+    assert process.communicate(timeout=DEADLINE) == ("", "get-jem-stats: invalid interval 'soon'; give seconds as sleep(1) takes them, up to 2000000: 30, 0.5, 10m\n")
     assert process.returncode == 2

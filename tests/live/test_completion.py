@@ -12,9 +12,9 @@ import time
 
 import pytest
 
-from services import DEADLINE, JESCOPE, environment, service
+from services import DEADLINE, JESCOPE, environment, jescope, service
 
-COMPLETIONS = pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "completions"
+COMPLETIONS = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "docs"
 
 # The words of the command line as readline splits them ('=' is one); the last is the one to complete.
 BASH = """
@@ -25,7 +25,7 @@ _jescope
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
-# Its line editor completes on a terminal only: what it would offer goes to a file instead of the screen.
+# Its line editor completes on a terminal only: its offers go to a file instead of the screen.
 ZSH = """
 PS1= PROMPT_EOL_MARK=
 fpath=({completions} $fpath)
@@ -125,7 +125,7 @@ def test_commands(completed):
 
 
 def test_options(completed):
-    assert completed("jescope record --f") == ["--for"]
+    assert completed("jescope record --ev") == ["--every"]
     assert sorted(completed("jescope detach --")) == ["--help"]
 
 
@@ -144,8 +144,30 @@ def test_words_of_an_option(completed):
 def test_targets(completed, tmp_path):
     with service(tmp_path) as python:
         assert str(python.pid) in completed(f"jescope status {str(python.pid)[:1]}")
-        assert "python3" in completed("jescope record --for=5s pyth")
+        # Others' tests run python3, too, and an ambiguous name is not a target.
+        python.rename(f"only-{os.getpid()}")
+        assert f"only-{os.getpid()}" in completed("jescope record --for=5s only")
+        with service(tmp_path) as twin:
+            twin.rename(f"only-{os.getpid()}")
+            assert f"only-{os.getpid()}" not in completed("jescope record --for=5s only")
 
 
 def test_words_after_the_first_operand(completed):
     assert completed("jescope msg 1 memory_profile act") == ["activate"]
+
+
+def test_what_the_history_has(completed, tmp_path):
+    log = pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "tests/data/stats/console-5.3.0.log.gz"
+    for name in ("web-front", "web-back", "other"):
+        jescope(tmp_path, "import", "--target", name, log)
+    assert sorted(completed("jescope series --target=web")) == ["web-back", "web-front"]
+    assert completed("jescope series resi") == ["resident"]
+
+
+def test_names_are_not_run(completed, tmp_path):
+    """A process may be called as it likes."""
+    with service(tmp_path) as python:
+        python.rename("$(>ran)")
+        assert str(python.pid) in completed(f"jescope status {str(python.pid)[:1]}")
+        completed("jescope status $")
+        assert not (tmp_path / "ran").exists()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libjescope in a program: what its functions do, from many threads, through forks, and beside a preloaded agent."""
+"""libjescope in a program: its functions, from many threads, through forks, and together with a preloaded agent."""
 
 import fcntl
 import json
@@ -90,7 +90,7 @@ def test_a_client_reaches_it(victim):
 
 def test_start_and_stop(victim):
     victim.client().close()
-    refused(victim, "jescope-start", "JESCOPE_ALREADY_STARTED", says="there already")
+    refused(victim, "jescope-start", "JESCOPE_ALREADY_STARTED", says="already running")
     before = descriptors(victim.pid)
     done(victim, "jescope-stop")
     eventually(lambda: list(threads(victim.pid)) == [victim.pid], "the kernel has forgotten the thread")
@@ -241,7 +241,7 @@ def test_enable_for_a_time(victim):
     done(victim, "jescope-enable 600000")
     status = Status(victim)
     assert status.has("PROF_ACTIVE", "LEASED") and 590_000 < status.lease_ms <= 600_000
-    refused(victim, "jescope-enable 1000", "JESCOPE_BUSY", says="for another (600|599) s")
+    refused(victim, "jescope-enable 1000", "JESCOPE_BUSY", says="already being profiled, for another 10 min")
     done(victim, "jescope-disable")
     done(victim, "jescope-enable 100")
     eventually(lambda: victim.ask("read 1 prof.active") == "0", "it is switched back")
@@ -268,7 +268,7 @@ def test_enable_for_a_time_needs_the_thread(later):
 def test_a_lease_of_a_client_is_seen(victim):
     with victim.client() as client:
         client.take(600_000)
-        refused(victim, "jescope-enable 1000", "JESCOPE_BUSY", says="switch it off first")
+        refused(victim, "jescope-enable 1000", "JESCOPE_BUSY", says="already being profiled, .*end that")
         done(victim, "jescope-disable")
         assert not client.hello().flags & wire.WIRE_FLAG_LEASED
 
@@ -317,16 +317,21 @@ def test_stats(either, tmp_path):
     assert (tmp_path / "text").read_text().startswith("___ Begin jemalloc statistics ___")
     code, size = map(int, either.ask("jescope-stats-write J").split())
     assert code == 0 and size > 10_000
-    refused(either, f"jescope-stats {'a' * 40} 1", "JESCOPE_INVALID", says="at most 31")
+    refused(either, f"jescope-stats {'a' * 40} 1", "JESCOPE_INVALID", says="maximum is 31")
 
 
-@pytest.mark.parametrize("conf, says", [("prof:false", "MALLOC_CONF=prof:true,prof_active:false")])
-def test_jemalloc_that_was_started_without_profiling(start, conf, says):
-    victim = start("victim-embedded", preload=(), conf=conf)
-    for command in ("enable 0", "enable 1000", "disable", "reset 0", "dump 1"):
-        refused(victim, f"jescope-{command}", "JESCOPE_NO_PROFILING", says=says)
+def test_jemalloc_that_was_started_without_profiling(start, tmp_path):
+    """jescope's own sampler takes the place of its profiler."""
+    victim = start("victim-embedded", preload=(), conf="prof:false")
     status = Status(victim)
-    assert status.has("PROF_BUILT") and not status.has("PROF_READY")
+    assert status.has("PROF_BUILT") and status.has("PROF_READY")
+    done(victim, "jescope-enable 0")
+    assert Status(victim).has("PROF_ACTIVE")
+    victim.ask("hold 2000 10000")
+    done(victim, f"jescope-dump {tmp_path}/dump")
+    assert b"#sampler jescope 1 " in (tmp_path / "dump").read_bytes()
+    done(victim, "jescope-disable")
+    assert not Status(victim).has("PROF_ACTIVE")
 
 
 def allocated(victim):
@@ -378,7 +383,7 @@ def test_a_child_has_a_thread_of_its_own_and_none_after_a_stop(victim):
 
 def wait_for_run(victim, folder, run):
     def has_ended():
-        state = json.loads(http(victim, folder, "GET", "/memory-profiler/state")[3])["memory_profiler"]
+        state = json.loads(http(victim, folder, "GET", "/memory-profiler/state")[3])
         return not state["jemalloc"]["profiling_active"]
 
     eventually(has_ended, f"run {run} has ended")
@@ -402,9 +407,25 @@ def test_a_recording_by_http_ends_in_a_dump(victim, tmp_path):
     assert http(victim, tmp_path, "GET", "/memory-profiler/download/raw?id=17")[0] == 400
 
 
+def test_a_recording_is_a_file_until_the_program_ends(start, tmp_path):
+    victim = start("victim-embedded", preload=(), conf=EVERY_BLOCK, env={"TMPDIR": str(tmp_path)})
+    assert http(victim, tmp_path, "GET", "/memory-profiler/start?duration=1hrs")[0] == 200
+    done(victim, "jescope-disable")
+    run = json.loads(http(victim, tmp_path, "GET", "/memory-profiler/start?duration=1secs")[3])["id"]  # a new one
+    done(victim, "jescope-disable")
+    done(victim, "jescope-enable 0")
+    wait_for_run(victim, tmp_path, run)  # it ends all the same
+    state = json.loads(http(victim, tmp_path, "GET", "/memory-profiler/state")[3])["memory_profiler"]
+    folder = pathlib.Path(state["tmp_dir"])
+    assert folder.parent == tmp_path and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (folder / "profile.dump").read_bytes() == http(victim, tmp_path, "GET", "/memory-profiler/download/raw")[3]
+    victim.tell("exit 0")
+    eventually(lambda: not folder.exists(), "the directory is removed at exit()")
+
+
 def test_a_recording_that_is_stopped(victim, tmp_path):
     assert http(victim, tmp_path, "GET", "/memory-profiler/start?duration=10mins")[0] == 200
-    refused(victim, "jescope-enable 1000", "JESCOPE_BUSY", says="for another (600|599) s")
+    refused(victim, "jescope-enable 1000", "JESCOPE_BUSY", says="already being profiled, for another 10 min")
     assert http(victim, tmp_path, "GET", "/memory-profiler/stop")[0] == 200
     assert victim.ask("read 1 prof.active") == "0"
     assert http(victim, tmp_path, "GET", "/memory-profiler/download/raw")[3].startswith(b"heap_v2/")
@@ -469,6 +490,48 @@ def test_a_symbolized_report_is_made_by_a_child(start, tmp_path):
     assert descriptors(victim.pid) == {}
 
 
+@renders
+def test_reports_tell_what_they_cover(start, tmp_path):
+    """As reports of jescope serve do: since when is sampled, and how much of what the program holds that explains."""
+    victim = record_with(start, BUILD / "src/cli/jescope", tmp_path)
+    status, _, _, body = http(victim, tmp_path, "GET", "/api/v1/targets/self/dumps/now?format=text")
+    assert status == 200 and b"explains " in body, body
+    status, _, _, body = http(victim, tmp_path, "GET", "/api/v1/targets/self/dumps/latest?format=json")
+    assert status == 200 and json.loads(body)["notes"], body
+
+
+@renders
+def test_names_are_stored(start, tmp_path):
+    victim = record_with(start, BUILD / "src/cli/jescope", tmp_path)
+    status, _, _, body = http(victim, tmp_path, "POST", "/api/v1/targets/self/dumps?symbolize=true")
+    assert status == 201, body
+    taken = json.loads(body)
+    body = http(victim, tmp_path, "GET", f"/api/v1/targets/self/dumps/{taken['id']}")[3]
+    assert body.startswith(b"--- symbol") and b"run_hold" in body and len(body) == taken["bytes"]
+    number = json.loads(http(victim, tmp_path, "POST", "/api/v1/targets/self/recordings?for=10m&symbolize=true")[3])["id"]
+    victim.ask("hold 100 1000")
+    assert http(victim, tmp_path, "DELETE", f"/api/v1/targets/self/recordings/{number}")[0] == 200
+    for _ in range(2):
+        body = http(victim, tmp_path, "GET", f"/api/v1/targets/self/recordings/{number}/result")[3]
+        assert body.startswith(b"--- symbol") and b"run_hold" in body
+    status, _, _, body = http(victim, tmp_path, "POST", "/api/v1/targets/self/dumps?max-output=4KiB&force=true")
+    assert status == 507 and json.loads(body)["error"]["code"] == "too_large", body
+    assert descriptors(victim.pid) == {}
+
+
+def test_few_reports_are_made_at_once(start, tmp_path):
+    """However many the program's clients ask for: each is a process with up to 4 GiB."""
+    program_path = tmp_path / "reporter"
+    program_path.write_text(f"#!/bin/sh\ncd {tmp_path} && : > running.$$ && ls | grep -c ^running >> counts; sleep 1; rm running.$$\n")
+    program_path.chmod(0o755)
+    victim = record_with(start, program_path, tmp_path)
+    crowded = int(victim.ask("jescope-reports 8", deadline=120))
+    counts = [int(line) for line in (tmp_path / "counts").read_text().split()]
+    assert len(counts) == 8 - crowded and max(counts) <= 2
+    # A report that is over makes room.
+    assert int(victim.ask("jescope-reports 1", deadline=120)) == 0
+
+
 def test_a_report_without_jescope_says_so(start, tmp_path):
     victim = record_with(start, "/nowhere/jescope", tmp_path)
     status, _, _, body = http(victim, tmp_path, "GET", "/memory-profiler/download/text")
@@ -476,6 +539,42 @@ def test_a_report_without_jescope_says_so(start, tmp_path):
 
 
 # What is installed
+
+
+def test_versions_names_and_initializers(tmp_path):
+    """In C and C++, without a warning: macros of the header, names of codes, initial values of the structs."""
+    version = subprocess.run([BUILD / "src/cli/jescope", "--version"], capture_output=True, text=True, check=True).stdout
+    (tmp_path / "use.c").write_text("""
+#include <jescope.h>
+#include <stdio.h>
+#include <string.h>
+#if JESCOPE_VERSION_NUMBER < JESCOPE_VERSION_ENCODE(0, 1, 0) || JESCOPE_VERSION_NUMBER >= JESCOPE_VERSION_ENCODE(1, 0, 0)
+#error version
+#endif
+int main(void)
+{
+    JescopeOptions options = JESCOPE_OPTIONS_INIT;
+    JescopeStatus status = JESCOPE_STATUS_INIT;
+    JescopeRequest request = JESCOPE_REQUEST_INIT;
+    static JescopeReply reply = JESCOPE_REPLY_INIT;
+    if (options.size != sizeof options || status.size != sizeof status || request.size != sizeof request ||
+        reply.size != sizeof reply || reply.descriptor != -1 || strcmp(jescope_version(), JESCOPE_VERSION_STRING) != 0)
+        return 1;
+    printf("%d.%d.%d %s", JESCOPE_VERSION_MAJOR, JESCOPE_VERSION_MINOR, JESCOPE_VERSION_PATCH, JESCOPE_VERSION_STRING);
+    for (int code = -1; code < 12; code++)
+        printf(" %s", jescope_code_name(code));
+    return 0;
+}
+""")
+    source = pathlib.Path(wire.SOURCE) / "include"
+    library = BUILD / "src/embed"
+    for compiler in (["cc"], ["c++", "-x", "c++", "-std=c++11"]):
+        subprocess.run([*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", source, tmp_path / "use.c", "-o", tmp_path / "use",
+                        "-L", library, "-ljescope", f"-Wl,-rpath,{library}"], check=True)
+        words = subprocess.run([tmp_path / "use"], capture_output=True, text=True, check=True).stdout.split()
+        assert words[0] == words[1] and words[1] in version
+        names = sorted((number, name) for name, number in CODES.items() if name in {*words})
+        assert words[2] == words[-1] == "unknown" and words[3:-1] == [name for _, name in names] and len(names) == 11
 
 
 def test_the_header_is_clean_c_and_cplusplus(tmp_path):

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """jescope import: files of statistics come in once, whole ones only."""
 
+import contextlib
 import gzip
 import json
 import os
 import pathlib
 import pty
+import sqlite3
+import struct
 import subprocess
 import time
 
@@ -56,6 +59,27 @@ def test_twice_is_once(run, tmp_path):
         out.write(log(2, 3, 4))
     assert "1 samples added, 2 were there already" in run("import", tmp_path / "console.log.gz").stdout
     assert allocated(run, "console") == [1, 2, 3, 4]
+
+
+def children_of(pid):
+    return [int(word) for word in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_the_reader_of_a_log_has_no_rights(run, tmp_path):
+    pipe = tmp_path / "console.log"
+    os.mkfifo(pipe)
+    process = subprocess.Popen([JESCOPE, "import", pipe], env=run.env, stdout=subprocess.DEVNULL)
+    with open(pipe, "w") as out:
+        end = time.monotonic() + DEADLINE
+        rights = {}
+        while time.monotonic() < end and rights.get("NoNewPrivs") != ["1"]:
+            with contextlib.suppress(OSError, IndexError):
+                lines = pathlib.Path(f"/proc/{children_of(process.pid)[0]}/status").read_text().splitlines()
+                rights = {key: value.split() for key, _, value in (line.partition(":") for line in lines)}
+        out.write(log(1))
+    assert process.wait(timeout=DEADLINE) == 0
+    assert rights.get("NoNewPrivs") == ["1"], "no child without rights"
+    assert allocated(run, "console") == [1]
 
 
 def test_a_log_that_grew(run, tmp_path):
@@ -138,12 +162,12 @@ def test_progress_on_a_terminal_only(run, tmp_path):
     os.close(ours)
     assert process.returncode == 0
     assert b"samples, up to 2026-11-20" in said
-    # Quiet where nobody watches.
+    # No progress without a terminal.
     assert run("import", "-", input=log(1)).stderr == ""
 
 
 def test_killed_and_done_again(run, tmp_path):
-    """What a killed import had written is not written again."""
+    """Samples written by a killed import are not written again."""
     file = tmp_path / "big.log"
     file.write_text("".join(log(number) for number in range(3000)))
     for moment in range(6):
@@ -166,10 +190,59 @@ def test_several_writers(run, tmp_path):
     names = [target["target"] for target in json.loads(run("series", "--json").stdout)["targets"]]
     assert len(names) == 2 and names[0] == "both" and names[1].startswith("both/") and "app-1" in names[1]
     assert allocated(run, "both") == [0, 2, 4]
-    # The first writer stays the first, whoever begins the next file.
+    # The first writer stays the first, independent of the beginning of the next file.
     (tmp_path / "next").mkdir()
     file = tmp_path / "next" / "both.log"
     file.write_text(SNAPSHOT.format("2026-11-20 22:00:01.000 [app-1] ", 1_000_007))
     run("import", file)
     assert allocated(run, "both") == [0, 2, 4]
     assert allocated(run, names[1]) == [1, 3, 5, 7]
+
+
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+def hot_journal(database, super_journal):
+    """The bytes of a journal with one page of DATABASE, as a crash leaves it, that names SUPER_JOURNAL (pager.c of SQLite)."""
+    content, page, nonce = database.read_bytes(), 4096, 12345
+    checksum = (nonce + sum(content[at] for at in range(page - 200, 0, -200))) & 0xFFFFFFFF
+    name = os.fsencode(super_journal)
+    head = JOURNAL_MAGIC + struct.pack(">5I", 1, nonce, len(content) // page, 512, page)
+    record = struct.pack(">I", 1) + content[:page] + struct.pack(">I", checksum)
+    end = struct.pack(">I", (1 << 30) // page + 1) + name + struct.pack(">II", len(name), sum(name)) + JOURNAL_MAGIC
+    body = head.ljust(512, b"\0") + record
+    return body + bytes(-len(body) % 512) + end
+
+
+@pytest.fixture
+def foreign_history(tmp_path):
+    """A database with a journal beside it, and a file that the journal names."""
+    victim, database = tmp_path / "victim", tmp_path / "history.db"
+    victim.write_text("not a journal")
+    with contextlib.closing(sqlite3.connect(database)) as connection:
+        connection.execute("CREATE TABLE something(x)")
+        connection.commit()
+    journal = tmp_path / "history.db-journal"
+    journal.write_bytes(hot_journal(database, victim))
+    return victim, database, journal
+
+
+def run_import(database):
+    return subprocess.run([JESCOPE, "import", "/dev/null", "--history", database], capture_output=True, text=True, timeout=60)
+
+
+def test_journal_beside_a_history_removes_no_other_file(foreign_history):
+    victim, database, _ = foreign_history
+    done = run_import(database)
+    assert victim.exists()
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+def test_journal_of_another_user_is_not_played_back(foreign_history):
+    _, database, journal = foreign_history
+    os.chown(journal, 65533, 65533)
+    before = journal.read_bytes()
+    done = run_import(database)
+    assert done.returncode == 1 and "belongs to another user" in done.stderr
+    assert journal.read_bytes() == before

@@ -12,6 +12,7 @@ import pytest
 
 SOURCE = pathlib.Path(os.environ["JESCOPE_SOURCE"])
 JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src" / "cli" / "jescope"
+JEMDEFS = SOURCE / "integrations" / "aerospike"
 MB = 1 << 20
 
 
@@ -160,7 +161,7 @@ def test_nothing_mapped(tool):
     assert result.returncode == 1 and "arena 0" in result.stderr
 
 
-# The published algorithm, written down again: what Python 2 prints, in Python 3.
+# The published algorithm, written down again: Python 2's output, in Python 3.
 
 def python2_float(number):
     text = f"{number:.12g}"
@@ -216,7 +217,7 @@ CONSOLES = ["3.6.0", "4.0.4", "4.5.0", "5.0.1", "5.1.0", "5.2.1", "5.3.0", "5.3.
 
 
 def load(path):
-    """What the tools' own loader makes of a data file, run as the Python it is."""
+    """The result of the tools' own loader for a data file, which it executes as Python."""
     iterations = []
 
     def arenas(name):
@@ -257,11 +258,64 @@ def test_extract(tool, version):
     assert tool("jemabs", "console.log", 0).stdout == before, "straight from the log it is the same"
 
 
+# A script as Aerospike's own: it loads the data through the names of jemdefs, and calls what is no built-in of Python sys.
+SCRIPT = """
+from jemdefs import *
+pkg = sys.argv.pop(1) if len(sys.argv) > 1 and not sys.argv[1].isdigit() else 'jemdata'
+__import__(pkg, fromlist=['load']).load(arenas, total, active, mapped)
+thresh = int(sys.argv[1]) * one_meg
+for i in range(len(table)):
+    sys.stdout.write('Absolutes from iteration # ' + str(i) + ' above ' + readable(thresh) + ':\\n')
+    for arena in sorted(a for a in table[i] if a != 'sum'):
+        for name in ('total', 'active', 'mapped'):
+            value = float(table[i][arena][name])
+            if abs(value) >= thresh:
+                sys.stdout.write('arena:  %s  %s:  %s\\n' % (arena, name, readable(value)))
+"""
+
+
+@pytest.mark.parametrize("threshold", [0, 100])
+@pytest.mark.parametrize("version", CONSOLES)
+def test_a_script_that_imports_jemdefs(tool, version, threshold):
+    unpack(tool, version)
+    tool("extract-jem-stats", "console.log")
+    script = tool.work / "elsewhere" / "script"
+    script.parent.mkdir()
+    script.write_text(SCRIPT)
+    done = subprocess.run(["/usr/bin/python3", script, str(threshold)], cwd=tool.work, capture_output=True, text=True, timeout=60,
+                          env={**os.environ, "PYTHONPATH": str(JEMDEFS), "PYTHONDONTWRITEBYTECODE": "1"}, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout == tool("jemabs", threshold).stdout and done.stdout.count("Absolutes") == 2
+
+
+@pytest.mark.parametrize("expression, value", [
+    ("readable(1536)", "1 KB"), ("readable(-300000000)", "-287 MB"), ("readable(1536.0)", "1.5 KB"), ("readable(0)", "0 B"),
+    ("readable(123456789.0)", "117.737568855 MB"), ("readable(330.0 * one_meg)", "330.0 MB"), ("readable(1.5 * one_gig)", "1.5 GB"),
+    ("pct(3.0, 4.0)", "75.0%"), ("pct(1.0, 3.0)", "33.33%"), ("pct(2.0, 1.0)", "200.0%"), ("(i, j, table)", "(-1, None, {})"),
+])
+def test_jemdefs_writes_sizes_as_the_tools_do(expression, value):
+    done = subprocess.run(["/usr/bin/python3", "-B", "-c", f"from jemdefs import *; print({expression})"], cwd=JEMDEFS,
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == (f"{value}\n", "")
+
+
 def test_extract_prefixed(tool):
     (tool.work / "log").write_text("Nov 20 INFO ___ Begin jemalloc statistics ___\nNov 20 INFO total:   5 6\n")
     tool("extract-jem-stats", "log")
     assert (tool.work / "jemdata.py").read_text() == (
         "def load(arenas, total, active, mapped):\n    arenas('sum') \n")
+
+
+@pytest.mark.parametrize("line", [
+    "arenas;__import__('os').mkdir('planted')#  1", "arenas[0];raise/**/  1", "total:;print()#  1", "mapped:=active#\t1", "arenas_of_mine  1",
+])
+def test_extract_writes_no_code(tool, line):
+    """Python runs jemdata.py, and the log is another's: only the four calls come out, with numbers."""
+    (tool.work / "log").write_text(f"Begin\n{line}\narenas[3]:\ntotal:  5 6\n")
+    tool("extract-jem-stats", "log")
+    assert (tool.work / "jemdata.py").read_text() == (
+        "def load(arenas, total, active, mapped):\n    arenas('sum') \n    arenas(3) \n    total(5) \n")
+    assert load(tool.work / "jemdata.py") == [{"sum": {}, 3: {"total": 5}}]
 
 
 def test_extract_refusals(tool):
@@ -294,11 +348,11 @@ def test_own_commands(tool):
 
 
 @pytest.mark.parametrize("arguments, status, words", [
-    (("abs", "{log}", 0, 0, 9), 1, "there is no iteration 8; it holds 2, 0 to 1"),
+    (("abs", "{log}", 0, 0, 9), 1, "no iteration 8; it contains 2, 0 to 1"),
     (("abs", "{log}", 0, 1, 1), 1, "the range 1 to 1 is empty"),
     (("del", "{log}", 0, 1), 1, "the range 1 to 2 is empty"),
     (("abs", "{log}", "x"), 2, "'x' is not a whole number"),
-    (("abs", "/nonexistent"), 1, "cannot open /nonexistent"),
+    (("abs", "/dev/null/x"), 1, "cannot open /dev/null/x"),
     (("abs", "/dev/null"), 1, "holds no jemalloc statistics"),
 ])
 def test_own_errors(tool, arguments, status, words):

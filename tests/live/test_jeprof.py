@@ -7,7 +7,7 @@ import pytest
 from profiles import DUMPS, VALUES, dump_shapes, jescope, need, run, shapes, without_files  # noqa: F401
 
 ROW = re.compile(r"\s*(-?\d+)\s+\S+\s+\S+\s+(-?\d+)\s+\S+ (.*)")
-# jeprof does not know every door of the allocator by name; what is below these functions is left out on both sides.
+# jeprof does not know every entry point of the allocator; callees of these functions are omitted on both sides.
 RETAIN = "--retain=^(holds|calls_all|main)"
 NAMES = ("holds_eight_megabytes", "holds_two_megabytes_recursively", "holds_many_small", "calls_all", "main")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests for Kubernetes: what they set is what jescope needs, tried with processes that are confined as they say."""
+"""The manifests for Kubernetes: their settings are sufficient for jescope, tested with processes that are confined accordingly."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def test_sidecar(tmp_path, start, volume, own_mounts):
     victims.eventually(lambda: list((volume / "sockets").glob("*.sock")), "the agent listens")
     told = json.loads(ask("status", "--json", pid))
     assert told["uid"] == pod["securityContext"]["runAsUser"]
-    assert told["profiling"]["enabled"] and not told["profiling"]["active"]
+    assert told["profiling"]["available"] and not told["profiling"]["active"]
     ask("enable", pid)
     assert ask("dump", "-o", "-", pid).startswith("heap_v2/")
 

@@ -5,28 +5,30 @@ import contextlib
 import json
 import os
 import pathlib
+import pwd
 import socket
 import subprocess
 
 import pytest
 
+from sanitized import SANITIZED
 from services import AS_ROOT, DEADLINE, JESCOPE, VICTIMS, children, environment, jescope, service, started, wait_for
 
 NOBODY = 65534
 
 
 def listed(scratch):
-    return {row["pid"]: row for row in json.loads(jescope(scratch, "ps", "--json").stdout)}
+    return {row["pid"]: row for row in json.loads(jescope(scratch, "ps", "--json").stdout)["processes"]}
 
 
 def test_own_agent(tmp_path):
     with service(tmp_path) as python:
         row = listed(tmp_path)[python.pid]
-        assert row["reach"] == "agent" and row["name"] == "python3" and row["memory"]["allocated"] > 0
+        assert row["reach"] == "agent" and row["name"] == "python3" and row["sample"]["allocated"] > 0
         lines = jescope(tmp_path, "ps").stdout.splitlines()
-        assert lines[0].split() == ["PID", "USER", "JEMALLOC", "ALLOCATED", "RESIDENT", "PROFILING", "REACH", "NAME"]
+        assert lines[0].split() == ["PID", "USER", "PARENT", "RSS", "HELD", "RESIDENT", "JEMALLOC", "PROFILE", "REACH", "COMMAND"]
         mine = [line.split() for line in lines if line.split()[0] == str(python.pid)]
-        assert mine and mine[0][-3:] == ["ready", "agent", "python3"]
+        assert mine and mine[0][9:12] == ["5.3.0", "ready", "agent"] and mine[0][12].endswith("python3")
     assert python.pid not in listed(tmp_path)
 
 
@@ -37,7 +39,130 @@ def test_without_agent(tmp_path, program):
     with started([VICTIMS / program], env=environment(tmp_path)) as victim:
         victim.stdout.readline()
         row = listed(tmp_path)[victim.pid]
-        assert row["reach"] == "attach" and "memory" not in row
+        assert row["reach"] == "attach" and row["sample"] is None
+
+
+def test_prepared_without_agent(tmp_path):
+    """The facts known without stopping it."""
+    with started([VICTIMS / "victim"], env=environment(tmp_path, MALLOC_CONF="prof:true,prof_active:false")) as ready, \
+         started([VICTIMS / "victim"], env=environment(tmp_path, MALLOC_CONF="prof:true,prof:false")) as not_ready:
+        for victim in (ready, not_ready):
+            victim.stdout.readline()
+        rows = listed(tmp_path)
+        assert rows[ready.pid]["profiling_state"] == "likely"
+        assert rows[not_ready.pid]["profiling_state"] == "unknown"
+
+
+def test_not_prepared_with_agent(tmp_path):
+    with service(tmp_path, MALLOC_CONF="prof:false") as python:
+        row = listed(tmp_path)[python.pid]
+        assert row["profiling_state"] == "ready" and row["profiling"]["obstacle"] is None
+        assert row["profiling"]["sampler"] == "jescope" and "prof:true" in row["profiling"]["sampler_reason"]
+
+
+def test_facts_that_tell_namesakes_apart(tmp_path):
+    with service(tmp_path) as python:
+        row = listed(tmp_path)[python.pid]
+        assert row["parent"] == int(pathlib.Path(f"/proc/{python.pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        assert row["rss"] > 1 << 20 and row["arguments"].split()[0].endswith("python3")
+        assert row["user"] == pwd.getpwuid(os.geteuid()).pw_name
+        assert f"{python.pid} python3" in jescope(tmp_path, "ps", "--quiet").stdout.splitlines()
+
+
+def test_sorted(tmp_path):
+    with service(tmp_path) as large, service(tmp_path) as small:
+        large.allocate(400000)
+        for word, reverse, key in [("rss", True, "rss"), ("pid", False, "pid"), ("name", False, "name")]:
+            rows = json.loads(jescope(tmp_path, "ps", "--json", "--sort", word).stdout)["processes"]
+            values = [row[key] for row in rows]
+            assert values == sorted(values, reverse=reverse)
+        rows = json.loads(jescope(tmp_path, "ps", "--json").stdout)["processes"]
+        order = [row["pid"] for row in rows if row["pid"] in (large.pid, small.pid)]
+        assert order == [large.pid, small.pid]
+        done = jescope(tmp_path, "ps", "--sort=rs", check=False)
+        assert done.returncode == 2 and "did you mean 'rss'?" in done.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's own memory is measured along")
+def test_too_many_mappings(tmp_path):
+    """65 000 mappings of a file with a long path, whose name is that of the agent: hundreds of megabytes of text."""
+    with started([VICTIMS / "mappings"], env=environment(tmp_path), cwd=tmp_path) as victim:
+        assert int(victim.stdout.readline().split()[1]) > 60000
+        for words, status in [(["ps", "--json"], 0), (["status", victim.pid], 1)]:
+            done = subprocess.run(["/usr/bin/python3", "-c", MEASURED, JESCOPE, *map(str, words)], env=environment(tmp_path),
+                                  capture_output=True, text=True, timeout=DEADLINE)
+            peak, processor = map(float, done.stderr.splitlines()[-1].split())
+            assert done.returncode == status
+            assert peak < 24 << 20 and processor < 5, (words, peak, processor)
+            assert words[0] == "ps" or "memory map" in done.stderr
+        assert listed(tmp_path)[victim.pid]["reach"] == "unreachable"
+
+
+# Says that its environment is 16 GiB of memory that it has never touched (prctl(2), PR_SET_MM_MAP).
+ENDLESS_ENVIRONMENT = """
+import ctypes, mmap, signal, struct
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+size = 16 << 30
+at = libc.mmap(None, ctypes.c_size_t(size), 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, -1, ctypes.c_long(0))
+field = [0, 0] + open("/proc/self/stat").read().rpartition(")")[2].split()
+number = lambda n: int(field[n - 1])
+libc.sbrk.restype = ctypes.c_void_p
+told = struct.pack("12QII", number(26), number(27), number(45), number(46), number(47), libc.sbrk(0), number(28),
+                   number(48), number(49), at, at + size, 0, 0, 0xFFFFFFFF)
+print(libc.prctl(35, 14, told, ctypes.c_ulong(len(told)), 0), flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's own memory is measured along")
+def test_endless_environment(tmp_path):
+    with started(["/usr/bin/python3", "-c", ENDLESS_ENVIRONMENT], env=environment(tmp_path)) as victim:
+        if int(victim.stdout.readline()) != 0:
+            pytest.skip("this kernel lets no process say where its environment is (CONFIG_CHECKPOINT_RESTORE)")
+        done = subprocess.run(["/usr/bin/python3", "-c", MEASURED, JESCOPE, "ps", "--json"], env=environment(tmp_path),
+                              capture_output=True, text=True, timeout=DEADLINE)
+        peak, processor = map(float, done.stderr.splitlines()[-1].split())
+        assert done.returncode == 0
+        assert peak < 64 << 20 and processor < 5, (peak, processor)
+
+
+# Has mapped a file with the agent's name, and an abstract socket leads to a directory with a file as agents make it.
+ABSTRACT_SOCKET = """
+import mmap, os, signal, socket, sys
+directory = sys.argv[1]
+with open(f"{directory}/libjescope-agent.so", "w+b") as file:
+    file.write(bytes(4096))
+    file.flush()
+    mapped = mmap.mmap(file.fileno(), 4096)
+name = f"{directory}/{os.getpid()}.{open('/proc/self/stat').read().rpartition(')')[2].split()[19]}.sock"
+kinds = [(name, socket.SOCK_STREAM), ("\\0" + name, socket.SOCK_SEQPACKET)]
+bound = [socket.socket(socket.AF_UNIX, kind) for _, kind in kinds]
+for each, (path, _) in zip(bound, kinds):
+    each.bind(path)
+    each.listen()
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def test_an_abstract_socket_leads_nowhere(tmp_path):
+    directory = tmp_path / "private"
+    directory.mkdir(mode=0o700)
+    with started(["/usr/bin/python3", "-c", ABSTRACT_SOCKET, directory], env=environment(tmp_path)) as victim:
+        assert victim.stdout.readline() == "ready\n"
+        done = jescope(tmp_path, "status", "--via=agent", victim.pid, check=False)
+        assert done.returncode == 1 and str(directory) not in done.stderr
+
+
+# Peak memory in bytes and seconds of processor time, which the load of others does not change, in the last line.
+MEASURED = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_maxrss * 1024, used.ru_utime + used.ru_stime, file=sys.stderr)
+sys.exit(status)
+"""
 
 
 def test_without_jemalloc(tmp_path):
@@ -58,7 +183,7 @@ def test_stopped(tmp_path):
 
 
 def namespaces():
-    """A container's: own pids, own mounts with an own /tmp; for those who are not root with an own user, too."""
+    """A container's: own pids, own mounts with an own /tmp; without root also with an own user namespace."""
     flags = ["--fork", "--pid", "--mount", "--mount-proc", "--kill-child"]
     flags = flags if AS_ROOT else ["--user", "--map-root-user"] + flags
     usable = subprocess.run(["unshare", *flags, "true"], capture_output=True).returncode == 0
@@ -121,8 +246,10 @@ def test_dead_sockets_are_removed(tmp_path):
 def test_sockets_in_a_directory_of_others_are_not_trusted(tmp_path):
     with service(tmp_path) as python:
         (tmp_path / "agents").chmod(0o755)
-        done = jescope(tmp_path, "status", python.pid, check=False)
+        done = jescope(tmp_path, "status", "--via", "agent", python.pid, check=False)
         assert done.returncode == 1 and "has the agent loaded, but it does not listen" in done.stderr
+        done = jescope(tmp_path, "status", python.pid)
+        assert "the agent in python3" in done.stderr and done.stderr.count("\n") == 1
         (tmp_path / "agents").chmod(0o700)
         jescope(tmp_path, "status", python.pid)
 
@@ -144,9 +271,9 @@ def test_two_users(tmp_path):
         # Root sees everybody's agents and may use them.
         wait_for(lambda: listed(tmp_path).get(pid, {}).get("reach") == "agent", "root sees it")
         jescope(tmp_path, "enable", pid)
-        # Others see their own, and are told why not more.
+        # Other users see their own, and the reason for not seeing more.
         done = subprocess.run(as_nobody(JESCOPE, "ps", "--json"), capture_output=True, text=True, timeout=DEADLINE, env=env)
-        rows = {row["pid"] for row in json.loads(done.stdout)}
+        rows = {row["pid"] for row in json.loads(done.stdout)["processes"]}
         assert pid in rows and ours.pid not in rows
         done = subprocess.run(as_nobody(JESCOPE, "status", ours.pid), capture_output=True, text=True, timeout=DEADLINE, env=env)
         assert done.returncode == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`jescope run`: what it brings into a program, and that the program does not notice otherwise."""
+"""`jescope run`: what it adds to a program, and that the program does not notice anything else."""
 
 import fcntl
 import os
@@ -73,7 +73,7 @@ def test_own_jemalloc_is_found(tmp_path, program):
     with started([JESCOPE, "run", VICTIMS / program], env=environment(tmp_path)) as runner:
         pid = int(runner.stdout.readline().split()[1])
         assert variable(pid, "LD_PRELOAD") == str(AGENT)
-        wait_for(lambda: status(tmp_path, pid)["profiling"]["enabled"], "profiling is ready")
+        wait_for(lambda: status(tmp_path, pid)["profiling"]["available"], "profiling is ready")
 
 
 @preloadable
@@ -140,6 +140,8 @@ def test_static_program_is_warned_of(tmp_path):
         pytest.skip("no static C library")
     done = jescope(tmp_path, "run", "./static", check=False)
     assert done.returncode == 4 and "it is statically linked" in done.stderr
+    refused = jescope(tmp_path, "run", "--sampler=jescope", "./static", check=False)
+    assert refused.returncode == 1 and "--sampler=jescope: the agent, which has the sampler, cannot be preloaded" in refused.stderr
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="hiding a library needs root")
@@ -332,4 +334,126 @@ def test_installed(tmp_path):
     (tmp_path / "agent/libjescope-agent.so").unlink()
     done = subprocess.run([tmp_path / "bin/jescope", "run", "env"], capture_output=True, text=True, timeout=DEADLINE,
                           env=environment(tmp_path))
-    assert done.returncode == 1 and "the agent libjescope-agent.so is not installed beside" in done.stderr
+    assert done.returncode == 1 and "the agent libjescope-agent.so is not installed with" in done.stderr
+
+
+PLAIN_SOURCE = '#include <stdio.h>\n#include <unistd.h>\nint main(int n, char **words) { puts("ran"); fflush(stdout); if (n > 1) pause(); return 0; }\n'
+
+
+def built(scratch, compiler, *words, source=PLAIN_SOURCE, name="built"):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+    (scratch / f"{name}.c").write_text(source)
+    subprocess.run([compiler, "-o", scratch / name, scratch / f"{name}.c", *map(str, words)], check=True, capture_output=True)
+    return scratch / name
+
+
+def victim_or_skip(name):
+    if not (VICTIMS / name).exists():
+        pytest.skip(f"{name} is not built: jemalloc's static archive is not installed")
+    return VICTIMS / name
+
+
+def test_musl_is_refused_before_it_starts(tmp_path):
+    """The agent needs glibc: a program that loads it with musl's loader dies while it is loaded."""
+    done = jescope(tmp_path, "run", "--", built(tmp_path, "musl-gcc"), check=False)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "is linked against musl" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_static_program_is_not_ended_by_prof(tmp_path):
+    """jemalloc 5.3.0 as Debian builds it aborts a statically linked program under prof:true."""
+    victim_or_skip("storm-alone")
+    source = "#include <stdlib.h>\n" + PLAIN_SOURCE.replace("puts(", "free(malloc(1000)); puts(")
+    program = built(tmp_path, "gcc", "-static", "-fno-builtin", "-x", "none", "-ljemalloc", "-lm", "-lstdc++", source=source)
+    done = jescope(tmp_path, "run", "--", program)
+    assert done.stdout == "ran\n"
+    assert "is statically linked, and jemalloc's prof:true can crash such a program" in done.stderr
+    # What the user asks for is the user's.
+    done = jescope(tmp_path, "run", "--", program, check=False, env=environment(tmp_path, MALLOC_CONF="prof:true"))
+    assert done.stdout == "" and done.returncode == 128 + signal.SIGABRT
+
+
+def test_a_stripped_jemalloc_is_said_before_it_starts(tmp_path):
+    """Its executable exports malloc, so none that is preloaded is used: nothing would be seen, and nothing would say so."""
+    stripped = tmp_path / "stripped"
+    subprocess.run(["strip", "-o", stripped, victim_or_skip("victim-static")], check=True)
+    with started([JESCOPE, "run", "--", stripped], env=environment(tmp_path), stderr=subprocess.PIPE) as run:
+        pid = int(run.stdout.readline().split()[1])
+        assert "libjemalloc" not in variable(pid, "LD_PRELOAD")
+        done = jescope(tmp_path, "status", pid, check=False)
+        assert done.returncode == 1 and "its symbols were stripped" in done.stderr and "restart it under" not in done.stderr
+        assert "a linked jemalloc without symbols" in run.communicate("", timeout=DEADLINE)[1]
+
+
+def test_a_program_with_a_malloc_of_its_own(tmp_path):
+    source = '#include <stddef.h>\nvoid *malloc(size_t n) { static char heap[1 << 22]; static size_t at; at += (n + 15) / 16 * 16; ' \
+             'return heap + at - (n + 15) / 16 * 16; }\nvoid free(void *p) { (void)p; }\n' + PLAIN_SOURCE
+    program = built(tmp_path, "gcc", "-rdynamic", "-fno-builtin", source=source)
+    done = jescope(tmp_path, "run", "--", program)
+    assert done.stdout == "ran\n" and "has its own malloc linked in" in done.stderr
+    with started([program, "stay"], env=environment(tmp_path)) as process:
+        process.stdout.readline()
+        done = jescope(tmp_path, "status", process.pid, check=False)
+        assert done.returncode == 1 and "linked with another malloc" in done.stderr and "restart it under" not in done.stderr
+
+
+def test_a_link_to_a_program_that_finds_its_libraries_beside_itself(tmp_path):
+    """As /usr/bin/java: $ORIGIN is the directory of the file, not of the link."""
+    home = tmp_path / "home"
+    (home / "lib").mkdir(parents=True)
+    library = built(home / "lib", "gcc", "-shared", "-fPIC", source="int beside(void) { return 0; }\n", name="libbeside.so")
+    source = "int beside(void);\n" + PLAIN_SOURCE.replace("return 0;", "return beside();")
+    program = built(home, "gcc", library, "-Wl,-rpath,$ORIGIN/lib", source=source)
+    (tmp_path / "link").symlink_to(program)
+    done = jescope(tmp_path, "run", "--", tmp_path / "link")
+    assert (done.stdout, done.stderr) == ("ran\n", "")
+    library.unlink()
+    done = jescope(tmp_path, "run", "--", tmp_path / "link", check=False)
+    assert done.returncode == 1 and "cannot be loaded" in done.stderr and "libbeside.so" in done.stderr
+
+
+def test_jescopes_sampler_from_the_start(tmp_path):
+    """Also where jemalloc could profile; with its period and its memory, in the program and in what it starts."""
+    words = ["--active", "--sampler=jescope", "--sample=64KiB", "--sampler-memory=2MiB", "--", VICTIMS / "victim"]
+    with started([JESCOPE, "run", *words], env=environment(tmp_path)) as run:
+        pid = int(run.stdout.readline().split()[1])
+        wait_for(lambda: status(tmp_path, pid)["profiling"]["active"], "the sampler is on")
+        profiling = status(tmp_path, pid)["profiling"]
+        assert profiling["sampler"] == "jescope" and profiling["sampler_figures"]["period_bytes"] == 64 << 10
+        assert variable(pid, "JESCOPE_SAMPLER") == "active:true,lg_sample:16,memory:2097152"
+        dump = tmp_path / "heap"
+        jescope(tmp_path, "dump", "-o", dump, pid)
+        assert dump.read_bytes().startswith(b"heap_v2/65536\n#sampler jescope 1 since=")
+        refused = jescope(tmp_path, "enable", "--sampler-memory=4MiB", pid, check=False)
+        assert refused.returncode == 1 and "is on in" in refused.stderr
+        jescope(tmp_path, "disable", pid)
+        jescope(tmp_path, "enable", "--sampler-memory=4MiB", "--for=1h", pid)
+        assert status(tmp_path, pid)["profiling"]["active"]
+        jescope(tmp_path, "disable", pid)
+        os.kill(pid, signal.SIGKILL)
+
+
+@preloadable
+def test_samplers_that_run_cannot_give(tmp_path):
+    with started([JESCOPE, "run", "--active", "--sampler=jemalloc", "--", VICTIMS / "victim"], env=environment(tmp_path)) as run:
+        pid = int(run.stdout.readline().split()[1])
+        wait_for(lambda: status(tmp_path, pid)["profiling"]["active"], "jemalloc's profiler is on")
+        assert status(tmp_path, pid)["profiling"]["sampler"] == "jemalloc" and variable(pid, "JESCOPE_SAMPLER") is None
+        refused = jescope(tmp_path, "enable", "--sampler-memory=4MiB", pid, check=False)
+        assert refused.returncode == 1 and "add --sampler=jescope" in refused.stderr
+        os.kill(pid, signal.SIGKILL)
+    for words, reason in ((["--sampler=jemalloc", "--sampler-memory=4MiB"], "not for --sampler=jemalloc"), (["--sampler-memory=4KiB"], "1MiB to 1GiB")):
+        refused = jescope(tmp_path, "run", *words, "--", "true", check=False)
+        assert refused.returncode == 2 and reason in refused.stderr
+
+
+def test_a_program_that_lost_the_environment_of_run(tmp_path):
+    """It already runs under 'jescope run', so that this is not advised."""
+    program = built(tmp_path, "gcc")
+    with started([JESCOPE, "run", "--", "env", "-i", program, "stay"], env=environment(tmp_path)) as run:
+        assert run.stdout.readline() == "ran\n"
+        pid = children(run.pid)[0]
+        done = jescope(tmp_path, "status", pid, check=False)
+        assert done.returncode == 1 and "without its environment" in done.stderr
+        os.kill(pid, signal.SIGKILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The project's own scripts: what they say where a machine lacks something, and that the checks can fail."""
+"""The project's own scripts: their messages on a machine that lacks something, and that the checks can fail."""
 
 import os
 import pathlib
@@ -43,10 +43,15 @@ def test_install_deps_without_root_or_sudo_says_the_command(tmp_path):
 
 def test_install_deps_does_nothing_when_all_is_there(tmp_path):
     env = only(tmp_path, "bash", "sed", "cat", "env")
-    for name, body in {"dpkg-query": "printf installed", "apt-get": "exit 99"}.items():
+    for name, body in {"dpkg-query": "printf installed", "apt-get": "exit 99", "npm": "exit 99"}.items():
         (tmp_path / name).write_text(f"#!{shutil.which('bash')}\n{body}\n")
         (tmp_path / name).chmod(0o755)
-    result = run("bash", str(SOURCE / "scripts/install-deps"), "build", "test", env=env)
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(SOURCE / "scripts/install-deps", tmp_path / "scripts")
+    for place in ("package-lock.json", "node_modules/.installed"):
+        (tmp_path / "tests/browser" / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SOURCE / "tests/browser/package-lock.json", tmp_path / "tests/browser" / place)
+    result = run("bash", str(tmp_path / "scripts/install-deps"), "build", "test", env=env)
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""jescope series: what is kept comes out as tables, numbers for programs, and drawings."""
+"""jescope series: stored samples as tables, numbers for programs, and drawings."""
 
 import csv
 import io
@@ -63,7 +63,7 @@ def test_list(hour):
     kept = json.loads(hour("series", "--json").stdout)["targets"][0]
     assert kept["samples"] == 90 and kept["gaps"] == [] and kept["incarnations"] == 1
     metrics = hour("series", "--metrics").stdout
-    assert re.search(r"^allocated +gauge +bytes +Bytes the program holds", metrics, re.M)
+    assert re.search(r"^allocated +gauge +bytes +Bytes of allocations", metrics, re.M)
     names = [metric["metric"] for metric in json.loads(hour("series", "--metrics", "--json").stdout)["metrics"]]
     assert "zero_reallocs" in names and "bin.curregs" not in names
 
@@ -90,7 +90,7 @@ def test_range_and_step(hour):
 
 
 def test_rates(run):
-    # The process was restarted at minute 20: its counter begins anew.
+    # The process was restarted at minute 20: its counter restarts.
     run("import", "-", "--target", "app", input=log(40, lambda minute: 60 * (minute if minute < 20 else minute - 20)))
     points = [value for _, value in json.loads(run("series", "zero_reallocs", "--rate", "--json").stdout)["series"][0]["points"]]
     assert points == [1.0] * 38
@@ -135,7 +135,10 @@ def test_drawing(hour):
     assert max(len(line) for line in out.splitlines()) <= 80
     # Without colours each has a panel of its own.
     assert out.count("└") == 2 and "allocated, last 1.039 MiB" in out
-    assert "10:30" in out
+    lines = out.splitlines()
+    assert lines[0].strip() == "app" and any(line.split()[0] == "UTC" and "10:30" in line for line in lines if line.strip())
+    # 1000000 to 1089000 bytes, and 2000000 all the time.
+    assert "scale begins at 960 KiB, not at 0" in out and "not at 0" not in hour("series", "zero_reallocs", "--draw").stdout
     narrow = subprocess.run([JESCOPE, "series", "allocated", "--draw"], env=dict(hour.env, COLUMNS="50"), text=True,
                             capture_output=True).stdout
     assert max(len(line) for line in narrow.splitlines()) <= 50
@@ -177,6 +180,9 @@ def test_svg(hour, tmp_path):
     lines = [path.get("d") for path in root.iter(space + "path")]
     assert len(lines) == 6  # three in legends
     text = "".join(root.itertext())
+    assert root.find(space + "title").text == "app: allocator statistics over time"
+    assert [mark.text for mark in root.iter(space + "text")][0] == "app" and "UTC" in text
+    assert "not at 0" not in text and "not at 0" in hour("series", "allocated", "--plot", "-").stdout
     assert "allocated, last 1.039 MiB" in text and "prefers-color-scheme:dark" in text
     assert all(tag not in file.read_text() for tag in ("<script", "href", "@import"))
     assert "exists" in hour("series", "allocated", "--plot", file, status=1).stderr
@@ -201,9 +207,9 @@ def test_a_line_breaks_at_a_gap(run):
     (["allocated", "--target", "nobody"], 1, "no target 'nobody'"),
     (["allocated", "--from", "soon"], 2, "--from: 'soon' is not a time"),
     (["allocated", "--from", "2026-11-21", "--to", "2026-11-20"], 2, "is not before"),
-    (["allocated", "--step", "0"], 2, "--step: '0' is not a duration"),
-    (["allocated", "--each", "median"], 2, "--each: unknown word 'median'"),
-    (["allocated", "--format", "xml"], 2, "--format: unknown format 'xml'"),
+    (["allocated", "--step", "0"], 2, "--step: '0' is out of range"),
+    (["allocated", "--each", "median"], 2, "--each: unknown value 'median'"),
+    (["allocated", "--format", "xml"], 2, "--format: unknown value 'xml'"),
     (["--draw"], 2, "--draw needs the name of a metric"),
 ])
 def test_refuses(hour, words, status, said):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`jescope stats`: one screen, OpenMetrics, advice, jemalloc's own output; of files and of a living process."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -76,7 +77,7 @@ def size(text):
 
 
 def own_json(live):
-    return json.JSONDecoder(strict=False).decode(printed("stats", live, "--json"))["jemalloc"]
+    return json.JSONDecoder(strict=False).decode(printed("stats", live, "--raw", "--json"))["jemalloc"]
 
 
 def test_summary_of_a_process(live):
@@ -116,9 +117,9 @@ def test_live_values_are_jemallocs(live):
 def test_advice_about_a_process(live):
     text = printed("stats", live, "--advise")
     found = set(re.findall(r"\[([\w-]+)\]$", text, re.M))
-    assert "no-decay" in found and "dirty_decay_ms is -1 in arena 0" in text
-    assert {"empty-class", "fragmentation"} <= found
-    assert "size class 256 is" in text
+    assert "dirty-pages" in found and "dirty_decay_ms is -1 in arena 0" in text
+    assert "fragmentation-small-classes" in found
+    assert "in size class 256" in text and re.search(r"^  returns: +up to [\d.]+ MiB$", text, re.M)
 
 
 def test_own_output(live):
@@ -156,8 +157,75 @@ def test_summary_of_files(name):
 
 def test_advice_of_a_file():
     text = printed("stats", DATA / "redis.log.gz", "--advise")
-    assert "[empty-class]" in text and "size class 320 is 5% full" in text
-    assert "Nothing stands out" in printed("stats", DATA / "console-4.0.4.log.gz", "--advise")
+    assert "[fragmentation-small-classes]" in text and "size class 320 is 5% full" in text
+    assert "No findings" in printed("stats", DATA / "console-4.0.4.log.gz", "--advise")
+
+
+HOLDS = BUILD / "tests" / "victims" / "holds"
+
+
+@contextlib.contextmanager
+def holding(scratch, *words, options=(), conf=None):
+    """The victim under `jescope run`; its pid, and the environment to ask in."""
+    sockets = scratch / "agents"
+    sockets.mkdir(mode=0o700, exist_ok=True)
+    environment = {"JESCOPE_SOCKET_DIR": str(sockets)}
+    with subprocess.Popen([str(JESCOPE), "run", *options, "--", str(HOLDS), *words], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True,
+                          env=dict(os.environ, **environment, **({"MALLOC_CONF": conf} if conf else {}))) as process:
+        try:
+            yield int(process.stdout.readline()), environment
+        finally:
+            process.stdin.close()
+            process.wait(DEADLINE)
+
+
+def figures(pid, environment):
+    return json.loads(printed("status", "--json", pid, environment=environment))
+
+
+def test_thread_caches_are_not_held(tmp_path):
+    """500 threads that freed everything: allocated is what their caches hold."""
+    with holding(tmp_path, "small=20", "cached=500") as (pid, environment):
+        memory = figures(pid, environment)["sample"]
+        assert memory["allocated"] > 100 << 20, "the caches are full, or this tests nothing"
+        assert 19 << 20 < memory["held"] < 26 << 20
+        text = printed("stats", pid, environment=environment)
+        assert re.search(r"^  held +2\d\.\d MiB +what the program holds$", text, re.M)
+        assert re.search(r"^    \+ +\d+\.\d MiB +\d\d\.\d%  in thread caches, freed by the program$", text, re.M)
+        assert re.search(r"^  allocated +\d+\.\d MiB$", text, re.M)
+        assert "jemalloc_held_bytes " in printed("stats", "--format=openmetrics", pid, environment=environment)
+
+
+@pytest.mark.parametrize("sample", ["64KiB", "16KiB"])
+def test_sampling_is_not_held(tmp_path, sample):
+    """Each sampled small object is counted as 16 KiB."""
+    with holding(tmp_path, "small=40", options=["--active", f"--sample={sample}"]) as (pid, environment):
+        memory = figures(pid, environment)["sample"]
+        assert memory["allocated"] > 48 << 20, "the samples show in allocated, or this tests nothing"
+        assert 38 << 20 < memory["held"] < 44 << 20
+
+
+def test_own_buffers_are_held(tmp_path):
+    """Objects of the class as which samples are counted are the program's, but for what sampling may explain."""
+    with holding(tmp_path, "small=16", "buffers=2000") as (pid, environment):
+        assert 45 << 20 < figures(pid, environment)["sample"]["held"] < 50 << 20
+
+
+def test_a_heap_elsewhere_is_told(tmp_path):
+    with holding(tmp_path, "elsewhere=30") as (pid, environment):
+        found = figures(pid, environment)
+        assert 26 << 20 < found["sample"]["outside"] < 32 << 20 and found["sample"]["rss"] > 30 << 20
+        assert "does not serve the main heap" in found["notice"]
+        for command in (["status"], ["stats"], ["stats", "--advise"], ["stats", "--via=attach"]):
+            assert "does not serve the main heap" in printed(*command, pid, environment=environment), command
+        assert re.search(r"^  RSS +\d\d\.\d MiB ", printed("stats", pid, environment=environment), re.M)
+
+
+def test_no_notice_where_jemalloc_serves(tmp_path):
+    with holding(tmp_path, "small=40") as (pid, environment):
+        assert figures(pid, environment)["notice"] is None
+        assert "WARNING" not in printed("stats", pid, environment=environment)
 
 
 def test_truncated_file(tmp_path):
@@ -169,8 +237,8 @@ def test_truncated_file(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, status, words", [
-    (("1", "--format=xml"), 2, "'xml' is not one of summary, openmetrics"),
-    (("1", "--raw", "--advise"), 2, "do not go with"),
+    (("1", "--format=xml"), 2, "unknown value 'xml'; known: summary, openmetrics, json"),
+    (("1", "--raw", "--advise"), 2, "cannot be combined with"),
     (("/dev/null/x",), 1, "/dev/null/x"),
     ((SOURCE / "meson.build",), 1, "holds no jemalloc statistics"),
 ])
@@ -178,3 +246,59 @@ def test_errors(arguments, status, words):
     result = jescope("stats", *arguments)
     assert result.returncode == status and result.stdout == ""
     assert words in result.stderr and result.stderr.count("\n") == 1
+
+
+# Objects of two classes in twelve arenas of their own, of a process without an agent.
+ARENAS = """
+import ctypes, sys
+jemalloc = ctypes.CDLL(None)
+jemalloc.mallocx.restype = ctypes.c_void_p
+number, length = ctypes.c_uint(), ctypes.c_size_t(4)
+for i in range(12):
+    assert jemalloc.mallctl(b"arenas.create", ctypes.byref(number), ctypes.byref(length), None, ctypes.c_size_t(0)) == 0
+    for size in [160] * (i + 1) + [20480] * 2:
+        jemalloc.mallocx(ctypes.c_size_t(size), ctypes.c_int((number.value + 1) << 20 | 1 << 8))
+print(number.value - 11, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def many_arenas():
+    environment = dict(os.environ, LD_PRELOAD="libjemalloc.so.2", MALLOC_CONF="narenas:1")
+    process = subprocess.Popen(["/usr/bin/python3", "-c", ARENAS], env=environment, stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    yield process.pid, int(process.stdout.readline())
+    process.communicate("", DEADLINE)
+
+
+def test_many_arenas_without_agent(many_arenas):
+    pid, first = many_arenas
+    document = json.loads(printed("stats", pid, "--json", "--arenas", "--classes"))
+    arenas = {arena["arena"]: arena for arena in document["arenas"]}
+    for i in range(12):
+        arena = arenas[first + i]
+        small = {row["bin.size"]: row for row in arena["bins"]}
+        large = {row["large.size"]: row for row in arena["large"]}
+        assert small[160]["bin.curregs"] == i + 1 and large[20480]["large.curlextents"] == 2
+        assert arena["metrics"]["arena.small.nmalloc"] == i + 1
+        # What jemalloc does not print: these values came out of its JSON.
+        assert "bin.nslabs" not in small[160]
+    assert "merged" in arenas
+
+
+def test_collect_many_arenas_without_agent(many_arenas, tmp_path):
+    pid, first = many_arenas
+    history = tmp_path / "history.db"
+    collector = subprocess.Popen([str(JESCOPE), "collect", f"many={pid}", "--every=500ms", "--detail=all", f"--history={history}"],
+                                 stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + DEADLINE
+        asked = ["series", f"bin.curregs@{first + 11}/160", f"--history={history}", "--format=csv"]
+        while len(found := jescope(*asked).stdout.splitlines()) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    finally:
+        collector.terminate()
+        collector.wait(DEADLINE)
+    assert found[-1].endswith(",12")

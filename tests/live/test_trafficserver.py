@@ -3,13 +3,15 @@
 
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import tempfile
 
 import pytest
-from services import jescope, profiling, wait_for
+from services import AS_ROOT, jescope, profiling, wait_for
 from traffic_server import CONFIGURATION, PLUGIN, traffic_server
+from wire import SOURCE
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("traffic_manager") is None or not CONFIGURATION.exists(),
@@ -17,6 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not PLUGIN.exists(), reason="the plugin is built where trafficserver-dev is installed"),
 ]
 
+README = pathlib.Path(SOURCE) / "integrations/trafficserver/README.md"
 PRELOADED = {"LD_PRELOAD": "libjemalloc.so.2"}
 
 
@@ -109,6 +112,53 @@ def test_without_jemalloc(root):
         assert set(server.errors()) == {
             "Not built with jemalloc and none is preloaded; start Traffic Server with LD_PRELOAD=libjemalloc.so.2 and "
             "MALLOC_CONF=prof:true,prof_active:false,prof_prefix:DIRECTORY/NAME"}
+
+
+def packaged_user():
+    try:
+        return pwd.getpwnam("trafficserver").pw_uid
+    except KeyError:
+        pytest.skip("the package's user trafficserver is not there")
+
+
+def packaged(root):
+    """As the package has it: user_id is set, and traffic_manager gives its privileges up if it has any."""
+    return {"user": packaged_user(), "user_id": "trafficserver", **conf(root, "prof:true", "prof_active:false")}
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="needs root")
+def test_started_as_root_by_the_packaged_unit(root):
+    """The loader ignores LD_PRELOAD there: the plugin says why, and what to change."""
+    with traffic_server(root, become=[], **packaged(root)) as server:
+        server.message("memory_profile", "dump")
+        wait_for(server.errors, "it is complained of")
+        (said,) = server.errors()
+        assert "LD_PRELOAD is ignored because traffic_manager was started as root" in said and "User=trafficserver" in said
+        assert server.heaps() == []
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="needs root")
+def test_started_by_the_packaged_unit_with_the_drop_in(root):
+    """User= and AmbientCapabilities= of the drop-in in the README, by other means."""
+    words = dict(line.split("=", 1) for line in README.read_text().splitlines() if re.match(r" *(User|AmbientCapabilities)=", line))
+    words = {key.strip(): value for key, value in words.items()}
+    assert words == {"User": "trafficserver", "AmbientCapabilities": "CAP_NET_BIND_SERVICE"}
+    become = ["setpriv", f"--reuid={packaged_user()}", f"--regid={pwd.getpwnam('trafficserver').pw_gid}", "--init-groups",
+              "--inh-caps=+net_bind_service", "--ambient-caps=+net_bind_service"]
+    with traffic_server(root, become=become, **packaged(root)) as server:
+        server.message("memory_profile", "activate")
+        server.traffic.crowd()
+        server.message("memory_profile", "dump")
+        wait_for(lambda: server.heaps() == [f"je.{server.pid}.0.m0.heap"], "the dump is there")
+        assert server.errors() == []
+
+
+def test_a_dump_follows_no_link(root, server):
+    (root / "precious").write_text("precious")
+    (server.dumps / f"je.{server.pid}.0.m0.heap").symlink_to(root / "precious")
+    server.message("memory_profile", "dump")
+    wait_for(lambda: (server.dumps / f"je.{server.pid}.1.m1.heap").exists(), "the dump is there")
+    assert (root / "precious").read_text() == "precious" and server.errors() == []
 
 
 def test_agent(root):

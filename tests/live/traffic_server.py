@@ -20,7 +20,7 @@ BODY = bytes(range(256)) * 80
 
 RECORDS = """
 CONFIG proxy.config.http.server_ports STRING {port}:ip-in=127.0.0.1
-CONFIG proxy.config.admin.user_id STRING #-1
+CONFIG proxy.config.admin.user_id STRING {user_id}
 CONFIG proxy.config.exec_thread.autoconfig INT 0
 CONFIG proxy.config.exec_thread.limit INT 2
 CONFIG proxy.config.http.cache.http INT 0
@@ -124,12 +124,12 @@ class TrafficServer:
         self.traffic = Traffic(port)
 
     def log(self, name):
-        """What is in a log; traffic.out is the server's standard error."""
+        """The content of a log; traffic.out is the server's standard error."""
         path = self.root / "log" / name
         return path.read_text(errors="replace") if path.exists() else ""
 
     def ctl(self, *words):
-        """traffic_ctl; what it prints but for its note on the layout."""
+        """traffic_ctl; its output without its note on the layout."""
         done = subprocess.run(["traffic_ctl", f"--run-root={self.runroot}", *words], env=environment(self.root), text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE, check=False)
         said = done.stdout + done.stderr
@@ -144,20 +144,20 @@ class TrafficServer:
         self.traffic.goes_on()
 
     def errors(self):
-        """What the plugin complained of so far, without time and thread."""
+        """The plugin's errors so far, without time and thread."""
         return re.findall(r" ERROR: \[memory_profile\] (.*)", self.log("diags.log"))
 
     def heaps(self):
         return sorted(path.name for path in self.dumps.iterdir())
 
 
-def write_configuration(root, port, origin_port, plugin_line):
-    """An ordinary layout in one directory; what we do not set is Debian's."""
+def write_configuration(root, port, origin_port, plugin_line, user, user_id):
+    """An ordinary layout in one directory; other settings are Debian's."""
     for name in ("log", "run", "cache", "plugins", "dumps", "agents"):
         (root / name).mkdir(mode=0o700)
     shutil.copytree(CONFIGURATION, root / "etc")
     shutil.copy(PLUGIN, root / "plugins")
-    (root / "etc/records.config").write_text(RECORDS.format(port=port))
+    (root / "etc/records.config").write_text(RECORDS.format(port=port, user_id=user_id))
     (root / "etc/remap.config").write_text(f"map / http://127.0.0.1:{origin_port}/\n")
     (root / "etc/storage.config").write_text("")
     (root / "etc/plugin.config").write_text(plugin_line + "\n")
@@ -166,8 +166,8 @@ def write_configuration(root, port, origin_port, plugin_line):
               "libexecdir": root / "plugins", "localstatedir": root / "run", "runtimedir": root / "run",
               "logdir": root / "log", "mandir": "/usr/share/man", "infodir": "/usr/share/info", "cachedir": root / "cache"}
     (root / "runroot.yaml").write_text("".join(f"{name}: {path}\n" for name, path in places.items()))
-    if USER != os.geteuid():
-        subprocess.run(["chown", "-R", str(USER), root], check=True)
+    if user != os.geteuid():
+        subprocess.run(["chown", "-R", str(user), root], check=True)
 
 
 def server_pid(manager):
@@ -178,12 +178,13 @@ def server_pid(manager):
 
 
 @contextlib.contextmanager
-def traffic_server(root, plugin_line="memory_profile.so", **variables):
-    """Serves traffic as long as it lasts; ROOT is a directory that USER can enter."""
+def traffic_server(root, plugin_line="memory_profile.so", become=None, user=USER, user_id="#-1", **variables):
+    """Serves traffic as long as it lasts; ROOT is a directory that USER can enter. BECOME is what starts the manager."""
     with origin() as origin_port, reserved_port() as port:
-        write_configuration(root, port, origin_port, plugin_line)
+        write_configuration(root, port, origin_port, plugin_line, user, user_id)
         server = TrafficServer(root, port)
-        become = [] if USER == os.geteuid() else ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+        if become is None:
+            become = [] if user == os.geteuid() else ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
         out = root / "log/traffic.out"
         command = [*become, "traffic_manager", f"--run-root={server.runroot}", "--nosyslog", "--bind_stdout", out,
                    "--bind_stderr", out]

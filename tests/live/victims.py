@@ -66,7 +66,7 @@ def is_running(pid):
 
 
 def descriptors(pid, thread=None):
-    """{number: what it points at}, without stdin, stdout and stderr. A thread may have a table of its own."""
+    """{number: its file}, without stdin, stdout and stderr. A thread may have a table of its own."""
     folder = f"/proc/{pid}/task/{thread or pid}/fd"
     found = {}
     for entry in os.listdir(folder):
@@ -102,7 +102,7 @@ def agent_threads(pid):
 
 
 def agent_descriptors(pid):
-    """What the agent holds, in whichever table it keeps it."""
+    """The agent's descriptors, in its own or the shared table."""
     (thread,) = agent_threads(pid)
     return {**descriptors(pid), **descriptors(pid, thread)}
 
@@ -170,7 +170,7 @@ class Victim:
         return self.sockets / f"{inner_pid(pid)}.{start_time(pid)}.sock"
 
     def client(self, pid=None, deadline=DEADLINE, hello=True):
-        """A client that has said HELLO; waits for the agent to come up, or to come back."""
+        """A client that has said HELLO; waits for the agent to start, or to start again."""
         pid = pid or self.pid
         return eventually(lambda: self.try_client(pid, hello), f"an agent in {self.variant} ({pid})", deadline)
 
@@ -210,7 +210,7 @@ def assert_inert(victim):
 
 
 def complaint(victim, word=b"socket directory"):
-    """What the agent says on stderr, once WORD has come up: it has made up its mind then."""
+    """The agent's output on stderr, once it contains WORD."""
     os.set_blocking(victim.process.stderr.fileno(), False)
     said = b""
 

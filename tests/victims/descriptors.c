@@ -46,10 +46,9 @@ take_over(int mine)
 {
     int taken = 0;
 
-    for (int number = FIRST_FOREIGN; number < DESCRIPTORS_SEEN; number++) {
+    for (int number = FIRST_FOREIGN; number < DESCRIPTORS_SEEN; number++)
         if (number != mine && fcntl(number, F_GETFD) >= 0 && dup2(mine, number) == number)
             taken++;
-    }
     return taken;
 }
 
@@ -72,8 +71,8 @@ run_take_over_listening(char *argument)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int mine = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-    strncpy(address.sun_path, argument, sizeof address.sun_path - 1);
-    if (mine < 0 || bind(mine, (struct sockaddr *)&address, sizeof address) < 0 || listen(mine, 16) < 0)
+    strncpy(address.sun_path, argument, sizeof(address.sun_path) - 1);
+    if (mine < 0 || bind(mine, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(mine, 16) < 0)
         fail(argument);
     else
         answer("%d", take_over(mine));

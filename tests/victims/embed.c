@@ -33,7 +33,7 @@ report(int code)
 static void
 run_start(char *argument)
 {
-    JescopeOptions options = {.size = sizeof options, .program = getenv("VICTIM_PROGRAM")};
+    JescopeOptions options = {.size = sizeof(options), .program = getenv("VICTIM_PROGRAM")};
 
     options.flags = strcmp(argument, "silent") == 0 ? JESCOPE_START_NO_SOCKET : 0;
     if (argument[0] == '/')
@@ -46,7 +46,7 @@ run_start(char *argument)
 static void
 run_start_odd(char *argument)
 {
-    JescopeOptions options = {.size = sizeof options};
+    JescopeOptions options = {.size = sizeof(options)};
 
     if (strcmp(argument, "size") == 0)
         options.size--;
@@ -71,7 +71,7 @@ run_stop(char *argument)
 static void
 run_status(char *argument)
 {
-    JescopeStatus status = {.size = sizeof status};
+    JescopeStatus status = {.size = sizeof(status)};
     int code;
 
     (void)argument;
@@ -157,7 +157,7 @@ static void
 look(void *opaque, const char *text, size_t size)
 {
     Seen *seen = opaque;
-    JescopeStatus status = {.size = sizeof status};
+    JescopeStatus status = {.size = sizeof(status)};
 
     seen->size += size;
     seen->inner = jescope_status(&status, NULL);
@@ -185,9 +185,9 @@ static void
 run_http(char *argument)
 {
     const char *path = strsep(&argument, " ");
-    JescopeRequest request = {.size = sizeof request};
-    JescopeReply reply = {.size = sizeof reply};
-    char headers[sizeof reply.headers];
+    JescopeRequest request = {.size = sizeof(request)};
+    JescopeReply reply = {.size = sizeof(reply)};
+    char headers[sizeof(reply.headers)];
     int code, file;
 
     request.method = strsep(&argument, " ");
@@ -207,7 +207,7 @@ run_http(char *argument)
         char bytes[4096];
         ssize_t n = reply.descriptor < 0
                         ? write(file, reply.body + done, reply.body_size - done)
-                        : write(file, bytes, (size_t)pread(reply.descriptor, bytes, sizeof bytes, (off_t)done));
+                        : write(file, bytes, (size_t)pread(reply.descriptor, bytes, sizeof(bytes), (off_t)done));
         if (n <= 0)
             break;
         done += (size_t)n;
@@ -231,14 +231,14 @@ work(void *unused)
 {
     (void)unused;
     while (!ending) {
-        JescopeStatus status = {.size = sizeof status};
+        JescopeStatus status = {.size = sizeof(status)};
         int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
         int codes[] = {
             jescope_status(&status, NULL), jescope_dump(null, NULL), jescope_stats("Jgmdablxeh", null, NULL),
             jescope_enable(60000, NULL),   jescope_reset(0, NULL),
         };
         close(null);
-        for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
             if (codes[i] != JESCOPE_OK && codes[i] != JESCOPE_BUSY && codes[i] != JESCOPE_NOT_STARTED)
                 unexpected = codes[i];
     }
@@ -266,6 +266,36 @@ run_crowd(char *argument)
 }
 
 static void *
+ask_for_report(void *statuses)
+{
+    JescopeRequest request = {
+        .size = sizeof(request), .method = "GET", .path = "/api/v1/targets/self/dumps/now?format=text"};
+    JescopeReply reply = {.size = sizeof(reply)};
+
+    if (jescope_http(&request, &reply, NULL) == JESCOPE_OK && reply.status == 429)
+        ++*(atomic_int *)statuses;
+    if (reply.descriptor >= 0)
+        close(reply.descriptor);
+    return NULL;
+}
+
+/* jescope-reports COUNT: so many threads that ask for a report; the answer is how many were told that there are too
+ * many. */
+static void
+run_reports(char *argument)
+{
+    pthread_t threads[16];
+    int count = atoi(argument);
+    atomic_int crowded = 0;
+
+    for (int i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, ask_for_report, &crowded);
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    answer("%d", crowded);
+}
+
+static void *
 call_on(void *unused)
 {
     (void)unused;
@@ -277,7 +307,7 @@ call_on(void *unused)
 static int
 call_in_child(void)
 {
-    JescopeStatus status = {.size = sizeof status};
+    JescopeStatus status = {.size = sizeof(status)};
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     return jescope_status(&status, NULL) == JESCOPE_OK && jescope_dump(null, NULL) == JESCOPE_OK ? 0 : 1;
@@ -317,11 +347,19 @@ embed_start(void)
 }
 
 const Command embed_commands[] = {
-    {"jescope-start", run_start},   {"jescope-start-odd", run_start_odd},
-    {"jescope-stop", run_stop},     {"jescope-status", run_status},
-    {"jescope-enable", run_enable}, {"jescope-disable", run_disable},
-    {"jescope-reset", run_reset},   {"jescope-dump", run_dump},
-    {"jescope-stats", run_stats},   {"jescope-stats-write", run_stats_write},
-    {"jescope-http", run_http},     {"jescope-crowd", run_crowd},
-    {"jescope-fork", run_fork},     {NULL, NULL},
+    {"jescope-start", run_start},
+    {"jescope-start-odd", run_start_odd},
+    {"jescope-stop", run_stop},
+    {"jescope-status", run_status},
+    {"jescope-enable", run_enable},
+    {"jescope-disable", run_disable},
+    {"jescope-reset", run_reset},
+    {"jescope-dump", run_dump},
+    {"jescope-stats", run_stats},
+    {"jescope-stats-write", run_stats_write},
+    {"jescope-http", run_http},
+    {"jescope-crowd", run_crowd},
+    {"jescope-fork", run_fork},
+    {"jescope-reports", run_reports},
+    {NULL, NULL},
 };

@@ -37,7 +37,7 @@ add(unsigned short code, unsigned char if_true, unsigned char if_false, unsigned
 static int
 forbid(const char *name)
 {
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         if (strcmp(name, calls[i].name) == 0) {
             add(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, calls[i].number);
             add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM);
@@ -55,10 +55,9 @@ main(int argc, char **argv)
     int at = 1;
 
     add(BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr));
-    for (; at < argc && strcmp(argv[at], "--") != 0; at++) {
+    for (; at < argc && strcmp(argv[at], "--") != 0; at++)
         if (at > CALLS_MAX || forbid(argv[at]) < 0)
             return 2;
-    }
     add(BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW);
     filter.len = length;
     if (at + 1 >= argc || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||

@@ -111,7 +111,7 @@ run_read(char *argument)
     size_t size = 0, asked;
     int name_at = 0;
 
-    if (sscanf(argument, "%zu %n", &size, &name_at) != 1 || size > sizeof value) {
+    if (sscanf(argument, "%zu %n", &size, &name_at) != 1 || size > sizeof(value)) {
         errno = EINVAL;
         fail(argument);
         return;
@@ -128,11 +128,11 @@ static void
 run_allocated(char *argument)
 {
     uint64_t epoch = 1;
-    size_t allocated = 0, size = sizeof allocated;
+    size_t allocated = 0, size = sizeof(allocated);
 
     (void)argument;
     control("thread.tcache.flush", NULL, NULL, NULL, 0);
-    if (control("epoch", NULL, NULL, &epoch, sizeof epoch) || control("stats.allocated", &allocated, &size, NULL, 0))
+    if (control("epoch", NULL, NULL, &epoch, sizeof(epoch)) || control("stats.allocated", &allocated, &size, NULL, 0))
         fail("stats.allocated");
     else
         answer("%zu", allocated);
@@ -143,7 +143,7 @@ run_active(char *argument)
 {
     bool active = strcmp(argument, "1") == 0;
 
-    if (control("prof.active", NULL, NULL, &active, sizeof active))
+    if (control("prof.active", NULL, NULL, &active, sizeof(active)))
         fail("prof.active");
     else
         answer("%d", active);
@@ -157,7 +157,7 @@ run_dump(char *argument)
     struct timespec start, end;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
-    if (control("prof.dump", NULL, NULL, &path, sizeof path)) {
+    if (control("prof.dump", NULL, NULL, &path, sizeof(path))) {
         fail(argument);
         return;
     }

@@ -17,7 +17,7 @@ static void
 ask(void)
 {
     const char *version;
-    size_t size = sizeof version;
+    size_t size = sizeof(version);
 
     mallctl("version", &version, &size, NULL, 0);
 }

@@ -172,6 +172,16 @@ run_setuid(char *argument)
         answer("%d", (int)geteuid());
 }
 
+/* For a time: the process may become its earlier user again. */
+static void
+run_seteuid(char *argument)
+{
+    if (seteuid((uid_t)atoi(argument)) < 0)
+        fail(argument);
+    else
+        answer("%d", (int)geteuid());
+}
+
 /* Answers with the errno that dlopen left, having started from ODD_ERRNO. */
 static void
 run_dlopen(char *argument)
@@ -211,7 +221,7 @@ run_dlopen_copy(char *argument)
         fail(argument);
         return;
     }
-    snprintf(path, sizeof path, "/proc/thread-self/fd/%d", copy);
+    snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", copy);
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     close(file);
     close(copy);
@@ -242,12 +252,21 @@ run_enter(char *argument)
 }
 
 const Command process_commands[] = {
-    {"fork", run_fork},           {"reap", run_reap},
-    {"fork-many", run_fork_many}, {"exec", run_exec},
-    {"fork-exec", run_fork_exec}, {"daemonise", run_daemonise},
-    {"exit", run_exit},           {"_exit", run_quick_exit},
-    {"chdir", run_chdir},         {"chroot", run_chroot},
-    {"setuid", run_setuid},       {"dlopen", run_dlopen},
-    {"dlclose", run_dlclose},     {"dlopen-copy", run_dlopen_copy},
-    {"enter", run_enter},         {NULL, NULL},
+    {"fork", run_fork},
+    {"reap", run_reap},
+    {"fork-many", run_fork_many},
+    {"exec", run_exec},
+    {"fork-exec", run_fork_exec},
+    {"daemonise", run_daemonise},
+    {"exit", run_exit},
+    {"_exit", run_quick_exit},
+    {"chdir", run_chdir},
+    {"chroot", run_chroot},
+    {"setuid", run_setuid},
+    {"dlopen", run_dlopen},
+    {"seteuid", run_seteuid},
+    {"dlclose", run_dlclose},
+    {"dlopen-copy", run_dlopen_copy},
+    {"enter", run_enter},
+    {NULL, NULL},
 };

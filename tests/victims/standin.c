@@ -3,7 +3,7 @@
  * A library whose mallctl answers as jemalloc 4.5 to 5.2 does, and which notes every call it receives, one line each,
  * in the file STANDIN_LOG names. It serves malloc (from glibc's heap), so that an agent takes it for a live jemalloc.
  * Where the real library would crash (prof.reset after thread.prof.*, background threads after a limit of zero), it
- * aborts.
+ * aborts. As 3.x it refuses to dump in a thread that has never called its malloc.
  *
  * STANDIN_VERSION: the version it gives itself (default 5.2.1). STANDIN_PROF: "off" (default): built with profiling but
  * started with prof:false; "none": built without; "on": started with prof:true,prof_active:false, its dumps hold one
@@ -104,15 +104,18 @@ static const Node nodes[] = {
     {"arena.0.reset", 0, ACTION, ALWAYS, 0, 0},
 };
 
-enum { NODE_COUNT = sizeof nodes / sizeof nodes[0] };
+enum { NODE_COUNT = sizeof(nodes) / sizeof(nodes[0]) };
 
 static __thread uint64_t allocated __attribute__((tls_model("initial-exec")));
 static bool thread_prof_touched;
+
+static _Thread_local bool known_thread;
 
 void *
 malloc(size_t size)
 {
     allocated += size;
+    known_thread = true;
     return __libc_malloc(size);
 }
 
@@ -148,7 +151,7 @@ note(const char *verb, const char *name)
 {
     const char *path = getenv("STANDIN_LOG");
     char line[256];
-    int length = snprintf(line, sizeof line, "%s %s\n", verb, name);
+    int length = snprintf(line, sizeof(line), "%s %s\n", verb, name);
     int descriptor = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
 
     if (descriptor < 0)
@@ -182,10 +185,9 @@ prof_is_on(void)
 static uint64_t *
 state_of(const char *name)
 {
-    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (strcmp(states[i].name, name) == 0)
             return &states[i].value;
-    }
     return NULL;
 }
 
@@ -230,9 +232,9 @@ wanted_error(const char *verb, const char *name)
 
     if (descriptor < 0)
         return 0;
-    ssize_t n = read(descriptor, text, sizeof text - 1);
+    ssize_t n = read(descriptor, text, sizeof(text) - 1);
     close(descriptor);
-    snprintf(start, sizeof start, "%s %s ", verb, name);
+    snprintf(start, sizeof(start), "%s %s ", verb, name);
     const char *line = n > 0 ? strstr(text, start) : NULL;
     return line ? atoi(line + strlen(start)) : 0;
 }
@@ -281,7 +283,7 @@ write_dump(const char *path)
     if (descriptor < 0)
         return EFAULT;
     bool done =
-        given ? copy_file(given, descriptor) : write(descriptor, dump, sizeof dump - 1) == (ssize_t)sizeof dump - 1;
+        given ? copy_file(given, descriptor) : write(descriptor, dump, sizeof(dump) - 1) == (ssize_t)sizeof(dump) - 1;
     close(descriptor);
     return done ? 0 : EFAULT;
 }
@@ -292,6 +294,9 @@ write_node(const Node *node, const void *new)
 {
     uint64_t value = 0;
 
+    /* 3.x knows a thread once it has allocated. */
+    if (strcmp(node->name, "prof.dump") == 0 && version()[0] == '3' && !known_thread)
+        return EFAULT;
     if (strcmp(node->name, "prof.dump") == 0 && prof_is_on())
         return write_dump(*(const char *const *)new);
     memcpy(&value, new, node->size);
@@ -340,10 +345,9 @@ use_node(const Node *node, void *old, size_t *old_size, const void *new, size_t 
 static const Node *
 find(const char *name)
 {
-    for (size_t i = 0; i < NODE_COUNT; i++) {
+    for (size_t i = 0; i < NODE_COUNT; i++)
         if (strcmp(nodes[i].name, name) == 0)
             return &nodes[i];
-    }
     return NULL;
 }
 

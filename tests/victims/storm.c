@@ -58,7 +58,7 @@ main(int argc, char **argv)
     if (argc != 3)
         return 2;
     const int threads = atoi(argv[2]);
-    const size_t size = (size_t)threads * sizeof *rounds;
+    const size_t size = (size_t)threads * sizeof(*rounds);
     int file = open(argv[1], O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (threads < 1 || file < 0 || ftruncate(file, (off_t)size) != 0)
         return 1;

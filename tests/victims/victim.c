@@ -38,11 +38,10 @@ fail(const char *what)
 static const Command *
 find(const char *name)
 {
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
-        for (const Command *command = tables[i]; command->name; command++) {
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        for (const Command *command = tables[i]; command->name; command++)
             if (strcmp(command->name, name) == 0)
                 return command;
-        }
     }
     return NULL;
 }
@@ -74,7 +73,7 @@ main(void)
     /* A first allocation through the allocator under test, as any program has made by now. */
     VICTIM_FREE(VICTIM_MALLOC(100));
     answer("%d errno %d", getpid(), errno_at_start);
-    while (fgets(line, sizeof line, stdin)) {
+    while (fgets(line, sizeof(line), stdin)) {
         line[strcspn(line, "\n")] = '\0';
         obey(line);
     }

@@ -6,7 +6,7 @@
 
 extern int mallctl(const char *, void *, size_t *, void *, size_t);
 
-/* Compilers must neither see that nobody reads the memory nor turn calls into jumps. */
+/* Compilers must neither see that the memory is not read nor turn calls into jumps. */
 static void *volatile kept;
 
 #define KEEP(pointer)                                                                                                  \
@@ -31,11 +31,10 @@ holds_eight_megabytes(void)
 __attribute__((noinline)) void
 holds_two_megabytes_recursively(int depth)
 {
-    if (depth > 0) {
+    if (depth > 0)
         holds_two_megabytes_recursively(depth - 1);
-    } else {
+    else
         KEEP(calloc(2, 1 << 20));
-    }
     __asm__ volatile("");
 }
 
@@ -63,5 +62,5 @@ main(int argc, char **argv)
     calls_all();
     for (int i = 3; i < argc; i++)
         holds_many_small();
-    return argc < 2 ? 2 : mallctl("prof.dump", NULL, NULL, &file, sizeof file);
+    return argc < 2 ? 2 : mallctl("prof.dump", NULL, NULL, &file, sizeof(file));
 }

@@ -72,12 +72,10 @@ enum { ALONE, REFUSED, WRONG };
 static gpointer
 isolate(gpointer memfd)
 {
-    if (!descriptors_isolate(DESCRIPTORS_KEEP_STDERR)) {
+    if (!descriptors_isolate(DESCRIPTORS_KEEP_STDERR))
         return GINT_TO_POINTER(REFUSED);
-    }
-    if (fcntl(GPOINTER_TO_INT(memfd), F_GETFD) != -1 || fcntl(STDERR_FILENO, F_GETFD) == -1) {
+    if (fcntl(GPOINTER_TO_INT(memfd), F_GETFD) != -1 || fcntl(STDERR_FILENO, F_GETFD) == -1)
         return GINT_TO_POINTER(WRONG);
-    }
     return GINT_TO_POINTER(ALONE);
 }
 

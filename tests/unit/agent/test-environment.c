@@ -11,12 +11,10 @@ static Environment
 read_with(const char *name, const char *value)
 {
     Environment environment;
-    for (size_t i = 0; i < G_N_ELEMENTS(variables); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(variables); i++)
         g_unsetenv(variables[i]);
-    }
-    if (name != NULL) {
+    if (name != NULL)
         g_setenv(name, value, TRUE);
-    }
     environment_read(&environment);
     return environment;
 }
@@ -72,6 +70,30 @@ test_lists(void)
     g_assert_false(environment_lists("", "a"));
 }
 
+/* What `run` hands to jescope's sampler. One word that is wrong, and nothing is wished for. */
+static void
+test_sampler(void)
+{
+    static const char *const bad[] = {
+        "active:maybe", "lg_sample:64", "lg_sample:", "memory:99999999999", "active:true;memory", "lg_sample:12a",
+        "active",       "memory:1MiB",  "what:1",     "active:true,what:1"};
+    SamplerWish wish;
+    g_assert_true(environment_sampler("active:true,lg_sample:16,memory:1048576", &wish));
+    g_assert_true(wish.active);
+    g_assert_cmpuint(wish.period, ==, 17);
+    g_assert_cmpuint(wish.memory, ==, 1 << 20);
+    g_assert_true(environment_sampler("", &wish));
+    g_assert_false(wish.active);
+    g_assert_cmpuint(wish.period + wish.memory, ==, 0);
+    for (gsize i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_assert_false(environment_sampler(bad[i], &wish));
+        g_assert_false(wish.active);
+    }
+    g_assert_true(read_with("JESCOPE_SAMPLER", "active:true").sampler.active);
+    g_assert_false(read_with("JESCOPE_SAMPLER", "active:true").bad_sampler);
+    g_assert_true(read_with("JESCOPE_SAMPLER", "active:false").bad_sampler);
+}
+
 static void
 test_directories(void)
 {
@@ -115,6 +137,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/environment/only-some-programs", test_only_some_programs);
     g_test_add_func("/agent/environment/lists", test_lists);
     g_test_add_func("/agent/environment/remembers-what-jemalloc-was-told", test_remembers_what_jemalloc_was_told);
+    g_test_add_func("/agent/environment/sampler", test_sampler);
     g_test_add_func("/agent/environment/directories", test_directories);
     g_test_add_func("/agent/environment/given", test_given);
     g_test_add_func("/agent/environment/debug", test_debug);

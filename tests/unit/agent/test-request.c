@@ -44,18 +44,18 @@ ask(Fixture *fixture, uint16_t op, size_t size)
 static WireStatus
 ask_ctl(Fixture *fixture, const char *name, WireType type, uint32_t flags, uint64_t value)
 {
-    memset(&fixture->request, 0, sizeof fixture->request);
+    memset(&fixture->request, 0, sizeof(fixture->request));
     fixture->request.ctl.type = type;
     fixture->request.ctl.flags = flags;
     fixture->request.ctl.value = value;
-    g_strlcpy(fixture->request.ctl.name, name, sizeof fixture->request.ctl.name);
+    g_strlcpy(fixture->request.ctl.name, name, sizeof(fixture->request.ctl.name));
     return ask(fixture, WIRE_OP_CTL, sizeof(WireCtlRequest));
 }
 
 static WireStatus
 ask_lease(Fixture *fixture, WireLeaseAction action, uint32_t flags, uint64_t id, uint64_t duration_ms)
 {
-    memset(&fixture->request, 0, sizeof fixture->request);
+    memset(&fixture->request, 0, sizeof(fixture->request));
     fixture->request.lease.action = action;
     fixture->request.lease.flags = flags;
     fixture->request.lease.lease_id = id;
@@ -67,8 +67,8 @@ ask_lease(Fixture *fixture, WireLeaseAction action, uint32_t flags, uint64_t id,
 static WireStatus
 ask_for_output(Fixture *fixture, uint16_t op, int raw)
 {
-    memset(&fixture->request, 0, sizeof fixture->request);
-    g_strlcpy(fixture->request.stats.letters, "J", sizeof fixture->request.stats.letters);
+    memset(&fixture->request, 0, sizeof(fixture->request));
+    g_strlcpy(fixture->request.stats.letters, "J", sizeof(fixture->request.stats.letters));
     descriptor_close(&fixture->descriptor);
     g_assert_true(descriptor_adopt(&fixture->descriptor, raw));
     return ask(fixture, op, op == WIRE_OP_DUMP ? sizeof(WireDumpRequest) : sizeof(WireStatsRequest));
@@ -77,7 +77,7 @@ ask_for_output(Fixture *fixture, uint16_t op, int raw)
 static WireStatus
 ask_hello(Fixture *fixture, uint16_t version_min, uint16_t version_max)
 {
-    memset(&fixture->request, 0, sizeof fixture->request);
+    memset(&fixture->request, 0, sizeof(fixture->request));
     fixture->request.hello.version_min = version_min;
     fixture->request.hello.version_max = version_max;
     return ask(fixture, WIRE_OP_HELLO, sizeof(WireHelloRequest));
@@ -215,11 +215,11 @@ test_output_replaces_what_is_there(Fixture *fixture, gconstpointer unused)
     g_assert_cmpint(write(memfd, "something longer than what comes now", 36), ==, 36);
     g_assert_cmpint(ask_for_output(fixture, WIRE_OP_DUMP, dup(memfd)), ==, WIRE_STATUS_OK);
     g_assert_cmpuint(fixture->answer.output.bytes, ==, strlen(fake.dump));
-    g_assert_cmpint(pread(memfd, text, sizeof text, 0), ==, strlen(fake.dump));
+    g_assert_cmpint(pread(memfd, text, sizeof(text), 0), ==, strlen(fake.dump));
     g_assert_cmpstr(text, ==, fake.dump);
     g_assert_cmpint(ask_for_output(fixture, WIRE_OP_STATS, dup(memfd)), ==, WIRE_STATUS_OK);
     g_assert_cmpuint(fixture->answer.output.bytes, ==, strlen(fake.statistics) + 1);
-    g_assert_cmpint(pread(memfd, text, sizeof text, 0), ==, strlen(fake.statistics) + 1);
+    g_assert_cmpint(pread(memfd, text, sizeof(text), 0), ==, strlen(fake.statistics) + 1);
     g_assert_true(g_str_has_prefix(text, fake.statistics));
     g_assert_true(strchr(text, 'J') != NULL);
     close(memfd);
@@ -334,6 +334,59 @@ test_a_failed_lease_is_none(Fixture *fixture, gconstpointer unused)
     g_assert_cmpuint(fixture->guest.profiling.lease.id, ==, 0);
 }
 
+static WireStatus
+lease_with_period(Fixture *fixture, uint32_t flags, uint32_t period)
+{
+    memset(&fixture->request, 0, sizeof(fixture->request));
+    fixture->request.lease.action = WIRE_LEASE_TAKE;
+    fixture->request.lease.flags = flags;
+    fixture->request.lease.duration_ms = 60000;
+    fixture->request.lease.active = 1;
+    fixture->request.lease.period = period;
+    return ask(fixture, WIRE_OP_LEASE, sizeof(WireLeaseRequest));
+}
+
+static void
+end_in_time(Fixture *fixture)
+{
+    fixture->guest.profiling.lease.deadline_ms = profiling_now_ms();
+    g_assert_cmpint(profiling_tick(&fixture->guest.profiling, &fixture->guest.allocator), ==, -1);
+}
+
+static void
+test_a_lease_restores_the_period(Fixture *fixture, gconstpointer unused)
+{
+    g_assert_cmpint(lease_with_period(fixture, 0, 1 + 12), ==, WIRE_STATUS_OK);
+    g_assert_cmpuint(fake.lg_sample, ==, 12);
+    g_assert_cmpuint(fixture->answer.lease.lease.period, ==, 1 + 19);
+    g_assert_cmpint(lease_with_period(fixture, WIRE_LEASE_REPLACE, 1 + 10), ==, WIRE_STATUS_OK);
+    g_assert_cmpuint(fake.lg_sample, ==, 10);
+    g_assert_cmpint(ask_lease(fixture, WIRE_LEASE_TAKE, WIRE_LEASE_REPLACE, 0, 60000), ==, WIRE_STATUS_OK);
+    g_assert_cmpuint(fake.lg_sample, ==, 10);
+    end_in_time(fixture);
+    g_assert_cmpuint(fake.lg_sample, ==, 19);
+    g_assert_false(fake.prof_active);
+    g_assert_cmpuint(fixture->guest.profiling.reset_at_ns, !=, 0);
+    g_assert_cmpuint(fake.resets, ==, 3);
+}
+
+static void
+test_a_period_that_others_change_stays(Fixture *fixture, gconstpointer unused)
+{
+    g_assert_cmpint(lease_with_period(fixture, 0, 1 + 12), ==, WIRE_STATUS_OK);
+    fake.lg_sample = 16;
+    end_in_time(fixture);
+    g_assert_cmpuint(fake.lg_sample, ==, 16);
+    /* The same period as before: no samples are discarded. */
+    fake.resets = 0;
+    g_assert_cmpint(lease_with_period(fixture, 0, 1 + 16), ==, WIRE_STATUS_OK);
+    end_in_time(fixture);
+    g_assert_cmpuint(fake.resets, ==, 0);
+    g_assert_cmpint(lease_with_period(fixture, 0, WIRE_LEASE_PERIOD_MAX + 1), ==, WIRE_STATUS_BAD_MESSAGE);
+    fake.error = EAGAIN;
+    g_assert_cmpint(lease_with_period(fixture, 0, 1 + 12), ==, WIRE_STATUS_CONTROL_FAILED);
+}
+
 static void
 test_a_child_inherits_the_lease(Fixture *fixture, gconstpointer unused)
 {
@@ -352,7 +405,7 @@ test_a_child_inherits_the_lease(Fixture *fixture, gconstpointer unused)
 static WireStatus
 ask_sample(Fixture *fixture, const char *names, gsize length, uint32_t first, uint32_t count)
 {
-    memset(&fixture->request, 0, sizeof fixture->request);
+    memset(&fixture->request, 0, sizeof(fixture->request));
     memcpy(fixture->request.sample.names, names, length);
     fixture->request.sample.first = first;
     fixture->request.sample.count = count;
@@ -367,7 +420,7 @@ test_reads_many_numbers(Fixture *fixture, gconstpointer unused)
                                 "3stats.nothing\0"
                                 "3max_background_threads";
     fake.max_background_threads = 5;
-    g_assert_cmpint(ask_sample(fixture, names, sizeof names, 0, 1), ==, WIRE_STATUS_OK);
+    g_assert_cmpint(ask_sample(fixture, names, sizeof(names), 0, 1), ==, WIRE_STATUS_OK);
     const WireSampleReply *reply = &fixture->answer.sample;
     g_assert_cmpuint(reply->rows, ==, 1);
     g_assert_cmpuint(reply->words[0], ==, 5); /* the one in the middle is absent */
@@ -381,7 +434,7 @@ test_gives_as_many_rows_as_fit(Fixture *fixture, gconstpointer unused)
 {
     static const char names[] = "3.pactive\0"
                                 "3stats.allocated";
-    g_assert_cmpint(ask_sample(fixture, names, sizeof names, 10, 1000), ==, WIRE_STATUS_OK);
+    g_assert_cmpint(ask_sample(fixture, names, sizeof(names), 10, 1000), ==, WIRE_STATUS_OK);
     const WireSampleReply *reply = &fixture->answer.sample;
     g_assert_cmpuint(reply->rows, ==, WIRE_SAMPLE_WORDS / 3);
     for (guint i = 0; i < reply->rows; i++)
@@ -398,9 +451,9 @@ test_judges_each_of_many(Fixture *fixture, gconstpointer unused)
     fake.config_prof = false;
     fake_examine(&fixture->guest);
     unsigned before = fake.prof_calls;
-    g_assert_cmpint(ask_sample(fixture, prof, sizeof prof, 0, 1), ==, WIRE_STATUS_PROF_DISABLED);
+    g_assert_cmpint(ask_sample(fixture, prof, sizeof(prof), 0, 1), ==, WIRE_STATUS_PROF_DISABLED);
     g_assert_cmpuint(fake.prof_calls, ==, before);
-    g_assert_cmpint(ask_sample(fixture, acts, sizeof acts, 0, 1), !=, WIRE_STATUS_OK);
+    g_assert_cmpint(ask_sample(fixture, acts, sizeof(acts), 0, 1), !=, WIRE_STATUS_OK);
     fake.error = EFAULT;
     g_assert_cmpint(ask_sample(fixture, "3stats.allocated", 17, 0, 1), ==, WIRE_STATUS_CONTROL_FAILED);
 }
@@ -455,6 +508,8 @@ main(int argc, char **argv)
     ADD("whoever-sets-it-later-wins", test_whoever_sets_it_later_wins, NULL);
     ADD("a-failed-lease-is-none", test_a_failed_lease_is_none, NULL);
     ADD("a-child-inherits-the-lease", test_a_child_inherits_the_lease, NULL);
+    ADD("a-period-that-others-change-stays", test_a_period_that_others_change_stays, NULL);
+    ADD("a-lease-restores-the-period", test_a_lease_restores_the_period, NULL);
     ADD("reads-many-numbers", test_reads_many_numbers, NULL);
     ADD("gives-as-many-rows-as-fit", test_gives_as_many_rows_as_fit, NULL);
     ADD("judges-each-of-many", test_judges_each_of_many, NULL);

@@ -8,7 +8,7 @@ test_adds_up(void)
 {
     char bytes[32];
     Text text;
-    text_init(&text, bytes, sizeof bytes);
+    text_init(&text, bytes, sizeof(bytes));
     text_add(&text, "a");
     text_add_number(&text, 0);
     text_add(&text, ".");
@@ -22,7 +22,7 @@ test_stops_at_the_end(void)
 {
     char bytes[4];
     Text text;
-    text_init(&text, bytes, sizeof bytes);
+    text_init(&text, bytes, sizeof(bytes));
     text_add(&text, "abc");
     g_assert_false(text.overflowed);
     text_add(&text, "d");
@@ -34,9 +34,9 @@ static void
 test_keeps_tails(void)
 {
     char bytes[4];
-    text_copy_tail(bytes, sizeof bytes, "/usr/lib.so");
+    text_copy_tail(bytes, sizeof(bytes), "/usr/lib.so");
     g_assert_cmpstr(bytes, ==, ".so");
-    text_copy_tail(bytes, sizeof bytes, "a");
+    text_copy_tail(bytes, sizeof(bytes), "a");
     g_assert_cmpstr(bytes, ==, "a");
 }
 

@@ -70,7 +70,7 @@ test_a_copy_begins_at_its_beginning(void)
     g_assert_true(memory_file_keep(file_with("content"), &mapped));
     int copy = memory_file_copy(&mapped);
     memory_file_drop(&mapped);
-    g_assert_cmpint(read(copy, bytes, sizeof bytes), ==, 7);
+    g_assert_cmpint(read(copy, bytes, sizeof(bytes)), ==, 7);
     g_assert_cmpmem(bytes, 7, "content", 7);
     close(copy);
 }

@@ -10,7 +10,7 @@ static void
 check_variable(const char *name, gsize size, const char *wanted)
 {
     char text[32];
-    g_assert_cmpint(process_file_variable(name, text, size, NULL), ==, JESCOPE_OK);
+    g_assert_cmpint(process_file_variable(name, text, size, NULL), ==, OUTCOME_DONE);
     g_assert_cmpstr(text, ==, wanted);
 }
 
@@ -40,12 +40,12 @@ test_arguments_and_maps(void)
     char text[4096];
     gsize n = 0;
     int descriptor = -1;
-    g_assert_cmpint(process_file_read("/proc/self/cmdline", text, sizeof text, &n, NULL), ==, JESCOPE_OK);
+    g_assert_cmpint(process_file_read("/proc/self/cmdline", text, sizeof(text), &n, NULL), ==, OUTCOME_DONE);
     g_assert_cmpuint(n, >, 0);
     g_assert_cmpint(text[n - 1], ==, '\0');
-    g_assert_cmpint(process_file_copy("/proc/self/maps", &descriptor, NULL), ==, JESCOPE_OK);
-    g_assert_cmpint(pread(descriptor, text, sizeof text - 1, 0), >, 0);
-    text[sizeof text - 1] = '\0';
+    g_assert_cmpint(process_file_copy("/proc/self/maps", &descriptor, NULL), ==, OUTCOME_DONE);
+    g_assert_cmpint(pread(descriptor, text, sizeof(text) - 1, 0), >, 0);
+    text[sizeof(text) - 1] = '\0';
     g_assert_nonnull(strstr(text, "r-xp"));
     close(descriptor);
 }
@@ -53,11 +53,11 @@ test_arguments_and_maps(void)
 static void
 test_what_cannot_be_read_is_named(void)
 {
-    JescopeError error;
+    Failure failure;
     int descriptor = 17;
-    g_assert_cmpint(process_file_copy("/proc/self/nothing", &descriptor, &error), ==, JESCOPE_SYSTEM);
+    g_assert_cmpint(process_file_copy("/proc/self/nothing", &descriptor, &failure), ==, OUTCOME_SYSTEM);
     g_assert_cmpint(descriptor, ==, 17);
-    g_assert_nonnull(strstr(error.message, "cannot read /proc/self/nothing: "));
+    g_assert_nonnull(strstr(failure.why, "cannot read /proc/self/nothing: "));
 }
 
 int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of this room share: a directory of their own, and samples made up from a number. */
+/* Common parts of the tests of this room: a private directory, and samples generated from a number. */
 #ifndef JESCOPE_TEST_HISTORY_FIXTURE_H
 #define JESCOPE_TEST_HISTORY_FIXTURE_H
 

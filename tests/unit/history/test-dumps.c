@@ -31,15 +31,30 @@ make_file(GBytes *content)
     return fd;
 }
 
+/* As the service does. */
+static void
+add_file(History *history, gint64 life, int fd, RouteDump *dump)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(HistoryPackedDump) packed = {0};
+    g_assert_true(history_dump_pack(fd, &packed, &error));
+    g_assert_true(history_dump_add_packed(history, life, &packed, dump, &error));
+}
+
+static int
+open_dump(History *history, gint64 life, guint64 id, GError **error)
+{
+    g_auto(HistoryPackedDump) packed = {0};
+    return history_dump_read_packed(history, life, id, &packed, error) ? history_dump_unpack(&packed, error) : -1;
+}
+
 static guint64
 add(History *history, gint64 life, guint seed, gsize length, gint64 taken_ms)
 {
-    g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) content = make_content(seed, length);
-    HistoryDump dump = {.recording = seed, .taken_ms = taken_ms};
+    RouteDump dump = {.recording = seed, .taken_ms = taken_ms};
     int fd = make_file(content);
-    history_dump_add(history, life, fd, &dump, &error);
-    g_assert_no_error(error);
+    add_file(history, life, fd, &dump);
     g_assert_cmpuint(dump.bytes, ==, length);
     close(fd);
     return dump.id;
@@ -50,12 +65,12 @@ assert_content(History *history, gint64 life, guint64 id, guint seed, gsize leng
 {
     g_autoptr(GError) error = NULL;
     g_autoptr(GBytes) content = make_content(seed, length);
-    int fd = history_dump_open(history, life, id, &error);
+    int fd = open_dump(history, life, id, &error);
     g_assert_no_error(error);
     g_autofree char *bytes = g_malloc(length + 1);
     g_assert_cmpint(read(fd, bytes, length + 1), ==, (ssize_t)length);
     g_assert_cmpmem(bytes, length, g_bytes_get_data(content, NULL), length);
-    /* Sealed: what is being sent does not change. */
+    /* Sealed: data being sent does not change. */
     g_assert_cmpint(pwrite(fd, "x", 1, 0), ==, -1);
     close(fd);
 }
@@ -81,7 +96,7 @@ test_round_trip(void)
         assert_content(history, life, ids[i], i, lengths[i]);
     g_autoptr(GArray) dumps = history_dumps(history, life, 2, NULL);
     g_assert_cmpuint(dumps->len, ==, 2);
-    const HistoryDump *newest = &g_array_index(dumps, HistoryDump, 0);
+    const RouteDump *newest = &g_array_index(dumps, RouteDump, 0);
     g_assert_cmpuint(newest->id, ==, ids[4]);
     g_assert_cmpuint(newest->recording, ==, 4);
     g_assert_cmpint(newest->taken_ms, ==, 1004);
@@ -97,20 +112,20 @@ test_missing(void)
     gint64 first = fixture_begin(history, "redis", 1), second = fixture_begin(history, "redis", 2);
     guint64 id = add(history, first, 1, 100, 1);
     g_autoptr(GError) error = NULL;
-    g_assert_cmpint(history_dump_open(history, second, id, &error), ==, -1);
+    g_assert_cmpint(open_dump(history, second, id, &error), ==, -1);
     g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING);
     g_assert_cmpuint(count_dumps(history, second), ==, 0);
     assert_content(history, first, id, 1, 100);
 }
 
-/* Whoever reads it sees how old it is. */
+/* Readers see its age. */
 static void
 test_dated(void)
 {
     g_autoptr(History) history = history_open_in_memory(NULL);
     gint64 life = fixture_begin(history, "redis", 1);
     guint64 id = add(history, life, 1, 100, 86400500);
-    int fd = history_dump_open(history, life, id, NULL);
+    int fd = open_dump(history, life, id, NULL);
     struct stat status;
     g_assert_cmpint(fstat(fd, &status), ==, 0);
     g_assert_cmpint(status.st_mtim.tv_sec, ==, 86400);
@@ -136,7 +151,7 @@ test_damaged(void)
         g_assert_cmpint(sqlite3_exec(other, damages[i], NULL, NULL, NULL), ==, SQLITE_OK);
         sqlite3_close(other);
         g_autoptr(GError) error = NULL;
-        g_assert_cmpint(history_dump_open(history, life, id, &error), ==, -1);
+        g_assert_cmpint(open_dump(history, life, id, &error), ==, -1);
         g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED);
         fixture_remove(path);
     }
@@ -188,6 +203,35 @@ test_total(void)
     g_assert_no_error(error);
     g_assert_cmpuint(count_dumps(history, first), ==, 1);
     g_assert_cmpuint(count_dumps(history, second), ==, 2);
+}
+
+static void
+claim_for(History *history, const char *target, guint32 user)
+{
+    gboolean granted = FALSE;
+    g_assert_true(history_claim(history, target, &(HistoryOwner){.user = user, .unit = ""}, &granted, NULL));
+    g_assert_true(granted);
+}
+
+/* However many targets a user has and however new their dumps are, another user's stay while they are fewer. */
+static void
+test_total_is_shared(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(History) history = history_open_in_memory(NULL);
+    gint64 honest = fixture_begin(history, "redis", 1);
+    const gint64 hostile[] = {fixture_begin(history, "one", 2), fixture_begin(history, "two", 3)};
+    claim_for(history, "redis", 1000);
+    claim_for(history, "one", 65534);
+    claim_for(history, "two", 65534);
+    add(history, honest, 1, 100000, 1000);
+    for (guint n = 0; n < 6; n++)
+        add(history, hostile[n % 2], n, 100000, 2000 + n);
+    HistoryDumpRetention retention = {.total_bytes = 160000}; /* about 50 kB each */
+    history_retain_dumps(history, hostile[0], &retention, 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(count_dumps(history, honest), ==, 1);
+    g_assert_cmpuint(count_dumps(history, hostile[0]) + count_dumps(history, hostile[1]), ==, 2);
 }
 
 /* An id that was given once is not given to another dump after the first is gone. */
@@ -260,9 +304,9 @@ test_migration(void)
     history_close(old);
     sqlite3 *db = NULL;
     sqlite3_open(path, &db);
-    g_assert_cmpint(
-        sqlite3_exec(db, "DROP TABLE dump; DROP TABLE recording; PRAGMA user_version = 1", NULL, NULL, NULL), ==,
-        SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(db, "DROP TABLE dump; DROP TABLE recording; DROP TABLE owner; PRAGMA user_version = 1",
+                                 NULL, NULL, NULL),
+                    ==, SQLITE_OK);
     sqlite3_close(db);
     g_autoptr(GError) error = NULL;
     History *reader = history_open(path, HISTORY_READ, &error);
@@ -295,6 +339,35 @@ test_dumps_spare_samples(void)
     fixture_remove(path);
 }
 
+static gboolean
+claim(History *history, guint32 user, const char *unit)
+{
+    HistoryOwner owner = {.user = user, .unit = unit};
+    g_autoptr(GError) error = NULL;
+    gboolean granted = FALSE;
+    g_assert_true(history_claim(history, "redis", &owner, &granted, &error));
+    g_assert_no_error(error);
+    return granted;
+}
+
+/* The first owner keeps a target, also when the file is opened again. */
+static void
+test_owner(void)
+{
+    char *path = fixture_path();
+    History *history = fixture_open(path);
+    g_assert_true(claim(history, 1000, "redis.service"));
+    g_assert_false(claim(history, 65534, "redis.service"));
+    history_close(history);
+    history = fixture_open(path);
+    g_assert_true(claim(history, 1000, "redis.service"));
+    g_assert_true(claim(history, 1000, ""));
+    g_assert_false(claim(history, 1000, "other.service"));
+    g_assert_false(claim(history, 0, ""));
+    history_close(history);
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -305,10 +378,12 @@ main(int argc, char **argv)
     g_test_add_func("/history/dumps/damaged", test_damaged);
     g_test_add_func("/history/dumps/retention", test_retention);
     g_test_add_func("/history/dumps/total", test_total);
+    g_test_add_func("/history/dumps/total-is-shared", test_total_is_shared);
     g_test_add_func("/history/dumps/ids", test_ids_are_not_reused);
     g_test_add_func("/history/dumps/recordings", test_recordings);
     g_test_add_func("/history/dumps/kept-lives", test_kept_lives);
     g_test_add_func("/history/dumps/migration", test_migration);
     g_test_add_func("/history/dumps/spare-samples", test_dumps_spare_samples);
+    g_test_add_func("/history/dumps/owner", test_owner);
     return g_test_run();
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include "history/database.h"
+
 #include <glib/gstdio.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
@@ -160,16 +162,17 @@ test_only(void)
     fixture_remove(path);
 }
 
-/* A batch that is abandoned leaves nothing, not even its words. */
+/* A transaction that is rolled back leaves nothing, not even its words. */
 static void
-test_batch(void)
+test_rolled_back(void)
 {
     char *path = fixture_path();
     g_autoptr(History) history = fixture_open(path);
     g_autoptr(GError) error = NULL;
-    history_begin_batch(history, &error);
+    gboolean mine;
+    g_assert_true(database_begin(history, &mine, &error));
     fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 3);
-    history_abandon_batch(history);
+    g_assert_false(database_end(history, mine, FALSE, NULL));
     g_assert_false(history_check_target(history, "redis", &error));
     g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING);
     fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 3);
@@ -285,7 +288,7 @@ test_locked(void)
     fixture_remove(path);
 }
 
-/* A page in the middle is overwritten: what can be read is, the rest is counted or is an error that says so. */
+/* A page in the middle is overwritten: readable parts are read, the rest is counted or an error. */
 static void
 test_damaged_block(void)
 {
@@ -325,7 +328,7 @@ test_full(void)
     gint64 life = fixture_begin(history, "redis", 1);
     g_autoptr(GError) error = NULL;
     guint added = 0;
-    history_limit_pages(history, 30);
+    sqlite3_exec(history->db, "PRAGMA max_page_count = 30", NULL, NULL, NULL);
     while (error == NULL && added < 10000) {
         g_autoptr(StatsSample) sample = fixture_sample(SOME_DAY + added * 10 * SECOND, added);
         added += history_add(history, life, sample, HISTORY_EVERYTHING, &error);
@@ -334,7 +337,7 @@ test_full(void)
     g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
     assert_numbers(samples, added);
     /* It goes on when there is room again. */
-    history_limit_pages(history, 100000);
+    sqlite3_exec(history->db, "PRAGMA max_page_count = 100000", NULL, NULL, NULL);
     fixture_add(history, life, SOME_DAY + added * 10 * SECOND, 1);
     fixture_remove(path);
 }
@@ -417,6 +420,31 @@ test_max_bytes(void)
     fixture_remove(path);
 }
 
+/* A user with much to keep does not push out what another has kept for longer. */
+static void
+test_max_bytes_is_shared(void)
+{
+    char *path = fixture_path();
+    g_autoptr(GError) error = NULL;
+    gboolean granted;
+    {
+        g_autoptr(History) history = fixture_open(path);
+        g_assert_true(history_claim(history, "redis", &(HistoryOwner){.user = 1000, .unit = ""}, &granted, NULL));
+        g_assert_true(history_claim(history, "greedy", &(HistoryOwner){.user = 65534, .unit = ""}, &granted, NULL));
+        fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY - 10000 * SECOND, 300);
+        fixture_add(history, fixture_begin(history, "greedy", 2), SOME_DAY, 8192);
+    }
+    g_autoptr(History) history = fixture_open(path);
+    HistoryRetention retention = {.max_bytes = file_size(path) / 2};
+    HistoryRetained retained;
+    g_assert_true(history_retain(history, &retention, SOME_DAY, &retained, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(retained.removed, >, 0);
+    g_autoptr(GPtrArray) kept = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    g_assert_cmpuint(kept->len, ==, 300);
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -429,7 +457,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/clock-back", test_clock_back);
     g_test_add_func("/history/parts", test_parts);
     g_test_add_func("/history/only", test_only);
-    g_test_add_func("/history/batch", test_batch);
+    g_test_add_func("/history/rolled-back", test_rolled_back);
     g_test_add_func("/history/two-writers", test_two_writers);
     g_test_add_func("/history/missing", test_missing);
     g_test_add_func("/history/not-history", test_not_history);
@@ -441,5 +469,6 @@ main(int argc, char **argv)
     g_test_add_func("/history/keep", test_keep);
     g_test_add_func("/history/thin", test_thin);
     g_test_add_func("/history/max-bytes", test_max_bytes);
+    g_test_add_func("/history/max-bytes-is-shared", test_max_bytes_is_shared);
     return g_test_run();
 }

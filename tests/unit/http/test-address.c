@@ -23,6 +23,9 @@ test_parse(void)
         {"[::ffff:127.0.0.1]:1", "127.0.0.1:1", TRUE},
         {"unix:/run/jescope.sock", "unix:/run/jescope.sock", TRUE},
         {"0.0.0.0:0", "0.0.0.0:0", FALSE},
+        {":7469", "0.0.0.0:7469", FALSE},
+        {"*:80", "0.0.0.0:80", FALSE},
+        {"*", "0.0.0.0:7469", FALSE},
         {"[::]:7469", "[::]:7469", FALSE},
         {"10.0.0.5:1", "10.0.0.5:1", FALSE},
         {"128.0.0.1", "128.0.0.1:7469", FALSE},
@@ -108,7 +111,7 @@ test_listen_unix(void)
     close(second);
     g_unlink(path);
 
-    /* What is no socket is never removed. */
+    /* A file that is not a socket is never removed. */
     g_assert_true(g_file_set_contents(path, "precious", -1, NULL));
     g_assert_cmpint(address_listen(&address, &error), ==, -1);
     g_assert_true(g_file_test(path, G_FILE_TEST_IS_REGULAR));

@@ -27,7 +27,7 @@ static void
 test_usual_words(void)
 {
     RouteReply reply = {.status = 404, .reason = "Not Found", .descriptor = -1, .content_type = "text/plain"};
-    g_autoptr(Answer) answer = answer_new_route(&reply, ANSWER_PLAIN);
+    g_autoptr(Answer) answer = answer_new_route(&reply, ANSWER_PLAIN, NULL);
     g_assert_null(answer_wire_text(answer, "GET"));
     g_assert_cmpuint(answer_status(answer), ==, 404);
 }
@@ -39,7 +39,7 @@ test_words_of_its_own(void)
     g_strlcpy(reply.headers, "Allow: GET\r\n", sizeof(reply.headers));
     memcpy(reply.body, "no\n", 3);
     reply.body_size = 3;
-    g_autoptr(Answer) answer = answer_new_route(&reply, ANSWER_PLAIN);
+    g_autoptr(Answer) answer = answer_new_route(&reply, ANSWER_PLAIN, NULL);
     g_autoptr(GBytes) wire = answer_wire_text(answer, "GET");
     gsize size;
     const char *data = g_bytes_get_data(wire, &size);
@@ -60,7 +60,7 @@ test_descriptor_is_taken(void)
     reply.descriptor = memfd_create("body", MFD_CLOEXEC);
     int fd = reply.descriptor;
     g_assert_cmpint(write(fd, "hello", 5), ==, 5);
-    Answer *answer = answer_new_route(&reply, ANSWER_PLAIN);
+    Answer *answer = answer_new_route(&reply, ANSWER_PLAIN, NULL);
     g_assert_cmpint(reply.descriptor, ==, -1);
     g_assert_cmpuint(answer_size(answer), ==, 5);
     g_assert_cmpint(fcntl(fd, F_GETFD), !=, -1);

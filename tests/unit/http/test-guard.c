@@ -8,7 +8,7 @@ test_hosts(void)
     static const GuardRules rules = {.hosts = names};
     static const struct {
         const char *host;
-        ExchangeDoor door;
+        ExchangeListener listener;
         const char *local;
         gboolean ours;
     } rows[] = {
@@ -25,7 +25,14 @@ test_hosts(void)
         {"127.0.0.1@evil.example", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
         {"10.0.0.5", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
         {"", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
-        {"[::1", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
+        {"[::1", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"[::1]evil.example", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"[::1]:80@evil.example", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"localhost:80@evil.example", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"localhost:99999", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"localhost/", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"[127.0.0.1]", EXCHANGE_LOCAL, "127.0.0.1", FALSE},
+        {"localhost:", EXCHANGE_LOCAL, "127.0.0.1", TRUE},
         {"evil.example", EXCHANGE_LOCAL | EXCHANGE_UNIX, NULL, FALSE},
         {"10.0.0.5:7469", 0, "10.0.0.5", TRUE},
         {"[2001:db8::5]:7469", 0, "2001:db8::5", TRUE},
@@ -35,7 +42,7 @@ test_hosts(void)
         {"10.0.0.6", 0, "10.0.0.5", FALSE},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
-        g_assert_cmpint(guard_host_is_ours(&rules, rows[i].host, rows[i].door, rows[i].local), ==, rows[i].ours);
+        g_assert_cmpint(guard_host_is_ours(&rules, rows[i].host, rows[i].listener, rows[i].local), ==, rows[i].ours);
 }
 
 int

@@ -88,7 +88,7 @@ test_descriptor(void)
     int fd = memfd_create("plain", MFD_CLOEXEC);
     g_assert_cmpint(write(fd, g_bytes_get_data(plain, NULL), size), ==, (gssize)size);
     guint64 packed_size = 0;
-    int packed_fd = gzip_descriptor(fd, size, &packed_size);
+    int packed_fd = gzip_descriptor(fd, size, NULL, &packed_size);
     g_assert_cmpint(packed_fd, >=, 0);
     g_autofree char *text = g_malloc(packed_size + 1);
     g_assert_cmpint(pread(packed_fd, text, packed_size + 1, 0), ==, (gssize)packed_size);
@@ -96,7 +96,7 @@ test_descriptor(void)
     g_autoptr(GBytes) back = gunzip(packed);
     g_assert_true(g_bytes_equal(plain, back));
     /* It is shorter than it says. */
-    g_assert_cmpint(gzip_descriptor(fd, size + 1, &packed_size), ==, -1);
+    g_assert_cmpint(gzip_descriptor(fd, size + 1, NULL, &packed_size), ==, -1);
     close(packed_fd);
     close(fd);
 }

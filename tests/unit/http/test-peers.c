@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef union {
     struct sockaddr any;
@@ -29,7 +30,7 @@ static Peer *
 connect_from(Peers *peers, const char *text)
 {
     SocketName name = name_of(text);
-    return peers_connect(peers, &name.any, 0);
+    return peers_connect(peers, &name.any, PEERS_USER_UNKNOWN);
 }
 
 static void
@@ -47,15 +48,34 @@ test_names(void)
         {"::ffff:10.1.2.3", "10.1.2.3", FALSE},
         {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", FALSE},
     };
-    Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
         Peer *peer = connect_from(peers, rows[i].address);
         g_assert_cmpstr(peer_name(peer), ==, rows[i].name);
         g_assert_cmpint(peer_is_local(peer), ==, rows[i].local);
+        peers_free(peers);
     }
+    Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
     Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000);
     g_assert_cmpstr(peer_name(user), ==, "uid 1000");
     g_assert_true(peer_is_local(user));
+    peers_free(peers);
+}
+
+/* However he comes, a user has one share. */
+static void
+test_one_user(void)
+{
+    static const char *const addresses[] = {"127.0.0.1", "127.8.8.8",   "::1",
+                                            "10.1.2.3",  "2001:db8::1", "::ffff:10.1.2.3"};
+    Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
+    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000);
+    for (gsize i = 0; i < G_N_ELEMENTS(addresses); i++) {
+        SocketName name = name_of(addresses[i]);
+        g_assert_true(peers_connect(peers, &name.any, 1000) == user);
+        g_assert_true(peers_connect(peers, &name.any, 1001) != user);
+        g_assert_true(connect_from(peers, addresses[i]) != user);
+    }
     peers_free(peers);
 }
 
@@ -94,7 +114,9 @@ test_rate(void)
 {
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 5});
     Peer *far = connect_from(peers, "10.0.0.1");
-    Peer *near = connect_from(peers, "127.0.0.1");
+    SocketName loopback = name_of("127.0.0.1");
+    Peer *near = peers_connect(peers, &loopback.any, geteuid());
+    Peer *neighbour = peers_connect(peers, &loopback.any, geteuid() + 1);
     gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
     guint wait_s = 0;
     for (guint i = 0; i < 10; i++)
@@ -103,8 +125,11 @@ test_rate(void)
     g_assert_cmpuint(wait_s, ==, 1);
     for (guint i = 0; i < 1000; i++)
         g_assert_true(peers_spend(peers, near, now, &wait_s));
+    for (guint i = 0; i < 10; i++)
+        g_assert_true(peers_spend(peers, neighbour, now, &wait_s));
+    g_assert_false(peers_spend(peers, neighbour, now, &wait_s));
 
-    /* Who hangs up does not get a new account. */
+    /* Disconnecting does not reset the counts. */
     peers_disconnect(peers, far);
     peers_forget(peers, now);
     g_assert_true(connect_from(peers, "10.0.0.1") == far);
@@ -117,6 +142,55 @@ test_rate(void)
     peers_free(peers);
 }
 
+/* A request that keeps the server's thread busy counts as several; nothing counts for those without a rate. */
+static void
+test_charge(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 100});
+    SocketName loopback = name_of("127.0.0.1");
+    Peer *near = peers_connect(peers, &loopback.any, geteuid());
+    Peer *quick = connect_from(peers, "10.0.0.1"), *heavy = connect_from(peers, "10.0.0.2");
+    gint64 now = g_get_monotonic_time() + 2 * G_USEC_PER_SEC;
+    Peer *const all[] = {near, quick, heavy};
+    static const gint64 spent_us[] = {1000000, 1000,
+                                      20000}; /* a thousandth of a second is a request's share at 100/s */
+    guint n[G_N_ELEMENTS(all)] = {0}, wait_s = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(all); i++)
+        for (; n[i] < 1000 && peers_spend(peers, all[i], now, &wait_s); n[i]++)
+            peers_charge(peers, all[i], spent_us[i]);
+    g_assert_cmpuint(n[0], ==, 1000);
+    g_assert_cmpuint(n[1], ==, 200);
+    g_assert_cmpuint(n[2], ==, 10);
+
+    /* A refusal is cheap, but not free: they are held back when they are many. */
+    g_assert_cmpuint(peers_note_limited(peers, quick), <, 10);
+    for (guint i = 0; i < 2000; i++)
+        g_assert_cmpuint(peers_note_limited(peers, quick), <=, 1000);
+    g_assert_cmpuint(peers_note_limited(peers, quick), ==, 1000);
+    g_assert_true(peers_spend(peers, quick, now + 2 * G_USEC_PER_SEC, &wait_s));
+    peers_free(peers);
+}
+
+/* A client with ten times its rate is served at its rate. */
+static void
+test_refusals_take_nothing(void)
+{
+    enum { RATE = 5, TIMES = 50, SECONDS = 20 };
+    Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = RATE});
+    SocketName name = name_of("192.0.2.1");
+    Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN);
+    gint64 begun = g_get_monotonic_time();
+    guint served = 0, wait_s;
+    for (guint i = 0; i < TIMES * SECONDS; i++)
+        if (peers_spend(peers, peer, begun + (gint64)i * G_USEC_PER_SEC / TIMES, &wait_s))
+            served++;
+        else
+            g_assert_cmpuint(peers_note_limited(peers, peer), <, 1000);
+    g_assert_cmpuint(served, >=, RATE * SECONDS);
+    g_assert_cmpuint(served, <=, RATE * (SECONDS + 3));
+    peers_free(peers);
+}
+
 static void
 test_forget(void)
 {
@@ -125,7 +199,7 @@ test_forget(void)
     SocketName name = name_of("10.0.0.0");
     for (guint i = 0; i < PEERS_REMEMBERED_MAX; i++) {
         name.v4.sin_addr.s_addr = htonl(0x0a000000 + i);
-        Peer *peer = peers_connect(peers, &name.any, 0);
+        Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN);
         g_assert_nonnull(peer);
         peers_spend(peers, peer, g_get_monotonic_time(), &wait_s);
         peers_disconnect(peers, peer);
@@ -136,14 +210,35 @@ test_forget(void)
     peers_free(peers);
 }
 
+/* What it has under way refers to it. */
+static void
+test_forget_no_counts(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 1, .per_peer = 1, .rate = 1});
+    const gint64 later = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    Peer *peer = connect_from(peers, "10.0.0.1");
+    ++*peer_count(peer, PEER_KEPT);
+    peers_disconnect(peers, peer);
+    peers_forget(peers, later);
+    g_assert_true(connect_from(peers, "10.0.0.1") == peer);
+    g_assert_cmpuint(*peer_count(peer, PEER_KEPT), ==, 1);
+    --*peer_count(peer, PEER_KEPT);
+    peers_disconnect(peers, peer);
+    peers_free(peers);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/http/peers/names", test_names);
+    g_test_add_func("/http/peers/one-user", test_one_user);
     g_test_add_func("/http/peers/one-peer", test_one_peer);
     g_test_add_func("/http/peers/all-peers", test_all_peers);
     g_test_add_func("/http/peers/rate", test_rate);
+    g_test_add_func("/http/peers/charge", test_charge);
+    g_test_add_func("/http/peers/refusals-take-nothing", test_refusals_take_nothing);
     g_test_add_func("/http/peers/forget", test_forget);
+    g_test_add_func("/http/peers/forget-no-counts", test_forget_no_counts);
     return g_test_run();
 }

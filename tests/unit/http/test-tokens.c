@@ -64,11 +64,24 @@ test_file_mode(void)
     g_assert_error(error, TOKENS_ERROR, TOKENS_ERROR_FILE);
     g_clear_error(&error);
     g_assert_true(g_file_set_contents(path, "read 0123456789abcdef\n", -1, NULL));
-    g_chmod(path, 0644);
-    g_assert_null(tokens_read(path, &error));
-    g_assert_error(error, TOKENS_ERROR, TOKENS_ERROR_MODE);
-    g_clear_error(&error);
-    g_chmod(path, 0640);
+    static const int open_modes[] = {0644, 0640, 0620, 0602, 0660};
+    for (gsize i = 0; i < G_N_ELEMENTS(open_modes); i++) {
+        g_chmod(path, open_modes[i]);
+        g_assert_null(tokens_read(path, &error));
+        g_assert_error(error, TOKENS_ERROR, TOKENS_ERROR_MODE);
+        g_assert_nonnull(strstr(error->message, "chmod 600"));
+        g_clear_error(&error);
+    }
+    g_chmod(path, 0600);
+    if (geteuid() == 0) {
+        g_assert_cmpint(chown(path, 65534, 65534), ==, 0);
+        g_assert_null(tokens_read(path, &error));
+        g_assert_error(error, TOKENS_ERROR, TOKENS_ERROR_MODE);
+        g_assert_nonnull(strstr(error->message, "chown"));
+        g_clear_error(&error);
+        g_assert_cmpint(chown(path, 0, 0), ==, 0);
+    }
+    g_chmod(path, 0400);
     g_autoptr(Tokens) tokens = tokens_read(path, &error);
     g_assert_no_error(error);
     g_assert_nonnull(tokens);

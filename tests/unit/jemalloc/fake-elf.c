@@ -70,7 +70,7 @@ fake_elf_finish(FakeElf *elf)
         .e_type = ET_DYN,
         .e_version = EV_CURRENT,
         .e_shoff = elf->bytes->len,
-        .e_ehsize = sizeof header,
+        .e_ehsize = sizeof(header),
         .e_shentsize = sizeof(Elf64_Shdr),
         .e_shnum = (Elf64_Half)elf->sections->len,
     };
@@ -78,7 +78,7 @@ fake_elf_finish(FakeElf *elf)
     header.e_ident[EI_CLASS] = ELFCLASS64;
     header.e_ident[EI_DATA] = G_BYTE_ORDER == G_LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
     header.e_ident[EI_VERSION] = EV_CURRENT;
-    memcpy(elf->bytes->data, &header, sizeof header);
+    memcpy(elf->bytes->data, &header, sizeof(header));
     g_byte_array_append(elf->bytes, (const guint8 *)elf->sections->data,
                         elf->sections->len * (guint)sizeof(Elf64_Shdr));
     return elf->bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake-elf.h"
-#include "jemalloc/elf_symbols.h"
+#include "jemalloc/elf-symbols.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static size_t
 search(GByteArray *bytes, ElfJemalloc found[ELF_FOUND_MAX])
 {
     ElfFile file;
-    elf_file_init_memory(&file, bytes->data, bytes->len, scratch, sizeof scratch);
+    elf_file_init_memory(&file, bytes->data, bytes->len, scratch, sizeof(scratch));
     return elf_find_jemalloc(&file, found);
 }
 
@@ -83,7 +83,7 @@ test_exported_names_come_first(void)
     g_assert_true(found[1].from_symtab);
 }
 
-/* What goes with them is found where it is, and no reason to miss them where it is not. */
+/* Related functions are found if present, and are optional. */
 static void
 test_companions(void)
 {
@@ -115,7 +115,7 @@ test_reads_shared_tails(void)
         Elf64_Sym row = {.st_name = names[i], .st_info = STT_FUNC, .st_shndx = 1, .st_value = names[i]};
         g_array_append_val(rows, row);
     }
-    fake_elf_add_raw_table(elf, SHT_SYMTAB, rows, strings, sizeof strings);
+    fake_elf_add_raw_table(elf, SHT_SYMTAB, rows, strings, sizeof(strings));
     g_assert_cmpuint(search(fake_elf_finish(elf), found), ==, 2);
     g_assert_cmpstr(found[0].prefix, ==, "je_");
     g_assert_cmpuint(found[0].stats_print, ==, 12);
@@ -154,7 +154,7 @@ test_survives_truncation_and_damage(void)
     for (guint n = 0; n < bytes->len; n++) {
         g_autofree guint8 *cut = g_memdup2(bytes->data, n ? n : 1); /* exactly sized, for the sanitizer */
         ElfFile file;
-        elf_file_init_memory(&file, cut, n, scratch, sizeof scratch);
+        elf_file_init_memory(&file, cut, n, scratch, sizeof(scratch));
         g_assert_cmpuint(elf_find_jemalloc(&file, found), ==, 0); /* the section headers come last */
     }
     for (guint i = 0; i < bytes->len; i++) {
@@ -178,15 +178,15 @@ test_mentions_within_a_budget(void)
 
     fake_elf_add_table(yes, SHT_SYMTAB, with, 1);
     GByteArray *bytes = fake_elf_finish(yes);
-    elf_file_init_memory(&file, bytes->data, bytes->len, scratch, sizeof scratch);
+    elf_file_init_memory(&file, bytes->data, bytes->len, scratch, sizeof(scratch));
     g_assert_cmpint(elf_mentions_jemalloc(&file, &budget), ==, ELF_MENTION_YES);
-    g_assert_cmpuint(budget, ==, 100 - sizeof "\0je_mallctl");
+    g_assert_cmpuint(budget, ==, 100 - sizeof("\0je_mallctl"));
     budget = 5;
     g_assert_cmpint(elf_mentions_jemalloc(&file, &budget), ==, ELF_MENTION_UNKNOWN);
     budget = 100;
     fake_elf_add_table(no, SHT_SYMTAB, without, 1);
     bytes = fake_elf_finish(no);
-    elf_file_init_memory(&file, bytes->data, bytes->len, scratch, sizeof scratch);
+    elf_file_init_memory(&file, bytes->data, bytes->len, scratch, sizeof(scratch));
     g_assert_cmpint(elf_mentions_jemalloc(&file, &budget), ==, ELF_MENTION_NO);
 }
 
@@ -197,7 +197,7 @@ test_maps_addresses_to_the_file(void)
     struct {
         Elf64_Ehdr header;
         Elf64_Phdr segments[2];
-        char code[sizeof code];
+        char code[sizeof(code)];
     } image = {.segments = {{.p_type = PT_NOTE}, {.p_type = PT_LOAD, .p_flags = PF_R | PF_X}}};
     ElfFile file;
     char bytes[4];
@@ -205,14 +205,14 @@ test_maps_addresses_to_the_file(void)
     memcpy(image.header.e_ident, ELFMAG, SELFMAG);
     image.header.e_ident[EI_CLASS] = ELFCLASS64;
     image.header.e_ident[EI_DATA] = G_BYTE_ORDER == G_LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
-    image.header.e_phoff = sizeof image.header;
+    image.header.e_phoff = sizeof(image.header);
     image.header.e_phentsize = sizeof(Elf64_Phdr);
     image.header.e_phnum = 2;
     image.segments[1].p_vaddr = 0x10000;
     image.segments[1].p_offset = G_STRUCT_OFFSET(__typeof__(image), code);
     image.segments[1].p_filesz = 10;
-    memcpy(image.code, code, sizeof code);
-    elf_file_init_memory(&file, &image, sizeof image, scratch, sizeof scratch);
+    memcpy(image.code, code, sizeof(code));
+    elf_file_init_memory(&file, &image, sizeof(image), scratch, sizeof(scratch));
 
     g_assert_true(elf_read_address(&file, 0x10006, bytes, 4));
     g_assert_cmpmem(bytes, 4, "6789", 4);
@@ -238,9 +238,9 @@ test_reads_through_a_descriptor(void)
     fake_elf_add_table(elf, SHT_DYNSYM, symbols, G_N_ELEMENTS(symbols));
     GByteArray *bytes = fake_elf_finish(elf);
     int descriptor = g_file_open_tmp("elf-XXXXXX", &path, NULL);
-    g_assert_false(elf_file_init(&file, descriptor, scratch, sizeof scratch)); /* empty */
+    g_assert_false(elf_file_init(&file, descriptor, scratch, sizeof(scratch))); /* empty */
     g_assert_cmpint(write(descriptor, bytes->data, bytes->len), ==, bytes->len);
-    g_assert_true(elf_file_init(&file, descriptor, scratch, sizeof scratch));
+    g_assert_true(elf_file_init(&file, descriptor, scratch, sizeof(scratch)));
     g_assert_cmpuint(elf_find_jemalloc(&file, found), ==, 1);
     g_assert_cmpint(ftruncate(descriptor, bytes->len / 2), ==, 0); /* while it is being read, as it were */
     g_assert_cmpuint(elf_find_jemalloc(&file, found), ==, 0);

@@ -38,6 +38,19 @@ test_quirks_have_borders(void)
     g_assert_cmpuint(jemalloc_quirks(NULL) & zero, ==, zero);
 }
 
+static void
+test_harmful_writes(void)
+{
+    const unsigned zero = JEMALLOC_QUIRK_ZERO_BACKGROUND_THREADS;
+    g_assert_cmpint(jemalloc_harm(zero, "max_background_threads", 0), ==, JEMALLOC_HARMFUL);
+    g_assert_cmpint(jemalloc_harm(zero, "max_background_threads", 1), ==, JEMALLOC_HARMLESS);
+    g_assert_cmpint(jemalloc_harm(zero, "background_thread", 1), ==, JEMALLOC_HARMFUL_WITHOUT_THREADS);
+    g_assert_cmpint(jemalloc_harm(zero, "background_thread", 0), ==, JEMALLOC_HARMLESS);
+    g_assert_cmpint(jemalloc_harm(zero, "prof.active", 0), ==, JEMALLOC_HARMLESS);
+    g_assert_cmpint(jemalloc_harm(0, "max_background_threads", 0), ==, JEMALLOC_HARMLESS);
+    g_assert_cmpint(jemalloc_harm(0, "background_thread", 1), ==, JEMALLOC_HARMLESS);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -45,5 +58,6 @@ main(int argc, char **argv)
     g_test_add_func("/jemalloc/version/parses", test_parses);
     g_test_add_func("/jemalloc/version/refuses", test_refuses);
     g_test_add_func("/jemalloc/version/quirks-have-borders", test_quirks_have_borders);
+    g_test_add_func("/jemalloc/version/harmful-writes", test_harmful_writes);
     return g_test_run();
 }

@@ -37,9 +37,8 @@ find_stack(const Profile *profile, const char *addresses)
             g_string_append_printf(text, "%s%" G_GINT64_MODIFIER "x", j > 0 ? " " : "",
                                    profile_locations(profile)[location].address);
         }
-        if (strcmp(text->str, addresses) == 0) {
+        if (strcmp(text->str, addresses) == 0)
             return i;
-        }
     }
     return PROFILE_NONE;
 }

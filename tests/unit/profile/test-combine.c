@@ -39,39 +39,6 @@ test_replaced_file(void)
     g_assert_cmpuint(profile_n_locations(merged), ==, 4); /* although the addresses are equal */
 }
 
-static char *
-give_id(const ProfileObject *object, gpointer user_data)
-{
-    return g_strdup(user_data);
-}
-
-/* Build ids outweigh inodes, both ways. */
-static void
-test_build_ids(void)
-{
-    static const struct {
-        const char *a, *b, *texts[2];
-        guint32 n_objects;
-    } cases[] = {
-        {"aa", "aa", {first_run, other_file}, 1}, {"aa", "bb", {first_run, second_run}, 2},
-        {"aa", NULL, {first_run, second_run}, 1}, {NULL, "bb", {first_run, second_run}, 1},
-        {"aa", NULL, {first_run, other_file}, 2},
-    };
-
-    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-        g_autoptr(Profile) first = read_text(cases[i].texts[0], PROFILE_READ_DEFAULT);
-        g_autoptr(Profile) second = read_text(cases[i].texts[1], PROFILE_READ_DEFAULT);
-        g_autofree char *a = g_strdup(cases[i].a);
-        g_autofree char *b = g_strdup(cases[i].b);
-        profile_set_build_ids(first, give_id, a);
-        profile_set_build_ids(second, give_id, b);
-        const Profile *both[] = {first, second};
-        g_autoptr(Profile) merged = profile_merge(both, G_N_ELEMENTS(both), NULL);
-        g_assert_cmpuint(profile_n_objects(merged), ==, cases[i].n_objects);
-        g_assert_cmpstr(profile_objects(merged)[0].build_id, ==, cases[i].n_objects == 1 ? (a ? a : b) : a);
-    }
-}
-
 static void
 test_deleted_later(void)
 {
@@ -84,30 +51,6 @@ test_deleted_later(void)
 
     g_assert_cmpuint(profile_n_stacks(merged), ==, 1);
     g_assert_cmpuint(profile_objects(merged)[0].flags, ==, PROFILE_OBJECT_DELETED);
-}
-
-static void
-test_subtract(void)
-{
-    g_autoptr(Profile) now = read_text("heap_v2/4096\n  t*: 0: 0 [0: 0]\n@ 0x2100\n  t*: 4: 256 [0: 0]\n@ 0x2200\n"
-                                       "  t*: 2: 128 [0: 0]\n" MAPS,
-                                       PROFILE_READ_DEFAULT);
-    g_autoptr(Profile) base = read_text("heap_v2/512\n  t*: 0: 0 [0: 0]\n@ 0x2100\n  t*: 4: 256 [0: 0]\n@ 0x2300\n"
-                                        "  t*: 1: 64 [0: 0]\n" MAPS,
-                                        PROFILE_READ_DEFAULT);
-    g_autoptr(Profile) change = profile_subtract(now, base, NULL);
-
-    g_assert_cmpuint(profile_n_stacks(change), ==, 3);
-    g_assert_cmpuint(profile_period(change), ==, 4096);
-    g_assert_cmpfloat(stack_value(change, "2300", PROFILE_INUSE_SPACE), ==,
-                      -stack_value(base, "2300", PROFILE_INUSE_SPACE));
-    g_assert_cmpfloat_with_epsilon(
-        stack_value(change, "2100", PROFILE_INUSE_SPACE),
-        stack_value(now, "2100", PROFILE_INUSE_SPACE) - stack_value(base, "2100", PROFILE_INUSE_SPACE), 1e-6);
-    g_assert_cmpfloat_with_epsilon(profile_weights(change)[0].variance[PROFILE_INUSE_SPACE],
-                                   profile_weights(now)[0].variance[PROFILE_INUSE_SPACE] +
-                                       profile_weights(base)[0].variance[PROFILE_INUSE_SPACE],
-                                   1e-6);
 }
 
 /* Threads of two processes are the same only by number and name; symbols and losses come along. */
@@ -136,9 +79,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/profile/combine/across-layouts", test_merge_across_layouts);
     g_test_add_func("/profile/combine/replaced-file", test_replaced_file);
-    g_test_add_func("/profile/combine/build-ids", test_build_ids);
     g_test_add_func("/profile/combine/deleted-later", test_deleted_later);
-    g_test_add_func("/profile/combine/subtract", test_subtract);
     g_test_add_func("/profile/combine/details", test_details);
     return g_test_run();
 }

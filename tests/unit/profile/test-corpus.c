@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FILE_COLUMN, FIRST_NUMBER, N_TOTALS_COLUMNS = FIRST_NUMBER + 1 + PROFILE_N_VALUES };
+enum { FILE_COLUMN, FIRST_NUMBER, N_TOTALS_COLUMNS = FIRST_NUMBER + 1 + PROFILE_N_PPROF_VALUES };
 
 static char *
 data_path(const char *name)
@@ -42,7 +42,7 @@ test_totals(void)
         g_assert_cmpuint(g_strv_length(columns), ==, N_TOTALS_COLUMNS);
         g_autoptr(Profile) profile = read_dump(columns[FILE_COLUMN]);
         g_assert_cmpuint(profile_n_stacks(profile), ==, g_ascii_strtoull(columns[FIRST_NUMBER], NULL, 10));
-        for (int value = 0; value < PROFILE_N_VALUES; value++) {
+        for (int value = 0; value < PROFILE_N_PPROF_VALUES; value++) {
             gdouble expected = g_ascii_strtod(columns[FIRST_NUMBER + 1 + value], NULL);
             g_assert_cmpfloat_with_epsilon(floor(profile_total(profile)->estimate[value] + 1e-3), expected, 1);
         }
@@ -68,9 +68,8 @@ index_stacks(const Profile *profile)
 {
     GHashTable *stacks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 
-    for (guint32 i = 0; i < profile_n_stacks(profile); i++) {
+    for (guint32 i = 0; i < profile_n_stacks(profile); i++)
         g_hash_table_insert(stacks, stack_key(profile, &profile_stacks(profile)[i]), GUINT_TO_POINTER(i + 1));
-    }
     return stacks;
 }
 
@@ -93,7 +92,7 @@ check_stack(const Profile *profile, GHashTable *stacks, char **columns)
     guint32 index = GPOINTER_TO_UINT(g_hash_table_lookup(stacks, columns[1]));
 
     g_assert_cmpuint(index, >, 0);
-    for (int value = 0; value < PROFILE_N_VALUES; value++) {
+    for (int value = 0; value < PROFILE_N_PPROF_VALUES; value++) {
         gdouble expected = g_ascii_strtod(columns[2 + value], NULL);
         g_assert_cmpfloat_with_epsilon(profile_weights(profile)[index - 1].estimate[value], expected,
                                        0.001 + expected * 1e-9);
@@ -135,12 +134,10 @@ test_threads(void)
 
     g_assert_cmpuint(profile_n_stacks(apart), >, profile_n_stacks(together));
     g_assert_cmpuint(profile_n_locations(apart), ==, profile_n_locations(together));
-    for (guint32 i = 0; i < profile_n_stacks(apart); i++) {
+    for (guint32 i = 0; i < profile_n_stacks(apart); i++)
         g_assert_cmpuint(profile_stacks(apart)[i].thread, <, profile_n_threads(apart));
-    }
-    for (guint32 i = 0; i < profile_n_threads(apart); i++) {
+    for (guint32 i = 0; i < profile_n_threads(apart); i++)
         g_hash_table_add(names, (gpointer)(gsize)profile_threads(apart)[i].name);
-    }
     g_assert_true(g_hash_table_contains(names, "worker 0"));
     g_assert_true(g_hash_table_contains(names, "net-io-1"));
 }

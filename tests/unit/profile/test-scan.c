@@ -49,7 +49,7 @@ test_hex_rejects(void)
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
         char text[64] = {0};
         guint64 value = 42;
-        g_strlcpy(text, texts[i], sizeof text);
+        g_strlcpy(text, texts[i], sizeof(text));
         g_assert_null(scan_hex(text, &value));
         g_assert_cmpuint(value, ==, 42);
     }

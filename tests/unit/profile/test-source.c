@@ -15,9 +15,8 @@ make_dump(void)
 {
     GString *text = g_string_new("heap_v2/1\n  t*: 0: 0 [0: 0]\n");
 
-    for (guint i = 0; i < N_STACKS; i++) {
+    for (guint i = 0; i < N_STACKS; i++)
         g_string_append_printf(text, "@ 0x2100 0x7f%010x\n  t*: 1: %u [0: 0]\n", i + 1, i);
-    }
     g_string_append(text, MAPS);
     return g_string_free_to_bytes(text);
 }

@@ -30,7 +30,7 @@ test_unsampled(void)
     ProfileWeight weight;
 
     weight_from_counts(&(DumpCounts){7, 777, 8, 888}, 1, &weight);
-    for (int value = 0; value < PROFILE_N_VALUES; value++) {
+    for (int value = 0; value < PROFILE_N_PPROF_VALUES; value++) {
         static const gdouble expected[] = {8, 888, 7, 777};
         g_assert_cmpfloat(weight.estimate[value], ==, expected[value]);
         g_assert_cmpfloat(weight.variance[value], ==, 0);
@@ -46,9 +46,8 @@ test_odd_counts(void)
     g_assert_cmpfloat(weight.estimate[PROFILE_INUSE_SPACE], ==, 64);
     g_assert_cmpfloat(weight.estimate[PROFILE_ALLOC_OBJECTS], ==, 5);
     weight_from_counts(&(DumpCounts){G_MAXUINT64, 1, 1, G_MAXUINT64}, G_MAXUINT64, &weight);
-    for (int value = 0; value < PROFILE_N_VALUES; value++) {
+    for (int value = 0; value < PROFILE_N_PPROF_VALUES; value++)
         g_assert_true(isfinite(weight.estimate[value]) && isfinite(weight.variance[value]));
-    }
 }
 
 /* Allocations of one size behind a stack. */
@@ -65,13 +64,12 @@ sample_group(GRand *random, const Group *group, gdouble p)
     /* The gaps between kept ones are geometric. */
     for (gdouble at = 0;; n++) {
         at += p < 1 ? floor(log(g_rand_double(random)) / log1p(-p)) + 1 : 1;
-        if (at > group->n) {
+        if (at > group->n)
             return n;
-        }
     }
 }
 
-/* As jemalloc before 5.3.0: what was kept, raw. */
+/* As jemalloc before 5.3.0: raw sums over kept allocations. */
 static DumpCounts
 dump_raw(GRand *random, const Group *groups, gsize n_groups, guint64 period)
 {
@@ -115,9 +113,8 @@ coverage(DumpFunc dump, const Group *groups, gsize n_groups, guint64 period, Pro
     guint n_seen = 0;
     guint n_inside = 0;
 
-    for (gsize i = 0; i < n_groups; i++) {
+    for (gsize i = 0; i < n_groups; i++)
         truth += (gdouble)groups[i].n * (value == PROFILE_INUSE_SPACE ? groups[i].size : 1);
-    }
     for (guint run = 0; run < RUNS; run++) {
         DumpCounts counts = dump(random, groups, n_groups, period);
         ProfileWeight weight;
@@ -207,9 +204,8 @@ test_unbiased(void)
     gdouble sum = 0;
     gdouble truth = 0;
 
-    for (gsize i = 0; i < G_N_ELEMENTS(mixed); i++) {
+    for (gsize i = 0; i < G_N_ELEMENTS(mixed); i++)
         truth += (gdouble)mixed[i].n * mixed[i].size;
-    }
     for (guint run = 0; run < RUNS; run++) {
         DumpCounts counts = dump_adjusted(random, mixed, G_N_ELEMENTS(mixed), 1 << 15);
         ProfileWeight weight;

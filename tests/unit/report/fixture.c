@@ -9,7 +9,7 @@ const char fixture_text[] = "--- symbol\n"
                             "0x0000000000002000 insert--make_node\n"
                             "0x0000000000003000 main\n"
                             "0x0000000000004000 recurse\n"
-                            "0x0000000000005000 std::vector<int>::push_back(int const&)\n"
+                            "0x0000000000005000 shop::Cart<int>::push_back(int const&)\n"
                             "---\n"
                             "--- heap\n"
                             "heap profile: 10: 640 [20: 1280] @ heapprofile\n"
@@ -27,7 +27,7 @@ fixture_init(Fixture *fixture, const char *text, ProfileReadFlags flags)
     SymbolizeOptions options = {.no_cache = TRUE, .sysroot = "/nonexistent"};
     g_autoptr(GError) error = NULL;
 
-    memset(fixture, 0, sizeof *fixture);
+    memset(fixture, 0, sizeof(*fixture));
     fixture->text = g_bytes_new(text, strlen(text));
     fixture->profile = profile_read_bytes(fixture->text, "fixture", flags, &error);
     g_assert_no_error(error);
@@ -54,7 +54,7 @@ fixture_report_bytes(const Fixture *now, const Fixture *base, const char *format
     g_autoptr(GOutputStream) out = g_memory_output_stream_new_resizable();
     g_autoptr(GError) error = NULL;
 
-    report_write(report_format_by_name(format), &now->input, base ? &base->input : NULL, options, out, &error);
+    report_write(report_format_find(format), &now->input, base ? &base->input : NULL, options, out, &error);
     g_assert_no_error(error);
     g_output_stream_close(out, NULL, &error);
     g_assert_no_error(error);

@@ -37,13 +37,11 @@ test_names(void)
     ReportGranularity by = REPORT_BY_FUNCTION;
     ReportSort sort = REPORT_SORT_FLAT;
     ProfileValue value = PROFILE_INUSE_SPACE;
-    guint n;
 
-    report_formats(&n);
-    g_assert_cmpuint(g_strv_length(words), ==, n);
-    for (guint i = 0; i < n; i++) {
-        g_assert_cmpstr(words[i], ==, report_format_name(report_format_at(i)));
-        g_assert_true(report_format_by_name(words[i]) == report_format_at(i));
+    g_assert_cmpuint(g_strv_length(words), ==, report_n_formats);
+    for (guint i = 0; i < report_n_formats; i++) {
+        g_assert_cmpstr(words[i], ==, report_formats[i].name);
+        g_assert_true(report_format_find(words[i]) == &report_formats[i]);
     }
     g_assert_true(report_granularity_by_name("object", &by) && by == REPORT_BY_OBJECT);
     g_assert_true(report_sort_by_name("change", &sort) && sort == REPORT_SORT_CHANGE);
@@ -72,9 +70,9 @@ test_suffixes(void)
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
-        const ReportFormat *wanted = cases[i].wanted ? report_format_by_name(cases[i].wanted) : NULL;
+        const ReportFormat *wanted = cases[i].wanted ? report_format_find(cases[i].wanted) : NULL;
         const ReportFormat *format = report_format_by_path(cases[i].path, wanted);
-        g_assert_cmpstr(format ? report_format_name(format) : NULL, ==, cases[i].format);
+        g_assert_cmpstr(format ? format->name : NULL, ==, cases[i].format);
     }
 }
 
@@ -93,7 +91,7 @@ test_json(void)
     g_assert_cmpstr(json_string_value(json_object_get(root, "format")), ==, "jescope-report");
     g_assert_cmpint(at(json_object_get(root, "source"), "shown", "inuse_space", "estimate"), ==, 640);
     row = json_array_get(json_object_get(root, "rows"), 0);
-    g_assert_cmpstr(json_string_value(json_object_get(row, "name")), ==, "std::vector<int>::push_back(int const&)");
+    g_assert_cmpstr(json_string_value(json_object_get(row, "name")), ==, "shop::Cart<int>::push_back(int const&)");
     g_assert_cmpint(at(row, "flat", "inuse_objects", "estimate"), ==, 3);
     g_assert_cmpint(at(row, "flat", "alloc_space", "estimate"), ==, 600);
     stacks = json_object_get(root, "stacks");
@@ -115,7 +113,7 @@ test_speedscope(void)
     report_options_init(&options);
     text = fixture_report(&fixture, &fixture, "speedscope", &options);
     root = parse(text);
-    g_assert_cmpuint(json_array_size(json_object_get(root, "profiles")), ==, 2 * PROFILE_N_VALUES);
+    g_assert_cmpuint(json_array_size(json_object_get(root, "profiles")), ==, 2 * PROFILE_N_PPROF_VALUES);
     profile = json_array_get(json_object_get(root, "profiles"), (size_t)at(root, "activeProfileIndex", NULL, NULL));
     g_assert_cmpstr(json_string_value(json_object_get(profile, "name")), ==, "inuse_space (after)");
     g_assert_cmpint(at(profile, "endValue", NULL, NULL), ==, 640);
@@ -123,7 +121,7 @@ test_speedscope(void)
     json_decref(root);
 }
 
-/* What we write we read back with the same result; and again. */
+/* Written profiles can be read back with the same result, repeatedly. */
 static void
 test_symbolized(void)
 {
@@ -178,7 +176,7 @@ test_no_difference_in_symbolized(void)
     fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
     report_options_init(&options);
     g_assert_false(
-        report_write(report_format_by_name("symbolized"), &fixture.input, &fixture.input, &options, out, &error));
+        report_write(report_format_find("symbolized"), &fixture.input, &fixture.input, &options, out, &error));
     g_assert_error(error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED);
 }
 
@@ -213,7 +211,7 @@ static void
 test_layout(void)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(GBytes) svg = layout_svg("digraph g { a -> b }", &error);
+    g_autoptr(GBytes) svg = layout_svg("digraph g { node [fontname=\"" LAYOUT_FONT "\"]; a -> b }", &error);
 
     g_assert_no_error(error);
     g_assert_nonnull(g_strstr_len(g_bytes_get_data(svg, NULL), (gssize)g_bytes_get_size(svg), "</svg>"));
@@ -232,7 +230,8 @@ test_flamegraph(void)
     report_options_init(&options);
     svg = fixture_report(&fixture, NULL, "flamegraph", &options);
     g_assert_nonnull(
-        strstr(svg, "<title>std::vector&lt;int&gt;::push_back(int const&amp;)\n300 B ± 0 B, 3 objects (46.9%)"));
+        strstr(svg, "<title>shop::Cart&lt;int&gt;::push_back\n"
+                    "shop::Cart&lt;int&gt;::push_back(int const&amp;)\nin /bin/app\n300 B ± 0 B, 3 objects (46.9%)"));
     g_assert_nonnull(strstr(svg, "<title>all\n640 B ± 0 B, 10 objects (100.0%)"));
     g_assert_nonnull(strstr(svg, "data-total=\"640\""));
 }
@@ -241,15 +240,48 @@ static void
 test_failed_write(void)
 {
     char small[16];
-    g_autoptr(GOutputStream) out = g_memory_output_stream_new(small, sizeof small, NULL, NULL);
+    g_autoptr(GOutputStream) out = g_memory_output_stream_new(small, sizeof(small), NULL, NULL);
     g_autoptr(GError) error = NULL;
     g_auto(Fixture) fixture;
     ReportOptions options;
 
     fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
     report_options_init(&options);
-    g_assert_false(report_write(report_format_by_name("folded"), &fixture.input, NULL, &options, out, &error));
+    g_assert_false(report_write(report_format_find("folded"), &fixture.input, NULL, &options, out, &error));
     g_assert_error(error, G_IO_ERROR, G_IO_ERROR_NO_SPACE);
+}
+
+static guint64
+pane_top(const char *picture)
+{
+    static const char pane[] = "<svg class=\"pane\" x=\"10\" y=\"";
+    const char *at = strstr(picture, pane);
+
+    g_assert_nonnull(at);
+    return g_ascii_strtoull(at + strlen(pane), NULL, 10);
+}
+
+/* Notes are lines of their own that fit the picture, and the frames begin below them. */
+static void
+test_flamegraph_notes(void)
+{
+    enum { LINE = 16, WORD = 100 };
+    g_auto(Fixture) fixture = {0};
+    g_autofree char *word = g_strnfill(WORD, 'x');
+    g_autofree char *note = g_strdup_printf("%s %s", word, word);
+    g_autofree char *whole_line = g_strdup_printf(">%s</text>", word);
+    const char *const notes[] = {note, NULL};
+    ReportOptions options;
+
+    fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
+    report_options_init(&options);
+    g_autofree char *without = fixture_report(&fixture, NULL, "flamegraph", &options);
+    options.notes = notes;
+    g_autofree char *with = fixture_report(&fixture, NULL, "flamegraph", &options);
+    const char *first = strstr(with, whole_line);
+    g_assert_nonnull(first);
+    g_assert_nonnull(strstr(first + 1, whole_line));
+    g_assert_cmpuint(pane_top(with), ==, pane_top(without) + 2 * LINE);
 }
 
 int
@@ -267,5 +299,6 @@ main(int argc, char **argv)
     g_test_add_func("/report/formats/layout", test_layout);
     g_test_add_func("/report/formats/flamegraph", test_flamegraph);
     g_test_add_func("/report/formats/failed-write", test_failed_write);
+    g_test_add_func("/report/formats/flamegraph-notes", test_flamegraph_notes);
     return g_test_run();
 }

@@ -17,8 +17,30 @@ dump_text(guint bytes)
                            bytes + 7, bytes);
 }
 
+/*
+ * The same function at other addresses in each dump: it is inlined in two places, which hand over to each other, and
+ * from the third dump on another process runs, 64 KiB higher. Half of it comes through a wrapper.
+ */
 static char *
-trend_text(const guint bytes[N_DUMPS], TrendFormat format)
+moving_dump_text(guint dump, guint bytes)
+{
+    guint64 base = dump < 2 ? 0 : 0x10000;
+    guint64 leak = base + (dump % 2 ? 0x2000 : 0x2100);
+
+    return g_strdup_printf("--- symbol\n0x%" G_GINT64_MODIFIER "x malloc\n0x%" G_GINT64_MODIFIER
+                           "x zmalloc\n0x%" G_GINT64_MODIFIER "x leak\n0x%" G_GINT64_MODIFIER "x main\n---\n--- heap\n"
+                           "heap profile: 2: %u [0: 0] @ heapprofile\n"
+                           "1: %u [0: 0] @ 0x%" G_GINT64_MODIFIER "x 0x%" G_GINT64_MODIFIER "x 0x%" G_GINT64_MODIFIER
+                           "x\n1: %u [0: 0] @ 0x%" G_GINT64_MODIFIER "x 0x%" G_GINT64_MODIFIER "x 0x%" G_GINT64_MODIFIER
+                           "x 0x%" G_GINT64_MODIFIER "x\n\nMAPPED_LIBRARIES:\n"
+                           "%" G_GINT64_MODIFIER "x-%" G_GINT64_MODIFIER "x r-xp 00000000 08:01 17 /bin/app\n",
+                           base + 0x1000, base + 0x1800, leak, base + 0x3000, bytes, bytes / 2, base + 0x1000, leak + 1,
+                           base + 0x3001, bytes / 2, base + 0x1000, base + 0x1801, leak + 1, base + 0x3001,
+                           base + 0x1000, base + 0x8000);
+}
+
+static char *
+trend_of(char *const dumps_text[N_DUMPS], ReportFlags flags, TrendFormat format)
 {
     static const char *const names[N_DUMPS] = {"a", "b", "c", "d", "e"};
     static const gdouble times[N_DUMPS] = {0, 3600, 7200, 10800, 14400};
@@ -32,8 +54,7 @@ trend_text(const guint bytes[N_DUMPS], TrendFormat format)
     ReportOptions options;
 
     for (guint i = 0; i < N_DUMPS; i++) {
-        g_autofree char *text = dump_text(bytes[i]);
-        fixture_init(&dumps[i], text, PROFILE_READ_DEFAULT);
+        fixture_init(&dumps[i], dumps_text[i], PROFILE_READ_DEFAULT);
         profiles[i] = dumps[i].profile;
     }
     growth = growth_new(profiles, times, N_DUMPS, PROFILE_INUSE_SPACE, &error);
@@ -41,13 +62,42 @@ trend_text(const guint bytes[N_DUMPS], TrendFormat format)
     symbols = symbolize(growth_profile(growth), NULL, &error);
     g_assert_no_error(error);
     report_options_init(&options);
-    trend_write(&(TrendInput){growth, symbols, names, times, N_DUMPS, TRUE}, &options, format, out, &error);
+    options.flags = flags;
+    static const char *const notes[] = {"a note", NULL};
+    trend_write(&(TrendInput){growth, symbols, names, times, N_DUMPS, TRUE, notes, NULL, 0}, &options, format, out,
+                &error);
     g_assert_no_error(error);
     for (guint i = 0; i < N_DUMPS; i++)
         fixture_clear(&dumps[i]);
     g_output_stream_close(out, NULL, NULL);
     result = g_memory_output_stream_steal_as_bytes(G_MEMORY_OUTPUT_STREAM(out));
     return g_strndup(g_bytes_get_data(result, NULL), g_bytes_get_size(result));
+}
+
+static char *
+trend_text(const guint bytes[N_DUMPS], TrendFormat format)
+{
+    char *texts[N_DUMPS];
+
+    for (guint i = 0; i < N_DUMPS; i++)
+        texts[i] = dump_text(bytes[i]);
+    char *trend = trend_of(texts, REPORT_DEFAULT, format);
+    for (guint i = 0; i < N_DUMPS; i++)
+        g_free(texts[i]);
+    return trend;
+}
+
+static char *
+moving_trend_text(const guint bytes[N_DUMPS], ReportFlags flags)
+{
+    char *texts[N_DUMPS];
+
+    for (guint i = 0; i < N_DUMPS; i++)
+        texts[i] = moving_dump_text(i, bytes[i]);
+    char *trend = trend_of(texts, flags, TREND_JSON);
+    for (guint i = 0; i < N_DUMPS; i++)
+        g_free(texts[i]);
+    return trend;
 }
 
 static void
@@ -58,6 +108,11 @@ test_text(void)
     g_assert_cmpstr(text, ==,
                     "5 dumps, a to e, over 4.0 h\n"
                     "inuse_space in all: still growing, +100 B/h ± 0 B, 107 B → 507 B\n"
+                    "a note\n"
+                    "\n"
+                    "still growing ▁▃▅▆█  +100 B/h ± 0 B, 100 B → 500 B\n"
+                    "      leak\n"
+                    "1 of 2 functions shown, 1 of them changed by no more than sampling explains\n"
                     "\n"
                     "still growing ▁▃▅▆█  +100 B/h ± 0 B, 100 B → 500 B\n"
                     "      leak\n"
@@ -83,6 +138,30 @@ test_json(void)
     g_assert_nonnull(strstr(text, "\"series\":[100,200,300,400,500],\"frames\":[\"leak\",\"main\"]"));
 }
 
+/* One function is one row, whatever its addresses, its wrappers and the process were. */
+static void
+test_functions(void)
+{
+    g_autofree char *grows = moving_trend_text((const guint[]){100, 200, 300, 400, 500}, REPORT_DEFAULT);
+    const char *functions = strstr(grows, "\"functions\":[\n{\"verdict\":\"still growing\"");
+    const char *stacks = strstr(grows, "\"stacks\":[\n{\"verdict\":\"still growing\"");
+
+    g_assert_nonnull(functions);
+    g_assert_nonnull(stacks);
+    g_assert_nonnull(strstr(functions, "\"series\":[100,200,300,400,500],\"frames\":[\"leak\"]}],\n"));
+    g_assert_nonnull(strstr(stacks, "\"series\":[100,200,300,400,500],\"frames\":[\"leak\",\"main\"]}]}"));
+
+    g_autofree char *stays = moving_trend_text((const guint[]){100, 100, 100, 100, 100}, REPORT_DEFAULT);
+    g_assert_null(strstr(stays, "growing"));
+    g_assert_null(strstr(stays, "shrinking"));
+
+    g_assert_nonnull(
+        strstr(grows, "\"notes\":[\"a note\",\"charged to their callers: zmalloc (50.0%); --wrappers shows"));
+
+    g_autofree char *wrapped = moving_trend_text((const guint[]){100, 200, 300, 400, 500}, REPORT_WRAPPERS);
+    g_assert_nonnull(strstr(wrapped, "\"series\":[50,100,150,200,250],\"frames\":[\"zmalloc\",\"leak\",\"main\"]}"));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -90,5 +169,6 @@ main(int argc, char **argv)
     g_test_add_func("/report/trend/text", test_text);
     g_test_add_func("/report/trend/one-off", test_one_off);
     g_test_add_func("/report/trend/json", test_json);
+    g_test_add_func("/report/trend/functions", test_functions);
     return g_test_run();
 }

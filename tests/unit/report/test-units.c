@@ -57,6 +57,17 @@ test_round(void)
     g_assert_cmpint(units_round(-1e300), ==, G_MININT64);
 }
 
+/* What a graph shows beside a value: through the bytes, the sum of an age is a mean. */
+static void
+test_other(void)
+{
+    g_assert_cmpint(value_other(PROFILE_INUSE_SPACE), ==, PROFILE_INUSE_OBJECTS);
+    g_assert_cmpint(value_other(PROFILE_FREED_OBJECTS), ==, PROFILE_FREED_SPACE);
+    g_assert_cmpint(value_other(PROFILE_AGE), ==, PROFILE_INUSE_SPACE);
+    g_assert_cmpint(value_other(PROFILE_LIFETIME), ==, PROFILE_FREED_SPACE);
+    g_assert_cmpint(value_other(PROFILE_CHURN), ==, PROFILE_FREED_SPACE);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -65,5 +76,6 @@ main(int argc, char **argv)
     g_test_add_func("/report/units/objects", test_objects);
     g_test_add_func("/report/units/percent", test_percent);
     g_test_add_func("/report/units/round", test_round);
+    g_test_add_func("/report/units/other", test_other);
     return g_test_run();
 }

@@ -19,21 +19,20 @@ test_trims_allocator(void)
     fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
     report_options_init(&options);
     check(&fixture, &options,
-          "main;std::vector<int>::push_back(int const&) 300\n"
+          "main;shop::Cart<int>::push_back(int const&) 300\n"
           "main;recurse;recurse 200\n"
           "main;insert;make_node 100\n"
           "main;[app+0x5000] 40\n");
     options.flags = REPORT_KEEP_ALLOCATOR;
     options.focus = NULL;
     check(&fixture, &options,
-          "main;std::vector<int>::push_back(int const&);malloc 300\n"
+          "main;shop::Cart<int>::push_back(int const&);malloc 300\n"
           "main;recurse;recurse;malloc 200\n"
           "main;insert;make_node;malloc 100\n"
           "main;[app+0x5000];malloc 40\n");
 }
 
-/* What the allocator calls back into (hooks, atfork) belongs to it: everything inside the outermost of its frames goes.
- */
+/* Functions called by the allocator (hooks, atfork) belong to it: everything inside its outermost frame is removed. */
 static void
 test_trims_up_to_the_last_allocator_frame(void)
 {
@@ -66,14 +65,14 @@ test_filters(void)
     static const FilterCase cases[] = {
         {"recurse", NULL, NULL, NULL, "main;recurse;recurse 200\n"},
         {"make_node", NULL, NULL, NULL, "main;insert;make_node 100\n"},
-        {"^std::vector::push_back$", NULL, NULL, NULL, "main;std::vector<int>::push_back(int const&) 300\n"},
+        {"^shop::Cart::push_back$", NULL, NULL, NULL, "main;shop::Cart<int>::push_back(int const&) 300\n"},
         {"^0000000000004000$", NULL, NULL, NULL, "main;recurse;recurse 200\n"},
         {"nothing", NULL, NULL, NULL, ""},
-        {NULL, "vector|recurse", NULL, NULL, "main;insert;make_node 100\nmain;[app+0x5000] 40\n"},
+        {NULL, "Cart|recurse", NULL, NULL, "main;insert;make_node 100\nmain;[app+0x5000] 40\n"},
         {"main", "main", NULL, NULL, ""},
         {NULL, NULL, "main|recurse", NULL, "main 440\nmain;recurse;recurse 200\n"},
         {NULL, NULL, NULL, "main|make_node",
-         "std::vector<int>::push_back(int const&) 300\nrecurse;recurse 200\ninsert 100\n[app+0x5000] 40\n"},
+         "shop::Cart<int>::push_back(int const&) 300\nrecurse;recurse 200\ninsert 100\n[app+0x5000] 40\n"},
         {NULL, NULL, NULL, ".", ""},
         /* focus looks at what exclude left over */
         {"make_node", NULL, NULL, "make_node", ""},
@@ -97,6 +96,32 @@ test_filters(void)
     }
 }
 
+/* Frames above the outermost match are gone, and so are stacks without one. */
+static void
+test_show_from(void)
+{
+    static const struct {
+        const char *show_from;
+        const char *expected;
+    } cases[] = {
+        {"recurse", "recurse;recurse 200\n"},
+        {"insert|push_back", "shop::Cart<int>::push_back(int const&) 300\ninsert;make_node 100\n"},
+        {"main", "main;shop::Cart<int>::push_back(int const&) 300\nmain;recurse;recurse 200\n"
+                 "main;insert;make_node 100\nmain;[app+0x5000] 40\n"},
+        {"no such function", ""},
+    };
+    g_auto(Fixture) fixture;
+
+    fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GRegex) show_from = regex(cases[i].show_from);
+        ReportOptions options;
+        report_options_init(&options);
+        options.show_from = show_from;
+        check(&fixture, &options, cases[i].expected);
+    }
+}
+
 static void
 test_granularity(void)
 {
@@ -106,7 +131,7 @@ test_granularity(void)
     } cases[] = {
         {REPORT_BY_OBJECT, "/bin/app 640\n"},
         {REPORT_BY_FILE, "[app] 640\n"},
-        {REPORT_BY_ADDRESS, "0x0000000000003000 main;0x0000000000005000 std::vector<int>::push_back(int const&) 300\n"
+        {REPORT_BY_ADDRESS, "0x0000000000003000 main;0x0000000000005000 shop::Cart<int>::push_back(int const&) 300\n"
                             "0x0000000000003000 main;0x0000000000004000 recurse;0x0000000000004000 recurse 200\n"
                             "0x0000000000003000 main;0x0000000000002000 insert;0x0000000000002000 make_node 100\n"
                             "0x0000000000003000 main;0x0000000000006000 [app+0x5000] 40\n"},
@@ -125,18 +150,18 @@ test_granularity(void)
 static void
 test_values(void)
 {
-    static const char *const expected[PROFILE_N_VALUES] = {
+    static const char *const expected[PROFILE_N_PPROF_VALUES] = {
         [PROFILE_ALLOC_OBJECTS] = "main;[app+0x5000] 8\n",
-        [PROFILE_ALLOC_SPACE] = "main;std::vector<int>::push_back(int const&) 600\n",
+        [PROFILE_ALLOC_SPACE] = "main;shop::Cart<int>::push_back(int const&) 600\n",
         [PROFILE_INUSE_OBJECTS] = "main;[app+0x5000] 4\n",
-        [PROFILE_INUSE_SPACE] = "main;std::vector<int>::push_back(int const&) 300\n",
+        [PROFILE_INUSE_SPACE] = "main;shop::Cart<int>::push_back(int const&) 300\n",
     };
     g_auto(Fixture) fixture;
     ReportOptions options;
 
     fixture_init(&fixture, fixture_text, PROFILE_READ_DEFAULT);
     report_options_init(&options);
-    for (guint value = 0; value < PROFILE_N_VALUES; value++) {
+    for (guint value = 0; value < PROFILE_N_PPROF_VALUES; value++) {
         g_autofree char *folded = NULL;
         options.value = value;
         folded = fixture_report(&fixture, NULL, "folded", &options);
@@ -184,7 +209,7 @@ test_unknown_thread(void)
     fixture_init(&fixture, threads_text, PROFILE_READ_THREADS);
     report_options_init(&options);
     options.thread = "2";
-    g_assert_false(report_write(report_format_at(0), &fixture.input, NULL, &options, out, &error));
+    g_assert_false(report_write(&report_formats[0], &fixture.input, NULL, &options, out, &error));
     g_assert_error(error, REPORT_ERROR, REPORT_ERROR_NO_THREAD);
 }
 
@@ -195,6 +220,7 @@ main(int argc, char **argv)
     g_test_add_func("/report/view/trims-allocator", test_trims_allocator);
     g_test_add_func("/report/view/trims-up-to-the-last-allocator-frame", test_trims_up_to_the_last_allocator_frame);
     g_test_add_func("/report/view/filters", test_filters);
+    g_test_add_func("/report/view/show-from", test_show_from);
     g_test_add_func("/report/view/granularity", test_granularity);
     g_test_add_func("/report/view/values", test_values);
     g_test_add_func("/report/view/threads", test_threads);

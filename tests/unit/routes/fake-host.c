@@ -19,18 +19,16 @@ static int
 to_memfd(const char *text)
 {
     int descriptor = memfd_create("fake", MFD_CLOEXEC);
-    if (write(descriptor, text, strlen(text)) < 0 || lseek(descriptor, 0, SEEK_SET) != 0) {
+    if (write(descriptor, text, strlen(text)) < 0 || lseek(descriptor, 0, SEEK_SET) != 0)
         return -1;
-    }
     return descriptor;
 }
 
-static RouteResult
-fail(RouteResult result, RouteFailure *failure)
+static Outcome
+fail(Outcome result, Failure *failure)
 {
-    if (result != ROUTE_DONE) {
+    if (result != OUTCOME_DONE)
         *failure = fake.failure;
-    }
     return result;
 }
 
@@ -41,10 +39,10 @@ can_profile(void)
     return (fake.hello.flags & both) == both;
 }
 
-static RouteResult
-fake_hello(void *host, WireHelloReply *hello, RouteFailure *failure)
+static Outcome
+fake_hello(void *host, WireHelloReply *hello, Failure *failure)
 {
-    if (fake.reachable == ROUTE_DONE) {
+    if (fake.reachable == OUTCOME_DONE) {
         *hello = fake.hello;
         hello->flags |= fake.active ? WIRE_FLAG_PROF_ACTIVE : 0;
         hello->lease = fake.lease;
@@ -52,8 +50,8 @@ fake_hello(void *host, WireHelloReply *hello, RouteFailure *failure)
     return fail(fake.reachable, failure);
 }
 
-static RouteResult
-fake_read(void *host, const char *control, WireType type, RouteValue *value, RouteFailure *failure)
+static Outcome
+fake_read(void *host, const char *control, WireType type, WireCtlReply *value, Failure *failure)
 {
     static const struct {
         const char *name;
@@ -61,80 +59,87 @@ fake_read(void *host, const char *control, WireType type, RouteValue *value, Rou
     } numbers[] = {{"arenas.narenas", 3},      {"max_background_threads", 4},    {"background_thread", 0},
                    {"prof.lg_sample", 19},     {"arenas.dirty_decay_ms", 10000}, {"arenas.muzzy_decay_ms", 0},
                    {"stats.allocated", 123456}};
-    if (fake.reachable != ROUTE_DONE) {
+    if (fake.reachable != OUTCOME_DONE)
         return fail(fake.reachable, failure);
-    }
-    if (strncmp(control, "prof.", 5) == 0 && !can_profile()) {
-        return fail(ROUTE_NO_PROFILING, failure);
-    }
-    *value = (RouteValue){0};
+    if (strncmp(control, "prof.", 5) == 0 && !can_profile())
+        return fail(OUTCOME_NO_PROFILING, failure);
+    *value = (WireCtlReply){0};
     if (strcmp(control, "config.malloc_conf") == 0) {
         strcpy(value->text, "built:in");
-        return ROUTE_DONE;
+        return OUTCOME_DONE;
     }
     if (strcmp(control, "prof.active") == 0 || strcmp(control, "prof.thread_active_init") == 0) {
         value->value = strcmp(control, "prof.active") == 0 ? fake.active : fake.thread_active_init;
-        return ROUTE_DONE;
+        return OUTCOME_DONE;
     }
     if (strcmp(control, "opt.prof_accum") == 0) {
         value->value = fake.prof_accum;
-        return ROUTE_DONE;
+        return OUTCOME_DONE;
     }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (strcmp(control, numbers[i].name) == 0) {
             value->value = numbers[i].value;
-            return ROUTE_DONE;
+            return OUTCOME_DONE;
         }
     }
-    *failure = (RouteFailure){.error = ENOENT};
-    return ROUTE_CONTROL_FAILED;
+    *failure = (Failure){.error = ENOENT};
+    return OUTCOME_CONTROL_FAILED;
 }
 
-static RouteResult
-fake_write(void *host, const char *control, WireType type, uint64_t value, RouteFailure *failure)
+static Outcome
+fake_write(void *host, const char *control, WireType type, uint64_t value, Failure *failure)
 {
-    RouteResult result = fake.reachable != ROUTE_DONE ? fake.reachable : fake.write_result;
+    Outcome result = fake.reachable != OUTCOME_DONE ? fake.reachable : fake.write_result;
     size_t used = strlen(fake.written);
-    if (result == ROUTE_DONE) {
-        snprintf(fake.written + used, sizeof fake.written - used, "%s=%lld ", control, (long long)value);
+    if (result == OUTCOME_DONE) {
+        snprintf(fake.written + used, sizeof(fake.written) - used, "%s=%lld ", control, (long long)value);
         fake.active = strcmp(control, "prof.active") == 0 ? value != 0 : fake.active;
     }
     return fail(result, failure);
 }
 
-static RouteResult
-fake_stats(void *host, const char *letters, int *descriptor, RouteFailure *failure)
+static Outcome
+fake_stats(void *host, const char *letters, int *descriptor, Failure *failure)
 {
     char text[64];
-    if (fake.reachable != ROUTE_DONE) {
+    if (fake.reachable != OUTCOME_DONE)
         return fail(fake.reachable, failure);
-    }
-    snprintf(text, sizeof text, strchr(letters, 'J') != NULL ? "{\"jemalloc\":\"%s\"}" : "statistics %s\n", letters);
+    snprintf(text, sizeof(text), strchr(letters, 'J') != NULL ? "{\"jemalloc\":\"%s\"}" : "statistics %s\n", letters);
     *descriptor = to_memfd(text);
-    return ROUTE_DONE;
+    return OUTCOME_DONE;
 }
 
-static RouteResult
-fake_dump(void *host, int *descriptor, RouteFailure *failure)
+static void
+note_capture(const RouteCapture *capture)
 {
-    RouteResult result = fake.reachable != ROUTE_DONE ? fake.reachable
-                         : can_profile()              ? fake.dump_result
-                                                      : ROUTE_NO_PROFILING;
-    if (result == ROUTE_DONE) {
+    fake.captured = capture != NULL ? *capture : (RouteCapture){0};
+}
+
+static Outcome
+fake_dump(void *host, const RouteCapture *capture, int *descriptor, Failure *failure)
+{
+    Outcome result = fake.reachable != OUTCOME_DONE ? fake.reachable
+                     : can_profile()                ? fake.dump_result
+                                                    : OUTCOME_NO_PROFILING;
+    note_capture(capture);
+    if (result == OUTCOME_DONE)
         *descriptor = to_memfd(fake.dump);
-    }
     return fail(result, failure);
 }
 
-static RouteResult
-fake_lease(void *host, const WireLeaseRequest *request, WireLease *lease, RouteFailure *failure)
+static Outcome
+fake_dump_to_own_file(void *host, Failure *failure)
 {
-    if (fake.reachable != ROUTE_DONE || !can_profile()) {
-        return fail(fake.reachable != ROUTE_DONE ? fake.reachable : ROUTE_NO_PROFILING, failure);
-    }
-    if (request->action == WIRE_LEASE_TAKE ? fake.lease.id != 0 : fake.lease.id != request->lease_id) {
-        return fail(request->action == WIRE_LEASE_TAKE ? ROUTE_BUSY : ROUTE_NOT_FOUND, failure);
-    }
+    return fake_write(host, "own file", WIRE_TYPE_NONE, 0, failure);
+}
+
+static Outcome
+fake_lease(void *host, const WireLeaseRequest *request, WireLease *lease, Failure *failure)
+{
+    if (fake.reachable != OUTCOME_DONE || !can_profile())
+        return fail(fake.reachable != OUTCOME_DONE ? fake.reachable : OUTCOME_NO_PROFILING, failure);
+    if (request->action == WIRE_LEASE_TAKE ? fake.lease.id != 0 : fake.lease.id != request->lease_id)
+        return fail(request->action == WIRE_LEASE_TAKE ? OUTCOME_BUSY : OUTCOME_NOT_FOUND, failure);
     if (request->action == WIRE_LEASE_RELEASE) {
         fake.active = fake.lease.restores;
         fake.lease = (WireLease){0};
@@ -145,33 +150,33 @@ fake_lease(void *host, const WireLeaseRequest *request, WireLease *lease, RouteF
         fake.lease.remaining_ms = request->duration_ms;
     }
     *lease = fake.lease;
-    return ROUTE_DONE;
+    return OUTCOME_DONE;
 }
 
-static RouteResult
-fake_variable(void *host, const char *name, char *text, size_t size, RouteFailure *failure)
+static Outcome
+fake_variable(void *host, const char *name, char *text, size_t size, Failure *failure)
 {
     const char *value = strcmp(name, "MALLOC_CONF") == 0                   ? fake.environment
                         : strcmp(name, "LIBPROCESS_MEMORY_PROFILING") == 0 ? fake.profiling
                                                                            : "";
     snprintf(text, size, "%s", value);
-    return ROUTE_DONE;
+    return OUTCOME_DONE;
 }
 
-static RouteResult
-fake_cmdline(void *host, char *text, size_t size, size_t *n, RouteFailure *failure)
+static Outcome
+fake_cmdline(void *host, char *text, size_t size, size_t *n, Failure *failure)
 {
     static const char arguments[] = "/usr/bin/served\0--port\0";
-    *n = sizeof arguments - 1 < size ? sizeof arguments - 1 : size;
+    *n = sizeof(arguments) - 1 < size ? sizeof(arguments) - 1 : size;
     memcpy(text, arguments, *n);
-    return fail(fake.reachable == ROUTE_GONE ? ROUTE_GONE : ROUTE_DONE, failure);
+    return fail(fake.reachable == OUTCOME_GONE ? OUTCOME_GONE : OUTCOME_DONE, failure);
 }
 
-static RouteResult
-fake_maps(void *host, int *descriptor, RouteFailure *failure)
+static Outcome
+fake_maps(void *host, int *descriptor, Failure *failure)
 {
     *descriptor = to_memfd("00400000-00500000 r-xp 00000000 08:01 42 /usr/bin/served\n");
-    return ROUTE_DONE;
+    return OUTCOME_DONE;
 }
 
 static uint64_t
@@ -179,74 +184,73 @@ keep_dump(uint64_t recording)
 {
     size_t kept = fake.n_dumps < FAKE_DUMPS_MAX ? fake.n_dumps : FAKE_DUMPS_MAX - 1;
     uint64_t id = fake.n_dumps > 0 ? fake.dumps[0].id + 1 : 1;
-    memmove(fake.dumps + 1, fake.dumps, kept * sizeof fake.dumps[0]);
+    memmove(fake.dumps + 1, fake.dumps, kept * sizeof(fake.dumps[0]));
     fake.dumps[0] = (RouteDump){id, recording, began_ms, strlen(fake.dump)};
     fake.n_dumps = kept + 1;
     return id;
 }
 
-static RouteResult
-fake_recording_start(void *host, uint64_t duration_ms, RouteRecording *recording, RouteFailure *failure)
+static Outcome
+fake_recording_start(void *host, const RouteRecordingRequest *request, RouteRecording *recording, Failure *failure)
 {
-    if (fake.reachable != ROUTE_DONE || !can_profile()) {
-        return fail(fake.reachable != ROUTE_DONE ? fake.reachable : ROUTE_NO_PROFILING, failure);
-    }
-    if (fake.active) {
-        return fail(ROUTE_BUSY, failure);
-    }
+    if (fake.reachable != OUTCOME_DONE || !can_profile())
+        return fail(fake.reachable != OUTCOME_DONE ? fake.reachable : OUTCOME_NO_PROFILING, failure);
+    if (fake.active)
+        return fail(OUTCOME_BUSY, failure);
     size_t kept = fake.n_recordings < FAKE_RECORDINGS_MAX ? fake.n_recordings : FAKE_RECORDINGS_MAX - 1;
     uint64_t id = fake.n_recordings > 0 ? fake.recordings[0].id + 1 : began_ms / 1000;
-    memmove(fake.recordings + 1, fake.recordings, kept * sizeof fake.recordings[0]);
-    fake.recordings[0] =
-        (RouteRecording){.id = id, .begin_ms = began_ms, .duration_ms = duration_ms, .remaining_ms = duration_ms};
+    memmove(fake.recordings + 1, fake.recordings, kept * sizeof(fake.recordings[0]));
+    fake.recordings[0] = (RouteRecording){
+        .id = id, .begin_ms = began_ms, .duration_ms = request->duration_ms, .remaining_ms = request->duration_ms};
     fake.n_recordings = kept + 1;
+    note_capture(&request->capture);
     fake.active = true;
     *recording = fake.recordings[0];
-    return ROUTE_DONE;
+    return OUTCOME_DONE;
 }
 
 void
 fake_end_recording(RouteRecordingState state)
 {
     RouteRecording *recording = &fake.recordings[0];
-    if (fake.n_recordings == 0 || recording->state != ROUTE_RECORDING_RUNNING) {
+    if (fake.n_recordings == 0 || recording->state != ROUTE_RECORDING_RUNNING)
         return;
-    }
     recording->state = state;
     recording->remaining_ms = 0;
     recording->dump = state == ROUTE_RECORDING_DONE ? keep_dump(recording->id) : 0;
-    recording->failure = state == ROUTE_RECORDING_FAILED ? fake.failure : (RouteFailure){0};
+    recording->failure = state == ROUTE_RECORDING_FAILED ? fake.failure : (Failure){0};
     fake.active = false;
 }
 
-static RouteResult
-fake_recording_stop(void *host, uint64_t id, RouteRecording *recording, RouteFailure *failure)
+static Outcome
+fake_recording_stop(void *host, uint64_t id, RouteRecording *recording, Failure *failure)
 {
     for (size_t i = 0; i < fake.n_recordings; i++) {
         if (fake.recordings[i].id == id) {
-            fake_end_recording(fake.dump_result == ROUTE_DONE ? ROUTE_RECORDING_DONE : ROUTE_RECORDING_FAILED);
+            fake_end_recording(fake.dump_result == OUTCOME_DONE ? ROUTE_RECORDING_DONE : ROUTE_RECORDING_FAILED);
             *recording = fake.recordings[i];
-            return ROUTE_DONE;
+            return OUTCOME_DONE;
         }
     }
-    return fail(ROUTE_NOT_FOUND, failure);
+    return fail(OUTCOME_NOT_FOUND, failure);
 }
 
 static size_t
 fake_recordings(void *host, RouteRecording *rows, size_t n)
 {
     n = n < fake.n_recordings ? n : fake.n_recordings;
-    memcpy(rows, fake.recordings, n * sizeof rows[0]);
+    memcpy(rows, fake.recordings, n * sizeof(rows[0]));
     return n;
 }
 
-static RouteResult
-fake_dump_take(void *host, RouteDump *dump, RouteFailure *failure)
+static Outcome
+fake_dump_take(void *host, const RouteCapture *capture, RouteDump *dump, Failure *failure)
 {
-    RouteResult result = fake.reachable != ROUTE_DONE ? fake.reachable
-                         : can_profile()              ? fake.dump_result
-                                                      : ROUTE_NO_PROFILING;
-    if (result == ROUTE_DONE) {
+    Outcome result = fake.reachable != OUTCOME_DONE ? fake.reachable
+                     : can_profile()                ? fake.dump_result
+                                                    : OUTCOME_NO_PROFILING;
+    note_capture(capture);
+    if (result == OUTCOME_DONE) {
         keep_dump(0);
         *dump = fake.dumps[0];
     }
@@ -257,50 +261,48 @@ static size_t
 fake_dumps(void *host, RouteDump *rows, size_t n)
 {
     n = n < fake.n_dumps ? n : fake.n_dumps;
-    memcpy(rows, fake.dumps, n * sizeof rows[0]);
+    memcpy(rows, fake.dumps, n * sizeof(rows[0]));
     return n;
 }
 
-static RouteResult
-fake_dump_open(void *host, uint64_t id, int *descriptor, RouteFailure *failure)
+static Outcome
+fake_dump_open(void *host, uint64_t id, int *descriptor, Failure *failure)
 {
     for (size_t i = 0; i < fake.n_dumps; i++) {
         if (fake.dumps[i].id == id) {
             *descriptor = to_memfd(fake.dump);
-            return ROUTE_DONE;
+            return OUTCOME_DONE;
         }
     }
-    return fail(ROUTE_NOT_FOUND, failure);
+    return fail(OUTCOME_NOT_FOUND, failure);
 }
 
-static RouteResult
-fake_delta(void *host, int dump, int *previous, RouteFailure *failure)
+static Outcome
+fake_delta(void *host, int dump, int *previous, Failure *failure)
 {
     *previous = fake.delta;
     fake.delta = dump;
-    return ROUTE_DONE;
+    return OUTCOME_DONE;
 }
 
 static void
 note(const char *word)
 {
     size_t used = strlen(fake.rendered);
-    snprintf(fake.rendered + used, sizeof fake.rendered - used, "%s%s", used > 0 ? " " : "", word);
+    snprintf(fake.rendered + used, sizeof(fake.rendered) - used, "%s%s", used > 0 ? " " : "", word);
 }
 
-static RouteResult
-fake_render(void *host, const RouteRendering *rendering, int *descriptor, RouteFailure *failure)
+static Outcome
+fake_render(void *host, const RouteRendering *rendering, int *descriptor, Failure *failure)
 {
     fake.rendered[0] = '\0';
     note(rendering->format);
-    for (const char *const *option = rendering->options; option != NULL && *option != NULL; option++) {
+    for (const char *const *option = rendering->options; option != NULL && *option != NULL; option++)
         note(*option);
-    }
-    if (rendering->base >= 0) {
+    if (rendering->base >= 0)
         note("base");
-    }
-    if (fake.render_result == ROUTE_DONE) {
-        /* A symbolized dump, for whoever asked for names. */
+    if (fake.render_result == OUTCOME_DONE) {
+        /* A symbolized dump, if requested. */
         *descriptor = to_memfd(strcmp(rendering->format, "symbolized") == 0
                                    ? "--- symbol\nbinary=/usr/bin/served\n0x0000000000401000 main\n"
                                      "0x0000000000402000 inner--outer\n---\n--- heap\nheap_v2/1\n"
@@ -309,12 +311,25 @@ fake_render(void *host, const RouteRendering *rendering, int *descriptor, RouteF
     return fail(fake.render_result, failure);
 }
 
+/* Without a directory: publications are counted. */
+static Outcome
+fake_publish(void *host, const RoutePublication *what, Failure *failure)
+{
+    if (fake.published[what->file] != what->recording && what->descriptor < 0)
+        return fail(OUTCOME_NOT_FOUND, failure);
+    fake.n_published += what->descriptor >= 0 && fake.published[what->file] != what->recording;
+    fake.published[what->file] = what->recording;
+    snprintf(what->directory, what->size, "/tmp/libprocess.XYZ");
+    return fail(fake.publish_result, failure);
+}
+
 static const RouteHostOps ops = {
     .hello = fake_hello,
     .read = fake_read,
     .write = fake_write,
     .stats = fake_stats,
     .dump = fake_dump,
+    .dump_to_own_file = fake_dump_to_own_file,
     .lease = fake_lease,
     .variable = fake_variable,
     .cmdline = fake_cmdline,
@@ -327,16 +342,16 @@ static const RouteHostOps ops = {
     .dump_open = fake_dump_open,
     .delta = fake_delta,
     .render = fake_render,
+    .publish = fake_publish,
 };
 
-const RouteHost fake_host = {.ops = &ops, .directory = "/tmp/libprocess.XYZ"};
+RouteHost fake_host = {.ops = &ops};
 
 void
 fake_reset(void)
 {
-    if (fake.delta > 0) {
+    if (fake.delta > 0)
         close(fake.delta);
-    }
     fake = (FakeHost){
         .environment = "prof:true",
         .profiling = "",
@@ -356,17 +371,17 @@ fake_reset(void)
 const RouteReply *
 fake_ask(const RouteRequest *request)
 {
-    if (reply.descriptor >= 0) {
+    if (reply.descriptor >= 0)
         close(reply.descriptor);
-    }
-    memset(&reply, 0x5a, sizeof reply); /* what was there before must not matter */
-    routes_answer(&fake_host, ROUTE_DIALECT_ALL, request, &reply);
+    memset(&reply, 0x5a, sizeof(reply)); /* earlier content must not matter */
+    fake_host.grants = fake.grants;
+    const RouteMatch match = routes_find(routes_tables, ROUTE_DIALECT_ALL, request);
+    routes_answer(&fake_host, &match, request, &reply);
     size_t n = reply.body_size < BODY_MAX - 1 ? reply.body_size : BODY_MAX - 1;
-    if (reply.descriptor < 0) {
+    if (reply.descriptor < 0)
         memcpy(body, reply.body, n);
-    } else if (pread(reply.descriptor, body, n, 0) != (ssize_t)n) {
+    else if (pread(reply.descriptor, body, n, 0) != (ssize_t)n)
         n = 0;
-    }
     body[n] = '\0';
     return &reply;
 }

@@ -3,18 +3,19 @@
 #ifndef JESCOPE_TESTS_ROUTES_FAKE_HOST_H
 #define JESCOPE_TESTS_ROUTES_FAKE_HOST_H
 
-#include "routes/routes.h"
+#include "routes/route.h"
 
 enum { FAKE_DUMPS_MAX = 8, FAKE_RECORDINGS_MAX = 8 };
 
 typedef struct {
-    RouteResult reachable; /* what every function about the target returns, unless ROUTE_DONE */
+    unsigned grants;   /* of fake_host */
+    Outcome reachable; /* the result of every function about the target, unless OUTCOME_DONE */
     WireHelloReply hello;
     bool active, thread_active_init, prof_accum;
-    RouteResult write_result; /* of every write, with error and why */
-    RouteResult dump_result;
-    RouteResult render_result;
-    RouteFailure failure;    /* handed out with them */
+    Outcome write_result; /* of every write, with error and why */
+    Outcome dump_result;
+    Outcome render_result;
+    Failure failure;         /* handed out with them */
     const char *environment; /* value of MALLOC_CONF */
     const char *profiling;   /* of LIBPROCESS_MEMORY_PROFILING */
     const char *dump;        /* bytes of every dump */
@@ -26,12 +27,18 @@ typedef struct {
     WireLease lease;
     int delta; /* -1: none */
 
+    Outcome publish_result;
+    uint64_t published[ROUTE_N_FILES]; /* recordings */
+    size_t n_published;
+
+    RouteCapture captured; /* how the last dump was to be taken, that of a recording too */
+
     char written[512];  /* every write: "control=value " */
     char rendered[768]; /* the last rendering: format, options, then "base" if there was one */
 } FakeHost;
 
 extern FakeHost fake;
-extern const RouteHost fake_host;
+extern RouteHost fake_host;
 
 /* jemalloc 5.3.0 with prof:true, sampling off, nothing recorded. */
 void fake_reset(void);

@@ -13,11 +13,10 @@ static char *
 body(void)
 {
     char *text = g_malloc0(reply.body_size + 1);
-    if (reply.descriptor < 0) {
+    if (reply.descriptor < 0)
         memcpy(text, reply.body, reply.body_size);
-    } else {
+    else
         g_assert_cmpint(pread(reply.descriptor, text, reply.body_size, 0), ==, (gssize)reply.body_size);
-    }
     return text;
 }
 
@@ -41,9 +40,10 @@ test_writes_every_kind(void)
     json_boolean(&json, "last", false);
     json_end(&json);
     g_autofree char *text = body();
-    g_assert_cmpstr(text, ==,
-                    "{\"text\":\"a\\\"b\\\\c\\u000a\\u007f/\",\"number\":18446744073709551615,\"signed\":-1,"
-                    "\"seconds\":61.005,\"list\":[true,null,{}],\"last\":false}");
+    g_assert_cmpstr(
+        text, ==,
+        "{\"text\":\"a\\\"b\\\\c\\u000a\\u007f/"
+        "\",\"number\":18446744073709551615,\"signed\":-1,\"seconds\":61.005,\"list\":[true,null,{}],\"last\":false}");
 }
 
 static void
@@ -69,16 +69,14 @@ test_long_bodies_move_to_memory_files(void)
 {
     g_autofree char *piece = g_strnfill(1000, 'x');
     reply_begin(&reply, 200, REPLY_TEXT);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100; i++)
         reply_print(&reply, "%02d%s", i, piece);
-    }
     g_autofree char *text = body();
     g_assert_cmpint(reply.descriptor, >=, 0);
     g_assert_cmpuint(reply.body_size, ==, 100 * 1002);
     g_assert_cmpuint(strlen(text), ==, 100 * 1002);
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100; i++)
         g_assert_cmpint((text[i * 1002] - '0') * 10 + text[i * 1002 + 1] - '0', ==, i);
-    }
     reply_begin(&reply, 200, NULL);
     g_assert_cmpint(reply.descriptor, ==, -1);
 }

@@ -25,9 +25,8 @@ assert_json(const char *path, const char *query, const char *beginning)
     const RouteReply *reply = fake_request("GET", path, query);
     g_assert_cmpuint(reply->status, ==, 200);
     g_assert_cmpstr(reply->content_type, ==, "application/json");
-    if (!g_str_has_prefix(fake_body(), beginning)) {
+    if (!g_str_has_prefix(fake_body(), beginning))
         g_assert_cmpstr(fake_body(), ==, beginning);
-    }
 }
 
 static void
@@ -78,8 +77,7 @@ test_durations(void)
         {"duration=600", "Could not parse parameter 'duration': Invalid duration '600'.\n"}, /* D8 */
         {"duration=", "Could not parse parameter 'duration': Invalid duration ''.\n"},
         {"duration=5m", "Could not parse parameter 'duration': Unknown duration unit 'm'; supported units are 'ns', "
-                        "'us', 'ms', 'secs', "
-                        "'mins', 'hrs', 'days', and 'weeks'.\n"},                                     /* D9 */
+                        "'us', 'ms', 'secs', 'mins', 'hrs', 'days', and 'weeks'.\n"},                 /* D9 */
         {"duration=mins", "Could not parse parameter 'duration': Failed to convert '' to number.\n"}, /* D10 */
         {"duration=1.2.3secs", "Could not parse parameter 'duration': Failed to convert '1.2.3' to number.\n"},
         {"duration=500ms", "Duration '500ms' must be between 1secs and 1days.\n"}, /* D11 */
@@ -89,9 +87,8 @@ test_durations(void)
     };
     static const char *const good[] = {"1secs", "1days", "0.5mins", "24hrs", "86400secs"}; /* D12 */
     fake_reset();
-    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
         assert_text("/memory-profiler/start", rows[i].query, 400, rows[i].body);
-    }
     for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
         g_autofree char *query = g_strconcat("duration=", good[i], NULL);
         fake_reset();
@@ -113,8 +110,8 @@ test_formats_durations(void)
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         char text[64];
         uint64_t ns;
-        g_assert_true(mesos_duration_parse(rows[i].text, &ns, text, sizeof text));
-        mesos_duration_format(ns, text, sizeof text);
+        g_assert_true(mesos_duration_parse(rows[i].text, &ns, text, sizeof(text)));
+        mesos_duration_format(ns, text, sizeof(text));
         g_assert_cmpstr(text, ==, rows[i].formatted);
     }
 }
@@ -128,16 +125,16 @@ test_stop(void)
     for (int i = 0; i < 2; i++) { /* D14, then D16 */
         assert_json("/memory-profiler/stop", "",
                     "{\"id\":\"1700000000\",\"message\":\"Successfully stopped memory profiling run.");
-        g_assert_true(g_str_has_suffix(fake_body(),
-                                       "\"url_graph_profile\":\"/memory-profiler/download/graph?id=1700000000\","
-                                       "\"url_raw_profile\":\"/memory-profiler/download/raw?id=1700000000\","
-                                       "\"url_symbolized_profile\":\"/memory-profiler/download/text?id=1700000000\"}"));
+        g_assert_true(g_str_has_suffix(
+            fake_body(),
+            "\"url_graph_profile\":\"/memory-profiler/download/graph?id=1700000000\",\"url_raw_profile\":\"/"
+            "memory-profiler/download/raw?id=1700000000\",\"url_symbolized_profile\":\"/memory-profiler/download/"
+            "text?id=1700000000\"}"));
     }
     fake.active = true;
-    assert_text(
-        "/memory-profiler/stop", "", 400,
-        "Profiling is active, but was not started by libprocess. Accessing the raw profile through libprocess is "
-        "currently not supported.\n"); /* D17 */
+    assert_text("/memory-profiler/stop", "", 400,
+                "Profiling is active, but was not started by libprocess. Accessing the raw profile through libprocess "
+                "is currently not supported.\n"); /* D17 */
     fake.hello.flags &= ~(uint32_t)WIRE_FLAG_CONFIG_PROF;
     assert_text(
         "/memory-profiler/stop", "", 400,
@@ -147,15 +144,40 @@ test_stop(void)
 static void
 test_a_dump_that_fails(void)
 {
-    static const char why[] =
-        "Failed to create artifact: Couldn't write value /tmp/libprocess.XYZ/profile.dump for option "
-        "prof.dump: Bad address.\n";
+    static const char why[] = "Failed to create artifact: Couldn't write value /tmp/libprocess.XXXXXX/profile.dump for "
+                              "option prof.dump: Bad address.\n";
     fake_reset();
     fake_request("GET", "/memory-profiler/start", "");
-    fake.dump_result = ROUTE_CONTROL_FAILED;
+    fake.dump_result = OUTCOME_CONTROL_FAILED;
     assert_text("/memory-profiler/stop", "", 400, why); /* D19 */
     g_autofree char *raw = g_strconcat("Cannot access raw profile: ", why, NULL);
     assert_text("/memory-profiler/download/raw", "", 400, raw);
+}
+
+/* Another client has switched profiling off: the original checks prof.active, and starts again. */
+static void
+test_a_run_after_one_that_others_broke_off(void)
+{
+    fake_reset();
+    fake_request("GET", "/memory-profiler/start", "duration=1hrs");
+    fake.active = false;
+    fake_request("GET", "/memory-profiler/start", "duration=10secs"); /* D3 */
+    g_assert_nonnull(strstr(fake_body(), "\"id\":1700000001,\"message\":\"Successfully started"));
+    g_assert_true(g_str_has_suffix(fake_body(), "\"remaining_seconds\":\"10\"}"));
+    g_assert_true(fake.active);
+}
+
+static void
+test_help(void)
+{
+    fake_reset();
+    const RouteReply *reply = fake_request("GET", "/help/memory-profiler", "");
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_assert_nonnull(strstr(fake_body(), "/memory-profiler/download/graph?id=VALUE\n"));
+    reply = fake_request("GET", "/help/memory-profiler/download/raw", "");
+    g_assert_cmpuint(reply->status, ==, 200);
+    g_assert_true(g_str_has_prefix(fake_body(), "USAGE\n    /memory-profiler/download/raw?id=VALUE\n"));
+    assert_text("/help/memory-profiler/nothing", "", 404, "404 Not Found.");
 }
 
 static void
@@ -169,22 +191,35 @@ test_a_run_that_others_end(void)
     assert_json("/memory-profiler/stop", "", "{\"id\":\"1700000000\"");
 }
 
+#define JEMALLOC(active)                                                                                               \
+    "{\"jemalloc\":{\"malloc_conf\":{\"build_options\":\"built:in\",\"environment\":\"prof:true\"},"                   \
+    "\"profiling_active\":" active ",\"profiling_enabled\":true},"
+
 static void
 test_state(void)
 {
     fake_reset();
     assert_json("/memory-profiler/state", "",
-                "{\"memory_profiler\":{\"current_run\":{\"id\":null},\"jemalloc\":{\"malloc_conf\":{\"build_options\":"
-                "\"built:in\",\"environment\":\"prof:true\"},\"profiling_active\":false,\"profiling_enabled\":true},"
-                "\"jemalloc_detected\":true,\"tmp_dir\":\"Not yet generated\"}}"); /* D23 */
+                JEMALLOC("false") "\"memory_profiler\":{\"current_run\":{\"id\":null},\"jemalloc_detected\":true,\"tmp_"
+                                  "dir\":\"Not yet generated\"}}"); /* D23 */
     fake_request("GET", "/memory-profiler/start", "duration=12.25secs");
     assert_json(
         "/memory-profiler/state/", "",
-        "{\"memory_profiler\":{\"current_run\":{\"id\":1700000000,\"remaining_seconds\":12.250},"); /* D24, D42 */
+        JEMALLOC(
+            "true") "\"memory_profiler\":{\"current_run\":{\"id\":1700000000,\"remaining_seconds\":12.250},"); /* D24,
+                                                                                                                  D42 */
     fake_end_recording(ROUTE_RECORDING_DONE);
-    assert_json("/memory-profiler/state/x", "",
-                "{\"memory_profiler\":{\"current_run\":{\"id\":1700000000,\"remaining_seconds\":0},"); /* D21, D25 */
+    assert_json(
+        "/memory-profiler/state/x", "",
+        JEMALLOC(
+            "false") "\"memory_profiler\":{\"current_run\":{\"id\":1700000000,\"remaining_seconds\":0},"); /* D21, D25
+                                                                                                            */
     g_assert_true(g_str_has_suffix(fake_body(), "\"tmp_dir\":\"/tmp/libprocess.XYZ\"}}"));
+    fake_request("GET", "/memory-profiler/state", "");
+    g_assert_cmpuint(fake.n_published, ==, 1); /* existing files are not written again */
+    fake.publish_result = OUTCOME_SYSTEM;
+    fake_request("GET", "/memory-profiler/state", "");
+    g_assert_true(g_str_has_suffix(fake_body(), "\"tmp_dir\":\"Not yet generated\"}}"));
     fake.hello.flags &= ~(uint32_t)WIRE_FLAG_CONFIG_PROF;
     fake_request("GET", "/memory-profiler/state", ""); /* D26 */
     g_assert_nonnull(strstr(fake_body(), "\"profiling_active\":\"Couldn't read option prof.active: No such file or "
@@ -207,10 +242,10 @@ test_without_jemalloc(void)
             g_assert_true(g_str_has_suffix(fake_body(), ".\n"));
         }
         assert_json("/memory-profiler/state", "",
-                    "{\"memory_profiler\":{\"current_run\":{\"id\":null},\"jemalloc_detected\":false,"
-                    "\"tmp_dir\":\"Not yet generated\"}}"); /* D22 */
+                    "{\"memory_profiler\":{\"current_run\":{\"id\":null},\"jemalloc_detected\":false,\"tmp_dir\":\"Not "
+                    "yet generated\"}}"); /* D22 */
         assert_text("/memory-profiler/download/text", "", 400, "No source profile exists: Not yet generated.\n");
-        fake.reachable = ROUTE_NO_JEMALLOC;
+        fake.reachable = OUTCOME_NO_JEMALLOC;
     }
 }
 
@@ -250,10 +285,9 @@ test_downloads(void)
     assert_download("text", "", "symbolized-profile.dump", "text --jeprof"); /* D37 */
     assert_download("graph", "", "profile.svg", "callgraph-svg");
     fake_request("GET", "/memory-profiler/start", "");
-    assert_text(
-        "/memory-profiler/download/raw", "", 400,
-        "A profiling run is currently in progress. To download results of the previous run, please pass an 'id' "
-        "explicitly.\n");                                               /* D30 */
+    assert_text("/memory-profiler/download/raw", "", 400,
+                "A profiling run is currently in progress. To download results of the previous run, please pass an "
+                "'id' explicitly.\n");                                  /* D30 */
     assert_download("raw", "id=1700000000", "profile.dump", fake.dump); /* D31 */
 }
 
@@ -275,16 +309,15 @@ test_downloads_that_fail(void)
         assert_text("/memory-profiler/download/raw", rows[i].query, 400, rows[i].body);
         assert_text("/memory-profiler/download/graph", rows[i].query, 400, rows[i].body);
     }
-    fake.render_result = ROUTE_SYSTEM;
+    fake.render_result = OUTCOME_SYSTEM;
     strcpy(fake.failure.why, "no jescope on PATH");
     assert_text(
         "/memory-profiler/download/graph", "", 400,
         "Cannot generate file: Failed to create artifact: Error trying to run jeprof. no jescope on PATH.\n"); /* D38 */
     fake.dump = "heap_v2/524288\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n";                                    /* D39 */
-    assert_text(
-        "/memory-profiler/download/graph", "", 400,
-        "Cannot generate file: Failed to create artifact: Error trying to run jeprof. No nodes to print: nothing "
-        "that was sampled was live at the end.\n");
+    assert_text("/memory-profiler/download/graph", "", 400,
+                "Cannot generate file: Failed to create artifact: Error trying to run jeprof. No nodes to print: "
+                "nothing that was sampled was live at the end.\n");
     fake.n_dumps = 0;
     assert_text("/memory-profiler/download/raw", "", 400, "Requested file was deleted from local disk.\n"); /* D36 */
 }
@@ -317,6 +350,8 @@ main(int argc, char **argv)
     g_test_add_func("/routes/mesos/stop", test_stop);
     g_test_add_func("/routes/mesos/a-dump-that-fails", test_a_dump_that_fails);
     g_test_add_func("/routes/mesos/a-run-that-others-end", test_a_run_that_others_end);
+    g_test_add_func("/routes/mesos/a-run-after-one-that-others-broke-off", test_a_run_after_one_that_others_broke_off);
+    g_test_add_func("/routes/mesos/help", test_help);
     g_test_add_func("/routes/mesos/state", test_state);
     g_test_add_func("/routes/mesos/without-jemalloc", test_without_jemalloc);
     g_test_add_func("/routes/mesos/statistics", test_statistics);

@@ -20,9 +20,8 @@ test_matches(void)
         {"/a/*", "/ab", false},      {"/a/{x}/", "/a/b/", true},   {"/a/{x}/", "/a/b", false},
         {"/{x}/{y}", "/a/b", true},  {"/{x}/{y}", "/a", false},    {"/a", "", false},
     };
-    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpint(path_matches(rows[i].pattern, rows[i].path), ==, rows[i].matches);
-    }
 }
 
 static void
@@ -30,11 +29,11 @@ test_takes_components(void)
 {
     char text[4] = "old";
     uint64_t number = 5;
-    g_assert_true(path_component("/a/bcd", 1, text, sizeof text));
+    g_assert_true(path_component("/a/bcd", 1, text, sizeof(text)));
     g_assert_cmpstr(text, ==, "bcd");
-    g_assert_false(path_component("/a/bcde", 1, text, sizeof text));
-    g_assert_false(path_component("/a/", 1, text, sizeof text));
-    g_assert_false(path_component("/a", 1, text, sizeof text));
+    g_assert_false(path_component("/a/bcde", 1, text, sizeof(text)));
+    g_assert_false(path_component("/a/", 1, text, sizeof(text)));
+    g_assert_false(path_component("/a", 1, text, sizeof(text)));
     g_assert_cmpstr(text, ==, "bcd");
     g_assert_true(path_number("/a/0012/c", 1, &number));
     g_assert_cmpuint(number, ==, 12);
@@ -48,11 +47,11 @@ static void
 test_finds_targets(void)
 {
     char target[8];
-    g_assert_true(routes_path_target("/api/v1/targets/4711/dumps", target, sizeof target));
+    g_assert_true(routes_path_target("/api/v1/targets/4711/dumps", target, sizeof(target)));
     g_assert_cmpstr(target, ==, "4711");
-    g_assert_true(routes_path_target("/api/v1/targets/self", target, sizeof target));
-    g_assert_false(routes_path_target("/api/v1/targets/", target, sizeof target));
-    g_assert_false(routes_path_target("/api/v1/events/4711", target, sizeof target));
+    g_assert_true(routes_path_target("/api/v1/targets/self", target, sizeof(target)));
+    g_assert_false(routes_path_target("/api/v1/targets/", target, sizeof(target)));
+    g_assert_false(routes_path_target("/api/v1/events/4711", target, sizeof(target)));
     g_assert_cmpstr(target, ==, "self");
 }
 
@@ -77,13 +76,12 @@ static void
 test_keeps_to_the_dialects(void)
 {
     const RouteRequest request = {"GET", "/mtev/heap_profile", "", "", 0};
-    const Route *route = NULL;
-    g_assert_cmpint(routes_find(&request, ROUTE_DIALECT_ALL, &route), ==, ROUTE_MATCHED);
-    g_assert_cmpint(routes_find(&request, ROUTE_DIALECT_ALL & ~(unsigned)ROUTE_DIALECT_LIBMTEV, &route), ==,
-                    ROUTE_UNKNOWN_PATH);
+    const unsigned others = ROUTE_DIALECT_ALL & ~(unsigned)ROUTE_DIALECT_LIBMTEV;
+    g_assert_cmpint(routes_find(routes_tables, ROUTE_DIALECT_ALL, &request).state, ==, ROUTE_MATCHED);
+    g_assert_cmpint(routes_find(routes_tables, others, &request).state, ==, ROUTE_UNKNOWN_PATH);
 }
 
-/* What only looks does not wait behind dumps. */
+/* Reads do not wait for dumps. */
 static void
 test_knows_what_is_slow(void)
 {
@@ -103,44 +101,81 @@ test_knows_what_is_slow(void)
     };
     for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
         const RouteRequest request = {rows[i].method, rows[i].path, rows[i].query, "", 0};
-        const Route *route = NULL;
-        g_assert_cmpint(routes_find(&request, ROUTE_DIALECT_ALL, &route), ==, ROUTE_MATCHED);
-        g_assert_cmpint((routes_flags(route, &request) & ROUTE_SLOW) != 0, ==, rows[i].slow);
+        const RouteMatch match = routes_find(routes_tables, ROUTE_DIALECT_ALL, &request);
+        g_assert_cmpint(match.state, ==, ROUTE_MATCHED);
+        g_assert_cmpint((match.flags & ROUTE_SLOW) != 0, ==, rows[i].slow);
     }
 }
 
-/* Every row can be reached, is documented or left out on purpose, and answers with a status. */
+/* One of those that the row lists, as a whole. */
+static void
+test_takes_one_method(void)
+{
+    static const char *const others[] = {"PUT|POST", "POST|", "|PUT", "PO", "put", "|", ""};
+    RouteRequest request = {"PUT", "/api/v1/targets/1/profiling", "", "", 0};
+    g_assert_cmpint(routes_find(routes_tables, ROUTE_DIALECT_ALL, &request).state, ==, ROUTE_MATCHED);
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++) {
+        request.method = others[i];
+        g_assert_cmpint(routes_find(routes_tables, ROUTE_DIALECT_ALL, &request).state, ==, ROUTE_WRONG_METHOD);
+    }
+}
+
+/* A row can be reached, is documented or left out on purpose, and answers with a status. */
+static void
+check_row(const Route *row)
+{
+    g_autofree char *star = g_strdup(row->pattern);
+    g_autoptr(GString) path = g_string_new(NULL);
+    g_auto(GStrv) methods = g_strsplit(row->methods, "|", -1);
+    if (g_str_has_suffix(star, "/*"))
+        star[strlen(star) - 2] = '\0';
+    for (const char *c = star; *c != '\0'; c++) {
+        if (*c == '{') {
+            c = strchr(c, '}');
+            g_string_append_c(path, '1');
+        } else {
+            g_string_append_c(path, *c);
+        }
+    }
+    const char *method = methods[0][0] == '*' ? "GET" : methods[0];
+    const RouteRequest request = {method, path->str, "", "", 0};
+    const RouteMatch match = routes_find(routes_tables, ROUTE_DIALECT_ALL, &request);
+    g_assert_cmpint(match.state, ==, ROUTE_MATCHED);
+    g_assert_true(match.route == row);
+    fake_reset();
+    const RouteReply *reply = fake_request(method, path->str, "");
+    g_assert_cmpuint(reply->status, >=, 200);
+    g_assert_cmpuint(reply->status, <, 600);
+    g_assert_cmpuint(strlen(reply->headers), <, ROUTE_HEADERS_MAX);
+}
+
 static void
 test_every_row_answers(void)
 {
-    size_t n;
-    const Route *rows = routes_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        g_autofree char *star = g_strdup(rows[i].pattern);
-        g_autoptr(GString) path = g_string_new(NULL);
-        g_auto(GStrv) methods = g_strsplit(rows[i].methods, "|", -1);
-        if (g_str_has_suffix(star, "/*")) {
-            star[strlen(star) - 2] = '\0';
-        }
-        for (const char *c = star; *c != '\0'; c++) {
-            if (*c == '{') {
-                c = strchr(c, '}');
-                g_string_append_c(path, '1');
-            } else {
-                g_string_append_c(path, *c);
-            }
-        }
-        const char *method = methods[0][0] == '*' ? "GET" : methods[0];
-        const RouteRequest request = {method, path->str, "", "", 0};
-        const Route *found = NULL;
-        g_assert_cmpint(routes_find(&request, ROUTE_DIALECT_ALL, &found), ==, ROUTE_MATCHED);
-        g_assert_true(found == &rows[i]);
-        fake_reset();
-        const RouteReply *reply = fake_request(method, path->str, "");
-        g_assert_cmpuint(reply->status, >=, 200);
-        g_assert_cmpuint(reply->status, <, 600);
-        g_assert_cmpuint(strlen(reply->headers), <, ROUTE_HEADERS_MAX);
+    for (const RouteTable *const *table = routes_tables; *table != NULL; table++)
+        for (size_t i = 0; i < (*table)->n; i++)
+            check_row(&(*table)->rows[i]);
+}
+
+/* A Location leads to where the request went, whatever its target is called. */
+static void
+test_encodes(void)
+{
+    static const struct {
+        const char *path, *encoded;
+    } rows[] = {{"/api/v1/targets/redis-server_2.1~x/dumps", "/api/v1/targets/redis-server_2.1~x/dumps"},
+                {"/a b?c#d%41\r\n\x80\"<;", "/a%20b%3Fc%23d%2541%0D%0A%80%22%3C%3B"},
+                {"", ""}};
+    char text[64], brief[8];
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        path_encode(rows[i].path, text, sizeof(text));
+        g_assert_cmpstr(text, ==, rows[i].encoded);
     }
+    path_encode("/1234\x80", brief, sizeof(brief));
+    g_assert_cmpstr(brief, ==, "/1234");
+    fake_reset();
+    const RouteReply *reply = fake_request("POST", "/api/v1/targets/a?b#c/dumps", "");
+    g_assert_nonnull(strstr(reply->headers, "Location: /api/v1/targets/a%3Fb%23c/dumps/"));
 }
 
 int
@@ -153,6 +188,8 @@ main(int argc, char **argv)
     g_test_add_func("/routes/path/reads-dialects", test_reads_dialects);
     g_test_add_func("/routes/path/keeps-to-the-dialects", test_keeps_to_the_dialects);
     g_test_add_func("/routes/path/knows-what-is-slow", test_knows_what_is_slow);
+    g_test_add_func("/routes/path/takes-one-method", test_takes_one_method);
+    g_test_add_func("/routes/path/encodes", test_encodes);
     g_test_add_func("/routes/path/every-row-answers", test_every_row_answers);
     return g_test_run();
 }

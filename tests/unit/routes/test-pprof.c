@@ -39,10 +39,10 @@ test_seconds(void)
     g_assert_cmpuint(fake.lease.id, ==, 0);
     g_assert_cmpuint(fake_request("GET", "/debug/pprof/heap", "seconds=301")->status, ==, 400);
     g_assert_cmpuint(fake_request("GET", "/debug/pprof/heap", "seconds=x")->status, ==, 400);
-    fake.dump_result = ROUTE_CONTROL_FAILED;
+    fake.dump_result = OUTCOME_CONTROL_FAILED;
     g_assert_cmpuint(fake_request("GET", "/debug/pprof/heap", "seconds=1")->status, ==, 500);
     g_assert_cmpuint(fake.lease.id, ==, 0);
-    fake.lease.id = 9; /* somebody else's */
+    fake.lease.id = 9; /* another client's */
     g_assert_cmpuint(fake_request("GET", "/debug/pprof/heap", "seconds=1")->status, ==, 409);
 }
 
@@ -67,7 +67,7 @@ test_names(void)
         g_assert_cmpstr(fake.rendered, ==, "symbolized");
         assert_reply(fake_request("GET", paths[i], "0x401000%2B0x402000"), 200, "text/plain", names);
         assert_reply(fake_post(paths[i], "", "nothing 0x 0xg"), 200, "text/plain", "num_symbols: 1\n");
-        fake.render_result = ROUTE_SYSTEM;
+        fake.render_result = OUTCOME_SYSTEM;
         g_assert_cmpuint(fake_post(paths[i], "", "0x1")->status, ==, 500);
     }
 }

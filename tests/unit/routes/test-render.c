@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The child is the real program (JESCOPE), its dumps are real ones (TEST_DATA). */
 #include "routes/render.h"
+#include "routes/route.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,20 +35,19 @@ read_all(int descriptor)
     return text;
 }
 
-static RouteResult
-render(const RenderSetup *setup, const char *format, const char *const *options, char **text, RouteFailure *failure)
+static Outcome
+render(const RenderSetup *setup, const char *format, const char *const *options, char **text, Failure *failure)
 {
     int descriptor = -1;
     RouteRendering rendering = {.format = format, .options = options, .dump = open_dump(), .base = -1};
-    RouteResult result = render_report(setup, &rendering, &descriptor, failure);
+    Outcome result = render_report(setup, &rendering, &descriptor, failure);
     /* It is still at its beginning, and ours. */
     g_assert_cmpint(lseek(rendering.dump, 0, SEEK_CUR), ==, 0);
     close(rendering.dump);
-    if (result == ROUTE_DONE) {
+    if (result == OUTCOME_DONE)
         *text = read_all(descriptor);
-    } else {
+    else
         g_assert_cmpint(descriptor, ==, -1);
-    }
     return result;
 }
 
@@ -62,11 +62,11 @@ test_makes_reports(void)
 {
     const RenderSetup setup = real_setup();
     const char *const options[] = {"--count=3", NULL};
-    RouteFailure failure;
+    Failure failure;
     g_autofree char *table = NULL, *graph = NULL;
-    g_assert_cmpint(render(&setup, "text", options, &table, &failure), ==, ROUTE_DONE);
+    g_assert_cmpint(render(&setup, "text", options, &table, &failure), ==, OUTCOME_DONE);
     g_assert_nonnull(strstr(table, "served (4711)"));
-    g_assert_cmpint(render(&setup, "flamegraph", NULL, &graph, &failure), ==, ROUTE_DONE);
+    g_assert_cmpint(render(&setup, "flamegraph", NULL, &graph, &failure), ==, OUTCOME_DONE);
     g_assert_true(g_str_has_prefix(graph, "<?xml") || g_str_has_prefix(graph, "<svg"));
 }
 
@@ -75,13 +75,42 @@ test_makes_differences(void)
 {
     const RenderSetup setup = real_setup();
     RouteRendering rendering = {.format = "text", .dump = open_dump(), .base = open_dump()};
-    RouteFailure failure;
+    Failure failure;
     int descriptor = -1;
-    g_assert_cmpint(render_report(&setup, &rendering, &descriptor, &failure), ==, ROUTE_DONE);
+    g_assert_cmpint(render_report(&setup, &rendering, &descriptor, &failure), ==, OUTCOME_DONE);
     g_autofree char *text = read_all(descriptor);
     g_assert_nonnull(strstr(text, "change"));
     close(rendering.dump);
     close(rendering.base);
+}
+
+/* Dumps go by their ids, of which there may be as many as the child takes, and no more. */
+static void
+test_finds_growth(void)
+{
+    const RenderSetup setup = real_setup();
+    const char *const options[] = {"--count=1", NULL};
+    int dumps[RENDER_GROWTH_MAX];
+    uint64_t ids[RENDER_GROWTH_MAX];
+    RenderGrowth growth = {.options = options, .dumps = dumps, .ids = ids, .n = RENDER_GROWTH_MAX};
+    Failure failure;
+    int descriptor = -1;
+    for (size_t i = 0; i < RENDER_GROWTH_MAX; i++) {
+        dumps[i] = open_dump();
+        ids[i] = 700 + i;
+    }
+    g_assert_cmpint(render_growth(&setup, &growth, &descriptor, &failure), ==, OUTCOME_DONE);
+    g_autofree char *text = read_all(descriptor);
+    g_assert_nonnull(strstr(text, "{\"name\":\"700\","));
+    g_assert_nonnull(strstr(text, "{\"name\":\"731\","));
+    g_assert_null(strstr(text, "/proc/"));
+    growth.n = 2;
+    g_assert_cmpint(render_growth(&setup, &growth, &descriptor, &failure), ==, OUTCOME_INVALID);
+    g_assert_nonnull(strstr(failure.why, "at least three dumps"));
+    growth.n = RENDER_GROWTH_MAX + 1;
+    g_assert_cmpint(render_growth(&setup, &growth, &descriptor, &failure), ==, OUTCOME_INVALID);
+    for (size_t i = 0; i < RENDER_GROWTH_MAX; i++)
+        close(dumps[i]);
 }
 
 static void
@@ -89,12 +118,12 @@ test_tells_what_was_wrong(void)
 {
     RenderSetup setup = real_setup();
     const char *const options[] = {"--focus=(", NULL};
-    RouteFailure failure;
+    Failure failure;
     g_autofree char *text = NULL;
-    g_assert_cmpint(render(&setup, "text", options, &text, &failure), ==, ROUTE_INVALID);
-    g_assert_true(g_str_has_prefix(failure.why, "--focus: '(' is no regular expression"));
+    g_assert_cmpint(render(&setup, "text", options, &text, &failure), ==, OUTCOME_INVALID);
+    g_assert_true(g_str_has_prefix(failure.why, "--focus: invalid regular expression '('"));
     setup.program = "/no/such/jescope";
-    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_SYSTEM);
     g_assert_cmpstr(failure.why, ==, "cannot run /no/such/jescope: No such file or directory");
     g_assert_cmpint(failure.error, ==, ENOENT);
 }
@@ -107,12 +136,12 @@ test_ends_what_takes_too_long(void)
     g_autofree char *program = g_build_filename(folder, "jescope", NULL);
     g_assert_true(g_file_set_contents_full(program, "#!/bin/sh\nexec sleep 1000\n", -1, 0, 0755, NULL));
     const RenderSetup setup = {.program = program, .seconds = 1};
-    RouteFailure failure;
+    Failure failure;
     g_autofree char *text = NULL;
-    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
-    g_assert_nonnull(strstr(failure.why, "took over 1 seconds"));
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_SYSTEM);
+    g_assert_nonnull(strstr(failure.why, "took more than 1 seconds"));
     g_assert_true(g_file_set_contents_full(program, "#!/bin/sh\nkill -KILL $$\n", -1, 0, 0755, NULL));
-    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_SYSTEM);
     g_assert_nonnull(strstr(failure.why, "signal 9"));
     unlink(program);
     rmdir(folder);
@@ -133,10 +162,10 @@ test_is_not_held_up_by_other_children(void)
     g_autofree char *pid = NULL;
     g_assert_true(g_file_set_contents_full(program, script, -1, 0, 0755, NULL));
     const RenderSetup setup = {.program = program, .seconds = 300};
-    RouteFailure failure;
+    Failure failure;
     g_autofree char *text = NULL;
-    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_SYSTEM);
-    g_assert_nonnull(strstr(failure.why, "broke off"));
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_SYSTEM);
+    g_assert_nonnull(strstr(failure.why, "ended early"));
     g_assert_true(g_file_get_contents(path, &pid, NULL, NULL));
     kill(atoi(pid), SIGKILL);
     unlink(path);
@@ -147,7 +176,7 @@ test_is_not_held_up_by_other_children(void)
 /* 32 and 33, the C library's own: its posix_spawn() leaves them ignored, and its sigaction() refuses to change them. */
 static const guint64 internal_signals = G_GUINT64_CONSTANT(3) << 31;
 
-/* What a child gets: five descriptors, no signal blocked or ignored, a short environment. */
+/* The environment of a child: five descriptors, no signal blocked or ignored, a short environment. */
 static void
 test_gives_the_child_nothing_else(void)
 {
@@ -160,13 +189,13 @@ test_gives_the_child_nothing_else(void)
                                  "printf '\\000' >&5\n";
     g_assert_true(g_file_set_contents_full(program, script, -1, 0, 0755, NULL));
     const RenderSetup setup = {.program = program};
-    RouteFailure failure;
+    Failure failure;
     g_autofree char *text = NULL;
     int leak = open("/dev/null", O_RDONLY); /* not close-on-exec */
     g_assert_cmpint(dup2(leak, 200), ==, 200);
     g_setenv("LD_PRELOAD", "", TRUE);
     signal(SIGPIPE, SIG_IGN);
-    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_DONE);
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_DONE);
     signal(SIGPIPE, SIG_DFL);
     g_unsetenv("LD_PRELOAD");
     close(leak);
@@ -181,29 +210,29 @@ test_gives_the_child_nothing_else(void)
     rmdir(folder);
 }
 
-/* The host ignores SIGCHLD: the kernel reaps, and nobody can ask how it ended but the child itself. */
+/* The host ignores SIGCHLD: the kernel reaps the child, which must report its status itself. */
 static void
 test_does_not_need_wait(void)
 {
     const RenderSetup setup = real_setup();
     const char *const bad[] = {"--by=nothing", NULL};
-    RouteFailure failure;
+    Failure failure;
     g_autofree char *text = NULL;
     signal(SIGCHLD, SIG_IGN);
-    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_DONE);
-    g_assert_cmpint(render(&setup, "text", bad, &text, &failure), ==, ROUTE_INVALID);
+    g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_DONE);
+    g_assert_cmpint(render(&setup, "text", bad, &text, &failure), ==, OUTCOME_INVALID);
     signal(SIGCHLD, SIG_DFL);
 }
 
-static RouteResult
-own_maps(void *host, int *descriptor, RouteFailure *failure)
+static Outcome
+own_maps(void *host, int *descriptor, Failure *failure)
 {
     *descriptor = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    return ROUTE_DONE;
+    return OUTCOME_DONE;
 }
 
-static RouteResult
-own_render(void *host, const RouteRendering *rendering, int *descriptor, RouteFailure *failure)
+static Outcome
+own_render(void *host, const RouteRendering *rendering, int *descriptor, Failure *failure)
 {
     RenderSetup setup = real_setup();
     setup.pid = getpid();
@@ -227,7 +256,8 @@ test_names_addresses_of_this_process(void)
                                               (guint64)(guintptr)a_function_of_ours);
     const RouteRequest request = {"POST", "/pprof/symbol", "", body, strlen(body)};
     RouteReply reply;
-    routes_answer(&host, ROUTE_DIALECT_PPROF, &request, &reply);
+    const RouteMatch match = routes_find(routes_tables, ROUTE_DIALECT_PPROF, &request);
+    routes_answer(&host, &match, &request, &reply);
     g_assert_cmpuint(reply.status, ==, 200);
     g_assert_cmpint(reply.descriptor, ==, -1);
     g_assert_cmpint(strncmp(reply.body, wanted, reply.body_size), ==, 0);
@@ -238,11 +268,9 @@ test_names_addresses_of_this_process(void)
 static gpointer
 reap_everything(gpointer stop)
 {
-    while (!g_atomic_int_get((int *)stop)) {
-        if (waitpid(-1, NULL, 0) < 0) {
+    while (!g_atomic_int_get((int *)stop))
+        if (waitpid(-1, NULL, 0) < 0)
             g_usleep(100);
-        }
-    }
     return NULL;
 }
 
@@ -254,9 +282,9 @@ test_gets_on_with_those_who_reap_everything(void)
     int stop = 0;
     g_autoptr(GThread) thread = g_thread_new("reaper", reap_everything, &stop);
     for (int i = 0; i < 5; i++) {
-        RouteFailure failure;
+        Failure failure;
         g_autofree char *text = NULL;
-        g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_DONE);
+        g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_DONE);
     }
     g_atomic_int_set(&stop, 1);
     g_thread_join(g_steal_pointer(&thread));
@@ -267,9 +295,9 @@ render_some(gpointer data)
 {
     const RenderSetup setup = real_setup();
     for (int i = 0; i < 3; i++) {
-        RouteFailure failure;
+        Failure failure;
         g_autofree char *text = NULL;
-        g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, ROUTE_DONE);
+        g_assert_cmpint(render(&setup, "text", NULL, &text, &failure), ==, OUTCOME_DONE);
     }
     return NULL;
 }
@@ -279,9 +307,8 @@ count_descriptors(void)
 {
     g_autoptr(GDir) folder = g_dir_open("/proc/self/fd", 0, NULL);
     guint n = 0;
-    while (g_dir_read_name(folder) != NULL) {
+    while (g_dir_read_name(folder) != NULL)
         n++;
-    }
     return n;
 }
 
@@ -290,12 +317,10 @@ test_works_in_many_threads_and_leaves_nothing(void)
 {
     GThread *threads[4];
     guint before = count_descriptors();
-    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
         threads[i] = g_thread_new("render", render_some, NULL);
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
         g_thread_join(threads[i]);
-    }
     g_assert_cmpuint(count_descriptors(), ==, before);
     g_assert_cmpint(waitpid(-1, NULL, WNOHANG), ==, -1);
     g_assert_cmpint(errno, ==, ECHILD);
@@ -307,6 +332,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/routes/render/makes-reports", test_makes_reports);
     g_test_add_func("/routes/render/makes-differences", test_makes_differences);
+    g_test_add_func("/routes/render/finds-growth", test_finds_growth);
     g_test_add_func("/routes/render/tells-what-was-wrong", test_tells_what_was_wrong);
     g_test_add_func("/routes/render/ends-what-takes-too-long", test_ends_what_takes_too_long);
     g_test_add_func("/routes/render/is-not-held-up-by-other-children", test_is_not_held_up_by_other_children);

@@ -26,7 +26,7 @@ test_commands(void)
     } rows[] = {
         {"enable", "", "OK\n", "prof.active=1 "},                               /* C1 */
         {"disable", "", "OK\n", "prof.active=0 "},                              /* C3 */
-        {"dump", "", "OK\n", "prof.dump=0 "},                                   /* C5 */
+        {"dump", "", "OK\n", "own file=0 "},                                    /* C5 */
         {"stat", "", "statistics \n", ""},                                      /* C8 */
         {"bg_threads_set_max", "count=3", "OK\n", "max_background_threads=3 "}, /* C9 */
         {"bg_threads_set_max", "count=%2B3", "OK\n", "max_background_threads=3 "},
@@ -49,7 +49,7 @@ test_a_dump_is_kept_too(void)
     fake_reset();
     assert_command("dump", "", 200, "OK\n");
     g_assert_cmpuint(fake.n_dumps, ==, 1);
-    fake.write_result = ROUTE_CONTROL_FAILED;
+    fake.write_result = OUTCOME_CONTROL_FAILED;
     assert_command("dump", "", 200, "mallctl() returned error: Bad address\n"); /* C6 */
     g_assert_cmpuint(fake.n_dumps, ==, 1);
 }
@@ -100,14 +100,13 @@ test_counts(void)
         {"count", REFUSAL("empty string", "")},
     };
     fake_reset();
-    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
         assert_command("bg_threads_set_max", rows[i].query, 400, rows[i].body);
-    }
-    fake.reachable = ROUTE_NO_JEMALLOC; /* the argument is looked at first */
+    fake.reachable = OUTCOME_NO_JEMALLOC; /* the argument is looked at first */
     assert_command("bg_threads_set_max", "", 400, "missing 'count' argument");
 }
 
-/* C11: what would kill the process later is refused as a newer jemalloc does it. */
+/* C11: a value that would crash the process later is refused as by a newer jemalloc. */
 static void
 test_no_threads_at_all(void)
 {
@@ -120,7 +119,7 @@ test_no_threads_at_all(void)
         g_assert_cmpstr(fake.written, ==, "");
     }
     fake_reset();
-    fake.write_result = ROUTE_CONTROL_FAILED;
+    fake.write_result = OUTCOME_CONTROL_FAILED;
     fake.failure.error = EINVAL;
     strcpy(fake.hello.jemalloc_version, "5.3.1-0-g1");
     assert_command("bg_threads_set_max", "count=0", 200, "mallctl() returned error: Invalid argument\n");
@@ -132,11 +131,10 @@ test_without_jemalloc(void)
 {
     static const char *const commands[] = {"enable", "disable", "dump", "bg_threads_enable", "bg_threads_disable"};
     fake_reset();
-    fake.reachable = ROUTE_NO_JEMALLOC;
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+    fake.reachable = OUTCOME_NO_JEMALLOC;
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
         assert_command(commands[i], "", 200, "mallctl() returned error: Operation not supported\n"); /* C19 */
-    }
-    assert_command("stat", "", 200, "(libjemalloc support is disabled)"); /* C20 */
+    assert_command("stat", "", 200, "(libjemalloc support is disabled)");                            /* C20 */
     assert_command("no_such", "", 200, "Unsupported command");
 }
 

@@ -13,9 +13,8 @@ test_numbers(void)
     g_assert_true(value_unsigned("18446744073709551615", &number));
     g_assert_cmpuint(number, ==, UINT64_MAX);
     static const char *const bad[] = {"", "-1", "+1", " 1", "1 ", "1x", "0x1", "18446744073709551616"};
-    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
         g_assert_false(value_unsigned(bad[i], &number));
-    }
     g_assert_cmpuint(number, ==, UINT64_MAX);
     g_assert_true(value_signed("-1", &negative));
     g_assert_cmpint(negative, ==, -1);

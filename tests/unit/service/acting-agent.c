@@ -138,7 +138,7 @@ stage_new(const ServiceOptions *options)
     guint subscription = service_subscribe(stage->service, 0, note_came, &came);
     stage_wait(&came);
     service_unsubscribe(stage->service, subscription);
-    stage->target = service_default_target(stage->service, &error);
+    stage->target = service_default_target(stage->service, VIEWER_ALL, &error);
     g_assert_no_error(error);
     return stage;
 }

@@ -37,7 +37,7 @@ test_replay(void)
     g_assert_cmpuint(events_last(events), ==, 7);
 }
 
-/* One that asks for events of the future, or of another life of the server, is told of new ones. */
+/* A subscriber with a future id, or one of an earlier server, gets new events. */
 static void
 test_after_the_last(void)
 {
@@ -65,6 +65,24 @@ test_ring(void)
     events_subscribe(events, 0, take_id, ids);
     g_assert_cmpuint(ids->len, ==, EVENTS_KEPT);
     g_assert_cmpuint(g_array_index(ids, guint64, 0), ==, 11);
+}
+
+/* One user's events do not evict another's. */
+static void
+test_ring_is_shared(void)
+{
+    g_autoptr(Events) events = events_new();
+    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(guint64));
+    ServiceEvent hostile = {.type = SERVICE_EVENT_TARGET_CAME, .target = "2", .label = "two (2)", .user = 65534};
+    add(events, 10);
+    for (guint i = 0; i < 2 * EVENTS_KEPT; i++)
+        events_add(events, &hostile);
+    events_subscribe(events, 0, take_id, ids);
+    g_assert_cmpuint(ids->len, ==, EVENTS_KEPT);
+    g_assert_cmpuint(g_array_index(ids, guint64, 9), ==, 10);
+    g_assert_cmpuint(g_array_index(ids, guint64, 10), >, EVENTS_KEPT);
+    g_assert_true(events_lost(events, 10));
+    g_assert_false(events_lost(events, g_array_index(ids, guint64, 10) - 1));
 }
 
 typedef struct {
@@ -109,6 +127,7 @@ main(int argc, char **argv)
     g_test_add_func("/service/events/replay", test_replay);
     g_test_add_func("/service/events/after-the-last", test_after_the_last);
     g_test_add_func("/service/events/ring", test_ring);
+    g_test_add_func("/service/events/ring-is-shared", test_ring_is_shared);
     g_test_add_func("/service/events/leaving", test_leaving);
     g_test_add_func("/service/events/names", test_names);
     return g_test_run();

@@ -7,9 +7,9 @@
 typedef struct {
     guint64 duration_ms;
     guint64 id;
-    RouteResult result;
+    Outcome result;
     RouteRecording recording;
-    RouteFailure failure;
+    Failure failure;
     RouteRecording rows[ROUTE_RECORDINGS_MAX];
     gsize n;
     RouteDump dumps[ROUTE_DUMPS_MAX];
@@ -20,7 +20,8 @@ static gpointer
 start(const RouteHost *host, gpointer data)
 {
     Talk *talk = data;
-    talk->result = host->ops->recording_start(host->data, talk->duration_ms, &talk->recording, &talk->failure);
+    const RouteRecordingRequest request = {.duration_ms = talk->duration_ms};
+    talk->result = host->ops->recording_start(host->data, &request, &talk->recording, &talk->failure);
     return NULL;
 }
 
@@ -48,7 +49,7 @@ open_dump(const RouteHost *host, gpointer data)
     int fd = -1;
     char text[64] = "";
     talk->result = host->ops->dump_open(host->data, talk->id, &fd, &talk->failure);
-    if (talk->result == ROUTE_DONE) {
+    if (talk->result == OUTCOME_DONE) {
         g_assert_cmpint(read(fd, text, sizeof(text) - 1), >, 0);
         g_assert_true(g_str_has_prefix(text, "heap_v2/"));
         close(fd);
@@ -61,7 +62,7 @@ begin(Stage *stage, Talk *talk, guint64 duration_ms)
 {
     *talk = (Talk){.duration_ms = duration_ms};
     stage_do(stage, SERVICE_QUICK, start, talk);
-    g_assert_cmpint(talk->result, ==, ROUTE_DONE);
+    g_assert_cmpint(talk->result, ==, OUTCOME_DONE);
     g_assert_cmpint(talk->recording.state, ==, ROUTE_RECORDING_RUNNING);
     talk->id = talk->recording.id;
 }
@@ -109,7 +110,7 @@ test_expiry(void)
     g_assert_cmpuint(talk.rows[0].dump, ==, talk.dumps[0].id);
     talk.id = talk.rows[0].dump;
     stage_do(stage, SERVICE_SLOW, open_dump, &talk);
-    g_assert_cmpint(talk.result, ==, ROUTE_DONE);
+    g_assert_cmpint(talk.result, ==, OUTCOME_DONE);
 }
 
 static void
@@ -119,9 +120,9 @@ test_stop_early(void)
     Talk talk, other = {.duration_ms = 1000};
     begin(stage, &talk, 3600000);
     stage_do(stage, SERVICE_QUICK, start, &other);
-    g_assert_cmpint(other.result, ==, ROUTE_BUSY);
+    g_assert_cmpint(other.result, ==, OUTCOME_BUSY);
     stage_do(stage, SERVICE_SLOW, stop, &talk);
-    g_assert_cmpint(talk.result, ==, ROUTE_DONE);
+    g_assert_cmpint(talk.result, ==, OUTCOME_DONE);
     g_assert_cmpint(talk.recording.state, ==, ROUTE_RECORDING_DONE);
     g_assert_cmpuint(talk.recording.duration_ms, <, 3600000);
     g_assert_false(is_active(stage));
@@ -134,7 +135,7 @@ test_stop_early(void)
     g_assert_cmpuint(talk.id, >, first);
 }
 
-/* Somebody else has the last word, and there is no dump of what was not recorded. */
+/* Another client's change takes precedence, and there is no dump without a recording. */
 static void
 test_dropped(void)
 {
@@ -146,14 +147,14 @@ test_dropped(void)
     stage->acting.lease = 0;
     g_mutex_unlock(&stage->acting.lock);
     stage_do(stage, SERVICE_SLOW, stop, &talk);
-    g_assert_cmpint(talk.result, ==, ROUTE_DONE);
+    g_assert_cmpint(talk.result, ==, OUTCOME_DONE);
     g_assert_cmpint(talk.recording.state, ==, ROUTE_RECORDING_DROPPED);
     g_assert_cmpuint(stage->acting.dumps, ==, 0);
 }
 
-/* Somebody else has switched profiling on for good: what was recorded is dumped, and profiling stays on. */
+/* The lease was ended by another client and profiling stayed on: the end of the recording switches it off. */
 static void
-test_taken_over(void)
+test_lease_ended(void)
 {
     g_autoptr(Stage) stage = stage_new(NULL);
     Talk talk;
@@ -161,7 +162,21 @@ test_taken_over(void)
     stage_set(stage, lease, 0);
     stage_do(stage, SERVICE_SLOW, stop, &talk);
     g_assert_cmpint(talk.recording.state, ==, ROUTE_RECORDING_DONE);
+    g_assert_false(is_active(stage));
+}
+
+/* Another client has taken a lease since: the recording is dumped, and profiling stays on until that lease ends. */
+static void
+test_taken_over(void)
+{
+    g_autoptr(Stage) stage = stage_new(NULL);
+    Talk talk;
+    begin(stage, &talk, 3600000);
+    stage_set(stage, lease, 99);
+    stage_do(stage, SERVICE_SLOW, stop, &talk);
+    g_assert_cmpint(talk.recording.state, ==, ROUTE_RECORDING_DONE);
     g_assert_true(is_active(stage));
+    g_assert_cmpuint(stage->acting.lease, ==, 99);
 }
 
 static void
@@ -186,7 +201,7 @@ test_active_from_outside(void)
     Talk talk = {.duration_ms = 1000};
     stage_set(stage, active, TRUE);
     stage_do(stage, SERVICE_QUICK, start, &talk);
-    g_assert_cmpint(talk.result, ==, ROUTE_BUSY);
+    g_assert_cmpint(talk.result, ==, OUTCOME_BUSY);
     stage_do(stage, SERVICE_QUICK, list, &talk);
     g_assert_cmpuint(talk.n, ==, 0);
 }
@@ -199,7 +214,7 @@ test_bad_duration(void)
     for (gsize i = 0; i < G_N_ELEMENTS(durations); i++) {
         Talk talk = {.duration_ms = durations[i]};
         stage_do(stage, SERVICE_QUICK, start, &talk);
-        g_assert_cmpint(talk.result, ==, ROUTE_INVALID);
+        g_assert_cmpint(talk.result, ==, OUTCOME_INVALID);
     }
 }
 
@@ -209,9 +224,9 @@ test_unknown(void)
     g_autoptr(Stage) stage = stage_new(NULL);
     Talk talk = {.id = 77};
     stage_do(stage, SERVICE_SLOW, stop, &talk);
-    g_assert_cmpint(talk.result, ==, ROUTE_NOT_FOUND);
+    g_assert_cmpint(talk.result, ==, OUTCOME_NOT_FOUND);
     stage_do(stage, SERVICE_SLOW, open_dump, &talk);
-    g_assert_cmpint(talk.result, ==, ROUTE_NOT_FOUND);
+    g_assert_cmpint(talk.result, ==, OUTCOME_NOT_FOUND);
 }
 
 static void
@@ -274,6 +289,7 @@ main(int argc, char **argv)
     g_test_add_func("/service/recordings/expiry", test_expiry);
     g_test_add_func("/service/recordings/stop-early", test_stop_early);
     g_test_add_func("/service/recordings/dropped", test_dropped);
+    g_test_add_func("/service/recordings/lease-ended", test_lease_ended);
     g_test_add_func("/service/recordings/taken-over", test_taken_over);
     g_test_add_func("/service/recordings/dump-fails", test_dump_fails);
     g_test_add_func("/service/recordings/active-from-outside", test_active_from_outside);

@@ -9,6 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum {
+    MANY = 100000, /* targets of one user */
+};
+
 /* A program that says where its agent would listen, and has none: the socket is the test's. */
 typedef struct {
     char *directory;
@@ -84,7 +88,7 @@ is_lost(const ScanResult *result, pid_t pid)
     return FALSE;
 }
 
-/* What a scan tells of the program's pid. */
+/* The scan's result for the program's pid. */
 static void
 assert_scan(Scanner *scanner, const Program *program, const GArray *hints, const char *expected)
 {
@@ -100,7 +104,7 @@ static void
 test_coming_and_going(void)
 {
     g_autoptr(Program) program = program_new();
-    g_autoptr(Scanner) scanner = scanner_new(NULL);
+    g_autoptr(Scanner) scanner = scanner_new(NULL, MANY);
     listen_at(program->path);
     assert_scan(scanner, program, NULL, "found");
     assert_scan(scanner, program, NULL, "nothing");
@@ -114,7 +118,7 @@ static void
 test_agent_leaves(void)
 {
     g_autoptr(Program) program = program_new();
-    g_autoptr(Scanner) scanner = scanner_new(NULL);
+    g_autoptr(Scanner) scanner = scanner_new(NULL, MANY);
     listen_at(program->path);
     assert_scan(scanner, program, NULL, "found");
     g_remove(program->path);
@@ -126,12 +130,29 @@ test_agent_leaves(void)
     program_end(program);
 }
 
-/* A process that is no target is looked at again, at the latest with the sixteenth scan, or when somebody tells. */
+/* Above the limit they are ignored, with one message. (None at all, since other tests' targets count as well.) */
+static void
+test_targets_of_one_user(void)
+{
+    g_autoptr(Program) program = program_new();
+    g_autoptr(Scanner) scanner = scanner_new(NULL, 0);
+    g_autoptr(GArray) hints = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    g_array_append_val(hints, program->pid);
+    listen_at(program->path);
+    g_autoptr(ScanResult) first = scanner_run(scanner, NULL);
+    g_autoptr(ScanResult) second = scanner_run(scanner, hints);
+    g_assert_cmpuint(first->found->len + second->found->len, ==, 0);
+    g_assert_nonnull(strstr(first->trouble, "more than 0 processes with an agent; the others are ignored"));
+    g_assert_null(second->trouble);
+    program_end(program);
+}
+
+/* A process that is not a target is examined again, at the latest by the sixteenth scan, or on a hint. */
 static void
 test_looked_at_again(void)
 {
     g_autoptr(Program) program = program_new();
-    g_autoptr(Scanner) scanner = scanner_new(NULL);
+    g_autoptr(Scanner) scanner = scanner_new(NULL, MANY);
     for (guint i = 0; i < 5; i++)
         assert_scan(scanner, program, NULL, "nothing");
     listen_at(program->path);
@@ -151,7 +172,7 @@ test_named(void)
     g_autoptr(Program) program = program_new();
     g_autofree char *pid = g_strdup_printf("%d", (int)program->pid);
     const char *const names[] = {pid, "no-such-program", NULL};
-    g_autoptr(Scanner) scanner = scanner_new(names);
+    g_autoptr(Scanner) scanner = scanner_new(names, MANY);
     {
         g_autoptr(ScanResult) result = scanner_run(scanner, NULL);
         const ScanFound *found = find(result, program->pid);
@@ -162,7 +183,7 @@ test_named(void)
     {
         g_autoptr(ScanResult) result = scanner_run(scanner, NULL);
         g_assert_cmpuint(result->found->len, ==, 0);
-        g_assert_null(result->trouble); /* said once */
+        g_assert_null(result->trouble); /* one message */
     }
     program_end(program);
     assert_scan(scanner, program, NULL, "lost");
@@ -170,13 +191,13 @@ test_named(void)
     assert_scan(scanner, program, NULL, "nothing");
 }
 
-/* Nobody but those who are named. */
+/* Only the named ones. */
 static void
 test_named_alone(void)
 {
     static const char *const names[] = {"no-such-program", NULL};
     g_autoptr(Program) program = program_new();
-    g_autoptr(Scanner) scanner = scanner_new(names);
+    g_autoptr(Scanner) scanner = scanner_new(names, MANY);
     listen_at(program->path);
     assert_scan(scanner, program, NULL, "nothing");
     program_end(program);
@@ -188,6 +209,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/service/scan/coming-and-going", test_coming_and_going);
     g_test_add_func("/service/scan/agent-leaves", test_agent_leaves);
+    g_test_add_func("/service/scan/targets-of-one-user", test_targets_of_one_user);
     g_test_add_func("/service/scan/looked-at-again", test_looked_at_again);
     g_test_add_func("/service/scan/named", test_named);
     g_test_add_func("/service/scan/named-alone", test_named_alone);

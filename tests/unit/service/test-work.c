@@ -8,9 +8,9 @@
 static gpointer
 say_hello(const RouteHost *host, gpointer data)
 {
-    RouteFailure failure;
+    Failure failure;
     WireHelloReply hello;
-    RouteResult *result = g_new(RouteResult, 1);
+    Outcome *result = g_new(Outcome, 1);
     *result = host->ops->hello(host->data, &hello, &failure);
     return result;
 }
@@ -22,7 +22,7 @@ greet(const RouteHost *host, gpointer data)
     return NULL;
 }
 
-/* Who waits for several answers. */
+/* A client of several answers. */
 typedef struct {
     guint answers;
     guint errors;
@@ -90,13 +90,13 @@ test_busy(void)
     for (guint i = 0; i < 3; i++)
         g_assert_nonnull(service_target_submit(stage->target, &own_hello, on_answer, &waiter, NULL));
     g_assert_null(service_target_submit(stage->target, &own_hello, on_answer, &waiter, &error));
-    g_assert_error(error, SERVICE_ERROR, SERVICE_ERROR_BUSY);
+    g_assert_error(error, TARGET_ERROR, OUTCOME_CROWDED);
     stage_set(stage, blocked, FALSE);
     stage_wait(&waiter.all);
     g_assert_cmpuint(waiter.answers, ==, 4);
 }
 
-/* Nobody is told, and what has not begun is not done; one of several who share an answer may leave. */
+/* No callback is called, and queued work is not done; one of several clients of an answer may cancel. */
 static void
 test_cancel(void)
 {
@@ -160,7 +160,7 @@ test_one_at_a_time(void)
     g_assert_cmpint(seen.most, ==, 1);
 }
 
-/* An agent that cannot be reached is asked once; who comes within the next second is told at once. */
+/* An agent that cannot be reached is contacted once; requests within the next second fail immediately. */
 static void
 test_unreachable(void)
 {
@@ -178,7 +178,9 @@ test_unreachable(void)
         g_autofree char *still = service_target_trouble(stage->target);
         well = still == NULL;
     }
-    g_assert_cmpint(service_target_reach(stage->target), ==, SERVICE_REACH_AGENT);
+    RouteStatus status;
+    service_target_status(stage->target, &status);
+    g_assert_cmpstr(status.reach, ==, "agent");
 }
 
 static void
@@ -187,7 +189,7 @@ set_flag(gpointer data)
     *(gboolean *)data = TRUE;
 }
 
-/* What is under way is finished, what comes is refused. */
+/* Work in progress is completed, new work is refused. */
 static void
 test_stop(void)
 {
@@ -200,13 +202,13 @@ test_stop(void)
     service_target_submit(stage->target, &own_hello, on_answer, &waiter, NULL);
     service_stop(stage->service, set_flag, &stopped);
     g_assert_null(service_target_submit(stage->target, &own_hello, on_answer, &waiter, &error));
-    g_assert_error(error, SERVICE_ERROR, SERVICE_ERROR_STOPPING);
+    g_assert_error(error, TARGET_ERROR, OUTCOME_STOPPING);
     stage_set(stage, blocked, FALSE);
     stage_wait(&stopped);
     g_assert_cmpuint(waiter.answers, ==, 2);
 }
 
-/* Freed in the middle of everything: nobody is called any more, and nothing leaks. */
+/* Freed during work: no callback is called any more, and nothing leaks. */
 static void
 test_free_at_work(void)
 {
@@ -221,6 +223,77 @@ test_free_at_work(void)
     while (g_main_context_iteration(NULL, FALSE))
         ;
     g_assert_cmpuint(waiter.answers + waiter.errors, ==, 0);
+}
+
+/* The end comes while a thread is held up and others wait: each piece of work is delivered or freed once, though its
+ * tickets are cancelled between the end and the delivery, as a server does. */
+static void
+test_stop_over_time(void)
+{
+    ServiceOptions options = service_options_default;
+    options.limits.stop_seconds = 1;
+    options.every_us = 0;
+    g_autoptr(Stage) stage = stage_new(&options);
+    gboolean stopped = FALSE;
+    Waiter waiter = {.wanted = 4};
+    ServiceTicket *tickets[4];
+    stage_set(stage, blocked, TRUE);
+    for (guint i = 0; i < G_N_ELEMENTS(tickets); i++)
+        tickets[i] = service_target_submit(stage->target, &own_hello, on_answer, &waiter, NULL);
+    wait_for_agent(stage);
+    service_stop(stage->service, set_flag, &stopped);
+    stage_wait(&stopped);
+    g_assert_cmpuint(waiter.answers + waiter.errors, ==, 0);
+    for (guint i = 0; i < G_N_ELEMENTS(tickets); i++)
+        service_ticket_cancel(tickets[i]);
+    service_free(g_steal_pointer(&stage->service));
+    stage_set(stage, blocked, FALSE);
+    g_assert_cmpuint(waiter.answers + waiter.errors, ==, 0);
+}
+
+static gpointer
+wait_while_wanted(const RouteHost *host, gpointer data)
+{
+    g_atomic_int_set((gint *)data, 1);
+    while (service_work_is_wanted(host))
+        g_usleep(1000);
+    g_atomic_int_set((gint *)data, 2);
+    return NULL;
+}
+
+/* Work in progress can detect that no client waits for it any more. */
+static void
+test_unwanted(void)
+{
+    g_autoptr(Stage) stage = stage_new(NULL);
+    gint step = 0;
+    ServiceWork work = {.func = wait_while_wanted, .data = &step};
+    ServiceTicket *ticket = service_target_submit(stage->target, &work, on_answer, NULL, NULL);
+    while (g_atomic_int_get(&step) == 0)
+        g_usleep(1000);
+    service_ticket_cancel(ticket);
+    stage_do(stage, SERVICE_QUICK, greet, NULL); /* its turn comes when that has ended */
+    g_assert_cmpint(g_atomic_int_get(&step), ==, 2);
+}
+
+/* Work that has waited for too long fails and is not done. */
+static void
+test_late(void)
+{
+    ServiceOptions options = service_options_default;
+    options.limits.waiting_seconds = 1;
+    g_autoptr(Stage) stage = stage_new(&options);
+    Waiter waiter = {.wanted = 1};
+    Waiter first = {.wanted = 1};
+    stage_set(stage, blocked, TRUE);
+    service_target_submit(stage->target, &own_hello, on_answer, &first, NULL);
+    wait_for_agent(stage);
+    service_target_submit(stage->target, &own_hello, on_answer, &waiter, NULL);
+    stage_wait(&waiter.all);
+    g_assert_cmpuint(waiter.errors, ==, 1);
+    stage_set(stage, blocked, FALSE);
+    stage_wait(&first.all);
+    g_assert_cmpuint(first.answers, ==, 1);
 }
 
 static void
@@ -239,7 +312,7 @@ test_scrape(void)
 {
     g_autoptr(Stage) stage = stage_new(NULL);
     gboolean scraped = FALSE;
-    service_scrape(stage->service, NULL, take_scraped, &scraped);
+    service_scrape(stage->service, &(ServiceScrapeOf){.viewer = VIEWER_ALL}, take_scraped, &scraped);
     g_assert_false(scraped);
     stage_wait(&scraped);
 }
@@ -248,6 +321,12 @@ static gpointer
 read_names(History *history, gpointer data, GError **error)
 {
     return history_targets(history, error);
+}
+
+static gpointer
+find_names(const RouteHost *host, gpointer data)
+{
+    return service_work_read_history(host, read_names, NULL, NULL);
 }
 
 static void
@@ -263,9 +342,86 @@ test_read_history(void)
 {
     g_autoptr(Stage) stage = stage_new(NULL);
     gboolean read = FALSE;
-    ServiceRead names = {.func = read_names, .free_result = (GDestroyNotify)g_ptr_array_unref};
-    service_read_history(stage->service, &names, take_names, &read);
+    ServiceWork names = {.pace = SERVICE_SLOW, .func = find_names, .free_result = (GDestroyNotify)g_ptr_array_unref};
+    service_target_submit(stage->target, &names, take_names, &read, NULL);
     stage_wait(&read);
+}
+
+static gboolean
+set_turned(gpointer data)
+{
+    *(gboolean *)data = TRUE;
+    return G_SOURCE_REMOVE;
+}
+
+typedef struct {
+    GMutex lock;
+    GCond changed;
+    gboolean begun;
+    gboolean may_end;
+} Reader;
+
+static gpointer
+hold_history(History *history, gpointer data, GError **error)
+{
+    Reader *reader = data;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&reader->lock);
+    reader->begun = TRUE;
+    g_cond_broadcast(&reader->changed);
+    while (!reader->may_end)
+        g_cond_wait(&reader->changed, &reader->lock);
+    return NULL;
+}
+
+static gpointer
+read_for_long(const RouteHost *host, gpointer data)
+{
+    return service_work_read_history(host, hold_history, data, NULL);
+}
+
+static void
+note_target(const ServiceEvent *event, gpointer data)
+{
+    ((guint *)data)[event->type]++;
+}
+
+/* Targets come and are named in the history, and the main context goes on meanwhile, however long the history is read:
+ * what is in memory is one thread's at a time. */
+static void
+test_history_is_busy(void)
+{
+    g_autoptr(Stage) stage = stage_new(NULL);
+    Reader reader = {0};
+    gboolean turned = FALSE;
+    guint events[SERVICE_EVENT_COUNT] = {0};
+    ServiceWork work = {.pace = SERVICE_SLOW, .func = read_for_long, .data = &reader};
+    g_mutex_init(&reader.lock);
+    g_cond_init(&reader.changed);
+    Waiter waiter = {.wanted = 1};
+    service_target_submit(stage->target, &work, on_answer, &waiter, NULL);
+    g_mutex_lock(&reader.lock);
+    while (!reader.begun)
+        g_cond_wait(&reader.changed, &reader.lock);
+    g_mutex_unlock(&reader.lock);
+    g_autofree char *name = g_strconcat("unix:", stage->agent->path, NULL);
+    const char *const targets[] = {name, "no-such-service", NULL};
+    ServiceOptions options = service_options_default;
+    options.targets = targets;
+    service_subscribe(stage->service, service_last_event(stage->service), note_target, events);
+    g_assert_true(service_reconfigure(stage->service, &options, NULL));
+    g_timeout_add(500, set_turned, &turned);
+    stage_wait(&turned);
+    g_assert_cmpuint(events[SERVICE_EVENT_TARGET_GONE], ==, 1);
+    g_assert_cmpuint(events[SERVICE_EVENT_TARGET_CAME], ==, 0);
+    g_mutex_lock(&reader.lock);
+    reader.may_end = TRUE;
+    g_cond_broadcast(&reader.changed);
+    g_mutex_unlock(&reader.lock);
+    while (events[SERVICE_EVENT_TARGET_CAME] == 0)
+        g_main_context_iteration(NULL, TRUE);
+    g_clear_pointer(&stage->service, service_free);
+    g_mutex_clear(&reader.lock);
+    g_cond_clear(&reader.changed);
 }
 
 static void
@@ -273,14 +429,15 @@ test_lookup(void)
 {
     g_autoptr(Stage) stage = stage_new(NULL);
     g_autoptr(GError) error = NULL;
-    const char *const texts[] = {service_target_id(stage->target), service_target_unique(stage->target),
-                                 service_target_name(stage->target)};
+    RouteStatus status;
+    service_target_status(stage->target, &status);
+    const char *const texts[] = {service_target_id(stage->target), status.unique, service_target_name(stage->target)};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
-        g_assert_true(service_lookup(stage->service, texts[i], NULL) == stage->target);
-    g_assert_null(service_lookup(stage->service, "no-such-\xff-thing", &error));
-    g_assert_error(error, SERVICE_ERROR, SERVICE_ERROR_UNKNOWN);
+        g_assert_true(service_lookup(stage->service, VIEWER_ALL, texts[i], NULL) == stage->target);
+    g_assert_null(service_lookup(stage->service, VIEWER_ALL, "no-such-\xff-thing", &error));
+    g_assert_error(error, TARGET_ERROR, OUTCOME_UNKNOWN_TARGET);
     g_assert_true(g_utf8_validate(error->message, -1, NULL));
-    g_assert_cmpint(service_target_pid(stage->target), ==, getpid());
+    g_assert_cmpint(status.pid, ==, getpid());
     g_assert_cmpint(ABS(service_target_started_us(stage->target) - g_get_real_time()), <, 600 * G_USEC_PER_SEC);
 }
 
@@ -292,7 +449,7 @@ test_bad_pid(void)
     g_autoptr(GError) error = NULL;
     options.targets = targets;
     g_assert_null(service_new(&options, &error));
-    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_NO_PROCESS);
+    g_assert_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS);
 }
 
 int
@@ -306,8 +463,12 @@ main(int argc, char **argv)
     g_test_add_func("/service/queue/unreachable", test_unreachable);
     g_test_add_func("/service/queue/stop", test_stop);
     g_test_add_func("/service/queue/free-at-work", test_free_at_work);
+    g_test_add_func("/service/queue/stop-over-time", test_stop_over_time);
+    g_test_add_func("/service/queue/unwanted", test_unwanted);
+    g_test_add_func("/service/queue/late", test_late);
     g_test_add_func("/service/queue/scrape", test_scrape);
     g_test_add_func("/service/queue/read-history", test_read_history);
+    g_test_add_func("/service/queue/history-is-busy", test_history_is_busy);
     g_test_add_func("/service/queue/lookup", test_lookup);
     g_test_add_func("/service/queue/bad-pid", test_bad_pid);
     return g_test_run();

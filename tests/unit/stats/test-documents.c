@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* docs/metrics.md and docs/advice.md are what the tables say; with the argument --write they are made so. */
+/* docs/metrics.md, docs/ledger.md and the causes in docs/doctor.md are what the tables say; with the argument --write
+ * they are made so.
+ */
 #include "stats/advice.h"
+#include "stats/ledger.h"
 #include "stats/openmetrics.h"
 
 #include <string.h>
@@ -26,15 +29,39 @@ append_metric(GString *out, StatsMetric metric)
                            listed[0] != '\0' ? "`" : "", family, info->help);
 }
 
+static const char held_section[] =
+    "\n## Memory held by the program\n\n"
+    "`stats.allocated` also counts what jemalloc's arenas have given to thread caches and to jemalloc itself.\n\n"
+    "    held = allocated - thread caches - internal allocations - sampling.overhead\n\n"
+    "never below 0. jescope uses this number wherever it shows memory held by the program (`stats`, `status`, the "
+    "share that a report explains, alerts, dashboards).\n\n"
+    "- Thread caches: `stats.arenas.4096.tcache_bytes` and `tcache_stashed_bytes`, freed by the program. jemalloc "
+    "before 5.0 does not report them: there `held` includes them.\n"
+    "- Internal allocations: `stats.arenas.4096.internal` (4.x: `metadata.allocated`), the profiler's records and "
+    "thread caches. `metadata` counts them too.\n"
+    "- The overhead of sampling: a sampled small object gets its own pages and is counted as an extent of the smallest "
+    "large size class: `LARGE_MINCLASS`, four pages, from 4.0 on (`imalloc_prof_sample()`, `imalloc_sample()` and "
+    "`arena_large_malloc_stats_update()` in jemalloc's source), `SMALL_MAXCLASS + 1`, one page, in 3.x. jemalloc does "
+    "not count them. If there is a dump (`report`, `record`), their number comes from its samples, and each counts as "
+    "that class less its size. Otherwise it is the smaller of two estimates: the live extents of that class "
+    "(`arena.large.smallest`, less the cached share), and the live small heap divided by the sampling period, which is "
+    "their number if all of it had been sampled. It is zero if profiling is not possible. The estimate is too high "
+    "only if the program has many objects of that class (12 to 16 KiB) and a part of its heap was not sampled, by at "
+    "most 16 KiB per period: 3 % of the small heap at 512 KiB, 25 % at 64 KiB. Files with statistics do not record "
+    "whether profiling was possible: the overhead is omitted there.\n\n"
+    "`process.outside` is `process.anonymous` less what jemalloc keeps resident, less pages that the kernel may take "
+    "(LazyFree), less huge pages that may be in `retained`: a lower bound of the memory of the process that is not "
+    "this jemalloc's. If it is 8 MiB or more and more than `resident`, jescope warns that this jemalloc does not serve "
+    "the main heap.\n";
+
 static char *
 metrics_document(void)
 {
     g_autoptr(GString) out = g_string_new(
         "<!-- SPDX-License-Identifier: Apache-2.0 -->\n<!-- Made from src/stats/metrics.def by `ninja -C build "
-        "update-metrics`. -->\n# Metrics\n\nWhat jescope reads of jemalloc's statistics, by which name, and what it is "
-        "called elsewhere. A value that a version or a\nsource does not have is absent, never zero. Where no control "
-        "is "
-        "named, the value follows from others or comes from the system.\n");
+        "update-metrics`. -->\n# Metrics\n\nThe metrics that jescope derives from jemalloc's statistics, with their "
+        "names in jescope, jemalloc and OpenMetrics. A value\nthat a version or a source does not have is absent, "
+        "never zero. Values without a control are computed, or come from the system.\n");
     for (guint scope = 0; scope < STATS_SCOPE_COUNT; scope++) {
         g_string_append_printf(out,
                                "\n## %s\n\n| name | type | unit | jemalloc | control | OpenMetrics | what |\n"
@@ -44,31 +71,107 @@ metrics_document(void)
         for (guint i = 0; i < stats_scope_count((StatsScope)scope); i++)
             append_metric(out, first + i);
     }
+    g_string_append(out, held_section);
     return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
 static char *
-advice_document(void)
+doctor_document(void)
 {
     g_autoptr(GString) out = g_string_new(
-        "<!-- SPDX-License-Identifier: Apache-2.0 -->\n<!-- Made from src/stats/advice.c by `ninja -C build "
-        "update-metrics`. -->\n# Advice\n\n`jescope stats --advise` looks for these. Each finding comes with the "
-        "numbers "
-        "that show it; a rule whose values the source does\nnot have is silent. Thresholds are where a change is "
-        "likely to "
-        "be worth it, not where something is broken.\n");
-    for (guint i = 0; advice_rule(i) != NULL; i++) {
-        const AdviceRule *rule = advice_rule(i);
-        g_string_append_printf(out, "\n## %s\n\n%s.\n\n- Found when: %s.\n- Change: %s.\n", rule->id, rule->finding,
-                               rule->threshold, rule->change);
+        "<!-- SPDX-License-Identifier: Apache-2.0 -->\n<!-- Made from src/stats/causes.def by `ninja -C build "
+        "update-metrics`. -->\n# What holds the memory\n\n`jescope doctor` finds these causes; `jescope stats "
+        "--advise` those marked with an asterisk, as far as statistics\nalone can tell. Each finding comes with the "
+        "numbers that show it and, where a remedy would give bytes back, how many; a rule\nwhose values the source "
+        "does not have is silent. \"The memory\" of a rule is the resident set and what the process holds\nbeside it "
+        "in the kernel and in files in memory. Thresholds are where a change is likely to be worth it, not "
+        "where\nsomething is broken.\n\nGrowth is reported first, by its rate; then what could be given back, by its "
+        "bytes; if there is neither, what holds most of\n"
+        "the memory; if nothing does, what was. Growth that slows down to less than half is not called a leak.\n");
+    for (guint i = 0; i < CAUSES; i++) {
+        const Cause *cause = &causes[i];
+        g_string_append_printf(out, "\n## %s%s\n\n%s.\n\n- Found when: %s.\n- Against it: %s.\n- What to do: %s.\n",
+                               cause->name, advice_knows(i) ? " *" : "", cause->finding, cause->rule, cause->against,
+                               cause->advice);
     }
+    return g_string_free(g_steal_pointer(&out), FALSE);
+}
+
+static const char ledger_begin[] =
+    "<!-- SPDX-License-Identifier: Apache-2.0 -->\n<!-- Made from src/stats/ledger-lines.def by `ninja -C build "
+    "update-metrics`. -->\n# The ledger of a process\n\n"
+    "`jescope ledger TARGET` divides the memory of a process into lines, from the statistics of its jemalloc and what "
+    "the kernel\nsays of its mappings (`/proc/PID/smaps`), its open files and its memory control group. The lines of a "
+    "section add up to its\ntotal; the rest that nothing explains is a line of its own. `--json` has the names below "
+    "([formats.md](formats.md)).\n";
+
+static const char ledger_end[] =
+    "\n## How it adds up\n\n"
+    "The kernel gives the resident bytes of every mapping, and the kind of most follows from its name or its place. "
+    "jemalloc's own\nmappings have no name. It makes them with `MAP_NORESERVE`, which the kernel shows as `nr` in "
+    "`VmFlags`, and which keeps them\napart from others. This is method `flag`: the flag is taken for jemalloc's if at "
+    "least as much address space has it as\n`stats.mapped` says. Otherwise (`vm.overcommit_memory` is 2, jemalloc "
+    "before 4.2) the method is `subtraction`: what the\nstatistics do not explain is other anonymous memory. Without "
+    "statistics (`nothing`) it is all other anonymous memory.\n\n"
+    "jemalloc says, in the order of the lines:\n\n"
+    "    live + sampler + thread-caches   stats.allocated less internal allocations\n"
+    "    slab-holes                       regions of slabs in use less live regions, of each small size class\n"
+    "    large-tails                      the rest of stats.active - stats.allocated\n"
+    "    dirty, muzzy                     pdirty, and pmuzzy as far as the kernel has it (LazyFree), times the page "
+    "size\n"
+    "    metadata                         internal allocations, and stats.resident - stats.active - dirty\n\n"
+    "`stats.resident` is an upper bound: jemalloc cannot know which pages of an allocation were ever written to, and "
+    "what is in\nswap. With R the resident bytes of jemalloc's mappings and J the sum of the lines above:\n\n"
+    "- R < J: the difference is `untouched`, a negative line. Small pages of zeros in huge pages are taken for "
+    "untouched as well:\n  `untouched` takes them off, `huge-page-inflation` says why they are resident.\n"
+    "- R > J: the difference is `retained-resident` as far as there are retained bytes and huge pages in these "
+    "mappings; then\n  `other-anonymous` as far as there is more address space with the flag than jemalloc has "
+    "(another user of the flag); then\n  `unexplained`.\n\n"
+    "`rounding` is not known from statistics. Its range ends where every object is one byte larger than the class "
+    "below; these\nbytes are counted in `live`, whose range says so.\n\n"
+    "## Limits\n\n"
+    "- Statistics and mappings are read one right after the other, and up to three times if more than 1 % of the "
+    "resident set and\n  more than 4 MiB stay unexplained; the time between them is stated (`skew_seconds`). The size "
+    "classes, which take longer\n  to read, are of a moment before.\n"
+    "- `huge-page-inflation` is an estimate from up to 1000 small pages of huge pages, read at random; pages that the "
+    "program itself\n  filled with zeros count as never written, which its range allows for. Without the right to read "
+    "the memory of the process, the\n  line is missing if there are huge pages.\n"
+    "- Stacks of threads are recognised by the flag that Linux 6.7 and later give them, by their size and the guard "
+    "below them,\n  or by the stack pointer of a thread that waits. The list of mappings is read for two seconds or 64 "
+    "MiB at most; what is\n  beyond is unexplained, and the exit status is 3.\n"
+    "- Socket buffers are those of Unix, TCP and UDP sockets, of a process in jescope's network namespace; of pipes "
+    "what waits in them, in whole pages.\n"
+    "- Blocks that glibc's malloc maps one by one are recognised by their headers, in the 64 largest anonymous "
+    "mappings.\n"
+    "- A control group is charged for a page of a file by the process that reads it first, so that mapped files may be "
+    "another group's.\n  Version 1 of control groups counts kernel stacks and page tables as kernel memory.\n"
+    "- jemalloc in the heap of brk (`dss:primary`) is counted as another allocator.\n";
+
+static char *
+ledger_document(void)
+{
+    static const char *const titles[LEDGER_LEVELS] = {
+        [LEDGER_LEVEL_RSS] = "The resident set",
+        [LEDGER_LEVEL_OWN] = "Outside of the resident set",
+        [LEDGER_LEVEL_GROUP] = "What the control group is charged for",
+        [LEDGER_LEVEL_SHARING] = "How much is shared",
+    };
+    g_autoptr(GString) out = g_string_new(ledger_begin);
+    for (guint i = 0; i < LEDGER_LINES; i++) {
+        const LedgerLineInfo *line = &ledger_lines[i];
+        if (i == 0 || line->level != ledger_lines[i - 1].level)
+            g_string_append_printf(out, "\n## %s\n\nLevel `%s`.\n\n| line | in text | what |\n|---|---|---|\n",
+                                   titles[line->level], ledger_level_name(line->level));
+        g_string_append_printf(out, "| `%s` | %s | %s |\n", line->name, line->title, line->meaning);
+    }
+    g_string_append(out, ledger_end);
     return g_string_free(g_steal_pointer(&out), FALSE);
 }
 
 static const struct {
     const char *file;
     char *(*make)(void);
-} documents[] = {{"metrics.md", metrics_document}, {"advice.md", advice_document}};
+} documents[] = {{"metrics.md", metrics_document}, {"ledger.md", ledger_document}, {"doctor.md", doctor_document}};
 
 static void
 test_documents(void)

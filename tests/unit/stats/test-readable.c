@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What "%.12g" and Python 2's ".0" make of it. */
+/* The result of "%.12g" and Python 2's ".0". */
 static char *
 reference(double bytes)
 {
@@ -16,7 +16,7 @@ reference(double bytes)
     while (i < 3 && fabs(bytes) < steps[i].unit)
         i++;
     char text[G_ASCII_DTOSTR_BUF_SIZE];
-    g_ascii_formatd(text, sizeof text, "%.12g", bytes / steps[i].unit);
+    g_ascii_formatd(text, sizeof(text), "%.12g", bytes / steps[i].unit);
     return g_strconcat(text, strpbrk(text, ".e") != NULL ? "" : ".0", steps[i].name, NULL);
 }
 

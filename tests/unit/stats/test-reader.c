@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stats/reader.h"
+#include "stats/log-reader.h"
 
 #include <gio/gio.h>
+#include <pthread.h>
 #include <string.h>
 
-/* What one run of a reader handed out. */
+/* The output of one run of a reader. */
 typedef struct {
     GPtrArray *samples;
     StatsReport report;
@@ -53,7 +54,7 @@ static gboolean
 append_chunk(GInputStream *stream, GString *text)
 {
     char chunk[4096];
-    gssize got = g_input_stream_read(stream, chunk, sizeof chunk, NULL, NULL);
+    gssize got = g_input_stream_read(stream, chunk, sizeof(chunk), NULL, NULL);
     g_assert_cmpint(got, >=, 0);
     g_string_append_len(text, chunk, got);
     return got > 0;
@@ -166,7 +167,7 @@ test_versions(void)
         g_autofree char *path = data_path(expected[i].file);
         g_auto(Result) result = {.samples = g_ptr_array_new_with_free_func((GDestroyNotify)stats_sample_unref)};
         g_autoptr(GError) error = NULL;
-        g_assert_true(stats_read_file(path, keep, result.samples, &result.report, &error));
+        g_assert_true(log_reader_read(path, keep, result.samples, &result.report, &error));
         g_assert_cmpuint(result.samples->len, ==, 2);
         g_assert_cmpuint(result.report.truncated + result.report.damaged, ==, 0);
         check_numbers(result.samples->pdata[0], &expected[i]);
@@ -408,7 +409,7 @@ test_carriage_returns(void)
     check_same(result.samples->pdata[0], plain.samples->pdata[0]);
 }
 
-/* What other threads log while the statistics are printed stands between their lines. */
+/* Other threads' log lines are between those of the statistics. */
 static void
 test_other_lines(void)
 {
@@ -512,9 +513,9 @@ test_json_oddities(void)
 {
     static const char text[] =
         "{\"jemalloc\":{\"opt\":{\"narenas\":3,\"stats_print\":true,\"stats_print\":true,\"name\":\"a\\\"}b\"},"
-        "\"stats\":{\"allocated\":1,\"allocated\":2,\"ratio\":0.5,\"new\":{\"deep\":[1,[2,{\"x\":\"]\"}]]}},"
-        "\"stats.arenas\":{\"7\":{\"nthreads\":1,\"small\":{\"allocated\":10},\"large\":{\"allocated\":5}}}}}"
-        "{\"jemalloc\":{\"stats\":{\"allocated\":9},\"stats.arenas\":{}}}";
+        "\"stats\":{\"allocated\":1,\"allocated\":2,\"ratio\":0.5,\"new\":{\"deep\":[1,[2,{\"x\":\"]\"}]]}},\"stats."
+        "arenas\":{\"7\":{\"nthreads\":1,\"small\":{\"allocated\":10},\"large\":{\"allocated\":5}}}}}{\"jemalloc\":{"
+        "\"stats\":{\"allocated\":9},\"stats.arenas\":{}}}";
     for (gsize piece = 1; piece < 40; piece++) {
         g_auto(Result) result = read_pieces(text, strlen(text), piece);
         g_assert_cmpuint(result.samples->len, ==, 2);
@@ -538,6 +539,48 @@ test_long_line(void)
     g_assert_cmpuint(of_arena(sample, STATS_ARENA_MERGED, STATS_ARENA_ALLOCATED), ==, total(sample, STATS_ALLOCATED));
 }
 
+enum { SNAPSHOTS_IN_A_LINE = 10000 };
+
+static gpointer
+read_crowded_line(gpointer data)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < SNAPSHOTS_IN_A_LINE; i++)
+        g_string_append(text, "{\"jemalloc\":{\"stats\":{}}}");
+    g_string_append_c(text, '\n');
+    g_auto(Result) result = read_pieces(text->str, text->len, text->len);
+    g_assert_cmpuint(result.samples->len, ==, SNAPSHOTS_IN_A_LINE);
+    return NULL;
+}
+
+/* Each within the one before would take more stack than this thread has. */
+static void
+test_crowded_line(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    g_assert_cmpint(pthread_attr_init(&attributes), ==, 0);
+    g_assert_cmpint(pthread_attr_setstacksize(&attributes, 512 * 1024), ==, 0);
+    g_assert_cmpint(pthread_create(&thread, &attributes, read_crowded_line, NULL), ==, 0);
+    g_assert_cmpint(pthread_join(thread, NULL), ==, 0);
+    pthread_attr_destroy(&attributes);
+}
+
+/* Wherever the pieces of the line end: also within what a snapshot begins with. */
+static void
+test_crowded_line_in_pieces(void)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int i = 0; i < SNAPSHOTS_IN_A_LINE; i++)
+        g_string_append(text, "{\"jemalloc\":{\"stats\":{}}} ");
+    g_string_append_c(text, '\n');
+    for (gsize piece = 64 * 1024; piece < 64 * 1024 + 40; piece++) {
+        g_auto(Result) result = read_pieces(text->str, text->len, piece);
+        g_assert_cmpuint(result.samples->len, ==, SNAPSHOTS_IN_A_LINE);
+        g_assert_cmpuint(result.report.truncated + result.report.damaged, ==, 0);
+    }
+}
+
 static gboolean
 refuse(StatsSample *sample, gpointer data, GError **error)
 {
@@ -551,7 +594,7 @@ test_stop(void)
     g_autofree char *path = data_path("console-5.3.0.log.gz");
     g_autoptr(GError) error = NULL;
     StatsReport report = {.samples = 77};
-    g_assert_false(stats_read_file(path, refuse, NULL, &report, &error));
+    g_assert_false(log_reader_read(path, refuse, NULL, &report, &error));
     g_assert_error(error, STATS_ERROR, STATS_ERROR_STOPPED);
     g_assert_cmpuint(report.samples, ==, 77);
 }
@@ -560,7 +603,7 @@ static void
 test_missing_file(void)
 {
     g_autoptr(GError) error = NULL;
-    g_assert_false(stats_read_file("/nonexistent/file", keep, NULL, NULL, &error));
+    g_assert_false(log_reader_read("/nonexistent/file", keep, NULL, NULL, &error));
     g_assert_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
     g_assert_nonnull(strstr(error->message, "/nonexistent/file"));
 }
@@ -588,6 +631,8 @@ main(int argc, char **argv)
     g_test_add_func("/stats/reader/trusted-mutex-columns", test_trusted_mutex_columns);
     g_test_add_func("/stats/reader/json-oddities", test_json_oddities);
     g_test_add_func("/stats/reader/long-line", test_long_line);
+    g_test_add_func("/stats/reader/crowded-line", test_crowded_line);
+    g_test_add_func("/stats/reader/crowded-line-in-pieces", test_crowded_line_in_pieces);
     g_test_add_func("/stats/reader/stop", test_stop);
     g_test_add_func("/stats/reader/missing-file", test_missing_file);
     return g_test_run();

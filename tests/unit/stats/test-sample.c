@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/stats.h"
 
+#include <string.h>
+
 static void
 test_scopes(void)
 {
@@ -77,6 +79,113 @@ test_derive(void)
     g_assert_false(stats_values_get(merged->values, STATS_ARENA_RESIDENT, &value));
 }
 
+#define MIB (UINT64_C(1) << 20)
+
+typedef struct {
+    StatsMetric metric;
+    uint64_t value;
+} Given;
+
+/* The value of held for these values, up to one with the value 0. */
+static StatsSample *
+held_sample(const char *version, const Given *given)
+{
+    StatsSample *sample = stats_sample_new(STATS_SOURCE_LIVE);
+    StatsArena *merged = stats_sample_arena(sample, STATS_ARENA_MERGED);
+    sample->version = version;
+    stats_values_set(sample->totals, STATS_PAGE, 4096);
+    for (; given->value != 0; given++)
+        stats_values_set(stats_metrics[given->metric].scope == STATS_SCOPE_TOTALS ? sample->totals : merged->values,
+                         given->metric, given->value);
+    stats_sample_derive(sample, STATS_DERIVE_PLAIN);
+    return sample;
+}
+
+static void
+test_held(void)
+{
+    const struct {
+        const char *version;
+        Given given[8];
+        uint64_t sampling;
+        uint64_t held;
+    } cases[] = {
+        /* nothing to take off */
+        {"5.3.0", {{STATS_ALLOCATED, 100 * MIB}}, 0, 100 * MIB},
+        /* thread caches, stashed ones and jemalloc's own */
+        {"5.3.0",
+         {{STATS_ALLOCATED, 100 * MIB},
+          {STATS_ARENA_TCACHE, 60 * MIB},
+          {STATS_ARENA_TCACHE_STASHED, MIB},
+          {STATS_ARENA_INTERNAL, 9 * MIB}},
+         0,
+         30 * MIB},
+        /* 4.x calls jemalloc's own otherwise */
+        {"4.5.0", {{STATS_ALLOCATED, 100 * MIB}, {STATS_ARENA_METADATA_ALLOCATED, 9 * MIB}}, 0, 91 * MIB},
+        /* never below nothing: the counters are of slightly different moments */
+        {"5.3.0", {{STATS_ALLOCATED, MIB}, {STATS_ARENA_TCACHE, 2 * MIB}}, 0, 0},
+        /* 160 samples, fewer than a heap sampled from the start would have */
+        {"5.3.0",
+         {{STATS_ALLOCATED, 100 * MIB},
+          {STATS_ARENA_SMALL_ALLOCATED, 90 * MIB},
+          {STATS_ARENA_LARGE_SMALLEST, 160},
+          {STATS_SAMPLING_LG_PERIOD, 19}},
+         160 * 16384,
+         100 * MIB - 160 * 16384},
+        /* most extents of that class are the program's own */
+        {"5.3.0",
+         {{STATS_ALLOCATED, 200 * MIB},
+          {STATS_ARENA_SMALL_ALLOCATED, 90 * MIB},
+          {STATS_ARENA_LARGE_SMALLEST, 6400},
+          {STATS_SAMPLING_LG_PERIOD, 19}},
+         180 * 16384,
+         200 * MIB - 180 * 16384},
+        /* 3.x puts them into one page */
+        {"3.6.0",
+         {{STATS_ALLOCATED, 100 * MIB},
+          {STATS_ARENA_SMALL_ALLOCATED, 90 * MIB},
+          {STATS_ARENA_LARGE_SMALLEST, 160},
+          {STATS_SAMPLING_LG_PERIOD, 19}},
+         160 * 4096,
+         100 * MIB - 160 * 4096},
+        /* without a period profiling is not possible, and such extents are the program's */
+        {"5.3.0",
+         {{STATS_ALLOCATED, 100 * MIB}, {STATS_ARENA_SMALL_ALLOCATED, 90 * MIB}, {STATS_ARENA_LARGE_SMALLEST, 160}},
+         0,
+         100 * MIB},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(StatsSample) sample = held_sample(cases[i].version, cases[i].given);
+        g_assert_cmpuint(stats_values_or(sample->totals, STATS_SAMPLING_OVERHEAD, 0), ==, cases[i].sampling);
+        g_assert_cmpuint(stats_values_or(sample->totals, STATS_HELD, 1), ==, cases[i].held);
+    }
+}
+
+static void
+test_outside(void)
+{
+    g_autofree StatsValues *totals = stats_values_new(STATS_SCOPE_TOTALS);
+    stats_values_set(totals, STATS_RESIDENT, 3 * MIB);
+    stats_derive_outside(totals, 0, 0);
+    g_assert_null(stats_outside_notice(totals));
+    stats_values_set(totals, STATS_ANONYMOUS, 26 * MIB);
+    stats_derive_outside(totals, MIB, 0);
+    g_assert_cmpuint(stats_values_or(totals, STATS_OUTSIDE, 0), ==, 22 * MIB);
+    g_autofree char *notice = stats_outside_notice(totals);
+    g_assert_nonnull(strstr(notice, "does not serve the main heap"));
+    g_assert_nonnull(strstr(notice, "22.0 MiB"));
+    /* huge pages in what jemalloc retains */
+    stats_values_set(totals, STATS_RETAINED, 20 * MIB);
+    stats_derive_outside(totals, MIB, 40 * MIB);
+    g_assert_cmpuint(stats_values_or(totals, STATS_OUTSIDE, 0), ==, 2 * MIB);
+    g_assert_null(stats_outside_notice(totals));
+    /* much, but less than jemalloc's */
+    stats_values_set(totals, STATS_RESIDENT, 300 * MIB);
+    stats_values_set(totals, STATS_ANONYMOUS, 550 * MIB);
+    stats_derive_outside(totals, 0, 0);
+    g_assert_null(stats_outside_notice(totals));
+}
+
 static void
 test_mutexes(void)
 {
@@ -98,6 +207,8 @@ main(int argc, char **argv)
     g_test_add_func("/stats/sample/absent", test_absent);
     g_test_add_func("/stats/sample/arenas", test_arenas);
     g_test_add_func("/stats/sample/derive", test_derive);
+    g_test_add_func("/stats/sample/held", test_held);
+    g_test_add_func("/stats/sample/outside", test_outside);
     g_test_add_func("/stats/sample/mutexes", test_mutexes);
     return g_test_run();
 }

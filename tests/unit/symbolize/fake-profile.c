@@ -43,7 +43,6 @@ fake_profile_object(Profile *profile, const ProfileObject *object, guint64 start
 {
     ProfileObject copy = *object;
     copy.path = g_string_chunk_insert(profile->strings, object->path);
-    copy.build_id = object->build_id != NULL ? g_string_chunk_insert(profile->strings, object->build_id) : NULL;
     const ProfileMapping mapping = {start, start + size, file_offset, profile->objects->len};
     g_array_append_val(profile->objects, copy);
     g_array_append_val(profile->mappings, mapping);
@@ -54,13 +53,11 @@ static const Elf64_Phdr *
 text_segment(const char *image, gsize size)
 {
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)(gconstpointer)image;
-    g_assert_cmpuint(size, >=, sizeof *header);
+    g_assert_cmpuint(size, >=, sizeof(*header));
     const Elf64_Phdr *segments = (const Elf64_Phdr *)(gconstpointer)(image + header->e_phoff);
-    for (guint i = 0; i < header->e_phnum; i++) {
-        if (segments[i].p_type == PT_LOAD && (segments[i].p_flags & PF_X) != 0) {
+    for (guint i = 0; i < header->e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD && (segments[i].p_flags & PF_X) != 0)
             return &segments[i];
-        }
-    }
     g_assert_not_reached();
 }
 

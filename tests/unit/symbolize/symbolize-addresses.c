@@ -40,9 +40,8 @@ read_addresses(const char *path, const ProfileObject *mapped, guint64 start)
     Profile *profile = fake_profile_new();
     guint32 object = fake_profile_mapped(profile, path, mapped, start);
     char line[64];
-    while (fgets(line, sizeof line, stdin) != NULL) {
+    while (fgets(line, sizeof(line), stdin) != NULL)
         fake_profile_address(profile, object, g_ascii_strtoull(line, NULL, 16));
-    }
     return profile;
 }
 
@@ -52,7 +51,6 @@ main(int argc, char **argv)
     g_auto(GStrv) debug_paths = NULL;
     g_autofree char *sysroot = NULL;
     g_autofree char *mapped_as = NULL;
-    g_autofree char *build_id = NULL;
     gint pid = 0;
     gint64 start = 0;
     gboolean deleted = FALSE;
@@ -63,7 +61,6 @@ main(int argc, char **argv)
         {"debug-path", 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &debug_paths, "Directory of debug files", "DIR"},
         {"sysroot", 0, 0, G_OPTION_ARG_FILENAME, &sysroot, "Root of the target's files", "DIR"},
         {"mapped-as", 0, 0, G_OPTION_ARG_FILENAME, &mapped_as, "Path in the target's maps", "PATH"},
-        {"build-id", 0, 0, G_OPTION_ARG_STRING, &build_id, "Build id in the dump", "HEX"},
         {"pid", 0, 0, G_OPTION_ARG_INT, &pid, "Live target", "PID"},
         {"start", 0, 0, G_OPTION_ARG_INT64, &start, "Where the code is mapped", "ADDRESS"},
         {"deleted", 0, 0, G_OPTION_ARG_NONE, &deleted, "The maps said (deleted)", NULL},
@@ -87,7 +84,6 @@ main(int argc, char **argv)
     options.pid = (pid_t)pid;
     const ProfileObject object = {
         .path = mapped_as != NULL ? mapped_as : argv[1],
-        .build_id = build_id,
         .flags = deleted ? PROFILE_OBJECT_DELETED : 0,
     };
     g_autoptr(Profile) profile = read_addresses(argv[1], &object, (guint64)start);

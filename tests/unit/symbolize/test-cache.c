@@ -15,16 +15,15 @@ static ObjectWork *
 answered(Names *names)
 {
     ObjectWork *work = object_work_new(&request, names);
-    for (guint32 i = 0; i < 3; i++) {
+    for (guint32 i = 0; i < 3; i++)
         object_ask(work, i, 0x10 * (i + 1));
-    }
     SymbolFrame *frames = names_frames(names, 3);
     frames[0] = (SymbolFrame){"inner()", "_Z5innerv", "/src/a.c", 7, 5, TRUE};
     frames[1] = (SymbolFrame){"outer", "outer", NULL, 0, 0, TRUE};
     frames[2] = (SymbolFrame){"outer", "outer", "/src/a.c", 9, 0, TRUE};
     g_array_index(work->asked, ObjectAsked, 0).symbol = (Symbol){frames, 2};
     g_array_index(work->asked, ObjectAsked, 1).symbol = (Symbol){frames + 2, 1};
-    g_array_index(work->asked, ObjectAsked, 2).symbol = object_unknown(names, &object, 0x30);
+    g_array_index(work->asked, ObjectAsked, 2).symbol = names_unknown(names, &object, 0x30);
     work->result.source = SYMBOLS_DWARF;
     return work;
 }
@@ -57,9 +56,8 @@ static void
 test_answers_come_back(Fixture *fixture, gconstpointer data)
 {
     ObjectWork *work = object_work_new(&request, fixture->names);
-    for (guint32 i = 0; i < 4; i++) {
+    for (guint32 i = 0; i < 4; i++)
         object_ask(work, i, 0x10 * (i + 1));
-    }
     g_assert_cmpuint(answer_file_apply(&fixture->file, work), ==, 1);
     const ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, 0);
     g_assert_cmpuint(asked[0].symbol.n_frames, ==, 2);
@@ -114,7 +112,7 @@ test_numbers_are_checked(Fixture *fixture, gconstpointer data)
     const gsize from = G_STRUCT_OFFSET(AnswerHeader, fingerprint);
     AnswerFile file;
     guint refused = 0;
-    for (gsize i = sizeof *header; i < fixture->bytes->len; i++) {
+    for (gsize i = sizeof(*header); i < fixture->bytes->len; i++) {
         fixture->bytes->data[i] ^= 0x80;
         header->checksum = answer_checksum(fixture->bytes->data + from, fixture->bytes->len - from);
         refused += !answer_file_parse(fixture->bytes->data, fixture->bytes->len, &file);

@@ -46,9 +46,8 @@ test_endless_name_stays_mangled(void)
 {
     g_autoptr(Names) names = names_new();
     g_autoptr(GString) linkage = g_string_new("_Z1f");
-    for (guint i = 0; i < 20000; i++) {
+    for (guint i = 0; i < 20000; i++)
         g_string_append_c(linkage, 'i');
-    }
     Name name = names_function(names, linkage->str, linkage->len);
     g_assert_cmpstr(name.function, ==, linkage->str);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/symbol-table.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Functions of this program itself, with what the table must make of them. */
 __asm__(".text\n"
@@ -9,7 +11,7 @@ __asm__(".text\n"
         ".globl __zz_under\n.type __zz_under, @function\n__zz_under:\n"
         ".skip 8, 0x90\nzz_inner:\n.skip 8, 0x90\n"
         ".size zz_sized, 16\n.size zz_weak, 16\n.size __zz_under, 16\n"
-        ".skip 16, 0x90\n" /* nobody's */
+        ".skip 16, 0x90\n" /* not in a function */
         ".globl zz_sizeless\n.type zz_sizeless, @function\nzz_sizeless:\n.skip 16, 0x90\n"
         ".globl zz_next\n.type zz_next, @function\nzz_next:\n.skip 4, 0x90\n.size zz_next, 4\n"
         ".skip 12, 0x90\n"
@@ -27,11 +29,20 @@ typedef struct {
 /* The bias of this program is where its ELF header lies. */
 extern const char __ehdr_start[];
 
+static Image *
+open_self(GError **error)
+{
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    Image *image = image_open_descriptor(NULL, fd, "/proc/self/exe", error);
+    close(fd);
+    return image;
+}
+
 static void
 set_up(Fixture *fixture, gconstpointer data)
 {
     GError *error = NULL;
-    fixture->image = image_open("/proc/self/exe", &error);
+    fixture->image = open_self(&error);
     g_assert_no_error(error);
     fixture->table = symbol_table_new();
     g_assert_true(symbol_table_add(fixture->table, fixture->image, SYMBOL_TABLE_ALL));
@@ -115,7 +126,7 @@ test_start_is_exact(Fixture *fixture, gconstpointer data)
 static void
 test_exported_sizeless_is_not_taken(void)
 {
-    g_autoptr(Image) image = image_open("/proc/self/exe", NULL);
+    g_autoptr(Image) image = open_self(NULL);
     g_autoptr(SymbolTable) table = symbol_table_new();
     symbol_table_add(table, image, SYMBOL_TABLE_EXPORTED);
     symbol_table_seal(table);

@@ -41,6 +41,7 @@ make(File *file)
     memset(file, 0, sizeof(*file));
     memcpy(file->header.e_ident, ELFMAG, SELFMAG);
     file->header.e_ident[EI_CLASS] = ELFCLASS64;
+    file->header.e_ident[EI_DATA] = G_BYTE_ORDER == G_LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
     file->header.e_shoff = offsetof(File, sections);
     file->header.e_shentsize = sizeof(Elf64_Shdr);
     file->header.e_shnum = G_N_ELEMENTS(file->sections);
@@ -65,7 +66,9 @@ make(File *file)
 static GArray *
 ranges_of(const File *file, const char *prefix, guint *jemalloc)
 {
-    const FunctionFile view = {.bytes = (const guint8 *)file, .size = sizeof(*file)};
+    static guint64 scratch[ELF_SCRATCH_MIN / sizeof(guint64)];
+    ElfFile view;
+    elf_file_init_memory(&view, file, sizeof(*file), scratch, sizeof(scratch));
     return function_ranges_read(&view, prefix, jemalloc);
 }
 
@@ -89,6 +92,23 @@ test_ranges(void)
     assert_range(ranges, 0, 0x1000, 0x2010); /* the gap is filled */
     assert_range(ranges, 1, 0x9000, 0x9080); /* this one is too wide */
     assert_range(ranges, 2, 0x40000, 0x40040);
+}
+
+/* A program whose loop is in main() would never be at a safe point. */
+static void
+test_main_in_a_gap(void)
+{
+    g_autofree File *file = g_new(File, 1);
+    guint jemalloc;
+    make(file);
+    for (gsize i = 0; i < SYMBOLS; i++)
+        if (strcmp(rows[i].name, "main") == 0)
+            file->symbols[i].st_value = 0x1800;
+    g_autoptr(GArray) ranges = ranges_of(file, "my_", &jemalloc);
+    g_assert_cmpuint(ranges->len, ==, 4);
+    assert_range(ranges, 0, 0x1000, 0x1800);
+    assert_range(ranges, 1, 0x1900, 0x2010);
+    assert_range(ranges, 2, 0x9000, 0x9080);
 }
 
 static void
@@ -132,6 +152,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/function-ranges/ranges", test_ranges);
+    g_test_add_func("/function-ranges/main-in-a-gap", test_main_in_a_gap);
     g_test_add_func("/function-ranges/other-prefix", test_other_prefix);
     g_test_add_func("/function-ranges/broken", test_broken);
     return g_test_run();

@@ -16,20 +16,31 @@ test_search(void)
 {
 #if defined(__x86_64__)
     static const guint8 code[] = {0x90, 0x48, 0xc7, 0xc0, 0x0f, 0,    0,    0,    0x0f, 0x05, 0x48, 0x89,
-                                  0x43, 0xf0, 0x5b, 0x5b, 0x48, 0x89, 0x43, 0xf8, 0x5b, 0xc3, 0x0f, 0x05};
+                                  0x43, 0x10, 0x5b, 0x5b, 0x48, 0x89, 0x43, 0x08, 0x5b, 0xc3, 0x0f, 0x05};
     RemoteCode found = {0};
     remote_code_search(code, sizeof(code), 0x1000, &found);
     g_assert_cmphex(found.back, ==, 0x1001);
-    g_assert_cmphex(found.store, ==, 0x1010); /* not the one before, which does not return */
-    g_assert_cmpint(found.offset, ==, -8);
+    g_assert_cmphex(found.store, ==, 0x1010); /* not the one before, after which %rbx is another */
+    g_assert_cmpint(found.offset, ==, 8);
+    g_assert_cmpint(found.base, ==, 3);
+    g_assert_cmpint(found.popped, ==, 1);
     g_assert_cmphex(found.system, ==, 0);
     g_assert_false(remote_code_is_complete(&found));
     static const guint8 rest[] = {0x0f, 0x05, 0xc3};
     remote_code_search(rest, sizeof(rest), 0x2000, &found);
     g_assert_cmphex(found.system, ==, 0x2000);
     g_assert_true(remote_code_is_complete(&found));
+    /* musl's: mov %rax,0x18(%r13); mov %r12,%rax; add $8,%rsp; pop %rbx; pop %rbp; pop %r12; pop %r13; ret */
+    static const guint8 longer[] = {0x49, 0x89, 0x45, 0x18, 0x4c, 0x89, 0xe0, 0x48, 0x83,
+                                    0xc4, 0x08, 0x5b, 0x5d, 0x41, 0x5c, 0x41, 0x5d, 0xc3};
+    RemoteCode other = {0};
+    registers_find_store(longer, sizeof(longer), 0x4000, &other);
+    g_assert_cmphex(other.store, ==, 0x4000);
+    g_assert_cmpint(other.offset, ==, 0x18);
+    g_assert_cmpint(other.base, ==, 13);
+    g_assert_cmpint(other.popped, ==, 5);
     remote_code_search(code, sizeof(code), 0x3000, &found);
-    g_assert_cmphex(found.back, ==, 0x1001); /* what was found stays */
+    g_assert_cmphex(found.back, ==, 0x1001); /* found values are kept */
 #else
     g_test_skip("patterns of x86-64");
 #endif
@@ -68,7 +79,7 @@ square(long number)
     return number * number;
 }
 
-/* A call in the child, whose way back nobody helps with: it ends as it would have. */
+/* A call in the child, whose return is not traced: it ends normally. */
 static void
 test_way_back(void)
 {

@@ -19,11 +19,14 @@ typedef struct {
 
 static Shared *shared;
 
-typedef struct {
+typedef struct _Child Child;
+struct _Child {
     Process process;
     Tracee *tracee;
     int ends[2];
-} Child;
+    void (*visit)(Child *child);
+    int seen;
+};
 
 static void
 start(Child *child)
@@ -40,13 +43,23 @@ start(Child *child)
     g_assert_no_error(error);
 }
 
+static gboolean
+run_visit(Tracee *tracee, gpointer data, GError **error)
+{
+    Child *child = data;
+    g_assert_cmpint(tracee_thread(tracee), ==, child->process.pid);
+    child->visit(child);
+    return TRUE;
+}
+
+/* Calls WHAT while the child is stopped. */
 static void
-attach(Child *child)
+visit(Child *child, void (*what)(Child *child))
 {
     g_autoptr(GError) error = NULL;
-    tracee_attach(child->tracee, &error);
+    child->visit = what;
+    g_assert_true(tracee_visit(child->tracee, run_visit, child, &error));
     g_assert_no_error(error);
-    g_assert_cmpint(tracee_thread(child->tracee), ==, child->process.pid);
 }
 
 /* It goes on as if nothing had been. */
@@ -86,35 +99,43 @@ length_of(const char *text)
 }
 
 static void
-test_calls(void)
+call_both(Child *child)
 {
     static const guint64 arguments[] = {1, 2, 3, 4, 5, 6};
+    g_assert_cmpuint(call(child, (void (*)(void))weigh, arguments, 6), ==, 654321);
+    guint64 scratch = tracee_scratch(child->tracee);
+    g_assert_true(tracee_write(child->tracee, scratch, "twelve bytes", 13, NULL));
+    g_assert_cmpuint(call(child, (void (*)(void))length_of, &scratch, 1), ==, 12);
+}
+
+static void
+test_calls(void)
+{
     Child child;
     start(&child);
-    attach(&child);
-    g_assert_cmpuint(call(&child, (void (*)(void))weigh, arguments, 6), ==, 654321);
-    guint64 scratch = tracee_scratch(child.tracee);
-    g_assert_true(tracee_write(child.tracee, scratch, "twelve bytes", 13, NULL));
-    g_assert_cmpuint(call(&child, (void (*)(void))length_of, &scratch, 1), ==, 12);
-    g_assert_true(tracee_detach(child.tracee, NULL));
+    visit(&child, call_both);
     g_assert_cmpuint(tracee_pause_ns(child.tracee), >, 0);
-    attach(&child);
-    g_assert_cmpuint(call(&child, (void (*)(void))weigh, arguments, 6), ==, 654321);
+    visit(&child, call_both);
     finish(&child);
+}
+
+static void
+make_system_calls(Child *child)
+{
+    static const guint64 bad[] = {G_MAXINT32};
+    gint64 result;
+    g_assert_true(tracee_system_call(child->tracee, SYS_getpid, NULL, 0, &result, NULL));
+    g_assert_cmpint(result, ==, child->process.pid);
+    g_assert_true(tracee_system_call(child->tracee, SYS_close, bad, 1, &result, NULL));
+    g_assert_cmpint(result, ==, -9); /* EBADF */
 }
 
 static void
 test_system_calls(void)
 {
-    static const guint64 bad[] = {G_MAXINT32};
     Child child;
-    gint64 result;
     start(&child);
-    attach(&child);
-    g_assert_true(tracee_system_call(child.tracee, SYS_getpid, NULL, 0, &result, NULL));
-    g_assert_cmpint(result, ==, child.process.pid);
-    g_assert_true(tracee_system_call(child.tracee, SYS_close, bad, 1, &result, NULL));
-    g_assert_cmpint(result, ==, -9); /* EBADF */
+    visit(&child, make_system_calls);
     finish(&child);
 }
 
@@ -136,20 +157,24 @@ pretend(TraceeSystemCall *made, gpointer data)
 }
 
 static void
+call_watched(Child *child)
+{
+    const TraceeWatch watch = {.before = pretend, .data = &child->seen};
+    tracee_watch(child->tracee, &watch);
+    call(child, say_parents, NULL, 0);
+    g_assert_cmpint(child->seen, ==, 1);
+    g_assert_cmpint(shared->done, ==, 4711);
+    tracee_watch(child->tracee, NULL);
+    call(child, say_parents, NULL, 0);
+    g_assert_cmpint(shared->done, ==, getpid());
+}
+
+static void
 test_watch(void)
 {
-    Child child;
-    int seen = 0;
-    const TraceeWatch watch = {.before = pretend, .data = &seen};
+    Child child = {0};
     start(&child);
-    attach(&child);
-    tracee_watch(child.tracee, &watch);
-    call(&child, say_parents, NULL, 0);
-    g_assert_cmpint(seen, ==, 1);
-    g_assert_cmpint(shared->done, ==, 4711);
-    tracee_watch(child.tracee, NULL);
-    call(&child, say_parents, NULL, 0);
-    g_assert_cmpint(shared->done, ==, getpid());
+    visit(&child, call_watched);
     finish(&child);
 }
 
@@ -162,18 +187,24 @@ dawdle(void)
     shared->done = 2;
 }
 
+static void
+call_dawdle(Child *child)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_false(tracee_call(child->tracee, (guint64)(guintptr)dawdle, NULL, 0, NULL, &error));
+    g_assert_error(error, TARGET_ERROR, OUTCOME_SILENT);
+    g_assert_cmpint(tracee_thread(child->tracee), ==, 0);
+}
+
 /* A call that takes too long is left to finish, and does. */
 static void
 test_too_long(void)
 {
     const TraceeDeadlines deadlines = {.attach = 5000, .call = 50};
-    g_autoptr(GError) error = NULL;
     Child child;
     start(&child);
-    attach(&child);
     tracee_set_deadlines(child.tracee, &deadlines);
-    g_assert_false(tracee_call(child.tracee, (guint64)(guintptr)dawdle, NULL, 0, NULL, &error));
-    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_SILENT);
+    visit(&child, call_dawdle);
     g_assert_cmpint(shared->begun, ==, 1);
     shared->done = 1;
     for (int i = 0; i < 5000 && shared->done != 2; i++)
@@ -188,16 +219,21 @@ crash(void)
     raise(SIGSEGV);
 }
 
+static void
+call_crash(Child *child)
+{
+    g_autoptr(GError) error = NULL;
+    g_assert_false(tracee_call(child->tracee, (guint64)(guintptr)crash, NULL, 0, NULL, &error));
+    g_assert_error(error, TARGET_ERROR, OUTCOME_PROTOCOL);
+}
+
 /* A crash of what we called is not the program's. */
 static void
 test_crash(void)
 {
-    g_autoptr(GError) error = NULL;
     Child child;
     start(&child);
-    attach(&child);
-    g_assert_false(tracee_call(child.tracee, (guint64)(guintptr)crash, NULL, 0, NULL, &error));
-    g_assert_error(error, TARGET_ERROR, TARGET_ERROR_PROTOCOL);
+    visit(&child, call_crash);
     finish(&child);
 }
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A store that was taken over, and names from other machines: answers that become profiles; and text on its way into
+ * SQL. */
+#include "export/sql.h"
+#include "fleet/state.h"
+#include "symbolize/symbolize.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static void
+read_document(const uint8_t *data, size_t size)
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    if (write(fd, data, size) == (ssize_t)size) {
+        g_autoptr(Profile) profile = fleet_document_read(fd, "fuzz", NULL);
+        g_autoptr(Symbols) symbols = profile != NULL ? symbolize(profile, NULL, NULL) : NULL;
+        g_assert((profile != NULL) == (symbols != NULL));
+    }
+    close(fd);
+}
+
+/* A literal is read as ClickHouse reads it: it ends with the last byte, and says what it was made of. */
+static void
+write_text(const uint8_t *data, size_t size)
+{
+    g_autofree char *text = g_strndup((const char *)data, size);
+    g_autoptr(GString) sql = g_string_new(NULL);
+    g_autoptr(GString) read = g_string_new(NULL);
+    sql_append_text(sql, text);
+    g_assert(sql->str[0] == '\'');
+    const char *at = sql->str + 1;
+    for (; *at != '\''; at++) {
+        if (*at != '\\') {
+            g_string_append_c(read, *at);
+            continue;
+        }
+        g_assert(at[1] == 'x' && g_ascii_isxdigit(at[2]) && g_ascii_isxdigit(at[3]));
+        g_string_append_c(read, (char)(g_ascii_xdigit_value(at[2]) << 4 | g_ascii_xdigit_value(at[3])));
+        at += 3;
+    }
+    g_assert(at == sql->str + sql->len - 1);
+    g_assert(strcmp(read->str, text) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    write_text(data, size);
+    read_document(data, size);
+    return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The usable size that jemalloc gives to a request, from the arguments of the call: what its statistics and its
+ * profiler count. The classes are the same in 5.2.0 to 5.3.1: four in each doubling, the smallest ones multiples of the
+ * quantum, which is 16, or 8 where jemalloc was built for that (as Redis builds its own).
+ */
+#ifndef JESCOPE_AGENT_SAMPLER_SIZE_H
+#define JESCOPE_AGENT_SAMPLER_SIZE_H
+
+#include "agent/allocator.h"
+
+typedef struct {
+    size_t page;
+    unsigned lg_quantum;
+    size_t small_max;  /* the largest class that shares a slab */
+    size_t large_min;  /* the smallest that does not */
+    bool aligned_page; /* a request that is aligned to a page may be small (5.3.0) */
+} SamplerSizes;
+
+/* Asks jemalloc; false if its classes are not those of the formula. */
+bool sampler_sizes_learn(SamplerSizes *sizes, const Allocator *allocator);
+
+/* The class of a request of SIZE bytes, without and with an alignment (a power of two, 0: none). */
+size_t sampler_size_class(const SamplerSizes *sizes, size_t size);
+size_t sampler_size_aligned(const SamplerSizes *sizes, size_t size, size_t alignment);
+
+/* jemalloc's hook_alloc_t, in its order. */
+typedef enum {
+    SAMPLER_MALLOC,
+    SAMPLER_POSIX_MEMALIGN,
+    SAMPLER_ALIGNED_ALLOC,
+    SAMPLER_CALLOC,
+    SAMPLER_MEMALIGN,
+    SAMPLER_VALLOC,
+    SAMPLER_MALLOCX,
+    SAMPLER_REALLOC,
+    SAMPLER_RALLOCX,
+} SamplerCall;
+
+/* The usable size of what CALL allocated, by its raw arguments as an allocation hook gets them. */
+size_t sampler_size_of_call(const SamplerSizes *sizes, int call, const uintptr_t arguments[3]);
+
+#endif

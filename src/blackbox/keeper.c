@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blackbox/keeper.h"
+
+#include "blackbox/files.h"
+#include "blackbox/record.h"
+#include "confine/target-files.h"
+#include "source/durable.h"
+#include "source/source.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const BlackboxQuota blackbox_quota_default = {
+    .snapshots = 6, .lives = 5, .lives_of_user = 256, .bytes = G_GUINT64_CONSTANT(1) << 30};
+
+struct BlackboxKeeper {
+    char *root;
+    char *life;
+    RecordProcess process;
+    pid_t pid;
+    guint64 start_time;
+    uid_t owner; /* as target_files_user_of(), the least since it began */
+    uid_t sole_user;
+    BlackboxQuota quota;
+    int lock;
+    guint next;
+};
+
+BlackboxKeeper *
+blackbox_keeper_new(const char *directory, const Process *process, const BlackboxQuota *quota, GError **error)
+{
+    g_autoptr(BlackboxKeeper) keeper = g_new0(BlackboxKeeper, 1);
+    keeper->root = g_strdup(directory);
+    keeper->life = files_life(directory, process->name, process->pid, process->start_time);
+    keeper->process = (RecordProcess){g_strdup(process->name), files_boot(), process->uids[0]};
+    keeper->pid = process->pid;
+    keeper->start_time = process->start_time;
+    keeper->owner = target_files_user_of(process->pid);
+    keeper->sole_user = process_user(process);
+    keeper->quota = *quota;
+    keeper->lock = -1;
+    if (!files_make_root(directory, error))
+        return NULL;
+    if (g_mkdir_with_parents(keeper->life, 0700) != 0) {
+        g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FILE, "cannot make the directory %s: %s", keeper->life,
+                    g_strerror(errno));
+        return NULL;
+    }
+    keeper->lock = files_lock(keeper->life, error);
+    if (keeper->lock < 0)
+        return NULL;
+    files_remove_unfinished(keeper->life);
+    g_autoptr(GArray) numbers = files_numbers(keeper->life);
+    keeper->next = numbers->len > 0 ? g_array_index(numbers, guint, numbers->len - 1) + 1 : 1;
+    return g_steal_pointer(&keeper);
+}
+
+void
+blackbox_keeper_set_quota(BlackboxKeeper *keeper, const BlackboxQuota *quota)
+{
+    keeper->quota = *quota;
+}
+
+static gboolean
+is_empty(const BlackboxKeeper *keeper)
+{
+    g_autoptr(GArray) numbers = files_numbers(keeper->life);
+    g_autofree char *ended = files_end(keeper->life);
+    return numbers->len == 0 && !g_file_test(ended, G_FILE_TEST_EXISTS);
+}
+
+void
+blackbox_keeper_free(BlackboxKeeper *keeper)
+{
+    if (keeper == NULL)
+        return;
+    if (keeper->lock >= 0 && is_empty(keeper))
+        files_remove_life(keeper->life);
+    if (keeper->lock >= 0)
+        close(keeper->lock);
+    record_process_clear(&keeper->process);
+    g_free(keeper->root);
+    g_free(keeper->life);
+    g_free(keeper);
+}
+
+/* The key file first: a dump without one is not a snapshot. */
+static void
+remove_snapshot(const char *life, guint number)
+{
+    g_autofree char *snapshot = files_snapshot(life, number);
+    g_autofree char *dump = files_dump(life, number);
+    unlink(snapshot);
+    unlink(dump);
+}
+
+static gboolean
+has_dump(const char *life, guint number)
+{
+    g_autofree char *dump = files_dump(life, number);
+    return g_file_test(dump, G_FILE_TEST_EXISTS);
+}
+
+/* The first one shows what the later ones have grown from. Those without a dump push out none that has one: only the
+ * latest of all may be without. */
+static void
+thin_out(const BlackboxKeeper *keeper)
+{
+    g_autoptr(GArray) numbers = files_numbers(keeper->life);
+    for (guint i = 0; i + 1 < numbers->len;) {
+        const guint number = g_array_index(numbers, guint, i);
+        if (has_dump(keeper->life, number)) {
+            i++;
+            continue;
+        }
+        remove_snapshot(keeper->life, number);
+        g_array_remove_index(numbers, i);
+    }
+    while (numbers->len > keeper->quota.snapshots) {
+        remove_snapshot(keeper->life, g_array_index(numbers, guint, 1));
+        g_array_remove_index(numbers, 1);
+    }
+}
+
+static guint64
+bytes_of(const BlackboxLife *life)
+{
+    guint64 bytes = 0;
+    for (guint i = 0; i < life->snapshots->len; i++)
+        bytes += ((const BlackboxSnapshot *)life->snapshots->pdata[i])->dump_bytes;
+    return bytes;
+}
+
+/* Of LIVES, the latest first, those of this user that are too many of one name, or of all: any process may take any
+ * name. */
+static void
+remove_old_lives(const BlackboxKeeper *keeper, GPtrArray *lives)
+{
+    guint of_name = 0, of_user = 0;
+    for (guint i = 0; i < lives->len;) {
+        const BlackboxLife *life = lives->pdata[i];
+        const gboolean ended = !life->watched && !life->alive && life->user == keeper->process.user;
+        const gboolean namesake = ended && strcmp(life->name, keeper->process.name) == 0;
+        of_name += namesake;
+        of_user += ended;
+        if (!(namesake && of_name > keeper->quota.lives) &&
+            !(ended && of_user > MAX(keeper->quota.lives, keeper->quota.lives_of_user))) {
+            i++;
+            continue;
+        }
+        files_remove_life(life->directory);
+        g_ptr_array_remove_index(lives, i);
+    }
+}
+
+/* Finds the oldest of LIVES of USER that is not watched. FALSE: USER has no such life. */
+static gboolean
+remove_life_of(GPtrArray *lives, uid_t user)
+{
+    for (guint i = lives->len; i > 0; i--) {
+        const BlackboxLife *life = lives->pdata[i - 1];
+        if (life->watched || life->user != user)
+            continue;
+        files_remove_life(life->directory);
+        g_ptr_array_remove_index(lives, i - 1);
+        return TRUE;
+    }
+    return FALSE;
+}
+
+/* The oldest snapshot of USER that is not the last one of its life. */
+static gboolean
+remove_snapshot_of(const GPtrArray *lives, uid_t user)
+{
+    const BlackboxLife *found = NULL;
+    const BlackboxSnapshot *oldest = NULL;
+    for (guint i = 0; i < lives->len; i++) {
+        const BlackboxLife *life = lives->pdata[i];
+        const BlackboxSnapshot *first = life->snapshots->len > 1 ? life->snapshots->pdata[0] : NULL;
+        if (life->user != user || first == NULL || (oldest != NULL && oldest->time_us <= first->time_us))
+            continue;
+        found = life;
+        oldest = first;
+    }
+    if (found == NULL)
+        return FALSE;
+    remove_snapshot(found->directory, oldest->number);
+    g_ptr_array_remove_index(found->snapshots, 0);
+    return TRUE;
+}
+
+/* Bytes by user. */
+static GHashTable *
+sum_up(const GPtrArray *lives)
+{
+    GHashTable *sums = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    for (guint i = 0; i < lives->len; i++) {
+        const BlackboxLife *life = lives->pdata[i];
+        guint64 *sum = g_hash_table_lookup(sums, GUINT_TO_POINTER(life->user));
+        if (sum == NULL) {
+            sum = g_new0(guint64, 1);
+            g_hash_table_insert(sums, GUINT_TO_POINTER(life->user), sum);
+        }
+        *sum += bytes_of(life);
+    }
+    return sums;
+}
+
+/* Of those who are not in SPARED, the user of whom most is kept. FALSE: all are in it. */
+static gboolean
+find_heaviest(const GPtrArray *lives, GHashTable *spared, uid_t *user)
+{
+    g_autoptr(GHashTable) sums = sum_up(lives);
+    GHashTableIter iterator;
+    gpointer key, sum;
+    guint64 most = 0;
+    gboolean found = FALSE;
+    g_hash_table_iter_init(&iterator, sums);
+    while (g_hash_table_iter_next(&iterator, &key, &sum)) {
+        if (g_hash_table_contains(spared, key) || (found && *(const guint64 *)sum <= most))
+            continue;
+        found = TRUE;
+        most = *(const guint64 *)sum;
+        *user = GPOINTER_TO_UINT(key);
+    }
+    return found;
+}
+
+static guint64
+bytes_of_all(const GPtrArray *lives)
+{
+    guint64 bytes = 0;
+    for (guint i = 0; i < lives->len; i++)
+        bytes += bytes_of(lives->pdata[i]);
+    return bytes;
+}
+
+/* Of each user the oldest lives first, then the oldest snapshots. */
+static void
+keep_to_bytes(const BlackboxKeeper *keeper, GPtrArray *lives)
+{
+    g_autoptr(GHashTable) spared = g_hash_table_new(NULL, NULL); /* those of whom all that is left stays */
+    uid_t user = 0;
+    while (bytes_of_all(lives) > keeper->quota.bytes && find_heaviest(lives, spared, &user))
+        if (!remove_life_of(lives, user) && !remove_snapshot_of(lives, user))
+            g_hash_table_add(spared, GUINT_TO_POINTER(user));
+}
+
+static void
+keep_to_quota(const BlackboxKeeper *keeper)
+{
+    thin_out(keeper);
+    g_autoptr(GPtrArray) lives = blackbox_lives(keeper->root, NULL, NULL, NULL);
+    if (lives == NULL)
+        return;
+    remove_old_lives(keeper, lives);
+    keep_to_bytes(keeper, lives);
+}
+
+/* After the end of the process its user cannot be read. One that was root's may have become another user's. */
+static void
+look_at_owner(BlackboxKeeper *keeper)
+{
+    Process now;
+    const uid_t user = target_files_user_of(keeper->pid);
+    if (keeper->owner == 0 || process_alive(keeper->pid, keeper->start_time))
+        keeper->owner = source_lesser(keeper->owner, user);
+    if (process_look(keeper->pid, &now) && now.start_time == keeper->start_time &&
+        process_user(&now) != keeper->sole_user)
+        keeper->sole_user = (uid_t)-1;
+}
+
+gboolean
+blackbox_keeper_add(BlackboxKeeper *keeper, BlackboxSnapshot *snapshot, int descriptor, GError **error)
+{
+    struct stat st;
+    g_autofree char *dump = files_dump(keeper->life, keeper->next);
+    g_autofree char *path = files_snapshot(keeper->life, keeper->next);
+    look_at_owner(keeper);
+    snapshot->owner = keeper->owner;
+    snapshot->sole_user = keeper->sole_user;
+    g_autofree char *text = record_of_snapshot(snapshot, &keeper->process);
+    if (descriptor >= 0 && !durable_copy(dump, descriptor, error))
+        return FALSE;
+    if (!durable_write(path, text, strlen(text), error)) {
+        unlink(dump);
+        return FALSE;
+    }
+    snapshot->number = keeper->next++;
+    if (descriptor >= 0 && fstat(descriptor, &st) == 0) {
+        g_free(snapshot->dump);
+        snapshot->dump = g_steal_pointer(&dump);
+        snapshot->dump_bytes = (guint64)st.st_size;
+    }
+    keep_to_quota(keeper);
+    return TRUE;
+}
+
+gboolean
+blackbox_keeper_end(BlackboxKeeper *keeper, const BlackboxEnd *end, GError **error)
+{
+    g_autofree char *path = files_end(keeper->life);
+    g_autofree char *text = record_of_end(end, &keeper->process);
+    return durable_write(path, text, strlen(text), error);
+}

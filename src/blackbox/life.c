@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blackbox/life.h"
+
+#include "blackbox/files.h"
+#include "blackbox/record.h"
+#include "target/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *
+blackbox_life_id(const BlackboxLife *life)
+{
+    return g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)life->pid, life->start_time);
+}
+
+void
+blackbox_life_free(BlackboxLife *life)
+{
+    if (life == NULL)
+        return;
+    g_free(life->directory);
+    g_free(life->name);
+    g_free(life->boot);
+    g_clear_pointer(&life->snapshots, g_ptr_array_unref);
+    g_free(life);
+}
+
+static void
+free_life(gpointer life)
+{
+    blackbox_life_free(life);
+}
+
+static void
+free_snapshot(gpointer snapshot)
+{
+    blackbox_snapshot_free(snapshot);
+}
+
+char *
+blackbox_default_directory(void)
+{
+    const char *chosen = g_getenv("JESCOPE_BLACKBOX");
+    if (chosen != NULL && chosen[0] != '\0')
+        return g_strdup(chosen);
+    return g_build_filename(g_get_user_state_dir(), "jescope", "blackbox", NULL);
+}
+
+#define SERVER_DIRECTORY "/var/lib/jescope-serve/blackbox"
+
+char *
+blackbox_server_directory(void)
+{
+    const char *chosen = g_getenv("JESCOPE_BLACKBOX");
+    return geteuid() == 0 && (chosen == NULL || chosen[0] == '\0') ? g_strdup(SERVER_DIRECTORY)
+                                                                   : blackbox_default_directory();
+}
+
+char **
+blackbox_directories(void)
+{
+    g_autoptr(GStrvBuilder) directories = g_strv_builder_new();
+    g_autofree char *own = blackbox_default_directory();
+    g_strv_builder_add(directories, own);
+    if (g_getenv("JESCOPE_BLACKBOX") == NULL && access(SERVER_DIRECTORY, R_OK | X_OK) == 0)
+        g_strv_builder_add(directories, SERVER_DIRECTORY);
+    return g_strv_builder_end(directories);
+}
+
+static void
+leave_out(GPtrArray *left_out, const char *path, const GError *error)
+{
+    if (left_out != NULL)
+        g_ptr_array_add(left_out, g_strdup_printf("%s: %s", path, error->message));
+}
+
+/* The name is that of the latest record. */
+static void
+take_process(BlackboxLife *life, RecordProcess *process)
+{
+    g_free(life->name);
+    g_free(life->boot);
+    life->name = g_steal_pointer(&process->name);
+    life->boot = g_steal_pointer(&process->boot);
+    life->user = process->user;
+}
+
+/* What is at PATH may change at any time if the directory is another user's. */
+static char *
+read_record(const char *path, gsize *length, GError **error)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) {
+        g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FILE, "cannot be read: %s", g_strerror(errno));
+        return NULL;
+    }
+    g_autofree char *text = g_malloc(RECORD_MAX + 1);
+    gssize got = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? pread(fd, text, RECORD_MAX + 1, 0) : -1;
+    close(fd);
+    if (got < 0 || got > RECORD_MAX) {
+        g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FORMAT, "it is not a key file of the black box");
+        return NULL;
+    }
+    *length = (gsize)got;
+    return g_steal_pointer(&text);
+}
+
+static void
+read_snapshot(BlackboxLife *life, guint number, GPtrArray *left_out)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(RecordProcess) process = {0};
+    g_autofree char *path = files_snapshot(life->directory, number);
+    g_autofree char *dump = files_dump(life->directory, number);
+    gsize length = 0;
+    struct stat st;
+    g_autofree char *text = read_record(path, &length, &error);
+    BlackboxSnapshot *snapshot = text != NULL ? record_read_snapshot(text, length, &process, &error) : NULL;
+    if (snapshot == NULL) {
+        leave_out(left_out, path, error);
+        return;
+    }
+    snapshot->number = number;
+    if (lstat(dump, &st) == 0 && S_ISREG(st.st_mode)) {
+        snapshot->dump = g_steal_pointer(&dump);
+        snapshot->dump_bytes = (guint64)st.st_size;
+    }
+    take_process(life, &process);
+    g_ptr_array_add(life->snapshots, snapshot);
+    life->latest_us = snapshot->time_us;
+}
+
+static void
+read_end(BlackboxLife *life, GPtrArray *left_out)
+{
+    g_autoptr(GError) error = NULL;
+    g_auto(RecordProcess) process = {0};
+    g_autofree char *path = files_end(life->directory);
+    gsize length = 0;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return;
+    g_autofree char *text = read_record(path, &length, &error);
+    life->has_end = text != NULL && record_read_end(text, length, &life->end, &process, &error);
+    if (!life->has_end) {
+        leave_out(left_out, path, error);
+        return;
+    }
+    take_process(life, &process);
+    life->latest_us = life->end.time_us;
+}
+
+/* NULL: DIRECTORY is not a life, or nothing is in it yet. */
+static BlackboxLife *
+read_life(const char *directory, GPtrArray *left_out)
+{
+    g_autoptr(BlackboxLife) life = g_new0(BlackboxLife, 1);
+    g_autofree char *base = g_path_get_basename(directory);
+    if (!files_parse_life(base, &life->pid, &life->start_time))
+        return NULL;
+    life->directory = g_strdup(directory);
+    life->snapshots = g_ptr_array_new_with_free_func(free_snapshot);
+    g_autoptr(GArray) numbers = files_numbers(directory);
+    for (guint i = 0; i < numbers->len; i++)
+        read_snapshot(life, g_array_index(numbers, guint, i), left_out);
+    read_end(life, left_out);
+    if (life->name == NULL)
+        return NULL;
+    g_autofree char *boot = files_boot();
+    life->watched = files_is_locked(directory);
+    life->alive = !life->has_end && strcmp(boot, life->boot) == 0 && process_alive(life->pid, life->start_time);
+    return g_steal_pointer(&life);
+}
+
+static gboolean
+goes_by(const BlackboxLife *life, const char *name)
+{
+    g_autofree char *pid = g_strdup_printf("%d", (int)life->pid);
+    return name == NULL || strcmp(life->name, name) == 0 || strcmp(pid, name) == 0;
+}
+
+static gint
+latest_first(gconstpointer a, gconstpointer b)
+{
+    const BlackboxLife *one = *(BlackboxLife *const *)a, *other = *(BlackboxLife *const *)b;
+    return one->latest_us < other->latest_us ? 1 : one->latest_us > other->latest_us ? -1 : 0;
+}
+
+GPtrArray *
+blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GError **error)
+{
+    g_autoptr(GPtrArray) lives = g_ptr_array_new_with_free_func(free_life);
+    g_autoptr(GPtrArray) names = files_subdirectories(directory, error);
+    if (names == NULL)
+        return NULL;
+    for (guint i = 0; i < names->len; i++) {
+        g_autoptr(GPtrArray) found = files_subdirectories(names->pdata[i], NULL);
+        for (guint n = 0; found != NULL && n < found->len; n++) {
+            g_autoptr(BlackboxLife) life = read_life(found->pdata[n], left_out);
+            if (life != NULL && goes_by(life, name))
+                g_ptr_array_add(lives, g_steal_pointer(&life));
+        }
+    }
+    g_ptr_array_sort(lives, latest_first);
+    return g_steal_pointer(&lives);
+}
+
+GPtrArray *
+blackbox_all_lives(const char *const *directories, const char *name, GPtrArray *left_out, GError **error)
+{
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(free_life);
+    for (; *directories != NULL; directories++) {
+        GPtrArray *lives = blackbox_lives(*directories, name, left_out, error);
+        if (lives == NULL)
+            return NULL;
+        g_ptr_array_extend_and_steal(all, lives);
+    }
+    g_ptr_array_sort(all, latest_first);
+    return g_steal_pointer(&all);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the black box keeps on disk, below one directory: NAME/PID.STARTTICKS for each life of a target, in it
+ *   NUMBER.heap, NUMBER.snapshot   a heap dump, and its key file: when and why it was taken, and the memory then
+ *   end                            a key file: when and how the process ended
+ *   lock                           locked while the life is watched
+ * A file appears under its name when it is whole and on the disk, the dump before its key file, and what it replaces is
+ * removed after that. docs/formats.md has the keys.
+ */
+#ifndef JESCOPE_BLACKBOX_LIFE_H
+#define JESCOPE_BLACKBOX_LIFE_H
+
+#include <glib.h>
+#include <sys/types.h>
+
+#define BLACKBOX_ERROR (blackbox_error_quark())
+GQuark blackbox_error_quark(void);
+
+typedef enum {
+    BLACKBOX_ERROR_FILE,   /* a file cannot be read or written */
+    BLACKBOX_ERROR_FORMAT, /* it is not one of ours, or damaged */
+    BLACKBOX_ERROR_BUSY,   /* another jescope watches this life */
+} BlackboxError;
+
+/* Bytes in a figure that is not known. */
+#define BLACKBOX_UNKNOWN G_MAXUINT64
+
+/* Bytes, as of one moment. */
+typedef struct {
+    guint64 used;  /* as CgroupReading.used; without a group, resident */
+    guint64 limit; /* BLACKBOX_UNKNOWN: none */
+    guint64 rss;
+    guint64 resident, active, allocated, held; /* jemalloc's, docs/metrics.md */
+} BlackboxMemory;
+
+typedef struct {
+    guint number;   /* 1, 2, ... in its life */
+    gint64 time_us; /* of the dump's beginning, CLOCK_REALTIME */
+    gint64 took_us;
+    char *reason; /* pacer_reason_name() */
+    BlackboxMemory memory;
+    char *dump;         /* its path; NULL: no dump */
+    guint64 dump_bytes; /* of it */
+    char *missing;      /* why no dump exists */
+    uid_t sole_user;    /* process_user() until then; (uid_t)-1: of several, or unknown */
+    uid_t owner;        /* as target_files_user_of(): with whose rights the files are read that the dump names */
+} BlackboxSnapshot;
+
+void blackbox_snapshot_free(BlackboxSnapshot *snapshot);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlackboxSnapshot, blackbox_snapshot_free)
+
+typedef enum {
+    BLACKBOX_CAUSE_UNKNOWN,
+    BLACKBOX_CAUSE_OOM,        /* SIGKILL, and its group has one oom_kill more */
+    BLACKBOX_CAUSE_OOM_LIKELY, /* SIGKILL with less than 5 % of the limit left; the group's counter could not be read */
+    BLACKBOX_CAUSE_SIGNAL,
+    BLACKBOX_CAUSE_EXIT,
+    BLACKBOX_CAUSES,
+} BlackboxCause;
+
+/* "oom-kill" and so on. */
+const char *blackbox_cause_name(BlackboxCause cause);
+
+typedef struct {
+    gint64 time_us; /* CLOCK_REALTIME */
+    BlackboxCause cause;
+    gint number; /* of the signal, or the exit status */
+    guint64 used, limit;
+    gint64 read_us;                    /* when these were read */
+    guint64 kills_before, kills_after; /* CgroupReading.oom_kills; BLACKBOX_UNKNOWN */
+} BlackboxEnd;
+
+/* A life as it is found on disk. */
+typedef struct {
+    char *directory;
+    char *name; /* of the process */
+    pid_t pid;
+    guint64 start_time; /* as Process.start_time */
+    char *boot;
+    uid_t user;           /* the real one of the process; (uid_t)-1: unknown */
+    GPtrArray *snapshots; /* of BlackboxSnapshot, oldest first; never empty but for a life that has just begun */
+    gboolean has_end;
+    BlackboxEnd end;
+    gboolean watched; /* now */
+    gboolean alive;   /* the process runs */
+    gint64 latest_us; /* of the end, or of the last snapshot */
+} BlackboxLife;
+
+/* "4711.8812033", of no other process since boot. To be freed. */
+char *blackbox_life_id(const BlackboxLife *life);
+
+void blackbox_life_free(BlackboxLife *life);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlackboxLife, blackbox_life_free)
+
+/* $JESCOPE_BLACKBOX, else jescope/blackbox in $XDG_STATE_HOME, else in ~/.local/state. */
+char *blackbox_default_directory(void);
+
+/* Of `jescope serve`: $JESCOPE_BLACKBOX, else of root's server /var/lib/jescope-serve/blackbox, else as above. */
+char *blackbox_server_directory(void);
+
+/* Where `last` looks: blackbox_default_directory(), and that of root's server. NULL at the end, to be freed. */
+char **blackbox_directories(void);
+
+/* The lives below DIRECTORY, of NAME (a process's name, or a pid) unless it is NULL; the latest first. A damaged file
+ * is left out, with a sentence in LEFT_OUT (of char *, may be NULL). A missing directory has none. */
+GPtrArray *blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GError **error);
+
+/* The same of several DIRECTORIES, NULL at the end. */
+GPtrArray *blackbox_all_lives(const char *const *directories, const char *name, GPtrArray *left_out, GError **error);
+
+#endif

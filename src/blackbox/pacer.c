@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blackbox/pacer.h"
+
+enum {
+    STEP_PERCENT = 5,
+    STEP_LIMITED = 1 << 20,
+    STEP_UNLIMITED = 64 << 20,
+    TICK_MIN_US = 10000,
+    TICK_MAX_US = 100000,
+    TICK_UNLIMITED_US = 250000,
+    TICK_FILLS_PERCENT = 1,
+    NEAR_STEPS_PERCENT = 1, /* growth since the last snapshot without which being near the limit needs no other */
+    REST = 9,               /* pause after a snapshot, as a multiple of its cost: a tenth of the time at most */
+    REST_NEAR = 1,          /* the same near the limit: half of it */
+    PRESSURE_EVERY_US = 10000000,
+    STALLED_PERCENT = 10, /* of the time since the last reading */
+};
+
+static const char *const names[PACER_REASONS] = {"none",       "first",           "grew",
+                                                 "near limit", "memory pressure", "systemd-oomd"};
+
+const char *
+pacer_reason_name(PacerReason reason)
+{
+    return names[reason];
+}
+
+guint64
+pacer_step(guint64 used, guint64 limit)
+{
+    return limit != G_MAXUINT64 ? MAX(limit / 100 * STEP_PERCENT, (guint64)STEP_LIMITED)
+                                : MAX(used / 100 * STEP_PERCENT, (guint64)STEP_UNLIMITED);
+}
+
+gint64
+pacer_tick_us(const Pacer *pacer)
+{
+    if (pacer->last.limit == G_MAXUINT64)
+        return TICK_UNLIMITED_US;
+    if (pacer->rate <= 0)
+        return TICK_MAX_US;
+    gdouble us = (gdouble)(pacer->last.limit / 100 * TICK_FILLS_PERCENT) / pacer->rate * G_USEC_PER_SEC;
+    return (gint64)CLAMP(us, TICK_MIN_US, TICK_MAX_US);
+}
+
+/* Half of it is the latest change: fast enough for a burst, and one large allocation does not last. */
+static void
+note_rate(Pacer *pacer, const PacerReading *reading)
+{
+    gint64 passed = reading->time_us - pacer->last.time_us;
+    if (pacer->last.time_us == 0 || passed <= 0)
+        return;
+    gdouble change = (gdouble)reading->used - (gdouble)pacer->last.used;
+    pacer->rate = (pacer->rate + change / (gdouble)passed * G_USEC_PER_SEC) / 2;
+}
+
+/* Whether a snapshot after RESTS_US more could be too late, because the limit is reached before it is whole. */
+static gboolean
+is_reached_within(const Pacer *pacer, const PacerReading *reading, gint64 rests_us)
+{
+    guint64 left = reading->limit > reading->used ? reading->limit - reading->used : 0;
+    gdouble needed_us = 2 * (gdouble)pacer_tick_us(pacer) + (gdouble)pacer->cost_us + (gdouble)MAX(rests_us, 0);
+    return pacer->rate > 0 && (gdouble)left / pacer->rate * G_USEC_PER_SEC < needed_us;
+}
+
+/* Growth by a step does not wait for the rest of a slow dump if the limit would not either. */
+static gboolean
+is_near_limit(const Pacer *pacer, const PacerReading *reading, gint64 rests_us)
+{
+    const guint64 grown = reading->used - pacer->base;
+    if (reading->limit == G_MAXUINT64)
+        return FALSE;
+    return (grown >= reading->limit / 100 * NEAR_STEPS_PERCENT && is_reached_within(pacer, reading, 0)) ||
+           (grown >= pacer_step(reading->used, reading->limit) && is_reached_within(pacer, reading, rests_us));
+}
+
+static gboolean
+is_under_pressure(const Pacer *pacer, const PacerReading *before, const PacerReading *reading)
+{
+    if (before->time_us == 0 || (pacer->pressure_us != 0 && reading->time_us - pacer->pressure_us < PRESSURE_EVERY_US))
+        return FALSE;
+    gint64 passed = reading->time_us - before->time_us;
+    return reading->high_events > before->high_events ||
+           (reading->stalled_us > before->stalled_us &&
+            reading->stalled_us - before->stalled_us > (guint64)passed / 100 * STALLED_PERCENT);
+}
+
+PacerReason
+pacer_judge(Pacer *pacer, const PacerReading *reading)
+{
+    const PacerReading before = pacer->last;
+    const gint64 rested = reading->time_us - pacer->ended_us;
+    note_rate(pacer, reading);
+    pacer->last = *reading;
+    pacer->base = MIN(pacer->base, reading->used);
+    if (!pacer->begun)
+        return PACER_FIRST;
+    if (rested >= REST_NEAR * pacer->cost_us && is_near_limit(pacer, reading, REST * pacer->cost_us - rested))
+        return PACER_NEAR_LIMIT;
+    if (rested < REST * pacer->cost_us)
+        return PACER_NOT_YET;
+    if (reading->used - pacer->base >= pacer_step(reading->used, reading->limit))
+        return PACER_GREW;
+    if (!is_under_pressure(pacer, &before, reading))
+        return PACER_NOT_YET;
+    pacer->pressure_us = reading->time_us;
+    return PACER_PRESSURE;
+}
+
+void
+pacer_note(Pacer *pacer, guint64 used, gint64 cost_us, gint64 now_us)
+{
+    pacer->begun = TRUE;
+    pacer->base = used;
+    pacer->cost_us = cost_us;
+    pacer->ended_us = now_us;
+}

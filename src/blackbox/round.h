@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of many targets are read now: readings take a small part of a processor's time, which users share. Pure. */
+#ifndef JESCOPE_BLACKBOX_ROUND_H
+#define JESCOPE_BLACKBOX_ROUND_H
+
+#include <glib.h>
+#include <sys/types.h>
+
+enum {
+    ROUND_OF_USER = 16, /* targets of one user in a round */
+};
+
+/* A target that is due. */
+typedef struct {
+    gint64 since_us; /* when it became due */
+    uid_t user;
+    gboolean ended; /* it is taken in any case */
+    gpointer data;
+} RoundEntry;
+
+/* Leaves in DUE (of RoundEntry) those of this round, the ones that wait longest of each user; the others stay due. */
+void round_choose(GArray *due);
+
+#endif

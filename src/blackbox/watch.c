@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blackbox/watch.h"
+
+#include "blackbox/describe.h"
+#include "blackbox/prekill.h"
+#include "target/cgroup.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    FAILURES_US = 60000000, /* interval of reporting snapshots that fail */
+};
+
+struct WatchCall {
+    int wake; /* an eventfd: GROUP is to be looked at */
+    GMutex lock;
+    GCond answered;
+    gboolean watched; /* a watch has it now */
+    char *group;      /* NULL: nothing is asked */
+};
+
+WatchCall *
+watch_call_new(void)
+{
+    WatchCall *call = g_new0(WatchCall, 1);
+    call->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    g_mutex_init(&call->lock);
+    g_cond_init(&call->answered);
+    return call;
+}
+
+void
+watch_call_free(WatchCall *call)
+{
+    if (call == NULL)
+        return;
+    close(call->wake);
+    g_mutex_clear(&call->lock);
+    g_cond_clear(&call->answered);
+    g_free(call->group);
+    g_free(call);
+}
+
+void
+watch_call_before_kill(WatchCall *call, const char *group, guint ms)
+{
+    const gint64 until_us = g_get_monotonic_time() + (gint64)ms * 1000;
+    const guint64 one = 1;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&call->lock);
+    if (!call->watched)
+        return;
+    g_free(call->group);
+    call->group = g_strdup(group);
+    if (write(call->wake, &one, sizeof(one)) != sizeof(one))
+        return;
+    while (call->group != NULL && g_cond_wait_until(&call->answered, &call->lock, until_us))
+        continue;
+}
+
+typedef struct {
+    Target *target;
+    const WatchOptions *options;
+    BlackboxObserver *observer;
+    StatsLive *live;  /* NULL: no statistics */
+    gint64 failed_us; /* when a failure was last reported */
+} Watch;
+
+static void
+watch_clear(Watch *watch)
+{
+    observer_free(watch->observer);
+    g_clear_pointer(&watch->live, stats_live_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Watch, watch_clear)
+
+static void
+tell_failure(Watch *watch, const GError *error)
+{
+    const gint64 now = g_get_monotonic_time();
+    if (watch->failed_us != 0 && now - watch->failed_us < FAILURES_US)
+        return;
+    watch->failed_us = now;
+    if (watch->options->tells.failed != NULL)
+        watch->options->tells.failed(watch->target, error, watch->options->tells.data);
+}
+
+static void
+take_snapshot(Watch *watch, PacerReason reason)
+{
+    g_autoptr(GError) why_not = NULL;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(BlackboxSnapshot) snapshot = observer_begin(watch->observer, reason);
+    int dump = observer_dump(watch->observer, snapshot, watch->target, watch->live, &why_not);
+    if (g_error_matches(why_not, TARGET_ERROR, OUTCOME_GONE))
+        return;
+    if (dump < 0)
+        tell_failure(watch, why_not);
+    if (!observer_keep(watch->observer, snapshot, dump, why_not, &error))
+        tell_failure(watch, error);
+    else if (watch->options->tells.kept != NULL)
+        watch->options->tells.kept(watch->target, snapshot, watch->options->tells.data);
+    if (dump >= 0)
+        close(dump);
+}
+
+static gboolean
+is_called_for(const WatchCall *call, const Watch *watch)
+{
+    g_autofree char *group = cgroup_path((int)target_pid(watch->target));
+    return call->group != NULL && group != NULL && prekill_concerns(call->group, group);
+}
+
+static void
+answer_call(Watch *watch)
+{
+    WatchCall *call = watch->options->call;
+    guint64 woken;
+    if (call == NULL || read(call->wake, &woken, sizeof(woken)) != sizeof(woken))
+        return;
+    g_mutex_lock(&call->lock);
+    const gboolean wanted = is_called_for(call, watch);
+    g_mutex_unlock(&call->lock);
+    if (wanted)
+        take_snapshot(watch, PACER_PREKILL);
+    g_mutex_lock(&call->lock);
+    g_clear_pointer(&call->group, g_free);
+    g_cond_broadcast(&call->answered);
+    g_mutex_unlock(&call->lock);
+}
+
+/* From now on, or no more: then none waits. */
+static void
+take_calls(WatchCall *call, gboolean watched)
+{
+    if (call == NULL)
+        return;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&call->lock);
+    call->watched = watched;
+    g_clear_pointer(&call->group, g_free);
+    g_cond_broadcast(&call->answered);
+}
+
+static void
+note_end(Watch *watch)
+{
+    g_autoptr(GError) error = NULL;
+    BlackboxEnd end;
+    if (!observer_end(watch->observer, &end, &error))
+        tell_failure(watch, error);
+    g_autofree char *what = blackbox_describe_end(&end, observer_profile_us(watch->observer));
+    if (watch->options->tells.ended != NULL)
+        watch->options->tells.ended(watch->target, what, watch->options->tells.data);
+}
+
+/* TRUE: it was neither the time nor a call that ended it. */
+static gboolean
+wait_until_due(const Watch *watch, gboolean *stopped)
+{
+    struct pollfd fds[] = {{.fd = observer_pidfd(watch->observer), .events = POLLIN},
+                           {.fd = watch->options->stop, .events = POLLIN},
+                           {.fd = watch->options->call != NULL ? watch->options->call->wake : -1, .events = POLLIN}};
+    const gint64 us = observer_tick_us(watch->observer);
+    const struct timespec time = {.tv_sec = us / G_USEC_PER_SEC, .tv_nsec = us % G_USEC_PER_SEC * 1000};
+    if (ppoll(fds, G_N_ELEMENTS(fds), &time, NULL) <= 0 || (fds[0].revents | fds[1].revents) == 0)
+        return FALSE;
+    *stopped = fds[0].revents == 0;
+    return TRUE;
+}
+
+static gboolean
+begin(Watch *watch, GError **error)
+{
+    Process process;
+    const pid_t pid = target_pid(watch->target);
+    if (pid == 0 || !process_read(pid, &process)) {
+        g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FILE, "%s is not a process of this machine",
+                    target_label(watch->target));
+        return FALSE;
+    }
+    watch->observer = observer_new(&process, &watch->options->observer, error);
+    watch->live = stats_live_new(watch->target, STATS_LIVE_FIGURES, NULL);
+    return watch->observer != NULL;
+}
+
+WatchResult
+watch_run(Target *target, const WatchOptions *options, GError **error)
+{
+    g_auto(Watch) watch = {.target = target, .options = options};
+    gboolean stopped = FALSE;
+    if (!begin(&watch, error))
+        return WATCH_FAILED;
+    take_calls(options->call, TRUE);
+    do {
+        const PacerReason reason = observer_read(watch.observer);
+        observer_tend_profiling(watch.observer, target);
+        if (reason != PACER_NOT_YET)
+            take_snapshot(&watch, reason);
+        answer_call(&watch);
+    } while (!wait_until_due(&watch, &stopped));
+    take_calls(options->call, FALSE);
+    if (!stopped)
+        note_end(&watch);
+    else
+        observer_release_profiling(watch.observer, target);
+    return stopped ? WATCH_STOPPED : WATCH_ENDED;
+}

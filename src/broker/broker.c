@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/broker.h"
+
+#include "broker/session.h"
+#include "confine/channel.h"
+#include "target/discovery.h"
+#include "target/reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    SOCKET = 3,           /* our end, the only descriptor that is not one of the three every process has */
+    SESSIONS_MAX = 1024,  /* at once; each is a process of root's */
+    SESSIONS_OF_USER = 64 /* for processes of one user, but for targets that the operator has named */
+};
+
+/* A session that has not ended, as far as was looked. */
+typedef struct {
+    pid_t pid;
+    uid_t user; /* the user of the process it is about; root if it is about none */
+    gboolean named;
+} Child;
+
+typedef struct {
+    const BrokerSettings *settings;
+    BrokerPolicy *policy;
+    GArray *children; /* Child */
+} Broker;
+
+/* A request in progress. fd is the reply's descriptor, -1: none. */
+typedef struct {
+    const BrokerRequest *request;
+    const int *fds;
+    guint n_fds;
+    int fd;
+} Work;
+
+void
+broker_policy_free(BrokerPolicy *policy)
+{
+    if (policy == NULL)
+        return;
+    g_strfreev(policy->targets);
+    g_strfreev(policy->files);
+    g_strfreev(policy->variables);
+    g_strfreev(policy->sockets);
+    g_free(policy);
+}
+
+static void
+renew_policy(Broker *broker)
+{
+    BrokerPolicy *policy = broker->settings->read(broker->settings->data);
+    if (policy == NULL)
+        return;
+    /* Sockets are made at the start alone. */
+    if (broker->policy != NULL) {
+        g_strfreev(policy->sockets);
+        policy->sockets = g_steal_pointer(&broker->policy->sockets);
+    }
+    broker_policy_free(broker->policy);
+    broker->policy = policy;
+}
+
+static gboolean
+is_listed(char **list, const char *text)
+{
+    return list != NULL && g_strv_contains((const char *const *)list, text);
+}
+
+/* ---- requests that are done at once ---- */
+
+static int
+open_file_of_process(Broker *broker, Work *work)
+{
+    char path[32];
+    /* The directory stays that of one process: of another one that has its pid later, nothing can be opened here. */
+    g_snprintf(path, sizeof(path), "/proc/%d", (int)work->request->pid);
+    int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return ESRCH;
+    if (process_start_time(work->request->pid) == work->request->start_time)
+        work->fd = openat(directory, reach_file_name((ReachFile)work->request->detail), O_RDONLY | O_CLOEXEC);
+    else
+        errno = ESRCH;
+    int error = errno;
+    close(directory);
+    return work->fd >= 0 ? 0 : error;
+}
+
+static int
+open_setting(Broker *broker, Work *work)
+{
+    renew_policy(broker);
+    if (!is_listed(broker->policy->files, work->request->text))
+        return EPERM;
+    work->fd = reach_open_setting(work->request->text);
+    return work->fd >= 0 ? 0 : errno;
+}
+
+static int
+watch(Broker *broker, Work *work)
+{
+    discovery_watch_own(work->fds[0]);
+    return 0;
+}
+
+static int
+remove_socket(Broker *broker, Work *work)
+{
+    struct stat facts;
+    const char *path = work->request->text;
+    if (!is_listed(broker->policy->sockets, path))
+        return EPERM;
+    if (lstat(path, &facts) != 0)
+        return errno;
+    return !S_ISSOCK(facts.st_mode) ? EINVAL : unlink(path) != 0 ? errno : 0;
+}
+
+/* ---- sessions ---- */
+
+static int
+fork_session(const Session *session, Work *work, pid_t *child)
+{
+    int ends[2];
+    *child = -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return errno;
+    *child = fork();
+    int error = errno;
+    if (*child == 0) {
+        close(ends[0]);
+        close(SOCKET); /* the child does not reach the broker's own */
+        session_run(session, ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    work->fd = ends[0];
+    return *child > 0 ? 0 : error;
+}
+
+/* Data in the process's memory is read only if the policy needs it, in a server with named targets: a process can delay
+ * its reader. */
+static gboolean
+find_process(const Broker *broker, const BrokerRequest *request, Process *process)
+{
+    gboolean needs_arguments =
+        request->kind == BROKER_TARGET || (request->kind == BROKER_EXAMINE && broker->policy->targets != NULL);
+    gboolean found = needs_arguments ? process_read(request->pid, process) : process_look(request->pid, process);
+    return found && process->start_time == request->start_time;
+}
+
+static void
+forget_ended(Broker *broker)
+{
+    for (guint i = broker->children->len; i > 0; i--)
+        if (waitpid(g_array_index(broker->children, Child, i - 1).pid, NULL, WNOHANG) != 0)
+            g_array_remove_index_fast(broker->children, i - 1);
+}
+
+/* A server that was taken over, or targets that let their sessions wait, cannot use up root's processes. */
+static gboolean
+is_crowded(const Broker *broker, const Child *new)
+{
+    guint of_user = 0;
+    for (guint i = 0; i < broker->children->len; i++) {
+        const Child *child = &g_array_index(broker->children, Child, i);
+        of_user += child->user == new->user && !child->named;
+    }
+    return broker->children->len >= SESSIONS_MAX || (!new->named &&of_user >= SESSIONS_OF_USER);
+}
+
+static int
+begin_session(Broker *broker, Work *work)
+{
+    const BrokerRequest *request = work->request;
+    Session session = {.request = request, .policy = broker->policy, .fds = work->fds, .n_fds = work->n_fds};
+    if (request->pid != 0 && !find_process(broker, request, &session.process))
+        return ESRCH;
+    int error = session_check(&session);
+    if (error != 0)
+        return error;
+    Child child = {.user = session.process.uids[0], .named = request->kind == BROKER_TARGET};
+    forget_ended(broker);
+    if (is_crowded(broker, &child))
+        return EAGAIN;
+    error = fork_session(&session, work, &child.pid);
+    if (child.pid > 0)
+        g_array_append_val(broker->children, child);
+    return error;
+}
+
+/* ---- the loop ---- */
+
+static int
+act(Broker *broker, Work *work)
+{
+    static int (*const acts[BROKER_N_KINDS])(Broker * broker, Work * work) = {
+        [BROKER_OPEN] = open_file_of_process, [BROKER_FILE] = open_setting,     [BROKER_WATCH] = watch,
+        [BROKER_UNLINK] = remove_socket,      [BROKER_CONNECT] = begin_session, [BROKER_VARIABLE] = begin_session,
+        [BROKER_OWN_DUMP] = begin_session,    [BROKER_RENDER] = begin_session,  [BROKER_TARGET] = begin_session,
+        [BROKER_SCAN] = begin_session,        [BROKER_EXAMINE] = begin_session, [BROKER_GROWTH] = begin_session,
+    };
+    return acts[work->request->kind](broker, work);
+}
+
+static gboolean
+answer_one(Broker *broker)
+{
+    static BrokerRequest request;
+    BrokerReply reply;
+    ChannelMessage asked = {.bytes = &request, .size = sizeof(request)};
+    ChannelMessage message = {.bytes = &reply, .size = sizeof(reply)};
+    if (!channel_receive(SOCKET, &asked)) {
+        if (errno != EMSGSIZE)
+            return FALSE;
+        reply.error = EMSGSIZE;
+        return channel_send(SOCKET, &message);
+    }
+    Work work = {.request = &request, .fds = asked.fds, .n_fds = asked.n_fds, .fd = -1};
+    reply.error = broker_check_request(&request, asked.size, asked.n_fds);
+    if (reply.error == 0)
+        reply.error = act(broker, &work);
+    if (work.fd >= 0 && reply.error == 0)
+        message.fds[message.n_fds++] = work.fd;
+    gboolean sent = channel_send(SOCKET, &message);
+    if (work.fd >= 0)
+        close(work.fd);
+    channel_close_fds(&asked);
+    return sent;
+}
+
+void
+broker_run(int socket, const BrokerSettings *settings)
+{
+    /* It ends when the server has; a terminal and a supervisor send these to both. */
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    Broker broker = {.settings = settings, .children = g_array_new(FALSE, FALSE, sizeof(Child))};
+    for (gsize i = 0; i < G_N_ELEMENTS(ignored); i++)
+        signal(ignored[i], SIG_IGN);
+    if (socket != SOCKET)
+        dup3(socket, SOCKET, O_CLOEXEC);
+    close_range(SOCKET + 1, ~0U, 0);
+    renew_policy(&broker);
+    while (broker.policy != NULL && answer_one(&broker))
+        ;
+    g_array_unref(broker.children);
+    broker_policy_free(broker.policy);
+}

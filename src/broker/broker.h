@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part of `jescope serve` that stays root: it finds targets, connects to them, opens what only root may open, and
+ * starts what needs a target's rights, for one process without privileges, which started together with it.
+ * docs/decisions/0012-root-server.md describes it and the remaining risk if the server is taken over.
+ */
+#ifndef JESCOPE_BROKER_BROKER_H
+#define JESCOPE_BROKER_BROKER_H
+
+#include <glib.h>
+
+/* The operator's settings of what is allowed. Vectors end with NULL. */
+typedef struct {
+    char **targets; /* as ServiceOptions.targets: what may be opened with all means; empty: nothing, agents are found */
+    char **files;   /* that may be read */
+    char **variables; /* of targets' environments that may be read */
+    char **sockets;   /* that may be removed */
+    gboolean source;  /* reports may show lines of source files */
+} BrokerPolicy;
+
+void broker_policy_free(BrokerPolicy *policy);
+
+/* Reads the settings; called again before each requested file. NULL: they are invalid, the last ones stay in force. */
+typedef BrokerPolicy *BrokerReadPolicy(gpointer data);
+
+typedef struct {
+    BrokerReadPolicy *read;
+    gpointer data;
+} BrokerSettings;
+
+/* Answers requests at SOCKET until its other end is closed. In a process of one thread, which is to end afterwards. */
+void broker_run(int socket, const BrokerSettings *settings);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/client.h"
+
+#include "broker/protocol.h"
+#include "confine/channel.h"
+#include "service/failure.h"
+#include "service/scan.h"
+#include "target/proxy.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+static int broker = -1;
+static GMutex turn; /* one request and its reply at a time */
+
+void
+broker_client_init(int socket)
+{
+    broker = socket;
+}
+
+/* ---- requests ---- */
+
+static BrokerRequest *
+request_new(BrokerKind kind, pid_t pid, const char *text)
+{
+    BrokerRequest *request = g_new0(BrokerRequest, 1);
+    request->magic = BROKER_MAGIC;
+    request->kind = kind;
+    request->pid = pid;
+    request->start_time = pid != 0 ? process_start_time(pid) : 0;
+    g_strlcpy(request->text, text, sizeof(request->text));
+    return request;
+}
+
+static gboolean
+exchange(const ChannelMessage *asked, ChannelMessage *message)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&turn);
+    return channel_send(broker, asked) && channel_receive(broker, message);
+}
+
+/* 0 or errno. *FD, which may be NULL, is the reply's descriptor, -1: none. */
+static int
+ask_with(BrokerRequest *request, const int *fds, guint n_fds, int *fd)
+{
+    BrokerReply reply;
+    ChannelMessage asked = {.bytes = request, .size = sizeof(*request), .n_fds = n_fds};
+    ChannelMessage message = {.bytes = &reply, .size = sizeof(reply)};
+    if (n_fds > 0)
+        memcpy(asked.fds, fds, n_fds * sizeof(*fds));
+    if (!exchange(&asked, &message) || message.size != sizeof(reply))
+        return EIO;
+    if (fd != NULL)
+        *fd = message.n_fds > 0 ? message.fds[--message.n_fds] : -1;
+    channel_close_fds(&message);
+    return reply.error;
+}
+
+static int
+ask(BrokerRequest *request, int *fd)
+{
+    return ask_with(request, NULL, 0, fd);
+}
+
+/* A descriptor, or -1 with errno. */
+static int
+ask_for_descriptor(BrokerRequest *request)
+{
+    int fd = -1;
+    int error = ask(request, &fd);
+    errno = error != 0 ? error : EIO;
+    return error == 0 ? fd : -1;
+}
+
+/* ---- sessions of one answer ---- */
+
+/* Receives an answer of SIZE bytes from SOCKET, which is closed, with or without a descriptor in *FD. */
+static gboolean
+receive_answer(int socket, gpointer bytes, gsize size, int *fd)
+{
+    ChannelMessage message = {.bytes = bytes, .size = size};
+    gboolean got = channel_receive(socket, &message) && message.size == size;
+    *fd = got && message.n_fds > 0 ? message.fds[--message.n_fds] : -1;
+    channel_close_fds(&message);
+    close(socket);
+    return got;
+}
+
+static int
+reach_file(pid_t pid, ReachFile file)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_OPEN, pid, "");
+    request->detail = file;
+    return ask_for_descriptor(request);
+}
+
+static int
+reach_connect(const Process *process, const char *path)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_CONNECT, process->pid, path);
+    g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
+    int fd = -1;
+    request->start_time = process->start_time;
+    int session = ask_for_descriptor(request);
+    if (session < 0)
+        return -1;
+    gboolean got = receive_answer(session, result, sizeof(*result), &fd);
+    errno = got && result->error != 0 ? result->error : EIO;
+    return fd;
+}
+
+static char *
+reach_variable(pid_t pid, const char *name)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_VARIABLE, pid, name);
+    g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
+    int fd;
+    int session = ask_for_descriptor(request);
+    gboolean present = session >= 0 && receive_answer(session, result, sizeof(*result), &fd) && result->present != 0;
+    return present ? g_strndup(result->value, sizeof(result->value) - 1) : NULL;
+}
+
+static int
+reach_own_dump(const ReachOwnDump *wanted)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_OWN_DUMP, wanted->process, wanted->prefix);
+    g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
+    int session = -1, fd;
+    request->detail = (guint32)wanted->inner;
+    int error = wanted->prefix[0] == '\0' ? EINVAL : ask_with(request, &wanted->dump, 1, &session);
+    if (error != 0 || session < 0)
+        return error != 0 ? error : EIO;
+    return receive_answer(session, result, sizeof(*result), &fd) ? result->error : EIO;
+}
+
+/* ---- the rest of Reach ---- */
+
+static Target *
+reach_open_target(const Process *process, const char *address, TargetVia via, GError **error)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_TARGET, process->pid, address);
+    request->start_time = process->start_time;
+    request->detail = via;
+    int session = ask_for_descriptor(request);
+    if (session >= 0)
+        return proxy_open(session, error);
+    int code = errno;
+    g_set_error(error, TARGET_ERROR, code == ESRCH ? OUTCOME_GONE : OUTCOME_PERMISSION,
+                code == ESRCH ? "%s (%d) has ended" : "%s (%d) is not a target that this server was started for",
+                process->name, (int)process->pid);
+    return NULL;
+}
+
+static int
+reach_setting(const char *path)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_FILE, 0, path);
+    return ask_for_descriptor(request);
+}
+
+static void
+reach_watch(int inotify)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_WATCH, 0, "");
+    ask_with(request, &inotify, 1, NULL);
+}
+
+static void
+reach_remove(const char *path)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_UNLINK, 0, path);
+    ask(request, NULL);
+}
+
+const ReachOps *
+broker_client_reach(void)
+{
+    static const ReachOps reach = {
+        .user = 0,
+        .open = reach_file,
+        .connect = reach_connect,
+        .variable = reach_variable,
+        .target = reach_open_target,
+        .own_dump = reach_own_dump,
+        .setting = reach_setting,
+        .watch = reach_watch,
+        .unlink = reach_remove,
+    };
+    return &reach;
+}
+
+/* ---- scans ---- */
+
+static gpointer
+scanner_open(guint per_user)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_SCAN, 0, "");
+    request->number = per_user;
+    int session = ask_for_descriptor(request);
+    return session >= 0 ? GINT_TO_POINTER(session) : NULL;
+}
+
+static void
+scanner_close(gpointer scanner)
+{
+    close(GPOINTER_TO_INT(scanner));
+}
+
+static void
+take_seen(const BrokerSeen *seen, ScanResult *result)
+{
+    if (seen->kind == BROKER_SEEN_LOST) {
+        const ScanLost lost = {.pid = seen->process.pid, .start_time = seen->process.start_time};
+        g_array_append_val(result->lost, lost);
+    } else if (seen->kind == BROKER_SEEN_TROUBLE) {
+        g_free(result->trouble);
+        result->trouble = g_strdup(seen->address);
+    } else {
+        const ScanFound found = {
+            .process = seen->process,
+            .address = g_strdup(seen->address),
+            .named = seen->named != 0,
+            .identity = identity_of(seen->user, seen->unit, seen->program),
+        };
+        g_array_append_val(result->found, found);
+    }
+}
+
+static gboolean
+send_hints(int session, const GArray *pids)
+{
+    BrokerHints hints = {.n = pids != NULL ? MIN(pids->len, BROKER_HINTS_MAX) : 0};
+    const ChannelMessage message = {.bytes = &hints, .size = sizeof(hints)};
+    for (guint i = 0; i < hints.n; i++)
+        hints.pids[i] = g_array_index(pids, pid_t, i);
+    return channel_send(session, &message);
+}
+
+static ScanResult *
+scan(gpointer scanner, const GArray *pids)
+{
+    int session = GPOINTER_TO_INT(scanner);
+    g_autoptr(ScanResult) result = scan_result_new();
+    g_autofree BrokerSeen *seen = g_new0(BrokerSeen, 1);
+    if (!send_hints(session, pids))
+        return NULL;
+    for (;;) {
+        ChannelMessage message = {.bytes = seen, .size = sizeof(*seen)};
+        if (!channel_receive(session, &message))
+            return NULL;
+        channel_close_fds(&message);
+        if (seen->kind == BROKER_SEEN_END)
+            return g_steal_pointer(&result);
+        take_seen(seen, result);
+    }
+}
+
+/* ---- reports ---- */
+
+static void
+add_word(GString *words, const char *word)
+{
+    g_string_append_len(words, word, (gssize)strlen(word) + 1);
+}
+
+/* The text of REQUEST: WORDS, then OPTIONS, each with its NUL. FALSE: they do not fit. */
+static gboolean
+put_words(BrokerRequest *request, GString *words, const char *const *options)
+{
+    for (const char *const *option = options; option != NULL && *option != NULL; option++)
+        add_word(words, *option);
+    add_word(words, "");
+    if (words->len > sizeof(request->text))
+        return FALSE;
+    memcpy(request->text, words->str, words->len);
+    return TRUE;
+}
+
+/* For a report that is made as SETUP says. */
+static BrokerRequest *
+request_report(BrokerKind kind, const RenderSetup *setup)
+{
+    BrokerRequest *request = request_new(kind, setup->pid, "");
+    request->detail = setup->seconds;
+    request->number = setup->bytes;
+    if (request->start_time == 0)
+        request->pid = 0; /* it has ended */
+    return request;
+}
+
+static Outcome
+fail(Failure *failure, int error)
+{
+    return failure_set_error(failure, OUTCOME_SYSTEM, error, "cannot have a report made");
+}
+
+typedef struct {
+    const int *fds;
+    guint n;
+} Descriptors;
+
+static Outcome
+receive_report(BrokerRequest *request, const Descriptors *handed, int *descriptor, Failure *failure)
+{
+    BrokerRendered rendered;
+    int session = -1;
+    int error = ask_with(request, handed->fds, handed->n, &session);
+    if (error == 0 && !receive_answer(session, &rendered, sizeof(rendered), descriptor))
+        error = EIO;
+    if (error != 0)
+        return fail(failure, error);
+    *failure = rendered.failure;
+    return (Outcome)rendered.result;
+}
+
+static Outcome
+render(const RenderSetup *setup, const RouteRendering *rendering, int *descriptor, Failure *failure)
+{
+    const int fds[] = {rendering->dump, rendering->base};
+    const Descriptors handed = {fds, rendering->base >= 0 ? 2 : 1};
+    g_autofree BrokerRequest *request = request_report(BROKER_RENDER, setup);
+    g_autoptr(GString) words = g_string_new(NULL);
+    add_word(words, rendering->format);
+    add_word(words, setup->title);
+    if (!put_words(request, words, rendering->options))
+        return fail(failure, E2BIG);
+    return receive_report(request, &handed, descriptor, failure);
+}
+
+static Outcome
+growth(const RenderSetup *setup, const RenderGrowth *wanted, int *descriptor, Failure *failure)
+{
+    const Descriptors handed = {wanted->dumps, (guint)wanted->n};
+    g_autofree BrokerRequest *request = request_report(BROKER_GROWTH, setup);
+    g_autoptr(GString) words = g_string_new(NULL);
+    for (gsize i = 0; i < wanted->n; i++) {
+        g_string_append_printf(words, "%" G_GUINT64_FORMAT, wanted->ids[i]);
+        g_string_append_len(words, "", 1);
+    }
+    if (!put_words(request, words, wanted->options))
+        return fail(failure, E2BIG);
+    return receive_report(request, &handed, descriptor, failure);
+}
+
+/* FALSE: the answer of SESSION is not wanted any more. */
+static gboolean
+wait_for_answer(int session, const RenderSetup *setup)
+{
+    enum { WANTED_MS = 200 };
+    struct pollfd answer = {.fd = session, .events = POLLIN};
+    while (poll(&answer, 1, WANTED_MS) <= 0)
+        if (setup->is_wanted != NULL && !setup->is_wanted(setup->data))
+            return FALSE;
+    return TRUE;
+}
+
+static Outcome
+examine(const RenderSetup *setup, const ServiceExamination *wanted, int *descriptor, Failure *failure)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_EXAMINE, setup->pid, wanted->address);
+    BrokerRendered rendered;
+    int session = -1;
+    request->detail = setup->seconds;
+    request->number = wanted->watch_ms;
+    int error = ask_with(request, NULL, 0, &session);
+    if (error == 0 && !wait_for_answer(session, setup)) {
+        close(session);
+        error = ECANCELED;
+    } else if (error == 0 && !receive_answer(session, &rendered, sizeof(rendered), descriptor)) {
+        error = EIO;
+    }
+    if (error != 0)
+        return failure_set_error(failure, OUTCOME_SYSTEM, error, "cannot have the target examined");
+    *failure = rendered.failure;
+    return (Outcome)rendered.result;
+}
+
+const ServiceRoot *
+broker_client_root(void)
+{
+    static const ServiceRoot root = {.scanner_new = scanner_open,
+                                     .scanner_free = scanner_close,
+                                     .scan = scan,
+                                     .render = render,
+                                     .growth = growth,
+                                     .examine = examine};
+    return &root;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests of a server without privileges to the process that kept them: messages of fixed size, one at a time, each
+ * with one reply (confine/channel.h). A request about a process has its pid and start time; it is refused if the pid
+ * now belongs to another process.
+ *
+ * Work that may take time, or reads data that a process controls, is done in a session: the reply carries a socket to a
+ * separate process that does this work.
+ */
+#ifndef JESCOPE_BROKER_PROTOCOL_H
+#define JESCOPE_BROKER_PROTOCOL_H
+
+#include "routes/routes.h"
+#include "target/process.h"
+
+#define BROKER_MAGIC UINT32_C(0x62736a31)
+
+typedef enum {
+    BROKER_OPEN,   /* detail: a ReachFile; the reply has the descriptor */
+    BROKER_FILE,   /* text: one of the operator's files; the reply has the descriptor */
+    BROKER_WATCH,  /* with an inotify descriptor */
+    BROKER_UNLINK, /* text: a socket of the server */
+    /* Sessions. */
+    BROKER_CONNECT,  /* text: the path of an agent's socket. A BrokerResult with the connection */
+    BROKER_VARIABLE, /* text: a name. A BrokerResult with the value */
+    BROKER_OWN_DUMP, /* with the dump; detail: the process's id for itself; text: a prefix. A BrokerResult */
+    BROKER_RENDER, /* with the dump and perhaps a base; text: format, title and options, each with a NUL, and one more;
+                    * detail: seconds, number: bytes of RenderSetup. A BrokerRendered with the report */
+    BROKER_GROWTH, /* with the dumps in their order; text: the id of each, then options, each with a NUL, and one more;
+                    * detail and number as for RENDER. A BrokerRendered with the answer */
+    BROKER_TARGET, /* text: an address; detail: a TargetVia. target/proxy.h */
+    /* number: the most targets of a user. BrokerHints, each answered with BrokerSeen up to one of BROKER_SEEN_END */
+    BROKER_SCAN,
+    /* text: an address; detail: seconds, number: milliseconds of the watch. A BrokerRendered with the answer; it is
+     * ended early if the other end of the session is closed */
+    BROKER_EXAMINE,
+    BROKER_N_KINDS,
+} BrokerKind;
+
+enum {
+    BROKER_TEXT_MAX = 16 * 1024,
+    BROKER_VALUE_MAX = 64 * 1024,
+    BROKER_HINTS_MAX = 1024,
+    BROKER_PATH_MAX = 4096,
+    BROKER_UNIT_MAX = 256,
+};
+
+typedef struct {
+    guint32 magic, kind;
+    gint32 pid; /* 0: about no process */
+    guint32 detail;
+    guint64 start_time; /* Process.start_time */
+    guint64 number;
+    char text[BROKER_TEXT_MAX];
+} BrokerRequest;
+
+typedef struct {
+    gint32 error; /* errno; 0: done */
+} BrokerReply;
+
+typedef struct {
+    gint32 error;
+    guint32 present; /* VARIABLE: it is set */
+    char value[BROKER_VALUE_MAX];
+} BrokerResult;
+
+typedef struct {
+    guint32 result; /* Outcome */
+    Failure failure;
+} BrokerRendered;
+
+typedef struct {
+    guint32 n;
+    gint32 pids[BROKER_HINTS_MAX];
+} BrokerHints;
+
+typedef enum {
+    BROKER_SEEN_FOUND,
+    BROKER_SEEN_LOST,    /* of process: pid and start_time */
+    BROKER_SEEN_TROUBLE, /* address: the error of a name */
+    BROKER_SEEN_END,
+} BrokerSeenKind;
+
+/* A row of a ScanResult. */
+typedef struct {
+    guint32 kind;
+    guint32 named;
+    Process process;
+    uid_t user; /* followed by its Identity */
+    char unit[BROKER_UNIT_MAX];
+    char program[BROKER_PATH_MAX];
+    char address[BROKER_PATH_MAX];
+} BrokerSeen;
+
+/* Checks SIZE bytes received with N_FDS descriptors; 0 or errno. Afterwards text is terminated, detail is in its range,
+ * and the number of descriptors is right. */
+int broker_check_request(const BrokerRequest *request, gsize size, guint n_fds);
+
+/* Whether the server offers the report of a RENDER request, or makes it for itself: its format and its options. SOURCE:
+ * lines of source files are offered. */
+gboolean broker_check_rendering(const char *text, gboolean source);
+
+/* Whether TEXT is that of a GROWTH request with N dumps: their ids, and options that the server offers. */
+gboolean broker_check_growth(const char *text, guint n);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "broker/session.h"
+
+#include "confine/channel.h"
+#include "routes/render.h"
+#include "service/scan.h"
+#include "target/agent.h"
+#include "target/candidates.h"
+#include "target/discovery.h"
+#include "target/open.h"
+#include "target/own-dump.h"
+#include "target/proxy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    OPTIONS_MAX = 64,
+};
+
+/* ---- policy ---- */
+
+static gboolean
+is_named(const char *name, const Session *session)
+{
+    const char *address = session->request->text;
+    if (strchr(name, ':') != NULL)
+        return strcmp(name, address) == 0;
+    g_autofree char *pid = g_strdup_printf("%d", (int)session->process.pid);
+    if (strcmp(address, pid) != 0)
+        return FALSE;
+    return strspn(name, "0123456789") == strlen(name) ? strcmp(name, pid) == 0
+                                                      : process_goes_by(&session->process, name);
+}
+
+static gboolean
+may_be_opened(const Session *session)
+{
+    for (char **name = session->policy->targets; name != NULL && *name != NULL; name++)
+        if (is_named(*name, session))
+            return TRUE;
+    return FALSE;
+}
+
+/* The variable of Mesos' endpoints (routes/mesos.c), and those that the operator has named; no other variable leaves
+ * this process. */
+static gboolean
+is_known_variable(const char *name, const BrokerPolicy *policy)
+{
+    if (policy->variables != NULL && g_strv_contains((const char *const *)policy->variables, name))
+        return TRUE;
+    return strcmp(name, "LIBPROCESS_MEMORY_PROFILING") == 0 || g_str_has_suffix(name, "MALLOC_CONF");
+}
+
+/* The socket an agent of that process would have: a daemon of root's may take another one's clients for root. */
+static gboolean
+is_agents_socket(const Session *session)
+{
+    g_autofree char *name = discovery_socket_name(&session->process);
+    g_autofree char *last = g_path_get_basename(session->request->text);
+    return strcmp(last, name) == 0;
+}
+
+/* The request's descriptor is opened again as root, so it must already be readable; and a file, since to open a FIFO
+ * may take for ever. */
+static gboolean
+are_readable(const int *fds, guint n)
+{
+    for (guint i = 0; i < n; i++) {
+        struct stat st;
+        int flags = fcntl(fds[i], F_GETFL);
+        if (flags < 0 || (flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_WRONLY || fstat(fds[i], &st) != 0 ||
+            !S_ISREG(st.st_mode))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+int
+session_check(const Session *session)
+{
+    const BrokerRequest *request = session->request;
+    gboolean granted = TRUE;
+    if (!are_readable(session->fds, session->n_fds))
+        return EBADF;
+    if (request->kind == BROKER_TARGET)
+        granted = may_be_opened(session);
+    else if (request->kind == BROKER_VARIABLE)
+        granted = is_known_variable(request->text, session->policy);
+    else if (request->kind == BROKER_CONNECT)
+        granted = is_agents_socket(session);
+    else if (request->kind == BROKER_RENDER)
+        granted = broker_check_rendering(request->text, session->policy->source);
+    else if (request->kind == BROKER_GROWTH)
+        granted = broker_check_growth(request->text, session->n_fds);
+    return granted ? 0 : EPERM;
+}
+
+/* ---- sessions of one answer ---- */
+
+static void
+answer(int socket, int error, int fd)
+{
+    g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
+    ChannelMessage message = {.bytes = result, .size = sizeof(*result)};
+    result->error = error;
+    if (fd >= 0)
+        message.fds[message.n_fds++] = fd;
+    channel_send(socket, &message);
+}
+
+/* The kernel reports which process called listen() at the other end. */
+static gboolean
+is_answered_by(int fd, pid_t pid)
+{
+    struct ucred peer;
+    socklen_t length = sizeof(peer);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == pid;
+}
+
+static void
+run_connect(const Session *session, int socket)
+{
+    int fd = agent_connect(&session->process, session->request->text);
+    if (fd < 0)
+        answer(socket, errno, -1);
+    else if (!is_answered_by(fd, session->process.pid))
+        answer(socket, EPERM, -1);
+    else
+        answer(socket, 0, fd);
+}
+
+static void
+run_variable(const Session *session, int socket)
+{
+    g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
+    const ChannelMessage message = {.bytes = result, .size = sizeof(*result)};
+    g_autofree char *value = process_variable(session->process.pid, session->request->text);
+    result->present = value != NULL;
+    if (value != NULL && g_strlcpy(result->value, value, sizeof(result->value)) >= sizeof(result->value))
+        result->error = E2BIG;
+    channel_send(socket, &message);
+}
+
+static gboolean
+is_set_up_with(pid_t pid, const char *prefix)
+{
+    g_autofree char *conf = process_variable_ending(pid, "MALLOC_CONF");
+    g_auto(GStrv) options = g_strsplit(conf != NULL ? conf : "", ",", -1);
+    g_autofree char *option = g_strconcat("prof_prefix:", prefix, NULL);
+    return g_strv_contains((const char *const *)options, option);
+}
+
+/* Listens where only root can put a socket. */
+static gboolean
+has_agent(const Session *session)
+{
+    const Process *process = &session->process;
+    g_autofree char *path = discovery_socket(process);
+    int fd = path != NULL ? agent_connect(process, path) : -1;
+    gboolean answers = fd >= 0 && is_answered_by(fd, process->pid);
+    if (fd >= 0)
+        close(fd);
+    return answers;
+}
+
+/* The server chooses the path and the content of the file. With root's rights that would be dangerous, so the path must
+ * be one that root started the process with, not, as for sudo(8), another user. */
+static gboolean
+may_have_own_dump(const Session *session, guint roots)
+{
+    static const char usual[] = "jeprof"; /* of jemalloc, in the process's directory */
+    if (roots == 0)
+        return TRUE;
+    return roots == PROCESS_UIDS && has_agent(session) &&
+           (strcmp(session->request->text, usual) == 0 || is_set_up_with(session->process.pid, session->request->text));
+}
+
+static void
+run_own_dump(const Session *session, int socket)
+{
+    guint roots = 0;
+    for (guint i = 0; i < PROCESS_UIDS; i++)
+        roots += session->process.uids[i] == 0;
+    const ReachOwnDump wanted = {.process = session->process.pid,
+                                 .inner = (pid_t)session->request->detail,
+                                 .prefix = session->request->text,
+                                 .dump = session->fds[0],
+                                 .was_user = roots == 0};
+    answer(socket, may_have_own_dump(session, roots) ? own_dump_store(&wanted) : EPERM, -1);
+}
+
+static void
+run_render(const Session *session, int socket)
+{
+    const BrokerRequest *request = session->request;
+    const char *options[OPTIONS_MAX] = {NULL};
+    const char *title = request->text + strlen(request->text) + 1;
+    RenderSetup setup = {.program = RENDER_SELF,
+                         .title = title,
+                         .pid = session->process.pid,
+                         .seconds = request->detail,
+                         .bytes = request->number};
+    RouteRendering rendering = {.format = request->text,
+                                .options = options,
+                                .dump = session->fds[0],
+                                .base = session->n_fds > 1 ? session->fds[1] : -1};
+    BrokerRendered rendered = {0};
+    ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};
+    guint n = 0;
+    for (const char *text = title + strlen(title) + 1; *text != '\0' && n < OPTIONS_MAX - 1; text += strlen(text) + 1)
+        options[n++] = text;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the report dies with us, and we with the server */
+    rendered.result = render_report(&setup, &rendering, &message.fds[0], &rendered.failure);
+    message.n_fds = rendered.result == OUTCOME_DONE ? 1 : 0;
+    channel_send(socket, &message);
+}
+
+static void
+run_growth(const Session *session, int socket)
+{
+    const BrokerRequest *request = session->request;
+    const char *options[OPTIONS_MAX] = {NULL};
+    const char *text = request->text;
+    guint64 ids[RENDER_GROWTH_MAX];
+    guint n = 0;
+    const RenderSetup setup = {
+        .program = RENDER_SELF, .pid = session->process.pid, .seconds = request->detail, .bytes = request->number};
+    const RenderGrowth wanted = {.options = options, .dumps = session->fds, .ids = ids, .n = session->n_fds};
+    BrokerRendered rendered = {0};
+    ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};
+    for (guint i = 0; i < session->n_fds; i++, text += strlen(text) + 1)
+        ids[i] = g_ascii_strtoull(text, NULL, 10);
+    for (; *text != '\0' && n < OPTIONS_MAX - 1; text += strlen(text) + 1)
+        options[n++] = text;
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* as for a report */
+    rendered.result = render_growth(&setup, &wanted, &message.fds[0], &rendered.failure);
+    message.n_fds = rendered.result == OUTCOME_DONE ? 1 : 0;
+    channel_send(socket, &message);
+}
+
+/* ---- sessions that last ---- */
+
+static bool
+is_waited_for(void *data)
+{
+    struct pollfd other = {.fd = *(const int *)data};
+    return poll(&other, 1, 0) <= 0;
+}
+
+/* Without its agent a process is stopped, which only the operator may allow. */
+static void
+run_examination(const Session *session, int socket)
+{
+    const BrokerRequest *request = session->request;
+    const RenderSetup setup = {.program = RENDER_SELF,
+                               .pid = session->process.pid,
+                               .seconds = request->detail,
+                               .is_wanted = is_waited_for,
+                               .data = &socket};
+    const RenderExamination wanted = {.watch_ms = request->number, .via = may_be_opened(session) ? NULL : "agent"};
+    BrokerRendered rendered = {0};
+    ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* as for a report */
+    rendered.result = render_examination(&setup, &wanted, &message.fds[0], &rendered.failure);
+    message.n_fds = rendered.result == OUTCOME_DONE ? 1 : 0;
+    channel_send(socket, &message);
+}
+
+static void
+run_target(const Session *session, int socket)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Target) target =
+        target_open_process(&session->process, session->request->text, (TargetVia)session->request->detail, &error);
+    proxy_serve(socket, target, error);
+}
+
+static gboolean
+send_seen(int socket, BrokerSeen *seen)
+{
+    const ChannelMessage message = {.bytes = seen, .size = sizeof(*seen)};
+    return channel_send(socket, &message);
+}
+
+static gboolean
+send_result(int socket, const ScanResult *result, BrokerSeen *seen)
+{
+    gboolean sent = TRUE;
+    for (guint i = 0; sent && i < result->lost->len; i++) {
+        const ScanLost *lost = &g_array_index(result->lost, ScanLost, i);
+        *seen = (BrokerSeen){.kind = BROKER_SEEN_LOST, .process = {.pid = lost->pid, .start_time = lost->start_time}};
+        sent = send_seen(socket, seen);
+    }
+    for (guint i = 0; sent && i < result->found->len; i++) {
+        const ScanFound *found = &g_array_index(result->found, ScanFound, i);
+        *seen = (BrokerSeen){.kind = BROKER_SEEN_FOUND,
+                             .named = found->named != FALSE,
+                             .process = found->process,
+                             .user = found->identity->user};
+        g_strlcpy(seen->unit, found->identity->unit, sizeof(seen->unit));
+        g_strlcpy(seen->program, found->identity->program, sizeof(seen->program));
+        g_strlcpy(seen->address, found->address, sizeof(seen->address));
+        sent = send_seen(socket, seen);
+    }
+    *seen = (BrokerSeen){.kind = BROKER_SEEN_TROUBLE};
+    g_strlcpy(seen->address, result->trouble != NULL ? result->trouble : "", sizeof(seen->address));
+    sent = sent && (result->trouble == NULL || send_seen(socket, seen));
+    *seen = (BrokerSeen){.kind = BROKER_SEEN_END};
+    return sent && send_seen(socket, seen);
+}
+
+static gboolean
+scan_once(Scanner *scanner, int socket)
+{
+    BrokerHints hints;
+    ChannelMessage asked = {.bytes = &hints, .size = sizeof(hints)};
+    if (!channel_receive(socket, &asked))
+        return FALSE;
+    channel_close_fds(&asked);
+    if (asked.size != sizeof(hints) || hints.n > BROKER_HINTS_MAX)
+        return FALSE;
+    g_autoptr(GArray) pids = g_array_new(FALSE, FALSE, sizeof(pid_t));
+    g_array_append_vals(pids, hints.pids, hints.n);
+    g_autoptr(ScanResult) result = scanner_run(scanner, pids);
+    g_autofree BrokerSeen *seen = g_new0(BrokerSeen, 1);
+    return send_result(socket, result, seen);
+}
+
+static void
+run_scan(const Session *session, int socket)
+{
+    guint per_user = (guint)MIN(session->request->number, G_MAXUINT);
+    g_autoptr(Scanner) scanner = scanner_new((const char *const *)session->policy->targets, per_user);
+    while (scan_once(scanner, socket))
+        ;
+}
+
+void
+session_run(const Session *session, int socket)
+{
+    static void (*const runs[BROKER_N_KINDS])(const Session *session, int socket) = {
+        [BROKER_CONNECT] = run_connect,     [BROKER_VARIABLE] = run_variable, [BROKER_OWN_DUMP] = run_own_dump,
+        [BROKER_RENDER] = run_render,       [BROKER_TARGET] = run_target,     [BROKER_SCAN] = run_scan,
+        [BROKER_EXAMINE] = run_examination, [BROKER_GROWTH] = run_growth,
+    };
+    runs[session->request->kind](session, socket);
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+#include "cli/document.h"
+#include "cli/progress.h"
+#include "cli/size.h"
+#include "cli/state.h"
+#include "cli/terminal.h"
+#include "cli/words.h"
+
+#include "routes/unprofiled.h"
+#include "target/agent.h"
+#include "target/candidates.h"
+#include "target/diagnosis.h"
+#include "target/discovery.h"
+#include "target/obstacle.h"
+#include "text/printable.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    ANSWER_MS = 1000,
+    COLUMNS_ELSEWHERE = 160, /* if stdout is not a terminal */
+    COMMAND_MIN = 12,        /* columns that the command gets before others are shown */
+};
+
+/* A process that uses jemalloc. */
+typedef struct {
+    Candidate *candidate;
+    guint64 rss;
+    char *arguments;
+    Target *target; /* NULL: not asked */
+    gboolean asked;
+    RouteStatus status; /* of one that was asked */
+    gboolean prepared;  /* not asked: its environment has prof:true */
+    char *trouble;      /* an agent that cannot be asked: why */
+} Row;
+
+typedef enum {
+    SORT_RSS,
+    SORT_HELD,
+    SORT_PID,
+    SORT_NAME,
+    SORT_USER,
+} Sort;
+
+static gboolean as_json;
+static gboolean quiet;
+static char *sort_word;
+
+static const GOptionEntry options[] = {
+    {"sort", 0, 0, G_OPTION_ARG_STRING, &sort_word, "sort by this (default: rss)", "rss|held|pid|name|user"},
+    {"quiet", 'q', 0, G_OPTION_ARG_NONE, &quiet, "print only pids and names, without a heading", NULL},
+    {"json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print JSON", NULL},
+    TERMINAL_COLOR_OPTION,
+    {0},
+};
+
+static const char *const sort_words[] = {
+    [SORT_RSS] = "rss", [SORT_HELD] = "held", [SORT_PID] = "pid", [SORT_NAME] = "name", [SORT_USER] = "user", NULL};
+
+static void
+row_free(gpointer data)
+{
+    Row *row = data;
+    candidate_free(row->candidate);
+    target_free(row->target);
+    g_free(row->arguments);
+    g_free(row->trouble);
+    g_free(row);
+}
+
+/* One target that does not answer must not hold up the list. */
+static void
+ask(Row *row)
+{
+    const Process *process = &row->candidate->process;
+    AgentAddress address = {.path = row->candidate->socket,
+                            .process = process,
+                            .deadlines = {.connect = ANSWER_MS, .answer = ANSWER_MS, .output = ANSWER_MS}};
+    g_autoptr(GError) error = NULL;
+    if (process->state == 'T' || process->state == 't') {
+        row->trouble = g_strdup("stopped");
+        return;
+    }
+    row->target = agent_open(&address, &error);
+    row->asked = row->target != NULL && state_read(row->target, &row->status, &error);
+    if (row->asked)
+        return;
+    /* Left behind by an agent that does not listen any more: commands do without. */
+    if (g_error_matches(error, TARGET_ERROR, OUTCOME_NO_AGENT) && obstacle_may_attach(process, NULL))
+        row->candidate->reach = REACH_ATTACH;
+    else
+        row->trouble = g_strdup(error->message);
+}
+
+/* NULL: it does not use jemalloc, or has ended. Lists only processes that certainly use jemalloc, and those that hide
+ * it by their memory map. */
+static Row *
+row_of(const Process *process)
+{
+    g_autoptr(Candidate) candidate = candidate_new(process);
+    if (candidate->reach == REACH_NO_JEMALLOC || candidate->hidden)
+        return NULL;
+    Row *row = g_new0(Row, 1);
+    row->candidate = g_steal_pointer(&candidate);
+    row->rss = process_rss(process->pid);
+    row->arguments = process_arguments(process->pid);
+    if (row->candidate->reach == REACH_AGENT)
+        ask(row);
+    else
+        row->prepared = diagnosis_prepared(process->pid);
+    if (row->asked || process_alive(process->pid, process->start_time))
+        return row;
+    row_free(row);
+    return NULL;
+}
+
+static guint64
+held_of(const Row *row)
+{
+    guint64 bytes = row->asked ? row->status.figures[STATUS_HELD] : STATUS_UNKNOWN;
+    return bytes == STATUS_UNKNOWN ? 0 : bytes;
+}
+
+static gint
+compare_numbers(guint64 left, guint64 right)
+{
+    return (left > right) - (left < right);
+}
+
+static gint
+compare_rows(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const Row *left = *(const Row *const *)a;
+    const Row *right = *(const Row *const *)b;
+    const Process *one = &left->candidate->process;
+    const Process *other = &right->candidate->process;
+    gint order = 0;
+    switch (*(const Sort *)data) {
+    case SORT_RSS:
+        order = compare_numbers(right->rss, left->rss);
+        break;
+    case SORT_HELD:
+        order = compare_numbers(held_of(right), held_of(left));
+        break;
+    case SORT_NAME:
+        order = strcmp(one->name, other->name);
+        break;
+    case SORT_USER:
+        order = compare_numbers(one->uids[1], other->uids[1]);
+        break;
+    case SORT_PID:
+        break;
+    }
+    return order != 0 ? order : compare_numbers((guint64)one->pid, (guint64)other->pid);
+}
+
+static GPtrArray *
+collect_rows(Sort sort)
+{
+    g_autoptr(Progress) progress = progress_begin("looking at processes");
+    GPtrArray *rows = g_ptr_array_new_with_free_func(row_free);
+    g_autoptr(GArray) processes = process_list();
+    for (guint i = 0; i < processes->len; i++) {
+        const Process *process = &g_array_index(processes, Process, i);
+        progress_share(progress, i, processes->len);
+        Row *row = process_is_ours(process) && process->state != 'Z' ? row_of(process) : NULL;
+        if (row != NULL)
+            g_ptr_array_add(rows, row);
+    }
+    g_ptr_array_sort_with_data(rows, compare_rows, &sort);
+    return rows;
+}
+
+/* How it is reached, in one word. */
+static const char *
+reach_word(const Row *row)
+{
+    if (row->asked)
+        return target_via_name(TARGET_VIA_AGENT);
+    if (row->candidate->reach == REACH_ATTACH)
+        return target_via_name(TARGET_VIA_ATTACH);
+    return g_strcmp0(row->trouble, "stopped") == 0 ? "stopped" : "unreachable";
+}
+
+/* "no": not until it is restarted. */
+static const char *
+profiling_word(const Row *row)
+{
+    if (row->asked)
+        return unprofiled_applies(&row->status.hello) ? "no" : state_profiling_word(&row->status);
+    return row->prepared ? "likely" : "unknown";
+}
+
+static const char *
+trouble_of(const Row *row)
+{
+    return row->trouble != NULL ? row->trouble : row->candidate->obstacle;
+}
+
+static json_t *
+row_json(const Row *row)
+{
+    const Process *process = &row->candidate->process;
+    g_autofree char *user = process_user_name(process->uids[1]);
+    RouteStatus unasked;
+    status_init(&unasked);
+    unasked.pid = process->pid;
+    unasked.name = process->name;
+    unasked.uid = process->uids[1];
+    json_t *object = state_json(row->asked ? &row->status : &unasked);
+    json_t *more = json_pack("{s:s, s:i, s:I, s:s, s:s, s:s, s:s?}", "user", user, "parent", (int)process->parent,
+                             "rss", (json_int_t)row->rss, "arguments", row->arguments, "reach", reach_word(row),
+                             "profiling_state", profiling_word(row), "trouble", trouble_of(row));
+    json_object_update(object, more);
+    json_decref(more);
+    return object;
+}
+
+static void
+print_json(GPtrArray *rows)
+{
+    json_t *list = json_array();
+    for (guint i = 0; i < rows->len; i++)
+        json_array_append_new(list, row_json(rows->pdata[i]));
+    document_print("jescope-ps", json_pack("{s:o}", "processes", list));
+}
+
+static char *
+cell_pid(const Row *row)
+{
+    return g_strdup_printf("%d", (int)row->candidate->process.pid);
+}
+
+static char *
+cell_user(const Row *row)
+{
+    return process_user_name(row->candidate->process.uids[1]);
+}
+
+static char *
+cell_parent(const Row *row)
+{
+    return g_strdup_printf("%d", (int)row->candidate->process.parent);
+}
+
+static char *
+cell_rss(const Row *row)
+{
+    return size_format(row->rss);
+}
+
+static char *
+cell_memory(const Row *row, StatusFigure figure)
+{
+    guint64 bytes = row->asked ? row->status.figures[figure] : STATUS_UNKNOWN;
+    return bytes == STATUS_UNKNOWN ? g_strdup("-") : size_format(bytes);
+}
+
+static char *
+cell_held(const Row *row)
+{
+    return cell_memory(row, STATUS_HELD);
+}
+
+static char *
+cell_resident(const Row *row)
+{
+    return cell_memory(row, STATUS_RESIDENT);
+}
+
+/* "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": the number is enough here. */
+static char *
+cell_version(const Row *row)
+{
+    const char *version = row->asked ? row->status.hello.jemalloc_version : "";
+    return version[0] != '\0' ? g_strndup(version, strcspn(version, "-")) : g_strdup("-");
+}
+
+/* By jescope's own sampler. */
+static gboolean
+is_sampled(const Row *row)
+{
+    return row->asked && (row->status.hello.flags & WIRE_FLAG_SAMPLER_SERVES) != 0;
+}
+
+static char *
+cell_profiling(const Row *row)
+{
+    return g_strconcat(profiling_word(row), is_sampled(row) ? "*" : "", NULL);
+}
+
+static char *
+cell_reach(const Row *row)
+{
+    return g_strdup(reach_word(row));
+}
+
+typedef struct {
+    const char *title;
+    guint width;
+    gboolean number; /* flush right */
+    guint rank;      /* the narrower the terminal, the fewer ranks are shown */
+    char *(*cell)(const Row *row);
+} Column;
+
+static const Column columns[] = {
+    {"PID", 7, TRUE, 0, cell_pid},           {"USER", 8, FALSE, 2, cell_user},
+    {"PARENT", 7, TRUE, 3, cell_parent},     {"RSS", 8, TRUE, 0, cell_rss},
+    {"HELD", 8, TRUE, 1, cell_held},         {"RESIDENT", 9, TRUE, 5, cell_resident},
+    {"JEMALLOC", 8, FALSE, 4, cell_version}, {"PROFILE", 7, FALSE, 0, cell_profiling},
+    {"REACH", 11, FALSE, 1, cell_reach},
+};
+
+enum {
+    RANKS = 6,
+};
+
+static guint
+width_of_rank(guint rank)
+{
+    guint width = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(columns); i++)
+        width += columns[i].rank <= rank ? columns[i].width + 1 : 0;
+    return width;
+}
+
+/* The highest rank that leaves room for the command. */
+static guint
+rank_for(guint width)
+{
+    guint rank = 0;
+    while (rank + 1 < RANKS && width_of_rank(rank + 1) + COMMAND_MIN <= width)
+        rank++;
+    return rank;
+}
+
+static void
+append_cell(GString *line, const Column *column, const char *text)
+{
+    g_autofree char *field = text_field(text, column->width);
+    if (column->number && text_columns(text) <= column->width)
+        g_string_append_printf(line, "%*s ", (int)column->width, text);
+    else
+        g_string_append_printf(line, "%s ", field);
+}
+
+/* ROW NULL: the headings. */
+static char *
+format_row(const Row *row, guint rank, guint width)
+{
+    g_autoptr(GString) line = g_string_new(NULL);
+    for (gsize i = 0; i < G_N_ELEMENTS(columns); i++) {
+        g_autofree char *cell = row == NULL ? g_strdup(columns[i].title) : columns[i].cell(row);
+        if (columns[i].rank <= rank)
+            append_cell(line, &columns[i], cell);
+    }
+    if (row == NULL)
+        g_string_append(line, "COMMAND");
+    else
+        g_string_append(line, row->arguments[0] != '\0' ? row->arguments : row->candidate->process.name);
+    return text_cut(line->str, width);
+}
+
+static Style
+style_of(const Row *row)
+{
+    if (row->asked && (row->status.hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0)
+        return STYLE_STRONG;
+    return row->asked || row->candidate->reach == REACH_ATTACH ? STYLE_PLAIN : STYLE_TROUBLE;
+}
+
+static void
+print_line(const char *line, Style style)
+{
+    if (style != STYLE_PLAIN && terminal_colored(STDOUT_FILENO))
+        printf("%s%s%s\n", text_style(style), line, text_style(STYLE_PLAIN));
+    else
+        puts(line);
+}
+
+/* Explanations of words and of unreachable processes, for a terminal. */
+static void
+explain(GPtrArray *rows)
+{
+    gboolean no = FALSE;
+    gboolean unknown = FALSE;
+    gboolean sampled = FALSE;
+    for (guint i = 0; i < rows->len; i++) {
+        const Row *row = rows->pdata[i];
+        no |= strcmp(profiling_word(row), "no") == 0;
+        sampled |= is_sampled(row);
+        unknown |= !row->asked && row->candidate->reach == REACH_ATTACH;
+        if (trouble_of(row) != NULL && strcmp(reach_word(row), "unreachable") == 0)
+            command_say("%s", trouble_of(row));
+    }
+    if (!isatty(STDOUT_FILENO))
+        return;
+    if (no)
+        fputs("\nprofiling no: started without prof:true; 'jescope status PID' says what to change.\n", stderr);
+    if (sampled)
+        fputs(
+            "\nprofiling *: by jescope's own sampler, since jemalloc cannot profile; 'jescope status PID' says why.\n",
+            stderr);
+    if (unknown)
+        fputs("\nprofiling unknown, likely: not checked; 'jescope status PID' checks it, which stops it\nbriefly.\n",
+              stderr);
+}
+
+static void
+print_table(GPtrArray *rows)
+{
+    if (rows->len == 0) {
+        fputs("jescope: no process of yours uses jemalloc; start one with 'jescope run'\n", stderr);
+        return;
+    }
+    guint width = terminal_columns(STDOUT_FILENO, COLUMNS_ELSEWHERE);
+    guint rank = rank_for(width);
+    g_autofree char *headings = format_row(NULL, rank, width);
+    print_line(headings, STYLE_HEADING);
+    for (guint i = 0; i < rows->len; i++) {
+        g_autofree char *line = format_row(rows->pdata[i], rank, width);
+        print_line(line, style_of(rows->pdata[i]));
+    }
+    explain(rows);
+}
+
+static void
+print_names(GPtrArray *rows)
+{
+    for (guint i = 0; i < rows->len; i++) {
+        const Process *process = &((const Row *)rows->pdata[i])->candidate->process;
+        printf("%d %s\n", (int)process->pid, process->name);
+    }
+}
+
+static int
+run(char **operands, GError **error)
+{
+    guint sort = SORT_RSS;
+    if (!terminal_check_color(error) ||
+        (sort_word != NULL && !words_find(sort_words, "--sort", sort_word, &sort, error)))
+        return STATUS_USAGE;
+    discovery_remove_dead();
+    g_autoptr(GPtrArray) rows = collect_rows((Sort)sort);
+    if (as_json)
+        print_json(rows);
+    else if (quiet)
+        print_names(rows);
+    else
+        print_table(rows);
+    return STATUS_DONE;
+}
+
+static const Example examples[] = {
+    {"jescope ps", "list the processes that use jemalloc, the largest first"},
+    {"jescope ps --json", "the same for a program"},
+    {0},
+};
+
+const Command cmd_ps = {
+    .name = "ps",
+    .synopsis = "",
+    .summary = "list the processes that use jemalloc",
+    .description =
+        "Lists your processes that use jemalloc (as root, those of every user), also those in containers, the largest "
+        "first. A narrow terminal shows fewer columns.\n"
+        "\n"
+        "PROFILE is active, ready ('jescope record' works) or no (the process was not started with prof:true, and "
+        "jescope's own sampler cannot be used in it: only statistics are available until it is restarted under "
+        "'jescope run' or with MALLOC_CONF=prof:true,prof_active:false). A star says that jescope's own sampler takes "
+        "the place of jemalloc's profiler, since jemalloc was built or started without; the object that --json prints "
+        "says why. Processes without an agent are not stopped for this list: likely means that prof:true is in their "
+        "environment; for unknown, use 'jescope status'.\n"
+        "\n"
+        "RSS is what the kernel counts, HELD what the program holds of jemalloc's memory (jescope-stats(1)). REACH is "
+        "agent, attach (no agent; commands briefly stop one of its threads), stopped or unreachable. Why something is "
+        "unreachable is printed to stderr.",
+    .examples = examples,
+    .options = options,
+    .operand = OPERAND_NONE,
+    .run = run,
+};

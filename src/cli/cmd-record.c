@@ -1,0 +1,688 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/command.h"
+#include "cli/duration.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/recording.h"
+#include "cli/sampling.h"
+#include "cli/size.h"
+#include "cli/via.h"
+#include "client/client.h"
+#include "run/preload.h"
+#include "source/named-dump.h"
+
+#include "source/capture.h"
+#include "target/candidates.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    TICK_MS = 200,
+    FOLLOW_MS = 1000, /* how often new processes are looked for */
+    TRIES = 5,        /* a process that has just been started needs a moment until it can be reached */
+};
+
+/* The command line. */
+static struct {
+    char *duration, *sample, *every, *path;
+    SamplerArguments sampler;
+    int count;
+    gboolean keep_on, children, symbolized, attach;
+} arguments;
+
+static const GOptionEntry options[] = {
+    {.long_name = "for",
+     .arg = G_OPTION_ARG_STRING,
+     .arg_data = &arguments.duration,
+     .description = "how long to record; a bare number is seconds (default: until Ctrl-C)",
+     .arg_description = "DURATION"},
+    {.long_name = "sample",
+     .arg = G_OPTION_ARG_STRING,
+     .arg_data = &arguments.sample,
+     .description = "sampling period of this recording, discarding earlier samples",
+     .arg_description = "SIZE"},
+    SAMPLER_OPTIONS(arguments.sampler),
+    {.long_name = "attach",
+     .arg_data = &arguments.attach,
+     .description = "load the agent for this recording if it is not there, and stop it afterwards"},
+    {.long_name = "every",
+     .arg = G_OPTION_ARG_STRING,
+     .arg_data = &arguments.every,
+     .description = "write a dump at each interval while sampling stays on, for 'jescope growth'",
+     .arg_description = "DURATION"},
+    {.long_name = "count",
+     .arg = G_OPTION_ARG_INT,
+     .arg_data = &arguments.count,
+     .description = "with --every: end after this many dumps",
+     .arg_description = "N"},
+    {.long_name = "keep-on", .arg_data = &arguments.keep_on, .description = "leave profiling on afterwards"},
+    {.long_name = "children",
+     .arg_data = &arguments.children,
+     .description = "record every process of that name and their descendants, also new ones, into one file"},
+    {.long_name = "output",
+     .short_name = 'o',
+     .arg = G_OPTION_ARG_FILENAME,
+     .arg_data = &arguments.path,
+     .description = "write to this file, which must not exist; - is stdout",
+     .arg_description = "FILE"},
+    SYMBOLIZE_OPTION(arguments.symbolized),
+    VIA_OPTION,
+    MAX_OUTPUT_OPTION,
+    FORCE_OPTION,
+    {0},
+};
+
+/* The targets of this command and their results. */
+typedef struct {
+    const char *name;      /* as typed */
+    char *label;           /* for people */
+    char *path;            /* of the file, or of the first of several */
+    Output *output;        /* opened before anything is switched on */
+    GPtrArray *recordings; /* Recording, those that live */
+    GPtrArray *ended;      /* NamedDump: of those that have ended */
+    GHashTable *tried;     /* "PID.START" -> how often it was tried; TRIES: enough */
+    guint64 duration_ms;   /* G_MAXUINT64: until a signal comes */
+    guint64 every_ms;      /* 0: one dump at the end */
+    unsigned lg;
+    SamplerChoice choice;
+    gboolean attached; /* by this command */
+    guint dumps;       /* written */
+    gint64 start_us;
+    guint64 followed_ms;
+    gboolean interrupted;
+    gboolean partial; /* a process was skipped, or nothing was sampled */
+    GError *cause;    /* why the last one ended */
+    guint64 cut_ms;   /* the dump of the last one to end is of that time; 0: none */
+    Interrupt interrupt;
+    Progress *progress;
+} Session;
+
+static guint64
+session_ms(const Session *session)
+{
+    return (guint64)(g_get_monotonic_time() - session->start_us) / 1000;
+}
+
+static guint64
+left_ms(const Session *session)
+{
+    guint64 passed = session_ms(session);
+    return session->duration_ms > passed ? session->duration_ms - passed : 0;
+}
+
+static void
+session_clear(Session *session)
+{
+    progress_end(g_steal_pointer(&session->progress));
+    g_clear_pointer(&session->recordings, g_ptr_array_unref);
+    g_clear_pointer(&session->ended, g_ptr_array_unref);
+    g_clear_pointer(&session->tried, g_hash_table_unref);
+    g_clear_pointer(&session->output, output_free);
+    g_clear_pointer(&session->path, g_free);
+    g_clear_pointer(&session->label, g_free);
+    g_clear_error(&session->cause);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Session, session_clear)
+
+/* On stderr; the line of progress is redrawn by itself. */
+G_GNUC_PRINTF(2, 3)
+static void
+tell(Session *session, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    g_autofree char *text = g_strdup_vprintf(format, values);
+    va_end(values);
+    gboolean shown = session->progress != NULL;
+    progress_end(g_steal_pointer(&session->progress));
+    command_say("%s", text);
+    if (shown)
+        session->progress = progress_begin("recording %s", session->label);
+}
+
+/* ---- writing ---- */
+
+/* "x.heap" is "x.2.heap" for the second of several. */
+static char *
+numbered_path(const char *path, guint number)
+{
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash != NULL ? slash : path, '.');
+    gsize stem = dot != NULL ? (gsize)(dot - path) : strlen(path);
+    return g_strdup_printf("%.*s.%u%s", (int)stem, path, number, path + stem);
+}
+
+static gboolean
+open_output(Session *session, GError **error)
+{
+    const Recording *first = session->recordings->len > 0 ? session->recordings->pdata[0] : NULL;
+    if (arguments.path == NULL && first != NULL) {
+        g_free(session->path);
+        session->path = output_dump_name(target_name(first->target), (int)target_own_pid(first->target));
+    } else if (arguments.path != NULL) {
+        g_free(session->path);
+        session->path = session->every_ms != 0 && strcmp(arguments.path, "-") != 0
+                            ? numbered_path(arguments.path, session->dumps + 1)
+                            : g_strdup(arguments.path);
+    }
+    session->output = output_open(session->path, OUTPUT_PRIVATE, error);
+    return session->output != NULL;
+}
+
+/* One file with all of DUMPS, one after the other: so 'jescope report' reads the dumps of several processes. */
+static gboolean
+write_dumps(Session *session, const GPtrArray *dumps, GError **error)
+{
+    if (session->output == NULL && !open_output(session, error))
+        return FALSE;
+    for (guint i = 0; i < dumps->len; i++)
+        if (!output_copy(session->output, ((const NamedDump *)dumps->pdata[i])->fd, error))
+            return FALSE;
+    if (!output_commit(session->output, error))
+        return FALSE;
+    g_clear_pointer(&session->output, output_free);
+    session->dumps++;
+    if (strcmp(session->path, "-") != 0) {
+        progress_end(g_steal_pointer(&session->progress));
+        puts(session->path);
+        fflush(stdout);
+    }
+    return TRUE;
+}
+
+/* Nothing was live at the end; the usual reasons, the most certain first. */
+static void
+explain_empty(Session *session)
+{
+    const Recording *first = session->recordings->pdata[0];
+    WireCtlReply threads = {.value = 1};
+    WireCtlReply lg = {.value = 0};
+    g_autofree char *duration = duration_format(MIN(recording_ms(first), session->duration_ms));
+    target_read(first->target, "prof.thread_active_init", WIRE_TYPE_BOOL, &threads, NULL);
+    gboolean known = target_read(first->target, "prof.lg_sample", WIRE_TYPE_SIZE, &lg, NULL) && lg.value < 64;
+    g_autofree char *period = known ? size_format(G_GUINT64_CONSTANT(1) << lg.value) : g_strdup("one sampling period");
+    session->partial = TRUE;
+    if (threads.value == 0)
+        tell(session,
+             "nothing was sampled: prof_thread_active_init:false keeps the threads of %s unsampled; start it without "
+             "that",
+             target_label(first->target));
+    else
+        tell(session,
+             "no live samples after %s: %s allocated little (samples are taken about every %s) or freed it again; "
+             "record for longer, or sample more often with --sample",
+             duration, target_label(first->target), period);
+}
+
+static gboolean
+all_empty(const GPtrArray *dumps)
+{
+    for (guint i = 0; i < dumps->len; i++)
+        if (!recording_is_empty(((const NamedDump *)dumps->pdata[i])->fd))
+            return FALSE;
+    return TRUE;
+}
+
+/* ---- the targets ---- */
+
+/* Takes KEPT. */
+static NamedDump *
+dump_of_ended(const Recording *recording, int kept)
+{
+    NamedDump *dump = named_dump_new(kept, recording->target);
+    if (target_alive(recording->target))
+        return dump;
+    dump->pid = 0;
+    dump->owner = recording->owner;
+    return dump;
+}
+
+/* Takes CAUSE. */
+static void
+member_ended(Session *session, Recording *recording, GError *cause)
+{
+    guint64 after_ms;
+    int kept = recording_salvage(recording, &after_ms);
+    g_autofree char *when = duration_format(after_ms);
+    session->cut_ms = kept >= 0 ? after_ms : 0;
+    if (kept >= 0)
+        g_ptr_array_add(session->ended, dump_of_ended(recording, kept));
+    if (arguments.children) {
+        session->partial = TRUE;
+        if (kept >= 0)
+            tell(session, "%s; the file holds its memory after %s of recording", cause->message, when);
+        else
+            tell(session, "%s; nothing of it is in the file", cause->message);
+    }
+    g_clear_error(&session->cause);
+    session->cause = cause;
+    g_ptr_array_remove(session->recordings, recording);
+}
+
+/* FALSE: none is left. */
+static gboolean
+tend_all(Session *session)
+{
+    for (guint i = session->recordings->len; i-- > 0;) {
+        GError *cause = NULL;
+        Recording *recording = session->recordings->pdata[i];
+        if (!recording_tend(recording, left_ms(session), &cause))
+            member_ended(session, recording, cause);
+    }
+    return session->recordings->len > 0;
+}
+
+/* A worker that was forked meanwhile has the lease, too. NULL: it is not one of these. */
+static Recording *
+adopt(const Session *session, Target *target)
+{
+    Recording *adopted = NULL;
+    for (guint i = 0; session->followed_ms > 0 && adopted == NULL && i < session->recordings->len; i++)
+        adopted = recording_adopt(target, session->recordings->pdata[i]);
+    return adopted;
+}
+
+/* Takes TARGET. */
+static Recording *
+add(Session *session, Target *target, GError **error)
+{
+    Recording *recording = adopt(session, target);
+    if (recording == NULL)
+        recording = recording_begin(target, session->lg, &session->choice, error);
+    if (recording == NULL)
+        return NULL;
+    recording->content = arguments.symbolized ? CAPTURE_NAMES : CAPTURE_ADDRESSES;
+    g_ptr_array_add(session->recordings, recording);
+    g_autofree char *notice = capture_notice(target);
+    if (notice != NULL)
+        tell(session, "warning: %s: %s", target_label(target), notice);
+    return recording;
+}
+
+static void
+leave_out(Session *session, const Process *process, const char *why)
+{
+    session->partial = TRUE;
+    tell(session, "%s (%d) is left out: %s", process->name, (int)process->pid, why);
+}
+
+/* How often this process was tried before. */
+static guint
+count_try(Session *session, const Process *process)
+{
+    char *key = g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)process->pid, process->start_time);
+    guint tries = GPOINTER_TO_UINT(g_hash_table_lookup(session->tried, key));
+    g_hash_table_insert(session->tried, key, GUINT_TO_POINTER(tries + 1));
+    return tries;
+}
+
+static gboolean
+is_recorded(const Session *session, const Process *process)
+{
+    for (guint i = 0; i < session->recordings->len; i++) {
+        const Recording *recording = session->recordings->pdata[i];
+        if (target_pid(recording->target) == process->pid && recording->start_time == process->start_time)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static void
+try_candidate(Session *session, const Candidate *candidate)
+{
+    g_autoptr(GError) cause = NULL;
+    if (candidate->reach == REACH_NO_JEMALLOC || is_recorded(session, &candidate->process))
+        return;
+    guint tries = count_try(session, &candidate->process);
+    if (tries >= TRIES)
+        return;
+    g_autofree char *pid = g_strdup_printf("%d", (int)candidate->process.pid);
+    Target *target = candidate->reach == REACH_NOT ? NULL : via_open(pid, &cause);
+    if (target != NULL && add(session, target, &cause) != NULL)
+        return;
+    gboolean gone = !process_alive(candidate->process.pid, candidate->process.start_time);
+    if (tries + 1 == TRIES && !gone)
+        leave_out(session, &candidate->process, cause != NULL ? cause->message : candidate->obstacle);
+}
+
+/* Starts with the present ones. */
+static gboolean
+follow(Session *session, GError **error)
+{
+    g_autoptr(GPtrArray) found = candidates_find(session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
+    session->followed_ms = session_ms(session);
+    for (guint i = 0; found != NULL && i < found->len; i++)
+        try_candidate(session, found->pdata[i]);
+    return found != NULL;
+}
+
+/* ---- the course of it ---- */
+
+static void
+show_progress(Session *session)
+{
+    g_autofree char *passed = duration_format(session_ms(session) / 1000 * 1000);
+    g_autofree char *whole = duration_format(session->duration_ms);
+    gboolean bounded = session->duration_ms != G_MAXUINT64;
+    if (session->progress == NULL)
+        session->progress = progress_begin("recording %s", session->label);
+    progress_say_timed(session->progress, "recording %s: %s%s%s, Ctrl-C ends it", session->label,
+                       session_ms(session) < 1000 ? "0 s" : passed, bounded ? " of " : "", bounded ? whole : "");
+}
+
+/* The dumps of all that live, and of those that have ended since the last ones. */
+static GPtrArray *
+collect_dumps(Session *session, RecordingDump last)
+{
+    GPtrArray *dumps = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
+    gboolean empty = all_empty(session->ended);
+    for (guint i = session->recordings->len; i-- > 0;) {
+        GError *cause = NULL;
+        Recording *recording = session->recordings->pdata[i];
+        int dump = recording_dump(recording, last, &cause);
+        empty = empty && (dump < 0 || recording_is_empty(dump));
+        if (dump >= 0)
+            g_ptr_array_add(dumps, named_dump_new(dump, recording->target));
+        else
+            member_ended(session, recording, cause);
+    }
+    g_ptr_array_extend_and_steal(dumps, g_steal_pointer(&session->ended));
+    session->ended = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
+    if (dumps->len > 0 && empty && session->recordings->len > 0 && last == RECORDING_ENDS)
+        explain_empty(session);
+    return dumps;
+}
+
+/* Functions are named while the leases go on: it may take longer than they do. */
+static gboolean
+name_dumps(Session *session, const GPtrArray *dumps, RecordingDump last, GError **error)
+{
+    for (guint i = 0; i < dumps->len; i++) {
+        if (arguments.symbolized && !named_dump_finish(dumps->pdata[i], error))
+            return FALSE;
+        if (last == RECORDING_GOES_ON)
+            tend_all(session);
+    }
+    return TRUE;
+}
+
+static gboolean
+dump_all(Session *session, GError **error)
+{
+    g_autoptr(GPtrArray) dumps = collect_dumps(session, RECORDING_GOES_ON);
+    return dumps->len == 0 ||
+           (name_dumps(session, dumps, RECORDING_GOES_ON, error) && write_dumps(session, dumps, error));
+}
+
+static gboolean
+is_over(const Session *session)
+{
+    gboolean enough = arguments.count > 0 && session->dumps >= (guint)arguments.count;
+    return session->interrupted || enough || session_ms(session) >= session->duration_ms;
+}
+
+/* One beat: everything that is due. FALSE: nothing is left to record, or with error set a file cannot be written. */
+static gboolean
+beat(Session *session, GError **error)
+{
+    guint64 passed = session_ms(session);
+    if (session->every_ms != 0 && passed >= (session->dumps + 1) * session->every_ms && !dump_all(session, error))
+        return FALSE;
+    if (arguments.children && passed - session->followed_ms >= FOLLOW_MS)
+        follow(session, NULL);
+    if (!tend_all(session) && !arguments.children)
+        return FALSE;
+    return TRUE;
+}
+
+static gboolean
+wait_for_end(Session *session, GError **error)
+{
+    while (beat(session, error) && !is_over(session)) {
+        guint64 due = session->every_ms != 0 ? (session->dumps + 1) * session->every_ms : G_MAXUINT64;
+        guint64 passed = session_ms(session);
+        show_progress(session);
+        session->interrupted = interrupt_wait(
+            &session->interrupt, MIN(MIN((guint64)TICK_MS, left_ms(session)), due > passed ? due - passed : 0));
+    }
+    return error == NULL || *error == NULL;
+}
+
+/* Every target gets its earlier state back, whatever happens to the others. */
+static gboolean
+end_all(Session *session, GError **error)
+{
+    gboolean ok = TRUE;
+    for (guint i = 0; i < session->recordings->len; i++) {
+        Recording *recording = session->recordings->pdata[i];
+        g_autoptr(GError) cause = NULL;
+        gboolean ended = arguments.keep_on ? recording_leave_on(recording, &cause) : recording_end(recording, &cause);
+        if (ended || g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
+            continue;
+        if (ok)
+            g_propagate_error(error, g_steal_pointer(&cause));
+        ok = FALSE;
+    }
+    return ok;
+}
+
+/* The targets need not wait for the names of their functions. */
+static void
+end_with_dumps(Session *session, GError **error)
+{
+    GError *cause = NULL;
+    g_autoptr(GPtrArray) dumps = collect_dumps(session, RECORDING_ENDS);
+    end_all(session, &cause);
+    if (arguments.symbolized)
+        progress_say(session->progress, "naming functions of %s", session->label);
+    if (dumps->len > 0 && name_dumps(session, dumps, RECORDING_ENDS, cause == NULL ? &cause : NULL))
+        write_dumps(session, dumps, cause == NULL ? &cause : NULL);
+    if (cause != NULL)
+        g_propagate_error(error, cause);
+}
+
+static void
+tell_how_long(Session *session)
+{
+    if (!session->interrupted || session->duration_ms == G_MAXUINT64)
+        return;
+    g_autofree char *passed = duration_format(session_ms(session));
+    g_autofree char *whole = duration_format(session->duration_ms);
+    tell(session, "interrupted: recorded %s of %s", passed, whole);
+}
+
+/* The last target has ended, or its recording was ended. */
+static int
+broken_off(Session *session, guint64 passed_ms, GError **error)
+{
+    g_autofree char *passed = duration_format(passed_ms);
+    g_autofree char *cut = duration_format(session->cut_ms);
+    if (session->dumps == 0) {
+        g_propagate_prefixed_error(error, g_steal_pointer(&session->cause),
+                                   "the recording was aborted after %s: ", passed);
+        return STATUS_FAILED;
+    }
+    if (session->cut_ms > 0)
+        tell(session, "the recording was aborted after %s: %s; the file holds memory live after %s", passed,
+             session->cause->message, cut);
+    else
+        tell(session, "the recording was aborted after %s: %s", passed, session->cause->message);
+    return STATUS_PARTIAL;
+}
+
+static int
+record(Session *session, GError **error)
+{
+    GError *cause = NULL;
+    wait_for_end(session, &cause);
+    guint64 passed_ms = session_ms(session);
+    gboolean alone = session->recordings->len == 0;
+    gboolean unfinished = session->every_ms == 0 || session->interrupted || session->ended->len > 0;
+    if (cause == NULL && unfinished)
+        end_with_dumps(session, &cause);
+    else
+        end_all(session, cause == NULL ? &cause : NULL);
+    progress_end(g_steal_pointer(&session->progress));
+    if (cause != NULL) {
+        g_propagate_error(error, cause);
+        return STATUS_FAILED;
+    }
+    tell_how_long(session);
+    if (session->cause != NULL && (alone || session->recordings->len == 0))
+        return broken_off(session, passed_ms, error);
+    if (arguments.keep_on)
+        tell(session, "profiling stays on; 'jescope disable' ends it");
+    return session->partial ? STATUS_PARTIAL : STATUS_DONE;
+}
+
+/* The target, with an agent in it if --attach says so. */
+static Target *
+open_target(Session *session, GError **error)
+{
+    if (!arguments.attach)
+        return via_open(session->name, error);
+    Target *target = target_open_via(session->name, TARGET_VIA_AGENT, NULL);
+    g_autofree char *agent = target == NULL ? preload_find_agent(error) : NULL;
+    if (target != NULL || agent == NULL)
+        return target;
+    target = target_attach(session->name, agent, TARGET_ATTACH_PLAIN, error);
+    session->attached = target != NULL;
+    return target;
+}
+
+/* Ends what open_target() has begun; the state before the recording has been restored. */
+static gboolean
+detach(const Session *session, GError **error)
+{
+    g_autoptr(Target) target = session->attached ? target_open_via(session->name, TARGET_VIA_AGENT, NULL) : NULL;
+    return target == NULL || target_leave(target, error);
+}
+
+static gboolean
+begin(Session *session, GError **error)
+{
+    if (!arguments.children) {
+        Target *target = open_target(session, error);
+        if (target == NULL)
+            return FALSE;
+        g_free(session->label);
+        session->label = g_strdup(target_label(target));
+        return add(session, target, error) != NULL;
+    }
+    g_autoptr(GPtrArray) found = candidates_find(session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
+    if (found == NULL || !follow(session, error))
+        return FALSE;
+    if (session->recordings->len == 0)
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
+                    "no process of the %u of '%s' can be recorded; 'jescope status PID' shows why", found->len,
+                    session->name);
+    return session->recordings->len > 0;
+}
+
+static gboolean
+parse(Session *session, GError **error)
+{
+    session->duration_ms = G_MAXUINT64;
+    session->lg = RECORDING_PERIOD_AS_IT_IS;
+    if ((arguments.duration != NULL && !duration_parse(arguments.duration, "--for", &session->duration_ms, error)) ||
+        (arguments.every != NULL && !duration_parse(arguments.every, "--every", &session->every_ms, error)) ||
+        (arguments.sample != NULL && !sampling_parse(arguments.sample, &session->lg, error)) ||
+        !sampler_parse(&arguments.sampler, &session->choice, error))
+        return FALSE;
+    if (arguments.attach && (arguments.children || arguments.keep_on || client_is_url(session->name))) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE,
+                    "record: --attach is for one process of this machine, and detaches at the end; run 'jescope "
+                    "attach' for each process before --children or --keep-on");
+        return FALSE;
+    }
+    if (arguments.count < 0 || (arguments.count > 0 && arguments.every == NULL)) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE,
+                    "record: --count needs a positive number and --every, as in --every 10m --count 4");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static void
+session_init(Session *session)
+{
+    session->label = g_strdup_printf("all of %s", session->name);
+    session->recordings = g_ptr_array_new_with_free_func((GDestroyNotify)recording_free);
+    session->ended = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
+    session->tried = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    session->start_us = g_get_monotonic_time();
+}
+
+static int
+record_all(Session *session, GError **error)
+{
+    if (session->lg != RECORDING_PERIOD_AS_IT_IS && session->choice.sampler != WIRE_SAMPLER_JESCOPE)
+        sampling_warn(session->lg);
+    session->start_us = g_get_monotonic_time();
+    if (session->output == NULL && !open_output(session, error)) {
+        end_all(session, NULL);
+        return STATUS_FAILED;
+    }
+    return record(session, error);
+}
+
+static int
+run(char **operands, GError **error)
+{
+    g_auto(Session) session = {.name = operands[0]};
+    if (!parse(&session, error))
+        return STATUS_USAGE;
+    session_init(&session);
+    if (arguments.path != NULL && !open_output(&session, error))
+        return STATUS_FAILED;
+    if (!interrupt_catch(&session.interrupt, error))
+        return STATUS_FAILED;
+    int status = begin(&session, error) ? record_all(&session, error) : STATUS_FAILED;
+    if (!detach(&session, *error == NULL ? error : NULL))
+        status = STATUS_FAILED;
+    return status;
+}
+
+static const Example examples[] = {
+    {"jescope record redis-server --for 60s", "profile for a minute"},
+    {"jescope record redis-server --every 10m --count 4", "four dumps for 'jescope growth', sampling on between them"},
+    {"jescope record 4711 --attach --for 60s", "a process that was started without anything, as it was afterwards"},
+    {"jescope record 4711 --for 5m -o busy.heap", "profile process 4711 for five minutes and name the file"},
+    {0},
+};
+
+const Command cmd_record = {
+    .name = "record",
+    .synopsis = "TARGET",
+    .summary = "profile a target for some time and write a dump",
+    .description =
+        "Switches heap profiling in TARGET on, waits, writes a heap dump, restores the earlier state and prints the "
+        "name of the file, by default NAME.PID.YYYYmmddTHHMMSS.heap. Without --for it records until Ctrl-C. Ctrl-C, "
+        "SIGTERM and SIGHUP shorten a recording; the dump is still written. If TARGET ends earlier, the file holds the "
+        "last intermediate dump (taken after 1 s, 2 s, 4 s and so on, at least every 5 min), and the exit status is 3. "
+        "If jescope is killed, the agent in TARGET restores the earlier state within ten seconds; without an agent, a "
+        "separate process that jescope started for this purpose does so immediately.\n"
+        "\n"
+        "A dump holds only what was allocated while sampling was on. To compare dumps, it must stay on between them: "
+        "--every writes one at each interval (with -o x.heap: x.1.heap, x.2.heap and so on), and --keep-on leaves "
+        "profiling on for later dumps.\n"
+        "\n"
+        "Where jemalloc was built or started without its profiler, jescope's own sampler takes its place with jemalloc "
+        "5.2.0 to 5.3.1. It must be inside TARGET: --attach loads the agent as 'jescope attach' does, and stops it "
+        "when the dump is written, unless it was there before. --sampler=jescope uses it also where jemalloc could "
+        "profile; its dumps have the lifetimes of objects. When its memory is full it samples half as often; "
+        "--sampler-memory gives it more or less for this recording.\n"
+        "\n"
+        "--sample sets the sampling period for this recording; the earlier period is restored at its end. With "
+        "--children, TARGET selects all processes of that name, or the pid, and their descendants, including those "
+        "started meanwhile (a reload); their dumps are written to one file, which 'jescope report' adds up.",
+    .examples = examples,
+    .options = options,
+    .operand = OPERAND_TARGET,
+    .operands_min = 1,
+    .operands_max = 1,
+    .run = run,
+};

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/jem-stats.h"
+
+#include "cli/command.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    VALUE_MAX = 99,     /* bytes */
+    LOG_LINE_MAX = 999, /* bytes */
+    FILE_MODE = 0666,   /* less the umask */
+};
+
+/* The option letters of malloc_stats_print(3), which ignores all others. */
+static const char known_letters[] = "Jgmdablxeh";
+
+typedef enum {
+    PARAMETER_FILE,
+    PARAMETER_OPTIONS,
+    PARAMETER_SITES,
+    PARAMETERS,
+} Parameter;
+
+static const char *const parameter_names[PARAMETERS] = {"file", "options", "sites"};
+
+typedef struct {
+    char *values[PARAMETERS]; /* NULL: not given */
+} Parameters;
+
+static void
+clear_parameters(Parameters *parameters)
+{
+    for (gsize i = 0; i < PARAMETERS; i++)
+        g_free(parameters->values[i]);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Parameters, clear_parameters)
+
+gboolean
+jem_stats_is_message(const char *message)
+{
+    gsize length = strlen(JEM_STATS_COMMAND);
+    return strncmp(message, JEM_STATS_COMMAND, length) == 0 && (message[length] == '\0' || message[length] == ':');
+}
+
+/* Of a name that is given twice the first value counts. */
+static void
+take_parameter(Parameters *parameters, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    g_autofree char *name = g_strndup(text, equals != NULL ? (gsize)(equals - text) : strlen(text));
+    gsize i = 0;
+    while (i < PARAMETERS && strcmp(name, parameter_names[i]) != 0)
+        i++;
+    if (i == PARAMETERS || equals == NULL)
+        fprintf(stderr,
+                "jescope: warning: unknown parameter '%s' of " JEM_STATS_COMMAND
+                " ignored; known: file=PATH, options=LETTERS, sites=PATH\n",
+                text);
+    else if (parameters->values[i] == NULL)
+        parameters->values[i] = g_strdup(equals + 1);
+}
+
+static void
+parse_message(Parameters *parameters, const char *message)
+{
+    const char *colon = strchr(message, ':');
+    g_auto(GStrv) texts = g_strsplit(colon != NULL ? colon + 1 : "", ";", -1);
+    for (char **text = texts; *text != NULL; text++)
+        if (**text != '\0')
+            take_parameter(parameters, *text);
+}
+
+/* Prints the reply of Aerospike 7.2 and newer to a value that cannot be used. */
+static gboolean
+check_parameters(const Parameters *parameters)
+{
+    for (gsize i = 0; i < PARAMETERS; i++) {
+        const char *value = parameters->values[i];
+        if (value == NULL || (*value != '\0' && strlen(value) <= VALUE_MAX))
+            continue;
+        if (*value == '\0')
+            printf("ERROR:4:missing '%s' value\n", parameter_names[i]);
+        else
+            printf("ERROR:4:'%s' value too long\n", parameter_names[i]);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* "Nov 22 2026 04:26:14 GMT", whatever the locale. */
+static char *
+format_date(void)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    return g_strdup_printf("%.3s %02d %d %02d:%02d:%02d GMT", months + 3 * (g_date_time_get_month(now) - 1),
+                           g_date_time_get_day_of_month(now), g_date_time_get_year(now), g_date_time_get_hour(now),
+                           g_date_time_get_minute(now), g_date_time_get_second(now));
+}
+
+static void
+log_text(const char *text)
+{
+    g_autofree char *date = format_date();
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line != NULL; line++)
+        if (**line != '\0')
+            fprintf(stderr, "%s: INFO (alloc): %.*s\n", date, LOG_LINE_MAX, *line);
+}
+
+/* Appends to an existing file; links and other than regular files are refused. */
+static int
+open_to_append(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, FILE_MODE);
+    struct stat status;
+    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
+        return fd;
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+static gboolean
+append(const char *path, const char *text)
+{
+    g_autofree char *date = format_date();
+    int fd = open_to_append(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "a") : NULL;
+    gboolean written = file != NULL && fprintf(file, "---------- %s ----------\n%s", date, text) >= 0;
+    int code = errno;
+    if (file != NULL && fclose(file) != 0 && written) {
+        written = FALSE;
+        code = errno;
+    }
+    if (!written)
+        command_say("warning: cannot write '%s': %s", path,
+                    code == EINVAL  ? "not a regular file"
+                    : code == ELOOP ? "a symbolic link"
+                                    : g_strerror(code));
+    return written;
+}
+
+/* Each letter once: as jemalloc reads them, and short enough for a target. */
+static void
+reduce_letters(const char *options, char letters[static sizeof(known_letters)])
+{
+    gsize n = 0;
+    for (const char *known = known_letters; *known != '\0'; known++)
+        if (options != NULL && strchr(options, *known) != NULL)
+            letters[n++] = *known;
+    letters[n] = '\0';
+}
+G_STATIC_ASSERT(sizeof(known_letters) <= WIRE_LETTERS_MAX);
+
+/* NULL with ERROR. */
+static char *
+read_statistics(Target *target, const char *options, GError **error)
+{
+    char letters[sizeof(known_letters)];
+    reduce_letters(options, letters);
+    int fd = target_stats(target, letters, error);
+    if (fd < 0)
+        return NULL;
+    g_autoptr(GMappedFile) text = g_mapped_file_new_from_fd(fd, FALSE, error);
+    close(fd);
+    return text != NULL ? g_strndup(g_mapped_file_get_contents(text), g_mapped_file_get_length(text)) : NULL;
+}
+
+/* The server accounts for its own call sites when its debug-allocations is set; other programs have no such sites. */
+static gboolean
+append_sites(const char *path)
+{
+    fputs("jescope: warning: the target does not count call sites as an Aerospike server with debug-allocations does; "
+          "'jescope report' shows where memory was allocated\n",
+          stderr);
+    return append(path, "");
+}
+
+gboolean
+jem_stats_run(Target *target, const char *message, GError **error)
+{
+    g_auto(Parameters) parameters = {{NULL}};
+    parse_message(&parameters, message);
+    if (!check_parameters(&parameters))
+        return FALSE;
+    const char *path = parameters.values[PARAMETER_FILE];
+    const char *sites = parameters.values[PARAMETER_SITES];
+    g_autofree char *text = read_statistics(target, parameters.values[PARAMETER_OPTIONS], error);
+    if (text == NULL)
+        return FALSE;
+    gboolean done = TRUE;
+    if (path == NULL)
+        log_text(text);
+    else
+        done = append(path, text);
+    if (sites != NULL)
+        done &= append_sites(sites);
+    puts("ok");
+    return done;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The info command `jem-stats:` of an Aerospike server, for any target; docs/dialects.md lists the differences. */
+#ifndef JESCOPE_CLI_JEM_STATS_H
+#define JESCOPE_CLI_JEM_STATS_H
+
+#include "target/target.h"
+
+#define JEM_STATS_COMMAND "jem-stats"
+
+/* Whether MESSAGE is this command: "jem-stats", alone or followed by ':' and parameters. */
+gboolean jem_stats_is_message(const char *message);
+
+/* Prints the server's reply on stdout, and its log output on stderr. FALSE: the reply is an error, or a file was not
+ * written. FALSE with ERROR set, and no reply: the target gave no statistics. */
+gboolean jem_stats_run(Target *target, const char *message, GError **error);
+
+#endif

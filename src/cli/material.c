@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/material.h"
+
+#include "cli/analyses.h"
+#include "cli/command.h"
+
+#include "history/handed.h"
+#include "history/history.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_MOMENTS = 480 }; /* of more, every second one is left out */
+
+static gsize
+read_start(const char *path, char *start, gsize size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, start, size - 1) : -1;
+
+    if (fd >= 0)
+        close(fd);
+    start[MAX(n, 0)] = '\0';
+    return (gsize)MAX(n, 0);
+}
+
+gboolean
+material_may_be(const char *path)
+{
+    char start[SELFMAG + 1];
+
+    return read_start(path, start, sizeof(start)) != SELFMAG || memcmp(start, ELFMAG, SELFMAG) != 0;
+}
+
+/* A compressed file is what its name says. */
+static gboolean
+is_dump(const char *path)
+{
+    static const char *const beginnings[] = {"heap_v2/", "heap profile:", "--- symbol"};
+    static const char *const suffixes[] = {".heap", ".heap.gz", ".heap.zst"};
+    char start[32];
+
+    read_start(path, start, sizeof(start));
+    for (gsize i = 0; i < G_N_ELEMENTS(beginnings); i++)
+        if (g_str_has_prefix(start, beginnings[i]))
+            return TRUE;
+    for (gsize i = 0; i < G_N_ELEMENTS(suffixes); i++)
+        if (g_str_has_suffix(path, suffixes[i]))
+            return TRUE;
+    return FALSE;
+}
+
+static gboolean
+open_file(Material *material, const char *path, GPtrArray *dumps, GError **error)
+{
+    if (is_dump(path)) {
+        g_ptr_array_add(dumps, g_strdup(path));
+        return TRUE;
+    }
+    if (analyses_is_history(path)) {
+        if (material->history != NULL) {
+            g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "doctor: %s and %s: one history file at a time",
+                        material->history, path);
+            return FALSE;
+        }
+        material->history = g_strdup(path);
+        history_hand_over(path);
+        return TRUE;
+    }
+    StatsFile file = {.path = g_strdup(path)};
+    g_ptr_array_add(material->paths, (gpointer)(guintptr)file.path);
+    file.fd = stats_open_file(path, error);
+    if (file.fd < 0)
+        return FALSE;
+    g_array_append_val(material->files, file);
+    return TRUE;
+}
+
+static gint
+by_name(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Hidden files and what is inside further directories are left alone. */
+static gboolean
+open_directory(Material *material, const char *path, GPtrArray *dumps, GError **error)
+{
+    g_autoptr(GDir) directory = g_dir_open(path, 0, error);
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    const char *name;
+
+    if (directory == NULL)
+        return FALSE;
+    while ((name = g_dir_read_name(directory)) != NULL)
+        if (name[0] != '.')
+            g_ptr_array_add(names, g_build_filename(path, name, NULL));
+    g_ptr_array_sort(names, by_name);
+    for (guint i = 0; i < names->len; i++)
+        if (g_file_test(names->pdata[i], G_FILE_TEST_IS_REGULAR) && !g_str_has_suffix(names->pdata[i], "-wal") &&
+            !g_str_has_suffix(names->pdata[i], "-shm") && !open_file(material, names->pdata[i], dumps, error))
+            return FALSE;
+    if (dumps->len > 0 || material->files->len > 0 || material->history != NULL)
+        return TRUE;
+    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no files", path);
+    return FALSE;
+}
+
+gboolean
+material_open(Material *material, char *const *names, const char *target, GPtrArray *dumps, GError **error)
+{
+    *material = (Material){.files = g_array_new(FALSE, FALSE, sizeof(StatsFile)),
+                           .paths = g_ptr_array_new_with_free_func(g_free),
+                           .target = target};
+    for (; *names != NULL; names++) {
+        gboolean directory = g_file_test(*names, G_FILE_TEST_IS_DIR);
+        if (!(directory ? open_directory : open_file)(material, *names, dumps, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static uint64_t
+made_of(const StatsSample *sample)
+{
+    const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+
+    return merged != NULL ? stats_values_or(merged->values, STATS_ARENA_SMALL_NMALLOC, 0) : 0;
+}
+
+/* A counter that has fallen is another process's. */
+static gboolean
+add_sample(StatsSample *sample, gpointer data, GError **error)
+{
+    GArray *moments = data;
+    const DoctorMoment *before = moments->len > 0 ? &g_array_index(moments, DoctorMoment, moments->len - 1) : NULL;
+
+    if (before != NULL && (sample->time_us == STATS_TIME_UNKNOWN || sample->time_us <= before->sample->time_us ||
+                           made_of(sample) < made_of(before->sample)))
+        g_array_set_size(moments, 0);
+    if (moments->len == MOST_MOMENTS)
+        for (guint i = MOST_MOMENTS - 1; i > 0; i -= 2)
+            g_array_remove_index(moments, i - 1);
+    gint64 first = moments->len > 0 ? g_array_index(moments, DoctorMoment, 0).sample->time_us : sample->time_us;
+    DoctorMoment moment = {.seconds = (gdouble)(sample->time_us - first) / G_USEC_PER_SEC,
+                           .sample = stats_sample_ref(sample),
+                           .rss = stats_values_or(sample->totals, STATS_RSS, G_MAXUINT64),
+                           .peak = G_MAXUINT64,
+                           .threads = G_MAXUINT64,
+                           .descriptors = G_MAXUINT64,
+                           .processor_ms = G_MAXUINT64};
+    g_array_append_val(moments, moment);
+    return TRUE;
+}
+
+static gboolean
+read_history(const Material *material, GArray *moments, GError **error)
+{
+    history_take_handed();
+    g_autoptr(History) history = history_open(material->history, HISTORY_READ, error);
+    StatsIterator *iterator = history != NULL
+                                  ? history_iterator_new(history, material->target, HISTORY_ALL_TIME,
+                                                         HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES, error)
+                                  : NULL;
+    if (iterator == NULL)
+        return FALSE;
+    gboolean fine = iterator->each(iterator, add_sample, moments, error);
+    iterator->free(iterator);
+    return fine;
+}
+
+gboolean
+material_read(Material *material, DoctorEvidence *evidence, GError **error)
+{
+    if (material->files == NULL)
+        return TRUE;
+    for (guint i = 0; i < material->files->len; i++) {
+        const StatsFile *file = &g_array_index(material->files, StatsFile, i);
+        StatsReport report;
+        guint before = evidence->moments->len;
+        if (!stats_read_file(file, add_sample, evidence->moments, &report, error))
+            return FALSE;
+        analyses_warn(file->path, &report);
+        if (evidence->moments->len == 0 && before == 0) {
+            g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds neither a heap dump nor jemalloc statistics",
+                        file->path);
+            return FALSE;
+        }
+    }
+    return material->history == NULL || read_history(material, evidence->moments, error);
+}
+
+void
+material_descriptors(const Material *material, GArray *descriptors)
+{
+    for (guint i = 0; material->files != NULL && i < material->files->len; i++)
+        g_array_append_val(descriptors, g_array_index(material->files, StatsFile, i).fd);
+}
+
+void
+material_clear(Material *material)
+{
+    for (guint i = 0; material->files != NULL && i < material->files->len; i++)
+        close(g_array_index(material->files, StatsFile, i).fd);
+    g_clear_pointer(&material->files, g_array_unref);
+    g_clear_pointer(&material->paths, g_ptr_array_unref);
+    g_clear_pointer(&material->history, g_free);
+}

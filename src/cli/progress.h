@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A line of progress on stderr with the elapsed time, for work that takes over half a second, if stderr is a terminal.
+ * It never wraps, and is removed at the end. A separate thread draws it, also while the work blocks.
+ *
+ *     g_autoptr(Progress) progress = progress_begin("reading %s", path);
+ *     ...
+ *     progress_say(progress, "naming %u addresses", n);
+ *     ...
+ *     progress_end(g_steal_pointer(&progress));      before anything else is printed on a terminal
+ *
+ * Without a terminal, or if no thread can be created, progress_begin() returns NULL, which all functions accept. Calls
+ * may come from any thread.
+ */
+#ifndef JESCOPE_CLI_PROGRESS_H
+#define JESCOPE_CLI_PROGRESS_H
+
+#include <glib.h>
+
+typedef struct _Progress Progress;
+
+Progress *progress_begin(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/* Changes the line. The time since progress_begin() follows it, "3 s", unless the text has its own
+ * (progress_say_timed()). */
+void progress_say(Progress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void progress_say_timed(Progress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* Sets the completed share: a percentage follows the text. WHOLE 0: unknown. */
+void progress_share(Progress *progress, guint64 done, guint64 whole);
+
+/* The stage of a report. */
+typedef enum {
+    PROGRESS_BEGINS,
+    PROGRESS_READS,  /* dumps */
+    PROGRESS_NAMES,  /* functions: objects done and in all */
+    PROGRESS_WRITES, /* the report */
+    PROGRESS_N_PHASES,
+} ProgressPhase;
+
+/* From now on the line follows what progress_phase() is called with, also in children that are forked from now on. For
+ * one Progress at a time. */
+void progress_follow_phases(Progress *progress);
+/* Anywhere; nothing happens where no line follows. WHOLE 0: not counted. */
+void progress_phase(ProgressPhase phase, guint done, guint whole);
+
+/* Erases the line and frees. */
+void progress_end(Progress *progress);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Progress, progress_end)
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/push-batch.h"
+
+#include "cli/command.h"
+#include "cli/confined-work.h"
+#include "cli/progress.h"
+
+#include "export/batch-build.h"
+#include "export/labels.h"
+#include "stats/ledger-take.h"
+#include "stats/live.h"
+#include "target/cgroup.h"
+
+#include <unistd.h>
+
+typedef struct {
+    const PushBatchOptions *options;
+    SourceOptions source;
+    GPtrArray *parts;
+    BatchCircumstances circumstances;
+    GArray *labels;
+    LedgerTaken ledger;
+    StatsSample *sample;
+    char *program;
+} Making;
+
+static void
+making_clear(Making *making)
+{
+    g_clear_pointer(&making->parts, g_ptr_array_unref);
+    g_clear_pointer(&making->labels, g_array_unref);
+    g_clear_pointer(&making->sample, stats_sample_unref);
+    g_clear_pointer(&making->program, g_free);
+    ledger_taken_clear(&making->ledger);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Making, making_clear)
+
+/* In the confined child. */
+static int
+make_batch(gpointer data, GOutputStream *out, GError **error)
+{
+    Making *making = data;
+    progress_phase(PROGRESS_READS, 0, 0);
+    g_autoptr(Source) source = source_finish(making->parts, &making->source, error);
+    g_autoptr(GBytes) batch = source != NULL ? batch_build(&source->input, &making->circumstances, error) : NULL;
+    if (batch == NULL ||
+        !g_output_stream_write_all(out, g_bytes_get_data(batch, NULL), g_bytes_get_size(batch), NULL, NULL, error))
+        return STATUS_FAILED;
+    return source->partial ? STATUS_PARTIAL : STATUS_DONE;
+}
+
+/* Any user's process may have any name. */
+static void
+add_user(Making *making, pid_t pid)
+{
+    Process process;
+    if (!process_look(pid, &process))
+        return;
+    uid_t user = process_user(&process);
+    g_autofree char *name = process_user_name(user != (uid_t)-1 ? user : process.uids[0]);
+    labels_add(making->labels, "user", name);
+}
+
+/* What is known of a process on this machine beside its dump; what cannot be had is left out. */
+static gboolean
+look_at_process(Making *making, Target *target, GError **error)
+{
+    pid_t pid = target_pid(target);
+    g_autofree char *group = cgroup_path(pid), *link = g_strdup_printf("/proc/%d/exe", (int)pid);
+    g_autoptr(StatsLive) live = stats_live_new(target, STATS_LIVE_TOTALS, NULL);
+    add_user(making, pid);
+    if (group != NULL)
+        labels_add_group(making->labels, group);
+    if (!labels_add_variables(making->labels, pid, making->options->variables, error))
+        return FALSE;
+    making->program = g_file_read_link(link, NULL);
+    making->sample = live != NULL ? stats_live_sample(live, NULL) : NULL;
+    if (ledger_take(pid, target, &making->ledger, NULL))
+        making->circumstances.ledger = &making->ledger.ledger;
+    return TRUE;
+}
+
+static gboolean
+look_around(Making *making, GError **error)
+{
+    const Source *source = making->parts->pdata[0];
+    making->labels = labels_new();
+    if (source->live && !look_at_process(making, source->target, error))
+        return FALSE;
+    for (const char *const *label = making->options->labels; label != NULL && *label != NULL; label++)
+        if (!labels_add_text(making->labels, *label, error))
+            return FALSE;
+    making->circumstances.service = making->options->service;
+    making->circumstances.host = making->options->host;
+    making->circumstances.labels = (const BatchLabel *)(gconstpointer)making->labels->data;
+    making->circumstances.n_labels = making->labels->len;
+    making->circumstances.program = making->program;
+    making->circumstances.sample = making->sample;
+    return TRUE;
+}
+
+static GBytes *
+read_batch(int fd, GError **error)
+{
+    g_autoptr(GMappedFile) mapped = g_mapped_file_new_from_fd(fd, FALSE, error);
+    close(fd);
+    g_autoptr(GBytes) bytes = mapped != NULL ? g_mapped_file_get_bytes(mapped) : NULL;
+    g_autoptr(Batch) batch = bytes != NULL ? batch_read(bytes, error) : NULL;
+    return batch != NULL ? g_steal_pointer(&bytes) : NULL;
+}
+
+GBytes *
+push_batch_make(char *name, const PushBatchOptions *options, PushBatchFacts *facts, GError **error)
+{
+    g_auto(Making) making = {.options = options};
+    int fd = -1;
+    report_fill_source_options(&making.source, options->arguments);
+    making.source.keeps_text = TRUE;
+    making.circumstances.with_heap = options->with_heap;
+    gint64 begin = g_get_monotonic_time();
+    making.parts = source_begin_all(&name, 1, &making.source, error);
+    facts->took_us = g_get_monotonic_time() - begin;
+    if (making.parts == NULL || !look_around(&making, error))
+        return NULL;
+    g_autoptr(GArray) descriptors = source_descriptors(making.parts);
+    const Confined confined = {.work = make_batch,
+                               .data = &making,
+                               .keep = (const int *)(gconstpointer)descriptors->data,
+                               .n_keep = descriptors->len};
+    int result = confined_work_run(&confined, "naming functions", &fd, error);
+    facts->partial = result == STATUS_PARTIAL;
+    if (result == STATUS_DONE || result == STATUS_PARTIAL)
+        return read_batch(fd, error);
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}

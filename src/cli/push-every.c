@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/push-every.h"
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/notify.h"
+
+#include "confine/keyed-hash.h"
+#include "target/candidates.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    LOOK_MS = 1000,       /* between looks at an empty queue */
+    SENDER_END_MS = 5000, /* that the sender has for the request under way */
+    END_STEP_MS = 20,
+    EVERY_MIN_US = 1000000,
+};
+
+/* ---- settings ---- */
+
+char *
+push_queue_default(void)
+{
+    return g_build_filename(g_get_user_state_dir(), "jescope", "push", NULL);
+}
+
+gboolean
+push_schedule_check(const Schedule *schedule, GError **error)
+{
+    if (schedule->dump_share < 1 || schedule->dump_share > 100) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "dump-share: %d is not a number from 1 to 100",
+                    (int)schedule->dump_share);
+        return FALSE;
+    }
+    if (schedule->every_us < EVERY_MIN_US) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "every: it must be at least 1 s");
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- the sender ---- */
+
+/* Waits for the sender of another process to end. NULL: a signal wants the end, or the queue cannot be read. */
+static Queue *
+become_sender(const PushEvery *every, const Interrupt *interrupt)
+{
+    g_autoptr(GError) error = NULL;
+    g_autoptr(Queue) queue = queue_open(every->queue_root, every->destination->text, every->queue_bytes, &error);
+    while (queue != NULL && !queue_begin_sending(queue, &error) && error == NULL)
+        if (interrupt_wait(interrupt, LOOK_MS))
+            return NULL;
+    if (error != NULL)
+        command_say("push: %s", error->message);
+    return error == NULL ? g_steal_pointer(&queue) : NULL;
+}
+
+static guint64
+wait_ms(Delivery *delivery, DeliveryState state)
+{
+    gint64 due_ms = (delivery_due_us(delivery) - g_get_monotonic_time()) / 1000;
+    return state == DELIVERY_GOES ? 0 : state == DELIVERY_WAITS ? (guint64)MAX(due_ms + 1, 1) : LOOK_MS;
+}
+
+static void
+send_until_signal(const PushEvery *every, const Interrupt *interrupt)
+{
+    g_autoptr(Queue) queue = become_sender(every, interrupt);
+    g_autoptr(GError) cause = NULL;
+    g_autoptr(Delivery) delivery = queue != NULL ? delivery_new(queue, every->destination, &cause) : NULL;
+    if (cause != NULL)
+        command_say("push: %s", cause->message);
+    for (gboolean ends = delivery == NULL; !ends;) {
+        g_autoptr(GError) error = NULL;
+        DeliveryState state = delivery_step(delivery, &error);
+        if (error != NULL)
+            command_say("push: %s", error->message);
+        ends = interrupt_wait(interrupt, wait_ms(delivery, state));
+    }
+}
+
+/* The child's pid, or -1. */
+static pid_t
+begin_sender(const PushEvery *every, const Interrupt *interrupt, GError **error)
+{
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() == parent)
+            send_until_signal(every, interrupt);
+        _exit(STATUS_DONE);
+    }
+    if (pid < 0)
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot start the sender: %s", g_strerror(errno));
+    return pid;
+}
+
+/* What it was sending is in the queue still. */
+static void
+end_sender(pid_t pid)
+{
+    kill(pid, SIGTERM);
+    for (guint ms = 0; ms < SENDER_END_MS; ms += END_STEP_MS) {
+        if (waitpid(pid, NULL, WNOHANG) != 0)
+            return;
+        g_usleep(END_STEP_MS * 1000);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* ---- the processes ---- */
+
+/* What is kept of a process from round to round. */
+typedef struct {
+    guint64 start;
+    guint idle;
+    char *said; /* the latest failure */
+} Past;
+
+static void
+past_free(gpointer data)
+{
+    g_free(((Past *)data)->said);
+    g_free(data);
+}
+
+static Past *
+past_of(GHashTable *pasts, const ScheduleProcess *process)
+{
+    Past *past = g_hash_table_lookup(pasts, GINT_TO_POINTER(process->pid));
+    if (past != NULL && past->start == process->start)
+        return past;
+    past = g_new0(Past, 1);
+    past->start = process->start;
+    g_hash_table_insert(pasts, GINT_TO_POINTER(process->pid), past);
+    return past;
+}
+
+/* One round. */
+typedef struct {
+    const PushEvery *every;
+    GHashTable *pasts; /* pid -> Past */
+    GHashTable *seen;  /* pids of this round */
+    GArray *processes; /* of ScheduleProcess */
+    GPtrArray *names;  /* of services; owned */
+} Round;
+
+static void
+add_candidate(Round *round, const Candidate *candidate)
+{
+    const Process *process = &candidate->process;
+    if ((candidate->reach != REACH_AGENT && candidate->reach != REACH_ATTACH) ||
+        !g_hash_table_add(round->seen, GINT_TO_POINTER(process->pid)))
+        return;
+    g_ptr_array_add(round->names, g_strdup(process->name));
+    ScheduleProcess one = {.pid = process->pid,
+                           .start = process->start_time,
+                           .service = round->names->pdata[round->names->len - 1],
+                           .user = process_user(process)};
+    Past *past = past_of(round->pasts, &one);
+    one.idle = past->idle;
+    past->idle -= past->idle > 0;
+    g_array_append_val(round->processes, one);
+}
+
+/* A name that no process has now may be of one in the next round. */
+static void
+find_processes(Round *round)
+{
+    for (char *const *name = round->every->names; *name != NULL; name++) {
+        g_autoptr(GPtrArray) candidates = candidates_find(*name, CANDIDATES_JEMALLOC, NULL);
+        for (guint i = 0; candidates != NULL && i < candidates->len; i++)
+            add_candidate(round, candidates->pdata[i]);
+    }
+}
+
+static gboolean
+is_gone(gpointer pid, gpointer past, gpointer seen)
+{
+    return !g_hash_table_contains(seen, pid);
+}
+
+/* The same failure is said once. */
+static void
+note_failure(Past *past, const ScheduleProcess *process, const GError *error)
+{
+    if (error != NULL && g_strcmp0(past->said, error->message) != 0)
+        command_say("push: %s (%d): %s", process->service, (int)process->pid, error->message);
+    g_free(past->said);
+    past->said = error != NULL ? g_strdup(error->message) : NULL;
+}
+
+static void
+push_process(const Round *round, Queue *queue, const ScheduleProcess *process)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *name = g_strdup_printf("%d", (int)process->pid);
+    PushBatchFacts facts = {0};
+    Past *past = past_of(round->pasts, process);
+    g_autoptr(GBytes) batch = push_batch_make(name, &round->every->batch, &facts, &error);
+    if (batch != NULL)
+        queue_add(queue, batch, &error);
+    past->idle = schedule_idle_rounds(&round->every->schedule, facts.took_us);
+    note_failure(past, process, error);
+}
+
+static void
+push_round(const PushEvery *every, Queue *queue, GHashTable *pasts)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash_pointer, NULL);
+    g_autoptr(GArray) processes = g_array_new(FALSE, FALSE, sizeof(ScheduleProcess));
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    Round round = {every, pasts, seen, processes, names};
+    find_processes(&round);
+    g_autofree gboolean *chosen = g_new0(gboolean, processes->len + 1);
+    schedule_choose(&every->schedule, schedule_round(&every->schedule, g_get_real_time()),
+                    (const ScheduleProcess *)(gconstpointer)processes->data, processes->len, chosen);
+    for (guint i = 0; i < processes->len; i++)
+        if (chosen[i])
+            push_process(&round, queue, &g_array_index(processes, ScheduleProcess, i));
+    g_hash_table_foreach_remove(pasts, is_gone, seen);
+}
+
+/* ---- rounds ---- */
+
+static gboolean
+wait_for_round(const PushEvery *every, const Interrupt *interrupt)
+{
+    gint64 next = schedule_next_us(&every->schedule, g_get_real_time());
+    for (gint64 left; (left = next - g_get_real_time()) > 0;)
+        /* In steps: the clock may be set. */
+        if (interrupt_wait(interrupt, (guint64)CLAMP(left / 1000, 1, 60 * LOOK_MS)))
+            return FALSE;
+    return TRUE;
+}
+
+static void
+tell_unknown(const PushEvery *every)
+{
+    for (char *const *name = every->names; *name != NULL; name++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(GPtrArray) candidates = candidates_find(*name, CANDIDATES_JEMALLOC, &error);
+        if (candidates == NULL)
+            command_say("push: %s; it is looked for in each round", error->message);
+    }
+}
+
+static int
+push_rounds(const PushEvery *every, Queue *queue, const Interrupt *interrupt, pid_t sender, GError **error)
+{
+    g_autoptr(GHashTable) pasts = g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, past_free);
+    tell_unknown(every);
+    notify_send("READY=1");
+    while (wait_for_round(every, interrupt)) {
+        if (waitpid(sender, NULL, WNOHANG) != 0) {
+            g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "push: the process that sends has ended");
+            return STATUS_FAILED;
+        }
+        push_round(every, queue, pasts);
+    }
+    end_sender(sender);
+    return STATUS_DONE;
+}
+
+int
+push_every(const PushEvery *every, GError **error)
+{
+    Interrupt interrupt;
+    g_autoptr(Queue) queue = queue_open(every->queue_root, every->destination->text, every->queue_bytes, error);
+    if (queue == NULL || !interrupt_catch(&interrupt, error))
+        return STATUS_FAILED;
+    pid_t sender = begin_sender(every, &interrupt, error);
+    int status = sender > 0 ? push_rounds(every, queue, &interrupt, sender, error) : STATUS_FAILED;
+    interrupt_release(&interrupt);
+    return status;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/recording.h"
+
+#include "cli/command.h"
+#include "cli/size.h"
+#include "cli/state.h"
+#include "cli/via.h"
+#include "confine/target-files.h"
+#include "source/capture.h"
+#include "source/source.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    KEEP_FIRST_MS = 1000,
+    KEEP_AT_LEAST_EVERY_MS = 300000,
+    KEEP_COST = 50,   /* minimum time between intermediate dumps, as a multiple of the last one's duration */
+    HEADER_MAX = 512, /* bytes at the beginning of a dump that hold its totals */
+};
+
+static guint64
+now_ms(void)
+{
+    return (guint64)g_get_monotonic_time() / 1000;
+}
+
+guint64
+recording_ms(const Recording *recording)
+{
+    return now_ms() - recording->recorder.began_ms;
+}
+
+/* LEFT_MS: RECORDER_WITHOUT_END if that is not known. */
+static gboolean
+lease_for(Recording *recording, WireLeaseAction action, guint64 left_ms, GError **error)
+{
+    Recorder *recorder = &recording->recorder;
+    const guint64 now = now_ms();
+    recorder->renewed_ms = now;
+    recorder->ends_ms = left_ms < RECORDER_WITHOUT_END - now ? now + left_ms : RECORDER_WITHOUT_END;
+    WireLeaseRequest request = recorder_request(recorder, action, now);
+    if (action == WIRE_LEASE_TAKE && target_via(recording->target) == TARGET_VIA_AGENT)
+        request.flags |= sampler_lease_flags(recording->choice.sampler);
+    if (!target_lease(recording->target, &request, &recording->lease, error))
+        return FALSE;
+    recorder->lease = recording->lease.id;
+    return TRUE;
+}
+
+static gboolean
+read_lg(Target *target, const char *control, guint64 *lg, GError **error)
+{
+    WireCtlReply value;
+    if (!target_read(target, control, WIRE_TYPE_SIZE, &value, error))
+        return FALSE;
+    *lg = value.value;
+    return TRUE;
+}
+
+/* Not an error, but noted: the samples have another period, which another client has set. */
+static void
+tell_other_period(const Recording *recording)
+{
+    guint64 now, start;
+    if (!read_lg(recording->target, "prof.lg_sample", &now, NULL) ||
+        !read_lg(recording->target, "opt.lg_prof_sample", &start, NULL) || now == start || now >= 64 || start >= 64)
+        return;
+    g_autofree char *period = size_format(G_GUINT64_CONSTANT(1) << now);
+    g_autofree char *first = size_format(G_GUINT64_CONSTANT(1) << start);
+    command_say("the sampling period of %s is %s, not the %s it was started with; 'jescope disable %s' restores it, "
+                "--sample chooses another",
+                target_label(recording->target), period, first, target_operand(recording->target));
+}
+
+/* Whether the lease sets another period, so that its end discards the samples. */
+static gboolean
+changes_period(const Recording *recording)
+{
+    return recording->lease.period != 0 && recording->lease.period != recording->recorder.period;
+}
+
+Recording *
+recording_begin(Target *target, unsigned lg, const SamplerChoice *choice, GError **error)
+{
+    g_autoptr(Recording) recording = g_new0(Recording, 1);
+    WireHelloReply hello;
+    *recording = (Recording){.target = target, .choice = *choice, .kept = -1, .next_keep_ms = KEEP_FIRST_MS};
+    recording->recorder.began_ms = now_ms();
+    recording->recorder.period = lg != RECORDING_PERIOD_AS_IT_IS ? (guint8)(lg + 1) : 0;
+    if (!state_check_unleased(target, error) || !sampler_prepare(target, choice, error) ||
+        !target_hello(target, &hello, error))
+        return NULL;
+    recording->start_time = hello.start_time;
+    recording->owner = target_files_user_of(target_pid(target));
+    if (lg == RECORDING_PERIOD_AS_IT_IS)
+        tell_other_period(recording);
+    guint64 now_us = (guint64)g_get_real_time();
+    if (!lease_for(recording, WIRE_LEASE_TAKE, RECORDER_WITHOUT_END, error))
+        return NULL;
+    if ((hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0 || changes_period(recording))
+        recording->since_us = now_us;
+    return g_steal_pointer(&recording);
+}
+
+Recording *
+recording_adopt(Target *target, const Recording *parent)
+{
+    g_autoptr(Recording) recording = g_new0(Recording, 1);
+    WireHelloReply hello;
+    recording->kept = -1;
+    if (!target_hello(target, &hello, NULL) || hello.lease.id == 0 || hello.lease.id != parent->lease.id)
+        return NULL;
+    *recording = *parent;
+    recording->kept = -1;
+    recording->next_keep_ms = recording_ms(parent) + KEEP_FIRST_MS;
+    recording->start_time = hello.start_time;
+    recording->owner = target_files_user_of(target_pid(target));
+    recording->target = target;
+    if (lease_for(recording, WIRE_LEASE_RENEW, RECORDER_WITHOUT_END, NULL))
+        return g_steal_pointer(&recording);
+    recording->target = NULL;
+    return NULL;
+}
+
+static void
+keep(Recording *recording, int dump, guint64 took_ms)
+{
+    if (recording->kept >= 0)
+        close(recording->kept);
+    recording->kept = dump;
+    recording->kept_ms = recording_ms(recording);
+    guint64 pause = MAX(MIN(recording->kept_ms, (guint64)KEEP_AT_LEAST_EVERY_MS), took_ms * KEEP_COST);
+    recording->next_keep_ms = recording->kept_ms + pause;
+}
+
+/* A failed dump does not end the recording. */
+static gboolean
+keep_dump(Recording *recording, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    guint64 before = recording_ms(recording);
+    /* A process of root's may have become another user's. */
+    recording->owner = source_lesser(recording->owner, target_files_user_of(target_pid(recording->target)));
+    int dump = recording_dump(recording, RECORDING_GOES_ON, &cause);
+    if (dump >= 0) {
+        keep(recording, dump, recording_ms(recording) - before);
+        return TRUE;
+    }
+    recording->next_keep_ms = before * 2;
+    if (!g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
+gboolean
+recording_tend(Recording *recording, guint64 left_ms, GError **error)
+{
+    guint64 passed = recording_ms(recording);
+    if (!target_alive(recording->target)) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", target_label(recording->target));
+        return FALSE;
+    }
+    if (now_ms() - recording->recorder.renewed_ms >= RECORDER_RENEW_MS &&
+        !lease_for(recording, WIRE_LEASE_RENEW, left_ms, error))
+        return FALSE;
+    /* A dump right before the last one would be of no use. */
+    return passed < recording->next_keep_ms || left_ms < recording->next_keep_ms / 2 || keep_dump(recording, error);
+}
+
+int
+recording_dump(const Recording *recording, RecordingDump last, GError **error)
+{
+    gboolean switched_off = last == RECORDING_ENDS && !recording->lease.restores;
+    CaptureWindow window = {.since = recording->since_us, .until = switched_off ? (guint64)g_get_real_time() : 0};
+    return capture_dump(recording->target, recording->since_us != 0 ? &window : NULL, recording->content, error);
+}
+
+/* Whether TARGET still has the samples: a lease that has ended may have discarded them. */
+static gboolean
+has_samples(const Recording *recording)
+{
+    WireHelloReply hello;
+    return target_alive(recording->target) &&
+           (!changes_period(recording) ||
+            (target_hello(recording->target, &hello, NULL) && hello.lease.id == recording->lease.id));
+}
+
+int
+recording_salvage(Recording *recording, guint64 *after_ms)
+{
+    guint64 now_ms = recording_ms(recording);
+    int dump = has_samples(recording) ? recording_dump(recording, RECORDING_ENDS, NULL) : -1;
+    *after_ms = dump >= 0 ? now_ms : recording->kept_ms;
+    if (dump < 0) {
+        dump = recording->kept;
+        recording->kept = -1;
+    } else if (changes_period(recording)) {
+        recording_end(recording, NULL);
+    }
+    return dump;
+}
+
+gboolean
+recording_end(Recording *recording, GError **error)
+{
+    const WireLeaseRequest release = recorder_request(&recording->recorder, WIRE_LEASE_RELEASE, now_ms());
+    WireLease none;
+    return target_lease(recording->target, &release, &none, error);
+}
+
+gboolean
+recording_leave_on(Recording *recording, GError **error)
+{
+    return target_write(recording->target, "prof.active", WIRE_TYPE_BOOL, TRUE, error);
+}
+
+void
+recording_free(Recording *recording)
+{
+    if (recording == NULL)
+        return;
+    if (recording->kept >= 0)
+        close(recording->kept);
+    g_clear_pointer(&recording->target, target_free);
+    g_free(recording);
+}
+
+/* The second line of a dump, "  t*: OBJECTS: BYTES [OBJECTS: BYTES]", holds its totals (jemalloc 4.0 and later). */
+gboolean
+recording_is_empty(int dump)
+{
+    char header[HEADER_MAX + 1];
+    ssize_t length = pread(dump, header, HEADER_MAX, 0);
+    header[MAX(length, 0)] = '\0';
+    const char *totals = strstr(header, "t*: ");
+    guint64 objects;
+    guint64 accumulated;
+    return totals != NULL &&
+           sscanf(totals, "t*: %" G_GUINT64_FORMAT ": %*u [%" G_GUINT64_FORMAT ":", &objects, &accumulated) == 2 &&
+           objects == 0 && accumulated == 0;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/serve-split.h"
+
+#include "broker/client.h"
+#include "cli/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    NOBODY = 65534,
+};
+
+/* ---- the user ---- */
+
+static gboolean
+find_user(const char *name, ServeUser *user)
+{
+    const struct passwd *entry = getpwnam(name);
+    if (entry == NULL)
+        return FALSE;
+    *user = (ServeUser){.uid = entry->pw_uid, .gid = entry->pw_gid};
+    g_strlcpy(user->name, name, sizeof(user->name));
+    return TRUE;
+}
+
+gboolean
+serve_split_user(const char *name, ServeUser *user, GError **error)
+{
+    if (name == NULL) {
+        /* Without a user database, as in a small container, a number is sufficient. */
+        if (!find_user(SERVE_SPLIT_USER, user) && !find_user("nobody", user))
+            *user = (ServeUser){.name = "nobody", .uid = NOBODY, .gid = NOBODY};
+        return TRUE;
+    }
+    if (find_user(name, user))
+        return TRUE;
+    g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--user: no user named '%s'; create it, or give another", name);
+    return FALSE;
+}
+
+/* ---- the process that stays root ---- */
+
+static void
+become_broker(int socket, const BrokerSettings *settings, ServeNeeds needs)
+{
+    g_autoptr(GError) error = NULL;
+    prctl(PR_SET_NAME, "jescope-root");
+    serve_privileges_guard_secrets();
+    if (serve_privileges_reduce(needs, &error))
+        broker_run(socket, settings);
+    else
+        fprintf(stderr, "jescope: %s\n", error->message);
+    _exit(STATUS_DONE);
+}
+
+int
+serve_split_begin(const BrokerSettings *settings, ServeNeeds needs, GError **error)
+{
+    int ends[2];
+    pid_t child = -1;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0)
+        child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        become_broker(ends[1], settings, needs);
+    }
+    if (child < 0) {
+        int code = errno;
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot start the process that stays root: %s",
+                    g_strerror(code));
+        return -1;
+    }
+    close(ends[1]);
+    return ends[0];
+}
+
+/* ---- the history ---- */
+
+/* The file, and what SQLite has beside it. */
+static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+
+static gboolean
+is_of_history(const char *entry, const char *file)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *name = g_strconcat(file, endings[i], NULL);
+        if (strcmp(entry, name) == 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+static gboolean
+holds_nothing_else(const char *directory, const char *file)
+{
+    g_autoptr(GDir) entries = g_dir_open(directory, 0, NULL);
+    const char *entry;
+    gboolean nothing_else = entries != NULL;
+    while (nothing_else && (entry = g_dir_read_name(entries)) != NULL)
+        nothing_else = is_of_history(entry, file);
+    return nothing_else;
+}
+
+/* For the file and its auxiliary files: a regular file of root with one link. */
+static void
+give_file(int directory, const char *name, const ServeUser *user)
+{
+    struct stat facts;
+    int fd = openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 && facts.st_uid == 0 &&
+        fchown(fd, user->uid, user->gid) != 0)
+        g_debug("%s stays root's", name); /* the error is reported when it is opened */
+    close(fd);
+}
+
+static void
+give_directory(int directory, const char *path, const char *file, const ServeUser *user)
+{
+    struct stat facts;
+    if (fstat(directory, &facts) == 0 && facts.st_uid == 0 && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+        holds_nothing_else(path, file) && fchown(directory, user->uid, user->gid) != 0)
+        g_debug("%s stays root's", path);
+}
+
+/* Made if need be, with the one that it is in; an empty one of root's is given to the user. In one of its own, the user
+ * makes it when it is needed. */
+static void
+give_own(const char *path, const ServeUser *user)
+{
+    g_autofree char *parent = g_path_get_dirname(path);
+    const char *made = g_mkdir(parent, S_IRWXU) == 0 ? parent : path;
+    struct stat facts;
+    if (made == path && (stat(parent, &facts) != 0 || facts.st_uid == user->uid))
+        return;
+    g_mkdir(made, S_IRWXU);
+    int directory = open(made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (directory < 0)
+        return;
+    give_directory(directory, made, "", user);
+    close(directory);
+}
+
+static void
+give_history(const char *path, const ServeUser *user)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    g_autofree char *file = g_path_get_basename(path);
+    g_mkdir_with_parents(folder, S_IRWXU);
+    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        return;
+    give_directory(directory, folder, file, user);
+    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *name = g_strconcat(file, endings[i], NULL);
+        give_file(directory, name, user);
+    }
+    close(directory);
+}
+
+/* As the user that it is now. */
+static gboolean
+check_history(const char *path, const ServeUser *user, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    if (access(folder, W_OK | X_OK) == 0 && (access(path, R_OK | W_OK) == 0 || errno == ENOENT))
+        return TRUE;
+    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
+                "--history: the server runs as user %s, which cannot write '%s' in its directory; give it its own "
+                "directory below ones that this user may enter, or use --user=root",
+                user->name, path);
+    return FALSE;
+}
+
+/* ---- the server ---- */
+
+static gboolean
+become(const ServeUser *user, GError **error)
+{
+    if (setgroups(0, NULL) == 0 && setresgid(user->gid, user->gid, user->gid) == 0 &&
+        setresuid(user->uid, user->uid, user->uid) == 0)
+        return TRUE;
+    int code = errno;
+    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
+                "cannot become user %s (uid %u): %s; grant CAP_SETUID and CAP_SETGID, or say --user=root", user->name,
+                (unsigned)user->uid, g_strerror(code));
+    return FALSE;
+}
+
+/* The kernel forgets what signal a process gets when its parent ends, where the process becomes another user. */
+static gboolean
+become_below(pid_t parent, const ServeUser *user, GError **error)
+{
+    int signal_number = 0;
+    prctl(PR_GET_PDEATHSIG, &signal_number);
+    if (!become(user, error))
+        return FALSE;
+    prctl(PR_SET_PDEATHSIG, signal_number);
+    if (signal_number != 0 && getppid() != parent)
+        raise(signal_number);
+    return TRUE;
+}
+
+gboolean
+serve_split_finish(int socket, const ServeUser *user, const ServePaths *paths, GError **error)
+{
+    const char *history = paths->history;
+    if (history != NULL)
+        give_history(history, user);
+    if (paths->blackbox != NULL)
+        give_own(paths->blackbox, user);
+    for (guint i = 0; paths->pushes != NULL && i < paths->pushes->len; i++)
+        give_own(((const ServicePush *)paths->pushes->pdata[i])->queue, user);
+    if (!serve_privileges_empty_bounding_set(error) || !become_below(getppid(), user, error) ||
+        !serve_privileges_reduce(SERVE_NEEDS_NOTHING | SERVE_HOLDS_SECRETS, error))
+        return FALSE;
+    broker_client_init(socket);
+    reach_through(broker_client_reach());
+    return history == NULL || check_history(history, user, error);
+}

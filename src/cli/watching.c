@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/watching.h"
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "cli/recording.h"
+#include "cli/vanishing.h"
+
+#include "source/capture.h"
+#include "stats/ledger-take.h"
+#include "stats/live.h"
+#include "target/process-memory.h"
+#include "target/process.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    MOMENTS = 30, /* of a watch */
+    LEAST_INTERVAL_MS = 250,
+    MOST_INTERVAL_MS = 60000,
+    DUMPS = 12,        /* of a watch, the one at its end included */
+    LOOK_MS = 50,      /* how often the memory map is looked at */
+    LOOK_SHARE = 10,   /* a part of the time at most, however long it is */
+    DEAREST_DUMP = 40, /* a dump that takes over this part of the watch is the last one before the end */
+    ARENA_US = 5000,   /* for reading the classes of one arena, on a busy machine */
+    LATE_US = 1000000, /* by which the end may be late */
+    END_PARTS = 5,     /* of the watch, two parts in this many at most are for its end */
+};
+
+/* One watch that runs. */
+typedef struct {
+    Watching *watching;
+    Target *target; /* of the recording, if there is one */
+    Recording *recording;
+    StatsLive *live;
+    Vanishing *code;
+    Interrupt interrupt;
+    Progress *progress;
+    gint64 begin_us, end_us;
+    gint64 ledger_us, dump_us; /* that the first of each took */
+    guint dumps;               /* planned */
+    gboolean sampled;
+} Watch;
+
+void
+watching_clear(Watching *watching)
+{
+    doctor_evidence_clear(&watching->evidence);
+    for (guint i = 0; watching->dumps != NULL && i < watching->dumps->len; i++)
+        close(g_array_index(watching->dumps, int, i));
+    g_clear_pointer(&watching->dumps, g_array_unref);
+    g_clear_pointer(&watching->vanished, g_ptr_array_unref);
+    if (watching->statistics > 0)
+        close(watching->statistics);
+}
+
+static gdouble
+seconds_of(const Watch *watch)
+{
+    return (gdouble)(g_get_monotonic_time() - watch->begin_us) / G_USEC_PER_SEC;
+}
+
+/* The number behind WORD in /proc/PID/status, in its unit; G_MAXUINT64: there is none. */
+static guint64
+status_number(const char *status, const char *word)
+{
+    const char *at = status != NULL ? strstr(status, word) : NULL;
+
+    return at != NULL ? g_ascii_strtoull(at + strlen(word), NULL, 10) : G_MAXUINT64;
+}
+
+static guint64
+kibibytes(guint64 number)
+{
+    return number == G_MAXUINT64 ? number : number * 1024;
+}
+
+static guint64
+count_descriptors(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int)pid);
+    g_autoptr(GDir) directory = g_dir_open(path, 0, NULL);
+    guint64 n = 0;
+
+    while (directory != NULL && g_dir_read_name(directory) != NULL)
+        n++;
+    return directory != NULL ? n : G_MAXUINT64;
+}
+
+/* proc(5): utime and stime, the 12th and 13th word behind the name in parentheses. */
+static guint64
+processor_ms(pid_t pid)
+{
+    enum { USER_TIME = 11, SYSTEM_TIME = 12 };
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
+    g_autofree char *text = NULL;
+    const char *rest = g_file_get_contents(path, &text, NULL, NULL) ? strrchr(text, ')') : NULL;
+    g_auto(GStrv) words = g_strsplit(rest != NULL ? rest + 1 : "", " ", SYSTEM_TIME + 3);
+
+    if (g_strv_length(words) <= SYSTEM_TIME + 1)
+        return G_MAXUINT64;
+    return (g_ascii_strtoull(words[USER_TIME + 1], NULL, 10) + g_ascii_strtoull(words[SYSTEM_TIME + 1], NULL, 10)) *
+           1000 / (guint64)sysconf(_SC_CLK_TCK);
+}
+
+static void
+look_at_process(DoctorMoment *moment, pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
+    g_autofree char *status = NULL;
+
+    if (pid != 0)
+        g_file_get_contents(path, &status, NULL, NULL);
+    moment->rss = kibibytes(status_number(status, "\nVmRSS:"));
+    moment->peak = kibibytes(status_number(status, "\nVmHWM:"));
+    moment->threads = status_number(status, "\nThreads:");
+    moment->descriptors = count_descriptors(pid);
+    moment->processor_ms = processor_ms(pid);
+}
+
+static gboolean
+take_moment(Watch *watch, GError **error)
+{
+    DoctorMoment moment = {.seconds = seconds_of(watch)};
+
+    moment.sample = stats_live_sample(watch->live, error);
+    if (moment.sample == NULL)
+        return FALSE;
+    look_at_process(&moment, target_pid(watch->target));
+    g_array_append_val(watch->watching->evidence.moments, moment);
+    return TRUE;
+}
+
+/* What cannot be read is left unknown. */
+static const Ledger *
+read_ledger(Watch *watch, Ledger *ledger)
+{
+    g_auto(LedgerTaken) taken = {0};
+
+    gint64 before = g_get_monotonic_time();
+    if (target_pid(watch->target) == 0 || !ledger_take(target_pid(watch->target), watch->target, &taken, NULL))
+        return NULL;
+    watch->ledger_us = MAX(watch->ledger_us, g_get_monotonic_time() - before);
+    *ledger = taken.ledger;
+    return ledger;
+}
+
+static gboolean
+take_dump(Watch *watch, RecordingDump last, GError **error)
+{
+    gint64 before = g_get_monotonic_time();
+    int dump = watch->recording != NULL ? recording_dump(watch->recording, last, error)
+                                        : capture_dump(watch->target, NULL, CAPTURE_NAMES, error);
+
+    if (dump < 0)
+        return FALSE;
+    g_array_append_val(watch->watching->dumps, dump);
+    watch->dump_us = MAX(watch->dump_us, g_get_monotonic_time() - before);
+    if ((g_get_monotonic_time() - before) * DEAREST_DUMP > watch->end_us - watch->begin_us)
+        watch->dumps = watch->watching->dumps->len + 1;
+    return TRUE;
+}
+
+/* The n-th dump of those planned is due after n of their intervals; one that has just begun has no samples. */
+static gboolean
+dump_if_due(Watch *watch, GError **error)
+{
+    guint taken = watch->watching->dumps->len;
+    gboolean young = watch->watching->since_us != 0;
+    gint64 interval = (watch->end_us - watch->begin_us) / (watch->dumps - (young ? 0 : 1));
+
+    if (!watch->sampled || taken + 1 >= watch->dumps ||
+        g_get_monotonic_time() < watch->begin_us + interval * (gint64)(taken + (young ? 1 : 0)))
+        return TRUE;
+    return take_dump(watch, RECORDING_GOES_ON, error);
+}
+
+/* Code may be loaded for a short time only. TRUE: a signal wants the end. */
+static gboolean
+wait_for(Watch *watch, guint64 ms)
+{
+    gint64 until = g_get_monotonic_time() + (gint64)ms * 1000, pause_ms = LOOK_MS;
+
+    for (;;) {
+        gint64 left_ms = (until - g_get_monotonic_time()) / 1000;
+        if (left_ms <= 0)
+            return FALSE;
+        if (interrupt_wait(&watch->interrupt, (guint64)MIN(left_ms, pause_ms)))
+            return TRUE;
+        gint64 before = g_get_monotonic_time();
+        vanishing_look(watch->code);
+        pause_ms = MAX((g_get_monotonic_time() - before) * LOOK_SHARE / 1000, (gint64)LOOK_MS);
+    }
+}
+
+/* What reading the classes of every arena takes, about. */
+static gint64
+arenas_us(const Watch *watch)
+{
+    const GArray *moments = watch->watching->evidence.moments;
+    const DoctorMoment *last = &g_array_index(moments, DoctorMoment, moments->len - 1);
+
+    return ARENA_US * (gint64)stats_values_or(last->sample->totals, STATS_ARENAS, 0);
+}
+
+/* When the last look begins, so that it does not end too late: of what takes long, the beginning has told how long. */
+static gint64
+last_look_us(const Watch *watch)
+{
+    gint64 wanted = watch->ledger_us + (watch->sampled ? watch->dump_us : 0) + arenas_us(watch) - LATE_US;
+
+    return watch->end_us - CLAMP(wanted, 0, (watch->end_us - watch->begin_us) * 2 / END_PARTS);
+}
+
+static gboolean
+watch_on(Watch *watch, guint64 interval_ms, GError **error)
+{
+    for (gint64 last_us = last_look_us(watch); g_get_monotonic_time() < last_us; last_us = last_look_us(watch)) {
+        gint64 left_ms = (last_us - g_get_monotonic_time()) / 1000 + 1;
+        if (wait_for(watch, (guint64)MIN((gint64)interval_ms, left_ms)))
+            break;
+        progress_share(watch->progress, (guint64)(g_get_monotonic_time() - watch->begin_us),
+                       (guint64)(watch->end_us - watch->begin_us));
+        if (watch->recording != NULL && !recording_tend(watch->recording, (guint64)left_ms, error))
+            return FALSE;
+        if (!take_moment(watch, error) || !dump_if_due(watch, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* Whether profiling is possible, and on; --record switches it on. Without it, the watch goes on. */
+static gboolean
+prepare_sampling(Watch *watch, WatchingFlags flags, GError **error)
+{
+    DoctorEvidence *evidence = &watch->watching->evidence;
+    WireHelloReply hello;
+
+    if (!target_hello(watch->target, &hello, error))
+        return FALSE;
+    watch->sampled = (hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0;
+    evidence->profile = (hello.flags & WIRE_FLAG_OPT_PROF) == 0 ? DOCTOR_PROFILE_NONE
+                        : watch->sampled                        ? DOCTOR_PROFILE_WHOLE
+                                                                : DOCTOR_PROFILE_READY;
+    if (evidence->profile != DOCTOR_PROFILE_READY || (flags & WATCHING_RECORD) == 0)
+        return TRUE;
+    watch->recording = recording_begin(watch->target, RECORDING_PERIOD_AS_IT_IS, &(SamplerChoice){0}, error);
+    watch->sampled = watch->recording != NULL;
+    if (watch->recording == NULL)
+        watch->target = NULL;
+    watch->watching->since_us = g_get_real_time();
+    evidence->profile = DOCTOR_PROFILE_YOUNG;
+    return watch->sampled;
+}
+
+/* All that is known at the end. The classes of every arena are jemalloc's own JSON, one call instead of thousands of
+ * controls; without it the merged ones have to do. */
+static gboolean
+finish(Watch *watch, GError **error)
+{
+    ProcessMemory memory;
+
+    if (watch->sampled && !take_dump(watch, RECORDING_ENDS, error))
+        return FALSE;
+    vanishing_look(watch->code);
+    watch->watching->vanished = vanishing_files(watch->code);
+    for (guint i = 0; i < watch->watching->dumps->len; i++) {
+        int *dump = &g_array_index(watch->watching->dumps, int, i);
+        *dump = vanishing_complete(watch->code, *dump);
+    }
+    watch->watching->evidence.last = read_ledger(watch, &watch->watching->last);
+    if (g_get_monotonic_time() + arenas_us(watch) <= watch->end_us + LATE_US * 3 / 2)
+        watch->watching->statistics = target_stats(watch->target, "Jx", NULL);
+    else
+        watch->watching->evidence.without_arenas = TRUE;
+    if (target_pid(watch->target) != 0) {
+        guint64 started = process_start_time(target_pid(watch->target));
+        watch->watching->evidence.age =
+            started != 0 ? (gdouble)(g_get_real_time() - process_started_us(started)) / G_USEC_PER_SEC : 0;
+        process_memory_read("/proc", "/sys/fs/cgroup", target_pid(watch->target), &memory);
+        if (memory.group.max != G_MAXUINT64)
+            watch->watching->evidence.limit = memory.group.max;
+    }
+    watch->watching->seconds = seconds_of(watch);
+    return TRUE;
+}
+
+static gboolean
+run_watch(Watch *watch, guint64 watch_ms, WatchingFlags flags, GError **error)
+{
+    StatsLiveParts parts = STATS_LIVE_CLASSES;
+    gint64 began_us = g_get_monotonic_time();
+    guint64 interval = CLAMP(watch_ms / MOMENTS, (guint64)LEAST_INTERVAL_MS, (guint64)MOST_INTERVAL_MS);
+
+    if (!interrupt_catch(&watch->interrupt, error) || !prepare_sampling(watch, flags, error))
+        return FALSE;
+    watch->code = vanishing_new(target_pid(watch->target));
+    watch->live = stats_live_new(watch->target, parts, error);
+    watch->begin_us = g_get_monotonic_time();
+    watch->end_us = began_us + (gint64)watch_ms * 1000;
+    if (watch->live == NULL || !take_moment(watch, error))
+        return FALSE;
+    watch->watching->evidence.first = read_ledger(watch, &watch->watching->first);
+    if (!dump_if_due(watch, error))
+        return FALSE;
+    return watch_on(watch, interval, error) && finish(watch, error);
+}
+
+gboolean
+watching_run(Watching *watching, Target *target, guint64 watch_ms, WatchingFlags flags, GError **error)
+{
+    Watch watch = {.watching = watching, .target = target, .dumps = DUMPS};
+    g_autoptr(GError) restored = NULL;
+
+    *watching = (Watching){.dumps = g_array_new(FALSE, FALSE, sizeof(int)), .statistics = -1};
+    doctor_evidence_init(&watching->evidence);
+    watch.progress = progress_begin("watching %s", target_label(target));
+    g_autofree char *label = g_strdup(target_label(target));
+    gboolean fine = run_watch(&watch, watch_ms, flags, error);
+    progress_end(g_steal_pointer(&watch.progress));
+    interrupt_release(&watch.interrupt);
+    if (watch.recording != NULL && !recording_end(watch.recording, &restored))
+        command_say("%s: the earlier state of profiling could not be restored: %s", label, restored->message);
+    g_clear_pointer(&watch.live, stats_live_free);
+    g_clear_pointer(&watch.code, vanishing_free);
+    if (watch.recording != NULL)
+        recording_free(watch.recording);
+    else
+        g_clear_pointer(&watch.target, target_free);
+    return fine;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the documents of the native API say (docs/api.md). Their sender is not trusted: what is absent or of another
+ * type is 0, FALSE or empty, and text is cut to its place and freed of control characters. Objects may be NULL. */
+#ifndef JESCOPE_CLIENT_DOCUMENT_H
+#define JESCOPE_CLIENT_DOCUMENT_H
+
+#include "routes/status.h"
+#include "wire/wire.h"
+
+#include <glib.h>
+#include <jansson.h>
+
+/* The document in LENGTH bytes of TEXT. NULL with OUTCOME_PROTOCOL: it is not JSON; with OUTCOME_TOO_LARGE: it has a
+ * number of values that would take far more memory than the text. */
+json_t *document_parse(const char *text, gsize length, GError **error);
+
+/* All bytes of DESCRIPTOR, a file, which is closed, and a NUL; to be freed. NULL with OUTCOME_SYSTEM. *LENGTH: without
+ * the NUL. */
+char *document_read(int descriptor, gsize *length, GError **error);
+
+/* Of GET /api/v1/targets/ID. FALSE: it is not such a document. */
+gboolean document_hello(const json_t *status, WireHelloReply *hello);
+
+enum {
+    DOCUMENT_TEXT_MAX = 256, /* with the NUL: names are cut */
+};
+
+/* The texts of a status. */
+typedef struct {
+    char name[DOCUMENT_TEXT_MAX];
+    char series[DOCUMENT_TEXT_MAX];
+    char state[16];
+    char reach[16];
+} DocumentTexts;
+
+/* The whole status (docs/formats.md), but for a recording; its strings are in TEXTS. FALSE: it is not one. */
+gboolean document_status(const json_t *document, RouteStatus *status, DocumentTexts *texts);
+
+/* Of .../profiling. FALSE: as above. */
+gboolean document_lease(const json_t *profiling, WireLease *lease);
+
+/* A string of OBJECT. */
+void document_text(const json_t *object, const char *key, char *text, gsize size);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/exchange.h"
+
+#include "client/curl-library.h"
+#include "client/document.h"
+#include "client/token.h"
+#include "target/output-file.h"
+#include "target/target.h"
+#include "text/printable.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    CONNECT_MS = 10000,
+    HEADERS_MAX = 64 * 1024,
+    CODINGS_MAX = 1,       /* one in another expands without end before a byte arrives and the deadline is checked */
+    ERROR_MAX = 64 * 1024, /* bytes of an error document */
+    HTTP_OK = 200,
+    HTTP_REDIRECTS = 300,
+    HTTP_UNAUTHORIZED = 401,
+};
+
+/* ---- the connection ---- */
+
+struct Connection {
+    CURL *curl;
+    struct curl_slist *headers;
+    char *base, *server;           /* as in ClientUrl */
+    char failure[CURL_ERROR_SIZE]; /* libcurl's own words */
+};
+
+/* What is arriving. */
+typedef struct {
+    int fd;
+    guint64 bytes, limit;
+    gsize header_bytes;
+    guint codings; /* compressions that the headers name */
+    gboolean too_large;
+} Arrival;
+
+/* How many compressions a header LINE of N bytes names. A line that continues another one counts as many: libcurl's
+ * versions differ in what they do with it. */
+static guint
+codings_in(const char *data, size_t n)
+{
+    g_autofree char *line = g_strndup(data, n);
+    if (line[0] == ' ' || line[0] == '\t')
+        return CODINGS_MAX + 1;
+    g_auto(GStrv) words = g_strsplit_set(line, ":, \t\r\n", -1);
+    if (g_ascii_strcasecmp(words[0], "content-encoding") != 0 && g_ascii_strcasecmp(words[0], "transfer-encoding") != 0)
+        return 0;
+    guint codings = 0;
+    for (char **word = words + 1; *word != NULL; word++)
+        codings += **word != '\0' && g_ascii_strcasecmp(*word, "chunked") != 0;
+    return codings;
+}
+
+static size_t
+on_header(char *data, size_t one, size_t n, void *user)
+{
+    Arrival *arrival = user;
+    arrival->header_bytes += n;
+    arrival->too_large = arrival->header_bytes > HEADERS_MAX;
+    arrival->codings += codings_in(data, n);
+    return arrival->too_large || arrival->codings > CODINGS_MAX ? 0 : n;
+}
+
+static size_t
+on_body(char *data, size_t one, size_t n, void *user)
+{
+    Arrival *arrival = user;
+    arrival->too_large = n > arrival->limit - arrival->bytes;
+    for (size_t written = 0; written < n && !arrival->too_large;) {
+        ssize_t length = write(arrival->fd, data + written, n - written);
+        if (length < 0 && errno != EINTR)
+            return 0;
+        written += length > 0 ? (size_t)length : 0;
+    }
+    arrival->bytes += n;
+    return arrival->too_large ? 0 : n;
+}
+
+static gboolean
+add_token(Connection *connection, const ClientUrl *url, const char *path, GError **error)
+{
+    g_autofree char *token = token_read(path, error);
+    if (token == NULL)
+        return FALSE;
+    if (url->in_clear) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_INVALID,
+                    "the token would be sent to %s unencrypted; use https, or a tunnel to an address of this machine",
+                    url->base);
+        return FALSE;
+    }
+    g_autofree char *header = g_strconcat("Authorization: Bearer ", token, NULL);
+    connection->headers = curl_library.curl_slist_append(connection->headers, header);
+    return TRUE;
+}
+
+static void
+set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
+{
+    CURL *curl = connection->curl;
+    curl_library.curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, connection->failure);
+    curl_library.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_library.curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_library.curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_library.curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_library.curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_library.curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_library.curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "gzip");
+    curl_library.curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    curl_library.curl_easy_setopt(curl, CURLOPT_USERAGENT, "jescope");
+    curl_library.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, connection->headers);
+    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+    if (url->socket != NULL)
+        curl_library.curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, url->socket);
+    if (access->ca_file != NULL)
+        curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
+}
+
+Connection *
+connection_new(const ClientUrl *url, const ClientAccess *access, GError **error)
+{
+    g_autoptr(Connection) connection = NULL;
+    if (!curl_library_load("targets behind a server", error))
+        return NULL;
+    connection = g_new0(Connection, 1);
+    connection->base = g_strdup(url->base);
+    connection->server = g_strdup(url->server);
+    connection->curl = curl_library.curl_easy_init();
+    if (access->token_file != NULL && !add_token(connection, url, access->token_file, error))
+        return NULL;
+    set_up(connection, url, access);
+    return g_steal_pointer(&connection);
+}
+
+void
+connection_free(Connection *connection)
+{
+    curl_library.curl_easy_cleanup(connection->curl);
+    curl_library.curl_slist_free_all(connection->headers);
+    g_free(connection->base);
+    g_free(connection->server);
+    g_free(connection);
+}
+
+/* ---- one exchange ---- */
+
+static void
+set_not_arrived(const Connection *connection, const ExchangeRequest *request, CURLcode code, GError **error)
+{
+    const char *why = connection->failure[0] != '\0' ? connection->failure : curl_library.curl_easy_strerror(code);
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        g_set_error(error, TARGET_ERROR, OUTCOME_SILENT, "%s did not answer in time: %s", connection->server, why);
+    else if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
+        g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
+                    "the certificate of %s cannot be verified: %s; give the CA's certificate with --ca-file",
+                    connection->server, why);
+    else if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT, "cannot connect to %s: %s", connection->server, why);
+    else
+        g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s %s%s failed: %s", request->method, connection->server,
+                    request->path, why);
+}
+
+static void
+set_too_large(const Connection *connection, const ExchangeRequest *request, GError **error)
+{
+    g_autofree char *limit = g_format_size_full(request->limit, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(error, TARGET_ERROR, OUTCOME_TOO_LARGE,
+                "the answer of %s to %s is larger than %s; the limit for dumps and statistics is --max-output",
+                connection->server, request->path, limit);
+}
+
+static Outcome
+outcome_of_code(const char *code, long status)
+{
+    for (unsigned outcome = OUTCOME_INVALID; code != NULL && outcome < N_OUTCOMES; outcome++)
+        if (g_str_equal(outcome_row(outcome)->code, code) && outcome_row(outcome)->http == (unsigned)status)
+            return (Outcome)outcome;
+    return status == HTTP_UNAUTHORIZED ? OUTCOME_PERMISSION : OUTCOME_PROTOCOL;
+}
+
+/* The server's own error document, if it is one. */
+static gboolean
+set_said(const Connection *connection, long status, const char *text, gsize length, GError **error)
+{
+    const char *code = NULL, *message = NULL, *hint = NULL;
+    json_t *document = document_parse(text, length, NULL);
+    gboolean sound =
+        json_unpack(document, "{s:{s:s, s:s, s?s}}", "error", "code", &code, "message", &message, "hint", &hint) == 0;
+    if (sound) {
+        g_autofree char *said = g_strdup_printf("%s: %s%s%s", connection->server, message,
+                                                hint != NULL && hint[0] != '\0' ? "; " : "", hint != NULL ? hint : "");
+        text_clean(said, strlen(said) + 1);
+        g_strdelimit(said, "\n\t", ' ');
+        g_set_error_literal(error, TARGET_ERROR, (int)outcome_of_code(code, status), said);
+    }
+    json_decref(document);
+    return sound;
+}
+
+static void
+set_refused(const Connection *connection, const ExchangeRequest *request, long status, int fd, GError **error)
+{
+    char text[ERROR_MAX];
+    ssize_t length = pread(fd, text, sizeof(text), 0);
+    if (length > 0 && set_said(connection, status, text, (gsize)length, error))
+        return;
+    const char *to = NULL;
+    curl_library.curl_easy_getinfo(connection->curl, CURLINFO_REDIRECT_URL, &to);
+    g_set_error(error, TARGET_ERROR, status == HTTP_UNAUTHORIZED ? OUTCOME_PERMISSION : OUTCOME_PROTOCOL,
+                "%s answered %s %s with status %ld%s%s; is it a jescope server?", connection->server, request->method,
+                request->path, status, to != NULL ? " and refers to " : "", to != NULL ? to : "");
+}
+
+static gboolean
+check_type(const Connection *connection, const ExchangeRequest *request, GError **error)
+{
+    const char *type = NULL;
+    curl_library.curl_easy_getinfo(connection->curl, CURLINFO_CONTENT_TYPE, &type);
+    if (type != NULL && g_str_has_prefix(type, request->type))
+        return TRUE;
+    g_autofree char *said = g_strndup(type != NULL ? type : "nothing", 80);
+    text_clean(said, strlen(said) + 1);
+    g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s answered %s with %s instead of %s; is it a jescope server?",
+                connection->server, request->path, said, request->type);
+    return FALSE;
+}
+
+static CURLcode
+perform(Connection *connection, const ExchangeRequest *request, Arrival *arrival)
+{
+    CURL *curl = connection->curl;
+    g_autofree char *url = g_strconcat(connection->base, request->path, NULL);
+    gboolean sends = request->method[0] == 'P';
+    curl_library.curl_easy_setopt(curl, CURLOPT_URL, url);
+    /* Setting CURLOPT_POSTFIELDS, to NULL as well, makes it a POST. */
+    if (sends)
+        curl_library.curl_easy_setopt(curl, CURLOPT_POSTFIELDS, "");
+    else
+        curl_library.curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+    curl_library.curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
+    curl_library.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->deadline_ms);
+    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, arrival);
+    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, arrival);
+    connection->failure[0] = '\0';
+    return curl_library.curl_easy_perform(curl);
+}
+
+/* Whether what arrived is what was asked for. */
+static gboolean
+judge(Connection *connection, const ExchangeRequest *request, CURLcode code, const Arrival *arrival, GError **error)
+{
+    long status = 0;
+    curl_library.curl_easy_getinfo(connection->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (arrival->too_large)
+        set_too_large(connection, request, error);
+    else if (arrival->codings > CODINGS_MAX)
+        g_set_error(
+            error, TARGET_ERROR, OUTCOME_PROTOCOL,
+            "%s answered %s with a body that is compressed more than once, or a folded header; is it a jescope server?",
+            connection->server, request->path);
+    else if (code != CURLE_OK)
+        set_not_arrived(connection, request, code, error);
+    else if (status < HTTP_OK || status >= HTTP_REDIRECTS)
+        set_refused(connection, request, status, arrival->fd, error);
+    else
+        return check_type(connection, request, error);
+    return FALSE;
+}
+
+int
+connection_exchange(Connection *connection, const ExchangeRequest *request, GError **error)
+{
+    Arrival arrival = {.fd = output_file_new(error), .limit = MAX(request->limit, ERROR_MAX)};
+    if (arrival.fd < 0)
+        return -1;
+    CURLcode code = perform(connection, request, &arrival);
+    if (judge(connection, request, code, &arrival, error)) {
+        const OutputWriter writer = {connection->server, request->limit};
+        return output_file_take(arrival.fd, arrival.bytes, &writer, error);
+    }
+    output_file_discard(arrival.fd);
+    return -1;
+}
+
+/* ---- a web hook ---- */
+
+static size_t
+discard(char *data, size_t size, size_t n, void *arrival)
+{
+    gsize *left = arrival;
+    if (size * n > *left)
+        return 0;
+    *left -= size * n;
+    return size * n;
+}
+
+long
+connection_post_json(const char *url, const char *json, guint deadline_ms, GError **error)
+{
+    g_autoptr(GUri) parts = g_uri_parse(url, G_URI_FLAGS_NONE, error);
+    g_autofree char *server =
+        parts != NULL ? g_strdup_printf("%s://%s", g_uri_get_scheme(parts), g_uri_get_host(parts)) : NULL;
+    const ClientUrl to = {.base = (char *)(guintptr)url, .server = server};
+    const ClientAccess access = {0};
+    const ExchangeRequest request = {.method = "POST", .path = ""};
+    g_autoptr(Connection) connection = parts != NULL ? connection_new(&to, &access, error) : NULL;
+    gsize left = ERROR_MAX;
+    long status = 0;
+    if (connection == NULL)
+        return 0;
+    connection->headers = curl_library.curl_slist_append(connection->headers, "Content-Type: application/json");
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HTTPHEADER, connection->headers);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERFUNCTION, discard);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERDATA, &left);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_WRITEFUNCTION, discard);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_WRITEDATA, &left);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_URL, url);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_POSTFIELDS, json);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_TIMEOUT_MS, (long)deadline_ms);
+    CURLcode code = curl_library.curl_easy_perform(connection->curl);
+    curl_library.curl_easy_getinfo(connection->curl, CURLINFO_RESPONSE_CODE, &status);
+    /* A long answer is cut off, and it was delivered all the same. */
+    if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0))
+        return status;
+    set_not_arrived(connection, &request, code, error);
+    return 0;
+}

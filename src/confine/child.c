@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/child.h"
+
+#include "confine/sandbox.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void
+child_bind(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+}
+
+static int
+compare_ints(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+void
+child_keep_only(const int *kept, guint n)
+{
+    g_autofree int *sorted = g_memdup2(kept, n * sizeof(*kept));
+    guint next = 0;
+    qsort(sorted, n, sizeof(*sorted), compare_ints);
+    for (guint i = 0; i < n; i++) {
+        if (sorted[i] < 0)
+            continue;
+        guint fd = (guint)sorted[i];
+        if (fd > next)
+            syscall(SYS_close_range, next, fd - 1, 0);
+        next = fd + 1;
+    }
+    syscall(SYS_close_range, next, ~0u, 0);
+}
+
+gboolean
+child_confine(guint64 memory, GError **error)
+{
+    if (memory != 0)
+        sandbox_limit_memory(memory);
+    return sandbox_enter(error);
+}
+
+int
+child_wait(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}

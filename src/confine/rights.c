@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/rights.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { STATUS_SIZE = 1 << 16, MAX_GROUPS = 65536 };
+
+static gboolean remembered;
+static uid_t remembered_caller;
+
+void
+rights_remember_caller(void)
+{
+    remembered_caller = geteuid();
+    remembered = TRUE;
+}
+
+gboolean
+rights_are_trusted(uid_t uid)
+{
+    return uid == 0 || uid == (remembered ? remembered_caller : geteuid());
+}
+
+static void
+nobody(Rights *rights)
+{
+    *rights = (Rights){.limited = TRUE, .uid = RIGHTS_NOBODY, .gid = RIGHTS_NOBODY};
+}
+
+/* The line of /proc/PID/status that begins with key, behind it. */
+static const char *
+find_line(const char *status, const char *key)
+{
+    const char *at = g_str_has_prefix(status, key) ? status : NULL;
+    if (at == NULL) {
+        g_autofree char *inner = g_strconcat("\n", key, NULL);
+        at = strstr(status, inner);
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return at != NULL ? at + strlen(key) : NULL;
+}
+
+static gboolean
+read_ids(const char *line, guint32 *least)
+{
+    guint real, effective, saved;
+    if (line == NULL || sscanf(line, "%u %u %u", &real, &effective, &saved) != 3)
+        return FALSE;
+    *least = real != 0 ? real : effective != 0 ? effective : saved;
+    return TRUE;
+}
+
+static GArray *
+read_groups(const char *line)
+{
+    GArray *groups = g_array_new(FALSE, FALSE, sizeof(gid_t));
+    while (line != NULL && groups->len < MAX_GROUPS) {
+        char *end;
+        const gid_t group = (gid_t)g_ascii_strtoull(line, &end, 10);
+        if (end == line || memchr(line, '\n', (gsize)(end - line)) != NULL)
+            break;
+        g_array_append_val(groups, group);
+        line = end;
+    }
+    return groups;
+}
+
+void
+rights_of_process(int directory, Rights *rights)
+{
+    g_autofree char *status = g_malloc0(STATUS_SIZE);
+    int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
+    gsize size = 0;
+    for (ssize_t n = 1; fd >= 0 && n > 0 && size<STATUS_SIZE - 1; size += n> 0 ? (gsize)n : 0)
+        n = read(fd, status + size, STATUS_SIZE - 1 - size);
+    if (fd >= 0)
+        close(fd);
+    guint32 uid, gid;
+    if (!read_ids(find_line(status, "Uid:"), &uid) || !read_ids(find_line(status, "Gid:"), &gid)) {
+        nobody(rights);
+        return;
+    }
+    *rights = (Rights){
+        .limited = uid != 0,
+        .uid = uid,
+        .gid = gid,
+        .groups = read_groups(find_line(status, "Groups:")),
+    };
+}
+
+void
+rights_of_user(uid_t uid, Rights *rights)
+{
+    struct passwd entry, *found = NULL;
+    g_autofree char *buffer = g_malloc(STATUS_SIZE);
+    nobody(rights);
+    rights->uid = uid;
+    rights->limited = uid != 0;
+    if (getpwuid_r(uid, &entry, buffer, STATUS_SIZE, &found) != 0 || found == NULL)
+        return;
+    int n = 0;
+    rights->gid = found->pw_gid;
+    getgrouplist(found->pw_name, found->pw_gid, NULL, &n);
+    rights->groups = g_array_new(FALSE, TRUE, sizeof(gid_t));
+    g_array_set_size(rights->groups, (guint)CLAMP(n, 0, MAX_GROUPS));
+    n = (int)rights->groups->len;
+    if (getgrouplist(found->pw_name, found->pw_gid, (gid_t *)(gpointer)rights->groups->data, &n) < 0)
+        n = 0; /* the database changed meanwhile */
+    g_array_set_size(rights->groups, (guint)n);
+}
+
+void
+rights_clear(Rights *rights)
+{
+    g_clear_pointer(&rights->groups, g_array_unref);
+}
+
+/* Those that open files whatever their mode says; more than these are not lost, to keep what /proc asks for. */
+#define OVERRIDING ((guint64)1 << CAP_DAC_OVERRIDE | (guint64)1 << CAP_DAC_READ_SEARCH | (guint64)1 << CAP_FOWNER)
+
+static gboolean
+call_capabilities(long number, struct __user_cap_data_struct data[2])
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    return syscall(number, &header, data) == 0;
+}
+
+static guint64
+effective_capabilities(void)
+{
+    struct __user_cap_data_struct data[2] = {{0}};
+    return call_capabilities(SYS_capget, data) ? (guint64)data[1].effective << 32 | data[0].effective : 0;
+}
+
+static gboolean
+set_effective_capabilities(guint64 wanted)
+{
+    struct __user_cap_data_struct data[2] = {{0}};
+    if (!call_capabilities(SYS_capget, data))
+        return FALSE;
+    data[0].effective = (guint32)wanted;
+    data[1].effective = (guint32)(wanted >> 32);
+    return call_capabilities(SYS_capset, data);
+}
+
+/* The C library's setgroups() changes every thread, the system call the calling one. */
+static gboolean
+set_groups(const GArray *groups)
+{
+    return syscall(SYS_setgroups, groups != NULL ? groups->len : 0, groups != NULL ? groups->data : NULL) == 0;
+}
+
+static GArray *
+get_groups(void)
+{
+    GArray *groups = g_array_new(FALSE, TRUE, sizeof(gid_t));
+    g_array_set_size(groups, (guint)MAX(getgroups(0, NULL), 0));
+    int n = getgroups((int)groups->len, (gid_t *)(gpointer)groups->data);
+    g_array_set_size(groups, (guint)MAX(n, 0));
+    return groups;
+}
+
+/* setfsuid() returns the former id whether it succeeds or not. */
+static gboolean
+set_ids(uid_t uid, gid_t gid)
+{
+    setfsgid(gid);
+    setfsuid(uid);
+    return (uid_t)setfsuid((uid_t)-1) == uid && (gid_t)setfsgid((gid_t)-1) == gid;
+}
+
+gboolean
+rights_enter(const Rights *rights, RightsBefore *before)
+{
+    *before = (RightsBefore){0};
+    if (!rights->limited)
+        return TRUE;
+    before->capabilities = effective_capabilities();
+    if (before->capabilities == 0)
+        return TRUE;
+    before->groups = get_groups();
+    before->switched = TRUE;
+    gboolean became = set_groups(rights->groups) && set_ids(rights->uid, rights->gid);
+    before->lowered = set_effective_capabilities(effective_capabilities() & ~OVERRIDING);
+    return became;
+}
+
+static gboolean
+take_back(const RightsBefore *before)
+{
+    gboolean may_set_groups = (before->capabilities & (guint64)1 << CAP_SETGID) != 0;
+    return set_ids(geteuid(), getegid()) && (!may_set_groups || set_groups(before->groups)) &&
+           (!before->lowered || set_effective_capabilities(before->capabilities));
+}
+
+/* Going on with another user's rights would show as another failure far from here. */
+void
+rights_leave(RightsBefore *before)
+{
+    if (before->switched && !take_back(before))
+        g_error("cannot restore the rights of this process");
+    g_clear_pointer(&before->groups, g_array_unref);
+}
+
+gboolean
+rights_may_read(const Rights *rights, const struct stat *file)
+{
+    return (file->st_mode & S_IROTH) != 0 || (file->st_uid == rights->uid && (file->st_mode & S_IRUSR) != 0);
+}

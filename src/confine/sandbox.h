@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Drops the privileges that a computing process does not need: root's user id, access to the file system, the network
+ * and other processes, and unlimited memory and time. docs/decisions/0013-confined-reports.md lists the rest.
+ */
+#ifndef JESCOPE_CONFINE_SANDBOX_H
+#define JESCOPE_CONFINE_SANDBOX_H
+
+#include <gio/gio.h>
+
+/*
+ * For the calling process, which must have one thread, and its children, irrevocably. Open descriptors stay usable, and
+ * PR_SET_PDEATHSIG stays set. Fails (G_IO_ERROR) if the kernel lacks a feature; then the process must end without
+ * reading anything.
+ */
+gboolean sandbox_enter(GError **error);
+
+/* Translates the list of system calls, once, which takes longer than all else: a process that forks many that enter, or
+ * that has threads when it forks, calls this before. Thread-safe. */
+void sandbox_prepare(void);
+
+/* Limits the address space of the calling process to fewer bytes than sandbox_enter() does; before it. */
+void sandbox_limit_memory(guint64 bytes);
+
+/* FALSE in a build with a sanitizer, whose runtime needs the system calls: there only the limits are set. */
+gboolean sandbox_is_complete(void);
+
+#endif

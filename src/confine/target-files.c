@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/target-files.h"
+
+#include "confine/opener.h"
+#include "confine/rights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { OPEN_ATTEMPTS = 16 };
+
+/* A directory tree in which names are resolved. */
+typedef struct {
+    char *prefix;  /* of the paths that mean it */
+    int root;      /* its directory, O_PATH; -1 without one */
+    gboolean ours; /* opened with our rights */
+} Tree;
+
+/* The users involved in what may be shown; of several TargetFiles if their names are mixed. */
+typedef struct {
+    gatomicrefcount refs;
+    GMutex lock;
+    Rights rights;
+} Authors;
+
+struct TargetFiles {
+    gatomicrefcount refs;
+    guint64 number; /* its number in requests to the opener */
+    GArray *trees;  /* Tree; the last one is our root, and takes what no other does */
+    char *map_files;
+    gboolean closed;    /* as in the options */
+    gboolean elsewhere; /* the process has another root than we, where ids mean other users */
+    char *origin;       /* as target_files_origin() */
+    Rights rights;
+    Authors *authors;
+    GMutex lock;
+    guint64 memory; /* behind lock */
+    guint left_out; /* behind lock */
+};
+
+/* All that there are, for questions from a confined process. */
+static GMutex all_lock;
+static GPtrArray *all;
+
+static OpenerHandler answer_file, answer_text;
+
+static void
+enter_list(TargetFiles *files)
+{
+    static guint64 last;
+    g_mutex_lock(&all_lock);
+    if (all == NULL) {
+        all = g_ptr_array_new();
+        opener_handle(OPENER_FILE, answer_file);
+        opener_handle(OPENER_TEXT, answer_text);
+    }
+    files->number = ++last;
+    g_ptr_array_add(all, files);
+    g_mutex_unlock(&all_lock);
+}
+
+static TargetFiles *
+find_in_list(guint64 number)
+{
+    TargetFiles *found = NULL;
+    g_mutex_lock(&all_lock);
+    for (guint i = 0; i < all->len && found == NULL; i++) {
+        TargetFiles *files = all->pdata[i];
+        found = files->number == number ? target_files_ref(files) : NULL;
+    }
+    g_mutex_unlock(&all_lock);
+    return found;
+}
+
+static void
+authors_unref(Authors *authors)
+{
+    if (g_atomic_ref_count_dec(&authors->refs)) {
+        rights_clear(&authors->rights);
+        g_mutex_clear(&authors->lock);
+        g_free(authors);
+    }
+}
+
+static void
+tree_clear(gpointer data)
+{
+    Tree *tree = data;
+    g_free(tree->prefix);
+    if (tree->root >= 0)
+        close(tree->root);
+}
+
+static int
+open_directory(const char *path)
+{
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Takes prefix. */
+static void
+add_tree(TargetFiles *files, char *prefix, int root, gboolean ours)
+{
+    gsize length = strlen(prefix);
+    while (length > 0 && prefix[length - 1] == '/')
+        prefix[--length] = '\0';
+    const Tree tree = {prefix, root, ours};
+    g_array_append_val(files->trees, tree);
+}
+
+static void
+copy_rights(const Rights *from, Rights *to)
+{
+    *to = *from;
+    to->groups = from->groups != NULL ? g_array_ref(from->groups) : NULL;
+}
+
+static gboolean
+is_our_root(int directory)
+{
+    struct stat ours, theirs;
+    return directory >= 0 && stat("/", &ours) == 0 && fstat(directory, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
+           ours.st_ino == theirs.st_ino;
+}
+
+static char *
+origin_elsewhere(uid_t uid, int root)
+{
+    struct stat status = {0};
+    if (root >= 0)
+        fstat(root, &status);
+    return g_strdup_printf("-%u-%lx-%lx", uid, (gulong)status.st_dev, (gulong)status.st_ino);
+}
+
+static char *
+origin_here(const Rights *rights)
+{
+    gboolean foreign = rights->limited && !rights_are_trusted(rights->uid);
+    return foreign ? g_strdup_printf("-%u", rights->uid) : g_strdup("");
+}
+
+/* The directory in /proc is opened once, so that rights and root are of the same process. */
+static void
+add_process(TargetFiles *files, pid_t pid)
+{
+    g_autofree char *proc = g_strdup_printf("/proc/%d", (int)pid);
+    int directory = open_directory(proc);
+    rights_of_process(directory, &files->rights);
+    int root = directory >= 0 ? openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (directory >= 0)
+        close(directory);
+    files->elsewhere = !is_our_root(root);
+    files->origin = files->elsewhere ? origin_elsewhere(files->rights.uid, root) : NULL;
+    add_tree(files, g_strconcat(proc, "/root", NULL), root, FALSE);
+    files->map_files = g_strconcat(proc, "/map_files/", NULL);
+}
+
+TargetFiles *
+target_files_new(const TargetFilesOptions *options)
+{
+    TargetFiles *files = g_new0(TargetFiles, 1);
+    g_atomic_ref_count_init(&files->refs);
+    g_mutex_init(&files->lock);
+    files->closed = options->closed;
+    files->trees = g_array_new(FALSE, FALSE, sizeof(Tree));
+    g_array_set_clear_func(files->trees, tree_clear);
+    if (options->pid > 0)
+        add_process(files, options->pid);
+    else
+        rights_of_user(options->owner, &files->rights);
+    if (files->origin == NULL)
+        files->origin = origin_here(&files->rights);
+    for (guint i = 0; options->directories != NULL && options->directories[i] != NULL; i++) {
+        const char *path = options->directories[i];
+        add_tree(files, g_strdup(path), open_directory(path), TRUE);
+    }
+    add_tree(files, g_strdup(""), open_directory("/"), FALSE);
+    files->authors = g_new0(Authors, 1);
+    g_atomic_ref_count_init(&files->authors->refs);
+    g_mutex_init(&files->authors->lock);
+    copy_rights(&files->rights, &files->authors->rights);
+    enter_list(files);
+    return files;
+}
+
+TargetFiles *
+target_files_ref(TargetFiles *files)
+{
+    g_atomic_ref_count_inc(&files->refs);
+    return files;
+}
+
+void
+target_files_unref(TargetFiles *files)
+{
+    if (files == NULL || !g_atomic_ref_count_dec(&files->refs))
+        return;
+    g_mutex_lock(&all_lock);
+    g_ptr_array_remove_fast(all, files);
+    g_mutex_unlock(&all_lock);
+    g_array_unref(files->trees);
+    rights_clear(&files->rights);
+    authors_unref(files->authors);
+    g_mutex_clear(&files->lock);
+    g_free(files->map_files);
+    g_free(files->origin);
+    g_free(files);
+}
+
+void
+target_file_clear(TargetFile *file)
+{
+    if (file->path != NULL) {
+        close(file->fd);
+        g_clear_pointer(&file->path, g_free);
+    }
+}
+
+static const Tree *
+our_root(const TargetFiles *files)
+{
+    return &g_array_index(files->trees, Tree, files->trees->len - 1);
+}
+
+/* The first tree whose prefix begins path; *below is the rest. */
+static const Tree *
+find_tree(const TargetFiles *files, const char *path, const char **below)
+{
+    for (guint i = 0; i < files->trees->len; i++) {
+        const Tree *tree = &g_array_index(files->trees, Tree, i);
+        gsize length = strlen(tree->prefix);
+        if (strncmp(path, tree->prefix, length) == 0 && (path[length] == '/' || path[length] == '\0')) {
+            *below = path + length;
+            return tree;
+        }
+    }
+    *below = path;
+    return our_root(files);
+}
+
+/* The type is checked before opening: opening a device or a FIFO has effects. */
+static int
+find_below(int root, const char *path)
+{
+    const struct open_how how = {
+        .flags = O_PATH | O_CLOEXEC,
+        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+    };
+    int fd = -1;
+    for (guint i = 0; i < OPEN_ATTEMPTS && fd < 0; i++) {
+        fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+        if (fd < 0 && errno != EAGAIN) /* a directory on the way was renamed meanwhile */
+            break;
+    }
+    return fd;
+}
+
+static gboolean
+is_of_proc(int fd)
+{
+    struct statfs status;
+    return fstatfs(fd, &status) != 0 || status.f_type == PROC_SUPER_MAGIC;
+}
+
+/* Opens the file found. 0 or errno. */
+static int
+open_found(int found, TargetFile *file)
+{
+    char link[64];
+    if (fstat(found, &file->status) != 0)
+        return errno;
+    if (!S_ISREG(file->status.st_mode) || is_of_proc(found))
+        return EINVAL;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
+    file->fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    return file->fd < 0 ? errno : 0;
+}
+
+/* If the root directory is a directory of ours, paths in it begin with its path. */
+static char *
+name_of_fd(int fd)
+{
+    g_autofree char *link = g_strdup_printf("/proc/self/fd/%d", fd);
+    return g_file_read_link(link, NULL);
+}
+
+static char *
+path_without_links(const Tree *tree, int fd)
+{
+    g_autofree char *root = name_of_fd(tree->root);
+    g_autofree char *name = name_of_fd(fd);
+    if (root == NULL || name == NULL || name[0] != '/')
+        return NULL;
+    gsize length = strcmp(root, "/") == 0 ? 0 : strlen(root);
+    gboolean inside = strncmp(name, root, length) == 0;
+    return g_strconcat(tree->prefix, inside ? name + length : name, NULL);
+}
+
+/* Root of a container is any user of the host. */
+static const Rights *
+rights_in(const TargetFiles *files, const Tree *tree, const Rights *rights)
+{
+    static const Rights own = {.limited = FALSE};
+    static const Rights nobody = {.limited = TRUE, .uid = RIGHTS_NOBODY, .gid = RIGHTS_NOBODY};
+    return tree->ours ? &own : files->elsewhere && tree == our_root(files) ? &nobody : rights;
+}
+
+static int
+open_in_tree(const Tree *tree, const char *below, const Rights *taken, TargetFile *file)
+{
+    RightsBefore before;
+    if (tree->root < 0)
+        return ESRCH;
+    gboolean became = rights_enter(taken, &before);
+    int found = find_below(tree->root, below[0] != '\0' ? below : "/");
+    int failure = found < 0 ? errno : open_found(found, file);
+    rights_leave(&before);
+    if (failure == 0 && !became && !rights_may_read(taken, &file->status)) {
+        close(file->fd);
+        failure = EACCES;
+    }
+    file->path = failure == 0 ? path_without_links(tree, found) : NULL;
+    if (found >= 0)
+        close(found);
+    return failure;
+}
+
+/* A range that the process has mapped: with our rights, for the link may only be followed with privileges. */
+static int
+open_mapped(const char *path, TargetFile *file)
+{
+    int found = open(path, O_PATH | O_CLOEXEC);
+    int failure = found < 0 ? errno : open_found(found, file);
+    if (found >= 0)
+        close(found);
+    return failure;
+}
+
+static gboolean
+is_range(const char *name)
+{
+    gsize first = strspn(name, "0123456789abcdef");
+    gsize second = name[first] == '-' ? strspn(name + first + 1, "0123456789abcdef") : 0;
+    return first > 0 && second > 0 && name[first + 1 + second] == '\0';
+}
+
+/* Returns 0 or errno. */
+static int
+open_with(const TargetFiles *files, const char *path, const Rights *rights, TargetFile *opened)
+{
+    const char *below;
+    const Tree *tree = find_tree(files, path, &below);
+    TargetFile file = {.fd = -1};
+    if (files->closed)
+        return ENOENT;
+    gboolean mapped = files->map_files != NULL && g_str_has_prefix(path, files->map_files) &&
+                      is_range(path + strlen(files->map_files));
+    int failure = mapped ? open_mapped(path, &file) : open_in_tree(tree, below, rights_in(files, tree, rights), &file);
+    if (failure != 0 && tree->ours) { /* a link led out of it */
+        tree = our_root(files);
+        failure = open_in_tree(tree, path, rights_in(files, tree, rights), &file);
+    }
+    if (failure == 0) {
+        file.path = file.path != NULL ? file.path : g_strdup(path);
+        *opened = file;
+    }
+    return failure;
+}
+
+char *
+target_files_origin(void)
+{
+    const char *origin = "";
+    gboolean several = FALSE;
+    g_mutex_lock(&all_lock);
+    for (guint i = 0; all != NULL && i < all->len; i++) {
+        const char *other = ((const TargetFiles *)all->pdata[i])->origin;
+        several = several || (*origin != '\0' && *other != '\0' && !g_str_equal(origin, other));
+        origin = *other != '\0' ? other : origin;
+    }
+    char *copy = several ? NULL : g_strdup(origin);
+    g_mutex_unlock(&all_lock);
+    return copy;
+}
+
+static gint gave_foreign; /* atomic */
+
+gboolean
+target_files_gave_foreign(void)
+{
+    return g_atomic_int_get(&gave_foreign);
+}
+
+static int
+answer_file(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    g_autoptr(TargetFiles) files = find_in_list(question->subject);
+    TargetFile file = {.fd = -1};
+    int failure = files != NULL ? open_with(files, question->text, &files->rights, &file) : EINVAL;
+    if (failure == 0) {
+        target_files_add_author(files, file.status.st_uid);
+        if (!rights_are_trusted(file.status.st_uid))
+            g_atomic_int_set(&gave_foreign, TRUE);
+        answer->fd = file.fd;
+        g_strlcpy(answer->text, file.path, sizeof(answer->text));
+        g_free(file.path);
+    }
+    return failure;
+}
+
+static int
+answer_text(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    g_autoptr(TargetFiles) files = find_in_list(question->subject);
+    TargetFile file = {.fd = -1};
+    Rights rights;
+    if (files == NULL)
+        return EINVAL;
+    g_mutex_lock(&files->authors->lock);
+    copy_rights(&files->authors->rights, &rights);
+    g_mutex_unlock(&files->authors->lock);
+    int failure = open_with(files, question->text, &rights, &file);
+    rights_clear(&rights);
+    if (failure == 0) {
+        answer->fd = file.fd;
+        g_free(file.path);
+    }
+    return failure;
+}
+
+static gboolean
+ask(OpenerKind kind, const TargetFiles *files, const char *path, TargetFile *file, GError **error)
+{
+    const OpenerQuestion question = {.kind = kind, .subject = files->number, .text = path, .fd = -1};
+    OpenerAnswer answer;
+    int failure = opener_ask(&question, &answer);
+    if (failure == 0 && (answer.fd < 0 || fstat(answer.fd, &file->status) != 0))
+        failure = EIO;
+    if (failure != 0) {
+        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(failure), "cannot read %s: %s", path,
+                    failure == EINVAL ? "not a regular file" : g_strerror(failure));
+        return FALSE;
+    }
+    file->fd = answer.fd;
+    file->path = g_strdup(answer.text[0] != '\0' ? answer.text : path);
+    return TRUE;
+}
+
+gboolean
+target_files_open(TargetFiles *files, const char *path, TargetFile *file, GError **error)
+{
+    if (files == NULL) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "cannot read %s: files are not available here", path);
+        return FALSE;
+    }
+    return ask(OPENER_FILE, files, path, file, error);
+}
+
+uid_t
+target_files_user_of(pid_t pid)
+{
+    const TargetFilesOptions options = {.pid = pid};
+    g_autoptr(TargetFiles) files = target_files_new(&options);
+    return files->elsewhere ? RIGHTS_NOBODY : files->rights.uid;
+}
+
+guint64
+target_files_number(const TargetFiles *files)
+{
+    return files->number;
+}
+
+void
+target_files_add_author(TargetFiles *files, uid_t uid)
+{
+    Authors *authors = files->authors;
+    g_mutex_lock(&authors->lock);
+    Rights *rights = &authors->rights;
+    if (uid != 0 && !(rights->limited && rights->uid == uid)) {
+        uid_t least = rights->limited ? RIGHTS_NOBODY : uid;
+        rights_clear(rights);
+        rights_of_user(least, rights);
+    }
+    g_mutex_unlock(&authors->lock);
+}
+
+void
+target_files_join(TargetFiles *files, TargetFiles *others)
+{
+    Authors *left = others->authors;
+    if (left == files->authors)
+        return;
+    target_files_add_author(files, left->rights.limited ? left->rights.uid : 0);
+    g_atomic_ref_count_inc(&files->authors->refs);
+    others->authors = files->authors;
+    authors_unref(left);
+}
+
+gboolean
+target_files_take_memory(TargetFiles *files, guint64 bytes)
+{
+    if (files == NULL)
+        return bytes <= TARGET_FILES_MAX_MEMORY;
+    g_mutex_lock(&files->lock);
+    gboolean fits = bytes <= TARGET_FILES_MAX_MEMORY - files->memory;
+    files->memory += fits ? bytes : 0;
+    files->left_out += !fits;
+    g_mutex_unlock(&files->lock);
+    return fits;
+}
+
+guint
+target_files_left_out(TargetFiles *files)
+{
+    g_mutex_lock(&files->lock);
+    guint left_out = files->left_out;
+    g_mutex_unlock(&files->lock);
+    return left_out;
+}
+
+static char *
+read_text(const TargetFile *file)
+{
+    gsize size = (gsize)file->status.st_size;
+    g_autofree char *text = g_malloc(size + 1);
+    gsize got = 0;
+    for (ssize_t n = 1; n > 0 && got<size; got += n> 0 ? (gsize)n : 0)
+        n = pread(file->fd, text + got, size - got, (off_t)got);
+    text[got] = '\0';
+    return g_steal_pointer(&text);
+}
+
+char *
+target_files_open_text(TargetFiles *files, const char *path, GError **error)
+{
+    g_auto(TargetFile) file = {.fd = -1};
+    if (!ask(OPENER_TEXT, files, path, &file, error))
+        return NULL;
+    if (file.status.st_size > TARGET_FILES_MAX_TEXT) {
+        g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "%s is larger than %d bytes", path, TARGET_FILES_MAX_TEXT);
+        return NULL;
+    }
+    return read_text(&file);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opens files named by untrusted data: objects named by a dump, debug files by an object, split units and sources by
+ * debug information, a compiler's map by a process. They are opened with the rights and in the root of the author, who
+ * could read them anyway:
+ *
+ *   /proc/PID/root/PATH        below the root directory of the process, with its user, group and groups
+ *   /proc/PID/map_files/RANGE  what the process has mapped, with our rights
+ *   DIRECTORY/PATH             below a directory that the user named (--debug-path, --sysroot, PPROF_BINARY_PATH), with
+ *                              our rights, since the user named it; if a link leads out of it, as PATH below
+ *   PATH                       in our root, with the rights of the process, or of the owner of the dump; of a process
+ *                              that has another root, with those of RIGHTS_NOBODY: its user 0 is not ours
+ *
+ * Below a directory, no "..", no absolute link and no link of /proc leads outside it. Only regular files are opened,
+ * and none of /proc. A process of mixed ids counts as the lesser of them, see rights.h.
+ *
+ * Text (target_files_open_text()) is shown verbatim, so it is read with the least rights of all users involved: if the
+ * process is root's, but an object whose debug information may name the text belongs to another user, with that user's
+ * rights; with several such users, with those of RIGHTS_NOBODY.
+ *
+ * In a confined process (confined.h) its parent opens the files.
+ *
+ * Thread-safe. The rights change only for the calling thread, while it opens.
+ */
+#ifndef JESCOPE_CONFINE_TARGET_FILES_H
+#define JESCOPE_CONFINE_TARGET_FILES_H
+
+#include <gio/gio.h>
+#include <sys/stat.h>
+
+typedef struct TargetFiles TargetFiles;
+
+#define TARGET_FILES_MAX_TEXT (16 << 20) /* bytes of a text; no source file is longer */
+
+typedef struct {
+    pid_t pid;                      /* of the process, 0: none */
+    const char *const *directories; /* that the user named, absolute or not, NULL-terminated, or NULL */
+    uid_t owner;                    /* of the dump, without a process */
+    gboolean closed;                /* no file is opened, whatever path is asked for */
+} TargetFilesOptions;
+
+/* Never fails: for an ended process no file is found later, and the rights are those of RIGHTS_NOBODY. */
+TargetFiles *target_files_new(const TargetFilesOptions *options);
+TargetFiles *target_files_ref(TargetFiles *files);
+void target_files_unref(TargetFiles *files);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(TargetFiles, target_files_unref)
+
+typedef struct {
+    int fd;
+    struct stat status;
+    char *path; /* the path of the file, without links, in one of the four forms above */
+} TargetFile;
+
+void target_file_clear(TargetFile *file); /* closes fd */
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TargetFile, target_file_clear)
+
+/* Opens path for reading. Fails with G_FILE_ERROR; the message names path. With files NULL it always fails. */
+gboolean target_files_open(TargetFiles *files, const char *path, TargetFile *file, GError **error);
+
+/* The whole of a text, or NULL. */
+char *target_files_open_text(TargetFiles *files, const char *path, GError **error);
+
+/*
+ * Accounts memory for copies of files that another user may change while they are read, and for expanded sections.
+ * FALSE, and counted as omitted, if the sum would exceed TARGET_FILES_MAX_MEMORY. With files NULL the limit is for this
+ * one.
+ */
+#define TARGET_FILES_MAX_MEMORY ((guint64)2 << 30)
+gboolean target_files_take_memory(TargetFiles *files, guint64 bytes);
+guint target_files_left_out(TargetFiles *files);
+
+/* From now on text is read with no more rights than those of uid, which was involved. */
+void target_files_add_author(TargetFiles *files, uid_t uid);
+/* The same for all users involved in either, now and later: their names are shown together. Before threads use them. */
+void target_files_join(TargetFiles *files, TargetFiles *others);
+
+/* Whether this process has opened a file that neither root nor its caller has written, for itself or for a confined
+ * one. */
+gboolean target_files_gave_foreign(void);
+
+/* Who wrote what this process has TargetFiles for (a process or its dump), if that was not root or the caller: a user,
+ * or a user of another root, in lower-case hex digits and "-"; "": no other user; NULL: several of them. To be freed.
+ * */
+char *target_files_origin(void);
+
+/* The user with whose rights the files are opened that a process names, once it has ended: RIGHTS_NOBODY if it has
+ * another root directory than this process, where user ids mean others, or has ended already. */
+uid_t target_files_user_of(pid_t pid);
+
+/* The number of files in requests to the opener (opener.h). */
+guint64 target_files_number(const TargetFiles *files);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "doctor/classes.h"
+
+enum { NOTABLE_PART = 50 }; /* of all growth, one part in this many */
+
+/* What the two kinds of classes call their values. */
+typedef struct {
+    StatsMetric size, live, made;
+} Kind;
+
+static const Kind small_kind = {STATS_BIN_SIZE, STATS_BIN_CURREGS, STATS_BIN_NMALLOC};
+static const Kind large_kind = {STATS_LARGE_SIZE, STATS_LARGE_CURLEXTENTS, STATS_LARGE_NMALLOC};
+
+/* The moments that have statistics. */
+typedef struct {
+    gdouble *times, *values;
+    const StatsSample **samples;
+    gsize n;
+} Moments;
+
+static void
+moments_init(Moments *moments, const GArray *all)
+{
+    *moments = (Moments){.times = g_new(gdouble, all->len + 1),
+                         .values = g_new(gdouble, all->len + 1),
+                         .samples = g_new(const StatsSample *, all->len + 1)};
+    for (guint i = 0; i < all->len; i++) {
+        const DoctorMoment *moment = &g_array_index(all, DoctorMoment, i);
+        if (moment->sample == NULL)
+            continue;
+        moments->samples[moments->n] = moment->sample;
+        moments->times[moments->n++] = moment->seconds;
+    }
+}
+
+static void
+moments_clear(Moments *moments)
+{
+    g_free(moments->times);
+    g_free(moments->values);
+    g_free(moments->samples);
+}
+
+static const StatsTable *
+table_of(const StatsSample *sample, const Kind *kind)
+{
+    const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+
+    if (merged == NULL)
+        return NULL;
+    return kind == &small_kind ? merged->bins : merged->large;
+}
+
+/* Rows are in ascending order of sizes, but those of classes never used may be missing. */
+static const StatsValues *
+row_of(const StatsTable *table, const Kind *kind, guint64 size, guint near)
+{
+    if (table == NULL)
+        return NULL;
+    if (near < table->count && stats_values_or(stats_table_row(table, near), kind->size, 0) == size)
+        return stats_table_row(table, near);
+    for (guint i = 0; i < table->count; i++)
+        if (stats_values_or(stats_table_row(table, i), kind->size, 0) == size)
+            return stats_table_row(table, i);
+    return NULL;
+}
+
+static uint64_t
+live_bytes(const StatsValues *row, const Kind *kind)
+{
+    return row != NULL ? stats_values_or(row, kind->live, 0) * stats_values_or(row, kind->size, 0) : 0;
+}
+
+static void
+add_growth(DoctorClasses *classes, const DoctorTrend *trend, gdouble bytes)
+{
+    classes->grows = TRUE;
+    classes->rate += trend->rate;
+    classes->recent += trend->recent;
+    classes->low += trend->low;
+    classes->high += trend->high;
+    classes->onset = MIN(classes->onset, trend->onset);
+    classes->bytes += bytes;
+}
+
+static void
+add_class(DoctorClasses *classes, Moments *moments, const Kind *kind, guint number)
+{
+    const StatsTable *table = table_of(moments->samples[moments->n - 1], kind);
+    const StatsValues *last = stats_table_row(table, number);
+    DoctorClass class = {.size = stats_values_or(last, kind->size, 0)};
+    const StatsValues *first = row_of(table_of(moments->samples[0], kind), kind, class.size, number);
+    DoctorTrend trend;
+
+    for (gsize i = 0; i < moments->n; i++)
+        moments->values[i] =
+            (gdouble)live_bytes(row_of(table_of(moments->samples[i], kind), kind, class.size, number), kind);
+    uint64_t made = stats_values_or(last, kind->made, 0);
+    uint64_t before = first != NULL ? stats_values_or(first, kind->made, 0) : 0;
+    class.bytes = moments->values[moments->n - 1];
+    class.allocated = made > before ? (gdouble)(made - before) * (gdouble) class.size : 0;
+    class.risen = class.bytes - moments->values[0];
+    doctor_trend(moments->times, moments->values, moments->n, &trend);
+    if (trend.grows) {
+        class.grown = trend.last - trend.first;
+        add_growth(classes, &trend, class.bytes);
+    }
+    g_array_append_val(classes->classes, class);
+}
+
+static void
+add_classes(DoctorClasses *classes, Moments *moments, const Kind *kind)
+{
+    const StatsTable *table = moments->n > 0 ? table_of(moments->samples[moments->n - 1], kind) : NULL;
+
+    for (guint i = 0; table != NULL && i < table->count; i++)
+        add_class(classes, moments, kind, i);
+}
+
+/* What classes hold that have a notable part of the growth of all. */
+static gdouble
+held_by_risen(const DoctorClasses *classes)
+{
+    gdouble least = (classes->held.last - classes->held.first) / NOTABLE_PART, sum = 0;
+
+    for (guint i = 0; i < classes->classes->len; i++) {
+        const DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
+        sum += class->risen >= least ? class->bytes : 0;
+    }
+    return sum > 0 ? sum : classes->held.last;
+}
+
+/* By the counters of all together: of objects of many sizes no class may grow by itself. */
+static void
+judge_held(DoctorClasses *classes, Moments *moments)
+{
+    static const StatsMetric metrics[] = {STATS_HELD, STATS_ALLOCATED};
+    gsize n = 0;
+
+    for (guint j = 0; j < G_N_ELEMENTS(metrics) && n < moments->n; j++) {
+        for (n = 0; n < moments->n; n++) {
+            uint64_t value;
+            if (!stats_values_get(moments->samples[n]->totals, metrics[j], &value))
+                break;
+            moments->values[n] = (gdouble)value;
+        }
+    }
+    doctor_trend(moments->times, moments->values, n, &classes->held);
+    if (classes->held.grows && !classes->grows)
+        add_growth(classes, &classes->held, held_by_risen(classes));
+}
+
+void
+doctor_classes(const GArray *all, DoctorClasses *classes)
+{
+    Moments moments;
+
+    moments_init(&moments, all);
+    *classes = (DoctorClasses){.classes = g_array_new(FALSE, FALSE, sizeof(DoctorClass)), .onset = G_MAXDOUBLE};
+    classes->seconds = moments.n > 0 ? moments.times[moments.n - 1] - moments.times[0] : 0;
+    add_classes(classes, &moments, &small_kind);
+    add_classes(classes, &moments, &large_kind);
+    judge_held(classes, &moments);
+    classes->slows = classes->grows && classes->recent < TREND_SLOWER * classes->rate;
+    moments_clear(&moments);
+}
+
+void
+doctor_classes_clear(DoctorClasses *classes)
+{
+    g_clear_pointer(&classes->classes, g_array_unref);
+}
+
+const DoctorClass *
+doctor_class_of(const DoctorClasses *classes, guint64 size)
+{
+    for (guint i = 0; i < classes->classes->len; i++) {
+        const DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
+        if (class->size >= size)
+            return class;
+    }
+    return NULL;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/clickhouse-client.h"
+
+#include "export/clickhouse-schema.h"
+#include "export/http.h"
+#include "export/sql.h"
+
+#include <string.h>
+
+enum {
+    ASK_MS = 120 * 1000,
+    ANSWER_MAX = 512 << 20,
+};
+
+struct ClickhouseClient {
+    Http *http;
+    char *origin;
+    char *database;
+};
+
+static const char *
+database_of(const Destination *destination)
+{
+    return destination->path[0] == '/' ? destination->path + 1 : "";
+}
+
+gboolean
+clickhouse_client_check(const Destination *destination, GError **error)
+{
+    if (sql_is_name(database_of(destination)))
+        return TRUE;
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION,
+                "'%s' needs the name of a database, of letters, digits and '_': clickhouse://HOST:8123/jescope",
+                destination->text);
+    return FALSE;
+}
+
+ClickhouseClient *
+clickhouse_client_new(const Destination *destination, GError **error)
+{
+    if (!clickhouse_client_check(destination, error))
+        return NULL;
+    Http *http = http_new(destination, HTTP_BASIC, NULL, error);
+    if (http == NULL)
+        return NULL;
+    ClickhouseClient *client = g_new(ClickhouseClient, 1);
+    *client = (ClickhouseClient){http, g_strdup(destination->origin), g_strdup(database_of(destination))};
+    return client;
+}
+
+void
+clickhouse_client_free(ClickhouseClient *client)
+{
+    http_free(client->http);
+    g_free(client->origin);
+    g_free(client->database);
+    g_free(client);
+}
+
+const char *
+clickhouse_client_database(const ClickhouseClient *client)
+{
+    return client->database;
+}
+
+gboolean
+clickhouse_client_insert(ClickhouseClient *client, const char *into, const GString *body, ExportReply *reply,
+                         GError **error)
+{
+    g_autofree char *sql = g_strdup_printf("INSERT INTO %s.%s", client->database, into);
+    g_autofree char *query = g_uri_escape_string(sql, NULL, FALSE);
+    /* Of tables over several servers: is answered when they all have the rows, so that the dump comes last there, too.
+     */
+    g_autofree char *url = g_strconcat(client->origin, "/?insert_distributed_sync=1&query=", query, NULL);
+    const HttpRequest request = {.method = "POST", .url = url, .body = body->str, .length = body->len};
+    return http_deliver(client->http, &request, reply, error) == EXPORT_SENT;
+}
+
+GString *
+clickhouse_client_ask(ClickhouseClient *client, const char *sql, GError **error)
+{
+    g_autofree char *url = g_strconcat(client->origin, "/", NULL);
+    const HttpRequest request = {
+        .method = "POST", .url = url, .body = sql, .length = strlen(sql), .limit = ANSWER_MAX, .deadline_ms = ASK_MS};
+    g_auto(HttpAnswer) answer = {0};
+    ExportReply reply = {0};
+    if (!http_send(client->http, &request, &answer, error) ||
+        http_outcome(client->http, &answer, &reply, error) != EXPORT_SENT)
+        return NULL;
+    if (!answer.cut)
+        return g_steal_pointer(&answer.body);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_ANSWER,
+                "the answer of %s is larger than 512 MiB; ask about less time or fewer processes", client->origin);
+    return NULL;
+}
+
+char *
+clickhouse_client_version(ClickhouseClient *client, GError **error)
+{
+    GString *answer = clickhouse_client_ask(client, "SELECT version()", error);
+    return answer != NULL ? g_strstrip(g_string_free(answer, FALSE)) : NULL;
+}
+
+gboolean
+clickhouse_client_create(ClickhouseClient *client, GError **error)
+{
+    g_autofree char *version = clickhouse_client_version(client, error);
+    if (version == NULL)
+        return FALSE;
+    const ClickhouseSchema schema = {.database = client->database, .dialect = clickhouse_dialect(version)};
+    g_auto(GStrv) statements = clickhouse_schema_statements(&schema);
+    for (char **statement = statements; *statement != NULL; statement++) {
+        GString *answer = clickhouse_client_ask(client, *statement, error);
+        if (answer == NULL)
+            return FALSE;
+        g_string_free(answer, TRUE);
+    }
+    return TRUE;
+}

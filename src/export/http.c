@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/http.h"
+
+#include "client/curl-library.h"
+#include "client/token.h"
+#include "text/printable.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    CONNECT_MS = 10000,
+    RETRY_MAX_S = 3600,
+    SAID_MAX = 200, /* bytes of an answer in a message */
+    SECRET_FILE_MAX = 64 * 1024,
+    STATUS_OK = 200,
+    STATUS_REDIRECT = 300,
+    STATUS_BAD_REQUEST = 400,
+    STATUS_TOO_LARGE = 413,
+    STATUS_UNPROCESSABLE = 422,
+};
+
+/* Whatever is sent is answered so: the token, or a server that is overloaded or not there. */
+static const long whatever_is_sent[] = {401, 403, 407, 408, 429, 502, 503, 504};
+
+struct Http {
+    CURL *curl;
+    char *origin;        /* for messages */
+    char *authorization; /* a header, or NULL */
+    char *tenant;        /* likewise */
+    gboolean is_signed;
+    gint *ends; /* of the destination */
+    char failure[CURL_ERROR_SIZE];
+};
+
+void
+http_answer_clear(HttpAnswer *answer)
+{
+    if (answer->body != NULL)
+        g_string_free(g_steal_pointer(&answer->body), TRUE);
+}
+
+/* ---- setting up ---- */
+
+/* The line FORM, of two words, of the file PATH, as "WORD:WORD". */
+static char *
+read_pair(const char *path, const char *form, GError **error)
+{
+    struct stat st;
+    g_autofree char *text = NULL;
+    if (stat(path, &st) == 0 && (st.st_size > SECRET_FILE_MAX || (S_ISREG(st.st_mode) && (st.st_mode & 077) != 0))) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION,
+                    st.st_size > SECRET_FILE_MAX ? "the token file %s is too large"
+                                                 : "other users can read or change the token file %s; chmod 600 it",
+                    path);
+        return NULL;
+    }
+    if (!g_file_get_contents(path, &text, NULL, error)) {
+        g_prefix_error(error, "cannot read the token file: ");
+        return NULL;
+    }
+    g_auto(GStrv) words = g_strsplit_set(g_strstrip(text), " \t\r\n", -1);
+    if (g_strv_length(words) == 2 && words[0][0] != '\0' && words[1][0] != '\0')
+        return g_strconcat(words[0], ":", words[1], NULL);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION, "the token file %s must have one line, %s", path, form);
+    return NULL;
+}
+
+static gboolean
+add_bearer(Http *http, const char *token_file, GError **error)
+{
+    g_autofree char *token = token_read(token_file, error);
+    if (token != NULL)
+        http->authorization = g_strconcat("Authorization: Bearer ", token, NULL);
+    return token != NULL;
+}
+
+static gboolean
+add_basic(Http *http, const char *token_file, GError **error)
+{
+    g_autofree char *pair = read_pair(token_file, "USER PASSWORD", error);
+    if (pair == NULL)
+        return FALSE;
+    g_autofree char *coded = g_base64_encode((const guchar *)pair, strlen(pair));
+    http->authorization = g_strconcat("Authorization: Basic ", coded, NULL);
+    return TRUE;
+}
+
+static gboolean
+add_signature(Http *http, const char *token_file, const char *region, GError **error)
+{
+    g_autofree char *key = read_pair(token_file, "KEY-ID SECRET", error);
+    g_autofree char *scheme = g_strdup_printf("aws:amz:%s:s3", region);
+    if (key == NULL)
+        return FALSE;
+    http->is_signed = TRUE;
+    curl_library.curl_easy_setopt(http->curl, CURLOPT_AWS_SIGV4, scheme);
+    curl_library.curl_easy_setopt(http->curl, CURLOPT_USERPWD, key);
+    return TRUE;
+}
+
+/* About once a second while nothing moves. */
+static int
+on_progress(void *user, curl_off_t down, curl_off_t downed, curl_off_t up, curl_off_t upped)
+{
+    const Http *http = user;
+    return g_atomic_int_get(http->ends) != 0;
+}
+
+static size_t on_header(char *data, size_t one, size_t n, void *user);
+static size_t on_body(char *data, size_t one, size_t n, void *user);
+
+static void
+set_up(Http *http, const ExportAccess *access)
+{
+    CURL *curl = http->curl;
+    curl_library.curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->failure);
+    curl_library.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_library.curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_library.curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_library.curl_easy_setopt(curl, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_library.curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_library.curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_library.curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+    /* It would wait up to a second for the other side's leave to send a large body. */
+    curl_library.curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
+    curl_library.curl_easy_setopt(curl, CURLOPT_USERAGENT, "jescope");
+    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+    if (http->ends != NULL) {
+        curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+        curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http);
+        curl_library.curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    }
+    if (access->ca_file != NULL)
+        curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
+    if (access->cert_file != NULL) {
+        curl_library.curl_easy_setopt(curl, CURLOPT_SSLCERT, access->cert_file);
+        curl_library.curl_easy_setopt(curl, CURLOPT_SSLKEY, access->key_file);
+    }
+}
+
+Http *
+http_new(const Destination *destination, HttpCredentials credentials, const char *region, GError **error)
+{
+    g_autoptr(Http) http = NULL;
+    const char *token_file = destination->access.token_file;
+    if (!curl_library_load("pushes over HTTP", error))
+        return NULL;
+    http = g_new0(Http, 1);
+    http->origin = g_strdup(destination->origin);
+    http->ends = destination->ends;
+    http->curl = curl_library.curl_easy_init();
+    const char *tenant = destination_setting(destination, "tenant", NULL);
+    http->tenant = tenant != NULL ? g_strconcat("X-Scope-OrgID: ", tenant, NULL) : NULL;
+    set_up(http, &destination->access);
+    gboolean fine = token_file == NULL || (credentials == HTTP_SIGNED  ? add_signature(http, token_file, region, error)
+                                           : credentials == HTTP_BASIC ? add_basic(http, token_file, error)
+                                                                       : add_bearer(http, token_file, error));
+    return fine ? g_steal_pointer(&http) : NULL;
+}
+
+void
+http_free(Http *http)
+{
+    curl_library.curl_easy_cleanup(http->curl);
+    g_free(http->origin);
+    g_free(http->authorization);
+    g_free(http->tenant);
+    g_free(http);
+}
+
+/* ---- one request ---- */
+
+typedef struct {
+    HttpAnswer *answer;
+    guint64 limit;
+} Arrival;
+
+/* Seconds from now that a Retry-After of VALUE, a number or a date, asks for. */
+static guint
+retry_after(const char *value)
+{
+    guint64 seconds;
+    if (g_ascii_string_to_unsigned(value, 10, 0, G_MAXUINT32, &seconds, NULL))
+        return (guint)MIN(seconds, RETRY_MAX_S);
+    g_autoptr(GTimeZone) utc = g_time_zone_new_utc();
+    int day, year, hour, minute, second;
+    char month[4];
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    if (sscanf(value, "%*3s, %2d %3s %4d %2d:%2d:%2d GMT", &day, month, &year, &hour, &minute, &second) != 6)
+        return 0;
+    const char *place = strstr(months, month);
+    g_autoptr(GDateTime) date =
+        place != NULL ? g_date_time_new(utc, year, (int)(place - months) / 3 + 1, day, hour, minute, second) : NULL;
+    gint64 left = date != NULL ? g_date_time_to_unix(date) - g_get_real_time() / G_USEC_PER_SEC : 0;
+    return (guint)CLAMP(left, 0, RETRY_MAX_S);
+}
+
+static size_t
+on_header(char *data, size_t one, size_t n, void *user)
+{
+    static const char name[] = "retry-after:";
+    Arrival *arrival = user;
+    g_autofree char *line = g_strstrip(g_strndup(data, n));
+    if (g_ascii_strncasecmp(line, name, strlen(name)) == 0)
+        arrival->answer->retry_after_s = retry_after(g_strchug(line + strlen(name)));
+    return n;
+}
+
+static size_t
+on_body(char *data, size_t one, size_t n, void *user)
+{
+    Arrival *arrival = user;
+    GString *body = arrival->answer->body;
+    gsize room = arrival->limit - body->len;
+    g_string_append_len(body, data, (gssize)MIN(n, room));
+    arrival->answer->cut = n > room;
+    return n <= room ? n : 0;
+}
+
+static struct curl_slist *
+headers_of(const Http *http, const HttpRequest *request)
+{
+    struct curl_slist *headers = NULL;
+    for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
+        headers = curl_library.curl_slist_append(headers, *header);
+    if (http->authorization != NULL)
+        headers = curl_library.curl_slist_append(headers, http->authorization);
+    if (http->tenant != NULL)
+        headers = curl_library.curl_slist_append(headers, http->tenant);
+    if (http->is_signed) {
+        g_autofree char *digest = g_compute_checksum_for_data(G_CHECKSUM_SHA256, request->body, request->length);
+        g_autofree char *header = g_strconcat("x-amz-content-sha256: ", digest, NULL);
+        headers = curl_library.curl_slist_append(headers, header);
+    }
+    return headers;
+}
+
+gboolean
+http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **error)
+{
+    CURL *curl = http->curl;
+    *answer = (HttpAnswer){.body = g_string_new(NULL)};
+    Arrival arrival = {answer, request->limit != 0 ? request->limit : HTTP_ANSWER_MAX};
+    struct curl_slist *headers = headers_of(http, request);
+    curl_library.curl_easy_setopt(curl, CURLOPT_URL, request->url);
+    if (g_str_equal(request->method, "GET")) {
+        curl_library.curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+    } else {
+        curl_library.curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length);
+        curl_library.curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->length > 0 ? request->body : "");
+    }
+    curl_library.curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
+    curl_library.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_library.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+                                  (long)(request->deadline_ms != 0 ? request->deadline_ms : HTTP_DEADLINE_MS));
+    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, &arrival);
+    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, &arrival);
+    http->failure[0] = '\0';
+    CURLcode code = curl_library.curl_easy_perform(curl);
+    curl_library.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, NULL);
+    curl_library.curl_slist_free_all(headers);
+    curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
+    if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer->cut))
+        return TRUE;
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_UNREACHED, "%s did not take it: %s", http->origin,
+                http->failure[0] != '\0' ? http->failure : curl_library.curl_easy_strerror(code));
+    http_answer_clear(answer);
+    return FALSE;
+}
+
+/* ---- what an answer means ---- */
+
+static void
+set_answered(const Http *http, const HttpAnswer *answer, GError **error)
+{
+    g_autofree char *said = g_strndup(answer->body->str, SAID_MAX);
+    const char *to = NULL;
+    text_clean(said, strlen(said) + 1);
+    g_strdelimit(said, "\n\t", ' ');
+    curl_library.curl_easy_getinfo(http->curl, CURLINFO_REDIRECT_URL, &to);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_ANSWER, "%s answered with status %ld%s%s%s%s", http->origin,
+                answer->status, to != NULL ? " and refers, which is not followed, to " : "", to != NULL ? to : "",
+                said[0] != '\0' ? ": " : "", g_strstrip(said));
+}
+
+static gboolean
+is_doubtful(long status)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(whatever_is_sent); i++)
+        if (status == whatever_is_sent[i])
+            return FALSE;
+    return TRUE;
+}
+
+ExportOutcome
+http_outcome(const Http *http, const HttpAnswer *answer, ExportReply *reply, GError **error)
+{
+    if (answer->status >= STATUS_OK && answer->status < STATUS_REDIRECT)
+        return EXPORT_SENT;
+    reply->retry_after_s = answer->retry_after_s;
+    reply->doubtful = is_doubtful(answer->status);
+    set_answered(http, answer, error);
+    return answer->status == STATUS_BAD_REQUEST || answer->status == STATUS_TOO_LARGE ||
+                   answer->status == STATUS_UNPROCESSABLE
+               ? EXPORT_REFUSED
+               : EXPORT_LATER;
+}
+
+ExportOutcome
+http_deliver(Http *http, const HttpRequest *request, ExportReply *reply, GError **error)
+{
+    g_auto(HttpAnswer) answer = {0};
+    if (!http_send(http, request, &answer, error))
+        return EXPORT_LATER;
+    reply->bytes += request->length;
+    return http_outcome(http, &answer, reply, error);
+}

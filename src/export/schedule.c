@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "export/schedule.h"
+
+#include "confine/keyed-hash.h"
+
+#include <string.h>
+
+static guint64
+hash_text(const char *text)
+{
+    g_autoptr(GChecksum) checksum = g_checksum_new(G_CHECKSUM_SHA256);
+    guint8 digest[32];
+    gsize size = sizeof(digest);
+    guint64 hash;
+    g_checksum_update(checksum, (const guchar *)text, (gssize)strlen(text));
+    g_checksum_get_digest(checksum, digest, &size);
+    memcpy(&hash, digest, sizeof(hash));
+    return GUINT64_FROM_BE(hash);
+}
+
+static gint64
+offset_us(const Schedule *schedule)
+{
+    return (gint64)(hash_text(schedule->host) % (guint64)schedule->every_us);
+}
+
+gint64
+schedule_round(const Schedule *schedule, gint64 now_us)
+{
+    return (now_us - offset_us(schedule) + schedule->every_us) / schedule->every_us;
+}
+
+gint64
+schedule_next_us(const Schedule *schedule, gint64 now_us)
+{
+    return schedule_round(schedule, now_us) * schedule->every_us + offset_us(schedule);
+}
+
+guint
+schedule_idle_rounds(const Schedule *schedule, gint64 took_us)
+{
+    gint64 rounds = took_us * 100 / (schedule->every_us * MAX(schedule->dump_share, 1));
+    return (guint)CLAMP(rounds, 0, G_MAXINT);
+}
+
+typedef struct {
+    guint64 hash;
+    guint process;
+} Ranked;
+
+static gint
+lower(gconstpointer a, gconstpointer b)
+{
+    const Ranked *one = a, *other = b;
+    return one->hash < other->hash ? -1 : one->hash > other->hash ? 1 : one->process < other->process ? -1 : 1;
+}
+
+void
+schedule_choose(const Schedule *schedule, gint64 round, const ScheduleProcess *processes, guint n, gboolean *chosen)
+{
+    g_autoptr(GHashTable) of_service = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
+    g_autofree Ranked *order = g_new(Ranked, n + 1);
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *text = g_strdup_printf("%s %d %" G_GUINT64_FORMAT " %" G_GINT64_FORMAT, schedule->host,
+                                                (int)processes[i].pid, processes[i].start, round);
+        order[i] = (Ranked){hash_text(text), i};
+    }
+    qsort(order, n, sizeof(*order), lower);
+    for (guint i = 0; i < n; i++) {
+        const ScheduleProcess *process = &processes[order[i].process];
+        g_autofree char *key = g_strdup_printf("%u %s", (guint)process->user, process->service);
+        guint taken = GPOINTER_TO_UINT(g_hash_table_lookup(of_service, key));
+        gboolean takes = process->idle == 0 && (schedule->per_service == 0 || taken < schedule->per_service);
+        chosen[order[i].process] = takes;
+        if (takes)
+            g_hash_table_insert(of_service, g_steal_pointer(&key), GUINT_TO_POINTER(taken + 1));
+    }
+}
+
+/* ---- turns ---- */
+
+enum { USERS_MAX = 4096 };
+
+typedef struct {
+    guint64 had;
+    guint under_way;
+} Turn;
+
+struct ScheduleTurns {
+    GHashTable *users; /* uid -> Turn */
+};
+
+ScheduleTurns *
+schedule_turns_new(void)
+{
+    ScheduleTurns *turns = g_new(ScheduleTurns, 1);
+    turns->users = g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, g_free);
+    return turns;
+}
+
+void
+schedule_turns_free(ScheduleTurns *turns)
+{
+    g_hash_table_unref(turns->users);
+    g_free(turns);
+}
+
+static guint64
+fewest_turns(const ScheduleTurns *turns)
+{
+    GHashTableIter each;
+    gpointer turn;
+    guint64 fewest = G_MAXUINT64;
+    g_hash_table_iter_init(&each, turns->users);
+    while (g_hash_table_iter_next(&each, NULL, &turn))
+        fewest = MIN(fewest, ((const Turn *)turn)->had);
+    return fewest != G_MAXUINT64 ? fewest : 0;
+}
+
+static gboolean
+is_idle(gpointer user, gpointer turn, gpointer data)
+{
+    return ((const Turn *)turn)->under_way == 0;
+}
+
+static Turn *
+turn_of(const ScheduleTurns *turns, uid_t user)
+{
+    Turn *turn = g_hash_table_lookup(turns->users, GUINT_TO_POINTER(user));
+    if (turn != NULL)
+        return turn;
+    if (g_hash_table_size(turns->users) >= USERS_MAX)
+        g_hash_table_foreach_remove(turns->users, is_idle, NULL);
+    turn = g_new(Turn, 1);
+    *turn = (Turn){.had = fewest_turns(turns)};
+    g_hash_table_insert(turns->users, GUINT_TO_POINTER(user), turn);
+    return turn;
+}
+
+static gboolean
+comes_before(const Turn *one, const Turn *other)
+{
+    return one->under_way != other->under_way ? one->under_way < other->under_way : one->had < other->had;
+}
+
+guint
+schedule_turn_next(ScheduleTurns *turns, const uid_t *users, guint n)
+{
+    guint next = 0;
+    for (guint i = 1; i < n; i++)
+        if (users[i] != users[next] && comes_before(turn_of(turns, users[i]), turn_of(turns, users[next])))
+            next = i;
+    Turn *turn = turn_of(turns, users[next]);
+    turn->had++;
+    turn->under_way++;
+    return next;
+}
+
+void
+schedule_turn_end(ScheduleTurns *turns, uid_t user)
+{
+    Turn *turn = g_hash_table_lookup(turns->users, GUINT_TO_POINTER(user));
+    if (turn != NULL && turn->under_way > 0)
+        turn->under_way--;
+}

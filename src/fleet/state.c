@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fleet/state.h"
+
+#include "confine/keyed-hash.h"
+#include "fleet/rows.h"
+#include "profile/builder.h"
+
+#include <string.h>
+
+enum {
+    NAME_COLUMNS = 5,
+    STACK_COLUMNS = 1 + 2 * PROFILE_N_PPROF_VALUES + 2,
+    OBJECT_BITS = 40, /* of an address: offsets in a file */
+};
+
+/* The values of the rows, in their order. */
+static const ProfileValue values[] = {PROFILE_ALLOC_OBJECTS, PROFILE_ALLOC_SPACE, PROFILE_INUSE_OBJECTS,
+                                      PROFILE_INUSE_SPACE};
+G_STATIC_ASSERT(G_N_ELEMENTS(values) == PROFILE_N_PPROF_VALUES);
+
+/* ---- the document ---- */
+
+GString *
+fleet_document_new(const FleetFacts *facts, const GString *names)
+{
+    char scale[G_ASCII_DTOSTR_BUF_SIZE];
+    GString *document = g_string_sized_new(names->len + 256);
+    g_string_append_printf(document,
+                           "{\"time\":%" G_GINT64_FORMAT ",\"period\":%" G_GUINT64_FORMAT
+                           ",\"cumulative\":%s,\"moments\":%u,\"scale\":%s,\"names\":",
+                           facts->time, facts->period, facts->cumulative ? "true" : "false", facts->moments,
+                           g_ascii_formatd(scale, sizeof(scale), "%.17e", facts->scale));
+    g_string_append_len(document, names->str, (gssize)names->len);
+    g_string_append(document, ",\"answers\":[");
+    return document;
+}
+
+void
+fleet_document_add(GString *document, const GString *stacks)
+{
+    if (document->str[document->len - 1] != '[')
+        g_string_append_c(document, ',');
+    g_string_append_len(document, stacks->str, (gssize)stacks->len);
+}
+
+void
+fleet_document_end(GString *document)
+{
+    g_string_append(document, "]}");
+}
+
+/* ---- the profile ---- */
+
+typedef struct {
+    ProfileBuilder *builder;
+    GHashTable *names; /* hash -> row */
+    GArray *frames;    /* of the stack that is being built */
+} State;
+
+static guint32
+add_object(State *state, const char *path, const char *build)
+{
+    /* Two builds of one file are two objects. */
+    const ProfileObject object = {.path = path, .inode = build[0] != '\0' ? keyed_hash_string(build) | 1u : 0};
+    return builder_object(state->builder, &object);
+}
+
+/* Places in one file lie together in a range of addresses that is its own. */
+static guint32
+add_location(State *state, const json_t *row, gsize i)
+{
+    const char *path = fleet_text(json_array_get(row, 2), i), *build = fleet_text(json_array_get(row, 3), i);
+    guint64 offset = fleet_unsigned(json_array_get(row, 4), i) & ((G_GUINT64_CONSTANT(1) << OBJECT_BITS) - 1);
+    guint32 object = add_object(state, path[0] != '\0' ? path : "[unknown]", build);
+    guint64 start = ((guint64)object + 1) << OBJECT_BITS;
+    const ProfileMapping mapping = {start, start + (G_GUINT64_CONSTANT(1) << OBJECT_BITS), 0, object};
+    const ProfileLocation location = {start + offset, offset, builder_mapping(state->builder, &mapping), object};
+    guint32 index = builder_location(state->builder, &location);
+    const char *name = fleet_text(json_array_get(row, 1), i);
+    builder_location_symbol(state->builder, index, name[0] != '\0' ? name : "[unknown]");
+    return index;
+}
+
+static void
+add_unnamed(State *state)
+{
+    const ProfileObject object = {.path = "[stacks without names]"};
+    guint32 index = builder_object(state->builder, &object);
+    guint64 start = ((guint64)index + 1) << OBJECT_BITS;
+    const ProfileMapping mapping = {start, start + (G_GUINT64_CONSTANT(1) << OBJECT_BITS), 0, index};
+    const ProfileLocation location = {start, 0, builder_mapping(state->builder, &mapping), index};
+    guint32 frame = builder_location(state->builder, &location);
+    builder_location_symbol(state->builder, frame, "[stacks without names]");
+    g_array_append_val(state->frames, frame);
+}
+
+static guint32
+add_stack(State *state, const json_t *row)
+{
+    guint64 hash = fleet_unsigned(row, 0);
+    const json_t *names = g_hash_table_lookup(state->names, &hash);
+    g_array_set_size(state->frames, 0);
+    gsize depth = MIN(json_array_size(json_array_get(names, 1)), PROFILE_MAX_DEPTH);
+    for (gsize i = 0; i < depth; i++) {
+        guint32 location = add_location(state, names, i);
+        g_array_append_val(state->frames, location);
+    }
+    if (depth == 0)
+        add_unnamed(state);
+    BuilderFrames frames =
+        builder_frames(state->builder, (const guint32 *)(void *)state->frames->data, state->frames->len);
+    return builder_stack(state->builder, &frames, PROFILE_NONE);
+}
+
+static gboolean
+add_row(State *state, const json_t *row, gdouble scale, gdouble moments, GError **error)
+{
+    ProfileWeight weight = {0};
+    gboolean nothing = TRUE;
+    for (gsize i = 0; i < G_N_ELEMENTS(values); i++) {
+        weight.estimate[values[i]] = fleet_number(row, 1 + 2 * i) * scale / moments;
+        weight.variance[values[i]] = MAX(fleet_number(row, 2 + 2 * i), 0) * scale * scale / moments;
+        nothing = nothing && weight.estimate[values[i]] == 0;
+    }
+    weight.births = fleet_number(row, 1 + 2 * G_N_ELEMENTS(values)) * scale / moments;
+    weight.deaths = fleet_number(row, 2 + 2 * G_N_ELEMENTS(values)) * scale / moments;
+    if (nothing)
+        return TRUE;
+    guint32 stack = add_stack(state, row);
+    if (stack == PROFILE_NONE)
+        return builder_full(error);
+    builder_add_weight(state->builder, stack, &weight);
+    return TRUE;
+}
+
+static gboolean
+take_names(State *state, const json_t *document, GError **error)
+{
+    const json_t *rows = fleet_rows(json_object_get(document, "names"), NAME_COLUMNS, "stacks", error);
+    for (gsize i = 0; rows != NULL && i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        guint64 hash = fleet_unsigned(row, 0);
+        g_hash_table_insert(state->names, g_memdup2(&hash, sizeof(hash)), (gpointer)(gsize)row);
+    }
+    return rows != NULL;
+}
+
+static gboolean
+take_answers(State *state, const json_t *document, GError **error)
+{
+    const json_t *answers = json_object_get(document, "answers");
+    gdouble scale = json_number_value(json_object_get(document, "scale"));
+    gdouble moments = MAX(json_number_value(json_object_get(document, "moments")), 1);
+    for (gsize a = 0; a < json_array_size(answers); a++) {
+        const json_t *rows = fleet_rows(json_array_get(answers, a), STACK_COLUMNS, "samples", error);
+        if (rows == NULL)
+            return FALSE;
+        for (gsize i = 0; i < json_array_size(rows); i++)
+            if (!add_row(state, json_array_get(rows, i), scale, moments, error))
+                return FALSE;
+    }
+    return TRUE;
+}
+
+static guint32
+known_values(const json_t *document)
+{
+    guint32 known = PROFILE_KNOWS_INUSE;
+    if (json_is_true(json_object_get(document, "cumulative")))
+        known |= PROFILE_BIT(PROFILE_ALLOC_OBJECTS) | PROFILE_BIT(PROFILE_ALLOC_SPACE);
+    return known;
+}
+
+static Profile *
+make_profile(const json_t *document, GError **error)
+{
+    Profile *profile = NULL;
+    State state = {.builder = builder_new(),
+                   .names = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
+                   .frames = g_array_new(FALSE, FALSE, sizeof(guint32))};
+    builder_set_period(state.builder, (guint64)MAX(json_integer_value(json_object_get(document, "period")), 1));
+    builder_set_known(state.builder, known_values(document));
+    if (take_names(&state, document, error) && take_answers(&state, document, error))
+        profile = builder_finish(state.builder);
+    builder_free(state.builder);
+    g_hash_table_unref(state.names);
+    g_array_unref(state.frames);
+    return profile;
+}
+
+Profile *
+fleet_document_read(int fd, const char *name, GError **error)
+{
+    json_error_t why;
+    g_autoptr(GMappedFile) file = g_mapped_file_new_from_fd(fd, FALSE, error);
+    if (file == NULL)
+        return NULL;
+    json_t *document = json_loadb(g_mapped_file_get_contents(file), g_mapped_file_get_length(file), 0, &why);
+    if (document == NULL) {
+        g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER, "%s: an answer of the store is not valid JSON: %s", name,
+                    why.text);
+        return NULL;
+    }
+    Profile *profile = make_profile(document, error);
+    json_decref(document);
+    return profile;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "history/handed-internal.h"
+
+#include "confine/opener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* SQLite's auxiliary files. */
+static const char *const endings[] = {"-wal", "-shm", "-journal"};
+
+static struct {
+    char *path;
+    char *place;
+    gboolean confined;
+} handed;
+
+const char *
+handed_place(const char *path)
+{
+    return handed.path != NULL && strcmp(handed.path, path) == 0 ? handed.place : path;
+}
+
+gboolean
+handed_is_confined(void)
+{
+    return handed.confined;
+}
+
+/* In the parent -----------------------------------------------------------------------------------------------------
+ */
+
+static gboolean
+is_beside(const char *name)
+{
+    gsize length = strlen(handed.place);
+    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++)
+        if (strncmp(name, handed.place, length) == 0 && strcmp(name + length, endings[i]) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* A file made beside the history file is its owner's, so that he can go on with it. */
+static void
+give_to_owner(int fd)
+{
+    struct stat history;
+    if (stat(handed.place, &history) != 0)
+        return;
+    if (geteuid() == 0 && fchown(fd, history.st_uid, history.st_gid) != 0)
+        return;
+    (void)!fchmod(fd, history.st_mode & 0666);
+}
+
+static int
+open_beside(const char *name, int access)
+{
+    const int flags = O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    int fd = open(name, (access & (O_ACCMODE | O_PATH)) | flags);
+    if (fd < 0 && errno == ENOENT && (access & O_CREAT) != 0) {
+        fd = open(name, (access & O_ACCMODE) | O_CREAT | O_EXCL | flags, 0600);
+        if (fd >= 0)
+            give_to_owner(fd);
+    }
+    return fd;
+}
+
+/* SUBJECT has the flags of open(2). The history file itself is only read. */
+static int
+open_for_child(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    struct stat status;
+    const int access = (int)question->subject;
+    gboolean itself = strcmp(question->text, handed.place) == 0;
+    if (!itself && !is_beside(question->text))
+        return EACCES;
+    int fd = itself ? open(handed.place, (access & O_PATH) | O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+                    : open_beside(question->text, access);
+    if (fd < 0)
+        return errno;
+    if ((access & O_PATH) == 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
+        close(fd);
+        return EACCES;
+    }
+    answer->fd = fd;
+    return 0;
+}
+
+void
+history_hand_over(const char *path)
+{
+    g_autofree char *place = realpath(path, NULL);
+    g_free(handed.path);
+    g_free(handed.place);
+    handed.path = g_strdup(path);
+    handed.place = place != NULL ? g_strdup(place) : g_canonicalize_filename(path, NULL);
+    opener_handle(OPENER_HISTORY, open_for_child);
+}
+
+/* In the child ------------------------------------------------------------------------------------------------------
+ */
+
+static int
+ask(const char *name, int flags)
+{
+    OpenerAnswer answer;
+    const OpenerQuestion question = {.kind = OPENER_HISTORY, .subject = (guint64)flags, .text = name, .fd = -1};
+    int code = opener_ask(&question, &answer);
+    if (code == 0 && answer.fd >= 0)
+        return answer.fd;
+    errno = code != 0 ? code : EACCES;
+    return -1;
+}
+
+int
+handed_stat(const char *place, struct stat *status)
+{
+    if (!handed.confined)
+        return stat(place, status);
+    int fd = ask(place, O_PATH);
+    if (fd < 0)
+        return -1;
+    int result = fstat(fd, status);
+    close(fd);
+    return result;
+}
+
+static int
+open_by_asking(const char *name, int flags, int mode)
+{
+    return ask(name, flags);
+}
+
+/* The place has no links. */
+static int
+no_link(const char *name, struct stat *status)
+{
+    errno = ENOENT;
+    return -1;
+}
+
+void
+history_take_handed(void)
+{
+    static const struct {
+        const char *name;
+        sqlite3_syscall_ptr call;
+    } calls[] = {
+        {"open", (sqlite3_syscall_ptr)open_by_asking},
+        {"stat", (sqlite3_syscall_ptr)handed_stat},
+        {"lstat", (sqlite3_syscall_ptr)no_link},
+    };
+    sqlite3_vfs *files = sqlite3_vfs_find(NULL);
+    handed.confined = TRUE;
+    for (gsize i = 0; files != NULL && i < G_N_ELEMENTS(calls); i++)
+        files->xSetSystemCall(files, calls[i].name, calls[i].call);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/peer-user.h"
+
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    PATIENCE_S = 1, /* the kernel answers at once */
+    ANSWER_MAX = 4096,
+};
+
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} End;
+
+typedef struct {
+    struct nlmsghdr header;
+    struct inet_diag_req_v2 request;
+} Question;
+
+/* The user id of those that have none in this user namespace. */
+static uid_t
+read_overflow_uid(void)
+{
+    g_autofree char *text = NULL;
+    guint64 value = 65534;
+    if (g_file_get_contents("/proc/sys/kernel/overflowuid", &text, NULL, NULL))
+        g_ascii_string_to_unsigned(g_strchomp(text), 10, 0, G_MAXUINT32, &value, NULL);
+    return (uid_t)value;
+}
+
+/* Whether every user has a number here. */
+static gboolean
+is_first_user_namespace(void)
+{
+    g_autofree char *text = NULL;
+    guint64 inner = 1, outer = 1, count = 0;
+    if (!g_file_get_contents("/proc/self/uid_map", &text, NULL, NULL))
+        return FALSE;
+    char *at = text;
+    inner = g_ascii_strtoull(at, &at, 10);
+    outer = g_ascii_strtoull(at, &at, 10);
+    count = g_ascii_strtoull(at, &at, 10);
+    return inner == 0 && outer == 0 && count == G_MAXUINT32;
+}
+
+static gboolean
+is_ambiguous(uid_t uid)
+{
+    return uid == read_overflow_uid() && !is_first_user_namespace();
+}
+
+static gboolean
+get_ends(int fd, End *ours, End *theirs)
+{
+    socklen_t ours_size = sizeof(*ours), theirs_size = sizeof(*theirs);
+    return getsockname(fd, &ours->any, &ours_size) == 0 && getpeername(fd, &theirs->any, &theirs_size) == 0 &&
+           ours->any.sa_family == theirs->any.sa_family;
+}
+
+static const void *
+v4_behind(const End *end)
+{
+    return &end->v6.sin6_addr.s6_addr[12];
+}
+
+/* The socket with the local address THEIRS. An IPv4 client of an IPv6 socket has an IPv4 one. */
+static void
+describe(const End *ours, const End *theirs, struct inet_diag_req_v2 *request)
+{
+    gboolean v4 = ours->any.sa_family == AF_INET;
+    gboolean mapped = !v4 && IN6_IS_ADDR_V4MAPPED(&theirs->v6.sin6_addr);
+    *request = (struct inet_diag_req_v2){.sdiag_protocol = IPPROTO_TCP, .idiag_states = G_MAXUINT32};
+    request->sdiag_family = v4 || mapped ? AF_INET : AF_INET6;
+    /* The ports of both families are at the same place. */
+    request->id.idiag_sport = theirs->v4.sin_port;
+    request->id.idiag_dport = ours->v4.sin_port;
+    request->id.idiag_cookie[0] = request->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+    if (v4 || mapped) {
+        memcpy(request->id.idiag_src, v4 ? &theirs->v4.sin_addr : v4_behind(theirs), sizeof(struct in_addr));
+        memcpy(request->id.idiag_dst, v4 ? &ours->v4.sin_addr : v4_behind(ours), sizeof(struct in_addr));
+    } else {
+        memcpy(request->id.idiag_src, &theirs->v6.sin6_addr, sizeof(struct in6_addr));
+        memcpy(request->id.idiag_dst, &ours->v6.sin6_addr, sizeof(struct in6_addr));
+    }
+}
+
+static gboolean
+ask(const struct inet_diag_req_v2 *request, struct inet_diag_msg *answer)
+{
+    Question question = {
+        .header = {.nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST},
+        .request = *request,
+    };
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    union {
+        struct nlmsghdr header;
+        char bytes[ANSWER_MAX];
+    } reply;
+    int kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (kernel < 0)
+        return FALSE;
+    setsockopt(kernel, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    struct sockaddr_nl from;
+    socklen_t from_size = sizeof(from);
+    ssize_t sent = send(kernel, &question, sizeof(question), 0);
+    ssize_t size = sent == sizeof(question)
+                       ? recvfrom(kernel, &reply, sizeof(reply), 0, (struct sockaddr *)&from, &from_size)
+                       : -1;
+    close(kernel);
+    if (size < (ssize_t)NLMSG_LENGTH(sizeof(*answer)) || from.nl_pid != 0 ||
+        reply.header.nlmsg_type != SOCK_DIAG_BY_FAMILY || reply.header.nlmsg_len < NLMSG_LENGTH(sizeof(*answer)))
+        return FALSE;
+    memcpy(answer, NLMSG_DATA(&reply.header), sizeof(*answer));
+    return TRUE;
+}
+
+/* Connected, and held by a process. */
+static gboolean
+has_owner(const struct inet_diag_msg *socket)
+{
+    static const guint8 connected[] = {TCP_ESTABLISHED, TCP_FIN_WAIT1, TCP_FIN_WAIT2};
+    return socket->idiag_inode != 0 && memchr(connected, socket->idiag_state, sizeof(connected)) != NULL;
+}
+
+static gboolean
+is_same_socket(const struct inet_diag_msg *socket, const struct inet_diag_req_v2 *request)
+{
+    return socket->idiag_family == request->sdiag_family && socket->id.idiag_sport == request->id.idiag_sport &&
+           socket->id.idiag_dport == request->id.idiag_dport &&
+           memcmp(socket->id.idiag_src, request->id.idiag_src, sizeof(request->id.idiag_src)) == 0 &&
+           memcmp(socket->id.idiag_dst, request->id.idiag_dst, sizeof(request->id.idiag_dst)) == 0;
+}
+
+static gboolean
+is_connected(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+           (info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
+}
+
+gboolean
+peer_user_find(int fd, uid_t *uid)
+{
+    End ours, theirs;
+    struct inet_diag_req_v2 request;
+    struct inet_diag_msg answer;
+    if (!get_ends(fd, &ours, &theirs))
+        return FALSE;
+    describe(&ours, &theirs, &request);
+    if (!ask(&request, &answer) || !is_same_socket(&answer, &request) || !has_owner(&answer) || !is_connected(fd) ||
+        is_ambiguous(answer.idiag_uid))
+        return FALSE;
+    *uid = answer.idiag_uid;
+    return TRUE;
+}

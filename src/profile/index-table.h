@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An open-addressing table from (key, tag) to a 32-bit index: the addresses of a dump. A generic table's call per
+ * look-up would cost more than the rest of reading a frame. The hash multiplies by a random odd number, so that no file
+ * can be made to collide on purpose.
+ */
+#ifndef JESCOPE_PROFILE_INDEX_TABLE_H
+#define JESCOPE_PROFILE_INDEX_TABLE_H
+
+#include <glib.h>
+
+#define INDEX_TABLE_SPREAD 0x9e3779b97f4a7c15u /* 2^64 / golden ratio: carries a tag's low bits to the top */
+
+typedef struct {
+    guint64 key;
+    guint32 tag;
+    guint32 value; /* index + 1; 0: empty */
+} IndexEntry;
+
+typedef struct {
+    IndexEntry *entries;
+    guint64 multiplier;
+    guint32 n;
+    guint32 log2_capacity;
+} IndexTable;
+
+void index_table_init(IndexTable *table);
+void index_table_clear(IndexTable *table);
+void index_table_grow(IndexTable *table);
+
+static inline IndexEntry *
+index_table_slot(const IndexTable *table, guint64 key, guint32 tag)
+{
+    gsize mask = ((gsize)1 << table->log2_capacity) - 1;
+    gsize i = ((key ^ tag * INDEX_TABLE_SPREAD) * table->multiplier) >> (64 - table->log2_capacity);
+
+    while (table->entries[i].value != 0 && (table->entries[i].key != key || table->entries[i].tag != tag))
+        i = (i + 1) & mask;
+    return &table->entries[i];
+}
+
+/* The index of (key, tag), or G_MAXUINT32. */
+static inline guint32
+index_table_find(const IndexTable *table, guint64 key, guint32 tag)
+{
+    return index_table_slot(table, key, tag)->value - 1;
+}
+
+/* Adds a new (key, tag). */
+static inline void
+index_table_put(IndexTable *table, guint64 key, guint32 tag, guint32 index)
+{
+    *index_table_slot(table, key, tag) = (IndexEntry){key, tag, index + 1};
+    table->n++;
+    if (table->n > ((gsize)1 << table->log2_capacity) / 2)
+        index_table_grow(table);
+}
+
+/* The index of (key, tag); the first time that is the number of keys before it. */
+static inline guint32
+index_table_intern(IndexTable *table, guint64 key, guint32 tag)
+{
+    IndexEntry *entry = index_table_slot(table, key, tag);
+
+    if (G_LIKELY(entry->value != 0))
+        return entry->value - 1;
+    guint32 index = table->n;
+    index_table_put(table, key, tag, index);
+    return index;
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/significance.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_EXACT = 100000 };
+
+gdouble
+significance_binomial(guint64 births, guint64 deaths)
+{
+    guint64 n = births + deaths;
+    gdouble log_half = (gdouble)n * log(0.5);
+    gdouble sum = 0;
+
+    if (n == 0)
+        return 1;
+    /* Beyond what anything samples, the normal law is exact enough, and as fast for any number. */
+    if (n > MOST_EXACT)
+        return 0.5 * erfc(((gdouble)births - 0.5 - (gdouble)n / 2) / sqrt((gdouble)n / 2));
+    for (guint64 k = births; k <= n; k++) {
+        gdouble term = exp(lgamma((gdouble)n + 1) - lgamma((gdouble)k + 1) - lgamma((gdouble)(n - k) + 1) + log_half);
+        sum += term;
+        if (term < sum * 1e-12 && 2 * k > n)
+            break;
+    }
+    return MIN(sum, 1);
+}
+
+/* The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's method. */
+static gdouble
+beta_fraction(gdouble a, gdouble b, gdouble x)
+{
+    enum { MOST_TERMS = 300 };
+    gdouble c = 1, d = 1 - (a + b) * x / (a + 1), result;
+
+    d = 1 / (fabs(d) < 1e-300 ? 1e-300 : d);
+    result = d;
+    for (int m = 1; m <= MOST_TERMS; m++) {
+        gdouble before = result;
+        const gdouble terms[] = {m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                                 -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))};
+        for (int i = 0; i < 2; i++) {
+            d = 1 + terms[i] * d;
+            c = 1 + terms[i] / c;
+            d = 1 / (fabs(d) < 1e-300 ? 1e-300 : d);
+            result *= d * c;
+        }
+        if (fabs(result - before) < 1e-12 * fabs(result))
+            break;
+    }
+    return result;
+}
+
+/* Of Student's t with this many degrees of freedom: the probability of more. */
+static gdouble
+student_tail(gdouble t, gdouble freedom)
+{
+    gdouble x = freedom / (freedom + t * t), a = freedom / 2, b = 0.5;
+    gdouble front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    gdouble both;
+
+    if (x < (a + 1) / (a + b + 2))
+        both = front * beta_fraction(a, b, x) / a;
+    else
+        both = 1 - front * beta_fraction(b, a, 1 - x) / b;
+    return t > 0 ? both / 2 : 1 - both / 2;
+}
+
+gdouble
+significance_spread(const gdouble *values, gsize n)
+{
+    gdouble increments = (gdouble)n - 1, sum = 0;
+
+    for (gsize i = 1; i < n && n >= 3; i++) {
+        gdouble rest = values[i] - values[i - 1] - (values[n - 1] - values[0]) / increments;
+        sum += rest * rest;
+    }
+    return n >= 3 ? sqrt(sum / (increments - 1) * increments) : 0;
+}
+
+gdouble
+significance_increments(const gdouble *values, gsize n, gdouble bytes_per_sample)
+{
+    gdouble increments = (gdouble)n - 1;
+
+    if (n < 3 || values[n - 1] <= values[0] || bytes_per_sample <= 0)
+        return 1;
+    gdouble grown = values[n - 1] - values[0];
+    gdouble by_samples = significance_binomial((guint64)MIN(grown / bytes_per_sample, (gdouble)G_MAXUINT32), 0);
+    gdouble error = significance_spread(values, n);
+    return MAX(by_samples, error > 0 ? student_tail(grown / error, increments - 1) : 0);
+}
+
+static int
+compare(gconstpointer a, gconstpointer b)
+{
+    gdouble left = *(const gdouble *)a, right = *(const gdouble *)b;
+
+    return left < right ? -1 : left > right;
+}
+
+void
+significance_select(const gdouble *p, gsize n, gdouble q, gboolean *accepted)
+{
+    g_autofree gdouble *sorted = g_memdup2(p, n * sizeof(*p));
+    gdouble limit = -1;
+
+    if (n > 0)
+        qsort(sorted, n, sizeof(*sorted), compare);
+    for (gsize i = 0; i < n; i++)
+        if (sorted[i] <= q * (gdouble)(i + 1) / (gdouble)n)
+            limit = sorted[i];
+    for (gsize i = 0; i < n; i++)
+        accepted[i] = p[i] <= limit;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef JESCOPE_ROUTES_PPROF_SYMBOL_H
+#define JESCOPE_ROUTES_PPROF_SYMBOL_H
+
+#include "routes/routes.h"
+
+void pprof_symbol(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
+
+/* REQUEST to pprof_symbol() has no addresses and takes no time. */
+bool pprof_names_nothing(const RouteRequest *request);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rules/check.h"
+
+#include "history/dumps.h"
+
+#include <string.h>
+
+enum {
+    KEPT_LIVES = 10000,
+    KEPT_DUMPS = 64,    /* of one life */
+    MISSING_HALVES = 5, /* half intervals without a sample are a gap */
+};
+
+/* One series that is replayed. */
+typedef struct {
+    Engine *engine;
+    const HistoryTarget *target;
+    guint gap; /* the next one of the target's */
+    guint64 life;
+    RuleReading reading;
+    GArray *firings;
+    RulesCheck **checks; /* one for each rule */
+    RuleReason *before;  /* of each rule */
+    guint n;
+} Replay;
+
+void
+rules_check_free(RulesCheck *check)
+{
+    rule_unref(check->rule);
+    g_array_unref(check->firings);
+    g_free(check->series);
+    g_free(check->why);
+    g_free(check);
+}
+
+static RulesCheck *
+check_new(Rule *rule, const char *series)
+{
+    RulesCheck *check = g_new0(RulesCheck, 1);
+    check->rule = rule_ref(rule);
+    check->series = g_strdup(series);
+    check->firings = rule_firings_new();
+    return check;
+}
+
+/* ---- the replay ---- */
+
+static gboolean
+is_limit(RuleReason reason)
+{
+    static const gboolean limits[RULE_REASONS] = {
+        [RULE_IN_COOLDOWN] = TRUE, [RULE_COUNTED_OUT] = TRUE, [RULE_DISK_FULL] = TRUE};
+    return limits[reason];
+}
+
+/* Whether SAMPLE is of another process than the one before. */
+static void
+follow_lives(Replay *replay, const StatsSample *sample)
+{
+    const GArray *gaps = replay->target->gaps;
+    gboolean another = replay->life == 0;
+    for (; replay->gap < gaps->len && g_array_index(gaps, HistoryGap, replay->gap).to_us <= sample->time_us;
+         replay->gap++)
+        another = another || g_array_index(gaps, HistoryGap, replay->gap).restart;
+    if (!another)
+        return;
+    replay->life++;
+    replay->reading.life = replay->life;
+    replay->reading.began_us = sample->time_us;
+}
+
+/* Hands the firings of one sample to their rules. */
+static void
+take_firings(Replay *replay)
+{
+    for (guint i = 0; i < replay->firings->len; i++) {
+        RuleFiring *firing = &g_array_index(replay->firings, RuleFiring, i);
+        guint r = 0;
+        while (replay->checks[r]->rule != firing->rule)
+            r++;
+        g_array_append_val(replay->checks[r]->firings, *firing);
+        *firing = (RuleFiring){0};
+    }
+    g_array_set_size(replay->firings, 0);
+}
+
+static gboolean
+replay_sample(StatsSample *sample, gpointer data, GError **error)
+{
+    Replay *replay = data;
+    follow_lives(replay, sample);
+    replay->reading.sample = sample;
+    replay->reading.now_us = sample->time_us;
+    engine_judge(replay->engine, &replay->reading, replay->firings);
+    take_firings(replay);
+    for (guint r = 0; r < replay->n; r++) {
+        RuleReason reason = engine_reason(replay->engine, r, replay->target->name);
+        replay->checks[r]->samples++;
+        if (reason != replay->before[r] && is_limit(reason))
+            replay->checks[r]->held_back[reason]++;
+        replay->before[r] = reason;
+    }
+    return TRUE;
+}
+
+/* ---- what it needs of the history ---- */
+
+static StatsIterator *
+open_samples(History *history, const GPtrArray *rules, const char *series, HistoryRange range, GError **error)
+{
+    g_autoptr(GArray) metrics = g_array_new(FALSE, FALSE, sizeof(StatsMetric));
+    HistoryParts parts = HISTORY_TOTALS;
+    for (guint i = 0; i < rules->len; i++) {
+        const GArray *conditions = ((const Rule *)rules->pdata[i])->conditions;
+        for (guint c = 0; c < conditions->len; c++)
+            parts |= quantity_needs(&g_array_index(conditions, RuleCondition, c).quantity, metrics);
+    }
+    StatsIterator *iterator = history_iterator_new(history, series, range, parts, error);
+    if (iterator != NULL)
+        history_iterator_only(iterator, (const StatsMetric *)(gpointer)metrics->data, metrics->len);
+    return iterator;
+}
+
+static gint64
+gap_of(const HistoryTarget *target)
+{
+    gint64 every_us = (gint64)target->every_us;
+    if (every_us == 0 && target->samples > 1)
+        every_us = (target->last_us - target->first_us) / (gint64)(target->samples - 1);
+    return every_us * MISSING_HALVES / 2;
+}
+
+/* The mean size of the dumps that are kept of SERIES; 0: there are none. */
+static guint64
+mean_dump(History *history, const char *series)
+{
+    g_autoptr(GArray) lives = history_kept_lives(history, KEPT_LIVES, NULL);
+    guint64 bytes = 0, count = 0;
+    for (guint i = 0; lives != NULL && i < lives->len; i++) {
+        const HistoryKept *kept = &g_array_index(lives, HistoryKept, i);
+        if (strcmp(kept->target, series) != 0)
+            continue;
+        g_autoptr(GArray) dumps = history_dumps(history, kept->incarnation, KEPT_DUMPS, NULL);
+        for (guint d = 0; dumps != NULL && d < dumps->len; d++, count++)
+            bytes += g_array_index(dumps, RouteDump, d).bytes;
+    }
+    return count > 0 ? bytes / count : 0;
+}
+
+/* ---- the result ---- */
+
+static void
+compute_cost(RulesCheck *check, guint64 dump_bytes)
+{
+    const GArray *actions = check->rule->actions;
+    RulesCost *cost = &check->cost;
+    cost->dump_bytes = dump_bytes;
+    for (guint i = 0; i < actions->len; i++) {
+        const RuleAction *action = &g_array_index(actions, RuleAction, i);
+        guint64 times = check->firings->len;
+        cost->times[action->kind] += times;
+        if (action->kind == RULE_RECORD)
+            cost->recorded_ms += times * (guint64)action->amount;
+        if (action->kind == RULE_RECORD || action->kind == RULE_DUMP)
+            cost->dumps += times;
+    }
+}
+
+static void
+take_standing(const RuleStanding *standing, gpointer data)
+{
+    const Replay *replay = data;
+    if (strcmp(standing->series, replay->target->name) != 0)
+        return;
+    for (guint r = 0; r < replay->n; r++)
+        if (replay->checks[r]->rule == standing->rule) {
+            replay->checks[r]->state = standing->state;
+            replay->checks[r]->why = g_strdup(standing->why);
+        }
+}
+
+static gboolean
+replay_series(History *history, const GPtrArray *rules, HistoryRange range, Replay *replay, GError **error)
+{
+    StatsIterator *iterator = open_samples(history, rules, replay->target->name, range, error);
+    gboolean read = iterator != NULL && iterator->each(iterator, replay_sample, replay, error);
+    if (iterator != NULL)
+        iterator->free(iterator);
+    return read;
+}
+
+/* Appends to CHECKS what rules did on TARGET; of those that do not choose it, why is not set. */
+static gboolean
+check_series(History *history, const GPtrArray *rules, HistoryRange range, const HistoryTarget *target,
+             GPtrArray *checks, GError **error)
+{
+    g_autoptr(Engine) engine = engine_new();
+    g_autoptr(GArray) firings = rule_firings_new();
+    g_autofree RulesCheck **own = g_new(RulesCheck *, MAX(rules->len, 1));
+    g_autofree RuleReason *before = g_new0(RuleReason, MAX(rules->len, 1));
+    g_autofree char *process = g_strndup(target->name, strcspn(target->name, "/"));
+    const RuleSubject subject = {.facts = {[RULE_FILTER_SERIES] = target->name, [RULE_FILTER_PROCESS] = process}};
+    Replay replay = {
+        .engine = engine, .target = target, .firings = firings, .checks = own, .before = before, .n = rules->len};
+    replay.reading = (RuleReading){.series = target->name, .subject = &subject, .gap_us = gap_of(target), .spare = 1};
+    engine_set_rules(engine, rules);
+    for (guint i = 0; i < rules->len; i++)
+        own[i] = check_new(rules->pdata[i], target->name);
+    gboolean read = replay_series(history, rules, range, &replay, error);
+    guint64 dump_bytes = mean_dump(history, target->name);
+    engine_each(engine, take_standing, &replay);
+    for (guint i = 0; i < rules->len; i++) {
+        compute_cost(own[i], dump_bytes);
+        if (own[i]->why != NULL)
+            g_ptr_array_add(checks, own[i]);
+        else
+            rules_check_free(own[i]);
+    }
+    return read;
+}
+
+static gint
+compare(gconstpointer a, gconstpointer b)
+{
+    const RulesCheck *x = *(RulesCheck *const *)a, *y = *(RulesCheck *const *)b;
+    gint by_rule = strcmp(x->rule->name, y->rule->name);
+    return by_rule != 0 ? by_rule : strcmp(x->series, y->series);
+}
+
+GPtrArray *
+rules_check(History *history, const GPtrArray *rules, const RulesCheckQuery *query, GError **error)
+{
+    for (const char *const *name = query->series; *name != NULL; name++)
+        if (!history_check_target(history, *name, error))
+            return NULL;
+    g_autoptr(GPtrArray) targets = history_targets(history, error);
+    if (targets == NULL)
+        return NULL;
+    g_autoptr(GPtrArray) checks = g_ptr_array_new_with_free_func((GDestroyNotify)rules_check_free);
+    for (guint i = 0; i < targets->len; i++) {
+        const HistoryTarget *target = targets->pdata[i];
+        if (*query->series != NULL && !g_strv_contains(query->series, target->name))
+            continue;
+        if (!check_series(history, rules, query->range, target, checks, error))
+            return NULL;
+    }
+    g_ptr_array_sort(checks, compare);
+    return g_steal_pointer(&checks);
+}

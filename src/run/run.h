@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program started with profiling ready: program.h inspects it, run_environment() prepares its environment,
+ * supervise.h runs it, server.h serves it in the meantime. Errors of this room are G_SPAWN_ERROR. One thread.
+ */
+#ifndef JESCOPE_RUN_RUN_H
+#define JESCOPE_RUN_RUN_H
+
+#include "run/program.h"
+
+enum { RUN_LG_SAMPLE_DEFAULT = 19 }; /* 512 KiB, jemalloc's own default */
+
+/* The environment for PROGRAM, to be freed: with the agent and, if necessary, jemalloc preloaded, and with jemalloc's
+ * options: profiling possible but off, then the user's own, then ASKED. NULL if PROGRAM would crash, it would have no
+ * effect, or a library is missing. */
+char **run_environment(const Program *program, const char *asked, GError **error);
+
+/* Why the agent cannot be preloaded into PROGRAM, or NULL. */
+const char *run_obstacle(const Program *program);
+
+/* Whether prof:true may be set. In a statically linked program jemalloc's unwinder is not complete, and its
+ * initialization crashes the program (glibc; jemalloc 5.3.0 as packaged by Debian). */
+gboolean run_can_prepare(const Program *program);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/fleet.h"
+
+#include "target/candidates.h"
+
+struct Fleet {
+    char *program;
+    char *series;
+    GArray *members;      /* of Process */
+    GHashTable *left_out; /* "PID START" of those that were remarked on */
+};
+
+Fleet *
+fleet_new(const char *program, const char *series)
+{
+    Fleet *fleet = g_new0(Fleet, 1);
+    fleet->program = g_strdup(program);
+    fleet->series = g_strdup(series);
+    fleet->members = g_array_new(FALSE, FALSE, sizeof(Process));
+    fleet->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    return fleet;
+}
+
+void
+fleet_free(Fleet *fleet)
+{
+    if (fleet == NULL)
+        return;
+    g_array_unref(fleet->members);
+    g_hash_table_unref(fleet->left_out);
+    g_free(fleet->program);
+    g_free(fleet->series);
+    g_free(fleet);
+}
+
+static void
+lose_ended(Fleet *fleet, ScanResult *result)
+{
+    for (guint i = fleet->members->len; i-- > 0;) {
+        const Process *member = &g_array_index(fleet->members, Process, i);
+        if (process_alive(member->pid, member->start_time))
+            continue;
+        scan_result_add_lost(result, member);
+        g_array_remove_index(fleet->members, i);
+    }
+}
+
+/* -1: not one. */
+static gint
+find_member(const Fleet *fleet, const Process *process)
+{
+    for (guint i = 0; i < fleet->members->len; i++) {
+        const Process *known = &g_array_index(fleet->members, Process, i);
+        if (known->pid == process->pid && known->start_time == process->start_time)
+            return (gint)i;
+    }
+    return -1;
+}
+
+static void
+join(Fleet *fleet, const Process *process, ScanResult *result)
+{
+    g_autofree char *address = g_strdup_printf("%d", (int)process->pid);
+    g_array_append_val(fleet->members, *process);
+    scan_result_add_found(
+        result, &(ScanFound){
+                    .process = *process, .address = address, .named = TRUE, .series = fleet->series, .numbered = TRUE});
+}
+
+void
+fleet_leave_out(Fleet *fleet, const Process *process, const char *why, ScanResult *result)
+{
+    g_autofree char *key = g_strdup_printf("%d %" G_GUINT64_FORMAT, (int)process->pid, process->start_time);
+    g_autofree char *text = g_strdup_printf("left out %s (%d): %s", process->name, (int)process->pid, why);
+    gint member = find_member(fleet, process);
+    if (member >= 0)
+        g_array_remove_index(fleet->members, (guint)member);
+    if (g_hash_table_add(fleet->left_out, g_steal_pointer(&key)))
+        scan_result_add_remark(result, &(ScanRemark){.series = fleet->series, .text = text});
+}
+
+static void
+consider(Fleet *fleet, const Candidate *candidate, ScanResult *result)
+{
+    const Process *process = &candidate->process;
+    if (find_member(fleet, process) >= 0)
+        return;
+    if (candidate->reach == REACH_NO_JEMALLOC)
+        fleet_leave_out(fleet, process, "it does not use jemalloc", result);
+    else if (candidate->reach == REACH_NOT)
+        fleet_leave_out(fleet, process, candidate->obstacle, result);
+    else
+        join(fleet, process, result);
+}
+
+static gboolean
+has(const GPtrArray *candidates, pid_t pid)
+{
+    for (guint i = 0; i < candidates->len; i++)
+        if (((const Candidate *)candidates->pdata[i])->process.pid == pid)
+            return TRUE;
+    return FALSE;
+}
+
+static gint
+compare_age(gconstpointer a, gconstpointer b)
+{
+    const Process *left = &(*(const Candidate *const *)a)->process;
+    const Process *right = &(*(const Candidate *const *)b)->process;
+    if (left->start_time != right->start_time)
+        return left->start_time > right->start_time ? 1 : -1;
+    return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+/* Those that another of them started come last. */
+static void
+consider_all(Fleet *fleet, GPtrArray *candidates, ScanResult *result)
+{
+    g_ptr_array_sort(candidates, compare_age);
+    for (guint workers = 0; workers < 2; workers++)
+        for (guint i = 0; i < candidates->len; i++) {
+            const Candidate *candidate = candidates->pdata[i];
+            if (has(candidates, candidate->process.parent) == (workers == 1))
+                consider(fleet, candidate, result);
+        }
+}
+
+void
+fleet_look(Fleet *fleet, ScanResult *result)
+{
+    g_autoptr(GError) error = NULL;
+    lose_ended(fleet, result);
+    g_autoptr(GPtrArray) candidates = candidates_find(fleet->program, CANDIDATES_JEMALLOC, &error);
+    if (candidates != NULL)
+        consider_all(fleet, candidates, result);
+    if (fleet->members->len > 0)
+        return;
+    g_autofree char *why = error != NULL ? g_strdup(error->message)
+                                         : g_strdup_printf("no process named '%s' can be sampled", fleet->program);
+    scan_result_add_remark(result, &(ScanRemark){.series = fleet->series, .text = why, .missing = TRUE});
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Follows a log file as it grows, through rotation: renamed and recreated (the old file is read to its end first), or
+ * copied and truncated (detected by its size or, if it has grown again, by its beginning).
+ */
+#ifndef JESCOPE_SERVICE_FOLLOW_H
+#define JESCOPE_SERVICE_FOLLOW_H
+
+#include <glib.h>
+
+typedef struct Follow Follow;
+
+/* Given each piece that was appended. FALSE with ERROR set ends follow_poll(). */
+typedef gboolean (*FollowFunc)(const char *bytes, gsize length, gpointer data, GError **error);
+
+/* Begins at the present end of PATH; a file that does not exist yet is read from its beginning when it appears. */
+Follow *follow_new(const char *path, FollowFunc func, gpointer data);
+void follow_free(Follow *follow);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(Follow, follow_free)
+
+/* Reads the text appended since the last call, at most 16 MiB. Fails with FUNC's error, or if the file exists but
+ * cannot be read, or is not a regular file. */
+gboolean follow_poll(Follow *follow, GError **error);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/held-files.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct {
+    char *key;
+    uid_t user;
+    int fd;
+    guint64 bytes;
+    gint64 used;   /* monotonic, microseconds */
+    gboolean kept; /* as held_files_keep() */
+} Entry;
+
+struct HeldFiles {
+    GMutex lock;
+    GQueue entries; /* Entry, the one used last first */
+    guint64 bytes_max;
+};
+
+static void
+free_entry(gpointer data)
+{
+    Entry *entry = data;
+
+    close(entry->fd);
+    g_free(entry->key);
+    g_free(entry);
+}
+
+HeldFiles *
+held_files_new(guint64 bytes)
+{
+    HeldFiles *files = g_new0(HeldFiles, 1);
+
+    g_mutex_init(&files->lock);
+    g_queue_init(&files->entries);
+    files->bytes_max = bytes;
+    return files;
+}
+
+void
+held_files_free(HeldFiles *files)
+{
+    g_queue_clear_full(&files->entries, free_entry);
+    g_mutex_clear(&files->lock);
+    g_free(files);
+}
+
+static GList *
+find_link(const HeldFiles *files, const char *key)
+{
+    GList *at = files->entries.head;
+
+    while (at != NULL && strcmp(((const Entry *)at->data)->key, key) != 0)
+        at = at->next;
+    return at;
+}
+
+int
+held_files_find(HeldFiles *files, const char *key)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
+    GList *found = find_link(files, key);
+
+    if (found == NULL)
+        return -1;
+    Entry *entry = found->data;
+    entry->used = g_get_monotonic_time();
+    g_queue_unlink(&files->entries, found);
+    g_queue_push_head_link(&files->entries, found);
+    return fcntl(entry->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+gboolean
+held_files_has(HeldFiles *files, const char *key)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
+
+    return find_link(files, key) != NULL;
+}
+
+static void
+drop(HeldFiles *files, GList *link)
+{
+    free_entry(link->data);
+    g_queue_delete_link(&files->entries, link);
+}
+
+/* Of one user; of all with G_MAXUINT64 as USER. */
+static guint64
+bytes_of(const HeldFiles *files, guint64 user)
+{
+    guint64 bytes = 0;
+
+    for (const GList *at = files->entries.head; at != NULL; at = at->next) {
+        const Entry *entry = at->data;
+        bytes += user == G_MAXUINT64 || entry->user == user ? entry->bytes : 0;
+    }
+    return bytes;
+}
+
+/* The least recently used one of the user that has most bytes; NULL: all are kept. */
+static GList *
+choose_victim(const HeldFiles *files)
+{
+    GList *victim = NULL;
+    guint64 most = 0;
+
+    for (GList *at = files->entries.tail; at != NULL; at = at->prev) {
+        const Entry *entry = at->data;
+        guint64 bytes = bytes_of(files, entry->user);
+        if (!entry->kept && (victim == NULL || bytes > most)) {
+            victim = at;
+            most = bytes;
+        }
+    }
+    return victim;
+}
+
+static gboolean
+is_full(const HeldFiles *files)
+{
+    return files->entries.length > HELD_FILES_MAX || bytes_of(files, G_MAXUINT64) > files->bytes_max;
+}
+
+gboolean
+held_files_add(HeldFiles *files, const char *key, uid_t user, int fd)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
+    GList *before = find_link(files, key);
+    struct stat status;
+    int own =
+        fstat(fd, &status) == 0 && (guint64)status.st_size <= files->bytes_max ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+    if (own < 0)
+        return FALSE;
+    if (before != NULL)
+        drop(files, before);
+    Entry *entry = g_new(Entry, 1);
+    *entry = (Entry){g_strdup(key), user, own, (guint64)status.st_size, g_get_monotonic_time(), FALSE};
+    g_queue_push_head(&files->entries, entry);
+    for (GList *victim; is_full(files) && (victim = choose_victim(files)) != NULL;)
+        drop(files, victim);
+    return find_link(files, key) != NULL;
+}
+
+gboolean
+held_files_keep(HeldFiles *files, const char *key)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
+    GList *found = find_link(files, key);
+
+    if (found != NULL)
+        ((Entry *)found->data)->kept = TRUE;
+    return found != NULL;
+}
+
+gboolean
+held_files_remove(HeldFiles *files, const char *key)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
+    GList *found = find_link(files, key);
+
+    if (found != NULL)
+        drop(files, found);
+    return found != NULL;
+}
+
+void
+held_files_expire(HeldFiles *files, gint64 now)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
+
+    for (GList *at = files->entries.tail, *before; at != NULL; at = before) {
+        const Entry *entry = at->data;
+        before = at->prev;
+        if (!entry->kept && now - entry->used > HELD_FILES_IDLE_S * G_USEC_PER_SEC)
+            drop(files, at);
+    }
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/core.h"
+
+enum {
+    RETAIN_EVERY_S = 600, /* retention is cheap, but not free */
+};
+
+typedef struct {
+    Service *service;
+    gint64 retained_us; /* monotonic; 0: never */
+
+    GMutex lock;         /* of what follows */
+    GHashTable *missing; /* set of series without samples, which was told */
+    gboolean write_failing;
+} HistorySink;
+
+static gpointer
+new_state(Service *service)
+{
+    HistorySink *sink = g_new0(HistorySink, 1);
+    sink->service = service;
+    sink->missing = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_mutex_init(&sink->lock);
+    return sink;
+}
+
+static void
+free_state(gpointer state)
+{
+    HistorySink *sink = state;
+    g_hash_table_unref(sink->missing);
+    g_mutex_clear(&sink->lock);
+    g_free(sink);
+}
+
+/* FALSE: it was so before. */
+static gboolean
+set_missing(HistorySink *sink, const char *series, gboolean missing)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    return missing ? g_hash_table_add(sink->missing, g_strdup(series)) : g_hash_table_remove(sink->missing, series);
+}
+
+static void
+on_remark(gpointer state, const CollectedRemark *remark)
+{
+    HistorySink *sink = state;
+    gboolean changed = remark->kind == REMARK_NOTE || set_missing(sink, remark->series, remark->kind == REMARK_MISSING);
+    if (!changed || remark->kind == REMARK_OVER)
+        return;
+    shared_history_add_note(sink->service->history, remark->series, remark->text);
+    service_say(sink->service, "%s%s%s", remark->subject != NULL ? remark->subject : "",
+                remark->subject != NULL ? ": " : "", remark->text);
+}
+
+static gboolean
+passes_by_itself(const GError *error)
+{
+    return g_error_matches(error, HISTORY_ERROR, HISTORY_ERROR_LOCKED) ||
+           g_error_matches(error, HISTORY_ERROR, HISTORY_ERROR_FULL);
+}
+
+/* ERROR: why writing failed, or NULL. */
+static void
+note_written(HistorySink *sink, const GError *error)
+{
+    g_mutex_lock(&sink->lock);
+    gboolean changed = sink->write_failing != (error != NULL);
+    sink->write_failing = error != NULL;
+    g_mutex_unlock(&sink->lock);
+    if (error != NULL && !passes_by_itself(error))
+        service_fail(sink->service, error);
+    if (changed && error != NULL)
+        service_say(sink->service, "%s; samples wait in memory until then", error->message);
+    else if (changed)
+        service_say(sink->service, "%s can be written again; %" G_GUINT64_FORMAT " samples were lost",
+                    sink->service->options.history != NULL ? sink->service->options.history : "the history",
+                    shared_history_counts(sink->service->history).lost);
+}
+
+static void
+on_sample(gpointer state, const CollectedSample *collected)
+{
+    HistorySink *sink = state;
+    g_autoptr(GError) error = NULL;
+    const CollectedRemark again = {
+        .series = collected->life.target, .subject = collected->subject, .text = "sampled again"};
+    if (set_missing(sink, again.series, FALSE))
+        on_remark(sink, &again);
+    shared_history_add_sample(sink->service->history, &collected->life, collected->sample, &error);
+    note_written(sink, error);
+}
+
+static void
+on_tick(gpointer state)
+{
+    HistorySink *sink = state;
+    g_autoptr(GError) error = NULL;
+    gint64 now_us = g_get_monotonic_time();
+    shared_history_flush(sink->service->history, &error);
+    note_written(sink, error);
+    if (sink->retained_us != 0 && now_us - sink->retained_us < RETAIN_EVERY_S * G_USEC_PER_SEC)
+        return;
+    sink->retained_us = now_us;
+    shared_history_retain(sink->service->history);
+}
+
+const Sink history_sink = {
+    .new = new_state, .free = free_state, .sample = on_sample, .remark = on_remark, .tick = on_tick};

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/route-host.h"
+
+#include "service/failure.h"
+#include "service/host.h"
+#include "service/live.h"
+#include "service/recordings.h"
+
+#include "routes/publish.h"
+#include "target/reach.h"
+#include "wire/transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+    PROC_MAX = 64 * 1024 * 1024, /* bytes of a memory map */
+};
+
+/* ---- the process ---- */
+
+/* Whether the files of /proc/PID are still this process's. */
+static Outcome
+check_alive(const ServiceTarget *target, Failure *failure)
+{
+    if (process_alive(live_process(target)->pid, live_process(target)->start_time))
+        return OUTCOME_DONE;
+    return failure_set(failure, OUTCOME_GONE, "%s has ended", service_target_label(target));
+}
+
+static int
+open_arguments(const ServiceTarget *target)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/cmdline", (int)live_process(target)->pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static Outcome
+on_variable(void *host, const char *name, char *text, size_t size, Failure *failure)
+{
+    const ServiceTarget *target = work_target(host);
+    Outcome result = check_alive(target, failure);
+    if (result != OUTCOME_DONE)
+        return result;
+    g_autofree char *value = process_variable(live_process(target)->pid, name);
+    const char *found = value != NULL ? value : "";
+    if (strlen(found) >= size)
+        return failure_set(failure, OUTCOME_SYSTEM, "the variable %s of %s is longer than %zu bytes", name,
+                           service_target_label(target), size - 1);
+    g_strlcpy(text, found, size);
+    return OUTCOME_DONE;
+}
+
+static Outcome
+on_cmdline(void *host, char *text, size_t size, size_t *n, Failure *failure)
+{
+    const ServiceTarget *target = work_target(host);
+    Outcome result = check_alive(target, failure);
+    if (result != OUTCOME_DONE)
+        return result;
+    int fd = open_arguments(target);
+    ssize_t length = fd >= 0 ? read(fd, text, size) : -1;
+    if (length < 0)
+        result = failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot read the arguments");
+    else
+        *n = (size_t)length;
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+static Outcome
+on_maps(void *host, int *descriptor, Failure *failure)
+{
+    const ServiceTarget *target = work_target(host);
+    Outcome result = check_alive(target, failure);
+    if (result != OUTCOME_DONE)
+        return result;
+    int from = reach_open(live_process(target)->pid, REACH_MAPS);
+    int to = memfd_create("jescope-maps", MFD_CLOEXEC);
+    if (from >= 0 && to >= 0 && transfer_copy(from, to, PROC_MAX) && lseek(to, 0, SEEK_SET) == 0) {
+        *descriptor = to;
+    } else {
+        result = failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot read the memory map");
+        if (to >= 0)
+            close(to);
+    }
+    if (from >= 0)
+        close(from);
+    return result;
+}
+
+/* ---- dumps and recordings ---- */
+
+static Outcome
+on_dump(void *host, const RouteCapture *capture, int *descriptor, Failure *failure)
+{
+    const HostDump wanted = {.capture = capture};
+    return host_dump(host, &wanted, descriptor, failure);
+}
+
+static Outcome
+on_dump_take(void *host, const RouteCapture *capture, RouteDump *dump, Failure *failure)
+{
+    const HostDump wanted = {.capture = capture};
+    int fd = -1;
+    Outcome result = host_dump(host, &wanted, &fd, failure);
+    if (result != OUTCOME_DONE)
+        return result;
+    if (capture != NULL && capture->symbolized)
+        result = host_symbolize(host, &fd, failure);
+    if (result == OUTCOME_DONE)
+        result = host_keep_dump(host, fd, 0, dump, failure);
+    close(fd);
+    return result;
+}
+
+static size_t
+on_dumps(void *host, RouteDump *rows, size_t n)
+{
+    ServiceTarget *target = work_target(host);
+    gint64 incarnation;
+    if (!live_incarnation(target, &incarnation, NULL))
+        return 0;
+    g_autoptr(HistoryHold) hold = shared_history_hold(live_service(target)->history);
+    g_autoptr(GArray) dumps = history_dumps(hold->history, incarnation, (guint)n, NULL);
+    if (dumps == NULL)
+        return 0;
+    for (guint i = 0; i < dumps->len; i++)
+        rows[i] = g_array_index(dumps, RouteDump, i);
+    return dumps->len;
+}
+
+static Outcome
+on_delta(void *host, int dump, int *previous, Failure *failure)
+{
+    ServiceTarget *target = work_target(host);
+    if (live_swap_delta(target, dump, previous))
+        return OUTCOME_DONE;
+    close(dump);
+    return failure_set(failure, OUTCOME_GONE, "%s has ended", service_target_label(target));
+}
+
+static size_t
+on_recordings(void *host, RouteRecording *rows, size_t n)
+{
+    return recordings_list(work_target(host), rows, n);
+}
+
+typedef struct {
+    GMutex lock;
+    Published published;
+} Publication;
+
+static void
+clear_publication(gpointer part)
+{
+    Publication *publication = part;
+    publish_remove(&publication->published);
+    g_mutex_clear(&publication->lock);
+}
+
+/* In our own TMPDIR: the target's may be another user's, or in another root. */
+static Outcome
+on_publish(void *host, const RoutePublication *what, Failure *failure)
+{
+    static const LivePart publication_part = {sizeof(Publication), clear_publication};
+    Publication *publication = live_part(work_target(host), &publication_part);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&publication->lock);
+    return publish_put(&publication->published, g_get_tmp_dir(), what, failure);
+}
+
+static void
+on_status(void *host, RouteStatus *status)
+{
+    service_target_status(work_target(host), status);
+}
+
+static void
+on_pause(void *host, uint64_t ms)
+{
+    work_let_go(host);
+    g_usleep(ms * 1000);
+}
+
+gpointer
+route_host_run(Job *job, ServiceWorkFunc func, gpointer data)
+{
+    static const RouteHostOps ops = {
+        .hello = host_hello,
+        .read = host_read,
+        .write = host_write,
+        .stats = host_stats,
+        .dump = on_dump,
+        .dump_to_own_file = host_dump_to_own_file,
+        .lease = host_lease,
+        .variable = on_variable,
+        .cmdline = on_cmdline,
+        .maps = on_maps,
+        .recording_start = recordings_start,
+        .recording_stop = recordings_stop,
+        .recordings = on_recordings,
+        .dump_take = on_dump_take,
+        .dumps = on_dumps,
+        .dump_open = host_open_dump,
+        .delta = on_delta,
+        .render = host_render,
+        .page = host_page,
+        .publish = on_publish,
+        .status = on_status,
+        .pause = on_pause,
+    };
+    RouteHost host = {.ops = &ops, .data = job};
+    return func(&host, data);
+}

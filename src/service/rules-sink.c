@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/rules-sink.h"
+
+#include "service/live.h"
+#include "service/rule-probes.h"
+#include "service/rule-work.h"
+
+#include "rules/directory.h"
+#include "target/cgroup.h"
+#include "target/headroom.h"
+#include "target/identity.h"
+
+#include <glib-unix.h>
+#include <pwd.h>
+#include <string.h>
+
+enum {
+    MISSING_HALVES = 5, /* half intervals without a sample are a gap */
+    ARGUMENTS_MAX = 64 * 1024,
+};
+
+static const gdouble PROBES_SPARE = 0.05; /* of the machine's memory, that must be available to take a dump */
+
+typedef struct {
+    Service *service;
+    RulesDirectory *directory; /* NULL: the service has no rules. Read on the thread of a tick */
+    gboolean fresh;            /* what was read of it was not told yet; likewise */
+    RuleWorks *works;          /* in the main context */
+
+    GMutex lock; /* of what follows */
+    Engine *engine;
+    GPtrArray *problems;
+    GHashTable *users; /* series -> the user of its target */
+    gdouble spare;
+    RulesSinkCounts counts;
+} RulesSink;
+
+/* ---- what is known of a target ---- */
+
+typedef struct {
+    GMutex lock;
+    gboolean known;
+    char *facts[RULE_FILTERS];
+} Facts;
+
+static void
+clear_facts(gpointer part)
+{
+    Facts *facts = part;
+    for (guint i = 0; i < RULE_FILTERS; i++)
+        g_free(facts->facts[i]);
+    g_mutex_clear(&facts->lock);
+}
+
+static const LivePart facts_part = {sizeof(Facts), clear_facts};
+
+static char *
+read_arguments(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/cmdline", (int)pid);
+    g_autofree char *text = NULL;
+    gsize length = 0;
+    if (!g_file_get_contents(path, &text, &length, NULL))
+        return g_strdup("");
+    for (gsize i = 0; i + 1 < length; i++)
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    return g_utf8_make_valid(text, (gssize)MIN(strlen(text), ARGUMENTS_MAX));
+}
+
+static char *
+read_user(uid_t uid)
+{
+    char buffer[4096];
+    struct passwd entry, *found = NULL;
+    getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found);
+    return found != NULL ? g_strdup(found->pw_name) : g_strdup_printf("%u", (unsigned)uid);
+}
+
+/* Once for each target: they do not change, or hardly. */
+static RuleSubject
+find_facts(ServiceTarget *target)
+{
+    Facts *facts = live_part(target, &facts_part);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&facts->lock);
+    RuleSubject subject;
+    if (!facts->known) {
+        g_autoptr(Identity) identity = identity_new(live_process(target));
+        char *cgroup = cgroup_path(live_process(target)->pid);
+        facts->facts[RULE_FILTER_PROCESS] = g_strdup(service_target_name(target));
+        facts->facts[RULE_FILTER_SERIES] = g_strdup(service_target_series(target));
+        facts->facts[RULE_FILTER_USER] = read_user(live_user(target));
+        facts->facts[RULE_FILTER_UNIT] = g_strdup(identity != NULL ? identity->unit : "");
+        facts->facts[RULE_FILTER_CGROUP] = cgroup != NULL ? cgroup : g_strdup("");
+        facts->facts[RULE_FILTER_ARGUMENTS] = read_arguments(live_process(target)->pid);
+        facts->known = TRUE;
+    }
+    for (guint i = 0; i < RULE_FILTERS; i++)
+        subject.facts[i] = facts->facts[i];
+    return subject;
+}
+
+/* ---- firing ---- */
+
+typedef struct {
+    RulesSink *sink;
+    ServiceTarget *target;
+    Rule *rule;
+    char *because;
+} Start;
+
+static void
+free_start(gpointer data)
+{
+    Start *start = data;
+    service_target_unref(start->target);
+    rule_unref(start->rule);
+    g_free(start->because);
+    g_free(start);
+}
+
+static gboolean
+on_start(gpointer data)
+{
+    const Start *start = data;
+    rule_works_begin(start->sink->works, start->rule, start->target, start->because);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+on_work_done(const RuleOutcome *outcome, gpointer data)
+{
+    RulesSink *sink = data;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    engine_end_work(sink->engine, outcome->rule->name, service_target_series(outcome->target), outcome->bytes);
+    sink->counts.failed += outcome->failed;
+}
+
+static void
+start_work(RulesSink *sink, ServiceTarget *target, const RuleFiring *firing)
+{
+    Start *start = g_new(Start, 1);
+    *start = (Start){sink, service_target_ref(target), rule_ref(firing->rule), g_strdup(firing->because)};
+    service_post(sink->service, on_start, start, free_start);
+}
+
+/* The wall clock may be set: what rules measure is measured by the monotonic one. */
+static RuleReading
+make_reading(const RulesSink *sink, const CollectedSample *collected, const RuleSubject *subject)
+{
+    const Process *process = live_process(collected->target);
+    gint64 now_us = g_get_monotonic_time();
+    return (RuleReading){.series = collected->life.target,
+                         .subject = subject,
+                         .life = (guint64)process->pid << 40 ^ process->start_time,
+                         .began_us = now_us - (g_get_real_time() - service_target_started_us(collected->target)),
+                         .now_us = now_us,
+                         .gap_us = (gint64)service_every_us(sink->service) * MISSING_HALVES / 2,
+                         .sample = collected->sample,
+                         .spare = sink->spare};
+}
+
+static void
+add_probe(Rule *rule, const Quantity *quantity, gpointer data)
+{
+    rule_probes_add(data, rule, quantity);
+}
+
+/* What costs memory waits until the machine has some. */
+static void
+measure_probes(RulesSink *sink, const CollectedSample *collected)
+{
+    g_autoptr(RuleProbes) probes = rule_probes_new(collected->target);
+    engine_each_probe(sink->engine, collected->life.target, add_probe, probes);
+    if (sink->spare >= PROBES_SPARE)
+        rule_probes_measure(g_steal_pointer(&probes));
+}
+
+static void
+on_sample(gpointer state, const CollectedSample *collected)
+{
+    RulesSink *sink = state;
+    if (sink->directory == NULL || collected->target == NULL)
+        return;
+    const RuleSubject subject = find_facts(collected->target);
+    g_autoptr(GArray) firings = rule_firings_new();
+    gboolean probed_now;
+    g_autoptr(GHashTable) probed = rule_probes_values(collected->target, &probed_now);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    RuleReading reading = make_reading(sink, collected, &subject);
+    reading.probed = probed;
+    reading.probed_now = probed_now;
+    engine_judge(sink->engine, &reading, firings);
+    measure_probes(sink, collected);
+    g_hash_table_insert(sink->users, g_strdup(reading.series), GUINT_TO_POINTER(live_user(collected->target)));
+    for (guint i = 0; i < firings->len; i++) {
+        const RuleFiring *firing = &g_array_index(firings, RuleFiring, i);
+        engine_begin_work(sink->engine, firing->rule->name, firing->series);
+        start_work(sink, collected->target, firing);
+    }
+    sink->counts.fired += firings->len;
+}
+
+static void
+on_event(gpointer state, const ServiceEvent *event)
+{
+    RulesSink *sink = state;
+    if (sink->directory != NULL)
+        rule_works_note(sink->works, event);
+}
+
+/* The series has ended. */
+static void
+on_remark(gpointer state, const CollectedRemark *remark)
+{
+    RulesSink *sink = state;
+    if (sink->directory == NULL || remark->kind != REMARK_OVER)
+        return;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    engine_forget(sink->engine, remark->series);
+}
+
+/* ---- files ---- */
+
+static void
+take_rules(RulesSink *sink)
+{
+    const GPtrArray *problems = rules_directory_problems(sink->directory);
+    const GPtrArray *rules = rules_directory_rules(sink->directory);
+    g_mutex_lock(&sink->lock);
+    engine_set_rules(sink->engine, rules);
+    g_ptr_array_set_size(sink->problems, 0);
+    for (guint i = 0; i < problems->len; i++)
+        g_ptr_array_add(sink->problems, g_strdup(problems->pdata[i]));
+    g_mutex_unlock(&sink->lock);
+    for (guint i = 0; i < problems->len; i++)
+        service_say(sink->service, "%s", (const char *)problems->pdata[i]);
+    service_say(sink->service, "rules: %u in use, %u left out", rules->len, problems->len);
+}
+
+static void
+on_tick(gpointer state)
+{
+    RulesSink *sink = state;
+    if (sink->directory == NULL)
+        return;
+    gdouble spare = headroom_spare();
+    g_mutex_lock(&sink->lock);
+    sink->spare = spare;
+    g_mutex_unlock(&sink->lock);
+    if (!rules_directory_refresh(sink->directory) && !sink->fresh)
+        return;
+    sink->fresh = FALSE;
+    take_rules(sink);
+}
+
+/* ---- the sink ---- */
+
+static gpointer
+new_state(Service *service)
+{
+    RulesSink *sink = g_new0(RulesSink, 1);
+    sink->service = service;
+    g_mutex_init(&sink->lock);
+    if (service->options.rules == NULL)
+        return sink;
+    sink->directory = rules_directory_new(service->options.rules);
+    sink->works = rule_works_new(service, on_work_done, sink);
+    sink->engine = engine_new();
+    sink->problems = g_ptr_array_new_with_free_func(g_free);
+    sink->users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    sink->spare = headroom_spare();
+    sink->fresh = rules_directory_refresh(sink->directory);
+    engine_set_rules(sink->engine, rules_directory_rules(sink->directory));
+    return sink;
+}
+
+static void
+free_state(gpointer state)
+{
+    RulesSink *sink = state;
+    g_clear_pointer(&sink->works, rule_works_free);
+    g_clear_pointer(&sink->directory, rules_directory_free);
+    g_clear_pointer(&sink->engine, engine_free);
+    g_clear_pointer(&sink->problems, g_ptr_array_unref);
+    g_clear_pointer(&sink->users, g_hash_table_unref);
+    g_mutex_clear(&sink->lock);
+    g_free(sink);
+}
+
+const Sink rules_sink = {
+    .new = new_state, .free = free_state, .sample = on_sample, .remark = on_remark, .event = on_event, .tick = on_tick};
+
+/* ---- for others ---- */
+
+typedef struct {
+    const RulesSink *sink;
+    Viewer viewer;
+    void (*each)(const RuleStanding *standing, gpointer data);
+    gpointer data;
+} Listing;
+
+static void
+list_visible(const RuleStanding *standing, gpointer data)
+{
+    const Listing *listing = data;
+    Viewer user = (Viewer)GPOINTER_TO_UINT(g_hash_table_lookup(listing->sink->users, standing->series));
+    if (listing->viewer == VIEWER_ALL || listing->viewer == user)
+        listing->each(standing, listing->data);
+}
+
+void
+rules_sink_each(gpointer state, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data), gpointer data)
+{
+    RulesSink *sink = state;
+    Listing listing = {sink, viewer, each, data};
+    if (sink->directory == NULL)
+        return;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    engine_each(sink->engine, list_visible, &listing);
+}
+
+GPtrArray *
+rules_sink_problems(gpointer state)
+{
+    RulesSink *sink = state;
+    GPtrArray *problems = g_ptr_array_new_with_free_func(g_free);
+    if (sink->directory == NULL)
+        return problems;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    for (guint i = 0; i < sink->problems->len; i++)
+        g_ptr_array_add(problems, g_strdup(sink->problems->pdata[i]));
+    return problems;
+}
+
+RulesSinkCounts
+rules_sink_counts(gpointer state)
+{
+    RulesSink *sink = state;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    return sink->counts;
+}

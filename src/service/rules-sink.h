@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of a service (ServiceOptions.rules): judged at each sample, and what they do. */
+#ifndef JESCOPE_SERVICE_RULES_SINK_H
+#define JESCOPE_SERVICE_RULES_SINK_H
+
+#include "service/sink.h"
+
+/* As service_rules_each() and service_rules_problems(). */
+void rules_sink_each(gpointer state, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
+                     gpointer data);
+GPtrArray *rules_sink_problems(gpointer state);
+
+typedef struct {
+    guint64 fired;
+    guint64 failed; /* actions */
+} RulesSinkCounts;
+RulesSinkCounts rules_sink_counts(gpointer state);
+
+#endif

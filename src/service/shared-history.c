@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/shared-history.h"
+
+enum {
+    LIVES_MAX = 10000, /* that are processed at once */
+    WAITING_MAX = 4096,
+};
+
+/* A sample or a note on its way into the history. */
+typedef struct {
+    HistoryLife life; /* of a note the target alone */
+    char *target, *boot, *version;
+    StatsSample *sample; /* NULL: a note */
+    gint64 time_us;
+    char *note;
+} Entry;
+
+struct SharedHistory {
+    HistoryHold hold;
+    char *path; /* NULL: in memory */
+    char *boot;
+
+    GMutex lock; /* of what follows; taken after hold.lock, never held for long */
+    HistoryRules rules;
+    GQueue waiting; /* of Entry */
+    SharedHistoryCounts counts;
+};
+
+static void
+free_entry(gpointer data)
+{
+    Entry *entry = data;
+    g_clear_pointer(&entry->sample, stats_sample_unref);
+    g_free(entry->target);
+    g_free(entry->boot);
+    g_free(entry->version);
+    g_free(entry->note);
+    g_free(entry);
+}
+
+SharedHistory *
+shared_history_new(const char *path, const HistoryRules *rules, GError **error)
+{
+    History *history = path != NULL ? history_open(path, HISTORY_WRITE, error) : history_open_in_memory(error);
+    if (history == NULL)
+        return NULL;
+    SharedHistory *shared = g_new0(SharedHistory, 1);
+    g_mutex_init(&shared->hold.lock);
+    g_mutex_init(&shared->lock);
+    g_queue_init(&shared->waiting);
+    shared->rules = *rules;
+    shared->path = g_strdup(path);
+    shared->boot = history_boot();
+    shared->hold.history = history;
+    return shared;
+}
+
+void
+shared_history_free(SharedHistory *shared)
+{
+    if (shared == NULL)
+        return;
+    shared_history_flush(shared, NULL);
+    g_queue_clear_full(&shared->waiting, free_entry);
+    history_close(shared->hold.history);
+    g_mutex_clear(&shared->hold.lock);
+    g_mutex_clear(&shared->lock);
+    g_free(shared->path);
+    g_free(shared->boot);
+    g_free(shared);
+}
+
+const char *
+shared_history_boot(const SharedHistory *shared)
+{
+    return shared->boot;
+}
+
+void
+shared_history_set_rules(SharedHistory *shared, const HistoryRules *rules)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shared->lock);
+    shared->rules = *rules;
+}
+
+static HistoryRules
+rules_now(SharedHistory *shared)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shared->lock);
+    return shared->rules;
+}
+
+HistoryHold *
+shared_history_hold(SharedHistory *shared)
+{
+    g_mutex_lock(&shared->hold.lock);
+    return &shared->hold;
+}
+
+void
+history_hold_release(HistoryHold *hold)
+{
+    g_mutex_unlock(&hold->lock);
+}
+
+/* ---- what is written ---- */
+
+/* With LOCK. At the end of the queue, or, if it could not be written, at its head. */
+static void
+put(SharedHistory *shared, Entry *entry, void (*push)(GQueue *queue, gpointer data))
+{
+    push(&shared->waiting, entry);
+    shared->counts.waiting += entry->sample != NULL;
+    if (shared->waiting.length <= WAITING_MAX)
+        return;
+    Entry *oldest = g_queue_pop_head(&shared->waiting);
+    shared->counts.waiting -= oldest->sample != NULL;
+    shared->counts.lost += oldest->sample != NULL;
+    free_entry(oldest);
+}
+
+static Entry *
+take(SharedHistory *shared)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shared->lock);
+    Entry *entry = g_queue_pop_head(&shared->waiting);
+    shared->counts.waiting -= entry != NULL && entry->sample != NULL;
+    return entry;
+}
+
+static gboolean
+write_entry(SharedHistory *shared, const Entry *entry, GError **error)
+{
+    History *history = shared->hold.history;
+    gint64 incarnation;
+    if (entry->sample == NULL)
+        return history_note(history, entry->target, entry->time_us, entry->note, error);
+    return history_begin(history, &entry->life, &incarnation, error) &&
+           history_add(history, incarnation, entry->sample, rules_now(shared).parts, error);
+}
+
+gboolean
+shared_history_flush(SharedHistory *shared, GError **error)
+{
+    g_autoptr(HistoryHold) hold G_GNUC_UNUSED = shared_history_hold(shared);
+    Entry *entry;
+    while ((entry = take(shared)) != NULL) {
+        gboolean written = write_entry(shared, entry, error);
+        g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shared->lock);
+        if (!written) {
+            put(shared, entry, g_queue_push_head);
+            return FALSE;
+        }
+        shared->counts.written += entry->sample != NULL;
+        free_entry(entry);
+    }
+    return TRUE;
+}
+
+static void
+append(SharedHistory *shared, Entry *entry)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shared->lock);
+    put(shared, entry, g_queue_push_tail);
+}
+
+gboolean
+shared_history_add_sample(SharedHistory *shared, const HistoryLife *life, StatsSample *sample, GError **error)
+{
+    Entry *entry = g_new0(Entry, 1);
+    entry->life = *life;
+    entry->life.target = entry->target = g_strdup(life->target);
+    entry->life.boot = entry->boot = g_strdup(life->boot);
+    entry->life.version = entry->version = g_strdup(life->version);
+    entry->sample = stats_sample_ref(sample);
+    append(shared, entry);
+    return shared_history_flush(shared, error);
+}
+
+void
+shared_history_add_note(SharedHistory *shared, const char *target, const char *text)
+{
+    Entry *entry = g_new0(Entry, 1);
+    entry->target = g_strdup(target);
+    entry->note = g_strdup(text);
+    entry->time_us = g_get_real_time();
+    append(shared, entry);
+}
+
+SharedHistoryCounts
+shared_history_counts(SharedHistory *shared)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shared->lock);
+    return shared->counts;
+}
+
+/* Of targets that give no dumps any more, too. */
+static void
+retain_all_dumps(History *history, const HistoryDumpRetention *dumps)
+{
+    g_autoptr(GArray) lives = history_kept_lives(history, LIVES_MAX, NULL);
+    for (guint i = 0; lives != NULL && i < lives->len; i++)
+        history_retain_dumps(history, g_array_index(lives, HistoryKept, i).incarnation, dumps, g_get_real_time(), NULL);
+}
+
+void
+shared_history_retain(SharedHistory *shared)
+{
+    g_autoptr(HistoryHold) hold = shared_history_hold(shared);
+    g_autoptr(GError) error = NULL;
+    HistoryRules rules = rules_now(shared);
+    /* Errors of the file are reported at the next sample. */
+    if (!history_retain(hold->history, &rules.samples, g_get_real_time(), NULL, &error))
+        g_debug("retention: %s", error->message);
+    retain_all_dumps(hold->history, &rules.dumps);
+}
+
+gboolean
+shared_history_add_dump(SharedHistory *shared, gint64 incarnation, int descriptor, RouteDump *dump, GError **error)
+{
+    g_auto(HistoryPackedDump) packed = {0};
+    if (!history_dump_pack(descriptor, &packed, error))
+        return FALSE;
+    g_autoptr(HistoryHold) hold = shared_history_hold(shared);
+    if (!history_dump_add_packed(hold->history, incarnation, &packed, dump, error))
+        return FALSE;
+    /* The dump is stored; removal is done with the next one. */
+    HistoryRules rules = rules_now(shared);
+    history_retain_dumps(hold->history, incarnation, &rules.dumps, g_get_real_time(), NULL);
+    return TRUE;
+}
+
+static gboolean
+read_packed(SharedHistory *shared, gint64 incarnation, guint64 id, HistoryPackedDump *packed, GError **error)
+{
+    g_autoptr(HistoryHold) hold = shared_history_hold(shared);
+    return history_dump_read_packed(hold->history, incarnation, id, packed, error);
+}
+
+int
+shared_history_open_dump(SharedHistory *shared, gint64 incarnation, guint64 id, GError **error)
+{
+    g_auto(HistoryPackedDump) packed = {0};
+    return read_packed(shared, incarnation, id, &packed, error) ? history_dump_unpack(&packed, error) : -1;
+}
+
+gpointer
+shared_history_read(SharedHistory *shared, gpointer (*func)(History *history, gpointer data, GError **error),
+                    gpointer data, GError **error)
+{
+    if (shared->path == NULL) {
+        g_autoptr(HistoryHold) hold = shared_history_hold(shared);
+        return func(hold->history, data, error);
+    }
+    g_autoptr(History) history = history_open(shared->path, HISTORY_READ, error);
+    return history != NULL ? func(history, data, error) : NULL;
+}

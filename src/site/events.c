@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /api/v1/events: the service's events, as Server-Sent Events (WHATWG HTML, section 9.2). Each has the id of the
+ * service's event; a client that reconnects with Last-Event-ID gets the events that it missed as far as they are kept,
+ * preceded by an event "lost" if some are not. A client that does not read is disconnected.
+ */
+#include "site/site.h"
+#include "site/table.h"
+
+#include "routes/query.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum {
+    EVENTS_STREAMS_MAX = 256,
+    EVENTS_STREAMS_OF_PEER_MAX = 64,
+    EVENTS_HEARTBEAT_SECONDS = 15,
+    EVENTS_BACKLOG_MAX = 512 * 1024, /* bytes that may wait for one client: more than all events that are kept */
+};
+
+typedef struct {
+    Site *site;
+    Exchange *exchange;
+    Peer *peer;
+    guint subscription;
+    guint heartbeat;
+    GString *waiting;
+    gboolean over; /* too much of it */
+} Stream;
+
+/* EVENT as an object, with a newline; unused members are omitted. */
+static void
+events_append_json(GString *out, const ServiceEvent *event)
+{
+    g_autofree char *time = NULL;
+    g_autoptr(GDateTime) moment = g_date_time_new_from_unix_utc(event->time_us / G_USEC_PER_SEC);
+    g_autofree char *second = g_date_time_format(moment, "%Y-%m-%dT%H:%M:%S");
+    time = g_strdup_printf("%s.%03dZ", second, (int)(event->time_us % G_USEC_PER_SEC / 1000));
+    json_t *object = json_pack("{s:I, s:s, s:s, s:s*, s:s*, s:s*, s:s*}", "id", (json_int_t)event->id, "time", time,
+                               "type", service_event_name(event->type), "target", event->target, "label", event->label,
+                               "who", event->who, "detail", event->detail);
+    if (event->subject != 0)
+        json_object_set_new(object, "subject", json_integer((json_int_t)event->subject));
+    char *text = json_dumps(object, JSON_COMPACT);
+    json_decref(object);
+    g_string_append(out, text);
+    g_string_append_c(out, '\n');
+    free(text);
+}
+
+static void
+flush(Stream *stream)
+{
+    if (stream->waiting->len > EVENTS_BACKLOG_MAX)
+        stream->over = TRUE;
+    exchange_wake(stream->exchange);
+}
+
+static void
+on_event(const ServiceEvent *event, gpointer data)
+{
+    Stream *stream = data;
+    Viewer viewer = exchange_viewer(stream->exchange);
+    if (viewer != VIEWER_ALL && viewer != (Viewer)event->user)
+        return;
+    g_string_append_printf(stream->waiting, "id: %" G_GUINT64_FORMAT "\nevent: %s\ndata: ", event->id,
+                           service_event_name(event->type));
+    events_append_json(stream->waiting, event);
+    g_string_append_c(stream->waiting, '\n');
+    flush(stream);
+}
+
+/* A comment: shows proxies and us that the client still reads. */
+static gboolean
+on_heartbeat(gpointer data)
+{
+    Stream *stream = data;
+    g_string_append(stream->waiting, ":\n\n");
+    flush(stream);
+    return G_SOURCE_CONTINUE;
+}
+
+static gssize
+read_stream(gpointer data, char *bytes, gsize size)
+{
+    Stream *stream = data;
+    gsize length = MIN(size, stream->waiting->len);
+    if (stream->over)
+        return -1;
+    if (length == 0) {
+        exchange_pause(stream->exchange);
+        return 0;
+    }
+    memcpy(bytes, stream->waiting->str, length);
+    g_string_erase(stream->waiting, 0, (gssize)length);
+    return (gssize)length;
+}
+
+static void
+free_stream(gpointer data)
+{
+    Stream *stream = data;
+    stream->site->streams--;
+    --*peer_count(stream->peer, PEER_STREAMS);
+    service_unsubscribe(stream->site->service, stream->subscription);
+    g_source_remove(stream->heartbeat);
+    g_string_free(stream->waiting, TRUE);
+    g_free(stream);
+}
+
+/* The id after which to begin, of the header that a client sends when it comes again, or else of the parameter; FALSE:
+ * that of the client is malformed. */
+static gboolean
+find_beginning(const Site *site, Exchange *exchange, guint64 *after)
+{
+    const char *last = exchange_header(exchange, "Last-Event-ID");
+    QueryValue value;
+    if (last == NULL && query_find(exchange_request(exchange)->query, "after", &value) != QUERY_ABSENT)
+        last = value.text;
+    *after = service_last_event(site->service);
+    return last == NULL || g_ascii_string_to_unsigned(last, 10, 0, G_MAXUINT64, after, NULL);
+}
+
+static void
+events_answer(Site *site, Exchange *exchange)
+{
+    guint64 after;
+    if (!find_beginning(site, exchange, &after)) {
+        exchange_fail(exchange, &(AnswerFailure){.status = 400,
+                                                 .code = "bad_event_id",
+                                                 .message = "invalid id of an event: not a number",
+                                                 .hint = "send the id of the last event as it came"});
+        return;
+    }
+    Peer *peer = exchange_peer(exchange);
+    gboolean own = *peer_count(peer, PEER_STREAMS) >= EVENTS_STREAMS_OF_PEER_MAX;
+    if (own || site->streams >= EVENTS_STREAMS_MAX) {
+        exchange_fail(exchange, &(AnswerFailure){.status = 503,
+                                                 .code = "too_many_streams",
+                                                 .message = own ? "this peer has 64 event streams open already"
+                                                                : "256 event streams are open already",
+                                                 .hint = "close one of them"});
+        return;
+    }
+    Stream *stream = g_new0(Stream, 1);
+    stream->peer = peer;
+    stream->site = site;
+    stream->exchange = exchange;
+    stream->waiting = g_string_new("retry: 2000\n\n");
+    if (service_events_lost(site->service, after))
+        g_string_append(stream->waiting, "event: lost\ndata: {}\n\n");
+    stream->heartbeat = g_timeout_add_seconds(EVENTS_HEARTBEAT_SECONDS, on_heartbeat, stream);
+    stream->subscription = service_subscribe(site->service, after, on_event, stream);
+    site->streams++;
+    ++*peer_count(stream->peer, PEER_STREAMS);
+    AnswerStream source = {.read = read_stream, .free = free_stream, .data = stream};
+    Answer *answer = answer_new_stream("text/event-stream", &source);
+    answer_add_header(answer, "Cache-Control", "no-cache");
+    exchange_answer(exchange, answer);
+}
+
+static const RouteParameter parameters[] = {
+    {"after", "integer",
+     "begin after the event of this id, with those that are still kept; 0: all (default: new ones only)"},
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/events", "event stream (SSE)", .parameters = parameters,
+     .serve = events_answer},
+};
+
+const RouteTable events_routes = {rows, G_N_ELEMENTS(rows)};

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "/api/v1/fleet": questions to the store of all hosts' dumps that the operator named, answered by `jescope fleet` in a
+ * child (render.h). Answers are about other users' processes: for clients that see every target. */
+#include "site/site.h"
+#include "site/table.h"
+
+#include "routes/native-parameters.h"
+#include "routes/native-reply.h"
+#include "routes/path.h"
+#include "routes/query.h"
+#include "routes/render.h"
+#include "routes/reply.h"
+#include "routes/report-format.h"
+#include "routes/report-query.h"
+
+#include <string.h>
+
+enum {
+    AT_ONCE = 2, /* other answers need the same threads, and the store its own */
+    AT_ONCE_OF_PEER = 1,
+    SECONDS = 120,
+    WORD_MAX = 64,
+    QUESTION = 3, /* the component of the path */
+};
+
+/* What there is to ask. */
+typedef struct {
+    const char *name;
+    const char *operand;        /* the parameter that is one; NULL: none */
+    const char *const *options; /* parameters that are passed on as they are, NULL at the end */
+    gboolean needed;            /* the operand */
+    gboolean reports;           /* in a format of reports, else JSON */
+} Question;
+
+#define PART_NAMES(prefix)                                                                                             \
+    prefix "version", prefix "host", prefix "zone", prefix "label", prefix "at", prefix "from", prefix "to"
+
+static const char *const part[] = {PART_NAMES(""), "window", NULL};
+static const char *const ranked[] = {PART_NAMES(""), "window", "count", NULL};
+static const char *const two_parts[] = {PART_NAMES(""), PART_NAMES("base-"), "window", NULL};
+static const char *const part_of_service[] = {"service", PART_NAMES(""), "window", NULL};
+
+static const Question questions[] = {
+    {"services", NULL, part, FALSE, FALSE},     {"top", "by", ranked, FALSE, FALSE},
+    {"hosts", "service", part, TRUE, FALSE},    {"trace", "function", part_of_service, TRUE, FALSE},
+    {"growth", "service", part, TRUE, FALSE},   {"report", "service", part, TRUE, TRUE},
+    {"diff", "service", two_parts, TRUE, TRUE},
+};
+
+/* A request. Its thread has it from begin() to on_done(). */
+typedef struct {
+    Site *site;
+    Exchange *exchange; /* NULL: its client has gone; in the main context alone */
+    gint left;          /* the same, for the thread; atomic */
+    Peer *peer;
+    AnswerCoding coding;
+    const char *content_type;
+    char *question, *operand;
+    GPtrArray *options;
+} Ask;
+
+static const Question *
+question_of(const char *path)
+{
+    char word[WORD_MAX] = "";
+    path_component(path, QUESTION, word, sizeof(word));
+    for (gsize i = 0; i < G_N_ELEMENTS(questions); i++)
+        if (strcmp(questions[i].name, word) == 0)
+            return &questions[i];
+    return NULL;
+}
+
+/* ---- on a thread ---- */
+
+static bool
+is_wanted(void *data)
+{
+    return g_atomic_int_get(&((Ask *)data)->left) == 0;
+}
+
+static gpointer
+run(gpointer data, GError **error)
+{
+    Ask *ask = data;
+    Failure failure = {0};
+    RouteReply reply = {.descriptor = -1};
+    int descriptor = -1;
+    const RenderSetup setup = {.program = RENDER_SELF, .seconds = SECONDS, .is_wanted = is_wanted, .data = ask};
+    const RenderQuestion wanted = {ask->question, (const char *const *)(void *)ask->options->pdata, ask->operand};
+    Outcome result = render_question(&setup, &wanted, &descriptor, &failure);
+    if (result == OUTCOME_DONE)
+        reply_file(&reply, ask->content_type, descriptor);
+    else if (result == OUTCOME_NOT_FOUND)
+        native_error(&reply, 404, &(NativeError){"not_found", "see GET /api/v1/fleet/services"}, "%s", failure.why);
+    else if (result == OUTCOME_SYSTEM)
+        native_error(&reply, 502, &(NativeError){"store", "see whether the store of --store answers"}, "%s",
+                     failure.why);
+    else
+        native_failure(&reply, result, &failure);
+    return answer_new_route(&reply, ask->coding, NULL);
+}
+
+/* ---- in the main context ---- */
+
+static void
+ask_free(Ask *ask)
+{
+    g_free(ask->question);
+    g_free(ask->operand);
+    g_clear_pointer(&ask->options, g_ptr_array_unref);
+    g_free(ask);
+}
+
+static void
+drop_answer(gpointer answer)
+{
+    answer_unref(answer);
+}
+
+static void
+on_left(Exchange *exchange, gpointer data)
+{
+    Ask *ask = data;
+    ask->exchange = NULL;
+    g_atomic_int_set(&ask->left, 1);
+}
+
+static void
+on_done(gpointer result, const GError *error, gpointer data)
+{
+    Ask *ask = data;
+    --*peer_count(ask->peer, PEER_FLEET);
+    ask->site->fleet_questions--;
+    if (ask->exchange != NULL)
+        exchange_answer(ask->exchange, answer_ref(result));
+    ask_free(ask);
+}
+
+static void
+add_option(GPtrArray *options, const char *name, const char *value)
+{
+    g_ptr_array_add(options, g_strdup_printf("--%s=%s", name, value));
+}
+
+static void
+add_store(GPtrArray *options, const SiteStore *store)
+{
+    add_option(options, "store", store->url);
+    if (store->token_file != NULL)
+        add_option(options, "token-file", store->token_file);
+    if (store->ca_file != NULL)
+        add_option(options, "ca-file", store->ca_file);
+}
+
+/* FALSE: REPLY is a refusal. */
+static gboolean
+add_report(Ask *ask, const RouteRequest *request, RouteReply *reply)
+{
+    QueryValue word = {.text = "json"};
+    ReportQuery query;
+    native_find(request, "format", &word);
+    const ReportFormat *format = report_format_find(word.state == QUERY_ABSENT ? "json" : word.text);
+    if (format == NULL || (format->flags & REPORT_FORMAT_SOURCE_LINES) != 0) {
+        native_refuse(reply, "format", word.text, "a format of reports without lines of source files");
+        return FALSE;
+    }
+    if (!report_query_read(&query, request, reply))
+        return FALSE;
+    ask->content_type = format->content_type;
+    add_option(ask->options, "format", format->name);
+    for (const char *const *option = query.options; *option != NULL; option++)
+        g_ptr_array_add(ask->options, g_strdup(*option));
+    return TRUE;
+}
+
+/* FALSE: REPLY is a refusal. */
+static gboolean
+fill(Ask *ask, const Question *question, const RouteRequest *request, RouteReply *reply)
+{
+    uint64_t sums = 0;
+    QueryValue value;
+    add_store(ask->options, &ask->site->store);
+    for (const char *const *name = question->options; *name != NULL; name++)
+        if (native_find(request, *name, &value) != QUERY_ABSENT)
+            add_option(ask->options, *name, value.text);
+    if (!native_read(request, NATIVE_BOOLEAN, "sum", &sums, reply) ||
+        (question->reports && !add_report(ask, request, reply)))
+        return FALSE;
+    if (sums != 0)
+        g_ptr_array_add(ask->options, g_strdup("--sum"));
+    if (!question->reports)
+        g_ptr_array_add(ask->options, g_strdup("--json"));
+    g_ptr_array_add(ask->options, NULL);
+    if (question->operand != NULL && native_find(request, question->operand, &value) != QUERY_ABSENT)
+        ask->operand = g_strdup(value.text);
+    if (question->needed && ask->operand == NULL)
+        native_error(reply, 400, &(NativeError){"missing_parameter", "see GET /api/v1/fleet/services"},
+                     "the parameter %s is missing", question->operand);
+    return ask->operand != NULL || !question->needed;
+}
+
+static void
+begin(Ask *ask)
+{
+    Site *site = ask->site;
+    const ServiceTask task = {.func = run, .data = ask, .free_result = drop_answer};
+    ++*peer_count(ask->peer, PEER_FLEET);
+    site->fleet_questions++;
+    exchange_wait(ask->exchange, EXCHANGE_WHILE_CONNECTED, on_left, ask);
+    service_run_task(site->service, &task, on_done, ask);
+}
+
+static gboolean
+refuse(const Site *site, Exchange *exchange)
+{
+    static const AnswerFailure hidden = {403, "not_allowed",
+                                         "the fleet is shown to clients that see every target of this machine",
+                                         "use a token, or connect as the user of the server"};
+    static const AnswerFailure missing = {409, "no_store", "this server has no store of a fleet",
+                                          "start it with --store=clickhouse://HOST:8123/DATABASE"};
+    static const AnswerFailure crowded = {429, "crowded", "other questions to the store are being answered",
+                                          "wait as long as Retry-After says"};
+    const AnswerFailure *failure = NULL;
+    if (exchange_viewer(exchange) != VIEWER_ALL)
+        failure = &hidden;
+    else if (site->store.url == NULL)
+        failure = &missing;
+    else if (*peer_count(exchange_peer(exchange), PEER_FLEET) >= AT_ONCE_OF_PEER || site->fleet_questions >= AT_ONCE)
+        failure = &crowded;
+    if (failure == NULL)
+        return FALSE;
+    Answer *answer = answer_new_failure(failure);
+    if (failure == &crowded)
+        answer_add_header(answer, "Retry-After", "1");
+    exchange_answer(exchange, answer);
+    return TRUE;
+}
+
+static void
+serve_question(Site *site, Exchange *exchange)
+{
+    const RouteRequest *request = exchange_request(exchange);
+    const Question *question = question_of(request->path);
+    RouteReply reply = {.descriptor = -1};
+    if (refuse(site, exchange))
+        return;
+    Ask *ask = g_new0(Ask, 1);
+    *ask = (Ask){.site = site,
+                 .exchange = exchange,
+                 .peer = exchange_peer(exchange),
+                 .coding = exchange_accepts_gzip(exchange) ? ANSWER_GZIP : ANSWER_PLAIN,
+                 .content_type = REPLY_JSON,
+                 .question = g_strdup(question->name),
+                 .options = g_ptr_array_new_with_free_func(g_free)};
+    if (fill(ask, question, request, &reply)) {
+        begin(ask);
+        return;
+    }
+    exchange_answer(exchange, answer_new_route(&reply, ask->coding, NULL));
+    ask_free(ask);
+}
+
+/* For the page: whether there is anything to ask. */
+static void
+serve_state(Site *site, Exchange *exchange)
+{
+    gboolean asks = site->store.url != NULL && exchange_viewer(exchange) == VIEWER_ALL;
+    const char *text = asks ? "{\"store\":true}\n" : "{\"store\":false}\n";
+    exchange_answer(exchange, answer_new(200, REPLY_JSON, g_bytes_new(text, strlen(text)), ANSWER_PLAIN));
+}
+
+/* ---- the table ---- */
+
+#define PART_ROWS(prefix, of, when)                                                                                    \
+    {prefix "version", "text", of "processes of this version"}, {prefix "host", "text", of "processes on this host"},  \
+        {prefix "zone", "text", of "processes in this zone"},                                                          \
+        {prefix "label", "text", of "processes with this label, NAME=VALUE"},                                          \
+        {prefix "at", "text", when "state at this time (default: of the latest dump)"},                                \
+        {prefix "from", "text", when "mean over a range of time from here"},                                           \
+    {                                                                                                                  \
+        prefix "to", "text", when "end of the range (default: now)"                                                    \
+    }
+#define WINDOW_ROW                                                                                                     \
+    {                                                                                                                  \
+        "window", "duration", "a process counts with its latest dump of this long before a time (default 5m)"          \
+    }
+#define SERVICE_ROW                                                                                                    \
+    {                                                                                                                  \
+        "service", "text", "the service"                                                                               \
+    }
+
+static const RouteParameter part_parameters[] = {PART_ROWS("", "only ", ""), WINDOW_ROW, {0}};
+static const RouteParameter top_parameters[] = {
+    {"by", "bytes|waste|growth", "order of services (default bytes)"},
+    {"count", "integer", "maximum number of services; 0: no limit (default 20)"},
+    PART_ROWS("", "only ", ""),
+    WINDOW_ROW,
+    {0}};
+static const RouteParameter service_parameters[] = {SERVICE_ROW, PART_ROWS("", "only ", ""), WINDOW_ROW, {0}};
+static const RouteParameter trace_parameters[] = {
+    {"function", "text", "the function"}, SERVICE_ROW, PART_ROWS("", "only ", ""), WINDOW_ROW, {0}};
+static const RouteParameter report_parameters[] = {SERVICE_ROW, PART_ROWS("", "only ", ""), WINDOW_ROW,
+                                                   REPORT_FORMAT_ROW, REPORT_DOCUMENT_ROWS{0}};
+static const RouteParameter diff_parameters[] = {
+    SERVICE_ROW,
+    PART_ROWS("", "only ", ""),
+    PART_ROWS("base-", "before, ", "before, "),
+    WINDOW_ROW,
+    {"sum", "boolean", "compare all processes together instead of the mean of one"},
+    REPORT_FORMAT_ROW,
+    REPORT_DOCUMENT_ROWS{0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/fleet", "whether this server has a store of a fleet to ask",
+     .serve = serve_state},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/fleet/services", "services of the fleet, and what they have in use",
+     .parameters = part_parameters, .serve = serve_question},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/fleet/top", "services that hold, waste or grow most",
+     .parameters = top_parameters, .serve = serve_question},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/fleet/report",
+     "report of what holds the memory of all processes of a service", .parameters = report_parameters,
+     .serve = serve_question},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/fleet/diff",
+     "change of a service between two versions, hosts, zones or times", .parameters = diff_parameters,
+     .serve = serve_question},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/fleet/growth", "functions and stacks of a service that grow",
+     .parameters = service_parameters, .serve = serve_question},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/fleet/hosts", "hosts of a service, and those that differ",
+     .parameters = service_parameters, .serve = serve_question},
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/fleet/trace", "what one function has held over time, on each host",
+     .parameters = trace_parameters, .serve = serve_question},
+};
+
+const RouteTable fleet_answer_routes = {rows, G_N_ELEMENTS(rows)};

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "site/pending.h"
+
+struct Pending {
+    PendingTable *table;
+    char *key; /* in PendingTable.by_key; NULL: it is not to be found */
+    Resolved *resolved;
+    GQueue waiting;        /* of Exchange: for the next time the target is asked */
+    GQueue asking;         /* of Exchange: their request to the target is in progress */
+    ServiceTicket *ticket; /* NULL: the target is not being asked */
+    guint start;           /* source id; 0: asking is not planned */
+    char *about;           /* of a change, for the audit */
+    guint *count;          /* as in pending_change(); NULL: its exchange has ended */
+};
+
+struct PendingTable {
+    const Site *site;
+    GHashTable *by_key; /* of Pending */
+    GHashTable *all;    /* the set of them */
+    GString *key;       /* of the request */
+};
+
+static void
+free_pending(gpointer data)
+{
+    Pending *pending = data;
+    if (pending->ticket != NULL)
+        service_ticket_cancel(pending->ticket);
+    g_clear_handle_id(&pending->start, g_source_remove);
+    g_queue_clear(&pending->waiting);
+    g_queue_clear(&pending->asking);
+    resolved_unref(pending->resolved);
+    g_free(pending->about);
+    g_free(pending->key);
+    g_free(pending);
+}
+
+static gboolean
+is_change(const Pending *pending)
+{
+    return pending->resolved->match.role == ROUTE_ROLE_CONTROL;
+}
+
+static gboolean
+is_idle(const Pending *pending)
+{
+    return pending->ticket == NULL && pending->start == 0 && pending->waiting.length == 0;
+}
+
+static gboolean
+is_watch(const Pending *pending)
+{
+    return (pending->resolved->match.flags & ROUTE_WATCHING) != 0;
+}
+
+/* One without exchanges stays as long as there is room for it, unless each is to be counted. */
+static void
+drop_if_idle(Pending *pending)
+{
+    PendingTable *table = pending->table;
+    if (!is_idle(pending) ||
+        (pending->key != NULL && !is_watch(pending) && g_hash_table_size(table->by_key) <= PENDING_KEPT))
+        return;
+    if (pending->key != NULL)
+        g_hash_table_remove(table->by_key, pending->key);
+    g_hash_table_remove(table->all, pending);
+}
+
+/* ---- asking ---- */
+
+static void plan(Pending *pending);
+
+static void
+answer_all(Pending *pending, Answer *answer)
+{
+    Exchange *exchange;
+    if (pending->count != NULL)
+        --*pending->count;
+    pending->count = NULL;
+    while ((exchange = g_queue_pop_head(&pending->asking)) != NULL)
+        exchange_answer(exchange, answer_ref(answer));
+}
+
+static void
+finish(Pending *pending, Answer *answer)
+{
+    pending->ticket = NULL;
+    if (pending->about != NULL)
+        audit_change(pending->table->site->audit, pending->about, answer);
+    answer_all(pending, answer);
+    plan(pending);
+    drop_if_idle(pending);
+}
+
+static void
+on_done(gpointer result, const GError *error, gpointer data)
+{
+    g_autoptr(Answer) answer = result != NULL ? answer_ref(result) : resolved_answer_error(error);
+    finish(data, answer);
+}
+
+static void
+ask(Pending *pending)
+{
+    Exchange *exchange;
+    const char *who = NULL;
+    g_autoptr(GError) error = NULL;
+    while ((exchange = g_queue_pop_head(&pending->waiting)) != NULL)
+        g_queue_push_tail(&pending->asking, exchange);
+    ServiceTarget *target = resolved_target(pending->resolved, pending->table->site->service, &error);
+    if (is_change(pending)) {
+        exchange = g_queue_peek_head(&pending->asking);
+        who = exchange_who(exchange);
+        pending->about = audit_describe(exchange, target != NULL ? service_target_label(target) : NULL);
+    }
+    if (target != NULL) {
+        ServiceWork work = resolved_work(pending->resolved, who);
+        pending->ticket = service_target_submit(target, &work, on_done, pending, &error);
+    }
+    if (pending->ticket == NULL)
+        on_done(NULL, error, pending);
+}
+
+static gboolean
+on_start(gpointer data)
+{
+    Pending *pending = data;
+    pending->start = 0;
+    if (pending->waiting.length > 0)
+        ask(pending);
+    else
+        drop_if_idle(pending);
+    return G_SOURCE_REMOVE;
+}
+
+/* Once the server has read what other clients have sent meanwhile: they are in the same source's turn. */
+static void
+plan(Pending *pending)
+{
+    if (pending->waiting.length > 0 && pending->ticket == NULL && pending->start == 0)
+        pending->start = g_idle_add_full(G_PRIORITY_DEFAULT, on_start, pending, NULL);
+}
+
+static void
+on_left(Exchange *exchange, gpointer data)
+{
+    Pending *pending = data;
+    if (pending->count != NULL)
+        --*pending->count;
+    pending->count = NULL;
+    if (!g_queue_remove(&pending->waiting, exchange))
+        g_queue_remove(&pending->asking, exchange);
+    if (is_change(pending) || pending->ticket == NULL || pending->asking.length > 0)
+        return;
+    service_ticket_cancel(pending->ticket);
+    pending->ticket = NULL;
+    plan(pending);
+    drop_if_idle(pending);
+}
+
+/* ---- exchanges ---- */
+
+/* In PendingTable.key. A query has no blank in it, so the key is unambiguous. */
+static const char *
+make_key(PendingTable *table, const Exchange *exchange)
+{
+    const RouteRequest *request = exchange_request(exchange);
+    g_string_printf(table->key, "%" G_GINT64_FORMAT " %s%s %s %s", exchange_viewer(exchange),
+                    exchange_accepts_gzip(exchange) ? "gzip " : "", request->method, request->query, request->path);
+    return table->key->str;
+}
+
+/* An answer that ends its connection must not end those of others. */
+static gboolean
+may_share(const Exchange *exchange)
+{
+    return exchange_request(exchange)->body_size == 0 && !exchange_is_last(exchange);
+}
+
+Pending *
+pending_find(PendingTable *table, const Exchange *exchange)
+{
+    if (!may_share(exchange))
+        return NULL;
+    return g_hash_table_lookup(table->by_key, make_key(table, exchange));
+}
+
+Resolved *
+pending_resolved(const Pending *pending)
+{
+    return pending->resolved;
+}
+
+/* What was asked earlier may be older than this request, but for a watch, which ends after it. */
+static gboolean
+may_use_request_in_progress(const Pending *pending)
+{
+    return pending->ticket != NULL && is_watch(pending);
+}
+
+void
+pending_join(Pending *pending, Exchange *exchange)
+{
+    g_queue_push_tail(may_use_request_in_progress(pending) ? &pending->asking : &pending->waiting, exchange);
+    exchange_wait(exchange, EXCHANGE_WHILE_CONNECTED, on_left, pending);
+    plan(pending);
+}
+
+static Pending *
+add_pending(PendingTable *table, Resolved *resolved)
+{
+    Pending *pending = g_new0(Pending, 1);
+    pending->table = table;
+    pending->resolved = resolved_ref(resolved);
+    g_hash_table_add(table->all, pending);
+    return pending;
+}
+
+void
+pending_read(PendingTable *table, Exchange *exchange, Resolved *resolved, guint *count)
+{
+    Pending *pending = add_pending(table, resolved);
+    pending->count = count;
+    if (count != NULL)
+        ++*count;
+    if (may_share(exchange)) {
+        pending->key = g_strdup(make_key(table, exchange));
+        g_hash_table_insert(table->by_key, pending->key, pending);
+    }
+    pending_join(pending, exchange);
+}
+
+void
+pending_change(PendingTable *table, Exchange *exchange, Resolved *resolved, guint *count)
+{
+    Pending *pending = add_pending(table, resolved);
+    pending->count = count;
+    if (count != NULL)
+        ++*count;
+    g_queue_push_tail(&pending->waiting, exchange);
+    exchange_wait(exchange, EXCHANGE_TO_THE_END, on_left, pending);
+    ask(pending);
+}
+
+/* ---- the table ---- */
+
+PendingTable *
+pending_table_new(const Site *site)
+{
+    PendingTable *table = g_new0(PendingTable, 1);
+    table->site = site;
+    table->by_key = g_hash_table_new(g_str_hash, g_str_equal);
+    table->all = g_hash_table_new_full(NULL, NULL, free_pending, NULL);
+    table->key = g_string_new(NULL);
+    return table;
+}
+
+void
+pending_table_free(PendingTable *table)
+{
+    g_hash_table_unref(table->by_key);
+    g_hash_table_unref(table->all);
+    g_string_free(table->key, TRUE);
+    g_free(table);
+}
+
+void
+pending_table_forget(PendingTable *table)
+{
+    GHashTableIter iterator;
+    gpointer key;
+    g_hash_table_remove_all(table->by_key);
+    g_hash_table_iter_init(&iterator, table->all);
+    while (g_hash_table_iter_next(&iterator, &key, NULL)) {
+        Pending *pending = key;
+        g_clear_pointer(&pending->key, g_free);
+        if (is_idle(pending))
+            g_hash_table_iter_remove(&iterator);
+    }
+}

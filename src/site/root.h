@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef JESCOPE_SITE_ROOT_H
+#define JESCOPE_SITE_ROOT_H
+
+#include "http/exchange.h"
+
+/* Whether the client of EXCHANGE shows HTML: at "/" it gets the page, other clients get a list of links. */
+gboolean root_is_for_browser(const Exchange *exchange);
+
+#endif

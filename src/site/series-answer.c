@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* "/api/v1/targets/{target}/series": how values of a target moved, through its restarts. */
+#include "site/table.h"
+
+#include "routes/native-reply.h"
+#include "routes/reply.h"
+#include "service/service.h"
+#include "site/series-query.h"
+
+enum {
+    SERIES_POINTS_MAX = 1000000, /* in one answer */
+};
+
+typedef struct {
+    const char *target; /* in the history */
+    const SeriesRequest *request;
+} Reading;
+
+static gboolean
+check_size(const GPtrArray *series, GError **error)
+{
+    guint64 points = 0;
+    for (guint i = 0; i < series->len; i++)
+        points += ((const Series *)series->pdata[i])->points->len;
+    if (points <= SERIES_POINTS_MAX)
+        return TRUE;
+    g_set_error(error, SERIES_QUERY_ERROR, SERIES_QUERY_ERROR_PARAMETER,
+                "the result has %" G_GUINT64_FORMAT " points, and the limit is %d; give a step or a shorter time range",
+                points, SERIES_POINTS_MAX);
+    return FALSE;
+}
+
+/* The text, a GString. */
+static gpointer
+read_series(History *history, gpointer data, GError **error)
+{
+    const Reading *reading = data;
+    const char *targets[] = {reading->target, NULL};
+    SeriesQuery query = {
+        .targets = targets,
+        .selectors = (const char *const *)reading->request->selectors,
+        .range = reading->request->range,
+        .step_us = reading->request->step_us,
+        .each = reading->request->each,
+        .rate = reading->request->rate,
+    };
+    g_autoptr(GPtrArray) series = series_read(history, &query, error);
+    if (series == NULL || !check_size(series, error))
+        return NULL;
+    if (series->len == 0) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING,
+                    "no values of this metric are stored for %s in this time range", reading->target);
+        return NULL;
+    }
+    GString *text = g_string_new(NULL);
+    reading->request->write(series, text);
+    return text;
+}
+
+static void
+answer_error(const GError *error, RouteReply *reply)
+{
+    static const char hint[] = "/api/v1/openapi.json describes the parameters; 'jescope series --help' explains METRIC";
+    if (g_error_matches(error, HISTORY_ERROR, HISTORY_ERROR_MISSING))
+        native_error(reply, 404, &(NativeError){"not_kept", hint}, "%s", error->message);
+    else if (error->domain == SERIES_QUERY_ERROR)
+        native_error(reply, 400, &(NativeError){"invalid_parameter", hint}, "%s", error->message);
+    else
+        native_error(reply, 503, &(NativeError){"unavailable", "try again later"}, "%s", error->message);
+}
+
+static void
+series_answer(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
+{
+    SeriesRequest parsed = {0};
+    g_autoptr(GError) error = NULL;
+    Reading reading = {service_target_series(service_work_target(host)), &parsed};
+    g_autoptr(GString) text = NULL;
+    if (series_request_parse(request->query, g_get_real_time(), &parsed, &error))
+        text = service_work_read_history(host, read_series, &reading, &error);
+    if (text != NULL) {
+        reply_begin(reply, 200, parsed.content_type);
+        reply_add(reply, text->str, text->len);
+    } else {
+        answer_error(error, reply);
+    }
+    series_request_clear(&parsed);
+}
+
+static const RouteParameter parameters[] = {
+    {"metric", "text", "METRIC[@ARENA[/ITEM]] as in 'jescope series'; several are separated by commas; required"},
+    {"from", "text", "begin: seconds since 1970, -2h, or 2026-11-21T14:05:00Z"},
+    {"to", "text", "end (exclusive)"},
+    {"step", "duration", "one point per step instead of one per sample"},
+    {"each", "mean|min|max|last", "how the samples of a step are combined"},
+    {"rate", "boolean", "change per second, for counters"},
+    {"format", "json|csv|openmetrics|table|svg", "output format (default json)"},
+    {0},
+};
+
+static const Route rows[] = {
+    {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/targets/{target}/series",
+     "statistics over time, across restarts of the target", .parameters = parameters, .flags = ROUTE_SLOW,
+     .answer = series_answer},
+};
+
+const RouteTable series_answer_routes = {rows, G_N_ELEMENTS(rows)};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data for answering requests: the service, and the server itself. For the server's thread. */
+#ifndef JESCOPE_SITE_SITE_H
+#define JESCOPE_SITE_SITE_H
+
+#include "http/audit.h"
+#include "http/guard.h"
+#include "http/server.h"
+
+#include "routes/route.h"
+#include "service/service.h"
+
+typedef struct PendingTable PendingTable;
+typedef struct SentFiles SentFiles;
+typedef struct WebPage WebPage;
+
+enum {
+    SITE_WAITING_OF_PEER_MAX = 2, /* requests that take as long as they say (ROUTE_WAITING) */
+    SITE_KEPT_OF_PEER_MAX = 2,    /* requests for files and for what the black box has kept */
+};
+
+/* Where the questions of /api/v1/fleet go; all owned. */
+typedef struct {
+    char *url; /* NULL: nowhere */
+    char *token_file, *ca_file;
+} SiteStore;
+
+typedef struct Site {
+    Service *service;
+    Server *server;
+    GuardRules rules;                /* borrowed */
+    const RouteTable *const *tables; /* all that is served: site_tables */
+    unsigned dialects;               /* RouteDialect */
+    unsigned grants;                 /* RouteGrant */
+    char *userver_path;              /* as ServeOptions, owned; NULL: none */
+    PendingTable *pending;           /* pending.h */
+    guint streams;                   /* that are open: events.h */
+    guint reports;                   /* of no target, that are being made */
+    SentFiles *sent;                 /* sent-files.h */
+    SiteStore store;
+    guint fleet_questions; /* that are being answered */
+    Audit *audit;
+    Sessions *sessions; /* http/sessions.h */
+    guint expiry;       /* source id: ends what has expired */
+    WebPage *page;      /* web-page.h; NULL: built without it */
+} Site;
+
+/* The handler of a server for SITE. */
+ServerHandler site_handler(Site *site);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/log-reader.h"
+
+#include "confine/passing.h"
+#include "confine/peer.h"
+#include "stats/intern.h"
+#include "stats/sample-bytes.h"
+#include "text/printable.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum {
+    PIECE_MAX = 64 * 1024, /* of a message */
+    WHY_MAX = 256,
+    SAMPLE_MAX = 256 * 1024 * 1024, /* bytes; with 512 arenas and all their classes one has 15 MiB */
+    DEADLINE_S = 60,
+};
+
+static const guint64 max_memory = G_GUINT64_CONSTANT(4) << 30; /* address space, including the caller's */
+
+typedef enum {
+    LOG_FEED,   /* to the child: the next bytes */
+    LOG_READ,   /* to the child: a file to read to its end, and its name */
+    LOG_PIECE,  /* from the child: of a sample, of which more follows */
+    LOG_SAMPLE, /* from the child: its end */
+    LOG_DONE,   /* from the child, last: Ending */
+    LOG_FAILED, /* from the child, last: a message */
+} LogKind;
+
+typedef struct {
+    StatsReport report;
+    char why[WHY_MAX]; /* report.why_left_out, a pointer of the child's */
+} Ending;
+
+struct LogReader {
+    StatsSampleFunc func;
+    gpointer data;
+    Peer peer;
+    guint deadline_s; /* for an answer, and for all that come of one piece; 0: none */
+};
+
+/* The child -------------------------------------------------------------------------------------------------------- */
+
+static gboolean
+say(int socket, LogKind kind, gconstpointer body, gsize length)
+{
+    const Parcel parcel = {
+        .head = &kind, .head_length = sizeof(kind), .body = (gpointer)(guintptr)body, .body_length = length, .fd = -1};
+    return parcel_send(socket, &parcel);
+}
+
+static gboolean
+say_sample(StatsSample *sample, gpointer data, GError **error)
+{
+    const int socket = *(const int *)data;
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    gsize at = 0;
+    sample_bytes_write(sample, bytes);
+    for (; bytes->len - at > PIECE_MAX; at += PIECE_MAX)
+        say(socket, LOG_PIECE, bytes->data + at, PIECE_MAX);
+    return say(socket, LOG_SAMPLE, bytes->data + at, bytes->len - at);
+}
+
+static void
+say_ending(int socket, gboolean fine, const StatsReport *report, const GError *failure)
+{
+    Ending ending = {.report = *report};
+    const char *why = failure != NULL ? failure->message : "it cannot be read";
+    if (report->why_left_out != NULL)
+        g_strlcpy(ending.why, report->why_left_out, sizeof(ending.why));
+    ending.report.why_left_out = NULL;
+    if (fine)
+        say(socket, LOG_DONE, &ending, sizeof(ending));
+    else
+        say(socket, LOG_FAILED, why, MIN(strlen(why), PIECE_MAX));
+}
+
+static void
+work(int socket)
+{
+    g_autofree char *body = g_malloc0(PIECE_MAX + 1);
+    g_autoptr(StatsReader) reader = stats_reader_new(say_sample, &socket);
+    for (;;) {
+        LogKind kind;
+        StatsReport report = {0};
+        g_autoptr(GError) failure = NULL;
+        Parcel parcel = {.head = &kind, .head_length = sizeof(kind), .body = body, .body_length = PIECE_MAX};
+        if (!parcel_receive(socket, &parcel))
+            return;
+        body[parcel.body_length] = '\0';
+        const StatsFile file = {.path = body, .fd = parcel.fd};
+        gboolean fine = kind == LOG_READ ? stats_read_file(&file, say_sample, &socket, &report, &failure)
+                                         : stats_reader_feed(reader, body, parcel.body_length, &failure);
+        say_ending(socket, fine, &report, failure);
+    }
+}
+
+/* The process itself ----------------------------------------------------------------------------------------------- */
+
+static gboolean
+break_off(GError **error)
+{
+    g_set_error_literal(
+        error, STATS_ERROR, STATS_ERROR_FORMAT,
+        "the process that reads the log has ended or does not answer; the log is damaged, or too large");
+    return FALSE;
+}
+
+static gboolean
+hand_out(LogReader *reader, const GByteArray *bytes, GError **error)
+{
+    g_autoptr(StatsSample) sample = sample_bytes_read(bytes->data, bytes->len);
+    return sample != NULL ? reader->func(sample, reader->data, error) : break_off(error);
+}
+
+static gboolean
+take_ending(const char *body, gsize length, StatsReport *report, GError **error)
+{
+    Ending ending;
+    if (length != sizeof(ending))
+        return break_off(error);
+    memcpy(&ending, body, sizeof(ending));
+    gsize why = strnlen(ending.why, sizeof(ending.why));
+    ending.report.why_left_out = why > 0 ? stats_intern(ending.why, why) : NULL;
+    if (report != NULL)
+        *report = ending.report;
+    return TRUE;
+}
+
+static gboolean
+take_failure(char *body, gsize length, GError **error)
+{
+    body[length] = '\0';
+    text_clean_line(body, length + 1);
+    g_set_error_literal(error, STATS_ERROR, STATS_ERROR_FORMAT, body);
+    return FALSE;
+}
+
+/* Passes on samples until the child has processed its input. A child that was taken over may send any number of them.
+ */
+static gboolean
+take_answers(LogReader *reader, StatsReport *report, GError **error)
+{
+    const gint64 until = g_get_monotonic_time() + reader->deadline_s * G_USEC_PER_SEC;
+    g_autofree char *body = g_malloc(PIECE_MAX + 1);
+    g_autoptr(GByteArray) sample = g_byte_array_new();
+    for (;;) {
+        LogKind kind;
+        Parcel parcel = {.head = &kind, .head_length = sizeof(kind), .body = body, .body_length = PIECE_MAX};
+        if (!parcel_receive(reader->peer.socket, &parcel) ||
+            (reader->deadline_s != 0 && g_get_monotonic_time() > until))
+            return break_off(error);
+        if (parcel.fd >= 0)
+            close(parcel.fd);
+        if (kind == LOG_DONE)
+            return take_ending(body, parcel.body_length, report, error);
+        if (kind == LOG_FAILED)
+            return take_failure(body, parcel.body_length, error);
+        if (sample->len + parcel.body_length > SAMPLE_MAX || (kind != LOG_PIECE && kind != LOG_SAMPLE))
+            return break_off(error);
+        g_byte_array_append(sample, (const guint8 *)body, (guint)parcel.body_length);
+        if (kind == LOG_PIECE)
+            continue;
+        if (!hand_out(reader, sample, error))
+            return FALSE;
+        g_byte_array_set_size(sample, 0);
+    }
+}
+
+static gboolean
+start(LogReader *reader, GError **error)
+{
+    const struct timeval deadline = {.tv_sec = reader->deadline_s};
+    g_autoptr(GTimeZone) zone G_GNUC_UNUSED = g_time_zone_new_local(); /* is kept; the child cannot read it */
+    if (!peer_start(&reader->peer, work, max_memory, error))
+        return FALSE;
+    setsockopt(reader->peer.socket, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));
+    setsockopt(reader->peer.socket, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof(deadline));
+    return TRUE;
+}
+
+static gboolean
+exchange(LogReader *reader, const Parcel *parcel, StatsReport *report, GError **error)
+{
+    if (reader->peer.pid == 0 && !start(reader, error))
+        return FALSE;
+    gboolean sent = parcel_send(reader->peer.socket, parcel);
+    if (sent ? take_answers(reader, report, error) : break_off(error))
+        return TRUE;
+    peer_end(&reader->peer);
+    return FALSE;
+}
+
+LogReader *
+log_reader_new(StatsSampleFunc func, gpointer data)
+{
+    LogReader *reader = g_new0(LogReader, 1);
+    *reader = (LogReader){.func = func, .data = data, .deadline_s = DEADLINE_S};
+    return reader;
+}
+
+void
+log_reader_free(LogReader *reader)
+{
+    if (reader == NULL)
+        return;
+    peer_end(&reader->peer);
+    g_free(reader);
+}
+
+gboolean
+log_reader_feed(LogReader *reader, const char *bytes, gsize length, GError **error)
+{
+    LogKind kind = LOG_FEED;
+    for (gsize at = 0; at < length; at += PIECE_MAX) {
+        const Parcel parcel = {.head = &kind,
+                               .head_length = sizeof(kind),
+                               .body = (gpointer)(guintptr)(bytes + at),
+                               .body_length = MIN(length - at, PIECE_MAX),
+                               .fd = -1};
+        if (!exchange(reader, &parcel, NULL, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
+read_open(LogReader *reader, int fd, const char *name, StatsReport *report, GError **error)
+{
+    LogKind kind = LOG_READ;
+    const Parcel parcel = {.head = &kind,
+                           .head_length = sizeof(kind),
+                           .body = (gpointer)(guintptr)name,
+                           .body_length = strlen(name),
+                           .fd = fd};
+
+    return exchange(reader, &parcel, report, error);
+}
+
+gboolean
+log_reader_read(const char *path, StatsSampleFunc func, gpointer data, StatsReport *report, GError **error)
+{
+    g_autofree char *name = g_utf8_make_valid(path, (gssize)MIN(strlen(path), 1024));
+    LogReader reader = {.func = func, .data = data};
+    int fd = stats_open_file(path, error);
+
+    if (fd < 0)
+        return FALSE;
+    gboolean fine = read_open(&reader, fd, name, report, error);
+    peer_end(&reader.peer);
+    close(fd);
+    return fine;
+}
+
+gboolean
+log_reader_read_fd(LogReader *reader, int fd, const char *name, GError **error)
+{
+    return read_open(reader, fd, name, NULL, error);
+}

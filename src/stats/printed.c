@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/printed.h"
+
+#include "stats/log-reader.h"
+
+#include <unistd.h>
+
+/* Mutexes, and what the totals and the merged arena have already; extents are large. */
+static const char *const left_out[] = {[PRINTED_ARENAS] = "Jmxeblh", [PRINTED_ARENAS_AND_CLASSES] = "Jmxeh"};
+
+/* What the controls know of every arena and JSON does not say: it is the same for all. */
+static void
+complete(StatsArena *arena, const StatsArena *merged)
+{
+    uint64_t smallest;
+
+    if (merged != NULL && stats_values_get(merged->values, STATS_ARENA_LARGE_SMALLEST, &smallest))
+        stats_values_set(arena->values, STATS_ARENA_LARGE_SMALLEST, smallest);
+}
+
+/* SAMPLE has no arena of its own yet: those of the JSON go in front of the merged one. Only the first snapshot counts.
+ */
+static gboolean
+take_printed(StatsSample *printed, gpointer data, GError **error)
+{
+    StatsSample *sample = data;
+    guint count = stats_sample_arena_count(sample) == 0 ? stats_sample_arena_count(printed) : 0;
+
+    for (guint i = 0; i < count; i++) {
+        StatsArena *arena = g_ptr_array_steal_index(printed->arenas, 0);
+        complete(arena, stats_sample_find(sample, STATS_ARENA_MERGED));
+        g_ptr_array_insert(sample->arenas, (gint)i, arena);
+    }
+    return TRUE;
+}
+
+gboolean
+printed_arenas(Target *target, PrintedParts parts, StatsSample *sample)
+{
+    int fd = target_stats(target, left_out[parts], NULL);
+    g_autoptr(LogReader) reader = log_reader_new(take_printed, sample);
+
+    if (fd < 0)
+        return FALSE;
+    log_reader_read_fd(reader, fd, target_label(target), NULL);
+    close(fd);
+    return stats_sample_arena_count(sample) > 0;
+}

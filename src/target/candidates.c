@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/candidates.h"
+
+#include "target/diagnosis.h"
+#include "target/discovery.h"
+#include "target/obstacle.h"
+#include "target/target.h"
+#include "text/printable.h"
+#include "text/suggest.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    LISTED_MAX = 16,     /* candidates that an error names */
+    LISTED_COLUMNS = 79, /* of each of its lines */
+    LISTED_USER = 8,
+    PREFIX_MIN = 3, /* letters of a name that make its beginning worth a suggestion */
+};
+
+void
+candidate_free(Candidate *candidate)
+{
+    if (candidate == NULL)
+        return;
+    g_free(candidate->socket);
+    g_free(candidate->obstacle);
+    g_free(candidate);
+}
+
+/* Of a process without a socket, which has OBJECTS. */
+static Reach
+judge(const Process *process, MappedObjects objects, GError **obstacle)
+{
+    if (objects.jemalloc == JEMALLOC_ABSENT)
+        return REACH_NO_JEMALLOC;
+    if (objects.jemalloc == JEMALLOC_PRESENT)
+        return obstacle_may_attach(process, obstacle) ? REACH_ATTACH : REACH_NOT;
+    diagnosis_set_no_agent(process, obstacle);
+    return REACH_NOT;
+}
+
+Candidate *
+candidate_new(const Process *process)
+{
+    Candidate *candidate = g_new0(Candidate, 1);
+    g_autoptr(GError) obstacle = NULL;
+    candidate->process = *process;
+    candidate->socket = process_is_ours(process) ? discovery_socket(process) : NULL;
+    if (candidate->socket == NULL) {
+        MappedObjects objects = {.jemalloc = JEMALLOC_HIDDEN};
+        if (process_is_ours(process))
+            objects = diagnosis_mapped(process);
+        candidate->hidden = objects.jemalloc == JEMALLOC_HIDDEN;
+        candidate->reach = judge(process, objects, &obstacle);
+    }
+    candidate->obstacle = obstacle != NULL ? g_strdup(obstacle->message) : NULL;
+    return candidate;
+}
+
+static gboolean
+is_called(char *called, const char *name)
+{
+    g_autofree char *owned G_GNUC_UNUSED = called;
+    return called != NULL && strcmp(called, name) == 0;
+}
+
+gboolean
+process_goes_by(const Process *process, const char *name)
+{
+    size_t length = strlen(process->name);
+    /* Names that the kernel has cut and that could not be completed, and the cut name itself, as ps(1) shows it. */
+    gboolean cut = length >= PROCESS_COMM_MAX && strncmp(process->name, name, PROCESS_COMM_MAX) == 0 &&
+                   (length == PROCESS_COMM_MAX || strlen(name) == PROCESS_COMM_MAX);
+    return cut || strcmp(process->name, name) == 0 || is_called(process_called(process->pid), name) ||
+           is_called(process_executable(process->pid), name);
+}
+
+static gboolean
+is_living(const Process *process)
+{
+    return process->state != 'Z' && process->state != 'X';
+}
+
+/* Removes from PROCESSES what KEEP does not keep, unless it keeps none. */
+static void
+prefer(GArray *processes, gboolean (*keep)(const Process *process))
+{
+    g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(Process));
+    for (guint i = 0; i < processes->len; i++)
+        if (keep(&g_array_index(processes, Process, i)))
+            g_array_append_val(kept, g_array_index(processes, Process, i));
+    if (kept->len == 0)
+        return;
+    g_array_set_size(processes, 0);
+    g_array_append_vals(processes, kept->data, kept->len);
+}
+
+static GArray *
+select_named(const GArray *all, const char *name)
+{
+    GArray *named = g_array_new(FALSE, FALSE, sizeof(Process));
+    for (guint i = 0; i < all->len; i++) {
+        const Process *process = &g_array_index(all, Process, i);
+        if (process->pid != getpid() && process_goes_by(process, name))
+            g_array_append_val(named, *process);
+    }
+    prefer(named, is_living);
+    prefer(named, process_is_ours);
+    return named;
+}
+
+static gboolean
+holds(const GArray *processes, pid_t pid)
+{
+    for (guint i = 0; i < processes->len; i++)
+        if (g_array_index(processes, Process, i).pid == pid)
+            return TRUE;
+    return FALSE;
+}
+
+/* Children may have smaller pids than their parents, so until nothing is added. */
+static void
+add_descendants(GArray *family, const GArray *all)
+{
+    for (guint before = 0; before != family->len;) {
+        before = family->len;
+        for (guint i = 0; i < all->len; i++) {
+            const Process *process = &g_array_index(all, Process, i);
+            if (is_living(process) && holds(family, process->parent) && !holds(family, process->pid))
+                g_array_append_val(family, *process);
+        }
+    }
+}
+
+static gint
+compare_pids(gconstpointer a, gconstpointer b)
+{
+    const Candidate *left = *(const Candidate *const *)a;
+    const Candidate *right = *(const Candidate *const *)b;
+    return (left->process.pid > right->process.pid) - (left->process.pid < right->process.pid);
+}
+
+static void
+keep_jemalloc(GPtrArray *candidates)
+{
+    guint with = 0;
+    for (guint i = 0; i < candidates->len; i++)
+        with += ((const Candidate *)candidates->pdata[i])->reach != REACH_NO_JEMALLOC;
+    for (guint i = candidates->len; with > 0 && i-- > 0;)
+        if (((const Candidate *)candidates->pdata[i])->reach == REACH_NO_JEMALLOC)
+            g_ptr_array_remove_index(candidates, i);
+}
+
+static GPtrArray *
+look_at(const GArray *processes, CandidatesFlags flags)
+{
+    GPtrArray *candidates = g_ptr_array_new_with_free_func((GDestroyNotify)candidate_free);
+    for (guint i = 0; i < processes->len; i++)
+        g_ptr_array_add(candidates, candidate_new(&g_array_index(processes, Process, i)));
+    g_ptr_array_sort(candidates, compare_pids);
+    if ((flags & CANDIDATES_JEMALLOC) != 0)
+        keep_jemalloc(candidates);
+    return candidates;
+}
+
+/* The name of ALL that the user may have meant with NAME: one that begins with it or has it in it, or a near one. */
+static const char *
+near_name(const GArray *all, const char *name)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    for (guint i = 0; i < all->len; i++) {
+        const Process *process = &g_array_index(all, Process, i);
+        if (process->pid == getpid() || !is_living(process) || !process_is_ours(process))
+            continue;
+        if (strlen(name) >= PREFIX_MIN && strstr(process->name, name) != NULL)
+            return process->name;
+        g_ptr_array_add(names, (gpointer)(guintptr)process->name);
+    }
+    g_ptr_array_add(names, NULL);
+    return suggest(name, (const char *const *)(void *)names->pdata);
+}
+
+static void
+set_none(const GArray *all, const char *name, GError **error)
+{
+    const char *meant = near_name(all, name);
+    if (meant != NULL)
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS, "no process is named '%s'; did you mean '%s'?", name,
+                    meant);
+    else
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS,
+                    "no process is named '%s'; 'jescope ps' lists those that use jemalloc", name);
+}
+
+static GArray *
+find_pid(const char *text, GError **error)
+{
+    guint64 pid;
+    Process process;
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(Process));
+    if (g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT32, &pid, NULL) && process_read((pid_t)pid, &process))
+        return g_array_append_val(found, process);
+    g_array_unref(found);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS,
+                "no process with pid %s; 'jescope ps' lists those that use jemalloc", text);
+    return NULL;
+}
+
+GPtrArray *
+candidates_find(const char *name, CandidatesFlags flags, GError **error)
+{
+    gboolean pid = strspn(name, "0123456789") == strlen(name);
+    g_autoptr(GArray) all = pid && (flags & CANDIDATES_FAMILY) == 0 ? NULL : process_list();
+    g_autoptr(GArray) found = pid ? find_pid(name, error) : select_named(all, name);
+    if (found == NULL)
+        return NULL;
+    if (found->len == 0) {
+        set_none(all, name, error);
+        return NULL;
+    }
+    if ((flags & CANDIDATES_FAMILY) != 0)
+        add_descendants(found, all);
+    return look_at(found, flags);
+}
+
+static void
+append_listed(GString *list, const Candidate *candidate)
+{
+    static const char *const words[] = {[REACH_AGENT] = "agent",
+                                        [REACH_ATTACH] = "attach",
+                                        [REACH_NOT] = "unreachable",
+                                        [REACH_NO_JEMALLOC] = "no jemalloc"};
+    const Process *process = &candidate->process;
+    g_autofree char *user = process_user_name(process->uids[1]);
+    g_autofree char *user_field = text_field(user, LISTED_USER);
+    g_autofree char *arguments = process_arguments(process->pid);
+    g_autofree char *line = g_strdup_printf("%7d %s %7d %6.0f MiB %-11s %s", (int)process->pid, user_field,
+                                            (int)process->parent, (double)process_rss(process->pid) / (1 << 20),
+                                            words[candidate->reach], arguments[0] != '\0' ? arguments : process->name);
+    g_autofree char *cut = text_cut(line, LISTED_COLUMNS);
+    g_string_append_printf(list, "\n%s", cut);
+}
+
+static void
+set_ambiguous(const GPtrArray *all, const char *name, GError **error)
+{
+    g_autoptr(GString) list = g_string_new("\n    PID USER      PARENT        RSS REACH       COMMAND");
+    for (guint i = 0; i < all->len && i < LISTED_MAX; i++)
+        append_listed(list, all->pdata[i]);
+    if (all->len > LISTED_MAX)
+        g_string_append_printf(list, "\n        and %u more", all->len - LISTED_MAX);
+    g_set_error(error, TARGET_ERROR, OUTCOME_AMBIGUOUS, "%u processes are named '%s'; give one of these pids:%s",
+                all->len, name, list->str);
+}
+
+const Candidate *
+candidates_choose(const GPtrArray *all, const char *name, GError **error)
+{
+    const Candidate *first = all->pdata[0];
+    const Candidate *chosen = first;
+    guint using = 0;
+    gboolean one_user = TRUE;
+    for (guint i = 0; i < all->len; i++) {
+        const Candidate *candidate = all->pdata[i];
+        one_user = one_user && candidate->process.uids[1] == first->process.uids[1];
+        if (candidate->reach == REACH_NO_JEMALLOC)
+            continue;
+        chosen = candidate;
+        using ++;
+    }
+    if (all->len == 1 || (using == 1 && one_user))
+        return chosen;
+    set_ambiguous(all, name, error);
+    return NULL;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/dump-maps.h"
+
+#include "target/memory-map.h"
+#include "target/output-file.h"
+#include "target/target.h"
+#include "wire/transfer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char heading[] = "\nMAPPED_LIBRARIES:\n"; /* jemalloc, src/prof_sys.c */
+
+enum {
+    PIECE = 256 * 1024,
+    OVERLAP = sizeof(heading) - 2, /* bytes of a heading that may be in the previous piece */
+};
+
+static gboolean
+read_at(int fd, char *bytes, gsize length, guint64 offset)
+{
+    for (gsize done = 0; done < length;) {
+        ssize_t got = pread(fd, bytes + done, length - done, (off_t)(offset + done));
+        if (got <= 0)
+            return FALSE;
+        done += (gsize)got;
+    }
+    return TRUE;
+}
+
+/* From the end, where it is. */
+static gboolean
+has_list(int fd, guint64 size)
+{
+    g_autofree char *piece = g_malloc(PIECE + OVERLAP);
+    for (guint64 end = size; end > 0;) {
+        guint64 begin = end > PIECE ? end - PIECE : 0;
+        gsize length = (gsize)MIN(end - begin + OVERLAP, size - begin);
+        if (!read_at(fd, piece, length, begin) || memmem(piece, length, heading, sizeof(heading) - 1) != NULL)
+            return TRUE;
+        end = begin;
+    }
+    return FALSE;
+}
+
+static int
+with_list(int fd, guint64 size, const char *maps, const OutputWriter *writer, GError **error)
+{
+    int whole = output_file_new(error);
+    if (whole < 0)
+        return -1;
+    if (transfer_copy(fd, whole, size) && transfer_write(whole, heading, sizeof(heading) - 1) &&
+        transfer_write(whole, maps, strlen(maps)))
+        return output_file_take(whole, size + sizeof(heading) - 1 + strlen(maps), writer, error);
+    g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "cannot add the mapped files to the dump of %s: %s", writer->label,
+                g_strerror(errno));
+    output_file_discard(whole);
+    return -1;
+}
+
+static gboolean
+add_line(char *line, gpointer data)
+{
+    GString *maps = data;
+    g_string_append(maps, line);
+    g_string_append_c(maps, '\n');
+    return TRUE;
+}
+
+int
+dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error)
+{
+    struct stat st;
+    g_autoptr(GString) maps = g_string_new(NULL);
+    if (fstat(fd, &st) != 0 || has_list(fd, (guint64)st.st_size))
+        return fd;
+    /* Without a list the reader says that it is missing; with the beginning of one it would not know. */
+    if (memory_map_read(pid, MEMORY_MAP_MAX, add_line, maps) != MEMORY_MAP_READ || maps->len == 0)
+        return fd;
+    int whole = with_list(fd, (guint64)st.st_size, maps->str, writer, error);
+    close(fd);
+    return whole;
+}

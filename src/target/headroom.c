@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/headroom.h"
+
+#include "target/cgroup.h"
+#include "target/implementation.h"
+#include "target/output-pages.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    /* A stack of 128 frames and the figures of some threads, as text; most have a fifth of that. */
+    STACK_BYTES = 3 * 1024,
+    /* The figures of all threads, the list of mapped files. */
+    REST_BYTES = 1 << 20,
+    /* Where it is not known how much is sampled. */
+    UNKNOWN_BYTES = 32 << 20,
+    /* More live samples than the expected number: the deviation of a small one. */
+    FEW_SAMPLES = 64,
+    LG_SAMPLE_MAX = 63,
+    /* What must be left to the target's own groups where jescope pays: for what jemalloc writes before jescope has
+     * allocated the pages again, and for what the program itself allocates meanwhile. */
+    RESERVE = 8 << 20,
+};
+
+/* A stack stays in the profile while it has a live sample, so there are at most as many stacks as live samples. */
+guint64
+headroom_estimate(guint64 allocated, guint64 lg_sample)
+{
+    guint64 samples = allocated >> MIN(lg_sample, LG_SAMPLE_MAX);
+    return REST_BYTES + (samples + samples / 4 + FEW_SAMPLES) * STACK_BYTES;
+}
+
+static gboolean
+read_number(Target *target, const char *control, WireType type, guint64 *number)
+{
+    WireCtlReply value;
+    if (!target->ops->read(target, control, type, &value, NULL))
+        return FALSE;
+    *number = value.value;
+    return TRUE;
+}
+
+/* With prof_accum, stacks of which nothing lives stay as well. */
+static guint64
+expected_bytes(Target *target)
+{
+    guint64 allocated, lg_sample, accumulates;
+    target->ops->write(target, "epoch", WIRE_TYPE_U64, 1, NULL);
+    if (!read_number(target, "stats.allocated", WIRE_TYPE_SIZE, &allocated) ||
+        !read_number(target, "prof.lg_sample", WIRE_TYPE_SIZE, &lg_sample) ||
+        !read_number(target, "opt.prof_accum", WIRE_TYPE_BOOL, &accumulates) || accumulates != 0)
+        return UNKNOWN_BYTES;
+    return headroom_estimate(allocated, lg_sample);
+}
+
+/* The bytes behind WORD in /proc/meminfo; G_MAXUINT64: unknown. */
+static guint64
+read_machine(const char *word)
+{
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents("/proc/meminfo", &text, NULL, NULL))
+        return G_MAXUINT64;
+    const char *line = strstr(text, word);
+    return line != NULL ? g_ascii_strtoull(line + strlen(word), NULL, 10) * 1024 : G_MAXUINT64;
+}
+
+gdouble
+headroom_spare(void)
+{
+    guint64 available = read_machine("MemAvailable:"), total = read_machine("MemTotal:");
+    return available != G_MAXUINT64 && total != G_MAXUINT64 && total > 0 ? (gdouble)available / (gdouble)total : 1;
+}
+
+/* What this process can pay for a dump. */
+static guint64
+own_means(const char *cgroups)
+{
+    CgroupRooms rooms;
+    cgroup_rooms_read("/proc", cgroups, (int)getpid(), (int)getpid(), &rooms);
+    guint64 left = MIN(rooms.shared.left, read_machine("MemAvailable:"));
+    return left > RESERVE ? MIN(left - RESERVE, OUTPUT_PAGES_MOST) : 0;
+}
+
+/* What a dump takes of a group, and why not less. */
+typedef struct {
+    guint64 expected; /* bytes of the dump */
+    guint64 needed;   /* that must be left */
+    CgroupRoom room;
+    const char *why;
+} Need;
+
+static gboolean
+check_need(const Target *target, const Need *need, GError **error)
+{
+    if (need->needed <= need->room.left)
+        return TRUE;
+    g_autofree char *expected = g_format_size_full(need->expected, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *needed = g_format_size_full(need->needed, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *has = g_format_size_full(need->room.left, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *of = g_format_size_full(need->room.limit, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_HEADROOM,
+                "a heap dump of %s may take %s, and its memory control group has %s left of %s, where %s must be left "
+                "%s; raise the group's limit, or override this check with --force (over HTTP: force=true)",
+                target->label, expected, has, of, needed, need->why);
+    return FALSE;
+}
+
+gboolean
+headroom_check(Target *target, const char *cgroups, GError **error)
+{
+    CgroupRooms rooms;
+    target->plan = output_plan_default;
+    if (!cgroup_rooms_read("/proc", cgroups, (int)target->pid, (int)getpid(), &rooms) ||
+        (rooms.alone.left == G_MAXUINT64 && rooms.shared.left == G_MAXUINT64))
+        return TRUE;
+    const guint64 expected = MIN(expected_bytes(target), target->output_max);
+    const guint64 paid = MIN(own_means(cgroups), expected);
+    const Need alone = {expected, MIN(expected, expected - paid + RESERVE), rooms.alone,
+                        paid > 0 ? "although jescope pays for the dump"
+                                 : "since jescope has no memory to pay for the dump"};
+    const Need shared = {expected, expected, rooms.shared, "since jescope runs in the same group"};
+    target->plan = (OutputPlan){.most = paid, .first = MIN(paid, OUTPUT_PAGES_FIRST), .allowed = G_MAXUINT64};
+    if (rooms.alone.left < expected)
+        target->plan.allowed = expected - paid + RESERVE / 2;
+    return check_need(target, &alone, error) && check_need(target, &shared, error);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who pays for a dump, and whether they can: the control groups of the target, or this process (output-pages.h).
+ */
+#ifndef JESCOPE_TARGET_HEADROOM_H
+#define JESCOPE_TARGET_HEADROOM_H
+
+#include "target/target.h"
+
+/* How many bytes a dump may have, at most or nearly so. ALLOCATED: bytes that are; LG_SAMPLE: the binary logarithm of
+ * the sampling period. */
+guint64 headroom_estimate(guint64 allocated, guint64 lg_sample);
+
+/* The share of this machine's memory that is available; 1: unknown. */
+gdouble headroom_spare(void);
+
+/* Sets the plan of TARGET's dumps. FALSE with OUTCOME_NO_HEADROOM if neither this process nor the memory control groups
+ * of TARGET have room for a dump of the size that is to be expected. CGROUPS is "/sys/fs/cgroup". Asks TARGET only if
+ * there is a limit. */
+gboolean headroom_check(Target *target, const char *cgroups, GError **error);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/holdings.h"
+
+#include "target/memory-map.h"
+#include "target/open-files.h"
+#include "target/process.h"
+#include "target/socket-memory.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TIME_US = 2 * G_USEC_PER_SEC,
+    STATUS_MAX_BYTES = 1 << 20, /* of the lists of groups and processors */
+    CHILDREN_MAX = 256,
+};
+
+static const struct {
+    const char *word;
+    gsize field;
+    guint64 unit;
+} status_words[] = {
+    {"VmPTE:", offsetof(Holdings, page_tables), 1024},
+    {"VmSwap:", offsetof(Holdings, swap), 1024},
+    {"Threads:", offsetof(Holdings, threads), 1},
+};
+
+static gboolean
+take_status(char *line, gpointer data)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(status_words); i++)
+        if (g_str_has_prefix(line, status_words[i].word))
+            G_STRUCT_MEMBER(guint64, data, status_words[i].field) =
+                g_ascii_strtoull(line + strlen(status_words[i].word), NULL, 10) * status_words[i].unit;
+    return TRUE;
+}
+
+static void
+read_open_files(pid_t pid, gint64 until_us, Holdings *holdings)
+{
+    OpenFiles files;
+    if (!open_files_read(pid, until_us, &files))
+        return;
+    holdings->tmpfs = files.tmpfs;
+    holdings->pipes = files.pipes;
+    holdings->sockets = socket_memory_read(pid, files.sockets, until_us);
+    open_files_clear(&files);
+}
+
+static gboolean
+take_private(char *line, gpointer data)
+{
+    if (g_str_has_prefix(line, "Private_Dirty:"))
+        *(guint64 *)data += g_ascii_strtoull(line + strlen("Private_Dirty:"), NULL, 10) * 1024;
+    return TRUE;
+}
+
+static void
+add_child(pid_t child, const char *program, Holdings *holdings)
+{
+    g_autofree char *its = process_executable(child);
+    if (its != NULL && strcmp(its, program) == 0)
+        memory_map_read_file(child, REACH_ROLLUP, STATUS_MAX_BYTES, take_private, &holdings->children);
+}
+
+/* Of every thread, /proc/PID/task/THREAD/children lists the children that it made: "12 13 ". */
+static void
+read_children(pid_t pid, gint64 until_us, Holdings *holdings)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
+    g_autofree char *program = process_executable(pid);
+    g_autoptr(GDir) threads = program != NULL ? g_dir_open(path, 0, NULL) : NULL;
+    const char *thread;
+    guint n = 0;
+    while (threads != NULL && (thread = g_dir_read_name(threads)) != NULL) {
+        g_autofree char *file = g_build_filename(path, thread, "children", NULL);
+        g_autofree char *text = NULL;
+        if (!g_file_get_contents(file, &text, NULL, NULL))
+            continue;
+        if (holdings->children == G_MAXUINT64)
+            holdings->children = 0;
+        for (char *at = text; *at != '\0' && n < CHILDREN_MAX && g_get_monotonic_time() < until_us; n++)
+            add_child((pid_t)strtol(at, &at, 10), program, holdings), at += strspn(at, " ");
+    }
+}
+
+void
+holdings_read(pid_t pid, Holdings *holdings)
+{
+    gint64 until_us = g_get_monotonic_time() + TIME_US;
+    memset(holdings, 0xff, sizeof(*holdings));
+    memory_map_read_list(pid, "status", STATUS_MAX_BYTES, take_status, holdings);
+    read_open_files(pid, until_us, holdings);
+    read_children(pid, until_us, holdings);
+}

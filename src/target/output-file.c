@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/output-file.h"
+
+#include "target/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STAT_BLOCK = 512 }; /* unit of st_blocks */
+
+int
+output_file_new(GError **error)
+{
+    int fd = memfd_create("jescope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "cannot create a memory file: %s", g_strerror(errno));
+    return fd;
+}
+
+static gboolean
+check_size(guint64 bytes, const OutputWriter *writer, GError **error)
+{
+    if (bytes <= writer->limit)
+        return TRUE;
+    g_autofree char *allowed = g_format_size_full(writer->limit, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(error, TARGET_ERROR, OUTCOME_TOO_LARGE,
+                "%s wrote more than the limit of %s; raise the limit with --max-output (over HTTP: max-output=SIZE)",
+                writer->label, allowed);
+    return FALSE;
+}
+
+gboolean
+output_file_check_size(int fd, const OutputWriter *writer, GError **error)
+{
+    struct stat st;
+    return fstat(fd, &st) != 0 || check_size((guint64)st.st_size, writer, error);
+}
+
+static gboolean
+set_malformed(const char *label, const char *what, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL,
+                "%s returned %s; its agent is from another version of jescope, or the process is hostile", label, what);
+    return FALSE;
+}
+
+static gboolean
+check_content(int fd, guint64 bytes, const OutputWriter *writer, GError **error)
+{
+    const char *label = writer->label;
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return set_malformed(label, "a memory file that cannot be examined", error);
+    guint64 size = (guint64)st.st_size;
+    if (bytes == 0 || size != bytes) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL,
+                    "%s reports %" G_GUINT64_FORMAT " bytes, but wrote %" G_GUINT64_FORMAT, label, bytes, size);
+        return FALSE;
+    }
+    /* Zeroes that were never written cost the target nothing and their readers everything. */
+    if ((guint64)st.st_blocks * STAT_BLOCK < size)
+        return set_malformed(label, "a memory file with holes", error);
+    return check_size(size, writer, error);
+}
+
+static int
+reopen(int fd, const char *label, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/proc/thread-self/fd/%d", fd);
+    int own = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* the target may hold a lease */
+    if (own < 0)
+        g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "cannot open the output of %s: %s", label, g_strerror(errno));
+    return own;
+}
+
+int
+output_file_take(int fd, guint64 bytes, const OutputWriter *writer, GError **error)
+{
+    int own = -1;
+    if (fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+        set_malformed(writer->label, "a memory file that it still has mapped", error);
+    else if (check_content(fd, bytes, writer, error))
+        own = reopen(fd, writer->label, error);
+    if (own < 0)
+        output_file_discard(fd);
+    else
+        close(fd);
+    return own;
+}
+
+void
+output_file_discard(int fd)
+{
+    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW);
+    /* A sealed one, or one that cannot be truncated, is freed when the target closes it. */
+    int ignored = ftruncate(fd, 0);
+    (void)ignored;
+    close(fd);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/output-pages.h"
+
+#include "target/target.h"
+
+#include <fcntl.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    MIB = 1 << 20,
+    STAT_BLOCK = 512, /* unit of st_blocks */
+    STEP = MIB,       /* one fallocate(), during which a write() of the target waits: a millisecond */
+    AHEAD_MAX = 16 * MIB,
+    EVENTS_SIZE = 4096,
+};
+
+const OutputPlan output_plan_default = {
+    .most = OUTPUT_PAGES_MOST, .first = MIB /* as much as a small dump needs */, .allowed = G_MAXUINT64};
+
+static int
+watch(int fd)
+{
+    g_autofree char *path = g_strdup_printf("/proc/thread-self/fd/%d", fd);
+    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (watch >= 0 && inotify_add_watch(watch, path, IN_OPEN | IN_MODIFY) < 0) {
+        close(watch);
+        watch = -1;
+    }
+    return watch;
+}
+
+static void
+forget_events(int watch)
+{
+    char events[EVENTS_SIZE];
+    while (watch >= 0 && read(watch, events, sizeof(events)) > 0)
+        continue;
+}
+
+/* A step that fails (no memory left for this process) is the last one. */
+static void
+allocate_until(OutputPages *pages, guint64 goal)
+{
+    while (pages->reach < goal) {
+        guint64 step = MIN(goal - pages->reach, STEP);
+        if (fallocate(pages->fd, FALLOC_FL_KEEP_SIZE, (off_t)pages->reach, (off_t)step) != 0) {
+            pages->plan.most = pages->reach;
+            return;
+        }
+        pages->reach += step;
+    }
+}
+
+/* The larger the file, the more may be written until this process runs again. */
+static void
+allocate_ahead(OutputPages *pages, guint64 size)
+{
+    guint64 ahead = CLAMP(size, pages->plan.first, AHEAD_MAX);
+    allocate_until(pages, MIN(size + ahead, pages->plan.most));
+}
+
+void
+output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan)
+{
+    *pages = (OutputPages){.plan = *plan, .fd = fd, .watch = watch(fd)};
+    pages->plan.most = MIN(plan->most, OUTPUT_PAGES_MOST);
+    allocate_ahead(pages, 0);
+}
+
+static gboolean
+set_stopped(const OutputPages *pages, const char *label, GError **error)
+{
+    g_autofree char *own = g_format_size_full(pages->overtaken, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *allowed = g_format_size_full(pages->plan.allowed, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(error, TARGET_ERROR, OUTCOME_NO_HEADROOM,
+                "the heap dump of %s was stopped after %s of it were charged to its memory control group, which could "
+                "take %s, because jescope did not get enough memory or processor time to pay for it; try again later, "
+                "or override this with --force (over HTTP: force=true)",
+                label, own, allowed);
+    return FALSE;
+}
+
+gboolean
+output_pages_advance(OutputPages *pages, const char *label, GError **error)
+{
+    struct stat st;
+    forget_events(pages->watch);
+    if (fstat(pages->fd, &st) != 0)
+        return TRUE;
+    guint64 size = (guint64)st.st_size;
+    /* Or it is about to be truncated: then this call gets the lock of the file next, before the target writes. */
+    if (size == 0 || (guint64)st.st_blocks * STAT_BLOCK < pages->reach)
+        pages->reach = 0; /* it was truncated */
+    if (size > pages->reach) {
+        pages->overtaken += size - pages->reach;
+        pages->reach = size;
+    }
+    if (pages->overtaken > pages->plan.allowed) {
+        fcntl(pages->fd, F_ADD_SEALS, F_SEAL_GROW);
+        return set_stopped(pages, label, error);
+    }
+    allocate_ahead(pages, size);
+    return TRUE;
+}
+
+void
+output_pages_end(OutputPages *pages)
+{
+    struct stat st;
+    if (pages->watch >= 0)
+        close(pages->watch);
+    pages->watch = -1;
+    int ignored = fstat(pages->fd, &st) == 0 ? ftruncate(pages->fd, st.st_size) : 0;
+    (void)ignored;
+}

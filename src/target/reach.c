@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+static const ReachOps *elsewhere;
+
+void
+reach_through(const ReachOps *reach)
+{
+    elsewhere = reach;
+}
+
+const ReachOps *
+reach_elsewhere(void)
+{
+    return elsewhere;
+}
+
+uid_t
+reach_user(void)
+{
+    return elsewhere != NULL ? elsewhere->user : geteuid();
+}
+
+const char *
+reach_file_name(ReachFile file)
+{
+    static const char *const names[] = {
+        [REACH_MAPS] = "maps", [REACH_ROLLUP] = "smaps_rollup", [REACH_SMAPS] = "smaps"};
+    return names[file];
+}
+
+int
+reach_open(pid_t pid, ReachFile file)
+{
+    char path[64];
+    if (elsewhere != NULL)
+        return elsewhere->open(pid, file);
+    g_snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, reach_file_name(file));
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Takes fd, which may be -1. NULL with errno. */
+static char *
+read_whole(int fd)
+{
+    if (fd < 0)
+        return NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+    char bytes[16 * 1024];
+    ssize_t got;
+    while ((got = read(fd, bytes, sizeof(bytes))) > 0)
+        g_string_append_len(text, bytes, got);
+    int error = errno;
+    close(fd);
+    errno = error;
+    return got == 0 ? g_string_free(g_steal_pointer(&text), FALSE) : NULL;
+}
+
+char *
+reach_read(pid_t pid, ReachFile file)
+{
+    return read_whole(reach_open(pid, file));
+}
+
+char *
+reach_read_setting(const char *path, GError **error)
+{
+    char *text = read_whole(reach_open_setting(path));
+    int code = errno;
+    if (text == NULL)
+        g_set_error_literal(error, G_FILE_ERROR, (int)g_file_error_from_errno(code), g_strerror(code));
+    return text;
+}
+
+int
+reach_open_setting(const char *path)
+{
+    return elsewhere != NULL ? elsewhere->setting(path) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+void
+reach_unlink(const char *path)
+{
+    if (elsewhere != NULL)
+        elsewhere->unlink(path);
+    else
+        unlink(path);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations on other users' processes that require privileges. A program does them itself, unless reach_through() was
+ * called: `jescope serve` as root drops its privileges and sends requests to a small process that keeps them
+ * (src/broker/).
+ */
+#ifndef JESCOPE_TARGET_REACH_H
+#define JESCOPE_TARGET_REACH_H
+
+#include "target/process.h"
+#include "target/target.h"
+
+typedef enum {
+    REACH_MAPS,
+    REACH_ROLLUP,
+    REACH_SMAPS,
+    REACH_N_FILES,
+} ReachFile;
+
+/* A dump for a file of the target's own naming (own-dump.h). */
+typedef struct {
+    pid_t process, inner; /* inner: as the process knows itself */
+    const char *prefix;
+    int dump;
+    gboolean was_user; /* it was not root's: EPERM if it is by now, as with a set-user-ID program */
+} ReachOwnDump;
+
+/* Thread-safe. Descriptors belong to the caller; -1 with errno on failure. */
+typedef struct {
+    uid_t user; /* the user whose rights are used */
+    int (*open)(pid_t pid, ReachFile file);
+    int (*connect)(const Process *process, const char *path); /* agent_connect() */
+    char *(*variable)(pid_t pid, const char *name);           /* process_variable() */
+    Target *(*target)(const Process *process, const char *address, TargetVia via, GError **error);
+    int (*own_dump)(const ReachOwnDump *wanted); /* 0 or errno */
+    int (*setting)(const char *path);
+    void (*watch)(int inotify);
+    void (*unlink)(const char *path);
+} ReachOps;
+
+/* Before threads are made. REACH stays the caller's. */
+void reach_through(const ReachOps *reach);
+
+/* NULL: this program reaches processes itself. */
+const ReachOps *reach_elsewhere(void);
+
+/* The user whose rights count: the caller's, or that of the process that acts for it. */
+uid_t reach_user(void);
+
+/* In /proc/PID. */
+const char *reach_file_name(ReachFile file);
+
+/* A file of /proc/PID, read only. */
+int reach_open(pid_t pid, ReachFile file);
+
+/* The whole of it, or NULL. */
+char *reach_read(pid_t pid, ReachFile file);
+
+/* A file of the operator's: configuration, certificate, key, tokens. Read only; does not wait for a writer. */
+int reach_open_setting(const char *path);
+char *reach_read_setting(const char *path, GError **error); /* G_FILE_ERROR */
+
+/* Removes a socket of this program. */
+void reach_unlink(const char *path);
+
+#endif

@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/traced.h"
+
+#include "target/harmless-calls.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#ifndef PTRACE_EVENT_STOP
+#define PTRACE_EVENT_STOP 128
+#endif
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
+
+/* One stop of the thread; the next resumption frees it. */
+typedef struct {
+    TracedPlace place;
+    int signal;    /* TRACED_AT_SIGNAL: to deliver */
+    gint64 number; /* TRACED_AT_ENTRY: of the system call */
+    struct __ptrace_syscall_info info;
+    gboolean known; /* REGISTERS were read, at this stop */
+    Registers registers;
+} Stop;
+
+typedef enum {
+    LOAN_FRESH,    /* nothing has been changed: the stop is the one at which HOME was read */
+    LOAN_OUT,      /* it runs what we call */
+    LOAN_RETURNED, /* it is about to return from our signal frame */
+} LoanState;
+
+/* The program does not run during a loan, so HOME stays valid. */
+typedef struct {
+    LoanState state;
+    TracedPlace place; /* where it was borrowed */
+    Registers home;
+    ReturnPath path;
+    gboolean replaced; /* the next exit is that of a call of which our own took the place */
+    gboolean skipped;  /* the next exit is that of a call that TRACEE_SKIP kept from being made */
+    TraceeSystemCall call;
+    gboolean suspended; /* the filter is, now */
+} Loan;
+
+struct _Traced {
+    const TraceKernel *kernel;
+    gpointer data;
+    pid_t thread;
+    TracedFilter filter;
+    Stop *stop; /* NULL: it runs */
+    Loan *loan; /* NULL: the program itself runs */
+    gboolean attached;
+};
+
+enum {
+    MS = 1000,       /* microseconds of the kernel's clock in one */
+    STOP_MS = 100,   /* a thread that is not stopped by then is in an uninterruptible wait */
+    BUSY_MS = 20000, /* or waits for a processor, among too many others */
+    SYSCALL_STOP = SIGTRAP | 0x80,
+    EVENT_SHIFT = 16,
+};
+
+/* Signals of faults; the kernel kills a thread that has blocked them. */
+static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+static gint64
+now_of(const Traced *traced)
+{
+    return traced->kernel->now(traced->data);
+}
+
+static void
+end_stop(Traced *traced)
+{
+    if (traced->stop != NULL)
+        registers_clear(&traced->stop->registers);
+    g_clear_pointer(&traced->stop, g_free);
+}
+
+static const guintptr trace_options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+
+/* Only while a called function runs: the filter applies to the program itself. */
+static gboolean
+suspend_filter(Traced *traced)
+{
+    Loan *loan = traced->loan;
+    if (traced->filter != TRACED_FILTER_SUSPENDED || loan->suspended)
+        return TRUE;
+    loan->suspended =
+        traced->kernel->set_options(traced->data, traced->thread, trace_options | PTRACE_O_SUSPEND_SECCOMP);
+    return loan->suspended;
+}
+
+static void
+end_loan(Traced *traced)
+{
+    if (traced->loan == NULL)
+        return;
+    if (traced->loan->suspended && traced->stop != NULL)
+        traced->kernel->set_options(traced->data, traced->thread, trace_options);
+    registers_clear(&traced->loan->home);
+    g_clear_pointer(&traced->loan->path.bytes, g_byte_array_unref);
+    g_clear_pointer(&traced->loan, g_free);
+}
+
+/* The thread has ended, or is in an unexpected state. */
+static void
+forget(Traced *traced)
+{
+    end_stop(traced);
+    end_loan(traced);
+    traced->attached = FALSE;
+}
+
+Traced *
+traced_seize(const TraceKernel *kernel, gpointer data, pid_t thread, TracedFilter filter)
+{
+    if (!kernel->seize(data, thread, trace_options))
+        return NULL;
+    Traced *traced = g_new0(Traced, 1);
+    *traced = (Traced){.kernel = kernel, .data = data, .thread = thread, .filter = filter, .attached = TRUE};
+    return traced;
+}
+
+void
+traced_free(Traced *traced)
+{
+    if (traced == NULL)
+        return;
+    forget(traced);
+    g_free(traced);
+}
+
+static gboolean
+note_system_call(Traced *traced, Stop *stop)
+{
+    if (!traced->kernel->call_info(traced->data, traced->thread, &stop->info))
+        return FALSE;
+    stop->place = stop->info.op == PTRACE_SYSCALL_INFO_ENTRY  ? TRACED_AT_ENTRY
+                  : stop->info.op == PTRACE_SYSCALL_INFO_EXIT ? TRACED_AT_EXIT
+                                                              : TRACED_AT_OTHER;
+    if (stop->place == TRACED_AT_ENTRY)
+        stop->number = (gint64)stop->info.entry.nr;
+    return TRUE;
+}
+
+/* FALSE: it has ended meanwhile. */
+static gboolean
+begin_stop(Traced *traced, int status)
+{
+    const int event = status >> EVENT_SHIFT;
+    g_autofree Stop *stop = g_new0(Stop, 1);
+    if (event == PTRACE_EVENT_STOP)
+        stop->place = WSTOPSIG(status) == SIGTRAP ? TRACED_AT_REQUEST : TRACED_AT_JOB_STOP;
+    else if (event != 0)
+        stop->place = TRACED_AT_OTHER;
+    else if (WSTOPSIG(status) != SYSCALL_STOP)
+        *stop = (Stop){.place = TRACED_AT_SIGNAL, .signal = WSTOPSIG(status)};
+    else if (!note_system_call(traced, stop))
+        return FALSE;
+    traced->stop = g_steal_pointer(&stop);
+    /* Memory, map and all that was judged are another program's now. */
+    return event != PTRACE_EVENT_EXEC;
+}
+
+typedef enum {
+    CAME_STOP,
+    CAME_END,
+    CAME_NOTHING,
+} Came;
+
+static Came
+await_stop(Traced *traced, gint64 until)
+{
+    const gint64 begun = now_of(traced);
+    g_assert(traced->stop == NULL);
+    for (;;) {
+        int status;
+        TraceWait got = traced->kernel->wait(traced->data, traced->thread, &status);
+        if (got == TRACE_WAIT_STATUS)
+            return WIFSTOPPED(status) && begin_stop(traced, status) ? CAME_STOP : CAME_END;
+        if (got == TRACE_WAIT_NONE)
+            return CAME_END;
+        gint64 now = now_of(traced);
+        if (now >= until)
+            return CAME_NOTHING;
+        traced->kernel->pause(traced->data, now - begun);
+    }
+}
+
+TracedPlace
+traced_place(const Traced *traced)
+{
+    return traced->stop != NULL ? traced->stop->place : TRACED_AT_OTHER;
+}
+
+const Registers *
+traced_registers(Traced *traced)
+{
+    Stop *stop = traced->stop;
+    g_return_val_if_fail(stop != NULL && traced->loan == NULL, NULL);
+    if (!stop->known && !traced->kernel->read(traced->data, traced->thread, &stop->registers))
+        return NULL;
+    stop->known = TRUE;
+    stop->registers.entering = stop->place == TRACED_AT_ENTRY;
+    if (stop->registers.entering)
+        stop->registers.call = stop->registers.restarts = stop->number;
+    return &stop->registers;
+}
+
+/* Whether a signal is on its way for which the program would have seen its system call fail anyhow. */
+static gboolean
+is_signalled(const Traced *traced, guint64 blocked)
+{
+    const Stop *stop = traced->stop;
+    ThreadSignals signals = traced->kernel->signals(traced->data, traced->thread);
+    guint64 due = signals.pending & ~blocked;
+    if (stop->place == TRACED_AT_SIGNAL)
+        due |= G_GUINT64_CONSTANT(1) << (stop->signal - 1);
+    return (due & ~signals.ignored) != 0;
+}
+
+/* A system call that failed with EINTR for nothing but our stop, or a signal that the program ignores and would not
+ * have heard of without a tracer, is made once more. At the very stop at which its registers are read. */
+static gboolean
+undo_interruption(Traced *traced)
+{
+    const Stop *stop = traced->stop;
+    GeneralRegisters general;
+    if (stop->place == TRACED_AT_ENTRY || (stop->place == TRACED_AT_EXIT && stop->info.exit.rval != -EINTR) ||
+        stop->place == TRACED_AT_OTHER)
+        return TRUE;
+    const Registers *registers = traced_registers(traced);
+    if (registers == NULL)
+        return FALSE;
+    return !registers_taken_up(registers, &general) || is_signalled(traced, registers->blocked) ||
+           traced->kernel->write_general(traced->data, traced->thread, &general);
+}
+
+/* Ends the stop, and with it all that was read at it. */
+static gboolean
+let_program_run(Traced *traced, TraceResume how)
+{
+    g_assert(traced->loan == NULL && traced->stop != NULL);
+    const int signal = traced->stop->signal;
+    if (!undo_interruption(traced))
+        return FALSE;
+    end_stop(traced);
+    traced->attached = how != TRACE_RESUME_DETACHED;
+    return traced->kernel->resume(traced->data, traced->thread, how, signal);
+}
+
+/* The same for what we have called. */
+static gboolean
+let_call_run(Traced *traced, int signal)
+{
+    g_assert(traced->loan != NULL && traced->stop != NULL);
+    traced->loan->state = LOAN_OUT;
+    end_stop(traced);
+    return traced->kernel->resume(traced->data, traced->thread, TRACE_RESUME_TO_SYSTEM_CALL, signal);
+}
+
+/* Only a thread that runs can be asked to stop: another would keep the request for later. */
+static gboolean
+ask_to_stop(Traced *traced)
+{
+    g_assert(traced->stop == NULL);
+    return traced->kernel->interrupt(traced->data, traced->thread);
+}
+
+/* Until the requested stop, or another that replaces it. */
+static Came
+await_asked_until(Traced *traced, gint64 patience)
+{
+    gint64 now = now_of(traced);
+    for (;; now = now_of(traced)) {
+        Came came = await_stop(traced, now + (gint64)STOP_MS * MS);
+        /* It will stop when it is scheduled; to abandon it now would leave it stopped. */
+        if (came != CAME_NOTHING || now >= patience || !traced->kernel->wants_processor(traced->data, traced->thread))
+            return came;
+    }
+}
+
+static Came
+await_asked(Traced *traced)
+{
+    return await_asked_until(traced, now_of(traced) + (gint64)BUSY_MS * MS);
+}
+
+static TracedOutcome
+outcome_of(Traced *traced, Came came)
+{
+    if (came == CAME_STOP)
+        return TRACED_STOPPED;
+    if (came == CAME_END && traced->stop == NULL)
+        traced->attached = FALSE;
+    return came == CAME_END ? TRACED_GONE : TRACED_STUCK;
+}
+
+static gboolean
+is_passing(const Traced *traced)
+{
+    return traced->stop->place == TRACED_AT_SIGNAL || traced->stop->place == TRACED_AT_OTHER;
+}
+
+TracedOutcome
+traced_stop(Traced *traced)
+{
+    if (traced->stop != NULL)
+        return TRACED_STOPPED;
+    if (!traced->attached || !ask_to_stop(traced))
+        return TRACED_GONE;
+    const gint64 patience = now_of(traced) + (gint64)BUSY_MS * MS;
+    Came came = await_asked_until(traced, patience);
+    /* A pending signal is delivered; it replaced the requested stop. If signals do not end, the thread is stopped
+     * anyway, but cannot be borrowed. */
+    while (came == CAME_STOP && is_passing(traced) && now_of(traced) < patience) {
+        if (!let_program_run(traced, TRACE_RESUME_ON) || !ask_to_stop(traced))
+            return TRACED_GONE;
+        came = await_asked_until(traced, patience);
+    }
+    return outcome_of(traced, came);
+}
+
+gboolean
+traced_follow(Traced *traced, gint64 until, gboolean (*suits)(Traced *traced, gpointer data), gpointer data)
+{
+    /* A process that was stopped stays so. */
+    while (traced->stop != NULL && traced->stop->place != TRACED_AT_JOB_STOP && now_of(traced) < until) {
+        if (!let_program_run(traced, TRACE_RESUME_TO_SYSTEM_CALL))
+            return FALSE;
+        if (await_stop(traced, until) != CAME_STOP)
+            return FALSE;
+        if (traced->stop->place == TRACED_AT_ENTRY && suits(traced, data))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+gboolean
+traced_may_borrow(Traced *traced)
+{
+    const TracedPlace place = traced_place(traced);
+    if (place == TRACED_AT_ENTRY)
+        return registers_entry_is_whole && traced->filter != TRACED_FILTERED &&
+               traced->stop->number != SYS_restart_syscall;
+    if (place != TRACED_AT_REQUEST && place != TRACED_AT_JOB_STOP)
+        return FALSE;
+    const Registers *registers = traced_registers(traced);
+    return registers != NULL && !registers_is_restarting(registers);
+}
+
+gboolean
+traced_borrow(Traced *traced, guint64 top, const RemoteCode *code)
+{
+    g_return_val_if_fail(traced->loan == NULL && traced_may_borrow(traced), FALSE);
+    if (traced_registers(traced) == NULL)
+        return FALSE;
+    Stop *stop = traced->stop;
+    Loan *loan = g_new0(Loan, 1);
+    *loan = (Loan){.state = LOAN_FRESH, .place = stop->place, .home = stop->registers};
+    stop->registers = (Registers){0};
+    stop->known = FALSE;
+    loan->path = registers_return_path(&loan->home, top, code);
+    traced->loan = loan;
+    return TRUE;
+}
+
+gboolean
+traced_has_returned(const Traced *traced)
+{
+    return traced->loan != NULL && traced->loan->state == LOAN_RETURNED;
+}
+
+const Registers *
+traced_home(const Traced *traced)
+{
+    return traced->loan != NULL ? &traced->loan->home : NULL;
+}
+
+const ReturnPath *
+traced_path(const Traced *traced)
+{
+    return traced->loan != NULL ? &traced->loan->path : NULL;
+}
+
+static guint64
+everything_blocked(void)
+{
+    guint64 blocked = ~G_GUINT64_CONSTANT(0);
+    for (gsize i = 0; i < G_N_ELEMENTS(faults); i++)
+        blocked &= ~(G_GUINT64_CONSTANT(1) << (faults[i] - 1));
+    return blocked;
+}
+
+/*
+ * The order makes the return safe at every moment: first memory below the stack pointer, which is unused; then all
+ * general registers at once, which makes call and return complete; finally the state that the return restores.
+ */
+static gboolean
+enter(Traced *traced, const GeneralRegisters *general)
+{
+    const TraceKernel *kernel = traced->kernel;
+    Loan *loan = traced->loan;
+    const GByteArray *bytes = loan->path.bytes;
+    GeneralRegisters skipping = *general;
+    if (!suspend_filter(traced) ||
+        !kernel->write(traced->data, traced->thread, loan->path.bottom, bytes->data, bytes->len))
+        return FALSE;
+    /* About to make a system call, rt_sigreturn or its own: skip that. */
+    loan->replaced = traced->stop->place == TRACED_AT_ENTRY;
+    gboolean set = loan->replaced ? kernel->replace_call(traced->data, traced->thread, &skipping, -1)
+                                  : kernel->write_general(traced->data, traced->thread, general);
+    return set && (loan->state == LOAN_RETURNED || kernel->block(traced->data, traced->thread, everything_blocked()));
+}
+
+static TraceeVerdict
+judge_call(const Traced *traced, const TracedCall *by)
+{
+    TraceeSystemCall *call = &traced->loan->call;
+    TraceeVerdict verdict = by->watch->before != NULL ? by->watch->before(call, by->watch->data) : TRACEE_PROCEED;
+    if (verdict != TRACEE_PROCEED || !traced->loan->suspended || by->permit == TRACED_PERMIT_ALL || harmless_call(call))
+        return verdict;
+    call->result = -EPERM;
+    return TRACEE_SKIP;
+}
+
+static gboolean
+ask_before(Traced *traced, const TracedCall *by)
+{
+    const Stop *stop = traced->stop;
+    Loan *loan = traced->loan;
+    GeneralRegisters general;
+    loan->call = (TraceeSystemCall){.number = stop->number};
+    for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
+        loan->call.arguments[i] = stop->info.entry.args[i];
+    loan->skipped = FALSE;
+    TraceeVerdict verdict = judge_call(traced, by);
+    if (verdict == TRACEE_PROCEED || verdict == TRACEE_ALLOW)
+        return TRUE;
+    if (!traced->kernel->read_general(traced->data, traced->thread, &general))
+        return FALSE;
+    for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
+        registers_set_argument(&general, i, loan->call.arguments[i]);
+    loan->skipped = verdict == TRACEE_SKIP;
+    /* A filter is asked about no call as well, and may kill for it; the call itself is one it knows. */
+    gint64 number = loan->skipped && traced->filter != TRACED_FILTERED ? -1 : loan->call.number;
+    return traced->kernel->replace_call(traced->data, traced->thread, &general, number);
+}
+
+static gboolean
+tell_after(Traced *traced, const TraceeWatch *watch)
+{
+    Loan *loan = traced->loan;
+    GeneralRegisters general;
+    if (loan->replaced) {
+        loan->replaced = FALSE;
+        return TRUE;
+    }
+    if (!loan->skipped) {
+        loan->call.result = traced->stop->info.exit.rval;
+        if (watch->after != NULL)
+            watch->after(&loan->call, watch->data);
+        return TRUE;
+    }
+    if (!traced->kernel->read_general(traced->data, traced->thread, &general))
+        return FALSE;
+    registers_set_result(&general, (guint64)loan->call.result);
+    return traced->kernel->write_general(traced->data, traced->thread, &general);
+}
+
+/* The program has a handler, or the kernel acts without asking. */
+static gboolean
+is_deliverable(const Traced *traced, int signal)
+{
+    ThreadSignals signals = traced->kernel->signals(traced->data, traced->thread);
+    return signal == SIGSTOP || signal == SIGKILL || (signals.caught >> (signal - 1) & 1) != 0;
+}
+
+/* The called function crashed. Going back to where the thread was spares the program the signal; a lock that jemalloc
+ * held stays held. */
+static gboolean
+back_out(Traced *traced)
+{
+    const TraceKernel *kernel = traced->kernel;
+    const Registers *home = &traced->loan->home;
+    GeneralRegisters general = registers_home(home);
+    gboolean restored = kernel->write_extended(traced->data, traced->thread, home) &&
+                        kernel->write_general(traced->data, traced->thread, &general) &&
+                        kernel->block(traced->data, traced->thread, home->blocked) &&
+                        kernel->resume(traced->data, traced->thread, TRACE_RESUME_DETACHED, 0);
+    int code = errno;
+    forget(traced);
+    errno = code;
+    return restored;
+}
+
+/* Leaves it to finish by itself: it keeps its way back, in its own memory. */
+static TracedReturn
+leave(Traced *traced, int signal)
+{
+    gboolean released = traced->kernel->resume(traced->data, traced->thread, TRACE_RESUME_DETACHED, signal);
+    int code = errno;
+    forget(traced);
+    errno = code;
+    return released ? TRACED_LEFT : TRACED_LOST;
+}
+
+static TracedReturn
+lose(Traced *traced, int code)
+{
+    forget(traced);
+    errno = code;
+    return TRACED_LOST;
+}
+
+typedef enum {
+    STEP_ON,
+    STEP_RETURNED,
+    STEP_CRASHED,
+    STEP_LOST, /* errno */
+} Step;
+
+/* The reason of the stop. *SIGNAL: to continue with. */
+static Step
+take_step(Traced *traced, const TracedCall *call, int *signal)
+{
+    const Stop *stop = traced->stop;
+    *signal = stop->signal;
+    switch (stop->place) {
+    case TRACED_AT_ENTRY:
+        if (stop->number == registers_sigreturn && stop->info.stack_pointer == traced->loan->path.frame) {
+            traced->loan->state = LOAN_RETURNED;
+            return STEP_RETURNED;
+        }
+        return ask_before(traced, call) ? STEP_ON : STEP_LOST;
+    case TRACED_AT_EXIT:
+        return tell_after(traced, call->watch) ? STEP_ON : STEP_LOST;
+    case TRACED_AT_SIGNAL:
+        return is_deliverable(traced, stop->signal) ? STEP_ON : STEP_CRASHED;
+    default:
+        return STEP_ON;
+    }
+}
+
+TracedReturn
+traced_call(Traced *traced, const TracedCall *call, int *signal)
+{
+    gint64 until = call->until;
+    gboolean late = FALSE;
+    g_return_val_if_fail(traced->loan != NULL && traced->stop != NULL, TRACED_LOST);
+    if (!enter(traced, call->general))
+        return lose(traced, errno);
+    for (*signal = 0;;) {
+        if (!let_call_run(traced, *signal))
+            return lose(traced, errno);
+        Came came = late ? await_asked(traced) : await_stop(traced, until);
+        if (came == CAME_NOTHING && !late) {
+            late = TRUE;
+            if (!ask_to_stop(traced))
+                return lose(traced, errno);
+            came = await_asked(traced);
+        }
+        if (came != CAME_STOP)
+            return lose(traced, came == CAME_END ? ESRCH : ETIMEDOUT);
+        Step step = take_step(traced, call, signal);
+        if (step == STEP_RETURNED)
+            return TRACED_RETURNED;
+        if (step == STEP_CRASHED)
+            return back_out(traced) ? TRACED_CRASHED : TRACED_LOST;
+        if (step == STEP_LOST)
+            return lose(traced, errno);
+        /* A call whose result jescope supplies ends first. */
+        gboolean skipping = traced->stop->place == TRACED_AT_ENTRY && traced->loan->skipped;
+        if ((late || now_of(traced) >= until) && !skipping)
+            return leave(traced, *signal);
+    }
+}
+
+/* The interrupted system call is made here and now, in place of rt_sigreturn. Registers last: up to then the signal
+ * frame holds. */
+static gboolean
+make_interrupted_call(Traced *traced)
+{
+    const TraceKernel *kernel = traced->kernel;
+    const Registers *home = &traced->loan->home;
+    GeneralRegisters general = registers_restart(home);
+    return kernel->block(traced->data, traced->thread, home->blocked) &&
+           kernel->write_extended(traced->data, traced->thread, home) &&
+           kernel->replace_call(traced->data, traced->thread, &general, home->restarts);
+}
+
+TracedOutcome
+traced_give_back(Traced *traced)
+{
+    g_return_val_if_fail(traced->loan != NULL && traced->loan->state == LOAN_RETURNED, TRACED_GONE);
+    if (!make_interrupted_call(traced))
+        return TRACED_GONE;
+    end_loan(traced);
+    /* Requested before it continues, so that it occurs before the program runs. */
+    if (!traced->kernel->interrupt(traced->data, traced->thread) || !let_program_run(traced, TRACE_RESUME_ON))
+        return TRACED_GONE;
+    Came came = await_asked(traced);
+    if (came == CAME_STOP && is_passing(traced))
+        return let_program_run(traced, TRACE_RESUME_ON) ? traced_stop(traced) : TRACED_GONE;
+    return outcome_of(traced, came);
+}
+
+/* Nothing was called: the registers read belong to the stop again. */
+static void
+cancel_loan(Traced *traced)
+{
+    traced->stop->registers = traced->loan->home;
+    traced->stop->known = TRUE;
+    traced->loan->home = (Registers){0};
+    end_loan(traced);
+}
+
+/* While its filter, which may not know rt_sigreturn, is still suspended. */
+static gboolean
+see_it_return(Traced *traced)
+{
+    if (!let_call_run(traced, 0))
+        return FALSE;
+    if (await_stop(traced, now_of(traced) + (gint64)STOP_MS * MS) != CAME_STOP)
+        return FALSE;
+    return TRUE;
+}
+
+/*
+ * rt_sigreturn brings everything back, and a system call that was interrupted is made once more. Only how a wait with a
+ * timeout is taken up would be forgotten; that is done at once instead.
+ */
+static gboolean
+come_home(Traced *traced)
+{
+    if (traced->filter == TRACED_FILTERED)
+        return traced_give_back(traced) == TRACED_STOPPED;
+    gboolean there = traced->loan->home.restarts == SYS_restart_syscall ? make_interrupted_call(traced)
+                     : traced->filter == TRACED_FILTER_SUSPENDED        ? see_it_return(traced)
+                                                                        : TRUE;
+    end_loan(traced);
+    return there;
+}
+
+gboolean
+traced_release(Traced *traced)
+{
+    if (!traced->attached)
+        return TRUE;
+    if (traced->stop == NULL) {
+        TracedOutcome outcome = traced_stop(traced);
+        errno = outcome == TRACED_STUCK ? ETIMEDOUT : ESRCH;
+        if (outcome != TRACED_STOPPED && traced->stop == NULL)
+            return FALSE;
+    }
+    if (traced->loan != NULL && traced->loan->state == LOAN_FRESH)
+        cancel_loan(traced);
+    return (traced->loan == NULL || come_home(traced)) && let_program_run(traced, TRACE_RESUME_DETACHED);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Makes untrusted text (process, function and file names, versions) safe for terminals: valid UTF-8 without characters
+ * that control a terminal (C0, DEL, C1: U+009B begins an escape sequence), reorder adjacent text (the bidirectional
+ * overrides, embeddings and isolates) or are invisible (zero-width ones, U+2028, U+2029). Also computes its columns.
+ * All untrusted text that jescope prints passes through here. Pure and thread safe.
+ */
+#ifndef JESCOPE_TEXT_PRINTABLE_H
+#define JESCOPE_TEXT_PRINTABLE_H
+
+#include <glib.h>
+
+/* TEXT, a field of SIZE bytes, made so in place and terminated: each byte or character that may not stay becomes "?".
+ * Line feeds and tabs stay. */
+void text_clean(char *text, gsize size);
+
+/* Neither do these. */
+void text_clean_line(char *text, gsize size);
+
+/* Whether all of TEXT may stay; line feeds and tabs may not. */
+gboolean text_is_printable(const char *text);
+
+/* A copy of TEXT in which each character that may not stay is written as "\u{202E}" and each byte that is not UTF-8 as
+ * "\x{9B}", so that different names stay different; line feeds and tabs are written so, too. */
+char *text_printable(const char *text);
+
+/* The columns of TEXT, printable UTF-8, in a terminal: wide characters (CJK) take two, combining ones none. */
+guint text_columns(const char *text);
+
+/* A copy of TEXT of at most COLUMNS columns; a cut is marked by "...". */
+char *text_cut(const char *text, guint columns);
+
+/* TEXT in lines of at most COLUMNS columns (at least 1), broken at blanks, or within a word that is longer than a line.
+ * At least one line; NULL-terminated, to be freed. */
+char **text_wrap(const char *text, guint columns);
+
+/* A copy of TEXT filled up with blanks on its right to COLUMNS columns; a longer one is cut as by text_cut(). */
+char *text_field(const char *text, guint columns);
+
+#endif

@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tui/local-feed.h"
+
+#include "tui/local-ask.h"
+
+#include "target/candidates.h"
+#include "target/cgroup.h"
+#include "target/target.h"
+#include "text/printable.h"
+
+#include <string.h>
+
+enum {
+    LOOK_MS = 5,       /* until the service has looked for targets */
+    UNPREPARED_S = 10, /* how often processes without an agent are looked for */
+    UNRELATED_S = 60,  /* how long one that did not use jemalloc is not examined again */
+    PERMILLE = 1000,
+};
+
+/* What does not change in the life of a process. */
+typedef struct {
+    char *user;
+    char *arguments;
+    char *group;
+} Facts;
+
+typedef struct {
+    Process process;
+    Reach reach;
+} Unprepared;
+
+typedef struct LocalFeed LocalFeed;
+
+/* A Service and what is asked of it. */
+typedef struct {
+    LocalFeed *feed;
+    Service *service;
+    guint subscription;
+    gboolean asked;     /* a scrape is under way */
+    GPtrArray *targets; /* of FeedTarget, of the last scrape; NULL: none yet */
+} Watched;
+
+struct LocalFeed {
+    Feed base;
+    LocalFeedOptions options;
+    GPtrArray *services;   /* of Watched: the first is of all targets, the others of followed ones */
+    GHashTable *facts;     /* key -> Facts */
+    GArray *unprepared;    /* of Unprepared */
+    GHashTable *unrelated; /* "PID.START" -> monotonic time at which it was examined; of the task alone */
+    gboolean looking;      /* the task runs */
+    gint64 looked_us;
+    char *watched;
+    gint64 ledger_due_us; /* monotonic */
+    gboolean paused;
+    guint timer;
+};
+
+static LocalFeed *
+local_of(Feed *feed)
+{
+    return (LocalFeed *)feed;
+}
+
+static void
+free_facts(gpointer data)
+{
+    Facts *facts = data;
+    g_free(facts->user);
+    g_free(facts->arguments);
+    g_free(facts->group);
+    g_free(facts);
+}
+
+/* Arguments without the program, whose name is shown anyway. */
+static char *
+read_arguments(pid_t pid)
+{
+    g_autofree char *all = process_arguments(pid);
+    const char *blank = strchr(all, ' ');
+    return g_strdup(blank != NULL ? blank + 1 : "");
+}
+
+static const Facts *
+facts_of(LocalFeed *self, const char *key, pid_t pid, uid_t user)
+{
+    Facts *facts = g_hash_table_lookup(self->facts, key);
+    if (facts != NULL)
+        return facts;
+    g_autofree char *group = cgroup_path((int)pid);
+    facts = g_new0(Facts, 1);
+    facts->user = process_user_name(user);
+    facts->arguments = read_arguments(pid);
+    facts->group = text_printable(group != NULL ? group : "");
+    g_hash_table_insert(self->facts, g_strdup(key), facts);
+    return facts;
+}
+
+static void
+set_facts(LocalFeed *self, FeedTarget *target)
+{
+    const Facts *facts = facts_of(self, target->key, (pid_t)target->status.pid, target->status.uid);
+    g_free(target->user);
+    g_free(target->arguments);
+    g_free(target->group);
+    target->user = g_strdup(facts->user);
+    target->arguments = g_strdup(facts->arguments);
+    target->group = g_strdup(facts->group);
+}
+
+/* ---- processes without an agent ---- */
+
+static char *
+key_of(const Process *process)
+{
+    return g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)process->pid, process->start_time);
+}
+
+/* Examining all processes takes long: one that did not use jemalloc is left out for a while. */
+static gboolean
+is_unrelated(LocalFeed *self, const char *key)
+{
+    const gint64 *examined = g_hash_table_lookup(self->unrelated, key);
+    return examined != NULL && g_get_monotonic_time() - *examined < UNRELATED_S * G_USEC_PER_SEC;
+}
+
+static void
+examine(LocalFeed *self, const Process *process, GArray *found)
+{
+    g_autofree char *key = key_of(process);
+    if (is_unrelated(self, key))
+        return;
+    g_autoptr(Candidate) candidate = candidate_new(process);
+    Unprepared row = {*process, candidate->reach};
+    if (candidate->reach == REACH_NO_JEMALLOC || candidate->hidden) {
+        gint64 now = g_get_monotonic_time();
+        g_hash_table_replace(self->unrelated, g_steal_pointer(&key), g_memdup2(&now, sizeof(now)));
+    } else if (candidate->reach != REACH_AGENT) {
+        g_array_append_val(found, row);
+    }
+}
+
+static gboolean
+is_old(gpointer key, gpointer value, gpointer unused)
+{
+    return g_get_monotonic_time() - *(const gint64 *)value > 2 * UNRELATED_S * G_USEC_PER_SEC;
+}
+
+/* On a thread of the service. */
+static gpointer
+look_for_unprepared(gpointer data, GError **error)
+{
+    LocalFeed *self = data;
+    g_autoptr(GArray) processes = process_list();
+    GArray *found = g_array_new(FALSE, FALSE, sizeof(Unprepared));
+    for (guint i = 0; i < processes->len; i++)
+        examine(self, &g_array_index(processes, Process, i), found);
+    g_hash_table_foreach_remove(self->unrelated, is_old, NULL);
+    return found;
+}
+
+static gboolean deliver(LocalFeed *self);
+
+static void
+on_looked(gpointer result, const GError *error, gpointer data)
+{
+    LocalFeed *self = data;
+    gboolean first = self->unprepared == NULL;
+    self->looking = FALSE;
+    self->looked_us = g_get_monotonic_time();
+    if (self->unprepared != NULL)
+        g_array_unref(self->unprepared);
+    self->unprepared = result != NULL ? g_array_ref(result) : g_array_new(FALSE, FALSE, sizeof(Unprepared));
+    if (first)
+        deliver(self);
+}
+
+static void
+look(LocalFeed *self)
+{
+    const ServiceTask task = {.func = look_for_unprepared, .data = self, .free_result = (GDestroyNotify)g_array_unref};
+    const Watched *all = self->services->pdata[0];
+    if (self->looking || self->options.n_sources > 0)
+        return;
+    self->looking = TRUE;
+    service_run_task(all->service, &task, on_looked, self);
+}
+
+static void
+add_unprepared(LocalFeed *self, FeedFrame *frame, const Unprepared *row)
+{
+    RouteStatus status;
+    guint64 rss = process_rss(row->process.pid);
+    g_autofree char *key = key_of(&row->process);
+    if (!process_alive(row->process.pid, row->process.start_time))
+        return;
+    status_init(&status);
+    status.pid = row->process.pid;
+    status.uid = row->process.uids[1];
+    status.name = row->process.name;
+    status.state = "live";
+    status.reach = row->reach == REACH_ATTACH ? "attach" : "no";
+    status.started_ms = (guint64)process_started_us(row->process.start_time) / PERMILLE;
+    status.sampled_ms = (guint64)frame->time_us / PERMILLE;
+    g_strlcpy(status.unique, key, sizeof(status.unique));
+    if (rss != 0)
+        status.figures[STATUS_RSS] = rss;
+    FeedTarget *target = feed_target_new(key, &status);
+    set_facts(self, target);
+    g_ptr_array_add(frame->targets, target);
+}
+
+/* ---- frames ---- */
+
+static gboolean
+has_key(const FeedFrame *frame, const char *key)
+{
+    for (guint i = 0; i < frame->targets->len; i++)
+        if (strcmp(((const FeedTarget *)frame->targets->pdata[i])->key, key) == 0)
+            return TRUE;
+    return FALSE;
+}
+
+/* Hands what all services and the search have found to the screens. Each target is handed over once: the next frame has
+ * those of the next scrape. */
+static gboolean
+deliver(LocalFeed *self)
+{
+    const Watched *all = self->services->pdata[0];
+    if (all->targets == NULL || (self->options.n_sources == 0 && self->unprepared == NULL))
+        return FALSE;
+    FeedFrame *frame = feed_frame_new(g_get_real_time());
+    for (guint i = self->services->len; i > 0; i--) {
+        Watched *watched = self->services->pdata[i - 1];
+        while (watched->targets != NULL && watched->targets->len > 0) {
+            FeedTarget *target = g_ptr_array_steal_index(watched->targets, 0);
+            if (has_key(frame, target->key))
+                feed_target_free(target);
+            else
+                g_ptr_array_add(frame->targets, target);
+        }
+        g_clear_pointer(&watched->targets, g_ptr_array_unref);
+    }
+    for (guint i = 0; self->unprepared != NULL && i < self->unprepared->len; i++) {
+        const Unprepared *row = &g_array_index(self->unprepared, Unprepared, i);
+        g_autofree char *key = key_of(&row->process);
+        if (!has_key(frame, key))
+            add_unprepared(self, frame, row);
+    }
+    if (self->base.sink.frame != NULL)
+        self->base.sink.frame(frame, self->base.sink.data);
+    else
+        feed_frame_free(frame);
+    return TRUE;
+}
+
+static FeedTarget *
+take_scraped(LocalFeed *self, const ServiceScraped *scraped)
+{
+    RouteStatus status;
+    service_target_status(scraped->target, &status);
+    if (status.has_hello == FALSE && scraped->sample != NULL)
+        status_set_hello(&status, &scraped->hello);
+    if (scraped->error != NULL && status.trouble[0] == '\0')
+        g_strlcpy(status.trouble, scraped->error->message, sizeof(status.trouble));
+    FeedTarget *target = feed_target_new(status.unique, &status);
+    target->late = scraped->late;
+    if (scraped->sample != NULL)
+        target->sample = stats_sample_ref(scraped->sample);
+    set_facts(self, target);
+    return target;
+}
+
+static void ask_details(LocalFeed *self);
+
+static void
+on_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
+{
+    Watched *watched = data;
+    watched->asked = FALSE;
+    if (watched->targets != NULL)
+        g_ptr_array_unref(watched->targets);
+    watched->targets = g_ptr_array_new_with_free_func(feed_target_free);
+    for (guint i = 0; i < scraped->len; i++)
+        g_ptr_array_add(watched->targets, take_scraped(watched->feed, scraped->pdata[i]));
+    const GPtrArray *services = watched->feed->services;
+    for (guint i = 0; i < services->len; i++)
+        if (((const Watched *)services->pdata[i])->asked)
+            return;
+    if (deliver(watched->feed))
+        ask_details(watched->feed);
+}
+
+static void
+scrape(LocalFeed *self)
+{
+    for (guint i = 0; i < self->services->len; i++) {
+        Watched *watched = self->services->pdata[i];
+        if (watched->asked)
+            continue;
+        watched->asked = TRUE;
+        service_scrape(watched->service, &(ServiceScrapeOf){.viewer = VIEWER_ALL}, on_scraped, watched);
+    }
+}
+
+static gboolean
+on_tick(gpointer data)
+{
+    LocalFeed *self = data;
+    if (self->paused)
+        return G_SOURCE_CONTINUE;
+    if (g_get_monotonic_time() - self->looked_us > UNPREPARED_S * G_USEC_PER_SEC)
+        look(self);
+    scrape(self);
+    return G_SOURCE_CONTINUE;
+}
+
+/* The first frame does not wait for the interval, but until targets were looked for. */
+static gboolean
+on_begin(gpointer data)
+{
+    LocalFeed *self = data;
+    const Watched *all = self->services->pdata[0];
+    if (!service_has_looked(all->service))
+        return G_SOURCE_CONTINUE;
+    scrape(self);
+    self->timer = g_timeout_add(self->base.every_ms, on_tick, self);
+    return G_SOURCE_REMOVE;
+}
+
+/* ---- details ---- */
+
+/* A sample, and the target that it is of. */
+typedef struct {
+    char *key;
+    StatsSample *sample;
+} Detail;
+
+static void
+free_detail(gpointer data)
+{
+    Detail *detail = data;
+    g_clear_pointer(&detail->sample, stats_sample_unref);
+    g_free(detail->key);
+    g_free(detail);
+}
+
+static gpointer
+take_detail(const RouteHost *host, gpointer key)
+{
+    Detail *detail = g_new0(Detail, 1);
+    detail->key = g_strdup(key);
+    detail->sample = service_work_sample(host, NULL);
+    return detail;
+}
+
+static void
+on_detail(gpointer result, const GError *error, gpointer data)
+{
+    const Feed *feed = data;
+    const Detail *detail = result;
+    if (detail != NULL && detail->sample != NULL && feed->sink.detail != NULL)
+        feed->sink.detail(detail->key, detail->sample, feed->sink.data);
+}
+
+static ServiceTarget *
+find_target(LocalFeed *self, const char *key)
+{
+    for (guint i = self->services->len; i > 0; i--) {
+        const Watched *watched = self->services->pdata[i - 1];
+        ServiceTarget *found = service_lookup(watched->service, VIEWER_ALL, key, NULL);
+        if (found != NULL && service_target_state(found) == SERVICE_TARGET_LIVE)
+            return found;
+    }
+    return NULL;
+}
+
+static void
+ask_detail(LocalFeed *self)
+{
+    ServiceTarget *target = self->watched != NULL ? find_target(self, self->watched) : NULL;
+    const ServiceWork work = {.pace = SERVICE_QUICK,
+                              .key = "detail",
+                              .forgoable = TRUE,
+                              .func = take_detail,
+                              .data = g_strdup(self->watched),
+                              .free_data = g_free,
+                              .free_result = free_detail};
+    if (target != NULL)
+        service_target_submit(target, &work, on_detail, self, NULL);
+    else
+        g_free(work.data);
+}
+
+/* The answer of a task, and the target that it is of. */
+typedef struct {
+    char *key;
+    LedgerTaken taken;
+    gboolean ok;
+    gint64 lasted_us;
+} TakenLedger;
+
+static void
+free_taken(gpointer data)
+{
+    TakenLedger *result = data;
+    ledger_taken_clear(&result->taken);
+    g_free(result->key);
+    g_free(result);
+}
+
+static gpointer
+take_ledger(const RouteHost *host, gpointer key)
+{
+    TakenLedger *result = g_new0(TakenLedger, 1);
+    Failure failure = {0};
+    gint64 begun_us = g_get_monotonic_time();
+    result->key = g_strdup(key);
+    result->ok = service_work_take_ledger(host, &result->taken, &failure) == OUTCOME_DONE;
+    result->lasted_us = g_get_monotonic_time() - begun_us;
+    return result;
+}
+
+static void
+send_ledger(LocalFeed *self, const char *key, const LedgerTaken *ledger)
+{
+    if (self->base.sink.ledger != NULL)
+        self->base.sink.ledger(key, ledger, self->base.sink.data);
+}
+
+static void
+on_ledger(gpointer data, const GError *error, gpointer feed)
+{
+    LocalFeed *self = feed;
+    const TakenLedger *result = data;
+    if (result == NULL)
+        return;
+    self->ledger_due_us = MAX(self->ledger_due_us, feed_next_ledger(result->lasted_us));
+    send_ledger(self, result->key, result->ok ? &result->taken : NULL);
+}
+
+/* It takes several samples: a process without an agent would be stopped for each. */
+static void
+ask_ledger(LocalFeed *self)
+{
+    ServiceTarget *target = self->watched != NULL ? find_target(self, self->watched) : NULL;
+    const ServiceWork work = {.pace = SERVICE_SLOW,
+                              .key = "ledger",
+                              .forgoable = TRUE,
+                              .func = take_ledger,
+                              .data = g_strdup(self->watched),
+                              .free_data = g_free,
+                              .free_result = free_taken};
+    RouteStatus status = {.reach = ""};
+    if (target != NULL)
+        service_target_status(target, &status);
+    gboolean has_agent = strcmp(status.reach, "agent") == 0;
+    if (has_agent && g_get_monotonic_time() >= self->ledger_due_us) {
+        self->ledger_due_us = feed_next_ledger(0);
+        service_target_submit(target, &work, on_ledger, self, NULL);
+        return;
+    }
+    g_free(work.data);
+    if (target != NULL && !has_agent)
+        send_ledger(self, self->watched, NULL);
+}
+
+static void
+ask_details(LocalFeed *self)
+{
+    ask_detail(self);
+    ask_ledger(self);
+}
+
+static void
+watch(Feed *feed, const char *key)
+{
+    LocalFeed *self = local_of(feed);
+    g_free(self->watched);
+    self->watched = g_strdup(key);
+    self->ledger_due_us = 0;
+    /* What was opened after a question is not stopped any longer than it is looked at. */
+    if (key == NULL)
+        g_ptr_array_set_size(self->services, 1);
+    ask_details(self);
+}
+
+/* ---- questions ---- */
+
+static void
+on_answer(gpointer result, const GError *error, gpointer data)
+{
+    const LocalAnswer *answer = result;
+    if (answer != NULL)
+        feed_answer(data, answer->id, answer->body, answer->error);
+}
+
+static guint
+ask(Feed *feed, const char *key, const char *method, const char *path)
+{
+    ServiceTarget *target = find_target(local_of(feed), key);
+    g_autoptr(GError) error = NULL;
+    guint id = ++feed->questions;
+    ServiceWork work;
+    if (target == NULL) {
+        g_set_error_literal(&error, TARGET_ERROR, OUTCOME_NO_PROCESS, "the process has ended or has no agent");
+    } else {
+        local_ask_prepare(&work, target, &(LocalQuestion){id, method, path});
+        service_target_submit(target, &work, on_answer, feed, &error);
+    }
+    if (error != NULL)
+        feed_answer_later(feed, id, error);
+    return id;
+}
+
+/* ---- events ---- */
+
+static void
+on_service_event(const ServiceEvent *event, gpointer data)
+{
+    const Watched *watched = data;
+    const Feed *feed = &watched->feed->base;
+    g_autofree char *text = g_strconcat(service_event_name(event->type), event->detail != NULL ? ": " : "",
+                                        event->detail != NULL ? event->detail : "", NULL);
+    if (feed->sink.event != NULL)
+        feed->sink.event(&(FeedEvent){event->time_us, event->target, text}, feed->sink.data);
+}
+
+/* ---- services ---- */
+
+static void
+free_watched(gpointer data)
+{
+    Watched *watched = data;
+    if (watched->service != NULL)
+        service_free(watched->service);
+    if (watched->targets != NULL)
+        g_ptr_array_unref(watched->targets);
+    g_free(watched);
+}
+
+static gboolean
+add_service(LocalFeed *self, const ServiceSource *sources, guint n_sources, GError **error)
+{
+    ServiceOptions options = service_options_default;
+    options.every_us = 0;
+    options.sources = sources;
+    options.n_sources = n_sources;
+    Service *service = service_new(&options, error);
+    if (service == NULL)
+        return FALSE;
+    Watched *watched = g_new0(Watched, 1);
+    *watched = (Watched){.feed = self, .service = service};
+    watched->subscription = service_subscribe(service, 0, on_service_event, watched);
+    g_ptr_array_add(self->services, watched);
+    return TRUE;
+}
+
+static gboolean
+follow(Feed *feed, const FeedTarget *target, GError **error)
+{
+    LocalFeed *self = local_of(feed);
+    g_autofree char *pid = g_strdup_printf("%" G_GINT64_FORMAT, target->status.pid);
+    /* Borrowed by the service as long as that lives, which is as long as we do. */
+    const ServiceSource source = {.kind = SERVICE_SOURCE_PROCESS,
+                                  .series = g_intern_string(target->status.name),
+                                  .name = g_intern_string(pid),
+                                  .program = g_intern_string(target->status.name)};
+    return add_service(self, g_memdup2(&source, sizeof(source)), 1, error);
+}
+
+static void
+set_paused(Feed *feed, gboolean paused)
+{
+    local_of(feed)->paused = paused;
+}
+
+static void
+start(Feed *feed)
+{
+    LocalFeed *self = local_of(feed);
+    look(self);
+    self->timer = g_timeout_add(LOOK_MS, on_begin, self);
+}
+
+static void
+free_local(Feed *feed)
+{
+    LocalFeed *self = local_of(feed);
+    if (self->timer != 0)
+        g_source_remove(self->timer);
+    g_ptr_array_unref(self->services);
+    g_hash_table_unref(self->facts);
+    g_hash_table_unref(self->unrelated);
+    if (self->unprepared != NULL)
+        g_array_unref(self->unprepared);
+    g_free(self->watched);
+    g_free(self);
+}
+
+static const FeedOps local_ops = {
+    .name = "live",
+    .free = free_local,
+    .start = start,
+    .watch = watch,
+    .follow = follow,
+    .pause = set_paused,
+    .ask = ask,
+};
+
+Feed *
+local_feed_new(const LocalFeedOptions *options, GError **error)
+{
+    LocalFeed *self = g_new0(LocalFeed, 1);
+    self->base = (Feed){.ops = &local_ops, .every_ms = options->every_ms};
+    self->options = *options;
+    self->services = g_ptr_array_new_with_free_func(free_watched);
+    self->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_facts);
+    self->unrelated = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    if (!add_service(self, options->sources, options->n_sources, error)) {
+        free_local(&self->base);
+        return NULL;
+    }
+    return &self->base;
+}

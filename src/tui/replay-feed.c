@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tui/replay-feed.h"
+
+#include "stats/status.h"
+#include "tui/replay-ask.h"
+
+enum {
+    WINDOW = 120,        /* moments before the one that is shown, for charts */
+    STEP_DEFAULT_S = 10, /* of targets whose interval is not known */
+    LATE_HALVES = 5,     /* half intervals that a sample stands for at most */
+};
+
+typedef struct {
+    Feed base;
+    ReplaySource *source;
+    const GArray *targets; /* of ReplayTarget, of the source */
+    gint64 first_us, last_us;
+    gint64 step_us; /* between moments */
+    gint64 now_us;  /* the moment that is shown */
+    char *watched;
+    GPtrArray *asks; /* of ReplayAsk: questions without answers */
+    gboolean paused;
+    guint timer;
+} ReplayFeed;
+
+static ReplayFeed *
+replay_of(Feed *feed)
+{
+    return (ReplayFeed *)feed;
+}
+
+/* ---- frames ---- */
+
+static FeedTarget *
+target_at(const ReplayTarget *target, const StatsSample *sample)
+{
+    RouteStatus status;
+    status_init(&status);
+    status.name = target->name;
+    status.series = target->name;
+    status.state = "live";
+    status.reach = "history";
+    stats_set_status(&status, sample);
+    FeedTarget *found = feed_target_new(target->name, &status);
+    found->sample = stats_sample_ref((StatsSample *)(guintptr)sample);
+    return found;
+}
+
+/* How many moments a sample of TARGET stands for. */
+static guint
+lasting(const ReplayFeed *self, const ReplayTarget *target)
+{
+    gint64 every_us = target->every_us != 0 ? target->every_us : STEP_DEFAULT_S * G_USEC_PER_SEC;
+    return (guint)CLAMP(every_us * LATE_HALVES / 2 / self->step_us, 1, WINDOW);
+}
+
+/* SAMPLES: of the moments of TARGET, COUNT of them. */
+static void
+add_samples(const ReplayFeed *self, const ReplayTarget *target, gpointer *samples, FeedFrame **frames, guint count)
+{
+    guint last = lasting(self, target);
+    const StatsSample *latest = NULL;
+    guint age = 0;
+    for (guint i = 0; i < count; i++) {
+        age = samples[i] != NULL ? 0 : age + 1;
+        latest = samples[i] != NULL ? samples[i] : latest;
+        if (latest != NULL && age < last)
+            g_ptr_array_add(frames[i]->targets, target_at(target, latest));
+    }
+}
+
+/* Hands over COUNT moments up to the present one. */
+static void
+emit(ReplayFeed *self, guint count, gboolean begins)
+{
+    /* What lasts into the first moment was taken before it. */
+    guint before = WINDOW;
+    guint all = count + before;
+    g_autofree FeedFrame **frames = g_new0(FeedFrame *, all);
+    const ReplayWindow window = {.from_us = self->now_us - (gint64)all * self->step_us,
+                                 .step_us = self->step_us,
+                                 .count = all,
+                                 .parts = HISTORY_TOTALS};
+    g_autoptr(GPtrArray) samples = replay_source_read(self->source, &window);
+    for (guint i = 0; i < all; i++)
+        frames[i] = feed_frame_new(window.from_us + (gint64)(i + 1) * self->step_us);
+    for (guint i = 0; samples != NULL && i < self->targets->len; i++)
+        add_samples(self, &g_array_index(self->targets, ReplayTarget, i), &samples->pdata[i * all], frames, all);
+    frames[before]->begins = begins;
+    for (guint i = 0; i < all; i++)
+        if (i < before || self->base.sink.frame == NULL)
+            feed_frame_free(frames[i]);
+        else
+            self->base.sink.frame(frames[i], self->base.sink.data);
+}
+
+static void
+send_detail(ReplayFeed *self)
+{
+    const ReplayWindow window = {.from_us = self->now_us - self->step_us,
+                                 .step_us = self->step_us,
+                                 .count = 1,
+                                 .parts = HISTORY_EVERYTHING,
+                                 .only = self->watched};
+    g_autoptr(GPtrArray) samples = self->watched != NULL ? replay_source_read(self->source, &window) : NULL;
+    for (guint i = 0; samples != NULL && i < samples->len; i++)
+        if (samples->pdata[i] != NULL && self->base.sink.detail != NULL)
+            self->base.sink.detail(self->watched, samples->pdata[i], self->base.sink.data);
+    if (self->watched != NULL && self->base.sink.ledger != NULL)
+        self->base.sink.ledger(self->watched, NULL, self->base.sink.data);
+}
+
+static gboolean
+step(Feed *feed, gint64 moments)
+{
+    ReplayFeed *self = replay_of(feed);
+    gint64 steps = (self->last_us - self->first_us) / self->step_us + 1;
+    gint64 at = (self->now_us - self->first_us) / self->step_us;
+    gint64 to = CLAMP(at + CLAMP(moments, -steps, steps), 0, steps);
+    if (to == at)
+        return FALSE;
+    self->now_us = self->first_us + to * self->step_us;
+    if (to == at + 1)
+        emit(self, 1, FALSE);
+    else
+        emit(self, WINDOW, TRUE);
+    send_detail(self);
+    return TRUE;
+}
+
+static gboolean
+jump(Feed *feed, gint64 seconds)
+{
+    ReplayFeed *self = replay_of(feed);
+    gint64 steps = seconds * G_USEC_PER_SEC / self->step_us;
+    return step(feed, steps != 0 ? steps : seconds < 0 ? -1 : 1);
+}
+
+static gboolean
+on_tick(gpointer data)
+{
+    ReplayFeed *self = data;
+    if (!self->paused)
+        step(&self->base, 1);
+    return G_SOURCE_CONTINUE;
+}
+
+/* ---- the feed ---- */
+
+static gboolean
+begin(gpointer data)
+{
+    ReplayFeed *self = data;
+    emit(self, 1, TRUE);
+    self->timer = g_timeout_add(self->base.every_ms, on_tick, self);
+    return G_SOURCE_REMOVE;
+}
+
+static void
+start(Feed *feed)
+{
+    replay_of(feed)->timer = g_idle_add(begin, feed);
+}
+
+static void
+watch(Feed *feed, const char *key)
+{
+    ReplayFeed *self = replay_of(feed);
+    g_free(self->watched);
+    self->watched = g_strdup(key);
+    send_detail(self);
+}
+
+static void
+set_paused(Feed *feed, gboolean paused)
+{
+    replay_of(feed)->paused = paused;
+}
+
+static void
+free_replay(Feed *feed)
+{
+    ReplayFeed *self = replay_of(feed);
+    if (self->timer != 0)
+        g_source_remove(self->timer);
+    g_ptr_array_unref(self->asks);
+    replay_source_free(self->source);
+    g_free(self->watched);
+    g_free(self);
+}
+
+/* ---- questions ---- */
+
+static void
+on_answer(guint id, const char *body, const GError *error, gpointer data)
+{
+    ReplayFeed *self = data;
+    for (guint i = 0; i < self->asks->len; i++)
+        if (replay_ask_id(self->asks->pdata[i]) == id) {
+            g_ptr_array_steal_index_fast(self->asks, i);
+            break;
+        }
+    feed_answer(&self->base, id, body, error);
+}
+
+static guint
+ask(Feed *feed, const char *key, const char *method, const char *path)
+{
+    ReplayFeed *self = replay_of(feed);
+    const ReplayMoment moment = {self->source, key, self->now_us};
+    const ReplayQuestion question = {++feed->questions, method, path};
+    g_ptr_array_add(self->asks, replay_ask(&moment, &question, on_answer, self));
+    return feed->questions;
+}
+
+static const FeedOps replay_ops = {
+    .name = "replay",
+    .replays = TRUE,
+    .free = free_replay,
+    .start = start,
+    .watch = watch,
+    .pause = set_paused,
+    .step = step,
+    .jump = jump,
+    .ask = ask,
+};
+
+static void
+find_range(ReplayFeed *self)
+{
+    self->first_us = self->step_us = G_MAXINT64;
+    self->last_us = 0;
+    for (guint i = 0; i < self->targets->len; i++) {
+        const ReplayTarget *target = &g_array_index(self->targets, ReplayTarget, i);
+        self->first_us = MIN(self->first_us, target->first_us);
+        self->last_us = MAX(self->last_us, target->last_us);
+        self->step_us = MIN(self->step_us, target->every_us != 0 ? target->every_us : G_MAXINT64);
+    }
+    if (self->step_us == G_MAXINT64)
+        self->step_us = STEP_DEFAULT_S * G_USEC_PER_SEC;
+    self->now_us = self->first_us;
+}
+
+Feed *
+replay_feed_new(const char *path, guint every_ms, GError **error)
+{
+    ReplaySource *source = replay_source_new(path, error);
+    if (source == NULL)
+        return NULL;
+    ReplayFeed *self = g_new0(ReplayFeed, 1);
+    self->base = (Feed){.ops = &replay_ops, .every_ms = every_ms};
+    self->paused = TRUE;
+    self->asks = g_ptr_array_new_with_free_func(replay_ask_cancel);
+    self->source = source;
+    self->targets = replay_source_targets(source);
+    find_range(self);
+    return &self->base;
+}

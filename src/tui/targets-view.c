@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The targets: one row for each, sorted, filtered, or below their control groups. */
+#include "tui/amount.h"
+#include "tui/draw.h"
+#include "tui/view.h"
+
+#include "routes/unprofiled.h"
+
+#include <string.h>
+
+enum {
+    NAME_MIN = 20,
+    TREND_COLUMNS = 8,
+};
+
+/* What a column shows of one target. */
+typedef struct {
+    char *text;
+    CellStyle style;
+} ColumnText;
+
+typedef struct {
+    const char *word; /* by which it is sorted */
+    const char *title;
+    guint columns; /* 0: what is left */
+    guint rank;    /* columns of higher rank make room first */
+    gboolean right;
+    ColumnText (*text)(const Model *model, const FeedTarget *target);
+    /* Greater first unless ascending. */
+    gint (*compare)(const Model *model, const FeedTarget *one, const FeedTarget *other);
+} Column;
+
+static gint
+compare_numbers(double one, double other)
+{
+    return (one > other) - (one < other);
+}
+
+static double
+figure_or_none(const FeedTarget *target, StatusFigure figure)
+{
+    guint64 value = target->status.figures[figure];
+    return value == STATUS_UNKNOWN ? -1 : (double)value;
+}
+
+/* What the gain is of: allocated memory where that is known. */
+static StatusFigure
+gain_figure(const FeedTarget *target)
+{
+    return target->status.figures[STATUS_ALLOCATED] != STATUS_UNKNOWN ? STATUS_ALLOCATED : STATUS_RSS;
+}
+
+static gboolean
+gain_of(const Model *model, const FeedTarget *target, double *gain)
+{
+    const Track *track = model_track(model, target);
+    return track != NULL && !target->gone && track_gain(track, gain_figure(target), gain);
+}
+
+static ColumnText
+pid_text(const Model *model, const FeedTarget *target)
+{
+    char *pid = g_strdup_printf("%" G_GINT64_FORMAT, target->status.pid);
+    if (target->status.pid == 0)
+        g_snprintf(pid, 2, "-");
+    return (ColumnText){pid, CELL_PLAIN};
+}
+
+static ColumnText
+user_text(const Model *model, const FeedTarget *target)
+{
+    return (ColumnText){g_strdup(target->user), CELL_PLAIN};
+}
+
+static ColumnText
+rss_text(const Model *model, const FeedTarget *target)
+{
+    return (ColumnText){amount_size(target->status.figures[STATUS_RSS]), CELL_PLAIN};
+}
+
+static ColumnText
+allocated_text(const Model *model, const FeedTarget *target)
+{
+    return (ColumnText){amount_size(target->status.figures[STATUS_ALLOCATED]), CELL_PLAIN};
+}
+
+static ColumnText
+resident_text(const Model *model, const FeedTarget *target)
+{
+    return (ColumnText){amount_size(target->status.figures[STATUS_RESIDENT]), CELL_PLAIN};
+}
+
+static ColumnText
+gain_text(const Model *model, const FeedTarget *target)
+{
+    double gain;
+    if (!gain_of(model, target, &gain))
+        return (ColumnText){g_strdup("-"), CELL_FAINT};
+    return (ColumnText){amount_change(gain), gain >= 1024 ? CELL_GROWN : gain <= -1024 ? CELL_SHRUNK : CELL_PLAIN};
+}
+
+static ColumnText
+trend_text(const Model *model, const FeedTarget *target)
+{
+    const Track *track = model_track(model, target);
+    return (ColumnText){track != NULL ? draw_spark(track, gain_figure(target), TREND_COLUMNS) : g_strdup(""),
+                        CELL_BAR_1};
+}
+
+static ColumnText
+profiling_text(const Model *model, const FeedTarget *target)
+{
+    const RouteStatus *status = &target->status;
+    gboolean active = status->has_hello && (status->hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0;
+    if (target->gone)
+        return (ColumnText){g_strdup("ended"), CELL_TROUBLE};
+    if (target->late || status->trouble[0] != '\0')
+        return (ColumnText){g_strdup("silent"), CELL_TROUBLE};
+    if (!status->has_hello)
+        return (ColumnText){g_strdup(strcmp(status->reach, "history") == 0 ? "-" : status->reach), CELL_FAINT};
+    if (status->is_recording || status->hello.lease.id != 0)
+        return (ColumnText){g_strdup(status->is_recording ? "record" : "lease"), CELL_ACTIVE};
+    if (active)
+        return (ColumnText){g_strdup("active"), CELL_ACTIVE};
+    return (ColumnText){g_strdup(unprofiled_applies(&status->hello) ? "off" : "ready"), CELL_PLAIN};
+}
+
+/* Of the memory that the program holds, by the last dump that was looked at. */
+static ColumnText
+coverage_text(const Model *model, const FeedTarget *target)
+{
+    double share = model_coverage(model, target);
+    return (ColumnText){share < 0 ? g_strdup("-") : g_strdup_printf("%.0f%%", share * 100),
+                        share < 0 ? CELL_FAINT : CELL_PLAIN};
+}
+
+static ColumnText
+name_text(const Model *model, const FeedTarget *target)
+{
+    const char *blank = target->arguments[0] != '\0' ? " " : "";
+    return (ColumnText){g_strconcat(target->status.name, blank, target->arguments, NULL),
+                        target->gone ? CELL_FAINT : CELL_PLAIN};
+}
+
+static gint
+compare_pid(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    return compare_numbers((double)other->status.pid, (double)one->status.pid);
+}
+
+static gint
+compare_user(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    return strcmp(other->user, one->user);
+}
+
+static gint
+compare_rss(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    return compare_numbers(figure_or_none(one, STATUS_RSS), figure_or_none(other, STATUS_RSS));
+}
+
+static gint
+compare_allocated(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    return compare_numbers(figure_or_none(one, STATUS_ALLOCATED), figure_or_none(other, STATUS_ALLOCATED));
+}
+
+static gint
+compare_resident(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    return compare_numbers(figure_or_none(one, STATUS_RESIDENT), figure_or_none(other, STATUS_RESIDENT));
+}
+
+static gint
+compare_gain(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    double gains[2] = {-G_MAXDOUBLE, -G_MAXDOUBLE};
+    gain_of(model, one, &gains[0]);
+    gain_of(model, other, &gains[1]);
+    return compare_numbers(gains[0], gains[1]);
+}
+
+static gint
+compare_profiling(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    g_autofree char *left = profiling_text(model, one).text;
+    g_autofree char *right = profiling_text(model, other).text;
+    return strcmp(right, left);
+}
+
+static gint
+compare_coverage(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    return compare_numbers(model_coverage(model, one), model_coverage(model, other));
+}
+
+static gint
+compare_name(const Model *model, const FeedTarget *one, const FeedTarget *other)
+{
+    return strcmp(other->status.name, one->status.name);
+}
+
+static const Column columns[] = {
+    {"pid", "PID", 7, 0, TRUE, pid_text, compare_pid},
+    {"user", "USER", 8, 6, FALSE, user_text, compare_user},
+    {"rss", "RSS", 10, 1, TRUE, rss_text, compare_rss},
+    {"allocated", "ALLOCATED", 10, 3, TRUE, allocated_text, compare_allocated},
+    {"resident", "RESIDENT", 10, 7, TRUE, resident_text, compare_resident},
+    {"gain", "GAIN/min", 11, 2, TRUE, gain_text, compare_gain},
+    {"trend", "TREND", TREND_COLUMNS, 5, FALSE, trend_text, compare_gain},
+    {"profiling", "PROFILE", 7, 4, FALSE, profiling_text, compare_profiling},
+    {"coverage", "COVER", 6, 8, TRUE, coverage_text, compare_coverage},
+    {"name", "NAME", 0, 0, FALSE, name_text, compare_name},
+};
+
+const char *const targets_sort_words[] = {"pid",   "user",      "rss",      "allocated", "resident", "gain",
+                                          "trend", "profiling", "coverage", "name",      NULL};
+G_STATIC_ASSERT(G_N_ELEMENTS(targets_sort_words) == G_N_ELEMENTS(columns) + 1);
+
+/* ---- rows ---- */
+
+/* A target, or the group above those that are in it. */
+typedef struct {
+    FeedTarget *target; /* NULL: a group */
+    const char *group;
+    guint64 rss; /* of a group: the sum */
+} Row;
+
+static gboolean
+contains(const char *text, const char *folded)
+{
+    g_autofree char *own = g_utf8_casefold(text, -1);
+    return strstr(own, folded) != NULL;
+}
+
+static gboolean
+passes(const Model *model, const FeedTarget *target)
+{
+    char pid[24];
+    if (model->filter[0] == '\0')
+        return TRUE;
+    g_autofree char *folded = g_utf8_casefold(model->filter, -1);
+    g_snprintf(pid, sizeof(pid), "%" G_GINT64_FORMAT, target->status.pid);
+    const char *const texts[] = {target->status.name, target->arguments, target->user, target->group, pid};
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
+        if (contains(texts[i], folded))
+            return TRUE;
+    return FALSE;
+}
+
+static gint
+compare_targets(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const Model *model = data;
+    const FeedTarget *one = ((const Row *)a)->target;
+    const FeedTarget *other = ((const Row *)b)->target;
+    gint order = columns[model->sort].compare(model, other, one);
+    if (order == 0)
+        order = (one->status.pid > other->status.pid) - (one->status.pid < other->status.pid);
+    return model->ascending ? -order : order;
+}
+
+static const char *
+group_of(const FeedTarget *target)
+{
+    return target->group[0] != '\0' ? target->group : "(no control group)";
+}
+
+static guint64
+known_rss(const FeedTarget *target)
+{
+    guint64 rss = target->status.figures[STATUS_RSS];
+    return rss != STATUS_UNKNOWN && !target->gone ? rss : 0;
+}
+
+/* Each group with its members in their order; groups in the order of their first members. */
+static GArray *
+below_groups(const GArray *flat)
+{
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(Row));
+    g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = 0; i < flat->len; i++) {
+        const char *group = group_of(g_array_index(flat, Row, i).target);
+        Row head = {.group = group};
+        guint at = rows->len;
+        if (!g_hash_table_add(done, (gpointer)(guintptr)group))
+            continue;
+        g_array_append_val(rows, head);
+        for (guint j = i; j < flat->len; j++) {
+            const Row *row = &g_array_index(flat, Row, j);
+            if (strcmp(group_of(row->target), group) != 0)
+                continue;
+            g_array_index(rows, Row, at).rss += known_rss(row->target);
+            g_array_append_val(rows, *row);
+        }
+    }
+    return rows;
+}
+
+static GArray *
+list_rows(Model *model)
+{
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(Row));
+    for (guint i = 0; model->frame != NULL && i < model->frame->targets->len; i++) {
+        Row row = {.target = model->frame->targets->pdata[i]};
+        if (passes(model, row.target))
+            g_array_append_val(rows, row);
+    }
+    g_array_sort_with_data(rows, compare_targets, model);
+    if (!model->tree)
+        return rows;
+    GArray *grouped = below_groups(rows);
+    g_array_unref(rows);
+    return grouped;
+}
+
+static const char *
+row_key(const Row *row)
+{
+    return row->target != NULL ? row->target->key : row->group;
+}
+
+/* The row of the cursor: that of its key, or where that was. */
+static guint
+cursor_row(const Model *model, const GArray *rows)
+{
+    for (guint i = 0; model->place.key != NULL && i < rows->len; i++)
+        if (strcmp(row_key(&g_array_index(rows, Row, i)), model->place.key) == 0)
+            return i;
+    return MIN(model->place.row, rows->len > 0 ? rows->len - 1 : 0);
+}
+
+FeedTarget *
+targets_chosen(Model *model)
+{
+    g_autoptr(GArray) rows = list_rows(model);
+    return rows->len > 0 ? g_array_index(rows, Row, cursor_row(model, rows)).target : NULL;
+}
+
+/* ---- drawing ---- */
+
+/* The columns that fit, as bits; the name gets the rest. */
+static guint
+fitting_columns(guint width)
+{
+    guint shown = (1u << G_N_ELEMENTS(columns)) - 1;
+    for (;;) {
+        guint needed = NAME_MIN;
+        guint worst = 0;
+        for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
+            if ((shown & 1u << i) == 0)
+                continue;
+            needed += columns[i].columns > 0 ? columns[i].columns + 1 : 0;
+            worst = columns[i].rank > columns[worst].rank || (shown & 1u << worst) == 0 ? i : worst;
+        }
+        if (needed <= width || columns[worst].rank == 0)
+            return shown;
+        shown &= ~(1u << worst);
+    }
+}
+
+static void
+put_field(Cells *cells, CellSpan span, const Column *column, const ColumnText *field)
+{
+    if (column->right)
+        cells_put_right(cells, span, field->style, field->text);
+    else
+        cells_put(cells, span, field->style, field->text);
+}
+
+static CellSpan
+span_of(const Cells *cells, guint row, guint at, const Column *column)
+{
+    guint rest = cells->columns > at ? cells->columns - at : 0;
+    return (CellSpan){row, at, column->columns > 0 ? MIN(column->columns, rest) : rest};
+}
+
+static void
+draw_heading(const Model *model, Cells *cells, guint row, guint shown)
+{
+    guint at = 0;
+    cells_set_style(cells, (CellSpan){row, 0, cells->columns}, CELL_HEADING);
+    for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
+        if ((shown & 1u << i) == 0)
+            continue;
+        CellSpan span = span_of(cells, row, at, &columns[i]);
+        gboolean sorted = i == model->sort;
+        g_autofree char *title = g_strconcat(columns[i].title,
+                                             !sorted            ? ""
+                                             : model->ascending ? "\u25b2"
+                                                                : "\u25bc",
+                                             NULL);
+        const ColumnText field = {title, sorted ? CELL_SORTED : CELL_HEADING};
+        put_field(cells, span, &columns[i], &field);
+        at += span.columns + 1;
+    }
+}
+
+static void
+draw_group(Cells *cells, guint row, const Row *group)
+{
+    g_autofree char *size = amount_size(group->rss);
+    cells_print(cells, (CellSpan){row, 0, cells->columns}, CELL_STRONG, "%s  %s", group->group, size);
+}
+
+static void
+draw_target(const Model *model, Cells *cells, guint row, const FeedTarget *target)
+{
+    guint shown = fitting_columns(cells->columns);
+    guint at = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
+        if ((shown & 1u << i) == 0)
+            continue;
+        ColumnText field = columns[i].text(model, target);
+        CellSpan span = span_of(cells, row, at, &columns[i]);
+        if (model->tree && columns[i].columns == 0)
+            span.column += cells_put(cells, span, CELL_FAINT, "\u2514 "), span.columns -= MIN(span.columns, 2);
+        put_field(cells, span, &columns[i], &field);
+        at += span_of(cells, row, at, &columns[i]).columns + 1;
+        g_free(field.text);
+    }
+}
+
+static void
+draw_empty(const Model *model, Cells *cells, guint row)
+{
+    const char *trouble = model->frame != NULL ? model->frame->trouble : NULL;
+    const char *why = trouble != NULL            ? trouble
+                      : model->frame == NULL     ? "looking for processes that use jemalloc"
+                      : model->filter[0] != '\0' ? "no target matches the filter; \\ and Enter clear it"
+                                                 : "no process uses jemalloc, of those that this user may see";
+    cells_put(cells, (CellSpan){row, 0, cells->columns}, CELL_FAINT, why);
+}
+
+static void
+draw(Model *model, Cells *cells, guint first, guint limit)
+{
+    g_autoptr(GArray) rows = list_rows(model);
+    guint cursor = cursor_row(model, rows);
+    model->columns = cells->columns;
+    model->page = limit - first - 1;
+    list_show(&model->place.top, cursor, rows->len, model->page);
+    draw_heading(model, cells, first, fitting_columns(cells->columns));
+    if (rows->len == 0 && model->page > 0)
+        draw_empty(model, cells, first + 1);
+    for (guint i = 0; i < model->page && model->place.top + i < rows->len; i++) {
+        const Row *row = &g_array_index(rows, Row, model->place.top + i);
+        guint at = first + 1 + i;
+        if (row->target != NULL)
+            draw_target(model, cells, at, row->target);
+        else
+            draw_group(cells, at, row);
+        if (model->place.top + i == cursor && !model->still)
+            cells_set_style(cells, (CellSpan){at, 0, cells->columns}, CELL_SELECTED);
+    }
+}
+
+/* ---- keys ---- */
+
+static void
+set_place(Model *model, const GArray *rows, guint row)
+{
+    g_free(model->place.key);
+    model->place.row = row;
+    model->place.key = row < rows->len ? g_strdup(row_key(&g_array_index(rows, Row, row))) : NULL;
+}
+
+static void
+follow(Model *model, gpointer data)
+{
+    const FeedTarget *target = model_find(model, data);
+    g_autoptr(GError) error = NULL;
+    if (target != NULL && !model->feed->ops->follow(model->feed, target, &error))
+        model_say(model, "%s", error->message);
+    if (target != NULL && error == NULL)
+        model_open(model, data);
+}
+
+/* A target without an agent answers only if it is stopped for a moment. */
+static void
+ask_to_follow(Model *model, const FeedTarget *target)
+{
+    Question question = {
+        .text = g_strdup_printf("%s (%" G_GINT64_FORMAT
+                                ") has no agent: stop one of its threads for a moment every %u s to read statistics?",
+                                target->status.name, target->status.pid, MAX(model->every_ms / 1000, 1)),
+        .yes = follow,
+        .data = g_strdup(target->key),
+        .free_data = g_free};
+    model_ask(model, &question);
+}
+
+static void
+enter(Model *model)
+{
+    const FeedTarget *target = targets_chosen(model);
+    if (target == NULL)
+        return;
+    gboolean unasked = strcmp(target->status.reach, "attach") == 0 && !target->status.has_hello && !target->gone;
+    if (!unasked || model->feed == NULL || model->feed->ops->follow == NULL)
+        model_open(model, target->key);
+    else if (model->readonly)
+        model_say(model, "--readonly: statistics of %s need a stop of one of its threads", target->status.name);
+    else
+        ask_to_follow(model, target);
+}
+
+static void
+sort_by(Model *model, guint column)
+{
+    model->sort = column % G_N_ELEMENTS(columns);
+    model->ascending = FALSE;
+}
+
+static void
+set_filter(Model *model, const char *text)
+{
+    g_free(model->filter);
+    model->filter = g_strdup(text);
+}
+
+/* By the column whose heading is at COLUMN, and in the other order if it is that already. */
+static void
+sort_at(Model *model, guint column)
+{
+    guint shown = fitting_columns(model->columns);
+    guint at = 0;
+    for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
+        if ((shown & 1u << i) == 0)
+            continue;
+        if (column >= at && (columns[i].columns == 0 || column <= at + columns[i].columns)) {
+            gboolean again = i == model->sort;
+            gboolean ascending = model->ascending;
+            sort_by(model, i);
+            model->ascending = again && !ascending;
+            return;
+        }
+        at += columns[i].columns + 1;
+    }
+}
+
+/* A click on the heading sorts, one on a row moves there. */
+static void
+click(Model *model, const GArray *rows, const Key *key)
+{
+    if (key->row == 1)
+        sort_at(model, key->column);
+    if (key->row < 2 || model->place.top + key->row - 2 >= rows->len)
+        return;
+    set_place(model, rows, model->place.top + key->row - 2);
+    if (key->code == KEY_IS_DOUBLE)
+        enter(model);
+}
+
+static gboolean
+sort_key(Model *model, gunichar letter)
+{
+    static const struct {
+        gunichar letter;
+        guint column;
+    } sorts[] = {{'N', 0}, {'U', 1}, {'M', 2}, {'A', 3}, {'R', 4}, {'+', 5}, {'O', 8}, {'C', 9}};
+    for (gsize i = 0; i < G_N_ELEMENTS(sorts); i++)
+        if (sorts[i].letter == letter) {
+            sort_by(model, sorts[i].column);
+            return TRUE;
+        }
+    return FALSE;
+}
+
+static gboolean
+letter_key(Model *model, gunichar letter)
+{
+    switch (letter) {
+    case '>':
+    case '.':
+        sort_by(model, model->sort + 1);
+        return TRUE;
+    case '<':
+    case ',':
+        sort_by(model, model->sort + G_N_ELEMENTS(columns) - 1);
+        return TRUE;
+    case 'I':
+        model->ascending = !model->ascending;
+        return TRUE;
+    case '/':
+    case '\\':
+        model_type(model, "filter", model->filter, set_filter);
+        return TRUE;
+    case 't':
+        model->tree = !model->tree;
+        return TRUE;
+    default:
+        return sort_key(model, letter);
+    }
+}
+
+static gboolean
+key(Model *model, const Key *pressed)
+{
+    g_autoptr(GArray) rows = list_rows(model);
+    guint row = cursor_row(model, rows);
+    if (pressed->code == KEY_IS_LETTER && letter_key(model, pressed->letter))
+        return TRUE;
+    if (pressed->code == KEY_IS_TREE)
+        model->tree = !model->tree;
+    else if (pressed->code == KEY_IS_ENTER || pressed->code == KEY_IS_RIGHT)
+        enter(model);
+    else if (pressed->code == KEY_IS_CLICK || pressed->code == KEY_IS_DOUBLE)
+        click(model, rows, pressed);
+    else if (list_move(&row, pressed, rows->len, model->page))
+        set_place(model, rows, row);
+    else
+        return FALSE;
+    return TRUE;
+}
+
+static const ViewKey keys[] = {
+    {"/, \\, F3, F4", "filter", VIEW_KEY_BRIEF},
+    {">, <, F6", "sort by the next or the previous column", VIEW_KEY_HELP},
+    {"I", "reverse the order", VIEW_KEY_HELP},
+    {"M A R + O C N U", "sort by RSS, allocated, resident, gain, coverage, name, pid, user", VIEW_KEY_HELP},
+    {"t, F5", "tree", VIEW_KEY_BRIEF},
+    {0},
+};
+
+const View targets_view = {.name = "targets", .keys = keys, .draw = draw, .key = key};

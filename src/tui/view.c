@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tui/view.h"
+
+#include "tui/explore.h"
+#include "tui/replay-key.h"
+
+#include <string.h>
+#include <time.h>
+
+enum {
+    DATED = 60, /* columns, from which on the date is shown beside the time */
+};
+
+static const ViewKey common_keys[] = {
+    {"Enter", "open", VIEW_KEY_BRIEF},
+    {"Esc, left", "back", VIEW_KEY_BRIEF},
+    {"up, down, k, j", "move; PgUp, PgDn, Home, End, g, G as well", VIEW_KEY_HELP},
+    {"space, Z", "pause, and go on", VIEW_KEY_HELP},
+    {"?, h, F1", "keys", VIEW_KEY_BRIEF},
+    {"Ctrl-L", "draw the screen again", VIEW_KEY_HELP},
+    {"q, F10, Ctrl-C", "quit", VIEW_KEY_BRIEF},
+    {0},
+};
+
+static const View help_view;
+
+static const View *const views[VIEWS] = {
+    [VIEW_TARGETS] = &targets_view, [VIEW_TARGET] = &target_view, [VIEW_SITES] = &sites_view,
+    [VIEW_FLAME] = &flame_view,     [VIEW_HELP] = &help_view,
+};
+
+/* ---- help: the keys of the screen from which it was called, and those of every screen ---- */
+
+static const ViewKey replay_keys[] = {
+    {"t, T", "one sample on, back", VIEW_KEY_BRIEF},
+    {"j, J", "jump on, back by a time", VIEW_KEY_BRIEF},
+    {0},
+};
+
+static gboolean
+is_replay(const Model *model)
+{
+    return model->feed != NULL && model->feed->ops->replays;
+}
+
+static gboolean
+is_offered(const Model *model, const ViewKey *key)
+{
+    return (key->flags & VIEW_KEY_CHANGES) == 0 || !is_replay(model);
+}
+
+static guint
+draw_list(const Model *model, Cells *cells, guint row, guint limit, const ViewKey *keys)
+{
+    enum { ABOUT_AT = 18 };
+    for (; keys->keys != NULL && row < limit; keys++) {
+        if (!is_offered(model, keys))
+            continue;
+        guint used = cells_put(cells, (CellSpan){row, 2, cells->columns}, CELL_KEY, keys->keys) + 2;
+        guint at = MAX(used + 1, ABOUT_AT);
+        if (at < cells->columns)
+            cells_put(cells, (CellSpan){row, at, cells->columns - at}, CELL_PLAIN, keys->about);
+        row++;
+    }
+    return row;
+}
+
+static void
+draw_help(Model *model, Cells *cells, guint first, guint limit)
+{
+    const View *below = views[model->depth > 0 ? model->views[model->depth - 1] : VIEW_TARGETS];
+    cells_print(cells, (CellSpan){first, 0, cells->columns}, CELL_STRONG, "Keys of this screen: %s", below->name);
+    guint row = draw_list(model, cells, first + 1, limit, below->keys);
+    if (row + 1 >= limit)
+        return;
+    cells_put(cells, (CellSpan){row + 1, 0, cells->columns}, CELL_STRONG, "Everywhere");
+    row = draw_list(model, cells, row + 2, limit, common_keys);
+    if (is_replay(model))
+        draw_list(model, cells, row, limit, replay_keys);
+}
+
+static gboolean
+leave_help(Model *model, const Key *pressed)
+{
+    if (pressed->code == KEY_IS_LETTER && pressed->letter == 'q')
+        return FALSE;
+    model_leave(model);
+    return TRUE;
+}
+
+static const ViewKey help_keys[] = {{"any key", "back", VIEW_KEY_BRIEF}, {0}};
+
+static const View help_view = {.name = "keys", .keys = help_keys, .draw = draw_help, .key = leave_help};
+
+/* ---- frames ---- */
+
+static char *
+clock_text(gint64 time_us, gboolean brief)
+{
+    g_autoptr(GDateTime) utc = g_date_time_new_from_unix_utc(time_us / G_USEC_PER_SEC);
+    g_autoptr(GDateTime) local = utc != NULL ? g_date_time_to_local(utc) : NULL;
+    return local != NULL ? g_date_time_format(local, brief ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S") : g_strdup("");
+}
+
+/* "jescope > redis-server (4711) > help". */
+static char *
+breadcrumb(const Model *model)
+{
+    GString *text = g_string_new("jescope");
+    for (guint i = 0; i <= model->depth; i++) {
+        const FeedTarget *target = model_opened(model);
+        g_string_append(text, i == 0 ? " " : " > ");
+        gboolean named = model->views[i] == VIEW_TARGET && target != NULL;
+        g_string_append(text, named ? target->status.name : views[model->views[i]]->name);
+        if (named && target->status.pid != 0)
+            g_string_append_printf(text, " (%" G_GINT64_FORMAT ")", target->status.pid);
+    }
+    return g_string_free(text, FALSE);
+}
+
+static char *
+state_text(const Model *model, gboolean brief)
+{
+    char *doing = explore_state(model);
+    if (doing != NULL)
+        return doing;
+    g_autofree char *time = clock_text(model->frame != NULL ? model->frame->time_us : 0, brief);
+    const char *state = model->paused ? "PAUSED " : model->feed != NULL && model->feed->ops->replays ? "REPLAY " : "";
+    return g_strconcat(state, model->frame != NULL ? time : "", NULL);
+}
+
+static void
+draw_title(const Model *model, Cells *cells)
+{
+    g_autofree char *where = breadcrumb(model);
+    g_autofree char *state = state_text(model, cells->columns < DATED);
+    guint width = (guint)g_utf8_strlen(state, -1);
+    gboolean both = cells->columns > width + 12;
+    cells_put(cells, (CellSpan){0, 0, both ? cells->columns - width - 1 : cells->columns}, CELL_TITLE, where);
+    if (both)
+        cells_put_right(cells, (CellSpan){0, cells->columns - width, width}, model->paused ? CELL_FOUND : CELL_FAINT,
+                        state);
+}
+
+/* Of a key with two meanings the screen's own counts. */
+static gboolean
+has_key(const ViewKey *keys, const char *name)
+{
+    for (; keys != NULL && keys->keys != NULL; keys++)
+        if (g_str_has_prefix(keys->keys, name))
+            return TRUE;
+    return FALSE;
+}
+
+static guint
+draw_keys(const Model *model, Cells *cells, CellSpan from, const ViewKey *keys, const ViewKey *left_out)
+{
+    const guint row = from.row;
+    guint column = from.column;
+    for (; keys->keys != NULL; keys++) {
+        g_autofree char *first = g_strndup(keys->keys, strcspn(keys->keys, ","));
+        guint needed = (guint)(g_utf8_strlen(first, -1) + g_utf8_strlen(keys->about, -1)) + 3;
+        if ((keys->flags & VIEW_KEY_BRIEF) == 0 || !is_offered(model, keys) || column + needed > cells->columns ||
+            has_key(left_out, first))
+            continue;
+        column += cells_put(cells, (CellSpan){row, column, needed}, CELL_KEY, first) + 1;
+        column += cells_put(cells, (CellSpan){row, column, needed}, CELL_PLAIN, keys->about) + 2;
+    }
+    return column;
+}
+
+static void
+draw_all_keys(const Model *model, Cells *cells, guint row)
+{
+    const ViewKey *keys = views[model_view(model)]->keys;
+    guint column = is_replay(model) ? draw_keys(model, cells, (CellSpan){row, 0, 0}, replay_keys, NULL) : 0;
+    column = draw_keys(model, cells, (CellSpan){row, column, 0}, keys, is_replay(model) ? replay_keys : NULL);
+    draw_keys(model, cells, (CellSpan){row, column, 0}, common_keys, keys);
+}
+
+static void
+draw_typed(const Model *model, Cells *cells, guint row)
+{
+    guint used = cells_print(cells, (CellSpan){row, 0, cells->columns}, CELL_KEY, "%s: ", model->line.prompt);
+    used += cells_put(cells, (CellSpan){row, used, cells->columns - MIN(used, cells->columns)}, CELL_PLAIN,
+                      model->line.typed->str);
+    cells->cursor_row = (int)row;
+    cells->cursor_column = (int)MIN(used, cells->columns - 1);
+}
+
+/* The last row: what asks for an answer first. */
+static void
+draw_bottom(const Model *model, Cells *cells, guint row)
+{
+    const CellSpan whole = {row, 0, cells->columns};
+    const char *trouble = model->frame != NULL ? model->frame->trouble : NULL;
+    if (model->question.text != NULL)
+        cells_print(cells, whole, CELL_FOUND, "%s y/N", model->question.text);
+    else if (model->line.prompt != NULL)
+        draw_typed(model, cells, row);
+    else if (model->message != NULL)
+        cells_put(cells, whole, CELL_STRONG, model->message);
+    else if (trouble != NULL)
+        cells_put(cells, whole, CELL_TROUBLE, trouble);
+    else
+        draw_all_keys(model, cells, row);
+}
+
+void
+view_draw(Model *model, Cells *cells)
+{
+    draw_title(model, cells);
+    if (cells->rows > 2)
+        views[model_view(model)]->draw(model, cells, 1, cells->rows - 1);
+    if (cells->rows > 1)
+        draw_bottom(model, cells, cells->rows - 1);
+}
+
+void
+view_key(Model *model, const Key *key)
+{
+    if (key->code == KEY_IS_REDRAW)
+        return;
+    if (!model_key_first(model, key) && !replay_key(model, key) && !views[model_view(model)]->key(model, key))
+        model_key_common(model, key);
+    if (model_view(model) == VIEW_TARGETS)
+        explore_close(model);
+}
+
+void
+view_draw_list(Model *model, Cells *cells)
+{
+    views[model_view(model)]->draw(model, cells, 0, cells->rows);
+}

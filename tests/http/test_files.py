@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dumps that clients send to look at."""
+
+import gzip
+import http.client
+import os
+import subprocess
+
+import pytest
+from endpoint import parse, serve
+from neighbours import NOBODY
+from programs import fill, profiled  # noqa: F401
+from services import DEADLINE, free_port, wait_for
+
+CONTROL, READ = "control-0123456789abcdef", "read-0123456789abcdef"
+LIMIT = 64 << 20
+DUMP = """--- symbol
+binary=/bin/app
+0x1000 malloc
+0x2000 grows
+0x4000 main
+---
+--- heap
+heap profile: {count}: {bytes} [0: 0] @ heapprofile
+{count}: {bytes} [0: 0] @ 0x1000 0x2000 0x4000
+
+MAPPED_LIBRARIES:
+00001000-00100000 r-xp 00000000 08:01 17 /bin/app
+"""
+
+
+@pytest.fixture(scope="module")
+def server(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid, port=free_port()) as endpoint:
+        endpoint.pid = profiled.pid
+        endpoint.program = profiled
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def guarded(scratch, profiled):  # noqa: F811
+    tokens = scratch / "tokens"
+    tokens.write_text(f"control {CONTROL} alice\nread {READ} bob\n")
+    tokens.chmod(0o600)
+    with serve(scratch, profiled.pid, "--require-token", "--token-file", tokens, port=free_port()) as endpoint:
+        yield endpoint
+
+
+def bearer(token):
+    return ["--header", f"Authorization: Bearer {token}"]
+
+
+def send(server, tmp_path, content, *options, query=""):
+    file = tmp_path / "sent"
+    file.write_bytes(content)
+    return server.post(f"/api/v1/files{query}", "--data-binary", f"@{file}", "--header", "Content-Type: application/octet-stream", *options)
+
+
+def sent(server, tmp_path, content, *options, query=""):
+    """The path of a file that was sent."""
+    answer = send(server, tmp_path, content, *options, query=query)
+    assert answer.status == 201, answer.text
+    path = f"/api/v1/files/{answer.json()['id']}"
+    assert answer.header("location") == path
+    return path
+
+
+def text_of(count):
+    return DUMP.format(count=count, bytes=1000 * count).encode()
+
+
+def code_of(answer):
+    return answer.json()["error"]["code"]
+
+
+def test_opened_by_the_same_reports(server, tmp_path):
+    path = sent(server, tmp_path, text_of(100), query="?name=a%3Cb%3E.heap&time=1700000000")
+    assert server.get(path).json() | {"id": 0, "sent": 0} == {"id": 0, "name": "a<b>.heap", "bytes": len(text_of(100)), "sent": 0, "kept": False,
+                                                             "idle_seconds": 900}
+    assert server.get(f"{path}/dump").body == text_of(100)
+    table = server.get(f"{path}/dump?format=text")
+    assert table.status == 200 and "grows" in table.text and "a<b>.heap" in table.text
+    page = server.get(f"{path}/dump?format=page").json()
+    assert (page["source"]["time"], page["graph"]["total"][0]) == (1700000000, 100000)
+    zoomed = server.get(f"{path}/dump?format=page&part=graph&width=100").json()
+    assert zoomed["graph"]["total"][0] == 100000
+    folded = server.get(f"{path}/dump?format=folded&focus=grows")
+    assert folded.text.splitlines()[-1] == "main;grows 100000"
+
+
+def test_two_files_compared(server, tmp_path):
+    first = sent(server, tmp_path, text_of(100)).rpartition("/")[2]
+    second = sent(server, tmp_path, gzip.compress(text_of(5000)))
+    for _ in range(2):
+        page = server.get(f"{second}/dump?format=page&base={first}").json()
+        assert (page["graph"]["total"][0], page["graph"]["base"][0]) == (5000000, 100000)
+    assert "5000000" in server.get(f"{second}/dump?format=json").text
+    for base in ("17", "latest", "x"):
+        answer = server.get(f"{second}/dump?format=page&base={base}")
+        assert (answer.status, code_of(answer)) == (404, "not_found"), answer.text
+
+
+def test_what_is_no_dump(server, tmp_path):
+    """The child that reads it says what is wrong, and where."""
+    for content in (b"hello\n", b"\x00" * 100, gzip.compress(text_of(7))[:-20], b"<svg onload=alert(1)>\n"):
+        answer = server.get(sent(server, tmp_path, content) + "/dump?format=page")
+        assert (answer.status, code_of(answer)) == (422, "unreadable"), answer.text
+        assert "/proc/" not in answer.text and "the dump" in answer.json()["error"]["message"]
+    path = sent(server, tmp_path, text_of(3))
+    for query, status in (("focus=(", 400), ("value=moon", 400), ("format=nonsense", 400), ("moon=1", 400), ("format=source", 403)):
+        assert server.get(f"{path}/dump?{'' if 'format' in query else 'format=page&'}{query}").status == status, query
+
+
+def test_what_is_not_there(server, tmp_path):
+    for path in ("17", "0", "x", "99999999999999999999999", "-1"):
+        for rest in ("", "/dump", "/dump?format=page"):
+            answer = server.get(f"/api/v1/files/{path}{rest}")
+            assert (answer.status, code_of(answer)) == (404, "not_found")
+    assert code_of(server.post("/api/v1/files")) == "empty"
+    assert send(server, tmp_path, text_of(1), query="?time=x").status == 400
+
+
+@pytest.mark.parametrize("options", [["--expect100-timeout", str(DEADLINE)], ["--header", "Expect:", "--header", "Transfer-Encoding: chunked"]],
+                         ids=["announced", "chunked"])
+def test_what_is_too_large(server, tmp_path, options):
+    file = tmp_path / "large"
+    with open(file, "wb") as out:
+        out.truncate(LIMIT + 1)
+    answer = server.post("/api/v1/files", "--data-binary", f"@{file}", *options)
+    assert (answer.status, code_of(answer)) == (413, "body_too_large") and "gzip" in answer.text
+
+
+def test_other_requests_have_short_bodies_still(server, tmp_path):
+    file = tmp_path / "long"
+    file.write_bytes(b"x" * (65 << 10))
+    answer = server.post(f"/api/v1/targets/{server.pid}/purge", "--data-binary", f"@{file}")
+    assert (answer.status, code_of(answer)) == (413, "body_too_large") and "64 KiB" in answer.text
+
+
+def test_so_many_are_received_at_once(server):
+    """Further ones are refused before their bodies."""
+    port = int(server.base.rpartition(":")[2])
+    clients = []
+    try:
+        for _ in range(2):
+            client = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+            client.putrequest("POST", "/api/v1/files")
+            client.putheader("Content-Length", "1000")
+            client.endheaders(b"x")
+            clients.append(client)
+        wait_for(lambda: server.post("/api/v1/files", "--data-binary", "x").status == 429, "a third is refused once the server has read both heads")
+    finally:
+        for client in clients:
+            client.close()
+    wait_for(lambda: server.post("/api/v1/files", "--data-binary", "x").status == 201, "there is room again")
+
+
+def test_kept_only_if_asked(guarded, tmp_path):
+    control, read = bearer(CONTROL), bearer(READ)
+    assert send(guarded, tmp_path, text_of(1)).status == 401
+    path = sent(guarded, tmp_path, text_of(1), *read, query="?name=x")
+    assert guarded.get("/api/v1/files", *control).json() == {"files": []}
+    assert guarded.post(f"{path}/keep", *read).status == 403 and guarded.ask("DELETE", path, *read).status == 403
+    assert guarded.get(path).status == 401
+    kept = guarded.post(f"{path}/keep", *control).json()
+    assert kept["kept"] and kept["idle_seconds"] is None
+    assert [file["name"] for file in guarded.get("/api/v1/files", *control).json()["files"]] == ["x"]
+    assert guarded.ask("DELETE", path, *control).status == 200
+    assert guarded.get("/api/v1/files", *control).json() == {"files": []} and guarded.get(path, *control).status == 404
+    assert "/keep: 200" in guarded.log.read_text()
+
+
+@pytest.mark.parametrize("header", ["Origin: http://evil.example", "Sec-Fetch-Site: cross-site"])
+def test_pages_of_other_sites_send_nothing(server, tmp_path, header):
+    answer = send(server, tmp_path, text_of(1), "--header", header)
+    assert answer.status == 403 and code_of(answer) in ("cross_site", "origin_unknown")
+
+
+def ask_as(user, server, method, path, *options):
+    done = subprocess.run(server.command(method, path, *options), capture_output=True, timeout=DEADLINE + 10, user=user, group=user, extra_groups=[],
+                          cwd="/")
+    assert done.returncode == 0, done.stderr.decode()
+    return parse(done.stdout)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_a_dump_names_files_for_its_machines_users_only(server, tmp_path):
+    """Whatever files a dump names, a client that could not read them without the server learns nothing of them."""
+    assert server.ask("PUT", f"/api/v1/targets/{server.pid}/profiling?active=true").status == 200
+    fill(server.program, count=400)
+    raw = server.get(f"/api/v1/targets/{server.pid}/dumps/now").body
+    path = sent(server, tmp_path, raw)
+    assert "main" in server.get(f"{path}/dump?format=folded").text, "root sees the names in the program's files"
+    for query in ("format=folded", "format=page", "format=symbolized", "format=json"):
+        other = ask_as(NOBODY, server, "GET", f"{path}/dump?{query}")
+        assert other.status == 200 and "redis-" in other.text and "dictAdd" not in other.text and "zmalloc" not in other.text, query
+    assert server.post(f"{path}/keep").status == 200
+    assert ask_as(NOBODY, server, "GET", "/api/v1/files").json() == {"files": []}, "another user's are not listed"
+    assert server.ask("DELETE", path).status == 200

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Root's server beside targets of another user that do their worst: an honest target is answered all the same."""
+
+import contextlib
+import functools
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import neighbours
+import pytest
+from endpoint import serve
+from programs import profiled  # noqa: F401
+from services import DEADLINE, free_port, wait_for
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="targets of another user need root")
+
+# Of a user that no other test has processes of: what users see of each other is test_users.py's.
+hostile = functools.partial(neighbours.hostile, user=65532)
+
+MANY = 40
+ASKED_AT_ONCE = 20
+BUSY = 4  # requests that wait, of those of test_end_under_load
+END_S = 120
+HONEST_S = 10  # of patience with an honest answer; that of a server that does not share fairly is half a minute and more
+
+
+def value(text, family, pid):
+    found = re.search(rf'^{family}\{{target="{pid}"[^}}]*\}} (\S+)$', text, re.M)
+    return float(found.group(1)) if found else None
+
+
+def known(server):
+    return {row["pid"] for row in server.get("/api/v1/targets").json()["targets"]}
+
+
+@pytest.mark.parametrize("mode", ["silent", "flip", "late", "garbage", "sparse"])
+def test_honest_target_is_answered(folder, profiled, mode):  # noqa: F811
+    with hostile(folder, MANY, mode) as strangers, serve(folder, "--every=1s") as server:
+        wait_for(lambda: {profiled.pid, *strangers} <= known(server), "all targets are found")
+        asking = [subprocess.Popen(server.command("GET", f"/api/v1/targets/{pid}/statistics", "--compressed"), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL) for pid in strangers[:ASKED_AT_ONCE]]
+        try:
+            for _ in range(3):
+                statistics = server.get(f"/api/v1/targets/{profiled.pid}/statistics", "--max-time", str(HONEST_S))
+                assert statistics.status == 200 and json.loads(statistics.body)["jemalloc"]
+                metrics = server.get("/metrics", "--max-time", str(HONEST_S))
+                assert metrics.status == 200 and value(metrics.text, "jescope_target_up", profiled.pid) == 1
+        finally:
+            for process in asking:
+                process.kill()
+                process.wait()
+
+
+def ask_without_reading(port, path):
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(DEADLINE)
+    connection.connect(("127.0.0.1", port))
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
+
+
+def test_unread_answers_are_bounded(folder, profiled):  # noqa: F811
+    """48 MiB each, which the server's memory holds until they are read."""
+    port = free_port()
+    with hostile(folder, 1, "bulk") as [stranger], serve(folder, "--every=0", port=port) as server, contextlib.ExitStack() as stack:
+        wait_for(lambda: {profiled.pid, stranger} <= known(server), "both targets are found")
+        path = f"/api/v1/targets/{stranger}/dumps/now"
+        # Different queries, since the same one is answered once for all.
+        held = [stack.enter_context(ask_without_reading(port, f"{path}?count={n}")) for n in range(8)]
+        statuses = [connection.recv(12).decode() for connection in held]
+        assert sorted(statuses) == ["HTTP/1.1 200"] * 5 + ["HTTP/1.1 429"] * 3
+        # What is small is not counted, and what is read makes room.
+        assert server.get(f"/api/v1/targets/{profiled.pid}").status == 200
+        stack.close()
+        wait_for(lambda: server.get(path, "--range", "0-0").status == 200, "there is room again")
+
+
+def test_silent_target_is_left_alone(folder, profiled):  # noqa: F811
+    """For longer each time, which the metrics and the list of targets show."""
+    with hostile(folder, 1, "silent") as [stranger], serve(folder, "--every=1s") as server:
+        wait_for(lambda: stranger in known(server), "the target is found")
+        wait_for(lambda: (value(server.get("/metrics").text, "jescope_target_left_alone_seconds", stranger) or 0) > 1.5,
+                 "it is left alone for longer than the first time")
+        row = next(row for row in server.get("/api/v1/targets").json()["targets"] if row["pid"] == stranger)
+        assert "did not answer" in row["trouble"] and row["left_alone"] > 0
+
+
+def test_scrape_does_not_wait_for_silent_targets(folder, profiled):  # noqa: F811
+    """It is over before one of them has let its deadline pass, and shows what there is."""
+    with serve(folder, "--every=0") as server:
+        wait_for(lambda: value(server.get("/metrics").text, "jescope_target_up", profiled.pid) == 1, "the honest target is in time")
+
+        # Where the machine stands still for that long, the deadline passes all the same: then with targets that were not asked before.
+        def over_in_time(attempts=itertools.count()):
+            own = folder / f"silent-{next(attempts)}"
+            own.mkdir()
+            with hostile(own, 3, "silent") as strangers:
+                wait_for(lambda: set(strangers) <= known(server), "all targets are found")
+                text = server.get("/metrics").text
+                if any(value(text, "jescope_target_left_alone_seconds", stranger) for stranger in strangers):
+                    return False
+                assert value(text, "jescope_target_up", profiled.pid) == 1
+                assert int(re.search(r"^jescope_scrape_late_targets (\d+)$", text, re.M).group(1)) >= 3
+                assert [value(text, "jescope_target_up", stranger) for stranger in strangers] == [0, 0, 0]
+                return True
+
+        wait_for(over_in_time, "a scrape ends before a deadline passes")
+
+
+def test_late_target_is_shown_by_its_last_statistics(folder, profiled):  # noqa: F811
+    """Until it has let its deadline pass; and once it has answered again, by fresh ones."""
+    with hostile(folder, 1, "flip") as [stranger], serve(folder, "--every=0") as server:
+        wait_for(lambda: {profiled.pid, stranger} <= known(server), "all targets are found")
+        before = server.get("/metrics").text
+        assert value(before, "jescope_target_sample_age_seconds", profiled.pid) == 0
+        os.kill(profiled.pid, signal.SIGSTOP)
+        try:
+            late = server.get("/metrics").text
+        finally:
+            os.kill(profiled.pid, signal.SIGCONT)
+        assert value(late, "jescope_target_up", profiled.pid) == 1
+        assert value(late, "jescope_target_sample_age_seconds", profiled.pid) > 0
+        figure = rf'^jemalloc_allocated_bytes\{{target="{profiled.pid}".*$'
+        assert re.search(figure, late, re.M).group() == re.search(figure, before, re.M).group()
+        wait_for(lambda: value(server.get("/metrics").text, "jescope_target_sample_age_seconds", profiled.pid) == 0, "it is in time again")
+
+
+def test_work_ends_with_its_client(folder, profiled):  # noqa: F811
+    with hostile(folder, 1, "late") as [stranger], serve(folder, "--every=0") as server:
+        wait_for(lambda: stranger in known(server), "the target is found")
+        subprocess.run(server.command("GET", f"/api/v1/targets/{stranger}/statistics", "--max-time", "0.2"), capture_output=True)
+        wait_for(lambda: re.search(r"^jescope_http_requests_abandoned_total [1-9]", server.get("/metrics").text, re.M),
+                 "the request is given up")
+
+
+def waiting_requests(server):
+    return int(re.search(r"^jescope_http_requests_waiting (\d+)$", server.get("/metrics").text, re.M).group(1))
+
+
+def test_end_under_load(folder, profiled):  # noqa: F811
+    """SIGTERM while targets are silent or late and clients ask for everything again and again: it ends by itself, cleanly."""
+    with contextlib.ExitStack() as stack:
+        strangers = []
+        for mode in ("silent", "late"):
+            (folder / mode).mkdir()
+            strangers += stack.enter_context(hostile(folder / mode, 5, mode))
+        server = stack.enter_context(serve(folder, "--every=1s"))
+        wait_for(lambda: {profiled.pid, *strangers} <= known(server), "all targets are found")
+        paths = ["/metrics", "/api/v1/events"]
+        for pid in (profiled.pid, *strangers):
+            paths += [f"/api/v1/targets/{pid}/statistics", f"/api/v1/targets/{pid}/dumps/now?format=flamegraph"]
+        asking = [subprocess.Popen(["sh", "-c", 'while "$@" || [ $? != 7 ]; do :; done', "sh", *server.command("GET", path)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for path in paths]
+        try:
+            wait_for(lambda: waiting_requests(server) >= BUSY, "the server is busy with them")
+            server.process.terminate()
+            assert server.process.wait(END_S) == 0
+        finally:
+            for process in asking:
+                process.kill()
+                process.wait()

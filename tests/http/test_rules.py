@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of `jescope serve`: when they fire on a real target, and each of their actions."""
+
+import contextlib
+import dataclasses
+import http.server
+import json
+import os
+import pathlib
+import pwd
+import socket
+import subprocess
+import threading
+
+import pytest
+from endpoint import serve
+from leaker import leaker
+from programs import profiled  # noqa: F401
+from services import DEADLINE, JESCOPE, wait_for
+from test_documents import documented, flat
+
+SCRIPT = """#!/bin/sh
+# What a program of a rule gets: written whole, then renamed.
+{{
+    env | grep ^JESCOPE_
+    head -c 8 "${{JESCOPE_DUMP:-/dev/null}}"; echo
+    head -c 11 "${{JESCOPE_STATISTICS:-/dev/null}}" | tr -d '\\n\\t '; echo
+    ls -m /proc/self/fd
+    id -u
+}} > {out}.new
+mv {out}.new {out}
+"""
+
+
+class Hook(http.server.BaseHTTPRequestHandler):
+    """/ok, /twice (fails once), /missing, /redirect, /slow."""
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        word, name = self.path.strip("/").split("/")
+        seen = self.server.seen.setdefault(name, [])
+        seen.append((word, body))
+        if word == "slow":
+            self.server.released.wait(60)
+        status = {"missing": 404, "redirect": 302, "twice": 500 if len(seen) == 1 else 200}.get(word, 200)
+        with contextlib.suppress(OSError):
+            self.send_response(status)
+            if word == "redirect":
+                self.send_header("Location", f"/ok/{name}-followed")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture(scope="module")
+def hook():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+    server.seen, server.released, server.daemon_threads = {}, threading.Event(), True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server.url = f"http://127.0.0.1:{server.server_port}"
+    yield server
+    server.released.set()
+    server.shutdown()
+    server.server_close()
+
+
+@dataclasses.dataclass
+class Ruled:
+    folder: pathlib.Path
+    out: pathlib.Path
+    endpoint: object
+
+    def write(self, name, text, mode=0o644):
+        new = self.folder / f"{name}.new"
+        new.write_text(text)
+        new.chmod(mode)
+        new.rename(self.folder / f"{name}.rules")
+
+    def add(self, name, *do, when="allocated above 1", **keys):
+        self.write(name, f"[{name}]\nwhen = {when}\ndo = {'; '.join(do)}\n" + "".join(f"{key.replace('_', '-')} = {value}\n" for key, value in keys.items()))
+
+    def document(self):
+        return self.endpoint.get("/api/v1/rules").json()
+
+    def rule(self, name):
+        return next((row for row in self.document()["rules"] if row["rule"] == name), None)
+
+    def script(self, name, text=SCRIPT):
+        path = self.out / f"{name}.sh"
+        path.write_text(text.format(out=self.out / name))
+        path.chmod(0o755)
+        return f"run /bin/sh {path}", self.out / name
+
+
+@pytest.fixture(scope="module")
+def ruled(scratch, profiled):  # noqa: F811
+    """The server of root's is another user, who can read the rules and write to out/."""
+    folder, out = scratch / "rules", scratch / "out"
+    folder.mkdir(mode=0o755)
+    out.mkdir()
+    out.chmod(0o777)
+    with serve(scratch, profiled.pid, "--every=200ms", f"--rules={folder}") as endpoint:
+        endpoint.pid = profiled.pid
+        yield Ruled(folder, out, endpoint)
+
+
+def posted(hook, name, count=1):
+    wait_for(lambda: len(hook.seen.get(name, [])) >= count, f"{count} posts of {name}")
+    return hook.seen[name][count - 1][1]
+
+
+def idle(ruled, name):
+    """The rule has fired, and its actions are done."""
+    wait_for(lambda: (ruled.rule(name) or {}).get("state") == "cooling" and ruled.rule(name)["reason"] != "at-work", f"{name} fires")
+
+
+def test_actions_in_order(ruled, hook):
+    run, out = ruled.script("all")
+    ruled.add("all", "dump", "statistics", "decay 10s", "purge", "renew", run, "log", f"post {hook.url}/ok/all", process="redis-*")
+    document = posted(hook, "all")
+    assert document["format"] == "jescope-rule" and document["rule"] == "all" and document["dump"] > 0
+    assert document["because"].startswith("allocated above 1 B: ")
+    assert document["target"]["id"] == str(ruled.endpoint.pid)
+    assert document["actions"] == [{"action": action, "done": True}
+                                   for action in ("dump", "statistics", "decay", "purge", "renew", "run", "log")]
+    lines = out.read_text().splitlines()
+    env = dict(line.split("=", 1) for line in lines if line.startswith("JESCOPE_"))
+    assert env["JESCOPE_RULE"] == "all" and env["JESCOPE_PID"] == str(ruled.endpoint.pid) and env["JESCOPE_DUMP_ID"] == str(document["dump"])
+    assert lines[-4] == "heap_v2/" and lines[-3].startswith('{"jem')
+    assert lines[-2] == "0, 1, 2, 3, 4, 5"  # the last one is ls' own
+    assert os.geteuid() != 0 or int(lines[-1]) != 0  # root's server is another user, and so is the program
+    assert ruled.endpoint.get(f"/api/v1/targets/{ruled.endpoint.pid}/decay").json()["dirty_ms"] == 10000
+    assert any(dump["id"] == document["dump"] for dump in ruled.endpoint.get(f"/api/v1/targets/{ruled.endpoint.pid}/dumps").json()["dumps"])
+    row = ruled.rule("all")
+    assert row["state"] == "cooling" and row["fired"] == 1 and row["place"].endswith("all.rules:1")
+    metrics = ruled.endpoint.get("/metrics").text
+    assert "jescope_rule_firings_total" in metrics
+
+
+def test_status(ruled, scratch):
+    """The command shows what the API does."""
+    ruled.add("never", "log", when="allocated below 1", process="redis-*")
+    wait_for(lambda: (ruled.rule("never") or {}).get("reason") == "not-true", "the rule is judged")
+    url = "http+unix://" + ruled.endpoint.curl[1].replace("/", "%2F")
+    command = [JESCOPE, "rules", "status", url]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE).stdout.splitlines()
+    assert lines[0].split()[:4] == ["RULE", "SERIES", "STATE", "FIRED"]
+    [row] = [line for line in lines if line.startswith("never ")]
+    assert row.split()[1:4] == [ruled.rule("never")["series"], "armed", "0"] and "allocated below 1 B: it is " in row
+    document = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True, timeout=DEADLINE).stdout)
+    assert flat({key: document[key] for key in ("rules", "problems")}) | {"problems[]"} == documented("jescope-rules-status")
+    assert document["format"] == "jescope-rules-status"
+    nobody = subprocess.run([*command[:-1], "http://127.0.0.1:1"], capture_output=True, text=True, timeout=DEADLINE)
+    assert nobody.returncode == 1 and "cannot connect" in nobody.stderr
+    (ruled.folder / "never.rules").unlink()
+
+
+def test_recording(ruled, hook):
+    ruled.add("recording", "record 1s", f"post {hook.url}/ok/recording")
+    document = posted(hook, "recording")
+    assert document["actions"] == [{"action": "record", "done": True}] and document["dump"] > 0
+
+
+def test_program_that_hangs(ruled, hook):
+    """It and what it has started are killed, and the next action is done."""
+    run, out = ruled.script("hangs", "#!/bin/sh\ntrap '' TERM\nsleep 1000 & echo $$ $! > {out}.new; mv {out}.new {out}\nwait; sleep 1000\n")
+    ruled.add("hangs", run, f"post {hook.url}/ok/hangs", time_limit="5s")
+    document = posted(hook, "hangs")
+    assert document["actions"][0]["done"] is False and "did not end within 5 s" in document["actions"][0]["failure"]
+    for pid in out.read_text().split():
+        wait_for(lambda pid=pid: not pathlib.Path(f"/proc/{pid}/cmdline").exists() or not pathlib.Path(f"/proc/{pid}/cmdline").read_bytes(),
+                 f"{pid} is killed")
+
+
+def test_program_that_fails(ruled, hook):
+    ruled.add("fails", "run /bin/false", "run /no/such/program", f"post {hook.url}/ok/fails")
+    first, second = posted(hook, "fails")["actions"]
+    assert "1" in first["failure"] and "No such file" in second["failure"]
+
+
+def test_web_hooks(ruled, hook):
+    ruled.add("hooks", *(f"post {hook.url}/{word}/{word}" for word in ("twice", "missing", "redirect")), "post http://127.0.0.1:1/",
+              f"post {hook.url}/ok/hooks")
+    twice, missing, redirect, nobody = posted(hook, "hooks")["actions"]
+    assert twice["done"] and len(hook.seen["twice"]) == 2
+    assert "status 404" in missing["failure"] and len(hook.seen["missing"]) == 1
+    assert "status 302; redirects are not followed" in redirect["failure"] and "redirect-followed" not in hook.seen
+    assert "cannot connect" in nobody["failure"]
+
+
+def test_log_record_and_syslog(ruled, hook):
+    """A collector of OTLP and a syslog daemon, by stand-ins for both; without a daemon the action has failed."""
+    daemon = ruled.out / "syslog"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(str(daemon))
+        daemon.chmod(0o666)
+        log.settimeout(DEADLINE)
+        ruled.add("told", f"otlp {hook.url}/ok/told", f"syslog {daemon}", f"syslog {daemon}-of-nobody", f"post {hook.url}/ok/told-all")
+        line = log.recv(4096).decode()
+    record = posted(hook, "told")["resourceLogs"][0]
+    assert {"key": "process.pid", "value": {"intValue": str(ruled.endpoint.pid)}} in record["resource"]["attributes"]
+    assert record["scopeLogs"][0]["logRecords"][0]["body"]["stringValue"].startswith("rule told: allocated above 1 B: ")
+    assert line.startswith("<28>") and f" rule told: redis-server ({ruled.endpoint.pid}): allocated above 1 B: " in line
+    otlp, syslog, failed = posted(hook, "told-all")["actions"]
+    assert otlp["done"] and syslog["done"] and "cannot send to the syslog daemon" in failed["failure"]
+
+
+def test_push(ruled, hook):
+    """The dump of the action before it, with the names of its functions, is in the directory."""
+    run, out = ruled.script("push", "#!/bin/sh\nmkdir -m 700 {out} {out}/stored {out}/queue\n")  # of the server's user
+    ruled.add("pushed", run, "dump", f"push directory://{out}/stored --queue={out}/queue --label=zone=b",
+              f"post {hook.url}/ok/pushed", time_limit="1m")
+    _, dump, push = posted(hook, "pushed")["actions"]
+    assert dump["done"] and push["done"], push
+    [document] = out.glob("stored/*/*/*.json")
+    stored = json.loads(document.read_text())
+    assert stored["service"] == "redis-server" and stored["labels"]["zone"] == "b"
+
+
+def test_slow_web_hook(ruled, hook):
+    ruled.add("slow", f"post {hook.url}/slow/slow", f"post {hook.url}/ok/slow-after", time_limit="5s")
+    assert "did not answer in time" in posted(hook, "slow-after")["actions"][0]["failure"]
+
+
+def test_reload_in_the_middle_of_an_action(ruled, hook):
+    run, out = ruled.script("reload", "#!/bin/sh\ntouch {out}.begun; while [ ! -e {out}.go ]; do sleep 0.05; done\n")
+    ruled.add("reload", run, f"post {hook.url}/ok/reload")
+    wait_for(lambda: pathlib.Path(f"{out}.begun").exists(), "the program runs")
+    ruled.add("reload", f"post {hook.url}/ok/changed")
+    ruled.add("beside", f"post {hook.url}/ok/beside")
+    posted(hook, "beside")
+    pathlib.Path(f"{out}.go").touch()
+    assert posted(hook, "reload")["actions"] == [{"action": "run", "done": True}]
+    # The changed rule goes by the cooldown of the one before.
+    wait_for(lambda: (ruled.rule("reload") or {}).get("reason") == "cooldown", "the changed rule waits")
+    assert "changed" not in hook.seen
+    (ruled.folder / "reload.rules").unlink()
+    wait_for(lambda: ruled.rule("reload") is None, "the rule is gone")
+
+
+def test_wrong_rules(ruled):
+    ruled.write("wrong", "[wrong]\nwhen = allocatd above 1\ndo = log\n[good]\nwhen = allocated below 1\ndo = log\n")
+    wait_for(lambda: ruled.rule("good") is not None, "the good rule is used")
+    assert ruled.rule("good")["why"].startswith("allocated below 1 B: it is ")
+    assert any("wrong.rules:2: [wrong] when: no quantity" in problem for problem in ruled.document()["problems"])
+    (ruled.folder / "wrong.rules").unlink()
+
+
+def test_files_that_others_may_write(ruled):
+    """A rule decides what is run: no file is used that another user can change, and no link."""
+    ruled.write("open", "[open]\nwhen = allocated above 1\ndo = log\n", mode=0o666)
+    (ruled.folder / "link.rules").symlink_to(ruled.folder / "open.rules")
+    wait_for(lambda: len(ruled.document()["problems"]) == 2, "both are refused")
+    link, opened = sorted(ruled.document()["problems"])
+    assert "link.rules: not used: it is a symbolic link" in link
+    assert "open.rules: not used: other users can write to it" in opened
+    assert ruled.rule("open") is None
+    (ruled.folder / "link.rules").unlink()
+    (ruled.folder / "open.rules").unlink()
+    wait_for(lambda: not ruled.document()["problems"], "nothing is wrong any more")
+
+
+def test_run_as(ruled):
+    ruled.add("other-user", "run /bin/true", run_as="root" if os.geteuid() == 0 else "nobody")
+    wait_for(lambda: ruled.document()["problems"], "it is refused")
+    [problem] = ruled.document()["problems"]
+    assert "[other-user] run-as: only root can run programs as" in problem
+    (ruled.folder / "other-user.rules").unlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a program as another user")
+def test_program_of_another_user(scratch, profiled):  # noqa: F811
+    """Where jescope stays root: as the user that the rule names, with his groups and without a capability."""
+    folder, out = scratch / "rules-of-root", scratch / "out-of-others"
+    folder.mkdir(mode=0o755)
+    out.mkdir()
+    out.chmod(0o777)
+    with serve(scratch, profiled.pid, "--user=root", "--every=200ms", f"--rules={folder}") as endpoint:
+        one = Ruled(folder, out, endpoint)
+        run, seen = one.script("named", "#!/bin/sh\ngrep -E '^(Uid|Gid|Groups|CapEff):' /proc/self/status > {out}.new; mv {out}.new {out}\n")
+        one.add("named", run, run_as="nobody")
+        wait_for(seen.exists, "the program ends")
+    rights = {name: value.split() for name, _, value in (line.partition(":") for line in seen.read_text().splitlines())}
+    entry = pwd.getpwnam("nobody")
+    assert rights["Uid"] == 4 * [str(entry.pw_uid)] and rights["Gid"] == 4 * [str(entry.pw_gid)]
+    assert {int(group) for group in rights["Groups"]} == set(os.getgrouplist("nobody", entry.pw_gid))
+    assert int(rights["CapEff"][0], 16) == 0
+
+
+def test_what_functions_hold(scratch):
+    """Of a dump of the process and of its ledger; a function that holds nothing has the value 0."""
+    folder, out = scratch / "rules-of-functions", scratch / "out-of-functions"
+    folder.mkdir(mode=0o755)
+    out.mkdir()
+    with leaker(scratch) as program, serve(scratch, program.pid_inside, "--every=200ms", f"--rules={folder}") as endpoint:
+        one = Ruled(folder, out, endpoint)
+        one.add("before", "log", when="function(^hold$) above 8MiB")
+        wait_for(lambda: "has no value yet: it was not measured, or profiling is off" in (one.rule("before") or {}).get("why", ""), "there is no profile")
+        assert endpoint.post(f"/api/v1/targets/{program.pid_inside}/profiling?active=true&for=10m").status == 200
+        program.tell(f"hold {64 << 20}")
+        assert program.stdout.readline()
+        one.add("function", "log", when="function(^hold$) above 8MiB")
+        one.add("stack", "log", when="stack(main;.*hold;keep) above 8MiB and ledger(live) above 8MiB")
+        one.add("nothing", "log", when="function(^no_such_function$) above 1")
+        for name in ("function", "stack"):
+            wait_for(lambda name=name: (one.rule(name) or {}).get("fired") == 1, f"{name} fires")
+        wait_for(lambda: "it is 0 B" in (one.rule("nothing") or {}).get("why", ""), "what does not hold anything is known as well")

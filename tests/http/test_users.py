@@ -1,0 +1,513 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without a token, a user gets through a loopback address what he could do himself, and no more."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+
+import pytest
+from endpoint import is_active, parse, serve
+from neighbours import NOBODY, hostile
+from programs import profiled  # noqa: F401
+from services import DEADLINE, JESCOPE, children, environment, free_port, service, started, wait_for
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+
+OTHER = 65533
+ABRUPT = 200
+
+
+def ask_as(user, server, method, path, *options):
+    done = subprocess.run(server.command(method, path, *options), capture_output=True, timeout=DEADLINE + 10, user=user, group=user,
+                          extra_groups=[], cwd="/")
+    assert done.returncode == 0, done.stderr.decode()
+    return parse(done.stdout)
+
+
+@pytest.fixture
+def neighbours(folder, scratch, profiled):  # noqa: F811
+    """Root's server for a target of root's and one of nobody's."""
+    with hostile(folder, 1, "flip") as [stranger], serve(scratch, "--every=0", port=free_port()) as server:
+        wait_for(lambda: {profiled.pid, stranger} <= set(seen_by(0, server)), "both targets are found")
+        server.own, server.stranger = profiled.pid, stranger
+        yield server
+
+
+def seen_by(user, server, *options):
+    return [row["pid"] for row in ask_as(user, server, "GET", "/api/v1/targets", *options).json()["targets"]]
+
+
+def test_each_user_sees_his_own(neighbours):
+    assert seen_by(NOBODY, neighbours) == [neighbours.stranger]
+    assert seen_by(OTHER, neighbours) == []
+    assert {neighbours.own, neighbours.stranger} <= set(seen_by(0, neighbours))
+
+
+@pytest.mark.parametrize("path", ["/api/v1/targets/{}", "/api/v1/targets/{}/statistics", "/api/v1/targets/{}/dumps/now",
+                                  "/api/v1/targets/{}/growth", "/targets/{}/mtev/heap_profile", "/metrics?target={}", "/api/v1/targets/{}/series?metric=allocated"])
+def test_others_are_not_there_to_read(neighbours, path):
+    path = path.format(neighbours.own)
+    assert neighbours.get(path).status in (200, 404, 409)  # root's own answer may be kept for the next who asks
+    refused = ask_as(NOBODY, neighbours, "GET", path)
+    assert refused.status == 404 and f"no target '{neighbours.own}'" in refused.text
+
+
+def test_pages_of_others_are_not_there(neighbours):
+    """Nor are those whose page tree the server has kept for another."""
+    taken = neighbours.post(f"/api/v1/targets/{neighbours.own}/dumps")
+    assert taken.status == 201, taken.text
+    path = f"/api/v1/targets/{neighbours.own}/dumps/{taken.json()['id']}?format=page"
+    assert neighbours.get(path).json()["format"] == "jescope-page"
+    for part in ("", "&part=graph&width=50", "&part=table"):
+        refused = ask_as(NOBODY, neighbours, "GET", path + part)
+        assert refused.status == 404 and f"no target '{neighbours.own}'" in refused.text
+
+
+@pytest.mark.parametrize("path", ["/api/v1/targets/{}/purge", "/api/v1/targets/{}/recordings?for=1s", "/api/v1/targets/{}/dumps"])
+def test_others_are_not_there_to_change(neighbours, scratch, path):
+    refused = ask_as(NOBODY, neighbours, "POST", path.format(neighbours.own))
+    assert refused.status == 404 and not is_active(scratch, neighbours.own)
+    assert f"127.0.0.1 uid {NOBODY}: POST" in neighbours.log.read_text()
+
+
+def test_metrics_are_of_the_own_targets(neighbours):
+    text = ask_as(NOBODY, neighbours, "GET", "/metrics").text
+    assert set(re.findall(r'target="(\d+)"', text)) == {str(neighbours.stranger)}
+    assert "jescope_http_connections" not in text and "jescope_http_connections" in neighbours.get("/metrics").text
+
+
+def test_events_are_of_the_own_targets(neighbours):
+    neighbours.post(f"/api/v1/targets/{neighbours.own}/purge")
+    heard = subprocess.run(neighbours.command("GET", "/api/v1/events", "--header", "Last-Event-ID: 0", "--max-time", "2"), text=True,
+                           capture_output=True, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/").stdout
+    told = [json.loads(line[6:]) for line in heard.splitlines() if line.startswith("data: ")]
+    assert told and {event["target"] for event in told} == {str(neighbours.stranger)}
+
+
+def test_process_that_takes_on_a_user_is_not_his(folder, scratch):
+    """Root's file server, while it acts for nobody: nobody could not reach its agent himself."""
+    with hostile(folder, 1, "flip", user=0, disguise=[NOBODY]) as [disguised], serve(scratch, "--every=0", port=free_port()) as server:
+        wait_for(lambda: disguised in seen_by(0, server), "it is found")
+        assert seen_by(NOBODY, server) == []
+        assert ask_as(NOBODY, server, "POST", f"/api/v1/targets/{disguised}/purge").status == 404
+
+
+def gone(server):
+    return {row["pid"] for row in server.get("/api/v1/targets?state=gone").json()["targets"]}
+
+
+def dump_and_end(folder, server, count, user):
+    with hostile(folder, count, "small", user=user) as pids:
+        wait_for(lambda: set(pids) <= set(seen_by(0, server)), "they are found")
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", int(server.base.rpartition(":")[2]), timeout=DEADLINE)) as client:
+            for pid in pids:
+                client.request("POST", f"/api/v1/targets/{pid}/dumps")
+                answer = client.getresponse()
+                assert answer.status == 201, answer.read()
+                answer.read()
+    wait_for(lambda: not set(pids) & set(seen_by(0, server)), "they have ended")
+    return pids
+
+
+def test_targets_that_have_ended_are_kept_of_each_user(folder, scratch):
+    """32 are, and one user's many do not take another's place."""
+    with serve(scratch, "--every=0", port=free_port()) as server:
+        [own] = dump_and_end(folder, server, 1, 0)
+        others = dump_and_end(folder, server, 34, NOBODY)
+        assert own in gone(server) and len(gone(server) & {own, *others}) == 32
+
+
+def request_and_leave(port, request):
+    """Closes the socket at once: the kernel then shows it as one of root's."""
+    with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as connection:
+        connection.sendall(request)
+
+
+def test_client_that_leaves_is_not_taken_for_root(neighbours, scratch):
+    port = int(neighbours.base.rpartition(":")[2])
+    request = f"POST /api/v1/targets/{neighbours.own}/recordings?for=60s HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            for _ in range(ABRUPT):
+                request_and_leave(port, request)
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert neighbours.get("/healthz").status == 200
+    assert not is_active(scratch, neighbours.own)
+    assert not re.search(r"audit: 127\.0\.0\.1: POST .*: 20", neighbours.log.read_text())
+
+
+def test_token_is_for_all(folder, scratch, profiled, read_token):  # noqa: F811
+    with serve(scratch, "--every=0", *read_token.options, profiled.pid, port=free_port()) as server:
+        assert seen_by(NOBODY, server) == []
+        assert seen_by(NOBODY, server, *read_token.headers) == [profiled.pid]
+
+
+def test_trusting_all_users(scratch, profiled):  # noqa: F811
+    with serve(scratch, "--trust-local", profiled.pid, port=free_port()) as server:
+        assert seen_by(NOBODY, server) == [profiled.pid]
+
+
+def test_ipv6(scratch, profiled):  # noqa: F811
+    with serve(scratch, "--listen", "[::1]:0", profiled.pid) as server:
+        port = wait_for(lambda: re.search(r"\[::1\]:(\d+)", server.log.read_text()), "it says where it serves").group(1)
+        server.base, server.curl = f"http://[::1]:{port}", []
+        assert seen_by(0, server) == [profiled.pid] and seen_by(NOBODY, server) == []
+
+
+def test_one_user_has_a_share_of_the_connections(scratch, profiled):  # noqa: F811
+    """From whatever loopback address they come."""
+    with serve(scratch, "--max-connections-per-peer=4", profiled.pid, port=free_port()) as server, contextlib.ExitStack() as stack:
+        port = int(server.base.rpartition(":")[2])
+        held = []
+        for number in range(12):
+            connection = stack.enter_context(socket.socket())
+            connection.bind((f"127.0.0.{1 + number % 6}", 0))
+            connection.settimeout(DEADLINE)
+            connection.connect(("127.0.0.1", port))
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            held.append(connection)
+        assert sum(answered(connection) for connection in held) == 4
+        assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
+
+
+def ask_for_stream(user, port):
+    """A connection of USER's that has asked for events."""
+    os.seteuid(user)
+    try:
+        connection = socket.create_connection(("127.0.0.1", port), DEADLINE)
+    finally:
+        os.seteuid(0)
+    connection.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    return connection
+
+
+def test_one_user_has_a_share_of_the_streams(scratch, profiled):  # noqa: F811
+    """64 of 256; beyond, a stream is refused, which neither ends the others nor costs another user."""
+    with serve(scratch, "--every=0", profiled.pid, port=free_port()) as server, contextlib.ExitStack() as stack:
+        port = int(server.base.rpartition(":")[2])
+        for user in range(OTHER, OTHER - 4, -1):
+            held = [stack.enter_context(ask_for_stream(user, port)) for _ in range(65)]
+            firsts = [connection.recv(4096) for connection in held]
+            assert sum(first.startswith(b"HTTP/1.1 200") for first in firsts) == 64
+            refused, = (first for first in firsts if not first.startswith(b"HTTP/1.1 200"))
+            assert refused.startswith(b"HTTP/1.1 503") and b"this peer has 64 event streams open already" in refused
+        with ask_for_stream(0, port) as late:
+            answer = late.recv(4096)
+            assert answer.startswith(b"HTTP/1.1 503") and b"256 event streams are open already" in answer
+        assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
+
+
+def test_one_user_has_a_share_of_the_waits(folder, scratch, profiled):  # noqa: F811
+    """Two requests that take as long as they say; another user's are done meanwhile, and dumps have threads of their own."""
+    secret = "a-token-that-may-control"
+    tokens = folder / "tokens"
+    tokens.write_text(f"control {secret} operator\n")
+    tokens.chmod(0o600)
+    token = ("--header", f"Authorization: Bearer {secret}")
+    path = f"/targets/{profiled.pid}/debug/pprof/heap?seconds="
+    with serve(scratch, "--every=0", f"--token-file={tokens}", profiled.pid, port=free_port()) as server:
+        held = [subprocess.Popen(server.command("GET", f"{path}300", *token), stdout=subprocess.DEVNULL) for _ in range(2)]
+        try:
+            wait_for(lambda: "\njescope_http_requests_waiting 3\n" in server.get("/metrics", *token).text, "two are under way")
+            assert server.get(f"{path}1", *token).status == 429
+            assert ask_as(NOBODY, server, "GET", f"{path}1", *token).status == 200
+            for _ in range(8):
+                assert server.get(f"/targets/{profiled.pid}/mtev/heap_profile", *token).status == 200
+        finally:
+            for process in held:
+                process.kill()
+                process.wait()
+
+
+def answered(connection):
+    try:
+        return connection.recv(64).startswith(b"HTTP/1.1 200")
+    except ConnectionResetError:
+        return False
+
+
+def test_root_serves_root_alone_unless_told_otherwise(scratch):
+    """On a unix socket in /run/jescope."""
+    script = 'mount -t tmpfs none /run && exec "$@"'
+    with open(scratch / "default.log", "w") as log, \
+         started(["/usr/bin/unshare", "--mount", "--propagation=private", "/bin/sh", "-c", script, "sh", JESCOPE, "serve", "--blackbox=off", "--every=0"],
+                 env=environment(scratch), stdout=log, stderr=log) as process:
+        wait_for(lambda: "serving on unix:/run/jescope/serve.sock" in (scratch / "default.log").read_text(), "it serves")
+        facts = os.stat(f"/proc/{process.pid}/root/run/jescope/serve.sock")
+        assert stat.S_ISSOCK(facts.st_mode) and stat.S_IMODE(facts.st_mode) == 0o600 and facts.st_uid == 0
+
+
+def test_own_user_needs_no_token(folder, scratch):
+    """A server that is not root's: for its own user and root."""
+    home = folder / "home"
+    home.mkdir()
+    os.chown(home, NOBODY, NOBODY)
+    port = free_port()
+    with open(folder / "own.log", "w") as log, \
+         started([JESCOPE, "serve", "--blackbox=off", "--listen", f"127.0.0.1:{port}", "--every=0"], env=environment(home), stdout=log, stderr=log,
+                 user=NOBODY, group=NOBODY, extra_groups=[], cwd="/"):
+        wait_for(lambda: "serving on" in (folder / "own.log").read_text(), "it serves")
+        for user, whole in ((NOBODY, True), (0, True), (OTHER, False)):
+            done = subprocess.run(["curl", "-s", f"http://127.0.0.1:{port}/metrics"], capture_output=True, text=True, user=user, group=user,
+                                  extra_groups=[], cwd="/", timeout=DEADLINE)
+            assert ("jescope_http_connections" in done.stdout) == whole, user
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_what_is_kept_is_the_owners_alone(scratch, profiled):  # noqa: F811
+    """Whatever the umask."""
+    subprocess.run([JESCOPE, "dump", str(profiled.pid), "-o", scratch / "private.heap"], check=True, env=environment(scratch), umask=0,
+                   capture_output=True, timeout=DEADLINE)
+    with serve(scratch, "--history", scratch / "new" / "kept.db", "--every=100ms", profiled.pid):
+        wait_for(lambda: (scratch / "new" / "kept.db-wal").exists(), "a sample is written")
+        assert mode_of(scratch / "new") == 0o700
+        assert {mode_of(path) for path in (scratch / "new").iterdir()} == {0o600}
+    assert mode_of(scratch / "private.heap") == 0o600
+
+
+# ---- no threads, no processes ----
+
+
+def limit_processes(pid, count):
+    subprocess.run(["prlimit", f"--pid={pid}", f"--nproc={count}:"], check=True, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
+
+
+@contextlib.contextmanager
+def as_nobody(folder, port, **options):
+    home = folder / "home"
+    home.mkdir()
+    (home / "agents").mkdir(mode=0o700)
+    for path in (home, home / "agents"):
+        os.chown(path, NOBODY, NOBODY)
+    with open(folder / "log", "w") as log, \
+         started([JESCOPE, "serve", "--blackbox=off", "--listen", f"127.0.0.1:{port}", "--every=0"], env=environment(home), stdout=log, stderr=log,
+                 user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", **options) as process:
+        yield process
+
+
+def test_server_without_more_threads_answers(folder, scratch):
+    """All it needs are there from the start; what needs another process is an error, soon."""
+    port = free_port()
+    with hostile(folder, 1, "flip") as [stranger], as_nobody(folder, port) as process:
+        wait_for(lambda: "serving on" in (folder / "log").read_text(), "it serves")
+        limit_processes(process.pid, 1)
+        for path, status in (("/metrics", "200"), (f"/api/v1/targets/{os.getpid()}", "404"), ("/api/v1/targets", "200")):
+            done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "20", f"http://127.0.0.1:{port}{path}"],
+                                  capture_output=True, text=True, timeout=DEADLINE)
+            assert done.stdout == status, path
+        assert process.poll() is None
+
+
+def test_server_that_gets_no_threads_does_not_start(folder):
+    """An error that says what to do, and no abort."""
+    done = subprocess.run(["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "prlimit", "--nproc=8:8", JESCOPE, "serve",
+                           "--listen", f"127.0.0.1:{free_port()}"], env=environment(folder), capture_output=True, text=True,
+                          timeout=DEADLINE, cwd="/")
+    assert done.returncode == 1 and "threads" in done.stderr and "ulimit -u" in done.stderr
+
+
+# ---- names ----
+
+
+def row_of(server, pid):
+    rows = server.get("/api/v1/targets").json()["targets"]
+    return next((row for row in rows if row["pid"] == pid), None)
+
+
+def named_service(scratch, name):
+    """A service of root's, called NAME."""
+    return renamed(service(scratch), name)
+
+
+@contextlib.contextmanager
+def renamed(running, name):
+    with running as program:
+        program.rename(name)
+        yield program
+
+
+def test_impostor_does_not_become_the_service(folder, scratch):
+    """While the service that was named is away, another user's process of this name is not it."""
+    name = f"n{os.getpid()}"
+    with named_service(scratch, name) as first, serve(scratch, "--every=100ms", name) as server:
+        wait_for(lambda: row_of(server, first.pid), "the service is found")
+        with hostile(folder, 1, "flip", name) as [impostor]:
+            assert row_of(server, first.pid) and not row_of(server, impostor)
+            first.kill()
+            wait_for(lambda: "is now the name of another service" in server.log.read_text(), "the impostor is refused")
+            assert not row_of(server, impostor)
+            with named_service(scratch, name) as second:
+                assert wait_for(lambda: row_of(server, second.pid), "the service is found again")["series"] == name
+                assert not row_of(server, impostor)
+
+
+def test_impostor_does_not_write_into_the_series(folder, scratch):
+    """Nor through a restart of the server: the history knows whose a name is."""
+    name = f"s{os.getpid()}"
+    history = scratch / "owners" / "kept.db"
+    with named_service(scratch, name) as first, serve(scratch, "--every=100ms", "--history", history) as server:
+        assert wait_for(lambda: row_of(server, first.pid), "the service is found")["series"] == name
+    with hostile(folder, 1, "flip", name) as [impostor]:
+        with serve(scratch, "--every=100ms", "--history", history) as server:
+            assert wait_for(lambda: row_of(server, impostor), "the impostor is found")["series"] == f"{name}.uid{NOBODY}"
+        with named_service(scratch, name) as second, serve(scratch, "--every=100ms", "--history", history) as server:
+            assert wait_for(lambda: row_of(server, second.pid), "the service is found")["series"] == name
+            assert row_of(server, impostor)["series"].startswith(f"{name}.uid")
+
+
+# ---- privileges ----
+
+
+def status_field(pid, field):
+    return re.search(rf"^{field}:\s*(\S+)", open(f"/proc/{pid}/status").read(), re.M).group(1)
+
+
+def threads(pid):
+    return [f"{pid}/task/{task}" for task in os.listdir(f"/proc/{pid}/task")]
+
+
+NEEDED = 1 << 19 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 6
+
+
+def check_capabilities(pid, needed):
+    for task in threads(pid):
+        for field in ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb"):
+            assert int(status_field(task, field), 16) & ~needed == 0, field
+        assert status_field(task, "NoNewPrivs") == "1"
+
+
+def parts(server):
+    """The processes that stay root for a server: the broker, and those that it has started."""
+    (broker,) = children(server.process.pid)
+    return [broker, *children(broker)]
+
+
+def test_roots_server_is_another_user(scratch, profiled, read_token):  # noqa: F811
+    """In every thread, with no capability at all, while it does all that is asked. What stays root has four capabilities."""
+    with serve(scratch, *read_token.options) as server:
+        assert len(threads(server.process.pid)) > 4
+        for task in threads(server.process.pid):
+            ids = re.search(r"^Uid:\s*(.*)$", open(f"/proc/{task}/status").read(), re.M).group(1).split()
+            assert len(set(ids)) == 1 and ids[0] != "0"
+            assert re.search(r"^Groups:\s*$", open(f"/proc/{task}/status").read(), re.M)
+        check_capabilities(server.process.pid, 0)
+        assert os.stat(f"/proc/{server.process.pid}/mem").st_uid == 0  # no process of that user can trace it
+        for pid in parts(server):
+            assert status_field(pid, "Uid") == "0"
+            check_capabilities(pid, NEEDED)
+        statistics = f"/api/v1/targets/{profiled.pid}/statistics"
+        wait_for(lambda: server.get(statistics, *read_token.headers).status == 200, "the target is found, and gives its statistics")
+
+
+def test_roots_server_may_stay_one_process(scratch, read_token):
+    """As --user=root says: then it keeps what reaching other users' processes takes, and no more."""
+    with serve(scratch, "--user=root", *read_token.options) as server:
+        assert children(server.process.pid) == []
+        assert status_field(server.process.pid, "Uid") == "0"
+        check_capabilities(server.process.pid, NEEDED)
+
+
+def test_a_server_of_its_user_is_not_roots_server(scratch, profiled):  # noqa: F811
+    """Who has the uid that root's server became has no rights there that others do not have."""
+    port = free_port()
+    with serve(scratch, "--user=nobody", port=port) as server:
+        wait_for(lambda: row_of(server, profiled.pid), "root sees the target")
+        done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", f"http://127.0.0.1:{port}/api/v1/targets/{profiled.pid}"],
+                              capture_output=True, text=True, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/", timeout=DEADLINE)
+        assert done.stdout == "404"
+
+
+def is_running(pid):
+    try:
+        return status_field(pid, "State") not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("whose", ["server", "broker"])
+def test_one_part_ends_with_the_other(scratch, profiled, whose):  # noqa: F811
+    """Killed: the other one does not stay behind, and the server says what has happened."""
+    with serve(scratch, profiled.pid) as server:
+        assert server.get(f"/api/v1/targets/{profiled.pid}/statistics").status == 200
+        roots = parts(server)
+        os.kill(server.process.pid if whose == "server" else roots[0], signal.SIGKILL)
+        status = server.process.wait(DEADLINE)
+        wait_for(lambda: not any(is_running(pid) for pid in roots), "the parts of root's end")
+    if whose == "broker":
+        assert status == 1 and "has ended, and so does the server" in server.log.read_text()
+
+
+def write_private(path, text):
+    path.write_text(text)
+    path.chmod(0o600)
+
+
+def reads_with(server, secret):
+    return server.get("/api/v1/targets", "--header", f"Authorization: Bearer {secret}").status
+
+
+def test_settings_are_read_again_by_another_user(scratch, tmp_path):
+    """Tokens and configuration are root's alone."""
+    first, second, tokens, config = "a-first-secret-of-roots", "a-second-secret-of-roots", tmp_path / "tokens", tmp_path / "serve.conf"
+    write_private(config, f"[serve]\nrequire-token=true\ntoken-file={tokens}\n")
+    write_private(tokens, f"read {first} reader\n")
+    with serve(scratch, f"--config={config}") as server:
+        assert (reads_with(server, first), reads_with(server, second)) == (200, 401)
+        write_private(tokens, f"read {second} reader\n")
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "read again" in server.log.read_text(), "a reload")
+        assert (reads_with(server, first), reads_with(server, second)) == (401, 200)
+        moved = tmp_path / "moved"
+        write_private(moved, f"read {first} reader\n")
+        write_private(config, f"[serve]\nrequire-token=true\ntoken-file={moved}\n")
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: server.log.read_text().count("read again") == 2, "a second reload")
+        assert (reads_with(server, first), reads_with(server, second)) == (200, 401)
+
+
+def test_history_that_the_user_cannot_write(scratch):
+    """An error that says which user, and what to do; nothing else's directory is given away."""
+    folder = scratch / "shared"
+    folder.mkdir(mode=0o755)
+    (folder / "something").write_text("else")
+    done = subprocess.run([JESCOPE, "serve", "--blackbox=off", "--listen", f"unix:{scratch}/unused", "--history", folder / "kept.db"], env=environment(scratch),
+                          capture_output=True, text=True, timeout=DEADLINE)
+    assert done.returncode == 1 and "runs as user" in done.stderr and "--user=root" in done.stderr
+    assert folder.stat().st_uid == 0
+
+
+def test_unknown_user(scratch):
+    for options, why in (({}, "no user named"), ({"user": NOBODY, "group": NOBODY, "extra_groups": []}, "only root's server")):
+        done = subprocess.run([JESCOPE, "serve", "--blackbox=off", "--listen", f"127.0.0.1:{free_port()}", "--user=nosuchuser"], env=environment(scratch),
+                              capture_output=True, text=True, timeout=DEADLINE, cwd="/", **options)
+        assert done.returncode == 2 and why in done.stderr
+
+
+def test_secrets_are_not_dumped(folder, tmp_path):
+    """Another process of the server's user can neither trace it nor read its memory."""
+    secret = folder / "tokens"
+    secret.write_text("control 0123456789abcdef0123 me\n")
+    secret.chmod(0o600)
+    os.chown(secret, NOBODY, NOBODY)
+    for options, owner in (([], NOBODY), ([f"--token-file={secret}"], 0)):
+        with started([JESCOPE, "serve", "--blackbox=off", "--listen", f"127.0.0.1:{free_port()}", "--every=0", *options], env=environment(folder),
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/") as process:
+            assert "serving on" in process.stderr.readline()
+            assert os.stat(f"/proc/{process.pid}/mem").st_uid == owner

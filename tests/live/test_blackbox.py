@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`jescope watch` and `jescope last`: a profile of the time before the end exists, however a process ends.
+
+One real OOM kill and one SIGKILL at a random moment; with JESCOPE_PROOF as many of each as it says ("full": 200 and 1000)."""
+
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from groups import MIB, group  # noqa: F401
+from leaker import NAME, leaker
+from test_documents import documented, flat
+from services import AS_ROOT, DEADLINE, JESCOPE, environment, jescope, started, wait_for
+
+PROOF = os.environ.get("JESCOPE_PROOF")
+KILLS, SIGNALS = (200, 1000) if PROOF == "full" else (int(PROOF), int(PROOF)) if PROOF else (1, 1)
+LIMIT = 150 * MIB
+# Stacks, and bytes per second: slow, a burst, many stacks.
+LEAKERS = [(0, 60 * MIB), (0, 1024 * MIB), (20000, 100 * MIB)]
+
+
+def kept(tmp_path, *words):
+    done = jescope(tmp_path, "last", *words, "--json", f"--directory={tmp_path / 'box'}")
+    return json.loads(done.stdout)["lives"]
+
+
+@contextlib.contextmanager
+def watched(tmp_path, *words):
+    command = [JESCOPE, "watch", "-v", f"--directory={tmp_path / 'box'}", *words]
+    with started(command, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE) as watch:
+        assert "snapshot 1 (first)" in watch.stderr.readline()
+        yield watch
+
+
+def time_of(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def age(life, ended):
+    """Of the last profile at the end: seconds, and the share of the limit that was taken since."""
+    last = [snapshot for snapshot in life["snapshots"] if snapshot["dump"]][-1]
+    return ended - time_of(last["time"]), last
+
+
+@pytest.mark.parametrize("run", range(KILLS))
+def test_oom_kill(tmp_path, group, run):  # noqa: F811
+    stacks, rate = LEAKERS[run % len(LEAKERS)]
+    with leaker(tmp_path) as program:
+        group.take(program.pid_inside)
+        group.limit(LIMIT)
+        with watched(tmp_path, program.pid_inside) as watch:
+            program.tell(f"stacks {stacks}")
+            program.tell(f"leak {rate}")
+            program.wait(DEADLINE)
+            assert watch.wait(DEADLINE) == 0
+            assert re.search(r"killed by OOM at [\d.]+( MiB)? of 150 MiB, last profile [\d.]+ m?s old", watch.stderr.read())
+    [life] = kept(tmp_path, NAME)
+    assert flat({"lives": [life]}) | {"lives[].end"} == documented("jescope-last")
+    end = life["end"]
+    assert life["state"] == "oom-kill" and end["cause"] == "oom-kill" and end["number"] == signal.SIGKILL
+    assert end["limit"] == LIMIT and end["oom_kills_after"] == end["oom_kills_before"] + 1
+    seconds, last = age(life, time_of(end["time"]))
+    assert last["used"] > 0 and len(life["snapshots"]) <= 6
+    if PROOF:
+        print(f"{stacks} stacks, {rate >> 20} MiB/s: {seconds:.2f} s old, {last['used'] / LIMIT:.0%} of the limit")
+        assert seconds <= 1 or LIMIT - last["used"] <= LIMIT // 20
+    shown = jescope(tmp_path, "last", NAME, f"--directory={tmp_path / 'box'}").stdout
+    headline = shown.partition("\n")[0]
+    known = rf"{NAME} \(\d+\): killed by OOM at [\d.]+( MiB)? of 150 MiB, last profile [\d.]+ m?s old"
+    assert re.match(known, headline)
+    if last["used"] > LIMIT // 2:
+        assert re.fullmatch(known + r", [\d.]+% explained, grew most: keep \+[\d.]+ MiB in [\d.]+ m?s", headline)
+        assert "grown in the " in shown and "leak_on" in shown
+        folded = jescope(tmp_path, "last", NAME, f"--directory={tmp_path / 'box'}", "--format=folded").stdout
+        assert "leak_on;hold;keep" in folded
+
+
+@pytest.mark.parametrize("run", range(SIGNALS))
+def test_both_are_killed(tmp_path, run):
+    """jescope and the program, at a random moment while it grows: what is named is whole."""
+    with leaker(tmp_path) as program, watched(tmp_path, "--keep=3", program.pid_inside) as watch:
+        for _ in range(4):  # each is a snapshot, and all of it a bounded amount
+            program.tell(f"hold {70 * MIB}")
+        wait_for(lambda: "snapshot 2" in watch.stderr.readline(), "a second snapshot")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            watch.wait(random.uniform(0, 0.5))
+        watch.kill()
+        os.kill(program.pid_inside, signal.SIGKILL)
+        program.wait(DEADLINE)
+        watch.wait(DEADLINE)
+    [life] = kept(tmp_path)
+    assert life["state"] == "lost" and life["end"] is None and len(life["snapshots"]) >= 2
+    for snapshot in life["snapshots"]:
+        done = jescope(tmp_path, "report", snapshot["dump"], "--format=folded", check=False)
+        assert done.returncode == 0 or (done.returncode == 3 and "no live samples" in done.stderr)  # the first one
+    shown = jescope(tmp_path, "last", program.pid_inside, f"--directory={tmp_path / 'box'}").stdout
+    assert "ended while it was not watched" in shown
+
+
+def test_exit_and_the_next_process(tmp_path):
+    """A name means the next process as well; the exit status is noted."""
+    with leaker(tmp_path) as program, watched(tmp_path, NAME) as watch:
+        program.tell("stop 0")  # it exits with status 1
+        program.wait(DEADLINE)
+        assert "exited with status 1" in watch.stderr.readline()
+        with leaker(tmp_path) as successor:
+            assert f"{NAME} ({successor.pid_inside}): snapshot 1 (first)" in watch.stderr.readline()
+            watch.send_signal(signal.SIGTERM)
+            assert watch.wait(DEADLINE) == 0
+            [now, before] = kept(tmp_path)
+            assert now["pid"] == successor.pid_inside and now["state"] == "runs" and before["state"] == "exit"
+    listed = jescope(tmp_path, "last", f"--directory={tmp_path / 'box'}").stdout
+    assert listed.count(NAME) == 2
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root has processes of other users")
+def test_a_namesake_of_another_user_is_not_the_next_process(open_path):
+    with leaker(open_path) as program, watched(open_path, NAME) as watch:
+        program.tell("stop 0")
+        program.wait(DEADLINE)
+        assert "exited with status 1" in watch.stderr.readline()
+        own = open_path / "agents-65534"
+        own.mkdir(mode=0o700)
+        os.chown(own, 65534, 65534)
+        with leaker(open_path, user=65534) as impostor, leaker(open_path) as successor:
+            line = watch.stderr.readline()
+            assert f"{NAME} ({successor.pid_inside}): snapshot 1 (first)" in line
+            assert impostor.poll() is None
+
+
+def test_systemd_oomd_calls_before_it_kills(tmp_path):
+    """A stand-in for it, which speaks the protocol of systemd 260: one call for each group, the answer when the snapshot is kept."""
+    hook = tmp_path / "hook"
+    with leaker(tmp_path) as program, watched(tmp_path, f"--oomd-hook={hook}", program.pid_inside):
+        for line in pathlib.Path(f"/proc/{program.pid_inside}/cgroup").read_text().splitlines():
+            if line.startswith("0::") or ":name=systemd:" in line:
+                own = line.split(":", 2)[2]
+                break
+        assert notify(hook, "/of/another.service") == {"parameters": {}}
+        assert not called_for(tmp_path) or own == "/"
+        assert notify(hook, own) == {"parameters": {}}
+        assert called_for(tmp_path)[-1]["dump"]
+    assert not hook.exists()
+
+
+def test_memory_pressure_watch(tmp_path):
+    """A stand-in for the service that systemd's MEMORY_PRESSURE_WATCH names: jescope connects beside the program, and takes a snapshot."""
+    place = tmp_path / "pressure"
+    with socket.socket(socket.AF_UNIX) as service:
+        service.bind(str(place))
+        service.listen()
+        service.settimeout(DEADLINE)
+        with leaker(tmp_path, MEMORY_PRESSURE_WATCH=str(place), MEMORY_PRESSURE_WRITE="aGVsbG8=") as program:
+            with watched(tmp_path, program.pid_inside) as watch:
+                connection, _ = service.accept()
+                with connection:
+                    connection.settimeout(DEADLINE)
+                    assert connection.recv(5) == b"hello"
+                    connection.sendall(b"x")
+                    assert "(memory pressure)" in watch.stderr.readline()
+
+
+def called_for(tmp_path):
+    return [snapshot for snapshot in kept(tmp_path)[0]["snapshots"] if snapshot["reason"] == "systemd-oomd"]
+
+
+def notify(hook, group):
+    with socket.socket(socket.AF_UNIX) as oomd:
+        oomd.settimeout(DEADLINE)
+        oomd.connect(str(hook))
+        oomd.sendall(json.dumps({"method": "io.systemd.oom.Prekill.Notify", "parameters": {"cgroup": group}}).encode() + b"\0")
+        answer = b""
+        while not answer.endswith(b"\0"):
+            answer += oomd.recv(4096)
+        return json.loads(answer[:-1])
+
+
+def test_profiling_is_restored(tmp_path):
+    """It is on while it is watched; a second watch of the same process is refused."""
+    with leaker(tmp_path) as program:
+        pid = program.pid_inside
+        with watched(tmp_path, pid) as watch:
+            assert json.loads(jescope(tmp_path, "status", "--json", pid).stdout)["profiling"]["active"]
+            second = jescope(tmp_path, "watch", f"--directory={tmp_path / 'box'}", pid, check=False)
+            assert second.returncode == 3 and "another jescope already keeps snapshots" in second.stderr
+            watch.send_signal(signal.SIGINT)
+            assert watch.wait(DEADLINE) == 0
+        assert not json.loads(jescope(tmp_path, "status", "--json", pid).stdout)["profiling"]["active"]
+
+
+def test_errors(tmp_path):
+    empty = jescope(tmp_path, "last", "nothing", f"--directory={tmp_path / 'box'}", check=False)
+    assert empty.returncode == 1 and "no snapshots of nothing in " in empty.stderr
+    few = jescope(tmp_path, "watch", "--keep=1", "1", check=False)
+    assert few.returncode == 2 and "--keep must be at least 2" in few.stderr

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor, of programs with known memory."""
+
+import contextlib
+import json
+import os
+import re
+import threading
+import time
+
+import loaded
+import pytest
+from services import JESCOPE, VICTIMS, environment, jescope, redis, redis_program, started
+
+MIB = 1 << 20
+
+
+@contextlib.contextmanager
+def holding(scratch, *words, options=()):
+    command = [JESCOPE, "run", *options, "--", VICTIMS / "holds", *words]
+    with started(command, env=environment(scratch), cwd=scratch) as process:
+        yield process, int(process.stdout.readline())
+
+
+def leak(process):
+    process.stdin.write("leak\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "ok\n"
+
+
+def doctor(scratch, *words):
+    done = jescope(scratch, "doctor", "--json", *words, check=False)
+    assert done.returncode in (0, 4), done.stderr
+    document = json.loads(done.stdout)
+    assert document["format"] == "jescope-doctor" and (done.returncode == 0) == (document["findings"] == [])
+    return document
+
+
+def test_a_leak_is_named(tmp_path):
+    with holding(tmp_path, "small=20", "leak=256", options=["--active", "--sample=64KiB"]) as (process, pid):
+        leak(process)
+        found = doctor(tmp_path, "--for=3s", pid)
+        first = found["findings"][0]
+        assert first["cause"] == "heap-leak" and first["function"] == "leak"
+        assert first["functions"][1] == "main" and first["bytes_per_second"] > 0.2 * MIB
+        assert first["bytes_per_second_low"] <= first["bytes_per_second"] <= first["bytes_per_second_high"]
+        assert 0.5 < first["confidence"] < 1 and first["evidence"] and first["advice"]
+        assert found["ledger"]["rss"] > 20 * MIB
+        # From its dumps, and a directory of them.
+        for name in "abcd":
+            jescope(tmp_path, "dump", pid, "-o", f"dumps-{name}.heap")
+            time.sleep(0.5)
+        dumps = sorted(str(path) for path in tmp_path.glob("dumps-*.heap"))
+        assert doctor(tmp_path, *dumps)["findings"][0]["function"] == "leak"
+        kept = tmp_path / "kept"
+        kept.mkdir()
+        for path in tmp_path.glob("dumps-*.heap"):
+            path.rename(kept / path.name)
+        assert doctor(tmp_path, kept)["findings"][0]["function"] == "leak"
+
+
+def test_nothing_is_changed_without_leave(tmp_path):
+    """Sampling is ready and off: the leak is seen by the counters, and its function with --record."""
+    with holding(tmp_path, "small=20", "leak=256", options=["--sample=64KiB"]) as (process, pid):
+        leak(process)
+        found = doctor(tmp_path, "--for=2s", pid)
+        assert found["findings"][0]["cause"] == "heap-leak" and found["findings"][0]["function"] is None
+        assert any("--record" in note for note in found["notes"])
+        status = json.loads(jescope(tmp_path, "status", "--json", pid).stdout)
+        assert not status["profiling"]["active"]
+        found = doctor(tmp_path, "--for=3s", "--record", pid)
+        assert found["findings"][0]["function"] in ("leak", "keep") and "leak" in found["findings"][0]["functions"]
+        status = json.loads(jescope(tmp_path, "status", "--json", pid).stdout)
+        assert not status["profiling"]["active"]
+
+
+def test_healthy(tmp_path):
+    with holding(tmp_path, "small=20", options=["--active", "--sample=64KiB"]) as (_, pid):
+        done = jescope(tmp_path, "doctor", "--for=2s", pid)
+        assert done.returncode == 0
+        assert re.search(r"^healthy; a leak above [\d.]+ [KMG]iB/[sh] would have been seen$", done.stdout, re.M), done.stdout
+
+
+def test_memory_that_no_malloc_knows(tmp_path):
+    with holding(tmp_path, "elsewhere=60") as (_, pid):
+        first = doctor(tmp_path, "--for=1s", pid)["findings"][0]
+        assert first["cause"] == "non-jemalloc-anon-mmap" and 40 * MIB < first["bytes"] < 90 * MIB
+
+
+def seconds_of_growth(finding):
+    found = re.search(r"^live bytes rose .* over (\d+) s", "\n".join(finding["evidence"]), re.M)
+    return int(found[1]) if found else 0
+
+
+def test_growth_of_the_history(tmp_path):
+    """Too slow for the watch; the longer it is collected, the surer it is."""
+    history = tmp_path / "history.db"
+    end = time.monotonic() + 120
+    with holding(tmp_path, "small=20", "leak=4") as (process, pid):
+        leak(process)
+        while True:
+            jescope(tmp_path, "collect", f"holds={pid}", "--every=100ms", "--for=4s", "--detail=classes", f"--history={history}")
+            found = doctor(tmp_path, "--for=1s", f"--history={history}", pid)
+            leaks = [finding for finding in found["findings"] if finding["cause"] == "heap-leak"]
+            if leaks and seconds_of_growth(leaks[0]) > found["watched_seconds"] + 1:
+                break
+            assert time.monotonic() < end, found
+        assert leaks[0]["bytes_per_second"] > 0 and leaks[0]["bytes"] > MIB
+    # Of another process nothing is taken.
+    with holding(tmp_path, "small=20") as (_, other):
+        assert doctor(tmp_path, "--for=1s", f"--history={history}", "--target=holds", other)["findings"] == []
+        done = jescope(tmp_path, "doctor", "--history=/dev/null", other, check=False)
+        assert done.returncode == 2 and "not a history file" in done.stderr
+
+
+def test_operands(tmp_path):
+    done = jescope(tmp_path, "doctor", "--for=never", "1", check=False)
+    assert done.returncode == 2 and "--for" in done.stderr
+    (tmp_path / "empty").mkdir()
+    done = jescope(tmp_path, "doctor", tmp_path / "empty", check=False)
+    assert done.returncode == 1 and "holds no files" in done.stderr
+    (tmp_path / "notes").write_text("nothing of interest\n")
+    done = jescope(tmp_path, "doctor", tmp_path / "notes", check=False)
+    assert done.returncode == 1 and "neither a heap dump nor jemalloc statistics" in done.stderr
+
+
+@pytest.fixture
+def server(tmp_path):
+    if "JESCOPE_PROOF" not in os.environ:
+        pytest.skip("a service is brought into its states with JESCOPE_PROOF alone")
+    if redis_program(tmp_path) is None:
+        pytest.skip("redis-server is not installed (Debian: redis-tools)")
+    with redis(tmp_path, "--active") as running:
+        yield running
+
+
+def keep_pushing(server, stop):
+    number = 0
+    while not stop.is_set():
+        server.ask("RPUSH", f"list{number % 100}", "v" * 4000)
+        number += 1
+
+
+def test_a_database_that_is_full(tmp_path, server):
+    server.ask("EVAL", "for i = 1, 30000 do redis.call('SET', 'key' .. i, string.rep('v', 4000)) end", 0)
+    first = doctor(tmp_path, "--for=8s", server.pid)["findings"][0]
+    assert first["cause"] in ("startup-memory", "bounded-cache") and 80 * MIB < first["bytes"] < 180 * MIB
+    assert server.ask("FLUSHALL") == "+OK\r\n"
+    jescope(tmp_path, "purge", server.pid)
+    first = doctor(tmp_path, "--for=5s", server.pid)["findings"][0]
+    assert first["cause"] == "burst-returned" and 80 * MIB < first["bytes"] < 200 * MIB
+
+
+def test_a_list_that_only_grows(tmp_path, server):
+    stop = threading.Event()
+    pushing = threading.Thread(target=keep_pushing, args=(server, stop))
+    pushing.start()
+    try:
+        first = doctor(tmp_path, "--for=10s", server.pid)["findings"][0]
+    finally:
+        stop.set()
+        pushing.join()
+    assert first["cause"] == "heap-leak" and first["bytes_per_second"] > 0
+    assert any("push" in function.lower() for function in first["functions"]), first["functions"]
+
+
+@pytest.mark.parametrize("kind", loaded.SERVERS, ids=lambda kind: kind.name)
+def test_a_server_at_work_leaks_nothing(tmp_path, kind):
+    """Debian's servers with jemalloc in front, under load."""
+    if "JESCOPE_PROOF" not in os.environ:
+        pytest.skip("servers are put under load with JESCOPE_PROOF alone")
+    if loaded.need(kind.program) is None:
+        pytest.skip(f"{kind.name} is not installed")
+    with loaded.running(kind, tmp_path) as server, loaded.under_load(server) as load:
+        found = doctor(tmp_path, "--for=15s", server.pid)
+        server.assert_runs()
+    assert not {finding["cause"] for finding in found["findings"]} & {"heap-leak", "leak-in-unloaded-code", "growth-with-load"}, found
+    assert load.failures == []

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dump is charged to jescope, not to the target's memory control group; where neither has room, it is refused before it begins."""
+
+import os
+
+import pytest
+
+from groups import MIB, group  # noqa: F401
+from services import JESCOPE, VICTIMS, environment, jescope, service, started, wait_for
+
+
+def test_a_dump_that_does_not_fit_is_refused(tmp_path, group):
+    with service(tmp_path) as python:
+        group.take(python.pid)
+        python.allocate(1 << 20)  # 256 MiB, of which what is touched is charged
+        group.limit(group.usage() + 64 * 1024)
+        done = jescope(tmp_path, "dump", "-o", tmp_path / "taken", python.pid, check=False)
+        assert done.returncode == 1 and not (tmp_path / "taken").exists()
+        assert "memory control group" in done.stderr and "--force" in done.stderr and done.stderr.count("\n") == 1
+        group.limit(group.usage() + 64 * MIB)
+        jescope(tmp_path, "dump", "-o", tmp_path / "taken", python.pid)
+
+
+def test_force(tmp_path, group):
+    """The estimate is a bound: a dump of a small heap takes far less."""
+    with service(tmp_path) as python:
+        group.take(python.pid)
+        group.limit(group.usage() + MIB)
+        assert jescope(tmp_path, "dump", "-o", tmp_path / "taken", python.pid, check=False).returncode == 1
+        jescope(tmp_path, "dump", "--force", "-o", tmp_path / "taken", python.pid)
+
+
+def leaker(tmp_path):
+    """A program with 30 000 call stacks, whose dump has 14 MB."""
+    return started([JESCOPE, "run", "--active", "--", VICTIMS / "leaker"], cwd=tmp_path,
+                   env=environment(tmp_path, MALLOC_CONF="prof:true,lg_prof_sample:0"))
+
+
+@pytest.mark.parametrize("via", ["agent", "attach"])
+def test_jescope_pays(tmp_path, group, via):
+    """The dump is larger than what is left to the target, of which nearly nothing is used."""
+    with leaker(tmp_path) as program:
+        pid = int(program.stdout.readline())
+        wait_for(lambda: list((tmp_path / "agents").glob(f"{pid}.*.sock")), "the agent listens")
+        group.take(pid)
+        program.stdin.write("stacks 30000\n")
+        program.stdin.flush()
+        program.stdout.readline()
+        group.limit(group.usage() + 10 * MIB)
+        group.forget_peak()
+        before = group.usage()
+        words = "dump", f"--via={via}", "--max-output=32MiB", "-o", tmp_path / "taken", pid
+        # One may be stopped on a very busy machine.
+        wait_for(lambda: jescope(tmp_path, *words, check=False).returncode == 0, "a dump that jescope pays for")
+        assert (tmp_path / "taken").stat().st_size > 12 * MIB
+        if group.peak_file.exists():  # since Linux 5.19
+            assert group.peak() - before < 10 * MIB  # 0 to 0.5 MiB, unless the machine is very busy
+
+
+def test_a_shared_group(tmp_path, group):
+    """Where jescope itself runs in the group of the target, that group pays for everything."""
+    with service(tmp_path, MALLOC_CONF="prof_accum:true") as python:  # how large a dump may be is not known then: 32 MiB
+        group.take(python.pid)
+        group.limit(group.usage() + 24 * MIB)
+        done = jescope(tmp_path, "dump", "-o", tmp_path / "taken", python.pid, check=False, preexec_fn=lambda: group.take(os.getpid()))
+        assert done.returncode == 1 and not (tmp_path / "taken").exists()
+        assert "jescope runs in the same group" in done.stderr and "32.0\xa0MiB" in done.stderr and done.stderr.count("\n") == 1
+        jescope(tmp_path, "dump", "-o", tmp_path / "taken", python.pid)

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expensive dumps and program files in 'jescope report', and its notes on omitted parts."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import threading
+import zlib
+
+import pytest
+from sanitized import SANITIZED
+from victims import BUILD
+
+JESCOPE = BUILD / "src/cli/jescope"
+HEADER = "heap_v2/524288\n  t*: 1: 8 [0: 0]\n"
+NOBODY = 65534
+needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="becoming other users needs root")
+
+
+def report(*arguments, prefix=(), deadline=120, **options):
+    return subprocess.run([*prefix, JESCOPE, "report", *map(str, arguments)], check=False, capture_output=True, text=True,
+                          timeout=deadline, env={**os.environ, "DEBUGINFOD_URLS": ""}, **options)
+
+
+def write_dump(path, stacks, maps=""):
+    text = "".join(f"@ {' '.join(map(hex, stack))}\n  t*: 1: 524288 [0: 0]\n" for stack in stacks)
+    path.write_text(f"{HEADER}{text}\nMAPPED_LIBRARIES:\n{maps}")
+    return path
+
+
+def colliding(number, bits):
+    """One of 2**bits texts that are one to djb2, the hash of GLib's strings."""
+    return "".join("Ez" if number >> bit & 1 else "FY" for bit in range(bits))
+
+
+def test_symbols_and_mappings_made_to_collide(tmp_path):
+    # Quadratic: 150 s for this many symbols, 190 s for the mappings.
+    bits = 12 if SANITIZED else 15
+    symbols = "".join(f"0x{0x1000 + i:x} {colliding(i, bits)}\n" for i in range(1 << bits))
+    stacks = "".join(f"@ 0x{0x1001 + i:x}\n  t*: 1: 524288 [0: 0]\n" for i in range(1 << bits))
+    named = tmp_path / "names.heap"
+    named.write_text(f"--- symbol\nbinary=/x\n{symbols}---\n--- heap\n{HEADER}{stacks}\nMAPPED_LIBRARIES:\n")
+    assert colliding(12345, bits) in report("--count=0", named, deadline=60).stdout
+    maps = "".join(f"{i << 32 | i:x}-{(i << 32 | i) + 1:x} r-xp 0 00:00 0 /{colliding(i, bits)}\n" for i in range(1 << bits))
+    assert report(write_dump(tmp_path / "maps.heap", [[0x1000]], maps), deadline=60).returncode == 0
+
+
+def test_threads_made_to_collide(tmp_path):
+    """As many threads as samples, whose names are one to djb2: each is read, named and found again."""
+    bits = 11 if SANITIZED else 15
+    threads = "".join(f"  t{i}: 1: 8 [0: 0] {colliding(i, bits)}\n" for i in range(1 << bits))
+    samples = "".join(f"  t{i}: 1: 8 [0: 0]\n" for i in range(1 << bits))
+    dump = tmp_path / "threads.heap"
+    dump.write_text(f"heap_v2/1\n  t*: {1 << bits}: {8 << bits} [0: 0]\n{threads}@ 0x1000\n  t*: {1 << bits}: {8 << bits} [0: 0]\n{samples}\n"
+                    "MAPPED_LIBRARIES:\n")
+    for thread in ("t7", colliding((1 << bits) - 1, bits)):
+        done = report(f"--thread={thread}", "--format=json", dump, deadline=60)
+        assert done.returncode == 0 and json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.parametrize("output", ["text", "stacks", "tree", "folded", "flamegraph", "callgraph", "speedscope", "pprof", "json"])
+def test_numbers_of_64_bits(tmp_path, output):
+    """Counts, sizes, addresses and mappings up to the largest: an error or a report, in which no sum wraps round to less than nothing."""
+    most = (1 << 64) - 1
+    stacks = "".join(f"@ {address}\n  t*: {most}: {most} [{most}: {most}]\n  t{most}: 1: {most} [0: 0]\n"
+                     for address in (f"{most:#x} 0x0", "0x0", *map(hex, range(1, 10))))
+    dump = tmp_path / "huge.heap"
+    dump.write_text(f"heap_v2/{most}\n  t*: {most}: {most} [{most}: {most}]\n{stacks}\nMAPPED_LIBRARIES:\n"
+                    f"0-{most:x} r-xp {most:x} ffffffff:ffffffff {most} /x\n")
+    target = tmp_path / "report"
+    for options in ([], ["--partial"], ["--value=alloc_space"], [f"--base={dump}"], [f"--thread=t{most}"]):
+        done = report(f"--format={output}", f"--output={target}", *options, dump, deadline=60)
+        assert done.returncode in (0, 1, 3), (options, done)
+        assert done.returncode != 1 or done.stderr.startswith("jescope: "), (options, done.stderr)
+        text = target.read_bytes().replace(bytes(tmp_path), b"") if target.exists() else b""
+        assert not re.search(rb"\b(nan|inf)\b|-\d{3}", text.lower() if output in ("text", "tree") else b""), (options, text[:500])
+        if output in ("json", "speedscope") and done.returncode != 1:
+            json.loads(text)
+        target.unlink(missing_ok=True)
+
+
+def test_stack_deeper_than_any_program(tmp_path):
+    dump = write_dump(tmp_path / "deep.heap", [range(0x1000, 0x1000 + 20000), [0x1000]])
+    done = report(dump)
+    assert done.returncode == 1 and "4096 frames in one stack" in done.stderr
+    partial = report("--partial", dump)
+    assert partial.returncode == 3 and "incomplete" in partial.stdout
+
+
+def test_no_thread_to_be_had(tmp_path):
+    """A limit of address space that no thread's stack fits into; it hung for ever."""
+    maps = "".join(f"{0x10000 * i:x}-{0x10000 * i + 0x1000:x} r-xp 0 00:00 0 /lib/x{i}\n" for i in range(1, 9))
+    dump = write_dump(tmp_path / "x.heap", [[0x10000 * i + 16 for i in range(1, 9)]], maps)
+    for limit in (26000, 40000, 60000, 100000):
+        done = report("--format=flamegraph", dump, prefix=["sh", "-c", f"ulimit -v {limit}; exec \"$@\"", "sh"], deadline=60)
+        assert done.returncode != 0 or "</svg>" in done.stdout
+
+
+@needs_root
+def test_no_process_to_be_had(tmp_path):
+    tmp_path.chmod(0o755)
+    dump = write_dump(tmp_path / "x.heap", [[0x1000]], "1000-2000 r-xp 0 00:00 0 /lib/x\n")
+    shutil.copy(dump, "/tmp/nproc.heap")
+    prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "prlimit", "--nproc=1"]
+    try:
+        done = report("--format=folded", "/tmp/nproc.heap", prefix=prefix, deadline=60)
+    finally:
+        os.unlink("/tmp/nproc.heap")
+    assert done.returncode == 0 or "jescope: " in done.stderr
+
+
+def sections_of(image):
+    offset, = struct.unpack_from("<Q", image, 40)
+    size, n, names = struct.unpack_from("<HHH", image, 58)
+    rows = [list(struct.unpack_from("<IIQQQQIIQQ", image, offset + i * size)) for i in range(n)]
+    start = rows[names][4]
+    return [(image[start + row[0]:image.index(0, start + row[0])].decode(), row) for row in rows]
+
+
+def inflate_sections(path, claimed):
+    """Rewrites two debug sections of a library so that each says it expands to CLAIMED bytes."""
+    image = bytearray(path.read_bytes())
+    rows = sections_of(image)
+    for name, row in rows:
+        if name in (".debug_line", ".debug_str"):
+            body = bytes(image[row[4]:row[4] + row[5]])
+            packed = struct.pack("<IIQQ", 1, 0, claimed, 1) + zlib.compress(body) + bytes(claimed // 1000)
+            row[4], row[5] = len(image), len(packed)
+            row[2] |= 0x800
+            image += packed
+    image += bytes(-len(image) % 8)
+    struct.pack_into("<Q", image, 40, len(image))
+    path.write_bytes(image + b"".join(struct.pack("<IIQQQQIIQQ", *row) for _, row in rows))
+
+
+def build_library(folder):
+    (folder / "x.c").write_text("int f(int x) { return x + 1; }\nint g(int x) { return f(x) * 2; }\n")
+    path = folder / "libx.so"
+    subprocess.run(["gcc", "-g", "-O1", "-shared", "-fPIC", folder / "x.c", "-o", path], check=True)
+    return path
+
+
+def dump_of(path, folder):
+    """A dump whose stacks lie in the code of the library."""
+    for line in subprocess.run(["readelf", "-lW", path], check=True, capture_output=True, text=True).stdout.splitlines():
+        if "LOAD" in line and "R E" in line:
+            words = line.split()
+            offset, size = int(words[1], 16), int(words[4], 16)
+    start, pages = 0x7f0000000000, -(-size // 4096) * 4096
+    return write_dump(folder / "library.heap", [[start + i] for i in range(0, size, 7)],
+                      f"{start:x}-{start + pages:x} r-xp {offset:x} 00:00 0 {path}\n")
+
+
+@needs_compiler
+def test_debug_information_that_is_damaged(tmp_path):
+    """Whatever debug information says, the report is written, and the names of the symbol table are in it."""
+    library = build_library(tmp_path)
+    sound = library.read_bytes()
+    dump = dump_of(library, tmp_path)
+    rows = {name: row for name, row in sections_of(sound) if name.startswith(".debug_")}
+    assert {".debug_info", ".debug_abbrev", ".debug_line"} <= rows.keys()
+    for seed in range(8 if SANITIZED else 30):
+        chance = random.Random(seed)
+        image = bytearray(sound)
+        for row in rows.values():
+            for _ in range(chance.randrange(4)):
+                image[row[4] + chance.randrange(row[5])] = chance.choice((0, 1, 0x7f, 0x80, 0xff, chance.randrange(256)))
+        library.write_bytes(image)
+        done = report("--by=address", "--count=0", dump, deadline=60)
+        assert done.returncode == 0, (seed, done.stderr)
+        assert "libx.so" in done.stdout or re.search(r"\b[fg]\b", done.stdout), (seed, done.stdout)
+
+
+@needs_compiler
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer reserves more address space than the test allows")
+def test_sections_that_expand_beyond_measure(tmp_path):
+    path = build_library(tmp_path)
+    dump = dump_of(path, tmp_path)
+    inflate_sections(path, 1500 << 20)
+    os.utime(path, (1, 1))
+    done = report(dump, prefix=["sh", "-c", "ulimit -v 4194304; exec \"$@\"", "sh"])
+    assert done.returncode == 0, done.stderr
+    assert "left out" in done.stdout
+
+
+@needs_compiler
+@needs_root
+def test_file_truncated_while_it_is_read(tmp_path):
+    path = build_library(tmp_path)
+    dump = dump_of(path, tmp_path)
+    whole = path.read_bytes()
+    os.chown(path, NOBODY, NOBODY)
+    over = threading.Event()
+
+    def truncate():
+        while not over.is_set():
+            with open(path, "r+b") as file:
+                file.truncate(0)
+                file.write(whole)
+            os.utime(path, (1, 1))
+
+    thread = threading.Thread(target=truncate)
+    thread.start()
+    try:
+        for _ in range(150):
+            assert report("--sysroot=/", dump).returncode == 0
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_sparse_dump_is_refused_at_once(tmp_path):
+    dump = tmp_path / "sparse.heap"
+    dump.write_text(HEADER)
+    os.truncate(dump, 1 << 40)
+    done = report(dump, deadline=30)
+    assert done.returncode == 1 and "jescope: " in done.stderr

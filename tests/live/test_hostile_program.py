@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Program files and statistics of another user, made to block or crash root's commands: a child reads them."""
+
+import errno
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import time
+
+import pytest
+from sanitized import SANITIZED
+from services import environment, jescope, started
+from victims import BUILD
+
+JESCOPE = BUILD / "src/cli/jescope"
+NOBODY = 65534
+TEBIBYTE = 1 << 40
+SECONDS = 180  # a reader has 3 s of processor time for a file, and a minute where the machine is busy
+
+
+def with_endless_names(source, target):
+    """A copy of a program that runs, with a symbol table whose names are 4 TiB of nothing."""
+    image = bytearray(source.read_bytes())
+    offset = -(-len(image) // 8) * 8
+    header = "<IIQQQQIIQQ"
+    symbols = struct.pack(header, 0, 2, 0, 0, offset + 3 * 64, 24, 2, 0, 8, 24)
+    names = struct.pack(header, 0, 3, 0, 0, offset + 4096, 4 * TEBIBYTE, 0, 0, 1, 0)
+    struct.pack_into("<Q", image, 40, offset)
+    struct.pack_into("<HHH", image, 58, 64, 3, 0)
+    with target.open("wb") as file:
+        file.write(image + bytes(offset - len(image)) + bytes(64) + symbols + names)
+        file.truncate(offset + 4096 + 4 * TEBIBYTE)
+    target.chmod(0o755)
+    return target
+
+
+SANDBOXED = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *path;
+
+static int escape(void)
+{
+    return (int)syscall(SYS_mkdirat, -100, path, 0755);
+}
+
+int mallctl(const char *name, void *old, size_t *length, void *value, size_t size)
+{
+    escape();
+    if (old != NULL && length != NULL)
+        memset(old, 0, *length);
+    if (old != NULL && strcmp(name, "version") == 0)
+        *(const char **)old = "5.3.0-0-g0";
+    return 0;
+}
+
+void malloc_stats_print(void (*write)(void *, const char *), void *data, const char *letters)
+{
+    escape();
+}
+
+int main(int argc, char **argv)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mkdirat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, filter};
+    path = argv[1];
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return 1;
+    printf("%d\n", escape());
+    fflush(stdout);
+    for (;;)
+        pause();
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_a_filter_of_system_calls_holds_while_functions_are_called(tmp_path):
+    """A fake jemalloc in a sandboxed process tries calls that its filter forbids, while root queries it."""
+    source, program, directory = tmp_path / "sandboxed.c", tmp_path / "sandboxed", tmp_path / "escaped"
+    source.write_text(SANDBOXED)
+    subprocess.run(["gcc", "-O1", "-rdynamic", source, "-o", program], check=True)
+    with started([program, directory], env=environment(tmp_path)) as victim:
+        assert victim.stdout.readline() == "-1\n"
+        jescope(tmp_path, "status", "--via=attach", victim.pid, check=os.geteuid() == 0)
+        jescope(tmp_path, "stats", "--raw", "--via=attach", victim.pid, check=False)
+        assert victim.poll() is None
+    assert not directory.exists()
+
+
+@pytest.fixture
+def endless(open_path):
+    try:
+        program = with_endless_names(real_program("sleep"), open_path / "endless")
+    except OSError as error:
+        if error.errno not in (errno.EFBIG, errno.EINVAL):
+            raise
+        pytest.skip("the file system takes no file of 4 TiB")
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.geteuid() == 0 else []
+    process = subprocess.Popen([*user, program, "600"])
+    wait_for_exec(process.pid, program)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def real_program(name):
+    return pathlib.Path(os.path.realpath(shutil.which(name)))
+
+
+def wait_for_exec(pid, program):
+    deadline = time.monotonic() + 30
+    while os.path.basename(os.readlink(f"/proc/{pid}/exe")) != program.name:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def patiently(scratch, *words):
+    return subprocess.run([JESCOPE, *map(str, words)], check=False, capture_output=True, text=True, timeout=SECONDS,
+                          stdin=subprocess.DEVNULL, env=environment(scratch))
+
+
+def test_program_file_without_end(endless, tmp_path):
+    """Its symbols took root's ps half an hour."""
+    assert patiently(tmp_path, "ps").returncode == 0
+    refused = patiently(tmp_path, "status", endless.pid)
+    assert refused.returncode == 1 and "program file that cannot be read in a few seconds" in refused.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="its runtime takes address space without end")
+@pytest.mark.parametrize("command", ["abs", "del", "eff"])
+def test_statistics_that_take_all_memory(tmp_path, command):
+    """The command died of it."""
+    data = tmp_path / "data.py"
+    data.write_text("arenas('sum')\narenas(0)\n" * 4_000_000)
+    done = subprocess.run(["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh", JESCOPE, command, data], check=False,
+                          capture_output=True, text=True, timeout=SECONDS, env=environment(tmp_path))
+    assert done.returncode == 1, done
+    assert "reading was aborted" in done.stderr and "out of memory" in done.stderr
+
+
+def test_words_of_the_reader_are_fit_for_a_terminal(tmp_path):
+    """Errors and warnings of the child went to the terminal as they were."""
+    nothing = tmp_path / "no\x1b[31mthing.log"
+    nothing.write_text("nothing\n")
+    failed = jescope(tmp_path, "abs", nothing, check=False)
+    assert failed.returncode == 1 and "holds no jemalloc statistics" in failed.stderr and "\x1b" not in failed.stderr
+    cut = tmp_path / "cut\x1b[31m.log"
+    cut.write_text("___ Begin jemalloc statistics ___\nVersion: \"5.3.0\"\n")
+    warned = jescope(tmp_path, "stats", cut, check=False)
+    assert warned.returncode == 1 and "left out 1 of 1" in warned.stderr and "\x1b" not in warned.stderr

@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+"""jescope top: frames without a terminal, and on one."""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+import pytest
+
+from services import DEADLINE, JESCOPE, children, environment, free_port, jescope, profiling, redis, service, started, wait_for
+from tmux import tmux
+
+needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+
+
+def lines_of(scratch, *words):
+    done = jescope(scratch, "top", "--json", "--every", "100ms", *words)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def find(document, pid):
+    return next((target for target in document["targets"] if target["pid"] == pid), None)
+
+
+def test_json_lines_have_status_and_gain(tmp_path):
+    with service(tmp_path) as python:
+        lines = lines_of(tmp_path, "--count", "3")
+        assert [line["format"] for line in lines] == ["jescope-top"] * 3
+        assert lines[0]["time"] < lines[1]["time"] < lines[2]["time"]
+        first, last = find(lines[0], python.pid), find(lines[2], python.pid)
+        assert first["gain_per_minute"]["allocated"] is None and isinstance(last["gain_per_minute"]["allocated"], int)
+        status = json.loads(jescope(tmp_path, "status", "--json", str(python.pid)).stdout)
+        assert set(status) - {"format", "version"} <= set(last)
+        assert last["sample"]["allocated"] > 0 and last["reach"] == "agent"
+
+
+def test_once_lists_and_describes(tmp_path):
+    with service(tmp_path) as python:
+        listed = jescope(tmp_path, "top", "--once").stdout
+        assert str(python.pid) in listed and "RSS" in listed.splitlines()[0] and "\x1b" not in listed
+        one = jescope(tmp_path, "top", "--once", str(python.pid)).stdout
+        assert "live allocations" in one and "program text" in one and "Control group" in one
+        assert "unexplained" in one and "Size classes" in one and "Arenas" in one
+        other = jescope(tmp_path, "top", "--once", "--filter", "no-such-name").stdout
+        assert str(python.pid) not in other
+
+
+@pytest.mark.parametrize("term", ["dumb", "", "no-such-terminal"])
+def test_unfit_terminals_are_told_what_to_use(tmp_path, term):
+    master, slave = os.openpty()
+    done = subprocess.run([JESCOPE, "top"], env=environment(tmp_path, TERM=term), stdin=slave, stdout=slave,
+                          stderr=subprocess.PIPE, text=True, timeout=DEADLINE)
+    os.close(slave)
+    os.close(master)
+    assert done.returncode == 1 and "--once" in done.stderr and "--json" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_without_a_terminal(tmp_path):
+    done = jescope(tmp_path, "top", check=False)
+    assert done.returncode == 1 and "not a terminal" in done.stderr and done.stdout == ""
+
+
+@pytest.mark.parametrize("words, what", [
+    (["--every", "1ms"], "at least 100ms"), (["--every", "2h"], "at most 1h"), (["--once", "--json"], "--json --count 1"),
+    (["--count", "3"], "--json"), (["--sort", "rsss"], "rss"), (["--json", "--count", "-1"], "--count"), (["4194303999"], "4194303999")])
+def test_wrong_words(tmp_path, words, what):
+    done = jescope(tmp_path, "top", *words, check=False)
+    assert done.returncode in (1, 2) and what in done.stderr and done.stderr.count("\n") == 1
+
+
+def active(scratch, pid):
+    return profiling(scratch, pid)["active"]
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    """A redis-server with an agent, sampled often, that holds something."""
+    scratch = tmp_path_factory.mktemp("top")
+    with redis(scratch, "--sample", "4KiB") as server:
+        fill(server, "a", 2000)
+        yield scratch, server
+
+
+def fill(server, name, count):
+    for i in range(count):
+        server.ask("SET", f"{name}{i}", "x" * 500)
+
+
+@needs_tmux
+def test_targets_on_a_terminal(loaded):
+    scratch, server = loaded
+    with tmux(scratch, "top", "--every", "200ms") as terminal:
+        terminal.wait("jescope targets", "redis-server", "RSS▼")
+        terminal.press("A")
+        terminal.wait("ALLOCATED▼")
+        terminal.press("/", "no-such-name", "Enter")
+        terminal.wait("no target matches")
+        terminal.press("/")
+        terminal.press(*["BSpace"] * 12, "redis", "Enter")
+        terminal.wait(str(server.pid))
+        terminal.press("?")
+        terminal.wait("Keys of this screen", "sort by RSS")
+        terminal.press("x", "Enter")
+        terminal.wait("targets > redis-server", "unexplained")
+        for columns, rows in ((40, 12), (100, 30), (20, 5), (200, 50), (80, 24)):
+            terminal.do("resize-window", "-x", str(columns), "-y", str(rows))
+        terminal.wait("targets > redis-server", "unexplained", "Esc")
+        terminal.press("q")
+        terminal.wait("status 0")
+        assert terminal.errors.read_text() == ""
+
+
+@needs_tmux
+def test_record_mark_difference_flame(loaded):
+    scratch, server = loaded
+    assert not active(scratch, server.pid)
+    with tmux(scratch, "top", server.pid, "--every", "200ms") as terminal:
+        terminal.wait("targets > redis-server", "profiling is ready")
+        terminal.press("s")
+        terminal.wait("profiling is not active")
+        terminal.press("E")
+        terminal.wait("y/N")
+        terminal.press("n")
+        assert not active(scratch, server.pid)
+        terminal.press("E", "y")
+        terminal.wait("profiling is enabled")
+        assert active(scratch, server.pid)
+        fill(server, "b", 1000)
+        terminal.press("s", "y")
+        terminal.wait("> sites", "OWN", "functions")
+        fill(server, "c", 3000)
+        terminal.press("D", "y")
+        terminal.wait("gain since", "SIGMA", "+")
+        terminal.press("v", "v")
+        terminal.wait("STACK, ALLOCATION FIRST", "main")
+        terminal.press("f")
+        terminal.wait("flame graph", "since the mark", "main")
+        terminal.press("Escape")
+        terminal.wait("OWN")
+        terminal.press("Escape")
+        terminal.wait("unexplained")
+        terminal.press("Escape")
+        terminal.wait("jescope targets", "NAME")
+        wait_for(lambda: not active(scratch, server.pid), "profiling is as it was")
+        terminal.press("q")
+        terminal.wait("status 0")
+
+
+def click(terminal, row, column, button=0):
+    """A press and a release there, from 1 on, as xterm sends them."""
+    for code in (button, 3):
+        terminal.do("send-keys", "-l", "\x1b[M" + "".join(chr(32 + number) for number in (code, column, row)))
+
+
+@needs_tmux
+def test_mouse(loaded):
+    scratch, _ = loaded
+    with tmux(scratch, "top", "--every", "200ms") as terminal:
+        screen = terminal.wait("jescope targets", "RSS▼", "redis-server").splitlines()
+        click(terminal, 2, screen[1].index("ALLOCATED") + 1)
+        terminal.wait("ALLOCATED▼")
+        click(terminal, 2, screen[1].index("ALLOCATED") + 1)
+        terminal.wait("ALLOCATED▲")
+        row = next(i for i, line in enumerate(terminal.screen.splitlines(), 1) if "redis-server" in line)
+        wait_for(lambda: click(terminal, row, 5) or click(terminal, row, 5) or "targets > redis-server" in terminal.screen,
+                 "a double click opens it")
+        terminal.wait("unexplained")
+        top = terminal.screen.splitlines()[1]
+        # It may be all on the screen until more of it is known.
+        wait_for(lambda: click(terminal, 5, 5, 65) or terminal.screen.splitlines()[1] != top, "the wheel scrolls")
+        terminal.press("q")
+        terminal.wait("status 0")
+
+
+@needs_tmux
+def test_killed_while_profiling_is_on(loaded):
+    scratch, server = loaded
+    with tmux(scratch, "top", server.pid, "--every", "200ms") as terminal:
+        terminal.wait("profiling is ready")
+        terminal.press("E", "y")
+        terminal.wait("profiling is enabled")
+        assert active(scratch, server.pid)
+        os.kill(terminal.pid(), signal.SIGKILL)
+        wait_for(lambda: not active(scratch, server.pid), "profiling is as it was")
+
+
+@needs_tmux
+def test_stopped_and_continued(loaded):
+    scratch, server = loaded
+    with tmux(scratch, "top", "--every", "200ms") as terminal:
+        terminal.wait("jescope targets", "redis-server")
+        terminal.press("C-z")
+        terminal.wait("Stopped", "jescope top")
+        assert "RSS▼" not in terminal.screen
+        terminal.press("fg", "Enter")
+        terminal.wait("jescope targets", "redis-server")
+        terminal.press("q")
+        terminal.press("echo over $?", "Enter")
+        terminal.wait("over 0")
+
+
+@needs_tmux
+def test_a_target_that_exits_stays(tmp_path):
+    with service(tmp_path) as python, tmux(tmp_path, "top", python.pid, "--every", "200ms") as terminal:
+        terminal.wait("targets > python3")
+        python.kill()
+        terminal.wait("This process has ended", "unexplained")
+        terminal.press("Escape")
+        terminal.wait("ended")
+
+
+@pytest.fixture(scope="module")
+def history(loaded):
+    """Samples of the redis-server, which allocates between them."""
+    scratch, server = loaded
+    path = scratch / "history.db"
+    collecting = [JESCOPE, "collect", "redis-server", "--every", "100ms", "--detail", "all", "--history", path]
+    with started(collecting, env=environment(scratch), cwd=scratch):
+        for count in (0, 20, 40):
+            wait_for(lambda least=count: samples(scratch, path) > least, "samples")
+            fill(server, f"h{count}", 500)
+    return scratch, path
+
+
+def samples(scratch, path):
+    done = jescope(scratch, "series", "--json", "--history", path, check=False)
+    return sum(target["samples"] for target in json.loads(done.stdout)["targets"]) if done.returncode == 0 else 0
+
+
+def clock(screen):
+    return screen.splitlines()[0].split()[-1]
+
+
+@needs_tmux
+def test_replay_is_the_same_screens(history):
+    scratch, path = history
+    with tmux(scratch, "top", "--replay", path, "--every", "100ms") as terminal:
+        first = clock(terminal.wait("PAUSED", "redis-server"))
+        terminal.press("T")
+        terminal.wait("this is the first sample")
+        terminal.press("j", "BSpace", "BSpace", "BSpace", "1h", "Enter")
+        terminal.wait("PAUSED", "redis-server", "/min")
+        terminal.press("t")
+        last = clock(terminal.wait("this is the last sample"))
+        assert first != last
+        terminal.press("Enter")
+        terminal.wait("targets > redis-server", "unexplained", "text, files, shared memory", "per minute", "of a history file")
+        terminal.press("D")
+        terminal.wait("this is a replay")
+        terminal.press("s")
+        terminal.wait("> sites", "the history has no heap dump")
+        terminal.press("Escape")
+        terminal.wait("unexplained")
+        terminal.press("J", "BSpace", "BSpace", "BSpace", "1h", "Enter")
+        wait_for(lambda: clock(terminal.screen) == first, "the first sample")
+        terminal.press("Space")
+        wait_for(lambda: clock(terminal.screen) == last, "it was played to its end")
+        terminal.press("q")
+        terminal.wait("status 0")
+        assert terminal.errors.read_text() == ""
+
+
+def test_replay_once(history):
+    scratch, path = history
+    assert "redis-server" in jescope(scratch, "top", "--once", "--replay", path).stdout
+    missing = jescope(scratch, "top", "--once", "--replay", scratch / "no.db", check=False)
+    assert missing.returncode == 1 and "no.db" in missing.stderr
+
+
+def rights_of_children(pid):
+    for child in children(pid):
+        with contextlib.suppress(OSError):
+            lines = pathlib.Path(f"/proc/{child}/status").read_text().splitlines()
+            yield {key: value.split() for key, _, value in (line.partition(":") for line in lines)}
+
+
+def test_the_reader_of_a_history_has_no_rights(history, tmp_path):
+    """Another user may have written the file: SQLite reads it in a child."""
+    scratch, path = history
+    own = tmp_path / "locked.db"
+    with contextlib.closing(sqlite3.connect(path)) as source, contextlib.closing(sqlite3.connect(own)) as copy:
+        source.backup(copy)
+    with contextlib.closing(sqlite3.connect(own, isolation_level=None)) as locked:
+        locked.execute("PRAGMA journal_mode=DELETE")
+        locked.execute("BEGIN EXCLUSIVE")
+        with started([JESCOPE, "top", "--once", "--replay", own], env=environment(scratch)) as top:
+            wait_for(lambda: any(rights.get("NoNewPrivs") == ["1"] for rights in rights_of_children(top.pid)), "a child without rights")
+            locked.execute("ROLLBACK")
+            assert top.wait(DEADLINE) == 0 and "redis-server" in top.stdout.read()
+
+
+def test_strange_times_in_a_history(history, tmp_path):
+    scratch, path = history
+    own = tmp_path / "strange.db"
+    with contextlib.closing(sqlite3.connect(path)) as source, contextlib.closing(sqlite3.connect(own)) as copy:
+        source.backup(copy)
+    for every in (-1, -2**63, 2**63 - 1, 1):
+        with contextlib.closing(sqlite3.connect(own)) as database:
+            database.execute("UPDATE incarnation SET every_us = ?", (every,))
+            database.commit()
+        assert "redis-server" in jescope(scratch, "top", "--once", "--replay", own).stdout
+    with contextlib.closing(sqlite3.connect(own)) as database:
+        database.execute("UPDATE block SET first_us = ?, last_us = ?", (-2**62, 2**62))
+        database.commit()
+    done = jescope(scratch, "top", "--once", "--replay", own, check=False)
+    assert done.returncode == 1 and "no samples to replay" in done.stderr
+
+
+@contextlib.contextmanager
+def serving(scratch, port, pid, *words):
+    """A server that has found PID."""
+
+    def listed():
+        shown = jescope(scratch, "top", "--json", "--count=1", f"http://127.0.0.1:{port}", check=False)
+        return shown.returncode == 0 and find(json.loads(shown.stdout), pid)
+
+    with started([JESCOPE, "serve", "--blackbox=off", "--listen", f"127.0.0.1:{port}", *words], env=environment(scratch), cwd=scratch,
+                 stderr=subprocess.DEVNULL) as server:
+        wait_for(listed, "it serves the target")
+        yield server
+
+
+def post(url):
+    with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=DEADLINE) as answer:
+        return json.load(answer)
+
+
+@pytest.fixture(scope="module")
+def dumps(loaded):
+    """A history with two dumps, and samples before, between and after them."""
+    scratch, server = loaded
+    # The server of root's becomes another user, which has to reach the directory of its history.
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="jescope-top-"))
+    folder.chmod(0o711)
+    path, port = folder / "kept" / "dumps.db", free_port()
+    target = f"http://127.0.0.1:{port}/api/v1/targets/{server.pid}"
+    taken = []
+    with serving(scratch, port, server.pid, "--history", path, "--every", "1s"):
+        post(f"{target}/profiling?active=true&for=10m")
+        for name in "st":
+            wait_for_samples(scratch, path, 3)
+            fill(server, name, 2000)
+            taken.append(post(f"{target}/dumps")["taken"])
+        wait_for_samples(scratch, path, 2)
+        post(f"{target}/profiling?active=false")
+    yield scratch, path, taken
+    shutil.rmtree(folder)
+
+
+def wait_for_samples(scratch, path, count):
+    least = samples(scratch, path) + count
+    wait_for(lambda: samples(scratch, path) >= least, "samples")
+
+
+def jump(terminal, seconds):
+    key, length = ("j", seconds) if seconds > 0 else ("J", -seconds)
+    terminal.press(key, "BSpace", "BSpace", "BSpace", f"{length}s", "Enter")
+
+
+@needs_tmux
+def test_replay_shows_kept_dumps(dumps):
+    scratch, path, taken = dumps
+    with tmux(scratch, "top", "--replay", path, "--every", "100ms") as terminal:
+        title = terminal.wait("PAUSED", "redis-server").splitlines()[0]
+        first = time.mktime(time.strptime(" ".join(title.split()[-2:]), "%Y-%m-%d %H:%M:%S"))
+        terminal.press("Enter")
+        terminal.wait("unexplained", "of a history file")
+        terminal.press("s")
+        terminal.wait("> sites", "no heap dump from before this moment")
+        jump(terminal, int(taken[0] - first) + 2)
+        assert "gain since" not in terminal.wait("OWN", "functions at")
+        terminal.press("v", "v")
+        terminal.wait("STACK, ALLOCATION FIRST", "main")
+        jump(terminal, int(taken[1] - taken[0]) + 2)
+        terminal.wait("gain since", "SIGMA", "+")
+        terminal.press("f")
+        terminal.wait("flame graph", "since the mark", "main")
+        jump(terminal, -3600)
+        terminal.wait("no heap dump from before this moment")
+        terminal.press("q")
+        terminal.wait("status 0")
+        assert terminal.errors.read_text() == ""
+
+
+@needs_tmux
+def test_another_jescope(loaded):
+    scratch, server = loaded
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with serving(scratch, port, server.pid) as other:
+        lines = jescope(scratch, "top", "--json", "--count", "2", "--every", "100ms", url).stdout.splitlines()
+        assert [find(json.loads(line), server.pid)["name"] for line in lines] == ["redis-server"] * 2
+        with tmux(scratch, "top", f"{url}/targets/{server.pid}", "--every", "200ms") as terminal:
+            terminal.wait("targets > redis-server", "profiling is ready", "live allocations", "program text")
+            wait_for(lambda: terminal.press("End") or all(text in terminal.screen for text in ("Arenas", "SLABS FULL", "Decay")),
+                     "arenas and size classes of a target of another jescope")
+            terminal.press("E", "y")
+            terminal.wait("profiling is enabled")
+            assert active(scratch, server.pid)
+            fill(server, "r", 1000)
+            terminal.press("s", "y")
+            terminal.wait("> sites", "OWN", "functions")
+            terminal.press("Escape", "Escape")
+            wait_for(lambda: not active(scratch, server.pid), "profiling is as it was")
+            other.terminate()
+            terminal.wait("no answer, trying again")
+            terminal.press("q")
+            terminal.wait("status 0")
+    gone = jescope(scratch, "top", "--once", url, check=False)
+    assert gone.returncode == 1 and "cannot connect" in gone.stderr and gone.stdout == ""

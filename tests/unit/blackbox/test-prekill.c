@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "blackbox/prekill.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void
+test_parse(void)
+{
+    static const struct {
+        const char *text, *group, *answer;
+    } rows[] = {
+        {"{\"method\":\"io.systemd.oom.Prekill.Notify\",\"parameters\":{\"cgroup\":\"/a.slice/b.service\"}}",
+         "/a.slice/b.service", NULL},
+        {"{\"method\":\"io.systemd.oom.Prekill.Notify\",\"parameters\":{\"cgroup\":\"relative\"}}", NULL,
+         "InvalidParameter"},
+        {"{\"method\":\"io.systemd.oom.Prekill.Notify\",\"parameters\":{\"cgroup\":7}}", NULL, "InvalidParameter"},
+        {"{\"method\":\"io.systemd.oom.Prekill.Notify\"}", NULL, "InvalidParameter"},
+        {"{\"method\":\"org.varlink.service.GetInfo\",\"parameters\":{}}", NULL, "MethodNotFound"},
+        {"{\"parameters\":{}}", NULL, NULL},
+        {"[]", NULL, NULL},
+        {"", NULL, NULL},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *answer = NULL;
+        g_autofree char *group = prekill_parse(rows[i].text, &answer);
+        g_assert_cmpstr(group, ==, rows[i].group);
+        g_assert_true((answer != NULL) == (rows[i].answer != NULL));
+        g_assert_true(answer == NULL || strstr(answer, rows[i].answer) != NULL);
+    }
+}
+
+static void
+test_concerns(void)
+{
+    g_assert_true(prekill_concerns("/a", "/a"));
+    g_assert_true(prekill_concerns("/a", "/a/b"));
+    g_assert_true(prekill_concerns("/", "/a/b"));
+    g_assert_false(prekill_concerns("/a", "/ab"));
+    g_assert_false(prekill_concerns("/a/b", "/a"));
+}
+
+static void
+note(const char *group, gpointer data)
+{
+    g_string_append_printf(data, "%s ", group);
+}
+
+/* What a client that behaves as systemd-oomd does, or does not, gets: all that is sent until the other side closes. */
+static char *
+call(const char *path, const char *text, gsize length)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    GString *got = g_string_new(NULL);
+    char part[256];
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+    g_assert_cmpint(connect(fd, (struct sockaddr *)&address, sizeof(address)), ==, 0);
+    g_assert_cmpint(send(fd, text, length, MSG_NOSIGNAL), ==, (gssize)length);
+    shutdown(fd, SHUT_WR);
+    for (gssize n; (n = recv(fd, part, sizeof(part), 0)) > 0;)
+        for (gssize i = 0; i < n; i++)
+            g_string_append_c(got, part[i] != '\0' ? part[i] : '|');
+    close(fd);
+    return g_string_free(got, FALSE);
+}
+
+static void
+test_calls(void)
+{
+    static const char two[] = "{\"method\":\"io.systemd.oom.Prekill.Notify\",\"parameters\":{\"cgroup\":\"/a\"}}";
+    g_autofree char *folder = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "hook", NULL);
+    g_autoptr(GString) groups = g_string_new(NULL);
+    g_autoptr(GError) error = NULL;
+    struct stat status;
+    PrekillHook *hook = prekill_hook_new(path, note, groups, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(g_lstat(path, &status), ==, 0);
+    g_assert_cmpint(status.st_mode & 07777, ==, 0600);
+    g_autofree char *answer = call(path, two, sizeof(two));
+    g_assert_cmpstr(answer, ==, "{\"parameters\":{}}|");
+    g_autofree char *cut = call(path, two, 20);
+    g_assert_cmpstr(cut, ==, "");
+    g_autofree char *again = call(path, two, sizeof(two));
+    g_assert_cmpstr(again, ==, "{\"parameters\":{}}|");
+    prekill_hook_free(hook);
+    g_assert_cmpstr(groups->str, ==, "/a /a ");
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    g_assert_true(g_file_set_contents(path, "mine", -1, NULL));
+    g_assert_null(prekill_hook_new(path, note, groups, &error));
+    g_assert_nonnull(strstr(error->message, "Address already in use"));
+    g_unlink(path);
+    g_rmdir(folder);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/prekill/parse", test_parse);
+    g_test_add_func("/prekill/concerns", test_concerns);
+    g_test_add_func("/prekill/calls", test_calls);
+    return g_test_run();
+}

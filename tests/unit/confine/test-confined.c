@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/confined.h"
+#include "confine/rights.h"
+#include "confine/sandbox.h"
+#include "confine/target-files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The result of work: its status and its output. */
+static int
+run(ConfinedWork *work, gpointer data, char **written, GError **error)
+{
+    ConfinedResult result;
+    int status = confined_run(&(Confined){.work = work, .data = data}, &result, error);
+    g_free(result.words);
+    if (status >= 0) {
+        char text[256] = "";
+        g_assert_cmpint(read(result.output, text, sizeof(text) - 1), >=, 0);
+        *written = g_strdup(text);
+    }
+    close(result.output);
+    return status;
+}
+
+static int
+write_greeting(gpointer data, GOutputStream *out, GError **error)
+{
+    *(int *)data = 1;
+    return g_output_stream_write_all(out, "hello", 5, NULL, NULL, error) ? 3 : 1;
+}
+
+static void
+test_status_and_output_come_back(void)
+{
+    g_autofree char *written = NULL;
+    int here = 0;
+    g_assert_cmpint(run(write_greeting, &here, &written, NULL), ==, 3);
+    g_assert_cmpstr(written, ==, "hello");
+    g_assert_cmpint(here, ==, 0);
+}
+
+static int
+fail(gpointer data, GOutputStream *out, GError **error)
+{
+    g_set_error_literal(error, G_IO_ERROR, G_IO_ERROR_INVALID_DATA, "line 7: no number");
+    return 1;
+}
+
+static void
+test_failure_comes_back(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *written = NULL;
+    g_assert_cmpint(run(fail, NULL, &written, &error), ==, -1);
+    g_assert_cmpstr(error->message, ==, "line 7: no number");
+}
+
+/* Each is what code that took the reader over would want, or what its end takes; names of what is wrong are written. */
+static gboolean
+opens_a_file(void)
+{
+    return open("/etc/passwd", O_RDONLY) >= 0;
+}
+
+static gboolean
+makes_a_file(void)
+{
+    return open("/tmp/jescope-test-confined", O_WRONLY | O_CREAT, 0600) >= 0;
+}
+
+static gboolean
+connects(void)
+{
+    return socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
+}
+
+static gboolean
+starts_a_process(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    return pid > 0;
+}
+
+static gboolean
+executes(void)
+{
+    char *const arguments[] = {NULL};
+    execve("/bin/true", arguments, arguments);
+    return FALSE;
+}
+
+static gboolean
+signals_its_parent(void)
+{
+    return kill(getppid(), 0) == 0;
+}
+
+static pid_t other; /* a process of the user that a reader becomes */
+
+static gboolean
+signals_another(void)
+{
+    return syscall(SYS_tgkill, other, other, 0) == 0;
+}
+
+static gboolean
+has_another_signalled(void)
+{
+    const struct f_owner_ex owner = {.type = F_OWNER_PID, .pid = other};
+    return fcntl(STDERR_FILENO, F_SETOWN, other) == 0 || fcntl(STDERR_FILENO, F_SETOWN_EX, &owner) == 0 ||
+           fcntl(STDERR_FILENO, F_SETSIG, SIGKILL) == 0;
+}
+
+static gboolean
+cannot_signal_itself(void)
+{
+    return syscall(SYS_tgkill, getpid(), gettid(), 0) != 0;
+}
+
+static gboolean
+traces_its_parent(void)
+{
+    return ptrace(PTRACE_SEIZE, getppid(), NULL, NULL) == 0;
+}
+
+static gboolean
+makes_code(void)
+{
+    return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
+}
+
+static gboolean
+is_root(void)
+{
+    return getuid() == 0 || setresuid(0, 0, 0) == 0;
+}
+
+static int caller_has; /* a descriptor that the child is not handed */
+
+static gboolean
+has_more_descriptors(void)
+{
+    char byte;
+    return fcntl(caller_has, F_GETFD) >= 0 || read(STDIN_FILENO, &byte, 1) != 0;
+}
+
+static int
+try_all(gpointer data, GOutputStream *out, GError **error)
+{
+    static const struct {
+        const char *name;
+        gboolean (*works)(void);
+    } attempts[] = {
+        {"open ", opens_a_file},
+        {"create ", makes_a_file},
+        {"socket ", connects},
+        {"fork ", starts_a_process},
+        {"execve ", executes},
+        {"kill ", signals_its_parent},
+        {"tgkill ", signals_another},
+        {"fcntl ", has_another_signalled},
+        {"no abort ", cannot_signal_itself},
+        {"ptrace ", traces_its_parent},
+        {"executable ", makes_code},
+        {"root ", is_root},
+        {"descriptors ", has_more_descriptors},
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(attempts); i++)
+        if (attempts[i].works())
+            g_output_stream_write_all(out, attempts[i].name, strlen(attempts[i].name), NULL, NULL, NULL);
+    return 0;
+}
+
+/* Returns once it is of its user. */
+static pid_t
+start_other(void)
+{
+    int ends[2];
+    char byte;
+    g_assert_no_errno(pipe(ends));
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (geteuid() == 0 && setresuid(RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0)
+            _exit(1);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)!write(ends[1], "", 1);
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    g_assert_cmpint(read(ends[0], &byte, 1), ==, 1);
+    close(ends[0]);
+    return pid;
+}
+
+static void
+test_nothing_else_can_be_reached(void)
+{
+    g_autofree char *written = NULL;
+    if (!sandbox_is_complete()) {
+        g_test_skip("a sanitizer's runtime needs the system calls");
+        return;
+    }
+    caller_has = dup(STDERR_FILENO);
+    other = start_other();
+    g_assert_cmpint(run(try_all, NULL, &written, NULL), ==, 0);
+    close(caller_has);
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    g_assert_cmpstr(written, ==, "");
+}
+
+static int
+open_through_the_parent(gpointer data, GOutputStream *out, GError **error)
+{
+    g_auto(TargetFile) file = {.fd = -1};
+    char text[16] = "";
+    if (!target_files_open(data, "/proc/version", &file, NULL) &&
+        target_files_open(data, "/etc/passwd", &file, error) && read(file.fd, text, 5) == 5)
+        return g_output_stream_write_all(out, text, strlen(text), NULL, NULL, error) ? 0 : 1;
+    return 1;
+}
+
+static void
+test_files_come_from_the_parent(void)
+{
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.owner = RIGHTS_NOBODY});
+    g_autofree char *written = NULL;
+    g_assert_cmpint(run(open_through_the_parent, files, &written, NULL), ==, 0);
+    g_assert_cmpstr(written, ==, "root:");
+}
+
+static int
+work_in_threads(gpointer data, GOutputStream *out, GError **error)
+{
+    GThread *thread = g_thread_try_new("worker", (GThreadFunc)g_strdup, (gpointer)(guintptr) "from a thread", error);
+    g_autofree char *text = thread != NULL ? g_thread_join(thread) : NULL;
+    return text != NULL && g_output_stream_write_all(out, text, strlen(text), NULL, NULL, error) ? 0 : 1;
+}
+
+static void
+test_threads_work(void)
+{
+    g_autofree char *written = NULL;
+    g_assert_cmpint(run(work_in_threads, NULL, &written, NULL), ==, 0);
+    g_assert_cmpstr(written, ==, "from a thread");
+}
+
+/* A mapping whose file was truncated. */
+static int
+touch_what_is_gone(gpointer data, GOutputStream *out, GError **error)
+{
+    int fd = memfd_create("short", MFD_CLOEXEC);
+    signal(SIGBUS, SIG_DFL);
+    const char *map = ftruncate(fd, 4096) == 0 ? mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (map == MAP_FAILED || ftruncate(fd, 0) != 0)
+        return 0;
+    return ((const volatile char *)map)[0];
+}
+
+static void
+test_death_is_an_error(void)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *written = NULL;
+    g_assert_cmpint(run(touch_what_is_gone, NULL, &written, &error), ==, -1);
+    g_assert_nonnull(strstr(error->message, sandbox_is_complete() ? "truncated while it was read" : "aborted"));
+}
+
+static int
+chatter(gpointer data, GOutputStream *out, GError **error)
+{
+    fprintf(stderr, "\033]0;title\007words\n");
+    printf("printed\n");
+    for (guint i = 0; i < 3 * CONFINED_MAX_WORDS / 8; i++)
+        fputs("12345678", stderr);
+    return 0;
+}
+
+/* Its stderr was the caller's own terminal. */
+static void
+test_words_come_back_bounded(void)
+{
+    ConfinedResult result;
+    char text[16] = "";
+    g_assert_cmpint(confined_run(&(Confined){.work = chatter}, &result, NULL), ==, 0);
+    g_assert_true(g_str_has_prefix(result.words, "\033]0;title\007words\n12345678"));
+    g_assert_cmpuint(strlen(result.words), ==, CONFINED_MAX_WORDS);
+    g_assert_cmpint(read(result.output, text, sizeof(text) - 1), ==, strlen("printed\n"));
+    g_assert_cmpstr(text, ==, "printed\n");
+    close(result.output);
+    g_free(result.words);
+}
+
+static int
+take_memory(gpointer data, GOutputStream *out, GError **error)
+{
+    const gsize piece = (gsize)64 << 20;
+    for (guint i = 0; i < 64; i++)
+        if (mmap(NULL, piece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED)
+            abort(); /* as g_malloc() does */
+    return 0;
+}
+
+static void
+test_memory_is_bounded(void)
+{
+    g_autoptr(GError) error = NULL;
+    ConfinedResult result;
+    const Confined confined = {.work = take_memory, .memory = (guint64)2 << 30};
+    if (!sandbox_is_complete()) {
+        g_test_skip("a sanitizer's runtime needs the address space");
+        return;
+    }
+    g_assert_cmpint(confined_run(&confined, &result, &error), ==, -1);
+    g_assert_nonnull(strstr(error->message, "out of memory"));
+    close(result.output);
+    g_free(result.words);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/confine/confined/status-and-output-come-back", test_status_and_output_come_back);
+    g_test_add_func("/confine/confined/failure-comes-back", test_failure_comes_back);
+    g_test_add_func("/confine/confined/nothing-else-can-be-reached", test_nothing_else_can_be_reached);
+    g_test_add_func("/confine/confined/files-come-from-the-parent", test_files_come_from_the_parent);
+    g_test_add_func("/confine/confined/threads-work", test_threads_work);
+    g_test_add_func("/confine/confined/death-is-an-error", test_death_is_an_error);
+    g_test_add_func("/confine/confined/words-come-back-bounded", test_words_come_back_bounded);
+    g_test_add_func("/confine/confined/memory-is-bounded", test_memory_is_bounded);
+    return g_test_run();
+}

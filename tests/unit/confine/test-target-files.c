@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/rights.h"
+#include "confine/target-files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <grp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { OTHER_USER = 65533, GROUP = 42421 };
+
+/* A process of RIGHTS_NOBODY with GROUP as a supplementary group, perhaps in a root of its own, beside some files. */
+typedef struct {
+    char *directory; /* everybody may enter it */
+    pid_t pid;
+    TargetFiles *files;
+} Fixture;
+
+static char *
+in(const Fixture *fixture, const char *name)
+{
+    return g_build_filename(fixture->directory, name, NULL);
+}
+
+static void
+add_file(const Fixture *fixture, const char *name, uid_t owner, gid_t group, mode_t mode)
+{
+    g_autofree char *path = in(fixture, name);
+    g_assert_true(g_file_set_contents(path, name, -1, NULL));
+    g_assert_no_errno(chown(path, owner, group));
+    g_assert_no_errno(chmod(path, mode));
+}
+
+static void
+add_link(const Fixture *fixture, const char *name, const char *to)
+{
+    g_autofree char *path = in(fixture, name);
+    g_assert_no_errno(symlink(to, path));
+}
+
+static void
+become_nobody(void)
+{
+    const gid_t groups[] = {GROUP};
+    if (setgroups(1, groups) != 0 || setresgid(RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0 ||
+        setresuid(RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0)
+        _exit(1);
+}
+
+static void
+stay_root(void)
+{
+}
+
+/* Returns when the child has its final user. */
+static pid_t
+start_process(const char *root, void (*become)(void))
+{
+    int ends[2];
+    g_assert_no_errno(pipe(ends));
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (root != NULL && (chroot(root) != 0 || chdir("/") != 0))
+            _exit(1);
+        become();
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(ends[0]);
+        (void)!write(ends[1], "", 1);
+        for (;;)
+            pause();
+    }
+    char byte;
+    close(ends[1]);
+    g_assert_cmpint(read(ends[0], &byte, 1), ==, 1);
+    close(ends[0]);
+    return pid;
+}
+
+static void
+set_up(Fixture *fixture, gconstpointer chrooted)
+{
+    *fixture = (Fixture){0};
+    if (geteuid() != 0)
+        return;
+    fixture->directory = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_assert_no_errno(chmod(fixture->directory, 0755));
+    add_file(fixture, "public", 0, 0, 0644);
+    add_file(fixture, "secret", 0, 0, 0600);
+    add_file(fixture, "of-group", 0, GROUP, 0640);
+    add_file(fixture, "of-nobody", RIGHTS_NOBODY, 0, 0600);
+    add_link(fixture, "to-secret", "secret");
+    add_link(fixture, "to-proc", "/proc/self/environ");
+    add_link(fixture, "absolute", "/public");
+    g_autofree char *fifo = in(fixture, "fifo");
+    g_assert_no_errno(mkfifo(fifo, 0666));
+    g_autofree char *device = in(fixture, "device");
+    mknod(device, S_IFCHR | 0666, 0x103); /* null; not permitted in every container */
+    fixture->pid = start_process(chrooted != NULL ? fixture->directory : NULL, become_nobody);
+    fixture->files = target_files_new(&(TargetFilesOptions){.pid = fixture->pid});
+}
+
+static void
+remove_tree(const char *directory)
+{
+    g_autoptr(GDir) entries = g_dir_open(directory, 0, NULL);
+    for (const char *name; (name = g_dir_read_name(entries)) != NULL;) {
+        g_autofree char *path = g_build_filename(directory, name, NULL);
+        g_unlink(path);
+    }
+    g_rmdir(directory);
+}
+
+static void
+tear_down(Fixture *fixture, gconstpointer chrooted)
+{
+    if (fixture->directory == NULL)
+        return;
+    kill(fixture->pid, SIGKILL);
+    waitpid(fixture->pid, NULL, 0);
+    target_files_unref(fixture->files);
+    remove_tree(fixture->directory);
+    g_free(fixture->directory);
+}
+
+/* Resolution of "/proc/PID/root" and below. */
+static gboolean
+may_open_below(const Fixture *fixture, const char *below)
+{
+    g_auto(TargetFile) file = {.fd = -1};
+    g_autofree char *path = g_strdup_printf("/proc/%d/root%s", (int)fixture->pid, below);
+    return target_files_open(fixture->files, path, &file, NULL);
+}
+
+static gboolean
+may_open(const Fixture *fixture, const char *name)
+{
+    g_autofree char *path = in(fixture, name);
+    return may_open_below(fixture, path);
+}
+
+static gboolean
+needs_root(void)
+{
+    if (geteuid() != 0)
+        g_test_skip("becoming other users needs root");
+    return geteuid() != 0;
+}
+
+static void
+test_with_the_rights_of_the_process(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    g_assert_true(may_open(fixture, "public"));
+    g_assert_true(may_open(fixture, "of-group"));
+    g_assert_true(may_open(fixture, "of-nobody"));
+    g_assert_false(may_open(fixture, "secret"));
+    g_assert_false(may_open(fixture, "to-secret"));
+}
+
+static void
+test_no_files_but_regular_ones(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    static const char *const refused[] = {"fifo", "device", "to-proc", "."};
+    for (gsize i = 0; i < G_N_ELEMENTS(refused); i++)
+        g_assert_false(may_open(fixture, refused[i]));
+    static const char *const elsewhere[] = {"/proc/self/maps", "/proc/self/root/etc/passwd", "/proc/thread-self/fd/0",
+                                            "/dev/null"};
+    for (gsize i = 0; i < G_N_ELEMENTS(elsewhere); i++)
+        g_assert_false(may_open_below(fixture, elsewhere[i]));
+}
+
+static void
+test_in_the_root_of_the_process(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    static const char *const inside[] = {"/public", "/absolute", "/../public", "/../../../../../public"};
+    for (gsize i = 0; i < G_N_ELEMENTS(inside); i++)
+        g_assert_true(may_open_below(fixture, inside[i]));
+    g_assert_false(may_open_below(fixture, "/etc/passwd"));
+    g_assert_false(may_open_below(fixture, "/../../../etc/passwd"));
+    g_assert_false(may_open_below(fixture, "/secret"));
+}
+
+/* Its names stay inside, but a reader that was taken over may request others. */
+static void
+test_root_of_another_root_is_not_ours(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    pid_t pid = start_process(fixture->directory, stay_root);
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.pid = pid});
+    g_auto(TargetFile) public = {.fd = -1}, secret = {.fd = -1}, inner = {.fd = -1};
+    g_autofree char *public_path = in(fixture, "public"), *secret_path = in(fixture, "secret");
+    g_autofree char *inner_path = g_strdup_printf("/proc/%d/root/secret", (int)pid);
+    g_assert_true(target_files_open(files, public_path, &public, NULL));
+    g_assert_false(target_files_open(files, secret_path, &secret, NULL));
+    g_assert_null(target_files_open_text(files, secret_path, NULL));
+    g_assert_true(target_files_open(files, inner_path, &inner, NULL));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void
+test_path_says_where_a_link_led(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    g_auto(TargetFile) file = {.fd = -1};
+    g_autofree char *path = g_strdup_printf("/proc/%d/root/absolute", (int)fixture->pid);
+    g_autofree char *expected = g_strdup_printf("/proc/%d/root/public", (int)fixture->pid);
+    g_assert_true(target_files_open(fixture->files, path, &file, NULL));
+    g_assert_cmpstr(file.path, ==, expected);
+}
+
+static void
+test_of_an_ended_process_is_nothing(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    kill(fixture->pid, SIGKILL);
+    waitpid(fixture->pid, NULL, 0);
+    g_autoptr(TargetFiles) late = target_files_new(&(TargetFilesOptions){.pid = fixture->pid});
+    g_autofree char *below = in(fixture, "public");
+    g_autofree char *secret = in(fixture, "secret");
+    g_autofree char *path = g_strdup_printf("/proc/%d/root%s", (int)fixture->pid, below);
+    g_auto(TargetFile) file = {.fd = -1};
+    g_assert_false(target_files_open(late, path, &file, NULL));
+    g_assert_false(target_files_open(late, secret, &file, NULL));
+}
+
+/* A set-user-ID program has root as its effective user; the user that started it is the real one. */
+static void
+test_of_mixed_ids_the_lesser(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        gboolean ready = setresuid(OTHER_USER, 0, 0) == 0;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (ready)
+            pause();
+        _exit(1);
+    }
+    Rights rights = {0};
+    g_autofree char *proc = g_strdup_printf("/proc/%d", (int)pid);
+    int directory = open(proc, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (gint64 end = g_get_monotonic_time() + 20 * G_TIME_SPAN_SECOND;
+         rights.uid != OTHER_USER && g_get_monotonic_time() < end;) {
+        rights_clear(&rights);
+        rights_of_process(directory, &rights);
+    }
+    close(directory);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    g_assert_true(rights.limited);
+    g_assert_cmpint(rights.uid, ==, OTHER_USER);
+    rights_clear(&rights);
+}
+
+static void
+test_named_directory_is_read_with_our_rights(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    const char *const directories[] = {fixture->directory, NULL};
+    g_autoptr(TargetFiles) files =
+        target_files_new(&(TargetFilesOptions){.pid = fixture->pid, .directories = directories});
+    g_auto(TargetFile) file = {.fd = -1}, outside = {.fd = -1};
+    g_autofree char *secret = in(fixture, "secret");
+    g_assert_true(target_files_open(files, secret, &file, NULL));
+    g_autofree char *up = in(fixture, "../../../../../../etc/shadow");
+    g_assert_false(target_files_open(files, up, &outside, NULL));
+}
+
+static void
+test_without_a_process_the_owner_of_the_dump_counts(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.owner = OTHER_USER});
+    g_auto(TargetFile) public = {.fd = -1}, secret = {.fd = -1};
+    g_autofree char *secret_path = in(fixture, "secret");
+    g_autofree char *public_path = in(fixture, "public");
+    g_assert_false(target_files_open(files, secret_path, &secret, NULL));
+    g_assert_true(target_files_open(files, public_path, &public, NULL));
+}
+
+static void
+check_origin(const char *expected)
+{
+    g_autofree char *origin = target_files_origin();
+    g_assert_cmpstr(origin, ==, expected);
+}
+
+static void
+test_origin_is_whoever_is_not_trusted(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    target_files_unref(g_steal_pointer(&fixture->files));
+    g_autoptr(TargetFiles) ours G_GNUC_UNUSED = target_files_new(&(TargetFilesOptions){.owner = 0});
+    check_origin("");
+    g_autoptr(TargetFiles) theirs = target_files_new(&(TargetFilesOptions){.owner = OTHER_USER});
+    check_origin("-65533");
+    pid_t pid = start_process(fixture->directory, stay_root);
+    g_autoptr(TargetFiles) container G_GNUC_UNUSED = target_files_new(&(TargetFilesOptions){.pid = pid});
+    check_origin(NULL);
+    target_files_unref(g_steal_pointer(&theirs));
+    g_autofree char *origin = target_files_origin();
+    g_assert_true(g_str_has_prefix(origin, "-0-"));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* Debug information in another user's file may name any text. */
+static void
+test_text_is_read_with_the_rights_of_all_authors(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.owner = 0});
+    g_autofree char *secret = in(fixture, "secret");
+    g_autofree char *own = in(fixture, "of-nobody");
+    g_autofree char *before = target_files_open_text(files, secret, NULL);
+    g_assert_cmpstr(before, ==, "secret");
+    g_auto(TargetFile) program = {.fd = -1};
+    g_assert_true(target_files_open(files, own, &program, NULL));
+    g_assert_null(target_files_open_text(files, secret, NULL));
+    g_autofree char *still = target_files_open_text(files, own, NULL);
+    g_assert_cmpstr(still, ==, "of-nobody");
+}
+
+static void
+test_rights_are_given_back(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    g_autofree char *before = NULL, *after = NULL;
+    g_assert_true(g_file_get_contents("/proc/thread-self/status", &before, NULL, NULL));
+    g_assert_false(may_open(fixture, "secret"));
+    g_assert_true(g_file_get_contents("/proc/thread-self/status", &after, NULL, NULL));
+    static const char *const lines[] = {"\nUid:", "\nGid:", "\nGroups:", "\nCapEff:"};
+    for (gsize i = 0; i < G_N_ELEMENTS(lines); i++) {
+        const char *one = strstr(before, lines[i]) + 1, *two = strstr(after, lines[i]) + 1;
+        g_assert_true(strncmp(one, two, strcspn(one, "\n") + 1) == 0);
+    }
+}
+
+static void
+test_memory_is_bounded(Fixture *fixture, gconstpointer data)
+{
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.owner = geteuid()});
+    g_assert_true(target_files_take_memory(files, TARGET_FILES_MAX_MEMORY / 2));
+    g_assert_true(target_files_take_memory(files, TARGET_FILES_MAX_MEMORY / 2));
+    g_assert_false(target_files_take_memory(files, 1));
+    g_assert_cmpuint(target_files_left_out(files), ==, 1);
+}
+
+static void
+add(const char *name, gboolean chrooted, void (*test)(Fixture *, gconstpointer))
+{
+    g_autofree char *path = g_strconcat("/confine/target-files/", name, NULL);
+    g_test_add(path, Fixture, GINT_TO_POINTER(chrooted), set_up, test, tear_down);
+}
+
+int
+main(int argc, char **argv)
+{
+    enum { OUR_ROOT = FALSE, ITS_ROOT = TRUE };
+    g_test_init(&argc, &argv, NULL);
+    add("with-the-rights-of-the-process", OUR_ROOT, test_with_the_rights_of_the_process);
+    add("no-files-but-regular-ones", OUR_ROOT, test_no_files_but_regular_ones);
+    add("in-the-root-of-the-process", ITS_ROOT, test_in_the_root_of_the_process);
+    add("origin-is-whoever-is-not-trusted", OUR_ROOT, test_origin_is_whoever_is_not_trusted);
+    add("root-of-another-root-is-not-ours", OUR_ROOT, test_root_of_another_root_is_not_ours);
+    add("path-says-where-a-link-led", ITS_ROOT, test_path_says_where_a_link_led);
+    add("of-an-ended-process-is-nothing", OUR_ROOT, test_of_an_ended_process_is_nothing);
+    add("of-mixed-ids-the-lesser", OUR_ROOT, test_of_mixed_ids_the_lesser);
+    add("named-directory-is-read-with-our-rights", OUR_ROOT, test_named_directory_is_read_with_our_rights);
+    add("without-a-process-the-owner-of-the-dump-counts", OUR_ROOT,
+        test_without_a_process_the_owner_of_the_dump_counts);
+    add("text-is-read-with-the-rights-of-all-authors", OUR_ROOT, test_text_is_read_with_the_rights_of_all_authors);
+    add("rights-are-given-back", OUR_ROOT, test_rights_are_given_back);
+    add("memory-is-bounded", OUR_ROOT, test_memory_is_bounded);
+    return g_test_run();
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Six dumps of a program whose stacks grow or stand still: who is named. */
+#include "../report/fixture.h"
+
+#include "doctor/culprit.h"
+
+#include <string.h>
+
+enum { DUMPS = 6, STACKS = 8 };
+
+/* One stack: functions from the innermost outwards, and MiB in each dump. */
+typedef struct {
+    const char *functions[6];
+    guint first, step;
+} Stack;
+
+/* The names of a symbolized dump, each with an address of its own. */
+static guint
+address_of(GPtrArray *names, const char *name)
+{
+    guint found;
+
+    if (!g_ptr_array_find_with_equal_func(names, name, g_str_equal, &found)) {
+        g_ptr_array_add(names, (gpointer)(guintptr)name);
+        found = names->len - 1;
+    }
+    return 0x1000 * (found + 1);
+}
+
+static char *
+dump_text(const Stack *stacks, const guint *sizes, guint dump)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    g_autoptr(GString) body = g_string_new(NULL), text = g_string_new("--- symbol\n");
+    guint total = 0;
+
+    for (const Stack *stack = stacks; stack->functions[0]; stack++) {
+        guint bytes = (stack->first + stack->step * dump) << 20;
+        guint object = sizes ? sizes[stack - stacks] : 4096;
+        total += bytes;
+        g_string_append_printf(body, "%u: %u [0: 0] @ 0x%x", bytes / object, bytes, address_of(names, "malloc"));
+        for (guint i = 0; stack->functions[i]; i++)
+            g_string_append_printf(body, " 0x%x", address_of(names, stack->functions[i]) + 1);
+        g_string_append_c(body, '\n');
+    }
+    for (guint i = 0; i < names->len; i++)
+        g_string_append_printf(text, "0x%x %s\n", 0x1000 * (i + 1), (const char *)names->pdata[i]);
+    g_string_append_printf(text, "---\n--- heap\nheap profile: %u: %u [0: 0] @ heapprofile\n%s\nMAPPED_LIBRARIES:\n",
+                           total / 4096, total, body->str);
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+static void
+find_in(char *const *texts, guint n, const DoctorClasses *classes, DoctorEvidence *evidence)
+{
+    Fixture dumps[DUMPS];
+    const Profile *profiles[DUMPS];
+    gdouble times[DUMPS];
+    g_autoptr(GError) error = NULL;
+    ReportOptions options;
+
+    for (guint i = 0; i < n; i++) {
+        fixture_init(&dumps[i], texts[i], PROFILE_READ_DEFAULT);
+        profiles[i] = dumps[i].profile;
+        times[i] = 10 * i;
+    }
+    g_autoptr(Growth) growth = growth_new(profiles, times, n, PROFILE_INUSE_SPACE, &error);
+    g_assert_no_error(error);
+    g_autoptr(Growth) pinned =
+        profile_knows(profiles[0], PROFILE_PINNED) ? growth_new(profiles, times, n, PROFILE_PINNED, &error) : NULL;
+    g_assert_no_error(error);
+    g_autoptr(Symbols) names = symbolize(growth_profile(growth), NULL, &error);
+    g_assert_no_error(error);
+    report_options_init(&options);
+    ReportInput input = {.profile = growth_profile(growth), .symbols = names, .name = "dumps"};
+    g_autoptr(View) view = view_new(&input, NULL, &options, &error);
+    const CulpritInput culprits = {
+        .growth = growth, .pinned = pinned, .view = view, .names = names, .classes = classes, .class_size = 4096};
+    culprit_find(&culprits, evidence);
+    for (guint i = 0; i < n; i++)
+        fixture_clear(&dumps[i]);
+}
+
+/* SIZES: of the objects of each stack, or NULL: 4096. */
+static void
+find_sized(const Stack *stacks, const guint *sizes, const DoctorClasses *classes, DoctorEvidence *evidence)
+{
+    char *texts[DUMPS];
+
+    for (guint i = 0; i < DUMPS; i++)
+        texts[i] = dump_text(stacks, sizes, i);
+    find_in(texts, DUMPS, classes, evidence);
+    for (guint i = 0; i < DUMPS; i++)
+        g_free(texts[i]);
+}
+
+static void
+find(const Stack *stacks, const DoctorClasses *classes, DoctorEvidence *evidence)
+{
+    find_sized(stacks, NULL, classes, evidence);
+}
+
+static const char *
+function_of(const DoctorStack *stack)
+{
+    return stack->functions->pdata[0];
+}
+
+static const struct {
+    Stack stacks[STACKS];
+    const char *blamed[3]; /* in order */
+} cases[] = {
+    /* A leak beside a heap that stands still. */
+    {{{{"session_store", "handle", "main"}, 5, 2}, {{"load_config", "main"}, 40, 0}}, {"session_store"}},
+    /* The deepest function with four fifths: it calls two that have a half each. */
+    {{{{"copy_key", "session_store", "main"}, 5, 2},
+      {{"copy_value", "session_store", "main"}, 5, 2},
+      {{"load_config", "main"}, 40, 0}},
+     {"session_store"}},
+    /* A known wrapper, one whose name says so, and one that others use. */
+    {{{{"zmalloc", "session_store", "main"}, 5, 2}, {{"zmalloc", "load_config", "main"}, 40, 0}}, {"session_store"}},
+    {{{{"my_safe_malloc", "session_store", "main"}, 5, 2}}, {"session_store"}},
+    {{{{"node_of", "session_store", "main"}, 5, 2}, {{"node_of", "load_config", "main"}, 40, 0}}, {"session_store"}},
+    /* Two leaks: what calls both also holds what stands still. */
+    {{{{"session_store", "main"}, 5, 3}, {{"log_line", "main"}, 5, 2}, {{"load_config", "main"}, 80, 0}},
+     {"session_store", "log_line"}},
+    /* Callers of a cache that hand over to each other: none of them grows. */
+    {{{{"cache_put", "fill", "main"}, 60, (guint)-10},
+      {{"cache_put", "serve", "main"}, 5, 10},
+      {{"task_new", "serve", "main"}, 5, 2}},
+     {"task_new"}},
+    /* By each of its callers a third. */
+    {{{{"session_store", "login", "main"}, 5, 2},
+      {{"session_store", "renew", "main"}, 5, 2},
+      {{"session_store", "import", "main"}, 5, 2},
+      {{"load_config", "main"}, 40, 0}},
+     {"session_store"}},
+    /* One helper behind the other. */
+    {{{{"filled", "pool_take", "task_new", "serve", "main"}, 5, 2},
+      {{"filled", "pool_take", "cache_put", "serve", "main"}, 50, 0},
+      {{"filled", "load_config", "main"}, 20, 0}},
+     {"task_new"}},
+    /* Nothing grows. */
+    {{{{"session_store", "main"}, 50, 0}, {{"load_config", "main"}, 40, 0}}, {NULL}},
+};
+
+static void
+test_who_grows(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_auto(DoctorEvidence) evidence = {0};
+        guint n = 0;
+        doctor_evidence_init(&evidence);
+        find(cases[i].stacks, NULL, &evidence);
+        while (n < G_N_ELEMENTS(cases[i].blamed) && cases[i].blamed[n])
+            n++;
+        g_test_message("case %u", (guint)i);
+        g_assert_cmpuint(evidence.growing->len, ==, n);
+        for (guint j = 0; j < n; j++) {
+            const DoctorStack *stack = evidence.growing->pdata[j];
+            g_assert_cmpstr(function_of(stack), ==, cases[i].blamed[j]);
+            g_assert_cmpfloat(stack->p, <, 0.01);
+            g_assert_cmpstr(stack->functions->pdata[stack->functions->len - 1], ==, "main");
+        }
+    }
+}
+
+/* Of a function, by all of its callers. */
+static void
+test_callers_are_summed(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+
+    doctor_evidence_init(&evidence);
+    find((const Stack[]){{{"cache_put", "fill", "main"}, 40, 0},
+                         {{"cache_put", "serve", "main"}, 35, 0},
+                         {{"cache_put", "import", "main"}, 30, 0},
+                         {{"load_config", "main"}, 20, 0},
+                         {{NULL}, 0, 0}},
+         NULL, &evidence);
+    g_assert_cmpstr(function_of(evidence.holder), ==, "cache_put");
+    g_assert_cmpfloat_with_epsilon(evidence.holder->bytes, 105 << 20, 1);
+}
+
+/* Filled by one caller and renewed by another: of few samples, sizes differ by chance, and not each has moved. */
+static void
+test_callers_of_a_cache(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+
+    doctor_evidence_init(&evidence);
+    find_sized((const Stack[]){{{"page_store", "fill", "main"}, 60, (guint)-1},
+                               {{"page_store", "turn", "main"}, 3, 1},
+                               {{"page_store", "import", "main"}, 4, 0},
+                               {{"load_config", "main"}, 30, 0},
+                               {{NULL}, 0, 0}},
+               (const guint[]){1 << 20, 1300000, 700000, 4096}, NULL, &evidence);
+    g_assert_cmpstr(function_of(evidence.holder), ==, "page_store");
+    g_assert_cmpfloat_with_epsilon(evidence.holder->bytes, 67 << 20, 4 << 20);
+}
+
+static void
+test_who_holds(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+
+    doctor_evidence_init(&evidence);
+    find((const Stack[]){{{"my_malloc", "load_tables", "main"}, 100, 0},
+                         {{"session_store", "main"}, 20, 0},
+                         {{NULL}, 0, 0}},
+         NULL, &evidence);
+    g_assert_cmpstr(function_of(evidence.holder), ==, "load_tables");
+    g_assert_cmpfloat_with_epsilon(evidence.holder->bytes, 100 << 20, 1);
+    g_assert_cmpfloat_with_epsilon(evidence.profiled, 120 << 20, 1);
+    g_assert_cmpstr(function_of(evidence.class_holder), ==, "load_tables");
+    g_assert_cmpuint(evidence.holder->block, ==, 4096);
+    g_assert_null(evidence.mover);
+}
+
+/* Of the class that is looked for, whoever holds more of a size that is only near it. */
+static void
+test_who_holds_a_class(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+
+    doctor_evidence_init(&evidence);
+    find_sized((const Stack[]){{{"load_tables", "main"}, 100, 0}, {{"session_store", "main"}, 20, 0}, {{NULL}, 0, 0}},
+               (const guint[]){4250, 4096}, NULL, &evidence);
+    g_assert_cmpstr(function_of(evidence.class_holder), ==, "session_store");
+}
+
+/* A helper that allocates rows of one size for one caller, and of several sizes, near that on the whole, for another.
+ */
+static void
+test_sizes_tell_callers_apart(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+    g_auto(DoctorClasses) classes = {.classes = g_array_new(FALSE, FALSE, sizeof(DoctorClass)), .seconds = 50};
+    const DoctorClass sizes[] = {{.size = 3584}, {.size = 4096}, {.size = 5120}};
+
+    g_array_append_vals(classes.classes, sizes, G_N_ELEMENTS(sizes));
+    doctor_evidence_init(&evidence);
+    find_sized((const Stack[]){{{"filled", "row_insert", "main"}, 20, 0},
+                               {{"filled", "load_config", "main"}, 12, 0},
+                               {{NULL}, 0, 0}},
+               (const guint[]){4096, 3900}, &classes, &evidence);
+    g_assert_cmpstr(function_of(evidence.class_holder), ==, "row_insert");
+}
+
+/* The array of a hash table, and its entries. */
+static void
+test_buckets(void)
+{
+    for (guint entries = 0; entries <= 60; entries += 60) {
+        g_auto(DoctorEvidence) evidence = {0};
+        doctor_evidence_init(&evidence);
+        find_sized(
+            (const Stack[]){{{"std::__detail::_Hashtable_alloc<int>::_M_allocate_buckets", "count", "main"}, 50, 0},
+                            {{"node_new", "count", "main"}, entries, 0},
+                            {{NULL}, 0, 0}},
+            (const guint[]){1 << 20, 32}, NULL, &evidence);
+        g_assert_cmpint(evidence.holder->buckets, ==, entries == 0);
+    }
+}
+
+/* The cache has more objects of the class, in full slabs; the sessions keep the holes. */
+static void
+test_who_pins(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+    g_autoptr(GString) text =
+        g_string_new("--- symbol\n0x1000 session_store\n0x2000 cache_insert\n0x3000 main\n---\n--- heap\n"
+                     "heap_v2/1\n#sampler jescope 1 window=10000000\n@ 0x1000 0x3001\n  t*: 1: 4096 [1: 4096]\n");
+    for (guint i = 0; i < 30; i++)
+        g_string_append_printf(text, "#live %x 4096 1000000 7 3 4\n", 0x100000 + 0x10000 * i);
+    g_string_append(text, "@ 0x2000 0x3001\n  t*: 1: 4096 [1: 4096]\n");
+    for (guint i = 0; i < 80; i++)
+        g_string_append_printf(text, "#live %x 4096 1000000 7 0 4\n", 0x900000 + 0x10000 * i);
+    g_string_append(
+        text, "\nMAPPED_LIBRARIES:\njescope_class=1 size=4096 regions=4 slab=16384 slabs=50 live=110 nonfull=30\n");
+
+    doctor_evidence_init(&evidence);
+    find_in((char *[]){text->str, text->str, text->str}, 3, NULL, &evidence);
+    g_assert_cmpstr(function_of(evidence.class_holder), ==, "session_store");
+    g_assert_cmpfloat_with_epsilon(evidence.pinned, 90 * 4096, 1);
+}
+
+/* A helper that others use as well is not the holder; what comes and goes is told from what stays. */
+static void
+test_helpers(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+
+    doctor_evidence_init(&evidence);
+    find((const Stack[]){{{"filled", "load_tables", "main"}, 100, 0},
+                         {{"filled", "(anonymous namespace)::render", "main"}, 5, 1},
+                         {{NULL}, 0, 0}},
+         NULL, &evidence);
+    g_assert_cmpstr(function_of(evidence.holder), ==, "load_tables");
+    g_assert_cmpfloat(evidence.holder->moved, ==, 0);
+    g_assert_cmpstr(function_of(evidence.mover), ==, "render");
+    g_assert_cmpfloat_with_epsilon(evidence.mover->moved, (DUMPS - 1) << 20, 1);
+}
+
+/* A profile that fills: the class of its objects stands still by the exact counter, that of the leak grows. */
+static void
+test_exact_counters_decide(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+    g_auto(DoctorClasses)
+        classes = {.classes = g_array_new(FALSE, FALSE, sizeof(DoctorClass)), .seconds = 50, .rate = 1 << 20};
+    const DoctorClass class = {.size = 4096, .grown = 50 << 20};
+
+    g_array_append_val(classes.classes, class);
+    doctor_evidence_init(&evidence);
+    find((const Stack[]){{{"session_store", "main"}, 0, 3},
+                         {{"log_line", "main"}, 0, 2},
+                         {{"load_config", "main"}, 90, 0},
+                         {{NULL}, 0, 0}},
+         &classes, &evidence);
+    g_assert_cmpuint(evidence.growing->len, ==, 2);
+    g_assert_cmpfloat_with_epsilon(((DoctorStack *)evidence.growing->pdata[0])->grown, 30 << 20, 1);
+    g_assert_cmpfloat_with_epsilon(((DoctorStack *)evidence.growing->pdata[1])->grown, 20 << 20, 1);
+}
+
+/* No sample of what grows was drawn during the watch: it is what holds most of the class. */
+static void
+test_growth_without_samples(void)
+{
+    g_auto(DoctorEvidence) evidence = {0};
+    g_auto(DoctorClasses) classes = {
+        .classes = g_array_new(FALSE, FALSE, sizeof(DoctorClass)), .seconds = 5, .rate = 1 << 18, .grows = TRUE};
+    const DoctorClass class = {.size = 4096, .grown = 5 << 18};
+
+    g_array_append_val(classes.classes, class);
+    doctor_evidence_init(&evidence);
+    find((const Stack[]){{{"session_store", "main"}, 3, 0}, {{NULL}, 0, 0}}, &classes, &evidence);
+    g_assert_cmpuint(evidence.growing->len, ==, 1);
+    g_assert_cmpstr(function_of(evidence.growing->pdata[0]), ==, "session_store");
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/doctor/culprit/grows", test_who_grows);
+    g_test_add_func("/doctor/culprit/holds", test_who_holds);
+    g_test_add_func("/doctor/culprit/callers", test_callers_are_summed);
+    g_test_add_func("/doctor/culprit/holds-class", test_who_holds_a_class);
+    g_test_add_func("/doctor/culprit/sizes", test_sizes_tell_callers_apart);
+    g_test_add_func("/doctor/culprit/buckets", test_buckets);
+    g_test_add_func("/doctor/culprit/callers-of-a-cache", test_callers_of_a_cache);
+    g_test_add_func("/doctor/culprit/pins", test_who_pins);
+    g_test_add_func("/doctor/culprit/helpers", test_helpers);
+    g_test_add_func("/doctor/culprit/growth-without-samples", test_growth_without_samples);
+    g_test_add_func("/doctor/culprit/exact-counters", test_exact_counters_decide);
+    return g_test_run();
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs at accelerated time: their live bytes once a minute over six hours, looked at in windows. JESCOPE_PROOF=N
+ * simulates N times as many days.
+ */
+#include "doctor/trend.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MIB ((gdouble)(1 << 20))
+
+enum { MINUTES = 360, DAYS = 12, WINDOWS_A_DAY = 4 };
+
+static gdouble
+noise(GRand *random)
+{
+    gdouble sum = 0;
+    for (guint i = 0; i < 12; i++)
+        sum += g_rand_double(random) - 0.5;
+    return sum;
+}
+
+/* Live bytes MINUTE minutes after the start; each program keeps its state in STATE. */
+typedef gdouble Program(guint minute, gdouble *state, GRand *random);
+
+/* Its misses fill it with a time constant of 20 minutes. */
+static gdouble
+filling_cache(guint minute, gdouble *state, GRand *random)
+{
+    return 50 * MIB + 200 * MIB * (1 - exp(-(gdouble)minute / 20)) + 0.2 * MIB * noise(random);
+}
+
+static gdouble
+full_cache(guint minute, gdouble *state, GRand *random)
+{
+    return 300 * MIB + 0.5 * MIB * noise(random);
+}
+
+static gdouble
+warm_up(guint minute, gdouble *state, GRand *random)
+{
+    return 100 * MIB + MIN(minute, 5) * 10 * MIB + 0.1 * MIB * noise(random);
+}
+
+static gdouble
+sawtooth(guint minute, gdouble *state, GRand *random)
+{
+    if (*state == 0)
+        *state = 37 + g_rand_double(random) * 20;
+    return 80 * MIB + 60 * MIB * fmod(minute, *state) / *state + MIB * noise(random);
+}
+
+static gdouble
+swinging(guint minute, gdouble *state, GRand *random)
+{
+    return 100 * MIB * g_rand_double_range(random, 0.7, 1.3);
+}
+
+/* Every hour a batch of five minutes. */
+static gdouble
+batch(guint minute, gdouble *state, GRand *random)
+{
+    return 60 * MIB + (minute % 60 < 5 ? 150 * MIB : 0) + 0.3 * MIB * noise(random);
+}
+
+/* A random walk that is drawn back. */
+static gdouble
+drifting(guint minute, gdouble *state, GRand *random)
+{
+    *state = 0.9 * *state + MIB * noise(random);
+    return 200 * MIB + *state;
+}
+
+/* A load of a day, of which the night has nothing. */
+static gdouble
+diurnal(guint minute, gdouble *state, GRand *random)
+{
+    return 100 * MIB + 40 * MIB * (1 - cos(2 * G_PI * minute / 1440)) / 2 + 0.5 * MIB * noise(random);
+}
+
+static const struct {
+    const char *name;
+    Program *program;
+    guint first; /* minute of the window */
+    guint step;  /* minutes from one value to the next: the watch is MINUTES of them */
+} healthy[] = {
+    {"cache that fills", filling_cache, 0, 1},
+    {"cache that is full", full_cache, 0, 1},
+    {"warm-up", warm_up, 0, 1},
+    {"sawtooth", sawtooth, 0, 1},
+    {"swings by 30 %", swinging, 0, 1},
+    {"batch", batch, 0, 1},
+    {"drift", drifting, 0, 1},
+    {"days", diurnal, 0, 12},
+};
+
+static guint
+days(void)
+{
+    const char *proof = g_getenv("JESCOPE_PROOF");
+    return DAYS * (proof ? (guint)MAX(1, atoi(proof)) : 1);
+}
+
+static void
+watch(Program *program, guint step, gdouble leak_per_hour, GRand *random, DoctorTrend *trend)
+{
+    gdouble times[MINUTES], values[MINUTES], state = 0;
+
+    for (guint i = 0; i < MINUTES; i++) {
+        times[i] = 60.0 * i * step;
+        values[i] = program(i * step, &state, random) + leak_per_hour * i * step / 60;
+    }
+    doctor_trend(times, values, MINUTES, trend);
+}
+
+static void
+test_no_false_alarms(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
+    guint alarms = 0;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(healthy); i++) {
+        for (guint run = 0; run < days() * WINDOWS_A_DAY; run++) {
+            DoctorTrend trend;
+            watch(healthy[i].program, healthy[i].step, 0, random, &trend);
+            if (trend.grows && !trend.slows) {
+                g_test_message("%s: %.2f MiB/h", healthy[i].name, trend.rate * 3600 / MIB);
+                alarms++;
+            }
+        }
+    }
+    g_assert_cmpuint(alarms, ==, 0);
+}
+
+/* In a program that is quiet, after a warm-up, and in one that drifts. */
+static void
+test_leaks_are_seen(void)
+{
+    static const struct {
+        Program *program;
+        gdouble leak; /* MiB an hour */
+    } programs[] = {{full_cache, 1}, {warm_up, 1.5}, {drifting, 8}};
+    g_autoptr(GRand) random = g_rand_new_with_seed(2);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(programs); i++) {
+        guint seen = 0, runs = days();
+        for (guint run = 0; run < runs; run++) {
+            DoctorTrend trend;
+            watch(programs[i].program, 1, programs[i].leak * MIB, random, &trend);
+            seen += trend.grows && !trend.slows;
+        }
+        g_assert_cmpuint(seen, ==, runs);
+    }
+}
+
+/* The interval of the rate holds the true one about as often as it says. */
+static void
+test_interval(void)
+{
+    enum { RUNS = 400 };
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
+    guint inside = 0;
+
+    for (guint run = 0; run < RUNS; run++) {
+        DoctorTrend trend;
+        watch(full_cache, 1, 10 * MIB, random, &trend);
+        inside += trend.low <= 10 * MIB / 3600 && 10 * MIB / 3600 <= trend.high;
+    }
+    g_test_message("%u of %u", inside, RUNS);
+    g_assert_cmpuint(inside, >=, RUNS * 92 / 100);
+}
+
+static void
+test_small_series(void)
+{
+    static const gdouble times[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    gdouble leak[9], late[9];
+    DoctorTrend trend;
+
+    for (guint i = 0; i < 9; i++) {
+        leak[i] = 50 * MIB + i * MIB;
+        late[i] = 50 * MIB + (i > 3 ? (i - 3) * 3 * MIB : 0);
+    }
+    doctor_trend(times, leak, 3, &trend);
+    g_assert_false(trend.grows);
+    g_assert_true(isinf(trend.detectable));
+    doctor_trend(times, leak, 9, &trend);
+    g_assert_true(trend.grows && !trend.slows);
+    g_assert_cmpfloat_with_epsilon(trend.rate, MIB, 1);
+    g_assert_true(trend.low <= MIB && MIB <= trend.high);
+    doctor_trend(times, late, 9, &trend);
+    g_assert_cmpfloat(trend.onset, ==, 3);
+    /* A start that is over. */
+    for (guint i = 0; i < 9; i++)
+        late[i] = 50 * MIB + MIN(i, 4) * 3 * MIB;
+    doctor_trend(times, late, 9, &trend);
+    g_assert_false(trend.grows);
+    for (guint i = 0; i < 9; i++)
+        leak[i] = 50 * MIB;
+    doctor_trend(times, leak, 9, &trend);
+    g_assert_false(trend.grows);
+    g_assert_cmpfloat_with_epsilon(trend.detectable, TREND_LEAST / 8.0, 1);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/doctor/trend/no-false-alarms", test_no_false_alarms);
+    g_test_add_func("/doctor/trend/leaks-are-seen", test_leaks_are_seen);
+    g_test_add_func("/doctor/trend/interval", test_interval);
+    g_test_add_func("/doctor/trend/small-series", test_small_series);
+    return g_test_run();
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fleet/rows.h"
+#include "fleet/state.h"
+#include "symbolize/symbolize.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Two builds of one file, at the same offset, and a stack without names. */
+static const char names[] =
+    "{\"data\":[[\"1\",[\"outer--inner\\t\\ta.c:7:0\"],[\"/bin/"
+    "p\"],[\"aa\"],[\"4096\"]],[\"18446744073709551615\",[\"other\"],[\"/bin/p\"],[\"bb\"],[\"4096\"]]]}";
+static const char first[] =
+    "{\"data\":[[\"1\",0,0,0,0,2,4,100,400,0,0],[\"18446744073709551615\",0,0,0,0,1,1,50,100,0,0]]}";
+static const char second[] =
+    "{\"data\":[[\"1\",0,0,0,0,4,4,300,400,0,0],[\"3\",0,0,0,0,1,1,10,0,0,0],[\"4\",0,0,0,0,0,0,0,0,0,0]]}";
+
+static const FleetFacts one_moment = {.time = 1, .period = 512, .moments = 1, .scale = 1};
+static const FleetFacts two_moments = {.time = 1, .period = 512, .moments = 2, .scale = 0.5};
+
+static Profile *
+read_document(const FleetFacts *facts, const char *const *answers, GError **error)
+{
+    g_autoptr(GString) known = g_string_new(names);
+    g_autoptr(GString) document = fleet_document_new(facts, known);
+    for (; *answers != NULL; answers++) {
+        g_autoptr(GString) stacks = g_string_new(*answers);
+        fleet_document_add(document, stacks);
+    }
+    fleet_document_end(document);
+    int fd = memfd_create("test", MFD_CLOEXEC);
+    g_assert_cmpint(write(fd, document->str, document->len), ==, document->len);
+    Profile *profile = fleet_document_read(fd, "test", error);
+    close(fd);
+    return profile;
+}
+
+static void
+test_a_moment(void)
+{
+    g_autoptr(Profile) profile = read_document(&one_moment, (const char *const[]){first, NULL}, NULL);
+    g_autoptr(Symbols) symbols = symbolize(profile, NULL, NULL);
+    g_assert_cmpuint(profile_n_stacks(profile), ==, 2);
+    g_assert_cmpuint(profile_n_objects(profile), ==, 2);
+    g_assert_cmpuint(profile_period(profile), ==, 512);
+    g_assert_cmpfloat(profile_total(profile)->estimate[PROFILE_INUSE_SPACE], ==, 150);
+    g_assert_cmpfloat(profile_total(profile)->variance[PROFILE_INUSE_SPACE], ==, 500);
+    g_assert_false(profile_knows(profile, PROFILE_ALLOC_SPACE));
+    const Symbol *symbol = symbols_location(symbols, 0);
+    g_assert_cmpuint(symbol->n_frames, ==, 2);
+    g_assert_cmpstr(symbol->frames[0].function, ==, "inner");
+    g_assert_cmpstr(symbol->frames[0].file, ==, "a.c");
+    g_assert_cmpuint(symbol->frames[0].line, ==, 7);
+    g_assert_cmpstr(symbol->frames[1].function, ==, "outer");
+}
+
+static void
+test_a_mean(void)
+{
+    g_autoptr(Profile) profile = read_document(&two_moments, (const char *const[]){first, second, NULL}, NULL);
+    g_autoptr(Symbols) symbols = symbolize(profile, NULL, NULL);
+    g_assert_cmpuint(profile_n_stacks(profile), ==, 3);
+    g_assert_cmpfloat(profile_total(profile)->estimate[PROFILE_INUSE_SPACE], ==, (150 + 310) / 2.0 / 2);
+    g_assert_cmpfloat(profile_total(profile)->variance[PROFILE_INUSE_SPACE], ==, (500 + 400) / 2.0 / 4);
+    g_assert_cmpstr(symbols_location(symbols, 2)->frames[0].function, ==, "[stacks without names]");
+}
+
+/* What the store has added up already. */
+static void
+test_a_mean_of_a_sum(void)
+{
+    g_autoptr(Profile) profile = read_document(&two_moments, (const char *const[]){first, NULL}, NULL);
+    g_assert_cmpfloat(profile_total(profile)->estimate[PROFILE_INUSE_SPACE], ==, 150 / 2.0 / 2);
+    g_assert_cmpfloat(profile_total(profile)->variance[PROFILE_INUSE_SPACE], ==, 500 / 2.0 / 4);
+}
+
+static void
+test_damaged(void)
+{
+    static const char *const wrong[] = {"{\"data\":[[\"1\",0]]}", "{}", "3", "{\"data\":[[\"1\""};
+    for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        g_autoptr(GError) error = NULL;
+        g_assert_null(read_document(&one_moment, (const char *const[]){wrong[i], NULL}, &error));
+        g_assert_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/state/moment", test_a_moment);
+    g_test_add_func("/state/mean", test_a_mean);
+    g_test_add_func("/state/sum", test_a_mean_of_a_sum);
+    g_test_add_func("/state/damaged", test_damaged);
+    return g_test_run();
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/confined.h"
+#include "confine/sandbox.h"
+#include "fixture.h"
+#include "history/handed.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A history with samples of one target, closed. */
+static char *
+make_history(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "one", 7), SOME_DAY, 3);
+    return path;
+}
+
+/* In the child: the status is how many samples there are. */
+static int
+count_samples(gpointer path, GOutputStream *out, GError **error)
+{
+    history_take_handed();
+    g_autoptr(History) history = history_open(path, HISTORY_READ, error);
+    g_autoptr(GPtrArray) samples = history != NULL ? fixture_read(history, "one", HISTORY_ALL_TIME) : NULL;
+    return samples != NULL ? (int)samples->len : -1;
+}
+
+static int
+run(ConfinedWork *work, gpointer data, GError **error)
+{
+    ConfinedResult result;
+    int status = confined_run(&(Confined){.work = work, .data = data}, &result, error);
+    g_free(result.words);
+    close(result.output);
+    return status;
+}
+
+/* Another process adds two samples and ends before they are in the file itself. */
+static void
+leave_a_log(const char *path)
+{
+    int status = 1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        History *writer = fixture_open(path);
+        fixture_add(writer, fixture_begin(writer, "one", 8), SOME_DAY + 1000 * SECOND, 2);
+        _exit(0);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_cmpint(status, ==, 0);
+}
+
+static void
+test_read_in_a_confined_process(void)
+{
+    char *path = make_history();
+    g_autoptr(GError) error = NULL;
+    history_hand_over(path);
+    g_assert_cmpint(run(count_samples, path, &error), ==, 3);
+    g_assert_no_error(error);
+    leave_a_log(path);
+    g_assert_cmpint(run(count_samples, path, &error), ==, 5);
+    fixture_remove(path);
+}
+
+static void
+test_called_by_a_link(void)
+{
+    char *path = make_history();
+    g_autofree char *link = g_strconcat(path, ".link", NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(symlink(path, link), ==, 0);
+    history_hand_over(link);
+    g_assert_cmpint(run(count_samples, link, &error), ==, 3);
+    g_unlink(link);
+    fixture_remove(path);
+}
+
+static void
+test_nothing_but_the_file(void)
+{
+    char *path = make_history();
+    char *other = make_history();
+    g_autoptr(GError) error = NULL;
+    if (!sandbox_is_complete()) {
+        g_test_skip("a sanitizer's runtime needs the system calls");
+    } else {
+        history_hand_over(path);
+        g_assert_cmpint(run(count_samples, other, &error), ==, -1);
+        g_assert_nonnull(strstr(error->message, "Permission denied"));
+    }
+    fixture_remove(path);
+    fixture_remove(other);
+}
+
+static int
+write_samples(gpointer path, GOutputStream *out, GError **error)
+{
+    history_take_handed();
+    g_autoptr(History) history = history_open(path, HISTORY_WRITE, error);
+    return history != NULL ? 0 : -1;
+}
+
+static void
+test_read_only(void)
+{
+    char *path = make_history();
+    g_autoptr(GError) error = NULL;
+    if (!sandbox_is_complete()) {
+        g_test_skip("a sanitizer's runtime needs the system calls");
+    } else {
+        history_hand_over(path);
+        g_assert_cmpint(run(write_samples, path, &error), ==, -1);
+    }
+    fixture_remove(path);
+}
+
+/* SQLite would open, and make, what a link beside the file leads to. */
+static void
+test_links_beside_the_file(void)
+{
+    char *path = make_history();
+    g_autofree char *log = g_strconcat(path, "-shm", NULL);
+    g_autofree char *victim = g_strconcat(path, ".victim", NULL);
+    g_autoptr(GError) error = NULL;
+    g_unlink(log);
+    g_assert_cmpint(symlink(victim, log), ==, 0);
+    history_hand_over(path);
+    run(count_samples, path, &error);
+    g_assert_false(g_file_test(victim, G_FILE_TEST_EXISTS));
+    fixture_remove(path);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/history/handed/read-in-a-confined-process", test_read_in_a_confined_process);
+    g_test_add_func("/history/handed/called-by-a-link", test_called_by_a_link);
+    g_test_add_func("/history/handed/nothing-but-the-file-is-handed-over", test_nothing_but_the_file);
+    g_test_add_func("/history/handed/read-only", test_read_only);
+    g_test_add_func("/history/handed/links-beside-the-file-are-not-followed", test_links_beside_the_file);
+    return g_test_run();
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Held files are bounded, and no user's displace those of another who has less. */
+#include "service/held-files.h"
+
+#include <glib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ALICE = 1001, BOB = 1002, BYTES = 1000 };
+
+static void
+add(HeldFiles *trees, const char *key, uid_t user, off_t size)
+{
+    int fd = memfd_create("page-tree", MFD_CLOEXEC);
+
+    g_assert_cmpint(ftruncate(fd, size), ==, 0);
+    held_files_add(trees, key, user, fd);
+    close(fd);
+}
+
+/* The bytes of the one for KEY; -1: there is none. */
+static off_t
+size_of(HeldFiles *trees, const char *key)
+{
+    struct stat status;
+    int fd = held_files_find(trees, key);
+
+    if (fd < 0)
+        return -1;
+    g_assert_cmpint(fstat(fd, &status), ==, 0);
+    close(fd);
+    return status.st_size;
+}
+
+static void
+test_least_recently_used(void)
+{
+    HeldFiles *trees = held_files_new(BYTES);
+
+    add(trees, "a", ALICE, 400);
+    add(trees, "b", ALICE, 400);
+    g_assert_cmpint(size_of(trees, "a"), ==, 400);
+    add(trees, "c", ALICE, 400);
+    g_assert_cmpint(size_of(trees, "a"), ==, 400);
+    g_assert_cmpint(size_of(trees, "b"), ==, -1);
+    g_assert_cmpint(size_of(trees, "c"), ==, 400);
+    add(trees, "c", ALICE, 300);
+    g_assert_cmpint(size_of(trees, "c"), ==, 300);
+    add(trees, "larger than all", ALICE, BYTES + 1);
+    g_assert_cmpint(size_of(trees, "larger than all"), ==, -1);
+    g_assert_cmpint(size_of(trees, "a"), ==, 400);
+    held_files_free(trees);
+}
+
+static void
+test_users(void)
+{
+    HeldFiles *trees = held_files_new(BYTES);
+
+    add(trees, "bob's", BOB, 300);
+    for (guint i = 0; i < 100; i++) {
+        g_autofree char *key = g_strdup_printf("alice's %u", i);
+        add(trees, key, ALICE, 350);
+    }
+    g_assert_cmpint(size_of(trees, "bob's"), ==, 300);
+    g_assert_cmpint(size_of(trees, "alice's 99"), ==, 350);
+    g_assert_cmpint(size_of(trees, "alice's 98"), ==, 350);
+    g_assert_cmpint(size_of(trees, "alice's 97"), ==, -1);
+    held_files_free(trees);
+}
+
+static void
+test_count_and_time(void)
+{
+    HeldFiles *trees = held_files_new(BYTES);
+
+    for (guint i = 0; i <= HELD_FILES_MAX; i++) {
+        g_autofree char *key = g_strdup_printf("%u", i);
+        add(trees, key, ALICE, 1);
+    }
+    g_assert_cmpint(size_of(trees, "0"), ==, -1);
+    g_assert_cmpint(size_of(trees, "1"), ==, 1);
+    held_files_expire(trees, g_get_monotonic_time());
+    g_assert_cmpint(size_of(trees, "2"), ==, 1);
+    held_files_expire(trees, g_get_monotonic_time() + (HELD_FILES_IDLE_S + 1) * G_USEC_PER_SEC);
+    g_assert_cmpint(size_of(trees, "2"), ==, -1);
+    held_files_free(trees);
+}
+
+/* What is kept outlives its time and the need for room, and nothing else of its user does. */
+static void
+test_kept(void)
+{
+    HeldFiles *files = held_files_new(BYTES);
+
+    add(files, "kept", ALICE, 600);
+    g_assert_true(held_files_keep(files, "kept"));
+    g_assert_false(held_files_keep(files, "never added"));
+    add(files, "other", ALICE, 300);
+    add(files, "third", BOB, 300);
+    g_assert_cmpint(size_of(files, "other"), ==, -1);
+    g_assert_cmpint(size_of(files, "third"), ==, 300);
+    add(files, "too large beside it", BOB, 500);
+    g_assert_cmpint(size_of(files, "too large beside it"), ==, -1);
+    held_files_expire(files, g_get_monotonic_time() + (HELD_FILES_IDLE_S + 1) * G_USEC_PER_SEC);
+    g_assert_cmpint(size_of(files, "third"), ==, -1);
+    g_assert_cmpint(size_of(files, "kept"), ==, 600);
+    g_assert_true(held_files_remove(files, "kept"));
+    g_assert_false(held_files_remove(files, "kept"));
+    g_assert_cmpint(size_of(files, "kept"), ==, -1);
+    held_files_free(files);
+}
+
+/* Whoever has most loses it, also if that is what has just come. */
+static void
+test_too_much_of_one_user(void)
+{
+    HeldFiles *files = held_files_new(BYTES);
+
+    add(files, "bob's", BOB, 300);
+    add(files, "alice's", ALICE, 800);
+    g_assert_cmpint(size_of(files, "bob's"), ==, 300);
+    g_assert_cmpint(size_of(files, "alice's"), ==, -1);
+    held_files_free(files);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/service/held-files/least-recently-used", test_least_recently_used);
+    g_test_add_func("/service/held-files/users", test_users);
+    g_test_add_func("/service/held-files/count-and-time", test_count_and_time);
+    g_test_add_func("/service/held-files/kept", test_kept);
+    g_test_add_func("/service/held-files/too-much-of-one-user", test_too_much_of_one_user);
+    return g_test_run();
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/log-reader.h"
+
+#include "stats/sample-bytes.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *const files[] = {"console-5.3.0.log.gz", "console-3.6.0.log.gz"};
+
+static gboolean
+keep(StatsSample *sample, gpointer data, GError **error)
+{
+    g_ptr_array_add(data, stats_sample_ref(sample));
+    return TRUE;
+}
+
+static GPtrArray *
+new_samples(void)
+{
+    return g_ptr_array_new_with_free_func((GDestroyNotify)stats_sample_unref);
+}
+
+static GByteArray *
+bytes_of(const StatsSample *sample)
+{
+    GByteArray *bytes = g_byte_array_new();
+    sample_bytes_write(sample, bytes);
+    return bytes;
+}
+
+static void
+check_same(const StatsSample *one, const StatsSample *other)
+{
+    g_autoptr(GByteArray) bytes = bytes_of(one);
+    g_autoptr(GByteArray) others = bytes_of(other);
+    g_assert_cmpmem(bytes->data, bytes->len, others->data, others->len);
+}
+
+/* As they are when the file is read here. */
+static GPtrArray *
+read_here(const char *path, StatsReport *report)
+{
+    GPtrArray *samples = new_samples();
+    const StatsFile file = {.path = path, .fd = stats_open_file(path, NULL)};
+    g_assert_true(stats_read_file(&file, keep, samples, report, NULL));
+    close(file.fd);
+    g_assert_cmpuint(samples->len, >, 0);
+    return samples;
+}
+
+static void
+test_samples_are_those_of_the_file(void)
+{
+    for (gsize i = 0; i < G_N_ELEMENTS(files); i++) {
+        StatsReport report, expected;
+        g_autofree char *path = g_build_filename(TEST_DATA, "stats", files[i], NULL);
+        g_autoptr(GPtrArray) here = read_here(path, &expected);
+        g_autoptr(GPtrArray) samples = new_samples();
+        g_assert_true(log_reader_read(path, keep, samples, &report, NULL));
+        g_assert_cmpuint(samples->len, ==, here->len);
+        for (guint j = 0; j < here->len; j++)
+            check_same(samples->pdata[j], here->pdata[j]);
+        g_assert_cmpuint(report.samples, ==, expected.samples);
+        g_assert_cmpuint(report.lines, ==, expected.lines);
+        g_assert_cmpuint(report.bytes, ==, expected.bytes);
+    }
+}
+
+/* Each of them is a sample, or NULL; none is read past its end, which a sanitizer sees. */
+static void
+test_any_bytes(void)
+{
+    g_autofree char *path = g_build_filename(TEST_DATA, "stats", files[0], NULL);
+    g_autoptr(GPtrArray) here = read_here(path, NULL);
+    g_autoptr(GByteArray) bytes = bytes_of(here->pdata[0]);
+    guint refused = 0;
+    for (guint length = 0; length < bytes->len; length += 61) {
+        g_autofree guint8 *cut = g_memdup2(bytes->data, length);
+        g_autoptr(StatsSample) sample = sample_bytes_read(cut, length);
+        refused += sample == NULL;
+    }
+    g_assert_cmpuint(refused, >, 0);
+    for (guint at = 0; at < bytes->len; at += 8) {
+        g_autofree guint8 *changed = g_memdup2(bytes->data, bytes->len);
+        memset(changed + at, 0xff, MIN(8, bytes->len - at));
+        g_autoptr(StatsSample) sample = sample_bytes_read(changed, bytes->len);
+        if (sample != NULL)
+            g_assert_cmpuint(sample->arenas->len, <=, STATS_ARENA_DESTROYED + 1);
+    }
+}
+
+static const char snapshot[] = "___ Begin jemalloc statistics ___\n"
+                               "Version: \"5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c\"\n"
+                               "Allocated: 1000000, active: 2000000, metadata: 3000000 (n_thp 0), resident: 4000000, "
+                               "mapped: 6000000, retained: 5000000\n"
+                               "--- End jemalloc statistics ---\n";
+
+static pid_t
+only_child(void)
+{
+    int pid = 0;
+    g_autofree char *path = g_strdup_printf("/proc/self/task/%d/children", (int)getpid());
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    g_assert_cmpint(sscanf(text, "%d", &pid), ==, 1);
+    return pid;
+}
+
+/* A piece that crashes the child is lost; the rest is read. */
+static void
+test_a_child_that_ends_is_replaced(void)
+{
+    siginfo_t ended;
+    g_autoptr(GPtrArray) samples = new_samples();
+    g_autoptr(LogReader) reader = log_reader_new(keep, samples);
+    g_autoptr(GError) error = NULL;
+    g_assert_true(log_reader_feed(reader, snapshot, 100, &error));
+    g_assert_true(log_reader_feed(reader, snapshot + 100, strlen(snapshot) - 100, &error));
+    g_assert_cmpuint(samples->len, ==, 1);
+    pid_t child = only_child();
+    g_assert_cmpint(kill(child, SIGKILL), ==, 0);
+    g_assert_cmpint(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), ==, 0);
+    g_assert_false(log_reader_feed(reader, snapshot, strlen(snapshot), &error));
+    g_assert_error(error, STATS_ERROR, STATS_ERROR_FORMAT);
+    g_assert_true(log_reader_feed(reader, snapshot, strlen(snapshot), NULL));
+    g_assert_cmpuint(samples->len, ==, 2);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_setenv("TZ", "UTC", TRUE);
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/stats/log-reader/samples-are-those-of-the-file", test_samples_are_those_of_the_file);
+    g_test_add_func("/stats/log-reader/any-bytes", test_any_bytes);
+    g_test_add_func("/stats/log-reader/a-child-that-ends-is-replaced", test_a_child_that_ends_is_replaced);
+    return g_test_run();
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/cgroup.h"
+#include "target/headroom.h"
+
+#include <glib/gstdio.h>
+
+enum { MIB = 1 << 20 };
+
+/* Files below a directory of the test's own; all of it is removed in the end. */
+static char *root;
+
+static void
+put(const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(root, name, NULL);
+    g_autofree char *directory = g_path_get_dirname(path);
+    g_assert_cmpint(g_mkdir_with_parents(directory, 0700), ==, 0);
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static void
+begin(void)
+{
+    root = g_dir_make_tmp("jescope-cgroup-XXXXXX", NULL);
+}
+
+static void
+end(void)
+{
+    char remove[] = "rm", whole[] = "-r";
+    char *words[] = {remove, whole, root, NULL};
+    g_assert_true(g_spawn_sync(NULL, words, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL));
+    g_free(root);
+}
+
+static gboolean
+read_memory(CgroupMemory *memory)
+{
+    g_autofree char *proc = g_build_filename(root, "proc", NULL);
+    g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
+    return cgroup_memory_read(proc, cgroups, 42, memory);
+}
+
+/* Of process 42, beside 43. */
+static gboolean
+read_rooms(CgroupRooms *rooms)
+{
+    g_autofree char *proc = g_build_filename(root, "proc", NULL);
+    g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
+    return cgroup_rooms_read(proc, cgroups, 42, 43, rooms);
+}
+
+/* The tightest group is not the one with the lowest limit. */
+static void
+test_version_2(void)
+{
+    CgroupMemory memory;
+    CgroupRooms rooms;
+    begin();
+    put("proc/42/cgroup", "0::/a/b\n");
+    put("cgroup/a/b/memory.current", "104857600\n"); /* 100 MiB */
+    put("cgroup/a/b/memory.max", "209715200\n");     /* 200 MiB */
+    put("cgroup/a/b/memory.high", "max\n");
+    put("cgroup/a/b/memory.stat", "anon 5\ninactive_file 20971520\n"); /* 20 MiB */
+    put("cgroup/a/memory.current", "314572800\n");                     /* 300 MiB */
+    put("cgroup/a/memory.max", "max\n");
+    put("cgroup/a/memory.high", "324009984\n"); /* 309 MiB */
+    g_assert_true(read_memory(&memory));
+    g_assert_cmpuint(memory.current, ==, 100 * (guint64)MIB);
+    g_assert_cmpuint(memory.max, ==, 200 * (guint64)MIB);
+    g_assert_true(read_rooms(&rooms));
+    g_assert_cmpuint(rooms.alone.left, ==, 9 * (guint64)MIB);
+    g_assert_cmpuint(rooms.alone.limit, ==, 309 * (guint64)MIB);
+    g_assert_cmpuint(rooms.shared.left, ==, G_MAXUINT64);
+    put("cgroup/a/memory.high", "max\n");
+    g_assert_true(read_rooms(&rooms));
+    g_assert_cmpuint(rooms.alone.left, ==, 120 * (guint64)MIB);
+    end();
+}
+
+static void
+test_version_1(void)
+{
+    CgroupMemory memory;
+    CgroupRooms rooms;
+    begin();
+    put("proc/42/cgroup", "3:cpu,cpuacct:/x\n2:memory:/a/b\n0::/\n");
+    put("cgroup/memory/a/b/memory.usage_in_bytes", "104857600\n");
+    put("cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n"); /* none */
+    put("cgroup/memory/a/memory.usage_in_bytes", "104857600\n");
+    put("cgroup/memory/a/memory.limit_in_bytes", "105906176\n"); /* 101 MiB */
+    put("cgroup/memory/a/memory.stat", "inactive_file 7\ntotal_inactive_file 1048576\n");
+    g_assert_true(read_memory(&memory));
+    g_assert_cmpuint(memory.max, ==, 101 * (guint64)MIB);
+    g_assert_true(read_rooms(&rooms));
+    g_assert_cmpuint(rooms.alone.left, ==, 2 * (guint64)MIB);
+    end();
+}
+
+/* A group holds a second process if it is that process's own or one above; names with the same beginning are not. */
+static void
+test_shared(void)
+{
+    static const struct {
+        const char *group; /* of process 43 */
+        guint64 alone, shared;
+    } cases[] = {
+        {"0::/a/b\n", G_MAXUINT64, 100}, {"0::/a/b/c\n", G_MAXUINT64, 100}, {"0::/a\n", 100, 500},
+        {"0::/a/bc\n", 100, 500},        {"0::/other\n", 100, G_MAXUINT64}, {"1:memory:/a/b\n", 100, G_MAXUINT64},
+    };
+    begin();
+    put("proc/42/cgroup", "0::/a/b\n");
+    put("cgroup/a/memory.current", "500\n");
+    put("cgroup/a/memory.max", "1000\n");
+    put("cgroup/a/b/memory.current", "100\n");
+    put("cgroup/a/b/memory.max", "200\n");
+    put("cgroup/a/bc/memory.current", "0\n");
+    put("cgroup/a/b/c/memory.current", "0\n");
+    put("cgroup/other/memory.current", "0\n");
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        CgroupRooms rooms;
+        put("proc/43/cgroup", cases[i].group);
+        g_assert_true(read_rooms(&rooms));
+        g_assert_cmpuint(rooms.alone.left, ==, cases[i].alone);
+        g_assert_cmpuint(rooms.shared.left, ==, cases[i].shared);
+    }
+    end();
+}
+
+/* What is scarcest, and counters of the own group; an ended process keeps its group, which may have been removed. */
+static void
+test_gauge(void)
+{
+    CgroupReading reading;
+    begin();
+    g_autofree char *proc = g_build_filename(root, "proc", NULL);
+    g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
+    g_autoptr(CgroupGauge) gauge = cgroup_gauge_new();
+    g_assert_false(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading));
+    g_assert_cmpuint(cgroup_gauge_oom_kills(gauge), ==, G_MAXUINT64);
+    put("proc/42/cgroup", "0::/a/b\n");
+    put("proc/42/stat", "42 (a) b) R 1 42 42 0 -1 4194560 1\n");
+    put("cgroup/memory.current", "1\n");
+    put("cgroup/a/memory.current", "300\n");
+    put("cgroup/a/memory.max", "1000\n");
+    put("cgroup/a/b/memory.current", "100\n");
+    put("cgroup/a/b/memory.max", "400\n");
+    put("cgroup/a/b/memory.stat", "inactive_file 40\n");
+    put("cgroup/a/b/memory.events", "low 0\nhigh 7\nmax 8\noom 9\noom_kill 3\noom_group_kill 1\n");
+    put("cgroup/a/b/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\nfull total=5\n");
+    g_assert_true(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading));
+    g_assert_cmpuint(reading.limit, ==, 400);
+    g_assert_cmpuint(reading.used, ==, 60);
+    g_assert_cmpuint(reading.oom_kills, ==, 3);
+    g_assert_cmpuint(reading.high_events, ==, 7);
+    g_assert_cmpuint(reading.stalled_us, ==, 12);
+    /* On its way out, which version 1 shows as a move to the root. */
+    put("proc/42/cgroup", "0::/\n");
+    put("proc/42/stat", "42 (a) b) R 1 42 42 0 -1 4194564 1\n");
+    put("cgroup/a/b/memory.events", "oom_kill 4\n");
+    g_assert_false(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading));
+    g_assert_cmpuint(cgroup_gauge_oom_kills(gauge), ==, 4);
+    end();
+    g_assert_cmpuint(cgroup_gauge_oom_kills(gauge), ==, G_MAXUINT64);
+}
+
+static void
+test_nothing_to_see(void)
+{
+    CgroupMemory memory = {.current = 7};
+    CgroupRooms rooms;
+    begin();
+    g_assert_false(read_memory(&memory));
+    g_assert_false(read_rooms(&rooms));
+    g_assert_cmpuint(rooms.alone.left, ==, G_MAXUINT64);
+    put("proc/42/cgroup", "0::/../../other\n");
+    put("cgroup/memory.current", "1\n");
+    g_assert_false(read_memory(&memory));
+    g_assert_cmpuint(memory.current, ==, 7);
+    end();
+}
+
+static void
+test_over_the_limit(void)
+{
+    CgroupRooms rooms;
+    begin();
+    put("proc/42/cgroup", "0::/a\n");
+    put("cgroup/a/memory.current", "300\n");
+    put("cgroup/a/memory.max", "200\n");
+    g_assert_true(read_rooms(&rooms));
+    g_assert_cmpuint(rooms.alone.left, ==, 0);
+    end();
+}
+
+static void
+test_estimate(void)
+{
+    g_assert_cmpuint(headroom_estimate(0, 19), <, 2 * (guint64)MIB);
+    g_assert_cmpuint(headroom_estimate((guint64)8192 * MIB, 19), >, 16384 * 2048);
+    g_assert_cmpuint(headroom_estimate((guint64)8192 * MIB, 12), >, headroom_estimate((guint64)8192 * MIB, 19));
+    g_assert_cmpuint(headroom_estimate(G_MAXUINT64, 200), <, 2 * (guint64)MIB); /* a hostile target's numbers */
+}
+
+static gboolean
+read_charges(CgroupCharges *charges)
+{
+    g_autofree char *proc = g_build_filename(root, "proc", NULL);
+    g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
+    return cgroup_charges_read(proc, cgroups, 42, charges);
+}
+
+static void
+test_charges_2(void)
+{
+    CgroupCharges charges;
+    begin();
+    put("proc/42/cgroup", "0::/a\n");
+    put("cgroup/a/memory.current", "900\n");
+    put("cgroup/a/memory.stat", "anon 100\nfile 200\nkernel 50\nkernel_stack 20\npagetables 7\nsock 9\nshmem 70\n"
+                                "file_mapped 3\nanon_thp 4\nslab 5\ninactive_file 33\n");
+    put("cgroup/a/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\n"
+                                    "full avg10=0.00 avg60=0.00 avg300=0.00 total=11\n");
+    g_assert_true(read_charges(&charges));
+    g_assert_cmpuint(charges.current, ==, 900);
+    g_assert_cmpuint(charges.anonymous, ==, 100);
+    g_assert_cmpuint(charges.file, ==, 200);
+    g_assert_cmpuint(charges.shmem, ==, 70);
+    g_assert_cmpuint(charges.kernel, ==, 50);
+    g_assert_cmpuint(charges.kernel_stacks, ==, 20);
+    g_assert_cmpuint(charges.page_tables, ==, 7);
+    g_assert_cmpuint(charges.sockets, ==, 9);
+    g_assert_cmpuint(charges.inactive_file, ==, 33);
+    g_assert_cmpuint(charges.stalled_ns, ==, 12000);
+    end();
+}
+
+static void
+test_charges_1(void)
+{
+    CgroupCharges charges;
+    begin();
+    put("proc/42/cgroup", "2:memory:/a\n");
+    put("cgroup/memory/a/memory.usage_in_bytes", "900\n");
+    put("cgroup/memory/a/memory.stat", "cache 1\nrss 2\ntotal_cache 300\ntotal_rss 100\n"
+                                       "total_inactive_file 44\n");
+    put("cgroup/memory/a/memory.kmem.usage_in_bytes", "60\n");
+    g_assert_true(read_charges(&charges));
+    g_assert_cmpuint(charges.current, ==, 900);
+    g_assert_cmpuint(charges.anonymous, ==, 100);
+    g_assert_cmpuint(charges.file, ==, 300);
+    g_assert_cmpuint(charges.shmem, ==, G_MAXUINT64);
+    g_assert_cmpuint(charges.kernel, ==, 60);
+    g_assert_cmpuint(charges.sockets, ==, G_MAXUINT64);
+    g_assert_cmpuint(charges.kernel_stacks, ==, G_MAXUINT64);
+    g_assert_cmpuint(charges.inactive_file, ==, 44);
+    g_assert_cmpuint(charges.stalled_ns, ==, G_MAXUINT64);
+    end();
+}
+
+/* A user who may make groups could have thousands of them in each other, and each level takes time to read. */
+static void
+test_depth(void)
+{
+    CgroupMemory memory;
+    begin();
+    for (guint depth = 31; depth <= 33; depth++) {
+        g_autoptr(GString) path = g_string_new(NULL);
+        for (guint i = 0; i < depth; i++)
+            g_string_append(path, "/x");
+        g_autofree char *line = g_strdup_printf("0::%s\n", path->str);
+        g_autofree char *file = g_strdup_printf("cgroup%s/memory.current", path->str);
+        put("proc/42/cgroup", line);
+        put(file, "4096\n");
+        g_assert_cmpint(read_memory(&memory), ==, depth <= 32);
+    }
+    end();
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/cgroup/version-2", test_version_2);
+    g_test_add_func("/cgroup/version-1", test_version_1);
+    g_test_add_func("/cgroup/shared", test_shared);
+    g_test_add_func("/cgroup/gauge", test_gauge);
+    g_test_add_func("/cgroup/nothing-to-see", test_nothing_to_see);
+    g_test_add_func("/cgroup/over-the-limit", test_over_the_limit);
+    g_test_add_func("/cgroup/depth", test_depth);
+    g_test_add_func("/cgroup/estimate", test_estimate);
+    g_test_add_func("/cgroup/charges-version-2", test_charges_2);
+    g_test_add_func("/cgroup/charges-version-1", test_charges_1);
+    return g_test_run();
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What keys do, and how frames follow each other. */
+#include "scene.h"
+#include "tui/view.h"
+
+#include <string.h>
+
+static void
+press(Model *model, const char *letters)
+{
+    for (; *letters != '\0'; letters++)
+        view_key(model, &(Key){.code = KEY_IS_LETTER, .letter = (gunichar)*letters});
+}
+
+static void
+press_code(Model *model, KeyCode code)
+{
+    view_key(model, &(Key){.code = code});
+}
+
+static char *
+frame_text(Model *model)
+{
+    g_autoptr(Cells) cells = cells_new(24, 100);
+    view_draw(model, cells);
+    return cells_text(cells);
+}
+
+/* The pids of the list, in its order. */
+static char *
+order(Model *model)
+{
+    GString *pids = g_string_new(NULL);
+    g_autofree char *text = frame_text(model);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 2; lines[i] != NULL; i++)
+        if (g_ascii_strtoull(lines[i], NULL, 10) != 0)
+            g_string_append_printf(pids, " %u", (guint)g_ascii_strtoull(lines[i], NULL, 10));
+    return g_string_free(pids, FALSE);
+}
+
+static void
+assert_order(Model *model, const char *expected)
+{
+    g_autofree char *found = order(model);
+    g_assert_cmpstr(found, ==, expected);
+}
+
+static void
+test_sort(void)
+{
+    g_autoptr(Model) model = scene_model(3);
+    assert_order(model, " 812 4711 4712 1 99");
+    press(model, "I");
+    assert_order(model, " 99 1 4712 4711 812");
+    press(model, "N");
+    assert_order(model, " 1 99 812 4711 4712");
+    press(model, "A");
+    assert_order(model, " 4711 4712 1 99 812");
+    press(model, "+");
+    assert_order(model, " 4711 1 99 812 4712");
+}
+
+static void
+test_filter(void)
+{
+    g_autoptr(Model) model = scene_model(2);
+    press(model, "/6380");
+    press_code(model, KEY_IS_ENTER);
+    assert_order(model, " 4712");
+    press(model, "/");
+    for (guint i = 0; i < 4; i++)
+        press_code(model, KEY_IS_ERASE);
+    press(model, "REDIS");
+    press_code(model, KEY_IS_ENTER);
+    assert_order(model, " 4711 4712");
+    press(model, "/xyz");
+    press_code(model, KEY_IS_ESCAPE);
+    assert_order(model, " 4711 4712");
+    g_assert_false(model->quit);
+}
+
+/* The cursor stays on its target wherever that moves to. */
+static void
+test_cursor_follows(void)
+{
+    g_autoptr(Model) model = scene_model(2);
+    press_code(model, KEY_IS_DOWN);
+    g_assert_cmpint(targets_chosen(model)->status.pid, ==, 4711);
+    press(model, "N");
+    g_assert_cmpint(targets_chosen(model)->status.pid, ==, 4711);
+    press_code(model, KEY_IS_END);
+    g_assert_cmpint(targets_chosen(model)->status.pid, ==, 4712);
+    press_code(model, KEY_IS_HOME);
+    g_assert_cmpint(targets_chosen(model)->status.pid, ==, 1);
+}
+
+static void
+test_depth(void)
+{
+    g_autoptr(Model) model = scene_model(2);
+    press_code(model, KEY_IS_DOWN);
+    press_code(model, KEY_IS_ENTER);
+    g_assert_cmpint(model_view(model), ==, VIEW_TARGET);
+    g_assert_cmpint(model_opened(model)->status.pid, ==, 4711);
+    press(model, "?");
+    g_assert_cmpint(model_view(model), ==, VIEW_HELP);
+    press(model, "x");
+    g_assert_cmpint(model_view(model), ==, VIEW_TARGET);
+    press_code(model, KEY_IS_ESCAPE);
+    press_code(model, KEY_IS_ESCAPE);
+    g_assert_cmpint(model_view(model), ==, VIEW_TARGETS);
+    g_assert_null(model_opened(model));
+    press(model, "q");
+    g_assert_true(model->quit);
+}
+
+/* What has ended stays in its last state, marked. */
+static void
+test_gone(void)
+{
+    g_autoptr(Model) model = scene_model(2);
+    model_open(model, "4711.1");
+    for (guint n = 2; n < 5; n++) {
+        FeedFrame *frame = scene_frame(n);
+        g_ptr_array_remove_index(frame->targets, 0);
+        model_take_frame(frame, model);
+    }
+    g_assert_true(model_opened(model)->gone);
+    g_assert_cmpuint(model->frame->targets->len, ==, 5);
+    g_autofree char *text = frame_text(model);
+    g_assert_nonnull(strstr(text, "This process has ended"));
+    press_code(model, KEY_IS_ESCAPE);
+    g_autofree char *list = frame_text(model);
+    g_assert_nonnull(strstr(list, "ended"));
+}
+
+/* Many processes that come and go do not pile up. */
+static void
+test_many_gone(void)
+{
+    g_autoptr(Model) model = scene_model(1);
+    for (guint n = 1; n < 3 * GONE_SHOWN; n++) {
+        FeedFrame *frame = scene_frame(n);
+        FeedTarget *first = frame->targets->pdata[0];
+        g_free(first->key);
+        first->key = g_strdup_printf("%u.7", n);
+        model_take_frame(frame, model);
+    }
+    g_assert_cmpuint(model->frame->targets->len, <=, 5 + GONE_SHOWN);
+    g_assert_cmpuint(g_hash_table_size(model->tracks), <=, 6 + GONE_SHOWN);
+}
+
+static gboolean done;
+
+static void
+do_it(Model *model, gpointer data)
+{
+    done = TRUE;
+}
+
+/* Nothing but a yes is a yes. */
+static void
+test_question(void)
+{
+    static const char *const answers[] = {"n", "q", " ", "x", NULL};
+    g_autoptr(Model) model = scene_model(1);
+    for (guint i = 0; answers[i] != NULL; i++) {
+        model_ask(model,
+                  &(Question){.text = g_strdup("Do it?"), .yes = do_it, .data = g_strdup("x"), .free_data = g_free});
+        press(model, answers[i]);
+        g_assert_false(done);
+        g_assert_false(model->quit);
+    }
+    model_ask(model, &(Question){.text = g_strdup("Do it?"), .yes = do_it});
+    press_code(model, KEY_IS_ENTER);
+    g_assert_false(done);
+    model_ask(model, &(Question){.text = g_strdup("Do it?"), .yes = do_it});
+    press(model, "y");
+    g_assert_true(done);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/tui/model/sort", test_sort);
+    g_test_add_func("/tui/model/filter", test_filter);
+    g_test_add_func("/tui/model/cursor-follows", test_cursor_follows);
+    g_test_add_func("/tui/model/depth", test_depth);
+    g_test_add_func("/tui/model/gone", test_gone);
+    g_test_add_func("/tui/model/many-gone", test_many_gone);
+    g_test_add_func("/tui/model/question", test_question);
+    return g_test_run();
+}

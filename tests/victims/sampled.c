@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places from which a program allocates while it is being sampled. One command per line on stdin, one answer per line
+ * on stdout; the pid comes first.
+ *
+ *   churn N         N allocations of mixed sizes by every function of the allocator, all freed again; errno is kept
+ *   tree N SIZE     N blocks of SIZE bytes, by a stack of 40 functions, kept
+ *   alternate N     N times, from a signal handler on an alternate stack of 8 KiB; after a stack overflow as well
+ *   jump N          leaves a hook N times by siglongjmp() out of a signal handler; then other threads allocate
+ *   threads N       N threads that allocate, also in the destructors of their variables
+ *   processes N     N children by fork, which allocate, and N by vfork, which execute a program
+ *   resize N        N blocks that grow and shrink in place where they can
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { SMALL_STACK = 8 * 1024, THREAD_STACK = 32 * 1024, BLOCKS = 64, DEPTH = 40 };
+
+static bool fine;
+static char alternate_stack[SMALL_STACK] __attribute__((aligned(16)));
+
+static void
+expect(bool true_enough, const char *what)
+{
+    if (!true_enough) {
+        fprintf(stderr, "%s\n", what);
+        fine = false;
+    }
+}
+
+/* Keeps the compiler from dropping what nothing looks at. */
+static void
+use(void *block)
+{
+    __asm__ volatile("" : : "r"(block) : "memory");
+}
+
+static void
+churn_once(unsigned i)
+{
+    void *aligned = NULL;
+    errno = 1234;
+    void *blocks[] = {malloc(16 + i % 3000), calloc(3, 1 + i % 5000), aligned_alloc(64, 64 * (1 + i % 9)),
+                      memalign(4096, i % 9000), realloc(NULL, 10 + i % 100)};
+    expect(errno == 1234, "errno has changed");
+    expect(posix_memalign(&aligned, 256, 100 + i % 20000) == 0, "posix_memalign failed");
+    blocks[0] = realloc(blocks[0], 20000 + i % 90000);
+    for (size_t j = 0; j < sizeof(blocks) / sizeof(blocks[0]); j++) {
+        memset(blocks[j], 0x5a, 8);
+        free(blocks[j]);
+    }
+    free(aligned);
+}
+
+static void
+churn(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        churn_once(i * 2654435761u >> 8);
+}
+
+__attribute__((noinline)) static void *
+descend(unsigned depth, size_t size)
+{
+    void *block = depth == 0 ? malloc(size) : descend(depth - 1, size);
+    __asm__ volatile("" : "+r"(block)); /* no tail call */
+    return block;
+}
+
+/* ---- signals ---- */
+
+static volatile unsigned handled;
+
+static void
+allocate_in_handler(int number)
+{
+    churn(20);
+    handled++;
+}
+
+static sigjmp_buf overflowed;
+
+static void
+leave_overflow(int number)
+{
+    churn(20);
+    siglongjmp(overflowed, 1);
+}
+
+__attribute__((noinline)) static unsigned
+overflow(unsigned depth)
+{
+    volatile char frame[512];
+    frame[0] = (char)depth;
+    if (depth == UINT32_MAX)
+        return 0;
+    return overflow(depth + 1) + (unsigned)frame[0];
+}
+
+static void
+catch_on_alternate_stack(int number, void (*handler)(int))
+{
+    const stack_t stack = {.ss_sp = alternate_stack, .ss_size = sizeof(alternate_stack)};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    sigaltstack(&stack, NULL);
+    sigaction(number, &action, NULL);
+}
+
+static void
+alternate(unsigned n)
+{
+    catch_on_alternate_stack(SIGUSR1, allocate_in_handler);
+    handled = 0;
+    for (unsigned i = 0; i < n; i++)
+        raise(SIGUSR1);
+    expect(handled == n, "a handler did not run");
+    catch_on_alternate_stack(SIGSEGV, leave_overflow);
+    if (sigsetjmp(overflowed, 1) == 0)
+        use((void *)(uintptr_t)overflow(0));
+    signal(SIGSEGV, SIG_DFL);
+}
+
+static sigjmp_buf out_of_hook;
+static uintptr_t agent_begin, agent_end;
+static volatile sig_atomic_t jumped;
+
+/* Only out of the agent's code: jemalloc itself does not survive it elsewhere. */
+static void
+jump_out_of_agent(int number, siginfo_t *info, void *context)
+{
+    const ucontext_t *interrupted = context;
+#if defined(__x86_64__)
+    const uintptr_t pc = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
+#else
+    const uintptr_t pc = (uintptr_t)interrupted->uc_mcontext.pc;
+#endif
+    if (pc >= agent_begin && pc < agent_end) {
+        jumped = jumped + 1;
+        siglongjmp(out_of_hook, 1);
+    }
+}
+
+static void
+find_agent(void)
+{
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        unsigned long begin;
+        unsigned long end;
+        char mode[8];
+        if (strstr(line, "jescope-agent") != NULL && sscanf(line, "%lx-%lx %7s", &begin, &end, mode) == 3 &&
+            mode[2] == 'x') {
+            agent_begin = begin;
+            agent_end = end;
+        }
+    }
+    fclose(maps);
+}
+
+static void *
+churn_in_thread(void *n)
+{
+    churn((unsigned)(uintptr_t)n);
+    return NULL;
+}
+
+static void
+in_threads(unsigned count, void *(*body)(void *), void *argument)
+{
+    pthread_t *threads = calloc(count, sizeof(*threads));
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, THREAD_STACK);
+    for (unsigned i = 0; i < count; i++)
+        expect(pthread_create(&threads[i], &attributes, body, argument) == 0, "no thread");
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    pthread_attr_destroy(&attributes);
+    free(threads);
+}
+
+static void
+set_timer(unsigned microseconds)
+{
+    const struct itimerval timer = {.it_interval = {.tv_usec = microseconds}, .it_value = {.tv_usec = microseconds}};
+    setitimer(ITIMER_PROF, microseconds != 0 ? &timer : &(struct itimerval){0}, NULL);
+}
+
+/* Each time in a thread of its own: jemalloc does not call the hooks of one that has left them so. */
+static void *
+jump_once(void *unused)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPROF);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    if (sigsetjmp(out_of_hook, 1) == 0)
+        for (;;)
+            free(descend(DEPTH, 4096));
+    return NULL;
+}
+
+static void
+jump(unsigned n)
+{
+    struct sigaction action = {.sa_sigaction = jump_out_of_agent, .sa_flags = SA_SIGINFO};
+    sigset_t set;
+    find_agent();
+    sigemptyset(&set);
+    sigaddset(&set, SIGPROF);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    sigaction(SIGPROF, &action, NULL);
+    jumped = 0;
+    for (unsigned i = 0; i < n; i++) {
+        set_timer(300);
+        in_threads(1, jump_once, NULL);
+        set_timer(0);
+    }
+    expect((unsigned)jumped >= n, "no hook was left");
+    in_threads(4, churn_in_thread, (void *)(uintptr_t)2000);
+}
+
+/* ---- threads and processes ---- */
+
+static pthread_key_t key;
+
+static void
+allocate_at_end(void *block)
+{
+    free(block);
+    churn(50);
+}
+
+static void *
+allocate_and_end(void *unused)
+{
+    churn(50);
+    pthread_setspecific(key, malloc(1000));
+    return NULL;
+}
+
+static void
+fork_one(void)
+{
+    int status = 1;
+    const pid_t child = fork();
+    if (child == 0) {
+        churn(200);
+        _exit(fine ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    expect(status == 0, "a child has failed");
+}
+
+static void
+vfork_one(void)
+{
+    int status = 1;
+    const pid_t child = vfork();
+    if (child == 0) {
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
+    }
+    waitpid(child, &status, 0);
+    expect(status == 0, "a child of vfork has failed");
+}
+
+static void
+processes(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        fork_one();
+        vfork_one();
+    }
+}
+
+static void
+resize(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        char *block = malloc(16384);
+        block[0] = 'x';
+        block = realloc(block, 20000 + i % 50000);
+        block = realloc(block, 40000 + i % 400000);
+        block = realloc(block, 17000);
+        expect(block[0] == 'x', "a block has lost its content");
+        free(block);
+    }
+}
+
+static void
+run(char *line)
+{
+    unsigned n = 0;
+    unsigned size = 0;
+    char name[32] = "";
+    sscanf(line, "%31s %u %u", name, &n, &size);
+    if (strcmp(name, "churn") == 0)
+        churn(n);
+    else if (strcmp(name, "tree") == 0)
+        for (unsigned i = 0; i < n; i++)
+            use(descend(DEPTH, size));
+    else if (strcmp(name, "alternate") == 0)
+        alternate(n);
+    else if (strcmp(name, "jump") == 0)
+        jump(n);
+    else if (strcmp(name, "threads") == 0)
+        in_threads(n, allocate_and_end, NULL);
+    else if (strcmp(name, "processes") == 0)
+        processes(n);
+    else if (strcmp(name, "resize") == 0)
+        resize(n);
+    else
+        fine = false;
+}
+
+int
+main(void)
+{
+    char line[128];
+    pthread_key_create(&key, allocate_at_end);
+    printf("ok %d errno 0\n", (int)getpid());
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        fine = true;
+        run(line);
+        puts(fine ? "ok done" : "failed");
+        fflush(stdout);
+    }
+    return 0;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The event stream of the server, and whether it can be reached.
+import * as api from "./api";
+import type { ServiceEvent } from "./documents";
+
+const TYPES = ["target-came", "target-gone", "profiling-on", "profiling-off", "control", "recording-started", "recording-ended", "dump",
+  "advice", "advice-off", "ended", "lost"];
+const RETRY_MS = 2000;
+const KEPT = 500;
+
+type Listener = (event: ServiceEvent) => void;
+type StateListener = (connected: boolean) => void;
+
+const listeners = new Set<Listener>();
+const stateListeners = new Set<StateListener>();
+const kept: ServiceEvent[] = [];
+let source: EventSource | null = null;
+let timer = 0;
+let connected: boolean | null = null;
+
+function setConnected(now: boolean): void {
+  if (now !== connected) {
+    connected = now;
+    stateListeners.forEach((listener) => listener(now));
+  }
+}
+
+function receive(message: MessageEvent<string>): void {
+  const event: ServiceEvent = JSON.parse(message.data);
+  event.type ??= message.type;
+  if (event.id !== undefined) {
+    kept.push(event);
+    kept.splice(0, kept.length - KEPT);
+  }
+  listeners.forEach((listener) => listener(event));
+}
+
+/** A stream that the server refused does not come again by itself: 401 asks for signing in, anything else is tried again. */
+async function again(): Promise<void> {
+  stop();
+  try {
+    await api.request("/api/v1/targets");
+    start();
+  } catch (error) {
+    if (!(error instanceof api.ApiError && error.status === 401)) {
+      timer = window.setTimeout(again, RETRY_MS);
+    }
+  }
+}
+
+export function start(): void {
+  stop();
+  source = new EventSource("/api/v1/events?after=0");
+  source.onopen = () => setConnected(true);
+  kept.length = 0;
+  source.onerror = () => {
+    setConnected(false);
+    if (source?.readyState === EventSource.CLOSED) {
+      timer = window.setTimeout(again, RETRY_MS);
+    }
+  };
+  for (const type of TYPES) {
+    source.addEventListener(type, receive);
+  }
+}
+
+export function stop(): void {
+  clearTimeout(timer);
+  source?.close();
+  source = null;
+}
+
+/** Calls LISTENER with each event; the result ends this. */
+export function onEvent(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** Calls LISTENER whenever the server is lost or found. */
+export function onState(listener: StateListener): () => void {
+  stateListeners.add(listener);
+  return () => stateListeners.delete(listener);
+}
+
+/** The events about TARGET that came since the page was opened, oldest first. */
+export function eventsOf(target: string): ServiceEvent[] {
+  return kept.filter((event) => event.target === target);
+}
+
+/** Calls REFRESH now, every SECONDS while the page is seen, and soon after each event that CONCERNS it; the result ends this. */
+export function refreshing(seconds: number, refresh: () => Promise<void>, concerns: (event: ServiceEvent) => boolean): () => void {
+  let pending = 0;
+  let ended = false;
+  let running = false;
+  let wanted = false;
+  const run = async (): Promise<void> => {
+    clearTimeout(pending);
+    if (running) {
+      wanted = true;
+      return;
+    }
+    running = true;
+    wanted = false;
+    await refresh();
+    running = false;
+    if (!ended) {
+      pending = window.setTimeout(tick, wanted ? 100 : seconds * 1000);
+    }
+  };
+  const tick = (): void => {
+    if (document.visibilityState === "visible" && connected !== false) {
+      void run();
+    }
+  };
+  const soon = (): void => {
+    clearTimeout(pending);
+    if (running) {
+      wanted = true;
+    } else {
+      pending = window.setTimeout(tick, 100);
+    }
+  };
+  const ends = [onEvent((event) => (event.type === "lost" || concerns(event)) && soon()), onState((now) => now && soon())];
+  document.addEventListener("visibilitychange", soon);
+  void run();
+  return () => {
+    ended = true;
+    clearTimeout(pending);
+    document.removeEventListener("visibilitychange", soon);
+    ends.forEach((end) => end());
+  };
+}
