@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What src/client reads: URLs that users write, and documents of a server that is not trusted. A first byte chooses. */
+/* What src/client reads: URLs that users write, and documents and events of a server that is not trusted. A first byte
+ * chooses. */
 #include "client/document.h"
+#include "client/event-stream.h"
 #include "client/url.h"
 
 #include <stddef.h>
@@ -41,6 +43,32 @@ read_document(const char *text, size_t size)
     json_decref(document);
 }
 
+static void
+append_event(const char *name, const char *data, gpointer all)
+{
+    g_string_append_printf(all, "%s\n%s\n", name, data);
+}
+
+static char *
+events_in(const char *text, size_t size, size_t step)
+{
+    GString *all = g_string_new(NULL);
+    g_autoptr(EventStream) stream = event_stream_new(append_event, all);
+    for (size_t at = 0; at < size; at += step)
+        if (!event_stream_feed(stream, text + at, MIN(step, size - at)))
+            break;
+    return g_string_free(all, FALSE);
+}
+
+/* In whatever pieces it comes, it has the same events. */
+static void
+read_events(const char *text, size_t size)
+{
+    g_autofree char *whole = events_in(text, size, MAX(size, 1));
+    g_autofree char *pieces = events_in(text, size, 3);
+    g_assert_cmpstr(whole, ==, pieces);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -49,6 +77,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     g_autofree char *text = g_strndup((const char *)data + 1, size - 1);
     if (data[0] == 'u')
         read_url(text);
+    else if (data[0] == 'e')
+        read_events((const char *)data + 1, size - 1);
     else
         read_document((const char *)data + 1, size - 1);
     return 0;

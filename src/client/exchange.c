@@ -290,6 +290,74 @@ connection_exchange(Connection *connection, const ExchangeRequest *request, GErr
     return -1;
 }
 
+/* ---- an answer without an end ---- */
+
+/* What is arriving, and where it goes. */
+typedef struct {
+    Connection *connection;
+    const ExchangeStream *stream;
+    Arrival arrival; /* of the headers */
+    gint64 latest_us, silence_us;
+} Following;
+
+static size_t
+on_stream_header(char *data, size_t one, size_t n, void *user)
+{
+    Following *following = user;
+    return on_header(data, one, n, &following->arrival);
+}
+
+static size_t
+on_stream(char *data, size_t one, size_t n, void *user)
+{
+    Following *following = user;
+    CURL *curl = following->connection->curl;
+    const char *type = NULL;
+    long status = 0;
+    curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_library.curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+    following->latest_us = g_get_monotonic_time();
+    if (status != HTTP_OK || type == NULL || !g_str_has_prefix(type, "text/event-stream"))
+        return 0;
+    return following->stream->take(data, n, following->stream->data) ? n : 0;
+}
+
+/* libcurl asks about once a second while nothing comes. Another value than 0 ends it. */
+static int
+on_progress(void *user, curl_off_t unused1, curl_off_t unused2, curl_off_t unused3, curl_off_t unused4)
+{
+    const Following *following = user;
+    gboolean is_silent = g_get_monotonic_time() - following->latest_us > following->silence_us;
+    return is_silent || !following->stream->goes_on(following->stream->data);
+}
+
+long
+connection_follow(Connection *connection, const char *path, guint silence_ms, const ExchangeStream *stream)
+{
+    CURL *curl = connection->curl;
+    Following following = {.connection = connection,
+                           .stream = stream,
+                           .arrival = {.fd = -1},
+                           .latest_us = g_get_monotonic_time(),
+                           .silence_us = (gint64)silence_ms * 1000};
+    g_autofree char *url = g_strconcat(connection->base, path, NULL);
+    long status = 0;
+    curl_library.curl_easy_setopt(curl, CURLOPT_URL, url);
+    /* Not decompressed: a byte could expand without end. */
+    curl_library.curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, NULL);
+    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_stream_header);
+    curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, &following);
+    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_stream);
+    curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, &following);
+    curl_library.curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &following);
+    connection->failure[0] = '\0';
+    curl_library.curl_easy_perform(curl);
+    curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+
 /* ---- a web hook ---- */
 
 static size_t

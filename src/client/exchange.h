@@ -39,6 +39,20 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_free)
  */
 int connection_exchange(Connection *connection, const ExchangeRequest *request, GError **error);
 
+/* What a connection does with an answer that has no end. Called on the thread of connection_follow(). */
+typedef struct {
+    gboolean (*take)(const char *bytes, gsize length, gpointer data); /* FALSE: enough */
+    gboolean (*goes_on)(gpointer data);                               /* asked about once a second; FALSE: enough */
+    gpointer data;
+} ExchangeStream;
+
+/*
+ * GET of PATH, an event stream, until it ends, STREAM has enough of it, or nothing has come for SILENCE_MS (servers
+ * send a comment every 15 s). CONNECTION is used for nothing else. Returns the status of the answer, of which STREAM
+ * gets nothing unless it is 200; 0: there was none.
+ */
+long connection_follow(Connection *connection, const char *path, guint silence_ms, const ExchangeStream *stream);
+
 /*
  * Sends a JSON document to URL, which need not be a jescope's: as above, redirects are not followed. The answer is not
  * looked at beyond its status, which is returned; 0 with TARGET_ERROR: there was none within DEADLINE_MS.

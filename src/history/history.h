@@ -163,6 +163,20 @@ typedef struct {
 /* All targets by name, of HistoryTarget. */
 GPtrArray *history_targets(History *history, GError **error);
 
+/* A life that has samples. */
+typedef struct {
+    gint64 incarnation;
+    gint64 pid; /* 0: unknown */
+    gint64 first_us;
+    gint64 last_us;
+} HistorySpan;
+
+/* The latest MAX lives of TARGET that have samples, by their first one, of HistorySpan. */
+GArray *history_spans(History *history, const char *target, guint max, GError **error);
+
+/* The user that TARGET belongs to (history_claim()); -1: unknown. */
+gint64 history_user(History *history, const char *target);
+
 /* The names of the metrics TARGET has in RANGE, by scope and in metrics.def's order, of const char * (static). */
 GPtrArray *history_metrics(History *history, const char *target, HistoryRange range, GError **error);
 

@@ -144,6 +144,42 @@ history_targets(History *history, GError **error)
     return g_steal_pointer(&targets);
 }
 
+GArray *
+history_spans(History *history, const char *target, guint max, GError **error)
+{
+    gint64 id;
+    gboolean ok;
+    if (!database_find_target(history, target, &id, error))
+        return NULL;
+    g_autoptr(GArray) spans = g_array_new(FALSE, FALSE, sizeof(HistorySpan));
+    sqlite3_stmt *statement = database_statement(history, SQL_SPANS, error);
+    database_bind(statement, id, max);
+    while (database_next(history, statement, &ok, error)) {
+        const HistorySpan span = {
+            .incarnation = sqlite3_column_int64(statement, 0),
+            .pid = sqlite3_column_int64(statement, 1),
+            .first_us = sqlite3_column_int64(statement, 2),
+            .last_us = sqlite3_column_int64(statement, 3),
+        };
+        g_array_append_val(spans, span);
+    }
+    return ok ? g_steal_pointer(&spans) : NULL;
+}
+
+gint64
+history_user(History *history, const char *target)
+{
+    /* A file of an older jescope has no owners. */
+    sqlite3_stmt *statement = database_statement(history, SQL_OWNER_FIND, NULL);
+    gboolean ok;
+    gint64 user = -1;
+    database_bind_text(statement, 1, target);
+    if (database_next(history, statement, &ok, NULL))
+        user = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return user >= 0 && user < G_MAXUINT32 ? user : -1;
+}
+
 typedef struct {
     const History *history;
     gboolean found[STATS_METRIC_COUNT];

@@ -155,8 +155,8 @@ cells_print(Cells *cells, CellSpan span, CellStyle style, const char *format, ..
     return cells_put(cells, span, style, text);
 }
 
-static guint
-columns_of(const char *text)
+guint
+cells_text_width(const char *text)
 {
     guint columns = 0;
     while (*text != '\0')
@@ -167,7 +167,7 @@ columns_of(const char *text)
 void
 cells_put_right(Cells *cells, CellSpan span, CellStyle style, const char *text)
 {
-    guint columns = columns_of(text);
+    guint columns = cells_text_width(text);
     if (columns < span.columns) {
         span.column += span.columns - columns;
         span.columns = columns;

@@ -93,6 +93,9 @@ void cells_copy(Cells *to, const Cells *from, CellRows rows);
 /* The frame as text: a line for each row up to the last one that is not blank, without blanks at their ends. */
 char *cells_text(const Cells *cells);
 
+/* The columns that TEXT takes where there is room for all of it. */
+guint cells_text_width(const char *text);
+
 /* The columns of a letter in a terminal: 0 for combining marks, 2 for wide ones. */
 guint cells_letter_width(gunichar letter);
 

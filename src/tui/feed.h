@@ -45,7 +45,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(FeedFrame, feed_frame_free)
 /* What has happened to a target, one line. */
 typedef struct {
     gint64 time_us;
-    const char *pid; /* the first part of the target's key */
+    const char *target; /* its pid; in a replay, its key */
     const char *text;
 } FeedEvent;
 
@@ -56,6 +56,8 @@ typedef struct {
     /* Where all memory of the target that is watched is; LEDGER is NULL where only its statistics are known. */
     void (*ledger)(const char *key, const LedgerTaken *ledger, gpointer data);
     void (*event)(const FeedEvent *event, gpointer data);
+    /* All events of a replay up to its moment follow. */
+    void (*no_events)(gpointer data);
     /* Of the question ID: a document of the native API (docs/api.md), borrowed; or NULL with ERROR. */
     void (*answer)(guint id, const json_t *document, const GError *error, gpointer data);
     gpointer data;
@@ -87,6 +89,7 @@ struct Feed {
     FeedSink sink;
     guint every_ms;
     guint questions; /* asked so far */
+    gboolean lasts;  /* frames are shown until the user leaves: events are worth a connection of their own */
 };
 
 /* The monotonic time of the next ledger after one that took LASTED_US: so that reading them takes at most a hundredth

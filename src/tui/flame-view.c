@@ -198,15 +198,18 @@ static void
 click(Model *model, const Key *pressed)
 {
     Explore *explore = model->explore;
+    gboolean is_box = FALSE;
     for (guint i = 0; pressed->row >= 2 && i < explore->flame->rows->len; i++) {
         guint from;
         guint to;
         span_of(explore->flame, i, explore->flame_columns, &from, &to);
         if (row_at(explore->flame, i)->level == pressed->row - 2 + explore->flame_top && pressed->column >= from &&
-            pressed->column < to)
+            pressed->column < to) {
             explore->flame_row = i;
+            is_box = TRUE;
+        }
     }
-    if (pressed->code == KEY_IS_DOUBLE)
+    if (is_box && pressed->code == KEY_IS_DOUBLE)
         zoom(model);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tui/local-feed.h"
 
+#include "tui/event-text.h"
 #include "tui/local-ask.h"
 
 #include "target/candidates.h"
@@ -519,8 +520,8 @@ on_service_event(const ServiceEvent *event, gpointer data)
 {
     const Watched *watched = data;
     const Feed *feed = &watched->feed->base;
-    g_autofree char *text = g_strconcat(service_event_name(event->type), event->detail != NULL ? ": " : "",
-                                        event->detail != NULL ? event->detail : "", NULL);
+    const EventFacts facts = {service_event_name(event->type), event->subject, event->detail, event->who};
+    g_autofree char *text = event_text(&facts);
     if (feed->sink.event != NULL)
         feed->sink.event(&(FeedEvent){event->time_us, event->target, text}, feed->sink.data);
 }

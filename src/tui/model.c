@@ -11,7 +11,7 @@ static void
 free_event(gpointer data)
 {
     ModelEvent *event = data;
-    g_free(event->pid);
+    g_free(event->target);
     g_free(event->text);
     g_free(event);
 }
@@ -177,11 +177,27 @@ model_take_event(const FeedEvent *event, gpointer data)
     Model *model = data;
     ModelEvent *kept = g_new0(ModelEvent, 1);
     kept->time_us = event->time_us;
-    kept->pid = g_strdup(event->pid);
+    kept->target = g_strdup(event->target);
     kept->text = g_strdup(event->text);
     g_ptr_array_add(model->events, kept);
     if (model->events->len > EVENTS_SHOWN)
         g_ptr_array_remove_index(model->events, 0);
+}
+
+void
+model_drop_events(gpointer data)
+{
+    g_ptr_array_set_size(((Model *)data)->events, 0);
+}
+
+gboolean
+model_is_event_of(const Model *model, const ModelEvent *event, const FeedTarget *target)
+{
+    char pid[24];
+    if (model->feed != NULL && model->feed->ops->replays)
+        return strcmp(event->target, target->key) == 0;
+    g_snprintf(pid, sizeof(pid), "%" G_GINT64_FORMAT, target->status.pid);
+    return strcmp(event->target, pid) == 0;
 }
 
 double

@@ -47,7 +47,7 @@ struct Explore;
 
 typedef struct {
     gint64 time_us;
-    char *pid;
+    char *target; /* as in FeedEvent */
     char *text;
 } ModelEvent;
 
@@ -105,6 +105,10 @@ void model_take_frame(FeedFrame *frame, gpointer model);
 void model_take_detail(const char *key, StatsSample *sample, gpointer model);
 void model_take_ledger(const char *key, const LedgerTaken *ledger, gpointer model);
 void model_take_event(const FeedEvent *event, gpointer model);
+void model_drop_events(gpointer model);
+
+/* Whether EVENT is one of TARGET. */
+gboolean model_is_event_of(const Model *model, const ModelEvent *event, const FeedTarget *target);
 
 /* The target with KEY in the latest frame, or NULL. */
 FeedTarget *model_find(const Model *model, const char *key);

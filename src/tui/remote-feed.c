@@ -6,6 +6,7 @@
 #include "stats/reader.h"
 #include "stats/status.h"
 #include "target/target.h"
+#include "tui/remote-events.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -44,11 +45,13 @@ typedef struct {
     GThreadPool *pool; /* one thread: a connection is of one */
     char *list;        /* the path of the list, or of the only target */
     gboolean one;
-    gboolean asked;       /* the list */
-    char *watched;        /* key */
-    gint64 ledger_due_us; /* monotonic */
-    json_t *status;       /* of the target that is watched, as it said itself; NULL: none yet */
-    StatsSample *sample;  /* its statistics; NULL: none yet */
+    gboolean asked;         /* the list */
+    char *watched;          /* key */
+    gint64 ledger_due_us;   /* monotonic */
+    json_t *status;         /* of the target that is watched, as it said itself; NULL: none yet */
+    StatsSample *sample;    /* its statistics; NULL: none yet */
+    Connection *for_events; /* until the feed starts; NULL: none */
+    RemoteEvents *events;
     gboolean paused;
     guint timer;
 } RemoteFeed;
@@ -314,6 +317,8 @@ static void
 start(Feed *feed)
 {
     RemoteFeed *self = (RemoteFeed *)feed;
+    if (feed->lasts && self->for_events != NULL)
+        self->events = remote_events_new(g_steal_pointer(&self->for_events), feed);
     on_tick(self);
     self->timer = g_timeout_add(feed->every_ms, on_tick, self);
 }
@@ -355,6 +360,9 @@ free_remote(Feed *feed)
     if (self->pool != NULL)
         g_thread_pool_free(self->pool, FALSE, FALSE);
     shared_unref(self->shared);
+    remote_events_free(self->events);
+    if (self->for_events != NULL)
+        connection_free(self->for_events);
     json_decref(self->status);
     g_clear_pointer(&self->sample, stats_sample_unref);
     g_free(self->watched);
@@ -383,6 +391,8 @@ remote_feed_new(const RemoteFeedOptions *options, gboolean *one, GError **error)
         return NULL;
     }
     RemoteFeed *self = g_new0(RemoteFeed, 1);
+    /* Where it fails, as for a token out of a pipe, there are no events. */
+    self->for_events = connection_new(&url, options->access, NULL);
     self->base = (Feed){.ops = &remote_ops, .every_ms = options->every_ms};
     self->shared = g_new0(Shared, 1);
     g_atomic_ref_count_init(&self->shared->references);

@@ -2,6 +2,7 @@
 #include "tui/replay-feed.h"
 
 #include "stats/status.h"
+#include "target/process.h"
 #include "tui/replay-ask.h"
 
 enum {
@@ -14,10 +15,12 @@ typedef struct {
     Feed base;
     ReplaySource *source;
     const GArray *targets; /* of ReplayTarget, of the source */
+    GPtrArray *users;      /* their names */
     gint64 first_us, last_us;
     gint64 step_us; /* between moments */
     gint64 now_us;  /* the moment that is shown */
     char *watched;
+    GArray *events;  /* of ReplayEvent, of the target that is watched; NULL: none are known */
     GPtrArray *asks; /* of ReplayAsk: questions without answers */
     gboolean paused;
     guint timer;
@@ -31,8 +34,21 @@ replay_of(Feed *feed)
 
 /* ---- frames ---- */
 
+/* Of the process that TIME_US is a sample of; 0: unknown. */
+static gint64
+pid_at(const ReplayTarget *target, gint64 time_us)
+{
+    gint64 pid = 0;
+    for (guint i = 0; i < target->lives->len; i++) {
+        const ReplayLife *life = &g_array_index(target->lives, ReplayLife, i);
+        if (time_us >= life->first_us && time_us <= life->last_us)
+            pid = life->pid;
+    }
+    return pid;
+}
+
 static FeedTarget *
-target_at(const ReplayTarget *target, const StatsSample *sample)
+target_at(const ReplayTarget *target, const char *user, const StatsSample *sample)
 {
     RouteStatus status;
     status_init(&status);
@@ -40,9 +56,14 @@ target_at(const ReplayTarget *target, const StatsSample *sample)
     status.series = target->name;
     status.state = "live";
     status.reach = "history";
+    status.pid = pid_at(target, sample->time_us);
+    if (target->user >= 0)
+        status.uid = (guint32)target->user;
     stats_set_status(&status, sample);
     FeedTarget *found = feed_target_new(target->name, &status);
     found->sample = stats_sample_ref((StatsSample *)(guintptr)sample);
+    g_free(found->user);
+    found->user = g_strdup(user);
     return found;
 }
 
@@ -54,10 +75,11 @@ lasting(const ReplayFeed *self, const ReplayTarget *target)
     return (guint)CLAMP(every_us * LATE_HALVES / 2 / self->step_us, 1, WINDOW);
 }
 
-/* SAMPLES: of the moments of TARGET, COUNT of them. */
+/* SAMPLES: of the moments of the target INDEX, COUNT of them. */
 static void
-add_samples(const ReplayFeed *self, const ReplayTarget *target, gpointer *samples, FeedFrame **frames, guint count)
+add_samples(const ReplayFeed *self, guint index, gpointer *samples, FeedFrame **frames, guint count)
 {
+    const ReplayTarget *target = &g_array_index(self->targets, ReplayTarget, index);
     guint last = lasting(self, target);
     const StatsSample *latest = NULL;
     guint age = 0;
@@ -65,7 +87,7 @@ add_samples(const ReplayFeed *self, const ReplayTarget *target, gpointer *sample
         age = samples[i] != NULL ? 0 : age + 1;
         latest = samples[i] != NULL ? samples[i] : latest;
         if (latest != NULL && age < last)
-            g_ptr_array_add(frames[i]->targets, target_at(target, latest));
+            g_ptr_array_add(frames[i]->targets, target_at(target, self->users->pdata[index], latest));
     }
 }
 
@@ -85,7 +107,7 @@ emit(ReplayFeed *self, guint count, gboolean begins)
     for (guint i = 0; i < all; i++)
         frames[i] = feed_frame_new(window.from_us + (gint64)(i + 1) * self->step_us);
     for (guint i = 0; samples != NULL && i < self->targets->len; i++)
-        add_samples(self, &g_array_index(self->targets, ReplayTarget, i), &samples->pdata[i * all], frames, all);
+        add_samples(self, i, &samples->pdata[i * all], frames, all);
     frames[before]->begins = begins;
     for (guint i = 0; i < all; i++)
         if (i < before || self->base.sink.frame == NULL)
@@ -110,6 +132,21 @@ send_detail(ReplayFeed *self)
         self->base.sink.ledger(self->watched, NULL, self->base.sink.data);
 }
 
+/* What had happened by the moment. */
+static void
+send_events(const ReplayFeed *self)
+{
+    const FeedSink *sink = &self->base.sink;
+    if (sink->no_events == NULL || sink->event == NULL)
+        return;
+    sink->no_events(sink->data);
+    for (guint i = 0; self->events != NULL && i < self->events->len; i++) {
+        const ReplayEvent *event = &g_array_index(self->events, ReplayEvent, i);
+        if (event->time_us <= self->now_us)
+            sink->event(&(FeedEvent){event->time_us, self->watched, event->text}, sink->data);
+    }
+}
+
 static gboolean
 step(Feed *feed, gint64 moments)
 {
@@ -125,6 +162,7 @@ step(Feed *feed, gint64 moments)
     else
         emit(self, WINDOW, TRUE);
     send_detail(self);
+    send_events(self);
     return TRUE;
 }
 
@@ -168,7 +206,11 @@ watch(Feed *feed, const char *key)
     ReplayFeed *self = replay_of(feed);
     g_free(self->watched);
     self->watched = g_strdup(key);
+    g_clear_pointer(&self->events, g_array_unref);
+    if (key != NULL)
+        self->events = replay_source_events(self->source, key);
     send_detail(self);
+    send_events(self);
 }
 
 static void
@@ -184,6 +226,8 @@ free_replay(Feed *feed)
     if (self->timer != 0)
         g_source_remove(self->timer);
     g_ptr_array_unref(self->asks);
+    g_clear_pointer(&self->events, g_array_unref);
+    g_ptr_array_unref(self->users);
     replay_source_free(self->source);
     g_free(self->watched);
     g_free(self);
@@ -235,6 +279,7 @@ find_range(ReplayFeed *self)
         self->first_us = MIN(self->first_us, target->first_us);
         self->last_us = MAX(self->last_us, target->last_us);
         self->step_us = MIN(self->step_us, target->every_us != 0 ? target->every_us : G_MAXINT64);
+        g_ptr_array_add(self->users, target->user >= 0 ? process_user_name((uid_t)target->user) : g_strdup(""));
     }
     if (self->step_us == G_MAXINT64)
         self->step_us = STEP_DEFAULT_S * G_USEC_PER_SEC;
@@ -253,6 +298,7 @@ replay_feed_new(const char *path, guint every_ms, GError **error)
     self->asks = g_ptr_array_new_with_free_func(replay_ask_cancel);
     self->source = source;
     self->targets = replay_source_targets(source);
+    self->users = g_ptr_array_new_with_free_func(g_free);
     find_range(self);
     return &self->base;
 }

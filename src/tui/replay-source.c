@@ -6,20 +6,24 @@
 #include "history/handed.h"
 #include "stats/sample-bytes.h"
 #include "text/printable.h"
+#include "tui/event-text.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* What a child writes, as GVariants: their readers take any bytes. */
-#define TARGETS_TYPE "a(sxxt)"
+#define TARGETS_TYPE "a(sxxtxa(xxx))"
 #define SAMPLES_TYPE "a(uuay)"
 #define DUMPS_TYPE   "a(xtttt)"
+#define EVENTS_TYPE  "a(xs)"
 
 enum {
     TARGETS_MAX = 4096,
-    LIVES_MAX = 4096, /* with kept dumps */
-    DUMPS_MAX = 4096, /* of one, and of all that are taken from the child */
+    LIVES_MAX = 4096,  /* with kept dumps */
+    SPANS_MAX = 256,   /* lives of one target, the latest */
+    DUMPS_MAX = 4096,  /* of one, and of all that are taken from the child */
+    EVENTS_MAX = 4096, /* of one target, the latest; recordings of one life */
     EVERY_LEAST_US = 1000,
 };
 
@@ -49,6 +53,25 @@ open_handed(const ReplaySource *source, GError **error)
     return history_open(source->path, HISTORY_READ, error);
 }
 
+static void
+add_target(GVariantBuilder *rows, History *history, const HistoryTarget *target)
+{
+    g_autoptr(GArray) spans = history_spans(history, target->name, SPANS_MAX, NULL);
+    g_variant_builder_open(rows, G_VARIANT_TYPE("(sxxtxa(xxx))"));
+    g_variant_builder_add(rows, "s", target->name);
+    g_variant_builder_add(rows, "x", target->first_us);
+    g_variant_builder_add(rows, "x", target->last_us);
+    g_variant_builder_add(rows, "t", target->every_us);
+    g_variant_builder_add(rows, "x", history_user(history, target->name));
+    g_variant_builder_open(rows, G_VARIANT_TYPE("a(xxx)"));
+    for (guint i = 0; spans != NULL && i < spans->len; i++) {
+        const HistorySpan *span = &g_array_index(spans, HistorySpan, i);
+        g_variant_builder_add(rows, "(xxx)", span->pid, span->first_us, span->last_us);
+    }
+    g_variant_builder_close(rows);
+    g_variant_builder_close(rows);
+}
+
 static int
 write_targets(gpointer data, GOutputStream *out, GError **error)
 {
@@ -61,7 +84,7 @@ write_targets(gpointer data, GOutputStream *out, GError **error)
     for (guint i = 0; i < MIN(targets->len, TARGETS_MAX); i++) {
         const HistoryTarget *target = targets->pdata[i];
         if (target->samples > 0)
-            g_variant_builder_add(&rows, "(sxxt)", target->name, target->first_us, target->last_us, target->every_us);
+            add_target(&rows, history, target);
     }
     return write_value(g_variant_builder_end(&rows), out, error) ? 0 : -1;
 }
@@ -193,6 +216,131 @@ write_dump(gpointer data, GOutputStream *out, GError **error)
     return history_dump_write(&packed, STDOUT_FILENO, error) ? 0 : -1;
 }
 
+/* ---- events ---- */
+
+typedef struct {
+    const ReplaySource *source;
+    const char *target;
+    GArray *events; /* of ReplayEvent */
+} EventsWanted;
+
+static void
+clear_event(gpointer event)
+{
+    g_free(((ReplayEvent *)event)->text);
+}
+
+static GArray *
+new_events(void)
+{
+    GArray *events = g_array_new(FALSE, FALSE, sizeof(ReplayEvent));
+    g_array_set_clear_func(events, clear_event);
+    return events;
+}
+
+static gint
+compare_events(gconstpointer a, gconstpointer b)
+{
+    gint64 one = ((const ReplayEvent *)a)->time_us;
+    gint64 other = ((const ReplayEvent *)b)->time_us;
+    return (one > other) - (one < other);
+}
+
+/* Takes TEXT. */
+static void
+note_event(const EventsWanted *wanted, gint64 time_us, char *text)
+{
+    const ReplayEvent event = {time_us, text};
+    g_array_append_val(wanted->events, event);
+}
+
+static void
+note_facts(const EventsWanted *wanted, gint64 time_ms, const EventFacts *facts)
+{
+    if (time_ms >= 0 && time_ms <= time_most_us / 1000)
+        note_event(wanted, time_ms * 1000, event_text(facts));
+}
+
+static void
+note_recording(const EventsWanted *wanted, const HistoryRecording *recording)
+{
+    const char *why = recording->why != NULL ? recording->why : "";
+    const char *end = recording->state == ROUTE_RECORDING_FAILED    ? "; it failed"
+                      : recording->state == ROUTE_RECORDING_DROPPED ? "; it was dropped"
+                                                                    : "";
+    g_autofree char *detail =
+        g_strdup_printf("for %g s%s%s%s", (double)recording->duration_ms / 1000, end, why[0] != '\0' ? ": " : "", why);
+    note_facts(wanted, recording->begin_ms, &(EventFacts){"recording-started", recording->id, detail, NULL});
+}
+
+/* Where the file keeps none, or is of a jescope that did not, there are none. */
+static void
+note_kept(const EventsWanted *wanted, History *history, gint64 incarnation)
+{
+    g_autoptr(GArray) dumps = history_dumps(history, incarnation, DUMPS_MAX, NULL);
+    g_autoptr(GArray) recordings = history_recordings(history, incarnation, EVENTS_MAX, NULL);
+    for (guint i = 0; dumps != NULL && i < dumps->len; i++) {
+        const RouteDump *dump = &g_array_index(dumps, RouteDump, i);
+        note_facts(wanted, (gint64)MIN(dump->taken_ms, (guint64)G_MAXINT64),
+                   &(EventFacts){"dump", dump->id, NULL, NULL});
+    }
+    for (guint i = 0; recordings != NULL && i < recordings->len; i++)
+        note_recording(wanted, &g_array_index(recordings, HistoryRecording, i));
+}
+
+static void
+note_lives(const EventsWanted *wanted, History *history)
+{
+    g_autoptr(GArray) spans = history_spans(history, wanted->target, SPANS_MAX, NULL);
+    for (guint i = 0; spans != NULL && i < spans->len; i++) {
+        const HistorySpan *span = &g_array_index(spans, HistorySpan, i);
+        g_autofree char *which =
+            span->pid != 0 ? g_strdup_printf("process %" G_GINT64_FORMAT, span->pid) : g_strdup("the process");
+        note_event(wanted, span->first_us, g_strconcat(which, ": its first sample", NULL));
+        if (i + 1 < spans->len)
+            note_event(wanted, span->last_us, g_strconcat(which, ": its last sample; another one follows", NULL));
+        note_kept(wanted, history, span->incarnation);
+    }
+}
+
+static void
+note_remarks(const EventsWanted *wanted, const HistoryTarget *target)
+{
+    for (guint i = 0; i < target->notes->len; i++) {
+        const HistoryNote *note = target->notes->pdata[i];
+        note_event(wanted, note->time_us, g_strdup(note->text));
+    }
+    for (guint i = 0; i < target->gaps->len; i++) {
+        const HistoryGap *gap = &g_array_index(target->gaps, HistoryGap, i);
+        if (!gap->restart)
+            note_event(wanted, gap->from_us,
+                       g_strdup_printf("no samples for %.0f s", ((double)gap->to_us - (double)gap->from_us) / 1e6));
+    }
+}
+
+static int
+write_events(gpointer data, GOutputStream *out, GError **error)
+{
+    EventsWanted *wanted = data;
+    g_autoptr(History) history = open_handed(wanted->source, error);
+    g_autoptr(GPtrArray) targets = history != NULL ? history_targets(history, error) : NULL;
+    g_autoptr(GArray) events = wanted->events = new_events();
+    GVariantBuilder rows;
+    if (targets == NULL)
+        return -1;
+    for (guint i = 0; i < targets->len; i++)
+        if (strcmp(((const HistoryTarget *)targets->pdata[i])->name, wanted->target) == 0)
+            note_remarks(wanted, targets->pdata[i]);
+    note_lives(wanted, history);
+    g_array_sort(events, compare_events);
+    g_variant_builder_init(&rows, G_VARIANT_TYPE(EVENTS_TYPE));
+    for (guint i = events->len - MIN(events->len, EVENTS_MAX); i < events->len; i++) {
+        const ReplayEvent *event = &g_array_index(events, ReplayEvent, i);
+        g_variant_builder_add(&rows, "(xs)", event->time_us, event->text);
+    }
+    return write_value(g_variant_builder_end(&rows), out, error) ? 0 : -1;
+}
+
 /* In the process itself ---------------------------------------------------------------------------------------------
  */
 
@@ -234,16 +382,35 @@ static void
 clear_target(gpointer target)
 {
     g_free(((ReplayTarget *)target)->name);
+    g_array_unref(((ReplayTarget *)target)->lives);
 }
 
-static void
-take_target(GArray *targets, const char *name, const gint64 range[2], guint64 every_us)
+static gboolean
+is_range(gint64 first_us, gint64 last_us)
 {
-    const gint64 every = (gint64)MIN(every_us, (guint64)every_most_us);
-    if (range[0] < 0 || range[0] > range[1] || range[1] > time_most_us || targets->len == TARGETS_MAX)
+    return first_us >= 0 && first_us <= last_us && last_us <= time_most_us;
+}
+
+/* TARGET as the child has written it; takes LIVES. */
+static void
+take_target(GArray *targets, const ReplayTarget *target, GVariant *lives)
+{
+    GVariantIter iterator;
+    ReplayLife life;
+    ReplayTarget taken = *target;
+    g_autoptr(GVariant) rows = lives;
+    if (!is_range(target->first_us, target->last_us) || targets->len == TARGETS_MAX)
         return;
-    const ReplayTarget target = {text_printable(name), range[0], range[1], every != 0 ? MAX(every, EVERY_LEAST_US) : 0};
-    g_array_append_val(targets, target);
+    taken.name = text_printable(target->name);
+    taken.every_us = target->every_us != 0 ? CLAMP(target->every_us, EVERY_LEAST_US, every_most_us) : 0;
+    taken.user = target->user < G_MAXUINT32 ? MAX(target->user, -1) : -1;
+    taken.lives = g_array_new(FALSE, FALSE, sizeof(ReplayLife));
+    g_variant_iter_init(&iterator, rows);
+    while (taken.lives->len < SPANS_MAX &&
+           g_variant_iter_next(&iterator, "(xxx)", &life.pid, &life.first_us, &life.last_us))
+        if (is_range(life.first_us, life.last_us) && life.pid >= 0)
+            g_array_append_val(taken.lives, life);
+    g_array_append_val(targets, taken);
 }
 
 static gboolean
@@ -251,14 +418,19 @@ read_targets(ReplaySource *source, GError **error)
 {
     g_autoptr(GVariant) rows = run(write_targets, source, TARGETS_TYPE, error);
     GVariantIter iterator;
+    ReplayTarget target = {0};
     const char *name;
-    gint64 range[2];
     guint64 every_us;
+    GVariant *lives;
     if (rows == NULL)
         return FALSE;
     g_variant_iter_init(&iterator, rows);
-    while (g_variant_iter_next(&iterator, "(&sxxt)", &name, &range[0], &range[1], &every_us))
-        take_target(source->targets, name, range, every_us);
+    while (g_variant_iter_next(&iterator, "(&sxxtx@a(xxx))", &name, &target.first_us, &target.last_us, &every_us,
+                               &target.user, &lives)) {
+        target.name = (char *)(guintptr)name;
+        target.every_us = (gint64)MIN(every_us, (guint64)every_most_us);
+        take_target(source->targets, &target, lives);
+    }
     if (source->targets->len > 0)
         return TRUE;
     g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "%s has no samples to replay", source->path);
@@ -293,6 +465,26 @@ const GArray *
 replay_source_targets(const ReplaySource *source)
 {
     return source->targets;
+}
+
+GArray *
+replay_source_events(const ReplaySource *source, const char *target)
+{
+    EventsWanted wanted = {.source = source, .target = target};
+    g_autoptr(GVariant) rows = run(write_events, &wanted, EVENTS_TYPE, NULL);
+    GVariantIter iterator;
+    gint64 time_us;
+    const char *text;
+    if (rows == NULL)
+        return NULL;
+    GArray *events = new_events();
+    g_variant_iter_init(&iterator, rows);
+    while (events->len < EVENTS_MAX && g_variant_iter_next(&iterator, "(x&s)", &time_us, &text)) {
+        const ReplayEvent event = {CLAMP(time_us, 0, time_most_us), text_printable(text)};
+        g_array_append_val(events, event);
+    }
+    g_array_sort(events, compare_events);
+    return events;
 }
 
 static void

@@ -13,7 +13,15 @@ typedef struct {
     char *name;
     gint64 first_us, last_us;
     gint64 every_us; /* 0: unknown */
+    gint64 user;     /* that it belongs to; -1: unknown */
+    GArray *lives;   /* of ReplayLife, by their first sample */
 } ReplayTarget;
+
+/* A process of a target. */
+typedef struct {
+    gint64 pid; /* 0: unknown */
+    gint64 first_us, last_us;
+} ReplayLife;
 
 typedef struct ReplaySource ReplaySource;
 
@@ -23,6 +31,15 @@ void replay_source_free(ReplaySource *source);
 
 /* Of ReplayTarget. */
 const GArray *replay_source_targets(const ReplaySource *source);
+
+/* What is known to have happened to a target: its processes, gaps and remarks, recordings and kept dumps. */
+typedef struct {
+    gint64 time_us;
+    char *text;
+} ReplayEvent;
+
+/* Those of TARGET by time, of ReplayEvent (cleared with the array). NULL: they cannot be read. */
+GArray *replay_source_events(const ReplaySource *source, const char *target);
 
 /* COUNT moments that follow each other every STEP_US, the first one STEP_US after FROM_US. A moment has what was
  * sampled since the one before it. */

@@ -33,7 +33,8 @@ struct Screen {
 G_DEFINE_QUARK(jescope - screen - error, screen_error)
 
 /* How a style looks: colours of 16 and of 256, -1 for the terminal's own; attributes always. So that it can be read on
- * a light and on a dark background, text has colours of 16 that themes choose, and boxes set both. */
+ * a light and on a dark background, text has colours of 16 that themes choose, boxes set both, and bars have colours
+ * with a contrast of 3 to white and to black. */
 typedef struct {
     short fore, back;
     short many_fore, many_back;
@@ -56,7 +57,7 @@ static const Look looks[CELL_STYLES] = {
     [CELL_KEY] = {COLOR_CYAN, -1, COLOR_CYAN, -1, A_BOLD, A_BOLD},
     [CELL_FOUND] = {COLOR_BLACK, COLOR_YELLOW, 16, 227, A_NORMAL, A_REVERSE | A_BOLD},
     [CELL_BAR_1] = {COLOR_BLUE, -1, 33, -1, A_NORMAL, A_NORMAL},
-    [CELL_BAR_2] = {COLOR_CYAN, -1, 37, -1, A_NORMAL, A_NORMAL},
+    [CELL_BAR_2] = {COLOR_CYAN, -1, 30, -1, A_NORMAL, A_NORMAL},
     [CELL_BAR_3] = {COLOR_YELLOW, -1, 136, -1, A_NORMAL, A_NORMAL},
     [CELL_BAR_4] = {COLOR_MAGENTA, -1, 133, -1, A_NORMAL, A_NORMAL},
     [CELL_BAR_5] = {COLOR_RED, -1, 167, -1, A_NORMAL, A_BOLD},

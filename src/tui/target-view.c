@@ -366,19 +366,30 @@ draw_advice(const StatsSample *sample, Sheet *sheet)
     }
 }
 
+/* With the date if it is not that of the frame. */
+static char *
+moment_of(const Model *model, gint64 time_us)
+{
+    g_autoptr(GDateTime) time = g_date_time_new_from_unix_local(time_us / G_USEC_PER_SEC);
+    g_autoptr(GDateTime) now =
+        g_date_time_new_from_unix_local((model->frame != NULL ? model->frame->time_us : 0) / G_USEC_PER_SEC);
+    gboolean same_day = time != NULL && now != NULL && g_date_time_get_year(time) == g_date_time_get_year(now) &&
+                        g_date_time_get_day_of_year(time) == g_date_time_get_day_of_year(now);
+    return same_day || time == NULL ? clock_of(time_us) : g_date_time_format(time, "%Y-%m-%d %H:%M:%S");
+}
+
 static void
 draw_events(const Model *model, const FeedTarget *target, Sheet *sheet)
 {
-    g_autofree char *pid = g_strdup_printf("%" G_GINT64_FORMAT, target->status.pid);
     guint shown = 0;
     for (guint i = model->events->len; i > 0 && shown < EVENTS_LISTED; i--) {
         const ModelEvent *event = model->events->pdata[i - 1];
-        if (strcmp(event->pid, pid) != 0)
+        if (!model_is_event_of(model, event, target))
             continue;
         if (shown++ == 0)
             put_heading(sheet, "Events");
-        g_autofree char *clock = clock_of(event->time_us);
-        g_autofree char *text = g_strdup_printf("%s  %s", clock, event->text);
+        g_autofree char *moment = moment_of(model, event->time_us);
+        g_autofree char *text = g_strdup_printf("%s  %s", moment, event->text);
         put_line(sheet, CELL_PLAIN, text);
     }
 }

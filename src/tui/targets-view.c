@@ -142,6 +142,60 @@ name_text(const Model *model, const FeedTarget *target)
                         target->gone ? CELL_FAINT : CELL_PLAIN};
 }
 
+/* ---- the part of the arguments that tells targets of one name apart ---- */
+
+/* Bytes that TEXT and OTHER begin with alike, up to the beginning of a part that can be read alone. */
+static gsize
+alike(const char *text, const char *other)
+{
+    gsize length = 0, begin = 0;
+    while (text[length] != '\0' && text[length] == other[length]) {
+        length++;
+        if (strchr(" /=:,", text[length - 1]) != NULL)
+            begin = length;
+    }
+    return begin;
+}
+
+/* Where the arguments of TARGET begin to differ: from those of any other target of its name, and from those that are
+ * most like them. FALSE: there is no other one, or none that differs. */
+static gboolean
+find_difference(const Model *model, const FeedTarget *target, gsize *first, gsize *last)
+{
+    *first = G_MAXSIZE;
+    *last = 0;
+    for (guint i = 0; model->frame != NULL && i < model->frame->targets->len; i++) {
+        const FeedTarget *other = model->frame->targets->pdata[i];
+        if (other == target || strcmp(other->status.name, target->status.name) != 0 ||
+            strcmp(other->arguments, target->arguments) == 0)
+            continue;
+        gsize begin = alike(target->arguments, other->arguments);
+        *first = MIN(*first, begin);
+        *last = MAX(*last, begin);
+    }
+    return *first != G_MAXSIZE;
+}
+
+/* The name with all arguments if they fit into COLUMNS; else without those that others have as well. */
+static ColumnText
+name_text_in(const Model *model, const FeedTarget *target, guint columns)
+{
+    ColumnText whole = name_text(model, target);
+    gsize begins[2];
+    if (cells_text_width(whole.text) <= columns || !find_difference(model, target, &begins[0], &begins[1]))
+        return whole;
+    for (gsize i = 0; i < G_N_ELEMENTS(begins); i++) {
+        g_autofree char *text =
+            g_strconcat(target->status.name, begins[i] > 0 ? " \u2026" : " ", target->arguments + begins[i], NULL);
+        if (cells_text_width(text) <= columns || i + 1 == G_N_ELEMENTS(begins)) {
+            g_free(whole.text);
+            whole.text = g_steal_pointer(&text);
+            break;
+        }
+    }
+    return whole;
+}
+
 static gint
 compare_pid(const Model *model, const FeedTarget *one, const FeedTarget *other)
 {
@@ -412,10 +466,11 @@ draw_target(const Model *model, Cells *cells, guint row, const FeedTarget *targe
     for (guint i = 0; i < G_N_ELEMENTS(columns); i++) {
         if ((shown & 1u << i) == 0)
             continue;
-        ColumnText field = columns[i].text(model, target);
         CellSpan span = span_of(cells, row, at, &columns[i]);
         if (model->tree && columns[i].columns == 0)
             span.column += cells_put(cells, span, CELL_FAINT, "\u2514 "), span.columns -= MIN(span.columns, 2);
+        ColumnText field =
+            columns[i].columns == 0 ? name_text_in(model, target, span.columns) : columns[i].text(model, target);
         put_field(cells, span, &columns[i], &field);
         at += span_of(cells, row, at, &columns[i]).columns + 1;
         g_free(field.text);

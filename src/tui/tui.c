@@ -193,6 +193,12 @@ on_event(const FeedEvent *event, gpointer data)
     draw_soon(app);
 }
 
+static void
+on_no_events(gpointer data)
+{
+    model_drop_events(((App *)data)->model);
+}
+
 /* ---- keys and signals ---- */
 
 static gboolean
@@ -322,8 +328,10 @@ tui_run(Feed *feed, const TuiOptions *options, GError **error)
                             .detail = on_detail,
                             .ledger = on_ledger,
                             .event = on_event,
+                            .no_events = on_no_events,
                             .answer = on_answer,
                             .data = &app};
+    feed->lasts = options->mode == TUI_SCREEN;
     gboolean ready = options->mode != TUI_SCREEN || prepare_screen(&app, error);
     if (ready) {
         feed->ops->start(feed);

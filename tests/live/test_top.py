@@ -2,9 +2,11 @@
 """jescope top: frames without a terminal, and on one."""
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import sqlite3
@@ -113,6 +115,28 @@ def test_targets_on_a_terminal(loaded):
         for columns, rows in ((40, 12), (100, 30), (20, 5), (200, 50), (80, 24)):
             terminal.do("resize-window", "-x", str(columns), "-y", str(rows))
         terminal.wait("targets > redis-server", "unexplained", "Esc")
+        terminal.press("q")
+        terminal.wait("status 0")
+        assert terminal.errors.read_text() == ""
+
+
+def is_tidy(lines, rows, columns):
+    once = all(sum(text in line for line in lines) == 1 for text in ("targets > redis-server", "Memory: RSS", "live allocations"))
+    return once and len(lines) == rows and max(map(len, lines)) <= columns and "targets >" in lines[0] and "f flame graph" in lines[-1]
+
+
+@needs_tmux
+def test_many_sizes(loaded):
+    """JESCOPE_PROOF: a thousand of them."""
+    scratch, server = loaded
+    sizes = random.Random(19)
+    with tmux(scratch, "top", server.pid, "--every", "200ms") as terminal:
+        terminal.wait("targets > redis-server", "unexplained")
+        for _ in range(100 if os.environ.get("JESCOPE_PROOF") else 10):
+            steps = [("resize-window", "-x", str(sizes.randint(2, 200)), "-y", str(sizes.randint(2, 60)), ";") for _ in range(10)]
+            terminal.do(*itertools.chain(*steps), "display-message", "-p", "done")
+        terminal.do("resize-window", "-x", "90", "-y", "24")
+        wait_for(lambda: is_tidy(terminal.screen.splitlines(), 24, 90), "the screen without debris of other sizes")
         terminal.press("q")
         terminal.wait("status 0")
         assert terminal.errors.read_text() == ""
@@ -366,10 +390,10 @@ def jump(terminal, seconds):
 
 
 @needs_tmux
-def test_replay_shows_kept_dumps(dumps):
+def test_replay_shows_kept_dumps(dumps, loaded):
     scratch, path, taken = dumps
-    with tmux(scratch, "top", "--replay", path, "--every", "100ms") as terminal:
-        title = terminal.wait("PAUSED", "redis-server").splitlines()[0]
+    with tmux(scratch, "top", "--replay", path, "--every", "100ms", rows=80) as terminal:
+        title = terminal.wait("PAUSED", "redis-server", str(loaded[1].pid)).splitlines()[0]
         first = time.mktime(time.strptime(" ".join(title.split()[-2:]), "%Y-%m-%d %H:%M:%S"))
         terminal.press("Enter")
         terminal.wait("unexplained", "of a history file")
@@ -383,8 +407,14 @@ def test_replay_shows_kept_dumps(dumps):
         terminal.wait("gain since", "SIGMA", "+")
         terminal.press("f")
         terminal.wait("flame graph", "since the mark", "main")
+        terminal.press("Escape", "Escape")
+        terminal.wait(f"process {loaded[1].pid}: its first sample", "heap dump 1 was kept", "heap dump 2 was kept", f"redis-server ({loaded[1].pid})")
+        terminal.press("s")
+        terminal.wait("> sites", "gain since")
         jump(terminal, -3600)
         terminal.wait("no heap dump from before this moment")
+        terminal.press("Escape")
+        assert "heap dump" not in terminal.wait("its first sample")
         terminal.press("q")
         terminal.wait("status 0")
         assert terminal.errors.read_text() == ""
@@ -398,7 +428,7 @@ def test_another_jescope(loaded):
     with serving(scratch, port, server.pid) as other:
         lines = jescope(scratch, "top", "--json", "--count", "2", "--every", "100ms", url).stdout.splitlines()
         assert [find(json.loads(line), server.pid)["name"] for line in lines] == ["redis-server"] * 2
-        with tmux(scratch, "top", f"{url}/targets/{server.pid}", "--every", "200ms") as terminal:
+        with tmux(scratch, "top", f"{url}/targets/{server.pid}", "--every", "200ms", rows=80) as terminal:
             terminal.wait("targets > redis-server", "profiling is ready", "live allocations", "program text")
             wait_for(lambda: terminal.press("End") or all(text in terminal.screen for text in ("Arenas", "SLABS FULL", "Decay")),
                      "arenas and size classes of a target of another jescope")
@@ -408,10 +438,17 @@ def test_another_jescope(loaded):
             fill(server, "r", 1000)
             terminal.press("s", "y")
             terminal.wait("> sites", "OWN", "functions")
-            terminal.press("Escape", "Escape")
+            terminal.press("Escape")
+            terminal.wait("Events", "profiling was switched on", "heap dump 1 was kept")
+            terminal.press("Escape")
             wait_for(lambda: not active(scratch, server.pid), "profiling is as it was")
             other.terminate()
             terminal.wait("no answer, trying again")
+            with serving(scratch, port, server.pid):
+                terminal.wait("redis-server", "NAME")
+                terminal.press("Enter")
+                post(f"{url}/api/v1/targets/{server.pid}/dumps")
+                wait_for(lambda: terminal.screen.count("heap dump 1 was kept") == 2, "an event of the server that came after it")
             terminal.press("q")
             terminal.wait("status 0")
     gone = jescope(scratch, "top", "--once", url, check=False)

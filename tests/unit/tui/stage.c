@@ -165,6 +165,31 @@ stage_picture(Stage *stage)
     return g_string_free(text, FALSE);
 }
 
+static StageColor
+color_of(Stage *stage, const VTermColor *color)
+{
+    enum { THEME = 16 };
+    StageColor result = {.is_default = VTERM_COLOR_IS_DEFAULT_FG(color) || VTERM_COLOR_IS_DEFAULT_BG(color),
+                         .is_theme = VTERM_COLOR_IS_INDEXED(color) && color->indexed.idx < THEME};
+    VTermColor direct = *color;
+    if (result.is_default)
+        return result;
+    vterm_screen_convert_color_to_rgb(stage->cells, &direct);
+    result.red = direct.rgb.red;
+    result.green = direct.rgb.green;
+    result.blue = direct.rgb.blue;
+    return result;
+}
+
+void
+stage_colors(Stage *stage, guint row, guint column, StageColor *text, StageColor *background)
+{
+    VTermScreenCell cell;
+    vterm_screen_get_cell(stage->cells, (VTermPos){.row = (int)row, .col = (int)column}, &cell);
+    *text = color_of(stage, &cell.fg);
+    *background = color_of(stage, &cell.bg);
+}
+
 char *
 stage_text(Stage *stage)
 {

@@ -31,6 +31,14 @@ gsize stage_paint(Stage *stage, const Cells *cells);
  * legend of these letters. */
 char *stage_picture(Stage *stage);
 
+/* The colours of a cell. */
+typedef struct {
+    gboolean is_default; /* the terminal's own; then and only then the rest is not set */
+    gboolean is_theme;   /* one of the 16 that the user's theme chooses */
+    guint8 red, green, blue;
+} StageColor;
+void stage_colors(Stage *stage, guint row, guint column, StageColor *text, StageColor *background);
+
 /* The text of the terminal alone. */
 char *stage_text(Stage *stage);
 

@@ -309,6 +309,87 @@ test_flame(void)
     end(model, &ear);
 }
 
+static void
+draw(Model *model)
+{
+    g_autoptr(Cells) cells = cells_new(24, 80);
+    view_draw(model, cells);
+}
+
+static void
+click(Model *model, KeyCode code, guint row, guint column)
+{
+    draw(model);
+    view_key(model, &(Key){.code = code, .row = row, .column = column});
+}
+
+/* A click on a row chooses it, one on the heading sorts, and a double click opens the flame graph through the function.
+ */
+static void
+test_mouse_sites(void)
+{
+    Ear ear = ear_new();
+    Model *model = open_target(&ear);
+    take_dumps(model, &ear);
+    draw(model);
+    guint first = model->explore->first;
+    click(model, KEY_IS_CLICK, first + 2, 30);
+    g_assert_cmpuint(model->explore->row, ==, 2);
+    click(model, KEY_IS_CLICK, first, 0);
+    g_assert_cmpuint(model->explore->row, ==, 0);
+    click(model, KEY_IS_CLICK, first + 9, 0); /* below the last one */
+    g_assert_cmpuint(model->explore->row, ==, 2);
+    click(model, KEY_IS_CLICK, 0, 0); /* the title */
+    click(model, KEY_IS_CLICK, 23, 0);
+    g_assert_cmpuint(model->explore->row, ==, 2);
+    guint asked = ear.asked->len;
+    click(model, KEY_IS_CLICK, first - 1, 5);
+    g_assert_cmpint(model->explore->sort, ==, SITES_BY_OWN);
+    g_assert_cmpuint(ear.asked->len, ==, asked + 1);
+    answer(model, scene_table_difference);
+    click(model, KEY_IS_DOWN, 0, 0); /* the wheel */
+    g_assert_cmpuint(model->explore->row, ==, 2);
+    click(model, KEY_IS_DOUBLE, first + 1, 30);
+    g_assert_cmpint(model_view(model), ==, VIEW_FLAME);
+    g_assert_nonnull(strstr(last(&ear), "part=graph"));
+    g_assert_nonnull(strstr(last(&ear), "focus="));
+    end(model, &ear);
+}
+
+static const char *
+chosen_box(const Model *model)
+{
+    return g_array_index(model->explore->flame->rows, FlameRow, model->explore->flame_row).name;
+}
+
+/* A click chooses a box, a double click zooms into it. Where there is no box, nothing changes. */
+static void
+test_mouse_flame(void)
+{
+    Ear ear = ear_new();
+    Model *model = open_target(&ear);
+    take_dumps(model, &ear);
+    press(model, "f");
+    click(model, KEY_IS_CLICK, 5, 5); /* before the graph is there */
+    answer(model, scene_graph);
+    click(model, KEY_IS_CLICK, 4, 10);
+    g_assert_cmpstr(chosen_box(model), ==, "dictAdd");
+    click(model, KEY_IS_CLICK, 4, 79);
+    g_assert_cmpstr(chosen_box(model), ==, "evil\033[2J");
+    click(model, KEY_IS_CLICK, 3, 79);
+    g_assert_cmpstr(chosen_box(model), ==, "main");
+    click(model, KEY_IS_CLICK, 20, 40);
+    click(model, KEY_IS_CLICK, 1, 40);
+    g_assert_cmpstr(chosen_box(model), ==, "main");
+    guint asked = ear.asked->len;
+    click(model, KEY_IS_DOUBLE, 20, 40);
+    g_assert_cmpuint(ear.asked->len, ==, asked);
+    click(model, KEY_IS_DOUBLE, 4, 10);
+    g_assert_cmpuint(ear.asked->len, ==, asked + 1);
+    g_assert_nonnull(strstr(last(&ear), "&zoom="));
+    end(model, &ear);
+}
+
 /* What a server sends is checked. */
 static void
 test_malformed(void)
@@ -392,6 +473,8 @@ main(int argc, char **argv)
     g_test_add_func("/tui/explore/record", test_record);
     g_test_add_func("/tui/explore/failed", test_failed);
     g_test_add_func("/tui/explore/flame", test_flame);
+    g_test_add_func("/tui/explore/mouse-sites", test_mouse_sites);
+    g_test_add_func("/tui/explore/mouse-flame", test_mouse_flame);
     g_test_add_func("/tui/explore/malformed", test_malformed);
     g_test_add_func("/explore/repeated-name", test_repeated_name);
     return g_test_run();

@@ -80,6 +80,35 @@ test_filter(void)
     g_assert_false(model->quit);
 }
 
+/* Where arguments do not fit, the part is shown that tells targets of one name apart. */
+static void
+test_arguments(void)
+{
+    static const char common[] = "-Xmx4g -cp /srv/app/lib/everything.jar:/srv/app/lib/more.jar com.example.Main";
+    g_autoptr(Model) model = scene_model(1);
+    const char *const last[] = {" --shard=1/left", " --shard=1/right"};
+    for (guint i = 0; i < 2; i++) {
+        FeedTarget *target = model->frame->targets->pdata[i];
+        g_free((gpointer)(guintptr)target->status.name);
+        target->status.name = g_strdup("java");
+        g_free(target->arguments);
+        target->arguments = g_strconcat(common, last[i], NULL);
+    }
+    g_autofree char *wide = frame_text(model);
+    g_assert_null(strstr(wide, "com.example"));
+    g_assert_nonnull(strstr(wide, "java \u2026left\n"));
+    g_assert_nonnull(strstr(wide, "java \u2026right\n"));
+    g_assert_nonnull(strstr(wide, "a-process-with"));
+    for (guint i = 0; i < 2; i++) {
+        FeedTarget *target = model->frame->targets->pdata[i];
+        g_free(target->arguments);
+        target->arguments = g_strdup(i == 0 ? "a" : "b");
+    }
+    g_autofree char *brief = frame_text(model);
+    g_assert_nonnull(strstr(brief, "java a\n"));
+    g_assert_nonnull(strstr(brief, "java b\n"));
+}
+
 /* The cursor stays on its target wherever that moves to. */
 static void
 test_cursor_follows(void)
@@ -151,6 +180,38 @@ test_many_gone(void)
     g_assert_cmpuint(g_hash_table_size(model->tracks), <=, 6 + GONE_SHOWN);
 }
 
+/* An event is that of the target with its pid; in a replay, of the one with its name. */
+static void
+test_events(void)
+{
+    static const FeedOps replay_ops = {.name = "replay", .replays = TRUE};
+    Feed replay = {.ops = &replay_ops};
+    g_autoptr(Model) model = scene_model(1);
+    const FeedTarget *target = model_find(model, "4711.1");
+    model_take_event(&(FeedEvent){SCENE_TIME_US, "4711", "of a process"}, model);
+    model_take_event(&(FeedEvent){SCENE_TIME_US, "4711.1", "of a name"}, model);
+    const ModelEvent *of_pid = model->events->pdata[0];
+    const ModelEvent *of_name = model->events->pdata[1];
+    g_assert_true(model_is_event_of(model, of_pid, target));
+    g_assert_false(model_is_event_of(model, of_name, target));
+    model->feed = &replay;
+    g_assert_false(model_is_event_of(model, of_pid, target));
+    g_assert_true(model_is_event_of(model, of_name, target));
+    for (guint i = 0; i < 2 * EVENTS_SHOWN; i++)
+        model_take_event(&(FeedEvent){SCENE_TIME_US - 2 * G_TIME_SPAN_DAY, "4711.1", "of yesterday"}, model);
+    g_assert_cmpuint(model->events->len, ==, EVENTS_SHOWN);
+    model->opened = g_strdup("4711.1");
+    model->views[++model->depth] = VIEW_TARGET;
+    g_autoptr(Cells) cells = cells_new(60, 100);
+    view_draw(model, cells);
+    g_autofree char *text = cells_text(cells);
+    g_assert_true(g_regex_match_simple("\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d  of yesterday", text, G_REGEX_DEFAULT,
+                                       G_REGEX_MATCH_DEFAULT));
+    model_drop_events(model);
+    g_assert_cmpuint(model->events->len, ==, 0);
+    model->feed = NULL;
+}
+
 static gboolean done;
 
 static void
@@ -186,10 +247,12 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/tui/model/sort", test_sort);
     g_test_add_func("/tui/model/filter", test_filter);
+    g_test_add_func("/tui/model/arguments", test_arguments);
     g_test_add_func("/tui/model/cursor-follows", test_cursor_follows);
     g_test_add_func("/tui/model/depth", test_depth);
     g_test_add_func("/tui/model/gone", test_gone);
     g_test_add_func("/tui/model/many-gone", test_many_gone);
+    g_test_add_func("/tui/model/events", test_events);
     g_test_add_func("/tui/model/question", test_question);
     return g_test_run();
 }

@@ -57,10 +57,81 @@ test_owner(void)
     fixture_remove(path);
 }
 
+static gboolean
+has_event(const GArray *events, gint64 time_us, const char *text)
+{
+    for (guint i = 0; i < events->len; i++) {
+        const ReplayEvent *event = &g_array_index(events, ReplayEvent, i);
+        g_test_message("%" G_GINT64_FORMAT " %s", event->time_us, event->text);
+        if (event->time_us == time_us && g_strcmp0(event->text, text) == 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* Two processes of one target, the second of which is the user's, with what was kept and remarked. */
+static void
+add_lives(const char *path)
+{
+    g_autoptr(History) history = fixture_open(path);
+    const HistoryRecording recording = {.id = 7,
+                                        .begin_ms = 1000,
+                                        .duration_ms = 30000,
+                                        .state = ROUTE_RECORDING_FAILED,
+                                        .why = (char *)(guintptr) "no\nspace"};
+    gboolean granted;
+    gint64 first = fixture_begin(history, "redis", 41);
+    fixture_add(history, first, G_USEC_PER_SEC, 3);
+    g_assert_true(history_recording_put(history, first, &recording, NULL));
+    gint64 second = fixture_begin(history, "redis", 42);
+    fixture_add(history, second, 100 * G_USEC_PER_SEC, 2);
+    fixture_add(history, second, 500 * G_USEC_PER_SEC, 2);
+    g_assert_true(history_note(history, "redis", 200 * G_USEC_PER_SEC, "the clock was set", NULL));
+    g_assert_true(history_claim(history, "redis", &(HistoryOwner){4321, ""}, &granted, NULL));
+    fixture_add(history, fixture_begin(history, "other", 0), G_USEC_PER_SEC, 1);
+}
+
+static void
+test_lives(void)
+{
+    g_autoptr(GError) error = NULL;
+    char *path = fixture_path();
+    add_dump(path);
+    add_lives(path);
+    ReplaySource *source = replay_source_new(path, &error);
+    g_assert_no_error(error);
+    const GArray *targets = replay_source_targets(source);
+    g_assert_cmpuint(targets->len, ==, 2);
+    const ReplayTarget *other = &g_array_index(targets, ReplayTarget, 0);
+    const ReplayTarget *redis = &g_array_index(targets, ReplayTarget, 1);
+    g_assert_cmpint(other->user, ==, -1);
+    g_assert_cmpint(redis->user, ==, 4321);
+    g_assert_cmpuint(redis->lives->len, ==, 3);
+    g_assert_cmpint(g_array_index(redis->lives, ReplayLife, 2).pid, ==, 42);
+    g_assert_cmpint(g_array_index(redis->lives, ReplayLife, 2).first_us, ==, 100 * G_USEC_PER_SEC);
+    g_assert_cmpint(g_array_index(redis->lives, ReplayLife, 2).last_us, ==, 510 * G_USEC_PER_SEC);
+
+    g_autoptr(GArray) events = replay_source_events(source, "redis");
+    g_assert_true(has_event(events, 2 * G_USEC_PER_SEC, "heap dump 1 was kept"));
+    g_assert_true(has_event(events, G_USEC_PER_SEC, "recording 7 began: for 30 s; it failed: no\\u{000A}space"));
+    g_assert_true(has_event(events, G_USEC_PER_SEC, "process 41: its first sample"));
+    g_assert_true(has_event(events, 21 * G_USEC_PER_SEC, "process 41: its last sample; another one follows"));
+    g_assert_true(has_event(events, 100 * G_USEC_PER_SEC, "process 42: its first sample"));
+    g_assert_false(has_event(events, 510 * G_USEC_PER_SEC, "process 42: its last sample; another one follows"));
+    g_assert_true(has_event(events, 110 * G_USEC_PER_SEC, "no samples for 390 s"));
+    g_assert_true(has_event(events, 200 * G_USEC_PER_SEC, "the clock was set"));
+    for (guint i = 1; i < events->len; i++)
+        g_assert_cmpint(g_array_index(events, ReplayEvent, i - 1).time_us, <=,
+                        g_array_index(events, ReplayEvent, i).time_us);
+    replay_source_free(source);
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/replay-source/owner", test_owner);
+    g_test_add_func("/replay-source/lives", test_lives);
     return g_test_run();
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include <locale.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -78,7 +79,7 @@ make_target_estimate(void)
     g_autoptr(StatsSample) sample = scene_sample();
     model_open(model, "4711.1");
     model_take_detail("4711.1", sample, model);
-    model_take_event(&(FeedEvent){SCENE_TIME_US, "4711", "profiling-on"}, model);
+    model_take_event(&(FeedEvent){SCENE_TIME_US, "4711", "profiling was switched on"}, model);
     return model;
 }
 
@@ -293,6 +294,57 @@ test_resize(void)
     stage_compare(stage, "targets-80x24.screen");
 }
 
+/* Relative luminance (WCAG 2.1). */
+static double
+luminance(const StageColor *color)
+{
+    const guint8 parts[] = {color->red, color->green, color->blue};
+    static const double weights[] = {0.2126, 0.7152, 0.0722};
+    double sum = 0;
+    for (guint i = 0; i < 3; i++) {
+        double part = parts[i] / 255.0;
+        sum += weights[i] * (part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4));
+    }
+    return sum;
+}
+
+static double
+contrast(const StageColor *one, const StageColor *other)
+{
+    double lights[] = {luminance(one) + 0.05, luminance(other) + 0.05};
+    return MAX(lights[0], lights[1]) / MIN(lights[0], lights[1]);
+}
+
+/* Text on a background of ours has the contrast that WCAG asks for; text on the user's has a colour that the user's
+ * theme chooses; bars can be seen on black and on white. */
+static void
+test_contrast(gconstpointer type)
+{
+    static const StageColor black = {0}, white = {.red = 255, .green = 255, .blue = 255};
+    const StageOptions options = {.type = type, .rows = CELL_STYLES, .columns = 10};
+    g_autoptr(Stage) stage = is_known(type) ? stage_new(&options) : NULL;
+    if (stage == NULL) {
+        g_test_skip("the terminal type is not installed");
+        return;
+    }
+    g_autoptr(Cells) cells = cells_new(CELL_STYLES, 10);
+    for (guint style = 0; style < CELL_STYLES; style++)
+        cells_put(cells, (CellSpan){style, 0, 10}, style, "X");
+    stage_paint(stage, cells);
+    for (guint style = 0; style < CELL_STYLES; style++) {
+        StageColor text, background;
+        stage_colors(stage, style, 0, &text, &background);
+        gboolean is_bar = style >= CELL_BAR_1 && style <= CELL_BAR_5;
+        g_test_message("style %u", style);
+        if (!background.is_default)
+            g_assert_cmpfloat(contrast(&text, &background), >=, background.is_theme ? 3 : 4.5);
+        else if (!is_bar)
+            g_assert_true(text.is_default || text.is_theme);
+        else if (!text.is_theme)
+            g_assert_cmpfloat(MIN(contrast(&text, &black), contrast(&text, &white)), >=, 3);
+    }
+}
+
 /* Only what has changed is sent. */
 static void
 test_bytes(void)
@@ -337,6 +389,7 @@ test_unfit(void)
 int
 main(int argc, char **argv)
 {
+    static const char *const colored[] = {"xterm", "xterm-16color", "xterm-256color", "xterm-direct"};
     setlocale(LC_ALL, "");
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(shows); i++) {
@@ -346,6 +399,10 @@ main(int argc, char **argv)
         g_test_add_data_func(every, &shows[i], test_every_size_and_color);
     }
     g_test_add_func("/tui/screens/resize", test_resize);
+    for (gsize i = 0; i < G_N_ELEMENTS(colored); i++) {
+        g_autofree char *path = g_strconcat("/tui/screens/contrast/", colored[i], NULL);
+        g_test_add_data_func(path, colored[i], test_contrast);
+    }
     g_test_add_func("/tui/screens/bytes", test_bytes);
     g_test_add_func("/tui/screens/hostile", test_hostile);
     g_test_add_func("/tui/screens/unfit", test_unfit);
