@@ -221,18 +221,35 @@ history_dump_unpack(const HistoryPackedDump *packed, GError **error)
     return -1;
 }
 
+static gboolean
+set_missing(guint64 id, GError **error)
+{
+    g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING, "there is no dump %" G_GUINT64_FORMAT " (any more)", id);
+    return FALSE;
+}
+
+gboolean
+history_dump_find(History *history, guint64 id, gint64 *incarnation, gint64 *user, GError **error)
+{
+    gboolean ok;
+    sqlite3_stmt *statement = database_statement(history, SQL_DUMP_LIFE, error);
+    database_bind(statement, (gint64)id);
+    if (!database_next(history, statement, &ok, error))
+        return ok && set_missing(id, error);
+    *incarnation = sqlite3_column_int64(statement, 0);
+    *user = sqlite3_column_int64(statement, 1);
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
 gboolean
 history_dump_read_packed(History *history, gint64 incarnation, guint64 id, HistoryPackedDump *packed, GError **error)
 {
     gboolean ok;
     sqlite3_stmt *statement = database_statement(history, SQL_DUMP_READ, error);
     database_bind(statement, incarnation, id);
-    if (!database_next(history, statement, &ok, error)) {
-        if (ok)
-            g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING,
-                        "there is no dump %" G_GUINT64_FORMAT " (any more)", id);
-        return FALSE;
-    }
+    if (!database_next(history, statement, &ok, error))
+        return ok && set_missing(id, error);
     *packed = (HistoryPackedDump){
         .name = g_strdup_printf("dump %" G_GUINT64_FORMAT " in %s", id, history->path),
         .bytes = (guint64)sqlite3_column_int64(statement, 0),

@@ -60,6 +60,10 @@ gboolean history_dump_add_packed(History *history, gint64 incarnation, const His
 gboolean history_dump_read_packed(History *history, gint64 incarnation, guint64 id, HistoryPackedDump *packed,
                                   GError **error);
 
+/* The life that the dump ID is of, and the user that its target belongs to (history_claim(); -1: unknown).
+ * HISTORY_ERROR_MISSING: no life has such a dump (any more). */
+gboolean history_dump_find(History *history, guint64 id, gint64 *incarnation, gint64 *user, GError **error);
+
 /* Writes the bytes to DESCRIPTOR. */
 gboolean history_dump_write(const HistoryPackedDump *packed, int descriptor, GError **error);
 

@@ -101,8 +101,11 @@ resolve(const Sending *sending, const char *word, uint64_t *id)
 static bool
 open_dump(const Sending *sending, uint64_t id, int *descriptor)
 {
+    const RouteHostOps *ops = sending->host->ops;
     Failure failure = {0};
-    Outcome result = sending->host->ops->dump_open(sending->host->data, id, descriptor, &failure);
+    Outcome result = id == sending->base && ops->base_open != NULL
+                         ? ops->base_open(sending->host->data, id, descriptor, &failure)
+                         : ops->dump_open(sending->host->data, id, descriptor, &failure);
     if (result == OUTCOME_NOT_FOUND) {
         native_error(sending->reply, 404, &(NativeError){"not_found", list_hint}, "no such dump: %llu",
                      (unsigned long long)id);

@@ -24,7 +24,9 @@ static const struct {
 
 #define REPORT_PARAMETER_ROWS                                                                                          \
     {"format", report_raw_words, "the dump as it is (raw, the default), or a report of it (docs/formats.md)"},         \
-        {"base", "id", "report what changed since this dump; 'latest' is the newest one kept"},                        \
+        {"base", "id",                                                                                                 \
+         "report what changed since this dump, of this target or of another one of its user; 'latest' is the newest "  \
+         "one kept of this target"},                                                                                   \
         REPORT_SHAPE_OPTIONS(REPORT_PARAMETER_ROW) REPORT_SELECT_OPTIONS(REPORT_PARAMETER_ROW)                         \
             REPORT_READ_OPTIONS(REPORT_PARAMETER_ROW)
 

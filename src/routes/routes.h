@@ -135,6 +135,9 @@ typedef struct {
     size_t (*dumps)(void *host, RouteDump *rows, size_t n); /* newest first */
     /* Its modification time is when it was taken: symbols of younger files are not used. */
     Outcome (*dump_open)(void *host, uint64_t id, int *descriptor, Failure *failure);
+    /* One that a dump of this target may be compared with: of this target, or of another one if the host permits it and
+     * ids are of all targets. NULL: as dump_open. */
+    Outcome (*base_open)(void *host, uint64_t id, int *descriptor, Failure *failure);
     /* Keeps DUMP, a descriptor the host takes over whatever it returns, as the one the next difference of
      * /debug/pprof/delta_heap begins at; *previous is the one kept until now, the caller's to close; -1: none. */
     Outcome (*delta)(void *host, int dump, int *previous, Failure *failure);

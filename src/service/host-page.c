@@ -68,18 +68,14 @@ key_of(const char *content, const PageOptions *options)
 static Outcome
 check_kept(Job *job, gint64 incarnation, const RoutePage *page, Failure *failure)
 {
-    g_autoptr(HistoryHold) hold = shared_history_hold(live_service(work_target(job))->history);
-    g_autoptr(GError) error = NULL;
-    g_autoptr(GArray) kept = history_dumps(hold->history, incarnation, G_MAXINT, &error);
+    gint64 lives[2] = {incarnation, incarnation};
     const guint64 wanted[] = {page->dump, page->base};
 
-    if (kept == NULL)
-        return failure_from_error(error, 0, failure);
     for (gsize i = 0; i < G_N_ELEMENTS(wanted); i++) {
-        gboolean found = wanted[i] == 0;
-        for (guint j = 0; j < kept->len && !found; j++)
-            found = g_array_index(kept, RouteDump, j).id == wanted[i];
-        if (!found)
+        Outcome result = wanted[i] != 0 ? host_find_base(job, wanted[i], &lives[i], failure) : OUTCOME_DONE;
+        if (result != OUTCOME_DONE && result != OUTCOME_NOT_FOUND)
+            return result;
+        if (result != OUTCOME_DONE || lives[0] != incarnation)
             return failure_set(failure, OUTCOME_NOT_FOUND, "no such dump: %" G_GUINT64_FORMAT, wanted[i]);
     }
     return OUTCOME_DONE;
@@ -135,7 +131,7 @@ render_kept(gpointer data, const char *format, const char *const *options, int *
     Outcome result = host_open_dump(kept->job, kept->page->dump, &rendering.dump, failure);
 
     if (result == OUTCOME_DONE && kept->page->base != 0)
-        result = host_open_dump(kept->job, kept->page->base, &rendering.base, failure);
+        result = host_open_base(kept->job, kept->page->base, &rendering.base, failure);
     if (result == OUTCOME_DONE)
         result = host_render(kept->job, &rendering, report, failure);
     if (rendering.dump >= 0)

@@ -230,19 +230,51 @@ host_keep_dump(Job *job, int descriptor, guint64 recording, RouteDump *dump, Fai
     return OUTCOME_DONE;
 }
 
-Outcome
-host_open_dump(void *job, uint64_t id, int *descriptor, Failure *failure)
+static Outcome
+open_dump_of(Job *job, gint64 incarnation, uint64_t id, int *descriptor, Failure *failure)
 {
-    ServiceTarget *target = work_target(job);
-    gint64 incarnation;
     g_autoptr(GError) error = NULL;
-    int fd = live_incarnation(target, &incarnation, &error)
-                 ? shared_history_open_dump(live_service(target)->history, incarnation, id, &error)
-                 : -1;
+    int fd = shared_history_open_dump(live_service(work_target(job))->history, incarnation, id, &error);
     if (fd < 0)
         return failure_from_error(error, 0, failure);
     *descriptor = fd;
     return OUTCOME_DONE;
+}
+
+Outcome
+host_open_dump(void *job, uint64_t id, int *descriptor, Failure *failure)
+{
+    gint64 incarnation;
+    g_autoptr(GError) error = NULL;
+    if (!live_incarnation(work_target(job), &incarnation, &error))
+        return failure_from_error(error, 0, failure);
+    return open_dump_of(job, incarnation, id, descriptor, failure);
+}
+
+/* Whoever sees a target sees all of its user's. Another user's dump is not there for it, and could name files that only
+ * its own user may read. */
+Outcome
+host_find_base(Job *job, uint64_t id, gint64 *incarnation, Failure *failure)
+{
+    ServiceTarget *target = work_target(job);
+    gint64 own, user;
+    g_autoptr(GError) error = NULL;
+    if (!live_incarnation(target, &own, &error))
+        return failure_from_error(error, 0, failure);
+    g_autoptr(HistoryHold) hold = shared_history_hold(live_service(target)->history);
+    if (!history_dump_find(hold->history, id, incarnation, &user, &error))
+        return failure_from_error(error, 0, failure);
+    if (*incarnation != own && user != (gint64)live_user(target))
+        return failure_set(failure, OUTCOME_NOT_FOUND, "there is no dump %" G_GUINT64_FORMAT " (any more)", id);
+    return OUTCOME_DONE;
+}
+
+Outcome
+host_open_base(void *job, uint64_t id, int *descriptor, Failure *failure)
+{
+    gint64 incarnation;
+    Outcome result = host_find_base(job, id, &incarnation, failure);
+    return result == OUTCOME_DONE ? open_dump_of(job, incarnation, id, descriptor, failure) : result;
 }
 
 /* ---- renderings ---- */

@@ -31,6 +31,12 @@ Outcome host_page(void *job, const RoutePage *page, int *descriptor, Failure *fa
 /* As RouteHostOps.dump_open. */
 Outcome host_open_dump(void *job, uint64_t id, int *descriptor, Failure *failure);
 
+/* As RouteHostOps.base_open: of a target of the same user. */
+Outcome host_open_base(void *job, uint64_t id, int *descriptor, Failure *failure);
+
+/* The life that the dump ID is of, if dumps of JOB's target may be compared with it. */
+Outcome host_find_base(Job *job, uint64_t id, gint64 *incarnation, Failure *failure);
+
 /* Keeps a dump of JOB's target, with an event. RECORDING: that it is the result of, or 0. */
 Outcome host_keep_dump(Job *job, int descriptor, guint64 recording, RouteDump *dump, Failure *failure);
 

@@ -206,6 +206,7 @@ route_host_run(Job *job, ServiceWorkFunc func, gpointer data)
         .dump_take = on_dump_take,
         .dumps = on_dumps,
         .dump_open = host_open_dump,
+        .base_open = host_open_base,
         .delta = on_delta,
         .render = host_render,
         .page = host_page,

@@ -46,7 +46,8 @@ try {
   const redis = await new Redis(folder).ready();
   redis.fill("a", 3000, 300);
   const hostile = named(folder, "<b>\u202ex\u0007");
-  const server = await new Server(folder, await freePort()).start(2);
+  named(folder, "other-program");
+  const server = await new Server(folder, await freePort()).start(3);
   if (!await isBuilt(server.url)) {
     skipAll("jescope was built without the page: esbuild is not installed");
   }
@@ -315,6 +316,29 @@ async function run({ redis, hostile, server, browser }) {
     await accessible(page, "a comparison");
     await page.keyboard.press("d");
     await waitFor(() => !page.url().includes("base="), "the comparison ends");
+  });
+
+  await test("two processes compared: of the same user, by the address, and what a dump explains is in the list", async () => {
+    const other = (await server.get("/api/v1/targets")).targets.find((target) => target.name === "other-program");
+    const title = `of other-program (${other.pid})`;
+    const own = await server.get(`/api/v1/targets/${other.id}/dumps`, { method: "POST" });
+    await page.goto(`${server.url}/?view=profile&target=${id}&dump=3`);
+    await page.getByRole("combobox", { name: "Base of which process" }).selectOption({ label: title });
+    await waitFor(() => page.url().includes(`base=${own.id}`), "its newest dump is chosen");
+    await page.getByText("within the sampling error").waitFor();
+    await waitFor(async () => (await page.locator("p.facts").textContent()).includes(title), "the facts say of which process");
+    assert(/^\+.* ± .* since /.test(await page.locator("p.facts").textContent()), await page.locator("p.facts").textContent());
+    await page.locator(".grid .grown").first().waitFor();
+    const reader = await open(browser, server);
+    await reader.goto(page.url());
+    await waitFor(async () => await reader.locator("p.facts").textContent() === await page.locator("p.facts").textContent(), "the link shows the same");
+    await reader.context().close();
+    await accessible(page, "a comparison of two processes");
+    await page.getByRole("combobox", { name: "Base of which process" }).selectOption("");
+    await waitFor(() => !/base=|of=/.test(page.url()), "the comparison ends");
+    await page.goto(`${server.url}/`);
+    await page.locator("tbody tr", { hasText: "redis-server" }).getByText(/^[0-9.]+.?%$/).waitFor();
+    assert(await page.locator("tbody tr", { hasText: "other-program" }).getByText("%").count() === 0, "no dump of it was looked at");
   });
 
   await test("growth over all kept dumps: what grows, its interval and verdict, and its link", async () => {

@@ -5,8 +5,8 @@ import re
 import urllib.parse
 
 import pytest
-from endpoint import serve
-from programs import fill, profiled  # noqa: F401
+from endpoint import serve, set_active
+from programs import fill, profiled, running_redis  # noqa: F401
 from services import free_port
 
 BROWSER = ["--header", "Accept: text/html,application/xhtml+xml,*/*;q=0.8"]
@@ -175,6 +175,23 @@ def test_difference_has_its_significance(server, dumps):
     assert graph["total"][0] - graph["base"][0] > 0
     same = ask_page(server, dumps[1], f"&base={dumps[1].rpartition('/')[2]}")
     assert set(same["graph"]["significance"]) == {0}
+
+
+def test_difference_to_another_target(scratch, profiled):  # noqa: F811
+    """Of the same user: by the id of the dump, in every format that shows differences."""
+    with running_redis(scratch, "another", "--sample", "4KiB") as other, serve(scratch, profiled.pid, other.pid) as both:
+        set_active(scratch, other.pid, True)
+        fill(other, 500)
+        paths = {pid: f"/api/v1/targets/{pid}/dumps" for pid in (profiled.pid, other.pid)}
+        ids = {pid: both.post(path).json()["id"] for pid, path in paths.items()}
+        path = f"{paths[other.pid]}/{ids[other.pid]}?base={ids[profiled.pid]}"
+        page = both.get(f"{path}&format=page").json()
+        totals = {pid: both.get(f"{paths[pid]}/{ids[pid]}?format=page").json()["graph"]["total"][0] for pid in ids}
+        assert totals[other.pid] > 4 << 20
+        assert (page["graph"]["total"][0], page["graph"]["base"][0]) == (totals[other.pid], totals[profiled.pid])
+        assert both.get(f"{path}&format=page").json()["base"] == page["base"]
+        assert both.get(f"{path}&format=text").status == 200
+        assert both.get(f"{paths[other.pid]}/{ids[profiled.pid]}?format=page").status == 404, "it is a base alone"
 
 
 def test_page_is_packed_and_tagged(server, dumps):

@@ -69,6 +69,24 @@ def test_pages_of_others_are_not_there(neighbours):
         assert refused.status == 404 and f"no target '{neighbours.own}'" in refused.text
 
 
+def test_dumps_of_another_user_are_no_base(folder, scratch):
+    """A dump is compared with those of all targets of its user (that these are no dumps is said later), and with no others."""
+    with hostile(folder, 2, "small") as [one, other], hostile(folder, 1, "small", user=0) as [own], \
+            serve(scratch, "--every=0", port=free_port()) as server:
+        wait_for(lambda: {one, other, own} <= set(seen_by(0, server)), "they are found")
+        ids = {pid: server.post(f"/api/v1/targets/{pid}/dumps").json()["id"] for pid in (one, other, own)}
+
+        def compared(user, pid, base, form):
+            return ask_as(user, server, "GET", f"/api/v1/targets/{pid}/dumps/{ids[pid]}?format={form}&base={ids[base]}")
+        for form in ("page", "json"):
+            for user in (NOBODY, 0):
+                assert compared(user, one, other, form).status != 404
+                refused = compared(user, one, own, form)
+                assert refused.status == 404 and f"no such dump: {ids[own]}" in refused.text
+            assert compared(0, own, one, form).status == 404
+        assert ask_as(NOBODY, server, "GET", f"/api/v1/targets/{one}/dumps/{ids[other]}?format=json").status == 404, "it is a base alone"
+
+
 @pytest.mark.parametrize("path", ["/api/v1/targets/{}/purge", "/api/v1/targets/{}/recordings?for=1s", "/api/v1/targets/{}/dumps"])
 def test_others_are_not_there_to_change(neighbours, scratch, path):
     refused = ask_as(NOBODY, neighbours, "POST", path.format(neighbours.own))

@@ -4,7 +4,7 @@ import * as api from "./api";
 import type { ServiceEvent } from "./documents";
 
 const TYPES = ["target-came", "target-gone", "profiling-on", "profiling-off", "control", "recording-started", "recording-ended", "dump",
-  "advice", "advice-off", "ended", "lost"];
+  "advice", "advice-off", "ended", "rule-fired", "rule-done", "lost"];
 const RETRY_MS = 2000;
 const KEPT = 500;
 

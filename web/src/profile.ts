@@ -2,7 +2,8 @@
 // A profile, or the change between two: flame graph with the functions, the tree or the stacks beside it, all of the same data.
 import * as api from "./api";
 import { BY, FILTERS, regexField, select, VALUE_NAMES } from "./choices";
-import type { Dump } from "./documents";
+import * as coverage from "./coverage";
+import type { Dump, Target } from "./documents";
 import { h, name, replace, setText, shown } from "./dom";
 import * as files from "./files";
 import { Flame } from "./flame";
@@ -21,6 +22,7 @@ const TYPING_MS = 300;
 export interface Bases {
   rows: [string, string][]; // what the address has, text
   before: string | null; // the one that it is usually compared with
+  others?: [string, string][]; // of whom else there may be some: what the address has, text
 }
 
 /** Where the answers come from: a server's dump, or what a file holds. */
@@ -28,7 +30,7 @@ export interface ProfileSource {
   title: string;
   back: route.State; // where its reader came from
   /** Other dumps that it may be compared with. */
-  bases?(): Promise<Bases>;
+  bases?(of: string): Promise<Bases>;
   /** Its name where only the answer has that. */
   named?(profile: Profile): string;
   /** What can be done with it, beside the heading. */
@@ -68,6 +70,7 @@ export class ProfileView implements shell.View {
   private readonly value = select("Value", [], (value) => route.apply({ value: value === "inuse_space" ? "" : value, zoom: "" }));
   private readonly by = select("Group by", BY, (by) => route.apply({ by: by === "function" ? "" : by, zoom: "", fn: "" }));
   private readonly base = select("Base", [], (base) => route.apply({ base }));
+  private readonly of = select("Base of which process", [], (of) => route.apply({ of, base: "" }));
   private readonly callers: HTMLInputElement = h("input", { type: "checkbox", onchange: () => this.invert() });
   private readonly wrappers: HTMLInputElement = h("input", { type: "checkbox", onchange: () => route.apply({ wrappers: this.wrappers.checked ? "" : "true", zoom: "" }) });
   private readonly filters = new Map<string, HTMLInputElement>();
@@ -90,6 +93,7 @@ export class ProfileView implements shell.View {
   private typing = 0;
   private name: string | null = null;
   private bases: Bases = { rows: [], before: null };
+  private basesOf: string | null = null; // whose they are
   private expanded = new Set<number>();
   private treeRows: number[] = [];
   private zoomed = 0; // the row of the first graph
@@ -105,26 +109,45 @@ export class ProfileView implements shell.View {
       h("button", { class: "choice", "data-side": id, onclick: () => route.apply({ side: id === "functions" ? "" : id }, "replace") }, text)));
     const whole = source.isWhole;
     this.element = h("div", { class: "profile" }, this.heading, source.controls, this.facts, this.notes,
-      whole ? null : h("div", { class: "bar" }, this.value, h("label", null, "by ", this.by), source.bases !== undefined ? h("label", null, "since ", this.base) : null,
+      whole ? null : h("div", { class: "bar" }, this.value, h("label", null, "by ", this.by), source.bases !== undefined ? h("label", null, "since ", this.base) : null, this.of,
         h("label", null, this.callers, " inverted"), h("label", null, this.wrappers, " hide wrappers"), ...this.filters.values(),
         h("button", { onclick: () => route.apply({ focus: "", ignore: "", exclude: "", retain: "", "show-from": "", wrappers: "", callers: "", zoom: "", fn: "", q: "" }) }, "Reset")),
       h("div", { class: "bar" }, this.search, this.found), this.error,
       this.crumbs, this.legend, this.details, h("div", { class: "split" }, this.graphs, h("div", { class: "beside" }, this.sides, this.side)));
-    void this.fetchBases();
+    this.of.hidden = true;
     this.update(route.read());
   }
 
-  private async fetchBases(): Promise<void> {
+  private async fetchBases(of: string): Promise<void> {
+    this.basesOf = of;
     try {
-      this.bases = await this.source.bases?.() ?? this.bases;
+      const bases = await this.source.bases?.(of) ?? this.bases;
+      if (this.basesOf !== of) {
+        return;
+      }
+      this.bases = bases;
       this.fillBase();
+      if (this.profile !== null) {
+        this.showFacts(this.profile);
+      }
+      const state = route.read();
+      if (of !== "" && bases.before === null) {
+        shell.tell("That process has no kept dump to compare with: take one first.");
+      } else if (of !== "" && !state.base && state.of === of) {
+        route.apply({ base: bases.before }, "replace");
+      }
     } catch (error) {
       shell.fail(error);
     }
   }
 
   private fillBase(): void {
-    const base = route.read().base ?? "";
+    const { base = "", of = "" } = route.read();
+    const others = this.bases.others ?? [];
+    this.of.hidden = others.length === 0 && of === "";
+    replace(this.of, h("option", { value: "" }, "of this process"), ...(others.some(([id]) => id === of) || of === "" ? others : [...others, [of, of] as [string, string]])
+      .map(([value, text]) => h("option", { value }, `of ${shown(text)}`)));
+    this.of.value = of;
     const rows: [string, string][] = this.bases.rows.some(([id]) => id === base) || base === "" ? this.bases.rows : [...this.bases.rows, [base, `dump ${base}`]];
     replace(this.base, h("option", { value: "" }, "no comparison"), ...rows.map(([value, text]) => h("option", { value }, text)));
     this.base.value = base;
@@ -139,6 +162,9 @@ export class ProfileView implements shell.View {
       this.search.value = state.q ?? "";
     }
     this.fillBase();
+    if (this.basesOf !== (state.of ?? "")) {
+      void this.fetchBases(state.of ?? "");
+    }
     for (const button of this.sides.querySelectorAll<HTMLElement>("button")) {
       button.setAttribute("aria-pressed", String(button.dataset.side === (state.side ?? "functions")));
     }
@@ -225,6 +251,8 @@ export class ProfileView implements shell.View {
   }
 
   private showFacts(profile: Profile): void {
+    const { of } = route.read();
+    const whose = of ? ` of ${shown(this.bases.others?.find(([id]) => id === of)?.[1] ?? of)}` : "";
     const whole = profile.source.whole[profile.value];
     const part = profile.source.shown[profile.value];
     const text = (source: { total: number; error: number }): string => `${this.quantity(source.total)} ± ${this.quantity(source.error)}`;
@@ -234,7 +262,7 @@ export class ProfileView implements shell.View {
       `one sample every ${quantity(profile.source.period, "bytes")}`, profile.source.time ? moment(profile.source.time) : ""];
     if (profile.base !== undefined) {
       const before = profile.base.shown[profile.value];
-      facts.unshift(`${signed(part.total - before.total, profile.unit)} ± ${this.quantity(Math.hypot(part.error, before.error))} since ${profile.base.time ? moment(profile.base.time) : shown(profile.base.name)}`);
+      facts.unshift(`${signed(part.total - before.total, profile.unit)} ± ${this.quantity(Math.hypot(part.error, before.error))} since ${profile.base.time ? moment(profile.base.time) : shown(profile.base.name)}${whose}`);
     }
     setText(this.facts, facts.filter((fact) => fact !== "").join(" · "));
     const notes = [...(profile.empty ? [profile.empty] : []), ...profile.notes];
@@ -710,8 +738,12 @@ export function dumpSource(state: route.State): ProfileSource {
   const dump = state.dump ?? "latest";
   const path = api.targetPath(target, `/dumps/${encodeURIComponent(dump)}`);
   return {
-    title: dump === "latest" ? `Latest dump of ${target}` : `Dump ${dump} of ${target}`, back: { view: "target", target }, isWhole: false, bases: () => basesOf(target, dump),
-    ...reports(path),
+    title: dump === "latest" ? `Latest dump of ${target}` : `Dump ${dump} of ${target}`, back: { view: "target", target }, isWhole: false, bases: (of) => basesOf(target, dump, of),
+    ...reports(path), fetch: async (query, signal) => {
+      const profile = await reports(path).fetch(query, signal);
+      coverage.note(target, profile);
+      return profile;
+    },
   };
 }
 
@@ -723,11 +755,21 @@ function reports(path: string): Pick<ProfileSource, "fetch" | "source"> {
   };
 }
 
-async function basesOf(target: string, dump: string): Promise<Bases> {
-  const { dumps } = await api.json<{ dumps: Dump[] }>(api.targetPath(target, "/dumps"));
-  const own = dump === "latest" ? 0 : dumps.findIndex((other) => String(other.id) === dump);
+/** Other processes of the same user, those of the same name first: their dumps may be compared as well. */
+async function othersOf(target: string): Promise<[string, string][]> {
+  const { targets } = await api.json<{ targets: Target[] }>(api.url("/api/v1/targets", { state: "all" }));
+  const own = targets.find((other) => other.id === target || other.unique === target);
+  const near = (other: Target): number => Number(other.name !== own?.name);
+  return targets.filter((other) => own !== undefined && other.unique !== own.unique && other.uid === own.uid)
+    .sort((a, b) => near(a) - near(b) || a.name.localeCompare(b.name) || a.pid - b.pid)
+    .map((other) => [other.id, `${other.name} (${other.pid})${other.state === "live" ? "" : ", ended"}`]);
+}
+
+async function basesOf(target: string, dump: string, of: string): Promise<Bases> {
+  const [{ dumps }, others] = await Promise.all([api.json<{ dumps: Dump[] }>(api.targetPath(of || target, "/dumps")), othersOf(target)]);
+  const own = of !== "" ? -1 : dump === "latest" ? 0 : dumps.findIndex((other) => String(other.id) === dump);
   const before = dumps[own + 1];
-  return { rows: dumps.filter((_, index) => index !== own).map((other) => [String(other.id), `dump ${other.id}, ${clock(other.taken)}`]), before: before === undefined ? null : String(before.id) };
+  return { rows: dumps.filter((_, index) => index !== own).map((other) => [String(other.id), `dump ${other.id}, ${clock(other.taken)}`]), before: before === undefined ? null : String(before.id), others };
 }
 
 /** A file that the reader has sent, or that is kept. */

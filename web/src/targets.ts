@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every process that jescope serves, as they come and go.
 import * as api from "./api";
+import * as coverage from "./coverage";
 import type { Series, Target } from "./documents";
 import { h, name, replace, setAttribute, setText, shown } from "./dom";
-import { bytes, duration } from "./format";
+import { bytes, duration, percent } from "./format";
 import * as live from "./live";
 import * as route from "./route";
 import * as shell from "./shell";
@@ -17,6 +18,7 @@ interface Column {
   id: string;
   title: string;
   number?: boolean;
+  about?: string;
   value(target: Target): string | number | null;
   show?(target: Target): (Node | string)[];
 }
@@ -49,6 +51,8 @@ function recordingText(target: Target): string {
   return target.recording?.state === "running" ? `recording, ${duration(target.recording.remaining_seconds)} left` : "";
 }
 
+const explainedText = (share: number | null): string => share === null ? "–" : percent(share);
+
 const columns: Column[] = [
   { id: "name", title: "Process", value: (target) => target.name.toLowerCase(),
     show: (target) => [h("a", { href: route.address({ view: "target", target: target.id }) }, name(target.name))] },
@@ -60,6 +64,8 @@ const columns: Column[] = [
   figure("resident", "Resident"),
   figure("rss", "RSS"),
   { id: "sampling", title: "Sampling", value: samplingText, show: (target) => [samplingText(target), recordingText(target) && ` · ${recordingText(target)}`] },
+  { id: "explained", title: "Explained", number: true, about: "of the memory that it holds, by the last of its dumps that was looked at in this window",
+    value: coverage.share, show: (target) => [explainedText(coverage.share(target))] },
 ];
 
 interface Row {
@@ -89,7 +95,7 @@ export class TargetsView implements shell.View {
 
   constructor() {
     for (const column of columns) {
-      this.heads.push(h("th", { scope: "col", class: column.number ? "number" : null },
+      this.heads.push(h("th", { scope: "col", class: column.number ? "number" : null, title: column.about },
         h("button", { class: "sort", onclick: () => this.sortBy(column) }, column.title)));
     }
     this.heads.splice(5, 0, h("th", { scope: "col" }, "Trend, 15 min"));
