@@ -176,7 +176,7 @@ append_advice(GString *out, const Samples *samples)
         g_autofree char *returns = returned_bytes(advice);
         g_string_append_printf(out, "%s%s  [%s]\n  seen:    %s\n  change:  %s\n%s", i > 0 ? "\n" : "",
                                causes[advice->cause].finding, causes[advice->cause].name, advice->evidence,
-                               causes[advice->cause].advice, returns);
+                               advice->change, returns);
     }
 }
 

@@ -61,8 +61,16 @@ format_time(guint64 ns)
     return g_strdup_printf("%s (%s ago)", text, ago);
 }
 
+/* Of a process without an agent from its start on. */
+static gboolean
+started_active(Target *target)
+{
+    WireCtlReply on;
+    return target_read(target, "opt.prof_active", WIRE_TYPE_BOOL, &on, NULL) && on.value != 0;
+}
+
 static void
-print_activity(const WireHelloReply *hello)
+print_activity(Target *target, const WireHelloReply *hello)
 {
     g_autofree char *since = format_time(hello->active_since_ns);
     if ((hello->flags & WIRE_FLAG_PROF_ACTIVE) == 0)
@@ -71,6 +79,8 @@ print_activity(const WireHelloReply *hello)
         print_row("profiling", "active since the process started");
     else if (hello->active_since_ns != 0)
         print_row("profiling", "active since %s; earlier allocations are not included", since);
+    else if (started_active(target))
+        print_row("profiling", "active, probably since the process started (prof_active:true)");
     else
         print_row("profiling", "active; start time unknown");
 }
@@ -104,7 +114,7 @@ print_sampler(const WireHelloReply *hello)
 }
 
 static void
-print_profiling(const RouteStatus *status)
+print_profiling(Target *target, const RouteStatus *status)
 {
     const WireHelloReply *hello = &status->hello;
     g_autofree char *obstacle = diagnosis_profiling(hello);
@@ -112,7 +122,7 @@ print_profiling(const RouteStatus *status)
         print_row("profiling", "not possible: %s", obstacle);
         return;
     }
-    print_activity(hello);
+    print_activity(target, hello);
     print_sampler(hello);
     g_autofree char *period = size_format(status->sample_bytes);
     if (status->sample_bytes != 0)
@@ -172,7 +182,7 @@ run(char **operands, GError **error)
     puts(target_label(target));
     print_row("reached by", "%s", target_via_name(target_via(target)));
     print_jemalloc(&status);
-    print_profiling(&status);
+    print_profiling(target, &status);
     print_memory(&status);
     print_ledger(&ledger);
     return STATUS_DONE;

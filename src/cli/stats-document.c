@@ -62,7 +62,7 @@ advice_json(const StatsSample *last, const StatsSample *first)
         const Advice *advice = found->pdata[i];
         json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:s}", "id", causes[advice->cause].name, "finding",
                                               causes[advice->cause].finding, "evidence", advice->evidence, "bytes",
-                                              (json_int_t)advice->bytes, "change", causes[advice->cause].advice));
+                                              (json_int_t)advice->bytes, "change", advice->change));
     }
     return list;
 }

@@ -239,7 +239,9 @@ advice_find(const StatsSample *now, const StatsSample *earlier)
         if (evidence == NULL)
             continue;
         Advice *advice = g_new(Advice, 1);
-        *advice = (Advice){rules[i].cause, evidence, facts.bytes};
+        const char *change = rules[i].cause == CAUSE_METADATA ? stats_waste_metadata_remedy(&facts.waste) : NULL;
+        *advice =
+            (Advice){rules[i].cause, evidence, facts.bytes, change != NULL ? change : causes[rules[i].cause].advice};
         g_ptr_array_add(found, advice);
     }
     g_ptr_array_sort(found, by_bytes);

@@ -11,8 +11,9 @@
 
 typedef struct {
     CauseId cause;
-    char *evidence; /* the numbers */
-    uint64_t bytes; /* that a remedy would give back */
+    char *evidence;     /* the numbers */
+    uint64_t bytes;     /* that a remedy would give back */
+    const char *change; /* what to do */
 } Advice;
 
 /* The findings about NOW, of Advice, the most bytes first. EARLIER, if not NULL, is an older sample of the same

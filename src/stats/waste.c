@@ -144,6 +144,23 @@ stats_waste(const StatsSample *sample, StatsWaste *waste)
                         page;
         waste->threads = stats_values_or(merged->values, STATS_ARENA_THREADS, 0);
     }
+    waste->profiler = stats_values_or(sample->totals, STATS_SAMPLING_LG_PERIOD, 64) < 64;
     add_arenas(sample, page, waste);
     add_slabs(sample, waste);
+}
+
+/* What jemalloc allocates for itself is thread caches, and of a profiler that may run its tables. */
+const char *
+stats_waste_metadata_remedy(const StatsWaste *waste)
+{
+    enum { THREAD_DATA = 35 << 10 };
+    const uint64_t half = waste->metadata / 2,
+                   caches = waste->profiler ? MIN(waste->threads * THREAD_DATA, waste->internal) : waste->internal;
+    if (waste->arena_data > half)
+        return "fewer arenas (narenas:N): most of it is the data of each of them";
+    if (caches > half)
+        return "fewer threads, or smaller thread caches (lg_tcache_max): most of it is the caches themselves";
+    if (waste->internal - caches > half)
+        return "a longer sampling period (lg_prof_sample), and prof_accum:false: most of it is the profiler's";
+    return NULL;
 }

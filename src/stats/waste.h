@@ -23,8 +23,12 @@ typedef struct {
     uint64_t internal; /* of it jemalloc's allocations from its arenas: the profiler, thread caches */
     guint arenas;      /* that there are */
     uint64_t threads;  /* assigned to them */
+    gboolean profiler; /* jemalloc's profiler can be on */
 } StatsWaste;
 
 void stats_waste(const StatsSample *sample, StatsWaste *waste);
+
+/* What makes jemalloc's own data smaller: that which most of it is for; NULL: no part is more than half. */
+const char *stats_waste_metadata_remedy(const StatsWaste *waste);
 
 #endif

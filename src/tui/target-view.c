@@ -361,7 +361,7 @@ draw_advice(const StatsSample *sample, Sheet *sheet)
         const Advice *advice = found->pdata[i];
         g_autofree char *finding = g_strdup_printf("%s: %s", causes[advice->cause].finding, advice->evidence);
         put_line(sheet, CELL_GROWN, finding);
-        g_autofree char *change = g_strconcat("  ", causes[advice->cause].advice, NULL);
+        g_autofree char *change = g_strconcat("  ", advice->change, NULL);
         put_line(sheet, CELL_PLAIN, change);
     }
 }

@@ -234,6 +234,29 @@ def counted_dumps(scratch, environment):
     yield {}
 
 
+@contextlib.contextmanager
+def wrapped_dumps(scratch, environment):
+    """a.heap to e.heap: one function leaks through fourteen helpers, each of which is changed by no more than sampling explains."""
+    helpers = [f"field_{letter}" for letter in "abcdefghijklmn"]
+    names = [*helpers, "session_store", "load_config", "main"]
+    address = {name: 0x1000 * (number + 1) for number, name in enumerate(names)}
+    symbols = "".join(f"0x{at:x} {name}\n" for name, at in address.items())
+
+    def stack(objects, *functions):
+        calls = " ".join(f"0x{address[name] + (number > 0):x}" for number, name in enumerate(functions))
+        return f"@ {calls}\n  t*: {objects}: {objects * 16384} [0: 0]\n"
+
+    for hour, name in enumerate("abcde"):
+        objects = 3 + hour
+        stacks = "".join(stack(objects, helper, "session_store", "main") for helper in helpers) + stack(20, "load_config", "main")
+        live = objects * len(helpers) + 20
+        path = scratch / f"{name}.heap"
+        path.write_text(f"--- symbol\nbinary=/usr/bin/shop\n{symbols}---\n--- heap\nheap_v2/524288\n"
+                        f"  t*: {live}: {live * 16384} [0: 0]\n{stacks}\nMAPPED_LIBRARIES:\n")
+        os.utime(path, (1700000000 + 3600 * hour,) * 2)
+    yield {}
+
+
 SAMPLED_DUMP = """--- symbol
 binary=/usr/bin/shop
 0x1000 insert_order
@@ -312,7 +335,8 @@ def _captured(scratch, name, objects, facts, time=1700000000):
 @contextlib.contextmanager
 def captured_dumps(scratch, environment):
     """Dumps that jescope has taken: off.heap and on.heap without samples, one to three.heap of recordings with gaps,
-    first to third.heap of a program of constant size whose sampling had just been switched on."""
+    first to third.heap of a program of constant size whose sampling had just been switched on, early to late.heap of one that grows by less
+    than the errors of its samples."""
     _captured(scratch, "off.heap", 0, "flags=4")
     _captured(scratch, "on.heap", 0, "flags=3")
     for i, name in enumerate(("one", "two", "three")):
@@ -322,4 +346,6 @@ def captured_dumps(scratch, environment):
     for i, name in enumerate(("first", "second", "third")):
         now = 1700000001 + 10 * i
         _captured(scratch, f"{name}.heap", 1000 * (i + 1), f"flags=17 allocated={1 << 30} since=1700000000000000", now)
+    for i, name in enumerate(("early", "middle", "late")):
+        _captured(scratch, f"{name}.heap", 1000 + 4 * i, f"flags=19 allocated={(512 + 14 * i) << 20}", 1700000001 + 10 * i)
     yield {}

@@ -78,6 +78,15 @@ def program(tmp_path):
                 stream.close()
 
 
+@pytest.mark.parametrize("conf, said", [
+    ("prof:true,prof_active:true", "active, probably since the process started (prof_active:true)"),
+    ("prof:true,prof_active:false", "ready, not active"),
+], ids=["on", "off"])
+def test_status_tells_how_sampling_began(program, conf, said):
+    """F14: there was no agent to see it, but jemalloc's options tell."""
+    assert f" {said}" in program("waits", "poll", 3000, conf=conf).ask("status").stdout
+
+
 # The result and errno of each kind of wait. The last of the row: its timeout starts again (docs/attach.md).
 WAITS = {
     "nanosleep": (0, 0, False),

@@ -63,7 +63,7 @@ def holding(scratch, *words, options=()):
 
 @pytest.mark.parametrize("sample", ["512KiB", "64KiB", "16KiB"])
 def test_coverage_is_of_what_the_program_holds(tmp_path, sample):
-    """Thread caches and what sampling adds are not held: sampled from the start, a profile explains all."""
+    """F9, F16: thread caches and what sampling adds are not held: sampled from the start, a profile explains all."""
     with holding(tmp_path, "small=60", "cached=100", options=["--active", f"--sample={sample}"]) as (_, pid):
         for format_ in ("text", "tree", "source"):
             text = jescope(tmp_path, "report", f"--format={format_}", pid).stdout

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -96,3 +97,21 @@ def test_check_layers_wants_the_picture_to_match(tmp_path):
     result = tree(tmp_path, {})
     assert result.returncode == 1
     assert result.stdout == "docs/architecture.md: room http is missing\n"
+
+
+def files_with(word):
+    """The files with the test that docs/testing.md calls WORD."""
+    if word.startswith("golden: "):
+        yield SOURCE / f"tests/golden/cases/{word[8:]}.case"
+    elif word.startswith("/"):
+        yield from (path for path in (SOURCE / "tests/unit").glob("*/test-*.c") if f'"{word}"' in path.read_text())
+    else:
+        yield from (path for path in (SOURCE / "tests/live").glob("test_*.py") if f"def {word}(" in path.read_text())
+
+
+def test_statements_that_were_false_have_their_tests():
+    rows = re.findall(r"^\| (F\d+) \| .* \| (.*) \|$", (SOURCE / "docs/testing.md").read_text(), re.M)
+    assert [number for number, _ in rows] == [f"F{number}" for number in range(1, 20)]
+    for number, tests in rows:
+        for word in re.findall(r"`([^`]+)`", tests):
+            assert any(re.search(rf"\b{number}\b", path.read_text()) for path in files_with(word)), (number, word)

@@ -185,7 +185,7 @@ def figures(pid, environment):
 
 
 def test_thread_caches_are_not_held(tmp_path):
-    """500 threads that freed everything: allocated is what their caches hold."""
+    """F8: 500 threads that freed everything: allocated is what their caches hold."""
     with holding(tmp_path, "small=20", "cached=500") as (pid, environment):
         memory = figures(pid, environment)["sample"]
         assert memory["allocated"] > 100 << 20, "the caches are full, or this tests nothing"
@@ -288,6 +288,7 @@ def test_many_arenas_without_agent(many_arenas):
 
 
 def test_collect_many_arenas_without_agent(many_arenas, tmp_path):
+    """F17: all of their classes, by ptrace, are one call of jemalloc."""
     pid, first = many_arenas
     history = tmp_path / "history.db"
     collector = subprocess.Popen([str(JESCOPE), "collect", f"many={pid}", "--every=500ms", "--detail=all", f"--history={history}"],

@@ -105,7 +105,7 @@ dump_at(guint leak)
     return profile;
 }
 
-/* Heaps that swing by 30 % have errors of sampling far below their movement. */
+/* F3: heaps that swing by 30 % have errors of sampling far below their movement. */
 static void
 test_swings(void)
 {
@@ -138,7 +138,7 @@ test_profiles(void)
     g_assert_cmpuint(rows->rows[0].group, ==, 1);
     g_assert_cmpint(rows->rows[0].verdict, ==, GROWTH_STILL_GROWING);
     g_assert_cmpfloat_with_epsilon(rows->rows[0].slope, 200.0 / 60, 1e-9);
-    /* Sampling is young, and the program grows by its own counters as fast, or not at all. */
+    /* F1: sampling is young, and the program grows by its own counters as fast, or not at all. */
     growth_set_filling(growth, 200.0 / 60);
     g_assert_cmpint(growth_total(growth)->verdict, ==, GROWTH_STILL_GROWING);
     growth_set_filling(growth, 1);

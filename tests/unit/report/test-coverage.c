@@ -57,6 +57,7 @@ profile_with(const char *line)
     return profile_read_bytes(bytes, "dump", PROFILE_READ_DEFAULT, NULL);
 }
 
+/* F14, F15: what is known of the start, and of the present. F16: the share has its error. */
 static void
 test_capture(void)
 {

@@ -138,7 +138,7 @@ test_json(void)
     g_assert_nonnull(strstr(text, "\"series\":[100,200,300,400,500],\"frames\":[\"leak\",\"main\"]"));
 }
 
-/* One function is one row, whatever its addresses, its wrappers and the process were. */
+/* F2: one function is one row, whatever its addresses, its wrappers and the process were. */
 static void
 test_functions(void)
 {
@@ -162,6 +162,26 @@ test_functions(void)
     g_assert_nonnull(strstr(wrapped, "\"series\":[50,100,150,200,250],\"frames\":[\"zmalloc\",\"leak\",\"main\"]}"));
 }
 
+/* F2: of two callers one frees what the other allocates. Their stacks change, the function does not. */
+static void
+test_hand_over(void)
+{
+    char *texts[N_DUMPS];
+
+    for (guint i = 0; i < N_DUMPS; i++)
+        texts[i] = g_strdup_printf("--- symbol\n0x1000 malloc\n0x2000 cache_put\n0x3000 fill\n0x4000 serve\n---\n"
+                                   "--- heap\nheap profile: 2: 1000 [0: 0] @ heapprofile\n"
+                                   "1: %u [0: 0] @ 0x1000 0x2001 0x3001\n1: %u [0: 0] @ 0x1000 0x2001 0x4001\n\n"
+                                   "MAPPED_LIBRARIES:\n",
+                                   900 - 200 * i, 100 + 200 * i);
+    g_autofree char *text = trend_of(texts, REPORT_DEFAULT, TREND_TEXT);
+    for (guint i = 0; i < N_DUMPS; i++)
+        g_free(texts[i]);
+    g_assert_nonnull(strstr(text, "inuse_space in all: within error, "));
+    g_assert_nonnull(strstr(text, "0 of 1 functions shown, 1 of them changed by no more than sampling explains\n"));
+    g_assert_nonnull(strstr(text, "      cache_put\n      ← serve\n"));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -170,5 +190,6 @@ main(int argc, char **argv)
     g_test_add_func("/report/trend/one-off", test_one_off);
     g_test_add_func("/report/trend/json", test_json);
     g_test_add_func("/report/trend/functions", test_functions);
+    g_test_add_func("/report/trend/hand-over", test_hand_over);
     return g_test_run();
 }

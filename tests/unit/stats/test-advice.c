@@ -101,7 +101,7 @@ add_class(StatsArena *arena, uint64_t slabs, uint64_t live)
     stats_values_set(bin, STATS_BIN_CURREGS, live);
 }
 
-/* A slab with one page, or one that a region keeps, cannot be returned: what packing would give back counts. */
+/* F6: a slab with one page, or one that a region keeps, cannot be returned: what packing would give back counts. */
 static void
 test_fragmentation(void)
 {
@@ -130,7 +130,7 @@ test_empty_class(void)
     g_assert_false(is_found(sample, NULL, CAUSE_FRAGMENTATION));
 }
 
-/* Fewer arenas are offered only for what they would give back: full slabs of many arenas give nothing. */
+/* F6: fewer arenas are offered only for what they would give back: full slabs of many arenas give nothing. */
 static void
 test_arenas(void)
 {
@@ -160,7 +160,7 @@ set_decay(StatsSample *sample, int64_t decay)
     stats_values_set(arena->values, STATS_ARENA_PDIRTY, 20 * MIB / 4096);
 }
 
-/* Pages that are never returned would not be by background threads either. */
+/* F10: pages that are never returned would not be by background threads either. */
 static void
 test_pages_that_do_not_decay(void)
 {
@@ -176,7 +176,7 @@ test_pages_that_do_not_decay(void)
     g_assert_nonnull(strstr(evidence_of(found, CAUSE_DIRTY), "dirty_decay_ms is -1 in arena 3"));
 }
 
-/* A swing that decays is not memory that stays. */
+/* F18: a swing that decays is not memory that stays. */
 static void
 test_pages_that_are_being_returned(void)
 {
@@ -189,6 +189,40 @@ test_pages_that_are_being_returned(void)
     g_assert_true(is_found(now, before, CAUSE_DIRTY));
     set(before, (Given){STATS_ARENA_PDIRTY, 40 * MIB / 4096});
     g_assert_false(is_found(now, before, CAUSE_DIRTY));
+}
+
+/* F7: the remedy is for what most of the metadata is: arenas, thread caches, the profiler; else all are named. */
+static void
+test_metadata(void)
+{
+    static const struct {
+        guint arenas;
+        uint64_t threads, internal; /* MiB of it */
+        gboolean profiler;
+        const char *change;
+    } metadata[] = {
+        {200, 4, 2, TRUE, "fewer arenas"},      {2, 1000, 30, TRUE, "fewer threads"},
+        {2, 4, 30, FALSE, "fewer threads"},     {2, 4, 30, TRUE, "a longer sampling period"},
+        {2, 4, 2, TRUE, "by its largest part"},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(metadata); i++) {
+        g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+        for (guint j = 0; j < metadata[i].arenas; j++)
+            stats_values_set(stats_sample_arena(sample, j)->values, STATS_ARENA_BASE, 150 << 10);
+        if (metadata[i].profiler)
+            set(sample, (Given){STATS_SAMPLING_LG_PERIOD, 19});
+        set(sample, (Given){STATS_METADATA, 40 * MIB});
+        set(sample, (Given){STATS_RESIDENT, 200 * MIB});
+        set(sample, (Given){STATS_ARENA_INTERNAL, metadata[i].internal * MIB});
+        set(sample, (Given){STATS_ARENA_THREADS, metadata[i].threads});
+        g_autoptr(GPtrArray) found = advice_find(sample, NULL);
+        g_assert_cmpuint(found->len, ==, 1);
+        const Advice *advice = found->pdata[0];
+        g_assert_cmpint(advice->cause, ==, CAUSE_METADATA);
+        g_test_message("%s", advice->change);
+        g_assert_true(g_str_has_prefix(advice->change, metadata[i].change));
+    }
 }
 
 static void
@@ -208,7 +242,7 @@ test_order(void)
         g_assert_cmpint(((const Advice *)found->pdata[i])->cause, ==, expected[i]);
 }
 
-/* Beside a leak, address space grows as well, which is not the matter. */
+/* F19: beside a leak, address space grows as well, which is not the matter. */
 static void
 test_growth(void)
 {
@@ -243,6 +277,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/advice/thresholds", test_thresholds);
     g_test_add_func("/stats/advice/never-returned", test_pages_that_do_not_decay);
     g_test_add_func("/stats/advice/being-returned", test_pages_that_are_being_returned);
+    g_test_add_func("/stats/advice/metadata", test_metadata);
     g_test_add_func("/stats/advice/order", test_order);
     g_test_add_func("/stats/advice/fragmentation", test_fragmentation);
     g_test_add_func("/stats/advice/empty-class", test_empty_class);

@@ -113,6 +113,7 @@ compute(const LedgerReadings *readings, Ledger *ledger)
     g_assert_cmpint(sum_of(ledger, LEDGER_LEVEL_RSS), ==, ledger->rss);
 }
 
+/* F4 with others: muzzy pages are a line of the resident set. */
 static void
 test_heap(void)
 {
@@ -196,8 +197,8 @@ test_unknown_zeros(void)
     g_assert_false(ledger.lines[LEDGER_HUGE_PAGES].known);
 }
 
-/* Resident beyond what jemalloc says: retained as far as there are huge pages, then another user of the flag as far as
- * there is address space that is not jemalloc's, then unexplained. */
+/* F5: resident beyond what jemalloc says: retained as far as there are huge pages, then another user of the flag as far
+ * as there is address space that is not jemalloc's, then unexplained. */
 static void
 test_excess(void)
 {
