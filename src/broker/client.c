@@ -365,7 +365,7 @@ examine(const RenderSetup *setup, const ServiceExamination *wanted, int *descrip
     int session = -1;
     request->detail = setup->seconds;
     request->number = wanted->watch_ms;
-    int error = ask_with(request, NULL, 0, &session);
+    int error = ask_with(request, &wanted->kept, wanted->kept >= 0 ? 1 : 0, &session);
     if (error == 0 && !wait_for_answer(session, setup)) {
         close(session);
         error = ECANCELED;

@@ -31,8 +31,9 @@ typedef enum {
     BROKER_TARGET, /* text: an address; detail: a TargetVia. target/proxy.h */
     /* number: the most targets of a user. BrokerHints, each answered with BrokerSeen up to one of BROKER_SEEN_END */
     BROKER_SCAN,
-    /* text: an address; detail: seconds, number: milliseconds of the watch. A BrokerRendered with the answer; it is
-     * ended early if the other end of the session is closed */
+    /* With the samples of its history or without (RenderExamination.kept); text: an address; detail: seconds, number:
+     * milliseconds of the watch. A BrokerRendered with the answer; it is ended early if the other end of the session is
+     * closed */
     BROKER_EXAMINE,
     BROKER_N_KINDS,
 } BrokerKind;

@@ -266,7 +266,9 @@ run_examination(const Session *session, int socket)
                                .seconds = request->detail,
                                .is_wanted = is_waited_for,
                                .data = &socket};
-    const RenderExamination wanted = {.watch_ms = request->number, .via = may_be_opened(session) ? NULL : "agent"};
+    const RenderExamination wanted = {.watch_ms = request->number,
+                                      .via = may_be_opened(session) ? NULL : "agent",
+                                      .kept = session->n_fds > 0 ? session->fds[0] : -1};
     BrokerRendered rendered = {0};
     ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* as for a report */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/analyses.h"
 #include "cli/command.h"
 #include "cli/confined-work.h"
 #include "cli/document.h"
@@ -27,6 +26,7 @@ static char *target_word;
 static char *history_file;
 static gboolean record;
 static gboolean as_json;
+static SamplerArguments sampler;
 
 static const GOptionEntry options[] = {
     {.long_name = "for",
@@ -37,6 +37,7 @@ static const GOptionEntry options[] = {
     {.long_name = "record",
      .arg_data = &record,
      .description = "switch sampling on for the watch if it is off, and restore it"},
+    SAMPLER_OPTIONS(sampler),
     {.long_name = "history",
      .arg = G_OPTION_ARG_FILENAME,
      .arg_data = &history_file,
@@ -121,6 +122,16 @@ has_births(const Dumps *dumps)
            profile_total(last)->estimate[PROFILE_ALLOC_SPACE] > 0;
 }
 
+/* During the dumps. */
+static gdouble
+born(const Dumps *dumps, ProfileValue value)
+{
+    const Profile *first = dumps->profiles->pdata[0];
+    const Profile *last = dumps->profiles->pdata[dumps->profiles->len - 1];
+
+    return MAX(0, profile_total(last)->estimate[value] - profile_total(first)->estimate[value]);
+}
+
 static gboolean
 find_culprits(Run *run, const DoctorClasses *classes, GError **error)
 {
@@ -164,6 +175,10 @@ find_culprits(Run *run, const DoctorClasses *classes, GError **error)
                                    .vanished = run->watching.vanished,
                                    .young = evidence->profile == DOCTOR_PROFILE_YOUNG};
     culprit_find(&culprits, evidence);
+    if (births && evidence->profiled_seconds > 0) {
+        evidence->born_objects = born(dumps, PROFILE_ALLOC_OBJECTS) / evidence->profiled_seconds;
+        evidence->born_bytes = born(dumps, PROFILE_ALLOC_SPACE) / evidence->profiled_seconds;
+    }
     return TRUE;
 }
 
@@ -323,7 +338,7 @@ open_past(Run *run, GError **error)
 
     if (history_file == NULL)
         return TRUE;
-    if (!analyses_is_history(history_file)) {
+    if (!material_is_history(history_file)) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "doctor: --history: %s is not a history file of jescope",
                     history_file);
         return FALSE;
@@ -333,7 +348,7 @@ open_past(Run *run, GError **error)
 }
 
 static int
-examine_target(Run *run, const char *name, guint64 watch_ms, GError **error)
+examine_target(Run *run, const char *name, const WatchingChoice *choice, GError **error)
 {
     g_autoptr(Target) target = open_past(run, error) ? via_open(name, error) : NULL;
 
@@ -343,9 +358,7 @@ examine_target(Run *run, const char *name, guint64 watch_ms, GError **error)
     run->started_us = started != 0 ? process_started_us(started) : G_MAXINT64;
     run->name = g_strdup(target_label(target));
     run->source.symbolize.pid = target_pid(target);
-    if (!watching_run(&run->watching, g_steal_pointer(&target), watch_ms, record ? WATCHING_RECORD : WATCHING_PLAIN,
-                      error) ||
-        !begin_watched_dumps(run, error))
+    if (!watching_run(&run->watching, g_steal_pointer(&target), choice, error) || !begin_watched_dumps(run, error))
         return STATUS_FAILED;
     return answer(run, error);
 }
@@ -370,10 +383,16 @@ run(char **operands, GError **error)
 {
     static const ReportArguments plain = REPORT_ARGUMENTS_NONE;
     g_auto(Run) doctor = {0};
-    guint64 watch_ms = WATCH_MS;
+    WatchingChoice choice = {.ms = WATCH_MS, .record = record};
 
-    if (duration_text != NULL && !duration_parse(duration_text, "--for", &watch_ms, error))
+    if ((duration_text != NULL && !duration_parse(duration_text, "--for", &choice.ms, error)) ||
+        !sampler_parse(&sampler, &choice.sampler, error))
         return STATUS_USAGE;
+    if ((sampler.sampler != NULL || sampler.memory != NULL) && !record) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "doctor: %s is for --record",
+                    sampler.sampler != NULL ? "--sampler" : "--sampler-memory");
+        return STATUS_USAGE;
+    }
     report_fill_source_options(&doctor.source, &plain);
     if (!source_is_target(operands[0], material_may_be))
         return examine_files(&doctor, operands, error);
@@ -381,13 +400,14 @@ run(char **operands, GError **error)
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "doctor: one target at a time, or several files of one program");
         return STATUS_USAGE;
     }
-    return examine_target(&doctor, operands[0], watch_ms, error);
+    return examine_target(&doctor, operands[0], &choice, error);
 }
 
 static const Example examples[] = {
     {"jescope doctor redis-server", "say what holds the memory of the process, and what to do about it"},
     {"jescope doctor 4711 --for 5m --record",
      "watch for longer, with sampling on, to name the function of a slow leak"},
+    {"jescope doctor 4711 --record --sampler=jescope", "also the function that allocates and frees most"},
     {"jescope doctor redis-server --history=/var/lib/jescope/history.db", "find a leak that takes hours, too"},
     {"jescope doctor 10h.heap 11h.heap 12h.heap", "look for a leak in dumps of one program"},
     {0},
@@ -405,7 +425,9 @@ const Command cmd_doctor = {
         "\n"
         "It takes what there is: statistics of jemalloc and figures of the kernel always; heap dumps, which name "
         "functions, if sampling is on. Where sampling is only ready, --record switches it on for the watch and "
-        "restores it at the end; without it nothing is changed.\n"
+        "restores it at the end; without it nothing is changed. Where jemalloc cannot profile, jescope's own sampler "
+        "does, if the agent is in the target (see jescope attach). It counts births and deaths, as jemalloc does with "
+        "prof_accum:true alone, so that --sampler=jescope names the function of allocation-churn, too.\n"
         "\n"
         "With --history, the samples that serve or collect kept of this process count as well: what grows too slowly "
         "for "

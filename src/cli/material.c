@@ -6,6 +6,7 @@
 
 #include "history/handed.h"
 #include "history/history.h"
+#include "stats/sample-bytes.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -53,8 +54,36 @@ is_dump(const char *path)
 }
 
 static gboolean
+is_samples(const char *path)
+{
+    char start[sizeof(SAMPLE_BYTES_MAGIC)];
+
+    read_start(path, start, sizeof(start));
+    return g_str_equal(start, SAMPLE_BYTES_MAGIC);
+}
+
+gboolean
+material_is_history(const char *path)
+{
+    return is_samples(path) || analyses_is_history(path);
+}
+
+static gboolean
+open_samples(Material *material, const char *path, GError **error)
+{
+    int fd = stats_open_file(path, error);
+
+    if (fd >= 0 && material->samples > 0)
+        close(material->samples);
+    material->samples = MAX(fd, 0);
+    return fd >= 0;
+}
+
+static gboolean
 open_file(Material *material, const char *path, GPtrArray *dumps, GError **error)
 {
+    if (is_samples(path))
+        return open_samples(material, path, error);
     if (is_dump(path)) {
         g_ptr_array_add(dumps, g_strdup(path));
         return TRUE;
@@ -171,11 +200,30 @@ read_history(const Material *material, GArray *moments, GError **error)
     return fine;
 }
 
+/* More than such a file may have is damaged, too. */
+static gboolean
+read_samples(int fd, GArray *moments, GError **error)
+{
+    enum { PIECE = 1 << 16 };
+    g_autoptr(GByteArray) bytes = g_byte_array_new();
+    ssize_t n = 1;
+
+    while (n > 0 && bytes->len <= SAMPLE_BYTES_FILE_MAX + PIECE) {
+        const guint before = bytes->len;
+        g_byte_array_set_size(bytes, before + PIECE);
+        n = read(fd, bytes->data + before, PIECE);
+        g_byte_array_set_size(bytes, before + (guint)MAX(n, 0));
+    }
+    return sample_bytes_file_read(bytes->data, bytes->len, add_sample, moments, error);
+}
+
 gboolean
 material_read(Material *material, DoctorEvidence *evidence, GError **error)
 {
     if (material->files == NULL)
         return TRUE;
+    if (material->samples > 0 && !read_samples(material->samples, evidence->moments, error))
+        return FALSE;
     for (guint i = 0; i < material->files->len; i++) {
         const StatsFile *file = &g_array_index(material->files, StatsFile, i);
         StatsReport report;
@@ -197,6 +245,8 @@ material_descriptors(const Material *material, GArray *descriptors)
 {
     for (guint i = 0; material->files != NULL && i < material->files->len; i++)
         g_array_append_val(descriptors, g_array_index(material->files, StatsFile, i).fd);
+    if (material->samples > 0)
+        g_array_append_val(descriptors, material->samples);
 }
 
 void
@@ -204,6 +254,9 @@ material_clear(Material *material)
 {
     for (guint i = 0; material->files != NULL && i < material->files->len; i++)
         close(g_array_index(material->files, StatsFile, i).fd);
+    if (material->samples > 0)
+        close(material->samples);
+    material->samples = 0;
     g_clear_pointer(&material->files, g_array_unref);
     g_clear_pointer(&material->paths, g_ptr_array_unref);
     g_clear_pointer(&material->history, g_free);

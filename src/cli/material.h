@@ -10,11 +10,15 @@ typedef struct {
     GArray *files;      /* StatsFile: statistics, open */
     GPtrArray *paths;   /* char *: of files */
     char *history;      /* or NULL */
+    int samples;        /* a file of the server's (stats/sample-bytes.h), open; 0: none */
     const char *target; /* in the history file, or NULL */
 } Material;
 
 /* Whether this may be something that the doctor reads, and not a program. */
 gboolean material_may_be(const char *path);
+
+/* Whether this has the samples of a process over time: a history file, or what the server has taken out of its own. */
+gboolean material_is_history(const char *path);
 
 /* Opens NAMES (NULL-terminated) and adds the paths of dumps to DUMPS (char *). MATERIAL must be cleared, also on error.
  * TARGET: whose samples, if a history file has several; or NULL. */

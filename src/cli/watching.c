@@ -233,20 +233,21 @@ watch_on(Watch *watch, guint64 interval_ms, GError **error)
 
 /* Whether profiling is possible, and on; --record switches it on. Without it, the watch goes on. */
 static gboolean
-prepare_sampling(Watch *watch, WatchingFlags flags, GError **error)
+prepare_sampling(Watch *watch, const WatchingChoice *choice, GError **error)
 {
+    enum { ANY = WIRE_FLAG_OPT_PROF | WIRE_FLAG_SAMPLER_SERVES | WIRE_FLAG_SAMPLER_READY };
     DoctorEvidence *evidence = &watch->watching->evidence;
     WireHelloReply hello;
 
     if (!target_hello(watch->target, &hello, error))
         return FALSE;
     watch->sampled = (hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0;
-    evidence->profile = (hello.flags & WIRE_FLAG_OPT_PROF) == 0 ? DOCTOR_PROFILE_NONE
-                        : watch->sampled                        ? DOCTOR_PROFILE_WHOLE
-                                                                : DOCTOR_PROFILE_READY;
-    if (evidence->profile != DOCTOR_PROFILE_READY || (flags & WATCHING_RECORD) == 0)
+    evidence->profile = watch->sampled             ? DOCTOR_PROFILE_WHOLE
+                        : (hello.flags & ANY) != 0 ? DOCTOR_PROFILE_READY
+                                                   : DOCTOR_PROFILE_NONE;
+    if (evidence->profile != DOCTOR_PROFILE_READY || !choice->record)
         return TRUE;
-    watch->recording = recording_begin(watch->target, RECORDING_PERIOD_AS_IT_IS, &(SamplerChoice){0}, error);
+    watch->recording = recording_begin(watch->target, RECORDING_PERIOD_AS_IT_IS, &choice->sampler, error);
     watch->sampled = watch->recording != NULL;
     if (watch->recording == NULL)
         watch->target = NULL;
@@ -288,18 +289,18 @@ finish(Watch *watch, GError **error)
 }
 
 static gboolean
-run_watch(Watch *watch, guint64 watch_ms, WatchingFlags flags, GError **error)
+run_watch(Watch *watch, const WatchingChoice *choice, GError **error)
 {
     StatsLiveParts parts = STATS_LIVE_CLASSES;
     gint64 began_us = g_get_monotonic_time();
-    guint64 interval = CLAMP(watch_ms / MOMENTS, (guint64)LEAST_INTERVAL_MS, (guint64)MOST_INTERVAL_MS);
+    guint64 interval = CLAMP(choice->ms / MOMENTS, (guint64)LEAST_INTERVAL_MS, (guint64)MOST_INTERVAL_MS);
 
-    if (!interrupt_catch(&watch->interrupt, error) || !prepare_sampling(watch, flags, error))
+    if (!interrupt_catch(&watch->interrupt, error) || !prepare_sampling(watch, choice, error))
         return FALSE;
     watch->code = vanishing_new(target_pid(watch->target));
     watch->live = stats_live_new(watch->target, parts, error);
     watch->begin_us = g_get_monotonic_time();
-    watch->end_us = began_us + (gint64)watch_ms * 1000;
+    watch->end_us = began_us + (gint64)choice->ms * 1000;
     if (watch->live == NULL || !take_moment(watch, error))
         return FALSE;
     watch->watching->evidence.first = read_ledger(watch, &watch->watching->first);
@@ -309,7 +310,7 @@ run_watch(Watch *watch, guint64 watch_ms, WatchingFlags flags, GError **error)
 }
 
 gboolean
-watching_run(Watching *watching, Target *target, guint64 watch_ms, WatchingFlags flags, GError **error)
+watching_run(Watching *watching, Target *target, const WatchingChoice *choice, GError **error)
 {
     Watch watch = {.watching = watching, .target = target, .dumps = DUMPS};
     g_autoptr(GError) restored = NULL;
@@ -318,7 +319,7 @@ watching_run(Watching *watching, Target *target, guint64 watch_ms, WatchingFlags
     doctor_evidence_init(&watching->evidence);
     watch.progress = progress_begin("watching %s", target_label(target));
     g_autofree char *label = g_strdup(target_label(target));
-    gboolean fine = run_watch(&watch, watch_ms, flags, error);
+    gboolean fine = run_watch(&watch, choice, error);
     progress_end(g_steal_pointer(&watch.progress));
     interrupt_release(&watch.interrupt);
     if (watch.recording != NULL && !recording_end(watch.recording, &restored))

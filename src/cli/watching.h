@@ -4,13 +4,16 @@
 #ifndef JESCOPE_CLI_WATCHING_H
 #define JESCOPE_CLI_WATCHING_H
 
+#include "cli/sampling.h"
 #include "doctor/evidence.h"
 #include "target/target.h"
 
-typedef enum {
-    WATCHING_PLAIN = 0,
-    WATCHING_RECORD = 1 << 0, /* switch sampling on for the watch if it is off, and restore it */
-} WatchingFlags;
+/* How a target is watched. */
+typedef struct {
+    guint64 ms;
+    gboolean record;       /* switch sampling on for the watch if it is off, and restore it... */
+    SamplerChoice sampler; /* ...with this one */
+} WatchingChoice;
 
 typedef struct {
     DoctorEvidence evidence; /* without the stacks of the dumps */
@@ -23,7 +26,7 @@ typedef struct {
 } Watching;
 
 /* Takes TARGET, also on failure. An interrupt ends the watch early. */
-gboolean watching_run(Watching *watching, Target *target, guint64 watch_ms, WatchingFlags flags, GError **error);
+gboolean watching_run(Watching *watching, Target *target, const WatchingChoice *choice, GError **error);
 void watching_clear(Watching *watching);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Watching, watching_clear)
 

@@ -79,7 +79,7 @@ append_finding(GString *out, guint number, const DoctorFinding *finding)
         g_string_append_printf(out, "   seen: %s\n", (const char *)finding->evidence->pdata[i]);
     for (guint i = 0; i < finding->against->len; i++)
         g_string_append_printf(out, "   %s\n", (const char *)finding->against->pdata[i]);
-    g_string_append_printf(out, "   do: %s\n", cause->advice);
+    g_string_append_printf(out, "   do: %s\n", finding->advice);
 }
 
 void
@@ -151,7 +151,7 @@ finding_json(const DoctorFinding *finding)
     json_object_set_new(object, "confidence", json_real(finding->confidence));
     json_object_set_new(object, "evidence", strings_json(finding->evidence));
     json_object_set_new(object, "against", strings_json(finding->against));
-    json_object_set_new(object, "advice", json_string(cause->advice));
+    json_object_set_new(object, "advice", json_string(finding->advice));
     return object;
 }
 

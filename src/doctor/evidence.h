@@ -36,7 +36,7 @@ typedef struct {
 
 typedef enum {
     DOCTOR_PROFILE_NONE,  /* no profile: not compiled in, off, or no rights */
-    DOCTOR_PROFILE_READY, /* it could be switched on */
+    DOCTOR_PROFILE_READY, /* it could be switched on, or jescope's sampler could */
     DOCTOR_PROFILE_YOUNG, /* sampling began during the watch or shortly before */
     DOCTOR_PROFILE_WHOLE, /* sampling was on for long */
 } DoctorProfile;
@@ -53,9 +53,11 @@ typedef struct {
     gboolean slabs_known;      /* of these holes: by the slabs of single objects, not by shares of size classes */
     gdouble profiled;          /* bytes that the profile explains */
     gdouble profiled_seconds;  /* between its first and last dump; 0: fewer than two */
-    gdouble age;               /* of the process in seconds, at the end; 0: unknown */
-    guint64 limit;             /* of the control group; 0: none known */
-    gboolean without_arenas;   /* there was no time to read the size classes of every arena */
+    gdouble born_objects;      /* a second, by dumps that carry births; 0: unknown */
+    gdouble born_bytes;
+    gdouble age;             /* of the process in seconds, at the end; 0: unknown */
+    guint64 limit;           /* of the control group; 0: none known */
+    gboolean without_arenas; /* there was no time to read the size classes of every arena */
 } DoctorEvidence;
 
 void doctor_moment_clear(DoctorMoment *moment);

@@ -101,6 +101,7 @@ add(Case *the, Rank rank, CauseId cause, gdouble bytes)
 {
     DoctorFinding *finding = g_new0(DoctorFinding, 1);
     finding->cause = cause;
+    finding->advice = causes[cause].advice;
     finding->bytes = bytes;
     finding->functions = g_ptr_array_new_with_free_func(g_free);
     finding->evidence = g_ptr_array_new_with_free_func(g_free);
@@ -579,6 +580,8 @@ judge_metadata(Case *the)
     if (bytes < WASTE_LEAST || bytes < METADATA_SHARE * the->memory)
         return;
     DoctorFinding *finding = add(the, RANK_WASTE, CAUSE_METADATA, bytes);
+    const char *remedy = stats_waste_metadata_remedy(waste);
+    finding->advice = remedy != NULL ? remedy : finding->advice;
     finding->confidence = 0.9;
     say(finding, sentence("jemalloc's own data is %S: %S are its allocations from arenas (the profiler, thread "
                           "caches), %S the data of %u arenas",
@@ -749,8 +752,9 @@ judge_churn(Case *the)
             (gdouble)merged_value(the->sample, metrics[i]) - (gdouble)merged_value(the->first_sample, metrics[i]);
     for (guint i = 0; i < the->classes->classes->len; i++)
         bytes += g_array_index(the->classes->classes, DoctorClass, i).allocated;
-    requests /= the->classes->seconds;
-    bytes /= the->classes->seconds;
+    /* Counters miss what thread caches serve. */
+    requests = MAX(requests / the->classes->seconds, the->evidence->born_objects);
+    bytes = MAX(bytes / the->classes->seconds, the->evidence->born_bytes);
     gdouble used = processors(the, 0, the->evidence->moments->len - 1);
     gdouble enough = used >= CHURN_BUSY ? CHURN_BUSY_SHARE * CHURN_REQUESTS : CHURN_REQUESTS;
     if (requests < enough && bytes < CHURN_BYTES)
@@ -800,7 +804,8 @@ add_notes(const Case *the, DoctorReport *report)
 {
     static const char *const profiles[] = {
         [DOCTOR_PROFILE_NONE] =
-            "no heap profile: functions cannot be named; start the program with 'jescope run' to have one",
+            "no heap profile: functions cannot be named; start the program with 'jescope run' to have one, or use "
+            "--record after 'jescope attach'",
         [DOCTOR_PROFILE_READY] =
             "sampling is off: --record switches it on for the watch, and names the functions that allocate then",
         [DOCTOR_PROFILE_YOUNG] = "sampling began shortly ago: functions that allocated earlier are not known",
@@ -823,6 +828,11 @@ add_notes(const Case *the, DoctorReport *report)
         g_ptr_array_add(report->notes,
                         g_strdup("the size classes of each arena were not read, since that would have taken too long: "
                                  "many-arenas could not be told; watch for longer (--for)"));
+    if (report->findings->len > 0 && the->evidence->born_objects <= 0 &&
+        ((const DoctorFinding *)report->findings->pdata[0])->cause == CAUSE_CHURN)
+        g_ptr_array_add(report->notes, g_strdup("who allocates is known by births, which jescope's own sampler counts "
+                                                "(--record --sampler=jescope), and jemalloc's profiler with "
+                                                "prof_accum:true"));
     if (the->evidence->last == NULL)
         g_ptr_array_add(report->notes, g_strdup("the memory of the process outside of jemalloc is not known here"));
 }

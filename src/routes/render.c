@@ -616,9 +616,12 @@ render_examination(const RenderSetup *setup, const RenderExamination *wanted, in
     char pid[WORD_MAX], duration[WORD_MAX];
     const char *const fixed[] = {"jescope", "doctor", "--json", "--for", duration};
     const char *const via[] = {"--via", wanted->via};
+    const char *const kept[] = {"--history", inputs[0].path};
     const char *const end[] = {"--", pid};
-    const Words groups[] = {{fixed, 5, true}, {via, 2, wanted->via != NULL}, {end, 2, true}};
+    const Words groups[] = {
+        {fixed, 5, true}, {via, 2, wanted->via != NULL}, {kept, 2, wanted->kept >= 0}, {end, 2, true}};
     init_child(&child, &examination_kind);
+    child.descriptors[DUMP] = wanted->kept;
     snprintf(pid, sizeof(pid), "%d", (int)setup->pid);
     snprintf(duration, sizeof(duration), "%" PRIu64 "ms", wanted->watch_ms);
     if (!add_words(&child, groups, sizeof(groups) / sizeof(groups[0])))

@@ -57,10 +57,12 @@ Outcome render_growth(const RenderSetup *setup, const RenderGrowth *wanted, int 
 bool render_is_batch(const char *format);
 
 /* The answer of `jescope doctor` about process SETUP.pid in JSON, of a watch of WATCH_MS; VIA as its option --via,
- * NULL: any. The child has the priority of the host. As above; OUTCOME_SYSTEM also if it was not wanted any more. */
+ * NULL: any. KEPT: a descriptor of a file for its option --history, which stays the caller's; -1: none. The child has
+ * the priority of the host. As above; OUTCOME_SYSTEM also if it was not wanted any more. */
 typedef struct {
     uint64_t watch_ms;
     const char *via;
+    int kept;
 } RenderExamination;
 Outcome render_examination(const RenderSetup *setup, const RenderExamination *wanted, int *descriptor,
                            Failure *failure);

@@ -7,6 +7,7 @@
 #include "source/capture.h"
 
 #include "routes/render.h"
+#include "stats/sample-bytes.h"
 #include "target/own-dump.h"
 #include "target/reach.h"
 
@@ -417,14 +418,50 @@ is_waited_for(void *data)
     return service_work_is_wanted(&host);
 }
 
+static gboolean
+keep_sample(StatsSample *sample, gpointer data, GError **error)
+{
+    sample_bytes_file_add(data, sample);
+    return TRUE;
+}
+
+/* A ServiceReadFunc: the samples of this process as a SampleBytesFile; DATA is its ServiceTarget. */
+static gpointer
+read_kept(History *history, gpointer data, GError **error)
+{
+    const ServiceTarget *target = data;
+    const HistoryRange life = {.from_us = process_started_us(live_process(target)->start_time), .to_us = G_MAXINT64};
+    g_autoptr(SampleBytesFile) file = sample_bytes_file_new();
+    StatsIterator *samples = history_iterator_new(history, service_target_series(target), life,
+                                                  HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES, error);
+    gboolean fine = samples != NULL && samples->each(samples, keep_sample, file, error);
+    if (samples != NULL)
+        samples->free(samples);
+    return fine ? g_steal_pointer(&file) : NULL;
+}
+
+/* What is kept of the process, for the doctor to find what grows too slowly for a watch; -1: nothing is. */
+static int
+open_kept(const RouteHost *host)
+{
+    g_autoptr(SampleBytesFile) file = service_work_read_history(host, read_kept, work_target(host->data), NULL);
+    int fd = file != NULL ? memfd_create("jescope-samples", MFD_CLOEXEC) : -1;
+    if (fd >= 0 && !sample_bytes_file_write(file, fd)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
 static Outcome
-examine(const RenderSetup *setup, const ServiceTarget *target, guint64 watch_ms, int *descriptor, Failure *failure)
+examine(const RenderSetup *setup, const ServiceTarget *target, const RenderExamination *wanted, int *descriptor,
+        Failure *failure)
 {
     const ServiceRoot *root = live_service(target)->options.root;
-    const RenderExamination wanted = {.watch_ms = watch_ms, .via = live_is_named(target) ? NULL : "agent"};
-    const ServiceExamination by_root = {.address = live_address(target), .watch_ms = watch_ms};
+    const ServiceExamination by_root = {
+        .address = live_address(target), .watch_ms = wanted->watch_ms, .kept = wanted->kept};
     return root != NULL ? root->examine(setup, &by_root, descriptor, failure)
-                        : render_examination(setup, &wanted, descriptor, failure);
+                        : render_examination(setup, wanted, descriptor, failure);
 }
 
 Outcome
@@ -442,8 +479,12 @@ service_work_examine(const RouteHost *host, guint64 watch_ms, int *descriptor, F
     Outcome result = OUTCOME_GONE;
     /* The child reaches the target by itself. */
     work_let_go(host->data);
+    const RenderExamination wanted = {
+        .watch_ms = watch_ms, .via = live_is_named(target) ? NULL : "agent", .kept = open_kept(host)};
     if (process_alive(process->pid, process->start_time))
-        result = examine(&setup, target, watch_ms, descriptor, failure);
+        result = examine(&setup, target, &wanted, descriptor, failure);
+    if (wanted.kept >= 0)
+        close(wanted.kept);
     if (result != OUTCOME_DONE && !process_alive(process->pid, process->start_time))
         result = failure_set(failure, OUTCOME_GONE, "%s has ended", service_target_label(target));
     return result;

@@ -51,6 +51,7 @@ typedef struct {
 typedef struct {
     const char *address; /* of the target */
     guint64 watch_ms;
+    int kept; /* as RenderExamination.kept */
 } ServiceExamination;
 
 /* ---- the black box ---- */

@@ -34,8 +34,9 @@ static const RouteParameter parameters[] = {
 
 static const Route rows[] = {
     {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/targets/{target}/doctor",
-     "watch the target, and say why it holds its memory, the likeliest cause first", .parameters = parameters,
-     .flags = ROUTE_WATCHING, .answer = doctor_answer},
+     "watch the target, and say why it holds its memory, the likeliest cause first; what is kept of the process "
+     "counts, too",
+     .parameters = parameters, .flags = ROUTE_WATCHING, .answer = doctor_answer},
 };
 
 const RouteTable doctor_answer_routes = {rows, G_N_ELEMENTS(rows)};

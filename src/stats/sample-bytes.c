@@ -2,6 +2,7 @@
 #include "stats/sample-bytes.h"
 
 #include "stats/intern.h"
+#include "wire/transfer.h"
 
 #include <string.h>
 
@@ -176,4 +177,84 @@ sample_bytes_read(gconstpointer from, gsize length)
     while (!bytes.failed && bytes.left > 0)
         take_arena(&bytes, sample);
     return bytes.failed ? NULL : g_steal_pointer(&sample);
+}
+
+/* Files ------------------------------------------------------------------------------------------------------------ */
+
+struct SampleBytesFile {
+    GPtrArray *samples; /* GByteArray, each with its length in front */
+    gsize size;
+};
+
+SampleBytesFile *
+sample_bytes_file_new(void)
+{
+    SampleBytesFile *file = g_new0(SampleBytesFile, 1);
+    file->samples = g_ptr_array_new_with_free_func((GDestroyNotify)g_byte_array_unref);
+    return file;
+}
+
+void
+sample_bytes_file_free(SampleBytesFile *file)
+{
+    g_ptr_array_unref(file->samples);
+    g_free(file);
+}
+
+/* Leaves out every second one, but the first and the last. */
+static void
+thin(SampleBytesFile *file)
+{
+    for (guint i = 1; i + 1 < file->samples->len; i++) {
+        file->size -= ((const GByteArray *)file->samples->pdata[i])->len;
+        g_ptr_array_remove_index(file->samples, i);
+    }
+}
+
+void
+sample_bytes_file_add(SampleBytesFile *file, const StatsSample *sample)
+{
+    GByteArray *bytes = g_byte_array_new();
+    put(bytes, 0);
+    sample_bytes_write(sample, bytes);
+    const uint64_t length = bytes->len - sizeof(length);
+    memcpy(bytes->data, &length, sizeof(length));
+    g_ptr_array_add(file->samples, bytes);
+    file->size += bytes->len;
+    while (file->size > SAMPLE_BYTES_FILE_MAX && file->samples->len > 2)
+        thin(file);
+}
+
+gboolean
+sample_bytes_file_write(const SampleBytesFile *file, int fd)
+{
+    gboolean written = transfer_write(fd, SAMPLE_BYTES_MAGIC, strlen(SAMPLE_BYTES_MAGIC));
+    for (guint i = 0; written && i < file->samples->len; i++) {
+        const GByteArray *bytes = file->samples->pdata[i];
+        written = transfer_write(fd, bytes->data, bytes->len);
+    }
+    return written;
+}
+
+gboolean
+sample_bytes_file_read(gconstpointer from, gsize length, StatsSampleFunc func, gpointer data, GError **error)
+{
+    const gsize begin = strlen(SAMPLE_BYTES_MAGIC);
+    Bytes bytes = {.at = (const guint8 *)from + begin, .left = length - begin};
+    if (length < begin || memcmp(from, SAMPLE_BYTES_MAGIC, begin) != 0)
+        bytes = (Bytes){.failed = TRUE};
+    while (!bytes.failed && bytes.left > 0) {
+        uint64_t size = take_word(&bytes);
+        g_autoptr(StatsSample) sample = size <= bytes.left ? sample_bytes_read(bytes.at, size) : NULL;
+        bytes.failed = bytes.failed || sample == NULL;
+        if (bytes.failed)
+            break;
+        bytes.at += size;
+        bytes.left -= size;
+        if (!func(sample, data, error))
+            return FALSE;
+    }
+    if (bytes.failed)
+        g_set_error(error, STATS_ERROR, STATS_ERROR_FORMAT, "the samples that were handed over are damaged");
+    return !bytes.failed;
 }

@@ -4,12 +4,14 @@
 import contextlib
 import json
 import pathlib
+import re
 import subprocess
+import time
 
 import pytest
 from endpoint import is_active, is_whole_dump, serve, set_active
 from programs import fill, profiled, sampled, unprofiled  # noqa: F401
-from services import DEADLINE, jescope, wait_for
+from services import DEADLINE, JESCOPE, VICTIMS, environment, jescope, started, wait_for
 
 # What a report of each format begins with, or has in it.
 FORMATS = {
@@ -320,6 +322,30 @@ def test_a_peer_has_two_watches(server):
             client.kill()
     wait_for(lambda: not examinations(server.pid), "the watches have ended")
     assert server.get(path(server, "doctor?for=1s")).status == 200
+
+
+def seconds_of_growth(finding):
+    found = re.search(r"^live bytes rose .* over (\d+) s", "\n".join(finding["evidence"]), re.M)
+    return int(found[1]) if found else 0
+
+
+def test_doctor_counts_what_is_kept(folder):
+    """A leak too slow for the watch: it is in the samples that the server kept of the process."""
+    end = time.monotonic() + 2 * DEADLINE
+    with contextlib.ExitStack() as stack:
+        command = [JESCOPE, "run", "--", VICTIMS / "holds", "small=20", "leak=4"]
+        victim = stack.enter_context(started(command, env=environment(folder), cwd=folder))
+        pid = int(victim.stdout.readline())
+        endpoint = stack.enter_context(serve(folder, pid, "--every=100ms", "--detail=classes"))
+        victim.stdin.write("leak\n")
+        victim.stdin.flush()
+        while True:
+            found = endpoint.get(f"/api/v1/targets/{pid}/doctor?for=1s").json()
+            leaks = [finding for finding in found["findings"] if finding["cause"] == "heap-leak"]
+            if leaks and seconds_of_growth(leaks[0]) > found["watched_seconds"] + 1:
+                break
+            assert time.monotonic() < end, found
+        assert leaks[0]["bytes_per_second"] > 0 and leaks[0]["bytes"] > 1 << 20
 
 
 def test_decay(server):

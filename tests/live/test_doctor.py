@@ -16,9 +16,9 @@ MIB = 1 << 20
 
 
 @contextlib.contextmanager
-def holding(scratch, *words, options=()):
+def holding(scratch, *words, options=(), **variables):
     command = [JESCOPE, "run", *options, "--", VICTIMS / "holds", *words]
-    with started(command, env=environment(scratch), cwd=scratch) as process:
+    with started(command, env=environment(scratch, **variables), cwd=scratch) as process:
         yield process, int(process.stdout.readline())
 
 
@@ -74,6 +74,17 @@ def test_nothing_is_changed_without_leave(tmp_path):
         assert not status["profiling"]["active"]
 
 
+@pytest.mark.parametrize("conf, words", [("prof:false", []), ("", ["--sampler=jescope"])], ids=["unprofiled", "chosen"])
+def test_our_own_sampler(tmp_path, conf, words):
+    """Where jemalloc cannot profile, and where it is asked for."""
+    with holding(tmp_path, "small=20", "leak=256", MALLOC_CONF=conf) as (process, pid):
+        leak(process)
+        found = doctor(tmp_path, "--for=5s", "--record", *words, pid)
+        first = found["findings"][0]
+        assert first["cause"] == "heap-leak" and "leak" in first["functions"], found
+        assert not json.loads(jescope(tmp_path, "status", "--json", pid).stdout)["profiling"]["active"]
+
+
 def test_healthy(tmp_path):
     with holding(tmp_path, "small=20", options=["--active", "--sample=64KiB"]) as (_, pid):
         done = jescope(tmp_path, "doctor", "--for=2s", pid)
@@ -116,6 +127,8 @@ def test_growth_of_the_history(tmp_path):
 def test_operands(tmp_path):
     done = jescope(tmp_path, "doctor", "--for=never", "1", check=False)
     assert done.returncode == 2 and "--for" in done.stderr
+    done = jescope(tmp_path, "doctor", "--sampler=jescope", "1", check=False)
+    assert done.returncode == 2 and "--sampler is for --record" in done.stderr
     (tmp_path / "empty").mkdir()
     done = jescope(tmp_path, "doctor", tmp_path / "empty", check=False)
     assert done.returncode == 1 and "holds no files" in done.stderr

@@ -454,7 +454,7 @@ test_examinations(Scene *scene, gconstpointer data)
 {
     assert_refused(scene, about(BROKER_EXAMINE, scene->other, ""), 0, EINVAL);
     assert_refused(scene, about(BROKER_EXAMINE, 0, "none"), 0, ESRCH);
-    assert_refused(scene, about(BROKER_EXAMINE, scene->other, "none"), 1, EBADF);
+    assert_refused(scene, about(BROKER_EXAMINE, scene->other, "none"), 2, EBADF);
 }
 
 /* A report opens what it is handed once more, as root: that must not make it readable. */

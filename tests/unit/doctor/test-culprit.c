@@ -74,8 +74,17 @@ find_in(char *const *texts, guint n, const DoctorClasses *classes, DoctorEvidenc
     report_options_init(&options);
     ReportInput input = {.profile = growth_profile(growth), .symbols = names, .name = "dumps"};
     g_autoptr(View) view = view_new(&input, NULL, &options, &error);
-    const CulpritInput culprits = {
-        .growth = growth, .pinned = pinned, .view = view, .names = names, .classes = classes, .class_size = 4096};
+    g_autoptr(Growth) births = profile_total(profiles[0])->estimate[PROFILE_ALLOC_SPACE] > 0
+                                   ? growth_new(profiles, times, n, PROFILE_ALLOC_SPACE, &error)
+                                   : NULL;
+    g_assert_no_error(error);
+    const CulpritInput culprits = {.growth = growth,
+                                   .births = births,
+                                   .pinned = pinned,
+                                   .view = view,
+                                   .names = names,
+                                   .classes = classes,
+                                   .class_size = 4096};
     culprit_find(&culprits, evidence);
     for (guint i = 0; i < n; i++)
         fixture_clear(&dumps[i]);
@@ -124,12 +133,12 @@ static const struct {
     /* Two leaks: what calls both also holds what stands still. */
     {{{{"session_store", "main"}, 5, 3}, {{"log_line", "main"}, 5, 2}, {{"load_config", "main"}, 80, 0}},
      {"session_store", "log_line"}},
-    /* Callers of a cache that hand over to each other: none of them grows. */
+    /* F2: callers of a cache that hand over to each other: none of them grows. */
     {{{{"cache_put", "fill", "main"}, 60, (guint)-10},
       {{"cache_put", "serve", "main"}, 5, 10},
       {{"task_new", "serve", "main"}, 5, 2}},
      {"task_new"}},
-    /* By each of its callers a third. */
+    /* F12: by each of its callers a third. */
     {{{{"session_store", "login", "main"}, 5, 2},
       {{"session_store", "renew", "main"}, 5, 2},
       {{"session_store", "import", "main"}, 5, 2},
@@ -285,6 +294,28 @@ test_who_pins(void)
     g_assert_cmpfloat_with_epsilon(evidence.pinned, 90 * 4096, 1);
 }
 
+/* What is freed at once is in no dump; births show who allocates it. */
+static void
+test_who_allocates(void)
+{
+    enum { N = 3 };
+    g_auto(DoctorEvidence) evidence = {0};
+    char *texts[N];
+
+    for (guint i = 0; i < N; i++)
+        texts[i] =
+            g_strdup_printf("--- symbol\n0x1000 render_page\n0x2000 cache_insert\n0x3000 main\n---\n--- heap\n"
+                            "heap_v2/1\n  t*: 60: 245760 [%u: %u]\n@ 0x1000 0x3001\n"
+                            "  t*: 0: 0 [%u: %u]\n@ 0x2000 0x3001\n  t*: %u: %u [%u: %u]\n\nMAPPED_LIBRARIES:\n",
+                            60 + 1010 * (i + 1), (60 + 1010 * (i + 1)) * 4096, 1000 * (i + 1), 1000 * (i + 1) * 4096,
+                            60 + 5 * (i % 2), (60 + 5 * (i % 2)) * 4096, 60 + 10 * (i + 1), (60 + 10 * (i + 1)) * 4096);
+    doctor_evidence_init(&evidence);
+    find_in(texts, N, NULL, &evidence);
+    for (guint i = 0; i < N; i++)
+        g_free(texts[i]);
+    g_assert_cmpstr(function_of(evidence.mover), ==, "render_page");
+}
+
 /* A helper that others use as well is not the holder; what comes and goes is told from what stays. */
 static void
 test_helpers(void)
@@ -352,6 +383,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/culprit/callers-of-a-cache", test_callers_of_a_cache);
     g_test_add_func("/doctor/culprit/pins", test_who_pins);
     g_test_add_func("/doctor/culprit/helpers", test_helpers);
+    g_test_add_func("/doctor/culprit/allocates", test_who_allocates);
     g_test_add_func("/doctor/culprit/growth-without-samples", test_growth_without_samples);
     g_test_add_func("/doctor/culprit/exact-counters", test_exact_counters_decide);
     return g_test_run();

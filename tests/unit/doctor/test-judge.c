@@ -438,6 +438,35 @@ test_dirty_pages_of_a_sleeper(void)
     g_assert_cmpint(first_cause(&examined), ==, CAUSE_DIRTY);
 }
 
+/* The counters of classes miss what thread caches serve; births do not. Without them it is said how to get them. */
+static void
+test_churn_by_births(void)
+{
+    g_auto(Examined) quiet = {0}, busy = {0}, counted = {0};
+    const Simulated process = {.live = 40}, counter = {.live = 40, .requests = 500000};
+
+    examine(&quiet, &process);
+    quiet.evidence.born_objects = 50000;
+    quiet.evidence.born_bytes = 30.0 * (gdouble)MIB;
+    judge(&quiet);
+    g_assert_cmpint(first_cause(&quiet), ==, CAUSE_HEALTHY);
+    examine(&busy, &process);
+    busy.evidence.born_objects = 150000;
+    busy.evidence.born_bytes = 30.0 * (gdouble)MIB;
+    busy.evidence.mover = stack_new("render_page", 0, 0);
+    judge(&busy);
+    g_assert_cmpint(first_cause(&busy), ==, CAUSE_CHURN);
+    g_assert_cmpstr(finding_at(&busy, 0)->functions->pdata[0], ==, "render_page");
+    g_assert_cmpstr(finding_at(&busy, 0)->evidence->pdata[0], ==,
+                    "150000 allocations and at least 30.0 MiB a second, while what is held stays the same");
+    examine(&counted, &counter);
+    judge(&counted);
+    g_assert_cmpint(first_cause(&counted), ==, CAUSE_CHURN);
+    g_assert_nonnull(strstr(counted.report.notes->pdata[counted.report.notes->len - 1], "--sampler=jescope"));
+    for (guint i = 0; i < busy.report.notes->len; i++)
+        g_assert_null(strstr(busy.report.notes->pdata[i], "--sampler=jescope"));
+}
+
 /* A profile of the whole run that names no great holder: many functions hold the heap, and that is no finding. */
 static void
 test_many_holders(void)
@@ -453,7 +482,7 @@ test_many_holders(void)
     g_assert_cmpint(first_cause(&examined), ==, CAUSE_HEALTHY);
 }
 
-/* Pages that are being returned, and arenas that sweep, are no finding. */
+/* F18: pages that are being returned, and arenas that sweep, are no finding. */
 static void
 test_dirty_pages_that_fall(void)
 {
@@ -544,6 +573,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/judge/holder-by-its-samples", test_holder_by_its_samples);
     g_test_add_func("/doctor/judge/unloaded-holder", test_unloaded_holder);
     g_test_add_func("/doctor/judge/dirty-pages-of-a-sleeper", test_dirty_pages_of_a_sleeper);
+    g_test_add_func("/doctor/judge/churn-by-births", test_churn_by_births);
     g_test_add_func("/doctor/judge/many-holders", test_many_holders);
     g_test_add_func("/doctor/judge/dirty-pages-that-fall", test_dirty_pages_that_fall);
     g_test_add_func("/doctor/judge/order", test_order);
