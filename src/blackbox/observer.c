@@ -127,11 +127,12 @@ read_memory(BlackboxObserver *observer)
 {
     CgroupReading reading = {.limit = G_MAXUINT64, .used = process_rss(observer->pid)};
     CgroupReading group;
-    const gboolean grouped = cgroup_gauge_read(observer->gauge, "/proc", "/sys/fs/cgroup", (int)observer->pid, &group);
-    if (reading.used == 0)
+    const CgroupGaugeResult result =
+        cgroup_gauge_read(observer->gauge, "/proc", "/sys/fs/cgroup", (int)observer->pid, &group);
+    if (reading.used == 0 || result == CGROUP_GAUGE_ENDING)
         return FALSE;
     observer->earlier = observer->reading;
-    observer->reading = grouped && group.limit != G_MAXUINT64 ? group : reading;
+    observer->reading = result == CGROUP_GAUGE_READ && group.limit != G_MAXUINT64 ? group : reading;
     observer->read_us = g_get_real_time();
     note_kills(observer);
     return TRUE;

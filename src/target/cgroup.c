@@ -313,35 +313,37 @@ cgroup_gauge_free(CgroupGauge *gauge)
     g_free(gauge);
 }
 
-/* A process that ends is moved to the root of the groups of version 1 before it is a zombie. */
+/* Whether it ends, or has ended. A process that ends is moved to the root of the groups of version 1 before it is a
+ * zombie. */
 static gboolean
-is_exiting(const char *proc, int pid)
+is_ending(const char *proc, int pid)
 {
     enum { FLAGS_AFTER_NAME = 6, EXITING = 0x4 /* PF_EXITING of the kernel */ };
     g_autofree char *path = g_strdup_printf("%s/%d/stat", proc, pid);
     g_autofree char *text = NULL;
     const char *rest = g_file_get_contents(path, &text, NULL, NULL) ? strrchr(text, ')') : NULL;
     if (rest == NULL || rest[1] == '\0')
-        return FALSE;
+        return TRUE;
     g_auto(GStrv) fields = g_strsplit(rest + 2, " ", FLAGS_AFTER_NAME + 2);
     return g_strv_length(fields) > FLAGS_AFTER_NAME &&
            (g_ascii_strtoull(fields[FLAGS_AFTER_NAME], NULL, 10) & EXITING) != 0;
 }
 
-/* The process may be moved to another group at any time. */
-static gboolean
+/* The process may be moved to another group at any time. Whether it ends is asked after its group was read: a process
+ * that does not end then was in that group. */
+static CgroupGaugeResult
 follow(CgroupGauge *gauge, const char *proc, const char *cgroups, int pid)
 {
-    Group now;
-    if (!group_find(&now, proc, cgroups, pid))
-        return FALSE;
-    if (is_exiting(proc, pid)) {
-        group_clear(&now);
-        return FALSE;
-    }
+    g_auto(Group) now = {0};
+    const gboolean found = group_find(&now, proc, cgroups, pid);
+    if (is_ending(proc, pid))
+        return CGROUP_GAUGE_ENDING;
+    if (!found)
+        return CGROUP_GAUGE_NO_GROUP;
     group_clear(&gauge->group);
     gauge->group = now;
-    return TRUE;
+    now = (Group){0};
+    return CGROUP_GAUGE_READ;
 }
 
 guint64
@@ -356,12 +358,13 @@ cgroup_gauge_oom_kills(const CgroupGauge *gauge)
     return read_word(own, gauge->group.version->kills, "oom_kill ");
 }
 
-gboolean
+CgroupGaugeResult
 cgroup_gauge_read(CgroupGauge *gauge, const char *proc, const char *cgroups, int pid, CgroupReading *reading)
 {
     CgroupRoom scarcest = unlimited;
-    if (!follow(gauge, proc, cgroups, pid))
-        return FALSE;
+    const CgroupGaugeResult result = follow(gauge, proc, cgroups, pid);
+    if (result != CGROUP_GAUGE_READ)
+        return result;
     const Version *version = gauge->group.version;
     g_autofree char *own = g_build_filename(gauge->group.mount, gauge->group.path, NULL);
     g_autofree char *at = g_strdup(gauge->group.path);
@@ -375,5 +378,5 @@ cgroup_gauge_read(CgroupGauge *gauge, const char *proc, const char *cgroups, int
     } while (step_up(at));
     reading->limit = scarcest.limit;
     reading->used = scarcest.limit != G_MAXUINT64 ? scarcest.limit - scarcest.left : gauge->group.current;
-    return TRUE;
+    return CGROUP_GAUGE_READ;
 }

@@ -70,8 +70,15 @@ CgroupGauge *cgroup_gauge_new(void);
 void cgroup_gauge_free(CgroupGauge *gauge);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CgroupGauge, cgroup_gauge_free)
 
-/* FALSE: no group of PID can be seen from here, or it is ending. */
-gboolean cgroup_gauge_read(CgroupGauge *gauge, const char *proc, const char *cgroups, int pid, CgroupReading *reading);
+typedef enum {
+    CGROUP_GAUGE_READ,
+    CGROUP_GAUGE_NO_GROUP, /* none that can be seen from here */
+    CGROUP_GAUGE_ENDING,   /* the process ends, or has ended: the group it is in now need not be the one it was in */
+} CgroupGaugeResult;
+
+/* *READING is untouched but for CGROUP_GAUGE_READ. */
+CgroupGaugeResult cgroup_gauge_read(CgroupGauge *gauge, const char *proc, const char *cgroups, int pid,
+                                    CgroupReading *reading);
 
 /* CgroupReading.oom_kills of now, of the group that was read last; G_MAXUINT64: none was, or it has been removed. */
 guint64 cgroup_gauge_oom_kills(const CgroupGauge *gauge);

@@ -136,10 +136,10 @@ test_gauge(void)
     g_autofree char *proc = g_build_filename(root, "proc", NULL);
     g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
     g_autoptr(CgroupGauge) gauge = cgroup_gauge_new();
-    g_assert_false(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading));
+    put("proc/42/stat", "42 (a) b) R 1 42 42 0 -1 4194560 1\n");
+    g_assert_cmpint(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading), ==, CGROUP_GAUGE_NO_GROUP);
     g_assert_cmpuint(cgroup_gauge_oom_kills(gauge), ==, G_MAXUINT64);
     put("proc/42/cgroup", "0::/a/b\n");
-    put("proc/42/stat", "42 (a) b) R 1 42 42 0 -1 4194560 1\n");
     put("cgroup/memory.current", "1\n");
     put("cgroup/a/memory.current", "300\n");
     put("cgroup/a/memory.max", "1000\n");
@@ -148,7 +148,7 @@ test_gauge(void)
     put("cgroup/a/b/memory.stat", "inactive_file 40\n");
     put("cgroup/a/b/memory.events", "low 0\nhigh 7\nmax 8\noom 9\noom_kill 3\noom_group_kill 1\n");
     put("cgroup/a/b/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=12\nfull total=5\n");
-    g_assert_true(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading));
+    g_assert_cmpint(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading), ==, CGROUP_GAUGE_READ);
     g_assert_cmpuint(reading.limit, ==, 400);
     g_assert_cmpuint(reading.used, ==, 60);
     g_assert_cmpuint(reading.oom_kills, ==, 3);
@@ -158,7 +158,10 @@ test_gauge(void)
     put("proc/42/cgroup", "0::/\n");
     put("proc/42/stat", "42 (a) b) R 1 42 42 0 -1 4194564 1\n");
     put("cgroup/a/b/memory.events", "oom_kill 4\n");
-    g_assert_false(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading));
+    g_assert_cmpint(cgroup_gauge_read(gauge, proc, cgroups, 42, &reading), ==, CGROUP_GAUGE_ENDING);
+    g_assert_cmpuint(cgroup_gauge_oom_kills(gauge), ==, 4);
+    /* Gone between the reading of its group and of its state. */
+    g_assert_cmpint(cgroup_gauge_read(gauge, proc, cgroups, 43, &reading), ==, CGROUP_GAUGE_ENDING);
     g_assert_cmpuint(cgroup_gauge_oom_kills(gauge), ==, 4);
     end();
     g_assert_cmpuint(cgroup_gauge_oom_kills(gauge), ==, G_MAXUINT64);

@@ -11,9 +11,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static void
+become_set_user_id(gpointer nothing)
+{
+    (void)nothing;
+    if (setresuid(65534, 0, 0) != 0)
+        _exit(127);
+}
+
 /* A process that waits, with this environment. */
 static GPid
-begin(const char *path, const char *text, gsize length)
+begin_as(GSpawnChildSetupFunc setup, const char *path, const char *text, gsize length)
 {
     g_autofree char *encoded = g_base64_encode((const guchar *)text, length);
     g_autofree char *watch = g_strdup_printf("MEMORY_PRESSURE_WATCH=%s", path);
@@ -21,8 +29,14 @@ begin(const char *path, const char *text, gsize length)
     char sleep_path[] = "/bin/sleep", seconds[] = "1000", other[] = "A=B";
     char *argv[] = {sleep_path, seconds, NULL}, *environment[] = {other, watch, write, NULL};
     GPid pid;
-    g_assert_true(g_spawn_async(NULL, argv, environment, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, NULL));
+    g_assert_true(g_spawn_async(NULL, argv, environment, G_SPAWN_DO_NOT_REAP_CHILD, setup, NULL, &pid, NULL));
     return pid;
+}
+
+static GPid
+begin(const char *path, const char *text, gsize length)
+{
+    return begin_as(NULL, path, text, length);
 }
 
 static void
@@ -32,17 +46,24 @@ end(GPid pid)
     g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
 }
 
+static int
+listen_at(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int service = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+    g_assert_cmpint(bind(service, (struct sockaddr *)&address, sizeof(address)), ==, 0);
+    g_assert_cmpint(listen(service, 1), ==, 0);
+    return service;
+}
+
 static void
 test_socket(void)
 {
     g_autofree char *folder = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(folder, "pressure", NULL);
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
     char got[16] = "";
-    const int service = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
-    g_assert_cmpint(bind(service, (struct sockaddr *)&address, sizeof(address)), ==, 0);
-    g_assert_cmpint(listen(service, 1), ==, 0);
+    const int service = listen_at(path);
     const GPid pid = begin(path, "hello", 5);
     PressureWatch *watch = pressure_watch_new(pid);
     g_assert_nonnull(watch);
@@ -90,6 +111,26 @@ test_refused(void)
     g_rmdir(folder);
 }
 
+/* A set-user-ID program runs with our rights and in the environment of the user who started it. */
+static void
+test_set_user_id(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root can start a process with another real user");
+        return;
+    }
+    g_autofree char *folder = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "pressure", NULL);
+    const int service = listen_at(path);
+    const GPid pid = begin_as(become_set_user_id, path, "hello", 5);
+    PressureWatch *watch = pressure_watch_new(pid);
+    g_assert_null(watch);
+    end(pid);
+    close(service);
+    g_unlink(path);
+    g_rmdir(folder);
+}
+
 /* The kernel's own file, where it has one and lets us set a trigger. */
 static void
 test_pressure_file(void)
@@ -115,6 +156,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/pressure/socket", test_socket);
     g_test_add_func("/pressure/refused", test_refused);
+    g_test_add_func("/pressure/set-user-id", test_set_user_id);
     g_test_add_func("/pressure/file", test_pressure_file);
     return g_test_run();
 }
