@@ -93,6 +93,7 @@ pacer_judge(Pacer *pacer, const PacerReading *reading)
     note_rate(pacer, reading);
     pacer->last = *reading;
     pacer->base = MIN(pacer->base, reading->used);
+    pacer->pressed = pacer->pressed || is_under_pressure(pacer, &before, reading);
     if (!pacer->begun)
         return PACER_FIRST;
     if (rested >= REST_NEAR * pacer->cost_us && is_near_limit(pacer, reading, REST * pacer->cost_us - rested))
@@ -101,7 +102,7 @@ pacer_judge(Pacer *pacer, const PacerReading *reading)
         return PACER_NOT_YET;
     if (reading->used - pacer->base >= pacer_step(reading->used, reading->limit))
         return PACER_GREW;
-    if (!is_under_pressure(pacer, &before, reading))
+    if (!pacer->pressed)
         return PACER_NOT_YET;
     pacer->pressure_us = reading->time_us;
     return PACER_PRESSURE;
@@ -111,6 +112,7 @@ void
 pacer_note(Pacer *pacer, guint64 used, gint64 cost_us, gint64 now_us)
 {
     pacer->begun = TRUE;
+    pacer->pressed = FALSE;
     pacer->base = used;
     pacer->cost_us = cost_us;
     pacer->ended_us = now_us;

@@ -34,6 +34,7 @@ typedef struct {
     gint64 ended_us;    /* the end of the last one */
     gint64 cost_us;     /* how long the target was being dumped for it */
     gint64 pressure_us; /* when PACER_PRESSURE was last said; 0: never */
+    gboolean pressed;   /* there was pressure, and no snapshot since */
     gdouble rate;       /* bytes per second, smoothed */
 } Pacer;
 

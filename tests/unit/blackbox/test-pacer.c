@@ -142,6 +142,23 @@ test_pressure(void)
     g_assert_cmpint(go_to(&course, gib), ==, PACER_PRESSURE);
 }
 
+/* Pressure in the rest that follows a slow dump is answered after it. */
+static void
+test_pressure_in_the_rest(void)
+{
+    Course course = begun(gib, 10 * gib);
+    course.cost_us = 1000000;
+    g_assert_cmpint(go_to(&course, 2 * gib), ==, PACER_GREW);
+    course.reading.high_events++;
+    guint waited = 0;
+    PacerReason reason;
+    while ((reason = go_to(&course, 2 * gib)) == PACER_NOT_YET && waited < 200)
+        waited++;
+    g_assert_cmpint(reason, ==, PACER_PRESSURE);
+    g_assert_cmpuint(waited, >=, 88);
+    g_assert_cmpuint(waited, <=, 90);
+}
+
 /* The faster it grows, the shorter: 1 % of the limit. */
 static void
 test_tick(void)
@@ -167,6 +184,7 @@ main(int argc, char **argv)
     g_test_add_func("/pacer/budget", test_budget);
     g_test_add_func("/pacer/slow-dumps", test_slow_dumps);
     g_test_add_func("/pacer/pressure", test_pressure);
+    g_test_add_func("/pacer/pressure-in-the-rest", test_pressure_in_the_rest);
     g_test_add_func("/pacer/tick", test_tick);
     return g_test_run();
 }
