@@ -61,7 +61,6 @@ const AgentDeadlines agent_deadlines_default = {.connect = 1000, .answer = 5000,
 
 enum {
     RETRY_INTERVAL_US = 20000,
-    SIZE_INTERVAL_MS = 50, /* interval of checking the size of the output */
     MS = 1000,             /* microseconds of g_get_monotonic_time() in one */
     PATIENCE = 2,          /* quick answers that may take all the time there is, one behind the other */
     RECOVERY = 4,          /* the allowance regains this fraction of the time without a request */
@@ -240,13 +239,12 @@ set_silent(AgentTarget *agent, const Exchange *exchange, GError **error)
     return SENT_FAILED;
 }
 
-/* How long to sleep at most, in milliseconds; 0: the time is over. */
-static int
+/* How long to sleep at most, in microseconds; 0: the time is over. */
+static gint64
 next_sleep(const Exchange *exchange)
 {
-    gint64 left = exchange->until - g_get_monotonic_time();
-    int sleep = left > 0 ? (int)MIN(left / MS + 1, G_MAXINT) : 0;
-    return exchange->descriptor >= 0 ? MIN(sleep, SIZE_INTERVAL_MS) : sleep;
+    const gint64 left = MAX(exchange->until - g_get_monotonic_time(), 0);
+    return exchange->descriptor >= 0 ? MIN(left, OUTPUT_PAGES_EVERY_US) : left;
 }
 
 /* SENT_ANSWERED: ready for EVENTS. */
@@ -254,13 +252,12 @@ static Sent
 wait_for(AgentTarget *agent, short events, Exchange *exchange, GError **error)
 {
     const OutputWriter writer = {agent->target.label, agent->target.output_max};
-    struct pollfd fds[] = {{.fd = agent->socket, .events = events}, {.fd = -1, .events = POLLIN}};
-    if (exchange->descriptor >= 0)
-        fds[1].fd = exchange->pages.watch;
+    struct pollfd fd = {.fd = agent->socket, .events = events};
     for (;;) {
-        int sleep = next_sleep(exchange);
-        int ready = sleep > 0 ? poll(fds, G_N_ELEMENTS(fds), sleep) : 0;
-        if (ready > 0 && fds[0].revents != 0)
+        const gint64 sleep = next_sleep(exchange);
+        const struct timespec time = {.tv_sec = sleep / G_USEC_PER_SEC, .tv_nsec = sleep % G_USEC_PER_SEC * 1000};
+        int ready = sleep > 0 ? ppoll(&fd, 1, &time, NULL) : 0;
+        if (ready > 0)
             return SENT_ANSWERED;
         if (ready < 0 && errno != EINTR)
             return SENT_LOST;

@@ -4,7 +4,6 @@
 #include "target/target.h"
 
 #include <fcntl.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,31 +12,10 @@ enum {
     STAT_BLOCK = 512, /* unit of st_blocks */
     STEP = MIB,       /* one fallocate(), during which a write() of the target waits: a millisecond */
     AHEAD_MAX = 16 * MIB,
-    EVENTS_SIZE = 4096,
 };
 
 const OutputPlan output_plan_default = {
     .most = OUTPUT_PAGES_MOST, .first = MIB /* as much as a small dump needs */, .allowed = G_MAXUINT64};
-
-static int
-watch(int fd)
-{
-    g_autofree char *path = g_strdup_printf("/proc/thread-self/fd/%d", fd);
-    int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (watch >= 0 && inotify_add_watch(watch, path, IN_OPEN | IN_MODIFY) < 0) {
-        close(watch);
-        watch = -1;
-    }
-    return watch;
-}
-
-static void
-forget_events(int watch)
-{
-    char events[EVENTS_SIZE];
-    while (watch >= 0 && read(watch, events, sizeof(events)) > 0)
-        continue;
-}
 
 /* A step that fails (no memory left for this process) is the last one. */
 static void
@@ -64,7 +42,7 @@ allocate_ahead(OutputPages *pages, guint64 size)
 void
 output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan)
 {
-    *pages = (OutputPages){.plan = *plan, .fd = fd, .watch = watch(fd)};
+    *pages = (OutputPages){.plan = *plan, .fd = fd};
     pages->plan.most = MIN(plan->most, OUTPUT_PAGES_MOST);
     allocate_ahead(pages, 0);
 }
@@ -86,7 +64,6 @@ gboolean
 output_pages_advance(OutputPages *pages, const char *label, GError **error)
 {
     struct stat st;
-    forget_events(pages->watch);
     if (fstat(pages->fd, &st) != 0)
         return TRUE;
     guint64 size = (guint64)st.st_size;
@@ -109,9 +86,6 @@ void
 output_pages_end(OutputPages *pages)
 {
     struct stat st;
-    if (pages->watch >= 0)
-        close(pages->watch);
-    pages->watch = -1;
     int ignored = fstat(pages->fd, &st) == 0 ? ftruncate(pages->fd, st.st_size) : 0;
     (void)ignored;
 }

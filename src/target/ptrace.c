@@ -383,7 +383,6 @@ ptrace_output(Target *target, const char *letters, GError **error)
                            .letters = letters,
                            .limit = target->output_max,
                            .plan = target->plan,
-                           .pages = {.watch = -1},
                            .descriptor = -1};
     if (letters == NULL && !check_profiling(self, "prof.dump", error))
         return -1;
