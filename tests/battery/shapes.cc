@@ -39,9 +39,9 @@ parse_headers(unsigned count)
 NAMED void
 serve_request()
 {
-    static size_t served;
+    static volatile size_t served;
     std::vector<char> body(1000 + random_below(20000));
-    served += body.size() + parse_headers(12);
+    served = served + body.size() + parse_headers(12);
 }
 
 void
