@@ -15,7 +15,7 @@ BUILD = pathlib.Path(os.environ["JESCOPE_BUILD"])
 SOURCE = pathlib.Path(os.environ["JESCOPE_SOURCE"])
 JESCOPE = BUILD / "src/cli/jescope"
 AGENT = BUILD / "src/agent/libjescope-agent.so"
-DEADLINE = 30
+DEADLINE = 120
 
 
 def wait_for(condition, what):

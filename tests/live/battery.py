@@ -78,7 +78,7 @@ class Running:
 
 
 def cases():
-    text = subprocess.run([PROGRAM, "--list"], capture_output=True, text=True, check=True, timeout=60).stdout
+    text = subprocess.run([PROGRAM, "--list"], capture_output=True, text=True, check=True, timeout=180).stdout
     return [Case(*line.split("\t")) for line in text.splitlines()]
 
 

@@ -15,7 +15,7 @@ import sys
 import threading
 import zlib
 
-DEADLINE = 30
+DEADLINE = 90
 
 
 class Wrong(Exception):

@@ -14,7 +14,7 @@ SOURCE = pathlib.Path(os.environ["JESCOPE_SOURCE"])
 JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src/cli/jescope"
 DUMPS = sorted((SOURCE / "tests/data/profile").glob("*.heap.gz"))
 VALUES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
-DEADLINE = 120
+DEADLINE = 240
 
 
 def run(*words, **options):

@@ -18,7 +18,7 @@ AGENT = BUILD / "src/agent/libjescope-agent.so"
 VICTIMS = BUILD / "tests/victims"
 # A sanitizer's allocator can block a worker that is forked from a process with threads (src/confine/worker.c); it is ended after 60 s.
 SANITIZED = b"__asan_init" in JESCOPE.read_bytes()
-DEADLINE = 150 if SANITIZED else 60
+DEADLINE = 300 if SANITIZED else 180
 PYTHON = "/usr/bin/python3"
 AS_ROOT = os.geteuid() == 0
 UNASSIGNED = (15000, 32000)

@@ -16,7 +16,7 @@ import pytest
 
 AGENT = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src/agent/libjescope-agent.so"
 JEMALLOC = "libjemalloc.so.2"
-DEADLINE = 20
+DEADLINE = 120
 
 MAGIC = 0x4F43534A
 HELLO, CTL, DUMP, STATS, LEASE = 1, 2, 3, 4, 5

@@ -99,7 +99,7 @@ def start(open_path):
 
 def report(*arguments, **environment):
     done = subprocess.run([JESCOPE, "report", "--format=source", "--count=0", *map(str, arguments)], check=False,
-                          capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
+                          capture_output=True, text=True, timeout=180, env={**os.environ, **environment})
     assert done.returncode == 0 and re.search(r"^f1 ", done.stdout, re.M), done.stdout + done.stderr
     return done.stdout
 

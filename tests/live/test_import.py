@@ -15,7 +15,7 @@ import time
 import pytest
 
 JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src" / "cli" / "jescope"
-DEADLINE = 60
+DEADLINE = 180
 
 SNAPSHOT = """{0}___ Begin jemalloc statistics ___
 {0}Version: "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c"
@@ -228,7 +228,7 @@ def foreign_history(tmp_path):
 
 
 def run_import(database):
-    return subprocess.run([JESCOPE, "import", "/dev/null", "--history", database], capture_output=True, text=True, timeout=60)
+    return subprocess.run([JESCOPE, "import", "/dev/null", "--history", database], capture_output=True, text=True, timeout=180)
 
 
 def test_journal_beside_a_history_removes_no_other_file(foreign_history):

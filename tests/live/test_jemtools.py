@@ -28,7 +28,7 @@ def tool(tmp_path):
         link = names / name
         if not link.exists():
             link.symlink_to(JESCOPE)
-        return subprocess.run([str(link), *map(str, arguments)], cwd=work, capture_output=True, text=True, timeout=60,
+        return subprocess.run([str(link), *map(str, arguments)], cwd=work, capture_output=True, text=True, timeout=180,
                               check=False)
 
     run.work = work
@@ -282,7 +282,7 @@ def test_a_script_that_imports_jemdefs(tool, version, threshold):
     script = tool.work / "elsewhere" / "script"
     script.parent.mkdir()
     script.write_text(SCRIPT)
-    done = subprocess.run(["/usr/bin/python3", script, str(threshold)], cwd=tool.work, capture_output=True, text=True, timeout=60,
+    done = subprocess.run(["/usr/bin/python3", script, str(threshold)], cwd=tool.work, capture_output=True, text=True, timeout=180,
                           env={**os.environ, "PYTHONPATH": str(JEMDEFS), "PYTHONDONTWRITEBYTECODE": "1"}, check=False)
     assert (done.stderr, done.returncode) == ("", 0)
     assert done.stdout == tool("jemabs", threshold).stdout and done.stdout.count("Absolutes") == 2
@@ -295,7 +295,7 @@ def test_a_script_that_imports_jemdefs(tool, version, threshold):
 ])
 def test_jemdefs_writes_sizes_as_the_tools_do(expression, value):
     done = subprocess.run(["/usr/bin/python3", "-B", "-c", f"from jemdefs import *; print({expression})"], cwd=JEMDEFS,
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=180, check=False)
     assert (done.stdout, done.stderr) == (f"{value}\n", "")
 
 
@@ -331,7 +331,7 @@ def test_extract_refusals(tool):
 
 def jescope(*arguments, **options):
     environment = dict(os.environ, TZ="UTC")
-    return subprocess.run([str(JESCOPE), *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False,
+    return subprocess.run([str(JESCOPE), *map(str, arguments)], capture_output=True, text=True, timeout=180, check=False,
                           env=environment, **options)
 
 

@@ -78,7 +78,7 @@ def record(program, directory):
 
 def report(dump, *options):
     done = subprocess.run([JESCOPE, "report", "--format=json", *options, dump], check=True, capture_output=True, text=True,
-                          timeout=60, env={**os.environ, "DEBUGINFOD_URLS": "", "XDG_CACHE_HOME": str(dump.parent)})
+                          timeout=180, env={**os.environ, "DEBUGINFOD_URLS": "", "XDG_CACHE_HOME": str(dump.parent)})
     return json.loads(done.stdout)
 
 

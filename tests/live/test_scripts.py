@@ -11,7 +11,7 @@ SOURCE = pathlib.Path(os.environ["JESCOPE_SOURCE"])
 
 
 def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, **options)
 
 
 def only(tmp_path, *names):

@@ -15,7 +15,7 @@ import xml.etree.ElementTree as xml
 import pytest
 
 JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src" / "cli" / "jescope"
-DEADLINE = 60
+DEADLINE = 180
 BRAILLE = re.compile("[\u2801-\u28ff]")
 
 SNAPSHOT = """2026-11-20 {0:02d}:{1:02d}:00.000 [INFO] ___ Begin jemalloc statistics ___

@@ -20,7 +20,7 @@ BUILD = pathlib.Path(os.environ["JESCOPE_BUILD"])
 JESCOPE = BUILD / "src" / "cli" / "jescope"
 DATA = SOURCE / "tests" / "data" / "stats"
 FILES = sorted(path.name for path in DATA.iterdir())
-DEADLINE = 60
+DEADLINE = 180
 
 
 def jescope(*arguments, environment=None):

@@ -17,7 +17,7 @@ SOURCE = pathlib.Path(os.environ["JESCOPE_SOURCE"])
 TOOL = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "tests/unit/symbolize/symbolize-addresses"
 DATA = SOURCE / "tests/data/symbolize"
 LLVM = shutil.which("llvm-symbolizer-14") or shutil.which("llvm-symbolizer")
-DEADLINE = 60
+DEADLINE = 180
 
 
 def needs(*programs):

@@ -21,7 +21,7 @@ class Tmux:
 
     def do(self, *words, check=True):
         return subprocess.run(["tmux", "-f", "/dev/null", "-S", self.socket, *words], env=environment(self.scratch, TERM="xterm-256color"),
-                              check=check, capture_output=True, text=True, timeout=60).stdout
+                              check=check, capture_output=True, text=True, timeout=180).stdout
 
     def start(self, *words):
         """A shell with job control that runs jescope and then prints its status."""

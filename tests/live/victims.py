@@ -20,7 +20,7 @@ EVERY_BLOCK = "prof:true,prof_active:false,lg_prof_sample:0"
 
 DEBUG = {"JESCOPE_DEBUG": "1"}
 
-DEADLINE = 60
+DEADLINE = 180
 
 # The same tests once more, with the agent linked (libjescope) instead of preloaded.
 LINKED = os.environ.get("JESCOPE_TEST_LINKED") == "1"

@@ -13,7 +13,7 @@ import socket
 import struct
 
 SOURCE = pathlib.Path(os.environ.get("JESCOPE_SOURCE", pathlib.Path(__file__).parents[2]))
-DEADLINE = 30
+DEADLINE = 120
 
 _SCALARS = {
     "char": ctypes.c_char,
