@@ -35,7 +35,10 @@ answer_list(const Site *site, Exchange *exchange)
     for (guint i = 0; i < targets->len; i++)
         if (service_target_state(targets->pdata[i]) == SERVICE_TARGET_LIVE)
             append_target(page, targets->pdata[i]);
-    g_string_append(page, "</table>\n<p>Programs use <a href=\"/api/v1\">the API</a>.</p></body></html>\n");
+    g_string_append(page, "</table>\n");
+    if (site->page == NULL)
+        g_string_append(page, "<p>This jescope was built without esbuild, and so without its page.</p>\n");
+    g_string_append(page, "<p>Programs use <a href=\"/api/v1\">the API</a>.</p></body></html>\n");
     exchange_answer(exchange, answer_new(200, "text/html; charset=utf-8", g_string_free_to_bytes(page), ANSWER_PLAIN));
 }
 

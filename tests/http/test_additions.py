@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What CONTRIBUTING.md says it takes to add a command, a format, an endpoint, a page and a dialect: one of each in a copy of the sources."""
+"""What CONTRIBUTING.md says it takes to add a command, a format, an endpoint, a page and a dialect: one of each in a copy of the sources.
+The copy is built as where esbuild is missing: without the page for browsers."""
 
 import json
 import os
@@ -141,7 +142,8 @@ def built(tmp_path_factory):
         with open(copy / table, "a") as file:
             file.write(row)
     build = copy / "build"
-    run("meson", "setup", "-Dtests=false", *configured(), build, copy, timeout=BUILDS)
+    said = run("meson", "setup", "-Dtests=false", "-Dpage=disabled", *configured(), build, copy, timeout=BUILDS)
+    assert "jescope is built without its page" in said
     seed(build)
     run("ninja", "-C", build, *TARGETS, timeout=BUILDS)
     return build
@@ -250,3 +252,17 @@ def test_a_dialect(scratch, jescope, server):
 def test_page(server):
     assert server.get("/hello-page").text == "hello from a page"
     assert "/hello-page" in [row["path"] for row in server.get("/api/v1").json()["paths"]]
+
+
+def test_without_the_page(scratch, jescope, server):
+    browser = ["--header", "Accept: text/html"]
+    listed = server.get("/", *browser)
+    assert (listed.status, listed.type) == (200, "text/html; charset=utf-8")
+    assert f"/api/v1/targets/{server.pid}" in listed.text and "built without esbuild" in listed.text
+    assert server.get("/assets/page.js", *browser).status == 404
+    dump = scratch / "page.heap"
+    dump.write_bytes(server.get(f"/api/v1/targets/{server.pid}/dumps/now").body)
+    env = environment(scratch)
+    done = subprocess.run([jescope, "report", dump, "-o", scratch / "page.html"], capture_output=True, text=True, env=env, timeout=services.DEADLINE)
+    assert done.returncode == 2 and "built without esbuild" in done.stderr and not (scratch / "page.html").exists()
+    assert json.loads(run(jescope, "report", dump, "--format=page", env=env))["format"] == "jescope-page"
