@@ -2,6 +2,7 @@
 #include "cli/jem-stats.h"
 
 #include "cli/command.h"
+#include "text/printable.h"
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -110,9 +111,13 @@ log_text(const char *text)
 {
     g_autofree char *date = format_date();
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (char **line = lines; *line != NULL; line++)
-        if (**line != '\0')
-            fprintf(stderr, "%s: INFO (alloc): %.*s\n", date, LOG_LINE_MAX, *line);
+    for (char **line = lines; *line != NULL; line++) {
+        /* What a target writes must not control the terminal. */
+        g_autofree char *shown = g_strndup(*line, LOG_LINE_MAX);
+        text_clean(shown, strlen(shown) + 1);
+        if (shown[0] != '\0')
+            fprintf(stderr, "%s: INFO (alloc): %s\n", date, shown);
+    }
 }
 
 /* Appends to an existing file; links and other than regular files are refused. */

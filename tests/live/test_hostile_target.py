@@ -13,6 +13,7 @@ import time
 import pytest
 
 from services import JESCOPE, environment, jescope, service, started, wait_for
+from terminal import shown
 
 PROGRAM = pathlib.Path(__file__).parent / "programs/hostile_agent.py"
 MODES = ["well", "ansi", "bad-utf8", "garbage", "prof-disabled", "refuses", "ones", "one-row", "held", "sparse", "lseek"]
@@ -49,6 +50,14 @@ def test_commands_end_by_themselves(folder, mode):
             assert "\x1b" not in done.stdout + done.stderr
             if done.returncode == 1:
                 assert done.stderr.startswith("jescope: ") and done.stderr.count("\n") == 1, (mode, command, done.stderr)
+
+
+@pytest.mark.parametrize("message", [["jem-stats:"], ["memory_profile", "stats"]])
+def test_statistics_sent_to_a_terminal(folder, message):
+    """Those of jem-stats go to standard error, as lines of a log."""
+    with hostile(folder, "ansi") as target:
+        text = shown(folder, "msg", target.pid, *message)
+        assert "Version: ?[2J" in text and not set(text) & {"\x1b", "\x07", "\x9b"}, text
 
 
 def test_a_refused_hello_is_a_malformed_reply(folder):

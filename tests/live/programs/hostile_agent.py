@@ -18,6 +18,7 @@ import wire  # noqa: E402
 MODE = sys.argv[1]
 SMALL = b"heap_v2/524288\n  t*: 1: 8 [0: 0]\n  t0: 1: 8 [0: 0]\n@ 0x1000 0x2000\n  t*: 1: 8 [0: 0]\n  t0: 1: 8 [0: 0]\n\nMAPPED_LIBRARIES:\n"
 LONG = b"heap_v2/524288\n  t*: 1: 8 [0: 0]\n" + b"@ 0x1000 0x2000\n  t*: 1: 8 [0: 0]\n" * 50000 + b"\nMAPPED_LIBRARIES:\n"
+STATISTICS = b"___ Begin jemalloc statistics ___\nVersion: \x1b[2J\x1b]0;owned\x07\xc2\x9b31m\n--- End jemalloc statistics ---\n"
 HUGE = 1 << 40
 SPIN_AT = 34  # where a stack begins in LONG
 held = []
@@ -89,6 +90,8 @@ def output(request, descriptor):
     elif MODE == "held":
         size = write_all(descriptor, SMALL)
         held.append(mmap.mmap(descriptor, size))
+    elif MODE == "ansi" and request.op == wire.WIRE_OP_STATS:
+        size = write_all(descriptor, STATISTICS)
     elif MODE == "lseek":
         size = write_all(descriptor, LONG)
         move_offset(os.dup(descriptor))
