@@ -119,8 +119,11 @@ set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
     curl_library.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
     if (url->socket != NULL)
         curl_library.curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, url->socket);
-    if (access->ca_file != NULL)
+    if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
+        /* Else libcurl also trusts the system's directory of certificates. */
+        curl_library.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+    }
 }
 
 Connection *

@@ -11,6 +11,7 @@
 
 enum {
     CONNECT_MS = 10000,
+    HEADERS_MAX = 64 * 1024,
     RETRY_MAX_S = 3600,
     SAID_MAX = 200, /* bytes of an answer in a message */
     SECRET_FILE_MAX = 64 * 1024,
@@ -133,8 +134,11 @@ set_up(Http *http, const ExportAccess *access)
         curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http);
         curl_library.curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     }
-    if (access->ca_file != NULL)
+    if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
+        /* Else libcurl also trusts the system's directory of certificates. */
+        curl_library.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+    }
     if (access->cert_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_SSLCERT, access->cert_file);
         curl_library.curl_easy_setopt(curl, CURLOPT_SSLKEY, access->key_file);
@@ -176,6 +180,7 @@ http_free(Http *http)
 typedef struct {
     HttpAnswer *answer;
     guint64 limit;
+    gsize header_bytes;
 } Arrival;
 
 /* Seconds from now that a Retry-After of VALUE, a number or a date, asks for. */
@@ -203,6 +208,9 @@ on_header(char *data, size_t one, size_t n, void *user)
 {
     static const char name[] = "retry-after:";
     Arrival *arrival = user;
+    arrival->header_bytes += n;
+    if (arrival->header_bytes > HEADERS_MAX) /* libcurl keeps them all */
+        return 0;
     g_autofree char *line = g_strstrip(g_strndup(data, n));
     if (g_ascii_strncasecmp(line, name, strlen(name)) == 0)
         arrival->answer->retry_after_s = retry_after(g_strchug(line + strlen(name)));
@@ -243,7 +251,7 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
 {
     CURL *curl = http->curl;
     *answer = (HttpAnswer){.body = g_string_new(NULL)};
-    Arrival arrival = {answer, request->limit != 0 ? request->limit : HTTP_ANSWER_MAX};
+    Arrival arrival = {answer, request->limit != 0 ? request->limit : HTTP_ANSWER_MAX, 0};
     struct curl_slist *headers = headers_of(http, request);
     curl_library.curl_easy_setopt(curl, CURLOPT_URL, request->url);
     if (g_str_equal(request->method, "GET")) {
@@ -265,8 +273,10 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
     curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer->cut))
         return TRUE;
-    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_UNREACHED, "%s did not take it: %s", http->origin,
-                http->failure[0] != '\0' ? http->failure : curl_library.curl_easy_strerror(code));
+    const char *why = arrival.header_bytes > HEADERS_MAX ? "the headers of its answer are larger than 64 KiB"
+                      : http->failure[0] != '\0'         ? http->failure
+                                                         : curl_library.curl_easy_strerror(code);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_UNREACHED, "%s did not take it: %s", http->origin, why);
     http_answer_clear(answer);
     return FALSE;
 }

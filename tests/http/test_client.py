@@ -16,7 +16,7 @@ import zlib
 
 import pytest
 from endpoint import is_active, is_whole_dump, make_certificate, serve, set_active
-from services import DEADLINE, JESCOPE, PYTHON, environment, free_port, jescope, service, started, status, wait_for
+from services import DEADLINE, JESCOPE, PYTHON, environment, free_port, jescope, service, started, status, wait_for, where_the_system_trusts
 
 READ = "read-0123456789abcdef"
 CONTROL = "control-0123456789abcdef"
@@ -274,6 +274,22 @@ def test_certificates_are_verified(scratch, secure, reader, tmp_path):
     make_certificate(key, other, "second")
     assert "cannot be verified" in refused(scratch, "status", "--token-file", reader, "--ca-file", other, secure.base)
     refused(scratch, "status", "--token-file", reader, "--ca-file", tmp_path / "nothing.pem", secure.base)
+
+
+def test_a_ca_file_stands_for_the_authorities_of_the_system(scratch, secure, reader, tmp_path):
+    """A certificate of theirs is not enough where another authority is named."""
+    enter = where_the_system_trusts(tmp_path / "certs", secure.ca)
+    if enter is None:
+        pytest.skip("this machine permits no mounts")
+
+    def ask_there(*words):
+        return subprocess.run([*enter, JESCOPE, "status", "--token-file", reader, *words, secure.base], env=environment(scratch),
+                              capture_output=True, text=True, timeout=DEADLINE, check=False)
+
+    assert ask_there().returncode == 0
+    make_certificate(tmp_path / "other-key.pem", tmp_path / "other.pem", "other")
+    done = ask_there("--ca-file", tmp_path / "other.pem")
+    assert done.returncode != 0 and "cannot be verified" in done.stderr, done
 
 
 def test_tokens(scratch, program, secure, reader, tmp_path):

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """jescope push: what arrives, and what becomes of it when the other side fails."""
 
+import contextlib
 import gzip
 import json
 import os
 import pathlib
 import pwd
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 import pytest
 import receivers
-from services import DEADLINE
+from services import DEADLINE, where_the_system_trusts
 
 JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src" / "cli" / "jescope"
 DUMPS = pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "tests" / "data" / "profile"
@@ -158,6 +161,45 @@ def test_tls(push, receiver, certificates):
     assert not one.stored
     done = push(url, ca, *own)
     assert done.stdout.startswith("3 batches sent") and len(one.stored) == 2
+
+
+def test_a_ca_file_stands_for_the_authorities_of_the_system(receiver, certificates, tmp_path):
+    """A certificate of theirs is not enough where another authority is named."""
+    enter = where_the_system_trusts(tmp_path / "certs", certificates / "ca.pem")
+    if enter is None:
+        pytest.skip("this machine permits no mounts")
+    one = receiver(tls={"cert": certificates / "one.pem", "key": certificates / "one.key"})
+
+    def push_there(*words):
+        words = [*enter, JESCOPE, "push", DUMP, f"--to=put://127.0.0.1:{one.port}", f"--queue={tmp_path / 'queue'}", *words]
+        return subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE, check=False)
+
+    assert push_there().returncode == 0 and one.stored
+    one.stored.clear()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=other",
+                    "-keyout", tmp_path / "other.key", "-out", tmp_path / "other.pem"], check=True, capture_output=True, timeout=DEADLINE)
+    done = push_there(f"--ca-file={tmp_path / 'other.pem'}", "--for=100ms")
+    assert done.returncode == 3 and not one.stored, done
+
+
+def test_headers_without_end(push):
+    """They are not kept."""
+    def answer(listener):
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return  # the end of the test
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while True:
+                    connection.sendall(b"X: " + b"x" * 1000 + b"\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        done = push(f"put+http://127.0.0.1:{listener.getsockname()[1]}", "--for=100ms", status=3)
+    assert "headers of its answer are larger than 64 KiB" in done.stderr
 
 
 def test_errors(push, tmp_path):
