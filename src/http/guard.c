@@ -273,13 +273,23 @@ sender_of(const Exchange *exchange)
     return site != NULL || looks_like_a_browser(exchange) ? SENDER_BROWSER : SENDER_TOOL;
 }
 
+/* Whether the user follows a link. A frame or an object is a navigation as well, which a page can hide and repeat, and
+ * so is what a browser fetches before the user asks for it; the user would see neither. */
+static gboolean
+is_link(const Exchange *exchange)
+{
+    const char *destination = exchange_header(exchange, "Sec-Fetch-Dest");
+    return g_strcmp0(exchange_header(exchange, "Sec-Fetch-Mode"), "navigate") == 0 &&
+           (destination == NULL || strcmp(destination, "document") == 0) &&
+           exchange_header(exchange, "Sec-Purpose") == NULL;
+}
+
 /* A page of another site may link here, but neither load a part of a page nor read. */
 static gboolean
 may_read(const Exchange *exchange)
 {
     const char *site = exchange_header(exchange, "Sec-Fetch-Site");
-    return site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 ||
-           g_strcmp0(exchange_header(exchange, "Sec-Fetch-Mode"), "navigate") == 0;
+    return site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || is_link(exchange);
 }
 
 /* NULL: nothing is in the way. */

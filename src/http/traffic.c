@@ -412,8 +412,8 @@ skip_authority(const char *uri)
     const char *scheme = strstr(uri, "://");
     if (uri[0] == '/' || scheme == NULL)
         return uri;
-    const char *path = strchr(scheme + 3, '/');
-    return path != NULL ? path : "/";
+    const char *path = strpbrk(scheme + 3, "/?#");
+    return path != NULL && *path == '/' ? path : "/";
 }
 
 static gboolean

@@ -147,6 +147,22 @@ def test_reading_by_a_link_but_not_as_a_part(idle):
     assert (answer.status, error_code(answer)) == (403, "cross_site")
 
 
+@pytest.mark.parametrize("said, may", [
+    ([("Sec-Fetch-Dest", "document")], True),
+    ([("Sec-Fetch-Dest", "iframe")], False),
+    ([("Sec-Fetch-Dest", "frame")], False),
+    ([("Sec-Fetch-Dest", "embed")], False),
+    ([("Sec-Fetch-Dest", "object")], False),
+    ([("Sec-Fetch-Dest", "document"), ("Sec-Purpose", "prefetch;prerender")], False),
+])
+def test_other_sites_cause_no_dumps_unseen(server, said, may):
+    """What a hidden frame may repeat all day, or a browser does before it is asked to."""
+    words = [word for name, value in [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), *said] for word in header(name, value)]
+    answer = server.get(f"/api/v1/targets/{server.pid}/dumps/now", *words)
+    assert answer.status == (200 if may else 403), answer.body[:200]
+    assert may or error_code(answer) == "cross_site"
+
+
 def test_answers_forbid_embedding(server):
     page = server.get("/")
     assert "frame-ancestors 'none'" in page.header("content-security-policy")

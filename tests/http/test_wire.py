@@ -163,6 +163,14 @@ def test_sound_requests_on_one_connection(request, kind, pieces):
             assert heads(answer) == [200], (text, answer)
 
 
+def test_a_query_is_no_path(server):
+    """For a proxy, and for us, what follows the question mark is no path."""
+    with connect(server) as connection:
+        connection.sendall(get(HOST.strip(), b"Connection: close", path=b"http://localhost?/healthz") + b"\r\n")
+        answer = read_to_the_end(connection)
+        assert heads(answer) == [200] and not answer.endswith(b"\r\n\r\nok\n")
+
+
 def test_pipelined_requests_with_bodies(server):
     body = b"active=true"
     post = get(HOST.strip(), b"Content-Length: %d" % len(body), method=b"POST", path=b"/api/v1") + b"\r\n" + body
