@@ -26,6 +26,7 @@ typedef enum {
     HISTORY_ERROR_LOCKED, /* another process holds it; try again */
     HISTORY_ERROR_FULL,   /* no space; try again when there is some */
     HISTORY_ERROR_READ_ONLY,
+    HISTORY_ERROR_TOO_LARGE, /* more was asked for than may be read */
 } HistoryError;
 
 typedef struct History History;

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/series.h"
 
+#include "confine/keyed-hash.h"
 #include "history/cursor.h"
 #include "history/selector.h"
 
 #include <math.h>
 
+/* What was read so far, of all targets. */
+typedef struct {
+    guint64 values, points;
+    guint series;
+} Counts;
+
 /* A series while it is read: samples -> points of a step -> rates -> points. */
 typedef struct {
     Series *series;
+    Counts *counts;
     SectionKey key; /* the metric is left 0: the selector has it */
     guint order;    /* the selector's place */
 
@@ -32,6 +40,8 @@ typedef struct {
     GArray *selectors;
     const char *target;
     GPtrArray *builders; /* of this target */
+    GHashTable *index;   /* the same, by selector and key */
+    Counts *counts;
 } Read;
 
 /* Which columns of a block feed which builder. */
@@ -97,6 +107,7 @@ emit(Builder *builder, gint64 time_us, double value, gboolean after_gap)
                          .value = value,
                          .after_gap = (after_gap || builder->gap_pending) && builder->series->points->len > 0};
     builder->gap_pending = FALSE;
+    builder->counts->points++;
     g_array_append_val(builder->series->points, point);
 }
 
@@ -176,30 +187,65 @@ push(Read *read, Builder *builder, const Block *block, gint64 time_us, double va
     builder->count++;
 }
 
+static gboolean
+check_limits(const Read *read, GError **error)
+{
+    static const char advice[] = "give a step, a shorter time range, or the number of an arena";
+    const SeriesLimits *limits = &read->query->limits;
+    const Counts *counts = read->counts;
+    if (limits->points != 0 && counts->points > limits->points)
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_TOO_LARGE,
+                    "the result has more than %" G_GUINT64_FORMAT " points; %s", limits->points, advice);
+    else if (limits->series != 0 && counts->series > limits->series)
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_TOO_LARGE, "the result has more than %u series; %s",
+                    limits->series, advice);
+    else if (limits->values != 0 && counts->values > limits->values)
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_TOO_LARGE,
+                    "more than %" G_GUINT64_FORMAT " values of samples would be read; %s", limits->values, advice);
+    else
+        return TRUE;
+    return FALSE;
+}
+
+static guint
+hash_builder(gconstpointer data)
+{
+    const Builder *builder = data;
+    return keyed_hash_bytes(&builder->key, sizeof(builder->key)) + builder->order;
+}
+
+static gboolean
+is_same_builder(gconstpointer a, gconstpointer b)
+{
+    const Builder *left = a, *right = b;
+    return left->order == right->order && section_key_compare(&left->key, &right->key) == 0;
+}
+
 static Builder *
 find_builder(Read *read, guint order, const Selector *selector, const SectionKey *key)
 {
-    SectionKey wanted = *key;
-    wanted.metric = 0;
+    Builder wanted = {.order = order, .key = *key};
+    wanted.key.metric = 0;
     if (selector->choice == OWNER_TOGETHER && key->owner != 0)
-        wanted.owner = STATS_ARENA_MERGED + 1;
-    for (guint i = 0; i < read->builders->len; i++) {
-        Builder *builder = read->builders->pdata[i];
-        if (builder->order == order && section_key_compare(&builder->key, &wanted) == 0)
-            return builder;
-    }
-    Builder *builder = g_new0(Builder, 1);
+        wanted.key.owner = STATS_ARENA_MERGED + 1;
+    Builder *builder = g_hash_table_lookup(read->index, &wanted);
+    if (builder != NULL)
+        return builder;
+    builder = g_new0(Builder, 1);
     builder->order = order;
-    builder->key = wanted;
+    builder->key = wanted.key;
+    builder->counts = read->counts;
     builder->seen_us = G_MININT64;
     builder->series = g_new0(Series, 1);
     builder->series->target = g_strdup(read->target);
     builder->series->metric = selector->metric;
-    builder->series->owner = wanted.owner;
+    builder->series->owner = wanted.key.owner;
     builder->series->item = selector_item(read->history, key);
     builder->series->rate = read->query->rate;
     builder->series->points = g_array_new(FALSE, FALSE, sizeof(SeriesPoint));
     g_ptr_array_add(read->builders, builder);
+    g_hash_table_add(read->index, builder);
+    read->counts->series++;
     return builder;
 }
 
@@ -229,7 +275,10 @@ bind_section(Read *read, GArray *bindings, Section *section, guint order, GError
             continue;
         if (!section_load_column(section, i, error))
             return FALSE;
-        Binding *binding = find_binding(bindings, find_builder(read, order, selector, key), section);
+        Builder *builder = find_builder(read, order, selector, key);
+        if (!check_limits(read, error))
+            return FALSE;
+        Binding *binding = find_binding(bindings, builder, section);
         if (selector->choice == OWNER_TOGETHER && key->owner == STATS_ARENA_MERGED + 1)
             binding->merged = (gint)i;
         else
@@ -292,6 +341,7 @@ read_row(Read *read, const Block *block, guint row)
     for (guint i = 0; i < bindings->len; i++) {
         const Binding *binding = &g_array_index(bindings, Binding, i);
         double value;
+        read->counts->values += binding->columns->len + (binding->merged >= 0);
         if (binding_value(binding, row, &value))
             push(read, binding->builder, block, block_time(block, row), value);
     }
@@ -315,10 +365,12 @@ read_target(Read *read, HistoryParts parts, GError **error)
         if (block == NULL)
             break;
         read_row(read, block, row);
+        if (!check_limits(read, error))
+            return FALSE;
     }
     for (guint i = 0; i < read->builders->len; i++)
         finish_slot(read->builders->pdata[i], read->query);
-    return TRUE;
+    return check_limits(read, error);
 }
 
 static int
@@ -358,6 +410,7 @@ read_targets(Read *read, const char *const *targets, HistoryParts parts, GPtrArr
     for (; *targets != NULL; targets++) {
         read->target = *targets;
         g_autoptr(GPtrArray) builders = read->builders = g_ptr_array_new();
+        g_autoptr(GHashTable) index = read->index = g_hash_table_new(hash_builder, is_same_builder);
         gboolean ok = read_target(read, parts, error);
         for (guint i = 0; i < builders->len; i++)
             g_ptr_array_add(all, builders->pdata[i]);
@@ -376,7 +429,8 @@ series_read(History *history, const SeriesQuery *query, GError **error)
     if (selectors == NULL || (*query->targets == NULL && every == NULL))
         return NULL;
     g_autoptr(GPtrArray) builders = g_ptr_array_new_with_free_func(free_builder);
-    Read read = {.history = history, .query = query, .selectors = selectors};
+    Counts counts = {0};
+    Read read = {.history = history, .query = query, .selectors = selectors, .counts = &counts};
     const char *const *targets = every != NULL ? (const char *const *)every : query->targets;
     if (!read_targets(&read, targets, parts, builders, error))
         return NULL;

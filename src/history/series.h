@@ -27,6 +27,13 @@ typedef struct {
     GArray *points; /* SeriesPoint, by time */
 } Series;
 
+/* How much one query may read; 0: no limit. */
+typedef struct {
+    guint64 values; /* of samples, whether or not a step combines them */
+    guint64 points; /* of all series together */
+    guint series;
+} SeriesLimits;
+
 /* How the samples of one step become one point. */
 typedef enum {
     SERIES_MEAN,
@@ -42,10 +49,12 @@ typedef struct {
     guint64 step_us; /* 0: every sample is a point */
     SeriesEach each;
     gboolean rate; /* change per second instead of the value; never across a restart */
+    SeriesLimits limits;
 } SeriesQuery;
 
 /* The series of QUERY, of Series, by selector, target, owner and item. HISTORY_ERROR_MISSING: a target or metric that
- * is not kept. A selector that no sample in the range has values for gives no series. */
+ * is not kept; HISTORY_ERROR_TOO_LARGE: beyond QUERY->limits, about which little more was read than they allow. A
+ * selector that no sample in the range has values for gives no series. */
 GPtrArray *series_read(History *history, const SeriesQuery *query, GError **error);
 
 /* "arena.mapped@3", "bin.curregs@merged/16", "allocated". */

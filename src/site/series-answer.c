@@ -8,25 +8,38 @@
 #include "site/series-query.h"
 
 enum {
-    SERIES_POINTS_MAX = 1000000, /* in one answer */
+    SERIES_CELLS_MAX = 4000000, /* of a table with a column for each series, where most may be empty */
 };
+
+/* In one answer. A history in memory is locked while it is read. */
+static const SeriesLimits limits = {.values = 50000000, .points = 1000000, .series = 10000};
 
 typedef struct {
     const char *target; /* in the history */
     const SeriesRequest *request;
 } Reading;
 
+/* How many different times there are. */
+static guint
+count_times(const GPtrArray *series)
+{
+    g_autoptr(GHashTable) times = g_hash_table_new(NULL, NULL);
+    for (guint i = 0; i < series->len; i++) {
+        const GArray *points = ((const Series *)series->pdata[i])->points;
+        for (guint j = 0; j < points->len; j++)
+            g_hash_table_add(times, GSIZE_TO_POINTER(g_array_index(points, SeriesPoint, j).time_us));
+    }
+    return g_hash_table_size(times);
+}
+
 static gboolean
 check_size(const GPtrArray *series, GError **error)
 {
-    guint64 points = 0;
-    for (guint i = 0; i < series->len; i++)
-        points += ((const Series *)series->pdata[i])->points->len;
-    if (points <= SERIES_POINTS_MAX)
+    guint64 cells = series->len > 1 ? (guint64)series->len * count_times(series) : 0;
+    if (cells <= SERIES_CELLS_MAX)
         return TRUE;
     g_set_error(error, SERIES_QUERY_ERROR, SERIES_QUERY_ERROR_PARAMETER,
-                "the result has %" G_GUINT64_FORMAT " points, and the limit is %d; give a step or a shorter time range",
-                points, SERIES_POINTS_MAX);
+                "the result has %u series with different times; give a step or a shorter time range", series->len);
     return FALSE;
 }
 
@@ -43,6 +56,7 @@ read_series(History *history, gpointer data, GError **error)
         .step_us = reading->request->step_us,
         .each = reading->request->each,
         .rate = reading->request->rate,
+        .limits = limits,
     };
     g_autoptr(GPtrArray) series = series_read(history, &query, error);
     if (series == NULL || !check_size(series, error))
@@ -63,7 +77,7 @@ answer_error(const GError *error, RouteReply *reply)
     static const char hint[] = "/api/v1/openapi.json describes the parameters; 'jescope series --help' explains METRIC";
     if (g_error_matches(error, HISTORY_ERROR, HISTORY_ERROR_MISSING))
         native_error(reply, 404, &(NativeError){"not_kept", hint}, "%s", error->message);
-    else if (error->domain == SERIES_QUERY_ERROR)
+    else if (error->domain == SERIES_QUERY_ERROR || g_error_matches(error, HISTORY_ERROR, HISTORY_ERROR_TOO_LARGE))
         native_error(reply, 400, &(NativeError){"invalid_parameter", hint}, "%s", error->message);
     else
         native_error(reply, 503, &(NativeError){"unavailable", "try again later"}, "%s", error->message);

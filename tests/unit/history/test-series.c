@@ -117,6 +117,41 @@ test_gap(void)
     fixture_remove(path);
 }
 
+/* NULL with HISTORY_ERROR_TOO_LARGE, or as many series as WANTED. */
+static void
+assert_limited(History *history, const char *selector, const SeriesLimits *limits, guint wanted)
+{
+    g_autoptr(GError) error = NULL;
+    const char *const none[] = {NULL}, *const selectors[] = {selector, NULL};
+    const SeriesQuery query = {.targets = none,
+                               .selectors = selectors,
+                               .range = HISTORY_ALL_TIME,
+                               .step_us = 3600 * SECOND,
+                               .limits = *limits};
+    g_autoptr(GPtrArray) series = series_read(history, &query, &error);
+    if (wanted == 0)
+        g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_TOO_LARGE);
+    else
+        g_assert_no_error(error);
+    g_assert_cmpuint(series != NULL ? series->len : 0, ==, wanted);
+}
+
+/* Ten samples of two arenas, each with three classes: sixty values, which a step makes six points. */
+static void
+test_limits(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 10);
+    static const char each[] = "bin.curregs@all";
+    assert_limited(history, each, &(SeriesLimits){0}, 6);
+    assert_limited(history, each, &(SeriesLimits){.values = 60, .points = 6, .series = 6}, 6);
+    assert_limited(history, each, &(SeriesLimits){.values = 59}, 0);
+    assert_limited(history, each, &(SeriesLimits){.points = 5}, 0);
+    assert_limited(history, each, &(SeriesLimits){.series = 5}, 0);
+    fixture_remove(path);
+}
+
 static void
 test_labels(void)
 {
@@ -165,6 +200,7 @@ main(int argc, char **argv)
     g_test_add_func("/series/sum", test_sum);
     g_test_add_func("/series/rate", test_rate);
     g_test_add_func("/series/gap", test_gap);
+    g_test_add_func("/series/limits", test_limits);
     g_test_add_func("/axis/labels", test_labels);
     g_test_add_func("/axis/marks", test_marks);
     return g_test_run();
