@@ -149,8 +149,9 @@ static GArray *
 rank(const GPtrArray *groups, const GPtrArray *before, FleetSort sort)
 {
     GArray *ranked = g_array_new(FALSE, TRUE, sizeof(Ranked));
+    g_autoptr(GHashTable) names = fleet_groups_by_name(before);
     for (guint i = 0; i < groups->len; i++) {
-        const FleetGroup *group = groups->pdata[i], *old = fleet_groups_find(before, group->name);
+        const FleetGroup *group = groups->pdata[i], *old = g_hash_table_lookup(names, group->name);
         Ranked row = {.group = group, .known = old != NULL};
         if (old != NULL) {
             row.growth = group->inuse - old->inuse;

@@ -79,15 +79,13 @@ fleet_groups(const FleetCensus *census, FleetBy by)
     return groups;
 }
 
-const FleetGroup *
-fleet_groups_find(const GPtrArray *groups, const char *name)
+GHashTable *
+fleet_groups_by_name(const GPtrArray *groups)
 {
-    for (guint i = 0; i < groups->len; i++) {
-        const FleetGroup *group = groups->pdata[i];
-        if (g_str_equal(group->name, name))
-            return group;
-    }
-    return NULL;
+    GHashTable *names = g_hash_table_new(keyed_hash_string, g_str_equal);
+    for (guint i = 0; i < groups->len; i++)
+        g_hash_table_insert(names, ((const FleetGroup *)groups->pdata[i])->name, groups->pdata[i]);
+    return names;
 }
 
 gdouble

@@ -24,8 +24,8 @@ typedef struct {
 /* FleetGroup, by bytes in use, the largest first. */
 GPtrArray *fleet_groups(const FleetCensus *census, FleetBy by);
 
-/* The group called NAME, or NULL. */
-const FleetGroup *fleet_groups_find(const GPtrArray *groups, const char *name);
+/* GROUPS by their names; both stay the caller's. */
+GHashTable *fleet_groups_by_name(const GPtrArray *groups);
 
 /* What one process has in use, in the mean, and the variance of that. */
 gdouble fleet_group_each(const FleetGroup *group, gdouble *variance);

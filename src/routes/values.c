@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/values.h"
 
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -28,8 +29,9 @@ value_decimal(const char *text, size_t n, double *number)
     }
     if (!digits)
         return false;
+    /* 400 digits on both sides of the point would be infinite, and their quotient no number. */
     *number = value / place;
-    return true;
+    return isfinite(*number);
 }
 
 bool

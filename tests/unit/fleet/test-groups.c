@@ -27,7 +27,9 @@ test_sums(void)
     g_auto(FleetCensus) census = census_of(processes, G_N_ELEMENTS(processes));
     g_autoptr(GPtrArray) services = fleet_groups(&census, FLEET_BY_SERVICE);
     g_autoptr(GPtrArray) hosts = fleet_groups(&census, FLEET_BY_HOST);
-    const FleetGroup *a = fleet_groups_find(services, "a");
+    g_autoptr(GHashTable) by_service = fleet_groups_by_name(services);
+    g_autoptr(GHashTable) by_host = fleet_groups_by_name(hosts);
+    const FleetGroup *a = g_hash_table_lookup(by_service, "a");
     gdouble variance, median;
     g_assert_cmpuint(services->len, ==, 2);
     g_assert_cmpstr(((const FleetGroup *)services->pdata[0])->name, ==, "b");
@@ -39,8 +41,8 @@ test_sums(void)
     g_assert_cmpfloat(a->inuse, ==, 30);
     g_assert_cmpfloat(fleet_group_each(a, &variance), ==, 15);
     g_assert_cmpfloat(variance, ==, 9 / 4.0);
-    g_assert_cmpuint(fleet_groups_find(hosts, "h1")->processes, ==, 2);
-    g_assert_null(fleet_groups_find(hosts, "h3"));
+    g_assert_cmpuint(((const FleetGroup *)g_hash_table_lookup(by_host, "h1"))->processes, ==, 2);
+    g_assert_null(g_hash_table_lookup(by_host, "h3"));
     g_assert_false(fleet_groups_mark(hosts, &median));
 }
 

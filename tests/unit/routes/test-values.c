@@ -2,6 +2,7 @@
 #include "routes/values.h"
 
 #include <glib.h>
+#include <string.h>
 
 /* Durations and sizes are tested where the command line reads them (tests/unit/cli). */
 
@@ -35,7 +36,12 @@ test_decimals(void)
     g_assert_false(value_decimal(".", 1, &number));
     g_assert_false(value_decimal("", 0, &number));
     g_assert_false(value_decimal("1e3", 3, &number));
-    g_assert_cmpfloat(number, ==, 0.5);
+    char digits[801];
+    memset(digits, '9', sizeof(digits));
+    digits[400] = '.';
+    g_assert_false(value_decimal(digits, 400, &number));
+    g_assert_false(value_decimal(digits, sizeof(digits), &number));
+    g_assert_true(value_decimal(digits, 300, &number));
 }
 
 static void
