@@ -6,23 +6,31 @@
 
 #include <string.h>
 
-/* The style, after the opening tag of svg, overrides the colours that Graphviz writes as attributes. */
+/* The style, after the opening tag of svg, overrides the colours that Graphviz writes as attributes. The script is
+ * last: a viewer without scripts shows the same. */
 static void
 write_styled(Writer *writer, GBytes *svg)
 {
     gsize size;
     const char *text = g_bytes_get_data(svg, &size);
     const char *tag = g_strstr_len(text, (gssize)size, "<svg");
-    const char *end = tag ? memchr(tag, '>', size - (gsize)(tag - text)) : NULL;
-    gsize head = end ? (gsize)(end + 1 - text) : size;
+    const char *begin = tag ? memchr(tag, '>', size - (gsize)(tag - text)) : NULL;
+    const char *end = begin ? g_strrstr_len(text, (gssize)size, "</svg>") : NULL;
 
-    writer_data(writer, text, head);
-    if (!end)
+    if (!end) {
+        writer_data(writer, text, size);
         return;
+    }
+    begin++;
+    writer_data(writer, text, (gsize)(begin - text));
     writer_text(writer, "\n<style><![CDATA[\n");
     report_resource_write(writer, "callgraph.css");
     writer_text(writer, "]]></style>");
-    writer_data(writer, text + head, size - head);
+    writer_data(writer, begin, (gsize)(end - begin));
+    writer_text(writer, "<script><![CDATA[\n");
+    report_resource_write(writer, "callgraph.js");
+    writer_text(writer, "]]></script>\n");
+    writer_data(writer, end, size - (gsize)(end - text));
 }
 
 gboolean

@@ -67,6 +67,22 @@ def test_callgraph_drawn(shapes, tmp_path):  # noqa: F811
     assert len([title for title in titles if "->" in title]) >= 3
 
 
+def test_callgraph_script(shapes, tmp_path):  # noqa: F811
+    """Its script, driven by what a browser would do: the wheel zooms where it points, dragging moves, 0 shows all again."""
+    picture = tmp_path / "graph.svg"
+    jescope("report", shapes[1], "--format=callgraph", "-o", picture)
+    done = run(need("node"), os.path.join(os.path.dirname(__file__), "programs/callgraph-dom.js"), picture)
+    assert done.returncode == 0, done.stderr.decode()
+    seen = json.loads(done.stdout)
+    near = lambda ours, theirs: all(abs(a - b) < 0.05 for a, b in zip(ours, theirs, strict=True))
+    assert seen["size"] == ["100%", "100%"] and seen["stopped"] and not seen["other_key"]
+    assert seen["zoomed"][2] < seen["whole"][2] and near(seen["before"], seen["after"])
+    assert near(*seen["dragged"]) and near(seen["let_go"], seen["dragged"][1])
+    assert seen["far"] == seen["whole"] == seen["reset"]
+    assert abs(seen["near"][2] - seen["whole"][2] / 40) < 0.05
+    assert not re.search(rb'(href|src)="http', picture.read_bytes())
+
+
 def test_callgraph_limits(shapes):  # noqa: F811
     _, dump = shapes
     graph = jescope("report", "--format=callgraph", "-n", 2, dump).decode()
