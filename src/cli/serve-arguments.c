@@ -344,6 +344,8 @@ parse_service(const Settings *settings, ServiceOptions *service, GError **error)
     service->history = settings->history;
     service->rules = settings->rules;
     return parse_every(settings->every, &service->every_us, error) &&
+           parse_count(settings->background_threads, "--max-background-threads", 1, &service->background_threads,
+                       error) &&
            keeping_parse_detail(settings->detail, &service->parts, error) &&
            keeping_parse_limits(&limits, &service->retention, error) && parse_dumps(settings, &service->dumps, error) &&
            parse_blackbox(settings, &service->blackbox, error);

@@ -262,6 +262,28 @@ compare_pids(gconstpointer a, gconstpointer b)
     return (live_process(left)->pid > live_process(right)->pid) - (live_process(left)->pid < live_process(right)->pid);
 }
 
+static gpointer
+limit_threads(const RouteHost *host, gpointer data)
+{
+    const ServiceTarget *target = work_target(host->data);
+    Failure failure = {0};
+    Outcome result =
+        host->ops->write(host->data, "max_background_threads", WIRE_TYPE_SIZE, GPOINTER_TO_UINT(data), &failure);
+    if (result != OUTCOME_DONE && result != OUTCOME_GONE && result != OUTCOME_NO_JEMALLOC)
+        service_say(live_service(target), "cannot set max_background_threads of %s: %s", service_target_label(target),
+                    failure.why);
+    return NULL;
+}
+
+static void
+set_up(const Registry *registry, ServiceTarget *target)
+{
+    guint threads = registry->service->options.background_threads;
+    ServiceWork work = {.pace = SERVICE_QUICK, .func = limit_threads, .data = GUINT_TO_POINTER(threads)};
+    if (threads != 0)
+        work_submit_own(target, &work, NULL, NULL);
+}
+
 static void
 add_found(Registry *registry, const ScanFound *found, const char *series)
 {
@@ -283,6 +305,7 @@ add_found(Registry *registry, const ScanFound *found, const char *series)
     watch_exit(registry, target);
     live_emit(target, &event);
     remark_beginning(registry, target, found);
+    set_up(registry, target);
 }
 
 static void

@@ -212,6 +212,7 @@ service_reconfigure(Service *service, const ServiceOptions *options, GError **er
     service->options.dumps = options->dumps;
     service->options.every_us = options->every_us;
     service->options.parts = options->parts;
+    service->options.background_threads = options->background_threads;
     const char *directory = service->options.blackbox.directory;
     service->options.blackbox = options->blackbox;
     service->options.blackbox.directory = directory;

@@ -114,6 +114,7 @@ typedef struct {
     guint64 every_us;           /* statistics are collected so often; 0: not at all */
     HistoryParts parts;         /* of a sample that are kept */
     ServiceBlackbox blackbox;
+    guint background_threads; /* max_background_threads of each target when it is found; 0: as it is */
     GPtrArray *pushes; /* of ServicePush (push.h): where dumps are pushed, of which the service takes a reference; NULL:
                         * nowhere */
     ServiceLimits limits;
@@ -138,8 +139,8 @@ Service *service_new(const ServiceOptions *options, GError **error);
 void service_free(Service *service);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Service, service_free)
 
-/* Changes targets, default_target, retention, dumps, every_us, parts and blackbox but its directory; history, rules,
- * pushes and limits stay as they were. */
+/* Changes targets, default_target, retention, dumps, every_us, parts, background_threads (of targets that are found
+ * from now on) and blackbox but its directory; history, rules, pushes and limits stay as they were. */
 gboolean service_reconfigure(Service *service, const ServiceOptions *options, GError **error);
 
 /* Ends cleanly: accepts no more work, ends recordings (with their dump), completes dumps in progress, then calls

@@ -7,7 +7,7 @@ import re
 
 ROWS = {
     "libmtev": {f"b{number}" for number in range(1, 29)},
-    "userver": {f"c{number}" for number in [*range(1, 23), 24]},
+    "userver": {f"c{number}" for number in range(1, 25)},
     "mesos": {f"d{number}" for number in range(1, 48)},
 }
 

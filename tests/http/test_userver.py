@@ -5,6 +5,7 @@ import pytest
 import victims
 from endpoint import is_active, is_whole_dump, serve, set_active
 from programs import foreign, old_unprofiled, profiled, running_redis, standin, unbuilt, unprofiled  # noqa: F401
+from services import jescope
 from served import none, off, old_off, ready, server, without  # noqa: F401
 
 PROF = "/service/jemalloc/prof"
@@ -172,6 +173,24 @@ def test_c22_a_slash_at_the_end(scratch, ready):
     assert is_active(scratch, ready.pid)
     assert do(ready, "other/") == b"Unsupported command"
     assert ready.get(f"{PROF}/enable/").status == 405
+
+
+def most_threads(endpoint, pid):
+    return endpoint.get(f"/api/v1/targets/{pid}/controls/max_background_threads").json()["value"]
+
+
+def test_c23_limit_from_the_start(scratch):
+    """userver sets it to 1 when it starts: serve does so if it is told to, and a program may start with it."""
+    limit = "--max-background-threads=1"
+    with running_redis(scratch, "unlimited") as redis, running_redis(scratch, "limited", MALLOC_CONF="max_background_threads:1") as limited:
+        with serve(scratch, redis.pid, limited.pid) as endpoint:
+            assert most_threads(endpoint, redis.pid) > 1 and most_threads(endpoint, limited.pid) == 1
+        with serve(scratch, redis.pid, limit) as endpoint:
+            victims.eventually(lambda: most_threads(endpoint, redis.pid) == 1, "the limit is set")
+            assert do(endpoint, "bg_threads_set_max?count=2") == OK
+            assert most_threads(endpoint, redis.pid) == 2
+    for words in ("0", "-1", "many"):
+        assert "--max-background-threads: invalid number" in jescope(scratch, "serve", f"--max-background-threads={words}", check=False).stderr
 
 
 def test_c24_what_the_statistics_say_of_profiling(ready):
