@@ -119,7 +119,8 @@ analyses_print(const char *file, const char *target, const AnalysisRequest *requ
         return STATUS_FAILED;
     const Confined confined = {
         .work = analyse, .data = &run, .keep = &run.file.fd, .n_keep = 1, .memory = CONFINED_WORK_STATISTICS};
-    int status = confined_work_print(&confined, NULL, error);
+    g_autofree char *doing = g_strdup_printf("reading %s", file);
+    int status = confined_work_print(&confined, doing, error);
     if (run.file.fd >= 0)
         close(run.file.fd);
     return status;

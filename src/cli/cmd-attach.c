@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "run/preload.h"
 
 #include "target/diagnosis.h"
@@ -35,7 +36,9 @@ run(char **operands, GError **error)
     g_autofree char *agent = preload_find_agent(error);
     if (agent == NULL)
         return STATUS_FAILED;
+    Progress *progress = progress_begin("attaching to %s", operands[0]);
     g_autoptr(Target) target = target_attach(operands[0], agent, flags, error);
+    progress_end(progress);
     if (target == NULL)
         return STATUS_FAILED;
     printf("%s: agent attached; 'jescope detach %s' removes it\n", target_label(target), target_operand(target));
@@ -57,9 +60,10 @@ const Command cmd_attach = {
         "threads for about a millisecond, in a system call, and makes it call dlopen(). Afterwards everything goes "
         "through the agent's socket, without stopping anything, and leases outlive jescope.\n"
         "\n"
-        "The agent does not change what jemalloc was started for: a process that was started without prof:true cannot "
-        "be profiled until it is restarted. stderr then has a warning; the exit status is 0, since the agent is "
-        "loaded.\n"
+        "The agent does not change what jemalloc was started for. A process that was started without prof:true is "
+        "sampled by the agent itself if its jemalloc is 5.2.0 to 5.3.1; with other versions it cannot be profiled "
+        "until "
+        "it is restarted: stderr then has a warning, and the exit status is 0, since the agent is loaded.\n"
         "\n"
         "The agent is loaded from a memory file, so it does not matter which files TARGET sees. It cannot be loaded "
         "into a static program, or a program whose C library is not glibc, or is older than the one the agent was "

@@ -238,7 +238,7 @@ check(char **files, GError **error)
         return STATUS_FAILED;
     }
     history_hand_over(path);
-    int status = confined_work_print(&confined, NULL, error);
+    int status = confined_work_print(&confined, "checking rules", error);
     return status == STATUS_DONE && problems->len > 0 ? STATUS_PARTIAL : status;
 }
 

@@ -22,6 +22,8 @@ enum {
     STEP_MAX_DAYS = 3650,
 };
 
+static const char doing[] = "reading the history";
+
 static char *history_file;
 static char **targets;
 static char *from;
@@ -216,7 +218,7 @@ static int
 write_plot(const Confined *confined, GError **error)
 {
     int plot = -1;
-    int status = confined_work_run(confined, NULL, &plot, error);
+    int status = confined_work_run(confined, doing, &plot, error);
     gboolean drawn = status == STATUS_DONE || status == STATUS_PARTIAL;
     g_autoptr(Output) output = drawn ? output_open(plot_file, OUTPUT_SHARED, error) : NULL;
     if (drawn && (output == NULL || !output_copy(output, plot, error) || !output_commit(output, error)))
@@ -249,7 +251,7 @@ run(char **operands, GError **error)
     const Confined confined = {.work = show, .data = &run, .memory = CONFINED_WORK_STATISTICS};
     run.path = path;
     history_hand_over(path);
-    return plot_file != NULL ? write_plot(&confined, error) : confined_work_print(&confined, NULL, error);
+    return plot_file != NULL ? write_plot(&confined, error) : confined_work_print(&confined, doing, error);
 }
 
 static const Example examples[] = {

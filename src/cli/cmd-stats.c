@@ -45,7 +45,7 @@ static const GOptionEntry options[] = {
     {.long_name = "format",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &format,
-     .description = "how to print it",
+     .description = "output format",
      .arg_description = "summary|openmetrics|json"},
     {.long_name = "arenas",
      .arg_data = &every_arena,
@@ -299,7 +299,8 @@ print_file(const char *path, int fd, Format chosen, GError **error)
         return STATUS_FAILED;
     const Confined confined = {
         .work = show_file, .data = &run, .keep = &run.file.fd, .n_keep = 1, .memory = CONFINED_WORK_STATISTICS};
-    int status = confined_work_print(&confined, NULL, error);
+    g_autofree char *doing = g_strdup_printf("reading %s", path);
+    int status = confined_work_print(&confined, doing, error);
     close(run.file.fd);
     return status;
 }

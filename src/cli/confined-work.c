@@ -27,7 +27,7 @@ confined_work_run(const Confined *confined, const char *doing, int *output, GErr
     ConfinedResult result;
     g_autoptr(GDateTime) now G_GNUC_UNUSED = g_date_time_new_now_local(); /* reads the time zone, as the child cannot */
     tzset();
-    g_autoptr(Progress) progress = doing != NULL ? progress_begin("%s", doing) : NULL;
+    g_autoptr(Progress) progress = progress_begin("%s", doing);
     progress_follow_phases(progress);
     int status = confined_run(confined, &result, error);
     progress_end(g_steal_pointer(&progress));

@@ -5,8 +5,8 @@
 
 #include "confine/confined.h"
 
-/* confined_run() with progress under the name doing, which may be NULL; then prints the child's stderr and errors,
- * sanitized for a terminal. *output is as in ConfinedResult. */
+/* confined_run() with progress under the name DOING; then prints the child's stderr and errors, sanitized for a
+ * terminal. *OUTPUT is as in ConfinedResult. */
 int confined_work_run(const Confined *confined, const char *doing, int *output, GError **error);
 
 /* The same for a command whose work prints on stdout: copies its output to stdout. Returns the exit status. */

@@ -39,6 +39,28 @@ def test_progress_never_wraps_and_leaves_nothing(tmp_path, width):
         assert all(0 < columns(line) < width and "\n" not in line for line in drawn), drawn
 
 
+@pytest.mark.parametrize("command", ["stats", "abs"])
+def test_progress_of_what_a_child_reads(tmp_path, command):
+    with at_terminal(tmp_path, command, "-", streams=["stderr"], stdin=subprocess.PIPE) as (process, terminal):
+        terminal.read(lambda: "reading -" in terminal.text, process)
+        process.stdin.write(gzip.decompress(LOG.read_bytes()))
+        process.stdin.close()
+        process.stdin = None
+        terminal.read(lambda: False, process)
+        assert process.wait() == 0 and terminal.text.endswith("\r\x1b[K")
+
+
+def test_progress_of_attach(tmp_path):
+    """A thread that makes no system calls cannot be attached to, which takes a while to find out."""
+    conf = {"LD_PRELOAD": "libjemalloc.so.2", "MALLOC_CONF": "prof:true,prof_active:false"}
+    with started([PYTHON, "-c", "print('ready', flush=True)\nwhile True: pass"], env=environment(tmp_path, **conf)) as victim:
+        assert victim.stdout.readline() == "ready\n"
+        text = shown(tmp_path, "attach", victim.pid, streams=["stderr"])
+        first, *drawn, last = text.split("\r\x1b[K")
+        assert first == "" and drawn and all(line.startswith(f"attaching to {victim.pid}") for line in drawn)
+        assert last.startswith("jescope: ")
+
+
 def test_no_progress_elsewhere(tmp_path):
     with at_terminal(tmp_path, "import", "--history", tmp_path / "h.db", LOG, streams=[]) as (process, _):
         assert process.communicate()[1] == b""
