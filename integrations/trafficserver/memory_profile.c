@@ -18,6 +18,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -71,6 +72,14 @@ write_dump(char *path, size_t size)
         unlink(path);
     close(fd);
     return result;
+}
+
+/* Traffic Server's documentation names another variable, which jemalloc does not read. */
+static void
+log_wrong_variable(void)
+{
+    if (getenv("JEMALLOC_CONF") != NULL && getenv("MALLOC_CONF") == NULL)
+        TSError("[" PLUGIN "] jemalloc does not read JEMALLOC_CONF, which is set; the variable is MALLOC_CONF");
 }
 
 /* mallctl() tells by what it returns; errno is logged because the original does. */
@@ -222,6 +231,7 @@ TSPluginInit(int argc, const char *argv[])
     }
     TSLifecycleHookAdd(TS_LIFECYCLE_MSG_HOOK, TSContCreate(on_event, TSMutexCreate()));
     debug("online");
+    log_wrong_variable();
     take_arguments(argc, argv);
 }
 

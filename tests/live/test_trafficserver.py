@@ -103,6 +103,13 @@ def test_started_without_profiling(root):
         assert server.heaps() == []
 
 
+def test_a_variable_that_jemalloc_does_not_read(root):
+    """The one that Traffic Server's documentation names."""
+    with traffic_server(root, **PRELOADED, JEMALLOC_CONF="prof:true") as server:
+        wait_for(server.errors, "it is complained of")
+        assert server.errors() == ["jemalloc does not read JEMALLOC_CONF, which is set; the variable is MALLOC_CONF"]
+
+
 def test_without_jemalloc(root):
     with traffic_server(root) as server:
         for words in (["dump"], ["nonsense"], []):
