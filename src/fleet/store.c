@@ -6,6 +6,7 @@
 #include "export/clickhouse-schema.h"
 #include "export/sql.h"
 #include "fleet/rows.h"
+#include "wire/transfer.h"
 
 #include <errno.h>
 #include <string.h>
@@ -188,19 +189,6 @@ fleet_taken_clear(FleetTaken *taken)
     g_clear_pointer(&taken->times, g_array_unref);
 }
 
-static gboolean
-write_all(int fd, const char *data, gsize length)
-{
-    while (length > 0) {
-        gssize written = write(fd, data, length);
-        if (written < 0 && errno != EINTR)
-            return FALSE;
-        data += MAX(written, 0);
-        length -= (gsize)MAX(written, 0);
-    }
-    return lseek(fd, 0, SEEK_SET) == 0;
-}
-
 /* Counts BYTES more. */
 static gboolean
 take_room(FleetTaken *taken, gsize bytes, GError **error)
@@ -218,7 +206,7 @@ add_document(FleetTaken *taken, GString *document, gint64 time, GError **error)
 {
     int fd = memfd_create("jescope-fleet", MFD_CLOEXEC);
     fleet_document_end(document);
-    if (fd < 0 || !write_all(fd, document->str, document->len)) {
+    if (fd < 0 || !transfer_write(fd, document->str, document->len) || lseek(fd, 0, SEEK_SET) != 0) {
         g_set_error(error, G_IO_ERROR, g_io_error_from_errno(errno), "cannot keep the answer of the store: %s",
                     g_strerror(errno));
         if (fd >= 0)

@@ -3,6 +3,7 @@
 
 #include "routes/render.h"
 #include "tui/route-ask.h"
+#include "wire/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,18 +81,6 @@ static const RouteHostOps host_ops = {.dumps = list_dumps, .dump_open = open_dum
 
 /* ---- the child ---- */
 
-static void
-write_all(int descriptor, const char *text, gsize length)
-{
-    while (length > 0) {
-        ssize_t n = write(descriptor, text, length);
-        if (n < 0 && errno != EINTR)
-            return;
-        text += MAX(n, 0);
-        length -= (gsize)MAX(n, 0);
-    }
-}
-
 /* The terminal is the parent's. */
 static void
 leave_terminal(void)
@@ -111,9 +100,10 @@ run_child(const ReplayMoment *moment, const ReplayQuestion *question, int descri
     leave_terminal();
     g_autofree char *body = route_ask_answer(ask, &host, &error);
     const char *text = body != NULL ? body : error->message;
-    write_all(descriptor, (const char[]){body != NULL ? WRITES_BODY : WRITES_ERROR}, 1);
-    write_all(descriptor, text, strlen(text));
-    _exit(0);
+    /* A parent that does not read any more misses nothing. */
+    gboolean heard = transfer_write(descriptor, (const char[]){body != NULL ? WRITES_BODY : WRITES_ERROR}, 1) &&
+                     transfer_write(descriptor, text, strlen(text));
+    _exit(heard ? 0 : 1);
 }
 
 /* ---- the parent ---- */
