@@ -2,6 +2,8 @@
 """The native API of one target, asked as docs/api.md has it."""
 
 import contextlib
+import gzip
+import html
 import json
 import pathlib
 import re
@@ -210,6 +212,22 @@ def test_format(server, name):
     assert FORMATS[name] in answer.body
     if name in ("json", "speedscope"):
         assert json.loads(answer.body)
+
+
+# The formats that have a place for what a reader should know.
+COVERED = ["text", "tree", "stacks", "source", "flamegraph", "callgraph", "callgraph-svg", "speedscope", "pprof", "json", "page", "html"]
+
+
+@pytest.mark.parametrize("name", COVERED)
+@pytest.mark.parametrize("dump", ["latest", "now"])
+def test_reports_tell_what_they_cover(server, dump, name):
+    """The share of what the program holds, and that sampling is off by now: a picture of a part is not taken for the whole."""
+    options = "&focus=zmalloc" if name == "source" else ""
+    body = server.get(path(server, f"dumps/{dump}?format={name}{options}")).body
+    text = (gzip.decompress(body) if name == "pprof" else body).decode(errors="replace")
+    text = " ".join(re.sub(r"<[^<>]*>|\\[nl]", " ", html.unescape(text)).split())  # pictures break lines
+    assert re.search(r"explains [\d.]+% \u00b1 [\d.]+% of the [\d.]+ [KM]iB that the program holds", text), text[:3000]
+    assert "sampling is off now" in text
 
 
 def test_every_option_of_a_report(server):
@@ -431,9 +449,10 @@ def test_a_json_body(scratch, server):
     answer = server.ask("PUT", path(server, "profiling"), *as_json, '{"active": true, "for": "1s"}')
     assert answer.status == 200 and answer.json()["lease"]["active"]
     wait_for(lambda: not is_active(scratch, server.pid), "the lease is over")
-    answer = server.post(path(server, "recordings"), *as_json, '{"duration": "1s"}')
-    assert answer.status == 201
-    server.ask("DELETE", answer.header("location"))
+    for rest, options in (("recordings", [*as_json, '{"duration": "1s"}']), ("recordings?duration=1s", [])):
+        answer = server.post(path(server, rest), *options)
+        assert answer.status == 201
+        server.ask("DELETE", answer.header("location"))
     for body, code in (('{"active": "yes"}', "invalid_parameter"), ('{"activ": true}', "unknown_parameter"), ("{", "invalid_body")):
         answer = server.ask("PUT", path(server, "profiling"), *as_json, body)
         assert (answer.status, answer.json()["error"]["code"]) == (400, code)

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 from endpoint import is_active, is_whole_dump, serve, set_active
-from services import DEADLINE, service, wait_for
+from services import DEADLINE, PYTHON, SERVICE, environment, service, started, wait_for
 
 
 @pytest.fixture
@@ -100,3 +100,17 @@ def test_killed_server(scratch, program):
         endpoint.process.wait(DEADLINE)
     assert is_active(scratch, program.pid)
     wait_for(lambda: not is_active(scratch, program.pid), "the lease runs out")
+
+
+def test_killed_server_of_a_process_without_agent(scratch):
+    """The keeper ends it: a process of its own, which outlives the server."""
+    variables = environment(scratch, PYTHONMALLOC="malloc", LD_PRELOAD="libjemalloc.so.2", MALLOC_CONF="prof:true,prof_active:false")
+    with started([PYTHON, "-c", SERVICE], env=variables) as process:
+        pid = int(process.stdout.readline())
+        with serve(scratch, pid) as endpoint:
+            endpoint.base += f"/api/v1/targets/{pid}"
+            assert get(endpoint, start(endpoint, "1h"))["state"] == "running"
+            assert is_active(scratch, pid)
+            endpoint.process.kill()
+            endpoint.process.wait(DEADLINE)
+        wait_for(lambda: not is_active(scratch, pid), "the keeper switches it off")

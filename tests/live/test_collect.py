@@ -623,14 +623,16 @@ def calls(room):
     return file.read_text().splitlines() if file.exists() else []
 
 
-def test_get_jem_stats_every_second(room, asinfo):
-    process = room.start(asinfo, "1")
+@pytest.mark.parametrize("interval", ["1", "0.5", "1s"])
+def test_get_jem_stats_every_second(room, asinfo, interval):
+    """Intervals are those of sleep(1)."""
+    process = room.start(asinfo, interval)
     eventually(lambda: len(calls(room)) >= 3, "three calls")
     assert set(calls(room)) == {"-v jem-stats:"}
     assert stop(process) == (0, "", "")
 
 
-@pytest.mark.parametrize("words", [[], ["1", "2"]])
+@pytest.mark.parametrize("words", [[], ["1", "2"], ["10m"]])
 def test_get_jem_stats_default(room, asinfo, words):
     """The first call comes at once, the second after ten minutes."""
     process = room.start(asinfo, *words)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings, and that the earlier state comes back however they end."""
 
+import contextlib
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
@@ -106,6 +108,18 @@ def test_target_that_ends(tmp_path, python):
     assert not list(tmp_path.glob("*.heap"))
 
 
+def held(process):
+    """The objects in the dump that a recording has already of each process, by pid."""
+    found = {}
+    for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            text = link.read_bytes() if os.readlink(link).startswith("/memfd:") else b""
+            total, pid = re.search(rb"^  t\*: (\d+): ", text, re.M), re.search(rb"jescope_capture=1 time=\d+ pid=(\d+)", text)
+            if total and pid:
+                found[int(pid[1])] = int(total[1])
+    return found
+
+
 def record(scratch, target, *words):
     """One that is under way."""
     process = subprocess.Popen([JESCOPE, "record", *words, str(target.pid)], cwd=scratch, env=environment(scratch),
@@ -118,7 +132,7 @@ def test_a_target_that_ends_leaves_what_was_recorded(tmp_path, python):
     process = record(tmp_path, python, "-o", "out.heap")
     for _ in range(4):
         python.allocate(65536)
-    time.sleep(3)
+    wait_for(lambda: held(process).get(python.pid), "an intermediate dump has objects")
     python.kill()
     stdout, stderr = process.communicate(timeout=DEADLINE)
     assert (process.returncode, stdout) == (3, "out.heap\n")
@@ -242,12 +256,12 @@ def test_children_across_a_reload(tmp_path):
                                    env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for worker in (pid, old, stays):
             wait_for(lambda worker=worker: profiling(tmp_path, worker)["active"], "it is recorded")
-        time.sleep(2.5)
+        wait_for(lambda: held(process).keys() == {pid, old, stays}, "a dump of each is taken")
         master.stdin.write("reload\n")
         master.stdin.flush()
         new = int(master.stdout.readline().split()[1])
         wait_for(lambda: (tmp_path / "agents").glob(f"{new}.*.sock") and profiling(tmp_path, new)["lease"], "the new one, too")
-        time.sleep(1.5)
+        wait_for(lambda: new in held(process), "a dump of the new one is taken")
         process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=DEADLINE)
         assert (process.returncode, stdout) == (3, "all.heap\n")
