@@ -130,7 +130,15 @@ held_by_risen(const DoctorClasses *classes)
     return sum > 0 ? sum : classes->held.last;
 }
 
-/* By the counters of all together: of objects of many sizes no class may grow by itself. */
+static void
+forget_growth(DoctorClasses *classes)
+{
+    classes->grows = FALSE;
+    classes->rate = classes->recent = classes->low = classes->high = classes->bytes = 0;
+    classes->onset = G_MAXDOUBLE;
+}
+
+/* By the counters of all together: of objects of many sizes no class may grow by itself, or only some of them. */
 static void
 judge_held(DoctorClasses *classes, Moments *moments)
 {
@@ -146,6 +154,8 @@ judge_held(DoctorClasses *classes, Moments *moments)
         }
     }
     doctor_trend(moments->times, moments->values, n, &classes->held);
+    if (classes->held.grows && classes->held.low > classes->rate)
+        forget_growth(classes);
     if (classes->held.grows && !classes->grows)
         add_growth(classes, &classes->held, held_by_risen(classes));
 }

@@ -300,6 +300,39 @@ test_healthy_says_what_would_have_been_seen(void)
     g_assert_cmpfloat_with_epsilon(examined.report.detectable, (gdouble)TREND_LEAST / (MOMENTS - 1), 1);
 }
 
+/* One class grows enough to be seen by itself, and eleven others do not, which are most of the growth; while they shrink
+ * instead, that class alone counts. */
+static void
+test_growth_of_many_sizes(void)
+{
+    enum { CLASSES = 12 };
+
+    for (guint shrinks = 0; shrinks < 2; shrinks++) {
+        g_autoptr(GArray) moments = g_array_new(FALSE, FALSE, sizeof(DoctorMoment));
+        g_auto(DoctorClasses) classes = {0};
+        for (guint i = 0; i < MOMENTS; i++) {
+            StatsSample *sample = stats_sample_new(STATS_SOURCE_LIVE);
+            StatsArena *merged = stats_sample_arena(sample, STATS_ARENA_MERGED);
+            guint64 all = 0;
+            for (guint j = 0; j < CLASSES; j++) {
+                guint64 size = 4096 * (guint64)(j + 1), grown = (j == 0 ? 80 : 30) * 1024 * (guint64)i;
+                guint64 live = (20 * MIB + (shrinks && j > 0 ? 0 : grown)) / size;
+                add_bin(merged, size, 1, live, live);
+                all += live * size;
+            }
+            stats_values_set(sample->totals, STATS_ALLOCATED, all);
+            stats_values_set(sample->totals, STATS_HELD, all);
+            DoctorMoment moment = {.seconds = i, .sample = sample};
+            g_array_append_val(moments, moment);
+        }
+        doctor_classes(moments, &classes);
+        g_assert_true(classes.grows);
+        g_assert_cmpfloat_with_epsilon(classes.rate, (shrinks ? 80 : 80 + 11 * 30) * 1024.0, 8192);
+        for (guint i = 0; i < moments->len; i++)
+            doctor_moment_clear(&g_array_index(moments, DoctorMoment, i));
+    }
+}
+
 /* What a leak holds: of few samples by its rate, if they agree; never less than it grew by. */
 static void
 test_bytes_of_a_leak(void)
@@ -568,6 +601,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/judge/holes", test_holes_have_an_owner);
     g_test_add_func("/doctor/judge/healthy", test_healthy_says_what_would_have_been_seen);
     g_test_add_func("/doctor/judge/stacks", test_stacks);
+    g_test_add_func("/doctor/judge/growth-of-many-sizes", test_growth_of_many_sizes);
     g_test_add_func("/doctor/judge/bytes-of-a-leak", test_bytes_of_a_leak);
     g_test_add_func("/doctor/judge/holder", test_holder);
     g_test_add_func("/doctor/judge/holder-by-its-samples", test_holder_by_its_samples);
