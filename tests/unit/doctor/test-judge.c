@@ -300,8 +300,8 @@ test_healthy_says_what_would_have_been_seen(void)
     g_assert_cmpfloat_with_epsilon(examined.report.detectable, (gdouble)TREND_LEAST / (MOMENTS - 1), 1);
 }
 
-/* One class grows enough to be seen by itself, and eleven others do not, which are most of the growth; while they shrink
- * instead, that class alone counts. */
+/* One class grows enough to be seen by itself, and eleven others do not, which are most of the growth; while they
+ * shrink instead, that class alone counts. */
 static void
 test_growth_of_many_sizes(void)
 {
