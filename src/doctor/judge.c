@@ -804,8 +804,8 @@ add_notes(const Case *the, DoctorReport *report)
 {
     static const char *const profiles[] = {
         [DOCTOR_PROFILE_NONE] =
-            "no heap profile: functions cannot be named; start the program with 'jescope run' to have one, or use "
-            "--record after 'jescope attach'",
+            ("no heap profile: functions cannot be named; start the program with 'jescope run' to have one, or use "
+             "--record after 'jescope attach'"),
         [DOCTOR_PROFILE_READY] =
             "sampling is off: --record switches it on for the watch, and names the functions that allocate then",
         [DOCTOR_PROFILE_YOUNG] = "sampling began shortly ago: functions that allocated earlier are not known",
