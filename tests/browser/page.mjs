@@ -291,6 +291,13 @@ async function run({ redis, hostile, server, browser }) {
     await page.locator(".profile > .error").getByText(/focus|regular expression/i).waitFor();
     await page.getByRole("button", { name: "Reset" }).click();
     await waitFor(async () => !await page.locator(".profile > .error").isVisible(), "the error is gone");
+    await page.getByRole("textbox", { name: /^Thread/ }).fill("no-such-thread");
+    await page.keyboard.press("Enter");
+    await page.locator(".profile > .error").getByText("has no thread 'no-such-thread'").waitFor();
+    const dump = await (await fetch(`${server.url}/api/v1/targets/${id}/dumps/1`)).text();
+    await page.getByRole("textbox", { name: /^Thread/ }).fill(/^ {2}t(\d+): /m.exec(dump)[1]);
+    await page.keyboard.press("Enter");
+    await waitFor(async () => !await page.locator(".profile > .error").isVisible(), "what a thread has allocated");
     await page.goto(`${server.url}/?view=profile&target=${id}&dump=999`);
     await page.locator(".profile > .error").getByText("999").waitFor();
     await page.getByRole("link", { name: "Back" }).click();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page for browsers: what the server sends of it, and to whom."""
 
+import gzip
 import re
 import urllib.parse
 
@@ -54,6 +55,12 @@ def test_assets_are_kept_for_ever(server, document):
         assert server.get(name, "--header", f"If-None-Match: {answer.header('etag')}").status == 304
         assert server.get(name, "--compressed").body == answer.body
     assert server.get("/", *BROWSER, "--header", f"If-None-Match: {document.header('etag')}").status == 304
+
+
+def test_the_page_is_light(server, document):
+    """All that a browser loads before it asks for data; the goal of bench/page is 100 KB."""
+    parts = [document.body, *(server.get(name).body for name in assets(document))]
+    assert sum(len(gzip.compress(part, 6)) for part in parts) <= 40 * 1024
 
 
 @pytest.mark.parametrize("name", ["page.js", "page-0123456789abcdef.js", "%2e%2e", "page-*.js"])

@@ -9,13 +9,14 @@ export const VALUE_NAMES: { [value: string]: string } = {
   pinned: "pinned: free bytes of slabs that objects keep", whatif: "what if: slabs that would go back if a function held nothing",
 };
 export const BY: [string, string][] = [["function", "functions"], ["line", "lines"], ["file", "files"], ["object", "modules"], ["address", "addresses"]];
-/** Of stacks and frames: parameter, label, what it does. */
+/** Of stacks and frames: parameter, label, what it does. All but the last are regular expressions. */
 export const FILTERS: [string, string, string][] = [
   ["focus", "Focus", "only stacks with a frame that matches"],
   ["ignore", "Ignore", "no stacks with a frame that matches"],
   ["exclude", "Hide", "leave out frames that match"],
   ["retain", "Show only", "leave out frames that do not match"],
   ["show-from", "Show from", "begin each stack at its outermost frame that matches"],
+  ["thread", "Thread", "only what this thread allocated: number or name"],
 ];
 
 export function select(label: string, values: [string, string][], onchange: (value: string) => void): HTMLSelectElement {
@@ -23,7 +24,7 @@ export function select(label: string, values: [string, string][], onchange: (val
   return box;
 }
 
-/** A field for a regular expression: LABEL, and what it is for. */
+/** A field for a filter: LABEL, and what it is for. */
 export function regexField(label: string, about: string, onchange: (text: string) => void): HTMLInputElement {
   const input: HTMLInputElement = h("input", { type: "text", "aria-label": `${label}: ${about}`, title: about, placeholder: label, spellcheck: "false", onchange: () => onchange(input.value) });
   return input;

@@ -111,7 +111,7 @@ export class ProfileView implements shell.View {
     this.element = h("div", { class: "profile" }, this.heading, source.controls, this.facts, this.notes,
       whole ? null : h("div", { class: "bar" }, this.value, h("label", null, "by ", this.by), source.bases !== undefined ? h("label", null, "since ", this.base) : null, this.of,
         h("label", null, this.callers, " inverted"), h("label", null, this.wrappers, " hide wrappers"), ...this.filters.values(),
-        h("button", { onclick: () => route.apply({ focus: "", ignore: "", exclude: "", retain: "", "show-from": "", wrappers: "", callers: "", zoom: "", fn: "", q: "" }) }, "Reset")),
+        h("button", { onclick: () => route.apply({ focus: "", ignore: "", exclude: "", retain: "", "show-from": "", thread: "", wrappers: "", callers: "", zoom: "", fn: "", q: "" }) }, "Reset")),
       h("div", { class: "bar" }, this.search, this.found), this.error,
       this.crumbs, this.legend, this.details, h("div", { class: "split" }, this.graphs, h("div", { class: "beside" }, this.sides, this.side)));
     this.of.hidden = true;
@@ -132,7 +132,7 @@ export class ProfileView implements shell.View {
       }
       const state = route.read();
       if (of !== "" && bases.before === null) {
-        shell.tell("That process has no kept dump to compare with: take one first.");
+        shell.tell("There is no earlier dump to compare with.");
       } else if (of !== "" && !state.base && state.of === of) {
         route.apply({ base: bases.before }, "replace");
       }

@@ -28,7 +28,7 @@ const MARKS: { [type: string]: [string, string] } = {
   "recording-started": ["R", "recording began"], "recording-ended": ["E", "recording ended"], dump: ["D", "dump"], "target-came": ["▲", "target came"],
   "target-gone": ["▼", "target ended"], advice: ["!", "advice"], "advice-off": ["✓", "advice no longer holds"], "profiling-on": ["+", "sampling on"],
   "profiling-off": ["−", "sampling off"], control: ["c", "control written"], ended: ["✝", "the process"], "rule-fired": ["r", "a rule fired"],
-  "rule-done": ["ρ", "the actions of a rule ended"],
+  "rule-done": ["ρ", "rule ended"],
 };
 
 function eventText(event: ServiceEvent): string {

@@ -64,7 +64,7 @@ const columns: Column[] = [
   figure("resident", "Resident"),
   figure("rss", "RSS"),
   { id: "sampling", title: "Sampling", value: samplingText, show: (target) => [samplingText(target), recordingText(target) && ` · ${recordingText(target)}`] },
-  { id: "explained", title: "Explained", number: true, about: "of the memory that it holds, by the last of its dumps that was looked at in this window",
+  { id: "explained", title: "Explained", number: true, about: "by the last dump looked at",
     value: coverage.share, show: (target) => [explainedText(coverage.share(target))] },
 ];
 
