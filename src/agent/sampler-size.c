@@ -7,25 +7,12 @@
 #include <stdint.h>
 
 enum {
-    LG_GROUP = 2, /* classes in a doubling */
     LG_LEAST_QUANTUM = 3,
     LG_MOST_QUANTUM = 4,
-    TINY = 8,     /* the smallest class, also where the quantum is larger */
     CHECKED = 48, /* of the large classes: up to 64 MiB */
     NAME_SIZE = 64,
     FLAGS_LG_ALIGN = 0x3f, /* of mallocx(): MALLOCX_LG_ALIGN() */
 };
-
-size_t
-sampler_size_class(const SamplerSizes *sizes, size_t size)
-{
-    if (size <= TINY)
-        return TINY;
-    const unsigned doubling = 63 - (unsigned)__builtin_clzll((size << 1) - 1);
-    const unsigned lg_step = doubling < sizes->lg_quantum + LG_GROUP + 1 ? sizes->lg_quantum : doubling - LG_GROUP - 1;
-    const size_t step = (size_t)1 << lg_step;
-    return (size + step - 1) & ~(step - 1);
-}
 
 size_t
 sampler_size_aligned(const SamplerSizes *sizes, size_t size, size_t alignment)

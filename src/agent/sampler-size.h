@@ -20,8 +20,24 @@ typedef struct {
 /* Asks jemalloc; false if its classes are not those of the formula. */
 bool sampler_sizes_learn(SamplerSizes *sizes, const Allocator *allocator);
 
-/* The class of a request of SIZE bytes, without and with an alignment (a power of two, 0: none). */
-size_t sampler_size_class(const SamplerSizes *sizes, size_t size);
+enum {
+    SAMPLER_SIZE_TINY = 8,     /* the smallest class, also where the quantum is larger */
+    SAMPLER_SIZE_LG_GROUP = 2, /* classes in a doubling */
+};
+
+/* The class of a request of SIZE bytes. Inline: every call of malloc() needs it while the hooks are installed. */
+static inline size_t
+sampler_size_class(const SamplerSizes *sizes, size_t size)
+{
+    if (size <= SAMPLER_SIZE_TINY)
+        return SAMPLER_SIZE_TINY;
+    const unsigned doubling = 63 ^ (unsigned)__builtin_clzll((size << 1) - 1);
+    const unsigned lg_group = doubling - SAMPLER_SIZE_LG_GROUP - 1; /* at least 1: SIZE is larger than 8 */
+    const unsigned lg_step = lg_group > sizes->lg_quantum ? lg_group : sizes->lg_quantum;
+    return ((size - 1) | (((size_t)1 << lg_step) - 1)) + 1;
+}
+
+/* The same with an alignment (a power of two, 0: none). */
 size_t sampler_size_aligned(const SamplerSizes *sizes, size_t size, size_t alignment);
 
 /* jemalloc's hook_alloc_t, in its order. */

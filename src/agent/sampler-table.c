@@ -17,7 +17,6 @@ enum {
 /* SamplerSample.value. The kernel's ids of threads have 22 bits (PID_MAX_LIMIT). */
 enum { NODE_BITS = 24, LG_SHIFT = 24, THREAD_SHIFT = 32, GENERATION_SHIFT = 54, THREAD_MASK = (1 << 22) - 1 };
 
-#define GOLDEN    UINT64_C(0x9e3779b97f4a7c15)
 #define DEAD_MASK ((UINT64_C(1) << DEAD_LG_SHIFT) - 1)
 
 /* ---- memory ---- */
@@ -108,7 +107,7 @@ stays(SamplerTable *table, uint64_t size, unsigned from, unsigned to)
 static uint64_t
 mix(uint64_t hash, uint64_t word)
 {
-    hash = (hash ^ word) * GOLDEN;
+    hash = (hash ^ word) * SAMPLER_GOLDEN;
     return hash ^ (hash >> 29);
 }
 
@@ -279,7 +278,7 @@ typedef struct {
 static Buckets
 buckets_of(const SamplerMemory *memory, uintptr_t address)
 {
-    const uint64_t hash = (uint64_t)address * GOLDEN;
+    const uint64_t hash = (uint64_t)address * SAMPLER_GOLDEN;
     const uint32_t first = (uint32_t)(hash >> (64 - memory->lg_buckets));
     const uint32_t half = UINT32_C(1) << (memory->lg_buckets - 1);
     return (Buckets){first, (first ^ (1 + ((uint32_t)(hash >> 30) & (half - 1)))) & (2 * half - 1)};
@@ -328,6 +327,32 @@ with_node(uint64_t value, uint32_t node)
     return (value & ~((UINT64_C(1) << NODE_BITS) - 1)) | node;
 }
 
+static _Atomic(uint8_t) *
+group_of(SamplerMemory *memory, uintptr_t address)
+{
+    return &memory->fixed->groups[(uint64_t)address * SAMPLER_GOLDEN >> (64 - SAMPLER_LG_GROUPS)];
+}
+
+/* Before its key can be found. */
+static void
+enter_group(SamplerMemory *memory, uintptr_t address)
+{
+    _Atomic(uint8_t) *group = group_of(memory, address);
+    uint8_t n = atomic_load_explicit(group, memory_order_relaxed);
+    while (n < SAMPLER_MANY && !atomic_compare_exchange_weak(group, &n, (uint8_t)(n + 1)))
+        continue;
+}
+
+/* After its key is gone: a thread that stops in between leaves a group with too many, which is only slower. */
+static void
+leave_group(SamplerMemory *memory, uintptr_t address)
+{
+    _Atomic(uint8_t) *group = group_of(memory, address);
+    uint8_t n = atomic_load_explicit(group, memory_order_relaxed);
+    while (n > 0 && n < SAMPLER_MANY && !atomic_compare_exchange_weak(group, &n, (uint8_t)(n - 1)))
+        continue;
+}
+
 /* Claims ADDRESS's place: its key is BUSY and the caller's then. */
 static SamplerSample *
 claim_in(SamplerMemory *memory, uint32_t bucket, uintptr_t address, atomic_uintptr_t **key)
@@ -353,7 +378,7 @@ claim(SamplerMemory *memory, uintptr_t address, atomic_uintptr_t **key)
 }
 
 bool
-sampler_table_may_have(const SamplerMemory *memory, uintptr_t address)
+sampler_table_look(const SamplerMemory *memory, uintptr_t address)
 {
     const SamplerBucket *bucket = &memory->buckets[buckets_of(memory, address).first];
     uintptr_t found = atomic_load_explicit(&bucket->overflowed, memory_order_relaxed);
@@ -383,8 +408,10 @@ thin_bucket(SamplerTable *table, uint32_t bucket)
         if (!foreign && stays(table, node->size, lg_of(value), lg))
             /* If its owner takes it meanwhile, it decides by the old value. */
             atomic_compare_exchange_strong(&sample->value, &value, with_lg(value, lg));
-        else if (atomic_compare_exchange_strong(key, &address, 0) && !foreign)
+        else if (atomic_compare_exchange_strong(key, &address, 0) && !foreign) {
             atomic_fetch_sub(&node->live, 1);
+            leave_group(memory, address);
+        }
     }
 }
 
@@ -398,6 +425,7 @@ put_in(SamplerMemory *memory, uint32_t bucket, const SamplerBirth *birth, uint64
             !atomic_compare_exchange_strong(key, &expected, BUSY))
             continue;
         SamplerSample *sample = sample_of(memory, bucket, i);
+        enter_group(memory, birth->address);
         atomic_store(&sample->value, value);
         atomic_store(&sample->born, birth->now);
         atomic_fetch_add(&node_of(memory, value)->live, 1);
@@ -434,6 +462,7 @@ drop_stale(SamplerTable *table, uintptr_t address)
     atomic_store_explicit(key, 0, memory_order_release);
     if (generation_of_value(value) == generation_of(epoch_of(table))) {
         atomic_fetch_sub(&node_of(table->memory, value)->live, 1);
+        leave_group(table->memory, address);
         atomic_fetch_add(&table->figures.lost_frees, 1);
     }
 }
@@ -475,6 +504,7 @@ sampler_table_remove(SamplerTable *table, uintptr_t address, uint64_t (*now)(voi
         return false;
     const unsigned lg = sampler_epoch_lg(epoch);
     atomic_fetch_sub(&node->live, 1);
+    leave_group(memory, address);
     if (stays(table, node->size, lg_of(value), lg)) {
         const uint64_t died = now();
         count_dead(table, node, lg, 1, died > born ? (died - born) / NS_PER_US : 0);
@@ -508,6 +538,8 @@ sampler_table_resize(SamplerTable *table, uintptr_t address, uint64_t size)
         atomic_fetch_add(&memory->nodes[node].live, 1);
     }
     atomic_store_explicit(key, node != 0 ? address : 0, memory_order_release);
+    if (node == 0 && !foreign)
+        leave_group(memory, address);
     return true;
 }
 

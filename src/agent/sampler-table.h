@@ -25,9 +25,15 @@ enum {
     SAMPLER_LG_MEMORY_MAX = 30,
     SAMPLER_FRAMES = 128, /* of a stack */
     SAMPLER_IN_BUCKET = 7,
-    SAMPLER_THREADS = 2048,
+    SAMPLER_LG_THREADS = 11,
+    SAMPLER_THREADS = 1 << SAMPLER_LG_THREADS,
     SAMPLER_SCRATCH = 32,
+    SAMPLER_LG_GROUPS = 14, /* of addresses */
+    SAMPLER_MANY = 255,
 };
+
+/* Multiplied by it, the upper bits of an address choose its bucket. */
+#define SAMPLER_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
 /* Addresses of live samples: one line of the cache each. */
 typedef struct {
@@ -68,6 +74,9 @@ typedef struct {
 /* What is of one size in every block. */
 typedef struct {
     SamplerThread threads[SAMPLER_THREADS];
+    /* How many samples each group of addresses has, or more; one that has reached SAMPLER_MANY stays so. A free of one
+     * of the many objects that are not samples looks at nothing else. */
+    _Atomic(uint8_t) groups[1 << SAMPLER_LG_GROUPS];
     atomic_flag scratch_taken[SAMPLER_SCRATCH];
     uintptr_t scratch[SAMPLER_SCRATCH][SAMPLER_FRAMES];
     UnwindCache cache;
@@ -138,8 +147,17 @@ bool sampler_table_remove(SamplerTable *table, uintptr_t address, uint64_t (*now
 /* What is at ADDRESS has another size now. False: there is no sample of it. */
 bool sampler_table_resize(SamplerTable *table, uintptr_t address, uint64_t size);
 
-/* Whether there may be one: one line of the cache is looked at. */
-bool sampler_table_may_have(const SamplerMemory *memory, uintptr_t address);
+/* Whether there may be one in the bucket of ADDRESS. */
+bool sampler_table_look(const SamplerMemory *memory, uintptr_t address);
+
+/* Whether there may be one: mostly, one byte is looked at. */
+static inline bool
+sampler_table_may_have(const SamplerMemory *memory, uintptr_t address)
+{
+    const uint64_t group = (uint64_t)address * SAMPLER_GOLDEN >> (64 - SAMPLER_LG_GROUPS);
+    return atomic_load_explicit(&memory->fixed->groups[group], memory_order_relaxed) != 0 &&
+           sampler_table_look(memory, address);
+}
 
 /* Brings every sample and every count to the present period. */
 void sampler_table_settle(SamplerTable *table);

@@ -87,13 +87,22 @@ draw_interval(SamplerThread *thread)
     atomic_store_explicit(&thread->epoch, epoch, memory_order_relaxed);
 }
 
+/* Where the place of the thread at POINTER is looked for first. */
+static inline size_t
+first_place(uintptr_t pointer)
+{
+    return (size_t)((pointer * SAMPLER_GOLDEN) >> (64 - SAMPLER_LG_THREADS));
+}
+
 /*
  * A place for the calling thread. One of a thread that has ended serves its successor at the same address: what remains
  * of an exponential interval is again one. Of the places that it may have, the last is shared if all are taken.
  */
-__attribute__((noinline)) static SamplerThread *
-take_place(SamplerMemory *memory, uintptr_t pointer, size_t first)
+static SamplerThread *
+place_of_thread(SamplerMemory *memory)
 {
+    const uintptr_t pointer = thread_pointer();
+    const size_t first = first_place(pointer);
     SamplerThread *thread = NULL;
     for (size_t i = 0; i < THREAD_PROBES; i++) {
         uintptr_t free_place = 0;
@@ -105,18 +114,8 @@ take_place(SamplerMemory *memory, uintptr_t pointer, size_t first)
     return thread;
 }
 
-static inline SamplerThread *
-place_of_thread(SamplerMemory *memory)
-{
-    const uintptr_t pointer = thread_pointer();
-    const size_t first = (size_t)((pointer * UINT64_C(0x9e3779b97f4a7c15)) >> 53);
-    SamplerThread *thread = &memory->fixed->threads[first];
-    return atomic_load_explicit(&thread->thread, memory_order_relaxed) == pointer ? thread
-                                                                                  : take_place(memory, pointer, first);
-}
-
 /* Whether the next sample is among the next SIZE bytes of this thread. */
-static inline bool
+static bool
 reaches_sample(SamplerThread *thread, size_t size, uint32_t *epoch)
 {
     *epoch = (uint32_t)atomic_load_explicit(&thread->epoch, memory_order_relaxed);
@@ -127,6 +126,23 @@ reaches_sample(SamplerThread *thread, size_t size, uint32_t *epoch)
     const int64_t remaining = atomic_load_explicit(&thread->remaining, memory_order_relaxed) - (int64_t)size;
     atomic_store_explicit(&thread->remaining, remaining, memory_order_relaxed);
     return remaining <= 0;
+}
+
+/* The same for a thread that has the first of its places and an interval of this epoch, as nearly every thread has:
+ * true if the next sample is not among these bytes, which are counted then. False: nothing was done. */
+__attribute__((always_inline)) static inline bool
+passes(SamplerMemory *memory, size_t size)
+{
+    const uintptr_t pointer = thread_pointer();
+    SamplerThread *thread = &memory->fixed->threads[first_place(pointer)];
+    const int64_t remaining = atomic_load_explicit(&thread->remaining, memory_order_relaxed) - (int64_t)size;
+    if (atomic_load_explicit(&thread->thread, memory_order_relaxed) != pointer ||
+        atomic_load_explicit(&thread->epoch, memory_order_relaxed) !=
+            atomic_load_explicit(&sampler.table.epoch, memory_order_relaxed) ||
+        remaining <= 0)
+        return false;
+    atomic_store_explicit(&thread->remaining, remaining, memory_order_relaxed);
+    return true;
 }
 
 typedef struct {
@@ -172,18 +188,37 @@ take_sample(const Hit *hit, void *address, size_t size)
     errno = saved;
 }
 
+/* What an allocation needs that does not pass. */
+__attribute__((noinline)) static void
+count_allocation(SamplerMemory *memory, void *address, size_t size, uintptr_t caller)
+{
+    Hit hit = {.memory = memory, .thread = place_of_thread(memory), .caller = caller};
+    if (reaches_sample(hit.thread, size, &hit.epoch))
+        take_sample(&hit, address, size);
+}
+
+/* By another function than malloc(). Apart, so that the hook needs no stack for malloc(). */
+__attribute__((noinline)) static void
+on_other_alloc(SamplerMemory *memory, int call, void *result, const uintptr_t arguments[3], uintptr_t caller)
+{
+    const size_t size = sampler_size_of_call(&sampler.sizes, call, arguments);
+    if (!passes(memory, size))
+        count_allocation(memory, result, size, caller);
+}
+
 static void
 on_alloc(void *extra, int call, void *result, uintptr_t raw_result, uintptr_t arguments[3])
 {
-    Hit hit = {.memory = atomic_load_explicit(&sampler.active, memory_order_acquire)};
-    if (hit.memory == NULL || result == NULL)
+    SamplerMemory *memory = atomic_load_explicit(&sampler.active, memory_order_acquire);
+    if (memory == NULL || result == NULL)
         return;
-    const size_t size = sampler_size_of_call(&sampler.sizes, call, arguments);
-    hit.thread = place_of_thread(hit.memory);
-    if (!reaches_sample(hit.thread, size, &hit.epoch))
+    if (call != SAMPLER_MALLOC) {
+        on_other_alloc(memory, call, result, arguments, (uintptr_t)__builtin_return_address(0));
         return;
-    hit.caller = (uintptr_t)__builtin_return_address(0);
-    take_sample(&hit, result, size);
+    }
+    const size_t size = sampler_size_class(&sampler.sizes, arguments[0]);
+    if (!passes(memory, size))
+        count_allocation(memory, result, size, (uintptr_t)__builtin_return_address(0));
 }
 
 __attribute__((noinline)) static void

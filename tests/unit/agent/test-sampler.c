@@ -320,6 +320,58 @@ test_a_full_table_thins_itself(void)
     g_assert_cmpuint(fill_table(SAMPLER_LG_MEMORY_DEFAULT + 3), ==, 0);
 }
 
+/* The samples that the groups of addresses count. */
+static guint
+count_groups(const SamplerTable *table)
+{
+    guint n = 0;
+    for (gsize i = 0; i < G_N_ELEMENTS(table->memory->fixed->groups); i++)
+        n += atomic_load(&table->memory->fixed->groups[i]);
+    return n;
+}
+
+/* Whatever becomes of a sample, its group counts it as long as it is there: else its free would not be seen. */
+static void
+test_groups_count_samples(void)
+{
+    enum { SAMPLES = 100000, LG = 6, STEP = 0x200, BASE = 0x100000 };
+    SamplerTable *table = new_table(LG);
+    SamplerLive live;
+    guint n = 0;
+    for (guint i = 0; i < SAMPLES; i++)
+        add(table, BASE + (uintptr_t)i * STEP, 512, 0x1000);
+    g_assert_cmpuint(table->figures.doublings, >, 0);
+    for (guint i = 0; i < SAMPLES / 4; i++)
+        sampler_table_resize(table, BASE + (uintptr_t)i * STEP, 16);
+    for (guint i = 0; i < SAMPLES / 8; i++) /* their frees were not seen */
+        add(table, BASE + (uintptr_t)i * STEP, 512, 0x2000);
+    sampler_table_settle(table);
+    for (guint32 i = 0; i < sampler_memory_places(table->memory); i++)
+        if (sampler_table_live(table, i, &live)) {
+            n++;
+            g_assert_true(sampler_table_may_have(table->memory, live.address));
+        }
+    g_assert_cmpuint(count_groups(table), ==, n);
+    for (guint i = 0; i < SAMPLES; i++)
+        sampler_table_remove(table, BASE + (uintptr_t)i * STEP, read_clock);
+    g_assert_cmpuint(count_groups(table), ==, 0);
+    free_table(table);
+}
+
+/* A counter that is at its end has lost count. */
+static void
+test_a_full_group_stays_full(void)
+{
+    SamplerTable *table = new_table(0);
+    for (gsize i = 0; i < G_N_ELEMENTS(table->memory->fixed->groups); i++)
+        atomic_store(&table->memory->fixed->groups[i], SAMPLER_MANY - 1);
+    add(table, 0x10000, 64, 0x1000);
+    add(table, 0x10000, 64, 0x1000);
+    g_assert_true(sampler_table_remove(table, 0x10000, read_clock));
+    g_assert_cmpuint(count_groups(table), ==, G_N_ELEMENTS(table->memory->fixed->groups) * (SAMPLER_MANY - 1) + 1);
+    free_table(table);
+}
+
 static void
 test_memory_is_laid_out(void)
 {
@@ -701,6 +753,8 @@ main(int argc, char **argv)
     g_test_add_func("/agent/sampler/lives-and-deaths", test_lives_and_deaths);
     g_test_add_func("/agent/sampler/sizes-in-place", test_sizes_in_place);
     g_test_add_func("/agent/sampler/a-full-table-thins-itself", test_a_full_table_thins_itself);
+    g_test_add_func("/agent/sampler/groups-count-samples", test_groups_count_samples);
+    g_test_add_func("/agent/sampler/a-full-group-stays-full", test_a_full_group_stays_full);
     g_test_add_func("/agent/sampler/memory-is-laid-out", test_memory_is_laid_out);
     g_test_add_func("/agent/sampler/no-room-for-stacks", test_no_room_for_stacks);
 #define ADD(name, function) g_test_add("/agent/sampler/" name, Fixture, NULL, set_up, function, tear_down)
