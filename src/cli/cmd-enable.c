@@ -58,7 +58,7 @@ static gboolean
 activate(Target *target, const Wanted *wanted, WireLease *lease, GError **error)
 {
     const WireSampler sampler = wanted->choice.sampler;
-    const gboolean chooses = sampler != WIRE_SAMPLER_AUTO && target_via(target) == TARGET_VIA_AGENT;
+    const gboolean chooses = sampler != WIRE_SAMPLER_AUTO && target_via(target) != TARGET_VIA_ATTACH;
     const unsigned lg = wanted->lg;
     if (wanted->ms == 0)
         return (!chooses || target_write(target, WIRE_SAMPLER_CONTROL, WIRE_TYPE_UNSIGNED, sampler, error)) &&

@@ -41,7 +41,7 @@ lease_for(Recording *recording, WireLeaseAction action, guint64 left_ms, GError 
     recorder->renewed_ms = now;
     recorder->ends_ms = left_ms < RECORDER_WITHOUT_END - now ? now + left_ms : RECORDER_WITHOUT_END;
     WireLeaseRequest request = recorder_request(recorder, action, now);
-    if (action == WIRE_LEASE_TAKE && target_via(recording->target) == TARGET_VIA_AGENT)
+    if (action == WIRE_LEASE_TAKE && target_via(recording->target) != TARGET_VIA_ATTACH)
         request.flags |= sampler_lease_flags(recording->choice.sampler);
     if (!target_lease(recording->target, &request, &recording->lease, error))
         return FALSE;

@@ -121,14 +121,16 @@ gboolean
 sampler_prepare(Target *target, const SamplerChoice *choice, GError **error)
 {
     const TargetVia via = target_via(target);
+    const gboolean server_can = via == TARGET_VIA_SERVER && choice->memory == 0; /* it says if this target cannot */
     const char *option = choice->sampler == WIRE_SAMPLER_AUTO ? "--sampler-memory" : "--sampler";
     WireHelloReply hello;
     if ((choice->sampler == WIRE_SAMPLER_AUTO && choice->memory == 0) ||
-        (choice->sampler == WIRE_SAMPLER_JEMALLOC && via == TARGET_VIA_ATTACH))
+        (choice->sampler == WIRE_SAMPLER_JEMALLOC && via == TARGET_VIA_ATTACH) || server_can)
         return TRUE;
     if (via == TARGET_VIA_SERVER)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: the server of %s chooses the sampler of its targets",
-                    option, target_label(target));
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
+                    "--sampler-memory: the server of %s chooses the memory of the sampler of its targets",
+                    target_label(target));
     else if (via == TARGET_VIA_ATTACH)
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
                     "%s: jescope's own sampler must be inside %s; bring it in with 'jescope attach %s'",

@@ -113,10 +113,22 @@ server_read(Target *target, const char *control, WireType type, WireCtlReply *va
     return sound;
 }
 
+/* The API chooses a sampler as it switches it on. */
+static gboolean
+choose_sampler(ServerTarget *self, guint64 sampler, GError **error)
+{
+    json_t *profiling = ask_target(self, "PUT", error, "/profiling?active=true&sampler=%s",
+                                   sampler == WIRE_SAMPLER_JESCOPE ? "jescope" : "jemalloc");
+    json_decref(profiling);
+    return profiling != NULL;
+}
+
 static gboolean
 server_write(Target *target, const char *control, WireType type, guint64 value, GError **error)
 {
     g_autofree char *query = NULL;
+    if (strcmp(control, WIRE_SAMPLER_CONTROL) == 0)
+        return choose_sampler(server_of(target), value, error);
     if (type == WIRE_TYPE_BOOL)
         query = g_strdup_printf("&value=%s", value != 0 ? "true" : "false");
     else if (type == WIRE_TYPE_SSIZE)
@@ -217,12 +229,15 @@ server_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, 
 {
     ServerTarget *self = server_of(target);
     json_t *profiling = NULL;
+    const char *sampler = (request->flags & WIRE_LEASE_JESCOPE) != 0    ? "&sampler=jescope"
+                          : (request->flags & WIRE_LEASE_JEMALLOC) != 0 ? "&sampler=jemalloc"
+                                                                        : "";
     g_autofree char *period = request->period != 0 ? g_strdup_printf("&sample=%" G_GUINT64_FORMAT,
                                                                      G_GUINT64_CONSTANT(1) << (request->period - 1))
                                                    : g_strdup("");
     if (request->action == WIRE_LEASE_TAKE)
-        profiling = ask_target(self, "PUT", error, "/profiling?active=%s&for=%" G_GUINT64_FORMAT "ms%s",
-                               request->active ? "true" : "false", request->duration_ms, period);
+        profiling = ask_target(self, "PUT", error, "/profiling?active=%s&for=%" G_GUINT64_FORMAT "ms%s%s",
+                               request->active ? "true" : "false", request->duration_ms, period, sampler);
     else if (request->action == WIRE_LEASE_RENEW)
         profiling =
             ask_target(self, "PUT", error, "/profiling/leases/%" G_GUINT64_FORMAT "?for=%" G_GUINT64_FORMAT "ms",

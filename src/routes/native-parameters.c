@@ -297,6 +297,25 @@ native_period(const RouteRequest *request, uint32_t *period, RouteReply *reply)
 }
 
 bool
+native_sampler(const RouteRequest *request, WireSampler *sampler, RouteReply *reply)
+{
+    static const char *const words[] = {
+        [WIRE_SAMPLER_AUTO] = "auto", [WIRE_SAMPLER_JEMALLOC] = "jemalloc", [WIRE_SAMPLER_JESCOPE] = "jescope"};
+    QueryValue given;
+    *sampler = WIRE_SAMPLER_AUTO;
+    if (native_find(request, "sampler", &given) == QUERY_ABSENT)
+        return true;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcmp(given.text, words[i]) == 0) {
+            *sampler = (WireSampler)i;
+            return true;
+        }
+    }
+    native_refuse(reply, "sampler", given.text, "auto, jemalloc or jescope");
+    return false;
+}
+
+bool
 native_capture(const RouteRequest *request, RouteCapture *capture, RouteReply *reply)
 {
     uint64_t symbolized = 0;

@@ -579,6 +579,12 @@ ptrace_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, 
 {
     PtraceTarget *self = ptrace_of(target);
     const gboolean taking = request->action == WIRE_LEASE_TAKE;
+    if (taking && (request->flags & WIRE_LEASE_JESCOPE) != 0) {
+        g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROFILING,
+                    "%s: jescope's own sampler must be inside the process; 'jescope attach %s' brings it in",
+                    target->label, target_operand(target));
+        return FALSE;
+    }
     if (!check_profiling(self, "prof.active", error))
         return FALSE;
     if (taking && (self->lease.id != 0 || agent_has_lease(self)))

@@ -165,6 +165,23 @@ def test_record(scratch, program, url, tmp_path):
     assert functions(ask(scratch, "report", tmp_path / "x.heap"))
 
 
+def test_record_by_a_sampler_of_choice(scratch, program, url, tmp_path):
+    command = [JESCOPE, "record", "--for", "1h", "--sampler=jescope", "--sample=1KiB", "-o", tmp_path / "x.heap", url]
+    with started(command, env=environment(scratch), cwd=scratch) as recording:
+        wait_for_sampling(scratch, program, recording)
+        assert json.loads(ask(scratch, "status", "--json", url))["profiling"]["sampler"] == "jescope"
+        program.allocate()
+        recording.send_signal(signal.SIGINT)
+        assert recording.wait(DEADLINE) == 0
+    assert b"\n#sampler jescope 1 since=" in (tmp_path / "x.heap").read_bytes()[:200]
+    assert json.loads(ask(scratch, "status", "--json", url))["profiling"]["sampler"] == "jemalloc"
+    ask(scratch, "enable", "--sampler=jescope", url)
+    assert json.loads(ask(scratch, "status", "--json", url))["profiling"]["sampler"] == "jescope"
+    ask(scratch, "disable", url)
+    assert json.loads(ask(scratch, "status", "--json", url))["profiling"]["sampler"] == "jemalloc"
+    assert "--sampler-memory" in refused(scratch, "record", "--for", "1s", "--sampler-memory=1MiB", "-o", "x.heap", url)
+
+
 def test_record_is_named_by_the_server(scratch, tmp_path):
     """Files of this machine that only its root may read name no functions of another's target; the server reads them as the target may."""
     tmp_path.chmod(0o700)

@@ -428,6 +428,18 @@ def test_a_target_that_cannot_be_profiled(scratch, unprofiled):  # noqa: F811
         assert endpoint.get(path(endpoint, "statistics")).json()["jemalloc"]["version"].startswith("5.3.0")
 
 
+def test_which_sampler(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid) as endpoint:
+        endpoint.pid = profiled.pid
+        assert ask(endpoint, "profiling?active=true&for=1h&sampler=jescope", "PUT")["sampler"] == "jescope"
+        lease = ask(endpoint, "profiling")["lease"]["id"]
+        found = ask(endpoint, f"profiling/leases/{lease}", "DELETE")
+        assert found["sampler"] == "jemalloc" and not found["active"]
+        assert ask(endpoint, "profiling?active=true&sampler=jescope", "PUT")["sampler"] == "jescope"
+        assert ask(endpoint, "profiling?active=false", "PUT")["sampler"] == "jemalloc"
+        assert "auto, jemalloc or jescope" in ask(endpoint, "profiling?active=true&sampler=other", "PUT", 400)["error"]["message"]
+
+
 def test_a_target_that_jescope_samples_itself(scratch, sampled):  # noqa: F811
     with serve(scratch, sampled.pid) as endpoint:
         endpoint.pid = sampled.pid
