@@ -39,7 +39,7 @@ soak soak-tsan:
 	[ $@ != soak ] || $(MAKE) all
 	[ $@ != soak ] || scripts/build-jemallocs $(BUILD)-jemallocs
 	[ $@ != soak ] || tests/soak/matrix $(BUILD) $(BUILD)-jemallocs
-	[ $@ != soak ] || JESCOPE_PROOF=$(PROOF) scripts/run-tests $(BUILD) --timeout-multiplier 0 live-attach_proof live-attach_storm live-battery live-blackbox live-doctor live-doctor_services live-fleet live-push live-push_proof
+	[ $@ != soak ] || JESCOPE_PROOF=$(PROOF) scripts/run-tests $(BUILD) --timeout-multiplier 0 live-attach_proof live-attach_storm live-battery live-blackbox live-doctor live-doctor_services live-fleet live-push live-push_proof live-sampler_truth
 
 install: all
 	meson install -C $(BUILD)

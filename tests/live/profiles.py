@@ -39,6 +39,19 @@ def values_of(dump):
     return VALUES if re.search(rb"\[ *[1-9]", text) else VALUES[2:]
 
 
+def stacks(dump):
+    """[(frames, live objects, live bytes, all objects, all bytes)] of the text of a dump."""
+    rows = re.findall(rb"^@((?: 0x[0-9a-f]+)*)\n  t\*: (\d+): (\d+) \[(\d+): (\d+)\]$", dump, re.M)
+    return [(tuple(int(frame, 16) for frame in frames.split()), *map(int, numbers)) for frames, *numbers in rows]
+
+
+def allocator_frames(dump):
+    """A function that says whether an address is in libjemalloc, by the mappings of a dump's text."""
+    lines = re.findall(rb"^([0-9a-f]+)-([0-9a-f]+) r.xp .*/libjemalloc", dump, re.M)
+    ranges = [(int(begin, 16), int(end, 16)) for begin, end in lines]
+    return lambda address: any(begin <= address < end for begin, end in ranges)
+
+
 def need(program):
     path = shutil.which(program)
     if not path:

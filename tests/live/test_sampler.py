@@ -14,6 +14,7 @@ import threading
 import pytest
 import services
 import wire
+from profiles import allocator_frames, stacks
 from victims import VICTIMS, agent_threads, descriptors, eventually, program, threads
 
 PLAIN = None  # no MALLOC_CONF: as programs are started
@@ -26,12 +27,6 @@ def jescope(victim, *words, check=True):
     )  # fmt: skip
     assert not check or done.returncode == 0, done.stderr
     return done
-
-
-def stacks(dump):
-    """[(frames, live objects, live bytes, all objects, all bytes)] of the text of a dump."""
-    rows = re.findall(rb"^@((?: 0x[0-9a-f]+)*)\n  t\*: (\d+): (\d+) \[(\d+): (\d+)\]$", dump, re.M)
-    return [(tuple(int(frame, 16) for frame in frames.split()), *map(int, numbers)) for frames, *numbers in rows]
 
 
 def resident_of_sampler(pid):
@@ -94,6 +89,21 @@ def test_is_a_guest(sampled, command):
         assert live < 400, text[:3000]
         client.write("prof.active", "bool", 0)
     assert sampled.ask("churn 100") == "done"
+
+
+def test_a_thousand_threads(sampled):
+    """All there at once: each has its sample, and the death of each is seen."""
+    there = int(sampled.ask("crowd 1000"))
+    if there < 1000:
+        pytest.skip(f"this machine gives a program {there} threads")
+    with sampled.client() as client:
+        live = re.findall(rb"^#live [0-9a-f]+ 5120 \d+ (\d+)\b", text := client.dump(), re.M)
+        assert len(live) == len(set(live)) == 1000
+        assert b" dropped=0 dropped_bytes=0 thinned=0\n" in text[:200]
+        assert sampled.ask("disperse") == "done"
+        text = client.dump()
+        assert not re.search(rb"^#live [0-9a-f]+ 5120 ", text, re.M)
+        assert sum(int(n) for n in re.findall(rb"^#died 5120 (\d+) ", text, re.M)) >= 1000
 
 
 def test_goes_without_a_trace(start):
@@ -199,9 +209,7 @@ def test_beside_jemalloc_the_stacks_are_the_same(start):
             found[frames] = found.get(frames, 0) + objects
         return found
 
-    lines = re.findall(rb"^([0-9a-f]+)-([0-9a-f]+) r.xp .*/libjemalloc", ours, re.M)
-    ranges = [(int(begin, 16), int(end, 16)) for begin, end in lines]
-    inside = lambda address: any(begin <= address < end for begin, end in ranges)  # noqa: E731
+    inside = allocator_frames(ours)
     mine, other = from_caller(ours, inside), from_caller(theirs, inside)
     deep = {frames: n for frames, n in mine.items() if len(frames) > 40}
     assert sum(deep.values()) == 300

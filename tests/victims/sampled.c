@@ -8,12 +8,15 @@
  *   alternate N     N times, from a signal handler on an alternate stack of 8 KiB; after a stack overflow as well
  *   jump N          leaves a hook N times by siglongjmp() out of a signal handler; then other threads allocate
  *   threads N       N threads that allocate, also in the destructors of their variables
+ *   crowd N         N threads that live at once, each with a block of 5000 bytes; says how many there are
+ *   disperse        ends them, without the blocks
  *   processes N     N children by fork, which allocate, and N by vfork, which execute a program
  *   resize N        N blocks that grow and shrink in place where they can
  */
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -254,6 +257,51 @@ allocate_and_end(void *unused)
     return NULL;
 }
 
+static sem_t arrived, dismissed;
+static pthread_t *crowd_threads;
+static unsigned crowd_size;
+
+static void *
+stay(void *unused)
+{
+    void *block = descend(1, 5000);
+    churn(5);
+    sem_post(&arrived);
+    while (sem_wait(&dismissed) != 0)
+        continue;
+    free(block);
+    return NULL;
+}
+
+static void
+crowd(unsigned n)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, THREAD_STACK);
+    sem_init(&arrived, 0, 0);
+    sem_init(&dismissed, 0, 0);
+    crowd_threads = calloc(n, sizeof(*crowd_threads));
+    for (crowd_size = 0; crowd_size < n; crowd_size++)
+        if (pthread_create(&crowd_threads[crowd_size], &attributes, stay, NULL) != 0)
+            break;
+    for (unsigned i = 0; i < crowd_size; i++)
+        while (sem_wait(&arrived) != 0)
+            continue;
+    pthread_attr_destroy(&attributes);
+}
+
+static void
+disperse(void)
+{
+    for (unsigned i = 0; i < crowd_size; i++)
+        sem_post(&dismissed);
+    for (unsigned i = 0; i < crowd_size; i++)
+        pthread_join(crowd_threads[i], NULL);
+    free(crowd_threads);
+    crowd_size = 0;
+}
+
 static void
 fork_one(void)
 {
@@ -321,6 +369,10 @@ run(char *line)
         jump(n);
     else if (strcmp(name, "threads") == 0)
         in_threads(n, allocate_and_end, NULL);
+    else if (strcmp(name, "crowd") == 0)
+        crowd(n);
+    else if (strcmp(name, "disperse") == 0)
+        disperse();
     else if (strcmp(name, "processes") == 0)
         processes(n);
     else if (strcmp(name, "resize") == 0)
@@ -339,7 +391,10 @@ main(void)
     while (fgets(line, sizeof(line), stdin) != NULL) {
         fine = true;
         run(line);
-        puts(fine ? "ok done" : "failed");
+        if (fine && strncmp(line, "crowd", 5) == 0)
+            printf("ok %u\n", crowd_size);
+        else
+            puts(fine ? "ok done" : "failed");
         fflush(stdout);
     }
     return 0;
