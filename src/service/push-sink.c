@@ -22,8 +22,17 @@ enum {
     CLOCK_STEP_US = 60000000, /* the clock may be set: it is looked at this often */
 };
 
+/* The sections of the options, and those that were replaced while work for them was under way: of Pusher. */
 typedef struct {
     Service *service; /* not a reference: it outlives this */
+    GPtrArray *pushers;
+    GPtrArray *retired;
+} Pushers;
+
+typedef struct {
+    Service *service; /* not a reference: it outlives this */
+    Pushers *all;
+    GPtrArray *options; /* a reference: it holds PUSH */
     const ServicePush *push;
     PushSender *sender;
     /* In the main context: */
@@ -193,6 +202,7 @@ push_target(const RouteHost *host, gpointer data)
 /* ---- rounds, in the main context ---- */
 
 static void submit(Pusher *pusher);
+static void let_go(Pusher *pusher);
 
 static Past *
 past_of(Pusher *pusher, const ServiceTarget *target)
@@ -234,6 +244,7 @@ on_pushed(gpointer result, const GError *error, gpointer data)
         past_of(pusher, job->target)->idle = schedule_idle_rounds(&pusher->push->schedule, pushed->took_us);
     }
     submit(pusher);
+    let_go(pusher);
 }
 
 /* Of the targets that are left the next one, by its user: others need not wait until one user's slow ones are done. */
@@ -368,21 +379,31 @@ free_pusher(gpointer data)
     g_ptr_array_unref(pusher->left);
     g_hash_table_unref(pusher->pasts);
     schedule_turns_free(pusher->turns);
+    g_ptr_array_unref(pusher->options);
     g_free(pusher);
 }
 
+static GHashTable *
+new_pasts(void)
+{
+    return g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, free_past);
+}
+
+/* PUSH is one of OPTIONS. */
 static Pusher *
-new_pusher(Service *service, const ServicePush *push)
+new_pusher(Pushers *all, GPtrArray *options, const ServicePush *push)
 {
     Pusher *pusher = g_new0(Pusher, 1);
-    pusher->service = service;
+    pusher->service = all->service;
+    pusher->all = all;
+    pusher->options = g_ptr_array_ref(options);
     pusher->push = push;
     pusher->left = g_ptr_array_new_with_free_func((GDestroyNotify)service_target_unref);
-    pusher->pasts = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, free_past);
+    pusher->pasts = new_pasts();
     pusher->turns = schedule_turns_new();
-    pusher->sender = push_sender_new(service, push);
+    pusher->sender = push_sender_new(all->service, push);
     pusher->next_us = schedule_next_us(&push->schedule, g_get_real_time());
-    pusher->timer = service_new_alarm(service, on_time, pusher);
+    pusher->timer = service_new_alarm(all->service, on_time, pusher);
     g_source_set_ready_time(pusher->timer, 0);
     return pusher;
 }
@@ -390,38 +411,112 @@ new_pusher(Service *service, const ServicePush *push)
 static gpointer
 new_state(Service *service)
 {
-    const GPtrArray *pushes = service->options.pushes;
-    GPtrArray *pushers = g_ptr_array_new_with_free_func(free_pusher);
+    GPtrArray *pushes = service->options.pushes;
+    Pushers *all = g_new(Pushers, 1);
+    *all = (Pushers){.service = service,
+                     .pushers = g_ptr_array_new_with_free_func(free_pusher),
+                     .retired = g_ptr_array_new_with_free_func(free_pusher)};
     for (guint i = 0; pushes != NULL && i < pushes->len; i++)
-        g_ptr_array_add(pushers, new_pusher(service, pushes->pdata[i]));
-    return pushers;
+        g_ptr_array_add(all->pushers, new_pusher(all, pushes, pushes->pdata[i]));
+    return all;
 }
 
 static void
 free_state(gpointer state)
 {
-    g_ptr_array_unref(state);
+    Pushers *all = state;
+    g_ptr_array_unref(all->pushers);
+    g_ptr_array_unref(all->retired);
+    g_free(all);
 }
 
 static void
 stop(gpointer state)
 {
-    GPtrArray *pushers = state;
-    for (guint i = 0; i < pushers->len; i++)
-        end_rounds(pushers->pdata[i]);
+    const Pushers *all = state;
+    for (guint i = 0; i < all->pushers->len; i++)
+        end_rounds(all->pushers->pdata[i]);
 }
 
 /* Work that is under way may still add to the queues. */
 static void
 close_senders(gpointer state)
 {
-    GPtrArray *pushers = state;
+    const Pushers *all = state;
     stop(state);
-    for (guint i = 0; i < pushers->len; i++)
-        push_sender_end(((Pusher *)pushers->pdata[i])->sender);
+    for (guint i = 0; i < all->pushers->len; i++)
+        push_sender_end(((Pusher *)all->pushers->pdata[i])->sender);
 }
 
 const Sink push_sink = {.new = new_state, .free = free_state, .stop = stop, .close = close_senders};
+
+/* ---- new settings ---- */
+
+/* The last work for a section that is no more is done. */
+static void
+let_go(Pusher *pusher)
+{
+    if (pusher->under_way == 0)
+        g_ptr_array_remove_fast(pusher->all->retired, pusher);
+}
+
+/* No rounds any more, and nothing is sent. Work that is under way adds to the queue still, which the next sender of
+ * this queue finds when the retired one has closed it. */
+static void
+retire(Pushers *all, Pusher *pusher)
+{
+    end_rounds(pusher);
+    push_sender_end(pusher->sender);
+    g_ptr_array_add(all->retired, pusher);
+    let_go(pusher);
+}
+
+/* NEXT goes on where PUSHER, of the same destination, ends. */
+static void
+hand_over(Pusher *pusher, Pusher *next)
+{
+    GHashTable *pasts = pusher->pasts;
+    pusher->pasts = next->pasts;
+    next->pasts = pasts;
+    next->counts = pusher->counts;
+}
+
+/* The one of this destination; NULL: there is none. It is taken out of PUSHERS. */
+static Pusher *
+take_pusher(GPtrArray *pushers, const ServicePush *push)
+{
+    for (guint i = 0; i < pushers->len; i++)
+        if (g_str_equal(((const Pusher *)pushers->pdata[i])->push->to, push->to))
+            return g_ptr_array_steal_index(pushers, i);
+    return NULL;
+}
+
+void
+push_sink_reconfigure(gpointer state, GPtrArray *options)
+{
+    Pushers *all = state;
+    g_autoptr(GPtrArray) old = all->pushers;
+    all->pushers = g_ptr_array_new_with_free_func(free_pusher);
+    for (guint i = 0; options != NULL && i < options->len; i++) {
+        const ServicePush *push = options->pdata[i];
+        Pusher *before = take_pusher(old, push);
+        if (before != NULL && service_push_equal(before->push, push)) {
+            g_ptr_array_add(all->pushers, before);
+            continue;
+        }
+        Pusher *next;
+        if (before != NULL)
+            push_sender_end(before->sender);
+        next = new_pusher(all, options, push);
+        if (before != NULL) {
+            hand_over(before, next);
+            retire(all, before);
+        }
+        g_ptr_array_add(all->pushers, next);
+    }
+    while (old->len > 0)
+        retire(all, g_ptr_array_steal_index(old, 0));
+}
 
 /* ---- for others ---- */
 
@@ -434,11 +529,11 @@ clear_figures(gpointer figures)
 GArray *
 push_sink_figures(gpointer state)
 {
-    const GPtrArray *pushers = state;
+    const Pushers *all = state;
     GArray *rows = g_array_new(FALSE, FALSE, sizeof(ServicePushFigures));
     g_array_set_clear_func(rows, clear_figures);
-    for (guint i = 0; i < pushers->len; i++) {
-        const Pusher *pusher = pushers->pdata[i];
+    for (guint i = 0; i < all->pushers->len; i++) {
+        const Pusher *pusher = all->pushers->pdata[i];
         ServicePushFigures row = pusher->counts;
         row.to = g_strdup(pusher->push->to);
         push_sender_figures(pusher->sender, &row);

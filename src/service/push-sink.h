@@ -10,6 +10,11 @@
 #include "service/core.h"
 #include "service/push.h"
 
+/* The sections are OPTIONS (of ServicePush; NULL: none; takes a reference) from now on. One that has not changed goes
+ * on as it was, one with files reads them again. What waits in the queue of one that has gone stays there. In the main
+ * context; may wait for a second for each section. */
+void push_sink_reconfigure(gpointer state, GPtrArray *options);
+
 /* Of ServicePushFigures. In the main context. */
 GArray *push_sink_figures(gpointer state);
 

@@ -24,6 +24,10 @@ typedef struct {
 void service_push_free(ServicePush *push);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServicePush, service_push_free)
 
+/* Whether nothing is to be set up again where OTHER takes the place of PUSH. What is in files may have changed: two
+ * that name one are never equal. */
+gboolean service_push_equal(const ServicePush *push, const ServicePush *other);
+
 /* Of one destination. */
 typedef struct {
     char *to;

@@ -197,7 +197,7 @@ gboolean
 service_reconfigure(Service *service, const ServiceOptions *options, GError **error)
 {
     HistoryRules rules;
-    if (!check_names(options, error))
+    if (!check_names(options, error) || !check_pushes(options, error))
         return FALSE;
     char **names = g_strdupv((char **)(guintptr)options->targets);
     gboolean same = names == NULL || service->names == NULL
@@ -221,6 +221,9 @@ service_reconfigure(Service *service, const ServiceOptions *options, GError **er
     shared_history_set_rules(service->history, &rules);
     collector_reconfigure(service->collector);
     blackbox_reconfigure(service);
+    push_sink_reconfigure(service_sink_state(service, &push_sink), options->pushes);
+    g_clear_pointer(&service->options.pushes, g_ptr_array_unref);
+    service->options.pushes = options->pushes != NULL ? g_ptr_array_ref(options->pushes) : NULL;
     if (!same)
         registry_set_names(service->registry);
     return TRUE;

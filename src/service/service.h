@@ -140,7 +140,7 @@ void service_free(Service *service);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Service, service_free)
 
 /* Changes targets, default_target, retention, dumps, every_us, parts, background_threads (of targets that are found
- * from now on) and blackbox but its directory; history, rules, pushes and limits stay as they were. */
+ * from now on), pushes and blackbox but its directory; history, rules, prekill and limits stay as they were. */
 gboolean service_reconfigure(Service *service, const ServiceOptions *options, GError **error);
 
 /* Ends cleanly: accepts no more work, ends recordings (with their dump), completes dumps in progress, then calls

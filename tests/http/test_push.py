@@ -139,6 +139,47 @@ def test_a_stop_does_not_wait_for_the_store(folder, receiver):
     assert list((folder / "state" / "push").glob("*/*.batch"))
 
 
+def test_reload(folder, receiver):
+    """SIGHUP: a section with another service and a renewed token, one that has not changed, one with an error, one that is gone."""
+    other = Receiver()
+    url, still = f"put+http://127.0.0.1:{receiver.port}", f"put+http://127.0.0.1:{other.port}"
+    unchanged = ("[push still]", f"to={still}", "every=1s", "dump-share=100", f"queue={folder}/state/push")
+
+    def reload(told, times):
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: server.log.read_text().count(told) == times, f"'{told}' for the {times}. time")
+
+    def count(name, to):
+        [value] = re.findall(rf'^jescope_push_{name}_total\{{to="{re.escape(to)}"\}} (\d+)$', server.get("/metrics").text, re.MULTILINE)
+        return int(value)
+
+    try:
+        with leaker(folder) as program, pushing(folder, url, "service=before", *unchanged, pid=program.pid_inside) as server:
+            wait_for(lambda: documents(receiver) and len(documents(other)) >= 2, "both are pushed to")
+            wait_for(lambda: count("requests", still) >= 2, "the figures say so")
+            rounds, requests = count("rounds", url), count("requests", still)
+            write_section(folder, url, "service=after", *unchanged)
+            (folder / "token").write_text("a-renewed-secret\n")
+            reload("the settings were read again", 1)
+            assert count("rounds", url) >= rounds > 0 and count("requests", still) >= requests
+            wait_for(lambda: any(found["service"] == "after" for found in documents(receiver)), "the new section is in use")
+            assert receiver.requests[-1].headers["Authorization"] == "Bearer a-renewed-secret"
+            write_section(folder, url, "label=x", *unchanged)
+            reload("nothing was changed: ", 1)
+            assert "label" in server.log.read_text()
+            there = len(documents(receiver))
+            wait_for(lambda: len(documents(receiver)) > there, "the old sections are in use")
+            (folder / "serve.conf").write_text("\n".join(unchanged))
+            reload("the settings were read again", 2)
+            assert set(re.findall(r'^jescope_push_rounds_total\{to="([^"]*)"', server.get("/metrics").text, re.MULTILINE)) == {still}
+            there = len(documents(other))
+            wait_for(lambda: len(documents(other)) > there, "the unchanged section goes on")
+            server.process.send_signal(signal.SIGTERM)
+            assert server.process.wait(DEADLINE) == 0
+    finally:
+        other.stop()
+
+
 @pytest.mark.parametrize(("text", "told"), [
     ("[push]\nevery=5m\n", "[push]: a URL is needed"),
     ("[push]\nto=nonsense://x\n", "unknown kind of URL"),
