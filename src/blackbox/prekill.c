@@ -2,6 +2,7 @@
 #include "blackbox/prekill.h"
 
 #include "blackbox/life.h"
+#include "target/reach.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -25,7 +26,7 @@ struct PrekillHook {
     int stop; /* an eventfd */
     PrekillNotify notify;
     gpointer data;
-    GThread *thread;
+    GThread *thread; /* NULL: it has not begun, or has ended */
 };
 
 /* ---- messages ---- */
@@ -163,7 +164,7 @@ bind_socket(int fd, const char *path)
 }
 
 PrekillHook *
-prekill_hook_new(const char *path, PrekillNotify notify, gpointer data, GError **error)
+prekill_hook_new(const char *path, GError **error)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || !bind_socket(fd, path)) {
@@ -175,21 +176,33 @@ prekill_hook_new(const char *path, PrekillNotify notify, gpointer data, GError *
         return NULL;
     }
     PrekillHook *hook = g_new(PrekillHook, 1);
-    *hook = (PrekillHook){
-        .path = g_strdup(path), .listener = fd, .stop = eventfd(0, EFD_CLOEXEC), .notify = notify, .data = data};
-    hook->thread = g_thread_new("prekill", run, hook);
+    *hook = (PrekillHook){.path = g_strdup(path), .listener = fd, .stop = eventfd(0, EFD_CLOEXEC)};
     return hook;
+}
+
+void
+prekill_hook_begin(PrekillHook *hook, PrekillNotify notify, gpointer data)
+{
+    hook->notify = notify;
+    hook->data = data;
+    hook->thread = g_thread_new("prekill", run, hook);
+}
+
+void
+prekill_hook_end(PrekillHook *hook)
+{
+    const guint64 one = 1;
+    if (hook->thread != NULL && write(hook->stop, &one, sizeof(one)) == sizeof(one))
+        g_thread_join(g_steal_pointer(&hook->thread));
 }
 
 void
 prekill_hook_free(PrekillHook *hook)
 {
-    const guint64 one = 1;
     if (hook == NULL)
         return;
-    if (write(hook->stop, &one, sizeof(one)) == sizeof(one))
-        g_thread_join(hook->thread);
-    unlink(hook->path);
+    prekill_hook_end(hook);
+    reach_unlink(hook->path);
     close(hook->listener);
     close(hook->stop);
     g_free(hook->path);

@@ -16,10 +16,15 @@ typedef void (*PrekillNotify)(const char *group, gpointer data);
 typedef struct PrekillHook PrekillHook;
 
 /* Listens at the socket PATH, which only its owner and root can connect to; one that is left there by another process
- * is replaced. */
-PrekillHook *prekill_hook_new(const char *path, PrekillNotify notify, gpointer data, GError **error);
+ * is replaced. Calls wait until prekill_hook_begin(). */
+PrekillHook *prekill_hook_new(const char *path, GError **error);
 
-/* Removes the socket; may wait for NOTIFY. */
+void prekill_hook_begin(PrekillHook *hook, PrekillNotify notify, gpointer data);
+
+/* NOTIFY is not called any more; waits for it. What calls now is not answered. */
+void prekill_hook_end(PrekillHook *hook);
+
+/* Ends it, and removes the socket. */
 void prekill_hook_free(PrekillHook *hook);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PrekillHook, prekill_hook_free)
 

@@ -4,6 +4,7 @@
 #include "cli/serve-privileges.h"
 #include "cli/serve-split.h"
 
+#include "blackbox/prekill.h"
 #include "broker/client.h"
 #include "cli/notify.h"
 
@@ -162,8 +163,9 @@ raise_descriptor_limit(void)
     }
 }
 
+/* *HOOK, the caller's, outlives the server; NULL: none. */
 static Serve *
-start(char **operands, GError **error)
+start(char **operands, PrekillHook **hook, GError **error)
 {
     g_autoptr(GArray) descriptors = notify_take_descriptors();
     g_autoptr(ServeArguments) arguments = serve_arguments_read(operands, error);
@@ -175,6 +177,12 @@ start(char **operands, GError **error)
     split.given = descriptors->len;
     if (!begin_split(arguments, &options, error))
         return NULL;
+    const char *oomd_hook = serve_arguments_oomd_hook(arguments);
+    if (oomd_hook != NULL) {
+        *hook = options.service.prekill = prekill_hook_new(oomd_hook, error);
+        if (*hook == NULL)
+            return NULL;
+    }
     options.listening = reduce_privileges;
     options.say = options.service.say = print_line;
     return serve_new(&options, error);
@@ -250,7 +258,8 @@ run(char **operands, GError **error)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     raise_descriptor_limit();
-    g_autoptr(Serve) serve = start(operands, error);
+    g_autoptr(PrekillHook) hook = NULL;
+    g_autoptr(Serve) serve = start(operands, &hook, error);
     if (serve == NULL)
         return STATUS_FAILED;
     g_autoptr(GMainLoop) loop = g_main_loop_new(NULL, FALSE);
@@ -284,7 +293,8 @@ const Command cmd_serve = {
         "targets and connects to them stays root. A history file must be in a directory of that user.\n\n"
         "A section [push] of the file of --config sends dumps of the targets to another system in rounds; its "
         "keys are options of 'jescope push', and docs/push.md has them.\n\n"
-        "SIGHUP reloads the configuration, tokens and certificates. SIGTERM and SIGINT end the server: "
+        "SIGHUP reloads the configuration, its sections [push] too, tokens and certificates. SIGTERM and SIGINT end "
+        "the server: "
         "requests under way are answered, recordings end with their dump, and the earlier state of "
         "profiling is restored. systemd socket activation and readiness notification are supported.",
     .examples = examples,

@@ -205,12 +205,13 @@ watch_all(Watcher *watchers, guint n, GError **error)
         return STATUS_FAILED;
     g_autoptr(PrekillHook) hook = NULL;
     if (arguments.oomd_hook != NULL) {
-        hook = prekill_hook_new(arguments.oomd_hook, on_prekill, &called, error);
+        hook = prekill_hook_new(arguments.oomd_hook, error);
         if (hook == NULL) {
             for (guint i = 0; i < n; i++)
                 target_free(watchers[i].first);
             return STATUS_FAILED;
         }
+        prekill_hook_begin(hook, on_prekill, &called);
     }
     for (guint i = 0; i < n; i++)
         watchers[i].thread = g_thread_new("watch", watch, &watchers[i]);

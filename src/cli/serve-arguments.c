@@ -417,6 +417,12 @@ serve_arguments_user(const ServeArguments *arguments)
     return arguments->settings.user;
 }
 
+const char *
+serve_arguments_oomd_hook(const ServeArguments *arguments)
+{
+    return arguments->settings.oomd_hook;
+}
+
 static char **
 made_sockets(const Settings *settings, guint handed_over)
 {
@@ -428,6 +434,8 @@ made_sockets(const Settings *settings, guint handed_over)
             g_strv_builder_add(sockets, *place + strlen(prefix));
     if (!named && handed_over == 0)
         g_strv_builder_add(sockets, SERVE_ROOT_SOCKET);
+    if (settings->oomd_hook != NULL)
+        g_strv_builder_add(sockets, settings->oomd_hook);
     return g_strv_builder_end(sockets);
 }
 

@@ -22,6 +22,9 @@ const ServeOptions *serve_arguments_options(const ServeArguments *arguments);
 /* The user of root's server; NULL: default. */
 const char *serve_arguments_user(const ServeArguments *arguments);
 
+/* The socket at which systemd-oomd calls (blackbox/prekill.h); NULL: none. */
+const char *serve_arguments_oomd_hook(const ServeArguments *arguments);
+
 /* The access that root's unprivileged server keeps, for the broker, which reads the settings itself; includes the
  * sockets that it creates unless some were passed in. */
 BrokerPolicy *serve_arguments_policy(const ServeArguments *arguments, guint handed_over);

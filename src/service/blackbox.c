@@ -8,6 +8,7 @@
 
 #include "blackbox/describe.h"
 #include "blackbox/observer.h"
+#include "blackbox/prekill.h"
 #include "blackbox/round.h"
 #include "target/cgroup.h"
 
@@ -19,10 +20,11 @@
 #include <unistd.h>
 
 enum {
-    LOOK_US = 60000000,  /* interval of looking whether a target has a limit now, or can be watched after all */
-    RETRY_US = 2000000,  /* the same where another jescope watches the target */
-    SHARE = 20,          /* of the time of one processor, readings of all targets take a twentieth at most */
-    TELL_US = 600000000, /* interval of reporting failures */
+    LOOK_US = 60000000,    /* interval of looking whether a target has a limit now, or can be watched after all */
+    RETRY_US = 2000000,    /* the same where another jescope watches the target */
+    SHARE = 20,            /* of the time of one processor, readings of all targets take a twentieth at most */
+    TELL_US = 600000000,   /* interval of reporting failures */
+    PREKILL_US = 30000000, /* for snapshots before a group is killed */
     EVENTS_AT_ONCE = 64,
 };
 
@@ -38,6 +40,7 @@ typedef struct {
     ServiceBlackboxFigures counts; /* but watched */
     gint64 told_us;                /* monotonic: when a failure was last reported; 0: never */
     gboolean stopping;
+    GCond answered; /* a target is not called for any more, or stopping */
 } BlackBox;
 
 /* One target. While BUSY it is of the thread that has set it, else of the lock. */
@@ -53,6 +56,7 @@ typedef struct {
     gboolean is_watched; /* there is an observer */
     gboolean gone;       /* the registry says so */
     gboolean anew;       /* the options have changed */
+    gboolean called;     /* its group is about to be killed: a snapshot is waited for */
 } Watched;
 
 static void
@@ -243,6 +247,11 @@ give_back(BlackBox *box, Watched *watched)
     watched->busy = FALSE;
     watched->is_watched = watched->observer != NULL;
     watched->anew = watched->anew && watched->is_watched;
+    if (!watched->is_watched || watched->due == PACER_PREKILL) {
+        watched->called = FALSE;
+        g_cond_broadcast(&box->answered);
+    }
+    watched->due = PACER_NOT_YET;
     if (!watched->is_watched && (watched->ended || watched->gone))
         g_hash_table_remove(box->watched, watched->target); /* the caller has a reference of its own */
     g_mutex_unlock(&box->lock);
@@ -323,6 +332,13 @@ is_to_leave(BlackBox *box, const Watched *watched)
     return watched->anew || watched->gone;
 }
 
+static gboolean
+is_called(BlackBox *box, const Watched *watched)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&box->lock);
+    return watched->called;
+}
+
 /* WATCHED is busy, and stays so if there is work. */
 static gboolean
 has_work(BlackBox *box, Watched *watched)
@@ -332,7 +348,16 @@ has_work(BlackBox *box, Watched *watched)
     if (is_to_leave(box, watched))
         return TRUE;
     watched->due = observer_read(watched->observer);
+    if (is_called(box, watched))
+        watched->due = PACER_PREKILL;
     return watched->due != PACER_NOT_YET || observer_must_tend(watched->observer);
+}
+
+/* With the lock: before its time. */
+static gboolean
+is_urgent(const Watched *watched)
+{
+    return watched->ended || watched->anew || watched->called;
 }
 
 /* With the lock. */
@@ -346,7 +371,7 @@ find_due(BlackBox *box, gint64 now_us)
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const Watched *watched = value;
         const RoundEntry entry = {watched->next_us, live_user(watched->target), watched->ended, value};
-        if (!watched->busy && (watched->next_us <= now_us || watched->ended || watched->anew))
+        if (!watched->busy && (watched->next_us <= now_us || is_urgent(watched)))
             g_array_append_val(due, entry);
     }
     return due;
@@ -380,7 +405,7 @@ find_next_us(BlackBox *box)
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const Watched *watched = value;
         if (!watched->busy)
-            next_us = MIN(next_us, watched->ended || watched->anew ? 0 : watched->next_us);
+            next_us = MIN(next_us, is_urgent(watched) ? 0 : watched->next_us);
     }
     return next_us;
 }
@@ -452,6 +477,61 @@ run(gpointer data)
     return NULL;
 }
 
+/* ---- groups that are about to be killed, on the thread of the hook ---- */
+
+/* Those that are watched, or about to be. */
+static GPtrArray *
+take_watched(BlackBox *box)
+{
+    GPtrArray *all = g_ptr_array_new_with_free_func(drop_watched);
+    GHashTableIter iter;
+    gpointer value;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&box->lock);
+    g_hash_table_iter_init(&iter, box->watched);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        if (((const Watched *)value)->is_watched || ((const Watched *)value)->busy)
+            g_ptr_array_add(all, g_atomic_rc_box_acquire(value));
+    return all;
+}
+
+static void
+keep_those_in(GPtrArray *watched, const char *killed)
+{
+    for (guint i = watched->len; i > 0; i--) {
+        const Watched *one = watched->pdata[i - 1];
+        g_autofree char *group = cgroup_path((int)live_process(one->target)->pid);
+        if (group == NULL || !prekill_concerns(killed, group))
+            g_ptr_array_remove_index_fast(watched, i - 1);
+    }
+}
+
+/* With the lock. */
+static gboolean
+is_any_called(const GPtrArray *watched)
+{
+    for (guint i = 0; i < watched->len; i++)
+        if (((const Watched *)watched->pdata[i])->called)
+            return TRUE;
+    return FALSE;
+}
+
+static void
+before_kill(const char *killed, gpointer data)
+{
+    BlackBox *box = data;
+    const gint64 until_us = g_get_monotonic_time() + PREKILL_US;
+    g_autoptr(GPtrArray) watched = take_watched(box);
+    keep_those_in(watched, killed);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&box->lock);
+    for (guint i = 0; i < watched->len; i++) {
+        Watched *one = watched->pdata[i];
+        one->called = one->is_watched || one->busy;
+    }
+    wake_up(box);
+    while (!box->stopping && is_any_called(watched) && g_cond_wait_until(&box->answered, &box->lock, until_us))
+        continue;
+}
+
 /* ---- the sink, in the main context ---- */
 
 static GHashTable *
@@ -471,6 +551,9 @@ new_box(Service *service)
     box->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     epoll_ctl(box->events, EPOLL_CTL_ADD, box->wake, &woken);
     g_mutex_init(&box->lock);
+    g_cond_init(&box->answered);
+    if (service->options.prekill != NULL)
+        prekill_hook_begin(service->options.prekill, before_kill, box);
     return box;
 }
 
@@ -482,6 +565,7 @@ free_box(gpointer state)
     close(box->events);
     close(box->wake);
     g_mutex_clear(&box->lock);
+    g_cond_clear(&box->answered);
     g_free(box);
 }
 
@@ -540,25 +624,13 @@ stop_thread(BlackBox *box)
 {
     g_mutex_lock(&box->lock);
     box->stopping = TRUE;
+    g_cond_broadcast(&box->answered);
     g_mutex_unlock(&box->lock);
+    if (box->service->options.prekill != NULL)
+        prekill_hook_end(box->service->options.prekill);
     wake_up(box);
     if (box->thread != NULL)
         g_thread_join(g_steal_pointer(&box->thread));
-}
-
-/* Those that are watched, or about to be. */
-static GPtrArray *
-take_watched(BlackBox *box)
-{
-    GPtrArray *all = g_ptr_array_new_with_free_func(drop_watched);
-    GHashTableIter iter;
-    gpointer value;
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&box->lock);
-    g_hash_table_iter_init(&iter, box->watched);
-    while (g_hash_table_iter_next(&iter, NULL, &value))
-        if (((const Watched *)value)->is_watched || ((const Watched *)value)->busy)
-            g_ptr_array_add(all, g_atomic_rc_box_acquire(value));
-    return all;
 }
 
 /* Work on one target is done one after the other: what is under way for the box ends first. */

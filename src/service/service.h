@@ -115,6 +115,8 @@ typedef struct {
     HistoryParts parts;         /* of a sample that are kept */
     ServiceBlackbox blackbox;
     guint background_threads; /* max_background_threads of each target when it is found; 0: as it is */
+    struct PrekillHook *prekill; /* what asks the black box for a snapshot (blackbox/prekill.h), which the service
+                                  * begins and ends; outlives the service. NULL: nothing does */
     GPtrArray *pushes; /* of ServicePush (push.h): where dumps are pushed, of which the service takes a reference; NULL:
                         * nowhere */
     ServiceLimits limits;

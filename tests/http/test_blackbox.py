@@ -12,6 +12,7 @@ import subprocess
 from endpoint import is_whole_dump, serve
 from groups import MIB, group  # noqa: F401
 from leaker import NAME, leaker
+from oomd import group_of, notify
 from services import DEADLINE, jescope, profiling, wait_for
 
 LIMIT = 150 * MIB
@@ -97,6 +98,31 @@ def test_a_recording_comes_first(folder):
             wait_for(lambda: server.get(path).json()["state"] == "done", "the recording ends")
             wait_for(lambda: profiling(folder, pid)["active"], "profiling is on again")
         assert not profiling(folder, pid)["active"]
+
+
+def test_systemd_oomd_calls_before_it_kills(folder):
+    """The answer comes when the snapshot is kept; another group is answered, too; and what is asked before a target is watched."""
+    hook = folder / "hook"
+
+    def called_for():
+        return [snapshot for snapshot in snapshots(folder) if snapshot["reason"] == "systemd-oomd"]
+
+    with leaker(folder) as program:
+        with serve(folder, f"--blackbox-dir={box_of(folder)}", f"--oomd-hook={hook}", "no-such-program") as server:
+            assert notify(hook, group_of(program.pid_inside)) == {"parameters": {}}
+            assert server.process.poll() is None
+        assert not hook.exists() and not called_for()
+        with boxed(folder, program, "--blackbox=all", f"--oomd-hook={hook}") as server:
+            wait_for(lambda: snapshots(folder), "a first snapshot")
+            assert notify(hook, "/of/another.service") == {"parameters": {}}
+            assert not called_for() or group_of(program.pid_inside) == "/"
+            for count in (1, 2):
+                assert notify(hook, group_of(program.pid_inside)) == {"parameters": {}}
+                assert len(called_for()) >= count
+            assert figure(server, "targets") == 1 and figure(server, "failures_total") == 0
+    assert not hook.exists()
+    done = jescope(folder, "serve", "--blackbox=off", f"--listen=unix:{folder}/socket", f"--oomd-hook={folder}/none/hook", check=False)
+    assert done.returncode == 1 and "its directory must exist" in done.stderr
 
 
 def test_limits(folder):

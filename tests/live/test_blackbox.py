@@ -18,6 +18,7 @@ import pytest
 
 from groups import MIB, group  # noqa: F401
 from leaker import NAME, leaker
+from oomd import group_of, notify
 from test_documents import documented, flat
 from services import AS_ROOT, DEADLINE, JESCOPE, environment, jescope, started, wait_for
 
@@ -141,10 +142,7 @@ def test_systemd_oomd_calls_before_it_kills(tmp_path):
     """A stand-in for it, which speaks the protocol of systemd 260: one call for each group, the answer when the snapshot is kept."""
     hook = tmp_path / "hook"
     with leaker(tmp_path) as program, watched(tmp_path, f"--oomd-hook={hook}", program.pid_inside):
-        for line in pathlib.Path(f"/proc/{program.pid_inside}/cgroup").read_text().splitlines():
-            if line.startswith("0::") or ":name=systemd:" in line:
-                own = line.split(":", 2)[2]
-                break
+        own = group_of(program.pid_inside)
         assert notify(hook, "/of/another.service") == {"parameters": {}}
         assert not called_for(tmp_path) or own == "/"
         assert notify(hook, own) == {"parameters": {}}
@@ -171,17 +169,6 @@ def test_memory_pressure_watch(tmp_path):
 
 def called_for(tmp_path):
     return [snapshot for snapshot in kept(tmp_path)[0]["snapshots"] if snapshot["reason"] == "systemd-oomd"]
-
-
-def notify(hook, group):
-    with socket.socket(socket.AF_UNIX) as oomd:
-        oomd.settimeout(DEADLINE)
-        oomd.connect(str(hook))
-        oomd.sendall(json.dumps({"method": "io.systemd.oom.Prekill.Notify", "parameters": {"cgroup": group}}).encode() + b"\0")
-        answer = b""
-        while not answer.endswith(b"\0"):
-            answer += oomd.recv(4096)
-        return json.loads(answer[:-1])
 
 
 def test_profiling_is_restored(tmp_path):

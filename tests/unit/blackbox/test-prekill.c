@@ -78,7 +78,8 @@ test_calls(void)
     g_autoptr(GString) groups = g_string_new(NULL);
     g_autoptr(GError) error = NULL;
     struct stat status;
-    PrekillHook *hook = prekill_hook_new(path, note, groups, &error);
+    PrekillHook *hook = prekill_hook_new(path, &error);
+    prekill_hook_begin(hook, note, groups);
     g_assert_no_error(error);
     g_assert_cmpint(g_lstat(path, &status), ==, 0);
     g_assert_cmpint(status.st_mode & 07777, ==, 0600);
@@ -92,7 +93,7 @@ test_calls(void)
     g_assert_cmpstr(groups->str, ==, "/a /a ");
     g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
     g_assert_true(g_file_set_contents(path, "mine", -1, NULL));
-    g_assert_null(prekill_hook_new(path, note, groups, &error));
+    g_assert_null(prekill_hook_new(path, &error));
     g_assert_nonnull(strstr(error->message, "Address already in use"));
     g_unlink(path);
     g_rmdir(folder);
