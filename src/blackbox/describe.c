@@ -149,10 +149,11 @@ blackbox_json(const BlackboxLife *life)
     for (guint i = 0; i < life->snapshots->len; i++)
         json_array_append_new(snapshots, snapshot_json(life->snapshots->pdata[i]));
     g_autofree char *id = blackbox_life_id(life);
+    g_autofree char *summary = blackbox_describe_life(life);
     json_t *document =
-        json_pack("{s:s, s:s, s:i, s:o, s:s, s:o, s:o, s:o}", "id", id, "name", life->name, "pid", (int)life->pid,
+        json_pack("{s:s, s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o}", "id", id, "name", life->name, "pid", (int)life->pid,
                   "uid", life->user != (uid_t)-1 ? json_integer(life->user) : json_null(), "state",
-                  blackbox_state_word(life), "directory", json_path(life->directory), "end",
+                  blackbox_state_word(life), "summary", summary, "directory", json_path(life->directory), "end",
                   life->has_end ? end_json(&life->end) : json_null(), "snapshots", snapshots);
     char *text = json_dumps(document, JSON_COMPACT);
     json_decref(document);

@@ -2,6 +2,7 @@
 #include "report/headline.h"
 
 #include "profile/capture.h"
+#include "report/format.h"
 #include "report/table.h"
 #include "report/units.h"
 
@@ -51,4 +52,16 @@ report_headline(const ReportInput *now, const ReportInput *base, const ReportOpt
     if (explained == NULL || most == NULL)
         return g_strdup(explained != NULL ? explained : most);
     return g_strdup_printf("%s, %s", explained, most);
+}
+
+gboolean
+headline_write(const Report *report, Writer *writer, GError **error)
+{
+    const gboolean compared = view_n_sides(report->view) == 2;
+    g_autofree char *line = report_headline(view_input(report->view, VIEW_NOW),
+                                            compared ? view_input(report->view, VIEW_BASE) : NULL, report->options);
+
+    writer_text(writer, line ? line : "no samples");
+    writer_text(writer, "\n");
+    return TRUE;
 }

@@ -464,6 +464,7 @@ async function run({ redis, hostile, server, browser }) {
     await row.getByRole("link", { name: "last profile" }).click();
     await watcher.getByRole("heading", { name: /^Snapshot [0-9]+ of [0-9]+/ }).waitFor();
     await watcher.getByText(/MiB/).first().waitFor();
+    await watcher.getByText(/^runs and is watched, .*most: /).waitFor();
     await watcher.context().close();
     await stop(boxed.process);
   });

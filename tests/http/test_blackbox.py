@@ -40,7 +40,7 @@ def boxed(folder, program, *words):
     return serve(folder, f"--blackbox-dir={box_of(folder)}", *words, program.pid_inside)
 
 
-def check_api(server, program):
+def check_api(folder, server, program):
     """The process that has ended is listed, and its dumps come in every form."""
     [life] = [life for life in server.get("/api/v1/blackbox").json()["lives"] if life["pid"] == program.pid_inside]
     path = f"/api/v1/blackbox/{life['id']}"
@@ -52,6 +52,10 @@ def check_api(server, program):
     for words in ("format=folded", "format=speedscope", "format=html", f"format=text&base={dumps[0]}"):
         report = server.get(f"{path}/dumps/{dumps[-1]}?{words}")
         assert report.status == 200 and "leak_on" in report.text, (words, report.text)
+    line = server.get(f"{path}/dumps/{dumps[-1]}?format=headline&base={dumps[0]}").text
+    assert re.fullmatch(r"\d+\.\d% explained, (held|grew) most: (keep|hold|leak_on) \S+ \w+\n", line), line
+    told = jescope(folder, "last", program.pid_inside, f"--directory={box_of(folder)}").stdout.splitlines()[0]
+    assert told.startswith(f"{NAME} ({program.pid_inside}): {life['summary']}, {line.strip()}") and life["summary"].startswith("killed by OOM at ")
     for missing in ("now", "0", str(dumps[-1] + 1), "x"):
         assert server.get(f"{path}/dumps/{missing}").status == 404
     assert server.get("/api/v1/blackbox/1.1").status == server.get("/api/v1/blackbox/1.1/dumps/latest").status == 404
@@ -76,7 +80,7 @@ def test_killed_for_lack_of_memory(folder, group):  # noqa: F811
             program.wait(DEADLINE)
             wait_for(lambda: kept(folder)[0]["end"], "the end is noted")
             wait_for(lambda: figure(server, "ends_total") == figure(server, "oom_kills_total") == 1, "the end is counted")
-            check_api(server, program)
+            check_api(folder, server, program)
             wait_for(lambda: "killed by OOM at" in server.log.read_text(), "the operator reads of it")
     [life] = kept(folder)
     assert life["state"] == "oom-kill" and life["pid"] == program.pid_inside

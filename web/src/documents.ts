@@ -83,6 +83,7 @@ export interface Life {
   name: string;
   pid: number;
   state: string;
+  summary: string;
   end: { time: string | null; number: number; used: number | null; limit: number | null } | null;
   snapshots: LifeSnapshot[];
 }

@@ -3,7 +3,7 @@
 import * as api from "./api";
 import { BY, FILTERS, regexField, select, VALUE_NAMES } from "./choices";
 import * as coverage from "./coverage";
-import type { Dump, Target } from "./documents";
+import type { Dump, Life, Target } from "./documents";
 import { h, name, replace, setText, shown } from "./dom";
 import * as files from "./files";
 import { Flame } from "./flame";
@@ -33,6 +33,8 @@ export interface ProfileSource {
   bases?(of: string): Promise<Bases>;
   /** Its name where only the answer has that. */
   named?(profile: Profile): string;
+  /** What there is to say of its process, in a line. */
+  line?(signal: AbortSignal): Promise<string>;
   /** What can be done with it, beside the heading. */
   controls?: HTMLElement;
   fetch(query: api.Query, signal: AbortSignal): Promise<Profile>;
@@ -65,6 +67,7 @@ export class ProfileView implements shell.View {
     { key: "t", text: "functions, tree or stacks", run: () => this.nextSide() },
   ];
   private readonly heading = h("h1");
+  private readonly line = h("p", { class: "facts", hidden: true });
   private readonly facts = h("p", { class: "facts" });
   private readonly notes = h("ul", { class: "notes" });
   private readonly value = select("Value", [], (value) => route.apply({ value: value === "inuse_space" ? "" : value, zoom: "" }));
@@ -90,6 +93,8 @@ export class ProfileView implements shell.View {
   private sideAsked = "";
   private abort = new AbortController();
   private sideAbort = new AbortController();
+  private readonly lineAbort = new AbortController();
+  private lineAsked = false;
   private typing = 0;
   private name: string | null = null;
   private bases: Bases = { rows: [], before: null };
@@ -108,7 +113,7 @@ export class ProfileView implements shell.View {
     this.sides.append(...SIDES.filter(([id]) => !source.isWhole || id === "functions" || id === "tree").map(([id, text]) =>
       h("button", { class: "choice", "data-side": id, onclick: () => route.apply({ side: id === "functions" ? "" : id }, "replace") }, text)));
     const whole = source.isWhole;
-    this.element = h("div", { class: "profile" }, this.heading, source.controls, this.facts, this.notes,
+    this.element = h("div", { class: "profile" }, this.heading, source.controls, this.line, this.facts, this.notes,
       whole ? null : h("div", { class: "bar" }, this.value, h("label", null, "by ", this.by), source.bases !== undefined ? h("label", null, "since ", this.base) : null, this.of,
         h("label", null, this.callers, " inverted"), h("label", null, this.wrappers, " hide wrappers"), ...this.filters.values(),
         h("button", { onclick: () => route.apply({ focus: "", ignore: "", exclude: "", retain: "", "show-from": "", thread: "", wrappers: "", callers: "", zoom: "", fn: "", q: "" }) }, "Reset")),
@@ -204,6 +209,7 @@ export class ProfileView implements shell.View {
       // The reader may have gone on meanwhile to what the same answer shows.
       this.show(profile, route.read());
       this.error.hidden = true;
+      void this.fetchLine();
     } catch (error) {
       if (!api.isAbort(error)) {
         this.asked = "";
@@ -212,6 +218,22 @@ export class ProfileView implements shell.View {
     }
     if (this.asked === asked || this.asked === "") {
       this.element.removeAttribute("aria-busy");
+    }
+  }
+
+  /** After the profile, since a server answers few requests of a client at a time. */
+  private async fetchLine(): Promise<void> {
+    if (this.source.line === undefined || this.lineAsked) {
+      return;
+    }
+    this.lineAsked = true;
+    try {
+      setText(this.line, await this.source.line(this.lineAbort.signal));
+      this.line.hidden = false;
+    } catch (error) {
+      if (!api.isAbort(error)) {
+        this.lineAsked = false; // it is asked for with the next answer
+      }
     }
   }
 
@@ -725,6 +747,7 @@ export class ProfileView implements shell.View {
     clearTimeout(this.typing);
     this.abort.abort();
     this.sideAbort.abort();
+    this.lineAbort.abort();
     this.flames.forEach(({ flame }) => flame.destroy());
   }
 }
@@ -780,10 +803,25 @@ export function sentSource(state: route.State): ProfileSource {
   };
 }
 
+/** What `jescope last` begins with: how it ended, how much the last profile explains, what has grown since the first one. */
+async function lineOf(id: string, signal: AbortSignal): Promise<string> {
+  const path = `/api/v1/blackbox/${encodeURIComponent(id)}`;
+  const life = await api.json<Life>(path, { signal });
+  const dumps = life.snapshots.filter((snapshot) => snapshot.dump !== null);
+  if (dumps.length === 0) {
+    return life.summary;
+  }
+  const first = dumps[0], last = dumps[dumps.length - 1];
+  const query = { format: "headline", base: first === last ? null : first.number };
+  const told = (await (await api.request(api.url(`${path}/dumps/${last.number}`, query), { signal })).text()).trim();
+  const time = told.includes("grew most") && first.time !== null && last.time !== null ? ` in ${duration((Date.parse(last.time) - Date.parse(first.time)) / 1000)}` : "";
+  return shown(`${life.summary}, ${told}${time}`);
+}
+
 /** Of a process of the black box. */
 function keptSource(id: string, dump: string): ProfileSource {
   const path = `/api/v1/blackbox/${encodeURIComponent(id)}/dumps/${encodeURIComponent(dump)}`;
-  return { title: `Snapshot ${dump} of ${id.split(".")[0]}`, back: { view: "ended" }, isWhole: false, ...reports(path) };
+  return { title: `Snapshot ${dump} of ${id.split(".")[0]}`, back: { view: "ended" }, isWhole: false, line: (signal) => lineOf(id, signal), ...reports(path) };
 }
 
 /** The one profile of a page that is a file. */

@@ -45,6 +45,18 @@ test_table(void)
 }
 
 static void
+test_headline(void)
+{
+    ReportOptions options;
+    g_auto(Fixture) base;
+
+    report_options_init(&options);
+    fixture_init(&base, base_text, PROFILE_READ_DEFAULT);
+    check("headline", NULL, &options, "held most: shop::Cart<int>::push_back 300 B\n");
+    check("headline", &base, &options, "grew most: shop::Cart<int>::push_back +300 B\n");
+}
+
+static void
 test_limit_and_sort(void)
 {
     ReportOptions options;
@@ -186,6 +198,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/report/text/headline", test_headline);
     g_test_add_func("/report/text/table", test_table);
     g_test_add_func("/report/text/limit-and-sort", test_limit_and_sort);
     g_test_add_func("/report/text/jeprof-layout", test_jeprof_layout);
