@@ -44,6 +44,41 @@ parse_filter(const KeyRow *row, const char *value, Rule *rule, char **why)
     return TRUE;
 }
 
+/* NAME=PATTERN; FALSE: it is not. */
+static gboolean
+parse_label(const char *text, RuleLabel *label)
+{
+    const char *equals = strchr(text, '=');
+    const gsize length = equals != NULL ? (gsize)(equals - text) : 0;
+    if (length == 0 || equals[1] == '\0' || strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_") != length)
+        return FALSE;
+    *label = (RuleLabel){.name = g_strndup(text, length), .pattern = g_pattern_spec_new(equals + 1)};
+    return TRUE;
+}
+
+static gboolean
+parse_labels(const KeyRow *row, const char *value, Rule *rule, char **why)
+{
+    enum { LABELS_MAX = 32 };
+    g_auto(GStrv) words = g_strsplit(value, ";", -1);
+    for (char **word = words; *word != NULL; word++) {
+        RuleLabel label;
+        if (g_strstrip(*word)[0] == '\0')
+            continue;
+        if (rule->labels->len == LABELS_MAX || !parse_label(*word, &label)) {
+            *why = rule->labels->len == LABELS_MAX
+                       ? g_strdup_printf("more than %d labels", LABELS_MAX)
+                       : g_strdup_printf("'%s' is not NAME=PATTERN; write one such as 'pod=7d0c*'", *word);
+            return FALSE;
+        }
+        g_array_append_val(rule->labels, label);
+    }
+    if (rule->labels->len > 0)
+        return TRUE;
+    *why = g_strdup("no label; write one such as 'pod=7d0c*', or leave the key out");
+    return FALSE;
+}
+
 static gboolean
 parse_when(const KeyRow *row, const char *value, Rule *rule, char **why)
 {
@@ -195,6 +230,7 @@ static const KeyRow rows[] = {
     {"unit", parse_filter, RULE_FILTER_UNIT},
     {"cgroup", parse_filter, RULE_FILTER_CGROUP},
     {"series", parse_filter, RULE_FILTER_SERIES},
+    {"label", parse_labels, 0},
     {"when", parse_when, 0},
     {"for", parse_time, offsetof(Rule, for_us)},
     {"warm-up", parse_time, offsetof(Rule, warm_up_us)},

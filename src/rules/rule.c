@@ -2,6 +2,7 @@
 #include "rules/rule.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *const filter_names[RULE_FILTERS] = {"process", "arguments", "user", "unit", "cgroup", "series"};
 
@@ -26,12 +27,22 @@ clear_action(gpointer data)
     g_free(action->path);
 }
 
+static void
+clear_label(gpointer data)
+{
+    RuleLabel *label = data;
+    g_free(label->name);
+    g_pattern_spec_free(label->pattern);
+}
+
 Rule *
 rule_new(const char *name)
 {
     Rule *rule = g_new0(Rule, 1);
     g_atomic_ref_count_init(&rule->references);
     rule->name = g_strdup(name);
+    rule->labels = g_array_new(FALSE, TRUE, sizeof(RuleLabel));
+    g_array_set_clear_func(rule->labels, clear_label);
     rule->conditions = g_array_new(FALSE, TRUE, sizeof(RuleCondition));
     g_array_set_clear_func(rule->conditions, clear_condition);
     rule->actions = g_array_new(FALSE, TRUE, sizeof(RuleAction));
@@ -62,6 +73,7 @@ rule_unref(Rule *rule)
         g_clear_pointer(&rule->filters[i], g_pattern_spec_free);
         g_free(rule->patterns[i]);
     }
+    g_array_unref(rule->labels);
     g_array_unref(rule->conditions);
     g_array_unref(rule->actions);
     g_free(rule->name);
@@ -71,12 +83,26 @@ rule_unref(Rule *rule)
     g_free(rule);
 }
 
+static gboolean
+has_label(const RuleSubject *subject, const RuleLabel *label)
+{
+    const gsize length = strlen(label->name);
+    for (const char *const *one = subject->labels; *one != NULL; one++)
+        if (strncmp(*one, label->name, length) == 0 && (*one)[length] == '=' &&
+            g_pattern_spec_match_string(label->pattern, *one + length + 1))
+            return TRUE;
+    return FALSE;
+}
+
 gboolean
 rule_matches(const Rule *rule, const RuleSubject *subject)
 {
     for (guint i = 0; i < RULE_FILTERS; i++)
         if (rule->filters[i] != NULL && subject->facts[i] != NULL &&
             !g_pattern_spec_match_string(rule->filters[i], subject->facts[i]))
+            return FALSE;
+    for (guint i = 0; subject->labels != NULL && i < rule->labels->len; i++)
+        if (!has_label(subject, &g_array_index(rule->labels, RuleLabel, i)))
             return FALSE;
     return TRUE;
 }

@@ -21,7 +21,14 @@ typedef enum {
 
 typedef struct {
     const char *facts[RULE_FILTERS];
+    const char *const *labels; /* "NAME=VALUE" (export/labels.h), NULL at the end; NULL: they cannot be known */
 } RuleSubject;
+
+/* A process has a label NAME with a value that PATTERN matches. */
+typedef struct {
+    char *name;
+    GPatternSpec *pattern;
+} RuleLabel;
 
 typedef enum {
     RULE_ABOVE,
@@ -68,6 +75,7 @@ typedef struct {
     char *text;                          /* its lines; two rules with the same text are the same */
     GPatternSpec *filters[RULE_FILTERS]; /* NULL: any */
     char *patterns[RULE_FILTERS];        /* as they were written */
+    GArray *labels;                      /* of RuleLabel: all of them must match */
     GArray *conditions;                  /* of RuleCondition, by alternative */
     gint64 for_us;                       /* they must hold for so long */
     gint64 warm_up_us;                   /* after the process was started */

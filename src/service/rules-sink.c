@@ -5,6 +5,7 @@
 #include "service/rule-probes.h"
 #include "service/rule-work.h"
 
+#include "export/labels.h"
 #include "rules/directory.h"
 #include "target/cgroup.h"
 #include "target/headroom.h"
@@ -41,6 +42,7 @@ typedef struct {
     GMutex lock;
     gboolean known;
     char *facts[RULE_FILTERS];
+    char **labels;
 } Facts;
 
 static void
@@ -49,6 +51,7 @@ clear_facts(gpointer part)
     Facts *facts = part;
     for (guint i = 0; i < RULE_FILTERS; i++)
         g_free(facts->facts[i]);
+    g_strfreev(facts->labels);
     g_mutex_clear(&facts->lock);
 }
 
@@ -76,6 +79,22 @@ read_user(uid_t uid)
     return found != NULL ? g_strdup(found->pw_name) : g_strdup_printf("%u", (unsigned)uid);
 }
 
+/* Those that a push of the process has by itself. */
+static char **
+find_labels(const char *user, const char *cgroup)
+{
+    g_autoptr(GArray) labels = labels_new();
+    g_autoptr(GStrvBuilder) texts = g_strv_builder_new();
+    labels_add(labels, "user", user);
+    labels_add_group(labels, cgroup);
+    for (guint i = 0; i < labels->len; i++) {
+        const BatchLabel *label = &g_array_index(labels, BatchLabel, i);
+        g_autofree char *text = g_strconcat(label->name, "=", label->value, NULL);
+        g_strv_builder_add(texts, text);
+    }
+    return g_strv_builder_end(texts);
+}
+
 /* Once for each target: they do not change, or hardly. */
 static RuleSubject
 find_facts(ServiceTarget *target)
@@ -92,10 +111,12 @@ find_facts(ServiceTarget *target)
         facts->facts[RULE_FILTER_UNIT] = g_strdup(identity != NULL ? identity->unit : "");
         facts->facts[RULE_FILTER_CGROUP] = cgroup != NULL ? cgroup : g_strdup("");
         facts->facts[RULE_FILTER_ARGUMENTS] = read_arguments(live_process(target)->pid);
+        facts->labels = find_labels(facts->facts[RULE_FILTER_USER], facts->facts[RULE_FILTER_CGROUP]);
         facts->known = TRUE;
     }
     for (guint i = 0; i < RULE_FILTERS; i++)
         subject.facts[i] = facts->facts[i];
+    subject.labels = (const char *const *)facts->labels;
     return subject;
 }
 

@@ -139,6 +139,15 @@ def test_actions_in_order(ruled, hook):
     assert "jescope_rule_firings_total" in metrics
 
 
+def test_labels(ruled, hook):
+    """The user is known of every process; this one is in no pod of that name."""
+    user = pwd.getpwuid(os.stat(f"/proc/{ruled.endpoint.pid}").st_uid).pw_name
+    ruled.add("elsewhere", "log", label=f"user={user}; pod=none-*")
+    ruled.add("here", f"post {hook.url}/ok/here", label=f"user={user[:-1]}?", process="redis-*")
+    assert posted(hook, "here")["rule"] == "here"
+    assert ruled.rule("elsewhere") is None and not ruled.document()["problems"]
+
+
 def test_status(ruled, scratch):
     """The command shows what the API does."""
     ruled.add("never", "log", when="allocated below 1", process="redis-*")

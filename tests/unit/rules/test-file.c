@@ -76,11 +76,29 @@ test_filters(void)
         RuleSubject subject;
         gboolean matches;
     } rows[] = {
-        {{{[RULE_FILTER_PROCESS] = "redis-server", [RULE_FILTER_USER] = "redis"}}, TRUE},
-        {{{[RULE_FILTER_PROCESS] = "redis-server", [RULE_FILTER_USER] = "root"}}, FALSE},
-        {{{[RULE_FILTER_PROCESS] = "redis-server"}}, TRUE},
-        {{{[RULE_FILTER_PROCESS] = "mariadbd", [RULE_FILTER_USER] = "redis"}}, FALSE},
+        {{.facts = {[RULE_FILTER_PROCESS] = "redis-server", [RULE_FILTER_USER] = "redis"}}, TRUE},
+        {{.facts = {[RULE_FILTER_PROCESS] = "redis-server", [RULE_FILTER_USER] = "root"}}, FALSE},
+        {{.facts = {[RULE_FILTER_PROCESS] = "redis-server"}}, TRUE},
+        {{.facts = {[RULE_FILTER_PROCESS] = "mariadbd", [RULE_FILTER_USER] = "redis"}}, FALSE},
     };
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpint(rule_matches(rules->pdata[0], &rows[i].subject), ==, rows[i].matches);
+}
+
+static void
+test_labels(void)
+{
+    static const char *const none[] = {NULL}, *const one[] = {"user=redis", "pod=7d0c-1", NULL},
+                             *const other[] = {"user=redis", "pods=7d0c-1", "container=pod=7d0c", NULL};
+    g_autoptr(GPtrArray) problems = NULL;
+    g_autoptr(GPtrArray) rules =
+        parse("[a]\nwhen = held above 2\ndo = log\nlabel = user=red* ; pod=7d0c*;\n", &problems);
+    const struct {
+        RuleSubject subject;
+        gboolean matches;
+    } rows[] = {
+        {{.labels = one}, TRUE}, {{.labels = other}, FALSE}, {{.labels = none}, FALSE}, {{.labels = NULL}, TRUE}};
+    g_assert_cmpuint(problems->len, ==, 0);
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++)
         g_assert_cmpint(rule_matches(rules->pdata[0], &rows[i].subject), ==, rows[i].matches);
 }
@@ -131,6 +149,10 @@ test_wrong(void)
         {"when = held above 2\ndo = log\ndisk = x\n", "'x' is not a size"},
         {"when = held above 2\ndo = log\nspare = 100%\n", "not a share of the machine's memory"},
         {"when = held above 2\ndo = log\nprocess =\n", "the pattern is empty"},
+        {"when = held above 2\ndo = log\nlabel =\n", "no label; write one such as 'pod=7d0c*'"},
+        {"when = held above 2\ndo = log\nlabel = pod=a*; web\n", "[bad] label: 'web' is not NAME=PATTERN"},
+        {"when = held above 2\ndo = log\nlabel = a-b=1\n", "'a-b=1' is not NAME=PATTERN"},
+        {"when = held above 2\ndo = log\nlabel = pod=\n", "'pod=' is not NAME=PATTERN"},
         {"when = held above 2\ndo = log\nrun-as =\n", "the name of a user is missing"},
         {"when = held above 2\\q\ndo = log\n", "x.rules:5: [bad] when:"},
     };
@@ -188,6 +210,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/file/whole", test_whole);
     g_test_add_func("/file/filters", test_filters);
+    g_test_add_func("/file/labels", test_labels);
     g_test_add_func("/file/wrong", test_wrong);
     g_test_add_func("/file/names", test_names);
     g_test_add_func("/file/defaults", test_defaults);
