@@ -152,7 +152,8 @@ JESCOPE_API int jescope_disable(JescopeError *error);
 JESCOPE_API int jescope_reset(uint64_t sample_bytes, JescopeError *error);
 
 /* Writes a heap profile, as `jescope report` reads it, to DESCRIPTOR: a file at its position, a pipe, a socket. Waits
- * for a non-blocking descriptor. */
+ * for a non-blocking descriptor. JESCOPE_SYSTEM with ENOMEM: the memory control group of the process may have no room
+ * for the profile, which is in memory before it is written. */
 JESCOPE_API int jescope_dump(int descriptor, JescopeError *error);
 
 /* Writes what malloc_stats_print() prints for the option LETTERS ("J": JSON; "" or NULL: all of it, as text). */

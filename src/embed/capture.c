@@ -3,6 +3,7 @@
 
 #include "embed/ask.h"
 #include "embed/failure.h"
+#include "embed/own-headroom.h"
 #include "jemalloc/version.h"
 #include "routes/capture-line.h"
 
@@ -162,7 +163,9 @@ capture_take(const CaptureWanted *wanted, int *descriptor, Failure *failure)
     CaptureLine line;
     int file = -1;
     describe(wanted, &line);
-    Outcome result = ask_for_file(NULL, &file, failure);
+    Outcome result = wanted->capture.forced ? OUTCOME_DONE : own_headroom_check(wanted->capture.output_max, failure);
+    if (result == OUTCOME_DONE)
+        result = ask_for_file(NULL, &file, failure);
     if (result != OUTCOME_DONE)
         return result;
     line.time = now_us();

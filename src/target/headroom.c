@@ -9,27 +9,10 @@
 #include <unistd.h>
 
 enum {
-    /* A stack of 128 frames and the figures of some threads, as text; most have a fifth of that. */
-    STACK_BYTES = 3 * 1024,
-    /* The figures of all threads, the list of mapped files. */
-    REST_BYTES = 1 << 20,
-    /* Where it is not known how much is sampled. */
-    UNKNOWN_BYTES = 32 << 20,
-    /* More live samples than the expected number: the deviation of a small one. */
-    FEW_SAMPLES = 64,
-    LG_SAMPLE_MAX = 63,
     /* What must be left to the target's own groups where jescope pays: for what jemalloc writes before jescope has
      * allocated the pages again, and for what the program itself allocates meanwhile. */
     RESERVE = 8 << 20,
 };
-
-/* A stack stays in the profile while it has a live sample, so there are at most as many stacks as live samples. */
-guint64
-headroom_estimate(guint64 allocated, guint64 lg_sample)
-{
-    guint64 samples = allocated >> MIN(lg_sample, LG_SAMPLE_MAX);
-    return REST_BYTES + (samples + samples / 4 + FEW_SAMPLES) * STACK_BYTES;
-}
 
 static gboolean
 read_number(Target *target, const char *control, WireType type, guint64 *number)
@@ -50,7 +33,7 @@ expected_bytes(Target *target)
     if (!read_number(target, "stats.allocated", WIRE_TYPE_SIZE, &allocated) ||
         !read_number(target, "prof.lg_sample", WIRE_TYPE_SIZE, &lg_sample) ||
         !read_number(target, "opt.prof_accum", WIRE_TYPE_BOOL, &accumulates) || accumulates != 0)
-        return UNKNOWN_BYTES;
+        return HEADROOM_UNKNOWN_BYTES;
     return headroom_estimate(allocated, lg_sample);
 }
 

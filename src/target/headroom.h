@@ -6,10 +6,7 @@
 #define JESCOPE_TARGET_HEADROOM_H
 
 #include "target/target.h"
-
-/* How many bytes a dump may have, at most or nearly so. ALLOCATED: bytes that are; LG_SAMPLE: the binary logarithm of
- * the sampling period. */
-guint64 headroom_estimate(guint64 allocated, guint64 lg_sample);
+#include "wire/headroom.h"
 
 /* The share of this machine's memory that is available; 1: unknown. */
 gdouble headroom_spare(void);

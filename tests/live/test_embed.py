@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """libjescope in a program: its functions, from many threads, through forks, and together with a preloaded agent."""
 
+import errno
 import fcntl
 import json
 import os
@@ -13,6 +14,7 @@ import subprocess
 
 import pytest
 import wire
+from groups import MIB, group  # noqa: F401
 from sanitized import renders
 from victims import (
     AGENT,
@@ -301,6 +303,23 @@ def test_dump_to_where_it_cannot_go(either, tmp_path):
     eventually(lambda: select.select([reader], [], [], 0)[0], "it writes")
     os.close(reader)
     assert either.answer().startswith(f"{CODES['JESCOPE_SYSTEM']} 32 cannot write"), "SIGPIPE would have ended it"
+
+
+def test_a_dump_that_does_not_fit_is_refused(start, tmp_path, group):  # noqa: F811
+    """It is charged to the program's own group. How large it may be is not known with prof_accum: 32 MiB are asked for."""
+    victim = start("victim-embedded", preload=(), conf="prof:true,prof_accum:true")
+    group.take(victim.pid)
+    group.limit(group.usage() + 8 * MIB)
+    refused(victim, f"jescope-dump {tmp_path}/dump", "JESCOPE_SYSTEM", error=errno.ENOMEM,
+            says=r"may take 32\.0 MiB, and the memory control group of this process.* has \d+\.\d MiB left of \d+\.\d MiB")
+    status, _, _, body = http(victim, tmp_path, "GET", "/api/v1/targets/self/dumps/now")
+    assert status == 507 and json.loads(body)["error"]["code"] == "no_headroom"
+    status, _, _, body = http(victim, tmp_path, "GET", "/api/v1/targets/self/dumps/now?force=true")
+    assert status == 200 and body.startswith(b"heap_v2/")
+    status, _, _, body = http(victim, tmp_path, "GET", "/api/v1/targets/self/dumps/now?max-output=4KiB")
+    assert status == 507 and json.loads(body)["error"]["code"] == "too_large"
+    group.limit(group.usage() + 64 * MIB)
+    done(victim, f"jescope-dump {tmp_path}/dump")
 
 
 def test_a_limit_on_file_sizes_kills_nobody(either):
