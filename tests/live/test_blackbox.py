@@ -107,6 +107,40 @@ def test_both_are_killed(tmp_path, run):
     assert "ended while it was not watched" in shown
 
 
+@contextlib.contextmanager
+def small_disk(folder):
+    folder.mkdir(mode=0o700)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "none", folder], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine (or container) does not permit to mount a tmpfs")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_full_disk(tmp_path, group):  # noqa: F811
+    """What is kept stays whole, the failure is told, and it goes on when there is room again."""
+    filler = tmp_path / "box" / "filler"
+    with small_disk(tmp_path / "box"), leaker(tmp_path) as program:
+        group.take(program.pid_inside)
+        group.limit(LIMIT)
+        with watched(tmp_path, program.pid_inside) as watch:
+            with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(4096)):
+                    pass
+            program.tell(f"hold {20 * MIB}")
+            assert "No space left on device" in watch.stderr.readline()
+            [life] = kept(tmp_path)
+            [first] = life["snapshots"]
+            assert pathlib.Path(first["dump"]).stat().st_size == first["dump_bytes"] > 0
+            filler.unlink()
+            program.tell(f"hold {20 * MIB}")
+            assert "snapshot 2 (" in watch.stderr.readline()
+        [life] = kept(tmp_path)
+        assert [snapshot["number"] for snapshot in life["snapshots"] if snapshot["dump"]] == [1, 2]
+        assert not list((tmp_path / "box").rglob("*.new"))
+
+
 def test_exit_and_the_next_process(tmp_path):
     """A name means the next process as well; the exit status is noted."""
     with leaker(tmp_path) as program, watched(tmp_path, NAME) as watch:
