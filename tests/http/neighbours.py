@@ -5,9 +5,11 @@ import contextlib
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
-from services import PYTHON, environment, started
+from endpoint import parse
+from services import DEADLINE, PYTHON, environment, started
 
 NOBODY = 65534
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -22,6 +24,13 @@ def readable_copy(scratch):
     (copy / "src/wire").mkdir(parents=True, exist_ok=True)
     shutil.copy(TESTS.parent / "src/wire/wire.h", copy / "src/wire/wire.h")
     return copy
+
+
+def ask_as(user, server, method, path, *options):
+    done = subprocess.run(server.command(method, path, *options), capture_output=True, timeout=DEADLINE + 10, user=user, group=user,
+                          extra_groups=[], cwd="/")
+    assert done.returncode == 0, done.stderr.decode()
+    return parse(done.stdout)
 
 
 @contextlib.contextmanager

@@ -2,14 +2,20 @@
 """/api/v1/fleet: questions to a ClickHouse server that `jescope push` has filled, through `jescope serve`."""
 
 import contextlib
+import os
 import pathlib
 import signal
 import subprocess
 
 import clickhouse
+import pytest
 from endpoint import serve
-from services import started, wait_for
-from test_fleet import fleet, releases, two_releases  # noqa: F401
+from neighbours import NOBODY, ask_as
+from services import free_port, started, wait_for
+from test_fleet import Fleet, fleet, releases, two_releases  # noqa: F401
+
+# The file of the store's password is ours, and the server of its user.
+AS_OURSELVES = ["--user=root"] if os.geteuid() == 0 else []
 
 
 def asking(store):
@@ -25,6 +31,52 @@ def asking(store):
 def without_clock(document):
     """Two answers are of two moments of asking."""
     return {name: value for name, value in document.items() if name not in ("time", "since", "source", "base")}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_who_may_ask(fleet, two_releases, scratch, folder):  # noqa: F811
+    """Answers are about all users' processes: another user of the machine is refused, and needs a token."""
+    tokens = folder / "tokens"
+    tokens.write_text("read read-0123456789abcdef bob\n")
+    tokens.chmod(0o600)
+    with serve(scratch, "--every=0", f"--store={fleet.store.url}", f"--token-file={tokens}", fleet.store.process.pid, port=free_port()) as server:
+        for path in ("services", "report?service=shop", "nothing"):
+            refused = ask_as(NOBODY, server, "GET", f"/api/v1/fleet/{path}")
+            assert refused.status == (404 if path == "nothing" else 403), refused.text
+            assert refused.json()["error"]["code"] == ("not_found" if path == "nothing" else "not_allowed")
+        assert ask_as(NOBODY, server, "GET", "/api/v1/fleet").json() == {"store": False}
+        for token, status in (("read-0123456789abcdef", 200), ("read-0123456789abcdee", 401)):
+            answer = ask_as(NOBODY, server, "GET", "/api/v1/fleet/services", "--header", f"Authorization: Bearer {token}")
+            assert answer.status == status, answer.text
+        assert server.get("/api/v1/fleet/services").status == 200
+
+
+def test_the_password_of_the_store(releases, scratch, folder):  # noqa: F811
+    """It is in a file that the server's user reads for each question, and neither clients nor the log see it."""
+    token = folder / "token"
+
+    def write(text):
+        token.write_text(text)
+        token.chmod(0o600)
+
+    with clickhouse.serving(folder / "store", password="a-secret") as store:
+        write("default a-secret\n")
+        Fleet(store, folder).push("shop", "host", releases(4, 20), words=(f"--token-file={token}",))
+        with serve(scratch, "--every=0", f"--store={store.url}", f"--store-token-file={token}", *AS_OURSELVES, store.process.pid) as server:
+            answer = server.get("/api/v1/fleet/services")
+            assert answer.status == 200 and "shop" in answer.text, answer.text
+            write("default another-secret\n")
+            refused = server.get("/api/v1/fleet/services")
+            assert refused.status == 502 and refused.json()["error"]["code"] == "store", refused.text
+            token.chmod(0o644)
+            bare = server.get("/api/v1/fleet/services")
+            assert bare.status == 502 and "600" in bare.text, bare.text
+            token.unlink()
+            assert server.get("/api/v1/fleet/services").status == 502
+            for text in (answer.text, refused.text, bare.text, server.log.read_text()):
+                assert "a-secret" not in text and "another-secret" not in text
+            write("default a-secret\n")
+            assert server.get("/api/v1/fleet/services").status == 200
 
 
 def test_the_api(fleet, two_releases, scratch):  # noqa: F811

@@ -12,8 +12,8 @@ import stat
 import subprocess
 
 import pytest
-from endpoint import is_active, parse, serve
-from neighbours import NOBODY, hostile
+from endpoint import is_active, serve
+from neighbours import NOBODY, ask_as, hostile
 from programs import profiled  # noqa: F401
 from services import DEADLINE, JESCOPE, children, environment, free_port, service, started, wait_for
 
@@ -21,13 +21,6 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 
 OTHER = 65533
 ABRUPT = 200
-
-
-def ask_as(user, server, method, path, *options):
-    done = subprocess.run(server.command(method, path, *options), capture_output=True, timeout=DEADLINE + 10, user=user, group=user,
-                          extra_groups=[], cwd="/")
-    assert done.returncode == 0, done.stderr.decode()
-    return parse(done.stdout)
 
 
 @pytest.fixture
