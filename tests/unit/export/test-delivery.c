@@ -40,10 +40,10 @@ test_retry_after(void)
 
 enum {
     MINUTES = 60,
-    TARGETS = 4,
+    TARGETS = 1,
     BATCHES = MINUTES * TARGETS,
     ATTEMPTS_MAX = 40, /* that an hour has room for: 9 in the first minutes, then one every 150 s at most */
-    ROOM_FOR = 50,     /* batches, in a queue that is too small */
+    ROOM_FOR = 15,     /* batches, in a queue that is too small */
     FIRST_S = 1000,
 };
 
@@ -120,7 +120,7 @@ remove_all(const char *path)
     g_remove(path);
 }
 
-/* What four targets give in an hour is queued while nothing answers; then the store is back. */
+/* What a dump a minute gives in an hour is queued while nothing answers; then the store is back. */
 static QueueFigures
 spend_hour(guint64 max_bytes)
 {
