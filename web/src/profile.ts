@@ -67,7 +67,7 @@ export class ProfileView implements shell.View {
     { key: "t", text: "functions, tree or stacks", run: () => this.nextSide() },
   ];
   private readonly heading = h("h1");
-  private readonly line = h("p", { class: "facts", hidden: true });
+  private readonly line = h("p", { class: "ended", hidden: true });
   private readonly facts = h("p", { class: "facts" });
   private readonly notes = h("ul", { class: "notes" });
   private readonly value = select("Value", [], (value) => route.apply({ value: value === "inuse_space" ? "" : value, zoom: "" }));
@@ -113,7 +113,7 @@ export class ProfileView implements shell.View {
     this.sides.append(...SIDES.filter(([id]) => !source.isWhole || id === "functions" || id === "tree").map(([id, text]) =>
       h("button", { class: "choice", "data-side": id, onclick: () => route.apply({ side: id === "functions" ? "" : id }, "replace") }, text)));
     const whole = source.isWhole;
-    this.element = h("div", { class: "profile" }, this.heading, source.controls, this.line, this.facts, this.notes,
+    this.element = h("div", { class: "profile" }, this.heading, source.controls, source.line !== undefined ? this.line : null, this.facts, this.notes,
       whole ? null : h("div", { class: "bar" }, this.value, h("label", null, "by ", this.by), source.bases !== undefined ? h("label", null, "since ", this.base) : null, this.of,
         h("label", null, this.callers, " inverted"), h("label", null, this.wrappers, " hide wrappers"), ...this.filters.values(),
         h("button", { onclick: () => route.apply({ focus: "", ignore: "", exclude: "", retain: "", "show-from": "", thread: "", wrappers: "", callers: "", zoom: "", fn: "", q: "" }) }, "Reset")),
