@@ -410,7 +410,7 @@ read_targets(Read *read, const char *const *targets, HistoryParts parts, GPtrArr
     for (; *targets != NULL; targets++) {
         read->target = *targets;
         g_autoptr(GPtrArray) builders = read->builders = g_ptr_array_new();
-        g_autoptr(GHashTable) index = read->index = g_hash_table_new(hash_builder, is_same_builder);
+        g_autoptr(GHashTable) index G_GNUC_UNUSED = read->index = g_hash_table_new(hash_builder, is_same_builder);
         gboolean ok = read_target(read, parts, error);
         for (guint i = 0; i < builders->len; i++)
             g_ptr_array_add(all, builders->pdata[i]);
