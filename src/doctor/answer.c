@@ -62,6 +62,12 @@ append_growth(GString *out, const DoctorFinding *finding)
         g_string_append_printf(out, "; the limit of the control group is reached in %.1f h", finding->hours);
 }
 
+static const char *
+advice_of(const DoctorFinding *finding)
+{
+    return finding->advice != NULL ? finding->advice : causes[finding->cause].advice;
+}
+
 static void
 append_finding(GString *out, guint number, const DoctorFinding *finding)
 {
@@ -79,7 +85,7 @@ append_finding(GString *out, guint number, const DoctorFinding *finding)
         g_string_append_printf(out, "   seen: %s\n", (const char *)finding->evidence->pdata[i]);
     for (guint i = 0; i < finding->against->len; i++)
         g_string_append_printf(out, "   %s\n", (const char *)finding->against->pdata[i]);
-    g_string_append_printf(out, "   do: %s\n", finding->advice);
+    g_string_append_printf(out, "   do: %s\n", advice_of(finding));
 }
 
 void
@@ -151,7 +157,7 @@ finding_json(const DoctorFinding *finding)
     json_object_set_new(object, "confidence", json_real(finding->confidence));
     json_object_set_new(object, "evidence", strings_json(finding->evidence));
     json_object_set_new(object, "against", strings_json(finding->against));
-    json_object_set_new(object, "advice", json_string(finding->advice));
+    json_object_set_new(object, "advice", json_string(advice_of(finding)));
     return object;
 }
 

@@ -101,7 +101,6 @@ add(Case *the, Rank rank, CauseId cause, gdouble bytes)
 {
     DoctorFinding *finding = g_new0(DoctorFinding, 1);
     finding->cause = cause;
-    finding->advice = causes[cause].advice;
     finding->bytes = bytes;
     finding->functions = g_ptr_array_new_with_free_func(g_free);
     finding->evidence = g_ptr_array_new_with_free_func(g_free);
@@ -580,8 +579,7 @@ judge_metadata(Case *the)
     if (bytes < WASTE_LEAST || bytes < METADATA_SHARE * the->memory)
         return;
     DoctorFinding *finding = add(the, RANK_WASTE, CAUSE_METADATA, bytes);
-    const char *remedy = stats_waste_metadata_remedy(waste);
-    finding->advice = remedy != NULL ? remedy : finding->advice;
+    finding->advice = stats_waste_metadata_remedy(waste);
     finding->confidence = 0.9;
     say(finding, sentence("jemalloc's own data is %S: %S are its allocations from arenas (the profiler, thread "
                           "caches), %S the data of %u arenas",

@@ -9,7 +9,7 @@
 
 typedef struct {
     CauseId cause;
-    const char *advice;   /* what to do */
+    const char *advice;   /* what to do; NULL: what its cause says */
     GPtrArray *functions; /* char *: from the one to blame outwards; may be empty */
     gdouble bytes;        /* that the cause holds now */
     gboolean grows;       /* then per second, with a 95 % interval */

@@ -61,9 +61,9 @@ const AgentDeadlines agent_deadlines_default = {.connect = 1000, .answer = 5000,
 
 enum {
     RETRY_INTERVAL_US = 20000,
-    MS = 1000,             /* microseconds of g_get_monotonic_time() in one */
-    PATIENCE = 2,          /* quick answers that may take all the time there is, one behind the other */
-    RECOVERY = 4,          /* the allowance regains this fraction of the time without a request */
+    MS = 1000,    /* microseconds of g_get_monotonic_time() in one */
+    PATIENCE = 2, /* quick answers that may take all the time there is, one behind the other */
+    RECOVERY = 4, /* the allowance regains this fraction of the time without a request */
 };
 
 static AgentTarget *

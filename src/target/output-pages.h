@@ -40,8 +40,8 @@ typedef struct {
 void output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan);
 
 /* Allocates the pages that the target reaches next. To be called every OUTPUT_PAGES_EVERY_US until it has written, or
- * whenever it is stopped. FALSE with OUTCOME_NO_HEADROOM if LABEL, the target, has to bear more than it may: then it can
- * write no more. */
+ * whenever it is stopped. FALSE with OUTCOME_NO_HEADROOM if LABEL, the target, has to bear more than it may: then it
+ * can write no more. */
 gboolean output_pages_advance(OutputPages *pages, const char *label, GError **error);
 
 /* Frees the pages behind the end of the file. The target writes no more. */

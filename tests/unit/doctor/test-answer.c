@@ -87,10 +87,12 @@ test_json(void)
     g_auto(DoctorReport) report = {0};
 
     fill(&report, 1);
+    ((DoctorFinding *)report.findings->pdata[0])->advice = "restart it";
     json_t *document = doctor_answer_json(&subject, &report);
     json_t *finding = json_array_get(json_object_get(document, "findings"), 0);
     g_assert_cmpstr(json_string_value(json_object_get(finding, "cause")), ==, "heap-leak");
     g_assert_cmpstr(json_string_value(json_object_get(finding, "function")), ==, "session_store");
+    g_assert_cmpstr(json_string_value(json_object_get(finding, "advice")), ==, "restart it");
     g_assert_cmpint(json_integer_value(json_object_get(finding, "bytes")), ==, 12345678);
     g_assert_cmpfloat(json_real_value(json_object_get(finding, "bytes_per_second")), ==, 1200000);
     g_assert_true(json_is_false(json_object_get(document, "healthy")));
