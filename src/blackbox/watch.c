@@ -2,63 +2,14 @@
 #include "blackbox/watch.h"
 
 #include "blackbox/describe.h"
-#include "blackbox/prekill.h"
-#include "target/cgroup.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
     FAILURES_US = 60000000, /* interval of reporting snapshots that fail */
 };
-
-struct WatchCall {
-    int wake; /* an eventfd: GROUP is to be looked at */
-    GMutex lock;
-    GCond answered;
-    gboolean watched; /* a watch has it now */
-    char *group;      /* NULL: nothing is asked */
-};
-
-WatchCall *
-watch_call_new(void)
-{
-    WatchCall *call = g_new0(WatchCall, 1);
-    call->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    g_mutex_init(&call->lock);
-    g_cond_init(&call->answered);
-    return call;
-}
-
-void
-watch_call_free(WatchCall *call)
-{
-    if (call == NULL)
-        return;
-    close(call->wake);
-    g_mutex_clear(&call->lock);
-    g_cond_clear(&call->answered);
-    g_free(call->group);
-    g_free(call);
-}
-
-void
-watch_call_before_kill(WatchCall *call, const char *group, guint ms)
-{
-    const gint64 until_us = g_get_monotonic_time() + (gint64)ms * 1000;
-    const guint64 one = 1;
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&call->lock);
-    if (!call->watched)
-        return;
-    g_free(call->group);
-    call->group = g_strdup(group);
-    if (write(call->wake, &one, sizeof(one)) != sizeof(one))
-        return;
-    while (call->group != NULL && g_cond_wait_until(&call->answered, &call->lock, until_us))
-        continue;
-}
 
 typedef struct {
     Target *target;
@@ -106,41 +57,14 @@ take_snapshot(Watch *watch, PacerReason reason)
         close(dump);
 }
 
-static gboolean
-is_called_for(const WatchCall *call, const Watch *watch)
-{
-    g_autofree char *group = cgroup_path((int)target_pid(watch->target));
-    return call->group != NULL && group != NULL && prekill_concerns(call->group, group);
-}
-
 static void
 answer_call(Watch *watch)
 {
     WatchCall *call = watch->options->call;
-    guint64 woken;
-    if (call == NULL || read(call->wake, &woken, sizeof(woken)) != sizeof(woken))
+    if (call == NULL || !watch_call_take(call))
         return;
-    g_mutex_lock(&call->lock);
-    const gboolean wanted = is_called_for(call, watch);
-    g_mutex_unlock(&call->lock);
-    if (wanted)
-        take_snapshot(watch, PACER_PREKILL);
-    g_mutex_lock(&call->lock);
-    g_clear_pointer(&call->group, g_free);
-    g_cond_broadcast(&call->answered);
-    g_mutex_unlock(&call->lock);
-}
-
-/* From now on, or no more: then none waits. */
-static void
-take_calls(WatchCall *call, gboolean watched)
-{
-    if (call == NULL)
-        return;
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&call->lock);
-    call->watched = watched;
-    g_clear_pointer(&call->group, g_free);
-    g_cond_broadcast(&call->answered);
+    take_snapshot(watch, PACER_PREKILL);
+    watch_call_done(call);
 }
 
 static void
@@ -159,9 +83,10 @@ note_end(Watch *watch)
 static gboolean
 wait_until_due(const Watch *watch, gboolean *stopped)
 {
-    struct pollfd fds[] = {{.fd = observer_pidfd(watch->observer), .events = POLLIN},
-                           {.fd = watch->options->stop, .events = POLLIN},
-                           {.fd = watch->options->call != NULL ? watch->options->call->wake : -1, .events = POLLIN}};
+    struct pollfd fds[] = {
+        {.fd = observer_pidfd(watch->observer), .events = POLLIN},
+        {.fd = watch->options->stop, .events = POLLIN},
+        {.fd = watch->options->call != NULL ? watch_call_wake(watch->options->call) : -1, .events = POLLIN}};
     const gint64 us = observer_tick_us(watch->observer);
     const struct timespec time = {.tv_sec = us / G_USEC_PER_SEC, .tv_nsec = us % G_USEC_PER_SEC * 1000};
     if (ppoll(fds, G_N_ELEMENTS(fds), &time, NULL) <= 0 || (fds[0].revents | fds[1].revents) == 0)
@@ -192,7 +117,8 @@ watch_run(Target *target, const WatchOptions *options, GError **error)
     gboolean stopped = FALSE;
     if (!begin(&watch, error))
         return WATCH_FAILED;
-    take_calls(options->call, TRUE);
+    if (options->call != NULL)
+        watch_call_answers_for(options->call, target_pid(target));
     do {
         const PacerReason reason = observer_read(watch.observer);
         observer_tend_profiling(watch.observer, target);
@@ -200,7 +126,8 @@ watch_run(Target *target, const WatchOptions *options, GError **error)
             take_snapshot(&watch, reason);
         answer_call(&watch);
     } while (!wait_until_due(&watch, &stopped));
-    take_calls(options->call, FALSE);
+    if (options->call != NULL)
+        watch_call_answers_for(options->call, 0);
     if (!stopped)
         note_end(&watch);
     else

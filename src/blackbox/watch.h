@@ -6,6 +6,7 @@
 #ifndef JESCOPE_BLACKBOX_WATCH_H
 #define JESCOPE_BLACKBOX_WATCH_H
 
+#include "blackbox/call.h"
 #include "blackbox/observer.h"
 
 /* What happens, for a log; strings are borrowed. Called on the thread of the watch. */
@@ -15,16 +16,6 @@ typedef struct {
     void (*failed)(const Target *target, const GError *error, gpointer data); /* a snapshot; the watch goes on */
     gpointer data;
 } WatchTells;
-
-/* A snapshot that another thread asks for and waits for. */
-typedef struct WatchCall WatchCall;
-
-WatchCall *watch_call_new(void);
-void watch_call_free(WatchCall *call);
-
-/* Has the watch with CALL take a snapshot, if the control group of its process is GROUP or below it, and waits for it,
- * for MS at most. From any thread, one at a time for each call. */
-void watch_call_before_kill(WatchCall *call, const char *group, guint ms);
 
 typedef struct {
     ObserverOptions observer;

@@ -189,10 +189,10 @@ static void
 on_prekill(const char *group, gpointer data)
 {
     const Watchers *watchers = data;
-    const gint64 until_us = g_get_monotonic_time() + (gint64)PREKILL_MS * 1000;
+    g_autofree WatchCall **calls = g_new(WatchCall *, watchers->n);
     for (guint i = 0; i < watchers->n; i++)
-        watch_call_before_kill(watchers->all[i].options.call, group,
-                               (guint)MAX((until_us - g_get_monotonic_time()) / 1000, 0));
+        calls[i] = watchers->all[i].options.call;
+    watch_calls_before_kill(calls, watchers->n, group, PREKILL_MS);
 }
 
 static int

@@ -5,17 +5,20 @@
 #include "stats/jemdata.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char console_pattern[] = "/tmp/aerospike-console.*";
 static const char data_name[] = "jemdata.py";
 
 enum {
     EXIT_REFUSED = 255, /* the shell's exit -1 */
+    FILE_MODE = 0666,   /* less the umask */
 };
 
 static gint64
@@ -73,10 +76,29 @@ copy_lines(FILE *from, FILE *to)
     return !ferror(from) && !ferror(to);
 }
 
+/* In a directory of another user, a link of his may lead to any file. */
+static FILE *
+open_data(void)
+{
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    struct stat status;
+    int fd = open(data_name, flags | O_NOFOLLOW, FILE_MODE);
+    if (fd < 0 && errno == ELOOP && lstat(data_name, &status) == 0 &&
+        (status.st_uid == 0 || status.st_uid == geteuid()))
+        fd = open(data_name, flags, FILE_MODE);
+    if (fd < 0)
+        return NULL;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && ftruncate(fd, 0) == 0)
+        return fdopen(fd, "w");
+    close(fd);
+    errno = EINVAL;
+    return NULL;
+}
+
 static gboolean
 extract(FILE *from)
 {
-    FILE *to = fopen(data_name, "we");
+    FILE *to = open_data();
     if (to == NULL)
         return FALSE;
     gboolean copied = copy_lines(from, to);

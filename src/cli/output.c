@@ -30,6 +30,7 @@ enum {
     FILE_MODE = 0666, /* less the umask */
     PRIVATE_MODE = 0600,
     DUMP_NAMES_MAX = 1000,
+    FOREIGN = EREMOTE, /* for set_failed(): it belongs to another user */
 };
 
 static gboolean
@@ -37,20 +38,43 @@ set_failed(GError **error, const char *path, int code)
 {
     if (code == EEXIST)
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "'%s' exists; remove it, or name another file with -o", path);
+    else if (code == FOREIGN)
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
+                    "'%s' is a pipe, device or link of another user; name another file with -o", path);
     else
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot write '%s': %s", path, g_strerror(code));
     return FALSE;
 }
 
-static int
-open_existing(Output *output, const struct stat *st)
+/* A pipe or a link that another user has put there would give him what is written, or have a device overwritten. */
+static gboolean
+is_foreign(const char *path)
 {
-    if (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)) {
-        errno = S_ISDIR(st->st_mode) ? EISDIR : EEXIST;
+    struct stat entry;
+    return lstat(path, &entry) != 0 || (entry.st_uid != 0 && entry.st_uid != geteuid());
+}
+
+/* What was looked at is what is opened, whatever is put in its place meanwhile. */
+static int
+open_existing(Output *output)
+{
+    struct stat st;
+    int fd = -1, place = open(output->path, O_PATH | O_CLOEXEC);
+    if (place < 0)
         return -1;
+    if (fstat(place, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
+    } else if (is_foreign(output->path)) {
+        errno = FOREIGN;
+    } else {
+        g_autofree char *same = g_strdup_printf("/proc/self/fd/%d", place);
+        output->kind = OUTPUT_SPECIAL;
+        fd = open(same, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     }
-    output->kind = OUTPUT_SPECIAL;
-    return open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    int code = errno;
+    close(place);
+    errno = code;
+    return fd;
 }
 
 static int
@@ -75,7 +99,7 @@ open_path(Output *output, OutputAccess access)
     }
     struct stat st;
     if (stat(output->path, &st) == 0)
-        return open_existing(output, &st);
+        return open_existing(output);
     return errno == ENOENT ? open_new(output, access) : -1;
 }
 

@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* SQLite's auxiliary files. */
@@ -16,8 +18,12 @@ static const char *const endings[] = {"-wal", "-shm", "-journal"};
 static struct {
     char *path;
     char *place;
+    /* Of the place: another user may own the directory, and put a link to one of root's where it is. */
+    int directory;
+    char *name;
+    gboolean resolved; /* the place has no links */
     gboolean confined;
-} handed;
+} handed = {.directory = -1};
 
 const char *
 handed_place(const char *path)
@@ -34,39 +40,60 @@ handed_is_confined(void)
 /* In the parent -----------------------------------------------------------------------------------------------------
  */
 
-static gboolean
-is_beside(const char *name)
+/* The ending of a file beside the place; NULL: it is another file. */
+static const char *
+ending_of(const char *name)
 {
     gsize length = strlen(handed.place);
     for (gsize i = 0; i < G_N_ELEMENTS(endings); i++)
         if (strncmp(name, handed.place, length) == 0 && strcmp(name + length, endings[i]) == 0)
-            return TRUE;
-    return FALSE;
+            return endings[i];
+    return NULL;
 }
 
 /* A file made beside the history file is its owner's, so that he can go on with it. */
 static void
-give_to_owner(int fd)
+give_to_owner(int fd, const struct stat *history)
 {
-    struct stat history;
-    if (stat(handed.place, &history) != 0)
+    if (geteuid() == 0 && fchown(fd, history->st_uid, history->st_gid) != 0)
         return;
-    if (geteuid() == 0 && fchown(fd, history.st_uid, history.st_gid) != 0)
-        return;
-    (void)!fchmod(fd, history.st_mode & 0666);
+    (void)!fchmod(fd, history->st_mode & 0666);
+}
+
+/* Another name of a file that is not the owner's may have been put there to have it written to. */
+static gboolean
+is_another_name(int fd, const struct stat *history)
+{
+    struct stat status;
+    return fstat(fd, &status) != 0 || (status.st_nlink > 1 && status.st_uid != history->st_uid);
 }
 
 static int
-open_beside(const char *name, int access)
+open_beside(const char *ending, int access)
 {
     const int flags = O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    int fd = open(name, (access & (O_ACCMODE | O_PATH)) | flags);
+    g_autofree char *name = g_strconcat(handed.name, ending, NULL);
+    struct stat history;
+    if (fstatat(handed.directory, handed.name, &history, 0) != 0)
+        return -1;
+    int fd = openat(handed.directory, name, (access & (O_ACCMODE | O_PATH)) | flags);
     if (fd < 0 && errno == ENOENT && (access & O_CREAT) != 0) {
-        fd = open(name, (access & O_ACCMODE) | O_CREAT | O_EXCL | flags, 0600);
+        fd = openat(handed.directory, name, (access & O_ACCMODE) | O_CREAT | O_EXCL | flags, 0600);
         if (fd >= 0)
-            give_to_owner(fd);
+            give_to_owner(fd, &history);
+    } else if (fd >= 0 && is_another_name(fd, &history)) {
+        close(fd);
+        errno = EACCES;
+        return -1;
     }
     return fd;
+}
+
+static int
+open_itself(int access)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | (handed.resolved ? O_NOFOLLOW : 0);
+    return openat(handed.directory, handed.name, (access & O_PATH) | flags);
 }
 
 /* SUBJECT has the flags of open(2). The history file itself is only read. */
@@ -76,10 +103,10 @@ open_for_child(const OpenerQuestion *question, OpenerAnswer *answer)
     struct stat status;
     const int access = (int)question->subject;
     gboolean itself = strcmp(question->text, handed.place) == 0;
-    if (!itself && !is_beside(question->text))
+    const char *ending = itself ? NULL : ending_of(question->text);
+    if ((!itself && ending == NULL) || handed.directory < 0)
         return EACCES;
-    int fd = itself ? open(handed.place, (access & O_PATH) | O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-                    : open_beside(question->text, access);
+    int fd = itself ? open_itself(access) : open_beside(ending, access);
     if (fd < 0)
         return errno;
     if ((access & O_PATH) == 0 && (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))) {
@@ -90,14 +117,30 @@ open_for_child(const OpenerQuestion *question, OpenerAnswer *answer)
     return 0;
 }
 
+/* The directory of the place; -1: none, or a link has come into its path. */
+static int
+open_directory(void)
+{
+    g_autofree char *path = g_path_get_dirname(handed.place);
+    const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                 .resolve = handed.resolved ? RESOLVE_NO_SYMLINKS : 0};
+    return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+}
+
 void
 history_hand_over(const char *path)
 {
     g_autofree char *place = realpath(path, NULL);
     g_free(handed.path);
     g_free(handed.place);
+    g_free(handed.name);
+    if (handed.directory >= 0)
+        close(handed.directory);
     handed.path = g_strdup(path);
     handed.place = place != NULL ? g_strdup(place) : g_canonicalize_filename(path, NULL);
+    handed.name = g_path_get_basename(handed.place);
+    handed.resolved = place != NULL;
+    handed.directory = open_directory();
     opener_handle(OPENER_HISTORY, open_for_child);
 }
 

@@ -60,14 +60,13 @@ static const LivePart facts_part = {sizeof(Facts), clear_facts};
 static char *
 read_arguments(pid_t pid)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/cmdline", (int)pid);
-    g_autofree char *text = NULL;
     gsize length = 0;
-    if (!g_file_get_contents(path, &text, &length, NULL))
+    g_autofree char *text = process_text(pid, "cmdline", ARGUMENTS_MAX, &length);
+    if (text == NULL)
         return g_strdup("");
     for (gsize i = 0; i + 1 < length; i++)
         text[i] = text[i] == '\0' ? ' ' : text[i];
-    return g_utf8_make_valid(text, (gssize)MIN(strlen(text), ARGUMENTS_MAX));
+    return g_utf8_make_valid(text, (gssize)strlen(text));
 }
 
 static char *

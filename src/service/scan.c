@@ -3,6 +3,7 @@
 
 #include "service/fleet.h"
 
+#include "confine/aside.h"
 #include "target/candidates.h"
 #include "target/discovery.h"
 #include "target/open.h"
@@ -10,12 +11,17 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
     REST_MAX = 16, /* scans that go by at most until a process is looked at again */
+    IMAGE_MAX = 64,
 };
+
+/* On whose behalf all targets are looked at together. */
+#define USER_OF_ALL ((uid_t)-1)
 
 /* A process that was looked at. */
 typedef struct {
@@ -24,6 +30,8 @@ typedef struct {
     char *address; /* NULL: not a target */
     guint looks;   /* how often it was in a scan */
     guint scan;    /* the last one it was in */
+    gboolean same; /* of a target, the result of look_at_targets() */
+    gboolean slow; /* to look at it took too long: it is not looked at any more */
 } Seen;
 
 /* A target the options name. */
@@ -149,14 +157,100 @@ read_image(pid_t pid)
 
 /* ---- discovery ---- */
 
+static void
+read_image_aside(gpointer process, ChannelMessage *answer)
+{
+    g_autofree char *image = read_image(((const Process *)process)->pid);
+    g_strlcpy(answer->bytes, image != NULL ? image : "", IMAGE_MAX);
+}
+
+static char *
+look_at_image(Process *process)
+{
+    char image[IMAGE_MAX] = "";
+    ChannelMessage answer = {.bytes = image, .size = sizeof(image)};
+    if (!discovery_may_be_delayed(process))
+        return read_image(process->pid);
+    if (aside_run(read_image_aside, process, process->uids[1], &answer) != ASIDE_DONE)
+        return NULL;
+    channel_close_fds(&answer);
+    image[IMAGE_MAX - 1] = '\0';
+    return image[0] != '\0' ? g_strdup(image) : NULL;
+}
+
+static gboolean
+has_its_socket_and_image(const Seen *seen)
+{
+    if (access(seen->address, F_OK) != 0)
+        return FALSE;
+    g_autofree char *image = read_image(seen->process.pid);
+    return g_strcmp0(image, seen->image) == 0;
+}
+
 /* A target stays one while its process, its program and its agent's socket are the same. */
 static gboolean
 is_still_target(const Seen *seen)
 {
-    if (!process_alive(seen->process.pid, seen->process.start_time) || access(seen->address, F_OK) != 0)
-        return FALSE;
-    g_autofree char *image = read_image(seen->process.pid);
-    return g_strcmp0(image, seen->image) == 0;
+    return process_alive(seen->process.pid, seen->process.start_time) && seen->same;
+}
+
+typedef struct {
+    const GPtrArray *seen; /* Seen */
+    guint8 *answers;       /* of each, shared: 0: not yet */
+    guint from;
+} Looks;
+
+enum { LOOK_SAME = 1, LOOK_CHANGED };
+
+static void
+look_aside(gpointer data, ChannelMessage *answer)
+{
+    const Looks *looks = data;
+    for (guint i = looks->from; i < looks->seen->len; i++)
+        looks->answers[i] = has_its_socket_and_image(looks->seen->pdata[i]) ? LOOK_SAME : LOOK_CHANGED;
+}
+
+/* Targets whose users can hold it up, all in one child process if none does. One that does, and the others where too
+ * many do, count as unchanged. */
+static void
+look_together(const GPtrArray *all)
+{
+    char none = 0;
+    guint8 *answers = mmap(NULL, all->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    Looks looks = {all, answers, 0};
+    AsideEnd end = answers == MAP_FAILED ? ASIDE_NOT_BEGUN : ASIDE_GIVEN_UP;
+    while (end == ASIDE_GIVEN_UP && looks.from < all->len) {
+        ChannelMessage answer = {.bytes = &none, .size = sizeof(none)};
+        end = aside_run(look_aside, &looks, USER_OF_ALL, &answer);
+        while (looks.from < all->len && answers[looks.from] != 0)
+            looks.from++;
+        if (end == ASIDE_GIVEN_UP && looks.from < all->len)
+            ((Seen *)all->pdata[looks.from++])->slow = TRUE;
+    }
+    for (guint i = 0; i < all->len; i++)
+        ((Seen *)all->pdata[i])->same = answers == MAP_FAILED || answers[i] != LOOK_CHANGED;
+    if (answers != MAP_FAILED)
+        munmap(answers, all->len);
+}
+
+static void
+look_at_targets(Scanner *scanner)
+{
+    g_autoptr(GPtrArray) delayed = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer value;
+    g_hash_table_iter_init(&iter, scanner->seen);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        Seen *seen = value;
+        if (seen->address == NULL || seen->slow)
+            continue;
+        if (discovery_may_be_delayed(&seen->process))
+            g_ptr_array_add(delayed, seen);
+        else
+            seen->same = has_its_socket_and_image(seen);
+    }
+    if (delayed->len > 0)
+        look_together(delayed);
 }
 
 /* 1, 2, 4, 8, 16, 32, 48, ... */
@@ -228,7 +322,7 @@ examine(Scanner *scanner, Seen *seen, ScanResult *result)
     }
     count_one(scanner, user);
     g_free(seen->image);
-    seen->image = read_image(seen->process.pid);
+    seen->image = look_at_image(&seen->process);
     scan_result_add_found(result, &(ScanFound){.process = seen->process, .address = seen->address});
 }
 
@@ -302,6 +396,7 @@ discover(Scanner *scanner, const GArray *hints, ScanResult *result)
     g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
     const char *name;
     count_known(scanner);
+    look_at_targets(scanner);
     while (proc != NULL && (name = g_dir_read_name(proc)) != NULL) {
         pid_t pid = g_ascii_isdigit(name[0]) ? (pid_t)atoi(name) : 0;
         if (pid > 0 && pid != getpid())

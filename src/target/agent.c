@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/agent.h"
 
+#include "confine/aside.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
 #include "target/implementation.h"
@@ -98,8 +99,8 @@ open_directory(const Process *process, const char *path)
 }
 
 /* The directory is pinned, so the checked one is used, and the address fits into sockaddr_un for any path. */
-int
-agent_connect(const Process *process, const char *path)
+static int
+connect_here(const Process *process, const char *path)
 {
     int directory = open_directory(process, path);
     if (directory < 0)
@@ -121,6 +122,39 @@ agent_connect(const Process *process, const char *path)
     int saved = errno;
     close(directory);
     errno = saved;
+    return fd;
+}
+
+typedef struct {
+    const Process *process;
+    const char *path;
+} Place;
+
+static void
+connect_aside(gpointer data, ChannelMessage *answer)
+{
+    const Place *place = data;
+    int fd = connect_here(place->process, place->path);
+    *(int *)answer->bytes = fd < 0 ? errno : 0;
+    if (fd >= 0)
+        answer->fds[answer->n_fds++] = fd;
+}
+
+int
+agent_connect(const Process *process, const char *path)
+{
+    Place place = {process, path};
+    int code = 0;
+    ChannelMessage answer = {.bytes = &code, .size = sizeof(code)};
+    if (process == NULL || !discovery_may_be_delayed(process))
+        return connect_here(process, path);
+    if (aside_run(connect_aside, &place, process->uids[1], &answer) != ASIDE_DONE) {
+        errno = ETIMEDOUT;
+        return -1;
+    }
+    int fd = answer.n_fds > 0 ? answer.fds[--answer.n_fds] : -1;
+    channel_close_fds(&answer);
+    errno = code != 0 ? code : EIO;
     return fd;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/discovery.h"
 
+#include "confine/aside.h"
 #include "target/diagnosis.h"
 #include "target/memory-map.h"
 #include "target/reach.h"
@@ -23,7 +24,8 @@ enum {
     CLEANED_MAX = 4096,    /* directories, and entries of one, that are looked at */
     SOCKETS_MAX = 8 << 20, /* of a list of sockets: any user may bind as many as its limit of descriptors */
     BOUND_MAX = 64,        /* directories that have a socket of one name */
-    LISTENING = 1 << 16,   /* among the flags of a socket in /proc/net/unix (unix_seq_show() in the kernel) */
+    SOCKET_PATH_MAX = 8 << 10,
+    LISTENING = 1 << 16, /* among the flags of a socket in /proc/net/unix (unix_seq_show() in the kernel) */
 };
 
 static void
@@ -219,8 +221,15 @@ discovery_socket_name(const Process *process)
     return g_strdup_printf("%d.%" G_GUINT64_FORMAT ".sock", (int)process->inner_pid, process->start_time);
 }
 
-char *
-discovery_socket(const Process *process)
+gboolean
+discovery_may_be_delayed(const Process *process)
+{
+    return geteuid() == 0 && reach_elsewhere() == NULL &&
+           !(process_is_roots(process) && process_sees_our_files(process->pid));
+}
+
+static char *
+search_socket(const Process *process)
 {
     g_autofree char *name = discovery_socket_name(process);
     g_autoptr(GPtrArray) told = discovery_directories(process);
@@ -231,6 +240,31 @@ discovery_socket(const Process *process)
     for (guint i = 0; i < told->len; i++)
         add_directory(bound, g_strdup(told->pdata[i]));
     return find_socket(process, bound, name);
+}
+
+static void
+search_aside(gpointer process, ChannelMessage *answer)
+{
+    g_autofree char *path = search_socket(process);
+    answer->size = path != NULL ? g_strlcpy(answer->bytes, path, SOCKET_PATH_MAX) : 0;
+    answer->size = MIN(answer->size, SOCKET_PATH_MAX - 1) + 1;
+    if (path == NULL)
+        *(char *)answer->bytes = '\0';
+}
+
+char *
+discovery_socket(const Process *process)
+{
+    char path[SOCKET_PATH_MAX];
+    Process copy = *process;
+    ChannelMessage answer = {.bytes = path, .size = sizeof(path)};
+    if (!discovery_may_be_delayed(process))
+        return search_socket(process);
+    if (aside_run(search_aside, &copy, process->uids[1], &answer) != ASIDE_DONE)
+        return NULL;
+    channel_close_fds(&answer);
+    path[sizeof(path) - 1] = '\0';
+    return path[0] != '\0' ? g_strdup(path) : NULL;
 }
 
 static gboolean

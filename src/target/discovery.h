@@ -13,6 +13,9 @@
  * no trusted one. It may be stale. */
 char *discovery_socket(const Process *process);
 
+/* Whether to look up names that PROCESS chooses may take for as long as its user likes (confine/aside.h). */
+gboolean discovery_may_be_delayed(const Process *process);
+
 /* The last component of it. */
 char *discovery_socket_name(const Process *process);
 

@@ -55,6 +55,23 @@ is_memory_file(int fd)
            (flags & O_ACCMODE) == O_RDWR && seals >= 0 && (seals & ~F_SEAL_EXEC) == 0;
 }
 
+static gpointer
+close_it(gpointer fd)
+{
+    close(GPOINTER_TO_INT(fd));
+    return NULL;
+}
+
+/* What it is, its owner has chosen: to close the last reference to a socket may take as long as he has set (SO_LINGER),
+ * that to a file as long as its file system takes. */
+static void
+close_unknown(int fd)
+{
+    GThread *thread = g_thread_try_new("close", close_it, GINT_TO_POINTER(fd), NULL);
+    if (thread != NULL)
+        g_thread_unref(thread);
+}
+
 int
 foreign_file_take(pid_t thread, gint64 number, GError **error)
 {
@@ -74,7 +91,7 @@ foreign_file_take(pid_t thread, gint64 number, GError **error)
                     (int)thread, g_strerror(code));
     if (fd < 0 || is_memory_file(fd))
         return fd;
-    close(fd);
+    close_unknown(fd);
     g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
                 "descriptor %d of thread %d is not the memory file that was created, since another thread has replaced "
                 "it; nothing was written to it",

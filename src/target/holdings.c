@@ -14,6 +14,7 @@ enum {
     TIME_US = 2 * G_USEC_PER_SEC,
     STATUS_MAX_BYTES = 1 << 20, /* of the lists of groups and processors */
     CHILDREN_MAX = 256,
+    CHILDREN_MAX_BYTES = CHILDREN_MAX * 12, /* of their pids, with blanks */
 };
 
 static const struct {
@@ -73,10 +74,10 @@ read_children(pid_t pid, gint64 until_us, Holdings *holdings)
     g_autoptr(GDir) threads = program != NULL ? g_dir_open(path, 0, NULL) : NULL;
     const char *thread;
     guint n = 0;
-    while (threads != NULL && (thread = g_dir_read_name(threads)) != NULL) {
-        g_autofree char *file = g_build_filename(path, thread, "children", NULL);
-        g_autofree char *text = NULL;
-        if (!g_file_get_contents(file, &text, NULL, NULL))
+    while (threads != NULL && (thread = g_dir_read_name(threads)) != NULL && g_get_monotonic_time() < until_us) {
+        g_autofree char *file = g_build_filename("task", thread, "children", NULL);
+        g_autofree char *text = process_text(pid, file, CHILDREN_MAX_BYTES, NULL);
+        if (text == NULL)
             continue;
         if (holdings->children == G_MAXUINT64)
             holdings->children = 0;

@@ -2,6 +2,7 @@
 #include "target/open-files.h"
 
 #include "target/memory-map.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -24,7 +24,6 @@ typedef struct {
     pid_t pid;
     GHashTable *mounts; /* id -> whether it is a tmpfs */
     GHashTable *seen;   /* "device:inode" of files counted */
-    int process;        /* a descriptor of it (pidfd_open(2)); -1: none */
     OpenFiles *files;
 } Walk;
 
@@ -43,11 +42,10 @@ note_mount(char *line, gpointer data)
 static int
 mount_of(pid_t pid, const char *number)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/fdinfo/%s", (int)pid, number);
-    g_autofree char *text = NULL;
-    if (!g_file_get_contents(path, &text, NULL, NULL))
-        return -1;
-    const char *found = strstr(text, "mnt_id:");
+    enum { BEGINNING = 4096 }; /* of a file, every lock has a line behind it */
+    g_autofree char *file = g_strconcat("fdinfo/", number, NULL);
+    g_autofree char *text = process_text(pid, file, BEGINNING, NULL);
+    const char *found = text != NULL ? strstr(text, "mnt_id:") : NULL;
     return found != NULL ? atoi(found + strlen("mnt_id:")) : -1;
 }
 
@@ -75,21 +73,43 @@ note_file(Walk *walk, const char *number, const char *name, int directory)
         walk->files->tmpfs += (guint64)MAX(about.st_blocks, 0) * BLOCK;
 }
 
-/* What waits in a pipe is known to those that have it open: a copy of the descriptor is, for a moment. */
+/* Opens the pipe NAME, which descriptor NUMBER was a moment ago; -1 with errno, which is EBADF if it is another file
+ * now: such a name is of no other file. A copy of the descriptor (pidfd_getfd(2)) might be of a socket by now, whose
+ * last reference, closed here, waits for as long as its owner has set (SO_LINGER). */
+static int
+open_pipe(int directory, const char *number, const char *name)
+{
+    char place[32], now[64];
+    int pinned = openat(directory, number, O_PATH | O_CLOEXEC);
+    if (pinned < 0) {
+        errno = errno == ENOENT ? EBADF : errno;
+        return -1;
+    }
+    g_snprintf(place, sizeof(place), "/proc/self/fd/%d", pinned);
+    ssize_t length = readlink(place, now, sizeof(now) - 1);
+    now[MAX(length, 0)] = '\0';
+    int fd = strcmp(now, name) == 0 ? open(place, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    int code = strcmp(now, name) == 0 ? errno : EBADF;
+    close(pinned);
+    errno = code;
+    return fd;
+}
+
+/* What waits in a pipe is known to those that have it open: we have, for a moment. */
 static void
-note_pipe(Walk *walk, const char *number, const char *name)
+note_pipe(Walk *walk, const char *number, const char *name, int directory)
 {
     enum { PAGE = 4096 };
     int bytes = 0;
     if (walk->files->pipes == G_MAXUINT64 || !g_hash_table_add(walk->seen, g_strdup(name)))
         return;
-    int copy = (int)syscall(SYS_pidfd_getfd, walk->process, atoi(number), 0);
-    if (copy < 0 && errno != EBADF)
+    int pipe = open_pipe(directory, number, name);
+    if (pipe < 0 && errno != EBADF)
         walk->files->pipes = G_MAXUINT64;
-    else if (copy >= 0 && ioctl(copy, FIONREAD, &bytes) == 0)
+    else if (pipe >= 0 && ioctl(pipe, FIONREAD, &bytes) == 0)
         walk->files->pipes += ((guint64)MAX(bytes, 0) + PAGE - 1) / PAGE * PAGE;
-    if (copy >= 0)
-        close(copy);
+    if (pipe >= 0)
+        close(pipe);
 }
 
 static void
@@ -104,7 +124,7 @@ note_descriptor(Walk *walk, const char *number, int directory)
         guint32 inode = (guint32)g_ascii_strtoull(name + strlen("socket:["), NULL, 10);
         g_array_append_val(walk->files->sockets, inode);
     } else if (g_str_has_prefix(name, "pipe:[")) {
-        note_pipe(walk, number, name);
+        note_pipe(walk, number, name, directory);
     } else if (name[0] == '/') {
         note_file(walk, number, name, directory);
     }
@@ -139,15 +159,11 @@ open_files_read(pid_t pid, gint64 until_us, OpenFiles *files)
         return FALSE;
     g_autoptr(GHashTable) mounts = g_hash_table_new(NULL, NULL);
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    Walk walk = {
-        .pid = pid, .mounts = mounts, .seen = seen, .process = (int)syscall(SYS_pidfd_open, pid, 0), .files = files};
-    *files = (OpenFiles){.pipes = walk.process >= 0 ? 0 : G_MAXUINT64,
-                         .sockets = g_array_new(FALSE, FALSE, sizeof(guint32))};
+    Walk walk = {.pid = pid, .mounts = mounts, .seen = seen, .files = files};
+    *files = (OpenFiles){.sockets = g_array_new(FALSE, FALSE, sizeof(guint32))};
     gboolean read = memory_map_read_list(pid, "mountinfo", MOUNTS_MAX_BYTES, note_mount, mounts) == MEMORY_MAP_READ &&
                     walk_descriptors(&walk, numbers, directory, until_us);
     close(directory);
-    if (walk.process >= 0)
-        close(walk.process);
     g_array_sort(files->sockets, compare);
     if (!read)
         open_files_clear(files);

@@ -7,9 +7,9 @@
 #include <sys/types.h>
 
 typedef struct {
-    guint64 tmpfs;   /* bytes of pages; each file once */
-    guint64 pipes;   /* bytes of pages of what waits in pipes, each once; G_MAXUINT64: unknown (it takes the right to
-                        trace the process, and Linux 5.6) */
+    guint64 tmpfs; /* bytes of pages; each file once */
+    guint64
+        pipes; /* bytes of pages of what waits in pipes, each once; G_MAXUINT64: unknown (they are another user's) */
     GArray *sockets; /* of guint32: their inodes, ascending */
 } OpenFiles;
 

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 enum {
-    TRIGGER_MAX = 256, /* bytes */
+    TRIGGER_MAX = 256,         /* bytes */
+    ENVIRONMENT_MAX = 1 << 20, /* of which more is not read */
 };
 
 struct PressureWatch {
@@ -82,10 +83,18 @@ open_socket(const char *path, const char *text, gsize length)
 
 /* With all of its ids: the environment of a set-user-ID program is its caller's. */
 static gboolean
-is_ours(int pid)
+is_ours(const Process *process)
 {
-    Process process;
-    return process_look(pid, &process) && process_user(&process) == geteuid();
+    return process_user(process) == geteuid() && process_sees_our_files(process->pid);
+}
+
+/* Ours when its environment was read and afterwards: in between, it may have executed another program, or its pid may
+ * have become another process's. */
+static gboolean
+was_ours(const Process *before)
+{
+    Process now;
+    return is_ours(before) && process_look(before->pid, &now) && now.start_time == before->start_time && is_ours(&now);
 }
 
 static gboolean
@@ -98,10 +107,11 @@ is_socket(const char *path)
 PressureWatch *
 pressure_watch_new(int pid)
 {
-    g_autofree char *place = g_strdup_printf("/proc/%d/environ", pid);
-    g_autofree char *environment = NULL;
-    gsize length, written = 0;
-    if (!g_file_get_contents(place, &environment, &length, NULL))
+    Process process;
+    gsize length = 0, written = 0;
+    g_autofree char *environment =
+        process_look(pid, &process) ? process_text(pid, "environ", ENVIRONMENT_MAX, &length) : NULL;
+    if (environment == NULL)
         return NULL;
     g_autofree char *path = read_variable(environment, length, "MEMORY_PRESSURE_WATCH");
     g_autofree char *encoded = read_variable(environment, length, "MEMORY_PRESSURE_WRITE");
@@ -113,7 +123,7 @@ pressure_watch_new(int pid)
     int fd = -1;
     if (file && is_trigger(text, written))
         fd = open_file(path, text, written);
-    else if (!file && is_ours(pid) && is_socket(path))
+    else if (!file && was_ours(&process) && is_socket(path))
         fd = open_socket(path, (const char *)decoded, written);
     if (fd < 0)
         return NULL;

@@ -14,7 +14,8 @@ typedef struct PressureWatch PressureWatch;
 /*
  * Of process PID, whose user can choose both variables: a pressure file is used only if it is that of the control group
  * of the process or of the machine, with a trigger as the kernel takes it, and a socket only if the process is of our
- * own user. NULL: it has none, or none that is used.
+ * own user and sees our files: root of a container is not root, and names another file by the same path. NULL: it has
+ * none, or none that is used.
  */
 PressureWatch *pressure_watch_new(int pid);
 void pressure_watch_free(PressureWatch *watch);

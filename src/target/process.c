@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -17,10 +18,8 @@ enum {
     CHUNK = 4096,
 };
 
-/* At most LIMIT bytes of FILE in /proc/PID, with a NUL behind them; NULL if it cannot be read. A process may say that
- * its environment is all of its address space (PR_SET_MM_MAP of prctl(2)). */
-static char *
-read_beginning(pid_t pid, const char *file, gsize limit, gsize *length)
+char *
+process_text(pid_t pid, const char *file, gsize limit, gsize *length)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)pid, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -47,14 +46,14 @@ read_beginning(pid_t pid, const char *file, gsize limit, gsize *length)
 static char *
 read_proc(pid_t pid, const char *file, gsize *length)
 {
-    return read_beginning(pid, file, FILE_MAX, length);
+    return process_text(pid, file, FILE_MAX, length);
 }
 
 /* The arguments of PID, NUL-terminated, possibly truncated; NULL if there are none. */
 static char *
 read_arguments(pid_t pid, gsize *length)
 {
-    g_autofree char *text = read_beginning(pid, "cmdline", ARGUMENTS_MAX, length);
+    g_autofree char *text = process_text(pid, "cmdline", ARGUMENTS_MAX, length);
     return text != NULL && *length > 0 ? g_steal_pointer(&text) : NULL;
 }
 
@@ -244,6 +243,21 @@ process_alive(pid_t pid, guint64 start_time)
 {
     Process now;
     return process_look(pid, &now) && now.start_time == start_time && now.state != 'Z' && now.state != 'X';
+}
+
+gboolean
+process_sees_our_files(pid_t pid)
+{
+    static const char *const places[] = {"ns/mnt", "root"};
+    struct stat ours, theirs;
+    for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
+        g_autofree char *its = g_strdup_printf("/proc/%d/%s", (int)pid, places[i]);
+        g_autofree char *own = g_strconcat("/proc/self/", places[i], NULL);
+        if (stat(its, &theirs) != 0 || stat(own, &ours) != 0 || theirs.st_dev != ours.st_dev ||
+            theirs.st_ino != ours.st_ino)
+            return FALSE;
+    }
+    return TRUE;
 }
 
 gboolean

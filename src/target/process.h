@@ -62,6 +62,14 @@ char *process_executable(pid_t pid);
 /* Its arguments, the program included, with blanks between them; "" for a kernel thread. Fit for terminals. */
 char *process_arguments(pid_t pid);
 
+/* At most LIMIT bytes of FILE in /proc/PID, with a NUL behind them, to be freed; NULL if it cannot be read. A process
+ * chooses how long its arguments and its environment are: it may say that they are all of its address space
+ * (PR_SET_MM_MAP of prctl(2)). */
+char *process_text(pid_t pid, const char *file, gsize limit, gsize *length);
+
+/* Whether it sees the files that we see: its root directory and its mount namespace are ours. */
+gboolean process_sees_our_files(pid_t pid);
+
 /* Resident bytes by the kernel's count; 0 if unknown. */
 guint64 process_rss(pid_t pid);
 

@@ -7,20 +7,24 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import stat
 import subprocess
 
 import neighbours
 import pytest
 from endpoint import serve
 from programs import profiled  # noqa: F401
-from services import DEADLINE, free_port, wait_for
+from services import DEADLINE, environment, free_port, jescope, started, wait_for
+from victims import BUILD
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="targets of another user need root")
 
 # Of a user that no other test has processes of: what users see of each other is test_users.py's.
-hostile = functools.partial(neighbours.hostile, user=65532)
+USER = 65532
+hostile = functools.partial(neighbours.hostile, user=USER)
 
 MANY = 40
 ASKED_AT_ONCE = 20
@@ -137,6 +141,32 @@ def test_work_ends_with_its_client(folder, profiled):  # noqa: F811
         subprocess.run(server.command("GET", f"/api/v1/targets/{stranger}/statistics", "--max-time", "0.2"), capture_output=True)
         wait_for(lambda: re.search(r"^jescope_http_requests_abandoned_total [1-9]", server.get("/metrics").text, re.M),
                  "the request is given up")
+
+
+@contextlib.contextmanager
+def slow_files(folder):
+    """A process of another user whose socket is said to be where no name is ever found; see tests/victims/slow_files.c."""
+    device, place, program = folder / "fuse", folder / "place", folder / "slow_files"
+    with contextlib.suppress(OSError):
+        os.mknod(device, stat.S_IFCHR, os.makedev(10, 229))
+        device.chmod(0o666)
+    place.mkdir()
+    os.chown(place, USER, USER)
+    shutil.copy(BUILD / "tests/victims/slow_files", program)
+    with started([program, device, place, "/bin/sh", "-c", "echo ready; exec sleep 1000"], env=environment(folder), user=USER, group=USER,
+                 extra_groups=[], cwd="/", stderr=subprocess.DEVNULL) as process:
+        if process.stdout.readline() != "ready\n":
+            pytest.skip("this machine gives users no mount of fuse and overlayfs")
+        yield process
+
+
+def test_file_system_that_does_not_answer(folder, profiled):  # noqa: F811
+    """It holds up those who look for its agent, root as well. The others are found all the same."""
+    with slow_files(folder):
+        rows = json.loads(jescope(folder, "ps", "--json").stdout)["processes"]
+        assert profiled.pid in {row["pid"] for row in rows}
+        with serve(folder, "--every=1s") as server:
+            wait_for(lambda: profiled.pid in known(server), "the honest target is found")
 
 
 def waiting_requests(server):

@@ -16,7 +16,8 @@ import pytest
 from endpoint import serve
 from leaker import leaker
 from programs import profiled  # noqa: F401
-from services import DEADLINE, JESCOPE, wait_for
+from sanitized import SANITIZED
+from services import DEADLINE, JESCOPE, children, environment, started, wait_for
 from test_documents import documented, flat
 
 SCRIPT = """#!/bin/sh
@@ -316,3 +317,39 @@ def test_what_functions_hold(scratch):
         for name in ("function", "stack"):
             wait_for(lambda name=name: (one.rule(name) or {}).get("fired") == 1, f"{name} fires")
         wait_for(lambda: "it is 0 B" in (one.rule("nothing") or {}).get("why", ""), "what does not hold anything is known as well")
+
+
+# Says that its arguments are 1 GiB of memory that it has never touched (prctl(2), PR_SET_MM_MAP).
+ENDLESS_ARGUMENTS = """
+import ctypes, mmap, os, signal, struct
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = libc.sbrk.restype = ctypes.c_void_p
+size = 1 << 30
+at = libc.mmap(None, ctypes.c_size_t(size), 3, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000, -1, ctypes.c_long(0))
+field = [0, 0] + open("/proc/self/stat").read().rpartition(")")[2].split()
+number = lambda n: int(field[n - 1])
+told = struct.pack("12QII", number(26), number(27), number(45), number(46), number(47), libc.sbrk(0), number(28), at, at + size,
+                   number(50), number(51), 0, 0, 0xFFFFFFFF)
+print(os.getpid(), libc.prctl(35, 14, told, ctypes.c_ulong(len(told)), 0), flush=True)
+signal.pause()
+"""
+
+
+def peak_memory(pid):
+    """Of a process and of those it has started, in bytes."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024 + sum(map(peak_memory, children(pid)))
+
+
+@pytest.mark.skipif(SANITIZED, reason="a sanitizer's own memory is measured along")
+def test_endless_arguments(folder):
+    rules = folder / "rules"
+    rules.mkdir(mode=0o755)
+    (rules / "any.rules").write_text("[any]\nwhen = allocated above 1\ndo = log\n")
+    with started([JESCOPE, "run", "--", "/usr/bin/python3", "-c", ENDLESS_ARGUMENTS], env=environment(folder)) as victim:
+        pid, failed = victim.stdout.readline().split()
+        if failed != "0":
+            pytest.skip("this kernel lets no process say where its arguments are (CONFIG_CHECKPOINT_RESTORE)")
+        with serve(folder, pid, "--every=200ms", f"--rules={rules}") as endpoint:
+            wait_for(lambda: any(row["fired"] for row in endpoint.get("/api/v1/rules").json()["rules"]), "the rule fires")
+            assert peak_memory(endpoint.process.pid) < 256 << 20

@@ -64,6 +64,25 @@ def test_threads_made_to_collide(tmp_path):
         assert done.returncode == 0 and json.loads(done.stdout), done.stderr
 
 
+@needs_root
+def test_output_into_what_another_user_has_put_there(tmp_path):
+    """A pipe would give him what is written, a link have a device written to; our own pipe is one to write to."""
+    dump = write_dump(tmp_path / "a.heap", [[0x1000]])
+    pipe, link = tmp_path / "pipe.txt", tmp_path / "link.txt"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/null")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for place in (pipe, link):
+        os.chown(place, NOBODY, NOBODY, follow_symlinks=False)
+        done = report(dump, "-o", place)
+        assert done.returncode == 1 and "of another user" in done.stderr, done.stderr
+    os.chown(pipe, 0, 0)
+    assert report(dump, "-o", pipe).returncode == 0
+    assert os.read(reader, 1 << 16)
+    os.close(reader)
+    assert report(dump, "-o", "/dev/stdout", "--format=text").stdout
+
+
 @pytest.mark.parametrize("output", ["text", "stacks", "tree", "folded", "flamegraph", "callgraph", "speedscope", "pprof", "json"])
 def test_numbers_of_64_bits(tmp_path, output):
     """Counts, sizes, addresses and mappings up to the largest: an error or a report, in which no sum wraps round to less than nothing."""

@@ -327,6 +327,21 @@ def test_extract_refusals(tool):
     assert not (tool.work / "jemdata.py").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has links of other users")
+def test_extract_follows_no_link_of_another_user(tool):
+    victim = tool.work / "victim"
+    victim.write_text("kept")
+    (tool.work / "log").write_text("___ Begin jemalloc statistics ___\n")
+    data = tool.work / "jemdata.py"
+    data.symlink_to(victim)
+    os.chown(data, 65534, 65534, follow_symlinks=False)
+    refused = tool("extract-jem-stats", "log")
+    assert refused.returncode == 1 and victim.read_text() == "kept"
+    os.chown(data, 0, 0, follow_symlinks=False)
+    assert tool("extract-jem-stats", "log").returncode == 0
+    assert data.is_symlink() and victim.read_text().startswith("def load(")
+
+
 # jescope's own commands on the same files.
 
 def jescope(*arguments, **options):

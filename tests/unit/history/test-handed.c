@@ -136,6 +136,52 @@ test_links_beside_the_file(void)
     fixture_remove(path);
 }
 
+/* The owner of the directory puts a link in its place when the file was found: nothing is made where that leads. */
+static void
+test_directory_becomes_a_link(void)
+{
+    char *path = make_history();
+    char *victim = make_history();
+    g_autofree char *folder = g_path_get_dirname(path), *other = g_path_get_dirname(victim);
+    g_autofree char *moved = g_strconcat(folder, ".moved", NULL), *made = g_strconcat(victim, "-shm", NULL);
+    g_autoptr(GError) error = NULL;
+    g_assert_false(g_file_test(made, G_FILE_TEST_EXISTS));
+    history_hand_over(path);
+    g_assert_cmpint(g_rename(folder, moved), ==, 0);
+    g_assert_cmpint(symlink(other, folder), ==, 0);
+    g_assert_cmpint(run(count_samples, path, &error), ==, 3);
+    g_assert_false(g_file_test(made, G_FILE_TEST_EXISTS));
+    g_assert_cmpint(g_unlink(folder), ==, 0);
+    g_assert_cmpint(g_rename(moved, folder), ==, 0);
+    fixture_remove(path);
+    fixture_remove(victim);
+}
+
+/* Another name of a file of another user, which the kernel permits where fs.protected_hardlinks is 0. */
+static void
+test_another_name_beside_the_file(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root has files that are not the owner's");
+        return;
+    }
+    char *path = make_history();
+    g_autofree char *log = g_strconcat(path, "-shm", NULL);
+    g_autofree char *victim = g_strconcat(path, ".victim", NULL);
+    g_autofree char *text = NULL;
+    g_autoptr(GError) error = NULL;
+    g_assert_true(g_file_set_contents(victim, "kept", -1, NULL));
+    g_unlink(log);
+    g_assert_cmpint(link(victim, log), ==, 0);
+    g_assert_cmpint(chown(path, 65534, 65534), ==, 0);
+    history_hand_over(path);
+    run(count_samples, path, &error);
+    g_assert_true(g_file_get_contents(victim, &text, NULL, NULL));
+    g_assert_cmpstr(text, ==, "kept");
+    g_unlink(victim);
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -145,5 +191,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/handed/nothing-but-the-file-is-handed-over", test_nothing_but_the_file);
     g_test_add_func("/history/handed/read-only", test_read_only);
     g_test_add_func("/history/handed/links-beside-the-file-are-not-followed", test_links_beside_the_file);
+    g_test_add_func("/history/handed/directory-becomes-a-link", test_directory_becomes_a_link);
+    g_test_add_func("/history/handed/another-name-beside-the-file", test_another_name_beside_the_file);
     return g_test_run();
 }

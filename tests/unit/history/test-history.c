@@ -32,6 +32,26 @@ test_round_trip(void)
     fixture_remove(path);
 }
 
+/* Kept dumps and statistics tell what other users' memory is for: whatever the umask, also of what SQLite keeps beside
+ * the file. */
+static void
+test_files_of_the_owner_alone(void)
+{
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    char *path = fixture_path();
+    const mode_t before = umask(0);
+    g_autoptr(History) history = fixture_open(path);
+    umask(before);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 3);
+    for (gsize i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *name = g_strconcat(path, endings[i], NULL);
+        struct stat status;
+        g_assert_cmpint(stat(name, &status), ==, 0);
+        g_assert_cmpuint(status.st_mode & 07777, ==, 0600);
+    }
+    fixture_remove(path);
+}
+
 static void
 test_range(void)
 {
@@ -450,6 +470,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/history/round-trip", test_round_trip);
+    g_test_add_func("/history/files-of-the-owner-alone", test_files_of_the_owner_alone);
     g_test_add_func("/history/range", test_range);
     g_test_add_func("/history/missing-row", test_missing_row);
     g_test_add_func("/history/restart", test_restart);
