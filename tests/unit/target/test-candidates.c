@@ -222,14 +222,14 @@ test_choice(void)
 static void
 test_suggestion(void)
 {
-    const Called called = {"jsc-redis-server", "jsc-redis-server", NULL, geteuid()};
+    const Called called = {"jsc-sugar-dealer", "jsc-sugar-dealer", NULL, geteuid()};
     pid_t pid = start(&called);
-    static const char *const typed[] = {"jsc-redis", "redis-server", "jsc-redis-srever", "jsc-redis-serv"};
+    static const char *const typed[] = {"jsc-sugar", "sugar-dealer", "jsc-sugar-daeler", "jsc-sugar-deal"};
     for (gsize i = 0; i < G_N_ELEMENTS(typed); i++) {
         g_autoptr(GError) error = NULL;
         g_assert_null(candidates_find(typed[i], CANDIDATES_NAMED, &error));
         g_assert_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS);
-        g_assert_nonnull(strstr(error->message, "did you mean 'jsc-redis-server'?"));
+        g_assert_nonnull(strstr(error->message, "did you mean 'jsc-sugar-dealer'?"));
     }
     g_autoptr(GError) error = NULL;
     g_assert_null(candidates_find("entirely-different", CANDIDATES_NAMED, &error));
