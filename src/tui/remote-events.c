@@ -212,7 +212,11 @@ remote_events_new(Connection *connection, const Feed *feed)
     g_mutex_init(&events->lock);
     g_cond_init(&events->changed);
     g_queue_init(&events->waiting);
-    g_thread_unref(g_thread_new("events", run, events_ref(events)));
+    GThread *thread = g_thread_try_new("events", run, events_ref(events), NULL);
+    if (thread != NULL)
+        g_thread_unref(thread);
+    else
+        events_unref(events); /* there are no events */
     return events;
 }
 

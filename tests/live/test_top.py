@@ -186,8 +186,8 @@ def click(terminal, row, column, button=0):
 
 @needs_tmux
 def test_mouse(loaded):
-    scratch, _ = loaded
-    with tmux(scratch, "top", "--every", "200ms") as terminal:
+    scratch, server = loaded
+    with tmux(scratch, "top", "--filter", server.pid, "--every", "200ms") as terminal:
         screen = terminal.wait("jescope targets", "RSS▼", "redis-server").splitlines()
         click(terminal, 2, screen[1].index("ALLOCATED") + 1)
         terminal.wait("ALLOCATED▼")
