@@ -229,8 +229,7 @@ def test_reports_tell_what_they_cover(server, dump, name):
     text = (gzip.decompress(body) if name == "pprof" else body).decode(errors="replace")
     text = " ".join(re.sub(r"<[^<>]*>|\\[nl]", " ", html.unescape(text)).split())  # pictures break lines
     assert re.search(r"explains [\d.]+% \u00b1 [\d.]+% of the [\d.]+ [KM]iB that the program holds", text), text[:3000]
-    # Of the kept one that holds only if no test before this has taken it while sampling was on.
-    assert dump == "latest" or "sampling is off now" in text
+    assert "sampling is off now" in text
 
 
 def test_every_option_of_a_report(server):
