@@ -52,7 +52,8 @@ def environment(scratch):
 
 def normalise(text, names):
     for name, value in sorted(names.items()):
-        text = re.sub(rf"(?<!\d){re.escape(str(value))}(?!\d)", f"@{name}@", text)
+        pattern = value.pattern if isinstance(value, re.Pattern) else re.escape(str(value))
+        text = re.sub(rf"(?<!\d)(?:{pattern})(?!\d)", f"@{name}@", text)
     return re.sub(r"\b\d{8}T\d{6}\b", "@TIME@", text)
 
 
