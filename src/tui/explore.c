@@ -377,6 +377,17 @@ set_dump(Explore *explore, const json_t *document)
         explore->mark = explore->now;
 }
 
+/* Reports of a dump that is not shown any more may still be on their way. */
+static void
+forget_dump(Explore *explore)
+{
+    explore->now = (ExploreDump){0};
+    explore->asked_sites = explore->asked_flame = 0;
+    explore->doing = NULL;
+    g_clear_pointer(&explore->sites, sites_free);
+    g_clear_pointer(&explore->flame, flame_free);
+}
+
 /* Of a replay: the newest dump of the moment, if it is another than the one that is shown. */
 static void
 take_kept(Model *model, const json_t *document)
@@ -384,9 +395,7 @@ take_kept(Model *model, const json_t *document)
     Explore *explore = explore_of(model);
     const json_t *newest = json_array_get(json_object_get(document, "dumps"), 0);
     if (newest == NULL) {
-        explore->now = (ExploreDump){0};
-        g_clear_pointer(&explore->sites, sites_free);
-        g_clear_pointer(&explore->flame, flame_free);
+        forget_dump(explore);
         g_free(explore->trouble);
         explore->trouble = g_strdup("the history has no heap dump from before this moment");
     } else if (id_of(newest) != explore->now.id) {

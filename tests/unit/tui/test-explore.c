@@ -165,6 +165,14 @@ test_replay(void)
     press(model, "DREP");
     g_assert_null(model->question.text);
     g_assert_cmpuint(ear.asked->len, ==, 4);
+    /* The report of a dump that is still to come, at a moment that has none: it comes too late. */
+    explore_move(model);
+    answer(model, "{\"dumps\":[]}");
+    json_t *late = json_loads(scene_table, 0, NULL);
+    explore_answer(3, late, NULL, model);
+    json_decref(late);
+    g_assert_null(model->explore->sites);
+    g_assert_nonnull(strstr(model->explore->trouble, "no heap dump"));
     end(model, &ear);
 }
 
