@@ -97,13 +97,13 @@ def test_an_agent_is_found_after_its_process_went_elsewhere(folder, deeds):
 def test_an_agent_is_followed_while_its_process_goes_elsewhere(folder):
     """Between the look for the socket and the connection to it, the agent may have moved to its new user's directory.
 
-    On a machine with much else to do, an agent may need longer to listen than a command waits for it, two seconds."""
+    An agent may need longer to listen again than a command waits for it, one second; then the process is stopped instead."""
     ways = collections.Counter()
     for _ in range(20):
         with daemon(folder, "chroot", "setuid") as pid:
             begun = time.monotonic()
             way = reach(folder, pid)[0]
-            waited = time.monotonic() - begun > 2
+            waited = time.monotonic() - begun > 1
             ways["too late" if way == "attach" and waited else way] += 1
     assert ways["attach"] <= 1 and ways["agent"] > 0, ways
 
