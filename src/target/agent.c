@@ -235,7 +235,10 @@ may_listen_again(const AgentTarget *agent)
 static void
 find_anew(AgentTarget *agent)
 {
-    char *path = agent->named ? discovery_socket(&agent->process) : NULL;
+    if (!agent->named)
+        return;
+    process_read_again(&agent->process); /* where an agent listens depends on the user of its process */
+    char *path = discovery_socket(&agent->process);
     if (path == NULL)
         return;
     g_free(agent->path);

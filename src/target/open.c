@@ -21,14 +21,15 @@ enum {
     ENTERED_MAX_US = 5 * 1000 * 1000,
 };
 
-/* A program that has just been started needs a moment until its agent listens. */
+/* A program that has just been started needs a moment until its agent listens. It may become another user meanwhile,
+ * on whom it depends where that is: PROCESS is read again. */
 static char *
-wait_for_socket(const Process *process)
+wait_for_socket(Process *process)
 {
     gint64 until = g_get_monotonic_time() + (gint64)agent_deadlines_default.connect * 1000;
     char *path = discovery_socket(process);
     while (path == NULL && diagnosis_agent_may_come(process) && g_get_monotonic_time() < until &&
-           process_alive(process->pid, process->start_time)) {
+           process_read_again(process)) {
         g_usleep(WAIT_INTERVAL_US);
         path = discovery_socket(process);
     }
@@ -50,12 +51,13 @@ open_agent(const Process *process, const char *path, OpenPatience patience, GErr
 }
 
 static Target *
-open_through_agent(const Process *process, GError **error)
+open_through_agent(const Process *found, GError **error)
 {
-    g_autofree char *path = wait_for_socket(process);
+    Process process = *found;
+    g_autofree char *path = wait_for_socket(&process);
     if (path != NULL)
-        return open_agent(process, path, OPEN_PATIENTLY, error);
-    diagnosis_set_no_agent(process, error);
+        return open_agent(&process, path, OPEN_PATIENTLY, error);
+    diagnosis_set_no_agent(&process, error);
     return NULL;
 }
 
@@ -76,18 +78,20 @@ open_present(const Process *process, char *path, OpenPatience patience, GError *
 
 /* With an agent that does not listen a process must not be harder to reach than without one. */
 static Target *
-open_any_way(const Process *process, GError **error)
+open_any_way(const Process *found, GError **error)
 {
+    Process process = *found;
     GError *cause = NULL;
-    if (!process_is_ours(process))
-        return open_through_agent(process, error);
-    Target *target = open_present(process, wait_for_socket(process), OPEN_PATIENTLY, &cause);
+    if (!process_is_ours(found))
+        return open_through_agent(found, error);
+    char *path = wait_for_socket(&process);
+    Target *target = open_present(&process, path, OPEN_PATIENTLY, &cause);
     if (cause != NULL)
         g_propagate_error(error, cause);
     if (target != NULL || cause != NULL)
         return target;
-    target = ptrace_open(process, error);
-    if (target != NULL && diagnosis_has_agent(process))
+    target = ptrace_open(&process, error);
+    if (target != NULL && diagnosis_has_agent(&process))
         target->note = g_strdup_printf(
             "the agent in %s does not listen; the process is stopped briefly instead (--via attach)", target->label);
     return target;

@@ -246,6 +246,16 @@ process_alive(pid_t pid, guint64 start_time)
 }
 
 gboolean
+process_read_again(Process *process)
+{
+    Process now;
+    if (!process_read(process->pid, &now) || now.start_time != process->start_time)
+        return FALSE;
+    *process = now;
+    return TRUE;
+}
+
+gboolean
 process_sees_our_files(pid_t pid)
 {
     static const char *const places[] = {"ns/mnt", "root"};

@@ -42,6 +42,9 @@ GArray *process_list(void);
 /* Still the same one? A zombie is not alive. */
 gboolean process_alive(pid_t pid, guint64 start_time);
 
+/* Reads PROCESS again, whose user, root or name may be another by now. FALSE, *PROCESS untouched: it has ended. */
+gboolean process_read_again(Process *process);
+
 /* All of its user ids are root's. */
 gboolean process_is_roots(const Process *process);
 
