@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Snapshots that another thread asks watches (watch.h) for, before a control group is killed, and waits for. A watch may
- * be busy with a dump of a process that takes its time, so all are asked at once and then waited for.
+ * Snapshots that another thread asks watches (watch.h) for, before a control group is killed, and waits for. A watch
+ * may be busy with a dump of a process that takes its time, so all are asked at once and then waited for.
  */
 #ifndef JESCOPE_BLACKBOX_CALL_H
 #define JESCOPE_BLACKBOX_CALL_H
@@ -21,7 +21,7 @@ void watch_calls_before_kill(WatchCall *const *calls, guint n, const char *group
 
 /* ---- for the watch ---- */
 
-/* From now on it answers for process PID; 0: for none any more, and nobody waits for it. */
+/* From now on it answers for process PID; 0: for none, and no call waits for it. */
 void watch_call_answers_for(WatchCall *call, pid_t pid);
 
 /* A descriptor that is readable while a snapshot may be asked for. */

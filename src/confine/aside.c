@@ -126,7 +126,7 @@ aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
     const pid_t child = fork();
     if (child == 0) {
         child_bind(self);
-        child_keep_only(&ends[1], 1); /* nobody is to wait for the end of a pipe that it keeps open */
+        child_keep_only(&ends[1], 1); /* the end of a pipe that it keeps open would not be seen */
         work(data, answer);
         _exit(channel_send(ends[1], answer) ? 0 : 1);
     }

@@ -184,12 +184,12 @@ own_headroom_judge(const OwnRoom *room, uint64_t expected, Failure *failure)
         return OUTCOME_DONE;
     const uint64_t tenths[] = {expected / TENTH_OF_MIB, room->left / TENTH_OF_MIB, room->limit / TENTH_OF_MIB};
     failure_set(failure, OUTCOME_NO_HEADROOM,
-                       "a heap dump may take %llu.%llu MiB, and the memory control group of this process, which is "
-                       "charged for it, has %llu.%llu MiB left of %llu.%llu MiB; raise its limit, or override this "
-                       "check over HTTP (force=true)",
-                       (unsigned long long)tenths[0] / 10, (unsigned long long)tenths[0] % 10,
-                       (unsigned long long)tenths[1] / 10, (unsigned long long)tenths[1] % 10,
-                       (unsigned long long)tenths[2] / 10, (unsigned long long)tenths[2] % 10);
+                "a heap dump may take %llu.%llu MiB, and the memory control group of this process, which is "
+                "charged for it, has %llu.%llu MiB left of %llu.%llu MiB; raise its limit, or override this "
+                "check over HTTP (force=true)",
+                (unsigned long long)tenths[0] / 10, (unsigned long long)tenths[0] % 10,
+                (unsigned long long)tenths[1] / 10, (unsigned long long)tenths[1] % 10,
+                (unsigned long long)tenths[2] / 10, (unsigned long long)tenths[2] % 10);
     if (failure != NULL)
         failure->error = ENOMEM;
     return OUTCOME_NO_HEADROOM;

@@ -114,7 +114,7 @@ typedef struct {
     guint64 every_us;           /* statistics are collected so often; 0: not at all */
     HistoryParts parts;         /* of a sample that are kept */
     ServiceBlackbox blackbox;
-    guint background_threads; /* max_background_threads of each target when it is found; 0: as it is */
+    guint background_threads;    /* max_background_threads of each target when it is found; 0: as it is */
     struct PrekillHook *prekill; /* what asks the black box for a snapshot (blackbox/prekill.h), which the service
                                   * begins and ends; outlives the service. NULL: nothing does */
     GPtrArray *pushes; /* of ServicePush (push.h): where dumps are pushed, of which the service takes a reference; NULL:

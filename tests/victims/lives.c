@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that knows what it has allocated, freed and kept, by function. One command per line on stdin, one answer per
- * line on stdout; the pid comes first.
+ * A program that knows what it has allocated, freed and kept, by function. One command per line on stdin, one answer
+ * per line on stdout; the pid comes first.
  *
- *   lives BYTES SIZE SEED   each function allocates about BYTES in all; SIZE is about the largest object. The answer has
- *                           for each: its name, objects and bytes allocated so far, objects and bytes of it in use
- *   dump FILE               jemalloc's own profiler writes its dump
+ *   lives BYTES SIZE SEED   each function allocates about BYTES in all; SIZE is about the largest object. The answer
+ * has for each: its name, objects and bytes allocated so far, objects and bytes of it in use dump FILE jemalloc's own
+ * profiler writes its dump
  *
  * What it needs itself is not the allocator's.
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slow_files DEVICE DIRECTORY PROGRAM...: a file system that does not answer when a name "never" is looked up (fuse(4)), by
- * DEVICE, and another one on top of it (overlayfs), where root waits for it as well; both in name spaces of its own, in which
- * any user may mount them. Executes PROGRAM with JESCOPE_SOCKET_DIR=DIRECTORY/top/never. Exits with 77 where that is not possible.
+ * slow_files DEVICE DIRECTORY PROGRAM...: a file system that does not answer when a name "never" is looked up
+ * (fuse(4)), by DEVICE, and another one on top of it (overlayfs), where root waits for it as well; both in name spaces
+ * of its own, in which any user may mount them. Executes PROGRAM with JESCOPE_SOCKET_DIR=DIRECTORY/top/never. Exits
+ * with 77 where that is not possible.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +44,8 @@ static void
 answer(int device, const struct fuse_in_header *asked, const char *body)
 {
     struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096};
-    struct fuse_attr_out attributes = {.attr_valid = 1000, .attr = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2, .blksize = 4096}};
+    struct fuse_attr_out attributes = {.attr_valid = 1000,
+                                       .attr = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2, .blksize = 4096}};
     struct fuse_open_out opened = {.fh = 1};
     struct fuse_statfs_out status = {.st = {.namelen = 255, .bsize = 4096}};
     if (asked->opcode == FUSE_INIT)

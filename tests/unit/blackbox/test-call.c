@@ -9,8 +9,8 @@ enum { LONG_MS = 60000 };
 
 typedef struct {
     WatchCall *call;
-    gint taken;        /* atomic */
-    gint *first;       /* atomic: of the other; NULL: it waits for no other */
+    gint taken;  /* atomic */
+    gint *first; /* atomic: of the other; NULL: it waits for no other */
 } Watch;
 
 static gpointer
