@@ -77,9 +77,9 @@ is_hidden_end(const char *at)
 {
     static const char line_ends[] = {'\r', '\n', '\0'};
     for (gsize i = 0; i < strlen("\r\n\r\n"); i++)
-        if (memchr(line_ends, at[i], sizeof(line_ends)) == NULL && !(i == 2 && at[i] == ':'))
+        if (memchr(line_ends, at[i], sizeof(line_ends)) == NULL && !((i == 1 || i == 2) && at[i] == ':'))
             return FALSE;
-    return at[2] == ':' || memchr(at, '\0', strlen("\r\n\r\n")) != NULL;
+    return at[1] == ':' || at[2] == ':' || memchr(at, '\0', strlen("\r\n\r\n")) != NULL;
 }
 
 static const char *
