@@ -46,7 +46,7 @@ run_clear(Run *run)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
 
-/* ---- who is to blame ---- */
+/* ---- culprits ---- */
 
 /* Of those found the ones that are significant; they belong to EVIDENCE. */
 static GArray *

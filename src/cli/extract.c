@@ -76,7 +76,7 @@ copy_lines(FILE *from, FILE *to)
     return !ferror(from) && !ferror(to);
 }
 
-/* In a directory of another user, a link of his may lead to any file. */
+/* In a directory of another user, that user's links may lead to any file. */
 static FILE *
 open_data(void)
 {

@@ -46,7 +46,7 @@ set_failed(GError **error, const char *path, int code)
     return FALSE;
 }
 
-/* A pipe or a link that another user has put there would give him what is written, or have a device overwritten. */
+/* Another user's pipe would take what is written, and that user's link would have a device overwritten. */
 static gboolean
 is_foreign(const char *path)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work that another user can hold up: to look up a name in a file system of his may take for ever, since in a user
- * namespace of their own all users mount file systems that their programs answer for (FUSE), and others on top of them
- * (overlayfs), in which root waits as well. Such work is done in a child process with our rights, which is given up.
+ * Work that another user can delay without end: the lookup of a name in a file system that this user has mounted. In a
+ * user namespace any user may mount file systems that a program answers for (FUSE), and others on top of them
+ * (overlayfs), in which root waits as well. Such work is done in a child process with the caller's rights, which is
+ * given up when it takes too long.
  */
 #ifndef JESCOPE_CONFINE_ASIDE_H
 #define JESCOPE_CONFINE_ASIDE_H
@@ -21,8 +22,8 @@ typedef enum {
                         there is no process to be had */
 } AsideEnd;
 
-/* Runs WORK on behalf of USER, who may hold it up. The caller may have threads: WORK takes no lock that one of them may
- * have, but of malloc(). */
+/* Runs WORK, which USER may delay. The caller may have threads; WORK must take no lock but that of malloc(), since
+ * another thread may have held it at the fork. */
 AsideEnd aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of a part of the fleet as a profile. The one who may connect puts the store's answers into a document, as
- * they are (fleet_document_*); the one who must not be harmed by them, a confined child, makes a profile of it.
+ * The state of a part of the fleet as a profile. The process that connects to the store puts its answers into a
+ * document, as they are (fleet_document_*); a confined child, which they cannot harm, makes a profile of it.
  */
 #ifndef JESCOPE_FLEET_STATE_H
 #define JESCOPE_FLEET_STATE_H

@@ -62,7 +62,7 @@ gboolean server_set_tls(Server *server, const Tls *tls, GError **error);
 
 void server_set_limits(Server *server, const ServerLimits *limits);
 
-/* Ends the streams that clients read, of which ENDS is TRUE: who may read them has changed. */
+/* Ends the streams of clients for which ENDS is TRUE: the right to read them has changed. */
 void server_end_streams(Server *server, ExchangeTest *ends, gconstpointer data);
 
 /* Its listening addresses, of Address. Valid until the next server_add(). */

@@ -35,7 +35,7 @@ bool native_read(const RouteRequest *request, unsigned wanted, const char *name,
 bool native_for(const RouteRequest *request, unsigned needed, uint64_t *ms, RouteReply *reply);
 /* A sampling period: *PERIOD as WireLeaseRequest.period, 0 if the parameter "sample" is absent. */
 bool native_period(const RouteRequest *request, uint32_t *period, RouteReply *reply);
-/* Who is to sample: WIRE_SAMPLER_AUTO if the parameter "sampler" is absent. */
+/* The sampler to use: WIRE_SAMPLER_AUTO if the parameter "sampler" is absent. */
 bool native_sampler(const RouteRequest *request, WireSampler *sampler, RouteReply *reply);
 
 /* The parameters "force" and "max-output", and "symbolize". */

@@ -323,7 +323,7 @@ goes_on(const Series *series, const Rule *rule, const RuleReading *reading, cons
     return (g_array_index(rule->conditions, RuleCondition, 0).side == RULE_BELOW ? -moved : moved) >= rule->again;
 }
 
-/* How often a rule has fired, in its window, for processes of USER, who may have any number of them, of any names. */
+/* How often a rule has fired, in its window, for all processes of USER, whatever their number and names. */
 static guint
 count_of_user(const Engine *engine, const char *user, guint index, gint64 now_us)
 {

@@ -481,7 +481,7 @@ hand_over(Pusher *pusher, Pusher *next)
     next->counts = pusher->counts;
 }
 
-/* The one of this destination; NULL: there is none. It is taken out of PUSHERS. */
+/* Takes the pusher of this destination out of PUSHERS; NULL if it has none. */
 static Pusher *
 take_pusher(GPtrArray *pushers, const ServicePush *push)
 {
