@@ -234,7 +234,7 @@ def test_stopped_and_continued(loaded):
 @needs_tmux
 def test_a_target_that_exits_stays(tmp_path):
     with service(tmp_path) as python, tmux(tmp_path, "top", python.pid, "--every", "200ms") as terminal:
-        terminal.wait("targets > python3")
+        terminal.wait("targets > python3", "unexplained")
         python.kill()
         terminal.wait("This process has ended", "unexplained")
         terminal.press("Escape")
