@@ -32,14 +32,16 @@ PROOF ?= 20
 SANITIZE_soak := address,undefined
 SANITIZE_soak-tsan := thread
 soak soak-tsan:
-	scripts/install-deps build test
+	scripts/install-deps build test soak
 	[ -f $(BUILD)-$@/build.ninja ] || meson setup $(BUILD)-$@ --buildtype=debugoptimized -Db_sanitize=$(SANITIZE_$@) -Db_lundef=false
 	ninja -C $(BUILD)-$@ soak
 	tests/soak/serve $(BUILD)-$@ $(SOAK)
 	[ $@ != soak ] || $(MAKE) all
 	[ $@ != soak ] || scripts/build-jemallocs $(BUILD)-jemallocs
 	[ $@ != soak ] || tests/soak/matrix $(BUILD) $(BUILD)-jemallocs
-	[ $@ != soak ] || JESCOPE_PROOF=$(PROOF) scripts/run-tests $(BUILD) --timeout-multiplier 0 live-attach_proof live-attach_storm live-battery live-blackbox live-doctor live-doctor_services live-fleet live-push live-push_proof live-sampler_truth
+	[ $@ != soak ] || tests/soak/aarch64 $(BUILD)-jemallocs
+	[ $@ != soak ] || tests/soak/cgroup2 $(BUILD)
+	[ $@ != soak ] || JESCOPE_PROOF=$(PROOF) scripts/run-tests $(BUILD) --timeout-multiplier 0 live-attach_proof live-attach_storm live-battery live-blackbox live-doctor live-doctor_services live-fleet live-fleet_store live-push live-push_proof live-sampler_truth
 
 install: all
 	meson install -C $(BUILD)

@@ -19,6 +19,7 @@ check_end(const char *text, gsize length)
     g_assert_cmpint(again.cause, ==, end.cause);
     g_assert_cmpint(again.time_us, ==, end.time_us);
     g_assert_cmpuint(again.used, ==, end.used);
+    g_assert_cmpstr(again.unit_result, ==, end.unit_result);
 }
 
 int

@@ -153,8 +153,15 @@ JESCOPE_API int jescope_reset(uint64_t sample_bytes, JescopeError *error);
 
 /* Writes a heap profile, as `jescope report` reads it, to DESCRIPTOR: a file at its position, a pipe, a socket. Waits
  * for a non-blocking descriptor. JESCOPE_SYSTEM with ENOMEM: the memory control group of the process may have no room
- * for the profile, which is in memory before it is written. */
+ * for the profile, which is in memory before it is written; jescope_dump_flags() takes it all the same. */
 JESCOPE_API int jescope_dump(int descriptor, JescopeError *error);
+
+typedef enum JescopeDumpFlag {
+    JESCOPE_DUMP_FORCE = 1 /* also where the memory control group may have no room for the profile */
+} JescopeDumpFlag;
+
+/* The same with FLAGS (JescopeDumpFlag). */
+JESCOPE_API int jescope_dump_flags(int descriptor, unsigned flags, JescopeError *error);
 
 /* Writes what malloc_stats_print() prints for the option LETTERS ("J": JSON; "" or NULL: all of it, as text). */
 JESCOPE_API int jescope_stats(const char *letters, int descriptor, JescopeError *error);

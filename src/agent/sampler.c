@@ -332,6 +332,19 @@ start_table(void)
     sampler.has_data = true;
 }
 
+/*
+ * A change of the hooks has jemalloc mark all threads to compute their state again (tsd_force_recompute()); the next
+ * call of jemalloc in a thread removes its mark. A thread that ends with the mark stays in jemalloc's list of threads
+ * although its memory is gone, since tsd_cleanup() has no case for it. The change may be the last call in the agent's
+ * thread.
+ */
+static void
+remove_mark(const Allocator *allocator)
+{
+    const char *version;
+    allocator_read(allocator, "version", &version, sizeof(version));
+}
+
 int
 sampler_begin(const Allocator *allocator)
 {
@@ -355,6 +368,7 @@ sampler_begin(const Allocator *allocator)
         atomic_store(&sampler.active, NULL);
         sampler_forget();
     }
+    remove_mark(allocator);
     return error;
 }
 
@@ -368,7 +382,9 @@ sampler_end(const Allocator *allocator)
     atomic_store(&sampler.active, NULL);
     sampler.ended_ns = now_ns();
     sampler.handle = NULL;
-    return allocator->mallctl("experimental.hooks.remove", NULL, NULL, (void *)&handle, sizeof(handle));
+    int error = allocator->mallctl("experimental.hooks.remove", NULL, NULL, (void *)&handle, sizeof(handle));
+    remove_mark(allocator);
+    return error;
 }
 
 void

@@ -42,7 +42,8 @@ describe_cause(const BlackboxEnd *end)
     case BLACKBOX_CAUSE_EXIT:
         return g_strdup_printf("exited with status %d", end->number);
     default:
-        return g_strdup("ended for an unknown reason");
+        return end->unit_result[0] != '\0' ? g_strdup_printf("ended (its unit: %s)", end->unit_result)
+                                           : g_strdup("ended for an unknown reason");
     }
 }
 
@@ -134,12 +135,19 @@ snapshot_json(const BlackboxSnapshot *snapshot)
 }
 
 static json_t *
+json_known(const char *text)
+{
+    return json_text(text[0] != '\0' ? text : NULL);
+}
+
+static json_t *
 end_json(const BlackboxEnd *end)
 {
-    return json_pack("{s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o}", "time", json_time(end->time_us), "cause",
+    return json_pack("{s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time", json_time(end->time_us), "cause",
                      blackbox_cause_name(end->cause), "number", end->number, "used", json_bytes(end->used), "limit",
                      json_bytes(end->limit), "read", json_time(end->read_us), "oom_kills_before",
-                     json_bytes(end->kills_before), "oom_kills_after", json_bytes(end->kills_after));
+                     json_bytes(end->kills_before), "oom_kills_after", json_bytes(end->kills_after), "unit",
+                     json_known(end->unit), "unit_result", json_known(end->unit_result));
 }
 
 char *

@@ -3,6 +3,7 @@
 
 #include "blackbox/files.h"
 #include "blackbox/record.h"
+#include "confine/rights.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -47,7 +48,8 @@ blackbox_default_directory(void)
     const char *chosen = g_getenv("JESCOPE_BLACKBOX");
     if (chosen != NULL && chosen[0] != '\0')
         return g_strdup(chosen);
-    return g_build_filename(g_get_user_state_dir(), "jescope", "blackbox", NULL);
+    g_autofree char *state = rights_state_directory();
+    return g_build_filename(state, "jescope", "blackbox", NULL);
 }
 
 #define SERVER_DIRECTORY "/var/lib/jescope-serve/blackbox"

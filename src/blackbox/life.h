@@ -10,6 +10,8 @@
 #ifndef JESCOPE_BLACKBOX_LIFE_H
 #define JESCOPE_BLACKBOX_LIFE_H
 
+#include "target/unit.h"
+
 #include <glib.h>
 #include <sys/types.h>
 
@@ -51,7 +53,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlackboxSnapshot, blackbox_snapshot_free)
 
 typedef enum {
     BLACKBOX_CAUSE_UNKNOWN,
-    BLACKBOX_CAUSE_OOM,        /* SIGKILL, and its group has one oom_kill more */
+    BLACKBOX_CAUSE_OOM,        /* SIGKILL, and its group has one oom_kill more, or its unit's result is that */
     BLACKBOX_CAUSE_OOM_LIKELY, /* SIGKILL with less than 5 % of the limit left; the group's counter could not be read */
     BLACKBOX_CAUSE_SIGNAL,
     BLACKBOX_CAUSE_EXIT,
@@ -66,8 +68,10 @@ typedef struct {
     BlackboxCause cause;
     gint number; /* of the signal, or the exit status */
     guint64 used, limit;
-    gint64 read_us;                    /* when these were read */
-    guint64 kills_before, kills_after; /* CgroupReading.oom_kills; BLACKBOX_UNKNOWN */
+    gint64 read_us;                     /* when these were read */
+    guint64 kills_before, kills_after;  /* CgroupReading.oom_kills; BLACKBOX_UNKNOWN */
+    char unit[UNIT_NAME_SIZE];          /* of systemd; "": it was in none, or its manager did not say how it ended: */
+    char unit_result[UNIT_RESULT_SIZE]; /* UnitEnd.result */
 } BlackboxEnd;
 
 /* A life as it is found on disk. */

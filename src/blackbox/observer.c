@@ -5,10 +5,12 @@
 #include "target/cgroup.h"
 #include "target/pressure.h"
 #include "target/process-end.h"
+#include "target/unit.h"
 #include "wire/recorder.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +19,7 @@ enum {
     STATUS_WAIT_US = 1000000,
     STATUS_STEP_US = 10000,
     LIKELY_LEFT_PERCENT = 5,
+    UNIT_WAIT_US = 3000000,
     UNPROFILED_MS = 60000,
     DUMP_SHARE = 4, /* of all bytes that may be kept, one dump has at most a quarter */
 };
@@ -27,6 +30,7 @@ struct BlackboxObserver {
     int pidfd;
     BlackboxKeeper *keeper;
     ObserverOptions options;
+    Unit unit; /* as it began; its name is "" where it is in none */
     CgroupGauge *gauge;
     PressureWatch *pressure; /* NULL: it has no such variables */
     guint64 pressed;         /* how often it was */
@@ -62,6 +66,9 @@ observer_new(const Process *process, const ObserverOptions *options, GError **er
     g_autoptr(BlackboxObserver) observer = g_new0(BlackboxObserver, 1);
     observer->pid = process->pid;
     observer->label = g_strdup_printf("%s (%d)", process->name, (int)process->pid);
+    g_autofree char *group = cgroup_path((int)process->pid);
+    if (group == NULL || !unit_of_path(group, &observer->unit))
+        observer->unit = (Unit){0};
     observer->gauge = cgroup_gauge_new();
     observer->pressure = pressure_watch_new((int)process->pid);
     observer->recorder.yields = true;
@@ -230,9 +237,9 @@ use_lease(BlackboxObserver *observer, Target *target, WireLeaseAction action)
     WireLease lease;
     g_autoptr(GError) error = NULL;
     observer->recorder.ends_ms = RECORDER_WITHOUT_END;
-    WireLeaseRequest request = recorder_request(&observer->recorder, action, now_ms());
     if (observer->options.profiling == OBSERVER_PROFILES_WITH_JEMALLOC)
-        request.flags |= WIRE_LEASE_JEMALLOC;
+        observer->recorder.sampler = WIRE_SAMPLER_JEMALLOC;
+    const WireLeaseRequest request = recorder_request(&observer->recorder, action, now_ms());
     if (!target_lease(target, &request, &lease, &error))
         return (Outcome)error->code;
     observer->recorder.lease = lease.id;
@@ -319,7 +326,8 @@ observer_judge_end(BlackboxEnd *end, const int *status)
     const gboolean killed = counted && end->kills_after > end->kills_before;
     const gboolean by_kill = status != NULL && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGKILL;
     end->number = status == NULL ? 0 : WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status);
-    if (killed && (by_kill || status == NULL))
+    const gboolean of_unit = strcmp(end->unit_result, "oom-kill") == 0;
+    if ((killed || of_unit) && (by_kill || status == NULL))
         end->cause = BLACKBOX_CAUSE_OOM;
     else if (!counted && by_kill && is_nearly_full(end->used, end->limit))
         end->cause = BLACKBOX_CAUSE_OOM_LIKELY;
@@ -327,6 +335,21 @@ observer_judge_end(BlackboxEnd *end, const int *status)
         end->cause = BLACKBOX_CAUSE_UNKNOWN;
     else
         end->cause = WIFSIGNALED(*status) ? BLACKBOX_CAUSE_SIGNAL : BLACKBOX_CAUSE_EXIT;
+}
+
+/* Asks its unit, which has restarted it before long. */
+static gboolean
+ask_unit(const BlackboxObserver *observer, BlackboxEnd *end, int *status)
+{
+    UnitEnd said;
+    if (observer->unit.name[0] == '\0' ||
+        !unit_end_read(&observer->unit, observer->pid, g_get_monotonic_time() + UNIT_WAIT_US, &said))
+        return FALSE;
+    g_strlcpy(end->unit, observer->unit.name, sizeof(end->unit));
+    g_strlcpy(end->unit_result, said.result, sizeof(end->unit_result));
+    if (said.has_status)
+        *status = said.status;
+    return said.has_status;
 }
 
 /* Its status is known when its parent has waited for it, which may take a moment. */
@@ -350,8 +373,16 @@ observer_end(BlackboxObserver *observer, BlackboxEnd *end, GError **error)
                          .limit = observer->reading.limit,
                          .read_us = observer->read_us,
                          .kills_before = observer->kills};
-    const gboolean known = wait_for_status(observer, &status);
-    end->kills_after = cgroup_gauge_oom_kills(observer->gauge);
+    gboolean known = process_end_read(observer->pidfd, observer->pid, &status);
+    int told;
+    end->kills_after = cgroup_gauge_oom_kills(observer->gauge); /* systemd removes the group of a unit that has ended */
+    if (ask_unit(observer, end, &told) && !known) {
+        status = told;
+        known = TRUE;
+    }
+    known = known || wait_for_status(observer, &status);
+    const guint64 later = cgroup_gauge_oom_kills(observer->gauge);
+    end->kills_after = later != BLACKBOX_UNKNOWN ? later : end->kills_after;
     observer_judge_end(end, known ? &status : NULL);
     return blackbox_keeper_end(observer->keeper, end, error);
 }

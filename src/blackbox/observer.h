@@ -76,14 +76,15 @@ void observer_release_profiling(BlackboxObserver *observer, Target *target);
 
 /* ---- the end ---- */
 
-/* Notes how the process, which has ended, has done so. May wait a second for its status. *END is filled in any case. */
+/* Notes how the process, which has ended, has done so. May wait a second for its status, and three for its unit's. *END
+ * is filled in any case. */
 gboolean observer_end(BlackboxObserver *observer, BlackboxEnd *end, GError **error);
 
 /* When the last profile was kept, CLOCK_REALTIME; 0: none was. */
 gint64 observer_profile_us(const BlackboxObserver *observer);
 
-/* How a process has ended. STATUS: of waitpid(2), NULL: unknown. Of *END, used, limit and the two kills are set before;
- * cause and number are set by this. */
+/* How a process has ended. STATUS: of waitpid(2), NULL: unknown. Of *END, used, limit, the two kills and what the unit
+ * says are set before; cause and number are set by this. */
 void observer_judge_end(BlackboxEnd *end, const int *status);
 
 #endif

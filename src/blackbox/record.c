@@ -96,6 +96,10 @@ record_of_end(const BlackboxEnd *end, const RecordProcess *process)
     g_key_file_set_int64(file, end_group, "read-us", end->read_us);
     put_known(file, end_group, "oom-kills-before", end->kills_before);
     put_known(file, end_group, "oom-kills-after", end->kills_after);
+    if (end->unit_result[0] != '\0') {
+        g_key_file_set_string(file, end_group, "unit", end->unit);
+        g_key_file_set_string(file, end_group, "unit-result", end->unit_result);
+    }
     put_process(file, process);
     return g_key_file_to_data(file, NULL, NULL);
 }
@@ -131,6 +135,15 @@ get_time(GKeyFile *file, const char *group, const char *key, gint64 *time_us)
     g_autoptr(GError) missing = NULL;
     *time_us = g_key_file_get_int64(file, group, key, &missing);
     return missing == NULL && *time_us >= 0;
+}
+
+/* The same into a buffer of SIZE bytes; "": there is none that fits. */
+static void
+get_short_line(GKeyFile *file, const char *key, char *line, gsize size)
+{
+    g_autofree char *value = get_line(file, end_group, key);
+    if (value == NULL || g_strlcpy(line, value, size) >= size)
+        line[0] = '\0';
 }
 
 static gboolean
@@ -197,5 +210,7 @@ record_read_end(const char *text, gsize length, BlackboxEnd *end, RecordProcess 
     end->limit = get_known(file, end_group, "limit");
     end->kills_before = get_known(file, end_group, "oom-kills-before");
     end->kills_after = get_known(file, end_group, "oom-kills-after");
+    get_short_line(file, "unit", end->unit, sizeof(end->unit));
+    get_short_line(file, "unit-result", end->unit_result, sizeof(end->unit_result));
     return TRUE;
 }

@@ -146,6 +146,7 @@ const Command cmd_collect = {
     .examples = examples,
     .options = collect_options,
     .operand = OPERAND_TARGET,
+    .stays = TRUE,
     .operands_min = 0,
     .operands_max = OPERANDS_ANY,
     .run = run,

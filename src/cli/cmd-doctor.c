@@ -36,7 +36,7 @@ static const GOptionEntry options[] = {
      .arg_description = "DURATION"},
     {.long_name = "record",
      .arg_data = &record,
-     .description = "switch sampling on for the watch if it is off, and restore it"},
+     .description = "switch sampling on for the watch if it is off, count what is allocated, and restore it"},
     SAMPLER_OPTIONS(sampler),
     {.long_name = "history",
      .arg = G_OPTION_ARG_FILENAME,
@@ -61,7 +61,8 @@ typedef struct {
     Watching watching; /* its evidence is used also for files */
     Material material; /* files */
     Dumps dumps;
-    gboolean has_dumps;
+    Dumps births; /* of jescope's sampler, for what comes and goes */
+    gboolean has_dumps, has_births;
     SourceOptions source;
     DoctorEvidence past; /* of a live target that is watched: moments of its history */
     gint64 started_us;   /* when it began */
@@ -76,6 +77,8 @@ run_clear(Run *run)
     material_clear(&run->material);
     if (run->has_dumps)
         dumps_clear(&run->dumps);
+    if (run->has_births)
+        dumps_clear(&run->births);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
 
@@ -182,6 +185,38 @@ find_culprits(Run *run, const DoctorClasses *classes, GError **error)
     return TRUE;
 }
 
+/* The function that allocates most, by the births between two dumps of jescope's sampler. */
+static gboolean
+find_mover(Run *run, GError **error)
+{
+    DoctorEvidence *evidence = &run->watching.evidence;
+    const Dumps *dumps = &run->births;
+    g_autoptr(Growth) growth = growth_of(dumps, PROFILE_INUSE_SPACE, error);
+    g_autoptr(Growth) births = growth ? growth_of(dumps, PROFILE_ALLOC_SPACE, error) : NULL;
+    g_autoptr(Symbols) names = births ? symbolize(growth_profile(growth), &run->source.symbolize, error) : NULL;
+    g_auto(DoctorEvidence) own = {0};
+    ReportOptions report;
+
+    if (!names)
+        return FALSE;
+    report_options_init(&report);
+    ReportInput input = {.profile = growth_profile(growth), .symbols = names, .name = run->name};
+    g_autoptr(View) view = view_new(&input, NULL, &report, error);
+    if (!view)
+        return FALSE;
+    doctor_evidence_init(&own);
+    const CulpritInput culprits = {.growth = growth, .births = births, .view = view, .names = names, .young = TRUE};
+    culprit_find(&culprits, &own);
+    evidence->mover = g_steal_pointer(&own.mover);
+    gdouble seconds =
+        g_array_index(dumps->times, gdouble, dumps->times->len - 1) - g_array_index(dumps->times, gdouble, 0);
+    if (dumps->has_times && seconds > 0) {
+        evidence->born_objects = born(dumps, PROFILE_ALLOC_OBJECTS) / seconds;
+        evidence->born_bytes = born(dumps, PROFILE_ALLOC_SPACE) / seconds;
+    }
+    return TRUE;
+}
+
 static void
 print_answer(const Run *run, const DoctorReport *report)
 {
@@ -265,6 +300,13 @@ judge_past(Run *run, DoctorClasses *classes)
     before = swap;
 }
 
+/* Of a program that keeps nothing, only births are sampled. */
+static gboolean
+has_samples(const Dumps *dumps)
+{
+    return !dumps_are_empty(dumps, PROFILE_INUSE_SPACE) || !dumps_are_empty(dumps, PROFILE_ALLOC_SPACE);
+}
+
 static int
 make_answer(gpointer data, GOutputStream *out, GError **error)
 {
@@ -275,13 +317,15 @@ make_answer(gpointer data, GOutputStream *out, GError **error)
 
     progress_phase(PROGRESS_READS, 0, 0);
     if (!material_read(&run->material, samples, error) ||
-        (run->has_dumps && !dumps_finish(&run->dumps, &run->source, error)))
+        (run->has_dumps && !dumps_finish(&run->dumps, &run->source, error)) ||
+        (run->has_births && !dumps_finish(&run->births, &run->source, error)))
         return STATUS_FAILED;
     read_statistics(run);
     doctor_classes(run->watching.evidence.moments, &classes);
     judge_past(run, &classes);
     progress_phase(PROGRESS_NAMES, 0, 0);
-    if (run->has_dumps && !dumps_are_empty(&run->dumps, PROFILE_INUSE_SPACE) && !find_culprits(run, &classes, error))
+    if ((run->has_births && !dumps_are_empty(&run->births, PROFILE_ALLOC_SPACE) && !find_mover(run, error)) ||
+        (run->has_dumps && has_samples(&run->dumps) && !find_culprits(run, &classes, error)))
         return STATUS_FAILED;
     doctor_judge(&run->watching.evidence, &classes, &report);
     print_answer(run, &report);
@@ -298,6 +342,9 @@ answer(Run *run, GError **error)
     g_autoptr(GArray) keep =
         run->has_dumps ? source_descriptors(run->dumps.sources) : g_array_new(FALSE, FALSE, sizeof(int));
 
+    g_autoptr(GArray) births = run->has_births ? source_descriptors(run->births.sources) : NULL;
+    if (births != NULL)
+        g_array_append_vals(keep, births->data, births->len);
     material_descriptors(&run->material, keep);
     if (run->watching.statistics > 0)
         g_array_append_val(keep, run->watching.statistics);
@@ -318,15 +365,30 @@ begin_dumps(Run *run, GPtrArray *paths, GError **error)
 }
 
 /* The dumps of a watch are memory files. */
-static gboolean
-begin_watched_dumps(Run *run, GError **error)
+static GPtrArray *
+paths_of(const GArray *dumps)
 {
-    const GArray *dumps = run->watching.dumps;
-    g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);
+    GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
 
     for (guint i = 0; i < dumps->len; i++)
         g_ptr_array_add(paths, g_strdup_printf("/proc/self/fd/%d", g_array_index(dumps, int, i)));
-    return dumps->len == 0 || begin_dumps(run, paths, error);
+    return paths;
+}
+
+static gboolean
+begin_watched_dumps(Run *run, GError **error)
+{
+    enum { ENDS = 2 };
+    g_autoptr(GPtrArray) dumps = paths_of(run->watching.dumps);
+    g_autoptr(GPtrArray) births = paths_of(run->watching.births);
+
+    if (births->len == ENDS) {
+        g_ptr_array_add(births, NULL);
+        run->has_births = TRUE;
+        if (!dumps_begin(&run->births, (char **)births->pdata, &run->source, error))
+            return FALSE;
+    }
+    return dumps->len == 0 || begin_dumps(run, dumps, error);
 }
 
 /* The history of a live target, opened before the watch: a wrong name is not found out after it. */
@@ -407,7 +469,7 @@ static const Example examples[] = {
     {"jescope doctor redis-server", "say what holds the memory of the process, and what to do about it"},
     {"jescope doctor 4711 --for 5m --record",
      "watch for longer, with sampling on, to name the function of a slow leak"},
-    {"jescope doctor 4711 --record --sampler=jescope", "also the function that allocates and frees most"},
+    {"jescope doctor 4711 --record", "also the function that allocates and frees most"},
     {"jescope doctor redis-server --history=/var/lib/jescope/history.db", "find a leak that takes hours, too"},
     {"jescope doctor 10h.heap 11h.heap 12h.heap", "look for a leak in dumps of one program"},
     {0},
@@ -427,7 +489,9 @@ const Command cmd_doctor = {
         "functions, if sampling is on. Where sampling is only ready, --record switches it on for the watch and "
         "restores it at the end; without it nothing is changed. Where jemalloc cannot profile, jescope's own sampler "
         "does, if the agent is in the target (see jescope attach). It counts births and deaths, as jemalloc does with "
-        "prof_accum:true alone, so that --sampler=jescope names the function of allocation-churn, too.\n"
+        "prof_accum:true alone, so that --record uses it wherever it can unless --sampler=jemalloc is given; where "
+        "jemalloc's profiler is on already, it does so for the last third of the watch, and names the function of "
+        "allocation-churn.\n"
         "\n"
         "With --history, the samples that serve or collect kept of this process count as well: what grows too slowly "
         "for "

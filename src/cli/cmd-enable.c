@@ -65,7 +65,7 @@ activate(Target *target, const Wanted *wanted, WireLease *lease, GError **error)
                (lg == LG_KEEP || set_period(target, lg, error)) &&
                target_write(target, "prof.active", WIRE_TYPE_BOOL, 1, error);
     WireLeaseRequest request = {.action = WIRE_LEASE_TAKE,
-                                .flags = chooses ? sampler_lease_flags(sampler) : 0,
+                                .flags = chooses ? sampler_choice_flags(sampler) : 0,
                                 .duration_ms = wanted->ms,
                                 .active = TRUE,
                                 .period = lg == LG_KEEP ? 0 : lg + 1};
@@ -112,8 +112,8 @@ enable(Target *target, const Wanted *wanted, GError **error)
     if (!state_check_unleased(target, error) || !sampler_prepare(target, &wanted->choice, error) ||
         (stays && !interrupt_catch(&interrupt, error)) || !activate(target, wanted, &lease, error))
         return STATUS_FAILED;
-    if (wanted->lg != LG_KEEP && wanted->choice.sampler != WIRE_SAMPLER_JESCOPE)
-        sampling_warn(wanted->lg);
+    if (wanted->lg != LG_KEEP)
+        sampling_warn_of(target, wanted->lg);
     print_result(target, ms, &lease);
     if (!stays)
         return STATUS_DONE;

@@ -21,7 +21,7 @@ static const GOptionEntry options[] = {
     {"output", 'o', 0, G_OPTION_ARG_FILENAME, &arguments.output, "write to this new file", "FILE"},
     {"count", 'n', 0, G_OPTION_ARG_INT, &arguments.count, "maximum number of functions and of stacks; 0: no limit",
      "N"},
-    {"by", 0, 0, G_OPTION_ARG_STRING, &arguments.by, "aggregate by", "function|line|file|object|address"},
+    {"by", 0, 0, G_OPTION_ARG_STRING, &arguments.by, "aggregate by", REPORT_GRANULARITIES},
     {"pid", 0, 0, G_OPTION_ARG_INT, &arguments.pid,
      "live process that the dumps were taken of; functions are named from its files, even if they were replaced",
      "PID"},

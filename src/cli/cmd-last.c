@@ -143,6 +143,8 @@ print_life(const BlackboxLife *life, GError **error)
     g_auto(Answer) answer = {.title = g_strdup_printf("%s (%d): %s", life->name, (int)life->pid, state)};
     if (life->has_end)
         g_string_append_printf(rest, "ended: %s\n", time);
+    if (life->has_end && life->end.unit_result[0] != '\0')
+        g_string_append_printf(rest, "unit: %s, result: %s\n", life->end.unit, life->end.unit_result);
     if (last != NULL)
         add_last_profile(rest, last);
     add_missing(rest, life);

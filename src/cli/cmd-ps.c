@@ -29,7 +29,7 @@ enum {
 typedef struct {
     Candidate *candidate;
     guint64 rss;
-    char *arguments;
+    ProcessFacts *facts;
     Target *target; /* NULL: not asked */
     gboolean asked;
     RouteStatus status; /* of one that was asked */
@@ -66,7 +66,7 @@ row_free(gpointer data)
     Row *row = data;
     candidate_free(row->candidate);
     target_free(row->target);
-    g_free(row->arguments);
+    process_facts_unref(row->facts);
     g_free(row->trouble);
     g_free(row);
 }
@@ -95,18 +95,19 @@ ask(Row *row)
         row->trouble = g_strdup(error->message);
 }
 
-/* NULL: it does not use jemalloc, or has ended. Lists only processes that certainly use jemalloc, and those that hide
- * it by their memory map. */
+/* Takes CANDIDATE. NULL: it does not use jemalloc, or has ended. Lists only processes that certainly use jemalloc, and
+ * those that hide it by their memory map. */
 static Row *
-row_of(const Process *process)
+row_of(Candidate *taken)
 {
-    g_autoptr(Candidate) candidate = candidate_new(process);
+    g_autoptr(Candidate) candidate = taken;
+    const Process *process = &candidate->process;
     if (candidate->reach == REACH_NO_JEMALLOC || candidate->hidden)
         return NULL;
     Row *row = g_new0(Row, 1);
     row->candidate = g_steal_pointer(&candidate);
     row->rss = process_rss(process->pid);
-    row->arguments = process_arguments(process->pid);
+    row->facts = process_facts_new(process);
     if (row->candidate->reach == REACH_AGENT)
         ask(row);
     else
@@ -163,10 +164,16 @@ collect_rows(Sort sort)
     g_autoptr(Progress) progress = progress_begin("looking at processes");
     GPtrArray *rows = g_ptr_array_new_with_free_func(row_free);
     g_autoptr(GArray) processes = process_list();
-    for (guint i = 0; i < processes->len; i++) {
+    for (guint i = processes->len; i-- > 0;) {
         const Process *process = &g_array_index(processes, Process, i);
-        progress_share(progress, i, processes->len);
-        Row *row = process_is_ours(process) && process->state != 'Z' ? row_of(process) : NULL;
+        if (!process_is_ours(process) || process->state == 'Z')
+            g_array_remove_index(processes, i);
+    }
+    g_autoptr(GPtrArray) candidates = candidates_look(processes);
+    g_ptr_array_set_free_func(candidates, NULL);
+    for (guint i = 0; i < candidates->len; i++) {
+        progress_share(progress, i, candidates->len);
+        Row *row = row_of(candidates->pdata[i]);
         if (row != NULL)
             g_ptr_array_add(rows, row);
     }
@@ -204,16 +211,18 @@ static json_t *
 row_json(const Row *row)
 {
     const Process *process = &row->candidate->process;
-    g_autofree char *user = process_user_name(process->uids[1]);
-    RouteStatus unasked;
-    status_init(&unasked);
-    unasked.pid = process->pid;
-    unasked.name = process->name;
-    unasked.uid = process->uids[1];
-    json_t *object = state_json(row->asked ? &row->status : &unasked);
-    json_t *more = json_pack("{s:s, s:i, s:I, s:s, s:s, s:s, s:s?}", "user", user, "parent", (int)process->parent,
-                             "rss", (json_int_t)row->rss, "arguments", row->arguments, "reach", reach_word(row),
-                             "profiling_state", profiling_word(row), "trouble", trouble_of(row));
+    RouteStatus status = row->status;
+    if (!row->asked) {
+        status_init(&status);
+        status.pid = process->pid;
+        status.name = process->name;
+        status.uid = process->uids[1];
+    }
+    state_set_facts(&status, row->facts);
+    json_t *object = state_json(&status);
+    json_t *more =
+        json_pack("{s:i, s:I, s:s, s:s, s:s?}", "parent", (int)process->parent, "rss", (json_int_t)row->rss, "reach",
+                  reach_word(row), "profiling_state", profiling_word(row), "trouble", trouble_of(row));
     json_object_update(object, more);
     json_decref(more);
     return object;
@@ -237,7 +246,7 @@ cell_pid(const Row *row)
 static char *
 cell_user(const Row *row)
 {
-    return process_user_name(row->candidate->process.uids[1]);
+    return g_strdup(row->facts->user);
 }
 
 static char *
@@ -360,7 +369,7 @@ format_row(const Row *row, guint rank, guint width)
     if (row == NULL)
         g_string_append(line, "COMMAND");
     else
-        g_string_append(line, row->arguments[0] != '\0' ? row->arguments : row->candidate->process.name);
+        g_string_append(line, row->facts->arguments[0] != '\0' ? row->facts->arguments : row->candidate->process.name);
     return text_cut(line->str, width);
 }
 

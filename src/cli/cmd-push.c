@@ -319,6 +319,7 @@ const Command cmd_push = {
     .examples = examples,
     .options = options,
     .operand = OPERAND_SOURCE,
+    .stays = TRUE,
     .operands_min = 1,
     .operands_max = OPERANDS_ANY,
     .run = run,

@@ -619,8 +619,8 @@ session_init(Session *session)
 static int
 record_all(Session *session, GError **error)
 {
-    if (session->lg != RECORDING_PERIOD_AS_IT_IS && session->choice.sampler != WIRE_SAMPLER_JESCOPE)
-        sampling_warn(session->lg);
+    if (session->lg != RECORDING_PERIOD_AS_IT_IS && session->recordings->len > 0)
+        sampling_warn_of(((Recording *)g_ptr_array_index(session->recordings, 0))->target, session->lg);
     session->start_us = g_get_monotonic_time();
     if (session->output == NULL && !open_output(session, error)) {
         end_all(session, NULL);

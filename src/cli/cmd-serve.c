@@ -300,6 +300,7 @@ const Command cmd_serve = {
     .examples = examples,
     .options = serve_options,
     .operand = OPERAND_TARGET,
+    .stays = TRUE,
     .operands_min = 0,
     .operands_max = OPERANDS_ANY,
     .run = run,

@@ -176,6 +176,10 @@ run(char **operands, GError **error)
         !(as_json ? state_read(target, &status, error) : state_read_with_ledger(target, &status, &ledger, error)))
         return STATUS_FAILED;
     if (as_json) {
+        Process process;
+        gboolean here = target_pid(target) != 0 && process_read(target_pid(target), &process);
+        g_autoptr(ProcessFacts) facts = here ? process_facts_new(&process) : NULL;
+        state_set_facts(&status, facts);
         document_print("jescope-status", state_json(&status));
         return STATUS_DONE;
     }

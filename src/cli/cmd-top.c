@@ -196,6 +196,7 @@ const Command cmd_top = {
     .examples = examples,
     .options = options,
     .operand = OPERAND_TARGET,
+    .stays = TRUE,
     .operands_min = 0,
     .operands_max = OPERANDS_ANY,
     .run = run,

@@ -312,6 +312,7 @@ const Command cmd_watch = {
     .examples = examples,
     .options = options,
     .operand = OPERAND_TARGET,
+    .stays = TRUE,
     .operands_min = 1,
     .operands_max = OPERANDS_ANY,
     .run = run,

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "cli/help.h"
+#include "cli/supervisor.h"
 #include "text/suggest.h"
 
 #include "report/report.h"
@@ -159,6 +160,8 @@ run_command(const Command *command, char ***argv, GError **error)
         g_autofree char *text = help_command(command);
         fputs(text, stdout);
     } else if (check_operands(command, operands_of(*argv), error)) {
+        if (!command->stays && (command->operand == OPERAND_TARGET || command->operand == OPERAND_SOURCE))
+            supervisor_begin(operands_of(*argv), command_say);
         status = command->run(operands_of(*argv), error);
     } else {
         return STATUS_USAGE;

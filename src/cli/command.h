@@ -53,6 +53,7 @@ typedef struct {
     gboolean (*translate)(char ***argv, GError **error);
     const GOptionEntry *options; /* ends with {0}; NULL: none. --help is added automatically */
     Operand operand;
+    gboolean stays;    /* runs until it is ended: it is not supervised (supervisor.h) */
     const char *words; /* the values of operands after the first, separated by '|'; NULL: as the first */
     int operands_min;
     int operands_max; /* or OPERANDS_ANY */

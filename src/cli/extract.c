@@ -19,6 +19,7 @@ static const char data_name[] = "jemdata.py";
 enum {
     EXIT_REFUSED = 255, /* the shell's exit -1 */
     FILE_MODE = 0666,   /* less the umask */
+    LINE_SIZE = 65536,
 };
 
 static gint64
@@ -58,19 +59,28 @@ print_usage(const char *program)
     return EXIT_REFUSED;
 }
 
+static void
+skip_line(FILE *from)
+{
+    for (int c = getc(from); c != EOF && c != '\n';)
+        c = getc(from);
+}
+
+/* Of a longer line the beginning counts: what is looked for is short. */
 static gboolean
 copy_lines(FILE *from, FILE *to)
 {
-    g_autofree char *line = NULL;
-    size_t size = 0;
-    ssize_t length;
+    g_autofree char *line = g_malloc(LINE_SIZE);
     g_autoptr(GString) out = g_string_new(NULL);
     fputs(JEMDATA_HEADER, to);
-    while ((length = getline(&line, &size, from)) >= 0) {
-        if (length > 0 && line[length - 1] == '\n')
-            length--;
+    for (int c = getc(from); c != EOF; c = getc(from)) {
+        gsize length = 0;
+        for (; c != EOF && c != '\n' && length < LINE_SIZE; c = getc(from))
+            line[length++] = (char)c;
+        if (c != EOF && c != '\n')
+            skip_line(from);
         g_string_truncate(out, 0);
-        jemdata_extract_line(line, (gsize)length, out);
+        jemdata_extract_line(line, length, out);
         fwrite(out->str, 1, out->len, to);
     }
     return !ferror(from) && !ferror(to);

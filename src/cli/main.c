@@ -10,6 +10,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -131,6 +132,14 @@ main(int argc, char **argv)
     g_unsetenv(RENDER_STATUS_VARIABLE);
     /* For texts in options that are not ASCII; numbers stay as programs write them. */
     setlocale(LC_CTYPE, "");
+    /* With privileges that the caller does not have, every variable and path would be a way to them. */
+    if (getauxval(AT_SECURE) != 0) {
+        fputs("jescope: it must not have a set-user-ID or set-group-ID bit or file capabilities; remove them from its "
+              "file (chmod "
+              "ug-s, setcap -r), and run it by sudo\n",
+              stderr);
+        return STATUS_FAILED;
+    }
     target_set_keeper("/proc/self/exe", KEEP_LEASE);
     int status = run(argc, argv);
     tell_parent(descriptor, status);

@@ -169,9 +169,10 @@ add_sample(StatsSample *sample, gpointer data, GError **error)
     if (before != NULL && (sample->time_us == STATS_TIME_UNKNOWN || sample->time_us <= before->sample->time_us ||
                            made_of(sample) < made_of(before->sample)))
         g_array_set_size(moments, 0);
+    /* The first one stays: all others are as many seconds after it as they were. */
     if (moments->len == MOST_MOMENTS)
-        for (guint i = MOST_MOMENTS - 1; i > 0; i -= 2)
-            g_array_remove_index(moments, i - 1);
+        for (guint i = MOST_MOMENTS / 2; i > 0; i--)
+            g_array_remove_index(moments, 2 * i - 1);
     gint64 first = moments->len > 0 ? g_array_index(moments, DoctorMoment, 0).sample->time_us : sample->time_us;
     DoctorMoment moment = {.seconds = (gdouble)(sample->time_us - first) / G_USEC_PER_SEC,
                            .sample = stats_sample_ref(sample),

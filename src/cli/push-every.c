@@ -6,6 +6,7 @@
 #include "cli/notify.h"
 
 #include "confine/keyed-hash.h"
+#include "confine/rights.h"
 #include "target/candidates.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ enum {
 char *
 push_queue_default(void)
 {
-    return g_build_filename(g_get_user_state_dir(), "jescope", "push", NULL);
+    g_autofree char *state = rights_state_directory();
+    return g_build_filename(state, "jescope", "push", NULL);
 }
 
 gboolean

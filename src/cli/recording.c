@@ -40,9 +40,7 @@ lease_for(Recording *recording, WireLeaseAction action, guint64 left_ms, GError 
     const guint64 now = now_ms();
     recorder->renewed_ms = now;
     recorder->ends_ms = left_ms < RECORDER_WITHOUT_END - now ? now + left_ms : RECORDER_WITHOUT_END;
-    WireLeaseRequest request = recorder_request(recorder, action, now);
-    if (action == WIRE_LEASE_TAKE && target_via(recording->target) != TARGET_VIA_ATTACH)
-        request.flags |= sampler_lease_flags(recording->choice.sampler);
+    const WireLeaseRequest request = recorder_request(recorder, action, now);
     if (!target_lease(recording->target, &request, &recording->lease, error))
         return FALSE;
     recorder->lease = recording->lease.id;
@@ -88,6 +86,8 @@ recording_begin(Target *target, unsigned lg, const SamplerChoice *choice, GError
     WireHelloReply hello;
     *recording = (Recording){.target = target, .choice = *choice, .kept = -1, .next_keep_ms = KEEP_FIRST_MS};
     recording->recorder.began_ms = now_ms();
+    if (target_via(target) != TARGET_VIA_ATTACH)
+        recording->recorder.sampler = choice->sampler;
     recording->recorder.period = lg != RECORDING_PERIOD_AS_IT_IS ? (guint8)(lg + 1) : 0;
     if (!state_check_unleased(target, error) || !sampler_prepare(target, choice, error) ||
         !target_hello(target, &hello, error))

@@ -46,7 +46,7 @@ parse_words(ReportOptions *options, const ReportArguments *arguments, GError **e
     if (arguments->sort && !report_sort_by_name(arguments->sort, &options->sort))
         return refuse_word("--sort", arguments->sort, "flat|cum|change|name", error);
     if (arguments->by && !report_granularity_by_name(arguments->by, &options->by))
-        return refuse_word("--by", arguments->by, "function|line|file|object|address", error);
+        return refuse_word("--by", arguments->by, REPORT_GRANULARITIES, error);
     if (arguments->part && !report_part_by_name(arguments->part, &options->page.part))
         return refuse_word("--part", arguments->part, "all|graph|table|stacks|whole", error);
     return TRUE;
@@ -238,6 +238,16 @@ show_names(guint done, guint whole)
     progress_phase(PROGRESS_NAMES, done, whole);
 }
 
+static ProfileReadFlags
+read_flags(const ReportArguments *arguments)
+{
+    gboolean by_thread = g_strcmp0(arguments->by, report_granularity_name(REPORT_BY_THREAD)) == 0;
+    gboolean by_size = g_strcmp0(arguments->by, report_granularity_name(REPORT_BY_SIZE)) == 0;
+
+    return (arguments->thread || by_thread ? PROFILE_READ_THREADS : 0) | (by_size ? PROFILE_READ_SIZES : 0) |
+           (arguments->partial ? PROFILE_READ_PARTIAL : 0);
+}
+
 void
 report_fill_source_options(SourceOptions *options, const ReportArguments *arguments)
 {
@@ -245,7 +255,7 @@ report_fill_source_options(SourceOptions *options, const ReportArguments *argume
 
     options->open = via_open;
     options->symbolize.advance = show_names;
-    options->read = (arguments->thread ? PROFILE_READ_THREADS : 0) | (arguments->partial ? PROFILE_READ_PARTIAL : 0);
+    options->read = read_flags(arguments);
     options->symbolize.debug_paths = (const char *const *)arguments->debug_paths;
     options->symbolize.sysroot = arguments->sysroot;
     options->symbolize.pid = arguments->pid;

@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-enum { PROFILER = WIRE_FLAG_CONFIG_PROF | WIRE_FLAG_OPT_PROF };
-
 static unsigned
 round_size(const char *option, const char *text, guint64 bytes, const char *why)
 {
@@ -48,29 +46,38 @@ sampling_warn(unsigned lg)
                 period);
 }
 
-static gboolean
-memory_parse(const char *text, guint64 *memory, GError **error)
+void
+sampling_warn_of(Target *target, unsigned lg)
+{
+    WireHelloReply hello;
+    if (!target_hello(target, &hello, NULL) || (hello.flags & WIRE_FLAG_SAMPLER_SERVES) == 0)
+        sampling_warn(lg);
+}
+
+gboolean
+sampler_parse_memory(const char *text, const char *option, guint64 *memory, GError **error)
 {
     guint64 bytes;
-    if (!size_parse(text, "--sampler-memory", &bytes, error))
+    if (text == NULL)
+        return TRUE;
+    if (!size_parse(text, option, &bytes, error))
         return FALSE;
     if (bytes < WIRE_SAMPLER_MEMORY_MIN || bytes > WIRE_SAMPLER_MEMORY_MAX) {
-        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "--sampler-memory: invalid size '%s'; use 1MiB to 1GiB", text);
+        g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "%s: invalid size '%s'; use 1MiB to 1GiB", option, text);
         return FALSE;
     }
-    *memory = G_GUINT64_CONSTANT(1) << round_size("--sampler-memory", text, bytes, "the sizes are powers of two");
+    *memory = G_GUINT64_CONSTANT(1) << round_size(option, text, bytes, "the sizes are powers of two");
     return TRUE;
 }
 
 gboolean
 sampler_parse(const SamplerArguments *arguments, SamplerChoice *choice, GError **error)
 {
-    static const char *const words[] = {
-        [WIRE_SAMPLER_AUTO] = "auto", [WIRE_SAMPLER_JEMALLOC] = "jemalloc", [WIRE_SAMPLER_JESCOPE] = "jescope", NULL};
     guint index = WIRE_SAMPLER_AUTO;
     *choice = (SamplerChoice){0};
-    if ((arguments->sampler != NULL && !words_find(words, "--sampler", arguments->sampler, &index, error)) ||
-        (arguments->memory != NULL && !memory_parse(arguments->memory, &choice->memory, error)))
+    if ((arguments->sampler != NULL &&
+         !words_find(sampler_choice_words, "--sampler", arguments->sampler, &index, error)) ||
+        !sampler_parse_memory(arguments->memory, "--sampler-memory", &choice->memory, error))
         return FALSE;
     choice->sampler = (WireSampler)index;
     if (choice->sampler == WIRE_SAMPLER_JEMALLOC && choice->memory != 0) {
@@ -81,71 +88,37 @@ sampler_parse(const SamplerArguments *arguments, SamplerChoice *choice, GError *
     return TRUE;
 }
 
-/* Before it is switched on: the sampler takes another size only then. */
 static gboolean
-give_memory(Target *target, const SamplerChoice *choice, const WireHelloReply *hello, GError **error)
+set_refused(const Target *target, const SamplerChoice *choice, const char *why, GError **error)
 {
-    const gboolean serves = (hello->flags & WIRE_FLAG_SAMPLER_SERVES) != 0;
-    if (choice->sampler == WIRE_SAMPLER_AUTO && !serves)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                    "--sampler-memory: jescope's own sampler does not sample %s; add --sampler=jescope",
-                    target_label(target));
-    else if (serves && (hello->flags & WIRE_FLAG_PROF_ACTIVE) != 0)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                    "--sampler-memory: jescope's own sampler is on in %s already; 'jescope disable %s' switches it off",
-                    target_label(target), target_operand(target));
+    if (choice->sampler == WIRE_SAMPLER_AUTO)
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "--sampler-memory: %s: %s", target_label(target), why);
     else
-        return target_write(target, WIRE_SAMPLER_MEMORY_CONTROL, WIRE_TYPE_SIZE, choice->memory, error);
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "--sampler=%s: %s: %s", sampler_choice_words[choice->sampler],
+                    target_label(target), why);
     return FALSE;
 }
 
 static gboolean
-check_sampler(Target *target, WireSampler sampler, const WireHelloReply *hello, GError **error)
+check(Target *target, const SamplerChoice *choice, GError **error)
 {
-    if (sampler == WIRE_SAMPLER_JESCOPE && (hello->flags & WIRE_FLAG_SAMPLER_READY) == 0)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                    "--sampler=jescope: %s has jemalloc %s; jescope's own sampler needs jemalloc 5.2.0 to 5.3.1 and "
-                    "glibc 2.35 or later",
-                    target_label(target), hello->jemalloc_version);
-    else if (sampler == WIRE_SAMPLER_JEMALLOC && (hello->flags & PROFILER) != PROFILER)
-        g_set_error(
-            error, CLI_ERROR, CLI_ERROR_FAILED,
-            "--sampler=jemalloc: jemalloc in %s cannot profile; restart it under 'jescope run', or leave --sampler out",
-            target_label(target));
-    else
-        return TRUE;
-    return FALSE;
+    WireHelloReply hello;
+    Failure failure;
+    if (!target_hello(target, &hello, error))
+        return FALSE;
+    return sampler_choice_check(choice, &hello, &failure) == OUTCOME_DONE ||
+           set_refused(target, choice, failure.why, error);
 }
 
 gboolean
 sampler_prepare(Target *target, const SamplerChoice *choice, GError **error)
 {
     const TargetVia via = target_via(target);
-    const gboolean server_can = via == TARGET_VIA_SERVER && choice->memory == 0; /* it says if this target cannot */
-    const char *option = choice->sampler == WIRE_SAMPLER_AUTO ? "--sampler-memory" : "--sampler";
-    WireHelloReply hello;
     if ((choice->sampler == WIRE_SAMPLER_AUTO && choice->memory == 0) ||
-        (choice->sampler == WIRE_SAMPLER_JEMALLOC && via == TARGET_VIA_ATTACH) || server_can)
+        (choice->sampler == WIRE_SAMPLER_JEMALLOC && via == TARGET_VIA_ATTACH))
         return TRUE;
-    if (via == TARGET_VIA_SERVER)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                    "--sampler-memory: the server of %s chooses the memory of the sampler of its targets",
-                    target_label(target));
-    else if (via == TARGET_VIA_ATTACH)
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                    "%s: jescope's own sampler must be inside %s; bring it in with 'jescope attach %s'",
-                    choice->sampler == WIRE_SAMPLER_AUTO ? option : "--sampler=jescope", target_label(target),
-                    target_operand(target));
-    else
-        return target_hello(target, &hello, error) && check_sampler(target, choice->sampler, &hello, error) &&
-               (choice->memory == 0 || give_memory(target, choice, &hello, error));
-    return FALSE;
-}
-
-guint32
-sampler_lease_flags(WireSampler sampler)
-{
-    if (sampler == WIRE_SAMPLER_AUTO)
-        return 0;
-    return sampler == WIRE_SAMPLER_JEMALLOC ? WIRE_LEASE_JEMALLOC : WIRE_LEASE_JESCOPE;
+    /* A server checks it, and says so if this target cannot. */
+    return (via == TARGET_VIA_SERVER || check(target, choice, error)) &&
+           (choice->memory == 0 ||
+            target_write(target, WIRE_SAMPLER_MEMORY_CONTROL, WIRE_TYPE_SIZE, choice->memory, error));
 }

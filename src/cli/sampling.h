@@ -4,6 +4,7 @@
 #define JESCOPE_CLI_SAMPLING_H
 
 #include "target/target.h"
+#include "wire/sampler-choice.h"
 
 #include <glib.h>
 
@@ -32,21 +33,19 @@ typedef struct {
         .description = "memory that jescope's own sampler uses at most (default 8MiB)", .arg_description = "SIZE"      \
     }
 
-typedef struct {
-    WireSampler sampler;
-    guint64 memory; /* bytes of WIRE_SAMPLER_MEMORY_CONTROL; 0: as it is */
-} SamplerChoice;
-
 /* Says on stderr when the size had to be rounded. CLI_ERROR_USAGE. */
 gboolean sampler_parse(const SamplerArguments *arguments, SamplerChoice *choice, GError **error);
+
+/* The value of OPTION, 1MiB to 1GiB and a power of two, or *MEMORY stays as it is: TEXT is NULL. Likewise. */
+gboolean sampler_parse_memory(const char *text, const char *option, guint64 *memory, GError **error);
 
 /* Whether TARGET, as it is reached, can be asked to use CHOICE, else CLI_ERROR_FAILED; gives the sampler its memory. */
 gboolean sampler_prepare(Target *target, const SamplerChoice *choice, GError **error);
 
-/* The flags of a lease that asks for SAMPLER. */
-guint32 sampler_lease_flags(WireSampler sampler);
-
-/* Warns on stderr if a period of 2^LG bytes is expensive. */
+/* Warns on stderr if a period of 2^LG bytes is expensive for jemalloc's profiler. */
 void sampling_warn(unsigned lg);
+
+/* The same for TARGET, where it is jemalloc's profiler that samples. */
+void sampling_warn_of(Target *target, unsigned lg);
 
 #endif

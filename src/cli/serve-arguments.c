@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/duration.h"
 #include "cli/keeping.h"
+#include "cli/sampling.h"
 #include "cli/serve-push.h"
 #include "cli/size.h"
 
@@ -370,6 +371,8 @@ parse(const Settings *settings, ServeOptions *options, GError **error)
     options->store_token_file = settings->store_token_file;
     options->store_ca_file = settings->store_ca_file;
     return check_userver_path(settings->userver_path, error) && check_store(settings, error) &&
+           sampler_parse_memory(settings->sampler_memory, "--max-sampler-memory", &options->sampler_memory_max,
+                                error) &&
            serve_arguments_parse_dialects(settings->dialects, &options->dialects, error) &&
            apply_memory_profiling(settings->memory_profiling, &options->dialects, error) &&
            parse_limits(settings, &options->limits, error) && parse_service(settings, &options->service, error);

@@ -143,6 +143,14 @@ state_profiling_word(const RouteStatus *status)
     return unprofiled_applies(&status->hello) ? "off" : "ready";
 }
 
+void
+state_set_facts(RouteStatus *status, const ProcessFacts *facts)
+{
+    status->user = facts != NULL ? facts->user : NULL;
+    status->arguments = facts != NULL ? facts->arguments : NULL;
+    status->control_group = facts != NULL ? facts->group : NULL;
+}
+
 json_t *
 state_json(const RouteStatus *status)
 {

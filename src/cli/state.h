@@ -5,6 +5,7 @@
 
 #include "routes/status.h"
 #include "stats/ledger.h"
+#include "target/facts.h"
 #include "target/target.h"
 
 #include <jansson.h>
@@ -29,6 +30,9 @@ gboolean state_end_lease(Target *target, GError **error);
 
 /* One word: "off" (cannot profile), "ready" or "active". */
 const char *state_profiling_word(const RouteStatus *status);
+
+/* The texts of STATUS that tell a person which process it is are those of FACTS (NULL: unknown). */
+void state_set_facts(RouteStatus *status, const ProcessFacts *facts);
 
 /* The object that --json prints (routes/status.h); new reference. NULL: no memory. */
 json_t *state_json(const RouteStatus *status);

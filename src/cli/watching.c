@@ -26,7 +26,9 @@ enum {
     DEAREST_DUMP = 40, /* a dump that takes over this part of the watch is the last one before the end */
     ARENA_US = 5000,   /* for reading the classes of one arena, on a busy machine */
     LATE_US = 1000000, /* by which the end may be late */
-    END_PARTS = 5,     /* of the watch, two parts in this many at most are for its end */
+    PROFILE_PARTS =
+        3,         /* of the watch, two parts are jemalloc's profiler if jescope's sampler counts births in the last */
+    END_PARTS = 5, /* of the watch, two parts in this many at most are for its end */
 };
 
 /* One watch that runs. */
@@ -41,16 +43,24 @@ typedef struct {
     gint64 begin_us, end_us;
     gint64 ledger_us, dump_us; /* that the first of each took */
     guint dumps;               /* planned */
+    gint64 births_us;          /* when jescope's sampler is to begin, beside jemalloc's profiler; 0: never */
     gboolean sampled;
 } Watch;
+
+static void
+close_all(GArray **dumps)
+{
+    for (guint i = 0; *dumps != NULL && i < (*dumps)->len; i++)
+        close(g_array_index(*dumps, int, i));
+    g_clear_pointer(dumps, g_array_unref);
+}
 
 void
 watching_clear(Watching *watching)
 {
     doctor_evidence_clear(&watching->evidence);
-    for (guint i = 0; watching->dumps != NULL && i < watching->dumps->len; i++)
-        close(g_array_index(watching->dumps, int, i));
-    g_clear_pointer(&watching->dumps, g_array_unref);
+    close_all(&watching->dumps);
+    close_all(&watching->births);
     g_clear_pointer(&watching->vanished, g_ptr_array_unref);
     if (watching->statistics > 0)
         close(watching->statistics);
@@ -147,6 +157,13 @@ read_ledger(Watch *watch, Ledger *ledger)
     return ledger;
 }
 
+/* Whether the time of jescope's sampler, beside jemalloc's profiler, has begun. */
+static gboolean
+counts_births(const Watch *watch)
+{
+    return watch->births_us != 0 && watch->recording != NULL;
+}
+
 static gboolean
 take_dump(Watch *watch, RecordingDump last, GError **error)
 {
@@ -156,7 +173,9 @@ take_dump(Watch *watch, RecordingDump last, GError **error)
 
     if (dump < 0)
         return FALSE;
-    g_array_append_val(watch->watching->dumps, dump);
+    g_array_append_val(counts_births(watch) ? watch->watching->births : watch->watching->dumps, dump);
+    if (counts_births(watch))
+        return TRUE;
     watch->dump_us = MAX(watch->dump_us, g_get_monotonic_time() - before);
     if ((g_get_monotonic_time() - before) * DEAREST_DUMP > watch->end_us - watch->begin_us)
         watch->dumps = watch->watching->dumps->len + 1;
@@ -169,9 +188,10 @@ dump_if_due(Watch *watch, GError **error)
 {
     guint taken = watch->watching->dumps->len;
     gboolean young = watch->watching->since_us != 0;
-    gint64 interval = (watch->end_us - watch->begin_us) / (watch->dumps - (young ? 0 : 1));
+    gint64 end_us = watch->births_us != 0 ? watch->births_us : watch->end_us;
+    gint64 interval = (end_us - watch->begin_us) / (watch->dumps - (young ? 0 : 1));
 
-    if (!watch->sampled || taken + 1 >= watch->dumps ||
+    if (!watch->sampled || counts_births(watch) || taken + 1 >= watch->dumps ||
         g_get_monotonic_time() < watch->begin_us + interval * (gint64)(taken + (young ? 1 : 0)))
         return TRUE;
     return take_dump(watch, RECORDING_GOES_ON, error);
@@ -214,6 +234,24 @@ last_look_us(const Watch *watch)
     return watch->end_us - CLAMP(wanted, 0, (watch->end_us - watch->begin_us) * 2 / END_PARTS);
 }
 
+/* jemalloc's profiler has had its time: its last dump, then jescope's sampler begins. */
+static gboolean
+begin_births_if_due(Watch *watch, GError **error)
+{
+    const SamplerChoice choice = {.sampler = WIRE_SAMPLER_JESCOPE};
+
+    if (watch->births_us == 0 || counts_births(watch) || g_get_monotonic_time() < watch->births_us)
+        return TRUE;
+    if (!take_dump(watch, RECORDING_GOES_ON, error))
+        return FALSE;
+    watch->recording = recording_begin(watch->target, RECORDING_PERIOD_AS_IT_IS, &choice, error);
+    if (watch->recording == NULL) {
+        watch->target = NULL;
+        return FALSE;
+    }
+    return take_dump(watch, RECORDING_GOES_ON, error);
+}
+
 static gboolean
 watch_on(Watch *watch, guint64 interval_ms, GError **error)
 {
@@ -225,10 +263,22 @@ watch_on(Watch *watch, guint64 interval_ms, GError **error)
                        (guint64)(watch->end_us - watch->begin_us));
         if (watch->recording != NULL && !recording_tend(watch->recording, (guint64)left_ms, error))
             return FALSE;
-        if (!take_moment(watch, error) || !dump_if_due(watch, error))
+        if (!take_moment(watch, error) || !dump_if_due(watch, error) || !begin_births_if_due(watch, error))
             return FALSE;
     }
     return TRUE;
+}
+
+/* Whether jescope's sampler can be used, and would tell more than jemalloc's profiler. */
+static gboolean
+wants_births(const Watch *watch, const WireHelloReply *hello)
+{
+    WireCtlReply accumulates;
+
+    return (hello->flags & WIRE_FLAG_SAMPLER_READY) != 0 && hello->lease.id == 0 &&
+           target_via(watch->target) != TARGET_VIA_ATTACH &&
+           !(target_read(watch->target, "opt.prof_accum", WIRE_TYPE_BOOL, &accumulates, NULL) &&
+             accumulates.value != 0);
 }
 
 /* Whether profiling is possible, and on; --record switches it on. Without it, the watch goes on. */
@@ -245,9 +295,14 @@ prepare_sampling(Watch *watch, const WatchingChoice *choice, GError **error)
     evidence->profile = watch->sampled             ? DOCTOR_PROFILE_WHOLE
                         : (hello.flags & ANY) != 0 ? DOCTOR_PROFILE_READY
                                                    : DOCTOR_PROFILE_NONE;
+    SamplerChoice sampler = choice->sampler;
+    watch->births_us = choice->record && watch->sampled && wants_births(watch, &hello) ? 1 : 0;
     if (evidence->profile != DOCTOR_PROFILE_READY || !choice->record)
         return TRUE;
-    watch->recording = recording_begin(watch->target, RECORDING_PERIOD_AS_IT_IS, &choice->sampler, error);
+    /* It counts births and deaths, which jemalloc's profiler does with prof_accum alone. */
+    if (sampler.sampler == WIRE_SAMPLER_AUTO && wants_births(watch, &hello))
+        sampler.sampler = WIRE_SAMPLER_JESCOPE;
+    watch->recording = recording_begin(watch->target, RECORDING_PERIOD_AS_IT_IS, &sampler, error);
     watch->sampled = watch->recording != NULL;
     if (watch->recording == NULL)
         watch->target = NULL;
@@ -267,6 +322,8 @@ finish(Watch *watch, GError **error)
         return FALSE;
     vanishing_look(watch->code);
     watch->watching->vanished = vanishing_files(watch->code);
+    if (watch->watching->vanished->len > 0)
+        watch->watching->evidence.unloaded = watch->watching->vanished->pdata[0];
     for (guint i = 0; i < watch->watching->dumps->len; i++) {
         int *dump = &g_array_index(watch->watching->dumps, int, i);
         *dump = vanishing_complete(watch->code, *dump);
@@ -301,6 +358,8 @@ run_watch(Watch *watch, const WatchingChoice *choice, GError **error)
     watch->live = stats_live_new(watch->target, parts, error);
     watch->begin_us = g_get_monotonic_time();
     watch->end_us = began_us + (gint64)choice->ms * 1000;
+    if (watch->births_us != 0)
+        watch->births_us = watch->begin_us + (watch->end_us - watch->begin_us) * (PROFILE_PARTS - 1) / PROFILE_PARTS;
     if (watch->live == NULL || !take_moment(watch, error))
         return FALSE;
     watch->watching->evidence.first = read_ledger(watch, &watch->watching->first);
@@ -315,7 +374,9 @@ watching_run(Watching *watching, Target *target, const WatchingChoice *choice, G
     Watch watch = {.watching = watching, .target = target, .dumps = DUMPS};
     g_autoptr(GError) restored = NULL;
 
-    *watching = (Watching){.dumps = g_array_new(FALSE, FALSE, sizeof(int)), .statistics = -1};
+    *watching = (Watching){.dumps = g_array_new(FALSE, FALSE, sizeof(int)),
+                           .births = g_array_new(FALSE, FALSE, sizeof(int)),
+                           .statistics = -1};
     doctor_evidence_init(&watching->evidence);
     watch.progress = progress_begin("watching %s", target_label(target));
     g_autofree char *label = g_strdup(target_label(target));

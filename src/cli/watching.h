@@ -19,10 +19,11 @@ typedef struct {
     DoctorEvidence evidence; /* without the stacks of the dumps */
     Ledger first, last;      /* that evidence points to */
     GArray *dumps;           /* int: descriptors of dumps, in the order of time */
-    GPtrArray *vanished;     /* char *: files that were mapped executable, and unmapped */
-    int statistics;          /* descriptor of jemalloc's own JSON at the end, of every arena; -1: none */
-    gint64 since_us;         /* the begin of sampling by us; 0: it was on before */
-    gdouble seconds;         /* of the watch */
+    GArray *births;      /* int: of jescope's sampler, which counts births, beside these: begin and end of its time */
+    GPtrArray *vanished; /* char *: files that were mapped executable, and unmapped */
+    int statistics;      /* descriptor of jemalloc's own JSON at the end, of every arena; -1: none */
+    gint64 since_us;     /* the begin of sampling by us; 0: it was on before */
+    gdouble seconds;     /* of the watch */
 } Watching;
 
 /* Takes TARGET, also on failure. An interrupt ends the watch early. */

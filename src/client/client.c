@@ -4,6 +4,7 @@
 #include "client/document.h"
 #include "target/implementation.h"
 #include "text/printable.h"
+#include "wire/sampler-choice.h"
 
 #include <gio/gio.h>
 #include <jansson.h>
@@ -21,7 +22,8 @@ enum {
 typedef struct {
     Target target;
     Connection *connection;
-    char *path; /* "/api/v1/targets/ID" */
+    char *path;             /* "/api/v1/targets/ID" */
+    guint64 sampler_memory; /* for the next request that switches sampling on; 0: as it is */
 } ServerTarget;
 
 static ServerTarget *
@@ -113,12 +115,25 @@ server_read(Target *target, const char *control, WireType type, WireCtlReply *va
     return sound;
 }
 
-/* The API chooses a sampler as it switches it on. */
-static gboolean
-choose_sampler(ServerTarget *self, guint64 sampler, GError **error)
+/* The parameters of a request that switches sampling on: the API chooses a sampler, and gives it memory, as it does so.
+ */
+static char *
+take_choice(ServerTarget *self, WireSampler sampler)
 {
-    json_t *profiling = ask_target(self, "PUT", error, "/profiling?active=true&sampler=%s",
-                                   sampler == WIRE_SAMPLER_JESCOPE ? "jescope" : "jemalloc");
+    GString *parameters = g_string_new(NULL);
+    if (sampler != WIRE_SAMPLER_AUTO)
+        g_string_append_printf(parameters, "&sampler=%s", sampler_choice_words[sampler]);
+    if (self->sampler_memory != 0)
+        g_string_append_printf(parameters, "&sampler-memory=%" G_GUINT64_FORMAT, self->sampler_memory);
+    self->sampler_memory = 0;
+    return g_string_free(parameters, FALSE);
+}
+
+static gboolean
+switch_on(ServerTarget *self, WireSampler sampler, GError **error)
+{
+    g_autofree char *choice = take_choice(self, sampler);
+    json_t *profiling = ask_target(self, "PUT", error, "/profiling?active=true%s", choice);
     json_decref(profiling);
     return profiling != NULL;
 }
@@ -127,16 +142,23 @@ static gboolean
 server_write(Target *target, const char *control, WireType type, guint64 value, GError **error)
 {
     g_autofree char *query = NULL;
-    if (strcmp(control, WIRE_SAMPLER_CONTROL) == 0)
-        return choose_sampler(server_of(target), value, error);
+    ServerTarget *self = server_of(target);
+    if (strcmp(control, WIRE_SAMPLER_CONTROL) == 0 && value <= WIRE_SAMPLER_JESCOPE)
+        return switch_on(self, (WireSampler)value, error);
+    if (strcmp(control, "prof.active") == 0 && value != 0 && self->sampler_memory != 0)
+        return switch_on(self, WIRE_SAMPLER_AUTO, error);
+    if (strcmp(control, WIRE_SAMPLER_MEMORY_CONTROL) == 0) {
+        self->sampler_memory = value;
+        return TRUE;
+    }
     if (type == WIRE_TYPE_BOOL)
         query = g_strdup_printf("&value=%s", value != 0 ? "true" : "false");
     else if (type == WIRE_TYPE_SSIZE)
         query = g_strdup_printf("&value=%" G_GINT64_FORMAT, (gint64)value);
     else if (type != WIRE_TYPE_NONE)
         query = g_strdup_printf("&value=%" G_GUINT64_FORMAT, value);
-    json_t *answer = ask_target(server_of(target), "PUT", error, "/controls/%s?type=%s%s", control, type_names[type],
-                                query != NULL ? query : "");
+    json_t *answer =
+        ask_target(self, "PUT", error, "/controls/%s?type=%s%s", control, type_names[type], query != NULL ? query : "");
     json_decref(answer);
     return answer != NULL;
 }
@@ -229,21 +251,23 @@ server_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, 
 {
     ServerTarget *self = server_of(target);
     json_t *profiling = NULL;
-    const char *sampler = (request->flags & WIRE_LEASE_JESCOPE) != 0    ? "&sampler=jescope"
-                          : (request->flags & WIRE_LEASE_JEMALLOC) != 0 ? "&sampler=jemalloc"
-                                                                        : "";
     g_autofree char *period = request->period != 0 ? g_strdup_printf("&sample=%" G_GUINT64_FORMAT,
                                                                      G_GUINT64_CONSTANT(1) << (request->period - 1))
                                                    : g_strdup("");
-    if (request->action == WIRE_LEASE_TAKE)
+    if (request->action == WIRE_LEASE_TAKE) {
+        const WireSampler sampler = (request->flags & WIRE_LEASE_JESCOPE) != 0    ? WIRE_SAMPLER_JESCOPE
+                                    : (request->flags & WIRE_LEASE_JEMALLOC) != 0 ? WIRE_SAMPLER_JEMALLOC
+                                                                                  : WIRE_SAMPLER_AUTO;
+        g_autofree char *choice = take_choice(self, sampler);
         profiling = ask_target(self, "PUT", error, "/profiling?active=%s&for=%" G_GUINT64_FORMAT "ms%s%s",
-                               request->active ? "true" : "false", request->duration_ms, period, sampler);
-    else if (request->action == WIRE_LEASE_RENEW)
+                               request->active ? "true" : "false", request->duration_ms, period, choice);
+    } else if (request->action == WIRE_LEASE_RENEW) {
         profiling =
             ask_target(self, "PUT", error, "/profiling/leases/%" G_GUINT64_FORMAT "?for=%" G_GUINT64_FORMAT "ms",
                        request->lease_id, request->duration_ms);
-    else
+    } else {
         profiling = ask_target(self, "DELETE", error, "/profiling/leases/%" G_GUINT64_FORMAT, request->lease_id);
+    }
     gboolean sound = profiling != NULL && (document_lease(profiling, lease) || set_malformed(target, "lease", error));
     json_decref(profiling);
     return sound;

@@ -185,6 +185,9 @@ document_status(const json_t *document, RouteStatus *status, DocumentTexts *text
     document_text(document, "series", texts->series, sizeof(texts->series));
     document_text(document, "state", texts->state, sizeof(texts->state));
     document_text(document, "reach", texts->reach, sizeof(texts->reach));
+    document_text(document, "user", texts->user, sizeof(texts->user));
+    document_text(document, "arguments", texts->arguments, sizeof(texts->arguments));
+    document_text(document, "control_group", texts->control_group, sizeof(texts->control_group));
     document_text(document, "unique", status->unique, sizeof(status->unique));
     document_text(document, "trouble", status->trouble, sizeof(status->trouble));
     document_text(document, "notice", status->notice, sizeof(status->notice));
@@ -194,6 +197,9 @@ document_status(const json_t *document, RouteStatus *status, DocumentTexts *text
     status->series = texts->series;
     status->state = texts->state;
     status->reach = texts->reach;
+    status->user = texts->user;
+    status->arguments = texts->arguments;
+    status->control_group = texts->control_group;
     if (document_hello(document, &hello))
         status_set_hello(status, &hello);
     status->sample_bytes = take_number(json_object_get(document, "profiling"), "sample_bytes");

@@ -22,7 +22,8 @@ char *document_read(int descriptor, gsize *length, GError **error);
 gboolean document_hello(const json_t *status, WireHelloReply *hello);
 
 enum {
-    DOCUMENT_TEXT_MAX = 256, /* with the NUL: names are cut */
+    DOCUMENT_TEXT_MAX = 256,  /* with the NUL: names are cut */
+    DOCUMENT_LONG_MAX = 4096, /* likewise, what is longer */
 };
 
 /* The texts of a status. */
@@ -31,6 +32,9 @@ typedef struct {
     char series[DOCUMENT_TEXT_MAX];
     char state[16];
     char reach[16];
+    char user[DOCUMENT_TEXT_MAX];
+    char arguments[DOCUMENT_LONG_MAX];
+    char control_group[DOCUMENT_LONG_MAX];
 } DocumentTexts;
 
 /* The whole status (docs/formats.md), but for a recording; its strings are in TEXTS. FALSE: it is not one. */

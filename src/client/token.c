@@ -3,8 +3,11 @@
 
 #include "target/target.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     TOKEN_FILE_MAX = 64 * 1024,
@@ -23,23 +26,65 @@ token_in(const char *line)
     return sound ? g_strdup(token) : NULL;
 }
 
+/* Looks at the open file, so that it cannot be replaced in between. A pipe ("<(pass show jescope)" in a shell) has the
+ * modes of its directory. */
+static gboolean
+check_file(int fd, const char *path, GError **error)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || S_ISDIR(st.st_mode) || st.st_size > TOKEN_FILE_MAX)
+        g_set_error(error, TARGET_ERROR, OUTCOME_INVALID,
+                    "the token file %s is not a file of at most %d KiB; give one with a line 'TOKEN' or 'ROLE TOKEN'",
+                    path, TOKEN_FILE_MAX / 1024);
+    else if (st.st_uid != 0 && st.st_uid != geteuid())
+        g_set_error(error, TARGET_ERROR, OUTCOME_INVALID,
+                    "the token file %s belongs to uid %u, which can read and change it; chown it to uid %u or root",
+                    path, st.st_uid, geteuid());
+    else if (S_ISREG(st.st_mode) && (st.st_mode & 077) != 0)
+        g_set_error(error, TARGET_ERROR, OUTCOME_INVALID,
+                    "the token file %s has mode %04o, and others can read or change it; chmod 600 it", path,
+                    st.st_mode & 07777);
+    else
+        return TRUE;
+    return FALSE;
+}
+
+/* NULL with errno. */
+static char *
+read_whole(int fd)
+{
+    g_autofree char *text = g_malloc0(TOKEN_FILE_MAX + 1);
+    gsize length = 0;
+    for (ssize_t got = 1; got > 0 && length < TOKEN_FILE_MAX; length += (gsize)got)
+        if ((got = read(fd, text + length, TOKEN_FILE_MAX - length)) < 0)
+            return NULL;
+    return g_steal_pointer(&text);
+}
+
+char *
+token_file_read(const char *path, GError **error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0 && !check_file(fd, path, error)) {
+        close(fd);
+        return NULL;
+    }
+    char *text = fd >= 0 ? read_whole(fd) : NULL;
+    int code = errno;
+    if (fd >= 0)
+        close(fd);
+    if (text == NULL)
+        g_set_error(error, G_FILE_ERROR, (int)g_file_error_from_errno(code), "cannot read the token file %s: %s", path,
+                    g_strerror(code));
+    return text;
+}
+
 char *
 token_read(const char *path, GError **error)
 {
-    struct stat st;
-    g_autofree char *text = NULL;
-    gsize length;
-    if (stat(path, &st) == 0 && (st.st_size > TOKEN_FILE_MAX || (S_ISREG(st.st_mode) && (st.st_mode & 077) != 0))) {
-        g_set_error(error, TARGET_ERROR, OUTCOME_INVALID,
-                    st.st_size > TOKEN_FILE_MAX ? "the token file %s is too large"
-                                                : "other users can read or change the token file %s; chmod 600 it",
-                    path);
+    g_autofree char *text = token_file_read(path, error);
+    if (text == NULL)
         return NULL;
-    }
-    if (!g_file_get_contents(path, &text, &length, error)) {
-        g_prefix_error(error, "cannot read the token file: ");
-        return NULL;
-    }
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     char *token = NULL;
     for (char **line = lines; *line != NULL && token == NULL; line++)

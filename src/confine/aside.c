@@ -8,13 +8,16 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 100, /* between two looks at what the child does */
+    LOOK_MS = 25,          /* between two looks at what the child does */
+    WAITED_MOST_MS = 9000, /* for one user, until this is forgotten */
+    WAITED_KEPT = 64,
     PATIENCE_US = 3 * G_USEC_PER_SEC,
     RUNNING_US = 30 * G_USEC_PER_SEC,
     FORGOTTEN_US = 60 * G_USEC_PER_SEC,
@@ -33,6 +36,14 @@ static struct {
 } given_up[GIVEN_UP_KEPT];
 static guint n_given_up;
 
+/* How long answers for a user have been waited for: one that comes in time each time would delay a list by all of its
+ * items. With the lock. */
+static struct {
+    uid_t user;
+    gint64 forgotten_us; /* 0: none */
+    guint ms;
+} waited[WAITED_KEPT];
+
 /* With the lock. */
 static gboolean
 is_there(guint i)
@@ -46,6 +57,43 @@ is_there(guint i)
     return given_up[i].child > 0;
 }
 
+static guint
+find_waited(uid_t user, gint64 now)
+{
+    guint oldest = 0;
+    for (guint i = 0; i < WAITED_KEPT; i++) {
+        if (waited[i].user == user && waited[i].forgotten_us > now)
+            return i;
+        oldest = waited[i].forgotten_us < waited[oldest].forgotten_us ? i : oldest;
+    }
+    return oldest;
+}
+
+/* TRUE: now it is too much. */
+static gboolean
+note_waited(uid_t user)
+{
+    const gint64 now = g_get_monotonic_time();
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    const guint i = find_waited(user, now);
+    if (waited[i].user != user || waited[i].forgotten_us <= now) {
+        waited[i].user = user;
+        waited[i].forgotten_us = now + FORGOTTEN_US;
+        waited[i].ms = 0;
+    }
+    waited[i].ms += LOOK_MS;
+    return waited[i].ms >= WAITED_MOST_MS;
+}
+
+/* With the lock. */
+static gboolean
+is_waited_for(uid_t user)
+{
+    const gint64 now = g_get_monotonic_time();
+    const guint i = find_waited(user, now);
+    return waited[i].user == user && waited[i].forgotten_us > now && waited[i].ms >= WAITED_MOST_MS;
+}
+
 static gboolean
 is_given_up(uid_t user)
 {
@@ -54,7 +102,7 @@ is_given_up(uid_t user)
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
     for (guint i = 0; i < GIVEN_UP_KEPT; i++)
         n += given_up[i].user == user && (given_up[i].forgotten_us > now || is_there(i));
-    return n >= GIVEN_UP_MOST;
+    return n >= GIVEN_UP_MOST || is_waited_for(user);
 }
 
 /* Takes CHILD, a pidfd, which is 0 if it has ended. */
@@ -72,9 +120,11 @@ note_given_up(uid_t user, int child)
     n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
 }
 
+static gboolean inside; /* this is such a child */
+
 /* Or waiting for a processor. */
 static gboolean
-is_running(pid_t pid)
+is_running_itself(pid_t pid)
 {
     char path[32], text[512];
     g_snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
@@ -87,15 +137,82 @@ is_running(pid_t pid)
     return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'R';
 }
 
-/* FALSE: it takes too long. */
+/* It, or a child that it waits for: one without privileges that reads a file. */
 static gboolean
-wait_for_answer(int socket, pid_t child)
+is_running(pid_t pid)
+{
+    char path[64], text[512];
+    g_snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    text[MAX(length, 0)] = '\0';
+    char *end = text;
+    for (const char *at = text; *at != '\0'; at = *end == ' ' ? end + 1 : "")
+        if (is_running_itself((pid_t)g_ascii_strtoll(at, &end, 10)))
+            return TRUE;
+    return is_running_itself(pid);
+}
+
+typedef enum {
+    ITEM_WAITS,
+    ITEM_PASSED_OVER,
+    ITEM_DONE,
+} ItemState;
+
+/* Shared with the child. */
+typedef struct {
+    guint done;      /* how many the child has been at, and the number of the next one */
+    guint8 states[]; /* WAITS becomes PASSED_OVER in the parent, also while the child works */
+} Progress;
+
+typedef struct {
+    const AsideList *list;
+    Progress *progress;
+    char *answers;
+} Batch;
+
+typedef struct {
+    AsideWork work;
+    gpointer data;
+    uid_t user;         /* where BATCH is NULL */
+    const Batch *batch; /* of a list, or NULL */
+} Job;
+
+static void
+pass_over_given_up(const Batch *batch)
+{
+    const AsideList *list = batch->list;
+    for (guint i = batch->progress->done; i < list->n; i++)
+        if (batch->progress->states[i] == ITEM_WAITS && is_given_up(list->user(list->data, i)))
+            batch->progress->states[i] = ITEM_PASSED_OVER;
+}
+
+static uid_t
+user_of(const Job *job, guint at)
+{
+    if (job->batch == NULL || at >= job->batch->list->n)
+        return job->user;
+    return job->batch->list->user(job->batch->list->data, at);
+}
+
+/* FALSE: it takes too long. The time begins again with each item of a list. */
+static gboolean
+wait_for_answer(int socket, pid_t child, const Job *job)
 {
     struct pollfd answer = {.fd = socket, .events = POLLIN};
-    const gint64 begin = g_get_monotonic_time();
+    gint64 begin = g_get_monotonic_time();
+    guint before = 0;
     while (poll(&answer, 1, LOOK_MS) <= 0) {
+        const guint now = job->batch != NULL ? *(const volatile guint *)&job->batch->progress->done : 0;
+        const gboolean running = is_running(child);
+        begin = now != before ? g_get_monotonic_time() : begin;
+        before = now;
+        if (!running && note_waited(user_of(job, now)) && job->batch != NULL)
+            pass_over_given_up(job->batch);
         const gint64 taken = g_get_monotonic_time() - begin;
-        if (taken > RUNNING_US || (taken > PATIENCE_US && !is_running(child)))
+        if (taken > RUNNING_US || (taken > PATIENCE_US && !running))
             return FALSE;
     }
     return TRUE;
@@ -116,18 +233,20 @@ end_child(pid_t child)
     return 0;
 }
 
-AsideEnd
-aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
+/* *STUCK: as end_child() says, of one that was given up. */
+static AsideEnd
+run_child(const Job *job, ChannelMessage *answer, int *stuck)
 {
     int ends[2];
     const pid_t self = getpid();
-    if (is_given_up(user) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return ASIDE_NOT_BEGUN;
     const pid_t child = fork();
     if (child == 0) {
         child_bind(self);
         child_keep_only(&ends[1], 1); /* the end of a pipe that it keeps open would not be seen */
-        work(data, answer);
+        inside = TRUE;
+        job->work(job->data, answer);
         _exit(channel_send(ends[1], answer) ? 0 : 1);
     }
     close(ends[1]);
@@ -135,11 +254,97 @@ aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
         close(ends[0]);
         return ASIDE_NOT_BEGUN;
     }
-    const gboolean ended = wait_for_answer(ends[0], child);
+    const gboolean ended = wait_for_answer(ends[0], child, job);
     const gboolean answered = ended && channel_receive(ends[0], answer);
     close(ends[0]);
-    const int stuck = end_child(child);
-    if (!ended)
-        note_given_up(user, stuck);
+    const int left = end_child(child);
+    *stuck = ended ? -1 : left;
     return answered ? ASIDE_DONE : ASIDE_GIVEN_UP;
+}
+
+AsideEnd
+aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
+{
+    const Job job = {.work = work, .data = data, .user = user};
+    int stuck = -1;
+    if (inside) {
+        work(data, answer);
+        return ASIDE_DONE;
+    }
+    if (is_given_up(user))
+        return ASIDE_NOT_BEGUN;
+    const AsideEnd end = run_child(&job, answer, &stuck);
+    if (stuck >= 0)
+        note_given_up(user, stuck);
+    return end;
+}
+
+gboolean
+aside_is_inside(void)
+{
+    return inside;
+}
+
+/* ---- lists ---- */
+
+static void
+work_off(gpointer data, ChannelMessage *answer)
+{
+    const Batch *batch = data;
+    const AsideList *list = batch->list;
+    Progress *progress = batch->progress;
+    for (guint i = progress->done; i < list->n; progress->done = ++i) {
+        if (*(volatile guint8 *)&progress->states[i] != ITEM_WAITS)
+            continue;
+        list->each(list->data, i, batch->answers + i * list->size);
+        progress->states[i] = ITEM_DONE;
+    }
+}
+
+/* A child ends at the first item that takes too long, or that kills it; another one continues after that. */
+static void
+run_batch(Batch *batch)
+{
+    const AsideList *list = batch->list;
+    const Job job = {.work = work_off, .data = batch, .batch = batch};
+    AsideEnd end = ASIDE_GIVEN_UP;
+    while (end == ASIDE_GIVEN_UP && batch->progress->done < list->n) {
+        char none = 0;
+        int stuck = -1;
+        ChannelMessage answer = {.bytes = &none, .size = sizeof(none)};
+        pass_over_given_up(batch);
+        end = run_child(&job, &answer, &stuck);
+        const guint at = batch->progress->done;
+        if (end != ASIDE_GIVEN_UP || at >= list->n)
+            continue;
+        if (stuck >= 0)
+            note_given_up(list->user(list->data, at), stuck);
+        batch->progress->done = at + 1;
+    }
+}
+
+static gpointer
+share(gsize size)
+{
+    gpointer memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+void
+aside_each(const AsideList *list, AsideTake take)
+{
+    const gsize progress_size = sizeof(Progress) + list->n, size = list->n * list->size;
+    Batch batch = {.list = list, .progress = share(progress_size), .answers = size > 0 ? share(size) : NULL};
+    if (batch.progress != NULL && batch.answers != NULL && inside)
+        work_off(&batch, NULL);
+    else if (batch.progress != NULL && batch.answers != NULL)
+        run_batch(&batch);
+    for (guint i = 0; i < list->n; i++) {
+        const gboolean done = batch.progress != NULL && batch.progress->states[i] == ITEM_DONE;
+        take(list->data, i, done ? batch.answers + i * list->size : NULL);
+    }
+    if (batch.progress != NULL)
+        munmap(batch.progress, progress_size);
+    if (batch.answers != NULL)
+        munmap(batch.answers, size);
 }

@@ -18,12 +18,30 @@ typedef void (*AsideWork)(gpointer data, ChannelMessage *answer);
 typedef enum {
     ASIDE_DONE,
     ASIDE_GIVEN_UP,  /* after 3 s, or after 30 s if it was running, on a busy machine */
-    ASIDE_NOT_BEGUN, /* it was given up for USER three times within a minute, or three such children have not ended; or
-                        there is no process to be had */
+    ASIDE_NOT_BEGUN, /* within a minute it was given up for USER three times, or answers for USER were waited for for 9
+                        s; or three such children have not ended; or there is no process to be had */
 } AsideEnd;
 
 /* Runs WORK, which USER may delay. The caller may have threads; WORK must take no lock but that of malloc(), since
- * another thread may have held it at the fork. */
+ * another thread may have held it at the fork. In WORK of another aside_run() it is called directly. */
 AsideEnd aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer);
+
+/* This is the child: what may take long may be done directly. */
+gboolean aside_is_inside(void);
+
+/* Work on many things, of which each has a user who may delay it. */
+typedef struct {
+    guint n;
+    gsize size; /* bytes of an answer, a multiple of 8 */
+    gpointer data;
+    void (*each)(gpointer data, guint i, gpointer answer); /* in the child: sets ANSWER, which is zero before */
+    uid_t (*user)(gconstpointer data, guint i);
+} AsideList;
+
+/* ANSWER NULL: it was given up, or passed over since too much was given up for its user. */
+typedef void (*AsideTake)(gpointer data, guint i, gconstpointer answer);
+
+/* As aside_run() for each, in one child as long as none is given up; then calls TAKE for each, here. */
+void aside_each(const AsideList *list, AsideTake take);
 
 #endif

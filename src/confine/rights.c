@@ -216,3 +216,25 @@ rights_may_read(const Rights *rights, const struct stat *file)
 {
     return (file->st_mode & S_IROTH) != 0 || (file->st_uid == rights->uid && (file->st_mode & S_IRUSR) != 0);
 }
+
+/* Of the path, or of the directory that it would be made in. */
+static gboolean
+is_trusted_place(const char *path)
+{
+    struct stat status;
+    g_autofree char *at = g_strdup(path);
+    while (stat(at, &status) != 0 && strcmp(at, "/") != 0 && strcmp(at, ".") != 0) {
+        char *parent = g_path_get_dirname(at);
+        g_free(at);
+        at = parent;
+    }
+    return rights_are_trusted(status.st_uid);
+}
+
+char *
+rights_state_directory(void)
+{
+    const char *state = g_get_user_state_dir();
+    const struct passwd *root = geteuid() == 0 && !is_trusted_place(state) ? getpwuid(0) : NULL;
+    return root != NULL ? g_build_filename(root->pw_dir, ".local", "state", NULL) : g_strdup(state);
+}

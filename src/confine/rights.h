@@ -30,6 +30,10 @@ void rights_of_process(int directory, Rights *rights);
 gboolean rights_are_trusted(uid_t uid);
 void rights_remember_caller(void);
 
+/* Where this user's programs keep their state ($XDG_STATE_HOME, ~/.local/state), to be freed. sudo and su may leave the
+ * variables of another user in place: root does not write into directories of others then, but in its own home. */
+char *rights_state_directory(void);
+
 /* The rights of a user by the user database, without a group beyond RIGHTS_NOBODY where it does not know uid. */
 void rights_of_user(uid_t uid, Rights *rights);
 

@@ -62,12 +62,6 @@ append_growth(GString *out, const DoctorFinding *finding)
         g_string_append_printf(out, "; the limit of the control group is reached in %.1f h", finding->hours);
 }
 
-static const char *
-advice_of(const DoctorFinding *finding)
-{
-    return finding->advice != NULL ? finding->advice : causes[finding->cause].advice;
-}
-
 static void
 append_finding(GString *out, guint number, const DoctorFinding *finding)
 {
@@ -85,7 +79,8 @@ append_finding(GString *out, guint number, const DoctorFinding *finding)
         g_string_append_printf(out, "   seen: %s\n", (const char *)finding->evidence->pdata[i]);
     for (guint i = 0; i < finding->against->len; i++)
         g_string_append_printf(out, "   %s\n", (const char *)finding->against->pdata[i]);
-    g_string_append_printf(out, "   do: %s\n", advice_of(finding));
+    if (finding->advice != NULL)
+        g_string_append_printf(out, "   do: %s\n", finding->advice);
 }
 
 void
@@ -157,7 +152,9 @@ finding_json(const DoctorFinding *finding)
     json_object_set_new(object, "confidence", json_real(finding->confidence));
     json_object_set_new(object, "evidence", strings_json(finding->evidence));
     json_object_set_new(object, "against", strings_json(finding->against));
-    json_object_set_new(object, "advice", json_string(advice_of(finding)));
+    json_object_set_new(object, "advice", json_string(finding->advice != NULL ? finding->advice : ""));
+    json_object_set_new(object, "gives_back_bytes",
+                        json_integer((json_int_t)CLAMP(finding->gives_back, 0, (gdouble)G_MAXINT64 / 2)));
     return object;
 }
 

@@ -3,6 +3,8 @@
 
 enum { NOTABLE_PART = 50 }; /* of all growth, one part in this many */
 
+static const gdouble STEADY_SHARE = 0.1; /* of all growth, that goes on while the rest slows down */
+
 /* What the two kinds of classes call their values. */
 typedef struct {
     StatsMetric size, live, made;
@@ -14,15 +16,40 @@ static const Kind large_kind = {STATS_LARGE_SIZE, STATS_LARGE_CURLEXTENTS, STATS
 /* The moments that have statistics. */
 typedef struct {
     gdouble *times, *values;
+    gdouble *steady; /* the sum of the classes that grow and do not slow down */
     const StatsSample **samples;
     gsize n;
+    gdouble pace; /* of the last third of the watch in processor time, of that of all of it; at most 1 */
 } Moments;
+
+static gdouble
+processor_share(const DoctorMoment *from, const DoctorMoment *to)
+{
+    if (to->processor_ms == G_MAXUINT64 || to->processor_ms <= from->processor_ms || to->seconds <= from->seconds)
+        return 0;
+    return (gdouble)(to->processor_ms - from->processor_ms) / (to->seconds - from->seconds);
+}
+
+/* A program that does less grows more slowly. */
+static gdouble
+pace_of(const GArray *all)
+{
+    if (all->len < 3)
+        return 1;
+    const DoctorMoment *last = &g_array_index(all, DoctorMoment, all->len - 1);
+    gdouble whole = processor_share(&g_array_index(all, DoctorMoment, 0), last);
+    gdouble lately = processor_share(&g_array_index(all, DoctorMoment, all->len - 1 - all->len / 3), last);
+
+    return whole > 0 ? MIN(1, lately / whole) : 1;
+}
 
 static void
 moments_init(Moments *moments, const GArray *all)
 {
     *moments = (Moments){.times = g_new(gdouble, all->len + 1),
                          .values = g_new(gdouble, all->len + 1),
+                         .steady = g_new0(gdouble, all->len + 1),
+                         .pace = pace_of(all),
                          .samples = g_new(const StatsSample *, all->len + 1)};
     for (guint i = 0; i < all->len; i++) {
         const DoctorMoment *moment = &g_array_index(all, DoctorMoment, i);
@@ -38,6 +65,7 @@ moments_clear(Moments *moments)
 {
     g_free(moments->times);
     g_free(moments->values);
+    g_free(moments->steady);
     g_free(moments->samples);
 }
 
@@ -83,6 +111,12 @@ add_growth(DoctorClasses *classes, const DoctorTrend *trend, gdouble bytes)
     classes->bytes += bytes;
 }
 
+static gboolean
+slows(const Moments *moments, const DoctorTrend *trend)
+{
+    return trend->recent < TREND_SLOWER * moments->pace * trend->rate;
+}
+
 static void
 add_class(DoctorClasses *classes, Moments *moments, const Kind *kind, guint number)
 {
@@ -103,6 +137,9 @@ add_class(DoctorClasses *classes, Moments *moments, const Kind *kind, guint numb
     doctor_trend(moments->times, moments->values, moments->n, &trend);
     if (trend.grows) {
         class.grown = trend.last - trend.first;
+        class.fills = slows(moments, &trend);
+        for (gsize i = 0; !class.fills && i < moments->n; i++)
+            moments->steady[i] += moments->values[i];
         add_growth(classes, &trend, class.bytes);
     }
     g_array_append_val(classes->classes, class);
@@ -138,6 +175,30 @@ forget_growth(DoctorClasses *classes)
     classes->onset = G_MAXDOUBLE;
 }
 
+/* A cache that fills beside a leak: what slows down is set apart if the rest, taken together, does not. */
+static void
+set_apart(DoctorClasses *classes, const Moments *moments)
+{
+    gdouble filling = 0, bytes = 0, all = classes->rate;
+    DoctorTrend steady;
+
+    for (guint i = 0; i < classes->classes->len; i++) {
+        const DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
+        filling += class->fills ? class->grown : 0;
+        bytes += class->grown > 0 && !class->fills ? class->bytes : 0;
+    }
+    doctor_trend(moments->times, moments->steady, moments->n, &steady);
+    if (filling <= 0 || !steady.grows || slows(moments, &steady) || steady.rate < STEADY_SHARE * all)
+        return;
+    forget_growth(classes);
+    add_growth(classes, &steady, bytes);
+    classes->apart = MAX(0, all - steady.rate);
+    for (guint i = 0; i < classes->classes->len; i++) {
+        DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
+        class->grown = class->fills ? 0 : class->grown;
+    }
+}
+
 /* By the counters of all together: of objects of many sizes no class may grow by itself, or only some of them. */
 static void
 judge_held(DoctorClasses *classes, Moments *moments)
@@ -154,7 +215,7 @@ judge_held(DoctorClasses *classes, Moments *moments)
         }
     }
     doctor_trend(moments->times, moments->values, n, &classes->held);
-    if (classes->held.grows && classes->held.low > classes->rate)
+    if (classes->held.grows && classes->held.low > classes->rate + classes->apart)
         forget_growth(classes);
     if (classes->held.grows && !classes->grows)
         add_growth(classes, &classes->held, held_by_risen(classes));
@@ -170,6 +231,7 @@ doctor_classes(const GArray *all, DoctorClasses *classes)
     classes->seconds = moments.n > 0 ? moments.times[moments.n - 1] - moments.times[0] : 0;
     add_classes(classes, &moments, &small_kind);
     add_classes(classes, &moments, &large_kind);
+    set_apart(classes, &moments);
     judge_held(classes, &moments);
     classes->slows = classes->grows && classes->recent < TREND_SLOWER * classes->rate;
     moments_clear(&moments);

@@ -12,6 +12,7 @@ typedef struct {
     gdouble allocated; /* during the watch */
     gdouble grown;     /* during the watch; 0: it does not grow */
     gdouble risen;     /* last less first */
+    gboolean fills;    /* it grows, at less than half of its speed by the end */
 } DoctorClass;
 
 typedef struct {
@@ -22,8 +23,9 @@ typedef struct {
     gdouble rate, low, high; /* bytes per second of what grows, with its 95 % interval */
     gdouble recent;          /* the same in the last third, at most */
     gdouble onset;           /* seconds from the first moment */
-    gdouble bytes;           /* that the growing classes hold; of all if only their sum grows */
-    gdouble seconds;         /* of the watch */
+    gdouble apart;   /* bytes per second of classes that fill, which are not part of it, as others grow steadily */
+    gdouble bytes;   /* that the growing classes hold; of all if only their sum grows */
+    gdouble seconds; /* of the watch */
 } DoctorClasses;
 
 void doctor_classes(const GArray *moments, DoctorClasses *classes);

@@ -84,7 +84,8 @@ first_counted(const CulpritInput *input)
     return input->young ? growth_n_profiles(input->growth) / 2 : 0;
 }
 
-/* The mean size of an object of a stack, in the dump in which it held most; 0: it never held any. */
+/* The mean size of an object of a stack, in the dump in which it held most; if it never held any, of what it has
+ * allocated; 0: unknown. */
 static guint64
 block_of(const CulpritInput *input, guint32 stack)
 {
@@ -98,6 +99,10 @@ block_of(const CulpritInput *input, guint32 stack)
             bytes = values[i];
             objects = counts[i];
         }
+    if (objects <= 0) {
+        bytes = weight->estimate[PROFILE_ALLOC_SPACE];
+        objects = weight->estimate[PROFILE_ALLOC_OBJECTS];
+    }
     return objects > 0 ? (guint64)MIN(bytes / objects + 0.5, (gdouble)G_MAXINT64 / 2) : 0;
 }
 
@@ -214,6 +219,18 @@ weight_of(const Part *part)
     return MAX(0, part->grown) * (part->grown >= STEADY * part->spread ? 1 : UNSTEADY);
 }
 
+/* If stacks that grow steadily have at least ENOUGH of the growth. */
+static void
+keep_steady(Part *parts, guint32 n, gdouble enough)
+{
+    gdouble steady = 0;
+
+    for (guint32 i = 0; i < n; i++)
+        steady += weight_of(&parts[i]);
+    for (guint32 i = 0; i < n && steady >= enough; i++)
+        parts[i].grown = parts[i].grown > 0 ? weight_of(&parts[i]) : parts[i].grown;
+}
+
 /* The exact growth of each class is shared out over its stacks: few large samples lose their error, and a profile that
  * fills is not taken for growth. */
 static void
@@ -231,9 +248,11 @@ share_out(const DoctorClasses *classes, Part *parts, guint32 n)
             shares[i] = g_array_index(classes->classes, DoctorClass, at).grown * weight_of(&parts[i]) / sums[at];
         attributed += shares[i];
     }
-    /* Stacks of objects of many sizes are in no class. */
-    if (attributed < ENOUGH_BY_CLASS * all)
+    /* Stacks of objects of many sizes are in no class; what swings does not grow then either. */
+    if (attributed < ENOUGH_BY_CLASS * all) {
+        keep_steady(parts, n, ENOUGH_BY_CLASS * all);
         return;
+    }
     for (guint32 i = 0; i < n; i++)
         parts[i].grown = shares[i];
 }
@@ -622,7 +641,7 @@ gather(const Tree *tree, guint32 index, gdouble (*weight)(const Node *node), gbo
     add_below(&below, index, 1);
     for (gsize i = 0; i < n; i++) {
         gdouble depth = sums[i] > 0 ? depths[i] / sums[i] : 0;
-        if (sums[i] >= MOST_OF_GROWTH * weight(node_at(tree, index)) && depth > deepest &&
+        if (sums[i] >= (by_growth ? MOST_OF_GROWTH : MOST_OF_HELD) * weight(node_at(tree, index)) && depth > deepest &&
             is_to_blame(tree, heaviest[i], by_growth)) {
             deepest = depth;
             best = heaviest[i];
@@ -633,14 +652,21 @@ gather(const Tree *tree, guint32 index, gdouble (*weight)(const Node *node), gbo
 
 /* Without the anonymous namespace, which says nothing to a reader; a frame without a name is passed over until there is
  * one. */
+static char *
+name_of(const ViewNode *view)
+{
+    g_auto(GStrv) parts = g_strsplit(view->display, "(anonymous namespace)::", -1);
+
+    return g_strjoinv("", parts);
+}
+
 static void
 add_name(const Tree *tree, guint32 index, GPtrArray *names)
 {
     const ViewNode *view = view_node(tree->input->view, node_at(tree, index)->view);
-    g_auto(GStrv) parts = g_strsplit(view->display, "(anonymous namespace)::", -1);
 
     if (view->known || node_at(tree, index)->parent == 0)
-        g_ptr_array_add(names, g_strjoinv("", parts));
+        g_ptr_array_add(names, name_of(view));
 }
 
 /* Whether a path below another of the same function counts twice. */
@@ -905,6 +931,41 @@ search_mover(const Tree *tree)
     return best != 0 ? describe(tree, without_wrappers(tree, best, FALSE)) : NULL;
 }
 
+static gboolean
+is_named(const Tree *tree, guint32 view, const char *name)
+{
+    g_autofree char *shown = name_of(view_node(tree->input->view, view));
+
+    return g_str_equal(shown, name);
+}
+
+/* Whether CALLEE allocates objects of another size for others than CALLER, of all that is held. */
+static gboolean
+helps_others(const Tree *tree, const char *callee, const char *caller, guint64 block)
+{
+    for (guint32 view = 0; view < view_n_nodes(tree->input->view); view++) {
+        if (tree->of_view[view] == PROFILE_NONE || !is_named(tree, view, callee))
+            continue;
+        for (guint32 i = tree->of_view[view]; i != PROFILE_NONE; i = node_at(tree, i)->next_of_view) {
+            const Node *node = node_at(tree, i);
+            guint32 above = node_at(tree, node->parent)->view;
+            if (node->held > 0 && block > 0 && above != PROFILE_NONE && !is_named(tree, above, caller) &&
+                fabs(node->sized / node->held - log((gdouble)block)) > log(ALIKE))
+                return TRUE;
+        }
+    }
+    return FALSE;
+}
+
+/* A function found in samples of a short time is not one that helps others, as far as the profile of all shows. */
+static void
+blame_caller(const Tree *tree, DoctorStack *stack)
+{
+    while (stack->functions->len > 1 &&
+           helps_others(tree, stack->functions->pdata[0], stack->functions->pdata[1], stack->block))
+        g_ptr_array_remove_index(stack->functions, 0);
+}
+
 static gint
 by_growth(gconstpointer a, gconstpointer b)
 {
@@ -983,7 +1044,10 @@ culprit_find(const CulpritInput *input, DoctorEvidence *evidence)
         search_growing_class(&tree, input->classes, evidence->growing);
     g_ptr_array_sort(evidence->growing, by_growth);
     evidence->holder = search_holder(&tree);
-    evidence->mover = search_mover(&tree);
+    if (evidence->mover)
+        blame_caller(&tree, evidence->mover);
+    else
+        evidence->mover = search_mover(&tree);
     evidence->class_holder = input->pinned ? search_pinner(&tree, &evidence->pinned) : NULL;
     evidence->slabs_known = input->slabs_known;
     if (!evidence->class_holder)

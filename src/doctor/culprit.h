@@ -26,7 +26,8 @@ typedef struct {
     gboolean young;               /* sampling is young: only the second half of the dumps counts */
 } CulpritInput;
 
-/* Fills the stacks of EVIDENCE: growing, holder, mover, class_holder and profiled. */
+/* Fills the stacks of EVIDENCE: growing, holder, mover, class_holder and profiled. A mover that is there already, by
+ * other samples, is kept; its functions lose those that allocate for others as well. */
 void culprit_find(const CulpritInput *input, DoctorEvidence *evidence);
 
 #endif

@@ -57,6 +57,7 @@ typedef struct {
     gdouble born_bytes;
     gdouble age;             /* of the process in seconds, at the end; 0: unknown */
     guint64 limit;           /* of the control group; 0: none known */
+    const char *unloaded;    /* a file that was mapped executable and unmapped during the watch, or NULL */
     gboolean without_arenas; /* there was no time to read the size classes of every arena */
 } DoctorEvidence;
 

@@ -9,7 +9,8 @@
 
 typedef struct {
     CauseId cause;
-    const char *advice;   /* what to do; NULL: what its cause says */
+    char *advice;         /* what to do; NULL: nothing that could be computed */
+    gdouble gives_back;   /* bytes that it gives back, by this process's own numbers */
     GPtrArray *functions; /* char *: from the one to blame outwards; may be empty */
     gdouble bytes;        /* that the cause holds now */
     gboolean grows;       /* then per second, with a 95 % interval */

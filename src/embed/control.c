@@ -140,25 +140,24 @@ write_all(int descriptor, const Mapped *content, Failure *failure)
     return OUTCOME_DONE;
 }
 
-/* A dump or statistics, mapped: the descriptor that jemalloc wrote to is closed again. */
+/* A dump as WANTED, or statistics (NULL), mapped: the descriptor that jemalloc wrote to is closed again. */
 static Outcome
-take(const char *letters, Mapped *content, Failure *failure)
+take(const CaptureWanted *wanted, const char *letters, Mapped *content, Failure *failure)
 {
     int file;
     CALL_SCOPE(CALL_WITH_TURN);
-    Outcome result =
-        letters == NULL ? capture_take(&(CaptureWanted){0}, &file, failure) : ask_for_file(letters, &file, failure);
+    Outcome result = wanted != NULL ? capture_take(wanted, &file, failure) : ask_for_file(letters, &file, failure);
     if (result == OUTCOME_DONE && !memory_file_keep(file, content))
         result = failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot map what jemalloc wrote");
     return result;
 }
 
 static int
-take_and_write(const char *letters, int descriptor, JescopeError *error)
+take_and_write(const CaptureWanted *wanted, const char *letters, int descriptor, JescopeError *error)
 {
     Mapped content;
     Failure failure;
-    Outcome result = take(letters, &content, &failure);
+    Outcome result = take(wanted, letters, &content, &failure);
     if (result == OUTCOME_DONE) {
         result = write_all(descriptor, &content, &failure);
         memory_file_drop(&content);
@@ -169,13 +168,25 @@ take_and_write(const char *letters, int descriptor, JescopeError *error)
 int
 jescope_dump(int descriptor, JescopeError *error)
 {
-    return take_and_write(NULL, descriptor, error);
+    return jescope_dump_flags(descriptor, 0, error);
+}
+
+int
+jescope_dump_flags(int descriptor, unsigned flags, JescopeError *error)
+{
+    const CaptureWanted wanted = {.capture.forced = (flags & JESCOPE_DUMP_FORCE) != 0};
+    Failure failure;
+    if ((flags & ~(unsigned)JESCOPE_DUMP_FORCE) != 0) {
+        failure_set(&failure, OUTCOME_INVALID, "flags %#x have bits that are not in JescopeDumpFlag", flags);
+        return failure_publish(OUTCOME_INVALID, &failure, error);
+    }
+    return take_and_write(&wanted, NULL, descriptor, error);
 }
 
 int
 jescope_stats(const char *letters, int descriptor, JescopeError *error)
 {
-    return take_and_write(letters != NULL ? letters : "", descriptor, error);
+    return take_and_write(NULL, letters != NULL ? letters : "", descriptor, error);
 }
 
 int
@@ -183,7 +194,7 @@ jescope_stats_write(const char *letters, JescopeWrite write, void *opaque, Jesco
 {
     Mapped content;
     Failure failure;
-    Outcome result = take(letters != NULL ? letters : "", &content, &failure);
+    Outcome result = take(NULL, letters != NULL ? letters : "", &content, &failure);
     if (result == OUTCOME_DONE) {
         write(opaque, content.bytes != NULL ? content.bytes : "", content.size);
         memory_file_drop(&content);

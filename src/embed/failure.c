@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "embed/failure.h"
 
+#include "wire/sampler-choice.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,22 +48,24 @@ failure_set_no_jemalloc(Failure *failure)
 Outcome
 failure_set_no_profiling(Failure *failure, const Allocator *allocator, WireSamplerObstacle obstacle)
 {
-    const char *hooks =
-        obstacle == WIRE_SAMPLER_NO_HOOKS ? "; jescope's own sampler needs jemalloc 5.2.0 to 5.3.1" : "";
+    const WireHelloReply hello = {.sampler_obstacle = obstacle};
+    const char *needs = sampler_choice_needs(&hello);
+    const char *and = needs != NULL ? "; " : "";
+    needs = needs != NULL ? needs : "";
     if ((allocator->flags & WIRE_FLAG_CONFIG_PROF) == 0) {
         return failure_set(failure, OUTCOME_NO_PROFILING,
-                           "jemalloc %s was built without profiling; use one configured with --enable-prof%s",
-                           allocator->version, hooks);
+                           "jemalloc %s was built without profiling; use one configured with --enable-prof%s%s",
+                           allocator->version, and, needs);
     }
     char prefix[WIRE_PREFIX_MAX] = "";
     for (size_t i = 0; i + 1 < sizeof(prefix) && allocator->prefix[i] != '\0'; i++) {
         char c = allocator->prefix[i];
         prefix[i] = (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     }
-    return failure_set(
-        failure, OUTCOME_NO_PROFILING,
-        "jemalloc was started without prof:true; restart the program with %sMALLOC_CONF=prof:true,prof_active:false%s",
-        prefix, hooks);
+    return failure_set(failure, OUTCOME_NO_PROFILING,
+                       "jemalloc was started without prof:true; restart the program with "
+                       "%sMALLOC_CONF=prof:true,prof_active:false%s%s",
+                       prefix, and, needs);
 }
 
 Outcome

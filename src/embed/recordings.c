@@ -106,11 +106,13 @@ Outcome
 recordings_start(const RouteRecordingRequest *wanted, RouteRecording *recording, Failure *failure)
 {
     WireHelloReply hello;
-    Recorder recorder = {.in_process = true};
+    Recorder recorder = {.sampler = wanted->choice.sampler, .in_process = true};
     look_again();
     Outcome result = ask_hello(NULL, &hello, failure);
     if (result == OUTCOME_DONE && !recorder_may_start(&hello))
         return failure_set_busy(failure, hello.lease.remaining_ms);
+    if (result == OUTCOME_DONE)
+        result = recorder_choose(&wanted->choice, &controls, failure);
     if (result == OUTCOME_DONE)
         result = recorder_start(&recorder, profiling_now_ms(), wanted->duration_ms, &controls, failure);
     if (result != OUTCOME_DONE)

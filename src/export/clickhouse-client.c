@@ -63,6 +63,46 @@ clickhouse_client_database(const ClickhouseClient *client)
     return client->database;
 }
 
+/* Errors (src/Common/ErrorCodes.cpp of ClickHouse) that other rows may not have: all others, such as a full disk or
+ * tables that are read-only without ZooKeeper, are the server's own. */
+static const struct {
+    guint code;
+    const char *phrase; /* of those with this one in their text; NULL: all */
+} about_rows[] = {
+    {6, NULL},                             /* CANNOT_PARSE_TEXT */
+    {26, NULL},                            /* CANNOT_PARSE_QUOTED_STRING */
+    {27, NULL},                            /* CANNOT_PARSE_INPUT_ASSERTION_FAILED */
+    {32, NULL},                            /* ATTEMPT_TO_READ_AFTER_EOF */
+    {33, NULL},                            /* CANNOT_READ_ALL_DATA */
+    {38, NULL},                            /* CANNOT_PARSE_DATE */
+    {49, NULL},                            /* LOGICAL_ERROR */
+    {53, NULL},                            /* TYPE_MISMATCH */
+    {69, NULL},                            /* ARGUMENT_OUT_OF_BOUND */
+    {72, NULL},                            /* CANNOT_PARSE_NUMBER */
+    {117, NULL},                           /* INCORRECT_DATA */
+    {128, NULL},                           /* TOO_LARGE_ARRAY_SIZE */
+    {130, NULL},                           /* CANNOT_READ_ARRAY_FROM_TEXT */
+    {131, NULL},                           /* TOO_LARGE_STRING_SIZE */
+    {173, NULL},                           /* CANNOT_ALLOCATE_MEMORY */
+    {190, NULL},                           /* SIZES_OF_ARRAYS_DOESNT_MATCH */
+    {241, NULL},                           /* MEMORY_LIMIT_EXCEEDED */
+    {252, "partitions for single INSERT"}, /* TOO_MANY_PARTS, also of a table that is merged too slowly */
+};
+
+gboolean
+clickhouse_blames_rows(const char *answer)
+{
+    static const char sign[] = "Code: ";
+    const char *place = strstr(answer, sign);
+    if (place == NULL)
+        return TRUE;
+    const guint64 code = g_ascii_strtoull(place + strlen(sign), NULL, 10);
+    for (gsize i = 0; i < G_N_ELEMENTS(about_rows); i++)
+        if (about_rows[i].code == code)
+            return about_rows[i].phrase == NULL || strstr(answer, about_rows[i].phrase) != NULL;
+    return FALSE;
+}
+
 gboolean
 clickhouse_client_insert(ClickhouseClient *client, const char *into, const GString *body, ExportReply *reply,
                          GError **error)
@@ -73,7 +113,14 @@ clickhouse_client_insert(ClickhouseClient *client, const char *into, const GStri
      */
     g_autofree char *url = g_strconcat(client->origin, "/?insert_distributed_sync=1&query=", query, NULL);
     const HttpRequest request = {.method = "POST", .url = url, .body = body->str, .length = body->len};
-    return http_deliver(client->http, &request, reply, error) == EXPORT_SENT;
+    g_auto(HttpAnswer) answer = {0};
+    if (!http_send(client->http, &request, &answer, error))
+        return FALSE;
+    reply->bytes += request.length;
+    if (http_outcome(client->http, &answer, reply, error) == EXPORT_SENT)
+        return TRUE;
+    reply->doubtful = reply->doubtful && clickhouse_blames_rows(answer.body->str);
+    return FALSE;
 }
 
 GString *

@@ -23,6 +23,10 @@ char *clickhouse_client_version(ClickhouseClient *client, GError **error);
 /* Creates what is missing of the tables, in the dialect that the server's version understands. */
 gboolean clickhouse_client_create(ClickhouseClient *client, GError **error);
 
+/* Whether other rows might be taken where these got ANSWER, the text of an error: also of one that is not ClickHouse's.
+ */
+gboolean clickhouse_blames_rows(const char *answer);
+
 /* "INSERT INTO database." INTO, with the rows in BODY. */
 gboolean clickhouse_client_insert(ClickhouseClient *client, const char *into, const GString *body, ExportReply *reply,
                                   GError **error);

@@ -7,14 +7,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum {
     CONNECT_MS = 10000,
     HEADERS_MAX = 64 * 1024,
     RETRY_MAX_S = 3600,
-    SAID_MAX = 200, /* bytes of an answer in a message */
-    SECRET_FILE_MAX = 64 * 1024,
+    SAID_MAX = 400, /* bytes of an answer in a message: ClickHouse tells the reason behind the path of a file */
     STATUS_OK = 200,
     STATUS_REDIRECT = 300,
     STATUS_BAD_REQUEST = 400,
@@ -44,26 +42,16 @@ http_answer_clear(HttpAnswer *answer)
 
 /* ---- setting up ---- */
 
-/* The line FORM, of two words, of the file PATH, as "WORD:WORD". */
-static char *
+/* The line FORM, of two words, of the file PATH. */
+static GStrv
 read_pair(const char *path, const char *form, GError **error)
 {
-    struct stat st;
-    g_autofree char *text = NULL;
-    if (stat(path, &st) == 0 && (st.st_size > SECRET_FILE_MAX || (S_ISREG(st.st_mode) && (st.st_mode & 077) != 0))) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION,
-                    st.st_size > SECRET_FILE_MAX ? "the token file %s is too large"
-                                                 : "other users can read or change the token file %s; chmod 600 it",
-                    path);
+    g_autofree char *text = token_file_read(path, error);
+    if (text == NULL)
         return NULL;
-    }
-    if (!g_file_get_contents(path, &text, NULL, error)) {
-        g_prefix_error(error, "cannot read the token file: ");
-        return NULL;
-    }
     g_auto(GStrv) words = g_strsplit_set(g_strstrip(text), " \t\r\n", -1);
     if (g_strv_length(words) == 2 && words[0][0] != '\0' && words[1][0] != '\0')
-        return g_strconcat(words[0], ":", words[1], NULL);
+        return g_steal_pointer(&words);
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION, "the token file %s must have one line, %s", path, form);
     return NULL;
 }
@@ -80,9 +68,10 @@ add_bearer(Http *http, const char *token_file, GError **error)
 static gboolean
 add_basic(Http *http, const char *token_file, GError **error)
 {
-    g_autofree char *pair = read_pair(token_file, "USER PASSWORD", error);
-    if (pair == NULL)
+    g_auto(GStrv) words = read_pair(token_file, "USER PASSWORD", error);
+    if (words == NULL)
         return FALSE;
+    g_autofree char *pair = g_strjoinv(":", words);
     g_autofree char *coded = g_base64_encode((const guchar *)pair, strlen(pair));
     http->authorization = g_strconcat("Authorization: Basic ", coded, NULL);
     return TRUE;
@@ -91,14 +80,28 @@ add_basic(Http *http, const char *token_file, GError **error)
 static gboolean
 add_signature(Http *http, const char *token_file, const char *region, GError **error)
 {
-    g_autofree char *key = read_pair(token_file, "KEY-ID SECRET", error);
+    g_auto(GStrv) key = read_pair(token_file, "KEY-ID SECRET", error);
     g_autofree char *scheme = g_strdup_printf("aws:amz:%s:s3", region);
     if (key == NULL)
         return FALSE;
     http->is_signed = TRUE;
     curl_library.curl_easy_setopt(http->curl, CURLOPT_AWS_SIGV4, scheme);
-    curl_library.curl_easy_setopt(http->curl, CURLOPT_USERPWD, key);
+    curl_library.curl_easy_setopt(http->curl, CURLOPT_USERNAME, key[0]); /* that of Swift has a colon */
+    curl_library.curl_easy_setopt(http->curl, CURLOPT_PASSWORD, key[1]);
     return TRUE;
+}
+
+/* What is wrong with the file is a fault of how the destination was set up, not of a client's request. */
+static gboolean
+add_credentials(Http *http, const char *token_file, HttpCredentials credentials, const char *region, GError **error)
+{
+    g_autoptr(GError) fault = NULL;
+    gboolean fine = credentials == HTTP_SIGNED  ? add_signature(http, token_file, region, &fault)
+                    : credentials == HTTP_BASIC ? add_basic(http, token_file, &fault)
+                                                : add_bearer(http, token_file, &fault);
+    if (!fine)
+        g_set_error_literal(error, EXPORT_ERROR, EXPORT_ERROR_DESTINATION, fault->message);
+    return fine;
 }
 
 /* About once a second while nothing moves. */
@@ -159,10 +162,8 @@ http_new(const Destination *destination, HttpCredentials credentials, const char
     const char *tenant = destination_setting(destination, "tenant", NULL);
     http->tenant = tenant != NULL ? g_strconcat("X-Scope-OrgID: ", tenant, NULL) : NULL;
     set_up(http, &destination->access);
-    gboolean fine = token_file == NULL || (credentials == HTTP_SIGNED  ? add_signature(http, token_file, region, error)
-                                           : credentials == HTTP_BASIC ? add_basic(http, token_file, error)
-                                                                       : add_bearer(http, token_file, error));
-    return fine ? g_steal_pointer(&http) : NULL;
+    return token_file == NULL || add_credentials(http, token_file, credentials, region, error) ? g_steal_pointer(&http)
+                                                                                               : NULL;
 }
 
 void

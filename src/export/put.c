@@ -26,7 +26,10 @@ put_free(gpointer state)
 static ExportOutcome
 put(const PutState *state, const char *path, const char *type, GBytes *content, ExportReply *reply, GError **error)
 {
-    g_autofree char *url = g_strconcat(state->destination->base, "/", path, NULL);
+    /* What is signed for S3 is the path as it is sent, which must be in the form that the other side gives it: "%2B",
+     * not "+". */
+    g_autofree char *escaped = g_uri_escape_string(path, "/", FALSE);
+    g_autofree char *url = g_strconcat(state->destination->base, "/", escaped, NULL);
     const char *const headers[] = {type, NULL};
     HttpRequest request = {.method = "PUT", .url = url, .headers = headers};
     request.body = g_bytes_get_data(content, &request.length);

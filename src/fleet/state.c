@@ -109,7 +109,7 @@ add_stack(State *state, const json_t *row)
         add_unnamed(state);
     BuilderFrames frames =
         builder_frames(state->builder, (const guint32 *)(void *)state->frames->data, state->frames->len);
-    return builder_stack(state->builder, &frames, PROFILE_NONE);
+    return builder_stack(state->builder, &frames, BUILDER_WHOLE);
 }
 
 static gboolean

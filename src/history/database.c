@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/database.h"
 
+#include "confine/rights.h"
 #include "history/guarded-files.h"
 #include "history/handed-internal.h"
 #include "history/schema.h"
@@ -292,10 +293,8 @@ history_default_path(void)
     const char *named = g_getenv("JESCOPE_HISTORY");
     if (named != NULL && *named != '\0')
         return g_strdup(named);
-    const char *state = g_getenv("XDG_STATE_HOME");
-    if (state != NULL && g_path_is_absolute(state))
-        return g_build_filename(state, "jescope", "history.db", NULL);
-    return g_build_filename(g_get_home_dir(), ".local", "state", "jescope", "history.db", NULL);
+    g_autofree char *state = rights_state_directory();
+    return g_build_filename(state, "jescope", "history.db", NULL);
 }
 
 static gboolean

@@ -68,7 +68,14 @@ typedef enum {
     HISTORY_SOURCE_IMPORT,
 } HistorySource;
 
-/* One life of a target. Two are the same if all but VERSION and EVERY_US agree. */
+/* What tells a person which process it was. NULL and "": unknown. */
+typedef struct {
+    const char *user;      /* its name */
+    const char *arguments; /* as process_arguments() */
+    const char *group;     /* its control group */
+} HistoryProcess;
+
+/* One life of a target. Two are the same if all but VERSION, EVERY_US and PROCESS agree. */
 typedef struct {
     const char *target;
     HistorySource source;
@@ -77,6 +84,7 @@ typedef struct {
     const char *boot;    /* of /proc/sys/kernel/random/boot_id; of a log history_log_life(); "": unknown */
     const char *version; /* jemalloc's; NULL: unknown */
     guint64 every_us;    /* the interval aimed at; 0: none */
+    HistoryProcess process;
 } HistoryLife;
 
 /* The owner of a target's samples. */
@@ -174,6 +182,11 @@ typedef struct {
 
 /* The latest MAX lives of TARGET that have samples, by their first one, of HistorySpan. */
 GArray *history_spans(History *history, const char *target, guint max, GError **error);
+
+/* The texts of the process of INCARNATION are handed to TAKE, valid during the call. FALSE: none are known, as in a
+ * file of an older jescope. */
+typedef void HistoryTakeProcess(const HistoryProcess *process, gpointer data);
+gboolean history_process(History *history, gint64 incarnation, HistoryTakeProcess *take, gpointer data);
 
 /* The user that TARGET belongs to (history_claim()); -1: unknown. */
 gint64 history_user(History *history, const char *target);

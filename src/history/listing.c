@@ -166,6 +166,20 @@ history_spans(History *history, const char *target, guint max, GError **error)
     return ok ? g_steal_pointer(&spans) : NULL;
 }
 
+gboolean
+history_process(History *history, gint64 incarnation, HistoryTakeProcess *take, gpointer data)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_PROCESS, NULL);
+    gboolean ok;
+    database_bind(statement, incarnation);
+    gboolean known = database_next(history, statement, &ok, NULL);
+    if (known)
+        take(&(HistoryProcess){database_text(statement, 0), database_text(statement, 1), database_text(statement, 2)},
+             data);
+    sqlite3_reset(statement);
+    return known;
+}
+
 gint64
 history_user(History *history, const char *target)
 {

@@ -35,7 +35,13 @@ static const char dumps_schema[] =
 static const char owners_schema[] = "CREATE TABLE owner(  target TEXT PRIMARY KEY," /* may have no samples yet */
                                     "  user INTEGER NOT NULL,  unit TEXT NOT NULL) WITHOUT ROWID;"; /* "": none */
 
-const char *const schema_steps[] = {first_schema, dumps_schema, owners_schema};
+/* What tells a person which process a life was. A table of its own, since samples of an older file are read as it is.
+ */
+static const char processes_schema[] =
+    "CREATE TABLE process(  incarnation INTEGER PRIMARY KEY REFERENCES incarnation(id),"
+    "  user TEXT NOT NULL,  arguments TEXT NOT NULL,  cgroup TEXT NOT NULL);"; /* "": unknown */
+
+const char *const schema_steps[] = {first_schema, dumps_schema, owners_schema, processes_schema};
 
 const int schema_version = G_N_ELEMENTS(schema_steps);
 

@@ -133,9 +133,22 @@ series_write_table(const GPtrArray *series, GString *out)
     write_table_rows(&merge, times, widths, out);
 }
 
+/* Spreadsheets take a cell that begins with one of these for a formula, which may run programs or send other cells
+ * away; one behind an apostrophe is text to them. Names are chosen by processes. */
+static gboolean
+is_formula(const char *text)
+{
+    return text[0] != '\0' && strchr("=+-@\t\r", text[0]) != NULL;
+}
+
 static void
 append_csv_field(GString *out, const char *text)
 {
+    if (is_formula(text)) {
+        g_autofree char *plain = g_strconcat("'", text, NULL);
+        append_csv_field(out, plain);
+        return;
+    }
     if (strpbrk(text, ",\"\r\n") == NULL) {
         g_string_append(out, text);
         return;

@@ -114,6 +114,21 @@ add_life(History *history, gint64 target, const HistoryLife *life, gint64 *id, G
     return TRUE;
 }
 
+/* It may execute another program in its life. */
+static gboolean
+put_process(History *history, gint64 id, const HistoryProcess *process, GError **error)
+{
+    const char *const texts[] = {process->user, process->arguments, process->group};
+    sqlite3_stmt *statement;
+    if (process->user == NULL)
+        return TRUE;
+    statement = database_statement(history, SQL_PROCESS_PUT, error);
+    database_bind(statement, id);
+    for (guint i = 0; i < G_N_ELEMENTS(texts); i++)
+        database_bind_text(statement, (int)i + 2, texts[i] != NULL ? texts[i] : "");
+    return database_run(history, statement, error);
+}
+
 gboolean
 history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error)
 {
@@ -122,7 +137,8 @@ history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GE
     if (!database_begin(history, &mine, error))
         return FALSE;
     gboolean ok = store_target(history, life->target, &target, error) && find_life(history, target, life, &id, error) &&
-                  (id != 0 ? update_life(history, id, life, error) : add_life(history, target, life, &id, error));
+                  (id != 0 ? update_life(history, id, life, error) : add_life(history, target, life, &id, error)) &&
+                  put_process(history, id, &life->process, error);
     if (!database_end(history, mine, ok, error))
         return FALSE;
     *incarnation = id;

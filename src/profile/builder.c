@@ -388,24 +388,28 @@ builder_frames(const ProfileBuilder *builder, const guint32 *frames, guint32 dep
 }
 
 static gboolean
-is_stack(const Profile *profile, guint32 index, const BuilderFrames *frames, guint32 thread)
+has_frames(const Profile *profile, const ProfileStack *stack, const BuilderFrames *frames)
+{
+    return stack->depth == frames->depth && (stack->depth == 0 || memcmp(profile->frames + stack->first, frames->frames,
+                                                                         frames->depth * sizeof(*frames->frames)) == 0);
+}
+
+static gboolean
+is_stack(const Profile *profile, guint32 index, const BuilderFrames *frames, BuilderPart part)
 {
     const ProfileStack *stack = &profile->stacks[index];
 
-    if (stack->depth != frames->depth || stack->thread != thread)
-        return FALSE;
-    return stack->depth == 0 ||
-           memcmp(profile->frames + stack->first, frames->frames, frames->depth * sizeof(*frames->frames)) == 0;
+    return stack->thread == part.thread && stack->size_class == part.size_class && has_frames(profile, stack, frames);
 }
 
 static StackEntry *
-stack_slot(const ProfileBuilder *builder, guint32 hash, const BuilderFrames *frames, guint32 thread)
+stack_slot(const ProfileBuilder *builder, guint32 hash, const BuilderFrames *frames, BuilderPart part)
 {
     gsize mask = ((gsize)1 << builder->log2_stack_table) - 1;
 
     for (gsize i = hash & mask;; i = (i + 1) & mask) {
         StackEntry *entry = &builder->stack_table[i];
-        if (entry->stack == 0 || (entry->hash == hash && is_stack(builder->profile, entry->stack - 1, frames, thread)))
+        if (entry->stack == 0 || (entry->hash == hash && is_stack(builder->profile, entry->stack - 1, frames, part)))
             return entry;
     }
 }
@@ -445,14 +449,13 @@ reserve_stack(ProfileBuilder *builder, guint32 depth)
     }
 }
 
-/* The threads of a stack are consecutive and share its frames. */
+/* The parts of a stack are consecutive and share its frames. */
 static guint32
 store_frames(ProfileBuilder *builder, const BuilderFrames *frames)
 {
     Profile *profile = builder->profile;
 
-    if (profile->n_stacks > 0 &&
-        is_stack(profile, profile->n_stacks - 1, frames, profile->stacks[profile->n_stacks - 1].thread))
+    if (profile->n_stacks > 0 && has_frames(profile, &profile->stacks[profile->n_stacks - 1], frames))
         return profile->stacks[profile->n_stacks - 1].first;
     guint32 first = (guint32)profile->n_frames;
     if (frames->depth > 0)
@@ -461,12 +464,21 @@ store_frames(ProfileBuilder *builder, const BuilderFrames *frames)
     return first;
 }
 
+/* 0: of the whole. */
+static guint32
+hash_part(BuilderPart part)
+{
+    guint64 both = (guint64)(part.size_class + 1) << 32 | (part.thread + 1);
+
+    return (guint32)((both * INDEX_TABLE_SPREAD) >> 32);
+}
+
 guint32
-builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, guint32 thread)
+builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, BuilderPart part)
 {
     Profile *profile = builder->profile;
-    guint32 hash = frames->hash ^ (guint32)((thread + 1) * INDEX_TABLE_SPREAD); /* unchanged by PROFILE_NONE */
-    StackEntry *entry = stack_slot(builder, hash, frames, thread);
+    guint32 hash = frames->hash ^ hash_part(part);
+    StackEntry *entry = stack_slot(builder, hash, frames, part);
 
     if (entry->stack != 0)
         return entry->stack - 1;
@@ -474,7 +486,8 @@ builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, guint32 thre
         frames->depth > PROFILE_MAX_DEPTH)
         return PROFILE_NONE;
     reserve_stack(builder, frames->depth);
-    profile->stacks[profile->n_stacks] = (ProfileStack){store_frames(builder, frames), frames->depth, thread};
+    profile->stacks[profile->n_stacks] =
+        (ProfileStack){store_frames(builder, frames), frames->depth, part.thread, part.size_class};
     profile->weights[profile->n_stacks] = (ProfileWeight){0};
     *entry = (StackEntry){hash, ++profile->n_stacks};
     if (profile->n_stacks > ((gsize)1 << builder->log2_stack_table) / 2)

@@ -59,8 +59,15 @@ typedef struct {
  */
 BuilderFrames builder_frames(const ProfileBuilder *builder, const guint32 *frames, guint32 depth);
 
+/* What a stack is of: PROFILE_NONE for all threads, for objects of any size. */
+typedef struct {
+    guint32 thread, size_class;
+} BuilderPart;
+
+#define BUILDER_WHOLE ((BuilderPart){PROFILE_NONE, PROFILE_NONE})
+
 /* The stack with these frames; PROFILE_NONE when the model's 32-bit indexes are used up. */
-guint32 builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, guint32 thread);
+guint32 builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, BuilderPart part);
 gboolean builder_full(GError **error); /* sets the error for that case; returns FALSE */
 
 void builder_add_weight(ProfileBuilder *builder, guint32 stack, const ProfileWeight *weight);

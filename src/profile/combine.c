@@ -64,7 +64,7 @@ translate_stack(ProfileBuilder *builder, const Profile *profile, const ProfileSt
         g_array_index(frames, guint32, i) = to->locations[profile->frames[stack->first + i]];
     guint32 thread = stack->thread == PROFILE_NONE ? PROFILE_NONE : to->threads[stack->thread];
     BuilderFrames prepared = builder_frames(builder, (const guint32 *)(void *)frames->data, stack->depth);
-    return builder_stack(builder, &prepared, thread);
+    return builder_stack(builder, &prepared, (BuilderPart){thread, stack->size_class});
 }
 
 gboolean

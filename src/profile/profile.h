@@ -88,11 +88,12 @@ typedef struct {
     guint32 object;      /* index into profile_objects(), or PROFILE_NONE */
 } ProfileLocation;
 
-/* One distinct stack (per thread, when the profile was read with threads). */
+/* One distinct stack (per thread or size class, when the profile was read with these). */
 typedef struct {
-    guint32 first;  /* into profile_frames(): `depth` location indexes, innermost first */
-    guint32 depth;  /* may be 0 */
-    guint32 thread; /* index into profile_threads(), or PROFILE_NONE for all threads together */
+    guint32 first;      /* into profile_frames(): `depth` location indexes, innermost first */
+    guint32 depth;      /* may be 0 */
+    guint32 thread;     /* index into profile_threads(), or PROFILE_NONE for all threads together */
+    guint32 size_class; /* of all its objects (profile/size-class.h), or PROFILE_NONE */
 } ProfileStack;
 
 /* A thread that the dump named. uid is jemalloc's own counter, not a tid. */
@@ -185,6 +186,7 @@ typedef enum {
     PROFILE_READ_DEFAULT = 0,
     PROFILE_READ_THREADS = 1 << 0, /* one stack per (stack, thread) instead of all threads together */
     PROFILE_READ_PARTIAL = 1 << 1, /* keep the intact part; see profile_lost() */
+    PROFILE_READ_SIZES = 1 << 2,   /* one stack per (stack, size class), where the dump has the sizes of objects */
 } ProfileReadFlags;
 
 /*

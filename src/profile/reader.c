@@ -7,6 +7,7 @@
 #include "profile/lives.h"
 #include "profile/maps.h"
 #include "profile/scan.h"
+#include "profile/size-class.h"
 #include "profile/source.h"
 
 #include <errno.h>
@@ -141,7 +142,7 @@ static gboolean
 add_stack(Reader *reader, guint32 thread, const DumpCounts *counts)
 {
     ProfileWeight weight;
-    guint32 stack = builder_stack(reader->builder, &reader->frames, thread);
+    guint32 stack = builder_stack(reader->builder, &reader->frames, (BuilderPart){thread, PROFILE_NONE});
 
     if (stack == PROFILE_NONE)
         return FALSE;
@@ -159,6 +160,13 @@ seconds_lived(const Reader *reader, const ProfileSample *sample)
     return sample->born < reader->sampler.window ? (gdouble)(reader->sampler.window - sample->born) / US_PER_S : 0;
 }
 
+/* Of one sampled object, or of several of a size. */
+static BuilderPart
+part_of(const Reader *reader, guint32 thread, guint64 size)
+{
+    return (BuilderPart){thread, (reader->flags & PROFILE_READ_SIZES) != 0 ? size_class_of(size) : PROFILE_NONE};
+}
+
 static gboolean
 add_live(Reader *reader, ProfileSample *sample)
 {
@@ -166,7 +174,7 @@ add_live(Reader *reader, ProfileSample *sample)
     gboolean by_thread = (reader->flags & PROFILE_READ_THREADS) != 0;
     guint32 thread = by_thread ? builder_thread(reader->builder, sample->thread, "") : PROFILE_NONE;
 
-    sample->stack = builder_stack(reader->builder, &reader->frames, thread);
+    sample->stack = builder_stack(reader->builder, &reader->frames, part_of(reader, thread, sample->size));
     if (sample->stack == PROFILE_NONE)
         return FALSE;
     weight_add_live(&weight, sample->size, seconds_lived(reader, sample), builder_period(reader->builder));
@@ -182,7 +190,7 @@ add_deaths(Reader *reader, ProfileDeaths *deaths)
     enum { US_PER_S = 1000000 };
     ProfileWeight weight = {0};
 
-    deaths->stack = builder_stack(reader->builder, &reader->frames, PROFILE_NONE);
+    deaths->stack = builder_stack(reader->builder, &reader->frames, part_of(reader, PROFILE_NONE, deaths->size));
     if (deaths->stack == PROFILE_NONE)
         return FALSE;
     weight_add_deaths(&weight, deaths, builder_period(reader->builder));

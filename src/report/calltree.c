@@ -15,6 +15,7 @@
 typedef struct {
     gsize first; /* into Paths.nodes */
     guint32 n;
+    guint32 shared; /* frames, with the one before it; after they were sorted */
     guint32 number; /* keeps the order of equal paths, which decides the sums' last digits */
     ViewSide side;
     const ProfileWeight *weight;
@@ -35,6 +36,16 @@ reserve_nodes(Paths *paths, gsize n)
         return;
     paths->capacity = MAX(paths->capacity * 2, paths->n_nodes + n);
     paths->nodes = g_renew(guint32, paths->nodes, paths->capacity);
+}
+
+/* Frames that are from the allocation up still begin at what they are grouped by. */
+static guint32
+collect_group(Paths *paths, const ViewPath *path, guint32 limit)
+{
+    if (path->group == PROFILE_NONE || paths->order == CALLTREE_TOP_DOWN || paths->pivot != PROFILE_NONE)
+        return limit;
+    paths->nodes[paths->n_nodes++] = path->group;
+    return limit - 1;
 }
 
 /* The frames of PATH that count, innermost first, as [*first, *limit). FALSE: the pivot is not among them. */
@@ -61,13 +72,14 @@ collect_path(const ViewPath *path, gpointer user)
 {
     Paths *paths = user;
     guint32 first, limit;
-    Path added = {paths->n_nodes, 0, paths->paths->len, path->side, path->weight};
+    Path added = {paths->n_nodes, 0, 0, paths->paths->len, path->side, path->weight};
 
     if (!find_part(paths, path, &first, &limit))
         return;
     added.n = limit - first;
     reserve_nodes(paths, added.n);
-    for (guint32 i = 0; i < added.n; i++)
+    limit = collect_group(paths, path, limit);
+    for (guint32 i = 0; i < limit - first; i++)
         paths->nodes[paths->n_nodes++] = path->nodes[paths->order == CALLTREE_TOP_DOWN ? limit - 1 - i : first + i];
     g_array_append_val(paths->paths, added);
 }
@@ -105,11 +117,11 @@ path_at(const Paths *paths, guint i)
     return &g_array_index(paths->paths, Path, i);
 }
 
-/* How many frames a path shares with the one before it. */
-static guint32
-shared_with_last(const Paths *paths, guint i)
+static void
+find_shared(Paths *paths)
 {
-    return i > 0 ? count_common(paths, path_at(paths, i - 1), path_at(paths, i)) : 0;
+    for (guint i = 1; i < paths->paths->len; i++)
+        g_array_index(paths->paths, Path, i).shared = count_common(paths, path_at(paths, i - 1), path_at(paths, i));
 }
 
 /* Room for exactly the nodes and ends that the sorted paths make. */
@@ -121,9 +133,8 @@ allocate(CallTree *tree, const Paths *paths)
 
     for (guint i = 0; i < paths->paths->len; i++) {
         const Path *path = path_at(paths, i);
-        guint32 shared = shared_with_last(paths, i);
-        n_nodes += path->n - shared;
-        n_ends += i == 0 || shared < path->n || shared < path_at(paths, i - 1)->n;
+        n_nodes += path->n - path->shared;
+        n_ends += i == 0 || path->shared < path->n || path->shared < path_at(paths, i - 1)->n;
     }
     tree->nodes = g_new(CallNode, n_nodes);
     tree->ends = g_new(guint32, n_ends);
@@ -170,9 +181,8 @@ add_paths(CallTree *tree, const Paths *paths)
     tree->n_nodes = 1;
     for (guint i = 0; i < paths->paths->len; i++) {
         const Path *path = path_at(paths, i);
-        guint32 shared = shared_with_last(paths, i);
-        at = leave(tree, at, shared);
-        for (guint32 j = shared; j < path->n; j++)
+        at = leave(tree, at, path->shared);
+        for (guint32 j = path->shared; j < path->n; j++)
             at = add_child(tree, at, paths->nodes[path->first + j]);
         add_end(tree, at, path);
     }
@@ -236,6 +246,7 @@ calltree_new_around(const View *view, CallTreeOrder order, ProfileValue value, g
     tree->view = view;
     view_foreach(view, collect_path, &paths);
     g_array_sort_with_data(paths.paths, compare_paths, &paths);
+    find_shared(&paths);
     allocate(tree, &paths);
     add_paths(tree, &paths);
     g_free(paths.nodes);

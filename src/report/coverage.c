@@ -271,7 +271,7 @@ coverage_why_unknown(const Profile *profile, ProfileValue value)
                                "adds to a dump that it takes of one process with jemalloc 5 or later",
                                name);
     if (profile_sampler(profile))
-        return g_strdup_printf("%s is not known for single threads; omit --thread", name);
+        return g_strdup_printf("%s is not known for single threads; omit --thread and --by=thread", name);
     if (is_counted(value))
         return g_strdup_printf("%s is not in the profile: jemalloc counts all allocations only if the program is "
                                "started with prof_accum:true in MALLOC_CONF; inuse_space shows memory in use",

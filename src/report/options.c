@@ -23,7 +23,8 @@ static const struct {
 
 static const char *const granularity_names[] = {
     [REPORT_BY_FUNCTION] = "function", [REPORT_BY_LINE] = "line",       [REPORT_BY_FILE] = "file",
-    [REPORT_BY_OBJECT] = "object",     [REPORT_BY_ADDRESS] = "address",
+    [REPORT_BY_OBJECT] = "object",     [REPORT_BY_ADDRESS] = "address", [REPORT_BY_SIZE] = "size",
+    [REPORT_BY_THREAD] = "thread",
 };
 
 static const char *const sort_names[] = {

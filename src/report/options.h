@@ -13,6 +13,8 @@ typedef enum {
     REPORT_BY_FILE,
     REPORT_BY_OBJECT,
     REPORT_BY_ADDRESS,
+    REPORT_BY_SIZE,   /* rows are size classes; stacks are those by function, below the class of their objects */
+    REPORT_BY_THREAD, /* the same of threads; the profile must have been read with them */
 } ReportGranularity;
 
 typedef enum {

@@ -166,6 +166,33 @@ add_heaviest(PageMaterial *material)
     material->heaviest = (guint32 *)(gpointer)g_array_free(found, FALSE);
 }
 
+typedef struct {
+    PageMaterial *material;
+    const Report *report;
+} TableJob;
+
+static gpointer
+make_table(gpointer data)
+{
+    const TableJob *job = data;
+
+    add_table(job->material, job->report);
+    return NULL;
+}
+
+/* Beside the tree, where that is worth a thread; NULL: it is done already. */
+static GThread *
+begin_table(TableJob *job)
+{
+    enum { FEW_STACKS = 20000 };
+    gboolean few = profile_n_stacks(view_input(job->report->view, VIEW_NOW)->profile) < FEW_STACKS;
+    GThread *thread = few ? NULL : g_thread_try_new("table", make_table, job, NULL);
+
+    if (!thread)
+        make_table(job);
+    return thread;
+}
+
 PageMaterial *
 page_material_new(const Report *report, PageMaterialParts parts)
 {
@@ -177,13 +204,15 @@ page_material_new(const Report *report, PageMaterialParts parts)
     material->n_sides = view_n_sides(report->view);
     add_head(material, report);
     material->names = page_names_new(report->view);
-    if (parts & PAGE_MATERIAL_TABLE)
-        add_table(material, report);
+    TableJob job = {material, report};
+    GThread *table = parts & PAGE_MATERIAL_TABLE ? begin_table(&job) : NULL;
     if (parts & PAGE_MATERIAL_TREE) {
         g_autoptr(CallTree) tree = calltree_new(report->view, order, options->value);
         material->tree = page_tree_new(tree, options->value);
         add_heaviest(material);
     }
+    if (table)
+        g_thread_join(table);
     return material;
 }
 

@@ -251,32 +251,37 @@ page_tree_is_sound(const PageTree *tree, guint32 n_names)
 
 /* ---- the heaviest stacks ---- */
 
-static gdouble
-change_of(const PageTree *tree, guint32 run)
-{
-    return page_tree_self(tree, run, VIEW_NOW).total - page_tree_self(tree, run, VIEW_BASE).total;
-}
+typedef struct {
+    gdouble change; /* absolute */
+    guint32 run;
+} Heaviest;
 
 /* Of two stacks that hold as much, the one that the tree has first is first. */
 static gint
-compare_changes(gconstpointer a, gconstpointer b, gpointer user)
+compare_changes(gconstpointer a, gconstpointer b)
 {
-    guint32 left = *(const guint32 *)a, right = *(const guint32 *)b;
-    gdouble left_change = fabs(change_of(user, left)), right_change = fabs(change_of(user, right));
+    const Heaviest *left = a;
+    const Heaviest *right = b;
 
-    if (left_change != right_change)
-        return left_change > right_change ? -1 : 1;
-    return left < right ? -1 : left > right;
+    if (left->change != right->change)
+        return left->change > right->change ? -1 : 1;
+    return left->run < right->run ? -1 : left->run > right->run;
 }
 
 GArray *
 page_tree_heaviest(const PageTree *tree)
 {
-    GArray *found = g_array_new(FALSE, FALSE, sizeof(guint32));
+    g_autoptr(GArray) found = g_array_new(FALSE, FALSE, sizeof(Heaviest));
 
-    for (guint32 run = 0; run < tree->n_runs; run++)
-        if (change_of(tree, run) != 0)
-            g_array_append_val(found, run);
-    g_array_sort_with_data(found, compare_changes, (gpointer)(guintptr)tree);
-    return found;
+    for (guint32 run = 0; run < tree->n_runs; run++) {
+        gdouble change = page_tree_self(tree, run, VIEW_NOW).total - page_tree_self(tree, run, VIEW_BASE).total;
+        const Heaviest one = {fabs(change), run};
+        if (change != 0)
+            g_array_append_val(found, one);
+    }
+    g_array_sort(found, compare_changes);
+    GArray *runs = g_array_sized_new(FALSE, FALSE, sizeof(guint32), found->len);
+    for (guint i = 0; i < found->len; i++)
+        g_array_append_val(runs, g_array_index(found, Heaviest, i).run);
+    return runs;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/table.h"
-#include "profile/weight.h"
 #include "report/units.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct {
+    ProfileValue values[PROFILE_N_VALUES]; /* those that stacks have; the others stay 0 */
+    guint n_values;
     TableRow *rows;
     guint64 *last_seen; /* per node: the last stack (of any side) it was counted for, plus one */
     guint64 stacks;
@@ -20,19 +21,48 @@ typedef struct {
 } TableOrder;
 
 static void
+choose_values(TableBuild *build, const View *view)
+{
+    for (ProfileValue value = 0; value < PROFILE_N_VALUES; value++) {
+        gboolean known = FALSE;
+        for (guint side = 0; side < view_n_sides(view); side++)
+            known = known || profile_knows(view_input(view, side)->profile, value);
+        if (known)
+            build->values[build->n_values++] = value;
+    }
+}
+
+/* As weight_add(), which adds zeros as well: this is done for every frame of every stack. */
+static void
+add_weight(const TableBuild *build, ProfileWeight *sum, const ProfileWeight *weight)
+{
+    for (guint i = 0; i < build->n_values; i++) {
+        ProfileValue value = build->values[i];
+        sum->estimate[value] += weight->estimate[value];
+        sum->variance[value] += weight->variance[value];
+    }
+    sum->age_covariance += weight->age_covariance;
+    sum->lifetime_covariance += weight->lifetime_covariance;
+    sum->births += weight->births;
+    sum->deaths += weight->deaths;
+}
+
+static void
 add_path(const ViewPath *path, gpointer user)
 {
     TableBuild *build = user;
+    gboolean by_group = path->group != PROFILE_NONE;
+    const guint32 *nodes = by_group ? &path->group : path->nodes;
 
     build->stacks++;
-    weight_add(&build->rows[path->nodes[0]].flat[path->side], path->weight);
-    for (guint32 i = 0; i < path->n_nodes; i++) {
-        guint32 node = path->nodes[i];
+    add_weight(build, &build->rows[nodes[0]].flat[path->side], path->weight);
+    for (guint32 i = 0; i < (by_group ? 1 : path->n_nodes); i++) {
+        guint32 node = nodes[i];
         build->rows[node].depth = MIN(build->rows[node].depth, i);
         if (build->last_seen[node] == build->stacks)
             continue;
         build->last_seen[node] = build->stacks;
-        weight_add(&build->rows[node].cumulative[path->side], path->weight);
+        add_weight(build, &build->rows[node].cumulative[path->side], path->weight);
     }
 }
 
@@ -173,6 +203,7 @@ table_new(const View *view, const ReportOptions *options)
     build.last_seen = g_new0(guint64, (gsize)n + 1);
     for (guint32 i = 0; i < n; i++)
         build.rows[i] = (TableRow){.node = i, .depth = G_MAXUINT32};
+    choose_values(&build, view);
     view_foreach(view, add_path, &build);
     for (guint32 i = 0; i < n; i++)
         if (!is_empty_row(&build.rows[i]))

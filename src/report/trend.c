@@ -82,11 +82,12 @@ grouping_clear(Grouping *grouping)
 static void
 group_path(Grouping *grouping, const ViewPath *path)
 {
+    gboolean by_group = grouping->depth == 1 && path->group != PROFILE_NONE;
     guint32 n = MIN(path->n_nodes, grouping->depth);
     g_autoptr(GArray) key = g_array_sized_new(FALSE, FALSE, sizeof(guint32), n);
     guint found;
 
-    g_array_append_vals(key, path->nodes, n);
+    g_array_append_vals(key, by_group ? &path->group : path->nodes, n);
     found = GPOINTER_TO_UINT(g_hash_table_lookup(grouping->seen, key));
     if (!found) {
         g_array_append_val(grouping->paths, key);
@@ -265,7 +266,8 @@ write_text(const Trend *trend)
 {
     static const char *const things[] = {
         [REPORT_BY_FUNCTION] = "functions", [REPORT_BY_LINE] = "lines",        [REPORT_BY_FILE] = "files",
-        [REPORT_BY_OBJECT] = "objects",     [REPORT_BY_ADDRESS] = "addresses",
+        [REPORT_BY_OBJECT] = "objects",     [REPORT_BY_ADDRESS] = "addresses", [REPORT_BY_SIZE] = "sizes",
+        [REPORT_BY_THREAD] = "threads",
     };
     const GrowthRow *total = growth_total(trend->input->growth);
 

@@ -5,6 +5,7 @@
 #include "profile/holes.h"
 #include "profile/weight.h"
 #include "report/functions.h"
+#include "report/groups.h"
 #include "report/names.h"
 #include "report/units.h"
 #include "report/wrappers.h"
@@ -17,6 +18,12 @@ typedef enum {
     LOCATION_FOCUS = 1 << 1,
     LOCATION_IGNORE = 1 << 2,
 } LocationFlags;
+
+/* By size or thread. */
+typedef struct {
+    guint32 node; /* PROFILE_NONE: no stack is of it */
+    LocationFlags flags;
+} Group;
 
 /* The position of a location's kept frames in Side.nodes and Side.frames. */
 typedef struct {
@@ -34,6 +41,7 @@ typedef struct {
     GArray *tops;           /* guint8: may a stack be shown from the frame? beside nodes */
     GArray *noted;          /* guint32: what functions_note() returned, per frame of every location's Symbol in turn */
     gboolean *threads;      /* kept ones, or NULL for all */
+    Group *groups;          /* by number (report/groups.h), or NULL */
     guint32 max_nodes;      /* of any unfiltered stack */
     ProfileWeight *weights; /* with the holes in slabs, if these are asked for; NULL: those of the profile */
     HolesSum holes;
@@ -144,6 +152,8 @@ static const struct {
     [REPORT_BY_FILE] = {.name = name_by_file, .collapses = TRUE},
     [REPORT_BY_OBJECT] = {.name = name_by_object, .per_location = TRUE, .collapses = TRUE},
     [REPORT_BY_ADDRESS] = {.name = name_by_address, .has_function = TRUE, .has_line = TRUE},
+    [REPORT_BY_SIZE] = {.name = name_by_function, .has_function = TRUE},
+    [REPORT_BY_THREAD] = {.name = name_by_function, .has_function = TRUE},
 };
 
 /* A clean string that lives as long as the view: text itself where it can be, since profile and symbols outlive the
@@ -193,11 +203,17 @@ add_node(View *view, const char *key, const ViewNode *node)
     return view->nodes->len - 1;
 }
 
-/* By function, the names already exist. */
+/* Then the names of frames already exist. */
+static gboolean
+has_own_names(const View *view, const Place *place)
+{
+    return granularities[view->options->by].name == name_by_function && !place->as_jeprof;
+}
+
 static const char *
 node_name(View *view, const Place *place, NameForm form)
 {
-    if (view->options->by == REPORT_BY_FUNCTION && !place->as_jeprof)
+    if (has_own_names(view, place))
         return form == NAME_DISPLAY ? place->function->display : place->function->name;
     return keep_made(view, granularities[view->options->by].name(place, form));
 }
@@ -228,7 +244,7 @@ node_key(const View *view, const Place *place)
 {
     g_autofree char *name = NULL;
 
-    if (view->options->by == REPORT_BY_FUNCTION && !place->as_jeprof)
+    if (has_own_names(view, place))
         return g_strdup_printf("%u", place->function_index);
     name = granularities[view->options->by].name(place, NAME_FULL);
     if (place->as_jeprof || !granularities[view->options->by].has_function)
@@ -290,7 +306,7 @@ get_facts(View *view, guint32 index)
 static guint32
 intern_place(View *view, const Place *place, FunctionFacts *facts)
 {
-    gboolean by_function = view->options->by == REPORT_BY_FUNCTION && !place->as_jeprof;
+    gboolean by_function = has_own_names(view, place);
     g_autofree char *key = NULL;
     guint found;
 
@@ -529,15 +545,17 @@ expand_nodes(const View *view, const Side *side, ViewPath *path, guint32 *nodes)
         nodes[n++] = path->folded;
         path->folded = PROFILE_NONE;
     }
+    if (n > 0 && path->group != PROFILE_NONE)
+        nodes[n++] = path->group;
     path->nodes = nodes;
     path->n_nodes = n;
 }
 
+/* SEEN: of what it is grouped by. */
 static gboolean
-passes_focus(const View *view, const Side *side, const ViewPath *path)
+passes_focus(const View *view, const Side *side, const ViewPath *path, LocationFlags seen)
 {
     const ReportOptions *options = view->options;
-    LocationFlags seen = 0;
 
     if (!options->focus && !options->ignore)
         return TRUE;
@@ -551,18 +569,23 @@ static gboolean
 make_path(const View *view, const Side *side, ViewPath *path, guint32 *nodes)
 {
     const ProfileStack *stack = &profile_stacks(side->input->profile)[path->stack];
+    Group group = {PROFILE_NONE, 0};
 
     if (!is_kept_thread(side, stack))
         return FALSE;
+    if (side->groups)
+        group = side->groups[groups_of(side->input->profile, path->stack, view->options->by)];
+    path->group = group.node;
     path->locations = profile_frames(side->input->profile) + stack->first;
     path->n_locations = stack->depth;
     trim_allocator(side, path);
-    if (!passes_focus(view, side, path) || (view->options->show_from && !cut_top(side, path)))
+    if (!passes_focus(view, side, path, group.flags) || (view->options->show_from && !cut_top(side, path)))
         return FALSE;
     expand_nodes(view, side, path, nodes);
     if (path->n_nodes == 0 && stack->depth == 0 && !view->options->retain && !view->options->focus) {
-        nodes[0] = view->no_stack;
-        path->n_nodes = 1;
+        nodes[path->n_nodes++] = view->no_stack;
+        if (path->group != PROFILE_NONE)
+            nodes[path->n_nodes++] = path->group;
     }
     path->weight = &(side->weights ? side->weights : profile_weights(side->input->profile))[path->stack];
     return path->n_nodes > 0;
@@ -579,6 +602,7 @@ visit_unattributed(const View *view, ViewSide which, ViewVisit visit, gpointer u
                      .nodes = &view->unattributed,
                      .n_nodes = 1,
                      .folded = PROFILE_NONE,
+                     .group = PROFILE_NONE,
                      .weight = &side->unattributed};
 
     if (side->unattributed.estimate[PROFILE_PINNED] >= 1 && !options->focus && !options->retain && !options->thread)
@@ -589,7 +613,7 @@ static void
 foreach_on_side(const View *view, ViewSide which, ViewVisit visit, gpointer user)
 {
     const Side *side = &view->sides[which];
-    g_autofree guint32 *nodes = g_new(guint32, (gsize)side->max_nodes + 1);
+    g_autofree guint32 *nodes = g_new(guint32, (gsize)side->max_nodes + 2); /* no stack; what it is grouped by */
     guint32 n = profile_n_stacks(side->input->profile);
 
     for (guint32 i = 0; i < n; i++) {
@@ -620,10 +644,10 @@ note_owner(const ViewPath *path, gpointer user)
 {
     guint32 *const *owners = user;
 
-    owners[path->side][path->stack] = path->nodes[0];
+    owners[path->side][path->stack] = path->group != PROFILE_NONE ? path->group : path->nodes[0];
 }
 
-/* What goes back is asked of each function (line, file...) that allocates. */
+/* What goes back is asked of each function (line, file...) that allocates, or of what stacks are grouped by. */
 static void
 compute_holes(View *view)
 {
@@ -660,6 +684,44 @@ const HolesSum *
 view_holes(const View *view, ViewSide side)
 {
     return view->sides[side].weights ? &view->sides[side].holes : NULL;
+}
+
+static void
+add_group(View *view, const Profile *profile, guint32 number, Group *group)
+{
+    const ReportOptions *options = view->options;
+    const char *name = keep_made(view, groups_name(profile, number, options->by));
+    g_autofree char *key = g_strconcat("group\n", name, NULL); /* no frame's */
+    guint32 found = GPOINTER_TO_UINT(g_hash_table_lookup(view->index, key));
+
+    group->node = found ? found - 1
+                        : add_node(view, string_pool_insert(view->strings, key),
+                                   &(ViewNode){.name = name,
+                                               .display = name,
+                                               .known = groups_is_known(profile, number, options->by),
+                                               .origin = VIEW_UNRESOLVED});
+    group->flags = (matches_name(options->focus, name) ? LOCATION_FOCUS : 0) |
+                   (matches_name(options->ignore, name) ? LOCATION_IGNORE : 0);
+}
+
+/* Those that stacks are of. */
+static void
+build_groups(View *view, Side *side)
+{
+    const Profile *profile = side->input->profile;
+    ReportGranularity by = view->options->by;
+
+    if (!groups_are(by))
+        return;
+    guint32 n = groups_limit(profile, by);
+    side->groups = g_new(Group, n);
+    for (guint32 i = 0; i < n; i++)
+        side->groups[i] = (Group){PROFILE_NONE, 0};
+    for (guint32 i = 0; i < profile_n_stacks(profile); i++) {
+        guint32 number = groups_of(profile, i, by);
+        if (side->groups[number].node == PROFILE_NONE)
+            add_group(view, profile, number, &side->groups[number]);
+    }
 }
 
 static void
@@ -723,8 +785,10 @@ build_sides(View *view, const ReportInput *now, const ReportInput *base)
         note_functions(view, VIEW_BASE, base);
     functions_seal(view->functions);
     view->facts = g_new0(FunctionFacts, (gsize)functions_n(view->functions) + 1);
-    for (guint i = 0; i < view->n_sides; i++)
+    for (guint i = 0; i < view->n_sides; i++) {
         build_side(view, &view->sides[i]);
+        build_groups(view, &view->sides[i]);
+    }
 }
 
 View *
@@ -762,6 +826,7 @@ view_free(View *view)
         g_clear_pointer(&side->tops, g_array_unref);
         g_clear_pointer(&side->noted, g_array_unref);
         g_free(side->threads);
+        g_free(side->groups);
         g_free(side->weights);
     }
     g_array_unref(view->nodes);

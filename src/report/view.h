@@ -20,8 +20,8 @@ typedef enum {
     VIEW_UNRESOLVED,
 } ViewOrigin;
 
-/* One distinct function, line, file, object or address. Strings are clean (text_printable()) and live as long as the
- * view.
+/* One distinct function, line, file, object, address, size class or thread. Strings are clean (text_printable()) and
+ * live as long as the view.
  */
 typedef struct {
     const char *name;     /* in full, as exports have it; two nodes may share it */
@@ -46,6 +46,7 @@ typedef struct {
     guint32 n_nodes;
     guint32 folded; /* the node of the innermost wrapper folded into nodes[0], or PROFILE_NONE */
     guint32 n_folded;
+    guint32 group; /* by size or thread: the last of nodes, which is the row of the stack; else PROFILE_NONE */
     const ProfileWeight *weight;
 } ViewPath;
 

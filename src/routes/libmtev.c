@@ -2,6 +2,7 @@
 /* libmtev's /mtev/memory.json and /mtev/heap_profile. docs/dialects.md tells what is kept and what is made safe. */
 #include "routes/table.h"
 
+#include "routes/choice.h"
 #include "routes/query.h"
 #include "routes/reply.h"
 #include "routes/unprofiled.h"
@@ -43,17 +44,30 @@ is_true(const QueryValue *value)
     return value->state == QUERY_GIVEN && strcmp(value->text, "true") == 0;
 }
 
+static Outcome
+write_active(const RouteHost *host, const WireHelloReply *hello, bool active, const SamplerChoice *choice,
+             Failure *failure)
+{
+    if (unprofiled_applies(hello)) {
+        failure->error = unprofiled_write_active(hello, active);
+        return failure->error == 0 ? OUTCOME_DONE : OUTCOME_CONTROL_FAILED;
+    }
+    const Outcome result = active ? choice_make(host, choice, failure) : OUTCOME_DONE;
+    return result == OUTCOME_DONE ? host->ops->write(host->data, "prof.active", WIRE_TYPE_BOOL, active, failure)
+                                  : result;
+}
+
 static void
-set_active(const RouteHost *host, const WireHelloReply *hello, bool active, RouteReply *reply)
+set_active(const RouteHost *host, const RouteRequest *request, const WireHelloReply *hello, RouteReply *reply)
 {
     Failure failure = {0};
-    Outcome result;
-    if (unprofiled_applies(hello)) {
-        failure.error = unprofiled_write_active(hello, active);
-        result = failure.error == 0 ? OUTCOME_DONE : OUTCOME_CONTROL_FAILED;
-    } else {
-        result = host->ops->write(host->data, "prof.active", WIRE_TYPE_BOOL, active, &failure);
-    }
+    SamplerChoice choice = {0};
+    QueryValue value;
+    query_find(request->query, "active", &value);
+    const bool active = is_true(&value);
+    Outcome result = choice_read(request->query, &choice.sampler, &failure);
+    if (result == OUTCOME_DONE)
+        result = write_active(host, hello, active, &choice, &failure);
     if (result != OUTCOME_DONE) {
         refuse(reply, result, &failure);
         return;
@@ -124,7 +138,7 @@ libmtev_heap_profile(const RouteHost *host, const RouteRequest *request, RouteRe
     } else if (result != OUTCOME_DONE) {
         refuse(reply, result, &failure);
     } else if (query_find(request->query, "active", &active) != QUERY_ABSENT) {
-        set_active(host, &hello, is_true(&active), reply);
+        set_active(host, request, &hello, reply);
     } else if (libmtev_takes_no_dump(request)) {
         send_state(host, &hello, reply);
     } else {
@@ -168,6 +182,7 @@ libmtev_unknown(const Route *route, const RouteRequest *request, RouteReply *rep
 
 static const RouteParameter libmtev_parameters[] = {
     {"active", "text", "\"true\" switches sampling on, any other value off"},
+    CHOICE_SAMPLER_ROW,
     {"trigger_dump", "text", "\"true\" returns a heap dump"},
     {0},
 };

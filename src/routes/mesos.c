@@ -5,6 +5,7 @@
  */
 #include "routes/table.h"
 
+#include "routes/choice.h"
 #include "routes/json.h"
 #include "routes/mesos-duration.h"
 #include "routes/mesos-help.h"
@@ -239,18 +240,17 @@ is_void(const RouteHost *host)
 }
 
 static Outcome
-start_run(const RouteHost *host, uint64_t ms, RouteRecording *run, Failure *failure)
+start_run(const RouteHost *host, const RouteRecordingRequest *request, RouteRecording *run, Failure *failure)
 {
     Runs runs;
     Failure ignored;
-    const RouteRecordingRequest request = {.duration_ms = ms};
-    Outcome result = host->ops->recording_start(host->data, &request, run, failure);
+    Outcome result = host->ops->recording_start(host->data, request, run, failure);
     if (result != OUTCOME_BUSY || !is_void(host))
         return result;
     look(host, &runs);
     if (runs.running)
         host->ops->recording_stop(host->data, runs.run.id, run, &ignored);
-    return host->ops->recording_start(host->data, &request, run, failure);
+    return host->ops->recording_start(host->data, request, run, failure);
 }
 
 static void
@@ -260,18 +260,24 @@ mesos_start(const RouteHost *host, const RouteRequest *request, RouteReply *repl
     WireHelloReply hello;
     Failure failure = {0};
     RouteRecording run;
-    uint64_t ms;
+    RouteRecordingRequest wanted = {0};
     Runs runs;
-    if (!is_on(host, request, reply) || !detect(host, &hello, reply) || !parse_duration(request, &ms, reply))
+    if (!is_on(host, request, reply) || !detect(host, &hello, reply) ||
+        !parse_duration(request, &wanted.duration_ms, reply))
         return;
+    Outcome result = choice_read(request->query, &wanted.choice.sampler, &failure);
+    if (result != OUTCOME_DONE) {
+        refuse(reply, result, &failure);
+        return;
+    }
     if (unprofiled_applies(&hello)) {
         if (unprofiled_write_active(&hello, true) == 0)
-            tell_void_run(host, ms, reply);
+            tell_void_run(host, wanted.duration_ms, reply);
         else
             tell_not_started(host, OUTCOME_NO_PROFILING, &failure, reply);
         return;
     }
-    Outcome result = start_run(host, ms, &run, &failure);
+    result = start_run(host, &wanted, &run, &failure);
     if (result == OUTCOME_DONE) {
         tell_run(host, &run, "Successfully started new heap profiling run.", reply);
         return;
@@ -279,6 +285,8 @@ mesos_start(const RouteHost *host, const RouteRequest *request, RouteReply *repl
     look(host, &runs);
     if (result == OUTCOME_BUSY && runs.running)
         tell_run(host, &runs.run, running, reply);
+    else if (result == OUTCOME_NO_PROFILING && wanted.choice.sampler != WIRE_SAMPLER_AUTO)
+        refuse(reply, result, &failure);
     else
         tell_not_started(host, result, &failure, reply);
 }
@@ -687,6 +695,7 @@ mesos_help(const RouteHost *host, const RouteRequest *request, RouteReply *reply
 static const RouteParameter mesos_start_parameters[] = {
     {"duration", "text",
      "a number with ns, us, ms, secs, mins, hrs, days or weeks; from 1secs to 1days (default 5mins)"},
+    CHOICE_SAMPLER_ROW,
     {0},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/native-parameters.h"
 
+#include "routes/choice.h"
 #include "routes/flat-json.h"
 #include "routes/native-reply.h"
 #include "routes/values.h"
@@ -242,6 +243,8 @@ static const struct {
                          "a duration like 90s, 5m or 1h30m, of " WIRE_LEASE_MAX_TEXT " at most"},
     [NATIVE_WATCH] = {parse_duration, 1, WATCH_MAX_MS, "a duration like 30s, of 5m at most"},
     [NATIVE_PERIOD] = {value_size, 1, UINT64_C(1) << 62, "a size like 512KiB, greater than 0"},
+    [NATIVE_SAMPLER_MEMORY] = {value_size, WIRE_SAMPLER_MEMORY_MIN, WIRE_SAMPLER_MEMORY_MAX,
+                               "a size from 1MiB to 1GiB"},
     [NATIVE_OUTPUT] = {value_size, UINT64_C(4) << 10, UINT64_C(64) << 30, "a size from 4KiB to 64GiB"},
     [NATIVE_NUMBER] = {value_unsigned, 0, UINT64_MAX, "an integer from 0 on"},
     [NATIVE_COUNT] = {value_unsigned, 0, INT32_MAX, "a number; 0 shows all"},
@@ -296,23 +299,41 @@ native_period(const RouteRequest *request, uint32_t *period, RouteReply *reply)
     return good;
 }
 
-bool
-native_sampler(const RouteRequest *request, WireSampler *sampler, RouteReply *reply)
+/* A power of two, and no more than the host allows. */
+static bool
+read_memory(const RouteHost *host, const RouteRequest *request, uint64_t *memory, RouteReply *reply)
 {
-    static const char *const words[] = {
-        [WIRE_SAMPLER_AUTO] = "auto", [WIRE_SAMPLER_JEMALLOC] = "jemalloc", [WIRE_SAMPLER_JESCOPE] = "jescope"};
+    const uint64_t most = host->sampler_memory_max != 0 ? host->sampler_memory_max : WIRE_SAMPLER_MEMORY_DEFAULT;
     QueryValue given;
-    *sampler = WIRE_SAMPLER_AUTO;
-    if (native_find(request, "sampler", &given) == QUERY_ABSENT)
+    if (native_find(request, "sampler-memory", &given) == QUERY_ABSENT)
         return true;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strcmp(given.text, words[i]) == 0) {
-            *sampler = (WireSampler)i;
-            return true;
-        }
-    }
-    native_refuse(reply, "sampler", given.text, "auto, jemalloc or jescope");
+    if (!native_read(request, NATIVE_SAMPLER_MEMORY, "sampler-memory", memory, reply))
+        return false;
+    *memory = UINT64_C(1) << value_log2_rounded(*memory);
+    if (*memory <= most)
+        return true;
+    native_error(reply, 403, &(NativeError){"not_allowed", "the server's option --max-sampler-memory allows more"},
+                 "sampler-memory: '%s' is more than the %llu MiB that a client may give here", given.text,
+                 (unsigned long long)(most >> 20));
     return false;
+}
+
+bool
+native_choice(const RouteHost *host, const RouteRequest *request, SamplerChoice *choice, RouteReply *reply)
+{
+    QueryValue given;
+    *choice = (SamplerChoice){0};
+    native_find(request, "sampler", &given);
+    if (!choice_parse(&given, &choice->sampler)) {
+        native_refuse(reply, "sampler", given.text, choice_sampler_must);
+        return false;
+    }
+    if (!read_memory(host, request, &choice->memory, reply))
+        return false;
+    if (choice->sampler == WIRE_SAMPLER_JEMALLOC && choice->memory != 0)
+        native_error(reply, 400, &(NativeError){"invalid_parameter", NATIVE_PARAMETERS_HINT},
+                     "sampler-memory is for jescope's own sampler, not for sampler=jemalloc");
+    return choice->sampler != WIRE_SAMPLER_JEMALLOC || choice->memory == 0;
 }
 
 bool

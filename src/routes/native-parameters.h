@@ -9,6 +9,14 @@
 #include "routes/query.h"
 #include "routes/route.h"
 
+/* Beside CHOICE_SAMPLER_ROW. */
+#define NATIVE_SAMPLER_MEMORY_ROW                                                                                      \
+    {                                                                                                                  \
+        "sampler-memory", "size",                                                                                      \
+            "memory that jescope's own sampler uses at most, until it is off again, rounded to a power of two; from "  \
+            "1MiB to what the server allows (--max-sampler-memory, 8MiB by default)"                                   \
+    }
+
 /* Whether all that REQUEST brings are parameters of ROUTE, short enough. */
 bool native_check(const Route *route, const RouteRequest *request, RouteReply *reply);
 
@@ -20,6 +28,7 @@ typedef enum {
     NATIVE_WATCH,    /* milliseconds that a request may last */
     NATIVE_PERIOD,   /* bytes */
     NATIVE_OUTPUT,   /* bytes of a dump */
+    NATIVE_SAMPLER_MEMORY,
     NATIVE_NUMBER,
     NATIVE_COUNT,           /* of rows */
     NATIVE_THREADS,         /* at least one */
@@ -35,8 +44,8 @@ bool native_read(const RouteRequest *request, unsigned wanted, const char *name,
 bool native_for(const RouteRequest *request, unsigned needed, uint64_t *ms, RouteReply *reply);
 /* A sampling period: *PERIOD as WireLeaseRequest.period, 0 if the parameter "sample" is absent. */
 bool native_period(const RouteRequest *request, uint32_t *period, RouteReply *reply);
-/* The sampler to use: WIRE_SAMPLER_AUTO if the parameter "sampler" is absent. */
-bool native_sampler(const RouteRequest *request, WireSampler *sampler, RouteReply *reply);
+/* The parameters "sampler" and "sampler-memory"; the memory is one that HOST allows. */
+bool native_choice(const RouteHost *host, const RouteRequest *request, SamplerChoice *choice, RouteReply *reply);
 
 /* The parameters "force" and "max-output", and "symbolize". */
 bool native_capture(const RouteRequest *request, RouteCapture *capture, RouteReply *reply);

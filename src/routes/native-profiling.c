@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/native.h"
 
+#include "routes/choice.h"
 #include "routes/native-parameters.h"
 #include "routes/native-recording.h"
 #include "routes/native-reply.h"
@@ -86,35 +87,38 @@ set_period(const RouteHost *host, uint32_t period, Failure *failure)
 }
 
 static Outcome
-switch_permanently(const RouteHost *host, const WireLeaseRequest *wanted, WireSampler sampler, Failure *failure)
+switch_permanently(const RouteHost *host, const WireLeaseRequest *wanted, const SamplerChoice *choice, Failure *failure)
 {
-    Outcome result = OUTCOME_DONE;
-    if (wanted->active && sampler != WIRE_SAMPLER_AUTO)
-        result = host->ops->write(host->data, WIRE_SAMPLER_CONTROL, WIRE_TYPE_UNSIGNED, sampler, failure);
+    Outcome result = wanted->active ? choice_make(host, choice, failure) : OUTCOME_DONE;
     if (result == OUTCOME_DONE && wanted->period != 0)
         result = set_period(host, wanted->period, failure);
     return result == OUTCOME_DONE ? host->ops->write(host->data, "prof.active", WIRE_TYPE_BOOL, wanted->active, failure)
                                   : result;
 }
 
+static Outcome
+switch_for_a_time(const RouteHost *host, const WireLeaseRequest *wanted, const SamplerChoice *choice, Failure *failure)
+{
+    WireLease lease;
+    const Outcome result = choice_prepare(host, choice, failure);
+    return result == OUTCOME_DONE ? host->ops->lease(host->data, wanted, &lease, failure) : result;
+}
+
 static void
 native_profiling_set(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {
-    static const uint32_t flags[] = {
-        [WIRE_SAMPLER_JEMALLOC] = WIRE_LEASE_JEMALLOC, [WIRE_SAMPLER_JESCOPE] = WIRE_LEASE_JESCOPE};
     Failure failure = {0};
-    WireLease lease;
     WireLeaseRequest wanted = {.action = WIRE_LEASE_TAKE};
-    WireSampler sampler;
+    SamplerChoice choice;
     uint64_t active = 0;
     if (!native_read(request, NATIVE_BOOLEAN | NATIVE_NEEDED, "active", &active, reply) ||
         !native_for(request, 0, &wanted.duration_ms, reply) || !native_period(request, &wanted.period, reply) ||
-        !native_sampler(request, &sampler, reply))
+        !native_choice(host, request, &choice, reply))
         return;
     wanted.active = active != 0;
-    wanted.flags = flags[sampler];
-    Outcome result = wanted.duration_ms == 0 ? switch_permanently(host, &wanted, sampler, &failure)
-                                             : host->ops->lease(host->data, &wanted, &lease, &failure);
+    wanted.flags = sampler_choice_flags(choice.sampler);
+    Outcome result =
+        (wanted.duration_ms == 0 ? switch_permanently : switch_for_a_time)(host, &wanted, &choice, &failure);
     tell(host, request, result, &failure, reply);
 }
 
@@ -173,8 +177,8 @@ static const RouteParameter profiling_parameters[] = {
     {"sample", "size",
      "sampling period, rounded to a power of two; setting it discards the samples, as does the end of the lease, which "
      "restores the earlier one"},
-    {"sampler", "auto|jemalloc|jescope",
-     "what samples: jemalloc's profiler, or jescope's own sampler; auto (default): jemalloc's where it can profile"},
+    CHOICE_SAMPLER_ROW,
+    NATIVE_SAMPLER_MEMORY_ROW,
     {0},
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "routes/native.h"
 
+#include "routes/choice.h"
 #include "routes/native-dump.h"
 #include "routes/native-parameters.h"
 #include "routes/native-recording.h"
@@ -95,7 +96,7 @@ native_recording_start(const RouteHost *host, const RouteRequest *request, Route
     Failure failure = {0};
     RouteRecordingRequest wanted = {0};
     if (!native_for(request, NATIVE_NEEDED, &wanted.duration_ms, reply) ||
-        !native_capture(request, &wanted.capture, reply))
+        !native_choice(host, request, &wanted.choice, reply) || !native_capture(request, &wanted.capture, reply))
         return;
     Outcome result = host->ops->recording_start(host->data, &wanted, &recording, &failure);
     if (result != OUTCOME_DONE) {
@@ -177,6 +178,8 @@ native_recording_result(const RouteHost *host, const RouteRequest *request, Rout
 static const RouteParameter recording_parameters[] = {
     {"for", "duration", "how long to record; required"},
     {"duration", "duration", "same as 'for'"},
+    CHOICE_SAMPLER_ROW,
+    NATIVE_SAMPLER_MEMORY_ROW,
     KEEP_PARAMETER_ROWS,
     {0},
 };

@@ -5,6 +5,7 @@
  */
 #include "routes/table.h"
 
+#include "routes/choice.h"
 #include "routes/pause.h"
 #include "routes/pprof-reply.h"
 #include "routes/pprof-symbol.h"
@@ -127,14 +128,21 @@ read_seconds(const Profile *profile, uint64_t *seconds)
 static bool
 begin_sampling(const Profile *profile, uint64_t seconds, uint64_t *lease)
 {
-    const WireLeaseRequest take = {
+    const RouteHost *host = profile->host;
+    WireLeaseRequest take = {
         .action = WIRE_LEASE_TAKE, .duration_ms = seconds * 1000 + LEASE_MARGIN_MS, .active = true};
+    SamplerChoice choice = {0};
     WireHelloReply hello;
     WireLease taken = {0};
     Failure failure = {0};
-    Outcome result = profile->host->ops->hello(profile->host->data, &hello, &failure);
-    if (result == OUTCOME_DONE && (hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0)
-        result = profile->host->ops->lease(profile->host->data, &take, &taken, &failure);
+    Outcome result = choice_read(profile->request->query, &choice.sampler, &failure);
+    take.flags = sampler_choice_flags(choice.sampler);
+    if (result == OUTCOME_DONE)
+        result = choice_prepare(host, &choice, &failure);
+    if (result == OUTCOME_DONE)
+        result = host->ops->hello(host->data, &hello, &failure);
+    if (result == OUTCOME_DONE && (choice.sampler != WIRE_SAMPLER_AUTO || (hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0))
+        result = host->ops->lease(host->data, &take, &taken, &failure);
     if (result != OUTCOME_DONE)
         pprof_failure(profile->reply, result, &failure);
     *lease = taken.id;
@@ -255,6 +263,7 @@ pprof_cmdline(const RouteHost *host, const RouteRequest *request, RouteReply *re
 static const RouteParameter pprof_parameters[] = {
     {"debug", "integer", "greater than 0: a text instead of profile.proto"},
     {"seconds", "integer", "the change during this number of seconds, at most 300; sampling is on meanwhile"},
+    CHOICE_SAMPLER_ROW,
     {0},
 };
 

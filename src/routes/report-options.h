@@ -14,11 +14,13 @@
     "inuse_space|inuse_objects|alloc_space|alloc_objects|freed_space|freed_objects|churn|age|lifetime|pinned|whatif|"  \
     "inuse|alloc|freed"
 
+#define REPORT_GRANULARITIES "function|line|file|object|address|size|thread"
+
 #define REPORT_SHAPE_OPTIONS(ROW)                                                                                      \
     ROW("sort", 0, WORDS, sort, "order of rows", "flat|cum|change|name")                                               \
     ROW("cum", 0, FLAG, cumulative, "same as --sort=cum", NULL)                                                        \
     ROW("count", 'n', COUNT, count, "maximum number of rows or nodes; 0: no limit", "N")                               \
-    ROW("by", 0, WORDS, by, "aggregate by", "function|line|file|object|address")                                       \
+    ROW("by", 0, WORDS, by, "aggregate by", REPORT_GRANULARITIES)                                                      \
     ROW("min-fraction", 0, FRACTION, min_fraction, "fold away what holds less of the total", "FRACTION")               \
     ROW("edge-fraction", 0, FRACTION, edge_fraction, "callgraph: leave out edges that hold less of the total",         \
         "FRACTION")                                                                                                    \

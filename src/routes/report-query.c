@@ -33,7 +33,7 @@ static const struct {
 const RouteParameter report_query_parameters[] = {REPORT_PARAMETER_ROWS{0}};
 
 const RouteParameter growth_query_parameters[] = {
-    {"by", "function|line|file|object|address", "aggregate by"},
+    {"by", REPORT_GRANULARITIES, "aggregate by"},
     {"count", "integer", "maximum number of functions and of stacks; 0: no limit"},
     REPORT_SELECT_OPTIONS(REPORT_PARAMETER_ROW) REPORT_READ_OPTIONS(REPORT_PARAMETER_ROW){0},
 };

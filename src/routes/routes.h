@@ -16,6 +16,7 @@
 #include "routes/message.h"
 
 #include "wire/outcome.h"
+#include "wire/sampler-choice.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,6 +58,7 @@ typedef struct {
 
 typedef struct {
     uint64_t duration_ms;
+    SamplerChoice choice;
     RouteCapture capture;
 } RouteRecordingRequest;
 
@@ -167,8 +169,10 @@ typedef enum {
 
 typedef struct {
     const RouteHostOps *ops;
-    void *data;         /* the first argument of each */
-    unsigned grants;    /* RouteGrant */
+    void *data;                  /* the first argument of each */
+    unsigned grants;             /* RouteGrant */
+    uint64_t sampler_memory_max; /* bytes that a request may give jescope's own sampler; 0:
+                                    WIRE_SAMPLER_MEMORY_DEFAULT */
     const char *prefix; /* the prefix that the caller has removed from the path ("/targets/4711"), percent-encoded, for
                            URLs in replies; or NULL */
 } RouteHost;

@@ -44,6 +44,9 @@ status_set_hello(RouteStatus *status, const WireHelloReply *hello)
     status->pid = hello->pid;
     status->uid = hello->uid;
     status->name = status->hello.name;
+    if (hello->start_time != 0)
+        snprintf(status->unique, sizeof(status->unique), "%d.%llu", (int)hello->pid,
+                 (unsigned long long)hello->start_time);
 }
 
 static void
@@ -188,6 +191,9 @@ status_add(Json *json, const RouteStatus *status)
     json_signed(json, "pid", status->pid);
     json_text(json, "name", status->name);
     json_number(json, "uid", status->uid);
+    add_text(json, "user", status->user);
+    add_text(json, "arguments", status->arguments);
+    add_text(json, "control_group", status->control_group);
     add_text(json, "series", status->series);
     add_text(json, "state", status->state);
     add_text(json, "reach", status->reach);

@@ -42,6 +42,9 @@ typedef struct RouteStatus {
     const char *series;             /* its name in the history */
     const char *state;              /* "live" or "gone" */
     const char *reach;              /* "agent", "attach" or "unknown" */
+    const char *user;               /* the name of the effective user */
+    const char *arguments;          /* the command line, without secrets */
+    const char *control_group;      /* "/system.slice/redis.service" */
     uint64_t started_ms;
     char trouble[FAILURE_WHY_MAX]; /* why the last attempt to talk to it failed */
     uint64_t left_alone_ms;        /* for which it is not asked, after trouble */

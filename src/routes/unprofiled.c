@@ -2,6 +2,7 @@
 #include "routes/unprofiled.h"
 
 #include "jemalloc/version.h"
+#include "wire/sampler-choice.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,19 +31,6 @@ unprofiled_applies(const WireHelloReply *hello)
            (!is_built(hello) || (hello->flags & WIRE_FLAG_OPT_PROF) == 0);
 }
 
-/* What a program that cannot be profiled now needs, to be added to a sentence; "": nothing is known. */
-static const char *
-sampler_needs(const WireHelloReply *hello)
-{
-    static const char *const needs[] = {
-        [WIRE_SAMPLER_NO_HOOKS] = "; jescope's own sampler needs jemalloc 5.2.0 to 5.3.1",
-        [WIRE_SAMPLER_NO_UNWINDER] = "; jescope's own sampler needs glibc 2.35 or later on x86-64 or AArch64",
-        [WIRE_SAMPLER_ODD_SIZES] = "; jescope's own sampler does not know the size classes of this jemalloc",
-    };
-    const uint32_t obstacle = hello->sampler_obstacle;
-    return obstacle < sizeof(needs) / sizeof(needs[0]) && needs[obstacle] != NULL ? needs[obstacle] : "";
-}
-
 void
 unprofiled_reason(const WireHelloReply *hello, char *text, size_t size)
 {
@@ -61,16 +49,16 @@ unprofiled_describe(const WireHelloReply *hello, char *text, size_t size)
     char variable[VARIABLE_MAX];
     jemalloc_conf_variable(hello->prefix, variable, sizeof(variable));
     unprofiled_reason(hello, reason, sizeof(reason));
+    const char *needs = sampler_choice_needs(hello);
+    const char *and = needs != NULL ? "; " : "";
+    needs = needs != NULL ? needs : "";
     if (hello->sampler_obstacle == WIRE_SAMPLER_NO_AGENT)
-        snprintf(text, size,
-                 "%s, and jescope's own sampler must be inside the process; bring it in with 'jescope attach PID', or "
-                 "record with --attach",
-                 reason);
+        snprintf(text, size, "%s, and %s, or record with --attach", reason, needs);
     else if (is_built(hello))
-        snprintf(text, size, "%s; restart it under 'jescope run', or set %s=prof:true,prof_active:false%s", reason,
-                 variable, sampler_needs(hello));
+        snprintf(text, size, "%s; restart it under 'jescope run', or set %s=prof:true,prof_active:false%s%s", reason,
+                 variable, and, needs);
     else
-        snprintf(text, size, "%s; use one configured with --enable-prof%s", reason, sampler_needs(hello));
+        snprintf(text, size, "%s; use one configured with --enable-prof%s%s", reason, and, needs);
 }
 
 int

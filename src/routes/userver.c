@@ -2,6 +2,7 @@
 /* userver's /service/jemalloc/prof/{command}. docs/dialects.md tells what is kept and what is made safe. */
 #include "routes/table.h"
 
+#include "routes/choice.h"
 #include "routes/path.h"
 #include "routes/query.h"
 #include "routes/reply.h"
@@ -76,14 +77,22 @@ static void
 set_active(const Call *call, bool active)
 {
     WireHelloReply hello;
+    SamplerChoice choice = {0};
+    Failure failure = {0};
+    Outcome result;
     if (!ask(call, &hello))
         return;
-    if (!unprofiled_applies(&hello)) {
-        write_control(call, "prof.active", WIRE_TYPE_BOOL, active);
-        return;
+    if (unprofiled_applies(&hello)) {
+        failure.error = unprofiled_write_active(&hello, active);
+        result = failure.error == 0 ? OUTCOME_DONE : OUTCOME_CONTROL_FAILED;
+    } else {
+        result = choice_read(call->request->query, &choice.sampler, &failure);
+        if (result == OUTCOME_DONE && active)
+            result = choice_make(call->host, &choice, &failure);
+        if (result == OUTCOME_DONE)
+            result = call->host->ops->write(call->host->data, "prof.active", WIRE_TYPE_BOOL, active, &failure);
     }
-    const Failure failure = {.error = unprofiled_write_active(&hello, active)};
-    tell(call->reply, failure.error == 0 ? OUTCOME_DONE : OUTCOME_CONTROL_FAILED, &failure);
+    tell(call->reply, result, &failure);
 }
 
 static void
@@ -272,6 +281,7 @@ userver_wrong_method(const Route *route, const RouteRequest *request, RouteReply
 
 static const RouteParameter userver_parameters[] = {
     {"count", "integer", "bg_threads_set_max: maximum number of background threads"},
+    CHOICE_SAMPLER_ROW,
     {0},
 };
 

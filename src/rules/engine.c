@@ -8,26 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const state_names[RULE_STATES] = {"armed", "holding", "cooling"};
-
-static const char *const reason_names[RULE_REASONS] = {
-    [RULE_FIRED] = "fired",
-    [RULE_NOT_JUDGED] = "no-sample",
-    [RULE_OTHER_PROCESS] = "other-process",
-    [RULE_WARMING_UP] = "warm-up",
-    [RULE_NO_VALUE] = "no-value",
-    [RULE_NOT_TRUE] = "not-true",
-    [RULE_NOT_LONG] = "not-long-enough",
-    [RULE_IN_COOLDOWN] = "cooldown",
-    [RULE_NOT_CLEARED] = "not-cleared",
-    [RULE_COUNTED_OUT] = "count",
-    [RULE_DISK_FULL] = "disk",
-    [RULE_MACHINE_SHORT] = "machine",
-    [RULE_AT_WORK] = "at-work",
-    [RULE_USER_COUNTED_OUT] = "user-count",
-    [RULE_USER_AT_WORK] = "user-at-work",
-};
-
 typedef struct {
     gint64 time_us;
     guint64 bytes; /* that its actions have kept */
@@ -64,6 +44,7 @@ struct Engine {
     GHashTable *series; /* name -> Series */
     GPtrArray *order;   /* of Series, borrowed */
     GHashTable *works;  /* "RULE SERIES" -> the user, of those that are under way */
+    guint64 judged;     /* rules on samples */
 };
 
 G_STATIC_ASSERT(CONDITIONS_MAX <= 32);
@@ -485,8 +466,10 @@ engine_judge(Engine *engine, const RuleReading *reading, GArray *firings)
         choose(engine, series, reading->subject);
     series->now_us = reading->now_us;
     feed_windows(series, reading);
-    for (guint i = 0; i < engine->rules->len; i++)
+    for (guint i = 0; i < engine->rules->len; i++) {
         judge_rule(engine, series, i, reading, firings);
+        engine->judged += series->standings[i].chosen;
+    }
 }
 
 /* ---- the rules ---- */
@@ -793,14 +776,23 @@ engine_each(Engine *engine, void (*each)(const RuleStanding *standing, gpointer 
         }
 }
 
-const char *
-rule_state_name(RuleState state)
+guint64
+engine_judged(const Engine *engine)
 {
-    return state_names[state];
+    return engine->judged;
 }
 
-const char *
-rule_reason_name(RuleReason reason)
+GArray *
+engine_count(const Engine *engine)
 {
-    return reason_names[reason];
+    GArray *counts = rule_counts_new();
+    for (guint r = 0; r < engine->rules->len; r++) {
+        RuleCount count = {.rule = g_strdup(((const Rule *)engine->rules->pdata[r])->name)};
+        for (guint s = 0; s < engine->order->len; s++) {
+            const Standing *standing = &((const Series *)engine->order->pdata[s])->standings[r];
+            count.series[standing->state] += standing->chosen;
+        }
+        g_array_append_val(counts, count);
+    }
+    return counts;
 }

@@ -109,6 +109,21 @@ typedef struct {
 /* Of each rule and each series it chooses, in the order of both, borrowed until the next call. */
 void engine_each(Engine *engine, void (*each)(const RuleStanding *standing, gpointer data), gpointer data);
 
+/* For how many of the series that a rule chooses it is in each state. */
+typedef struct {
+    char *rule; /* its name */
+    guint series[RULE_STATES];
+} RuleCount;
+
+/* An array for these, cleared with its elements. */
+GArray *rule_counts_new(void);
+
+/* Of each rule, in their order. */
+GArray *engine_count(const Engine *engine);
+
+/* How often a rule was judged on a sample of a series that it chooses. */
+guint64 engine_judged(const Engine *engine);
+
 /* "armed"; "cooldown". */
 const char *rule_state_name(RuleState state);
 const char *rule_reason_name(RuleReason reason);

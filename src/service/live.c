@@ -33,7 +33,8 @@ struct ServiceTarget {
     gboolean followed;
     Process process;
     gint64 started_us;
-    char *boot; /* of an earlier life of this machine; NULL: the present one */
+    ProcessFacts *about; /* NULL: of an earlier life */
+    char *boot;          /* of an earlier life of this machine; NULL: the present one */
 
     GMutex parts_lock; /* of what follows */
     GHashTable *parts; /* LivePart -> its bytes */
@@ -117,6 +118,7 @@ live_new(Service *service, const LiveFacts *facts)
     target->named = facts->named;
     target->followed = facts->followed;
     target->series = g_strdup(facts->series);
+    target->about = process_facts_ref(facts->about);
     return target;
 }
 
@@ -178,6 +180,7 @@ service_target_unref(ServiceTarget *target)
                            target->series, target->address, target->boot, target->trouble};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         g_free(texts[i]);
+    process_facts_unref(target->about);
     service_unref(target->service);
     g_free(target);
 }
@@ -348,6 +351,11 @@ live_fill_status(ServiceTarget *target, RouteStatus *status)
     status->name = target->name;
     g_strlcpy(status->unique, target->unique, sizeof(status->unique));
     status->series = target->series;
+    if (target->about != NULL) {
+        status->user = target->about->user;
+        status->arguments = target->about->arguments;
+        status->control_group = target->about->group;
+    }
     status->started_ms = (guint64)target->started_us / 1000;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     set_seen(target, status);
@@ -362,6 +370,7 @@ live_unique(const ServiceTarget *target)
 HistoryLife
 live_history_life(const ServiceTarget *target, const char *version, guint64 every_us)
 {
+    const ProcessFacts *about = target->about;
     return (HistoryLife){
         .target = target->series,
         .source = HISTORY_SOURCE_LIVE,
@@ -370,6 +379,7 @@ live_history_life(const ServiceTarget *target, const char *version, guint64 ever
         .boot = target->boot != NULL ? target->boot : shared_history_boot(target->service->history),
         .version = version,
         .every_us = every_us,
+        .process = about != NULL ? (HistoryProcess){about->user, about->arguments, about->group} : (HistoryProcess){0},
     };
 }
 

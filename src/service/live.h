@@ -6,7 +6,7 @@
 #include "service/core.h"
 
 #include "stats/live.h"
-#include "target/process.h"
+#include "target/facts.h"
 #include "target/target.h"
 
 /* What another file of this room keeps of each target: SIZE bytes, zeroed at first. A constant of that file, by whose
@@ -36,6 +36,7 @@ typedef struct {
     const char *series;
     gboolean followed; /* a source (ServiceSource) names it: it may be stopped for a sample, is asked again soon after
                         * each failure, and the operator knows it by its series */
+    ProcessFacts *about;
 } LiveFacts;
 
 ServiceTarget *live_new(Service *service, const LiveFacts *facts);

@@ -187,13 +187,15 @@ start(Job *job, const RouteRecordingRequest *request, RouteRecording *recording,
 {
     ServiceTarget *target = work_target(job);
     WireHelloReply hello;
-    Recorder recorder = {0};
+    Recorder recorder = {.sampler = request->choice.sampler};
     const RecorderControls controls = controls_for(job);
     Outcome result = host_hello(job, &hello, failure);
     if (result == OUTCOME_DONE)
         result = check_unprofiled(target, &hello, failure);
     if (result == OUTCOME_DONE)
         result = host_check_headroom(job, &request->capture, failure);
+    if (result == OUTCOME_DONE)
+        result = recorder_choose(&request->choice, &controls, failure);
     if (result == OUTCOME_DONE)
         result = recorder_start(&recorder, now_ms(), request->duration_ms, &controls, failure);
     if (result != OUTCOME_DONE)

@@ -291,7 +291,8 @@ add_found(Registry *registry, const ScanFound *found, const char *series)
                        .address = found->address,
                        .named = found->named,
                        .series = series,
-                       .followed = found->series != NULL};
+                       .followed = found->series != NULL,
+                       .about = found->facts};
     ServiceEvent event = {.type = SERVICE_EVENT_TARGET_CAME};
     ServiceTarget *target = live_new(registry->service, &facts);
     ServiceTarget *before = find(registry->live, is_unique, live_unique(target));
@@ -399,12 +400,24 @@ on_scanned(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+/* Of those that become targets. */
+static void
+read_facts(const Scan *scan)
+{
+    for (guint i = 0; i < scan->result->found->len; i++) {
+        ScanFound *found = &g_array_index(scan->result->found, ScanFound, i);
+        if (scan->names->pdata[i] != NULL)
+            found->facts = process_facts_new(&found->process);
+    }
+}
+
 static void
 run_scan(gpointer data)
 {
     Scan *scan = data;
     scan->result = scanner_run(scan->scanner, scan->hints);
     name_found(scan);
+    read_facts(scan);
     service_post(scan->service, on_scanned, scan, free_scan);
 }
 

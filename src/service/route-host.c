@@ -14,10 +14,12 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
     PROC_MAX = 64 * 1024 * 1024, /* bytes of a memory map */
+    PUBLISHED_MAX = 1 << 30,     /* bytes of the files published of one user's targets */
 };
 
 /* ---- the process ---- */
@@ -34,8 +36,7 @@ check_alive(const ServiceTarget *target, Failure *failure)
 static int
 open_arguments(const ServiceTarget *target)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/cmdline", (int)live_process(target)->pid);
-    return open(path, O_RDONLY | O_CLOEXEC);
+    return process_open(live_process(target)->pid, "cmdline", PROC_MAX);
 }
 
 static Outcome
@@ -153,12 +154,35 @@ on_recordings(void *host, RouteRecording *rows, size_t n)
 typedef struct {
     GMutex lock;
     Published published;
+    guint64 bytes[ROUTE_N_FILES];
+    uid_t user;
 } Publication;
+
+/* What is published of all targets of a user. */
+static GMutex published_lock;
+static GHashTable *published_bytes; /* uid -> guint64 */
+
+/* Instead of BEFORE bytes of USER there are NOW. FALSE, and nothing is changed: that would be too many. */
+static gboolean
+account_published(uid_t user, guint64 before, guint64 now)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&published_lock);
+    if (published_bytes == NULL)
+        published_bytes = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    const guint64 *known = g_hash_table_lookup(published_bytes, GUINT_TO_POINTER(user));
+    guint64 total = (known != NULL ? *known : 0) - before + now;
+    if (now > before && total > PUBLISHED_MAX)
+        return FALSE;
+    g_hash_table_replace(published_bytes, GUINT_TO_POINTER(user), g_memdup2(&total, sizeof(total)));
+    return TRUE;
+}
 
 static void
 clear_publication(gpointer part)
 {
     Publication *publication = part;
+    for (int file = 0; file < ROUTE_N_FILES; file++)
+        account_published(publication->user, publication->bytes[file], 0);
     publish_remove(&publication->published);
     g_mutex_clear(&publication->lock);
 }
@@ -169,7 +193,18 @@ on_publish(void *host, const RoutePublication *what, Failure *failure)
 {
     static const LivePart publication_part = {sizeof(Publication), clear_publication};
     Publication *publication = live_part(work_target(host), &publication_part);
+    ServiceTarget *target = work_target(host);
+    struct stat status;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&publication->lock);
+    publication->user = live_process(target)->uids[1];
+    guint64 *before = &publication->bytes[what->file];
+    guint64 now = what->descriptor >= 0 && fstat(what->descriptor, &status) == 0 ? (guint64)status.st_size : *before;
+    if (!account_published(publication->user, *before, now))
+        return failure_set(failure, OUTCOME_TOO_LARGE,
+                           "the files that are published of user %u would have more than %d MiB; end one of its "
+                           "targets, or fetch the dump by /api/v1",
+                           publication->user, PUBLISHED_MAX >> 20);
+    *before = now;
     return publish_put(&publication->published, g_get_tmp_dir(), what, failure);
 }
 

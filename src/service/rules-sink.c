@@ -12,7 +12,6 @@
 #include "target/identity.h"
 
 #include <glib-unix.h>
-#include <pwd.h>
 #include <string.h>
 
 enum {
@@ -69,15 +68,6 @@ read_arguments(pid_t pid)
     return g_utf8_make_valid(text, (gssize)strlen(text));
 }
 
-static char *
-read_user(uid_t uid)
-{
-    char buffer[4096];
-    struct passwd entry, *found = NULL;
-    getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found);
-    return found != NULL ? g_strdup(found->pw_name) : g_strdup_printf("%u", (unsigned)uid);
-}
-
 /* Those that a push of the process has by itself. */
 static char **
 find_labels(const char *user, const char *cgroup)
@@ -106,7 +96,7 @@ find_facts(ServiceTarget *target)
         char *cgroup = cgroup_path(live_process(target)->pid);
         facts->facts[RULE_FILTER_PROCESS] = g_strdup(service_target_name(target));
         facts->facts[RULE_FILTER_SERIES] = g_strdup(service_target_series(target));
-        facts->facts[RULE_FILTER_USER] = read_user(live_user(target));
+        facts->facts[RULE_FILTER_USER] = process_user_name(live_user(target));
         facts->facts[RULE_FILTER_UNIT] = g_strdup(identity != NULL ? identity->unit : "");
         facts->facts[RULE_FILTER_CGROUP] = cgroup != NULL ? cgroup : g_strdup("");
         facts->facts[RULE_FILTER_ARGUMENTS] = read_arguments(live_process(target)->pid);
@@ -357,5 +347,17 @@ rules_sink_counts(gpointer state)
 {
     RulesSink *sink = state;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
-    return sink->counts;
+    RulesSinkCounts counts = sink->counts;
+    counts.judged = sink->engine != NULL ? engine_judged(sink->engine) : 0;
+    return counts;
+}
+
+GArray *
+rules_sink_states(gpointer state)
+{
+    RulesSink *sink = state;
+    if (sink->directory == NULL)
+        return rule_counts_new();
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    return engine_count(sink->engine);
 }

@@ -13,7 +13,11 @@ GPtrArray *rules_sink_problems(gpointer state);
 typedef struct {
     guint64 fired;
     guint64 failed; /* actions */
+    guint64 judged; /* as engine_judged() */
 } RulesSinkCounts;
 RulesSinkCounts rules_sink_counts(gpointer state);
+
+/* As service_rule_counts(). */
+GArray *rules_sink_states(gpointer state);
 
 #endif

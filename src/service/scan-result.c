@@ -8,6 +8,7 @@ clear_found(gpointer data)
     g_free(found->address);
     g_free(found->series);
     identity_free(found->identity);
+    process_facts_unref(found->facts);
 }
 
 static void
@@ -49,6 +50,7 @@ scan_result_add_found(ScanResult *result, const ScanFound *found)
     copy.address = g_strdup(found->address);
     copy.series = g_strdup(found->series);
     copy.identity = identity_new(&found->process);
+    copy.facts = process_facts_ref(found->facts);
     g_array_append_val(result->found, copy);
 }
 

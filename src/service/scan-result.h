@@ -3,6 +3,7 @@
 #ifndef JESCOPE_SERVICE_SCAN_RESULT_H
 #define JESCOPE_SERVICE_SCAN_RESULT_H
 
+#include "target/facts.h"
 #include "target/identity.h"
 
 /* A new target. */
@@ -11,8 +12,9 @@ typedef struct {
     char *address; /* named: for target_open(); else the path of its agent's socket */
     gboolean named;
     Identity *identity;
-    char *series;      /* of the source that names it (ServiceSource); NULL: none does */
-    gboolean numbered; /* it may be SERIES/2, ... */
+    char *series;        /* of the source that names it (ServiceSource); NULL: none does */
+    gboolean numbered;   /* it may be SERIES/2, ... */
+    ProcessFacts *facts; /* NULL: not read yet */
 } ScanFound;
 
 /* A process that is no longer a target. */

@@ -11,7 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +20,6 @@ enum {
 };
 
 /* On whose behalf all targets are looked at together. */
-#define USER_OF_ALL ((uid_t)-1)
 
 /* A process that was looked at. */
 typedef struct {
@@ -31,7 +29,6 @@ typedef struct {
     guint looks;   /* how often it was in a scan */
     guint scan;    /* the last one it was in */
     gboolean same; /* of a target, the result of look_at_targets() */
-    gboolean slow; /* to look at it took too long: it is not looked at any more */
 } Seen;
 
 /* A target the options name. */
@@ -194,43 +191,23 @@ is_still_target(const Seen *seen)
     return process_alive(seen->process.pid, seen->process.start_time) && seen->same;
 }
 
-typedef struct {
-    const GPtrArray *seen; /* Seen */
-    guint8 *answers;       /* of each, shared: 0: not yet */
-    guint from;
-} Looks;
-
-enum { LOOK_SAME = 1, LOOK_CHANGED };
-
 static void
-look_aside(gpointer data, ChannelMessage *answer)
+look_aside(gpointer seen, guint i, gpointer answer)
 {
-    const Looks *looks = data;
-    for (guint i = looks->from; i < looks->seen->len; i++)
-        looks->answers[i] = has_its_socket_and_image(looks->seen->pdata[i]) ? LOOK_SAME : LOOK_CHANGED;
+    *(guint64 *)answer = has_its_socket_and_image(((const GPtrArray *)seen)->pdata[i]);
 }
 
-/* Targets whose users can hold it up, all in one child process if none does. One that does, and the others where too
- * many do, count as unchanged. */
-static void
-look_together(const GPtrArray *all)
+static uid_t
+user_of_seen(gconstpointer seen, guint i)
 {
-    char none = 0;
-    guint8 *answers = mmap(NULL, all->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    Looks looks = {all, answers, 0};
-    AsideEnd end = answers == MAP_FAILED ? ASIDE_NOT_BEGUN : ASIDE_GIVEN_UP;
-    while (end == ASIDE_GIVEN_UP && looks.from < all->len) {
-        ChannelMessage answer = {.bytes = &none, .size = sizeof(none)};
-        end = aside_run(look_aside, &looks, USER_OF_ALL, &answer);
-        while (looks.from < all->len && answers[looks.from] != 0)
-            looks.from++;
-        if (end == ASIDE_GIVEN_UP && looks.from < all->len)
-            ((Seen *)all->pdata[looks.from++])->slow = TRUE;
-    }
-    for (guint i = 0; i < all->len; i++)
-        ((Seen *)all->pdata[i])->same = answers == MAP_FAILED || answers[i] != LOOK_CHANGED;
-    if (answers != MAP_FAILED)
-        munmap(answers, all->len);
+    return ((const Seen *)((const GPtrArray *)seen)->pdata[i])->process.uids[1];
+}
+
+/* One whose user holds it up counts as unchanged. */
+static void
+take_look(gpointer seen, guint i, gconstpointer answer)
+{
+    ((Seen *)((const GPtrArray *)seen)->pdata[i])->same = answer == NULL || *(const guint64 *)answer != 0;
 }
 
 static void
@@ -242,15 +219,16 @@ look_at_targets(Scanner *scanner)
     g_hash_table_iter_init(&iter, scanner->seen);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         Seen *seen = value;
-        if (seen->address == NULL || seen->slow)
+        if (seen->address == NULL)
             continue;
         if (discovery_may_be_delayed(&seen->process))
             g_ptr_array_add(delayed, seen);
         else
             seen->same = has_its_socket_and_image(seen);
     }
-    if (delayed->len > 0)
-        look_together(delayed);
+    const AsideList list = {
+        .n = delayed->len, .size = sizeof(guint64), .data = delayed, .each = look_aside, .user = user_of_seen};
+    aside_each(&list, take_look);
 }
 
 /* 1, 2, 4, 8, 16, 32, 48, ... */

@@ -290,6 +290,7 @@ service_figures(const Service *service, ServiceFigures *figures)
     blackbox_count(service, figures);
     figures->rule_firings = rules.fired;
     figures->rule_failures = rules.failed;
+    figures->rule_evaluations = rules.judged;
 }
 
 /* ---- delegated functions ---- */
@@ -323,6 +324,12 @@ service_rules_each(Service *service, Viewer viewer, void (*each)(const RuleStand
                    gpointer data)
 {
     rules_sink_each(service_sink_state(service, &rules_sink), viewer, each, data);
+}
+
+GArray *
+service_rule_counts(Service *service)
+{
+    return rules_sink_states(service_sink_state(service, &rules_sink));
 }
 
 GPtrArray *

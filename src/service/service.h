@@ -171,7 +171,8 @@ typedef struct {
     guint64 missed;  /* at which a target gave none */
     guint64 events;
     guint64 rule_firings;
-    guint64 rule_failures; /* actions of rules that failed */
+    guint64 rule_failures;    /* actions of rules that failed */
+    guint64 rule_evaluations; /* rules on samples of series that they choose */
 } ServiceFigures;
 
 /* Samples, after writing what waits, which may take long. */
@@ -398,6 +399,9 @@ void service_run_task(Service *service, const ServiceTask *task, ServiceDone don
  * the service. */
 void service_rules_each(Service *service, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
                         gpointer data);
+
+/* As engine_count(), of RuleCount; empty without rules. */
+GArray *service_rule_counts(Service *service);
 
 /* Why rules or files of them are not used, of char *. */
 GPtrArray *service_rules_problems(Service *service);

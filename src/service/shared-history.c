@@ -9,7 +9,7 @@ enum {
 /* A sample or a note on its way into the history. */
 typedef struct {
     HistoryLife life; /* of a note the target alone */
-    char *target, *boot, *version;
+    char *target, *boot, *version, *user, *arguments, *group;
     StatsSample *sample; /* NULL: a note */
     gint64 time_us;
     char *note;
@@ -34,6 +34,9 @@ free_entry(gpointer data)
     g_free(entry->target);
     g_free(entry->boot);
     g_free(entry->version);
+    g_free(entry->user);
+    g_free(entry->arguments);
+    g_free(entry->group);
     g_free(entry->note);
     g_free(entry);
 }
@@ -172,6 +175,9 @@ shared_history_add_sample(SharedHistory *shared, const HistoryLife *life, StatsS
     entry->life.target = entry->target = g_strdup(life->target);
     entry->life.boot = entry->boot = g_strdup(life->boot);
     entry->life.version = entry->version = g_strdup(life->version);
+    entry->life.process.user = entry->user = g_strdup(life->process.user);
+    entry->life.process.arguments = entry->arguments = g_strdup(life->process.arguments);
+    entry->life.process.group = entry->group = g_strdup(life->process.group);
     entry->sample = stats_sample_ref(sample);
     append(shared, entry);
     return shared_history_flush(shared, error);

@@ -151,6 +151,8 @@ static const OwnFigure own_figures[] = {
      OWN(service.blackbox.kills)},
     {{"jescope_rule_firings_total", STATS_COUNTER, "", "Times that a rule fired"}, OWN(service.rule_firings)},
     {{"jescope_rule_failures_total", STATS_COUNTER, "", "Actions of rules that failed"}, OWN(service.rule_failures)},
+    {{"jescope_rule_evaluations_total", STATS_COUNTER, "", "Times that a rule was judged on a sample"},
+     OWN(service.rule_evaluations)},
     {{"jescope_http_connections", STATS_GAUGE, "", "Open connections"}, OWN(server.connections)},
     {{"jescope_http_requests_waiting", STATS_GAUGE, "", "Requests that are not answered yet"}, OWN(server.waiting)},
     {{"jescope_http_requests_total", STATS_COUNTER, "", "Requests answered"}, OWN(server.requests)},
@@ -305,6 +307,24 @@ append_pushes(GString *out, const GArray *pushes, OpenMetricsParts parts)
 }
 
 static void
+append_rules(GString *out, const GArray *rules, OpenMetricsParts parts)
+{
+    static const OpenMetricsFamily family = {"jescope_rule_series", STATS_GAUGE, "",
+                                             "Series that a rule chooses, by the state in which it is for them"};
+    if (rules == NULL || rules->len == 0)
+        return;
+    openmetrics_announce(out, &family, parts);
+    for (guint i = 0; i < rules->len; i++)
+        for (guint state = 0; state < RULE_STATES; state++) {
+            const RuleCount *count = &g_array_index(rules, RuleCount, i);
+            g_autoptr(GString) labels = g_string_new(NULL);
+            openmetrics_append_label(labels, "rule", count->rule);
+            openmetrics_append_label(labels, "state", rule_state_name((RuleState)state));
+            g_string_append_printf(out, "%s{%s} %u\n", family.name, labels->str, count->series[state]);
+        }
+}
+
+static void
 append_build(GString *out, OpenMetricsParts parts)
 {
     static const OpenMetricsFamily family = {"jescope_build_info", STATS_GAUGE, "", "Which jescope this is"};
@@ -321,6 +341,7 @@ append_ourselves(GString *out, const MetricsScrape *scrape, OpenMetricsParts par
         append_figure(out, &process_figures[i], scrape, parts);
     append_responses(out, &scrape->own->server, parts);
     append_pushes(out, scrape->own->pushes, parts);
+    append_rules(out, scrape->own->rules, parts);
     append_build(out, parts);
 }
 

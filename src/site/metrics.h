@@ -25,6 +25,7 @@ typedef struct {
     ServiceFigures service;
     ServerFigures server;
     GArray *pushes; /* of ServicePushFigures; NULL: none */
+    GArray *rules;  /* of RuleCount; NULL: none */
 } MetricsOwn;
 
 typedef struct {

@@ -55,6 +55,7 @@ resolved_new(const Site *site, const RouteRequest *request)
     resolved->strings = strings;
     resolved->target = g_string_chunk_insert(strings, target);
     resolved->grants = site->grants;
+    resolved->sampler_memory_max = site->sampler_memory_max;
     resolved->viewer = VIEWER_NONE;
     resolved->request = (RouteRequest){
         .method = g_string_chunk_insert(strings, request->method),
@@ -117,6 +118,7 @@ run(const RouteHost *host, gpointer data)
     RouteHost as_asked = *host;
     as_asked.prefix = resolved->prefix;
     as_asked.grants = resolved->grants;
+    as_asked.sampler_memory_max = resolved->sampler_memory_max;
     routes_answer(&as_asked, &resolved->match, &resolved->request, &reply);
     return answer_new_route(&reply, resolved->coding, &wish);
 }

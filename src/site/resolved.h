@@ -15,6 +15,7 @@ typedef struct {
     const char *target;   /* as the path names it; "": the default one */
     const char *prefix;   /* "/targets/4711", cut off the path; NULL: nothing */
     unsigned grants;      /* RouteGrant */
+    guint64 sampler_memory_max;
     Viewer viewer;
     AnswerCoding coding;
     GStringChunk *strings; /* of all of the above */

@@ -62,6 +62,7 @@ free_writing(gpointer data)
     Writing *writing = data;
     g_ptr_array_unref(writing->scraped);
     g_array_unref(writing->own.pushes);
+    g_array_unref(writing->own.rules);
     g_free(writing);
 }
 
@@ -111,6 +112,7 @@ on_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
     service_figures(scrape->site->service, &writing->own.service);
     server_figures(scrape->site->server, &writing->own.server);
     writing->own.pushes = service_push_figures(scrape->site->service);
+    writing->own.rules = service_rule_counts(scrape->site->service);
     ServiceTask task = {.func = write_answer, .data = writing, .free_data = free_writing, .free_result = drop_answer};
     service_run_task(scrape->site->service, &task, on_written, scrape);
 }

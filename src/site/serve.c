@@ -116,6 +116,7 @@ set_site(Serve *serve, const ServeOptions *options)
     serve->site.tables = site_tables;
     serve->site.dialects = options->dialects;
     serve->site.grants = options->grants;
+    serve->site.sampler_memory_max = options->sampler_memory_max;
     set_store(&serve->site.store, options);
     g_free(serve->site.userver_path);
     serve->site.userver_path = g_strdup(options->userver_path);

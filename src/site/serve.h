@@ -34,6 +34,7 @@ struct ServeOptions {
     const char *const *hosts;                     /* further names in Host headers */
     unsigned dialects;                            /* RouteDialect */
     unsigned grants;                              /* RouteGrant */
+    guint64 sampler_memory_max;                   /* as RouteHost.sampler_memory_max */
     const char *store;                            /* clickhouse://HOST:PORT/DATABASE for /api/v1/fleet; NULL: none */
     const char *store_token_file, *store_ca_file; /* for it; NULL: none */
     const char *userver_path; /* where userver's handler is as well, "/admin/heap"; NULL: nowhere else */

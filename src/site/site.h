@@ -32,6 +32,7 @@ typedef struct Site {
     const RouteTable *const *tables; /* all that is served: site_tables */
     unsigned dialects;               /* RouteDialect */
     unsigned grants;                 /* RouteGrant */
+    guint64 sampler_memory_max;      /* as RouteHost.sampler_memory_max */
     char *userver_path;              /* as ServeOptions, owned; NULL: none */
     PendingTable *pending;           /* pending.h */
     guint streams;                   /* that are open: events.h */

@@ -53,6 +53,27 @@ note_classes(const StatsSample *sample, LedgerTaken *taken)
     }
 }
 
+/* A whole list has the sums that the kernel would walk through all pages once more for. */
+static void
+note_outside(StatsValues *totals, pid_t pid, const Mappings *mappings, LedgerTaken *taken)
+{
+    MappingSum all = {0};
+    g_free(taken->notice);
+    if (taken->cut) {
+        stats_read_process(totals, pid);
+        taken->notice = stats_outside_notice(totals);
+        return;
+    }
+    for (guint kind = 0; kind < MAPPING_KINDS; kind++) {
+        all.anonymous += mappings->kinds[kind].anonymous;
+        all.lazy_free += mappings->kinds[kind].lazy_free;
+        all.huge += mappings->kinds[kind].huge;
+    }
+    stats_values_set(totals, STATS_ANONYMOUS, all.anonymous);
+    stats_derive_outside(totals, all.lazy_free, all.huge);
+    taken->notice = stats_outside_notice(totals);
+}
+
 /* What changes slowly, or takes long to read, is read once. */
 typedef struct {
     pid_t pid;
@@ -91,9 +112,7 @@ take_once(const Source *source, LedgerTaken *taken, GError **error)
     if (sample != NULL) {
         if (source->classes != NULL)
             note_classes(source->classes, taken);
-        stats_read_process(sample->totals, source->pid);
-        g_free(taken->notice);
-        taken->notice = stats_outside_notice(sample->totals);
+        note_outside(sample->totals, source->pid, &mappings, taken);
     }
     return TRUE;
 }

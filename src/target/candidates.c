@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/candidates.h"
 
+#include "confine/aside.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
 #include "target/obstacle.h"
@@ -40,8 +41,8 @@ judge(const Process *process, MappedObjects objects, GError **obstacle)
     return REACH_NOT;
 }
 
-Candidate *
-candidate_new(const Process *process)
+static Candidate *
+look(const Process *process)
 {
     Candidate *candidate = g_new0(Candidate, 1);
     g_autoptr(GError) obstacle = NULL;
@@ -58,6 +59,105 @@ candidate_new(const Process *process)
     return candidate;
 }
 
+/* ---- processes of users who may delay the look at them ---- */
+
+enum { TEXT_MAX = 4096 };
+
+/* What a child passes on of a Candidate. */
+typedef struct {
+    gint32 reach, hidden;
+    gint32 has_socket, has_obstacle;
+    char socket[TEXT_MAX], obstacle[TEXT_MAX];
+} Looked;
+
+typedef struct {
+    GArray *processes; /* Process */
+    GPtrArray *candidates;
+} Looks;
+
+static void
+look_aside(gpointer data, guint i, gpointer answer)
+{
+    Looked *looked = answer;
+    g_autoptr(Candidate) candidate = look(&g_array_index(((const Looks *)data)->processes, Process, i));
+    looked->reach = (gint32)candidate->reach;
+    looked->hidden = candidate->hidden;
+    looked->has_socket = candidate->socket != NULL;
+    looked->has_obstacle = candidate->obstacle != NULL;
+    g_strlcpy(looked->socket, candidate->socket != NULL ? candidate->socket : "", TEXT_MAX);
+    g_strlcpy(looked->obstacle, candidate->obstacle != NULL ? candidate->obstacle : "", TEXT_MAX);
+}
+
+static uid_t
+user_of(gconstpointer data, guint i)
+{
+    return g_array_index(((const Looks *)data)->processes, Process, i).uids[1];
+}
+
+static void
+take_looked(gpointer data, guint i, gconstpointer answer)
+{
+    const Looks *looks = data;
+    const Looked *looked = answer;
+    Candidate *candidate = g_new0(Candidate, 1);
+    candidate->process = g_array_index(looks->processes, Process, i);
+    g_ptr_array_add(looks->candidates, candidate);
+    if (looked != NULL) {
+        candidate->reach = (Reach)looked->reach;
+        candidate->hidden = looked->hidden;
+        candidate->socket = looked->has_socket ? g_strdup(looked->socket) : NULL;
+        candidate->obstacle = looked->has_obstacle ? g_strdup(looked->obstacle) : NULL;
+        return;
+    }
+    g_autofree char *user = process_user_name(candidate->process.uids[1]);
+    candidate->reach = REACH_NOT;
+    candidate->obstacle =
+        g_strdup_printf("%s (%d): its files (/proc/%d/exe, maps, root) do not answer: user %s keeps "
+                        "them on a file system that does not; end the process, or run jescope as "
+                        "that user",
+                        candidate->process.name, (int)candidate->process.pid, (int)candidate->process.pid, user);
+}
+
+static gint
+compare_pids(gconstpointer a, gconstpointer b)
+{
+    const Candidate *left = *(const Candidate *const *)a;
+    const Candidate *right = *(const Candidate *const *)b;
+    return (left->process.pid > right->process.pid) - (left->process.pid < right->process.pid);
+}
+
+GPtrArray *
+candidates_look(const GArray *processes)
+{
+    GPtrArray *all = g_ptr_array_new_with_free_func((GDestroyNotify)candidate_free);
+    g_autoptr(GArray) slow = g_array_new(FALSE, FALSE, sizeof(Process));
+    Looks looks = {slow, all};
+    for (guint i = 0; i < processes->len; i++) {
+        const Process *process = &g_array_index(processes, Process, i);
+        if (discovery_may_be_delayed(process) && !aside_is_inside())
+            g_array_append_val(slow, *process);
+        else
+            g_ptr_array_add(all, look(process));
+    }
+    const AsideList list = {
+        .n = slow->len, .size = sizeof(Looked), .data = &looks, .each = look_aside, .user = user_of};
+    aside_each(&list, take_looked);
+    g_ptr_array_sort(all, compare_pids);
+    return all;
+}
+
+Candidate *
+candidate_new(const Process *process)
+{
+    g_autoptr(GArray) one = g_array_new(FALSE, FALSE, sizeof(Process));
+    g_array_append_val(one, *process);
+    g_autoptr(GPtrArray) found = candidates_look(one);
+    g_ptr_array_set_free_func(found, NULL);
+    return found->pdata[0];
+}
+
+/* ---- names ---- */
+
 static gboolean
 is_called(char *called, const char *name)
 {
@@ -65,14 +165,20 @@ is_called(char *called, const char *name)
     return called != NULL && strcmp(called, name) == 0;
 }
 
-gboolean
-process_goes_by(const Process *process, const char *name)
+static gboolean
+has_kernels_name(const Process *process, const char *name)
 {
     size_t length = strlen(process->name);
     /* Names that the kernel has cut and that could not be completed, and the cut name itself, as ps(1) shows it. */
     gboolean cut = length >= PROCESS_COMM_MAX && strncmp(process->name, name, PROCESS_COMM_MAX) == 0 &&
                    (length == PROCESS_COMM_MAX || strlen(name) == PROCESS_COMM_MAX);
-    return cut || strcmp(process->name, name) == 0 || is_called(process_called(process->pid), name) ||
+    return cut || strcmp(process->name, name) == 0;
+}
+
+gboolean
+process_goes_by(const Process *process, const char *name)
+{
+    return has_kernels_name(process, name) || is_called(process_called(process->pid), name) ||
            is_called(process_executable(process->pid), name);
 }
 
@@ -96,15 +202,52 @@ prefer(GArray *processes, gboolean (*keep)(const Process *process))
     g_array_append_vals(processes, kept->data, kept->len);
 }
 
+typedef struct {
+    GArray *unsure; /* Process: their users may delay the look at their arguments */
+    const char *name;
+    GArray *named;
+} Naming;
+
+static void
+name_aside(gpointer data, guint i, gpointer answer)
+{
+    const Naming *naming = data;
+    *(guint64 *)answer = process_goes_by(&g_array_index(naming->unsure, Process, i), naming->name);
+}
+
+static uid_t
+user_of_unsure(gconstpointer data, guint i)
+{
+    return g_array_index(((const Naming *)data)->unsure, Process, i).uids[1];
+}
+
+/* One whose arguments cannot be read does not have the name. */
+static void
+take_name(gpointer data, guint i, gconstpointer answer)
+{
+    const Naming *naming = data;
+    if (answer != NULL && *(const guint64 *)answer != 0)
+        g_array_append_val(naming->named, g_array_index(naming->unsure, Process, i));
+}
+
 static GArray *
 select_named(const GArray *all, const char *name)
 {
     GArray *named = g_array_new(FALSE, FALSE, sizeof(Process));
+    g_autoptr(GArray) unsure = g_array_new(FALSE, FALSE, sizeof(Process));
+    Naming naming = {unsure, name, named};
     for (guint i = 0; i < all->len; i++) {
         const Process *process = &g_array_index(all, Process, i);
-        if (process->pid != getpid() && process_goes_by(process, name))
+        if (process->pid == getpid())
+            continue;
+        if (discovery_may_be_delayed(process) && !has_kernels_name(process, name))
+            g_array_append_val(unsure, *process);
+        else if (process_goes_by(process, name))
             g_array_append_val(named, *process);
     }
+    const AsideList list = {
+        .n = unsure->len, .size = sizeof(guint64), .data = &naming, .each = name_aside, .user = user_of_unsure};
+    aside_each(&list, take_name);
     prefer(named, is_living);
     prefer(named, process_is_ours);
     return named;
@@ -133,14 +276,6 @@ add_descendants(GArray *family, const GArray *all)
     }
 }
 
-static gint
-compare_pids(gconstpointer a, gconstpointer b)
-{
-    const Candidate *left = *(const Candidate *const *)a;
-    const Candidate *right = *(const Candidate *const *)b;
-    return (left->process.pid > right->process.pid) - (left->process.pid < right->process.pid);
-}
-
 static void
 keep_jemalloc(GPtrArray *candidates)
 {
@@ -155,10 +290,7 @@ keep_jemalloc(GPtrArray *candidates)
 static GPtrArray *
 look_at(const GArray *processes, CandidatesFlags flags)
 {
-    GPtrArray *candidates = g_ptr_array_new_with_free_func((GDestroyNotify)candidate_free);
-    for (guint i = 0; i < processes->len; i++)
-        g_ptr_array_add(candidates, candidate_new(&g_array_index(processes, Process, i)));
-    g_ptr_array_sort(candidates, compare_pids);
+    GPtrArray *candidates = candidates_look(processes);
     if ((flags & CANDIDATES_JEMALLOC) != 0)
         keep_jemalloc(candidates);
     return candidates;

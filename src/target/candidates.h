@@ -31,6 +31,10 @@ typedef struct {
 /* Looks at one process; never NULL. */
 Candidate *candidate_new(const Process *process);
 
+/* The same for an array of Process, in the order of their pids: a GPtrArray of Candidate. A process whose user delays
+ * the look at it is REACH_NOT after 3 s (confine/aside.h); three of a user, and its others are too, for a minute. */
+GPtrArray *candidates_look(const GArray *processes);
+
 void candidate_free(Candidate *candidate);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Candidate, candidate_free)
 

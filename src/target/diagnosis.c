@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/diagnosis.h"
 
+#include "confine/aside.h"
 #include "jemalloc/version.h"
 #include "routes/unprofiled.h"
 #include "target/heap.h"
@@ -70,13 +71,30 @@ asks_for_profiling(const char *conf)
     return asks;
 }
 
-gboolean
-diagnosis_prepared(pid_t pid)
+static gboolean
+is_prepared(pid_t pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/root/etc/malloc.conf", (int)pid);
     g_autofree char *link = g_file_read_link(path, NULL);
     g_autofree char *variable = process_variable_ending(pid, "MALLOC_CONF");
     return (variable != NULL && asks_for_profiling(variable)) || (link != NULL && asks_for_profiling(link));
+}
+
+static void
+prepare_aside(gpointer pid, ChannelMessage *answer)
+{
+    *(guint8 *)answer->bytes = is_prepared(*(const pid_t *)pid);
+}
+
+gboolean
+diagnosis_prepared(pid_t pid)
+{
+    uid_t user;
+    guint8 prepared = FALSE;
+    ChannelMessage answer = {.bytes = &prepared, .size = sizeof(prepared)};
+    if (!process_may_delay(pid, &user))
+        return is_prepared(pid);
+    return aside_run(prepare_aside, &pid, user, &answer) == ASIDE_DONE && prepared != 0;
 }
 
 /* The objects of interest in a memory map. */

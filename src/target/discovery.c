@@ -258,7 +258,7 @@ discovery_socket(const Process *process)
     char path[SOCKET_PATH_MAX];
     Process copy = *process;
     ChannelMessage answer = {.bytes = path, .size = sizeof(path)};
-    if (!discovery_may_be_delayed(process))
+    if (!discovery_may_be_delayed(process) || aside_is_inside())
         return search_socket(process);
     if (aside_run(search_aside, &copy, process->uids[1], &answer) != ASIDE_DONE)
         return NULL;

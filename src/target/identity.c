@@ -2,27 +2,16 @@
 #include "target/identity.h"
 
 #include "target/cgroup.h"
+#include "target/unit.h"
 
 #include <string.h>
-
-static const char unit_suffix[] = ".service";
-
-/* The innermost unit of a path such as "/system.slice/redis-server.service/payload". */
-static char *
-unit_of_path(const char *path)
-{
-    g_auto(GStrv) parts = g_strsplit(path, "/", -1);
-    for (guint i = g_strv_length(parts); i > 0; i--)
-        if (g_str_has_suffix(parts[i - 1], unit_suffix))
-            return g_strdup(parts[i - 1]);
-    return g_strdup("");
-}
 
 static char *
 read_unit(pid_t pid)
 {
     g_autofree char *path = cgroup_path((int)pid);
-    return unit_of_path(path != NULL ? path : "");
+    char *unit = path != NULL ? unit_innermost(path, ".service") : NULL;
+    return unit != NULL ? unit : g_strdup("");
 }
 
 /* A file that was replaced by an upgrade is the same program. */

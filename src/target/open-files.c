@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/open-files.h"
 
+#include "confine/aside.h"
 #include "target/memory-map.h"
 #include "target/process.h"
 
@@ -149,8 +150,8 @@ walk_descriptors(Walk *walk, GDir *numbers, int directory, gint64 until_us)
     return TRUE;
 }
 
-gboolean
-open_files_read(pid_t pid, gint64 until_us, OpenFiles *files)
+static gboolean
+read_files(pid_t pid, gint64 until_us, OpenFiles *files)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/fd", (int)pid);
     g_autoptr(GDir) numbers = g_dir_open(path, 0, NULL);
@@ -168,6 +169,68 @@ open_files_read(pid_t pid, gint64 until_us, OpenFiles *files)
     if (!read)
         open_files_clear(files);
     return read;
+}
+
+/* What a child passes on of them. */
+typedef struct {
+    gboolean read;
+    guint n_sockets;
+    guint64 tmpfs, pipes;
+    guint32 sockets[FILES_MAX];
+} Answer;
+
+typedef struct {
+    pid_t pid;
+    uid_t user;
+    gint64 until_us;
+    OpenFiles *files;
+    gboolean read;
+} Question;
+
+static void
+read_aside(gpointer data, guint i, gpointer bytes)
+{
+    const Question *question = data;
+    Answer *answer = bytes;
+    OpenFiles files = {0};
+    answer->read = read_files(question->pid, question->until_us, &files);
+    if (!answer->read)
+        return;
+    answer->tmpfs = files.tmpfs;
+    answer->pipes = files.pipes;
+    answer->n_sockets = MIN(files.sockets->len, FILES_MAX);
+    memcpy(answer->sockets, files.sockets->data, answer->n_sockets * sizeof(guint32));
+}
+
+static uid_t
+user_of(gconstpointer data, guint i)
+{
+    return ((const Question *)data)->user;
+}
+
+static void
+take(gpointer data, guint i, gconstpointer bytes)
+{
+    Question *question = data;
+    const Answer *answer = bytes;
+    question->read = answer != NULL && answer->read;
+    if (!question->read)
+        return;
+    *question->files = (OpenFiles){
+        .tmpfs = answer->tmpfs, .pipes = answer->pipes, .sockets = g_array_new(FALSE, FALSE, sizeof(guint32))};
+    g_array_append_vals(question->files->sockets, answer->sockets, answer->n_sockets);
+}
+
+/* A pipe is locked while a process writes to it, from memory that may be a file of a file system of its own (FUSE). */
+gboolean
+open_files_read(pid_t pid, gint64 until_us, OpenFiles *files)
+{
+    Question question = {.pid = pid, .until_us = until_us, .files = files};
+    const AsideList list = {.n = 1, .size = sizeof(Answer), .data = &question, .each = read_aside, .user = user_of};
+    if (!process_may_delay(pid, &question.user))
+        return read_files(pid, until_us, files);
+    aside_each(&list, take);
+    return question.read;
 }
 
 void

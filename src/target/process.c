@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/process.h"
 
+#include "target/arguments.h"
 #include "target/reach.h"
 #include "text/printable.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -15,33 +17,8 @@
 enum {
     ARGUMENTS_MAX = 4096, /* bytes of a process's arguments that are looked at */
     FILE_MAX = 1 << 20,   /* of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
-    CHUNK = 4096,
+    USER_MAX = 4096,      /* of what is known of a user */
 };
-
-char *
-process_text(pid_t pid, const char *file, gsize limit, gsize *length)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/%s", (int)pid, file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    g_autoptr(GByteArray) bytes = g_byte_array_new();
-    gssize got = 1;
-    while (got > 0 && bytes->len < limit) {
-        const guint before = bytes->len;
-        const gsize room = MIN((gsize)MAX(before, CHUNK), limit - before);
-        g_byte_array_set_size(bytes, before + (guint)room);
-        got = read(fd, bytes->data + before, room);
-        g_byte_array_set_size(bytes, before + (guint)MAX(got, 0));
-    }
-    close(fd);
-    if (got < 0)
-        return NULL;
-    if (length != NULL)
-        *length = bytes->len;
-    g_byte_array_append(bytes, (const guint8 *)"", 1);
-    return (char *)g_byte_array_free(g_steal_pointer(&bytes), FALSE);
-}
 
 static char *
 read_proc(pid_t pid, const char *file, gsize *length)
@@ -228,14 +205,7 @@ process_arguments(pid_t pid)
 {
     gsize length;
     g_autofree char *words = read_arguments(pid, &length);
-    if (words == NULL)
-        return g_strdup("");
-    while (length > 0 && words[length - 1] == '\0')
-        length--;
-    for (gsize at = 0; at < length; at++)
-        if (words[at] == '\0' || g_ascii_isspace(words[at]))
-            words[at] = ' ';
-    return text_printable(g_strchomp(words));
+    return words != NULL ? arguments_text(words, length) : g_strdup("");
 }
 
 gboolean
@@ -252,21 +222,6 @@ process_read_again(Process *process)
     if (!process_read(process->pid, &now) || now.start_time != process->start_time)
         return FALSE;
     *process = now;
-    return TRUE;
-}
-
-gboolean
-process_sees_our_files(pid_t pid)
-{
-    static const char *const places[] = {"ns/mnt", "root"};
-    struct stat ours, theirs;
-    for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
-        g_autofree char *its = g_strdup_printf("/proc/%d/%s", (int)pid, places[i]);
-        g_autofree char *own = g_strconcat("/proc/self/", places[i], NULL);
-        if (stat(its, &theirs) != 0 || stat(own, &ours) != 0 || theirs.st_dev != ours.st_dev ||
-            theirs.st_ino != ours.st_ino)
-            return FALSE;
-    }
     return TRUE;
 }
 
@@ -313,8 +268,10 @@ process_inner_uid(const Process *process)
 char *
 process_user_name(uid_t uid)
 {
-    const struct passwd *entry = getpwuid(uid);
-    return entry != NULL ? g_strdup(entry->pw_name) : g_strdup_printf("%u", uid);
+    char buffer[USER_MAX];
+    struct passwd entry, *found = NULL;
+    getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found);
+    return found != NULL ? g_strdup(found->pw_name) : g_strdup_printf("%u", uid);
 }
 
 typedef enum {

@@ -3,6 +3,8 @@
 #ifndef JESCOPE_TARGET_PROCESS_H
 #define JESCOPE_TARGET_PROCESS_H
 
+#include "target/process-file.h"
+
 #include <glib.h>
 #include <sys/types.h>
 
@@ -27,7 +29,7 @@ typedef struct {
 gboolean process_read(pid_t pid, Process *process);
 
 /* The same with the name as the kernel has it, which may be cut. Unlike process_read() it reads no memory of the
- * process, which could make its readers wait without end (FUSE). */
+ * process, which may take a while (process_open()). */
 gboolean process_look(pid_t pid, Process *process);
 
 /* The start time of a process, as Process.start_time, cheaper than process_read(); 0: no such process. */
@@ -62,16 +64,8 @@ uid_t process_inner_uid(const Process *process);
 char *process_called(pid_t pid);
 char *process_executable(pid_t pid);
 
-/* Its arguments, the program included, with blanks between them; "" for a kernel thread. Fit for terminals. */
+/* Its arguments, the program included, as arguments_text(); "" for a kernel thread. */
 char *process_arguments(pid_t pid);
-
-/* At most LIMIT bytes of FILE in /proc/PID, with a NUL behind them, to be freed; NULL if it cannot be read. A process
- * chooses how long its arguments and its environment are: it may say that they are all of its address space
- * (PR_SET_MM_MAP of prctl(2)). */
-char *process_text(pid_t pid, const char *file, gsize limit, gsize *length);
-
-/* Whether it sees the files that we see: its root directory and its mount namespace are ours. */
-gboolean process_sees_our_files(pid_t pid);
 
 /* Resident bytes by the kernel's count; 0 if unknown. */
 guint64 process_rss(pid_t pid);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/reach.h"
 
+#include "target/process-file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -36,11 +38,7 @@ reach_file_name(ReachFile file)
 int
 reach_open(pid_t pid, ReachFile file)
 {
-    char path[64];
-    if (elsewhere != NULL)
-        return elsewhere->open(pid, file);
-    g_snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, reach_file_name(file));
-    return open(path, O_RDONLY | O_CLOEXEC);
+    return elsewhere != NULL ? elsewhere->open(pid, file) : process_open(pid, reach_file_name(file), REACH_FILE_MAX);
 }
 
 /* Takes fd, which may be -1. NULL with errno. */

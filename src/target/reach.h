@@ -50,7 +50,9 @@ uid_t reach_user(void);
 /* In /proc/PID. */
 const char *reach_file_name(ReachFile file);
 
-/* A file of /proc/PID, read only. */
+enum { REACH_FILE_MAX = 64 << 20 }; /* bytes of it that are read: 65530 mappings, with names of usual length */
+
+/* A file of /proc/PID, read only; process_open(). */
 int reach_open(pid_t pid, ReachFile file);
 
 /* The whole of it, or NULL. */

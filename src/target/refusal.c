@@ -96,11 +96,17 @@ refusals_set(const GArray *refusals, const Process *process, const AddressSpace 
         refusals->len > 1
             ? g_strdup_printf(", and its %u other threads are not at a safe point either", refusals->len - 1)
             : g_strdup("");
+    const gboolean calls =
+        refusals->len == 0 || g_array_index(refusals, Refusal, 0).point.verdict != SAFE_POINT_NO_WAIT;
     g_autofree char *then =
-        unchanged_ms > 0 ? g_strdup_printf("nothing changed within %u ms, and a retry will fail until it continues; "
-                                           "restart it under 'jescope run'",
-                                           unchanged_ms)
-                         : g_strdup_printf("no thread reached a safe point within %g s; try again", waited_ms / 1000.0);
+        unchanged_ms > 0
+            ? g_strdup_printf("nothing changed within %u ms, and a retry will fail until it continues; "
+                              "restart it under 'jescope run'",
+                              unchanged_ms)
+            : g_strdup_printf("no thread reached a safe point within %g s; %stry again", waited_ms / 1000.0,
+                              calls ? ""
+                                    : "a program that never makes system calls must be restarted under "
+                                      "'jescope run', otherwise ");
     g_set_error(error, TARGET_ERROR, OUTCOME_SILENT, "jemalloc cannot be called in %s (%d) now: %s%s; %s",
                 process->name, (int)process->pid, what, others, then);
 }

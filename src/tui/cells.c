@@ -183,6 +183,13 @@ cells_set_style(Cells *cells, CellSpan span, CellStyle style)
 }
 
 void
+cells_clear(Cells *cells, CellSpan span)
+{
+    for (guint i = 0; i < span.columns && span.row < cells->rows && span.column + i < cells->columns; i++)
+        *cell_at(cells, span.row, span.column + i) = blank;
+}
+
+void
 cells_copy(Cells *to, const Cells *from, CellRows rows)
 {
     for (guint i = 0; i < rows.count && rows.at + i < to->rows && rows.top + i < from->rows; i++)

@@ -79,6 +79,9 @@ guint cells_print(Cells *cells, CellSpan span, CellStyle style, const char *form
 /* The same, flush right. */
 void cells_put_right(Cells *cells, CellSpan span, CellStyle style, const char *text);
 
+/* Blank. */
+void cells_clear(Cells *cells, CellSpan span);
+
 /* Cells keep their text. */
 void cells_set_style(Cells *cells, CellSpan span, CellStyle style);
 

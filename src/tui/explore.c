@@ -462,6 +462,23 @@ take_new_lease(Model *model, const json_t *document)
 {
     Explore *explore = explore_of(model);
     explore->lease = id_of(json_object_get(document, "lease"));
+    explore->granted_us = explore->renewed_us;
+}
+
+/* It could not be taken or renewed. If top did not run in time (Ctrl-Z, a machine that stood still) the answer that was
+ * given still holds; otherwise another client has ended it. */
+static void
+lose_lease(Model *model)
+{
+    Explore *explore = model->explore;
+    gboolean late = explore->lease != 0 && explore->renewed_us - explore->granted_us > EXPLORE_LEASE_S * G_USEC_PER_SEC;
+    explore->lease = 0;
+    if (!late) {
+        explore->record_until_us = 0;
+        return;
+    }
+    take_lease(model, NULL);
+    model_say(model, "profiling had ended since top did not run for %u s; it is enabled again", EXPLORE_LEASE_S);
 }
 
 static void
@@ -510,7 +527,7 @@ explore_answer(guint id, const json_t *document, const GError *error, gpointer d
         else
             fail(model, error);
         if (error != NULL && answers[i].take == take_new_lease)
-            explore->lease = explore->record_until_us = 0;
+            lose_lease(model);
         return;
     }
 }

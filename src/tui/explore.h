@@ -60,7 +60,8 @@ typedef struct Explore {
     guint asked_kept, asked_dump, asked_sites, asked_flame, asked_lease, asked_end,
         asked_purge;          /* questions; 0: none */
     guint64 lease;            /* 0: none */
-    gint64 renewed_us;        /* monotonic */
+    gint64 renewed_us;        /* monotonic: when it was asked for, the last time */
+    gint64 granted_us;        /* the same of what was granted */
     gint64 record_until_us;   /* monotonic; 0: it is not a recording */
     char *trouble;            /* why the last question had no answer */
     const char *doing;        /* what is waited for; NULL: nothing */

@@ -6,16 +6,14 @@
 
 #include <string.h>
 
-static void
-own_text(const char **text)
-{
-    *text = g_strdup(*text != NULL ? *text : "");
-}
+enum { TEXTS = 7 };
 
 static void
-free_text(const char *text)
+list_texts(RouteStatus *status, const char **texts[static TEXTS])
 {
-    g_free((gpointer)(guintptr)text);
+    const char **const all[TEXTS] = {&status->name, &status->series,    &status->state,        &status->reach,
+                                     &status->user, &status->arguments, &status->control_group};
+    memcpy(texts, all, sizeof(all));
 }
 
 FeedTarget *
@@ -24,13 +22,12 @@ feed_target_new(const char *key, const RouteStatus *status)
     FeedTarget *target = g_new0(FeedTarget, 1);
     target->key = g_strdup(key);
     target->status = *status;
-    own_text(&target->status.name);
-    own_text(&target->status.series);
-    own_text(&target->status.state);
-    own_text(&target->status.reach);
-    target->user = g_strdup("");
-    target->arguments = g_strdup("");
-    target->group = g_strdup("");
+    const char **texts[TEXTS];
+    list_texts(&target->status, texts);
+    for (guint i = 0; i < TEXTS; i++)
+        *texts[i] = g_strdup(*texts[i] != NULL ? *texts[i] : "");
+    const char *blank = strchr(target->status.arguments, ' ');
+    target->arguments = blank != NULL ? blank + 1 : "";
     return target;
 }
 
@@ -38,15 +35,12 @@ void
 feed_target_free(gpointer data)
 {
     FeedTarget *target = data;
-    free_text(target->status.name);
-    free_text(target->status.series);
-    free_text(target->status.state);
-    free_text(target->status.reach);
+    const char **texts[TEXTS];
+    list_texts(&target->status, texts);
+    for (guint i = 0; i < TEXTS; i++)
+        g_free((gpointer)(guintptr)*texts[i]);
     g_clear_pointer(&target->sample, stats_sample_unref);
     g_free(target->key);
-    g_free(target->user);
-    g_free(target->arguments);
-    g_free(target->group);
     g_free(target);
 }
 

@@ -15,16 +15,14 @@
 /* Of Jansson, whose header has a macro of the name of a function of routes/json.h. */
 typedef struct json_t json_t;
 
-/* One target at one moment. Strings in status are copies that the target owns. */
+/* One target at one moment. Strings in status are copies that the target owns, "" where they are unknown. */
 typedef struct {
     char *key; /* of no other target of the feed: "4711.8812033" */
     RouteStatus status;
-    char *user;          /* the name of the user; "" if unknown */
-    char *arguments;     /* of the program, itself left out; "" if unknown */
-    char *group;         /* its control group, "/system.slice/redis.service"; "" if unknown */
-    StatsSample *sample; /* totals and the merged arena; NULL: none */
-    gboolean late;       /* it does not answer in time: the sample is an older one */
-    gboolean gone;       /* has ended; this is its last state */
+    const char *arguments; /* of status.arguments, without the program */
+    StatsSample *sample;   /* totals and the merged arena; NULL: none */
+    gboolean late;         /* it does not answer in time: the sample is an older one */
+    gboolean gone;         /* has ended; this is its last state */
 } FeedTarget;
 
 FeedTarget *feed_target_new(const char *key, const RouteStatus *status);
@@ -35,6 +33,7 @@ typedef struct {
     gint64 time_us;     /* CLOCK_REALTIME */
     gboolean begins;    /* it does not follow the frame before it: earlier values are not of this course of time */
     GPtrArray *targets; /* of FeedTarget, which it owns */
+    gboolean looking;   /* there may be more targets: processes are still being examined */
     char *trouble;      /* why there is nothing new: "connection lost: ..."; NULL: none */
 } FeedFrame;
 
@@ -60,6 +59,8 @@ typedef struct {
     void (*no_events)(gpointer data);
     /* Of the question ID: a document of the native API (docs/api.md), borrowed; or NULL with ERROR. */
     void (*answer)(guint id, const json_t *document, const GError *error, gpointer data);
+    /* Of a replay that does not last: nothing follows. */
+    void (*end)(gpointer data);
     gpointer data;
 } FeedSink;
 

@@ -42,9 +42,6 @@ add_target(Json *json, const Model *model, const FeedTarget *target)
 {
     json_begin_object(json, NULL);
     status_add(json, &target->status);
-    add_text(json, "user", target->user);
-    add_text(json, "arguments", target->arguments);
-    add_text(json, "control_group", target->group);
     add_gain(json, model, target);
     json_boolean(json, "late", target->late);
     json_end(json);

@@ -5,9 +5,8 @@
 #include "tui/local-ask.h"
 
 #include "target/candidates.h"
-#include "target/cgroup.h"
+#include "target/facts.h"
 #include "target/target.h"
-#include "text/printable.h"
 
 #include <string.h>
 
@@ -18,16 +17,10 @@ enum {
     PERMILLE = 1000,
 };
 
-/* What does not change in the life of a process. */
-typedef struct {
-    char *user;
-    char *arguments;
-    char *group;
-} Facts;
-
 typedef struct {
     Process process;
     Reach reach;
+    ProcessFacts *facts;
 } Unprepared;
 
 typedef struct LocalFeed LocalFeed;
@@ -45,11 +38,12 @@ struct LocalFeed {
     Feed base;
     LocalFeedOptions options;
     GPtrArray *services;   /* of Watched: the first is of all targets, the others of followed ones */
-    GHashTable *facts;     /* key -> Facts */
     GArray *unprepared;    /* of Unprepared */
-    GHashTable *unrelated; /* "PID.START" -> monotonic time at which it was examined; of the task alone */
+    GHashTable *unrelated; /* "PID.START" -> monotonic time at which it was examined; of the task alone, as the next */
+    GHashTable *facts;     /* "PID.START" -> ProcessFacts, of those that were found the last time */
     gboolean looking;      /* the task runs */
     gint64 looked_us;
+    gint64 framed_us; /* monotonic: of the last frame; 0: none yet */
     char *watched;
     gint64 ledger_due_us; /* monotonic */
     gboolean paused;
@@ -60,52 +54,6 @@ static LocalFeed *
 local_of(Feed *feed)
 {
     return (LocalFeed *)feed;
-}
-
-static void
-free_facts(gpointer data)
-{
-    Facts *facts = data;
-    g_free(facts->user);
-    g_free(facts->arguments);
-    g_free(facts->group);
-    g_free(facts);
-}
-
-/* Arguments without the program, whose name is shown anyway. */
-static char *
-read_arguments(pid_t pid)
-{
-    g_autofree char *all = process_arguments(pid);
-    const char *blank = strchr(all, ' ');
-    return g_strdup(blank != NULL ? blank + 1 : "");
-}
-
-static const Facts *
-facts_of(LocalFeed *self, const char *key, pid_t pid, uid_t user)
-{
-    Facts *facts = g_hash_table_lookup(self->facts, key);
-    if (facts != NULL)
-        return facts;
-    g_autofree char *group = cgroup_path((int)pid);
-    facts = g_new0(Facts, 1);
-    facts->user = process_user_name(user);
-    facts->arguments = read_arguments(pid);
-    facts->group = text_printable(group != NULL ? group : "");
-    g_hash_table_insert(self->facts, g_strdup(key), facts);
-    return facts;
-}
-
-static void
-set_facts(LocalFeed *self, FeedTarget *target)
-{
-    const Facts *facts = facts_of(self, target->key, (pid_t)target->status.pid, target->status.uid);
-    g_free(target->user);
-    g_free(target->arguments);
-    g_free(target->group);
-    target->user = g_strdup(facts->user);
-    target->arguments = g_strdup(facts->arguments);
-    target->group = g_strdup(facts->group);
 }
 
 /* ---- processes without an agent ---- */
@@ -131,13 +79,31 @@ examine(LocalFeed *self, const Process *process, GArray *found)
     if (is_unrelated(self, key))
         return;
     g_autoptr(Candidate) candidate = candidate_new(process);
-    Unprepared row = {*process, candidate->reach};
+    Unprepared row = {*process, candidate->reach, NULL};
     if (candidate->reach == REACH_NO_JEMALLOC || candidate->hidden) {
         gint64 now = g_get_monotonic_time();
         g_hash_table_replace(self->unrelated, g_steal_pointer(&key), g_memdup2(&now, sizeof(now)));
     } else if (candidate->reach != REACH_AGENT) {
+        ProcessFacts *facts = g_hash_table_lookup(self->facts, key);
+        row.facts = facts != NULL ? process_facts_ref(facts) : process_facts_new(process);
         g_array_append_val(found, row);
     }
+}
+
+static void
+keep_facts(LocalFeed *self, const GArray *found)
+{
+    g_hash_table_remove_all(self->facts);
+    for (guint i = 0; i < found->len; i++) {
+        const Unprepared *row = &g_array_index(found, Unprepared, i);
+        g_hash_table_insert(self->facts, key_of(&row->process), process_facts_ref(row->facts));
+    }
+}
+
+static void
+clear_unprepared(gpointer row)
+{
+    process_facts_unref(((Unprepared *)row)->facts);
 }
 
 static gboolean
@@ -153,13 +119,16 @@ look_for_unprepared(gpointer data, GError **error)
     LocalFeed *self = data;
     g_autoptr(GArray) processes = process_list();
     GArray *found = g_array_new(FALSE, FALSE, sizeof(Unprepared));
+    g_array_set_clear_func(found, clear_unprepared);
     for (guint i = 0; i < processes->len; i++)
         examine(self, &g_array_index(processes, Process, i), found);
     g_hash_table_foreach_remove(self->unrelated, is_old, NULL);
+    keep_facts(self, found);
     return found;
 }
 
 static gboolean deliver(LocalFeed *self);
+static void scrape(LocalFeed *self);
 
 static void
 on_looked(gpointer result, const GError *error, gpointer data)
@@ -171,8 +140,8 @@ on_looked(gpointer result, const GError *error, gpointer data)
     if (self->unprepared != NULL)
         g_array_unref(self->unprepared);
     self->unprepared = result != NULL ? g_array_ref(result) : g_array_new(FALSE, FALSE, sizeof(Unprepared));
-    if (first)
-        deliver(self);
+    if (first && !deliver(self) && service_has_looked(((const Watched *)self->services->pdata[0])->service))
+        scrape(self);
 }
 
 static void
@@ -205,9 +174,10 @@ add_unprepared(LocalFeed *self, FeedFrame *frame, const Unprepared *row)
     g_strlcpy(status.unique, key, sizeof(status.unique));
     if (rss != 0)
         status.figures[STATUS_RSS] = rss;
-    FeedTarget *target = feed_target_new(key, &status);
-    set_facts(self, target);
-    g_ptr_array_add(frame->targets, target);
+    status.user = row->facts->user;
+    status.arguments = row->facts->arguments;
+    status.control_group = row->facts->group;
+    g_ptr_array_add(frame->targets, feed_target_new(key, &status));
 }
 
 /* ---- frames ---- */
@@ -221,15 +191,18 @@ has_key(const FeedFrame *frame, const char *key)
     return FALSE;
 }
 
-/* Hands what all services and the search have found to the screens. Each target is handed over once: the next frame has
- * those of the next scrape. */
+/* Hands what all services and the search have found to the screens; a screen that lasts does not wait for the search,
+ * which examines every process. Each target is handed over once: the next frame has those of the next scrape. */
 static gboolean
 deliver(LocalFeed *self)
 {
     const Watched *all = self->services->pdata[0];
-    if (all->targets == NULL || (self->options.n_sources == 0 && self->unprepared == NULL))
+    gboolean looking = self->options.n_sources == 0 && self->unprepared == NULL;
+    if (all->targets == NULL || (looking && !self->base.lasts))
         return FALSE;
     FeedFrame *frame = feed_frame_new(g_get_real_time());
+    frame->looking = looking;
+    self->framed_us = g_get_monotonic_time();
     for (guint i = self->services->len; i > 0; i--) {
         Watched *watched = self->services->pdata[i - 1];
         while (watched->targets != NULL && watched->targets->len > 0) {
@@ -254,6 +227,14 @@ deliver(LocalFeed *self)
     return TRUE;
 }
 
+/* Between frames, which take longer than the interval where there are many targets or the machine is busy. */
+static gint64
+frame_time_us(const LocalFeed *self)
+{
+    gint64 every_us = self->base.every_ms * G_GINT64_CONSTANT(1000);
+    return self->framed_us != 0 ? MAX(every_us, g_get_monotonic_time() - self->framed_us) : every_us;
+}
+
 static FeedTarget *
 take_scraped(LocalFeed *self, const ServiceScraped *scraped)
 {
@@ -264,10 +245,9 @@ take_scraped(LocalFeed *self, const ServiceScraped *scraped)
     if (scraped->error != NULL && status.trouble[0] == '\0')
         g_strlcpy(status.trouble, scraped->error->message, sizeof(status.trouble));
     FeedTarget *target = feed_target_new(status.unique, &status);
-    target->late = scraped->late;
+    target->late = scraped->late && (scraped->sample == NULL || scraped->age_us > 2 * frame_time_us(self));
     if (scraped->sample != NULL)
         target->sample = stats_sample_ref(scraped->sample);
-    set_facts(self, target);
     return target;
 }
 
@@ -615,7 +595,7 @@ local_feed_new(const LocalFeedOptions *options, GError **error)
     self->base = (Feed){.ops = &local_ops, .every_ms = options->every_ms};
     self->options = *options;
     self->services = g_ptr_array_new_with_free_func(free_watched);
-    self->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_facts);
+    self->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)process_facts_unref);
     self->unrelated = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     if (!add_service(self, options->sources, options->n_sources, error)) {
         free_local(&self->base);

@@ -58,6 +58,14 @@ typedef struct {
     guint top; /* first row that is shown */
 } ListPlace;
 
+/* What targets are shown below. */
+typedef enum {
+    TREE_NONE,
+    TREE_GROUPS, /* control groups */
+    TREE_UNITS,  /* of systemd */
+    TREES,
+} Tree;
+
 typedef struct Model {
     Feed *feed;         /* borrowed; NULL in tests */
     FeedFrame *frame;   /* NULL: none yet */
@@ -78,7 +86,7 @@ typedef struct Model {
     ListPlace place; /* targets */
     guint sort;      /* column of the targets: an index of targets_sort_words */
     gboolean ascending;
-    gboolean tree;
+    Tree tree;
     char *filter; /* "" : none */
 
     char *opened;        /* key of the target whose screen is open */

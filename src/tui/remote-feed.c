@@ -5,6 +5,7 @@
 #include "stats/ledger-read.h"
 #include "stats/reader.h"
 #include "stats/status.h"
+#include "target/facts.h"
 #include "target/target.h"
 #include "tui/remote-events.h"
 
@@ -50,6 +51,8 @@ typedef struct {
     gint64 ledger_due_us;   /* monotonic */
     json_t *status;         /* of the target that is watched, as it said itself; NULL: none yet */
     StatsSample *sample;    /* its statistics; NULL: none yet */
+    char *local;            /* the only target, if it is a process of this machine that links libjescope; NULL: none */
+    ProcessFacts *facts;    /* of that */
     Connection *for_events; /* until the feed starts; NULL: none */
     RemoteEvents *events;
     gboolean paused;
@@ -175,13 +178,57 @@ push_target(RemoteFeed *self, const Request *wanted, const char *below)
 
 /* ---- frames ---- */
 
+/* Of a process of this machine whose documents leave that out. */
+static void
+add_facts(RemoteFeed *self, const Process *process, RouteStatus *status)
+{
+    if (g_strcmp0(self->local, status->unique) != 0) {
+        g_free(self->local);
+        process_facts_unref(self->facts);
+        self->local = g_strdup(status->unique);
+        self->facts = process_facts_new(process);
+    }
+    status->user = self->facts->user;
+    status->arguments = self->facts->arguments;
+    status->control_group = self->facts->group;
+    if (status->sampled_ms != 0)
+        return;
+    guint64 rss = process_rss(process->pid);
+    status->sampled_ms = (guint64)g_get_real_time() / 1000;
+    status->figures[STATUS_RSS] = rss != 0 ? rss : STATUS_UNKNOWN;
+}
+
+/* A program that links libjescope tells little of itself; /proc has the rest if it runs here. */
+static gboolean
+read_status(RemoteFeed *self, const json_t *document, RouteStatus *status, DocumentTexts *texts)
+{
+    Process process;
+    if (!document_status(document, status, texts))
+        return FALSE;
+    if (!self->one || status->reach[0] != '\0')
+        return TRUE;
+    status->reach = "server";
+    status->state = "live";
+    if (!process_look((pid_t)status->pid, &process))
+        return TRUE;
+    g_autofree char *unique = g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)process.pid, process.start_time);
+    if (strcmp(unique, status->unique) == 0)
+        add_facts(self, &process, status);
+    return TRUE;
+}
+
 static FeedTarget *
-read_target(const json_t *document)
+read_target(RemoteFeed *self, const json_t *document)
 {
     RouteStatus status;
     DocumentTexts texts;
-    if (!document_status(document, &status, &texts))
+    if (!read_status(self, document, &status, &texts))
         return NULL;
+    /* An older jescope does not name the user. */
+    if (status.user[0] == '\0') {
+        g_snprintf(texts.user, sizeof(texts.user), "%u", status.uid);
+        status.user = texts.user;
+    }
     FeedTarget *target = feed_target_new(status.unique, &status);
     target->sample = stats_sample_new(STATS_SOURCE_LIVE);
     stats_add_figures(target->sample->totals, &status);
@@ -191,12 +238,12 @@ read_target(const json_t *document)
 
 /* Of the list, or what the target said itself. */
 static void
-add_target(const RemoteFeed *self, FeedFrame *frame, const json_t *row)
+add_target(RemoteFeed *self, FeedFrame *frame, const json_t *row)
 {
     const char *key = json_string_value(json_object_get(row, "unique"));
     gboolean known = self->status != NULL && key != NULL &&
                      g_strcmp0(json_string_value(json_object_get(self->status, "unique")), key) == 0;
-    FeedTarget *target = read_target(known ? self->status : row);
+    FeedTarget *target = read_target(self, known ? self->status : row);
     if (target != NULL && self->sample != NULL && g_strcmp0(target->key, self->watched) == 0)
         stats_update_figures(&target->status, self->sample->totals);
     if (target != NULL)
@@ -223,7 +270,7 @@ take_statistics(RemoteFeed *self, const Request *request)
     self->sample = stats_sample_ref(request->sample);
     if (self->base.sink.detail == NULL)
         return;
-    if (self->status != NULL && document_status(self->status, &status, &texts))
+    if (self->status != NULL && read_status(self, self->status, &status, &texts))
         stats_add_figures(request->sample->totals, &status);
     self->base.sink.detail(request->key, request->sample, self->base.sink.data);
 }
@@ -365,6 +412,8 @@ free_remote(Feed *feed)
         connection_free(self->for_events);
     json_decref(self->status);
     g_clear_pointer(&self->sample, stats_sample_unref);
+    process_facts_unref(self->facts);
+    g_free(self->local);
     g_free(self->watched);
     g_free(self->list);
     g_free(self);

@@ -34,36 +34,41 @@ replay_of(Feed *feed)
 
 /* ---- frames ---- */
 
-/* Of the process that TIME_US is a sample of; 0: unknown. */
-static gint64
-pid_at(const ReplayTarget *target, gint64 time_us)
+/* Of the process that TIME_US is a sample of; NULL: unknown. */
+static const ReplayLife *
+life_at(const ReplayTarget *target, gint64 time_us)
 {
-    gint64 pid = 0;
+    const ReplayLife *found = NULL;
     for (guint i = 0; i < target->lives->len; i++) {
         const ReplayLife *life = &g_array_index(target->lives, ReplayLife, i);
         if (time_us >= life->first_us && time_us <= life->last_us)
-            pid = life->pid;
+            found = life;
     }
-    return pid;
+    return found;
 }
 
 static FeedTarget *
 target_at(const ReplayTarget *target, const char *user, const StatsSample *sample)
 {
+    const ReplayLife *life = life_at(target, sample->time_us);
     RouteStatus status;
     status_init(&status);
     status.name = target->name;
     status.series = target->name;
     status.state = "live";
     status.reach = "history";
-    status.pid = pid_at(target, sample->time_us);
+    status.user = user;
     if (target->user >= 0)
         status.uid = (guint32)target->user;
+    if (life != NULL) {
+        status.pid = life->pid;
+        status.user = life->user[0] != '\0' ? life->user : user;
+        status.arguments = life->arguments;
+        status.control_group = life->group;
+    }
     stats_set_status(&status, sample);
     FeedTarget *found = feed_target_new(target->name, &status);
     found->sample = stats_sample_ref((StatsSample *)(guintptr)sample);
-    g_free(found->user);
-    found->user = g_strdup(user);
     return found;
 }
 
@@ -178,8 +183,9 @@ static gboolean
 on_tick(gpointer data)
 {
     ReplayFeed *self = data;
-    if (!self->paused)
-        step(&self->base, 1);
+    gboolean more = self->paused || step(&self->base, 1);
+    if (!more && !self->base.lasts && self->base.sink.end != NULL)
+        self->base.sink.end(self->base.sink.data);
     return G_SOURCE_CONTINUE;
 }
 
@@ -197,7 +203,10 @@ begin(gpointer data)
 static void
 start(Feed *feed)
 {
-    replay_of(feed)->timer = g_idle_add(begin, feed);
+    ReplayFeed *self = replay_of(feed);
+    /* Without a screen there is no key that would begin it. */
+    self->paused = feed->lasts;
+    self->timer = g_idle_add(begin, feed);
 }
 
 static void
@@ -294,7 +303,6 @@ replay_feed_new(const char *path, guint every_ms, GError **error)
         return NULL;
     ReplayFeed *self = g_new0(ReplayFeed, 1);
     self->base = (Feed){.ops = &replay_ops, .every_ms = every_ms};
-    self->paused = TRUE;
     self->asks = g_ptr_array_new_with_free_func(replay_ask_cancel);
     self->source = source;
     self->targets = replay_source_targets(source);

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 /* What a child writes, as GVariants: their readers take any bytes. */
-#define TARGETS_TYPE "a(sxxtxa(xxx))"
+#define LIVES_TYPE   "a(xxxsss)"
+#define TARGET_TYPE  "(sxxtx" LIVES_TYPE ")"
+#define TARGETS_TYPE "a" TARGET_TYPE
 #define SAMPLES_TYPE "a(uuay)"
 #define DUMPS_TYPE   "a(xtttt)"
 #define EVENTS_TYPE  "a(xs)"
@@ -25,6 +27,7 @@ enum {
     DUMPS_MAX = 4096,  /* of one, and of all that are taken from the child */
     EVENTS_MAX = 4096, /* of one target, the latest; recordings of one life */
     EVERY_LEAST_US = 1000,
+    TEXT_MAX = 4096, /* bytes of what is known of a process */
 };
 
 static const gint64 every_most_us = G_GINT64_CONSTANT(86400) * G_USEC_PER_SEC;
@@ -53,20 +56,35 @@ open_handed(const ReplaySource *source, GError **error)
     return history_open(source->path, HISTORY_READ, error);
 }
 
+typedef struct {
+    GVariantBuilder *rows;
+    const HistorySpan *span;
+} LifeRow;
+
+static void
+add_life(const HistoryProcess *process, gpointer data)
+{
+    const LifeRow *row = data;
+    g_variant_builder_add(row->rows, "(xxxsss)", row->span->pid, row->span->first_us, row->span->last_us, process->user,
+                          process->arguments, process->group);
+}
+
 static void
 add_target(GVariantBuilder *rows, History *history, const HistoryTarget *target)
 {
     g_autoptr(GArray) spans = history_spans(history, target->name, SPANS_MAX, NULL);
-    g_variant_builder_open(rows, G_VARIANT_TYPE("(sxxtxa(xxx))"));
+    g_variant_builder_open(rows, G_VARIANT_TYPE(TARGET_TYPE));
     g_variant_builder_add(rows, "s", target->name);
     g_variant_builder_add(rows, "x", target->first_us);
     g_variant_builder_add(rows, "x", target->last_us);
     g_variant_builder_add(rows, "t", target->every_us);
     g_variant_builder_add(rows, "x", history_user(history, target->name));
-    g_variant_builder_open(rows, G_VARIANT_TYPE("a(xxx)"));
+    g_variant_builder_open(rows, G_VARIANT_TYPE(LIVES_TYPE));
     for (guint i = 0; spans != NULL && i < spans->len; i++) {
         const HistorySpan *span = &g_array_index(spans, HistorySpan, i);
-        g_variant_builder_add(rows, "(xxx)", span->pid, span->first_us, span->last_us);
+        LifeRow row = {rows, span};
+        if (!history_process(history, span->incarnation, add_life, &row))
+            add_life(&(HistoryProcess){"", "", ""}, &row);
     }
     g_variant_builder_close(rows);
     g_variant_builder_close(rows);
@@ -379,6 +397,15 @@ run(ConfinedWork *work, gpointer data, const char *type, GError **error)
 }
 
 static void
+clear_life(gpointer data)
+{
+    const ReplayLife *life = data;
+    g_free(life->user);
+    g_free(life->arguments);
+    g_free(life->group);
+}
+
+static void
 clear_target(gpointer target)
 {
     g_free(((ReplayTarget *)target)->name);
@@ -391,12 +418,20 @@ is_range(gint64 first_us, gint64 last_us)
     return first_us >= 0 && first_us <= last_us && last_us <= time_most_us;
 }
 
+static char *
+take_text(const char *text)
+{
+    g_autofree char *bounded = g_strndup(text, TEXT_MAX);
+    return text_printable(bounded);
+}
+
 /* TARGET as the child has written it; takes LIVES. */
 static void
 take_target(GArray *targets, const ReplayTarget *target, GVariant *lives)
 {
     GVariantIter iterator;
     ReplayLife life;
+    const char *texts[3];
     ReplayTarget taken = *target;
     g_autoptr(GVariant) rows = lives;
     if (!is_range(target->first_us, target->last_us) || targets->len == TARGETS_MAX)
@@ -405,11 +440,17 @@ take_target(GArray *targets, const ReplayTarget *target, GVariant *lives)
     taken.every_us = target->every_us != 0 ? CLAMP(target->every_us, EVERY_LEAST_US, every_most_us) : 0;
     taken.user = target->user < G_MAXUINT32 ? MAX(target->user, -1) : -1;
     taken.lives = g_array_new(FALSE, FALSE, sizeof(ReplayLife));
+    g_array_set_clear_func(taken.lives, clear_life);
     g_variant_iter_init(&iterator, rows);
-    while (taken.lives->len < SPANS_MAX &&
-           g_variant_iter_next(&iterator, "(xxx)", &life.pid, &life.first_us, &life.last_us))
-        if (is_range(life.first_us, life.last_us) && life.pid >= 0)
-            g_array_append_val(taken.lives, life);
+    while (taken.lives->len < SPANS_MAX && g_variant_iter_next(&iterator, "(xxx&s&s&s)", &life.pid, &life.first_us,
+                                                               &life.last_us, &texts[0], &texts[1], &texts[2])) {
+        if (!is_range(life.first_us, life.last_us) || life.pid < 0)
+            continue;
+        life.user = take_text(texts[0]);
+        life.arguments = take_text(texts[1]);
+        life.group = take_text(texts[2]);
+        g_array_append_val(taken.lives, life);
+    }
     g_array_append_val(targets, taken);
 }
 
@@ -425,8 +466,8 @@ read_targets(ReplaySource *source, GError **error)
     if (rows == NULL)
         return FALSE;
     g_variant_iter_init(&iterator, rows);
-    while (g_variant_iter_next(&iterator, "(&sxxtx@a(xxx))", &name, &target.first_us, &target.last_us, &every_us,
-                               &target.user, &lives)) {
+    while (g_variant_iter_next(&iterator, "(&sxxtx@" LIVES_TYPE ")", &name, &target.first_us, &target.last_us,
+                               &every_us, &target.user, &lives)) {
         target.name = (char *)(guintptr)name;
         target.every_us = (gint64)MIN(every_us, (guint64)every_most_us);
         take_target(source->targets, &target, lives);

@@ -17,10 +17,11 @@ typedef struct {
     GArray *lives;   /* of ReplayLife, by their first sample */
 } ReplayTarget;
 
-/* A process of a target. */
+/* A process of a target. Texts as in HistoryProcess, "" where they are unknown. */
 typedef struct {
     gint64 pid; /* 0: unknown */
     gint64 first_us, last_us;
+    char *user, *arguments, *group;
 } ReplayLife;
 
 typedef struct ReplaySource ReplaySource;

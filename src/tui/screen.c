@@ -24,6 +24,7 @@ enum {
 struct Screen {
     SCREEN *terminal;
     ScreenOptions options;
+    gboolean console; /* Linux's own: its fonts have few letters */
     attr_t attributes[CELL_STYLES];
     short pairs[CELL_STYLES];
     Key pressed; /* by the mouse, the last time */
@@ -32,42 +33,53 @@ struct Screen {
 
 G_DEFINE_QUARK(jescope - screen - error, screen_error)
 
-/* How a style looks: colours of 16 and of 256, -1 for the terminal's own; attributes always. So that it can be read on
- * a light and on a dark background, text has colours of 16 that themes choose, boxes set both, and bars have colours
- * with a contrast of 3 to white and to black. */
+/* Of the text and behind it; -1: the terminal's own. */
 typedef struct {
     short fore, back;
-    short many_fore, many_back;
+} Colors;
+
+#define NO_COLORS                                                                                                      \
+    {                                                                                                                  \
+        -1, -1                                                                                                         \
+    }
+
+/* How a style looks in terminals of 8, 16 and 256 colours, where it has any; attributes in colour, and where there is
+ * none. The terminal's background may be light or dark, and its theme chooses the first 16 colours: where a style sets
+ * no background, its colour has a contrast of 3 to all backgrounds of common themes (of the 16 that is the bright red
+ * alone), otherwise both are set to a pair that has it. test-screens.c has the themes. Bold text may be the brighter
+ * colour of the 16. */
+typedef struct {
+    Colors few, some, many;
     attr_t attributes;
-    attr_t alone; /* attributes where there is no colour */
+    attr_t alone;
 } Look;
 
 static const Look looks[CELL_STYLES] = {
-    [CELL_PLAIN] = {-1, -1, -1, -1, A_NORMAL, A_NORMAL},
-    [CELL_TITLE] = {-1, -1, -1, -1, A_BOLD, A_BOLD},
-    [CELL_HEADING] = {-1, -1, -1, -1, A_REVERSE, A_REVERSE},
-    [CELL_SORTED] = {-1, -1, -1, -1, A_REVERSE | A_BOLD, A_REVERSE | A_BOLD},
-    [CELL_SELECTED] = {COLOR_BLACK, COLOR_CYAN, 16, 117, A_NORMAL, A_REVERSE},
-    [CELL_STRONG] = {-1, -1, -1, -1, A_BOLD, A_BOLD},
-    [CELL_FAINT] = {-1, -1, -1, -1, A_DIM, A_DIM},
-    [CELL_GROWN] = {COLOR_RED, -1, COLOR_RED, -1, A_NORMAL, A_BOLD},
-    [CELL_SHRUNK] = {COLOR_GREEN, -1, COLOR_GREEN, -1, A_NORMAL, A_NORMAL},
-    [CELL_TROUBLE] = {COLOR_RED, -1, COLOR_RED, -1, A_BOLD, A_BOLD},
-    [CELL_ACTIVE] = {COLOR_GREEN, -1, COLOR_GREEN, -1, A_BOLD, A_BOLD},
-    [CELL_KEY] = {COLOR_CYAN, -1, COLOR_CYAN, -1, A_BOLD, A_BOLD},
-    [CELL_FOUND] = {COLOR_BLACK, COLOR_YELLOW, 16, 227, A_NORMAL, A_REVERSE | A_BOLD},
-    [CELL_BAR_1] = {COLOR_BLUE, -1, 33, -1, A_NORMAL, A_NORMAL},
-    [CELL_BAR_2] = {COLOR_CYAN, -1, 30, -1, A_NORMAL, A_NORMAL},
-    [CELL_BAR_3] = {COLOR_YELLOW, -1, 136, -1, A_NORMAL, A_NORMAL},
-    [CELL_BAR_4] = {COLOR_MAGENTA, -1, 133, -1, A_NORMAL, A_NORMAL},
-    [CELL_BAR_5] = {COLOR_RED, -1, 167, -1, A_NORMAL, A_BOLD},
-    [CELL_BOX_1] = {COLOR_BLACK, COLOR_YELLOW, 16, 222, A_NORMAL, A_REVERSE},
-    [CELL_BOX_2] = {COLOR_BLACK, COLOR_CYAN, 16, 153, A_NORMAL, A_UNDERLINE},
-    [CELL_BOX_3] = {COLOR_BLACK, COLOR_GREEN, 16, 151, A_NORMAL, A_REVERSE},
-    [CELL_BOX_4] = {COLOR_BLACK, COLOR_MAGENTA, 16, 182, A_NORMAL, A_UNDERLINE},
-    [CELL_BOX_GROWN] = {COLOR_BLACK, COLOR_RED, 16, 210, A_NORMAL, A_REVERSE | A_BOLD},
-    [CELL_BOX_SHRUNK] = {COLOR_BLACK, COLOR_GREEN, 16, 114, A_NORMAL, A_UNDERLINE},
-    [CELL_BOX_SAME] = {COLOR_BLACK, COLOR_WHITE, 16, 252, A_NORMAL, A_REVERSE},
+    [CELL_PLAIN] = {NO_COLORS, NO_COLORS, NO_COLORS, A_NORMAL, A_NORMAL},
+    [CELL_TITLE] = {NO_COLORS, NO_COLORS, NO_COLORS, A_BOLD, A_BOLD},
+    [CELL_HEADING] = {NO_COLORS, NO_COLORS, NO_COLORS, A_REVERSE, A_REVERSE},
+    [CELL_SORTED] = {NO_COLORS, NO_COLORS, NO_COLORS, A_REVERSE | A_BOLD, A_REVERSE | A_BOLD},
+    [CELL_SELECTED] = {{0, 6}, {0, 14}, {16, 117}, A_NORMAL, A_REVERSE},
+    [CELL_STRONG] = {NO_COLORS, NO_COLORS, NO_COLORS, A_BOLD, A_BOLD},
+    [CELL_FAINT] = {NO_COLORS, NO_COLORS, {244, -1}, A_NORMAL, A_NORMAL},
+    [CELL_GROWN] = {NO_COLORS, {9, -1}, {167, -1}, A_NORMAL, A_BOLD},
+    [CELL_SHRUNK] = {NO_COLORS, NO_COLORS, {65, -1}, A_NORMAL, A_NORMAL},
+    [CELL_TROUBLE] = {{7, 1}, {9, -1}, {196, -1}, A_BOLD, A_BOLD},
+    [CELL_ACTIVE] = {NO_COLORS, NO_COLORS, {65, -1}, A_BOLD, A_BOLD},
+    [CELL_KEY] = {NO_COLORS, NO_COLORS, {32, -1}, A_BOLD, A_BOLD},
+    [CELL_FOUND] = {{0, 3}, {0, 3}, {16, 227}, A_UNDERLINE, A_REVERSE | A_BOLD},
+    [CELL_BAR_1] = {NO_COLORS, NO_COLORS, {33, -1}, A_NORMAL, A_NORMAL},
+    [CELL_BAR_2] = {NO_COLORS, NO_COLORS, {66, -1}, A_NORMAL, A_NORMAL},
+    [CELL_BAR_3] = {NO_COLORS, NO_COLORS, {100, -1}, A_NORMAL, A_NORMAL},
+    [CELL_BAR_4] = {NO_COLORS, NO_COLORS, {133, -1}, A_NORMAL, A_NORMAL},
+    [CELL_BAR_5] = {NO_COLORS, {9, -1}, {167, -1}, A_NORMAL, A_BOLD},
+    [CELL_BOX_1] = {{0, 3}, {0, 3}, {16, 222}, A_NORMAL, A_REVERSE},
+    [CELL_BOX_2] = {{7, 4}, {0, 12}, {16, 153}, A_NORMAL, A_UNDERLINE},
+    [CELL_BOX_3] = {{0, 2}, {0, 2}, {16, 151}, A_NORMAL, A_REVERSE},
+    [CELL_BOX_4] = {{0, 7}, {0, 7}, {16, 182}, A_NORMAL, A_UNDERLINE},
+    [CELL_BOX_GROWN] = {{7, 1}, {15, 1}, {16, 210}, A_NORMAL, A_REVERSE | A_BOLD},
+    [CELL_BOX_SHRUNK] = {{0, 2}, {0, 2}, {16, 114}, A_NORMAL, A_UNDERLINE},
+    [CELL_BOX_SAME] = {{0, 7}, {0, 7}, {16, 252}, A_NORMAL, A_REVERSE},
 };
 
 /* Red, green and blue of COLOR of 256, as xterm has them; one of the theme stays a number of the theme. */
@@ -93,21 +105,25 @@ is_direct(void)
     return COLORS > COLORS_MANY;
 }
 
+static Colors
+choose_colors(const Look *look)
+{
+    return COLORS >= COLORS_MANY ? look->many : COLORS >= COLORS_THEME ? look->some : look->few;
+}
+
 static void
 choose_looks(Screen *screen, gboolean colored)
 {
-    gboolean many = colored && COLORS >= COLORS_MANY;
     for (short style = 0; style < CELL_STYLES; style++) {
         const Look *look = &looks[style];
-        screen->attributes[style] = colored ? look->attributes : look->alone;
-        screen->pairs[style] = 0;
-        if (!colored || (look->fore < 0 && look->back < 0))
-            continue;
-        screen->pairs[style] = style;
-        if (is_direct())
-            init_extended_pair(style, direct_color(look->many_fore), direct_color(look->many_back));
-        else
-            init_pair(style, many ? look->many_fore : look->fore, many ? look->many_back : look->back);
+        const Colors colors = colored ? choose_colors(look) : (Colors)NO_COLORS;
+        gboolean has_colors = colors.fore >= 0 || colors.back >= 0;
+        screen->attributes[style] = has_colors ? look->attributes : look->alone;
+        screen->pairs[style] = has_colors ? style : 0;
+        if (has_colors && is_direct())
+            init_extended_pair(style, direct_color(colors.fore), direct_color(colors.back));
+        else if (has_colors)
+            init_pair(style, colors.fore, colors.back);
     }
 }
 
@@ -138,6 +154,7 @@ screen_open(const ScreenOptions *options, GError **error)
         return NULL;
     g_autofree Screen *screen = g_new0(Screen, 1);
     screen->options = *options;
+    screen->console = g_str_has_prefix(options->type, "linux");
     use_tioctl(TRUE);
     screen->terminal = newterm(options->type, options->out, options->in);
     if (screen->terminal == NULL) {
@@ -224,13 +241,30 @@ ascii_of(gunichar letter)
     return '?';
 }
 
+/* The same where a font has the letters of codepage 437 alone: braille by the halves that have dots. */
+static wchar_t
+console_of(gunichar letter)
+{
+    enum { UPPER_DOTS = 0x1b, LOWER_DOTS = 0xe4 };
+    static const wchar_t halves[] = {' ', 0x2580, 0x2584, 0x2588};
+    static const wchar_t blocks[] = {'_', '_', 0x2584, 0x2584, 0x2584, 0x2588, 0x2588, 0x2588};
+    if (letter >= 0x2581 && letter <= 0x2588)
+        return blocks[letter - 0x2581];
+    if (letter >= 0x2589 && letter <= 0x258f)
+        return letter <= 0x258c ? 0x258c : ' ';
+    if (letter >= 0x2800 && letter <= 0x28ff)
+        return halves[((letter & UPPER_DOTS) != 0) + 2 * ((letter & LOWER_DOTS) != 0)];
+    return (wchar_t)letter;
+}
+
 /* A letter whose width the C library sees otherwise would shift the rest of its row. */
 static wchar_t
 fit_letter(const Screen *screen, const Cell *cell)
 {
     if (screen->options.ascii)
         return ascii_of(cell->letters[0]);
-    return wcwidth((wchar_t)cell->letters[0]) == cell->width ? (wchar_t)cell->letters[0] : L'?';
+    wchar_t letter = screen->console ? console_of(cell->letters[0]) : (wchar_t)cell->letters[0];
+    return wcwidth(letter) == cell->width ? letter : L'?';
 }
 
 static void

@@ -9,6 +9,7 @@
 
 #include "routes/unprofiled.h"
 #include "stats/advice.h"
+#include "text/printable.h"
 
 #include <string.h>
 
@@ -42,6 +43,16 @@ put_line(Sheet *sheet, CellStyle style, const char *text)
 {
     cells_put(sheet->cells, span_at(sheet, 0, sheet->cells->columns), style, text);
     sheet->row++;
+}
+
+/* The same in as many lines as it takes. */
+static void
+put_text(Sheet *sheet, CellStyle style, const char *text)
+{
+    g_autofree char *printable = text_printable(text);
+    g_auto(GStrv) lines = text_wrap(printable, sheet->cells->columns);
+    for (guint i = 0; lines[i] != NULL; i++)
+        put_line(sheet, style, lines[i]);
 }
 
 static void
@@ -82,29 +93,29 @@ draw_identity(const FeedTarget *target, Sheet *sheet)
     const RouteStatus *status = &target->status;
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *command = g_strconcat(status->name, " ", target->arguments, NULL);
-    put_line(sheet, target->gone ? CELL_FAINT : CELL_PLAIN, command);
+    put_text(sheet, target->gone ? CELL_FAINT : CELL_PLAIN, command);
     /* Behind the dash is the commit. */
     if (status->has_hello)
         g_string_append_printf(text, "jemalloc %.*s, ", (int)strcspn(status->hello.jemalloc_version, "-"),
                                status->hello.jemalloc_version);
-    if (target->user[0] != '\0')
-        g_string_append_printf(text, "user %s, ", target->user);
-    if (target->group[0] != '\0')
-        g_string_append_printf(text, "%s, ", target->group);
+    if (status->user[0] != '\0')
+        g_string_append_printf(text, "user %s, ", status->user);
+    if (status->control_group[0] != '\0')
+        g_string_append_printf(text, "%s, ", status->control_group);
     g_string_append_printf(text, strcmp(status->reach, "history") == 0 ? "of a %s file" : "reached by %s",
                            status->reach);
-    put_line(sheet, CELL_FAINT, text->str);
+    put_text(sheet, CELL_FAINT, text->str);
     g_string_truncate(text, 0);
     if (status->has_hello)
         append_profiling(text, status);
     if (text->len > 0)
-        put_line(sheet, (status->hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0 ? CELL_ACTIVE : CELL_PLAIN, text->str);
+        put_text(sheet, (status->hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0 ? CELL_ACTIVE : CELL_PLAIN, text->str);
     if (target->gone)
-        put_line(sheet, CELL_TROUBLE, "This process has ended; its last state is shown.");
+        put_text(sheet, CELL_TROUBLE, "This process has ended; its last state is shown.");
     if (status->trouble[0] != '\0')
-        put_line(sheet, CELL_TROUBLE, status->trouble);
+        put_text(sheet, CELL_TROUBLE, status->trouble);
     if (status->notice[0] != '\0')
-        put_line(sheet, CELL_TROUBLE, status->notice);
+        put_text(sheet, CELL_TROUBLE, status->notice);
 }
 
 /* ---- memory ---- */
@@ -329,7 +340,9 @@ static char *
 decay_text(guint64 milliseconds)
 {
     gint64 ms = (gint64)milliseconds;
-    return ms < 0 ? g_strdup("never") : g_strdup_printf("after %.1f s", (double)ms / 1000);
+    return ms < 0    ? g_strdup("never")
+           : ms == 0 ? g_strdup("at once")
+                     : g_strdup_printf("after %.1f s", (double)ms / 1000);
 }
 
 static void
@@ -348,7 +361,7 @@ draw_decay(const StatsSample *sample, Sheet *sheet)
         g_strdup_printf("Decay: dirty pages %s, muzzy pages %s; %" G_GUINT64_FORMAT " background threads", dirty_text,
                         muzzy_text, stats_values_or(sample->totals, STATS_BACKGROUND_THREADS, 0));
     sheet->row++;
-    put_line(sheet, CELL_PLAIN, text);
+    put_text(sheet, CELL_PLAIN, text);
 }
 
 static void
@@ -360,9 +373,8 @@ draw_advice(const StatsSample *sample, Sheet *sheet)
     for (guint i = 0; i < MIN(found->len, ADVICE_SHOWN); i++) {
         const Advice *advice = found->pdata[i];
         g_autofree char *finding = g_strdup_printf("%s: %s", causes[advice->cause].finding, advice->evidence);
-        put_line(sheet, CELL_GROWN, finding);
-        g_autofree char *change = g_strconcat("  ", advice->change, NULL);
-        put_line(sheet, CELL_PLAIN, change);
+        put_text(sheet, CELL_GROWN, finding);
+        put_text(sheet, CELL_PLAIN, advice->change);
     }
 }
 

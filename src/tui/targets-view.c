@@ -69,7 +69,7 @@ pid_text(const Model *model, const FeedTarget *target)
 static ColumnText
 user_text(const Model *model, const FeedTarget *target)
 {
-    return (ColumnText){g_strdup(target->user), CELL_PLAIN};
+    return (ColumnText){g_strdup(target->status.user), CELL_PLAIN};
 }
 
 static ColumnText
@@ -114,8 +114,10 @@ profiling_text(const Model *model, const FeedTarget *target)
     gboolean active = status->has_hello && (status->hello.flags & WIRE_FLAG_PROF_ACTIVE) != 0;
     if (target->gone)
         return (ColumnText){g_strdup("ended"), CELL_TROUBLE};
-    if (target->late || status->trouble[0] != '\0')
+    if (status->trouble[0] != '\0')
         return (ColumnText){g_strdup("silent"), CELL_TROUBLE};
+    if (target->late)
+        return (ColumnText){g_strdup("late"), CELL_FAINT};
     if (!status->has_hello)
         return (ColumnText){g_strdup(strcmp(status->reach, "history") == 0 ? "-" : status->reach), CELL_FAINT};
     if (status->is_recording || status->hello.lease.id != 0)
@@ -205,7 +207,7 @@ compare_pid(const Model *model, const FeedTarget *one, const FeedTarget *other)
 static gint
 compare_user(const Model *model, const FeedTarget *one, const FeedTarget *other)
 {
-    return strcmp(other->user, one->user);
+    return strcmp(other->status.user, one->status.user);
 }
 
 static gint
@@ -252,7 +254,8 @@ compare_coverage(const Model *model, const FeedTarget *one, const FeedTarget *ot
 static gint
 compare_name(const Model *model, const FeedTarget *one, const FeedTarget *other)
 {
-    return strcmp(other->status.name, one->status.name);
+    gint order = strcmp(other->status.name, one->status.name);
+    return order != 0 ? order : strcmp(other->arguments, one->arguments);
 }
 
 static const Column columns[] = {
@@ -296,7 +299,8 @@ passes(const Model *model, const FeedTarget *target)
         return TRUE;
     g_autofree char *folded = g_utf8_casefold(model->filter, -1);
     g_snprintf(pid, sizeof(pid), "%" G_GINT64_FORMAT, target->status.pid);
-    const char *const texts[] = {target->status.name, target->arguments, target->user, target->group, pid};
+    const char *const texts[] = {target->status.name, target->arguments, target->status.user,
+                                 target->status.control_group, pid};
     for (gsize i = 0; i < G_N_ELEMENTS(texts); i++)
         if (contains(texts[i], folded))
             return TRUE;
@@ -315,10 +319,24 @@ compare_targets(gconstpointer a, gconstpointer b, gpointer data)
     return model->ascending ? -order : order;
 }
 
+/* The innermost part of a control group that is a service or a scope. Interned. */
 static const char *
-group_of(const FeedTarget *target)
+unit_of(const char *group)
 {
-    return target->group[0] != '\0' ? target->group : "(no control group)";
+    g_auto(GStrv) parts = g_strsplit(group, "/", -1);
+    for (guint i = g_strv_length(parts); i > 0; i--)
+        if (g_str_has_suffix(parts[i - 1], ".service") || g_str_has_suffix(parts[i - 1], ".scope"))
+            return g_intern_string(parts[i - 1]);
+    return "(no unit)";
+}
+
+static const char *
+group_of(const Model *model, const FeedTarget *target)
+{
+    const char *group = target->status.control_group;
+    if (model->tree == TREE_UNITS)
+        return unit_of(group);
+    return group[0] != '\0' ? group : "(no control group)";
 }
 
 static guint64
@@ -330,12 +348,12 @@ known_rss(const FeedTarget *target)
 
 /* Each group with its members in their order; groups in the order of their first members. */
 static GArray *
-below_groups(const GArray *flat)
+below_groups(const Model *model, const GArray *flat)
 {
     GArray *rows = g_array_new(FALSE, FALSE, sizeof(Row));
     g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal);
     for (guint i = 0; i < flat->len; i++) {
-        const char *group = group_of(g_array_index(flat, Row, i).target);
+        const char *group = group_of(model, g_array_index(flat, Row, i).target);
         Row head = {.group = group};
         guint at = rows->len;
         if (!g_hash_table_add(done, (gpointer)(guintptr)group))
@@ -343,7 +361,7 @@ below_groups(const GArray *flat)
         g_array_append_val(rows, head);
         for (guint j = i; j < flat->len; j++) {
             const Row *row = &g_array_index(flat, Row, j);
-            if (strcmp(group_of(row->target), group) != 0)
+            if (strcmp(group_of(model, row->target), group) != 0)
                 continue;
             g_array_index(rows, Row, at).rss += known_rss(row->target);
             g_array_append_val(rows, *row);
@@ -362,9 +380,9 @@ list_rows(Model *model)
             g_array_append_val(rows, row);
     }
     g_array_sort_with_data(rows, compare_targets, model);
-    if (!model->tree)
+    if (model->tree == TREE_NONE)
         return rows;
-    GArray *grouped = below_groups(rows);
+    GArray *grouped = below_groups(model, rows);
     g_array_unref(rows);
     return grouped;
 }
@@ -446,8 +464,11 @@ draw_heading(const Model *model, Cells *cells, guint row, guint shown)
                                                                 : "\u25bc",
                                              NULL);
         const ColumnText field = {title, sorted ? CELL_SORTED : CELL_HEADING};
-        put_field(cells, span, &columns[i], &field);
         at += span.columns + 1;
+        /* The mark may need the blank between the columns. */
+        if (sorted && !columns[i].right && at <= cells->columns)
+            span.columns++;
+        put_field(cells, span, &columns[i], &field);
     }
 }
 
@@ -467,7 +488,7 @@ draw_target(const Model *model, Cells *cells, guint row, const FeedTarget *targe
         if ((shown & 1u << i) == 0)
             continue;
         CellSpan span = span_of(cells, row, at, &columns[i]);
-        if (model->tree && columns[i].columns == 0)
+        if (model->tree != TREE_NONE && columns[i].columns == 0)
             span.column += cells_put(cells, span, CELL_FAINT, "\u2514 "), span.columns -= MIN(span.columns, 2);
         ColumnText field =
             columns[i].columns == 0 ? name_text_in(model, target, span.columns) : columns[i].text(model, target);
@@ -481,8 +502,8 @@ static void
 draw_empty(const Model *model, Cells *cells, guint row)
 {
     const char *trouble = model->frame != NULL ? model->frame->trouble : NULL;
-    const char *why = trouble != NULL            ? trouble
-                      : model->frame == NULL     ? "looking for processes that use jemalloc"
+    const char *why = trouble != NULL                                 ? trouble
+                      : model->frame == NULL || model->frame->looking ? "looking for processes that use jemalloc"
                       : model->filter[0] != '\0' ? "no target matches the filter; \\ and Enter clear it"
                                                  : "no process uses jemalloc, of those that this user may see";
     cells_put(cells, (CellSpan){row, 0, cells->columns}, CELL_FAINT, why);
@@ -575,6 +596,16 @@ set_filter(Model *model, const char *text)
     model->filter = g_strdup(text);
 }
 
+/* By the next column that is shown, in steps of STEP. */
+static void
+sort_by_next(Model *model, guint step)
+{
+    guint shown = fitting_columns(model->columns);
+    do
+        sort_by(model, model->sort + step);
+    while ((shown & 1u << model->sort) == 0);
+}
+
 /* By the column whose heading is at COLUMN, and in the other order if it is that already. */
 static void
 sort_at(Model *model, guint column)
@@ -629,11 +660,11 @@ letter_key(Model *model, gunichar letter)
     switch (letter) {
     case '>':
     case '.':
-        sort_by(model, model->sort + 1);
+        sort_by_next(model, 1);
         return TRUE;
     case '<':
     case ',':
-        sort_by(model, model->sort + G_N_ELEMENTS(columns) - 1);
+        sort_by_next(model, G_N_ELEMENTS(columns) - 1);
         return TRUE;
     case 'I':
         model->ascending = !model->ascending;
@@ -643,7 +674,7 @@ letter_key(Model *model, gunichar letter)
         model_type(model, "filter", model->filter, set_filter);
         return TRUE;
     case 't':
-        model->tree = !model->tree;
+        model->tree = (model->tree + 1) % TREES;
         return TRUE;
     default:
         return sort_key(model, letter);
@@ -658,7 +689,7 @@ key(Model *model, const Key *pressed)
     if (pressed->code == KEY_IS_LETTER && letter_key(model, pressed->letter))
         return TRUE;
     if (pressed->code == KEY_IS_TREE)
-        model->tree = !model->tree;
+        model->tree = (model->tree + 1) % TREES;
     else if (pressed->code == KEY_IS_ENTER || pressed->code == KEY_IS_RIGHT)
         enter(model);
     else if (pressed->code == KEY_IS_CLICK || pressed->code == KEY_IS_DOUBLE)
@@ -674,8 +705,9 @@ static const ViewKey keys[] = {
     {"/, \\, F3, F4", "filter", VIEW_KEY_BRIEF},
     {">, <, F6", "sort by the next or the previous column", VIEW_KEY_HELP},
     {"I", "reverse the order", VIEW_KEY_HELP},
-    {"M A R + O C N U", "sort by RSS, allocated, resident, gain, coverage, name, pid, user", VIEW_KEY_HELP},
-    {"t, F5", "tree", VIEW_KEY_BRIEF},
+    {"M, A, R, +", "sort by RSS, allocated, resident, gain", VIEW_KEY_HELP},
+    {"O, C, N, U", "sort by coverage, name, pid, user", VIEW_KEY_HELP},
+    {"t, F5", "tree: by control group, by unit, none", VIEW_KEY_HELP},
     {0},
 };
 

@@ -97,6 +97,9 @@ write_once(gpointer data)
 static void
 write_line(App *app)
 {
+    /* The loop ends after what is due with the last one. */
+    if (app->options->count != 0 && app->written >= app->options->count)
+        return;
     g_autofree char *text = json_line(app->model);
     write_text(app, text);
     if (++app->written == app->options->count)
@@ -191,6 +194,12 @@ on_event(const FeedEvent *event, gpointer data)
     App *app = data;
     model_take_event(event, app->model);
     draw_soon(app);
+}
+
+static void
+on_end(gpointer data)
+{
+    g_main_loop_quit(((App *)data)->loop);
 }
 
 static void
@@ -330,6 +339,7 @@ tui_run(Feed *feed, const TuiOptions *options, GError **error)
                             .event = on_event,
                             .no_events = on_no_events,
                             .answer = on_answer,
+                            .end = on_end,
                             .data = &app};
     feed->lasts = options->mode == TUI_SCREEN;
     gboolean ready = options->mode != TUI_SCREEN || prepare_screen(&app, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tui/view.h"
 
+#include "text/printable.h"
 #include "tui/explore.h"
 #include "tui/replay-key.h"
 
@@ -49,14 +50,40 @@ is_offered(const Model *model, const ViewKey *key)
     return (key->flags & VIEW_KEY_CHANGES) == 0 || !is_replay(model);
 }
 
+/* Of a key with two meanings the screen's own counts. */
+static gboolean
+is_taken(const ViewKey *taken, const char *name)
+{
+    for (; taken != NULL && taken->keys != NULL; taken++) {
+        g_auto(GStrv) names = g_strsplit(taken->keys, ", ", -1);
+        if (g_strv_contains((const char *const *)names, name))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* KEYS ("t, F5") without those of TAKEN. */
+static char *
+keys_left(const ViewKey *taken, const char *keys)
+{
+    g_auto(GStrv) names = g_strsplit(keys, ", ", -1);
+    g_autoptr(GString) left = g_string_new(NULL);
+    for (guint i = 0; names[i] != NULL; i++)
+        if (!is_taken(taken, names[i]))
+            g_string_append_printf(left, "%s%s", left->len > 0 ? ", " : "", names[i]);
+    return g_string_free(g_steal_pointer(&left), FALSE);
+}
+
 static guint
 draw_list(const Model *model, Cells *cells, guint row, guint limit, const ViewKey *keys)
 {
     enum { ABOUT_AT = 18 };
+    const ViewKey *taken = is_replay(model) && keys != replay_keys ? replay_keys : NULL;
     for (; keys->keys != NULL && row < limit; keys++) {
         if (!is_offered(model, keys))
             continue;
-        guint used = cells_put(cells, (CellSpan){row, 2, cells->columns}, CELL_KEY, keys->keys) + 2;
+        g_autofree char *own = keys_left(taken, keys->keys);
+        guint used = cells_put(cells, (CellSpan){row, 2, cells->columns}, CELL_KEY, own) + 2;
         guint at = MAX(used + 1, ABOUT_AT);
         if (at < cells->columns)
             cells_put(cells, (CellSpan){row, at, cells->columns - at}, CELL_PLAIN, keys->about);
@@ -88,7 +115,8 @@ leave_help(Model *model, const Key *pressed)
     return TRUE;
 }
 
-static const ViewKey help_keys[] = {{"any key", "back", VIEW_KEY_BRIEF}, {0}};
+/* The common ones among them as well. */
+static const ViewKey help_keys[] = {{"any key, Enter, Esc, ?", "back", VIEW_KEY_BRIEF}, {0}};
 
 static const View help_view = {.name = "keys", .keys = help_keys, .draw = draw_help, .key = leave_help};
 
@@ -142,16 +170,6 @@ draw_title(const Model *model, Cells *cells)
                         state);
 }
 
-/* Of a key with two meanings the screen's own counts. */
-static gboolean
-has_key(const ViewKey *keys, const char *name)
-{
-    for (; keys != NULL && keys->keys != NULL; keys++)
-        if (g_str_has_prefix(keys->keys, name))
-            return TRUE;
-    return FALSE;
-}
-
 static guint
 draw_keys(const Model *model, Cells *cells, CellSpan from, const ViewKey *keys, const ViewKey *left_out)
 {
@@ -161,7 +179,7 @@ draw_keys(const Model *model, Cells *cells, CellSpan from, const ViewKey *keys, 
         g_autofree char *first = g_strndup(keys->keys, strcspn(keys->keys, ","));
         guint needed = (guint)(g_utf8_strlen(first, -1) + g_utf8_strlen(keys->about, -1)) + 3;
         if ((keys->flags & VIEW_KEY_BRIEF) == 0 || !is_offered(model, keys) || column + needed > cells->columns ||
-            has_key(left_out, first))
+            is_taken(left_out, first))
             continue;
         column += cells_put(cells, (CellSpan){row, column, needed}, CELL_KEY, first) + 1;
         column += cells_put(cells, (CellSpan){row, column, needed}, CELL_PLAIN, keys->about) + 2;
@@ -188,22 +206,39 @@ draw_typed(const Model *model, Cells *cells, guint row)
     cells->cursor_column = (int)MIN(used, cells->columns - 1);
 }
 
-/* The last row: what asks for an answer first. */
+/* TEXT in the last rows, as many as it takes. */
 static void
-draw_bottom(const Model *model, Cells *cells, guint row)
+draw_said(Cells *cells, CellStyle style, const char *text)
 {
-    const CellSpan whole = {row, 0, cells->columns};
+    enum { ROWS_MAX = 4 };
+    g_autofree char *printable = text_printable(text);
+    g_auto(GStrv) lines = text_wrap(printable, cells->columns);
+    guint count = MIN(g_strv_length(lines), (guint)ROWS_MAX);
+    count = MIN(count, cells->rows - 1);
+    for (guint i = 0; i < count; i++) {
+        const CellSpan whole = {cells->rows - count + i, 0, cells->columns};
+        cells_clear(cells, whole);
+        cells_put(cells, whole, style, lines[i]);
+    }
+}
+
+/* The last rows: what asks for an answer first. */
+static void
+draw_bottom(const Model *model, Cells *cells)
+{
     const char *trouble = model->frame != NULL ? model->frame->trouble : NULL;
-    if (model->question.text != NULL)
-        cells_print(cells, whole, CELL_FOUND, "%s y/N", model->question.text);
-    else if (model->line.prompt != NULL)
-        draw_typed(model, cells, row);
-    else if (model->message != NULL)
-        cells_put(cells, whole, CELL_STRONG, model->message);
-    else if (trouble != NULL)
-        cells_put(cells, whole, CELL_TROUBLE, trouble);
-    else
-        draw_all_keys(model, cells, row);
+    if (model->question.text != NULL) {
+        g_autofree char *question = g_strconcat(model->question.text, " y/N", NULL);
+        draw_said(cells, CELL_FOUND, question);
+    } else if (model->line.prompt != NULL) {
+        draw_typed(model, cells, cells->rows - 1);
+    } else if (model->message != NULL) {
+        draw_said(cells, CELL_STRONG, model->message);
+    } else if (trouble != NULL) {
+        draw_said(cells, CELL_TROUBLE, trouble);
+    } else {
+        draw_all_keys(model, cells, cells->rows - 1);
+    }
 }
 
 void
@@ -213,7 +248,7 @@ view_draw(Model *model, Cells *cells)
     if (cells->rows > 2)
         views[model_view(model)]->draw(model, cells, 1, cells->rows - 1);
     if (cells->rows > 1)
-        draw_bottom(model, cells, cells->rows - 1);
+        draw_bottom(model, cells);
 }
 
 void

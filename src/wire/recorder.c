@@ -39,12 +39,26 @@ recorder_request(const Recorder *recorder, WireLeaseAction action, uint64_t now_
     const uint64_t short_ms = earlier(left, RECORDER_LEASE_MS - RECORDER_RENEW_MS) + RECORDER_RENEW_MS;
     return (WireLeaseRequest){
         .action = action,
-        .flags = recorder->yields ? WIRE_LEASE_YIELDS : 0,
+        .flags = (recorder->yields ? (uint32_t)WIRE_LEASE_YIELDS : 0) | sampler_choice_flags(recorder->sampler),
         .lease_id = recorder->lease,
         .duration_ms = recorder->in_process ? left : short_ms,
         .active = 1,
         .period = recorder->period,
     };
+}
+
+Outcome
+recorder_choose(const SamplerChoice *choice, const RecorderControls *controls, Failure *failure)
+{
+    WireHelloReply hello;
+    if (choice->sampler == WIRE_SAMPLER_AUTO && choice->memory == 0)
+        return OUTCOME_DONE;
+    Outcome result = controls->hello(controls->data, &hello, failure);
+    if (result == OUTCOME_DONE)
+        result = sampler_choice_check(choice, &hello, failure);
+    if (result == OUTCOME_DONE && choice->memory != 0)
+        result = controls->write(controls->data, WIRE_SAMPLER_MEMORY_CONTROL, WIRE_TYPE_SIZE, choice->memory, failure);
+    return result;
 }
 
 Outcome

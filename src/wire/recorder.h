@@ -8,6 +8,7 @@
 #define JESCOPE_WIRE_RECORDER_H
 
 #include "wire/outcome.h"
+#include "wire/sampler-choice.h"
 
 enum {
     RECORDER_LEASE_MS = 10000, /* profiling is on for no longer than this after a jescope that was killed */
@@ -22,8 +23,9 @@ typedef struct {
     uint64_t began_ms, ends_ms;
     uint64_t renewed_ms; /* when that was last tried */
     uint8_t period;      /* as WireLeaseRequest.period */
-    bool yields;         /* the lease is WIRE_LEASE_YIELDS */
-    bool in_process;     /* the lease ends with the process that drives it: it is of the whole time, never renewed */
+    WireSampler sampler;
+    bool yields;     /* the lease is WIRE_LEASE_YIELDS */
+    bool in_process; /* the lease ends with the process that drives it: it is of the whole time, never renewed */
 } Recorder;
 
 /* The functions of RouteHostOps with these names. */
@@ -53,8 +55,12 @@ typedef enum {
  * one that yields. */
 bool recorder_may_start(const WireHelloReply *hello);
 
-/* Begins at NOW_MS what ends DURATION_MS later. Of *RECORDER, period, yields and in_process are set
- * before. */
+/* Whether the target can be asked for CHOICE; gives jescope's own sampler its memory, which it has until it was on and
+ * off again. */
+Outcome recorder_choose(const SamplerChoice *choice, const RecorderControls *controls, Failure *failure);
+
+/* Begins at NOW_MS what ends DURATION_MS later. Of *RECORDER, period, sampler (after recorder_choose()), yields and
+ * in_process are set before. */
 Outcome recorder_start(Recorder *recorder, uint64_t now_ms, uint64_t duration_ms, const RecorderControls *controls,
                        Failure *failure);
 

@@ -10,7 +10,7 @@
 
 enum {
     STEP_MS = 4,
-    INNOCENT_OBJECTS = 60000,
+    INNOCENT_OBJECTS = 210000,
 };
 
 size_t truth;
@@ -78,7 +78,7 @@ load_configuration(void)
 static const Case *const tables[] = {
     heap_cases, allocator_cases, system_cases,
 #ifdef BATTERY_CXX
-    cxx_cases,  shape_cases,
+    cxx_cases,  shape_cases,     trade_cases,
 #endif
 };
 

@@ -23,7 +23,7 @@ typedef struct {
 } Case;
 
 /* Each file's cases, ending with a row without name. */
-extern const Case heap_cases[], allocator_cases[], system_cases[], cxx_cases[], shape_cases[];
+extern const Case heap_cases[], allocator_cases[], system_cases[], cxx_cases[], shape_cases[], trade_cases[];
 
 /* Bytes that the cause holds; cases keep it. */
 extern size_t truth;

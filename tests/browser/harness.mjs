@@ -134,6 +134,49 @@ export function named(folder, name) {
   return start(folder, [JESCOPE, "run", "--", program, "1000"]);
 }
 
+/** A C++ service with names of thousands of characters; not under "jescope run": the agent is attached later. */
+export class Templates {
+  static program = path.join(BUILD, "tests/victims/templates");
+
+  constructor(folder) {
+    this.folder = folder;
+    this.socket = path.join(folder, "templates.sock");
+    const library = fs.readdirSync("/usr/lib", { recursive: false }).map((name) => `/usr/lib/${name}/libjemalloc.so.2`).find((file) => fs.existsSync(file));
+    this.process = start(folder, ["/usr/bin/env", `LD_PRELOAD=${library}`, "MALLOC_CONF=prof:true,prof_active:false,lg_prof_sample:14", Templates.program, this.socket], "templates.log");
+  }
+
+  /** Has it keep COUNT shelves more; resolves to how many it has. */
+  keep(count) {
+    return new Promise((resolve, reject) => {
+      const connection = net.connect(this.socket, () => connection.write(String(count)));
+      let text = "";
+      connection.on("data", (part) => (text += part));
+      connection.on("error", reject);
+      connection.on("end", () => resolve(Number(text)));
+    });
+  }
+
+  async ready() {
+    await waitFor(() => this.keep(1).catch(() => 0), "the service answers");
+    return this;
+  }
+
+  /** Keeps shelves until the result is called, which waits for the last one. */
+  load() {
+    let stopped = false;
+    const running = (async () => {
+      while (!stopped) {
+        await this.keep(5);
+        await sleep(5);
+      }
+    })();
+    return async () => {
+      stopped = true;
+      await running;
+    };
+  }
+}
+
 /** The processes whose agents listen in FOLDER. */
 function agents(folder) {
   const sockets = fs.readdirSync(path.join(folder, "agents")).filter((name) => name.endsWith(".sock"));

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { createRequire } from "node:module";
-import { DEADLINE_MS, JESCOPE, Redis, Server, finish, freePort, isBuilt, makeFolder, named, skipAll, start, stop, stopAll, test, waitFor } from "./harness.mjs";
+import { DEADLINE_MS, JESCOPE, Redis, Server, Templates, finish, freePort, isBuilt, makeFolder, named, skipAll, start, stop, stopAll, test, waitFor } from "./harness.mjs";
 
 const CHROMIUM = "/usr/bin/chromium";
 const require = createRequire(import.meta.url);
@@ -274,7 +274,8 @@ async function run({ redis, hostile, server, browser }) {
     await accessible(page, "the tree");
     await page.keyboard.press("f");
     await waitFor(() => page.url().includes("focus="), "the focus is in the address");
-    await page.getByText(/ of .* stacks/).waitFor();
+    await page.locator(".profile:not([aria-busy])").waitFor();
+    assert(/: .* ± .* · [0-9]+ stacks/.test(await page.locator("p.facts").textContent()), await page.locator("p.facts").textContent());
     await page.keyboard.press("i");
     await waitFor(() => page.url().includes("callers=true"), "inverted");
     await page.getByRole("button", { name: "Reset" }).click();
@@ -431,6 +432,66 @@ async function run({ redis, hostile, server, browser }) {
     await page.getByRole("link", { name: "Back" }).click();
     await page.getByRole("heading", { name: "Files" }).waitFor();
     page.context().expected = [];
+  });
+
+  await test("a C++ service with deep templates under load: attached, recorded, its names are readable, by size class and by thread", async () => {
+    if (!fs.existsSync(Templates.program)) {
+      throw new Error("the program was not built: a C++ compiler is missing (scripts/install-deps test)");
+    }
+    const own = makeFolder();
+    let second = null;
+    try {
+      const service = await new Templates(own).ready();
+      await runJescope(own, ["attach", String(service.process.pid)]);
+      second = await new Server(own, await freePort()).start();
+      const unload = service.load();
+      const view = await open(browser, second);
+      await view.goto(`${second.url}/`);
+      await view.getByRole("link", { name: "templates" }).click();
+      await view.getByRole("button", { name: "Record", exact: true }).click();
+      await view.getByText(/^Recording: .* left\.$/).waitFor();
+      await service.keep(3000);
+      await view.getByRole("button", { name: "Stop the recording" }).click();
+      await view.getByRole("link", { name: "Dump 1" }).waitFor();
+      await unload();
+      // The keyboard reaches the link, and the profile is asked for while it has the focus.
+      const begun = view.waitForRequest((request) => request.url().includes("format=page"));
+      await view.getByRole("link", { name: "Dump 1", exact: true }).focus();
+      await begun;
+      await view.keyboard.press("Enter");
+      const table = view.getByRole("grid", { name: "Functions" });
+      await table.getByRole("row").nth(3).waitFor();
+      const rows = await table.getByRole("row").allTextContents();
+      assert(rows.some((row) => row.includes("fill")), `the function that holds: ${rows.slice(0, 5)}`);
+      const { frames } = await second.get(`/api/v1/targets/${service.process.pid}/dumps/1?format=page&part=whole`);
+      const longest = Math.max(...frames.full.map((text) => text?.length ?? 0));
+      assert(longest > 3000, `the longest name in full has ${longest} characters`);
+      assert(Math.max(...frames.name.map((text) => text.length)) < longest, "names are short where they tell apart");
+      assert(await noSideways(view), "long names fit");
+      await picture(view, "templates");
+      await view.getByRole("combobox", { name: "Group by" }).selectOption({ label: "threads" });
+      const threads = view.getByRole("grid", { name: "Threads" });
+      await threads.getByRole("row", { name: /^thread \d+/ }).nth(1).waitFor();
+      await view.getByRole("combobox", { name: "Group by" }).selectOption({ label: "size classes" });
+      await view.getByRole("grid", { name: "Size classes" }).getByRole("row", { name: /^size class 2 KiB, / }).waitFor();
+      const reader = await open(browser, second, { viewport: { width: 360, height: 640 }, colorScheme: "dark" });
+      await reader.goto(view.url());
+      await reader.getByRole("grid", { name: "Size classes" }).getByRole("row", { name: /^size class 2 KiB, / }).waitFor();
+      assert(await noSideways(reader), "fits 360 pixels");
+      await picture(reader, "sizes-narrow-dark");
+      await reader.context().close();
+      await picture(view, "sizes");
+      await accessible(view, "a profile by size class");
+      await view.getByRole("grid", { name: "Size classes" }).getByRole("row", { name: /^size class 2 KiB, / }).click();
+      await view.keyboard.press("f");
+      await waitFor(() => new URL(view.url()).searchParams.get("focus") === "^size class 2 KiB$", "the focus is on the class");
+      await waitFor(async () => await view.getByRole("grid", { name: "Size classes" }).getByRole("row").count() === 2, "the head and one class");
+      await view.context().close();
+    } finally {
+      if (second !== null) {
+        await stop(second.process);
+      }
+    }
   });
 
   await test("a target that is not there is an error in the page", async () => {

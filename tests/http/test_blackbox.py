@@ -178,9 +178,17 @@ def test_a_peer_has_two_requests(folder):
             refusal = server.get("/api/v1/blackbox")
             return refusal.status == 429 and (refusal.header("retry-after"), refusal.json()["error"]["code"]) == ("1", "crowded")
 
+        def begin():
+            return subprocess.Popen(server.command("GET", path), stdout=subprocess.DEVNULL)
+
+        def both_are_under_way():
+            # One that came while is_refused() had a thread was refused itself.
+            clients[:] = [client if client.poll() is None else begin() for client in clients]
+            return is_refused()
+
         with leased(dump):
-            clients = [subprocess.Popen(server.command("GET", path), stdout=subprocess.DEVNULL) for _ in range(2)]
-            wait_for(is_refused, "both are under way")
+            clients = [begin(), begin()]
+            wait_for(both_are_under_way, "both are under way")
             for client in clients:
                 client.kill()
                 client.wait(DEADLINE)

@@ -15,6 +15,7 @@ import time
 import zlib
 
 import pytest
+import wire
 from endpoint import is_active, is_whole_dump, make_certificate, serve, set_active
 from services import DEADLINE, JESCOPE, PYTHON, environment, free_port, jescope, service, started, status, wait_for, where_the_system_trusts
 
@@ -179,7 +180,31 @@ def test_record_by_a_sampler_of_choice(scratch, program, url, tmp_path):
     assert json.loads(ask(scratch, "status", "--json", url))["profiling"]["sampler"] == "jescope"
     ask(scratch, "disable", url)
     assert json.loads(ask(scratch, "status", "--json", url))["profiling"]["sampler"] == "jemalloc"
-    assert "--sampler-memory" in refused(scratch, "record", "--for", "1s", "--sampler-memory=1MiB", "-o", "x.heap", url)
+
+
+def sampler_memory(scratch, program):
+    with wire.Client(next((scratch / "agents").glob(f"{program.pid}.*.sock"))) as client:
+        return client.read("jescope.sampler_memory", "size")
+
+
+def test_memory_of_the_sampler(scratch, program, url):
+    """As much as the server allows: 8 MiB, unless it was told otherwise."""
+    for words in (["enable", "--sampler=jescope"], ["enable", "--for=1h", "--sampler=jescope"]):
+        ask(scratch, *words, "--sampler-memory=2MiB", url)
+        assert sampler_memory(scratch, program) == 2 << 20
+        ask(scratch, "disable", url)
+        assert sampler_memory(scratch, program) == 8 << 20
+    assert "not for --sampler=jemalloc" in refused(scratch, "enable", "--sampler=jemalloc", "--sampler-memory=1MiB", url)
+    assert "does not sample it" in refused(scratch, "enable", "--sampler-memory=1MiB", url)
+    assert "more than the 8 MiB" in refused(scratch, "enable", "--sampler=jescope", "--sampler-memory=16MiB", url)
+    assert not is_active(scratch, program.pid)
+    with serve(scratch, "--max-sampler-memory=16MiB", program.pid, port=free_port()) as generous:
+        ask(scratch, "enable", "--sampler=jescope", "--sampler-memory=16MiB", generous.base)
+        assert sampler_memory(scratch, program) == 16 << 20
+        assert "is on already" in refused(scratch, "enable", "--sampler=jescope", "--sampler-memory=1MiB", generous.base)
+        ask(scratch, "disable", generous.base)
+    done = jescope(scratch, "serve", "--max-sampler-memory=2GiB", check=False)
+    assert done.returncode == 2 and "--max-sampler-memory: invalid size '2GiB'; use 1MiB to 1GiB" in done.stderr
 
 
 def test_record_is_named_by_the_server(scratch, tmp_path):
@@ -334,6 +359,15 @@ def test_bad_token_files(scratch, url, tmp_path, text, mode, why):
         write_private(path, text, mode)
     said = refused(scratch, "status", "--token-file", path, url)
     assert why in said and READ not in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_token_file_of_another_user(scratch, url, tmp_path):
+    """Its owner would choose as whom we are known, and could read what is put there."""
+    path = write_private(tmp_path / "token", READ)
+    os.chown(path, 12345, 12345)
+    said = refused(scratch, "status", "--token-file", path, url)
+    assert "belongs to uid 12345" in said and "chown" in said and READ not in said
 
 
 def test_a_token_is_not_sent_in_clear(scratch, reader):

@@ -144,8 +144,9 @@ def test_work_ends_with_its_client(folder, profiled):  # noqa: F811
 
 
 @contextlib.contextmanager
-def slow_files(folder):
-    """A process of another user whose socket is said to be where no name is ever found; see tests/victims/slow_files.c."""
+def slow_files(folder, *mode):
+    """A process of another user whose socket, program file or arguments are where a file system never answers; see
+    tests/victims/slow_files.c."""
     device, place, program = folder / "fuse", folder / "place", folder / "slow_files"
     with contextlib.suppress(OSError):
         os.mknod(device, stat.S_IFCHR, os.makedev(10, 229))
@@ -153,11 +154,32 @@ def slow_files(folder):
     place.mkdir()
     os.chown(place, USER, USER)
     shutil.copy(BUILD / "tests/victims/slow_files", program)
-    with started([program, device, place, "/bin/sh", "-c", "echo ready; exec sleep 1000"], env=environment(folder), user=USER, group=USER,
-                 extra_groups=[], cwd="/", stderr=subprocess.DEVNULL) as process:
+    with started([program, *mode, device, place, "/bin/sh", "-c", "echo ready; while :; do read line; done"], env=environment(folder), user=USER,
+                 group=USER, extra_groups=[], cwd="/", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         if process.stdout.readline() != "ready\n":
             pytest.skip("this machine gives users no mount of fuse and overlayfs")
+        (place / "stop").touch()
         yield process
+
+
+@pytest.mark.parametrize("mode, name, command", [
+    ("--image", "program", ["ps", "--json"]),
+    ("--image", None, ["status"]),
+    ("--arguments", "slow_files", ["status", "no-such-name"]),
+])
+def test_program_file_or_arguments_that_do_not_answer(folder, profiled, mode, name, command):  # noqa: F811
+    """Whoever opens its program file, or reads its arguments, cannot be killed while the file system does not answer. Commands end all the
+    same, and say which file it was."""
+    with slow_files(folder, mode) as stranger:
+        words = command if name is not None else [*command, str(stranger.pid)]
+        done = jescope(folder, *words, check=False)
+        if command[0] == "ps":
+            rows = {row["pid"]: row for row in json.loads(done.stdout)["processes"]}
+            assert profiled.pid in rows and f"/proc/{stranger.pid}/exe" in rows[stranger.pid]["trouble"]
+        elif name is None:
+            assert done.returncode == 1 and f"/proc/{stranger.pid}/" in done.stderr, done
+        else:
+            assert done.returncode != 0 and "no process is named 'no-such-name'" in done.stderr, done
 
 
 def test_file_system_that_does_not_answer(folder, profiled):  # noqa: F811

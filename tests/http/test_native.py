@@ -442,6 +442,41 @@ def test_which_sampler(scratch, profiled):  # noqa: F811
         assert "auto, jemalloc or jescope" in ask(endpoint, "profiling?active=true&sampler=other", "PUT", 400)["error"]["message"]
 
 
+@pytest.mark.parametrize("start, stop, dump", [
+    (("POST", "/api/v1/targets/{pid}/recordings?for=1h&sampler=jescope&sampler-memory=1MiB"), None, None),
+    (("GET", "/memory-profiler/start?duration=1hrs&sampler=jescope"), ("GET", "/memory-profiler/stop"), "/memory-profiler/download/raw"),
+    (("GET", "/mtev/heap_profile?active=true&sampler=jescope"), ("GET", "/mtev/heap_profile?active=false"), "/mtev/heap_profile?trigger_dump=true"),
+    (("POST", "/service/jemalloc/prof/enable?sampler=jescope"), ("POST", "/service/jemalloc/prof/disable"), "/pprof/heap"),
+], ids=["native", "mesos", "libmtev", "userver"])  # fmt: skip
+def test_a_start_chooses_the_sampler(scratch, profiled, start, stop, dump):  # noqa: F811
+    """In a program whose jemalloc could profile, which it does again afterwards."""
+    with serve(scratch, profiled.pid) as endpoint:
+        endpoint.pid = profiled.pid
+        answer = endpoint.ask(start[0], start[1].format(pid=profiled.pid))
+        assert answer.status in (200, 201), answer
+        found = ask(endpoint, "profiling")
+        assert found["sampler"] == "jescope" and found["active"]
+        fill(profiled, 400)
+        at_once = stop is not None and dump is not None and not dump.startswith("/memory")
+        text = endpoint.get(dump).body if at_once else None
+        ended = endpoint.ask(*stop) if stop else endpoint.ask("DELETE", answer.header("location"))
+        assert ended.status == 200, ended
+        text = text or endpoint.get(dump or f"/api/v1/targets/{profiled.pid}/dumps/latest").body
+        assert text.startswith(b"heap_v2/") and b"\n#sampler jescope 1 since=" in text[:200] and b"\n#live " in text
+        found = ask(endpoint, "profiling")
+        assert found["sampler"] == "jemalloc" and not found["active"]
+        refused(endpoint, "recordings?for=1s&sampler=other", "POST", 400, "invalid_parameter")
+        refused(endpoint, "recordings?for=1s&sampler=jescope&sampler-memory=16MiB", "POST", 403, "not_allowed")
+
+
+def test_a_difference_by_a_chosen_sampler(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid) as endpoint:
+        endpoint.pid = profiled.pid
+        assert endpoint.get("/debug/pprof/heap?seconds=1&sampler=jescope").status == 200
+        assert ask(endpoint, "profiling")["sampler"] == "jemalloc"
+        assert "it must be auto, jemalloc or jescope" in endpoint.get("/debug/pprof/heap?seconds=1&sampler=x").text
+
+
 def test_a_target_that_jescope_samples_itself(scratch, sampled):  # noqa: F811
     with serve(scratch, sampled.pid) as endpoint:
         endpoint.pid = sampled.pid

@@ -271,7 +271,8 @@ def test_the_rules_ask_for_what_there_is(server):
 
 
 def test_the_page_lists_our_own_families(server):
-    """docs/metrics.md has jemalloc's; docs/prometheus.md the rest. Those of pushes are there where there is one (test_push.py)."""
+    """docs/metrics.md has jemalloc's; docs/prometheus.md the rest. Those of pushes and of a rule's state are there
+    where there is one (test_push.py, test_rules.py)."""
     served = set(re.findall(r"^# TYPE ((?:jescope|process)_\w+) ", metrics(server).text, re.M))
     page = (RULES.parents[1] / "docs/prometheus.md").read_text()
-    assert served and set(re.findall(r"`((?:jescope(?!_push_)|process)_\w+)`", page)) == served
+    assert served and set(re.findall(r"`((?:jescope(?!_push_|_rule_series)|process)_\w+)`", page)) == served

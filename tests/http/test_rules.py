@@ -14,10 +14,11 @@ import threading
 
 import pytest
 from endpoint import serve
+from groups import MIB, group  # noqa: F401
 from leaker import leaker
 from programs import profiled  # noqa: F401
 from sanitized import SANITIZED
-from services import DEADLINE, JESCOPE, children, environment, started, wait_for
+from services import DEADLINE, JESCOPE, children, environment, fill, small_disk, started, wait_for
 from test_documents import documented, flat
 
 SCRIPT = """#!/bin/sh
@@ -138,6 +139,8 @@ def test_actions_in_order(ruled, hook):
     assert row["state"] == "cooling" and row["fired"] == 1 and row["place"].endswith("all.rules:1")
     metrics = ruled.endpoint.get("/metrics").text
     assert "jescope_rule_firings_total" in metrics
+    assert 'jescope_rule_series{rule="all",state="cooling"} 1\n' in metrics and 'jescope_rule_series{rule="all",state="armed"} 0\n' in metrics
+    assert int(metrics.partition("\njescope_rule_evaluations_total ")[2].split()[0]) > 0
 
 
 def test_labels(ruled, hook):
@@ -299,6 +302,96 @@ def test_program_of_another_user(scratch, profiled):  # noqa: F811
     assert int(rights["CapEff"][0], 16) == 0
 
 
+@pytest.fixture(scope="module")
+def growing(scratch, hook):
+    """A program that grows by 4 MiB a second in a control group with a limit, where one can be made, and its rules."""
+    folder, out = scratch / "rules-of-growing", scratch / "out-of-growing"
+    folder.mkdir(mode=0o755)
+    out.mkdir()
+    out.chmod(0o777)
+    with leaker(scratch) as program, serve(scratch, program.pid_inside, "--every=500ms", f"--rules={folder}") as endpoint:
+        program.tell(f"leak {4 * MIB}")
+        endpoint.pid = program.pid_inside
+        yield Ruled(folder, out, endpoint)
+
+
+@pytest.mark.parametrize("name,when,keys", [
+    ("metric", "held above 8MiB clear 4MiB", {}),
+    ("below", "allocated below 1TiB", {}),
+    ("arena", "arena.mapped@0 above 1", {}),
+    ("rate", "rate(held) above 1KiB/s or rate(resident) above 1KiB/s", {}),
+    ("slope", "slope(held, 5s) above 1KiB/s", {}),
+    ("grows", "grows(held, 10s)", {}),
+    ("fragmentation", "fragmentation above 0.01%", {}),
+    ("joined", "held above 1TiB or held above 1MiB and resident above 1MiB", {}),
+    ("held-for", "held above 1MiB", {"for": "1s"}),
+    ("warmed-up", "held above 1MiB", {"warm_up": "2s"}),
+])
+def test_triggers(growing, name, when, keys):
+    growing.add(name, "log", when=when, **keys)
+    wait_for(lambda: (growing.rule(name) or {}).get("fired") == 1, f"{name} fires: {growing.rule(name)}")
+    assert "rule " + name + ": " in growing.endpoint.log.read_text()
+
+
+def test_working_set(scratch, group):  # noqa: F811
+    folder = scratch / "rules-of-working-set"
+    folder.mkdir(mode=0o755)
+    with leaker(scratch) as program:
+        group.take(program.pid_inside)
+        group.limit(200 * MIB)
+        with serve(scratch, program.pid_inside, "--every=100ms", f"--rules={folder}") as endpoint:
+            one = Ruled(folder, scratch, endpoint)
+            one.add("near", "log", when="working-set above 50%")
+            wait_for(lambda: "it is " in (one.rule("near") or {}).get("why", ""), "it is far from its limit")
+            program.tell(f"hold {120 * MIB}")
+            wait_for(lambda: one.rule("near")["fired"] == 1, "it fires")
+
+
+@pytest.mark.parametrize("name,do,reason,fired,keys", [
+    ("counted", "log", "count", 3, {"count": 3, "again": "1MiB"}),
+    ("counted-of-user", "log", "user-count", 2, {"user_count": 2, "again": "1MiB"}),
+    ("of-disk", "dump", "disk", 1, {"disk": 1, "again": "1MiB"}),
+    ("short", "log", "machine", 0, {"spare": "99.99%"}),
+    ("cooled", "log", "not-cleared", 1, {}),
+    ("busy", "program", "at-work", 1, {"again": "1MiB", "time_limit": "1h"}),
+])
+def test_limits(growing, name, do, reason, fired, keys):
+    """What goes on to grow would fire again: it does not, and says why."""
+    program, out = growing.script(name, "#!/bin/sh\nwhile [ ! -e {out}.go ]; do sleep 0.05; done\n")
+    growing.add(name, program if do == "program" else do, **keys)
+    wait_for(lambda: (growing.rule(name) or {}).get("reason") == reason, f"{name} is held back: {growing.rule(name)}")
+    assert growing.rule(name)["fired"] == fired
+    pathlib.Path(f"{out}.go").touch()
+    (growing.folder / f"{name}.rules").unlink()
+    wait_for(lambda: growing.rule(name) is None, "it is gone")
+
+
+def test_full_disk(scratch, hook):
+    """Dumps that rules keep are in the history: where that has no room they have failed, which the actions behind them and the log are told, and all is well
+    when there is room again."""
+    folder = scratch / "rules-on-a-full-disk"
+    folder.mkdir(mode=0o755)
+    user = ["--user=root"] if os.geteuid() == 0 else []
+    with small_disk(scratch / "disk"), leaker(scratch) as program:
+        with serve(scratch, program.pid_inside, "--every=200ms", f"--rules={folder}", f"--history={scratch / 'disk' / 'history.db'}", *user) as endpoint:
+            one = Ruled(folder, scratch, endpoint)
+            one.add("before", "dump", f"post {hook.url}/ok/disk-before")
+            first = posted(hook, "disk-before")
+            fill(scratch / "disk" / "filler")
+            one.add("full", "dump", f"post {hook.url}/ok/disk-full")
+            full = posted(hook, "disk-full")
+            (scratch / "disk" / "filler").unlink()
+            one.add("after", "dump", f"post {hook.url}/ok/disk-after")
+            after = posted(hook, "disk-after")
+            dumps = f"/api/v1/targets/{program.pid_inside}/dumps"
+            for document in (first, after):
+                assert document["actions"] == [{"action": "dump", "done": True}]
+                assert endpoint.get(f"{dumps}/{document['dump']}").text.startswith("heap_v2/")
+            assert full["dump"] is None and full["actions"][0]["done"] is False and "no space left for " in full["actions"][0]["failure"], full
+            assert "rule full on " in endpoint.log.read_text() and one.rule("full")["fired"] == 1
+            assert "jescope_rule_failures_total 1\n" in endpoint.get("/metrics").text
+
+
 def test_what_functions_hold(scratch):
     """Of a dump of the process and of its ledger; a function that holds nothing has the value 0."""
     folder, out = scratch / "rules-of-functions", scratch / "out-of-functions"
@@ -317,6 +410,26 @@ def test_what_functions_hold(scratch):
         for name in ("function", "stack"):
             wait_for(lambda name=name: (one.rule(name) or {}).get("fired") == 1, f"{name} fires")
         wait_for(lambda: "it is 0 B" in (one.rule("nothing") or {}).get("why", ""), "what does not hold anything is known as well")
+
+
+def test_pressure(scratch, group):  # noqa: F811
+    """The share of the time in which it waited for memory, above memory.high."""
+    high = group.path / "memory.high"
+    if not high.exists():
+        pytest.skip("memory.high and memory.pressure are in version 2 of control groups only; tests/soak/cgroup2 boots a machine that has them")
+    folder, out = scratch / "rules-of-pressure", scratch / "out-of-pressure"
+    folder.mkdir(mode=0o755)
+    out.mkdir()
+    with leaker(scratch) as program, serve(scratch, program.pid_inside, "--every=1s", f"--rules={folder}") as endpoint:
+        one = Ruled(folder, out, endpoint)
+        group.take(program.pid_inside)
+        group.forbid_swap(0)
+        one.add("pressed", "log", when="pressure above 1%")
+        wait_for(lambda: "it is 0" in (one.rule("pressed") or {}).get("why", ""), "nothing waits")
+        high.write_text(str(group.usage() + 4 * MIB))
+        program.tell(f"hold {8 * MIB}")
+        wait_for(lambda: one.rule("pressed")["fired"] == 1, "it fires")
+        high.write_text("max")
 
 
 # Says that its arguments are 1 GiB of memory that it has never touched (prctl(2), PR_SET_MM_MAP).

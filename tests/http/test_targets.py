@@ -3,16 +3,19 @@
 
 import contextlib
 import os
+import pwd
 import shutil
 import signal
+import sqlite3
 import threading
 
 import pytest
 
 from endpoint import is_whole_dump, serve
-from services import DEADLINE, environment, service, started, wait_for
+from services import DEADLINE, JESCOPE, PYTHON, children, environment, service, started, wait_for
 
 RESTARTS = 20
+AS_OURSELVES = ["--user=root"] if os.geteuid() == 0 else []  # whose directory it is
 
 
 def api(pid, rest=""):
@@ -44,6 +47,25 @@ def test_comes_and_goes(scratch):
             assert endpoint.get(api(found["unique"])).json()["pid"] == program.pid
         wait_for(lambda: listed(endpoint, program.pid) is None, "the target is gone")
         assert endpoint.get(api(program.pid)).status == 404
+
+
+def test_says_which_process_it_is(scratch):
+    """As every user of the machine can see, but for what is called a secret."""
+    words = [JESCOPE, "run", "--", PYTHON, "-c", "print(flush=True); input()", "--shard=3", "--db-password", "hunter2"]
+    with started(words, env=environment(scratch, PYTHONMALLOC="malloc"), cwd=scratch) as program:
+        program.stdout.readline()
+        [pid] = children(program.pid)
+        with serve(scratch, pid, "--history", scratch / "history.db", "--every=100ms", *AS_OURSELVES) as endpoint:
+            found = wait_for(lambda: listed(endpoint, pid), "the target is found")
+            for row in (found, endpoint.get(api(pid)).json()):
+                assert row["user"] == pwd.getpwuid(os.geteuid()).pw_name and row["arguments"].endswith("--shard=3 --db-password ***")
+                assert row["control_group"] is None or row["control_group"].startswith("/")
+
+            def kept():
+                with contextlib.closing(sqlite3.connect(scratch / "history.db")) as history:
+                    return history.execute("SELECT user, arguments FROM process").fetchall()
+            assert wait_for(kept, "it is in the history") == [(row["user"], row["arguments"])]
+            assert b"hunter2" not in (scratch / "history.db").read_bytes() + (scratch / "history.db-wal").read_bytes()
 
 
 def test_there_before_the_server(scratch):

@@ -28,7 +28,7 @@ CONFIG = """<?xml version="1.0"?>
   <default_database>default</default_database>
   <mark_cache_size>67108864</mark_cache_size>
   <max_concurrent_queries>32</max_concurrent_queries>
-  <remote_servers>{cluster}</remote_servers>
+  <remote_servers>{cluster}</remote_servers>{settings}
 </yandex>
 """
 
@@ -84,24 +84,32 @@ class Clickhouse:
             return False
 
 
-def shards(ports):
-    """The cluster "fleet" of servers with these ports, one a shard."""
-    rows = "".join(f"<shard><internal_replication>true</internal_replication><replica><host>127.0.0.1</host><port>{port}</port></replica></shard>" for port in ports)
+def shards(*ports):
+    """The cluster "fleet" of servers with these ports: for each shard those of its replicas."""
+    rows = "".join("<shard><internal_replication>true</internal_replication>"
+                   + "".join(f"<replica><host>127.0.0.1</host><port>{port}</port></replica>" for port in replicas) + "</shard>" for replicas in ports)
     return f"<fleet>{rows}</fleet>"
 
 
+def replica(zookeeper, name):
+    """Settings of a server whose tables are replicated as NAME of the first shard, with the ZooKeeper at a port of this machine."""
+    return (f"<zookeeper><node><host>127.0.0.1</host><port>{zookeeper}</port></node><session_timeout_ms>10000</session_timeout_ms></zookeeper>"
+            f"<macros><shard>1</shard><replica>{name}</replica></macros>"
+            f"<interserver_http_host>127.0.0.1</interserver_http_host><interserver_http_port>{free_port()}</interserver_http_port>")
+
+
 @contextlib.contextmanager
-def serving(folder, password="", ports=None, cluster=""):
-    """A server with its data in FOLDER, which may be one that an earlier server left."""
+def serving(folder, password="", ports=None, cluster="", settings="", enter=()):
+    """A server with its data in FOLDER, which may be one that an earlier server left. Its command begins with the words ENTER."""
     http, tcp = ports or (free_port(), free_port())
     for name in ("data", "tmp", "schemas"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "config.xml").write_text(CONFIG.format(http=http, tcp=tcp, folder=folder, cluster=cluster))
+    (folder / "config.xml").write_text(CONFIG.format(http=http, tcp=tcp, folder=folder, cluster=cluster, settings=settings))
     (folder / "users.xml").write_text(USERS.format(password=password))
-    command = [program(), f"--config-file={folder}/config.xml"] if not CURRENT else [
+    command = [*enter, program(), f"--config-file={folder}/config.xml"] if not CURRENT else [
         sys.executable, str(pathlib.Path(__file__).parent / "programs/chdb_server.py"), CURRENT, str(http), str(folder / "data")]
-    if CURRENT and (password or cluster):
-        pytest.skip("the engine in a library has no users and no clusters")
+    if CURRENT and (password or cluster or enter):
+        pytest.skip("the engine in a library has no users and no clusters, and is not a program of its own")
     with open(folder / "log", "ab") as log, started(command, stdout=log, stderr=log, cwd=folder) as process:
         found = Clickhouse(http, tcp, password)
         wait_for(lambda: process.poll() is not None or found.is_ready(), f"clickhouse-server answers: {folder}/log")

@@ -64,3 +64,28 @@ def group():
             return
         path.rmdir()
     pytest.skip("no memory control group can be made here")
+
+
+@contextlib.contextmanager
+def unit_group(*names):
+    """The control group that systemd would have made for a unit, by the parts of its path; what is put into it is moved out again."""
+    lines = pathlib.Path("/proc/self/cgroup").read_text().splitlines()
+    line = next((line for line in lines if line.startswith("0::") or ":name=systemd:" in line), "")
+    roots = [CGROUPS / "systemd"] if "systemd" in line else [CGROUPS / "unified", CGROUPS]
+    root = next((root for root in roots if (root / "cgroup.procs").exists()), None)
+    made = []
+    try:
+        for name in names:
+            path = (made[-1] if made else root) / name
+            path.mkdir()
+            made.append(path)
+    except (OSError, TypeError):
+        pytest.skip("no control group can be made here")
+    try:
+        yield made[-1]
+    finally:
+        for pid in (made[-1] / "cgroup.procs").read_text().split():
+            with contextlib.suppress(OSError):
+                (root / "cgroup.procs").write_text(pid)
+        for path in reversed(made):
+            path.rmdir()

@@ -98,7 +98,7 @@ class Cycles:
         for _ in range(TRIES):
             done = subprocess.run([services.JESCOPE, *words, str(self.server.pid)], env=self.environment, cwd=self.scratch,
                                   capture_output=True, text=True, timeout=services.DEADLINE, check=False)  # fmt: skip
-            if not done.stderr.endswith("; try again\n"):
+            if not done.stderr.endswith("try again\n"):
                 break
         if (done.returncode != 0) != (refused is not None) or (refused and refused not in done.stderr):
             raise Complained(f"{' '.join(map(str, words))}: status {done.returncode}, {done.stderr or done.stdout!r}")

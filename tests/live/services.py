@@ -12,6 +12,8 @@ import socket
 import subprocess
 import time
 
+import pytest
+
 BUILD = pathlib.Path(os.environ["JESCOPE_BUILD"])
 JESCOPE = BUILD / "src/cli/jescope"
 AGENT = BUILD / "src/agent/libjescope-agent.so"
@@ -118,6 +120,25 @@ def started(command, **options):
             except subprocess.TimeoutExpired:
                 process.kill()
         process.communicate()
+
+
+@contextlib.contextmanager
+def small_disk(folder):
+    """A file system of 4 MiB at the new directory FOLDER."""
+    folder.mkdir(mode=0o700)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "none", folder], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine (or container) does not permit to mount a tmpfs")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def fill(path):
+    """Makes PATH as large as its file system permits."""
+    with open(path, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
 
 
 def children(pid):

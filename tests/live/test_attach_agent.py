@@ -295,6 +295,20 @@ def test_not_where_there_is_no_jemalloc():
     assert done.returncode == 1 and "does not use jemalloc" in done.stderr
 
 
+def test_not_into_a_loop_without_system_calls(tmp_path):
+    """The refusal names the one way that is left."""
+    loop = [services.PYTHON, "-c", "print('loops', flush=True)\nwhile True: pass"]
+    with subprocess.Popen(loop, env={**os.environ, "LD_PRELOAD": "libjemalloc.so.2"}, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"loops\n"
+            done = subprocess.run([services.JESCOPE, "attach", str(process.pid)], env=environment(tmp_path), capture_output=True,
+                                  text=True, timeout=services.DEADLINE, check=False)  # fmt: skip
+        finally:
+            process.kill()
+    assert done.returncode == 1 and f"thread {process.pid} is not in a system call" in done.stderr
+    assert "must be restarted under 'jescope run', otherwise try again\n" in done.stderr
+
+
 def test_not_under_a_filter_unless_it_is_asked_for(bare):
     victim = bare(command=[program("forbid"), "unshare", "--", program()])
     assert "--under-seccomp attaches anyway" in refusal(victim)

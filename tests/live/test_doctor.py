@@ -8,6 +8,7 @@ import re
 import threading
 import time
 
+import battery
 import loaded
 import pytest
 from services import JESCOPE, VICTIMS, environment, jescope, redis, redis_program, started
@@ -85,6 +86,24 @@ def test_our_own_sampler(tmp_path, conf, words):
         assert not json.loads(jescope(tmp_path, "status", "--json", pid).stdout)["profiling"]["active"]
 
 
+def test_what_keeps_nothing_is_named(tmp_path):
+    """Sampling is off, and what --record samples is freed at once."""
+    case = next(case for case in battery.cases() if case.name == "trade-tokens")
+    with battery.running(tmp_path, case, "inactive") as program:
+        document, truth = battery.ask(tmp_path, program, ["doctor", "--for=6s", "--record"])
+        assert battery.judge_findings(document, truth) == [], document
+
+
+def test_what_is_allocated_most_is_named(tmp_path):
+    """jemalloc samples, without births: jescope's sampler counts them at the end of the watch, and jemalloc's goes on."""
+    case = next(case for case in battery.cases() if case.name == "churn-requests")
+    with battery.running(tmp_path, case, "profiled") as program:
+        document, truth = battery.ask(tmp_path, program, ["doctor", "--for=6s", "--record"])
+        assert battery.judge_findings(document, truth) == [], document
+        now = json.loads(jescope(tmp_path, "status", "--json", program.pid).stdout)["profiling"]
+        assert now["active"] and now["sampler"] == "jemalloc", now
+
+
 def test_healthy(tmp_path):
     with holding(tmp_path, "small=20", options=["--active", "--sample=64KiB"]) as (_, pid):
         done = jescope(tmp_path, "doctor", "--for=2s", pid)
@@ -122,6 +141,16 @@ def test_growth_of_the_history(tmp_path):
         assert doctor(tmp_path, "--for=1s", f"--history={history}", "--target=holds", other)["findings"] == []
         done = jescope(tmp_path, "doctor", "--history=/dev/null", other, check=False)
         assert done.returncode == 2 and "not a history file" in done.stderr
+
+
+def test_a_long_history(tmp_path):
+    """Longer than what is kept of it."""
+    samples = [f'{{"jemalloc":{{"version":"5.3.0-0","arenas":{{"narenas":1,"page":4096}},"stats":{{"allocated":{(50 + second / 20) * MIB:.0f},"active":{90 * MIB},"metadata":4194304,"resident":{95 * MIB},"mapped":{99 * MIB},"retained":0}},"stats.arenas":{{}}}}}}' for second in range(1100)]
+    log = tmp_path / "log"
+    log.write_text("".join(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(1700000000 + 10 * number))}\n{sample}\n" for number, sample in enumerate(samples)))
+    found = doctor(tmp_path, log)
+    assert found["watched_seconds"] == pytest.approx(10990) and [finding["cause"] for finding in found["findings"]] == ["heap-leak"], found
+    assert found["findings"][0]["bytes_per_second"] == pytest.approx(MIB / 200, rel=0.05)
 
 
 def test_operands(tmp_path):

@@ -67,7 +67,7 @@ def test_ps(tmp_path, python):
         victim.stdout.readline()
         row, = (row for row in answer(tmp_path, "ps")[1]["processes"] if row["pid"] == victim.pid)
         assert set(row) == {key.partition(".")[0] for key in keys}
-        assert {key for key, value in row.items() if value is not None} <= {*documented(name), "id", "pid", "name", "uid"}
+        assert {key for key, value in row.items() if value is not None} <= {*documented(name), "id", "pid", "name", "uid", "user", "arguments", "control_group"}
 
 
 def test_stats(tmp_path, python):

@@ -312,6 +312,10 @@ def test_a_dump_that_does_not_fit_is_refused(start, tmp_path, group):  # noqa: F
     group.limit(group.usage() + 8 * MIB)
     refused(victim, f"jescope-dump {tmp_path}/dump", "JESCOPE_SYSTEM", error=errno.ENOMEM,
             says=r"may take 32\.0 MiB, and the memory control group of this process.* has \d+\.\d MiB left of \d+\.\d MiB")
+    done(victim, f"jescope-dump-flags 1 {tmp_path}/forced")
+    assert (tmp_path / "forced").read_bytes().startswith(b"heap_v2/")
+    refused(victim, f"jescope-dump-flags 0 {tmp_path}/dump", "JESCOPE_SYSTEM", error=errno.ENOMEM, says="MiB left")
+    refused(victim, f"jescope-dump-flags 2 {tmp_path}/dump", "JESCOPE_INVALID", says="flags 0x2 have bits that are not in JescopeDumpFlag")
     status, _, _, body = http(victim, tmp_path, "GET", "/api/v1/targets/self/dumps/now")
     assert status == 507 and json.loads(body)["error"]["code"] == "no_headroom"
     status, _, _, body = http(victim, tmp_path, "GET", "/api/v1/targets/self/dumps/now?force=true")

@@ -2,7 +2,9 @@
 """The programs of examples/ do what docs/embedding.md says of them."""
 
 import json
+import os
 import pathlib
+import pwd
 import subprocess
 import urllib.error
 import urllib.request
@@ -89,6 +91,24 @@ def test_the_tool_reaches_it_until_its_end(service, environment):
     assert json.loads(out.stdout)["pid"] == process.pid
     process.stdin.close()
     assert process.wait(DEADLINE) == 0
+
+
+def test_top_shows_it_by_its_url(service, environment):
+    """What it does not tell of itself is known of a process of this machine."""
+    process, _, mounted = service
+
+    def top(*words):
+        url = f"{mounted}/targets/self"
+        return subprocess.run([JESCOPE, "top", *words, url], env=environment, check=True, capture_output=True, text=True).stdout
+
+    [target] = json.loads(top("--json", "--count=1"))["targets"]
+    assert target["unique"] == f"{process.pid}.{start_time(process.pid)}" and target["state"] == "live"
+    assert target["user"] == pwd.getpwuid(os.geteuid()).pw_name and target["arguments"] == str(process.args[0])
+    group = pathlib.Path(f"/proc/{process.pid}/cgroup").read_text()
+    assert target["control_group"] in [line.split(":", 2)[2] for line in group.splitlines()]
+    assert target["sample"]["rss"] > 0
+    shown = top("--once")
+    assert "live allocations" in shown and "Memory: RSS" in shown and "reached by server" in shown and "Arenas" in shown
 
 
 def test_rust(environment, tmp_path):

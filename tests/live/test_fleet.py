@@ -339,7 +339,7 @@ def test_two_shards(fleet, releases, tmp_path):
     if clickhouse.CURRENT:
         pytest.skip("the engine in a library has no clusters")
     ports = [(clickhouse.free_port(), clickhouse.free_port()) for _ in range(2)]
-    cluster = clickhouse.shards([tcp for _, tcp in ports])
+    cluster = clickhouse.shards(*([tcp] for _, tcp in ports))
     schema = fleet.run("fleet", "schema", "--cluster=fleet").stdout
     with clickhouse.serving(tmp_path / "one", ports=ports[0], cluster=cluster) as one, \
             clickhouse.serving(tmp_path / "two", ports=ports[1], cluster=cluster) as two:

@@ -166,3 +166,32 @@ def test_words_of_the_reader_are_fit_for_a_terminal(tmp_path):
     cut.write_text("___ Begin jemalloc statistics ___\nVersion: \"5.3.0\"\n")
     warned = jescope(tmp_path, "stats", cut, check=False)
     assert warned.returncode == 1 and "left out 1 of 1" in warned.stderr and "\x1b" not in warned.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of other users")
+def test_variables_that_sudo_leaves_in_place(tmp_path):
+    """Root neither reads nor writes below the home directory of the user who called it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, NOBODY, NOBODY)
+    env = environment(tmp_path, HOME=str(home), XDG_STATE_HOME=str(home / "state"))
+    env.pop("JESCOPE_HISTORY", None)
+    done = subprocess.run([JESCOPE, "series", "allocated"], env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert str(home) not in done.stdout + done.stderr and list(home.iterdir()) == [], done
+    os.chown(home, 0, 0)
+    done = subprocess.run([JESCOPE, "series", "allocated"], env=env, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert str(home) in done.stderr, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file root's for others")
+def test_a_set_user_id_bit_is_refused(tmp_path):
+    tmp_path.chmod(0o755)
+    program = tmp_path / "jescope"
+    shutil.copy(JESCOPE, program)
+    program.chmod(0o4755)
+    reach = [parent for parent in tmp_path.parents if parent != pathlib.Path("/tmp") and parent.stat().st_uid == 0 and parent.is_relative_to("/tmp")]
+    for parent in reach:
+        parent.chmod(0o755)
+    done = subprocess.run([program, "ps"], user=NOBODY, group=NOBODY, extra_groups=[], env=environment(tmp_path), capture_output=True, text=True,
+                          timeout=SECONDS, check=False)
+    assert done.returncode == 1 and "chmod ug-s" in done.stderr and done.stdout == "", done

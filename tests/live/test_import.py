@@ -113,6 +113,17 @@ def test_times_that_are_told(run, tmp_path):
     assert out == "time,allocated\n2026-11-01T00:00:00Z,1000001\n2026-11-01T00:10:00Z,1000002\n"
 
 
+@pytest.mark.parametrize("name", ["=HYPERLINK(1)", "+1", "-1", "@a"])
+def test_names_are_no_formulas(run, tmp_path, name):
+    """A process chooses its name, and a spreadsheet would run what begins like that."""
+    file = tmp_path / "raw.txt"
+    file.write_text(log(1, 2, dated=False))
+    run("import", file, "--start", "2026-11-01T00:00Z", "--every", "10m", "--target=" + name)
+    run("import", file, "--start", "2026-11-01T00:00Z", "--every", "10m", "--target=db")
+    head = run("series", "allocated", "--format", "csv").stdout.splitlines()[0].split(",")
+    assert head[0] == "time" and [cell for cell in head if name in cell] == [cell for cell in head if cell.startswith("'" + name)] != [], head
+
+
 def test_cut_short(run, tmp_path):
     file = tmp_path / "cut.log"
     file.write_text(log(1, 2)[:-40])

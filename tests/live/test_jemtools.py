@@ -117,6 +117,20 @@ def test_order_and_sum(tool):
     assert "sum" not in text
 
 
+def test_extract_takes_long_lines_without_end(tool):
+    """A log that others write may have a line without end: its beginning counts, and no memory is taken for the rest."""
+    log = tool.work / "log"
+    limited = tool.work / "small.log"
+    with limited.open("w") as file:
+        file.write("Begin jemalloc statistics " + "x" * 300000 + "\nMerged arenas stats:\n")
+    done = tool("extract-jem-stats", limited)
+    assert done.returncode == 0 and "arenas('sum')" in (tool.work / "jemdata.py").read_text(), done
+    log.write_bytes(b"x" * (200 << 20))
+    short = f'ulimit -v 150000; exec "{tool.work.parent}/bin/extract-jem-stats" "{log}"'
+    done = subprocess.run(["sh", "-c", short], cwd=tool.work, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, done
+
+
 def test_other_module(tool):
     write_data(tool.work / "other.py", TWO)
     assert tool("jemabs", "other", 100).returncode == 0

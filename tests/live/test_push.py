@@ -3,6 +3,7 @@
 
 import contextlib
 import gzip
+import hashlib
 import json
 import os
 import pathlib
@@ -12,10 +13,12 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.parse
+import urllib.request
 
 import pytest
 import receivers
-from services import DEADLINE, where_the_system_trusts
+from services import DEADLINE, PYTHON, started, where_the_system_trusts
 
 JESCOPE = pathlib.Path(os.environ["JESCOPE_BUILD"]) / "src" / "cli" / "jescope"
 DUMPS = pathlib.Path(os.environ["JESCOPE_SOURCE"]) / "tests" / "data" / "profile"
@@ -138,6 +141,30 @@ def test_put(push, receiver, tmp_path):
     assert gzip.decompress(heap).startswith(b"--- symbol") and json.loads(document)["service"] == "../x y"
 
 
+# https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html: AWS's own examples, with the signatures that it says they have.
+AWS_KEY = ("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
+AWS_EXAMPLES = [
+    ("PUT", "/test%24file.text", b"Welcome to Amazon S3.", {"date": "Fri, 24 May 2013 00:00:00 GMT", "x-amz-storage-class": "REDUCED_REDUNDANCY"},
+     "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"),
+    ("GET", "/test.txt", b"", {"range": "bytes=0-9"}, "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"),
+    ("GET", "/?lifecycle=", b"", {}, "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
+    ("GET", "/?max-keys=2&prefix=J", b"", {}, "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"),
+]
+
+
+@pytest.mark.parametrize("method, path, body, more, signature", AWS_EXAMPLES, ids=[example[1] for example in AWS_EXAMPLES])
+def test_signatures_are_judged_as_aws_does(method, path, body, more, signature):
+    """What test_s3 asks about our requests says yes to AWS's, and no to the same with one other byte."""
+    headers = {"host": "examplebucket.s3.amazonaws.com", "x-amz-date": "20130524T000000Z",
+               "x-amz-content-sha256": hashlib.sha256(body).hexdigest(), **more}
+    headers["Authorization"] = (f"AWS4-HMAC-SHA256 Credential={AWS_KEY[0]}/20130524/us-east-1/s3/aws4_request,"
+                                f"SignedHeaders={';'.join(sorted(headers))},Signature={signature}")
+    assert receivers.is_signed(receivers.Request(method, path, headers, body), *AWS_KEY)
+    assert not receivers.is_signed(receivers.Request(method, path, headers, body + b"."), *AWS_KEY)
+    assert not receivers.is_signed(receivers.Request(method, path, headers | {"x-amz-date": "20130524T000001Z"}, body), *AWS_KEY)
+    assert not receivers.is_signed(receivers.Request(method, path + "x", headers, body), *AWS_KEY)
+
+
 def test_s3(push, receiver, tmp_path):
     key = secret(tmp_path / "key", "AKID top/secret\n")
     one = receiver(check=lambda request: (200, {}) if receivers.is_signed(request, "AKID", "top/secret") else (403, {}))
@@ -148,6 +175,30 @@ def test_s3(push, receiver, tmp_path):
     assert "status 403" in failed.stderr and "top/secret" not in failed.stderr + failed.stdout
     failed = push(f"s3+http://127.0.0.1:{one.port}/bucket", status=2)
     assert "needs a key" in failed.stderr
+
+
+def test_a_real_object_store(push, tmp_path):
+    """OpenStack Swift's interface of S3, which checks signatures, regions and digests. Its key ids have a colon."""
+    if subprocess.run([PYTHON, "-c", "import swift.common.middleware.s3api"], capture_output=True, timeout=DEADLINE, check=False).returncode != 0:
+        pytest.skip("Swift is not installed; run scripts/install-deps fleet")
+    key, wrong = secret(tmp_path / "key", "test:tester top/secret\n"), secret(tmp_path / "wrong", "test:tester other\n")
+    command = [PYTHON, pathlib.Path(__file__).parent / "programs/swift_server.py", tmp_path / "swift", "heaps", *key.read_text().split()]
+    with open(tmp_path / "log", "w") as log, started(command, stderr=log, cwd=tmp_path) as server:
+        ports = server.stdout.readline().split()
+        assert len(ports) == 2, (tmp_path / "log").read_text()
+        url = f"s3+http://127.0.0.1:{ports[0]}/heaps/a%20b"
+        for words, told in (([f"{url}?region=us-east-1", f"--token-file={wrong}"], "SignatureDoesNotMatch"),
+                            ([f"{url}?region=eu-west-1", f"--token-file={key}"], "region")):
+            assert told in push(*words, "--for=100ms", status=3).stderr
+        push(f"{url}?region=us-east-1", "--service=sh op/ü+", f"--token-file={key}")  # and what the wrong key has left in the queue
+        listing = f"http://127.0.0.1:{ports[1]}/v1/AUTH_test/heaps"
+        with urllib.request.urlopen(listing, timeout=DEADLINE) as answer:
+            names = [row["name"] for row in json.load(answer) if row["name"].startswith("a b/sh_op_")]
+        assert len(names) == 2 and names[0].endswith(".heap.gz"), names
+        with urllib.request.urlopen(f"{listing}/{urllib.parse.quote(names[0])}", timeout=DEADLINE) as answer:
+            assert gzip.decompress(answer.read()).startswith(b"--- symbol")
+        with urllib.request.urlopen(f"{listing}/{urllib.parse.quote(names[1])}", timeout=DEADLINE) as answer:
+            assert json.load(answer)["service"] == "sh op/ü+"
 
 
 def test_tls(push, receiver, certificates):

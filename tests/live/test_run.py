@@ -426,7 +426,7 @@ def test_jescopes_sampler_from_the_start(tmp_path):
         jescope(tmp_path, "dump", "-o", dump, pid)
         assert dump.read_bytes().startswith(b"heap_v2/65536\n#sampler jescope 1 since=")
         refused = jescope(tmp_path, "enable", "--sampler-memory=4MiB", pid, check=False)
-        assert refused.returncode == 1 and "is on in" in refused.stderr
+        assert refused.returncode == 1 and "is on already" in refused.stderr
         jescope(tmp_path, "disable", pid)
         jescope(tmp_path, "enable", "--sampler-memory=4MiB", "--for=1h", pid)
         assert status(tmp_path, pid)["profiling"]["active"]
@@ -441,7 +441,7 @@ def test_samplers_that_run_cannot_give(tmp_path):
         wait_for(lambda: status(tmp_path, pid)["profiling"]["active"], "jemalloc's profiler is on")
         assert status(tmp_path, pid)["profiling"]["sampler"] == "jemalloc" and variable(pid, "JESCOPE_SAMPLER") is None
         refused = jescope(tmp_path, "enable", "--sampler-memory=4MiB", pid, check=False)
-        assert refused.returncode == 1 and "add --sampler=jescope" in refused.stderr
+        assert refused.returncode == 1 and "choose that sampler, too: --sampler=jescope" in refused.stderr
         os.kill(pid, signal.SIGKILL)
     for words, reason in ((["--sampler=jemalloc", "--sampler-memory=4MiB"], "not for --sampler=jemalloc"), (["--sampler-memory=4KiB"], "1MiB to 1GiB")):
         refused = jescope(tmp_path, "run", *words, "--", "true", check=False)

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import signal
@@ -17,6 +18,7 @@ import wire
 from profiles import allocator_frames, stacks
 from victims import VICTIMS, agent_threads, descriptors, eventually, program, threads
 
+PROOF = os.environ.get("JESCOPE_PROOF") or "2"
 PLAIN = None  # no MALLOC_CONF: as programs are started
 
 
@@ -87,6 +89,22 @@ def test_is_a_guest(sampled, command):
         # What was allocated was freed, but for a block of stdio's and what threads keep.
         live = sum(row[1] for row in stacks(text))
         assert live < 400, text[:3000]
+        client.write("prof.active", "bool", 0)
+    assert sampled.ask("churn 100") == "done"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program has generated code for x86-64 only")
+def test_generated_code(sampled):
+    """A stack ends where code without tables is: its return address is the last one, whatever is in the register of the frame pointer."""
+    for _ in range(3):
+        place = int(sampled.ask("generated 7000"))
+        with sampled.client() as client:
+            text = client.dump()
+    found = [row for row in stacks(text) if any(place <= frame < place + 3 * 4096 for frame in row[0])]
+    assert sum(row[1] for row in found) == 3 * 22 and all(row[2] == 7168 * row[1] for row in found), text[:3000]
+    assert {len(row[0]) for row in found} == {min(len(row[0]) for row in found)}
+    assert all(place <= row[0][-1] < place + 3 * 4096 for row in found)
+    with sampled.client() as client:
         client.write("prof.active", "bool", 0)
     assert sampled.ask("churn 100") == "done"
 
@@ -239,6 +257,18 @@ def test_a_recording_brings_the_agent_and_takes_it_away(start):
         assert jescope(victim, "record", "--attach", *words, victim.pid, check=False).returncode == 2
 
 
+def test_threads_come_and_go_after_the_agent(start):
+    """jemalloc links its threads in a list. The agent's thread is gone from it when the C library gives its stack back, though its last
+    call of jemalloc may be the removal of the hooks."""
+    victim = start("sampled", preload=None, conf=PLAIN)
+    for _ in range(3):
+        jescope(victim, "attach", victim.pid)
+        jescope(victim, "record", "--for=50ms", "-o", "-", victim.pid, check=False)
+        jescope(victim, "detach", victim.pid)
+        eventually(lambda: not agent_threads(victim.pid), "the agent's thread ends")
+        assert victim.ask("renew 3") == "done"
+
+
 def test_forced_beside_the_profiler(start):
     """--sampler=jescope in a process whose jemalloc can profile; afterwards jemalloc's profiler serves again."""
     victim = start("sampled", conf="prof:true,prof_active:false")
@@ -253,6 +283,8 @@ def test_forced_beside_the_profiler(start):
     plain.client().close()
     refused = jescope(plain, "enable", "--sampler=jemalloc", plain.pid, check=False)
     assert refused.returncode == 1 and "--sampler=jemalloc" in refused.stderr
+    assert "is expensive" not in jescope(plain, "enable", "--sample=4KiB", plain.pid).stderr
+    assert "is expensive" in jescope(victim, "enable", "--sample=4KiB", victim.pid).stderr
 
 
 def listens(path):
@@ -298,7 +330,7 @@ class Load:
 
 
 def test_redis_as_debian_starts_it(tmp_path):
-    """No MALLOC_CONF and no agent: cycles of attach, record and detach under load, 200 of them with JESCOPE_PROOF=200."""
+    """No MALLOC_CONF and no agent: cycles of attach, record and detach under load, as many as JESCOPE_PROOF says ("full": 200)."""
     program = services.redis_program(tmp_path)
     if program is None:
         pytest.skip("redis-server is not installed (Debian: redis-tools)")
@@ -322,7 +354,7 @@ def test_redis_as_debian_starts_it(tmp_path):
         load = Load(path)
         eventually(lambda: load.replies > 100, "redis-server answers")
         before, mappings = None, []
-        for cycle in range(int(os.environ.get("JESCOPE_PROOF") or 2)):
+        for cycle in range(200 if PROOF == "full" else int(PROOF)):
             dump = tmp_path / f"{cycle}.heap"
             assert (done := ask("attach", server.pid)).returncode == 0, done.stderr
             eventually(lambda: recorded(dump), "a recording has live samples")

@@ -16,7 +16,7 @@ from victims import AGENT, eventually
 
 PROOF = os.environ.get("JESCOPE_PROOF")
 RUNS = 0 if not PROOF else int(PROOF) if PROOF.isdigit() else 400
-PERIODS = [12, 15, 18]  # 2^N bytes
+PERIODS = [12, 15, 19]  # 2^N bytes; the last one is the default
 SAMPLES = 500  # of what a function allocates, about
 VALUES = ["alloc", "inuse", "freed"]
 SETTLED = 0.999

@@ -217,7 +217,7 @@ def test_a_heap_elsewhere_is_told(tmp_path):
         found = figures(pid, environment)
         assert 26 << 20 < found["sample"]["outside"] < 32 << 20 and found["sample"]["rss"] > 30 << 20
         assert "does not serve the main heap" in found["notice"]
-        for command in (["status"], ["stats"], ["stats", "--advise"], ["stats", "--via=attach"]):
+        for command in (["status"], ["stats"], ["stats", "--advise"], ["stats", "--via=attach"], ["ledger"]):
             assert "does not serve the main heap" in printed(*command, pid, environment=environment), command
         assert re.search(r"^  RSS +\d\d\.\d MiB ", printed("stats", pid, environment=environment), re.M)
 

@@ -136,6 +136,18 @@ run_dump(char *argument)
     close_output(descriptor);
 }
 
+/* jescope-dump-flags FLAGS FILE */
+static void
+run_dump_flags(char *argument)
+{
+    unsigned flags = (unsigned)atoi(strsep(&argument, " "));
+    int descriptor = open_output(argument);
+
+    errno = ODD_ERRNO;
+    report(jescope_dump_flags(descriptor, flags, &failure));
+    close_output(descriptor);
+}
+
 static void
 run_stats(char *argument)
 {
@@ -355,6 +367,7 @@ const Command embed_commands[] = {
     {"jescope-disable", run_disable},
     {"jescope-reset", run_reset},
     {"jescope-dump", run_dump},
+    {"jescope-dump-flags", run_dump_flags},
     {"jescope-stats", run_stats},
     {"jescope-stats-write", run_stats_write},
     {"jescope-http", run_http},

@@ -10,8 +10,12 @@
  *   threads N       N threads that allocate, also in the destructors of their variables
  *   crowd N         N threads that live at once, each with a block of 5000 bytes; says how many there are
  *   disperse        ends them, without the blocks
+ *   renew N         N threads that allocate, one after the other, each with a stack so large that the C library gives
+ *                   back the stacks of all that have ended
  *   processes N     N children by fork, which allocate, and N by vfork, which execute a program
  *   resize N        N blocks that grow and shrink in place where they can
+ *   generated SIZE  blocks of SIZE bytes from generated code, as a JIT compiler's: in memory without a file and without
+ *                   unwind tables, with a frame pointer and with other values in its register. Says where the code is
  */
 #include <errno.h>
 #include <malloc.h>
@@ -31,7 +35,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { SMALL_STACK = 8 * 1024, THREAD_STACK = 32 * 1024, BLOCKS = 64, DEPTH = 40 };
+enum { SMALL_STACK = 8 * 1024, THREAD_STACK = 32 * 1024, LARGE_STACK = 64 << 20, BLOCKS = 64, DEPTH = 40 };
 
 static bool fine;
 static char alternate_stack[SMALL_STACK] __attribute__((aligned(16)));
@@ -183,12 +187,12 @@ churn_in_thread(void *n)
 }
 
 static void
-in_threads(unsigned count, void *(*body)(void *), void *argument)
+in_threads(unsigned count, size_t stack, void *(*body)(void *), void *argument)
 {
     pthread_t *threads = calloc(count, sizeof(*threads));
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, THREAD_STACK);
+    pthread_attr_setstacksize(&attributes, stack);
     for (unsigned i = 0; i < count; i++)
         expect(pthread_create(&threads[i], &attributes, body, argument) == 0, "no thread");
     for (unsigned i = 0; i < count; i++)
@@ -231,11 +235,11 @@ jump(unsigned n)
     jumped = 0;
     for (unsigned i = 0; i < n; i++) {
         set_timer(300);
-        in_threads(1, jump_once, NULL);
+        in_threads(1, THREAD_STACK, jump_once, NULL);
         set_timer(0);
     }
     expect((unsigned)jumped >= n, "no hook was left");
-    in_threads(4, churn_in_thread, (void *)(uintptr_t)2000);
+    in_threads(4, THREAD_STACK, churn_in_thread, (void *)(uintptr_t)2000);
 }
 
 /* ---- threads and processes ---- */
@@ -337,6 +341,87 @@ processes(unsigned n)
     }
 }
 
+/* ---- generated code ---- */
+
+typedef void *(*Generated)(size_t size);
+
+static uintptr_t generated_at;
+
+#if defined(__x86_64__)
+enum { CODE_PAGE = 4096 };
+
+/* push rbp; mov rbp, rsp (or BASE); mov rax, malloc; call rax; pop rbp; ret. Ends where the page does. */
+static Generated
+generate(uint8_t *page, const uintptr_t *base)
+{
+    static const uint8_t chained[] = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90};
+    static const uint8_t from_now_on[] = {0xff, 0xd0, 0x5d, 0xc3};
+    const uint8_t loads_base[] = {0x55, 0x48, 0xbd};
+    const uint8_t loads_function[] = {0x48, 0xb8};
+    const uintptr_t function = (uintptr_t)malloc;
+    uint8_t *code =
+        page + CODE_PAGE - (sizeof(chained) + sizeof(loads_function) + sizeof(function) + sizeof(from_now_on));
+    uint8_t *at = code;
+    memcpy(at, chained, sizeof(chained));
+    if (base != NULL) {
+        memcpy(at, loads_base, sizeof(loads_base));
+        memcpy(at + sizeof(loads_base), base, sizeof(*base));
+    }
+    at += sizeof(chained);
+    at = (uint8_t *)memcpy(at, loads_function, sizeof(loads_function)) + sizeof(loads_function);
+    at = (uint8_t *)memcpy(at, &function, sizeof(function)) + sizeof(function);
+    memcpy(at, from_now_on, sizeof(from_now_on));
+    return (Generated)(uintptr_t)code;
+}
+
+__attribute__((noinline)) static void
+call_generated(Generated code, size_t size)
+{
+    use(code(size));
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+}
+
+/* A page that can be executed and perhaps not be read, between two that cannot be used. */
+static void
+allocate_in_generated(const uintptr_t *base, int protection, size_t size)
+{
+    uint8_t *pages = mmap((void *)generated_at, 3 * CODE_PAGE, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | (generated_at != 0 ? MAP_FIXED : 0), -1, 0);
+    generated_at = (uintptr_t)pages;
+    mprotect(pages + CODE_PAGE, CODE_PAGE, PROT_READ | PROT_WRITE);
+    const Generated code = generate(pages + CODE_PAGE, base);
+    expect(mprotect(pages + CODE_PAGE, CODE_PAGE, protection) == 0, "generated code cannot be executed");
+    call_generated(code, size);
+}
+
+static void
+generated(size_t size)
+{
+    uintptr_t itself[2] = {(uintptr_t)itself, 0};
+    const uintptr_t bases[] = {0,
+                               1,
+                               8,
+                               (uintptr_t)itself,
+                               (uintptr_t)itself + 1,
+                               UINT64_C(0xdeadbeefdeadbeef),
+                               UINTPTR_MAX,
+                               UINTPTR_MAX - 15,
+                               (uintptr_t)use};
+    for (unsigned round = 0; round < 2; round++) {
+        const int protection = round == 0 ? PROT_READ | PROT_EXEC : PROT_EXEC;
+        allocate_in_generated(NULL, protection, size);
+        for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++)
+            allocate_in_generated(&bases[i], protection, size);
+        allocate_in_generated(&generated_at, protection, size);
+    }
+}
+#else
+static void
+generated(size_t size)
+{
+}
+#endif
+
 static void
 resize(unsigned n)
 {
@@ -368,13 +453,18 @@ run(char *line)
     else if (strcmp(name, "jump") == 0)
         jump(n);
     else if (strcmp(name, "threads") == 0)
-        in_threads(n, allocate_and_end, NULL);
+        in_threads(n, THREAD_STACK, allocate_and_end, NULL);
     else if (strcmp(name, "crowd") == 0)
         crowd(n);
     else if (strcmp(name, "disperse") == 0)
         disperse();
+    else if (strcmp(name, "renew") == 0)
+        for (unsigned i = 0; i < n; i++)
+            in_threads(1, LARGE_STACK, allocate_and_end, NULL);
     else if (strcmp(name, "processes") == 0)
         processes(n);
+    else if (strcmp(name, "generated") == 0)
+        generated(n);
     else if (strcmp(name, "resize") == 0)
         resize(n);
     else
@@ -393,6 +483,8 @@ main(void)
         run(line);
         if (fine && strncmp(line, "crowd", 5) == 0)
             printf("ok %u\n", crowd_size);
+        else if (fine && strncmp(line, "generated", 9) == 0)
+            printf("ok %lu\n", (unsigned long)generated_at);
         else
             puts(fine ? "ok done" : "failed");
         fflush(stdout);

@@ -4,6 +4,11 @@
  * (fuse(4)), by DEVICE, and another one on top of it (overlayfs), where root waits for it as well; both in name spaces
  * of its own, in which any user may mount them. Executes PROGRAM with JESCOPE_SOCKET_DIR=DIRECTORY/top/never. Exits
  * with 77 where that is not possible.
+ *
+ * slow_files --image DEVICE DIRECTORY PROGRAM...: executes a copy of PROGRAM in that file system, which opens it for
+ * nobody any more once it has written a line.
+ * slow_files --arguments DEVICE DIRECTORY x: its own arguments and environment are in a page of memory that this file
+ * system does not provide.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { IMPOSSIBLE = 77 };
+enum { IMPOSSIBLE = 77, PAGE = 4096, INODE_PROGRAM = 2, INODE_PAGE = 3 };
+
+static int image = -1; /* the program, open */
+static struct stat image_status;
+static char stop[1024]; /* a file: from when it is there, nothing is opened any more */
 
 static void
 give_up(const char *what)
@@ -31,7 +41,7 @@ give_up(const char *what)
 static void
 reply(int device, uint64_t unique, int error, const void *body, size_t length)
 {
-    char bytes[256];
+    static char bytes[(1 << 18) + 256];
     struct fuse_out_header head = {.len = (uint32_t)(sizeof(head) + length), .error = error, .unique = unique};
     memcpy(bytes, &head, sizeof(head));
     if (length > 0)
@@ -40,12 +50,47 @@ reply(int device, uint64_t unique, int error, const void *body, size_t length)
         perror("answer");
 }
 
+static struct fuse_attr
+attributes_of(uint64_t inode)
+{
+    struct fuse_attr attributes = {.ino = inode, .mode = S_IFDIR | 0755, .nlink = 2, .blksize = PAGE};
+    if (inode != 1) {
+        attributes.mode = S_IFREG | 0755;
+        attributes.nlink = 1;
+        attributes.size = inode == INODE_PROGRAM ? (uint64_t)image_status.st_size : PAGE;
+    }
+    return attributes;
+}
+
+static void
+answer_lookup(int device, const struct fuse_in_header *asked, const char *name)
+{
+    uint64_t inode = strcmp(name, "program") == 0 && image >= 0 ? INODE_PROGRAM
+                     : strcmp(name, "page") == 0                ? INODE_PAGE
+                                                                : 0;
+    struct fuse_entry_out entry = {
+        .nodeid = inode, .entry_valid = 1000, .attr_valid = 1000, .attr = attributes_of(inode)};
+    if (inode != 0)
+        reply(device, asked->unique, 0, &entry, sizeof(entry));
+    else if (strcmp(name, "never") != 0)
+        reply(device, asked->unique, -ENOENT, NULL, 0);
+}
+
+static void
+answer_read(int device, const struct fuse_in_header *asked, const struct fuse_read_in *wanted)
+{
+    static char bytes[1 << 18];
+    if (asked->nodeid != INODE_PROGRAM || wanted->size > sizeof(bytes))
+        return;
+    ssize_t got = pread(image, bytes, wanted->size, (off_t)wanted->offset);
+    reply(device, asked->unique, 0, bytes, (size_t)(got > 0 ? got : 0));
+}
+
 static void
 answer(int device, const struct fuse_in_header *asked, const char *body)
 {
     struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096};
-    struct fuse_attr_out attributes = {.attr_valid = 1000,
-                                       .attr = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 2, .blksize = 4096}};
+    struct fuse_attr_out attributes = {.attr_valid = 1000, .attr = attributes_of(asked->nodeid)};
     struct fuse_open_out opened = {.fh = 1};
     struct fuse_statfs_out status = {.st = {.namelen = 255, .bsize = 4096}};
     if (asked->opcode == FUSE_INIT)
@@ -56,11 +101,15 @@ answer(int device, const struct fuse_in_header *asked, const char *body)
         reply(device, asked->unique, 0, &opened, sizeof(opened));
     else if (asked->opcode == FUSE_STATFS)
         reply(device, asked->unique, 0, &status, sizeof(status));
-    else if (asked->opcode == FUSE_LOOKUP && strcmp(body, "never") != 0)
-        reply(device, asked->unique, -ENOENT, NULL, 0);
+    else if (asked->opcode == FUSE_LOOKUP)
+        answer_lookup(device, asked, body);
+    else if (asked->opcode == FUSE_OPEN && access(stop, F_OK) != 0)
+        reply(device, asked->unique, 0, &opened, sizeof(opened));
+    else if (asked->opcode == FUSE_READ)
+        answer_read(device, asked, (const struct fuse_read_in *)(const void *)body);
     else if (asked->opcode == FUSE_RELEASEDIR)
         reply(device, asked->unique, 0, NULL, 0);
-    else if (asked->opcode != FUSE_LOOKUP && asked->opcode != FUSE_FORGET && asked->opcode != FUSE_BATCH_FORGET &&
+    else if (asked->opcode != FUSE_OPEN && asked->opcode != FUSE_FORGET && asked->opcode != FUSE_BATCH_FORGET &&
              asked->opcode != FUSE_INTERRUPT)
         reply(device, asked->unique, -ENOSYS, NULL, 0);
 }
@@ -104,21 +153,39 @@ enter_own_spaces(void)
         give_up("private mounts");
 }
 
-int
-main(int argc, char **argv)
+/* The page of the arguments, which is far above what functions called from here use of the stack. */
+static void
+wait_without_arguments(char **argv, const char *top)
 {
-    char options[4096], slow[1024], empty[1024], top[1024];
-    if (argc < 4)
-        return 2;
-    snprintf(slow, sizeof(slow), "%s/slow", argv[2]);
-    snprintf(empty, sizeof(empty), "%s/empty", argv[2]);
-    snprintf(top, sizeof(top), "%s/top", argv[2]);
+    static const char ready[] = "ready\n";
+    char path[2048];
+    snprintf(path, sizeof(path), "%s/page", top);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        give_up(path);
+    void *page = (void *)((uintptr_t)argv[0] & ~(uintptr_t)(PAGE - 1));
+    if (mmap(page, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+        give_up("mmap");
+    if (write(STDOUT_FILENO, ready, strlen(ready)) < 0)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void
+mount_both(const char *device_path, const char *directory, char *top, size_t size)
+{
+    char options[4096], slow[1024], empty[1024];
+    snprintf(slow, sizeof(slow), "%s/slow", directory);
+    snprintf(empty, sizeof(empty), "%s/empty", directory);
+    snprintf(top, size, "%s/top", directory);
+    snprintf(stop, sizeof(stop), "%s/stop", directory);
     if ((mkdir(slow, 0755) | mkdir(empty, 0755) | mkdir(top, 0755)) != 0)
-        give_up(argv[2]);
+        give_up(directory);
     enter_own_spaces();
-    int device = open(argv[1], O_RDWR);
+    int device = open(device_path, O_RDWR);
     if (device < 0)
-        give_up(argv[1]);
+        give_up(device_path);
     snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
     if (mount("slow", slow, "fuse", MS_NOSUID | MS_NODEV, options) != 0)
         give_up("fuse");
@@ -132,9 +199,26 @@ main(int argc, char **argv)
     snprintf(options, sizeof(options), "lowerdir=%s:%s,userxattr", slow, empty);
     if (mount("overlay", top, "overlay", 0, options) != 0)
         give_up("overlay");
-    snprintf(options, sizeof(options), "%s/never", top);
-    setenv("JESCOPE_SOCKET_DIR", options, 1);
     close(device);
-    execvp(argv[3], argv + 3);
-    give_up(argv[3]);
+}
+
+int
+main(int argc, char **argv)
+{
+    char top[1024], path[2048];
+    int mode = argc > 1 && argv[1][0] == '-' ? 1 : 0;
+    char **words = argv + mode;
+    if (argc - mode < 4)
+        return 2;
+    int with_image = mode != 0 && strcmp(argv[1], "--image") == 0;
+    if (with_image && ((image = open(words[3], O_RDONLY | O_CLOEXEC)) < 0 || fstat(image, &image_status) != 0))
+        give_up(words[3]);
+    mount_both(words[1], words[2], top, sizeof(top));
+    if (mode != 0 && !with_image)
+        wait_without_arguments(argv, top);
+    snprintf(path, sizeof(path), "%s/%s", top, with_image ? "program" : "never");
+    if (!with_image)
+        setenv("JESCOPE_SOCKET_DIR", path, 1);
+    execvp(with_image ? path : words[3], words + 3);
+    give_up(words[3]);
 }

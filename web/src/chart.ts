@@ -27,6 +27,7 @@ const LEFT = 72;
 const RIGHT = 12;
 const TOP = 20;
 const BOTTOM = 24;
+const LETTER = 11; // pixels of a mark's
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 
 /** A step of the value axis: 1, 2 or 5 times a power of ten, or of two for bytes. */
@@ -196,9 +197,10 @@ export class Chart {
     this.area.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
     this.area.setAttribute("width", String(this.width));
     this.area.setAttribute("height", String(HEIGHT));
-    const marks = this.marks.filter((mark) => mark.time >= this.span[0] && mark.time <= this.span[1]).flatMap((mark) => [
+    let last = -Infinity; // letters of one moment stand beside each other
+    const marks = this.marks.filter((mark) => mark.time >= this.span[0] && mark.time <= this.span[1]).sort((a, b) => a.time - b.time).flatMap((mark) => [
       svg("path", { class: "mark", d: `M${this.x(mark.time)} ${TOP}V${HEIGHT - BOTTOM}` }),
-      svg("text", { class: "mark", x: this.x(mark.time), y: TOP - 6, "text-anchor": "middle" }, mark.letter, svg("title", {}, `${clock(mark.time)} ${mark.text}`))]);
+      svg("text", { class: "mark", x: last = Math.max(this.x(mark.time), last + LETTER), y: TOP - 6, "text-anchor": "middle" }, mark.letter, svg("title", {}, `${clock(mark.time)} ${mark.text}`))]);
     const lines = this.lines.map((line, index) => svg("path", { class: `line line${index}`, d: this.path(line) }));
     const cursor = this.cursor === null ? [] : [svg("path", { class: "cursor", d: `M${this.x(this.cursor)} ${TOP}V${HEIGHT - BOTTOM}` })];
     if (this.dragFrom !== null && this.cursor !== null) {

@@ -5,10 +5,11 @@ import { h } from "./dom";
 export const VALUE_NAMES: { [value: string]: string } = {
   inuse_space: "bytes in use", inuse_objects: "objects in use", alloc_space: "bytes allocated", alloc_objects: "objects allocated",
   freed_space: "bytes freed", freed_objects: "objects freed",
-  churn: "churn: bytes allocated and freed again per second", age: "age: bytes in use times their age", lifetime: "lifetime: bytes freed times their lifetime",
-  pinned: "pinned: free bytes of slabs that objects keep", whatif: "what if: slabs that would go back if a function held nothing",
+  churn: "churn, bytes per second", age: "age of bytes in use", lifetime: "lifetime of bytes freed",
+  pinned: "free bytes pinned in slabs", whatif: "what if: slabs given back",
 };
-export const BY: [string, string][] = [["function", "functions"], ["line", "lines"], ["file", "files"], ["object", "modules"], ["address", "addresses"]];
+export const BY: [string, string][] = [["function", "functions"], ["line", "lines"], ["file", "files"], ["object", "modules"], ["address", "addresses"],
+  ["size", "size classes"], ["thread", "threads"]];
 /** Of stacks and frames: parameter, label, what it does. All but the last are regular expressions. */
 export const FILTERS: [string, string, string][] = [
   ["focus", "Focus", "only stacks with a frame that matches"],

@@ -18,6 +18,7 @@ interface Finding {
   evidence: string[];
   against: string[];
   advice: string;
+  gives_back_bytes: number;
 }
 
 interface Document {

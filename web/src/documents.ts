@@ -47,6 +47,9 @@ export interface Target {
   pid: number;
   name: string;
   uid: number;
+  user: string | null;
+  arguments: string | null;
+  control_group: string | null;
   series: string | null;
   state: string | null;
   reach: string | null;

@@ -77,6 +77,11 @@ export function shown(text: string): string {
   return seen.length <= LONG ? seen : `${seen.slice(0, LONG / 2)}…${seen.slice(-LONG / 2)}`;
 }
 
+/** NAME without what stands before most names of a program: a column of them is told apart by what is left. */
+export function brief(text: string): string {
+  return text.replace(/\(anonymous namespace\)::/g, "").replace(/^void /, "");
+}
+
 /** A name that a target chose, set apart from the direction of the text around it. */
 export function name(text: string, className = "name"): HTMLElement {
   return h("bdi", { class: className, title: text.length > 40 ? visible(text).slice(0, 4096) : null }, shown(text));

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flame graph on a canvas as large as its window: only what is visible is drawn. Readers of screens have the tree instead,
 // and hear the frame that the keys walk to.
-import { h, visible } from "./dom";
+import { brief, h, visible } from "./dom";
 import { isSignificant, type Layout, type Profile, rowName } from "./profile-data";
 import * as shell from "./shell";
+import { CLEAR, hex, hsl, mix, type Pixel, Strip } from "./strip";
 
 const ROW = 20;
 const TEXT_MIN = 28;
 const PADDING = 4;
+const STEPS = 16;
 
 export interface FlameOptions {
   label: string;
@@ -16,6 +18,22 @@ export interface FlameOptions {
   onSelect(row: number): void;
   onHover(row: number | null): void;
   onZoom(row: number): void;
+}
+
+/** The colours of boxes. */
+interface Paint {
+  back: Pixel;
+  dim: Pixel;
+  match: Pixel;
+  grown: Pixel[]; // by strength, STEPS + 1 of them
+  shrunk: Pixel[];
+  fills: Pixel[]; // by frame
+}
+
+/** A level in the window. */
+interface Drawn {
+  y: number;
+  rows: number[];
 }
 
 interface Colours {
@@ -54,7 +72,11 @@ export class Flame {
   private frame = -2; // all rows of this frame are marked
   private matches: (frame: number) => boolean = () => false;
   private pending = 0;
-  private fills: string[] = [];
+  private paint: Paint = { back: 0, dim: 0, match: 0, grown: [], shrunk: [], fills: [] };
+  private readonly boxes = new Strip();
+  private readonly rests = new Strip();
+  private readonly texts = new Map<number, { room: number; text: string }>(); // what was measured of names
+  private width = 0; // when it was drawn
   private hatch: CanvasPattern | null = null;
   private colours = colours();
   private readonly observer: ResizeObserver;
@@ -79,13 +101,10 @@ export class Flame {
     this.endTheme = shell.onTheme(() => this.recolour());
   }
 
-  get width(): number {
-    return this.element.clientWidth;
-  }
-
   set(profile: Profile, layout: Layout): void {
     this.profile = profile;
     this.layout = layout;
+    this.texts.clear();
     this.zoom = layout.graph.path;
     this.selected = this.zoom;
     this.spacer.style.height = `${layout.levels.length * ROW}px`;
@@ -99,11 +118,13 @@ export class Flame {
     this.colours = colours();
     const { isDark: dark, grey } = this.colours;
     const modules = this.profile?.frames.module ?? [];
-    this.fills = modules.map((module, frame) => {
-      const origin = this.profile?.frames.origin[frame] ?? 0;
-      const saturation = origin === 0 ? 62 : origin === 3 ? 8 : 32;
-      return `hsl(${hueOf(module ?? "")}, ${saturation}%, ${dark ? 30 : 80}%)`;
-    });
+    const strengths = Array.from({ length: STEPS + 1 }, (_, step) => dark ? 20 + 22 * step / STEPS : 92 - 32 * step / STEPS);
+    this.paint = { back: hex(this.colours.back), dim: hex(this.colours.dim), match: hex(this.colours.match),
+      grown: strengths.map((light) => hsl(26, 90, light)), shrunk: strengths.map((light) => hsl(208, 80, light)),
+      fills: modules.map((module, frame) => {
+        const origin = this.profile?.frames.origin[frame] ?? 0;
+        return hsl(hueOf(module ?? ""), origin === 0 ? 62 : origin === 3 ? 8 : 32, dark ? 30 : 80);
+      }) };
     const tile = document.createElement("canvas");
     tile.width = tile.height = 6;
     const pen = tile.getContext("2d");
@@ -225,23 +246,24 @@ export class Flame {
     }
   }
 
-  private fillOf(row: number): string | CanvasPattern {
+  /** CLEAR: hatched. */
+  private fillOf(row: number): Pixel {
     const { graph, extent } = this.layout as Layout;
     const profile = this.profile as Profile;
+    const { paint } = this;
     const frame = graph.frame[row];
     if (frame >= 0 && this.matches(frame)) {
-      return this.colours.match;
+      return paint.match;
     }
     if (graph.base !== undefined && graph.significance !== undefined) {
       if (!isSignificant(profile, graph.significance[row])) {
-        return this.hatch ?? this.colours.grey;
+        return CLEAR;
       }
       const change = (graph.total[row] - graph.base[row]) / (extent[row] || 1);
-      const strength = Math.min(1, 0.25 + Math.abs(change) * 0.75);
-      const light = this.colours.isDark ? 20 + 22 * strength : 92 - 32 * strength;
-      return change > 0 ? `hsl(26, 90%, ${light}%)` : `hsl(208, 80%, ${light}%)`;
+      const step = Math.round(Math.min(1, 0.25 + Math.abs(change) * 0.75) * STEPS);
+      return (change > 0 ? paint.grown : paint.shrunk)[step];
     }
-    return frame < 0 ? this.colours.dim : this.fills[frame];
+    return frame < 0 ? paint.dim : paint.fills[frame];
   }
 
   private draw(): void {
@@ -257,57 +279,106 @@ export class Flame {
       this.canvas.style.width = `${width}px`;
       this.canvas.style.height = `${height}px`;
     }
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.fillStyle = this.colours.back;
-    pen.fillRect(0, 0, width, height);
-    pen.font = "12px system-ui, sans-serif";
-    pen.textBaseline = "middle";
     const top = this.element.scrollTop;
-    for (let line = Math.floor(top / ROW); line * ROW < top + height; line++) {
+    const first = Math.floor(top / ROW);
+    const levels: Drawn[] = [];
+    for (let line = first; line * ROW < top + height; line++) {
       const level = this.options.upward ? this.layout.levels.length - 1 - line : line;
       if (level >= 0 && level < this.layout.levels.length) {
-        this.rowsOf(level).forEach((row) => this.drawRow(pen, row, line * ROW - top));
+        levels.push({ y: line * ROW - top, rows: this.rowsOf(level) });
       }
+    }
+    this.width = width;
+    this.drawBoxes(pen, levels, ratio);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.font = "12px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    for (const { y, rows } of levels) {
+      rows.forEach((row) => this.drawMarks(pen, row, y));
     }
   }
 
-  private drawRow(pen: CanvasRenderingContext2D, row: number, y: number): void {
-    const { graph, hidden, children, extent } = this.layout as Layout;
+  /** All that is no text, in pixels of the screen. */
+  private drawBoxes(pen: CanvasRenderingContext2D, levels: Drawn[], ratio: number): void {
+    const { graph, hidden } = this.layout as Layout;
+    const { boxes, rests, paint } = this;
+    boxes.begin(this.canvas.width, levels.length, paint.back);
+    rests.begin(this.canvas.width, levels.length, CLEAR);
+    levels.forEach(({ rows }, line) => rows.forEach((row) => {
+      const [x, width] = this.place(row);
+      const begin = Math.round(x * ratio);
+      const end = Math.max(begin + 1, Math.round((x + width) * ratio) - (width > 3 ? Math.max(1, Math.round(ratio)) : 0));
+      const colour = this.fillOf(row);
+      boxes.fill(line, begin, end, colour !== CLEAR && graph.level[row] < graph.level[this.zoom] ? mix(colour, paint.back, 0.55) : colour);
+      if (hidden.has(row) && graph.level[row] >= graph.level[this.zoom]) {
+        const [from, to] = this.restOf(row, x);
+        rests.fill(line, Math.round(from * ratio), Math.max(Math.round(from * ratio) + 1, Math.round(to * ratio)), paint.dim);
+      }
+    }));
+    boxes.finish();
+    rests.finish();
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.imageSmoothingEnabled = false;
+    const height = Math.round(ROW * ratio), quarter = Math.round(height / 4);
+    const begins = levels.map(({ y }) => Math.round(y * ratio));
+    pen.fillStyle = graph.base === undefined ? this.colours.back : this.hatch ?? this.colours.grey;
+    pen.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    begins.forEach((begin, line) => boxes.stretch(pen, line, begin, height - 1));
+    this.drawRules(pen, begins, height);
+    begins.forEach((begin, line) => rests.stretch(pen, line, this.options.upward ? begin - quarter : begin + height, quarter - 1));
+  }
+
+  /** Between the levels, and where there are none. */
+  private drawRules(pen: CanvasRenderingContext2D, begins: number[], height: number): void {
+    pen.fillStyle = this.colours.back;
+    begins.forEach((begin) => pen.fillRect(0, begin + height - 1, this.canvas.width, 1));
+    const end = begins.length > 0 ? begins[begins.length - 1] + height : 0;
+    pen.fillRect(0, end, this.canvas.width, Math.max(0, this.canvas.height - end));
+    pen.fillRect(0, 0, this.canvas.width, Math.max(0, begins[0] ?? 0));
+  }
+
+  /** Where the children of ROW, which begins at X, that are not drawn would be. */
+  private restOf(row: number, x: number): [number, number] {
+    const { hidden, children, extent } = this.layout as Layout;
+    const scale = this.width / (extent[this.zoom] || 1);
+    const begin = x + children[row].reduce((sum, child) => sum + extent[child], 0) * scale;
+    return [begin, begin + (hidden.get(row)?.total ?? 0) * scale];
+  }
+
+  /** The name of ROW, and its frame if it is marked. */
+  private drawMarks(pen: CanvasRenderingContext2D, row: number, y: number): void {
+    const { graph } = this.layout as Layout;
     const [x, width] = this.place(row);
-    pen.fillStyle = this.fillOf(row);
-    pen.globalAlpha = graph.level[row] < graph.level[this.zoom] ? 0.55 : 1;
-    pen.fillRect(x, y, Math.max(0.5, width - (width > 3 ? 1 : 0)), ROW - 1);
-    pen.globalAlpha = 1;
-    if (this.frame >= 0 && graph.frame[row] === this.frame || row === this.selected) {
+    if (row === this.selected || this.frame >= 0 && graph.frame[row] === this.frame) {
       pen.strokeStyle = this.colours.text;
       pen.lineWidth = row === this.selected ? 2 : 1;
       pen.strokeRect(x + 1, y + 1, Math.max(1, width - 3), ROW - 3);
     }
     if (width >= TEXT_MIN) {
-      this.drawName(pen, row, x, width, y);
-    }
-    const rest = hidden.get(row);
-    if (rest !== undefined && graph.level[row] >= graph.level[this.zoom]) {
-      const scale = this.width / (extent[this.zoom] || 1);
-      const begin = x + children[row].reduce((sum, child) => sum + extent[child], 0) * scale;
-      pen.fillStyle = this.colours.dim;
-      pen.fillRect(begin, this.options.upward ? y - ROW / 4 : y + ROW, rest.total * scale, ROW / 4 - 1);
+      const text = this.fitting(pen, row, Math.min(width, this.width - x) - 2 * PADDING);
+      if (text !== "") {
+        pen.fillStyle = this.colours.text;
+        pen.fillText(text, x + PADDING, y + ROW / 2);
+      }
     }
   }
 
-  private drawName(pen: CanvasRenderingContext2D, row: number, x: number, width: number, y: number): void {
-    const text = visible(rowName(this.profile as Profile, (this.layout as Layout).graph, row).slice(0, Math.ceil(width / 4)));
-    const room = Math.max(0, Math.min(width, this.width - x)) - 2 * PADDING;
-    let end = text.length;
-    let size = pen.measureText(text).width;
+  /** As much of the name of ROW as ROOM has pixels for; "": too little to read. */
+  private fitting(pen: CanvasRenderingContext2D, row: number, room: number): string {
+    const known = this.texts.get(row);
+    if (known?.room === room) {
+      return known.text;
+    }
+    const whole = visible(brief(rowName(this.profile as Profile, (this.layout as Layout).graph, row)).slice(0, Math.ceil(room / 3)));
+    let end = whole.length;
+    let size = pen.measureText(whole).width;
     while (size > room && end > 0) {
       end = Math.min(end - 1, Math.floor(end * room / size));
-      size = pen.measureText(`${text.slice(0, end)}…`).width;
+      size = pen.measureText(`${whole.slice(0, end)}…`).width;
     }
-    if (end > 2 || end === text.length) {
-      pen.fillStyle = this.colours.text;
-      pen.fillText(end === text.length ? text : `${text.slice(0, end)}…`, x + PADDING, y + ROW / 2);
-    }
+    const text = end === whole.length ? whole : end > 2 ? `${whole.slice(0, end)}…` : "";
+    this.texts.set(row, { room, text });
+    return text;
   }
 
   /** The nearest row beside ROW at its level. */

@@ -8,6 +8,7 @@ const SPARE = 8;
 export interface GridColumn {
   title: string;
   number?: boolean;
+  narrow?: boolean; // a share
   sort?: string; // the reader may order by it; "" or absent: no
 }
 
@@ -49,7 +50,7 @@ export class Grid {
     this.view.appendChild(this.body);
     this.view.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.view);
-    this.element.style.setProperty("--numbers", String(options.columns.filter((column) => column.number).length));
+    this.element.style.setProperty("--columns", options.columns.map((column) => !column.number ? "minmax(0, 1fr)" : column.narrow ? "3.7rem" : "5rem").join(" "));
   }
 
   setSort(sort: string, direction: "ascending" | "descending"): void {

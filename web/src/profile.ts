@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A profile, or the change between two: flame graph with the functions, the tree or the stacks beside it, all of the same data.
+import * as ahead from "./ahead";
 import * as api from "./api";
 import { BY, FILTERS, regexField, select, VALUE_NAMES } from "./choices";
 import * as coverage from "./coverage";
 import type { Dump, Life, Target } from "./documents";
-import { h, name, replace, setText, shown } from "./dom";
+import { brief, h, name, replace, setText, shown, visible } from "./dom";
 import * as files from "./files";
 import { Flame } from "./flame";
 import { bytes, clock, count, duration, moment, percent, quantity, signed } from "./format";
@@ -18,6 +19,15 @@ const SIDES: [string, string][] = [["functions", "Functions"], ["tree", "Tree"],
 const REPORTED = ["value", "by", "focus", "ignore", "exclude", "retain", "show-from", "wrappers", "callers", "base", "thread"];
 const TREE_OPEN = 40;
 const TYPING_MS = 300;
+
+/** In a column. */
+function brieflyNamed(text: string): HTMLElement {
+  const element = name(brief(text));
+  if (brief(text) !== text) {
+    element.title = visible(text).slice(0, 4096);
+  }
+  return element;
+}
 
 export interface Bases {
   rows: [string, string][]; // what the address has, text
@@ -77,7 +87,7 @@ export class ProfileView implements shell.View {
   private readonly callers: HTMLInputElement = h("input", { type: "checkbox", onchange: () => this.invert() });
   private readonly wrappers: HTMLInputElement = h("input", { type: "checkbox", onchange: () => route.apply({ wrappers: this.wrappers.checked ? "" : "true", zoom: "" }) });
   private readonly filters = new Map<string, HTMLInputElement>();
-  private readonly search: HTMLInputElement = h("input", { type: "search", "aria-label": "Search", placeholder: "search, regular expression", oninput: () => this.onSearch() });
+  private readonly search: HTMLInputElement = h("input", { type: "search", "aria-label": "Search", placeholder: "search (regular expression)", oninput: () => this.onSearch() });
   private readonly found = h("span", { class: "faint", role: "status" });
   private readonly crumbs = h("nav", { class: "crumbs", "aria-label": "Zoom" });
   private readonly details = h("p", { class: "details" });
@@ -179,7 +189,7 @@ export class ProfileView implements shell.View {
 
   /** The question that STATE is, without what can be shown from the same answer. */
   private query(state: route.State): api.Query {
-    const query: api.Query = { width: Math.max(320, Math.ceil((this.graphs.clientWidth || innerWidth) / 64) * 64) };
+    const query: api.Query = { width: ahead.width(this.graphs.clientWidth) };
     for (const id of REPORTED) {
       query[id] = state[id];
     }
@@ -506,23 +516,29 @@ export class ProfileView implements shell.View {
     }
     const isChange = table.flat_base !== undefined;
     const whole = profile.source.shown[profile.value].total || 1;
-    const columns: GridColumn[] = [{ title: BY.find(([id]) => id === profile.by)?.[1] ?? "functions", sort: "name" },
-      { title: "Itself", number: true, sort: "flat" }, { title: isChange ? "Change" : "Share", number: true, sort: isChange ? "change" : "" },
-      { title: "Total", number: true, sort: "cum" }, { title: isChange ? "Change" : "Share", number: true, sort: isChange ? "total_change" : "" }];
+    const unit = BY.find(([id]) => id === profile.by)?.[1] ?? "functions";
+    const title = unit[0].toUpperCase() + unit.slice(1);
+    // Nothing calls a size class or a thread.
+    const isGroup = profile.by === "size" || profile.by === "thread";
+    const last = isChange ? "Change" : "Share";
+    const columns: GridColumn[] = [{ title, sort: "name" },
+      { title: isGroup ? "Total" : "Itself", number: true, sort: "flat" }, { title: last, number: true, narrow: !isChange, sort: isChange ? "change" : "" },
+      ...isGroup ? [] : [{ title: "Total", number: true, sort: "cum" }, { title: last, number: true, narrow: !isChange, sort: isChange ? "total_change" : "" }]];
     const rows = this.functionRows();
     const change = (now: number, base: number[] | undefined, significance: number[] | undefined, index: number): Node | string => {
       const text = signed(now - (base?.[index] ?? 0), profile.unit);
       const counts = isSignificant(profile, significance?.[index] ?? 0);
       return h("span", { class: counts ? now > (base?.[index] ?? 0) ? "grown" : "shrunk" : "within" }, text);
     };
-    const grid = new Grid({ label: "Functions", role: "grid", columns,
+    const grid = new Grid({ label: title, role: "grid", columns,
       row: (index) => {
         const at = rows[index];
         const text = profile.frames.name[table.frame[at]];
         const flat = `${this.quantity(table.flat[at])} ± ${this.quantity(table.flat_error[at])}`;
-        return { label: `${shown(text)}, itself ${flat}, with callees ${this.quantity(table.cum[at])} ± ${this.quantity(table.cum_error[at])}`,
-          cells: [name(text), h("span", { title: flat }, this.quantity(table.flat[at])), isChange ? change(table.flat[at], table.flat_base, table.flat_significance, at) : percent(table.flat[at] / whole),
-            h("span", { title: `± ${this.quantity(table.cum_error[at])}` }, this.quantity(table.cum[at])), isChange ? change(table.cum[at], table.cum_base, table.cum_significance, at) : percent(table.cum[at] / whole)] };
+        const callees = isGroup ? "" : `, with callees ${this.quantity(table.cum[at])} ± ${this.quantity(table.cum_error[at])}`;
+        return { label: `${shown(text)}, ${isGroup ? "" : "itself "}${flat}${callees}`,
+          cells: [brieflyNamed(text), h("span", { title: flat }, this.quantity(table.flat[at])), isChange ? change(table.flat[at], table.flat_base, table.flat_significance, at) : percent(table.flat[at] / whole),
+            ...isGroup ? [] : [h("span", { title: `± ${this.quantity(table.cum_error[at])}` }, this.quantity(table.cum[at])), isChange ? change(table.cum[at], table.cum_base, table.cum_significance, at) : percent(table.cum[at] / whole)]] };
       },
       onSelect: (index) => this.onFunction(table.frame[rows[index]], table.cum[rows[index]], table.cum_error[rows[index]]),
       onOpen: (index) => this.sandwich(profile.frames.name[table.frame[rows[index]]]),
@@ -558,7 +574,7 @@ export class ProfileView implements shell.View {
     }
     const isChange = graph.base !== undefined;
     const grid = new Grid({ label: "Call tree", role: "treegrid",
-      columns: [{ title: "Frame" }, { title: "Total", number: true }, { title: isChange ? "Change" : "Share", number: true }],
+      columns: [{ title: "Frame" }, { title: "Total", number: true }, { title: isChange ? "Change" : "Share", number: true, narrow: !isChange }],
       row: (index) => this.treeRow(layout, this.treeRows[index]),
       onSelect: (index) => this.onTreeRow(first.flame, graph, this.treeRows[index]),
       onOpen: (index) => this.onZoom(first.flame, layout, this.treeRows[index]),
@@ -578,7 +594,7 @@ export class ProfileView implements shell.View {
       : h("span", { class: counts ? graph.total[row] > base[row] ? "grown" : "shrunk" : "within" }, signed(graph.total[row] - base[row], profile.unit));
     const open = layout.children[row].length === 0 ? undefined : this.expanded.has(row);
     return { label: this.describe(graph, row), level: graph.level[row] + 1, expanded: open,
-      cells: [h("span", null, h("span", { class: "twist", "aria-hidden": "true" }, open === undefined ? "" : open ? "▾" : "▸"), name(rowName(profile, graph, row))),
+      cells: [h("span", null, h("span", { class: "twist", "aria-hidden": "true" }, open === undefined ? "" : open ? "▾" : "▸"), brieflyNamed(rowName(profile, graph, row))),
         h("span", { title: `± ${this.quantity(graph.error[row])}` }, this.quantity(graph.total[row])), last] };
   }
 
@@ -762,6 +778,7 @@ export function dumpSource(state: route.State): ProfileSource {
   const path = api.targetPath(target, `/dumps/${encodeURIComponent(dump)}`);
   return {
     title: dump === "latest" ? `Latest dump of ${target}` : `Dump ${dump} of ${target}`, back: { view: "target", target }, isWhole: false, bases: (of) => basesOf(target, dump, of),
+    named: (profile) => `${profile.source.name}, ${dump === "latest" ? "latest dump" : `dump ${dump}`}`,
     ...reports(path), fetch: async (query, signal) => {
       const profile = await reports(path).fetch(query, signal);
       coverage.note(target, profile);
@@ -773,7 +790,10 @@ export function dumpSource(state: route.State): ProfileSource {
 /** What reports of the dump at PATH answer. */
 function reports(path: string): Pick<ProfileSource, "fetch" | "source"> {
   return {
-    fetch: (query, signal) => api.json<Profile>(api.url(path, { ...query, format: "page" }), { signal }),
+    fetch: (query, signal) => {
+      const url = api.url(path, { ...query, format: "page" });
+      return ahead.take(url, signal) ?? api.json<Profile>(url, { signal });
+    },
     source: async (query, signal) => (await api.request(api.url(path, { ...query, format: "source" }), { signal })).text(),
   };
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One target, live: memory, charts over its history, arenas and classes, controls, recordings and dumps, events.
+import * as ahead from "./ahead";
 import * as api from "./api";
 import { Chart, type Mark } from "./chart";
 import { Controls } from "./controls";
@@ -204,6 +205,9 @@ export class TargetView implements shell.View {
     this.kept = dumps;
     if (!same) {
       replace(this.dumps, ...dumps.map((dump, index) => this.dumpRow(dump, dumps[index + 1])));
+      if (dumps.length > 0) {
+        ahead.askSoon(this.dumpPath(dumps[0]), dumps[0].bytes);
+      }
     }
     setText(this.noDumps, dumps.length === 0 ? "No dump is kept. Record, or take one now." : "");
     replace(this.growth, dumps.length === 0 ? null : dumps.length < FEWEST_OF_GROWTH ? `Three kept dumps show what grows; ${dumps.length} ${dumps.length === 1 ? "is" : "are"} kept.`
@@ -212,15 +216,20 @@ export class TargetView implements shell.View {
     replace(this.recordings, ...failed.map((recording) => h("li", null, `The recording of ${moment(recording.begin)} ended without a dump: ${shown(recording.why ?? "")}`)));
   }
 
+  private dumpPath(dump: Dump): string {
+    return api.targetPath(this.id, `/dumps/${dump.id}`);
+  }
+
   private dumpRow(dump: Dump, before: Dump | undefined): HTMLElement {
     const address = (base: string): string => route.address({ view: "profile", target: this.id, dump: String(dump.id), base });
     const others = this.kept.filter((other) => other.id !== dump.id);
+    const ask = (): void => ahead.ask(this.dumpPath(dump));
     const choice = h("select", { "aria-label": `Base to compare dump ${dump.id} with`, onchange: () => choice.value && route.go({ view: "profile", target: this.id, dump: String(dump.id), base: choice.value }) },
       h("option", { value: "" }, "with…"), ...others.map((other) => h("option", { value: other.id }, `dump ${other.id}, ${clock(other.taken)}`))) as HTMLSelectElement;
-    return h("tr", null, h("th", { scope: "row" }, h("a", { href: address("") }, `Dump ${dump.id}`)), h("td", null, moment(dump.taken)), h("td", { class: "number" }, bytes(dump.bytes)),
+    return h("tr", null, h("th", { scope: "row" }, h("a", { href: address(""), onpointerdown: ask, onfocus: ask }, `Dump ${dump.id}`)), h("td", null, moment(dump.taken)), h("td", { class: "number" }, bytes(dump.bytes)),
       h("td", null, before ? h("a", { href: address(String(before.id)) }, `since dump ${before.id}`) : "", " ", others.length > (before ? 1 : 0) ? choice : ""),
-      h("td", null, h("a", { href: api.targetPath(this.id, `/dumps/${dump.id}`), download: `${this.id}.${dump.id}.heap` }, "raw"), " ",
-        h("a", { href: api.url(api.targetPath(this.id, `/dumps/${dump.id}`), { format: "pprof" }), download: `${this.id}.${dump.id}.pb.gz` }, "pprof")));
+      h("td", null, h("a", { href: this.dumpPath(dump), download: `${this.id}.${dump.id}.heap` }, "raw"), " ",
+        h("a", { href: api.url(this.dumpPath(dump), { format: "pprof" }), download: `${this.id}.${dump.id}.pb.gz` }, "pprof")));
   }
 
   private async refreshStatistics(): Promise<void> {
@@ -245,6 +254,7 @@ export class TargetView implements shell.View {
   }
 
   destroy(): void {
+    ahead.drop();
     clearTimeout(this.ticker);
     this.ends.forEach((end) => end());
     this.chart.destroy();

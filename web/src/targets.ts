@@ -74,6 +74,8 @@ interface Row {
   trend: HTMLTableCellElement;
   texts: string[];
   trendAt: number;
+  isSeen: boolean; // in the window: only then its trend is asked for
+  target: Target;
 }
 
 const trendText = (low: number, high: number, seconds: number): string => `allocated: ${bytes(low)} to ${bytes(high)} in ${duration(seconds)}`;
@@ -90,6 +92,7 @@ export class TargetsView implements shell.View {
   private readonly body = h("tbody");
   private readonly rows = new Map<string, Row>();
   private targets: Target[] | null = null;
+  private readonly observer = new IntersectionObserver((entries) => this.onSeen(entries));
   private readonly end: () => void;
   private order = { column: columns[0], down: false };
 
@@ -164,11 +167,19 @@ export class TargetsView implements shell.View {
     return matching.sort(compare);
   }
 
-  private makeRow(): Row {
+  private makeRow(target: Target): Row {
     const cells = columns.map((column, index) => h(index === 0 ? "th" : "td", { scope: index === 0 ? "row" : null, class: column.number ? "number" : null }));
     const trend = h("td");
     const element = h("tr", null, ...cells.slice(0, 5), trend, ...cells.slice(5));
-    return { element, cells: cells as HTMLTableCellElement[], trend, texts: [], trendAt: 0 };
+    return { element, cells: cells as HTMLTableCellElement[], trend, texts: [], trendAt: 0, isSeen: false, target };
+  }
+
+  private onSeen(entries: IntersectionObserverEntry[]): void {
+    const seen = new Map(entries.map((entry) => [entry.target, entry.isIntersecting]));
+    for (const row of this.rows.values()) {
+      row.isSeen = seen.get(row.element) ?? row.isSeen;
+      void this.drawTrend(row);
+    }
   }
 
   private fill(row: Row, target: Target): void {
@@ -184,8 +195,9 @@ export class TargetsView implements shell.View {
     row.element.className = target.state === "live" ? "" : "gone";
   }
 
-  private async drawTrend(row: Row, target: Target): Promise<void> {
-    if (target.series === null || Date.now() - row.trendAt < TREND_REFRESH_MS) {
+  private async drawTrend(row: Row): Promise<void> {
+    const { target } = row;
+    if (!row.isSeen || target.series === null || Date.now() - row.trendAt < TREND_REFRESH_MS) {
       return;
     }
     row.trendAt = Date.now();
@@ -207,18 +219,21 @@ export class TargetsView implements shell.View {
     const wanted = this.wanted();
     const seen = new Set<string>();
     wanted.forEach((target, index) => {
-      const row = this.rows.get(target.unique) ?? this.makeRow();
+      const row = this.rows.get(target.unique) ?? this.makeRow(target);
+      row.target = target;
       this.rows.set(target.unique, row);
       seen.add(target.unique);
       this.fill(row, target);
       // Moved only when needed: a row that moves loses the focus.
       if (this.body.children[index] !== row.element) {
         this.body.insertBefore(row.element, this.body.children[index] ?? null);
+        this.observer.observe(row.element);
       }
-      void this.drawTrend(row, target);
+      void this.drawTrend(row);
     });
     for (const [unique, row] of this.rows) {
       if (!seen.has(unique)) {
+        this.observer.unobserve(row.element);
         row.element.remove();
         this.rows.delete(unique);
       }
@@ -229,6 +244,7 @@ export class TargetsView implements shell.View {
   }
 
   destroy(): void {
+    this.observer.disconnect();
     this.end();
   }
 }

@@ -102,6 +102,7 @@ static int
 change_hooks(const char *name, void *old, const void *new_value, size_t new_size)
 {
     void *handle = &fake.hooks;
+    fake.is_marked = true;
     if (strcmp(name, "experimental.hooks.install") != 0) {
         fake.n_hooks--;
         return new_size == sizeof(handle) && memcmp(new_value, &handle, sizeof(handle)) == 0 ? 0 : EINVAL;
@@ -141,6 +142,7 @@ fake_mallctl(const char *name, void *old, size_t *old_size, void *new_value, siz
 {
     fake.prof_calls += strncmp(name, "prof.", 5) == 0 || strncmp(name, "thread.prof.", 12) == 0;
     fake.actions += old == NULL && new_value == NULL;
+    fake.is_marked = false;
     if (fake.error != 0)
         return fake.error;
     if (fake.has_hooks && strncmp(name, "experimental.hooks.", 19) == 0)

@@ -38,6 +38,7 @@ typedef struct {
     bool odd_sizes;         /* one size class is not what it should be */
     size_t quantum;         /* of the classes: 16 or 8 */
     unsigned n_hooks;       /* that are installed */
+    bool is_marked;         /* the calling thread, since the hooks changed and until its next call */
     FakeHooks hooks;        /* the last ones */
     size_t slab_unused;     /* free regions of every slab, of 256 */
     unsigned slab_questions;

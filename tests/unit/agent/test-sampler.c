@@ -433,6 +433,7 @@ tear_down(Fixture *fixture, gconstpointer unused)
 {
     profiling_leave(&fixture->guest.profiling, &fixture->guest.allocator);
     g_assert_cmpuint(fake.n_hooks, ==, 0);
+    g_assert_false(fake.is_marked); /* this thread may end now */
 }
 
 static WireStatus

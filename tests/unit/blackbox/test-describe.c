@@ -23,6 +23,9 @@ static const struct {
     {{.cause = BLACKBOX_CAUSE_UNKNOWN, .used = 0, .limit = gib},
      0,
      "ended for an unknown reason at 0 B of 1.00 GiB, no profile"},
+    {{.cause = BLACKBOX_CAUSE_UNKNOWN, .used = 0, .limit = gib, .unit_result = "watchdog"},
+     0,
+     "ended (its unit: watchdog) at 0 B of 1.00 GiB, no profile"},
 };
 
 static void

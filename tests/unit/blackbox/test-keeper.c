@@ -85,7 +85,9 @@ test_round(void)
                                 .limit = 100,
                                 .read_us = 76,
                                 .kills_before = 1,
-                                .kills_after = 2};
+                                .kills_after = 2,
+                                .unit = "redis.service",
+                                .unit_result = "oom-kill"};
     begin();
     BlackboxKeeper *keeper = keeper_of("a/../b", PID, &quota);
     for (guint i = 1; i <= 5; i++)
@@ -114,6 +116,8 @@ test_round(void)
     g_assert_true(life->has_end);
     g_assert_cmpint(life->end.cause, ==, BLACKBOX_CAUSE_OOM);
     g_assert_cmpuint(life->end.kills_after, ==, 2);
+    g_assert_cmpstr(life->end.unit, ==, "redis.service");
+    g_assert_cmpstr(life->end.unit_result, ==, "oom-kill");
     g_assert_cmpint(life->latest_us, ==, 77);
     end();
 }

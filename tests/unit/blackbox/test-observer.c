@@ -12,17 +12,24 @@ static const struct {
     int status;   /* -1: unknown */
     BlackboxCause cause;
     gint number;
+    const char *unit; /* its unit's result; NULL: unknown */
 } cases[] = {
-    {0, 1, 990, SIGKILL, BLACKBOX_CAUSE_OOM, SIGKILL},
-    {0, 1, 990, -1, BLACKBOX_CAUSE_OOM, 0},
-    {3, 3, 990, SIGKILL, BLACKBOX_CAUSE_SIGNAL, SIGKILL}, /* by another process */
-    {0, 1, 990, SIGTERM, BLACKBOX_CAUSE_SIGNAL, SIGTERM}, /* the kernel has killed another process of the group */
-    {0, 1, 990, 0, BLACKBOX_CAUSE_EXIT, 0},
-    {0, BLACKBOX_UNKNOWN, 990, SIGKILL, BLACKBOX_CAUSE_OOM_LIKELY, SIGKILL},
-    {0, BLACKBOX_UNKNOWN, 900, SIGKILL, BLACKBOX_CAUSE_SIGNAL, SIGKILL},
-    {0, 0, 100, 7 << 8, BLACKBOX_CAUSE_EXIT, 7},
-    {0, 0, 100, SIGSEGV | 0x80, BLACKBOX_CAUSE_SIGNAL, SIGSEGV}, /* with a core dump */
-    {0, BLACKBOX_UNKNOWN, 990, -1, BLACKBOX_CAUSE_UNKNOWN, 0},
+    {0, 1, 990, SIGKILL, BLACKBOX_CAUSE_OOM, SIGKILL, NULL},
+    {0, 1, 990, -1, BLACKBOX_CAUSE_OOM, 0, NULL},
+    {3, 3, 990, SIGKILL, BLACKBOX_CAUSE_SIGNAL, SIGKILL, NULL}, /* by another process */
+    {0, 1, 990, SIGTERM, BLACKBOX_CAUSE_SIGNAL, SIGTERM, NULL}, /* the kernel has killed another process of the group */
+    {0, 1, 990, 0, BLACKBOX_CAUSE_EXIT, 0, NULL},
+    {0, BLACKBOX_UNKNOWN, 990, SIGKILL, BLACKBOX_CAUSE_OOM_LIKELY, SIGKILL, NULL},
+    {0, BLACKBOX_UNKNOWN, 900, SIGKILL, BLACKBOX_CAUSE_SIGNAL, SIGKILL, NULL},
+    {0, 0, 100, 7 << 8, BLACKBOX_CAUSE_EXIT, 7, NULL},
+    {0, 0, 100, SIGSEGV | 0x80, BLACKBOX_CAUSE_SIGNAL, SIGSEGV, NULL}, /* with a core dump */
+    {0, BLACKBOX_UNKNOWN, 990, -1, BLACKBOX_CAUSE_UNKNOWN, 0, NULL},
+    {0, BLACKBOX_UNKNOWN, 900, -1, BLACKBOX_CAUSE_OOM, 0, "oom-kill"},
+    {0, BLACKBOX_UNKNOWN, 900, SIGKILL, BLACKBOX_CAUSE_OOM, SIGKILL, "oom-kill"},
+    {3, 3, 900, SIGKILL, BLACKBOX_CAUSE_OOM, SIGKILL, "oom-kill"},    /* by systemd-oomd */
+    {3, 4, 900, SIGTERM, BLACKBOX_CAUSE_SIGNAL, SIGTERM, "oom-kill"}, /* its unit is stopped after another's kill */
+    {0, BLACKBOX_UNKNOWN, 990, SIGKILL, BLACKBOX_CAUSE_OOM_LIKELY, SIGKILL, "signal"},
+    {0, 0, 900, -1, BLACKBOX_CAUSE_UNKNOWN, 0, "watchdog"},
 };
 
 static void
@@ -31,6 +38,7 @@ test_causes(void)
     for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
         BlackboxEnd end = {
             .used = cases[i].used, .limit = 1000, .kills_before = cases[i].before, .kills_after = cases[i].after};
+        g_strlcpy(end.unit_result, cases[i].unit != NULL ? cases[i].unit : "", sizeof(end.unit_result));
         observer_judge_end(&end, cases[i].status != -1 ? &cases[i].status : NULL);
         g_assert_cmpint(end.cause, ==, cases[i].cause);
         g_assert_cmpint(end.number, ==, cases[i].number);

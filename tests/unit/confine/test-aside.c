@@ -68,6 +68,110 @@ test_death(void)
     g_assert_cmpint(run(die, OTHER), ==, ASIDE_GIVEN_UP);
 }
 
+/* Of those of HOSTILE some never end; the others are OTHER's. */
+enum { ITEMS = 40 };
+
+typedef struct {
+    guint taken[ITEMS], not_taken;
+} Taken;
+
+static uid_t
+user_of(gconstpointer data, guint i)
+{
+    return i % 4 == 1 ? HOSTILE + 1 : OTHER;
+}
+
+static void
+each(gpointer data, guint i, gpointer answer)
+{
+    if (user_of(data, i) != OTHER)
+        wait_for_ever(NULL, NULL);
+    if (i == 0) { /* nothing waits in a child for another child */
+        ChannelMessage nested = {.bytes = answer, .size = sizeof(guint64)};
+        char text[] = "nested";
+        g_assert_true(aside_is_inside());
+        g_assert_cmpint(aside_run(give_a_file, text, OTHER, &nested), ==, ASIDE_DONE);
+        return;
+    }
+    *(guint64 *)answer = 1000 + i;
+}
+
+static void
+take(gpointer data, guint i, gconstpointer answer)
+{
+    Taken *taken = data;
+    if (answer == NULL)
+        taken->not_taken++;
+    else if (i > 0)
+        taken->taken[i] = (guint) * (const guint64 *)answer;
+    else
+        g_assert_cmpstr(answer, ==, "nested");
+}
+
+/* Three of a user are waited for, its others are passed over, and those of others are all done. */
+static void
+test_each(void)
+{
+    Taken taken = {0};
+    const AsideList list = {.n = ITEMS, .size = sizeof(guint64), .data = &taken, .each = each, .user = user_of};
+    aside_each(&list, take);
+    g_assert_cmpuint(taken.not_taken, ==, ITEMS / 4);
+    for (guint i = 1; i < ITEMS; i++)
+        g_assert_cmpuint(taken.taken[i], ==, i % 4 == 1 ? 0 : 1000 + i);
+    g_assert_false(aside_is_inside());
+    aside_each(&(AsideList){.n = 0, .size = 8, .data = &taken, .each = each, .user = user_of}, take);
+}
+
+/* ---- answers that come late, each in time ---- */
+
+enum { LATE = HOSTILE + 2, LATE_ITEMS = 60, LATE_US = 500000 };
+
+static uid_t
+user_of_late(gconstpointer data, guint i)
+{
+    return i % 4 == 1 ? OTHER : LATE;
+}
+
+static void
+late(gpointer data, guint i, gpointer answer)
+{
+    if (user_of_late(data, i) == LATE)
+        g_usleep(LATE_US);
+    *(guint64 *)answer = i;
+}
+
+static void
+take_late(gpointer data, guint i, gconstpointer answer)
+{
+    guint *passed_over = data;
+    if (user_of_late(data, i) == LATE)
+        *passed_over += answer == NULL;
+    else
+        g_assert_true(answer != NULL && *(const guint64 *)answer == i);
+}
+
+static void
+be_late(gpointer data, ChannelMessage *answer)
+{
+    g_usleep(LATE_US);
+}
+
+/* Together they may not take longer than those that are given up. */
+static void
+test_late(void)
+{
+    guint passed_over = 0, n = 0;
+    const AsideList list = {
+        .n = LATE_ITEMS, .size = sizeof(guint64), .data = &passed_over, .each = late, .user = user_of_late};
+    aside_each(&list, take_late);
+    g_assert_cmpuint(passed_over, >, 0);
+    g_assert_cmpint(run(be_late, LATE), ==, ASIDE_NOT_BEGUN);
+    while (n < LATE_ITEMS && run(be_late, LATE + 1) == ASIDE_DONE)
+        n++;
+    g_assert_cmpuint(n, <, LATE_ITEMS);
+    test_answer();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -75,5 +179,7 @@ main(int argc, char **argv)
     g_test_add_func("/aside/answer", test_answer);
     g_test_add_func("/aside/given-up", test_given_up);
     g_test_add_func("/aside/death", test_death);
+    g_test_add_func("/aside/each", test_each);
+    g_test_add_func("/aside/late", test_late);
     return g_test_run();
 }

@@ -17,6 +17,7 @@ static void
 free_finding(gpointer data)
 {
     DoctorFinding *finding = data;
+    g_free(finding->advice);
     g_ptr_array_unref(finding->functions);
     g_ptr_array_unref(finding->evidence);
     g_ptr_array_unref(finding->against);
@@ -40,6 +41,7 @@ fill(DoctorReport *report, guint findings)
                                    .low = 1100000,
                                    .high = 1300000,
                                    .hours = 3.25,
+                                   .gives_back = 1024,
                                    .confidence = 0.97};
         g_ptr_array_add(report->findings, finding);
     }
@@ -54,6 +56,7 @@ test_text(void)
     g_autoptr(GString) text = g_string_new(NULL);
 
     fill(&report, 1);
+    ((DoctorFinding *)report.findings->pdata[0])->advice = g_strdup("free what it keeps: 11.8 MiB");
     doctor_answer_text(text, &subject, &report);
     g_assert_cmpstr(text->str, ==,
                     "redis-server (4711): watched for 30 s\n\n"
@@ -63,7 +66,7 @@ test_text(void)
                     "control group is reached in 3.2 h\n"
                     "   seen: it grew\n"
                     "   not bounded-cache, because it did not slow down\n"
-                    "   do: look at what the named function keeps: free it, or bound the container that holds it\n"
+                    "   do: free what it keeps: 11.8 MiB\n"
                     "\na note\n");
 }
 
@@ -87,12 +90,13 @@ test_json(void)
     g_auto(DoctorReport) report = {0};
 
     fill(&report, 1);
-    ((DoctorFinding *)report.findings->pdata[0])->advice = "restart it";
+    ((DoctorFinding *)report.findings->pdata[0])->advice = g_strdup("restart it");
     json_t *document = doctor_answer_json(&subject, &report);
     json_t *finding = json_array_get(json_object_get(document, "findings"), 0);
     g_assert_cmpstr(json_string_value(json_object_get(finding, "cause")), ==, "heap-leak");
     g_assert_cmpstr(json_string_value(json_object_get(finding, "function")), ==, "session_store");
     g_assert_cmpstr(json_string_value(json_object_get(finding, "advice")), ==, "restart it");
+    g_assert_cmpint(json_integer_value(json_object_get(finding, "gives_back_bytes")), ==, 1024);
     g_assert_cmpint(json_integer_value(json_object_get(finding, "bytes")), ==, 12345678);
     g_assert_cmpfloat(json_real_value(json_object_get(finding, "bytes_per_second")), ==, 1200000);
     g_assert_true(json_is_false(json_object_get(document, "healthy")));

@@ -316,6 +316,29 @@ test_who_allocates(void)
     g_assert_cmpstr(function_of(evidence.mover), ==, "render_page");
 }
 
+/* Found by samples of a short time, a function is not named if the profile of all shows that it helps others: with
+ * objects of another size. */
+static void
+test_mover_of_other_samples(void)
+{
+    static const struct {
+        guint64 block;
+        const char *named;
+    } movers[] = {{100, "handle_request"}, {4096, "filled"}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(movers); i++) {
+        g_auto(DoctorEvidence) evidence = {0};
+        doctor_evidence_init(&evidence);
+        evidence.mover = g_new0(DoctorStack, 1);
+        evidence.mover->functions = g_ptr_array_new_with_free_func(g_free);
+        evidence.mover->block = movers[i].block;
+        g_ptr_array_add(evidence.mover->functions, g_strdup("filled"));
+        g_ptr_array_add(evidence.mover->functions, g_strdup("handle_request"));
+        find((const Stack[]){{{"filled", "load_tables", "main"}, 100, 0}, {{NULL}, 0, 0}}, NULL, &evidence);
+        g_assert_cmpstr(function_of(evidence.mover), ==, movers[i].named);
+    }
+}
+
 /* A helper that others use as well is not the holder; what comes and goes is told from what stays. */
 static void
 test_helpers(void)
@@ -384,6 +407,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/culprit/pins", test_who_pins);
     g_test_add_func("/doctor/culprit/helpers", test_helpers);
     g_test_add_func("/doctor/culprit/allocates", test_who_allocates);
+    g_test_add_func("/doctor/culprit/mover-of-other-samples", test_mover_of_other_samples);
     g_test_add_func("/doctor/culprit/growth-without-samples", test_growth_without_samples);
     g_test_add_func("/doctor/culprit/exact-counters", test_exact_counters_decide);
     return g_test_run();

@@ -24,6 +24,7 @@ typedef struct {
     guint64 empty_slabs;  /* MiB of slabs of 64 KiB with one region of 512 bytes each */
     guint64 unread;       /* arenas of which only their sum is known */
     guint arenas;         /* over which the slabs are spread; 0: one */
+    guint64 base;         /* KiB of each arena's own data */
     LedgerId line;        /* of the ledger, with... */
     gint64 bytes;         /* MiB, at the end */
     gint64 bytes_before;  /* MiB, at the start; 0: as at the end */
@@ -90,6 +91,7 @@ sample_of(const Simulated *process, guint second)
             stats_values_set(arena->values, STATS_ARENA_DIRTY_DECAY, (uint64_t)-1);
             stats_values_set(arena->values, STATS_ARENA_PDIRTY, process->dirty * 256);
         }
+        stats_values_set(arena->values, STATS_ARENA_BASE, process->base * 1024);
         add_bin(arena, 512, holes / arenas, process->arenas > 0 ? 1 : holes, 0);
         add_bin(arena, 4096, live / 65536 / arenas + 1, live / 4096 / arenas, 0);
     }
@@ -202,6 +204,9 @@ static const struct {
     {{.live = 40, .requests = 40000, .processor_ms = 50}, CAUSE_HEALTHY, 0}, /* a server at work */
     {{.live = 40, .empty_slabs = 120}, CAUSE_FRAGMENTATION, 119},
     {{.live = 40, .empty_slabs = 120, .arenas = 1920}, CAUSE_ARENAS, 201},
+    /* Most of it is the arenas' own data. */
+    {{.live = 40, .empty_slabs = 20, .arenas = 320, .base = 128, .metadata = 50}, CAUSE_METADATA, 50},
+    {{.live = 40, .empty_slabs = 30, .arenas = 480, .base = 16, .metadata = 17}, CAUSE_ARENAS, 50},
     {{.live = 40, .empty_slabs = 120, .unread = 2000}, CAUSE_ARENAS, 119},
     {{.live = 40, .dirty = 100}, CAUSE_DIRTY, 100},
     {{.live = 40, .dirty = 100, .decay_ms = -1}, CAUSE_DIRTY, 100},
@@ -211,6 +216,10 @@ static const struct {
     {{.live = 40, .peak = 300}, CAUSE_BURST, 250},
     {{.live = 40, .peak = 300, .retained = 260}, CAUSE_BURST, 250}, /* which leaves address space behind */
     {{.live = 20, .peak = 140, .retained = 1000}, CAUSE_RETAINED, 1000},
+    /* Every program holds something: a past that is much larger says more, one that is not does not. */
+    {{.live = 80, .peak = 400}, CAUSE_BURST, 310},
+    {{.live = 150, .peak = 400}, CAUSE_STARTUP, 150},
+    {{.live = 80, .retained = 1000}, CAUSE_RETAINED, 1000},
     {{.live = 40, .line = LEDGER_OTHER_ANONYMOUS, .bytes = 100}, CAUSE_ANON_MMAP, 100},
     {{.live = 40, .line = LEDGER_OTHER_ANONYMOUS, .bytes = 50, .bytes_before = 20}, CAUSE_ANON_MMAP, 50},
     {{.live = 40, .line = LEDGER_OTHER_ALLOCATORS, .bytes = 100}, CAUSE_OTHER_ALLOCATOR, 100},
@@ -228,6 +237,12 @@ static const struct {
     {{.live = 45, .tcache = 15}, CAUSE_HEALTHY, 0},
 };
 
+static const Simulated *
+process_of(gsize i)
+{
+    return &cases[i].process;
+}
+
 static void
 test_causes(void)
 {
@@ -242,6 +257,9 @@ test_causes(void)
         const DoctorFinding *finding = finding_at(&examined, 0);
         g_assert_cmpfloat_with_epsilon(finding->bytes, (gdouble)(cases[i].bytes * MIB), 1.5 * (gdouble)MIB);
         g_assert_cmpuint(finding->evidence->len, >, 0);
+        g_assert_nonnull(finding->advice);
+        g_assert_cmpfloat(finding->gives_back, <=,
+                          finding->bytes + (gdouble)(process_of(i)->arenas * process_of(i)->base) * 1024);
         g_assert_true(finding->confidence > 0 && finding->confidence < 1);
     }
 }
@@ -495,9 +513,9 @@ test_churn_by_births(void)
     examine(&counted, &counter);
     judge(&counted);
     g_assert_cmpint(first_cause(&counted), ==, CAUSE_CHURN);
-    g_assert_nonnull(strstr(counted.report.notes->pdata[counted.report.notes->len - 1], "--sampler=jescope"));
+    g_assert_nonnull(strstr(counted.report.notes->pdata[counted.report.notes->len - 1], "(--record)"));
     for (guint i = 0; i < busy.report.notes->len; i++)
-        g_assert_null(strstr(busy.report.notes->pdata[i], "--sampler=jescope"));
+        g_assert_null(strstr(busy.report.notes->pdata[i], "(--record)"));
 }
 
 /* A profile of the whole run that names no great holder: many functions hold the heap, and that is no finding. */
@@ -571,6 +589,104 @@ test_one_look(void)
     g_assert_true(g_str_has_prefix(examined.report.notes->pdata[0], "load_tables holds the largest part, 150.0 MiB;"));
 }
 
+/* One size class fills, ever more slowly, beside one that grows steadily: that one leaks. */
+static void
+test_filling_is_set_apart(void)
+{
+    g_autoptr(GArray) moments = g_array_new(FALSE, FALSE, sizeof(DoctorMoment));
+    g_auto(DoctorClasses) classes = {0};
+
+    for (guint i = 0; i < MOMENTS; i++) {
+        const Simulated filling = {.live = 1, .leak = 4000, .slower = 0.01}, steady = {.live = 1, .leak = 400};
+        StatsSample *sample = stats_sample_new(STATS_SOURCE_LIVE);
+        StatsArena *merged = stats_sample_arena(sample, STATS_ARENA_MERGED);
+        guint64 fills = MIB + (guint64)leaked(&filling, i), leaks = MIB + (guint64)leaked(&steady, i);
+        add_bin(merged, 512, 1, leaks / 512, leaks / 512);
+        add_bin(merged, 4096, 1, fills / 4096, fills / 4096);
+        stats_values_set(sample->totals, STATS_HELD, fills + leaks);
+        DoctorMoment moment = {.seconds = i, .sample = sample};
+        g_array_append_val(moments, moment);
+    }
+    doctor_classes(moments, &classes);
+    g_assert_true(classes.grows && !classes.slows);
+    g_assert_cmpfloat_with_epsilon(classes.rate, 400 * 1024.0, 4096);
+    g_assert_cmpfloat(classes.apart, >, 1000 * 1024.0);
+    g_assert_true(doctor_class_of(&classes, 4096)->fills && doctor_class_of(&classes, 4096)->grown <= 0);
+    for (guint i = 0; i < moments->len; i++)
+        doctor_moment_clear(&g_array_index(moments, DoctorMoment, i));
+}
+
+/* Growth without a function: what the profile should have is said, and code that was unloaded if there is no profile.
+ */
+static void
+test_growth_without_a_function(void)
+{
+    static const struct {
+        DoctorProfile profile;
+        const char *unloaded;
+        CauseId cause;
+        const char *said;
+    } growths[] = {
+        {DOCTOR_PROFILE_WHOLE, NULL, CAUSE_HEAP_LEAK, "about 60 samples of it should be in the profile"},
+        {DOCTOR_PROFILE_WHOLE, "/lib/plugin.so", CAUSE_HEAP_LEAK, "about 60 samples of it should be in the profile"},
+        {DOCTOR_PROFILE_READY, "/lib/plugin.so", CAUSE_UNLOADED_CODE, "/lib/plugin.so was unloaded during the watch"}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(growths); i++) {
+        g_auto(Examined) examined = {0};
+        const Simulated process = {.live = 40, .leak = 1024};
+        examine(&examined, &process);
+        for (guint j = 0; j < examined.evidence.moments->len; j++)
+            stats_values_set(g_array_index(examined.evidence.moments, DoctorMoment, j).sample->totals,
+                             STATS_SAMPLING_LG_PERIOD, 19);
+        examined.evidence.profile = growths[i].profile;
+        examined.evidence.unloaded = growths[i].unloaded;
+        judge(&examined);
+        const DoctorFinding *finding = finding_at(&examined, 0);
+        g_assert_cmpint(finding->cause, ==, growths[i].cause);
+        g_assert_true(g_str_has_prefix(finding->evidence->pdata[finding->evidence->len - 1], growths[i].said));
+    }
+}
+
+/* What was allocated since sampling began and lives, in a heap that does not grow, is a cache's; all of its class is.
+ */
+static void
+test_young_profile_of_a_cache(void)
+{
+    g_auto(Examined) examined = {0};
+    const Simulated process = {.live = 100};
+
+    examine(&examined, &process);
+    examined.evidence.profile = DOCTOR_PROFILE_YOUNG;
+    examined.evidence.holder = stack_new("cache_insert", 20.0 * (gdouble)MIB, 0);
+    examined.evidence.holder->moved = 20.0 * (gdouble)MIB;
+    judge(&examined);
+    const DoctorFinding *finding = finding_at(&examined, 0);
+    g_assert_cmpint(finding->cause, ==, CAUSE_CACHE);
+    g_assert_cmpstr(finding->functions->pdata[0], ==, "cache_insert");
+    g_assert_cmpfloat_with_epsilon(finding->bytes, 100.0 * (gdouble)MIB, 1);
+}
+
+/* Only what the larger classes must hold is gained by caches of small objects alone. */
+static void
+test_remedy_of_thread_caches(void)
+{
+    static const struct {
+        guint64 live;
+        const char *remedy;
+    } caches[] = {{200, "thread.tcache.flush in each"}, {10, "lg_tcache_max:13"}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(caches); i++) {
+        g_auto(Examined) examined = {0};
+        const Simulated process = {.live = caches[i].live, .tcache = 80};
+        examine(&examined, &process);
+        judge(&examined);
+        const DoctorFinding *finding = finding_at(&examined, 0);
+        g_assert_cmpint(finding->cause, ==, CAUSE_THREAD_CACHES);
+        g_assert_true(g_str_has_prefix(finding->advice, caches[i].remedy));
+        g_assert_cmpfloat_with_epsilon(finding->gives_back, (i == 0 ? 80 : 70) * (gdouble)MIB, 65536);
+    }
+}
+
 /* Dumps alone, without statistics: by the significance of the stack. */
 static void
 test_dumps_alone(void)
@@ -613,6 +729,10 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/judge/order", test_order);
     g_test_add_func("/doctor/judge/nothing", test_nothing_is_known);
     g_test_add_func("/doctor/judge/one-look", test_one_look);
+    g_test_add_func("/doctor/judge/filling-apart", test_filling_is_set_apart);
+    g_test_add_func("/doctor/judge/growth-without-function", test_growth_without_a_function);
+    g_test_add_func("/doctor/judge/young-cache", test_young_profile_of_a_cache);
+    g_test_add_func("/doctor/judge/thread-caches", test_remedy_of_thread_caches);
     g_test_add_func("/doctor/judge/dumps-alone", test_dumps_alone);
     return g_test_run();
 }

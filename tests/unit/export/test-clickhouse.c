@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/batch-build.h"
+#include "export/clickhouse-client.h"
 #include "export/clickhouse-rows.h"
 #include "export/clickhouse-schema.h"
 #include "export/sql.h"
@@ -37,6 +38,35 @@ test_names(void)
     for (gsize i = 0; i < G_N_ELEMENTS(wrong); i++)
         g_assert_false(sql_is_name(wrong[i]));
     g_assert_false(sql_is_name(longer));
+}
+
+/* ---- answers ---- */
+
+/* What the server's own state is the cause of is never held against a batch. Texts of 18.16 and of 24.8. */
+static void
+test_blame(void)
+{
+    static const char *const of_the_server[] = {
+        "Code: 243, e.displayText() = DB::Exception: Cannot reserve 1.00 MiB, not enough space, e.what() = "
+        "DB::Exception\n",
+        "Code: 75, e.displayText() = DB::ErrnoException: Cannot write to file: No space left on device, errno: 28",
+        "Poco::Exception. Code: 1000, e.code() = 28, e.displayText() = File access error: no space left on device",
+        "Code: 242, e.displayText() = DB::Exception: Table is in readonly mode",
+        "Code: 999. Coordination::Exception: Session expired",
+        "Code: 252, e.displayText() = DB::Exception: Too many parts (301). Merges are processing significantly slower "
+        "than inserts",
+    };
+    static const char *const of_rows[] = {
+        "Code: 27, e.displayText() = DB::Exception: Cannot parse input: expected { before: x",
+        "Code: 241. DB::Exception: Memory limit (for query) exceeded",
+        "Code: 252, e.displayText() = DB::Exception: Too many partitions for single INSERT block (more than 100)",
+        "<html>502</html>",
+        "",
+    };
+    for (gsize i = 0; i < G_N_ELEMENTS(of_the_server); i++)
+        g_assert_false(clickhouse_blames_rows(of_the_server[i]));
+    for (gsize i = 0; i < G_N_ELEMENTS(of_rows); i++)
+        g_assert_true(clickhouse_blames_rows(of_rows[i]));
 }
 
 /* ---- tables ---- */
@@ -288,6 +318,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/clickhouse/text", test_text);
     g_test_add_func("/clickhouse/names", test_names);
+    g_test_add_func("/clickhouse/blame", test_blame);
     g_test_add_func("/clickhouse/dialects", test_dialects);
     g_test_add_func("/clickhouse/cluster", test_cluster);
     g_test_add_func("/clickhouse/changes", test_changes);

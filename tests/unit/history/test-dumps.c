@@ -304,9 +304,11 @@ test_migration(void)
     history_close(old);
     sqlite3 *db = NULL;
     sqlite3_open(path, &db);
-    g_assert_cmpint(sqlite3_exec(db, "DROP TABLE dump; DROP TABLE recording; DROP TABLE owner; PRAGMA user_version = 1",
-                                 NULL, NULL, NULL),
-                    ==, SQLITE_OK);
+    g_assert_cmpint(
+        sqlite3_exec(
+            db, "DROP TABLE dump; DROP TABLE recording; DROP TABLE owner; DROP TABLE process; PRAGMA user_version = 1",
+            NULL, NULL, NULL),
+        ==, SQLITE_OK);
     sqlite3_close(db);
     g_autoptr(GError) error = NULL;
     History *reader = history_open(path, HISTORY_READ, &error);

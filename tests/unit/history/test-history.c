@@ -275,6 +275,59 @@ test_newer(void)
 }
 
 static void
+take_process(const HistoryProcess *process, gpointer text)
+{
+    *(char **)text = g_strjoin("|", process->user, process->arguments, process->group, NULL);
+}
+
+static void
+assert_process(History *history, gint64 life, const char *expected)
+{
+    g_autofree char *text = NULL;
+    g_assert_cmpint(history_process(history, life, take_process, &text), ==, expected != NULL);
+    g_assert_cmpstr(text, ==, expected);
+}
+
+static gint64
+begin_as(History *history, const HistoryProcess *process)
+{
+    const HistoryLife life = {.target = "redis", .pid = 1, .start_ticks = 100, .boot = "boot", .process = *process};
+    gint64 incarnation;
+    g_assert_true(history_begin(history, &life, &incarnation, NULL));
+    return incarnation;
+}
+
+/* What a process was called is kept with each life; a file of an older jescope has none, and gets it when it is
+ * written. */
+static void
+test_process(void)
+{
+    static const HistoryProcess server = {"me", "redis-server *:6379", "/a.service"},
+                                other = {"me", "redis\033[2J", NULL};
+    char *path = fixture_path();
+    History *history = fixture_open(path);
+    gint64 life = begin_as(history, &server);
+    assert_process(history, life, "me|redis-server *:6379|/a.service");
+    g_assert_cmpint(begin_as(history, &(HistoryProcess){.user = NULL}), ==, life);
+    assert_process(history, life, "me|redis-server *:6379|/a.service");
+    g_assert_cmpint(begin_as(history, &other), ==, life);
+    assert_process(history, life, "me|redis\\u{001B}[2J|");
+    assert_process(history, life + 1, NULL);
+    fixture_add(history, life, SOME_DAY, 1);
+    history_close(history);
+    run_sql(path, "DROP TABLE process; PRAGMA user_version = 3");
+    History *reader = history_open(path, HISTORY_READ, NULL);
+    assert_process(reader, life, NULL);
+    history_close(reader);
+    history = fixture_open(path);
+    assert_process(history, life, NULL);
+    g_assert_cmpint(begin_as(history, &server), ==, life);
+    assert_process(history, life, "me|redis-server *:6379|/a.service");
+    history_close(history);
+    fixture_remove(path);
+}
+
+static void
 test_missing_row(void)
 {
     char *path = fixture_path();
@@ -483,6 +536,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/missing", test_missing);
     g_test_add_func("/history/not-history", test_not_history);
     g_test_add_func("/history/newer", test_newer);
+    g_test_add_func("/history/process", test_process);
     g_test_add_func("/history/locked", test_locked);
     g_test_add_func("/history/damaged-block", test_damaged_block);
     g_test_add_func("/history/corrupt-file", test_corrupt_file);

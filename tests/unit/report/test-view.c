@@ -213,6 +213,90 @@ test_unknown_thread(void)
     g_assert_error(error, REPORT_ERROR, REPORT_ERROR_NO_THREAD);
 }
 
+static void
+check_by(const char *text, ProfileReadFlags flags, ReportGranularity by, const char *expected)
+{
+    g_auto(Fixture) fixture;
+    ReportOptions options;
+
+    fixture_init(&fixture, text, flags);
+    report_options_init(&options);
+    options.by = by;
+    check(&fixture, &options, expected);
+}
+
+static void
+test_by_thread(void)
+{
+    check_by(threads_text, PROFILE_READ_THREADS, REPORT_BY_THREAD,
+             "thread 7 worker;[0x2000];[0x1000] 200\nthread 1 main thread;[0x2000];[0x1000] 100\n");
+    check_by(fixture_text, PROFILE_READ_THREADS, REPORT_BY_THREAD,
+             "[no thread];main;shop::Cart<int>::push_back(int const&) 300\n"
+             "[no thread];main;recurse;recurse 200\n"
+             "[no thread];main;insert;make_node 100\n"
+             "[no thread];main;[app+0x5000] 40\n");
+}
+
+/* One stack, of 2 objects of 64 bytes and 3 of 4096 by their samples, and of 2483 bytes in the mean by its row. */
+static const char sizes_text[] = "heap_v2/1\n#sampler jescope 1 since=1 window=10000000\n"
+                                 "  t*: 5: 12416 [5: 12416]\n"
+                                 "@ 0x1000 0x2001\n  t*: 5: 12416 [5: 12416]\n"
+                                 "#live 7000 64 1 11\n#live 7100 64 1 12\n"
+                                 "#live 8000 4096 1 11\n#live 9000 4096 1 11\n#live a000 4096 1 12\n"
+                                 "\nMAPPED_LIBRARIES:\n";
+
+static const char fewer_text[] = "heap_v2/1\n#sampler jescope 1 since=1 window=10000000\n"
+                                 "  t*: 1: 64 [1: 64]\n"
+                                 "@ 0x1000 0x2001\n  t*: 1: 64 [1: 64]\n"
+                                 "#live 7000 64 1 11\n"
+                                 "\nMAPPED_LIBRARIES:\n";
+
+static void
+test_by_size(void)
+{
+    check_by(sizes_text, PROFILE_READ_SIZES, REPORT_BY_SIZE,
+             "size class 4 KiB;[0x2000];[0x1000] 12288\nsize class 64 B;[0x2000];[0x1000] 128\n");
+    check_by(sizes_text, PROFILE_READ_DEFAULT, REPORT_BY_SIZE,
+             "several sizes, mean up to 2.5 KiB;[0x2000];[0x1000] 12416\n");
+    check_by(sizes_text, PROFILE_READ_THREADS, REPORT_BY_THREAD,
+             "thread 11;[0x2000];[0x1000] 8256\nthread 12;[0x2000];[0x1000] 4160\n");
+    check_by(threads_text, PROFILE_READ_DEFAULT, REPORT_BY_SIZE,
+             "several sizes, mean up to 112 B;[0x2000];[0x1000] 300\n");
+}
+
+/* The rows are the groups alone; filters see their names; from the allocation up, a group is still outermost. */
+static void
+test_groups_in_reports(void)
+{
+    g_autoptr(GRegex) focus = regex("^size class 64 B$");
+    g_auto(Fixture) fixture;
+    ReportOptions options;
+
+    fixture_init(&fixture, sizes_text, PROFILE_READ_SIZES);
+    report_options_init(&options);
+    options.by = REPORT_BY_SIZE;
+    options.flags = REPORT_EXACT;
+    g_autofree char *table = fixture_report(&fixture, NULL, "text", &options);
+    g_assert_nonnull(strstr(table, "12288  99.0%  99.0%       12288  99.0%  size class 4 KiB\n"));
+    g_assert_nonnull(strstr(table, "size class 64 B\n"));
+    g_assert_null(strstr(table, "0x2000"));
+    options.flags |= REPORT_CALLERS;
+    g_autofree char *tree = fixture_report(&fixture, NULL, "tree", &options);
+    const char *group = strstr(tree, "size class 4 KiB");
+    const char *inner = group != NULL ? strstr(group, "0x1000") : NULL;
+    g_assert_nonnull(inner);
+    g_assert_nonnull(strstr(inner, "0x2000"));
+    options.focus = focus;
+    check(&fixture, &options, "size class 64 B;[0x2000];[0x1000] 128\n");
+    /* In a difference, a class is the same node on both sides. */
+    options.focus = NULL;
+    g_auto(Fixture) before;
+    fixture_init(&before, fewer_text, PROFILE_READ_SIZES);
+    g_autofree char *change = fixture_report(&fixture, &before, "text", &options);
+    g_auto(GStrv) parts = g_strsplit(change, "size class 64 B", -1);
+    g_assert_cmpuint(g_strv_length(parts), ==, 2);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -225,5 +309,8 @@ main(int argc, char **argv)
     g_test_add_func("/report/view/values", test_values);
     g_test_add_func("/report/view/threads", test_threads);
     g_test_add_func("/report/view/unknown-thread", test_unknown_thread);
+    g_test_add_func("/report/view/by-thread", test_by_thread);
+    g_test_add_func("/report/view/by-size", test_by_size);
+    g_test_add_func("/report/view/groups-in-reports", test_groups_in_reports);
     return g_test_run();
 }

@@ -145,6 +145,7 @@ fake_lease(void *host, const WireLeaseRequest *request, WireLease *lease, Failur
         fake.lease = (WireLease){0};
     } else {
         fake.lease.restores = request->action == WIRE_LEASE_TAKE ? fake.active : fake.lease.restores;
+        fake.lease_flags = request->action == WIRE_LEASE_TAKE ? request->flags : fake.lease_flags;
         fake.lease.active = fake.active = true;
         fake.lease.id = 7;
         fake.lease.remaining_ms = request->duration_ms;
@@ -204,6 +205,7 @@ fake_recording_start(void *host, const RouteRecordingRequest *request, RouteReco
         .id = id, .begin_ms = began_ms, .duration_ms = request->duration_ms, .remaining_ms = request->duration_ms};
     fake.n_recordings = kept + 1;
     note_capture(&request->capture);
+    fake.chosen = request->choice;
     fake.active = true;
     *recording = fake.recordings[0];
     return OUTCOME_DONE;

@@ -32,6 +32,8 @@ typedef struct {
     size_t n_published;
 
     RouteCapture captured; /* how the last dump was to be taken, that of a recording too */
+    SamplerChoice chosen;  /* of the last recording */
+    uint32_t lease_flags;  /* of the last lease that was taken */
 
     char written[512];  /* every write: "control=value " */
     char rendered[768]; /* the last rendering: format, options, then "base" if there was one */

@@ -32,6 +32,9 @@ test_ourselves(void)
 {
     g_autoptr(GPtrArray) none = g_ptr_array_new();
     MetricsOwn own = {.service = {.targets = 3, .done = G_MAXUINT64}, .server = {.connections = 5, .by_class[3] = 7}};
+    const RuleCount count = {.rule = g_strdup("a\"b"), .series = {[RULE_HOLDING] = 4}};
+    g_autoptr(GArray) rules = rule_counts_new();
+    own.rules = g_array_append_val(rules, count);
     MetricsScrape scrape = {.scraped = none, .duration_us = 1500000, .own = &own};
     g_autoptr(GBytes) bytes = metrics_write(&scrape, METRICS_OPENMETRICS);
     g_autofree char *text = g_strndup(g_bytes_get_data(bytes, NULL), g_bytes_get_size(bytes));
@@ -41,6 +44,8 @@ test_ourselves(void)
     g_assert_nonnull(strstr(text, "\njescope_http_connections 5\n"));
     g_assert_nonnull(strstr(text, "\njescope_http_responses_total{class=\"4xx\"} 7\n"));
     g_assert_nonnull(strstr(text, "\njescope_scrape_duration_seconds 1.5\n"));
+    g_assert_nonnull(strstr(text, "\njescope_rule_series{rule=\"a\\\"b\",state=\"armed\"} 0\n"));
+    g_assert_nonnull(strstr(text, "\njescope_rule_series{rule=\"a\\\"b\",state=\"holding\"} 4\n"));
     g_assert_null(strstr(text, "jescope_target_up"));
     g_assert_true(g_str_has_suffix(text, "\n# EOF\n"));
 }

@@ -56,13 +56,6 @@ fill(RouteStatus *status, const Actor *actor, guint n)
     status->figures[STATUS_RETAINED] = 64 * MIB;
 }
 
-static void
-set(char **text, const char *value)
-{
-    g_free(*text);
-    *text = g_strdup(value);
-}
-
 FeedFrame *
 scene_frame(guint n)
 {
@@ -71,12 +64,12 @@ scene_frame(guint n)
         RouteStatus status;
         status_init(&status);
         fill(&status, &actors[i], n);
+        g_autofree char *line = g_strconcat("program ", actors[i].arguments, NULL);
+        status.user = actors[i].user;
+        status.arguments = line;
+        status.control_group = actors[i].group;
         g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT ".1", actors[i].pid);
-        FeedTarget *target = feed_target_new(key, &status);
-        set(&target->user, actors[i].user);
-        set(&target->arguments, actors[i].arguments);
-        set(&target->group, actors[i].group);
-        g_ptr_array_add(frame->targets, target);
+        g_ptr_array_add(frame->targets, feed_target_new(key, &status));
     }
     return frame;
 }

@@ -165,6 +165,22 @@ stage_picture(Stage *stage)
     return g_string_free(text, FALSE);
 }
 
+/* The colours from 16 on as xterm has them; libvterm's are others. */
+static VTermColor
+color_of_number(guint number)
+{
+    static const guint8 steps[] = {0, 95, 135, 175, 215, 255};
+    enum { CUBE = 16, SIDE = G_N_ELEMENTS(steps), GREYS = CUBE + SIDE * SIDE * SIDE };
+    VTermColor color;
+    guint8 grey = (guint8)(8 + 10 * (number - GREYS));
+    guint place = number - CUBE;
+    if (number >= GREYS)
+        vterm_color_rgb(&color, grey, grey, grey);
+    else
+        vterm_color_rgb(&color, steps[place / (SIDE * SIDE)], steps[place / SIDE % SIDE], steps[place % SIDE]);
+    return color;
+}
+
 static StageColor
 color_of(Stage *stage, const VTermColor *color)
 {
@@ -174,6 +190,10 @@ color_of(Stage *stage, const VTermColor *color)
     VTermColor direct = *color;
     if (result.is_default)
         return result;
+    if (result.is_theme)
+        result.number = color->indexed.idx;
+    if (VTERM_COLOR_IS_INDEXED(color) && !result.is_theme)
+        direct = color_of_number(color->indexed.idx);
     vterm_screen_convert_color_to_rgb(stage->cells, &direct);
     result.red = direct.rgb.red;
     result.green = direct.rgb.green;
@@ -188,6 +208,14 @@ stage_colors(Stage *stage, guint row, guint column, StageColor *text, StageColor
     vterm_screen_get_cell(stage->cells, (VTermPos){.row = (int)row, .col = (int)column}, &cell);
     *text = color_of(stage, &cell.fg);
     *background = color_of(stage, &cell.bg);
+}
+
+gboolean
+stage_is_bold(Stage *stage, guint row, guint column)
+{
+    VTermScreenCell cell;
+    vterm_screen_get_cell(stage->cells, (VTermPos){.row = (int)row, .col = (int)column}, &cell);
+    return cell.attrs.bold;
 }
 
 char *

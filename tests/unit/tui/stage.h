@@ -34,10 +34,13 @@ char *stage_picture(Stage *stage);
 /* The colours of a cell. */
 typedef struct {
     gboolean is_default; /* the terminal's own; then and only then the rest is not set */
-    gboolean is_theme;   /* one of the 16 that the user's theme chooses */
+    gboolean is_theme;   /* one of the 16 that the user's theme chooses: NUMBER */
+    guint number;
     guint8 red, green, blue;
 } StageColor;
 void stage_colors(Stage *stage, guint row, guint column, StageColor *text, StageColor *background);
+
+gboolean stage_is_bold(Stage *stage, guint row, guint column);
 
 /* The text of the terminal alone. */
 char *stage_text(Stage *stage);

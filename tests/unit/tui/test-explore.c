@@ -261,6 +261,33 @@ test_lease(void)
     end(model, &ear);
 }
 
+/* A lease that ended since top was stopped is taken again; one that another client has ended is not. */
+static void
+test_lost_lease(void)
+{
+    Ear ear = ear_new();
+    Model *model = open_target(&ear);
+    g_autoptr(GError) error = g_error_new_literal(g_quark_from_static_string("test"), 1, "no lease 77");
+    press(model, "Ey");
+    answer(model, "{\"active\":true,\"lease\":{\"id\":77}}");
+    model->explore->renewed_us = model->explore->granted_us -= 2 * EXPLORE_LEASE_S * G_USEC_PER_SEC;
+    explore_tick(model);
+    g_assert_cmpstr(last(&ear), ==, "PUT /profiling/leases/77?for=10s");
+    explore_answer(ear.base.questions, NULL, error, model);
+    g_assert_cmpstr(last(&ear), ==, "PUT /profiling?active=true&for=10s");
+    g_assert_nonnull(strstr(model->message, "enabled again"));
+    answer(model, "{\"active\":true,\"lease\":{\"id\":79}}");
+    g_assert_cmpuint(model->explore->lease, ==, 79);
+    model->explore->renewed_us -= EXPLORE_RENEW_S * G_USEC_PER_SEC;
+    explore_tick(model);
+    g_assert_cmpstr(last(&ear), ==, "PUT /profiling/leases/79?for=10s");
+    explore_answer(ear.base.questions, NULL, error, model);
+    g_assert_cmpstr(last(&ear), ==, "PUT /profiling/leases/79?for=10s");
+    g_assert_cmpuint(model->explore->lease, ==, 0);
+    g_assert_cmpstr(model->message, ==, "no lease 77");
+    end(model, &ear);
+}
+
 static void
 test_record(void)
 {
@@ -478,6 +505,7 @@ main(int argc, char **argv)
     g_test_add_func("/tui/explore/no-question-no-change", test_no_question_no_change);
     g_test_add_func("/tui/explore/readonly", test_readonly);
     g_test_add_func("/tui/explore/lease", test_lease);
+    g_test_add_func("/tui/explore/lost-lease", test_lost_lease);
     g_test_add_func("/tui/explore/record", test_record);
     g_test_add_func("/tui/explore/failed", test_failed);
     g_test_add_func("/tui/explore/flame", test_flame);

@@ -80,6 +80,19 @@ test_filter(void)
     g_assert_false(model->quit);
 }
 
+/* The target INDEX is a java with the command line LINE. */
+static void
+rename_target(Model *model, guint index, const char *line)
+{
+    gpointer *place = &model->frame->targets->pdata[index];
+    FeedTarget *before = *place;
+    RouteStatus status = before->status;
+    status.name = "java";
+    status.arguments = line;
+    *place = feed_target_new(before->key, &status);
+    feed_target_free(before);
+}
+
 /* Where arguments do not fit, the part is shown that tells targets of one name apart. */
 static void
 test_arguments(void)
@@ -88,22 +101,16 @@ test_arguments(void)
     g_autoptr(Model) model = scene_model(1);
     const char *const last[] = {" --shard=1/left", " --shard=1/right"};
     for (guint i = 0; i < 2; i++) {
-        FeedTarget *target = model->frame->targets->pdata[i];
-        g_free((gpointer)(guintptr)target->status.name);
-        target->status.name = g_strdup("java");
-        g_free(target->arguments);
-        target->arguments = g_strconcat(common, last[i], NULL);
+        g_autofree char *line = g_strconcat("/usr/bin/java ", common, last[i], NULL);
+        rename_target(model, i, line);
     }
     g_autofree char *wide = frame_text(model);
     g_assert_null(strstr(wide, "com.example"));
     g_assert_nonnull(strstr(wide, "java \u2026left\n"));
     g_assert_nonnull(strstr(wide, "java \u2026right\n"));
     g_assert_nonnull(strstr(wide, "a-process-with"));
-    for (guint i = 0; i < 2; i++) {
-        FeedTarget *target = model->frame->targets->pdata[i];
-        g_free(target->arguments);
-        target->arguments = g_strdup(i == 0 ? "a" : "b");
-    }
+    for (guint i = 0; i < 2; i++)
+        rename_target(model, i, i == 0 ? "java a" : "java b");
     g_autofree char *brief = frame_text(model);
     g_assert_nonnull(strstr(brief, "java a\n"));
     g_assert_nonnull(strstr(brief, "java b\n"));

@@ -83,7 +83,14 @@ add_lives(const char *path)
     gint64 first = fixture_begin(history, "redis", 41);
     fixture_add(history, first, G_USEC_PER_SEC, 3);
     g_assert_true(history_recording_put(history, first, &recording, NULL));
-    gint64 second = fixture_begin(history, "redis", 42);
+    const HistoryLife named = {.target = "redis",
+                               .pid = 42,
+                               .boot = "boot",
+                               .version = "5.3.0",
+                               .every_us = 10 * G_USEC_PER_SEC,
+                               .process = {"me", "redis-server\033[2J --port 1", "/redis.service"}};
+    gint64 second;
+    g_assert_true(history_begin(history, &named, &second, NULL));
     fixture_add(history, second, 100 * G_USEC_PER_SEC, 2);
     fixture_add(history, second, 500 * G_USEC_PER_SEC, 2);
     g_assert_true(history_note(history, "redis", 200 * G_USEC_PER_SEC, "the clock was set", NULL));
@@ -108,6 +115,11 @@ test_lives(void)
     g_assert_cmpint(redis->user, ==, 4321);
     g_assert_cmpuint(redis->lives->len, ==, 3);
     g_assert_cmpint(g_array_index(redis->lives, ReplayLife, 2).pid, ==, 42);
+    g_assert_cmpstr(g_array_index(redis->lives, ReplayLife, 1).user, ==, "");
+    g_assert_cmpstr(g_array_index(redis->lives, ReplayLife, 1).arguments, ==, "");
+    g_assert_cmpstr(g_array_index(redis->lives, ReplayLife, 2).user, ==, "me");
+    g_assert_cmpstr(g_array_index(redis->lives, ReplayLife, 2).arguments, ==, "redis-server\\u{001B}[2J --port 1");
+    g_assert_cmpstr(g_array_index(redis->lives, ReplayLife, 2).group, ==, "/redis.service");
     g_assert_cmpint(g_array_index(redis->lives, ReplayLife, 2).first_us, ==, 100 * G_USEC_PER_SEC);
     g_assert_cmpint(g_array_index(redis->lives, ReplayLife, 2).last_us, ==, 510 * G_USEC_PER_SEC);
 

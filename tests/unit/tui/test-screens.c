@@ -64,6 +64,14 @@ make_tree(void)
 }
 
 static Model *
+make_tree_of_units(void)
+{
+    Model *model = make_targets();
+    press(model, "tt");
+    return model;
+}
+
+static Model *
 make_filter(void)
 {
     Model *model = make_targets();
@@ -183,6 +191,22 @@ make_help(void)
     return model;
 }
 
+static void
+never(Model *model, gpointer unused)
+{
+}
+
+static Model *
+make_question(void)
+{
+    Model *model = make_targets();
+    model_ask(model,
+              &(Question){.text = g_strdup("redis-server (4711) has no agent: stop one of its threads for a moment "
+                                           "every 5 s to read statistics?"),
+                          .yes = never});
+    return model;
+}
+
 static Model *
 make_empty(void)
 {
@@ -192,6 +216,7 @@ make_empty(void)
 static const Show shows[] = {
     {"targets", make_targets},
     {"tree", make_tree},
+    {"tree-units", make_tree_of_units},
     {"filter", make_filter},
     {"target", make_target},
     {"target-estimate", make_target_estimate},
@@ -203,6 +228,7 @@ static const Show shows[] = {
     {"flame", make_flame},
     {"flame-difference", make_flame_difference},
     {"help", make_help},
+    {"question", make_question},
     {"empty", make_empty},
 };
 
@@ -272,7 +298,37 @@ test_screen(gconstpointer data)
     }
 }
 
-/* A terminal that was resized shows what a new one of that size shows. */
+/* Bars and charts are there, but of no letter that the fonts of Linux's console do not have. */
+static void
+test_console(gconstpointer data)
+{
+    const StageOptions options = {.type = "linux", .rows = 60, .columns = 120};
+    g_autofree char *text = text_on(data, &options);
+    glong length;
+    g_autofree gunichar *letters = g_utf8_to_ucs4(text, -1, NULL, &length, NULL);
+    g_assert_nonnull(letters);
+    for (glong i = 0; i < length; i++) {
+        gboolean is_block = letters[i] >= 0x2580 && letters[i] <= 0x259f;
+        gboolean is_braille = letters[i] >= 0x2800 && letters[i] <= 0x28ff;
+        g_assert_false(is_braille);
+        g_assert_true(!is_block || g_utf8_strchr("\u2580\u2584\u2588\u258c\u2591\u2592\u2593", -1, letters[i]) != NULL);
+    }
+    if (strcmp(((const Show *)data)->name, "target") == 0)
+        g_assert_nonnull(strstr(text, " \u2584\u2588"));
+}
+
+/* Text without the blanks at the ends of its lines and of itself. */
+static char *
+trim_lines(const char *text)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (guint i = 0; lines[i] != NULL; i++)
+        g_strchomp(lines[i]);
+    g_autofree char *joined = g_strjoinv("\n", lines);
+    return g_strdup(g_strchomp(joined));
+}
+
+/* A terminal that is resized shows in every size what there is to be shown, and nothing of the sizes before. */
 static void
 test_resize(void)
 {
@@ -280,14 +336,20 @@ test_resize(void)
     g_autoptr(Stage) stage = stage_new(&houses[0].options);
     g_autoptr(GRand) random = g_rand_new_with_seed(19);
     g_autoptr(GPtrArray) models = g_ptr_array_new_with_free_func((GDestroyNotify)model_free);
-    g_ptr_array_add(models, make_targets());
-    g_ptr_array_add(models, make_target());
-    g_ptr_array_add(models, make_help());
+    for (gsize i = 0; i < G_N_ELEMENTS(shows); i++)
+        g_ptr_array_add(models, shows[i].make());
     for (guint i = 0; i < SIZES; i++) {
         guint rows = (guint)g_rand_int_range(random, 1, 60);
         guint columns = (guint)g_rand_int_range(random, 1, 200);
+        g_autoptr(Cells) cells = cells_new(rows, columns);
         stage_resize(stage, rows, columns);
-        paint(stage, models->pdata[i % models->len]);
+        view_draw(models->pdata[i % models->len], cells);
+        stage_paint(stage, cells);
+        g_autofree char *drawn = cells_text(cells);
+        g_autofree char *shown = stage_text(stage);
+        g_autofree char *expected = trim_lines(drawn);
+        g_autofree char *found = trim_lines(shown);
+        g_assert_cmpstr(found, ==, expected);
     }
     stage_resize(stage, 24, 80);
     paint(stage, models->pdata[0]);
@@ -315,12 +377,93 @@ contrast(const StageColor *one, const StageColor *other)
     return MAX(lights[0], lights[1]) / MIN(lights[0], lights[1]);
 }
 
-/* Text on a background of ours has the contrast that WCAG asks for; text on the user's has a colour that the user's
- * theme chooses; bars can be seen on black and on white. */
+/* A theme: its 16 colours and the backgrounds it is used with, as 0xRRGGBB. */
+typedef struct {
+    const char *name;
+    guint32 colors[16];
+    guint32 backgrounds[4];
+    guint n_backgrounds;
+} Theme;
+
+static const Theme themes[] = {
+    {"xterm",
+     {0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5, 0x7f7f7f, 0xff0000, 0x00ff00,
+      0xffff00, 0x5c5cff, 0xff00ff, 0x00ffff, 0xffffff},
+     {0xffffff, 0x000000},
+     2},
+    {"VGA and the Linux console",
+     {0x000000, 0xaa0000, 0x00aa00, 0xaa5500, 0x0000aa, 0xaa00aa, 0x00aaaa, 0xaaaaaa, 0x555555, 0xff5555, 0x55ff55,
+      0xffff55, 0x5555ff, 0xff55ff, 0x55ffff, 0xffffff},
+     {0x000000},
+     1},
+    {"Solarized",
+     {0x073642, 0xdc322f, 0x859900, 0xb58900, 0x268bd2, 0xd33682, 0x2aa198, 0xeee8d5, 0x002b36, 0xcb4b16, 0x586e75,
+      0x657b83, 0x839496, 0x6c71c4, 0x93a1a1, 0xfdf6e3},
+     {0xfdf6e3, 0x002b36},
+     2},
+    {"Tango",
+     {0x2e3436, 0xcc0000, 0x4e9a06, 0xc4a000, 0x3465a4, 0x75507b, 0x06989a, 0xd3d7cf, 0x555753, 0xef2929, 0x8ae234,
+      0xfce94f, 0x729fcf, 0xad7fa8, 0x34e2e2, 0xeeeeec},
+     {0xffffff, 0xeeeeec, 0x2e3436, 0x000000},
+     4},
+    {"GNOME",
+     {0x171421, 0xc01c28, 0x26a269, 0xa2734c, 0x12488b, 0xa347ba, 0x2aa1b3, 0xd0cfcc, 0x5e5c64, 0xf66151, 0x33da7a,
+      0xe9ad0c, 0x2a7bde, 0xc061cb, 0x33c7de, 0xffffff},
+     {0xffffff, 0x1e1e1e, 0x171421},
+     3},
+};
+
+static StageColor
+color_from(guint32 rgb)
+{
+    return (StageColor){.red = (guint8)(rgb >> 16), .green = (guint8)(rgb >> 8), .blue = (guint8)rgb};
+}
+
+static StageColor
+color_in(const Theme *theme, const StageColor *color)
+{
+    return color->is_theme ? color_from(theme->colors[color->number]) : *color;
+}
+
+/* Of TEXT on BACKGROUND, or, where that is the terminal's own, on the worst of the theme's. */
+static double
+contrast_in(const Theme *theme, const StageColor *text, const StageColor *background)
+{
+    const StageColor front = color_in(theme, text), back = color_in(theme, background);
+    double least = G_MAXDOUBLE;
+    if (!background->is_default)
+        return contrast(&front, &back);
+    for (guint i = 0; i < theme->n_backgrounds; i++) {
+        const StageColor own = color_from(theme->backgrounds[i]);
+        least = MIN(least, contrast(&front, &own));
+    }
+    return least;
+}
+
+/* What has a colour can be read in every common theme: with a contrast of 3, which WCAG asks for large text and
+ * graphics, and on backgrounds that no theme chooses with 4.5. Bold text may be shown in the brighter colour. */
+static void
+assert_readable(Stage *stage, guint style)
+{
+    enum { BRIGHTER = 8 };
+    StageColor text, background;
+    stage_colors(stage, style, 0, &text, &background);
+    for (gsize i = 0; i < G_N_ELEMENTS(themes) && !text.is_default; i++) {
+        double least = contrast_in(&themes[i], &text, &background);
+        if (stage_is_bold(stage, style, 0) && text.is_theme && text.number < BRIGHTER) {
+            StageColor bright = text;
+            bright.number += BRIGHTER;
+            least = MIN(least, contrast_in(&themes[i], &bright, &background));
+        }
+        g_test_message("style %u in %s: %.2f", style, themes[i].name, least);
+        g_assert_cmpfloat(least, >=, background.is_default || background.is_theme ? 3 : 4.5);
+    }
+    g_assert_true(background.is_default || !text.is_default);
+}
+
 static void
 test_contrast(gconstpointer type)
 {
-    static const StageColor black = {0}, white = {.red = 255, .green = 255, .blue = 255};
     const StageOptions options = {.type = type, .rows = CELL_STYLES, .columns = 10};
     g_autoptr(Stage) stage = is_known(type) ? stage_new(&options) : NULL;
     if (stage == NULL) {
@@ -331,18 +474,8 @@ test_contrast(gconstpointer type)
     for (guint style = 0; style < CELL_STYLES; style++)
         cells_put(cells, (CellSpan){style, 0, 10}, style, "X");
     stage_paint(stage, cells);
-    for (guint style = 0; style < CELL_STYLES; style++) {
-        StageColor text, background;
-        stage_colors(stage, style, 0, &text, &background);
-        gboolean is_bar = style >= CELL_BAR_1 && style <= CELL_BAR_5;
-        g_test_message("style %u", style);
-        if (!background.is_default)
-            g_assert_cmpfloat(contrast(&text, &background), >=, background.is_theme ? 3 : 4.5);
-        else if (!is_bar)
-            g_assert_true(text.is_default || text.is_theme);
-        else if (!text.is_theme)
-            g_assert_cmpfloat(MIN(contrast(&text, &black), contrast(&text, &white)), >=, 3);
-    }
+    for (guint style = 0; style < CELL_STYLES; style++)
+        assert_readable(stage, style);
 }
 
 /* Only what has changed is sent. */
@@ -397,6 +530,8 @@ main(int argc, char **argv)
         g_test_add_data_func(path, &shows[i], test_screen);
         g_autofree char *every = g_strconcat(path, "-in-every-size-and-colour", NULL);
         g_test_add_data_func(every, &shows[i], test_every_size_and_color);
+        g_autofree char *console = g_strconcat(path, "-on-linux", NULL);
+        g_test_add_data_func(console, &shows[i], test_console);
     }
     g_test_add_func("/tui/screens/resize", test_resize);
     for (gsize i = 0; i < G_N_ELEMENTS(colored); i++) {

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/supervisor.h"
+
+#include "target/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    LOOK_MS = 1000,
+    PATIENCE_US = 10 * G_USEC_PER_SEC,
+    END_MS = 1000, /* that a child which was killed may take */
+    IN_A_FAULT = -1,
+};
+
+/* How a system call says which file it is about. */
+typedef enum {
+    ABOUT_PATH,   /* the first argument */
+    ABOUT_PATH_2, /* the second one */
+    ABOUT_FD,     /* the first one; anything but a file of /proc may be waited for */
+    ABOUT_ANY_FD, /* the first one, whatever it is */
+    ABOUT_MEMORY, /* of a process, the first one */
+    ABOUT_NOTHING,
+} About;
+
+static const struct {
+    long number;
+    About about;
+} calls[] = {
+    {IN_A_FAULT, ABOUT_NOTHING},
+    {SYS_openat, ABOUT_PATH_2},
+    {SYS_openat2, ABOUT_PATH_2},
+    {SYS_newfstatat, ABOUT_PATH_2},
+    {SYS_statx, ABOUT_PATH_2},
+    {SYS_readlinkat, ABOUT_PATH_2},
+    {SYS_faccessat, ABOUT_PATH_2},
+    {SYS_statfs, ABOUT_PATH},
+#ifdef SYS_open
+    {SYS_open, ABOUT_PATH},
+    {SYS_stat, ABOUT_PATH},
+    {SYS_lstat, ABOUT_PATH},
+    {SYS_access, ABOUT_PATH},
+    {SYS_readlink, ABOUT_PATH},
+#endif
+    {SYS_read, ABOUT_FD},
+    {SYS_pread64, ABOUT_FD},
+    {SYS_getdents64, ABOUT_FD},
+    {SYS_fstat, ABOUT_ANY_FD},
+    {SYS_fstatfs, ABOUT_ANY_FD},
+    {SYS_close, ABOUT_ANY_FD},
+    {SYS_process_vm_readv, ABOUT_MEMORY},
+    {SYS_process_vm_writev, ABOUT_MEMORY},
+};
+
+/* A thread of the child in a system call. */
+typedef struct {
+    long number;
+    guint64 arguments[2];
+    char *text;     /* of all that changes when it goes on */
+    gint64 seen_us; /* since when it is like that */
+} Call;
+
+static void
+call_free(gpointer data)
+{
+    Call *call = data;
+    g_free(call->text);
+    g_free(call);
+}
+
+static char *
+read_text(pid_t pid, const char *thread, const char *name)
+{
+    char *text = NULL;
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%s/%s", (int)pid, thread, name);
+    return g_file_get_contents(path, &text, NULL, NULL) ? text : NULL;
+}
+
+static char *
+path_in(pid_t pid, guint64 address)
+{
+    char text[4096] = "";
+    for (gsize at = 0; at + 1 < sizeof(text); at++) { /* one by one: the next page may not be there */
+        const struct iovec to = {text + at, 1}, from = {(void *)(gsize)(address + at), 1};
+        if (process_vm_readv(pid, &to, 1, &from, 1, 0) != 1 || text[at] == '\0')
+            break;
+    }
+    return g_strdup(text);
+}
+
+static char *
+link_of(pid_t pid, guint64 fd)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/fd/%" G_GUINT64_FORMAT, (int)pid, fd);
+    char *link = g_file_read_link(path, NULL);
+    return link != NULL ? link : g_strdup("a file");
+}
+
+/* What CALL waits for, to be freed; NULL: it may wait. */
+static char *
+waits_for(pid_t pid, const Call *call)
+{
+    gsize i = 0;
+    while (i < G_N_ELEMENTS(calls) && calls[i].number != call->number)
+        i++;
+    if (i == G_N_ELEMENTS(calls))
+        return NULL;
+    g_autofree char *name = NULL;
+    switch (calls[i].about) {
+    case ABOUT_PATH:
+    case ABOUT_PATH_2:
+        name = path_in(pid, call->arguments[calls[i].about == ABOUT_PATH_2]);
+        return call->number == SYS_openat2 || name[0] == '\0' || g_str_has_prefix(name, "/proc/")
+                   ? g_steal_pointer(&name)
+                   : NULL;
+    case ABOUT_FD:
+        name = link_of(pid, call->arguments[0]);
+        return g_str_has_prefix(name, "/proc/") ? g_steal_pointer(&name) : NULL;
+    case ABOUT_ANY_FD:
+        return link_of(pid, call->arguments[0]);
+    case ABOUT_MEMORY:
+        return g_strdup_printf("the memory of process %d", (int)call->arguments[0]);
+    default:
+        return g_strdup("a file that is mapped");
+    }
+}
+
+/* Notes in KNOWN (thread -> Call) how each thread waits; returns what one has waited for too long, to be freed. */
+static char *
+look_at_thread(pid_t pid, const char *thread, GHashTable *known)
+{
+    g_autofree char *system_call = read_text(pid, thread, "syscall");
+    g_autofree char *status = read_text(pid, thread, "status");
+    const char *switches = status != NULL ? strstr(status, "\nvoluntary_ctxt_switches:") : NULL;
+    if (system_call == NULL || switches == NULL || g_str_has_prefix(system_call, "running")) {
+        g_hash_table_remove(known, thread);
+        return NULL;
+    }
+    g_autofree char *text = g_strconcat(system_call, switches, NULL);
+    Call *call = g_hash_table_lookup(known, thread);
+    if (call == NULL || strcmp(call->text, text) != 0) {
+        call = g_new0(Call, 1);
+        char *end;
+        call->number = strtol(system_call, &end, 10);
+        call->arguments[0] = g_ascii_strtoull(end, &end, 0);
+        call->arguments[1] = g_ascii_strtoull(end, &end, 0);
+        call->text = g_steal_pointer(&text);
+        call->seen_us = g_get_monotonic_time();
+        g_hash_table_replace(known, g_strdup(thread), call);
+    }
+    return g_get_monotonic_time() - call->seen_us > PATIENCE_US ? waits_for(pid, call) : NULL;
+}
+
+static char *
+look_at_threads(pid_t pid, GHashTable *known)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
+    g_autoptr(GDir) threads = g_dir_open(path, 0, NULL);
+    const char *thread;
+    char *found = NULL;
+    while (threads != NULL && found == NULL && (thread = g_dir_read_name(threads)) != NULL)
+        found = look_at_thread(pid, thread, known);
+    return found;
+}
+
+static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+
+/* A terminal sends its signals to the child as well. CHILD is 0 if it has ended. */
+static void
+pass_on(int signals, pid_t child)
+{
+    struct signalfd_siginfo info;
+    while (read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        if (info.ssi_code <= 0 && child > 0)
+            kill(child, (int)info.ssi_signo);
+}
+
+/* ---- output ---- */
+
+/* Output that someone reads to its end: a child that cannot be killed would keep that end away. */
+typedef struct {
+    int from, to;  /* from: -1: none */
+    gboolean full; /* there may be something, and TO takes nothing at present */
+} Relay;
+
+enum {
+    OUTPUTS = 2,
+    PIECE = 4096, /* that a pipe takes at once if it takes anything (PIPE_BUF) */
+    PIECES = 16,  /* before signals are looked at again */
+};
+
+static gboolean
+write_all(int to, const char *bytes, gsize size)
+{
+    while (size > 0) {
+        const ssize_t n = write(to, bytes, size);
+        if (n < 0 && errno != EINTR)
+            return FALSE;
+        bytes += MAX(n, 0);
+        size -= (gsize)MAX(n, 0);
+    }
+    return TRUE;
+}
+
+/* FALSE: nothing is there, or FROM has been closed, as at the end and where the output is closed. */
+static gboolean
+relay_piece(Relay *relay)
+{
+    char bytes[PIECE];
+    const ssize_t got = read(relay->from, bytes, sizeof(bytes));
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return FALSE;
+    if (got > 0 && write_all(relay->to, bytes, (gsize)got))
+        return TRUE;
+    close(relay->from);
+    relay->from = -1;
+    return FALSE;
+}
+
+/* Some of what is there. Waits MS for TO to take something. TRUE: there may be more that it takes. */
+static gboolean
+relay_some(Relay *relay, int ms)
+{
+    struct pollfd to = {.fd = relay->to, .events = POLLOUT};
+    gboolean more = relay->from >= 0;
+    for (guint i = 0; i < PIECES && more; i++) {
+        relay->full = poll(&to, 1, ms) <= 0;
+        more = !relay->full && relay_piece(relay);
+    }
+    return more;
+}
+
+/* What there may be to do next for it. */
+static struct pollfd
+relay_event(const Relay *relay)
+{
+    const gboolean waits = relay->from >= 0 && relay->full;
+    return (struct pollfd){.fd = waits ? relay->to : relay->from, .events = waits ? POLLOUT : POLLIN};
+}
+
+/* *WRITTEN: the end for the child. */
+static void
+relay_begin(int to, Relay *relay, int *written)
+{
+    struct stat status;
+    int ends[2];
+    *relay = (Relay){.from = -1, .to = to};
+    *written = -1;
+    if (fstat(to, &status) != 0 || !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) ||
+        pipe2(ends, O_CLOEXEC) != 0)
+        return;
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    relay->from = ends[0];
+    *written = ends[1];
+}
+
+static gboolean
+is_same_output(void)
+{
+    struct stat one, other;
+    return fstat(STDOUT_FILENO, &one) == 0 && fstat(STDERR_FILENO, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+/* ---- the end ---- */
+
+/* What a child that was killed has written is passed on as far as the output takes it at once. What another one has is
+ * waited for, and a signal ends that. */
+static void G_GNUC_NORETURN
+end_like(pid_t child, int signals, Relay relays[OUTPUTS])
+{
+    int status = 0;
+    sigset_t all;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    pass_on(signals, 0); /* what came before its end was for it */
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    for (guint i = 0; i < OUTPUTS; i++)
+        while (relay_some(&relays[i], WIFSIGNALED(status) ? 0 : -1))
+            continue;
+    if (!WIFSIGNALED(status))
+        _exit(WEXITSTATUS(status));
+    signal(WTERMSIG(status), SIG_DFL);
+    raise(WTERMSIG(status));
+    _exit(EXIT_FAILURE);
+}
+
+static void G_GNUC_NORETURN
+give_up(pid_t child, int pidfd, const char *what, SupervisorSay say)
+{
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+    kill(child, SIGKILL);
+    poll(&end, 1, END_MS);
+    say("%s has not answered for %d s: it is in a file system that another user answers for; nothing was "
+        "found out. End the process, or run jescope as its user",
+        what, (int)(PATIENCE_US / G_USEC_PER_SEC));
+    _exit(EXIT_FAILURE);
+}
+
+/* Where the kernel gives no descriptor of it. */
+static gboolean
+has_ended(pid_t child)
+{
+    siginfo_t end = {0};
+    return waitid(P_PID, (id_t)child, &end, WEXITED | WNOHANG | WNOWAIT) == 0 && end.si_pid == child;
+}
+
+static void G_GNUC_NORETURN
+supervise(pid_t child, int signals, Relay relays[OUTPUTS], SupervisorSay say)
+{
+    int pidfd = pidfd_open(child, 0);
+    g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, call_free);
+    for (;;) {
+        struct pollfd events[] = {{.fd = pidfd, .events = POLLIN},
+                                  {.fd = signals, .events = POLLIN},
+                                  relay_event(&relays[0]),
+                                  relay_event(&relays[1])};
+        const int n = poll(events, G_N_ELEMENTS(events), LOOK_MS);
+        if (has_ended(child) || (n > 0 && events[0].revents != 0))
+            end_like(child, signals, relays);
+        if (n > 0)
+            pass_on(signals, child);
+        for (guint i = 0; i < OUTPUTS && n > 0; i++)
+            relay_some(&relays[i], 0);
+        if (n > 0)
+            continue;
+        char *what = look_at_threads(child, known);
+        if (what != NULL)
+            give_up(child, pidfd, what, say);
+    }
+}
+
+static gboolean
+is_supervised(const char *operand)
+{
+    uid_t user;
+    guint64 pid;
+    if (g_ascii_string_to_unsigned(operand, 10, 1, G_MAXINT32, &pid, NULL))
+        return process_may_delay((pid_t)pid, &user);
+    return strstr(operand, "://") == NULL && strchr(operand, '/') == NULL && access(operand, F_OK) != 0;
+}
+
+static void
+become_supervised(pid_t parent, const int written[OUTPUTS])
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_FAILURE);
+    for (int i = 0; i < OUTPUTS; i++)
+        if (written[i] >= 0)
+            dup2(written[i], STDOUT_FILENO + i);
+}
+
+static void
+split(int signals, const sigset_t *before, SupervisorSay say)
+{
+    Relay relays[OUTPUTS];
+    int written[OUTPUTS];
+    const pid_t self = getpid();
+    relay_begin(STDOUT_FILENO, &relays[0], &written[0]);
+    if (is_same_output()) {
+        relays[1] = (Relay){.from = -1, .to = STDERR_FILENO};
+        written[1] = written[0];
+    } else {
+        relay_begin(STDERR_FILENO, &relays[1], &written[1]);
+    }
+    const pid_t child = fork();
+    if (child == 0)
+        become_supervised(self, written);
+    for (guint i = 0; i < OUTPUTS; i++) {
+        if (written[i] >= 0 && (i == 0 || written[i] != written[0]))
+            close(written[i]);
+        if (child <= 0 && relays[i].from >= 0)
+            close(relays[i].from);
+    }
+    if (child > 0) {
+        signal(SIGPIPE, SIG_IGN);
+        supervise(child, signals, relays, say);
+    }
+    close(signals);
+    sigprocmask(SIG_SETMASK, before, NULL);
+}
+
+void
+supervisor_begin(char *const *operands, SupervisorSay say)
+{
+    sigset_t signals, before;
+    gboolean any = FALSE;
+    for (; geteuid() == 0 && *operands != NULL && !any; operands++)
+        any = is_supervised(*operands);
+    if (!any)
+        return;
+    sigemptyset(&signals);
+    for (gsize i = 0; i < G_N_ELEMENTS(passed_on); i++)
+        sigaddset(&signals, passed_on[i]);
+    sigprocmask(SIG_BLOCK, &signals, &before);
+    const int descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (descriptor >= 0)
+        split(descriptor, &before, say);
+    else
+        sigprocmask(SIG_SETMASK, &before, NULL);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A command of root's about a process of another user, who can delay whatever looks at it without end: its program
+ * file, its root directory and its memory may be in a file system that this user answers for (FUSE), and a process that
+ * waits for one cannot even be killed. So the command runs in a child, which is given up as soon as one of its threads
+ * waits in a single system call about such a file for too long.
+ */
+#ifndef JESCOPE_CLI_SUPERVISOR_H
+#define JESCOPE_CLI_SUPERVISOR_H
+
+#include <glib.h>
+
+typedef void (*SupervisorSay)(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/* In root's processes, where an operand is a process of another user or may name one: continues in a child. The calling
+ * process passes signals and the exit status on, and never returns; for a child that is given up it says by SAY
+ * what it waited for, and ends with EXIT_FAILURE. To be called before there are threads. */
+void supervisor_begin(char *const *operands, SupervisorSay say);
+
+#endif

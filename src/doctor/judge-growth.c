@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "doctor/case.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* The thresholds of causes.def. */
+static const gdouble STACK_LEAST = 2 * MIB;   /* of growth that dumps alone show */
+static const gdouble URGENT_RATE = 0.2 * MIB; /* per second; or this share of the memory in a minute */
+static const gdouble URGENT_SHARE = 0.01;
+static const gdouble NOTABLE_STACK = 0.1; /* of the growth */
+static const gdouble SIGNIFICANT = 0.05;
+static const gdouble TOGETHER = 0.95;   /* correlation of memory and load */
+static const gdouble LOAD_LEAST = 0.1;  /* by which the load has risen */
+static const gdouble LONG_WATCH = 7200; /* seconds: then it is said in hours */
+static const gdouble UNSURE = 0.15;     /* relative error of what a stack holds */
+static const gdouble CONTRADICTION = 2; /* standard errors */
+static const gdouble HALF_SURE = 0.5;
+
+static gdouble
+value_of(const DoctorMoment *moment, gsize offset)
+{
+    guint64 value = *(const guint64 *)(const void *)((const char *)moment + offset);
+
+    return value == G_MAXUINT64 ? NAN : (gdouble)value;
+}
+
+/* The correlation of what the program holds with threads or descriptors, if both have risen enough. */
+static gdouble
+follows(const Case *the, gsize offset, gdouble *from, gdouble *to)
+{
+    const GArray *moments = the->evidence->moments;
+    g_autofree gdouble *load = g_new(gdouble, moments->len + 1);
+    g_autofree gdouble *held = g_new(gdouble, moments->len + 1);
+    gsize n = 0;
+
+    for (guint i = 0; i < moments->len; i++) {
+        const DoctorMoment *moment = &g_array_index(moments, DoctorMoment, i);
+        uint64_t value;
+        if (moment->sample == NULL || isnan(value_of(moment, offset)) ||
+            !stats_values_get(moment->sample->totals, STATS_HELD, &value))
+            continue;
+        load[n] = value_of(moment, offset);
+        held[n++] = (gdouble)value;
+    }
+    if (n < 4)
+        return 0;
+    *from = load[0];
+    *to = load[n - 1];
+    return *to - *from >= MAX(LOAD_LEAST * *from, 2) ? doctor_correlation(load, held, n) : 0;
+}
+
+static gboolean
+find_load(const Case *the, char **evidence)
+{
+    static const struct {
+        gsize offset;
+        const char *what, *each;
+    } loads[] = {
+        {offsetof(DoctorMoment, descriptors), "open descriptors", "descriptor"},
+        {offsetof(DoctorMoment, threads), "threads", "thread"},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(loads); i++) {
+        gdouble from, to;
+        if (follows(the, loads[i].offset, &from, &to) < TOGETHER)
+            continue;
+        gdouble each = the->classes->rate * the->classes->seconds / (to - from);
+        g_autofree char *range = g_strdup_printf("%.0f to %.0f", from, to);
+        *evidence = case_sentence("%s rose from %s in step with the heap: %S for each %s", loads[i].what, range, each,
+                                  loads[i].each);
+        return TRUE;
+    }
+    return FALSE;
+}
+
+/* What a leak holds that has this SHARE of the growth. At least what it grew by during the watch; and where the samples
+ * are few, what it would hold if it had leaked at this rate ever since the process began, unless they contradict. Where
+ * sampling is younger than the growth, the profile holds only a part of what the stack does. */
+static gdouble
+held_by(const Case *the, const DoctorStack *stack, gdouble share)
+{
+    const DoctorClasses *classes = the->classes;
+    gdouble grown = share * classes->rate * classes->seconds, ever = share * classes->rate * the->evidence->age;
+    gboolean sampled = stack != NULL && the->evidence->profile == DOCTOR_PROFILE_WHOLE;
+    gdouble most = classes->bytes > 0 ? share * classes->bytes : grown;
+
+    if (!sampled) {
+        gdouble least = MAX(grown, stack != NULL ? stack->bytes : 0);
+        return ever > least && ever < most ? ever : MAX(least, most);
+    }
+    if (stack->error > UNSURE * stack->bytes && fabs(ever - stack->bytes) <= CONTRADICTION * stack->error)
+        return MAX(grown, ever);
+    return MAX(grown, stack->bytes);
+}
+
+static void
+set_growth(const Case *the, DoctorFinding *finding, gdouble share)
+{
+    const DoctorClasses *classes = the->classes;
+    gdouble left = (gdouble)the->evidence->limit - the->memory;
+
+    finding->grows = TRUE;
+    finding->rate = share * classes->rate;
+    finding->low = share * MAX(0, classes->low);
+    finding->high = share * classes->high;
+    finding->onset = classes->onset;
+    if (the->evidence->limit > 0 && left > 0 && classes->rate > 0)
+        finding->hours = left / classes->rate / 3600;
+}
+
+static void
+say_growth(const Case *the, DoctorFinding *finding)
+{
+    gboolean hours = the->classes->seconds >= LONG_WATCH;
+    g_autofree char *seconds = g_strdup_printf(hours ? "%.1f h" : "%.0f s", the->classes->seconds / (hours ? 3600 : 1));
+
+    case_say(finding,
+             case_sentence("live bytes rose by %S/s (95 %% between %S and %S) over %s, with rising low-water marks",
+                           finding->rate, finding->low, finding->high, seconds));
+    if (the->classes->apart > 0)
+        case_say(finding,
+                 case_sentence("other size classes filled by %S/s and slowed down to less than half of their speed: "
+                               "they are not part of it",
+                               the->classes->apart));
+    if (the->classes->slows)
+        case_say(finding, g_strdup("the growth slowed down to less than half during the watch, as did the program"));
+    else
+        case_say_against(finding, CAUSE_CACHE, "the growth did not slow down");
+}
+
+/* The exact counters are the proof that something grows; the samples of the profile only say who. */
+static gdouble
+confidence_in(const Case *the, const DoctorStack *stack)
+{
+    gdouble confidence = the->classes->slows ? 0.5 : 0.95;
+
+    if (stack != NULL && stack->samples < 6)
+        confidence -= 0.2;
+    return confidence;
+}
+
+static DoctorFinding *
+add_leak(Case *the, const DoctorStack *stack, gdouble share, const char *load)
+{
+    CauseId cause = stack != NULL && stack->unloaded ? CAUSE_UNLOADED_CODE
+                    : load != NULL                   ? CAUSE_LOAD
+                                                     : CAUSE_HEAP_LEAK;
+    gdouble bytes = held_by(the, stack, share);
+    gdouble rate = share * the->classes->rate;
+    gboolean urgent = rate >= URGENT_RATE || rate * 60 >= URGENT_SHARE * the->memory;
+    DoctorFinding *finding = case_add(the, urgent ? RANK_GROWTH : RANK_WASTE, cause, bytes);
+
+    case_set_functions(finding, stack);
+    set_growth(the, finding, share);
+    say_growth(the, finding);
+    finding->confidence = confidence_in(the, stack);
+    if (stack != NULL) {
+        g_autofree char *percent = g_strdup_printf("%.0f %%", 100 * share);
+        g_autofree char *samples = g_strdup_printf("%.0f", stack->samples);
+        case_say(finding, case_sentence("%s of the growth is allocated through %s (about %s samples)", percent,
+                                        (const char *)stack->functions->pdata[0], samples));
+        case_say_unloaded(finding, stack);
+    }
+    if (load != NULL)
+        case_say(finding, g_strdup(load));
+    else
+        case_say_against(finding, CAUSE_LOAD, "neither threads nor open descriptors rose in step");
+    return finding;
+}
+
+/* Growth that the dumps alone show: without statistics over time, by the stacks that grew significantly. */
+static void
+judge_growth_of_dumps(Case *the)
+{
+    const DoctorEvidence *evidence = the->evidence;
+
+    for (guint i = 0; i < evidence->growing->len; i++) {
+        const DoctorStack *stack = evidence->growing->pdata[i];
+        if (stack->p >= SIGNIFICANT / 5 || stack->grown < STACK_LEAST || evidence->profiled_seconds <= 0)
+            continue;
+        DoctorFinding *finding =
+            case_add(the, RANK_GROWTH, stack->unloaded ? CAUSE_UNLOADED_CODE : CAUSE_HEAP_LEAK, stack->bytes);
+        gdouble error = sqrt(MAX(stack->grown, 1) * stack->grown / MAX(stack->samples, 1));
+        g_autofree char *p = g_strdup_printf("%.2g", stack->p);
+        case_set_functions(finding, stack);
+        finding->grows = TRUE;
+        finding->rate = stack->grown / evidence->profiled_seconds;
+        finding->low = MAX(0, stack->grown - 1.96 * error) / evidence->profiled_seconds;
+        finding->high = (stack->grown + 1.96 * error) / evidence->profiled_seconds;
+        finding->confidence = evidence->profile == DOCTOR_PROFILE_YOUNG ? 0.5 : 0.9;
+        case_say(finding,
+                 case_sentence("%S more at the last dump than at the first, by chance with a probability of %s",
+                               stack->grown, p));
+    }
+}
+
+/* What slows down although the program works as before fills: a cache, a warm-up. */
+static gboolean
+fills(const Case *the)
+{
+    guint n = the->evidence->moments->len;
+
+    if (!the->classes->slows)
+        return FALSE;
+    gdouble all = case_processors(the, 0, n - 1), lately = case_processors(the, n - 1 - n / 3, n - 1);
+    return all == 0 || the->classes->recent * all < TREND_SLOWER * the->classes->rate * lately;
+}
+
+static gboolean
+any_unloaded(const GPtrArray *stacks)
+{
+    for (guint i = 0; i < stacks->len; i++)
+        if (((const DoctorStack *)stacks->pdata[i])->unloaded)
+            return TRUE;
+    return FALSE;
+}
+
+/* Samples of the growth that a profile should have; 0: the period is not known. */
+static gdouble
+expected_samples(const Case *the)
+{
+    uint64_t lg = stats_values_or(the->sample->totals, STATS_SAMPLING_LG_PERIOD, 64);
+
+    return lg < 64 ? the->classes->rate * the->classes->seconds / (gdouble)(UINT64_C(1) << lg) : 0;
+}
+
+/* Each thread of jemalloc's profiler draws its samples from its own address: threads that follow each other at the same
+ * one, and do little, are sampled at the same place, mostly never (prof_sample_new_event_wait() and
+ * tsd_prng_state_init() of jemalloc 5.3). */
+static void
+add_nameless_leak(Case *the, const char *load)
+{
+    static const gdouble SURE = 6;
+    const DoctorEvidence *evidence = the->evidence;
+    DoctorFinding *finding = add_leak(the, NULL, 1, load);
+    gdouble expected = expected_samples(the);
+    g_autofree char *samples = g_strdup_printf("%.0f", expected);
+
+    if (evidence->profile == DOCTOR_PROFILE_WHOLE && expected >= SURE)
+        case_say(finding,
+                 case_sentence("about %s samples of it should be in the profile, and none is: short-lived threads "
+                               "that follow each other escape jemalloc's profiler, but not jescope's sampler "
+                               "(--record on a process that jemalloc does not sample)",
+                               samples));
+    if (load != NULL || evidence->unloaded == NULL || evidence->profile >= DOCTOR_PROFILE_YOUNG)
+        return;
+    finding->cause = CAUSE_UNLOADED_CODE;
+    finding->confidence = HALF_SURE;
+    case_say(finding, case_sentence("%s was unloaded during the watch; a profile would tell whether it leaks",
+                                    evidence->unloaded));
+}
+
+void
+judge_heap_growth(Case *the)
+{
+    const DoctorEvidence *evidence = the->evidence;
+    g_autofree char *load = NULL;
+    gdouble all = 0;
+    gboolean named = FALSE;
+
+    if (the->sample == NULL || the->classes->seconds <= 0) {
+        judge_growth_of_dumps(the);
+        return;
+    }
+    if (!the->classes->grows)
+        return;
+    find_load(the, &load);
+    the->fills = load == NULL && !any_unloaded(evidence->growing) && fills(the);
+    if (the->fills)
+        return;
+    for (guint i = 0; i < evidence->growing->len; i++)
+        all += ((const DoctorStack *)evidence->growing->pdata[i])->grown;
+    for (guint i = 0; i < evidence->growing->len; i++) {
+        const DoctorStack *stack = evidence->growing->pdata[i];
+        gdouble share = MIN(1, stack->grown / MAX(all, the->classes->rate * the->classes->seconds));
+        if (stack->grown < NOTABLE_STACK * all || (i > 0 && stack->p >= SIGNIFICANT))
+            continue;
+        add_leak(the, stack, evidence->growing->len == 1 ? 1 : share, load);
+        named = TRUE;
+    }
+    if (!named)
+        add_nameless_leak(the, load);
+}

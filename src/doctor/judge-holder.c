@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "doctor/case.h"
+
+#include <math.h>
+
+/* The thresholds of causes.def. */
+static const gdouble NAMELESS_LEAST = 64 * MIB, NAMELESS_SHARE = 0.6; /* a holder without a function */
+static const gdouble TURNOVER = 0.005;   /* allocated in a class during the watch, of what it holds */
+static const gdouble TELLING = 2;        /* samples that would have come or gone, to conclude from those that did */
+static const gdouble OTHERS_SHARE = 0.1; /* of these: if fewer did, other functions allocate in the class */
+static const gdouble UNTOUCHED_SHARE = 0.25;
+static const gdouble HINT = 0.6; /* confidence in capacity by the shape of blocks alone */
+static const gdouble BURST_LEAST = 32 * MIB, BURST_SHARE = 1.0 / 3;
+static const gdouble RETAINED_LEAST = 256 * MIB;
+static const gdouble RETAINED_BEYOND_BURST = 2;
+static const gdouble CHURN_REQUESTS = 100000, CHURN_BYTES = 64 * MIB; /* a second */
+static const gdouble CHURN_BUSY =
+    0.3; /* of one processor: then fewer requests are enough, as counters see a part of them */
+static const gdouble CHURN_BUSY_SHARE = 0.2;
+
+/* ---- what holds the memory, if nothing is wrong with it ---- */
+
+/* How much was allocated in the classes of these objects during the watch, of what they hold. */
+static gdouble
+turnover(const Case *the, guint64 block)
+{
+    const DoctorClass *class = doctor_class_of(the->classes, block);
+    gdouble allocated = 0, bytes = 0;
+
+    if (class != NULL && block > 0)
+        return class->bytes > 0 ? class->allocated / class->bytes : 0;
+    for (guint i = 0; i < the->classes->classes->len; i++) {
+        allocated += g_array_index(the->classes->classes, DoctorClass, i).allocated;
+        bytes += g_array_index(the->classes->classes, DoctorClass, i).bytes;
+    }
+    return bytes > 0 ? allocated / bytes : 0;
+}
+
+/* Blocks of a power of two are what containers have that double. */
+static gboolean
+is_doubled(guint64 block)
+{
+    enum { LEAST = 4096 };
+    gdouble exponent = block >= LEAST ? log2((gdouble)block) : 0.5;
+
+    return fabs(exponent - round(exponent)) < 0.01;
+}
+
+/* Where samples show it, by those of the holder itself: its size classes may be those of others as well. */
+static gboolean
+turns_over(const Case *the, const DoctorStack *holder, gdouble renewed)
+{
+    if (holder == NULL)
+        return renewed >= TURNOVER;
+    gdouble samples = holder->error > 0 ? holder->bytes * holder->bytes / (holder->error * holder->error) : 0;
+    gdouble expected = MIN(renewed, 1);
+    if (the->evidence->profile == DOCTOR_PROFILE_WHOLE && the->evidence->profiled_seconds > 0 &&
+        expected * samples >= TELLING)
+        return holder->moved >= OTHERS_SHARE * expected * holder->bytes;
+    return renewed >= TURNOVER || holder->moved > 0;
+}
+
+static void
+add_holder(Case *the, const DoctorStack *holder, gdouble bytes, gdouble confidence)
+{
+    gdouble untouched = -case_line_now(the, LEDGER_UNTOUCHED),
+            renewed = turnover(the, holder != NULL ? holder->block : 0);
+    gboolean unwritten = untouched >= UNTOUCHED_SHARE * bytes;
+    gboolean roomy =
+        holder == NULL ? unwritten : holder->buckets || (holder->container && (unwritten || is_doubled(holder->block)));
+    CauseId cause = holder != NULL && holder->unloaded ? CAUSE_UNLOADED_CODE
+                    : the->fills                       ? CAUSE_CACHE
+                    : turns_over(the, holder, renewed) ? CAUSE_CACHE
+                    : roomy                            ? CAUSE_CAPACITY
+                                                       : CAUSE_STARTUP;
+    DoctorFinding *finding = case_add(the, RANK_HOLDER, cause, bytes);
+    g_autofree char *percent = g_strdup_printf("%.1f %%", 100 * renewed);
+    g_autofree char *share = g_strdup_printf("%.0f %%", 100 * bytes / the->memory);
+
+    case_set_functions(finding, holder);
+    finding->confidence = confidence;
+    case_say(finding,
+             case_sentence(the->fills
+                               ? "it holds %S, %s of the memory; the heap grew during the watch, and slowed down to "
+                                 "less than half of its speed"
+                               : "it holds %S, %s of the memory, and did not grow",
+                           bytes, share));
+    case_say(finding, case_sentence("allocations in its size classes during the watch: %s of what they hold", percent));
+    case_say_unloaded(finding, holder);
+    if (cause == CAUSE_CAPACITY && unwritten)
+        case_say(finding,
+                 case_sentence(holder != NULL ? "a container asked for it, and %S of the heap were never written"
+                                              : "%S of the heap were never written",
+                               untouched));
+    else if (cause == CAUSE_CAPACITY && holder->buckets)
+        case_say(finding, g_strdup("most of it is the array of a hash table, which is larger than all of its entries"));
+    else if (cause == CAUSE_CAPACITY)
+        case_say(finding, case_sentence("a container asked for it, in blocks of %S: each time it is full it doubles",
+                                        (gdouble)holder->block));
+    if (cause == CAUSE_CAPACITY && !unwritten)
+        finding->confidence = HINT;
+    case_say_against(finding, CAUSE_HEAP_LEAK, the->fills ? "the growth slows down" : "it did not grow");
+}
+
+/* Whether it is known that nothing grew: by statistics, or by dumps that are long enough apart. */
+gboolean
+case_saw_time_pass(const Case *the)
+{
+    enum { LONG_ENOUGH = 10 };
+
+    return (the->sample != NULL && the->classes->seconds > 0) || the->evidence->profiled_seconds >= LONG_ENOUGH;
+}
+
+/* What the classes hold that are allocated from: a cache, as far as counters tell. */
+static gdouble
+renewed_bytes(const Case *the)
+{
+    gdouble bytes = 0;
+
+    for (guint i = 0; i < the->classes->classes->len; i++) {
+        const DoctorClass *class = &g_array_index(the->classes->classes, DoctorClass, i);
+        bytes += class->allocated >= TURNOVER * class->bytes ? class->bytes : 0;
+    }
+    return bytes;
+}
+
+/* What was allocated during the watch and lives, in a heap that does not grow, has replaced what was there before: all
+ * of its size class, or of those that are renewed. */
+static gdouble
+replaced_bytes(const Case *the, gdouble renewed)
+{
+    const DoctorStack *holder = the->evidence->profile == DOCTOR_PROFILE_YOUNG ? the->evidence->holder : NULL;
+    const DoctorClass *class = holder != NULL ? doctor_class_of(the->classes, holder->block) : NULL;
+
+    if (holder == NULL || holder->bytes < WASTE_LEAST)
+        return 0;
+    return MAX(holder->bytes, class != NULL && class->size == holder->block ? class->bytes : renewed);
+}
+
+/* A profile of the whole run leaves nothing unexplained: then many functions hold the rest. Otherwise it is what is
+ * renewed, if that is much, or all that there is. */
+static void
+judge_nameless(Case *the, gdouble held)
+{
+    gdouble nameless = held, renewed = MIN(renewed_bytes(the), held),
+            replaced = MIN(replaced_bytes(the, renewed), held);
+
+    if (the->evidence->profile == DOCTOR_PROFILE_WHOLE)
+        return;
+    if (case_is_holder(the, replaced) && !the->fills)
+        add_holder(the, the->evidence->holder, replaced, 0.6);
+    else if (case_is_holder(the, renewed) && !the->fills)
+        add_holder(the, NULL, renewed, 0.4);
+    else if (nameless >= NAMELESS_LEAST && nameless >= NAMELESS_SHARE * the->memory)
+        add_holder(the, NULL, nameless, 0.4);
+}
+
+void
+judge_holder(Case *the)
+{
+    const DoctorEvidence *evidence = the->evidence;
+    const DoctorStack *holder = evidence->holder;
+    uint64_t held = 0;
+
+    if ((the->classes->grows && !the->fills) || !case_saw_time_pass(the))
+        return;
+    if (holder != NULL && case_is_holder(the, holder->bytes)) {
+        add_holder(the, holder, holder->bytes, 0.8);
+        return;
+    }
+    if (the->sample == NULL || !stats_values_get(the->sample->totals, STATS_HELD, &held))
+        return;
+    judge_nameless(the, (gdouble)held);
+}
+
+/* ---- what was ---- */
+
+/* What was resident once and is not any more; 0: not worth a word. */
+static gdouble
+past_burst(const Case *the)
+{
+    if (the->last == NULL || the->last->peak == G_MAXUINT64 || the->last->rss == G_MAXUINT64)
+        return 0;
+    gdouble peak = (gdouble)the->last->peak, gone = peak - (gdouble)the->last->rss;
+    return gone >= BURST_LEAST && gone >= BURST_SHARE * peak && !the->classes->grows ? gone : 0;
+}
+
+static void
+judge_burst(Case *the)
+{
+    gdouble gone = past_burst(the);
+
+    if (gone <= 0)
+        return;
+    gdouble peak = (gdouble)the->last->peak, rss = (gdouble)the->last->rss;
+    DoctorFinding *finding = case_add(the, RANK_PAST, CAUSE_BURST, gone);
+    finding->confidence = 0.85;
+    case_say(finding, case_sentence("%S are resident, and %S were at most (VmHWM)", rss, peak));
+}
+
+static void
+judge_retained(Case *the)
+{
+    uint64_t retained = the->sample != NULL ? stats_values_or(the->sample->totals, STATS_RETAINED, 0) : 0;
+
+    /* A burst leaves address space behind: it is the cause, unless there is much more of it. */
+    if ((gdouble)retained < RETAINED_LEAST || (gdouble)retained < 2 * the->memory ||
+        (gdouble)retained < RETAINED_BEYOND_BURST * past_burst(the))
+        return;
+    DoctorFinding *finding = case_add(the, RANK_PAST, CAUSE_RETAINED, (gdouble)retained);
+    finding->confidence = 0.8;
+    case_say(finding,
+             case_sentence("%S of address space are retained; %S are resident", (gdouble)retained, the->memory));
+}
+
+static void
+judge_churn(Case *the)
+{
+    static const StatsMetric metrics[] = {STATS_ARENA_SMALL_NREQUESTS, STATS_ARENA_LARGE_NREQUESTS};
+    gdouble requests = 0, bytes = 0;
+
+    if (the->first_sample == NULL || the->classes->seconds <= 0)
+        return;
+    for (gsize i = 0; i < G_N_ELEMENTS(metrics); i++)
+        requests += (gdouble)case_merged(the->sample, metrics[i]) - (gdouble)case_merged(the->first_sample, metrics[i]);
+    for (guint i = 0; i < the->classes->classes->len; i++)
+        bytes += g_array_index(the->classes->classes, DoctorClass, i).allocated;
+    /* Counters miss what thread caches serve. */
+    requests = MAX(requests / the->classes->seconds, the->evidence->born_objects);
+    bytes = MAX(bytes / the->classes->seconds, the->evidence->born_bytes);
+    gdouble used = case_processors(the, 0, the->evidence->moments->len - 1);
+    gdouble enough = used >= CHURN_BUSY ? CHURN_BUSY_SHARE * CHURN_REQUESTS : CHURN_REQUESTS;
+    if (requests < enough && bytes < CHURN_BYTES)
+        return;
+    uint64_t held = stats_values_or(the->sample->totals, STATS_HELD, 0);
+    DoctorFinding *finding = case_add(the, RANK_PAST, CAUSE_CHURN, (gdouble)held);
+    g_autofree char *count = g_strdup_printf("%.0f", requests);
+    finding->confidence = 0.8;
+    case_set_functions(finding, the->evidence->mover);
+    case_say(finding,
+             case_sentence("%s allocations and at least %S a second, while what is held stays the same", count, bytes));
+}
+
+void
+judge_past(Case *the)
+{
+    judge_burst(the);
+    judge_retained(the);
+    judge_churn(the);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client asks of the samplers: which one, and the memory of jescope's own. libc only, allocates nothing. */
+#ifndef JESCOPE_WIRE_SAMPLER_CHOICE_H
+#define JESCOPE_WIRE_SAMPLER_CHOICE_H
+
+#include "wire/outcome.h"
+#include "wire/wire.h"
+
+#include <stdbool.h>
+
+typedef struct {
+    WireSampler sampler;
+    uint64_t memory; /* bytes of WIRE_SAMPLER_MEMORY_CONTROL; 0: as it is */
+} SamplerChoice;
+
+/* The words for a WireSampler: "auto", "jemalloc", "jescope"; NULL at the end. */
+extern const char *const sampler_choice_words[];
+
+/* The flags of a lease that asks for SAMPLER. */
+uint32_t sampler_choice_flags(WireSampler sampler);
+
+/* Whether the process that said HELLO can be asked for CHOICE: OUTCOME_DONE, or FAILURE says why not, without naming
+ * the process. */
+Outcome sampler_choice_check(const SamplerChoice *choice, const WireHelloReply *hello, Failure *failure);
+
+/* What jescope's own sampler needs and the process that said HELLO does not have, as a clause; NULL: nothing is known
+ * to be missing. */
+const char *sampler_choice_needs(const WireHelloReply *hello);
+
+#endif
