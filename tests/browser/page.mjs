@@ -68,8 +68,8 @@ async function open(browser, server, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(DEADLINE_MS);
-  // A target that has just come has no trend yet, and one that ends while the list is drawn has none any more.
-  const always = [/ 404 \(Not Found\) \S*\/series\?metric=allocated&from=-900s/];
+  // A target that has just come has no history yet, and one that ends while the list is drawn has none any more.
+  const always = [/ 404 \(Not Found\) \S*\/series\?metric=/];
   const note = (text) => [...always, ...context.expected ?? []].some((pattern) => pattern.test(text)) || troubles.push(text);
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && note(`console: ${message.text()} ${message.location().url}`));
   page.on("pageerror", (error) => note(`error: ${error.message}`));

@@ -30,7 +30,7 @@ test_what_a_process_can_be_asked_for(void)
         {SERVES | ACTIVE, {WIRE_SAMPLER_JESCOPE, 0}, OUTCOME_DONE, ""},
         {SERVES | ACTIVE, {WIRE_SAMPLER_JESCOPE, 1 << 20}, OUTCOME_BUSY, "is on already"},
         {SERVES | ACTIVE, {WIRE_SAMPLER_AUTO, 1 << 20}, OUTCOME_BUSY, "is on already"},
-        {PROFILER | READY, {WIRE_SAMPLER_AUTO, 1 << 20}, OUTCOME_INVALID, "'jescope'"},
+        {PROFILER | READY, {WIRE_SAMPLER_AUTO, 1 << 20}, OUTCOME_INVALID, "--sampler=jescope"},
         {PROFILER, {WIRE_SAMPLER_JESCOPE, 0}, OUTCOME_NO_PROFILING, "jemalloc 5.1.0"},
         {WIRE_FLAG_CONFIG_PROF | SERVES, {WIRE_SAMPLER_JEMALLOC, 0}, OUTCOME_NO_PROFILING, "cannot profile"},
         {SERVES, {WIRE_SAMPLER_JEMALLOC, 0}, OUTCOME_NO_PROFILING, "cannot profile"},
