@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "doctor/caller-tree.h"
+
+#include "profile/significance.h"
+#include "report/function-name.h"
+#include "report/wrappers.h"
+
+#include <math.h>
+#include <string.h>
+
+static const gdouble SHARED_STILL = 0.1;     /* of what stands still, for other callers */
+static const gdouble HELD_FOR_OTHERS = 0.02; /* of what a function holds for one caller */
+static const gdouble SCATTER = 0.8;          /* of the size of one sample, where objects of many sizes are allocated */
+static const gdouble TELLING = 3;            /* samples that would have moved */
+
+CallerNode *
+caller_tree_node(const CallerTree *tree, guint32 index)
+{
+    return &g_array_index(tree->nodes, CallerNode, index);
+}
+
+/* ---- the tree ---- */
+
+static guint32
+child_of(CallerTree *tree, guint32 parent, guint32 view)
+{
+    guint64 key = (guint64)parent << 32 | view;
+    gpointer found = g_hash_table_lookup(tree->index, &key);
+    if (found)
+        return GPOINTER_TO_UINT(found);
+    CallerNode node = {.parent = parent,
+                       .view = view,
+                       .first_child = PROFILE_NONE,
+                       .next_sibling = caller_tree_node(tree, parent)->first_child,
+                       .next_of_view = tree->of_view[view],
+                       .heaviest = PROFILE_NONE};
+    g_array_append_val(tree->nodes, node);
+    g_array_set_size(tree->all_values, tree->nodes->len * (guint)tree->n_profiles);
+    caller_tree_node(tree, parent)->first_child = tree->of_view[view] = tree->nodes->len - 1;
+    g_hash_table_insert(tree->index, g_memdup2(&key, sizeof(key)), GUINT_TO_POINTER(tree->nodes->len - 1));
+    return tree->nodes->len - 1;
+}
+
+/* The mean size of objects of one class is that of the class; a single sample tells nothing. */
+static void
+note_sizes(const CallerTree *tree, CallerNode *node, const StackShare *share)
+{
+    const DoctorClass *class = tree->input->classes ? doctor_class_of(tree->input->classes, share->block) : NULL;
+
+    if (!class || share->block == 0)
+        return;
+    if (class->size != share->block)
+        node->mixed += share->held;
+    else if (share->held * share->held >= TELLING * share->variance)
+        node->pure += share->held;
+}
+
+static void
+add_to_node(CallerTree *tree, guint32 index, guint32 stack)
+{
+    CallerNode *node = caller_tree_node(tree, index);
+    const StackShare *share = &tree->shares[stack];
+    const gdouble *values = growth_stack_values(tree->input->growth, stack);
+    gdouble weight = MAX(share->grown, 0) + share->held * 1e-6;
+
+    node->grown += share->grown;
+    node->held += share->held;
+    node->sized += share->held * log((gdouble)MAX(share->block, 1));
+    node->exact += share->exact;
+    note_sizes(tree, node, share);
+    node->variance += share->variance;
+    node->births += share->births;
+    node->deaths += share->deaths;
+    node->moved += share->moved;
+    if (node->heaviest == PROFILE_NONE || weight > node->heaviest_weight) {
+        node->heaviest = stack;
+        node->heaviest_weight = weight;
+    }
+    for (gsize i = 0; i < tree->n_profiles; i++)
+        g_array_index(tree->all_values, gdouble, index * tree->n_profiles + i) += values[i];
+}
+
+static void
+add_path(const ViewPath *path, gpointer user)
+{
+    CallerTree *tree = user;
+    const StackShare *share = &tree->shares[path->stack];
+    gboolean still = share->grown <= 0 || share->grown < STANDS_STILL * tree->growth_share * share->held;
+    guint32 at = 0;
+
+    add_to_node(tree, 0, path->stack);
+    tree->all_still += still ? share->held : 0;
+    for (guint32 i = path->n_nodes; i-- > 0;) {
+        guint32 view = path->nodes[i];
+        at = child_of(tree, at, view);
+        add_to_node(tree, at, path->stack);
+        if (tree->seen[view] == path->stack + 1)
+            continue;
+        tree->seen[view] = path->stack + 1;
+        *(still ? &tree->still[view] : &tree->specific[view]) += still ? share->held : MAX(share->grown, 0);
+    }
+    tree->leaves[path->stack] = at;
+}
+
+void
+caller_tree_init(CallerTree *tree, const CulpritInput *input)
+{
+    const CallerNode root = {.parent = PROFILE_NONE,
+                             .view = PROFILE_NONE,
+                             .first_child = PROFILE_NONE,
+                             .next_sibling = PROFILE_NONE,
+                             .heaviest = PROFILE_NONE};
+    guint32 n = profile_n_stacks(growth_profile(input->growth));
+    gsize n_nodes = (gsize)view_n_nodes(input->view) + 1;
+
+    *tree = (CallerTree){.input = input,
+                         .nodes = g_array_new(FALSE, FALSE, sizeof(CallerNode)),
+                         .index = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
+                         .n_profiles = growth_n_profiles(input->growth),
+                         .shares = stack_shares_new(input),
+                         .leaves = g_new0(guint32, n + 1),
+                         .specific = g_new0(gdouble, n_nodes),
+                         .still = g_new0(gdouble, n_nodes),
+                         .of_view = g_new(guint32, n_nodes),
+                         .seen = g_new0(guint32, n_nodes),
+                         .all_values = g_array_new(FALSE, TRUE, sizeof(gdouble))};
+    memset(tree->of_view, 0xff, n_nodes * sizeof(guint32));
+    g_array_append_val(tree->nodes, root);
+    g_array_set_size(tree->all_values, (guint)tree->n_profiles);
+    gdouble grown = 0, held = 0;
+    for (guint32 i = 0; i < n; i++) {
+        grown += MAX(0, tree->shares[i].grown);
+        held += tree->shares[i].held;
+    }
+    tree->growth_share = held > 0 ? grown / held : 0;
+    view_foreach(input->view, add_path, tree);
+}
+
+void
+caller_tree_clear(CallerTree *tree)
+{
+    g_array_unref(tree->nodes);
+    g_hash_table_unref(tree->index);
+    g_array_unref(tree->all_values);
+    g_free(tree->shares);
+    g_free(tree->leaves);
+    g_free(tree->specific);
+    g_free(tree->still);
+    g_free(tree->of_view);
+    g_free(tree->seen);
+}
+
+/* ---- what is known of a node ---- */
+
+gdouble
+caller_tree_specificity(const CallerTree *tree, guint32 index)
+{
+    guint32 view = caller_tree_node(tree, index)->view;
+
+    if (view == PROFILE_NONE)
+        return 0;
+    gdouble sum = tree->specific[view] + tree->still[view];
+    return sum > 0 ? tree->specific[view] / sum : 0;
+}
+
+gdouble
+caller_tree_grown(const CallerNode *node)
+{
+    return node->grown;
+}
+
+gdouble
+caller_tree_held(const CallerNode *node)
+{
+    return node->held;
+}
+
+guint32
+caller_tree_heaviest(const CallerTree *tree, guint32 index, CallerWeight weight)
+{
+    guint32 best = PROFILE_NONE;
+
+    for (guint32 i = caller_tree_node(tree, index)->first_child; i != PROFILE_NONE;
+         i = caller_tree_node(tree, i)->next_sibling)
+        if (best == PROFILE_NONE || weight(caller_tree_node(tree, i)) > weight(caller_tree_node(tree, best)))
+            best = i;
+    return best;
+}
+
+gdouble
+caller_tree_sample_bytes(const CallerTree *tree, const CallerNode *node)
+{
+    gdouble by_error = node->held > 0 ? node->variance / node->held : 0;
+    gdouble block = node->heaviest != PROFILE_NONE ? (gdouble)tree->shares[node->heaviest].block : 1;
+
+    return MAX(MAX(by_error, block), 1);
+}
+
+/* Of samples; a hostile dump may name any number. */
+static guint64
+whole(gdouble samples)
+{
+    return (guint64)CLAMP(samples + 0.5, 0, (gdouble)G_MAXUINT32);
+}
+
+gdouble
+caller_tree_p_of_values(const CallerTree *tree, const CallerNode *sum, const gdouble *values)
+{
+    gsize first = stack_shares_first_counted(tree->input);
+
+    if (tree->input->births)
+        return significance_binomial(whole(sum->births), whole(sum->deaths));
+    return significance_increments(values + first, tree->n_profiles - first, caller_tree_sample_bytes(tree, sum));
+}
+
+const gdouble *
+caller_tree_values(const CallerTree *tree, guint32 index)
+{
+    return (const gdouble *)(const void *)tree->all_values->data + index * tree->n_profiles;
+}
+
+gdouble
+caller_tree_p(const CallerTree *tree, guint32 index)
+{
+    return caller_tree_p_of_values(tree, caller_tree_node(tree, index), caller_tree_values(tree, index));
+}
+
+gboolean
+caller_tree_is_inner(const CallerTree *tree, guint32 index)
+{
+    for (guint32 i = caller_tree_node(tree, index)->parent; i != 0; i = caller_tree_node(tree, i)->parent)
+        if (caller_tree_node(tree, i)->view == caller_tree_node(tree, index)->view)
+            return TRUE;
+    return FALSE;
+}
+
+/* ---- who is to be blamed ---- */
+
+static gboolean
+is_wrapper(const CallerTree *tree, guint32 index)
+{
+    g_autofree char *plain =
+        function_name_plain(view_node(tree->input->view, caller_tree_node(tree, index)->view)->name);
+
+    return wrapper_is_known(plain) || wrapper_is_generic(plain);
+}
+
+/* Whether much of what stands still is allocated through a function, but not through the one ABOVE that leads to it:
+ * then the function allocates for others as well. */
+static gboolean
+serves_others(const CallerTree *tree, guint32 index, guint32 above)
+{
+    gdouble still = tree->still[caller_tree_node(tree, index)->view];
+
+    return caller_tree_specificity(tree, index) < LESS_SPECIFIC * caller_tree_specificity(tree, above) ||
+           (still >= SHARED_STILL * tree->all_still && tree->still[caller_tree_node(tree, above)->view] < still / 2);
+}
+
+/* Samples that a node's memory rests on, about. */
+static gdouble
+samples_of(const CallerTree *tree, const CallerNode *node)
+{
+    return node->held / caller_tree_sample_bytes(tree, node);
+}
+
+/* Whether what lies below A would have moved as well, if it came and went like what is below B. */
+static gboolean
+would_have_moved(const CallerTree *tree, const CallerNode *a, const CallerNode *b)
+{
+    return a->moved <= 0 && b->held > 0 && samples_of(tree, a) * MIN(1, b->moved / b->held) >= TELLING;
+}
+
+/* Objects of one size for A, of many sizes for B. */
+static gboolean
+is_purer(const CallerNode *a, const CallerNode *b)
+{
+    return a->mixed <= 0 && a->pure > MOST_OF_HELD * a->held && b->mixed > MOST_OF_HELD * b->held;
+}
+
+gboolean
+caller_tree_are_alike(const CallerTree *tree, const CallerNode *a, const CallerNode *b)
+{
+    gdouble fewest = MAX(1, MIN(samples_of(tree, a), samples_of(tree, b)));
+
+    if (a->held <= 0 || b->held <= 0)
+        return a->held <= 0 && b->held <= 0;
+    return fabs(a->sized / a->held - b->sized / b->held) <= log(ALIKE + SCATTER / sqrt(fewest)) && !is_purer(a, b) &&
+           !is_purer(b, a) && !would_have_moved(tree, a, b) && !would_have_moved(tree, b, a);
+}
+
+static gboolean
+serves_any_others(const CallerTree *tree, guint32 index)
+{
+    for (guint32 above = caller_tree_node(tree, index)->parent; above != 0;
+         above = caller_tree_node(tree, above)->parent)
+        if (serves_others(tree, index, above))
+            return TRUE;
+    return FALSE;
+}
+
+/* The same by what is held: other callers hold other memory through the function. */
+static gboolean
+holds_for_others(const CallerTree *tree, guint32 index)
+{
+    const CallerNode *node = caller_tree_node(tree, index);
+    guint32 caller = caller_tree_node(tree, node->parent)->view;
+    gdouble others = 0;
+
+    for (guint32 i = tree->of_view[node->view]; i != PROFILE_NONE; i = caller_tree_node(tree, i)->next_of_view) {
+        const CallerNode *other = caller_tree_node(tree, i);
+        guint32 its = caller_tree_node(tree, other->parent)->view;
+        if (its != caller && its != node->view && !caller_tree_are_alike(tree, node, other))
+            others += other->held;
+    }
+    return others > HELD_FOR_OTHERS * node->held;
+}
+
+static gboolean
+is_to_blame(const CallerTree *tree, guint32 index, gboolean by_growth)
+{
+    return !is_wrapper(tree, index) && !(by_growth ? serves_any_others(tree, index) : holds_for_others(tree, index));
+}
+
+guint32
+caller_tree_without_wrappers(const CallerTree *tree, guint32 index, gboolean by_growth)
+{
+    while (caller_tree_node(tree, index)->parent != 0 && !is_to_blame(tree, index, by_growth))
+        index = caller_tree_node(tree, index)->parent;
+    return index;
+}
+
+/* ---- a function by all of its callers ---- */
+
+/* What lies below one node, function by function. */
+typedef struct {
+    const CallerTree *tree;
+    CallerWeight weight;
+    gdouble *sums, *depths; /* per view node; depths are weighted */
+    guint32 *heaviest;      /* per view node: the path with most of it */
+    guint8 *open;           /* per view node: on the path to here */
+} Below;
+
+static void
+add_below(Below *below, guint32 index, guint depth)
+{
+    for (guint32 i = caller_tree_node(below->tree, index)->first_child; i != PROFILE_NONE;
+         i = caller_tree_node(below->tree, i)->next_sibling) {
+        const CallerNode *node = caller_tree_node(below->tree, i);
+        guint8 open = below->open[node->view];
+        gdouble weight = MAX(0, below->weight(node));
+        if (!open) {
+            guint32 best = below->heaviest[node->view];
+            below->sums[node->view] += weight;
+            below->depths[node->view] += weight * depth;
+            if (best == 0 || weight > below->weight(caller_tree_node(below->tree, best)))
+                below->heaviest[node->view] = i;
+        }
+        below->open[node->view] = TRUE;
+        add_below(below, i, depth + 1);
+        below->open[node->view] = open;
+    }
+}
+
+guint32
+caller_tree_gather(const CallerTree *tree, guint32 index, CallerWeight weight, gboolean by_growth)
+{
+    gsize n = (gsize)view_n_nodes(tree->input->view) + 1;
+    g_autofree gdouble *sums = g_new0(gdouble, n), *depths = g_new0(gdouble, n);
+    g_autofree guint32 *heaviest = g_new0(guint32, n);
+    g_autofree guint8 *open = g_new0(guint8, n);
+    Below below = {tree, weight, sums, depths, heaviest, open};
+    gdouble deepest = 0;
+    guint32 best = index;
+
+    add_below(&below, index, 1);
+    for (gsize i = 0; i < n; i++) {
+        gdouble depth = sums[i] > 0 ? depths[i] / sums[i] : 0;
+        if (sums[i] >= (by_growth ? MOST_OF_GROWTH : MOST_OF_HELD) * weight(caller_tree_node(tree, index)) &&
+            depth > deepest && is_to_blame(tree, heaviest[i], by_growth)) {
+            deepest = depth;
+            best = heaviest[i];
+        }
+    }
+    return best;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "doctor/stack-shares.h"
+
+#include "profile/significance.h"
+
+#include <math.h>
+#include <string.h>
+
+static const gdouble ENOUGH_BY_CLASS = 0.5; /* of the exact growth that the stacks of growing classes explain */
+
+gsize
+stack_shares_first_counted(const CulpritInput *input)
+{
+    return input->young ? growth_n_profiles(input->growth) / 2 : 0;
+}
+
+/* The mean size of an object of a stack, in the dump in which it held most; if it never held any, of what it has
+ * allocated; 0: unknown. */
+static guint64
+block_of(const CulpritInput *input, guint32 stack)
+{
+    const gdouble *values = growth_stack_values(input->growth, stack);
+    const gdouble *counts = input->objects ? growth_stack_values(input->objects, stack) : NULL;
+    const ProfileWeight *weight = &profile_weights(growth_profile(input->growth))[stack];
+    gdouble bytes = weight->estimate[PROFILE_INUSE_SPACE], objects = weight->estimate[PROFILE_INUSE_OBJECTS];
+
+    for (gsize i = 0; counts && i < growth_n_profiles(input->growth); i++)
+        if (counts[i] > 0 && (values[i] > bytes || objects <= 0)) {
+            bytes = values[i];
+            objects = counts[i];
+        }
+    if (objects <= 0) {
+        bytes = weight->estimate[PROFILE_ALLOC_SPACE];
+        objects = weight->estimate[PROFILE_ALLOC_OBJECTS];
+    }
+    return objects > 0 ? (guint64)MIN(bytes / objects + 0.5, (gdouble)G_MAXINT64 / 2) : 0;
+}
+
+static gboolean
+asks_for_more(const char *function)
+{
+    static const char *const parts[] = {"realloc",   "reserve",         "resize",         "rehash",
+                                        "_M_insert", "_M_range_insert", "_M_fill_insert", "_M_default_append",
+                                        "append",    "expand",          "ensure"};
+
+    for (guint i = 0; i < G_N_ELEMENTS(parts); i++)
+        if (strstr(function, parts[i]))
+            return TRUE;
+    return FALSE;
+}
+
+/* Whether LOCATION is in a file that was mapped during the watch, and is not any more. */
+static const char *
+vanished_object(const CulpritInput *input, guint32 location)
+{
+    const Profile *profile = growth_profile(input->growth);
+    guint32 object = profile_locations(profile)[location].object;
+    const char *path = object != PROFILE_NONE ? profile_objects(profile)[object].path : NULL;
+
+    for (guint i = 0; path && input->vanished && i < input->vanished->len; i++)
+        if (g_str_equal(input->vanished->pdata[i], path))
+            return path;
+    return NULL;
+}
+
+const char *
+stack_shares_vanished(const CulpritInput *input, guint32 stack)
+{
+    const Profile *profile = growth_profile(input->growth);
+    const ProfileStack *frames = &profile_stacks(profile)[stack];
+
+    for (guint32 i = 0; i < frames->depth; i++) {
+        const char *path = vanished_object(input, profile_frames(profile)[frames->first + i]);
+        if (path)
+            return path;
+    }
+    return NULL;
+}
+
+/* Frames of containers are next to the allocation. Code without a file is unloaded if the frames of an interpreter's or
+ * a run-time compiler's code, anonymous memory with a mapping, are not it. */
+static StackTraits
+traits_of(const CulpritInput *input, guint32 stack)
+{
+    enum { NEAR = 8 };
+    const Profile *profile = growth_profile(input->growth);
+    const ProfileStack *frames = &profile_stacks(profile)[stack];
+    StackTraits traits = 0;
+
+    for (guint32 i = 0; i < frames->depth; i++) {
+        guint32 location = profile_frames(profile)[frames->first + i];
+        const Symbol *symbol = symbols_location(input->names, location);
+        if (profile_locations(profile)[location].mapping == PROFILE_NONE || vanished_object(input, location))
+            traits |= STACK_UNLOADED;
+        for (guint32 j = 0; j < symbol->n_frames && i < NEAR; j++) {
+            traits |= asks_for_more(symbol->frames[j].function) ? STACK_CONTAINER : 0;
+            traits |= strstr(symbol->frames[j].function, "allocate_buckets") ? STACK_BUCKETS : 0;
+        }
+    }
+    return traits;
+}
+
+static void
+read_share(const CulpritInput *input, guint32 stack, StackShare *share)
+{
+    gsize n = growth_n_profiles(input->growth);
+    const gdouble *values = growth_stack_values(input->growth, stack);
+    const gdouble *variances = growth_stack_variances(input->growth, stack);
+
+    *share = (StackShare){.grown = values[n - 1] - values[stack_shares_first_counted(input)],
+                          .held = values[n - 1],
+                          .exact = values[n - 1],
+                          .variance = variances[n - 1],
+                          .block = block_of(input, stack),
+                          .traits = traits_of(input, stack)};
+    for (gsize i = 1; i < n; i++)
+        share->moved += fabs(values[i] - values[i - 1]);
+    share->spread =
+        significance_spread(values + stack_shares_first_counted(input), n - stack_shares_first_counted(input));
+    if (input->births) {
+        const gdouble *all = growth_stack_values(input->births, stack);
+        const gdouble *errors = growth_stack_variances(input->births, stack);
+        gdouble each = all[n - 1] > 0 ? MAX(errors[n - 1] / all[n - 1], 1) : 1;
+        share->births = MAX(0, all[n - 1] - all[0]) / each;
+        share->deaths = MAX(0, share->births - (values[n - 1] - values[0]) / each);
+    }
+}
+
+/* ---- callers that hand over to each other ---- */
+
+/* Of the stacks through one function with objects of one size: what grows, and what shrinks. */
+typedef struct {
+    gdouble up, down;
+} Exchange;
+
+typedef struct {
+    GHashTable *exchanges; /* view << 32 | size -> Exchange */
+    StackShare *shares;
+    gdouble *kept; /* per stack: the part of its change that remains */
+} HandOver;
+
+/* Size classes are a quarter of a doubling apart. */
+static guint64
+exchange_key(guint32 view, const StackShare *share)
+{
+    return (guint64)view << 32 | (guint64)lrint(4 * log2((gdouble)MAX(share->block, 1)));
+}
+
+static void
+note_exchange(const ViewPath *path, gpointer user)
+{
+    HandOver *over = user;
+    const StackShare *share = &over->shares[path->stack];
+
+    for (guint32 i = 0; i < path->n_nodes; i++) {
+        guint64 key = exchange_key(path->nodes[i], share);
+        Exchange *exchange = g_hash_table_lookup(over->exchanges, &key);
+        if (!exchange) {
+            exchange = g_new0(Exchange, 1);
+            g_hash_table_insert(over->exchanges, g_memdup2(&key, sizeof(key)), exchange);
+        }
+        *(share->grown > 0 ? &exchange->up : &exchange->down) += fabs(share->grown);
+    }
+}
+
+static void
+find_kept(const ViewPath *path, gpointer user)
+{
+    HandOver *over = user;
+    const StackShare *share = &over->shares[path->stack];
+
+    for (guint32 i = 0; i < path->n_nodes; i++) {
+        guint64 key = exchange_key(path->nodes[i], share);
+        const Exchange *exchange = g_hash_table_lookup(over->exchanges, &key);
+        gdouble own = share->grown > 0 ? exchange->up : exchange->down;
+        gdouble other = share->grown > 0 ? exchange->down : exchange->up;
+        if (own > 0)
+            over->kept[path->stack] = MIN(over->kept[path->stack], MAX(0, own - other) / own);
+    }
+}
+
+/* What one caller of a function allocates is freed of what another one did: the function does not grow by it. */
+static void
+cancel_hand_over(const CulpritInput *input, StackShare *shares, guint32 n)
+{
+    g_autofree gdouble *kept = g_new(gdouble, n + 1);
+    g_autoptr(GHashTable) exchanges = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    HandOver over = {exchanges, shares, kept};
+
+    for (guint32 i = 0; i < n; i++)
+        kept[i] = 1;
+    view_foreach(input->view, note_exchange, &over);
+    view_foreach(input->view, find_kept, &over);
+    for (guint32 i = 0; i < n; i++)
+        shares[i].grown *= kept[i];
+}
+
+/* The place of a stack's size class, or the number of classes. */
+static guint
+class_index(const DoctorClasses *classes, guint64 block)
+{
+    const DoctorClass *class = doctor_class_of(classes, block);
+
+    return class ? (guint)(class - (DoctorClass *)(void *)classes->classes->data) : classes->classes->len;
+}
+
+/* What turns over in a class seems to grow or shrink by the luck of its samples: the growth of a class is rather that
+ * of its stacks that grow steadily, if there are some. */
+static gdouble
+weight_of(const StackShare *share)
+{
+    static const gdouble STEADY = 1.5; /* standard deviations */
+    static const gdouble UNSTEADY = 0.01;
+
+    return MAX(0, share->grown) * (share->grown >= STEADY * share->spread ? 1 : UNSTEADY);
+}
+
+/* If stacks that grow steadily have at least ENOUGH of the growth. */
+static void
+keep_steady(StackShare *shares, guint32 n, gdouble enough)
+{
+    gdouble steady = 0;
+
+    for (guint32 i = 0; i < n; i++)
+        steady += weight_of(&shares[i]);
+    for (guint32 i = 0; i < n && steady >= enough; i++)
+        shares[i].grown = shares[i].grown > 0 ? weight_of(&shares[i]) : shares[i].grown;
+}
+
+/* The exact growth of each class is shared out over its stacks: few large samples lose their error, and a profile that
+ * fills is not taken for growth. */
+static void
+share_out(const DoctorClasses *classes, StackShare *shares, guint32 n)
+{
+    g_autofree gdouble *sums = g_new0(gdouble, classes->classes->len + 1);
+    g_autofree gdouble *given = g_new0(gdouble, n + 1);
+    gdouble all = classes->rate * classes->seconds, attributed = 0;
+
+    for (guint32 i = 0; i < n; i++)
+        sums[class_index(classes, shares[i].block)] += weight_of(&shares[i]);
+    for (guint32 i = 0; i < n; i++) {
+        guint at = class_index(classes, shares[i].block);
+        if (at < classes->classes->len && shares[i].grown > 0)
+            given[i] = g_array_index(classes->classes, DoctorClass, at).grown * weight_of(&shares[i]) / sums[at];
+        attributed += given[i];
+    }
+    /* Stacks of objects of many sizes are in no class; what swings does not grow then either. */
+    if (attributed < ENOUGH_BY_CLASS * all) {
+        keep_steady(shares, n, ENOUGH_BY_CLASS * all);
+        return;
+    }
+    for (guint32 i = 0; i < n; i++)
+        shares[i].grown = given[i];
+}
+
+/* What a class holds, likewise. */
+static void
+share_out_held(const DoctorClasses *classes, StackShare *shares, guint32 n)
+{
+    g_autofree gdouble *sums = g_new0(gdouble, classes->classes->len + 1);
+
+    for (guint32 i = 0; i < n; i++)
+        sums[class_index(classes, shares[i].block)] += shares[i].held;
+    for (guint32 i = 0; i < n; i++) {
+        guint at = class_index(classes, shares[i].block);
+        shares[i].exact = at < classes->classes->len && sums[at] > 0
+                              ? g_array_index(classes->classes, DoctorClass, at).bytes * shares[i].held / sums[at]
+                              : shares[i].held;
+    }
+}
+
+StackShare *
+stack_shares_new(const CulpritInput *input)
+{
+    guint32 n = profile_n_stacks(growth_profile(input->growth));
+    StackShare *shares = g_new0(StackShare, n + 1);
+
+    for (guint32 i = 0; i < n; i++)
+        read_share(input, i, &shares[i]);
+    cancel_hand_over(input, shares, n);
+    if (input->classes && input->classes->classes->len > 0) {
+        share_out(input->classes, shares, n);
+        share_out_held(input->classes, shares, n);
+    }
+    return shares;
+}
