@@ -211,6 +211,17 @@ draw_frames(const Explore *explore, Cells *cells, guint first, guint limit)
                     i == 0 ? "" : "  ", frames[i]);
 }
 
+/* Why the list is empty. */
+static const char *
+nothing_shown(const Explore *explore)
+{
+    if (explore->focus != NULL && explore->focus[0] != '\0')
+        return "no stack matches the focus; F changes it, empty ends it";
+    if (explore->ignore != NULL && explore->ignore[0] != '\0')
+        return "the rest is ignored; x changes that, empty ends it";
+    return explore->sites->difference ? "nothing has changed since the mark" : "the dump has no samples";
+}
+
 static void
 draw_list(Model *model, Cells *cells, guint first, guint limit)
 {
@@ -222,6 +233,8 @@ draw_list(Model *model, Cells *cells, guint first, guint limit)
     explore->first = first + 1;
     model->page = end - first - 1;
     list_show(&explore->top, explore->row, explore->sites->rows->len, model->page);
+    if (explore->sites->rows->len == 0 && model->page > 0)
+        cells_put(cells, (CellSpan){first + 1, 0, cells->columns}, CELL_FAINT, nothing_shown(explore));
     for (guint i = 0; i < model->page && explore->top + i < explore->sites->rows->len; i++) {
         draw_row(explore, cells, first + 1 + i, explore->top + i);
         if (explore->top + i == explore->row)

@@ -173,6 +173,10 @@ const char scene_ages[] =
     "\"flat_error\":[1,1,0],\"flat_other\":[8388608,4194304,0],\"cum\":[754974720,188743680,943718400],\"cum_error\":["
     "1,1,1],\"cum_other\":[8388608,4194304,12582912],\"hidden\":{\"count\":0,\"total\":0}}," FRAMES "}";
 
+const char scene_nothing[] =
+    HEAD "\"notes\":[],\"table\":{\"frame\":[],\"flat\":[],\"flat_error\":[],\"cum\":[],\"cum_error\":[],"
+         "\"hidden\":{\"count\":0,\"total\":0}}," FRAMES "}";
+
 const char scene_stacks[] =
     HEAD "\"notes\":[],\"stacks\":{\"frames\":[[1,2,0],[3,0],[4]],\"total\":[8388608,4194304,4096],\"error\":[131072,"
          "65536,4096],\"other\":[1024,77,1],\"hidden\":{\"count\":0,\"total\":0}}," FRAMES "}";

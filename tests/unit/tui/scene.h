@@ -26,6 +26,7 @@ extern const char scene_table[];
 extern const char scene_table_difference[];
 extern const char scene_values[];
 extern const char scene_ages[];
+extern const char scene_nothing[];
 extern const char scene_stacks[];
 extern const char scene_graph[];
 extern const char scene_graph_difference[];

@@ -153,6 +153,14 @@ make_sites_age(void)
 }
 
 static Model *
+make_sites_nothing(void)
+{
+    Model *model = show_sites(SITES_FUNCTIONS, FALSE, scene_nothing);
+    model->explore->focus = g_strdup("nomatch");
+    return model;
+}
+
+static Model *
 make_stacks(void)
 {
     Model *model = show_sites(SITES_STACKS, FALSE, scene_stacks);
@@ -224,6 +232,7 @@ static const Show shows[] = {
     {"sites", make_sites},
     {"sites-gain", make_sites_gain},
     {"sites-age", make_sites_age},
+    {"sites-nothing", make_sites_nothing},
     {"stacks", make_stacks},
     {"flame", make_flame},
     {"flame-difference", make_flame_difference},
