@@ -324,16 +324,23 @@ list_ids(const json_t *targets)
     return g_string_free(list, FALSE);
 }
 
-/* The id of the server's only target. */
+/* The id of the server's only target. A program with libjescope has no list, and is "self". */
 static char *
 only_id(Connection *connection, const ClientUrl *url, GError **error)
 {
-    json_t *document = ask(connection, "GET", "/api/v1/targets", error);
+    GError *failure = NULL;
+    json_t *document = ask(connection, "GET", "/api/v1/targets", &failure);
     const json_t *targets = json_object_get(document, "targets");
     const char *id = json_string_value(json_object_get(json_array_get(targets, 0), "id"));
     char *escaped = NULL;
-    if (document == NULL)
+    if (g_error_matches(failure, TARGET_ERROR, OUTCOME_NOT_FOUND)) {
+        g_clear_error(&failure);
+        return g_strdup("self");
+    }
+    if (document == NULL) {
+        g_propagate_error(error, failure);
         return NULL;
+    }
     if (!json_is_array(targets)) {
         g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s has no list of targets; is it a jescope server?",
                     url->server);

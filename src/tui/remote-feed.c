@@ -310,6 +310,17 @@ emit(RemoteFeed *self, const Request *request)
         feed_frame_free(frame);
 }
 
+/* The server has no list of targets: it is a program with libjescope, itself the only one. */
+static void
+ask_self(RemoteFeed *self)
+{
+    self->one = TRUE;
+    g_free(self->list);
+    self->list = g_strdup("/api/v1/targets/self");
+    self->asked = TRUE;
+    push(self, &(Request){.id = LIST}, g_strdup(self->list));
+}
+
 static gboolean
 on_answer(gpointer data)
 {
@@ -319,7 +330,10 @@ on_answer(gpointer data)
         return G_SOURCE_REMOVE;
     if (request->id == LIST) {
         self->asked = FALSE;
-        emit(self, request);
+        if (!self->one && g_error_matches(request->error, TARGET_ERROR, OUTCOME_NOT_FOUND))
+            ask_self(self);
+        else
+            emit(self, request);
     } else if (request->id == STATUS) {
         take_status(self, request->body);
     } else if (request->id == STATISTICS) {

@@ -107,6 +107,10 @@ def test_top_shows_it_by_its_url(service, environment):
     group = pathlib.Path(f"/proc/{process.pid}/cgroup").read_text()
     assert target["control_group"] in [line.split(":", 2)[2] for line in group.splitlines()]
     assert target["sample"]["rss"] > 0
+    by_server = subprocess.run([JESCOPE, "top", "--once", mounted], env=environment, check=True, capture_output=True, text=True).stdout
+    assert f" {process.pid} " in by_server, "a server without a list of targets is one"
+    status = subprocess.run([JESCOPE, "status", "--json", mounted], env=environment, check=True, capture_output=True)
+    assert json.loads(status.stdout)["pid"] == process.pid
     shown = top("--once")
     assert "live allocations" in shown and "Memory: RSS" in shown and "reached by server" in shown and "Arenas" in shown
 
