@@ -14,18 +14,20 @@
 #include "target/process.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
     MOMENTS = 30, /* of a watch */
     LEAST_INTERVAL_MS = 250,
     MOST_INTERVAL_MS = 60000,
-    DUMPS = 12,        /* of a watch, the one at its end included */
-    LOOK_MS = 50,      /* how often the memory map is looked at */
-    LOOK_SHARE = 10,   /* a part of the time at most, however long it is */
-    DEAREST_DUMP = 40, /* a dump that takes over this part of the watch is the last one before the end */
-    ARENA_US = 5000,   /* for reading the classes of one arena, on a busy machine */
-    LATE_US = 1000000, /* by which the end may be late */
+    DUMPS = 12,             /* of a watch, the one at its end included */
+    LOOK_MS = 50,           /* how often the memory map is looked at */
+    LOOK_SHARE = 10,        /* a part of the time at most, however long it is */
+    DEAREST_DUMP = 40,      /* a dump that takes over this part of the watch is the last one before the end */
+    ARENA_US = 5000,        /* for reading the classes of one arena, on a busy machine */
+    LATE_US = 1000000,      /* by which the end may be late */
+    READ_BYTES_PER_US = 25, /* of dumps, to find the functions in them: 100 000 stacks, about 46 MB, take two seconds */
     PROFILE_PARTS =
         3,         /* of the watch, two parts are jemalloc's profiler if jescope's sampler counts births in the last */
     END_PARTS = 5, /* of the watch, two parts in this many at most are for its end */
@@ -41,7 +43,8 @@ typedef struct {
     Interrupt interrupt;
     Progress *progress;
     gint64 begin_us, end_us;
-    gint64 ledger_us, dump_us; /* that the first of each took */
+    gint64 ledger_us, dump_us; /* that the first of each took, and will take to read */
+    gint64 read_us;            /* that the dumps so far will take to read, about */
     guint dumps;               /* planned */
     gint64 births_us;          /* when jescope's sampler is to begin, beside jemalloc's profiler; 0: never */
     gboolean sampled;
@@ -171,13 +174,18 @@ take_dump(Watch *watch, RecordingDump last, GError **error)
     int dump = watch->recording != NULL ? recording_dump(watch->recording, last, error)
                                         : capture_dump(watch->target, NULL, CAPTURE_NAMES, error);
 
+    struct stat status;
+
     if (dump < 0)
         return FALSE;
+    gint64 read_us = fstat(dump, &status) == 0 ? (gint64)status.st_size / READ_BYTES_PER_US : 0;
+    gint64 cost_us = g_get_monotonic_time() - before + read_us;
+    watch->read_us += read_us;
     g_array_append_val(counts_births(watch) ? watch->watching->births : watch->watching->dumps, dump);
     if (counts_births(watch))
         return TRUE;
-    watch->dump_us = MAX(watch->dump_us, g_get_monotonic_time() - before);
-    if ((g_get_monotonic_time() - before) * DEAREST_DUMP > watch->end_us - watch->begin_us)
+    watch->dump_us = MAX(watch->dump_us, cost_us);
+    if (cost_us * DEAREST_DUMP > watch->end_us - watch->begin_us)
         watch->dumps = watch->watching->dumps->len + 1;
     return TRUE;
 }
@@ -229,7 +237,8 @@ arenas_us(const Watch *watch)
 static gint64
 last_look_us(const Watch *watch)
 {
-    gint64 wanted = watch->ledger_us + (watch->sampled ? watch->dump_us : 0) + arenas_us(watch) - LATE_US;
+    gint64 wanted =
+        watch->ledger_us + (watch->sampled ? watch->dump_us : 0) + watch->read_us + arenas_us(watch) - LATE_US;
 
     return watch->end_us - CLAMP(wanted, 0, (watch->end_us - watch->begin_us) * 2 / END_PARTS);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/caller-tree.h"
 
+#include "confine/keyed-hash.h"
 #include "profile/significance.h"
 #include "report/function-name.h"
 #include "report/wrappers.h"
@@ -65,7 +66,7 @@ add_to_node(CallerTree *tree, guint32 index, guint32 stack)
 
     node->grown += share->grown;
     node->held += share->held;
-    node->sized += share->held * log((gdouble)MAX(share->block, 1));
+    node->sized += share->sized;
     node->exact += share->exact;
     note_sizes(tree, node, share);
     node->variance += share->variance;
@@ -115,7 +116,7 @@ caller_tree_init(CallerTree *tree, const CulpritInput *input)
 
     *tree = (CallerTree){.input = input,
                          .nodes = g_array_new(FALSE, FALSE, sizeof(CallerNode)),
-                         .index = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL),
+                         .index = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
                          .n_profiles = growth_n_profiles(input->growth),
                          .shares = stack_shares_new(input),
                          .leaves = g_new0(guint32, n + 1),

@@ -19,8 +19,8 @@ typedef struct {
     guint32 first_child, next_sibling;
     guint32 next_of_view; /* another path that ends in the same function; PROFILE_NONE: none */
     gdouble grown, held, variance, exact, births, deaths, moved;
-    gdouble sized; /* held times the logarithm of the size of its objects: the mean is neither that of the many small
-                      ones nor that of one large block */
+    gdouble sized; /* of its stacks: with their logarithms the mean size is neither that of the many small objects nor
+                      that of one large block */
     gdouble pure, mixed; /* of what it holds: of stacks with objects of one size class, and of several */
     guint32 heaviest;    /* the stack below it with most growth, or with most memory */
     gdouble heaviest_weight;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/stack-shares.h"
 
+#include "confine/keyed-hash.h"
 #include "profile/significance.h"
 
 #include <math.h>
@@ -113,6 +114,7 @@ read_share(const CulpritInput *input, guint32 stack, StackShare *share)
                           .variance = variances[n - 1],
                           .block = block_of(input, stack),
                           .traits = traits_of(input, stack)};
+    share->sized = share->held * log((gdouble)MAX(share->block, 1));
     for (gsize i = 1; i < n; i++)
         share->moved += fabs(values[i] - values[i - 1]);
     share->spread =
@@ -152,7 +154,7 @@ note_exchange(const ViewPath *path, gpointer user)
     HandOver *over = user;
     const StackShare *share = &over->shares[path->stack];
 
-    for (guint32 i = 0; i < path->n_nodes; i++) {
+    for (guint32 i = 0; i < path->n_nodes && share->grown != 0; i++) {
         guint64 key = exchange_key(path->nodes[i], share);
         Exchange *exchange = g_hash_table_lookup(over->exchanges, &key);
         if (!exchange) {
@@ -169,7 +171,7 @@ find_kept(const ViewPath *path, gpointer user)
     HandOver *over = user;
     const StackShare *share = &over->shares[path->stack];
 
-    for (guint32 i = 0; i < path->n_nodes; i++) {
+    for (guint32 i = 0; i < path->n_nodes && share->grown != 0; i++) {
         guint64 key = exchange_key(path->nodes[i], share);
         const Exchange *exchange = g_hash_table_lookup(over->exchanges, &key);
         gdouble own = share->grown > 0 ? exchange->up : exchange->down;
@@ -184,7 +186,7 @@ static void
 cancel_hand_over(const CulpritInput *input, StackShare *shares, guint32 n)
 {
     g_autofree gdouble *kept = g_new(gdouble, n + 1);
-    g_autoptr(GHashTable) exchanges = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    g_autoptr(GHashTable) exchanges = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, g_free);
     HandOver over = {exchanges, shares, kept};
 
     for (guint32 i = 0; i < n; i++)

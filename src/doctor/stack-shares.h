@@ -22,6 +22,7 @@ typedef struct {
     gdouble moved;          /* bytes that came or went between the dumps */
     gdouble spread;         /* standard deviation of grown, by how unevenly it has grown */
     guint64 block;          /* the mean size of an object; 0: unknown */
+    gdouble sized;          /* held times the logarithm of it */
     StackTraits traits;
 } StackShare;
 

@@ -393,6 +393,44 @@ test_growth_without_samples(void)
     g_assert_cmpstr(function_of(evidence.growing->pdata[0]), ==, "session_store");
 }
 
+/* One stack for every way through LEVELS calls of one of two functions, with as many objects each as there are dumps.
+ */
+static char *
+ways_text(guint levels, guint objects)
+{
+    g_autoptr(GString) text = g_string_new("--- symbol\n0x1000 malloc\n0x2000 left\n0x3000 right\n0x4000 main\n---\n");
+    guint ways = 1U << levels;
+
+    g_string_append_printf(text, "--- heap\nheap profile: %u: %u [0: 0] @ heapprofile\n", ways * objects,
+                           ways * objects * 4096);
+    for (guint way = 0; way < ways; way++) {
+        g_string_append_printf(text, "%u: %u [0: 0] @ 0x1000", objects, objects * 4096);
+        for (guint level = 0; level < levels; level++)
+            g_string_append(text, way >> level & 1 ? " 0x2001" : " 0x3001");
+        g_string_append(text, " 0x4001\n");
+    }
+    g_string_append(text, "\nMAPPED_LIBRARIES:\n");
+    return g_string_free(g_steal_pointer(&text), FALSE);
+}
+
+/* Paths of many calls of few functions: a table of them in which those of a function share a place takes minutes. */
+static void
+test_many_paths(void)
+{
+    enum { FEW = 3, LEVELS = 15 };
+    g_auto(DoctorEvidence) evidence = {0};
+    char *texts[FEW];
+
+    doctor_evidence_init(&evidence);
+    for (guint i = 0; i < FEW; i++)
+        texts[i] = ways_text(LEVELS, i + 1);
+    find_in(texts, FEW, NULL, &evidence);
+    for (guint i = 0; i < FEW; i++)
+        g_free(texts[i]);
+    g_assert_nonnull(evidence.holder);
+    g_assert_cmpfloat_with_epsilon(evidence.profiled, (FEW * 4096.0) * (1 << LEVELS), 1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -410,5 +448,6 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/culprit/mover-of-other-samples", test_mover_of_other_samples);
     g_test_add_func("/doctor/culprit/growth-without-samples", test_growth_without_samples);
     g_test_add_func("/doctor/culprit/exact-counters", test_exact_counters_decide);
+    g_test_add_func("/doctor/culprit/many-paths", test_many_paths);
     return g_test_run();
 }
