@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor, of Debian's redis-server and python3 that were brought into the state of each cause: the cause first, and its bytes.
+"""The doctor, of Debian's redis-server, python3 and pg_test_fsync that were brought into the state of each cause: the cause first, and its bytes.
 
 All with JESCOPE_PROOF, as `make soak` runs them.
 """
@@ -155,6 +155,20 @@ kept = [b"x" * 50000 for _ in range(4000)]
 del kept
 """
 
+UNLOADED = """
+import ctypes, threading, time, _ctypes
+streams = []
+def compress():
+    while True:
+        library = ctypes.CDLL("libbz2.so.1.0")
+        streams.append(ctypes.create_string_buffer(256))
+        assert library.BZ2_bzCompressInit(streams[-1], 1, 0, 0) == 0
+        time.sleep(0.05)
+        _ctypes.dlclose(library._handle)
+        time.sleep(0.05)
+threading.Thread(target=compress, daemon=True).start()
+"""
+
 HUGE = """
 import mmap
 kept = mmap.mmap(-1, 130 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -189,6 +203,7 @@ INTERPRETERS = {
     "churn": State("allocation-churn", CHURN),
     "burst": State("burst-returned", BURST, 200, conf="dirty_decay_ms:0,muzzy_decay_ms:0"),
     "huge": State("thp-inflation", HUGE),
+    "unloaded": State("leak-in-unloaded-code", UNLOADED),
     "idle": State("healthy", ""),
 }
 HUGE_PAGES = pathlib.Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -276,6 +291,15 @@ def test_database_that_keeps_its_pages(tmp_path):
     assert first["cause"] == "dirty-pages" and first["bytes"] > 60 * MIB, first
 
 
+def test_database_with_room_for_more(tmp_path):
+    """A value that is appended to gets as much room again."""
+    with database(tmp_path) as server:
+        appended = "local more = string.rep('w', 100000) for i = 1, 100 do redis.call('SET', 'key' .. i, string.rep('v', 600000)) redis.call('APPEND', 'key' .. i, more) end return 'ok'"
+        assert server.ask("EVAL", appended, 0) == "$2\r\nok\r\n"
+        first = first_of(tmp_path, server.pid)
+    assert first["cause"] == "oversized-capacity" and 150 / FACTOR <= first["bytes"] / MIB <= 150 * FACTOR, first
+
+
 def test_database_with_ever_more_clients(tmp_path):
     """Each has sent half of a command."""
     with database(tmp_path) as server, contextlib.ExitStack() as clients:
@@ -289,3 +313,21 @@ def test_database_with_ever_more_clients(tmp_path):
         with beside(connect):
             first = first_of(tmp_path, server.pid, "10s")
     assert first["cause"] == "growth-with-load", first
+
+
+# ---- a program that comes with a database ----
+
+
+def test_static_data(tmp_path):
+    """pg_test_fsync writes a buffer of 16 MiB that is a variable of its own."""
+    programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/pg_test_fsync"))
+    if not programs:
+        pytest.skip("pg_test_fsync is not installed (Debian: postgresql)")
+    written = tmp_path / "written"
+    with started([JESCOPE, "run", "--", programs[-1], "-s", "600", "-f", written], env=environment(tmp_path), cwd=tmp_path) as runner:
+        wait_for(lambda: list((tmp_path / "agents").glob("*.sock")), "the agent listens")
+        wait_for(written.exists, "the buffer is written")
+        pid = int(next((tmp_path / "agents").glob("*.sock")).name.partition(".")[0])
+        first = first_of(tmp_path, pid)
+        assert runner.poll() is None
+    assert first["cause"] == "program-data" and 16 / FACTOR <= first["bytes"] / MIB <= 16 * FACTOR, first
