@@ -16,10 +16,14 @@ static const Kind large_kind = {STATS_LARGE_SIZE, STATS_LARGE_CURLEXTENTS, STATS
 /* The moments that have statistics. */
 typedef struct {
     gdouble *times, *values;
-    gdouble *steady; /* the sum of the classes that grow and do not slow down */
+    gdouble *made;        /* bytes that were allocated in the class of values */
+    gdouble *steady;      /* the sum of the classes that grow, and neither slow down nor follow the load, */
+    gdouble *steady_made; /* and what was allocated in them */
+    gdouble *all_made;
     const StatsSample **samples;
     gsize n;
-    gdouble pace; /* of the last third of the watch in processor time, of that of all of it; at most 1 */
+    gboolean fills; /* all classes together grow ever more slowly: then those do not that remain as fast */
+    gdouble pace;   /* of the last third of the watch in processor time, of that of all of it; at most 1 */
 } Moments;
 
 static gdouble
@@ -48,7 +52,10 @@ moments_init(Moments *moments, const GArray *all)
 {
     *moments = (Moments){.times = g_new(gdouble, all->len + 1),
                          .values = g_new(gdouble, all->len + 1),
+                         .made = g_new0(gdouble, all->len + 1),
                          .steady = g_new0(gdouble, all->len + 1),
+                         .steady_made = g_new0(gdouble, all->len + 1),
+                         .all_made = g_new0(gdouble, all->len + 1),
                          .pace = pace_of(all),
                          .samples = g_new(const StatsSample *, all->len + 1)};
     for (guint i = 0; i < all->len; i++) {
@@ -65,7 +72,10 @@ moments_clear(Moments *moments)
 {
     g_free(moments->times);
     g_free(moments->values);
+    g_free(moments->made);
     g_free(moments->steady);
+    g_free(moments->steady_made);
+    g_free(moments->all_made);
     g_free(moments->samples);
 }
 
@@ -114,7 +124,7 @@ add_growth(DoctorClasses *classes, const DoctorTrend *trend, gdouble bytes)
 static gboolean
 slows(const Moments *moments, const DoctorTrend *trend)
 {
-    return trend->recent < TREND_SLOWER * moments->pace * trend->rate;
+    return trend->recent < (moments->fills ? TREND_STEADY : TREND_SLOWER) * moments->pace * trend->rate;
 }
 
 static void
@@ -126,9 +136,12 @@ add_class(DoctorClasses *classes, Moments *moments, const Kind *kind, guint numb
     const StatsValues *first = row_of(table_of(moments->samples[0], kind), kind, class.size, number);
     DoctorTrend trend;
 
-    for (gsize i = 0; i < moments->n; i++)
-        moments->values[i] =
-            (gdouble)live_bytes(row_of(table_of(moments->samples[i], kind), kind, class.size, number), kind);
+    for (gsize i = 0; i < moments->n; i++) {
+        const StatsValues *row = row_of(table_of(moments->samples[i], kind), kind, class.size, number);
+        moments->values[i] = (gdouble)live_bytes(row, kind);
+        moments->made[i] = row ? (gdouble)stats_values_or(row, kind->made, 0) * (gdouble) class.size : 0;
+        moments->all_made[i] += moments->made[i];
+    }
     uint64_t made = stats_values_or(last, kind->made, 0);
     uint64_t before = first != NULL ? stats_values_or(first, kind->made, 0) : 0;
     class.bytes = moments->values[moments->n - 1];
@@ -137,9 +150,17 @@ add_class(DoctorClasses *classes, Moments *moments, const Kind *kind, guint numb
     doctor_trend(moments->times, moments->values, moments->n, &trend);
     if (trend.grows) {
         class.grown = trend.last - trend.first;
+        doctor_trend_widen(&trend, class.grown * (gdouble) class.size, classes->seconds);
+        DoctorLoad load = {0};
         class.fills = slows(moments, &trend);
-        for (gsize i = 0; !class.fills && i < moments->n; i++)
+        class.follows =
+            !class.fills && doctor_follows(moments->times, moments->values, moments->made, moments->n, &load);
+        classes->load.from += class.follows ? load.from : 0;
+        classes->load.to += class.follows ? load.to : 0;
+        for (gsize i = 0; !class.fills && !class.follows && i < moments->n; i++) {
             moments->steady[i] += moments->values[i];
+            moments->steady_made[i] += moments->made[i];
+        }
         add_growth(classes, &trend, class.bytes);
     }
     g_array_append_val(classes->classes, class);
@@ -152,6 +173,19 @@ add_classes(DoctorClasses *classes, Moments *moments, const Kind *kind)
 
     for (guint i = 0; table != NULL && i < table->count; i++)
         add_class(classes, moments, kind, i);
+}
+
+/* Of all classes that hold more than at first, what came for it as the sum of the squares of sizes. */
+static gdouble
+squares_of_risen(const DoctorClasses *classes)
+{
+    gdouble sum = 0;
+
+    for (guint i = 0; i < classes->classes->len; i++) {
+        const DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
+        sum += MAX(0, class->risen) * (gdouble) class->size;
+    }
+    return sum;
 }
 
 /* What classes hold that have a notable part of the growth of all. */
@@ -175,33 +209,41 @@ forget_growth(DoctorClasses *classes)
     classes->onset = G_MAXDOUBLE;
 }
 
-/* A cache that fills beside a leak: what slows down is set apart if the rest, taken together, does not. */
+/* A cache that fills beside a leak, or what comes with the load: it is set apart if the rest, taken together, grows
+ * steadily. */
 static void
 set_apart(DoctorClasses *classes, const Moments *moments)
 {
-    gdouble filling = 0, bytes = 0, all = classes->rate;
+    gdouble filling = 0, following = 0, bytes = 0, squares = 0, all = classes->rate;
     DoctorTrend steady;
+    DoctorLoad load;
 
     for (guint i = 0; i < classes->classes->len; i++) {
         const DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
         filling += class->fills ? class->grown : 0;
-        bytes += class->grown > 0 && !class->fills ? class->bytes : 0;
+        following += class->follows ? class->grown : 0;
+        bytes += class->grown > 0 && !class->fills && !class->follows ? class->bytes : 0;
+        squares += class->fills || class->follows ? 0 : class->grown * (gdouble) class->size;
     }
     doctor_trend(moments->times, moments->steady, moments->n, &steady);
-    if (filling <= 0 || !steady.grows || slows(moments, &steady) || steady.rate < STEADY_SHARE * all)
+    gboolean rest = steady.grows && !slows(moments, &steady) &&
+                    !doctor_follows(moments->times, moments->steady, moments->steady_made, moments->n, &load);
+    classes->follows = following > 0 && !rest;
+    if (filling + following <= 0 || !rest || (filling > 0 && steady.rate < STEADY_SHARE * all))
         return;
     forget_growth(classes);
+    doctor_trend_widen(&steady, squares, classes->seconds);
     add_growth(classes, &steady, bytes);
     classes->apart = MAX(0, all - steady.rate);
     for (guint i = 0; i < classes->classes->len; i++) {
         DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
-        class->grown = class->fills ? 0 : class->grown;
+        class->grown = class->fills || class->follows ? 0 : class->grown;
     }
 }
 
-/* By the counters of all together: of objects of many sizes no class may grow by itself, or only some of them. */
-static void
-judge_held(DoctorClasses *classes, Moments *moments)
+/* What all classes hold together. */
+static gsize
+look_at_all(DoctorClasses *classes, Moments *moments)
 {
     static const StatsMetric metrics[] = {STATS_HELD, STATS_ALLOCATED};
     gsize n = 0;
@@ -215,10 +257,22 @@ judge_held(DoctorClasses *classes, Moments *moments)
         }
     }
     doctor_trend(moments->times, moments->values, n, &classes->held);
+    return n;
+}
+
+/* By the counters of all together: of objects of many sizes no class may grow by itself, or only some of them. */
+static void
+judge_held(DoctorClasses *classes, Moments *moments)
+{
+    gsize n = look_at_all(classes, moments);
+
     if (classes->held.grows && classes->held.low > classes->rate + classes->apart)
         forget_growth(classes);
-    if (classes->held.grows && !classes->grows)
+    if (classes->held.grows && !classes->grows) {
+        doctor_trend_widen(&classes->held, squares_of_risen(classes), classes->seconds);
         add_growth(classes, &classes->held, held_by_risen(classes));
+        classes->follows = doctor_follows(moments->times, moments->values, moments->all_made, n, &classes->load);
+    }
 }
 
 void
@@ -229,6 +283,8 @@ doctor_classes(const GArray *all, DoctorClasses *classes)
     moments_init(&moments, all);
     *classes = (DoctorClasses){.classes = g_array_new(FALSE, FALSE, sizeof(DoctorClass)), .onset = G_MAXDOUBLE};
     classes->seconds = moments.n > 0 ? moments.times[moments.n - 1] - moments.times[0] : 0;
+    look_at_all(classes, &moments);
+    moments.fills = classes->held.slows && classes->held.rate * classes->seconds >= TREND_LEAST;
     add_classes(classes, &moments, &small_kind);
     add_classes(classes, &moments, &large_kind);
     set_apart(classes, &moments);

@@ -13,6 +13,7 @@ typedef struct {
     gdouble grown;     /* during the watch; 0: it does not grow */
     gdouble risen;     /* last less first */
     gboolean fills;    /* it grows, at less than half of its speed by the end */
+    gboolean follows;  /* it grows in step with what is allocated in it */
 } DoctorClass;
 
 typedef struct {
@@ -23,9 +24,12 @@ typedef struct {
     gdouble rate, low, high; /* bytes per second of what grows, with its 95 % interval */
     gdouble recent;          /* the same in the last third, at most */
     gdouble onset;           /* seconds from the first moment */
-    gdouble apart;   /* bytes per second of classes that fill, which are not part of it, as others grow steadily */
-    gdouble bytes;   /* that the growing classes hold; of all if only their sum grows */
-    gdouble seconds; /* of the watch */
+    gdouble apart;    /* bytes per second of classes that fill or follow the load, which are not part of it, as others
+                         grow steadily */
+    gboolean follows; /* it grows in step with what is allocated: with the load */
+    DoctorLoad load;  /* if so */
+    gdouble bytes;    /* that the growing classes hold; of all if only their sum grows */
+    gdouble seconds;  /* of the watch */
 } DoctorClasses;
 
 void doctor_classes(const GArray *moments, DoctorClasses *classes);

@@ -69,6 +69,40 @@ bytes_of(const CallerNode *sum)
     return fabs(sum->exact - sum->held) <= ERRORS_OF_EXACT * sqrt(sum->variance) ? sum->exact : sum->held;
 }
 
+static gboolean
+is_below(const CallerTree *tree, guint32 node, guint32 above)
+{
+    while (node != 0 && node != above)
+        node = caller_tree_node(tree, node)->parent;
+    return node == above;
+}
+
+/* What was allocated below a node, dump by dump. */
+static void
+add_births(const CallerTree *tree, guint32 index, gdouble *made)
+{
+    for (guint32 i = 0; i < profile_n_stacks(growth_profile(tree->input->growth)); i++) {
+        const gdouble *born = growth_stack_values(tree->input->births, i);
+        for (gsize j = 0; is_below(tree, tree->leaves[i], index) && j < tree->n_profiles; j++)
+            made[j] += born[j];
+    }
+}
+
+/* What the dumps tell of the growth of a stack beyond its ends. */
+static void
+watch_stack(const CallerTree *tree, guint32 index, const gdouble *values, DoctorStack *stack)
+{
+    const gdouble *times = growth_times(tree->input->growth);
+    g_autofree gdouble *made = g_new0(gdouble, tree->n_profiles);
+
+    stack->dumps = tree->n_profiles;
+    doctor_trend(times, values, tree->n_profiles, &stack->trend);
+    if (!tree->input->births || !stack->trend.grows)
+        return;
+    add_births(tree, index, made);
+    stack->follows = doctor_follows(times, values, made, tree->n_profiles, &stack->load);
+}
+
 static DoctorStack *
 describe(const CallerTree *tree, guint32 index)
 {
@@ -91,6 +125,7 @@ describe(const CallerTree *tree, guint32 index)
     stack->moved = sum.moved;
     stack->samples = sum.grown / caller_tree_sample_bytes(tree, &sum);
     stack->p = caller_tree_p_of_values(tree, &sum, values);
+    watch_stack(tree, index, values, stack);
     stack->block = heaviest->block;
     stack->unloaded = (heaviest->traits & STACK_UNLOADED) != 0 && profile_n_mappings(profile) > 0;
     stack->object = g_strdup(stack_shares_vanished(tree->input, sum.heaviest));
@@ -209,14 +244,6 @@ pinned_by(const CallerTree *tree, guint32 stack)
     if (class && class->size != tree->shares[stack].block)
         return 0;
     return growth_stack_values(tree->input->pinned, stack)[tree->n_profiles - 1];
-}
-
-static gboolean
-is_below(const CallerTree *tree, guint32 node, guint32 above)
-{
-    while (node != 0 && node != above)
-        node = caller_tree_node(tree, node)->parent;
-    return node == above;
 }
 
 /* The function whose objects keep most holes. */
@@ -354,5 +381,7 @@ culprit_find(const CulpritInput *input, DoctorEvidence *evidence)
     evidence->slabs_known = input->slabs_known;
     if (!evidence->class_holder)
         evidence->class_holder = search_class_holder(&tree, input->class_size);
+    doctor_trend(growth_times(input->growth), caller_tree_values(&tree, 0), growth_n_profiles(input->growth),
+                 &evidence->profile_trend);
     evidence->profiled = caller_tree_node(&tree, 0)->held;
 }

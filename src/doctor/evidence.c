@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/evidence.h"
 
+#include <math.h>
+
 void
 doctor_moment_clear(DoctorMoment *moment)
 {
@@ -23,6 +25,7 @@ doctor_evidence_init(DoctorEvidence *evidence)
     *evidence = (DoctorEvidence){
         .moments = g_array_new(FALSE, TRUE, sizeof(DoctorMoment)),
         .growing = g_ptr_array_new_with_free_func((GDestroyNotify)doctor_stack_free),
+        .profile_trend.detectable = INFINITY,
     };
     g_array_set_clear_func(evidence->moments, (GDestroyNotify)doctor_moment_clear);
 }

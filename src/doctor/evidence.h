@@ -6,6 +6,7 @@
 #ifndef JESCOPE_DOCTOR_EVIDENCE_H
 #define JESCOPE_DOCTOR_EVIDENCE_H
 
+#include "doctor/trend.h"
 #include "stats/ledger.h"
 #include "stats/stats.h"
 
@@ -27,6 +28,10 @@ typedef struct {
     gdouble moved;        /* that came or went between the dumps, at least */
     gdouble samples;      /* that grown rests on, about */
     gdouble p;            /* probability of such growth by chance */
+    gsize dumps;          /* that it is known from */
+    DoctorTrend trend;    /* of what they hold of it */
+    gboolean follows;     /* which rises in step with what is allocated, */
+    DoctorLoad load;      /* which is this */
     guint64 block;        /* the mean size of an object */
     gboolean unloaded;    /* allocated by code that no file is mapped for */
     char *object;         /* if so, the file that was mapped there, or NULL */
@@ -52,6 +57,7 @@ typedef struct {
     gdouble pinned;            /* bytes of these holes; 0: unknown, it has most objects of the class that wastes most */
     gboolean slabs_known;      /* of these holes: by the slabs of single objects, not by shares of size classes */
     gdouble profiled;          /* bytes that the profile explains */
+    DoctorTrend profile_trend; /* of them */
     gdouble profiled_seconds;  /* between its first and last dump; 0: fewer than two */
     gdouble born_objects;      /* a second, by dumps that carry births; 0: unknown */
     gdouble born_bytes;

@@ -15,6 +15,7 @@ static const gdouble LOAD_LEAST = 0.1;  /* by which the load has risen */
 static const gdouble LONG_WATCH = 7200; /* seconds: then it is said in hours */
 static const gdouble UNSURE = 0.15;     /* relative error of what a stack holds */
 static const gdouble CONTRADICTION = 2; /* standard errors */
+static const gdouble Z95 = 1.96;
 static const gdouble HALF_SURE = 0.5;
 
 static gdouble
@@ -50,6 +51,13 @@ follows(const Case *the, gsize offset, gdouble *from, gdouble *to)
     return *to - *from >= MAX(LOAD_LEAST * *from, 2) ? doctor_correlation(load, held, n) : 0;
 }
 
+static char *
+load_sentence(const DoctorLoad *load)
+{
+    return case_sentence("what is allocated rose from %S/s to %S/s, and what is held in step with it", load->from,
+                         load->to);
+}
+
 static gboolean
 find_load(const Case *the, char **evidence)
 {
@@ -71,7 +79,9 @@ find_load(const Case *the, char **evidence)
                                   loads[i].each);
         return TRUE;
     }
-    return FALSE;
+    if (the->classes->follows)
+        *evidence = load_sentence(&the->classes->load);
+    return the->classes->follows;
 }
 
 /* What a leak holds that has this SHARE of the growth. At least what it grew by during the watch; and where the samples
@@ -120,8 +130,8 @@ say_growth(const Case *the, DoctorFinding *finding)
                            finding->rate, finding->low, finding->high, seconds));
     if (the->classes->apart > 0)
         case_say(finding,
-                 case_sentence("other size classes filled by %S/s and slowed down to less than half of their speed: "
-                               "they are not part of it",
+                 case_sentence("other size classes grew by %S/s in all, and slowed down to less than half of their "
+                               "speed, or rose in step with what is allocated in them: they are not part of it",
                                the->classes->apart));
     if (the->classes->slows)
         case_say(finding, g_strdup("the growth slowed down to less than half during the watch, as did the program"));
@@ -165,8 +175,39 @@ add_leak(Case *the, const DoctorStack *stack, gdouble share, const char *load)
     if (load != NULL)
         case_say(finding, g_strdup(load));
     else
-        case_say_against(finding, CAUSE_LOAD, "neither threads nor open descriptors rose in step");
+        case_say_against(finding, CAUSE_LOAD,
+                         "neither threads, open descriptors nor the rate of allocation rose in step");
     return finding;
+}
+
+/* Whether a stack has grown beyond chance. Of few dumps only the ends tell; of many it has to grow steadily, to the
+ * end, more than what comes and goes does at times. */
+static gboolean
+has_grown(const DoctorStack *stack)
+{
+    enum { MANY = 12 };
+
+    return stack->p < SIGNIFICANT / 5 && stack->grown >= STACK_LEAST &&
+           (stack->dumps < MANY || (stack->trend.grows && stack->trend.recent >= TREND_STEADY * stack->trend.rate));
+}
+
+static void
+set_growth_of_dumps(const DoctorEvidence *evidence, const DoctorStack *stack, DoctorFinding *finding)
+{
+    gdouble error = sqrt(MAX(stack->grown, 1) * stack->grown / MAX(stack->samples, 1));
+
+    finding->grows = TRUE;
+    finding->rate = stack->grown / evidence->profiled_seconds;
+    finding->low = MAX(0, stack->grown - Z95 * error) / evidence->profiled_seconds;
+    finding->high = (stack->grown + Z95 * error) / evidence->profiled_seconds;
+    if (!stack->trend.grows)
+        return;
+    DoctorTrend trend = stack->trend;
+    doctor_trend_widen(&trend, error * error, evidence->profiled_seconds);
+    finding->rate = trend.rate;
+    finding->low = MAX(0, trend.low);
+    finding->high = trend.high;
+    finding->onset = trend.onset;
 }
 
 /* Growth that the dumps alone show: without statistics over time, by the stacks that grew significantly. */
@@ -177,21 +218,19 @@ judge_growth_of_dumps(Case *the)
 
     for (guint i = 0; i < evidence->growing->len; i++) {
         const DoctorStack *stack = evidence->growing->pdata[i];
-        if (stack->p >= SIGNIFICANT / 5 || stack->grown < STACK_LEAST || evidence->profiled_seconds <= 0)
+        if (!has_grown(stack) || evidence->profiled_seconds <= 0)
             continue;
-        DoctorFinding *finding =
-            case_add(the, RANK_GROWTH, stack->unloaded ? CAUSE_UNLOADED_CODE : CAUSE_HEAP_LEAK, stack->bytes);
-        gdouble error = sqrt(MAX(stack->grown, 1) * stack->grown / MAX(stack->samples, 1));
+        CauseId cause = stack->unloaded ? CAUSE_UNLOADED_CODE : stack->follows ? CAUSE_LOAD : CAUSE_HEAP_LEAK;
+        DoctorFinding *finding = case_add(the, RANK_GROWTH, cause, stack->bytes);
         g_autofree char *p = g_strdup_printf("%.2g", stack->p);
         case_set_functions(finding, stack);
-        finding->grows = TRUE;
-        finding->rate = stack->grown / evidence->profiled_seconds;
-        finding->low = MAX(0, stack->grown - 1.96 * error) / evidence->profiled_seconds;
-        finding->high = (stack->grown + 1.96 * error) / evidence->profiled_seconds;
+        set_growth_of_dumps(evidence, stack, finding);
         finding->confidence = evidence->profile == DOCTOR_PROFILE_YOUNG ? 0.5 : 0.9;
         case_say(finding,
                  case_sentence("%S more at the last dump than at the first, by chance with a probability of %s",
                                stack->grown, p));
+        if (stack->follows)
+            case_say(finding, load_sentence(&stack->load));
     }
 }
 

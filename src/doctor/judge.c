@@ -126,7 +126,7 @@ doctor_judge(const DoctorEvidence *evidence, const DoctorClasses *classes, Docto
     *report = (DoctorReport){
         .findings = g_ptr_array_new_with_free_func(case_finding_free),
         .notes = g_ptr_array_new_with_free_func(g_free),
-        .detectable = classes->held.detectable,
+        .detectable = classes->seconds > 0 ? classes->held.detectable : evidence->profile_trend.detectable,
     };
     case_prepare(&the);
     judge_heap_growth(&the);

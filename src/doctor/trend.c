@@ -2,14 +2,23 @@
 #include "doctor/trend.h"
 
 #include "profile/growth.h"
+#include "profile/significance.h"
 
 #include <math.h>
 
-enum { FEWEST = 4 };
+enum { FEWEST = 4, FEWEST_OF_TAIL = 12, WANDER_PARTS = 30, LONGEST_WANDER = 5 };
 
 static const gdouble Z95 = 1.96;
 static const gdouble Z_ALARM = 5;             /* a program is watched often, and what drifts seems to rise at times */
 static const gdouble SINCE_ENDED = 0.02;      /* of all growth, that has come since it ended */
+static const gdouble CHANCE = 0.02;           /* of a rise without aim, for a watch of... */
+static const gdouble LEAST_WANDER = 0.1;      /* of the steps' own variance */
+static const gdouble DRAWN_BACK = 0.4;        /* of the steps' own variance, by which those after them undo them */
+static const gdouble WALK_SLOPE = 1.2;        /* variance of a random walk's slope, of that by its ends */
+static const gdouble SHORT_WATCH = 120;       /* seconds: longer ones are looked at again and again as they go on */
+static const gdouble IN_STEP = 0.9;           /* correlation of live bytes and the rate of allocation */
+static const gdouble LOAD_LEAST = 0.1;        /* by which that rate has risen */
+static const gdouble SURVIVE = 0.5;           /* of what was allocated; more does not come and go */
 static const gdouble STRONGEST_MEMORY = 0.95; /* of the correlation of a value with the one before */
 
 gdouble
@@ -86,7 +95,7 @@ recent_rate(const gdouble *times, const gdouble *values, gsize n)
     GrowthRow row;
 
     growth_analyse(times + n - recent, values + n - recent, exact, recent, &row);
-    return row.slope + Z95 * row.slope_error;
+    return row.slope + row.slope_error;
 }
 
 /* Whether nothing to speak of has come since the middle: a start or a warm-up that is over. */
@@ -100,13 +109,88 @@ has_ended(const gdouble *values, gsize n)
     return values[n - 1] - after <= SINCE_ENDED * (values[n - 1] - before);
 }
 
-void
-doctor_trend(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend)
+/* How probable a rise without aim may be: long watches are looked at again and again as they go on. */
+static gdouble
+allowed_chance(gdouble span)
+{
+    return CHANCE / MAX(1, span / SHORT_WATCH);
+}
+
+/* The least value of each of N_PARTS parts. */
+static void
+find_lows(const gdouble *values, gsize n, gdouble *lows, gsize n_parts)
+{
+    for (gsize i = 0; i < n_parts; i++) {
+        lows[i] = values[i * n / n_parts];
+        for (gsize j = i * n / n_parts; j < (i + 1) * n / n_parts; j++)
+            lows[i] = MIN(lows[i], values[j]);
+    }
+}
+
+/* The variance of the growth over N values by how unevenly they grew: of a random walk that of its steps, in STEPS;
+ * less of what is drawn back, more of what goes on as it did (Newey and West 1987). */
+static gdouble
+wander(const gdouble *values, gsize n, gdouble *steps)
+{
+    gdouble step = (values[n - 1] - values[0]) / (gdouble)(n - 1), rest[TREND_POINTS], own = 0, sum;
+    gsize memory = MIN((n - 1) / 7, LONGEST_WANDER);
+
+    for (gsize i = 0; i + 1 < n; i++) {
+        rest[i] = values[i + 1] - values[i] - step;
+        own += rest[i] * rest[i];
+    }
+    sum = own;
+    if (own <= 0)
+        return *steps = 0;
+    for (gsize lag = 1; lag <= memory; lag++)
+        for (gsize i = lag; i + 1 < n; i++)
+            sum += 2 * (1 - (gdouble)lag / (gdouble)(memory + 1)) * rest[i] * rest[i - lag];
+    *steps = own * (gdouble)(n - 1) / (gdouble)(n - 2);
+    return MAX(sum / own, LEAST_WANDER) * *steps;
+}
+
+/*
+ * How much less may be a rise by chance, of what wanders without aim, with the rise of the low-water marks in RISEN.
+ * Marks of short parts of the watch show most of its steps, those of long ones contain the ebb of what swings: the
+ * clearest of them counts.
+ */
+static gdouble
+chance_rise(const gdouble *values, gsize n, gdouble chance, gdouble *risen)
+{
+    static const gsize parts[] = {WANDER_PARTS, WANDER_PARTS * 2 / 5, WANDER_PARTS / 5};
+    gdouble lows[WANDER_PARTS], best = INFINITY;
+
+    for (gsize i = 0; i < G_N_ELEMENTS(parts); i++) {
+        gsize n_parts = MIN(parts[i], n);
+        find_lows(values, n, lows, n_parts);
+        gdouble rise = lows[n_parts - 1] - lows[0];
+        gdouble steps,
+            least = sqrt(wander(lows, n_parts, &steps)) * significance_quantile(chance, (gdouble)n_parts - 2);
+        if (i == 0 || rise - least > *risen - best) {
+            *risen = rise;
+            best = least;
+        }
+    }
+    return best;
+}
+
+/* The standard error of the slope of a random walk, as the number of objects that have leaked is one; 0: the values are
+ * drawn back. */
+static gdouble
+walk_error(const gdouble *values, gsize n, gdouble span)
+{
+    gdouble steps, variance = wander(values, n, &steps);
+
+    return variance >= DRAWN_BACK * steps ? sqrt(WALK_SLOPE * MAX(variance, steps)) / span : 0;
+}
+
+static void
+look_at(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend)
 {
     static const gdouble exact[TREND_POINTS];
     gdouble at[TREND_POINTS] = {0}, value[TREND_POINTS] = {0};
     GrowthRow row = {0};
-    gdouble least, error, span;
+    gdouble least, error, either, span, by_chance, risen = 0;
     gsize kept;
 
     *trend = (DoctorTrend){.first = n > 0 ? values[0] : 0, .last = n > 0 ? values[n - 1] : 0, .detectable = INFINITY};
@@ -118,14 +202,94 @@ doctor_trend(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *
     span = at[kept - 1] - at[0];
     least = MAX((gdouble)TREND_LEAST, trend->last / TREND_LEAST_SHARE);
     error = row.slope_error * memory_factor(at, value, kept, row.slope);
+    either = MAX(error, walk_error(value, kept, span));
+    by_chance = chance_rise(values, n, allowed_chance(span), &risen);
     trend->rate = row.slope;
-    trend->low = row.slope - Z95 * error;
-    trend->high = row.slope + Z95 * error;
+    trend->error = error;
+    trend->low = row.slope - Z95 * either;
+    trend->high = row.slope + Z95 * either;
     trend->onset = find_onset(at, value, kept);
-    trend->detectable = MAX(least / span, Z_ALARM * error);
+    trend->detectable = MAX(MAX(least, by_chance) / span, Z_ALARM * error);
     trend->recent = recent_rate(at, value, kept);
     trend->slows = trend->recent < TREND_SLOWER * row.slope;
     trend->grows = !has_ended(value, kept) && (row.verdict == GROWTH_STILL_GROWING || row.verdict == GROWTH_PLATEAU) &&
-                   trend->low > 0 && (trend->slows || row.slope > Z_ALARM * error) && row.slope * span >= least &&
-                   trend->last - trend->first >= least;
+                   row.slope > (trend->slows ? Z95 : Z_ALARM) * error && row.slope * span >= least &&
+                   trend->last - trend->first >= least && risen > by_chance;
+}
+
+/* What grows steadily in the second half has only begun faster: a start hides it. */
+static void
+take_tail(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend)
+{
+    gsize first = n / 2;
+    DoctorTrend tail;
+
+    if (n - first < FEWEST_OF_TAIL)
+        return;
+    look_at(times + first, values + first, n - first, &tail);
+    if (!tail.grows || tail.slows || tail.recent < TREND_STEADY * tail.rate)
+        return;
+    tail.detectable = MIN(tail.detectable, trend->detectable);
+    *trend = tail;
+}
+
+void
+doctor_trend(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend)
+{
+    look_at(times, values, n, trend);
+    if (!trend->grows || trend->slows)
+        take_tail(times, values, n, trend);
+}
+
+void
+doctor_trend_widen(DoctorTrend *trend, gdouble variance, gdouble seconds)
+{
+    gdouble half = (trend->high - trend->low) / 2;
+
+    if (variance <= 0 || seconds <= 0)
+        return;
+    half = MAX(half, Z95 * sqrt(trend->error * trend->error + WALK_SLOPE * variance / seconds / seconds));
+    trend->low = trend->rate - half;
+    trend->high = trend->rate + half;
+}
+
+/* With a memory of this many parts of the watch. */
+static gdouble
+correlate_load(const gdouble *held, const gdouble *made, gsize memory, gsize longest, DoctorLoad *load)
+{
+    gdouble rates[WANDER_PARTS];
+    gsize n = 0;
+
+    for (gsize i = longest; i <= WANDER_PARTS; i++)
+        rates[n++] = made[i] - made[i - memory];
+    load->from = (rates[0] + rates[1] + rates[2]) / 3 / (gdouble)memory;
+    load->to = (rates[n - 1] + rates[n - 2] + rates[n - 3]) / 3 / (gdouble)memory;
+    return doctor_correlation(held + longest, rates, n);
+}
+
+gboolean
+doctor_follows(const gdouble *times, const gdouble *values, const gdouble *made, gsize n, DoctorLoad *load)
+{
+    enum { LONGEST = 8 };
+    gdouble held[WANDER_PARTS + 1], all[WANDER_PARTS + 1], best = 0;
+
+    if (n <= WANDER_PARTS || values[n - 1] - values[0] > SURVIVE * (made[n - 1] - made[0]))
+        return FALSE;
+    for (gsize i = 0; i <= WANDER_PARTS; i++) {
+        gsize at = i * (n - 1) / WANDER_PARTS;
+        held[i] = values[at];
+        all[i] = made[at];
+    }
+    for (gsize memory = 1; memory <= LONGEST; memory *= 2) {
+        DoctorLoad here;
+        gdouble correlation = correlate_load(held, all, memory, LONGEST, &here);
+        if (correlation > best && here.to >= (1 + LOAD_LEAST) * here.from) {
+            best = correlation;
+            *load = here;
+        }
+    }
+    gdouble part = (times[n - 1] - times[0]) / WANDER_PARTS;
+    load->from /= part;
+    load->to /= part;
+    return best >= IN_STEP;
 }

@@ -12,6 +12,7 @@ enum {
 };
 
 #define TREND_SLOWER 0.5 /* of the rate: what is slower in the last third slows down */
+#define TREND_STEADY 0.8 /* what is not, does not, where there is reason to think that it may */
 
 typedef struct {
     gboolean grows;      /* beyond its own movement, with rising low-water marks, by the least amounts above, and still
@@ -19,6 +20,7 @@ typedef struct {
     gboolean slows;      /* and in the last third at less than half of the speed */
     gdouble rate;        /* per second */
     gdouble low, high;   /* 95 % interval of the rate */
+    gdouble error;       /* standard error of the rate as far as the values are drawn back to their line */
     gdouble recent;      /* rate of the last third, at most: the end of its interval */
     gdouble first, last; /* values */
     gdouble onset;       /* seconds: the moment from which on it rises; that of the first value if always */
@@ -27,6 +29,21 @@ typedef struct {
 
 /* Fewer than 4 values never grow. Times are seconds, ascending. */
 void doctor_trend(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend);
+
+/* The interval also has the chance of which objects come: VARIANCE is that of the growth over SECONDS, the sum of the
+ * squares of the sizes of what came for it. */
+void doctor_trend_widen(DoctorTrend *trend, gdouble variance, gdouble seconds);
+
+/* The rate of allocation that VALUES, the live bytes, rise in step with. */
+typedef struct {
+    gdouble from, to; /* bytes a second, at first and at last */
+} DoctorLoad;
+
+/*
+ * Whether live bytes rise since more is allocated, and not since less is freed: what lives for a time is what was
+ * allocated in that time, as far as it ever dies. MADE are the bytes allocated so far.
+ */
+gboolean doctor_follows(const gdouble *times, const gdouble *values, const gdouble *made, gsize n, DoctorLoad *load);
 
 /* The correlation of two series; 0 if one of them does not vary. */
 gdouble doctor_correlation(const gdouble *a, const gdouble *b, gsize n);

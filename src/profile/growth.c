@@ -29,20 +29,48 @@ struct Growth {
     gdouble limit;
 };
 
-static int
-compare_doubles(gconstpointer a, gconstpointer b)
+/* The value that would be number RANK in ascending order; those before it are then no larger, those behind no smaller
+ * (Hoare 1961). */
+static gdouble
+select_rank(gdouble *values, gsize n, gsize rank)
 {
-    gdouble left = *(const gdouble *)a;
-    gdouble right = *(const gdouble *)b;
+    gssize low = 0, high = (gssize)n - 1, wanted = (gssize)rank;
 
-    return left < right ? -1 : left > right;
+    while (low < high) {
+        gdouble pivot = values[low + (high - low) / 2];
+        gssize i = low, j = high;
+        while (i <= j) {
+            for (; values[i] < pivot; i++)
+                ;
+            for (; values[j] > pivot; j--)
+                ;
+            if (i > j)
+                break;
+            gdouble kept = values[i];
+            values[i++] = values[j];
+            values[j--] = kept;
+        }
+        if (wanted <= j)
+            high = j;
+        else if (wanted >= i)
+            low = i;
+        else
+            break;
+    }
+    return values[rank];
 }
 
 static gdouble
 median(gdouble *values, gsize n)
 {
-    qsort(values, n, sizeof(*values), compare_doubles);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+    gdouble upper = select_rank(values, n, n / 2), lower = upper;
+
+    if (n % 2 == 0) {
+        lower = values[0];
+        for (gsize i = 1; i < n / 2; i++)
+            lower = MAX(lower, values[i]);
+    }
+    return (lower + upper) / 2;
 }
 
 /* The median of the slopes between all pairs of points. */
@@ -409,6 +437,12 @@ gsize
 growth_n_profiles(const Growth *growth)
 {
     return growth->n_profiles;
+}
+
+const gdouble *
+growth_times(const Growth *growth)
+{
+    return growth->times;
 }
 
 /* The verdict of a profile that fills. */

@@ -60,6 +60,7 @@ const Profile *growth_profile(const Growth *growth);
 const gdouble *growth_stack_values(const Growth *growth, guint32 stack);
 const gdouble *growth_stack_variances(const Growth *growth, guint32 stack);
 gsize growth_n_profiles(const Growth *growth);
+const gdouble *growth_times(const Growth *growth); /* of each */
 /* The analysis of the sum over all stacks; group is PROFILE_NONE. */
 const GrowthRow *growth_total(const Growth *growth);
 

@@ -68,6 +68,20 @@ student_tail(gdouble t, gdouble freedom)
 }
 
 gdouble
+significance_quantile(gdouble p, gdouble freedom)
+{
+    gdouble low = 0, high = 1;
+
+    while (student_tail(high, freedom) > p && high < 1e9)
+        high *= 2;
+    for (int i = 0; i < 50; i++) {
+        gdouble middle = (low + high) / 2;
+        *(student_tail(middle, freedom) > p ? &low : &high) = middle;
+    }
+    return high;
+}
+
+gdouble
 significance_spread(const gdouble *values, gsize n)
 {
     gdouble increments = (gdouble)n - 1, sum = 0;

@@ -22,6 +22,10 @@ gdouble significance_binomial(guint64 births, guint64 deaths);
  */
 gdouble significance_increments(const gdouble *values, gsize n, gdouble bytes_per_sample);
 
+/* How many standard deviations as significance_spread() estimates them, from FREEDOM + 1 increments, growth exceeds
+ * with the probability P, of 0 to 1/2, if the increments have no direction: Student's quantile. */
+gdouble significance_quantile(gdouble p, gdouble freedom);
+
 /* The standard deviation of the growth from the first to the last of N values, by how unevenly they have grown; 0:
  * fewer than 3. */
 gdouble significance_spread(const gdouble *values, gsize n);

@@ -150,6 +150,7 @@ test_leaks_are_seen(void)
             watch(programs[i].program, 1, programs[i].leak * MIB, random, &trend);
             seen += trend.grows && !trend.slows;
         }
+        g_test_message("program %u: %u of %u", (guint)i, seen, runs);
         g_assert_cmpuint(seen, ==, runs);
     }
 }
@@ -203,6 +204,70 @@ test_small_series(void)
     g_assert_cmpfloat_with_epsilon(trend.detectable, TREND_LEAST / 8.0, 1);
 }
 
+/* A start of hundreds of MiB, and then 1 MiB/h; without that, a start. */
+static void
+test_behind_a_start(void)
+{
+    for (guint leaks = 0; leaks < 2; leaks++) {
+        gdouble times[MINUTES], values[MINUTES];
+        DoctorTrend trend;
+        for (guint i = 0; i < MINUTES; i++) {
+            times[i] = 60 * i;
+            values[i] = MIN(i, 20) * 20 * MIB + leaks * MIB * i / 60 + (i % 7) * MIB / 100;
+        }
+        doctor_trend(times, values, MINUTES, &trend);
+        g_assert_cmpint(trend.grows && !trend.slows, ==, leaks == 1);
+        if (leaks == 0)
+            continue;
+        g_assert_true(trend.low <= MIB / 3600 && MIB / 3600 <= trend.high);
+        g_assert_cmpfloat(trend.onset, >=, 20 * 60);
+    }
+}
+
+/* A walk without aim is no growth, however far it gets; the same way in even steps is. */
+static void
+test_wanders(void)
+{
+    gdouble times[MINUTES], values[MINUTES];
+    DoctorTrend trend;
+
+    for (guint i = 0; i < MINUTES; i++) {
+        times[i] = 60 * i;
+        values[i] =
+            200 * MIB + (i >= 100) * 12 * MIB + (i >= 150) * 9 * MIB + (i >= 310) * 15 * MIB + (i % 7) * MIB / 10;
+    }
+    doctor_trend(times, values, MINUTES, &trend);
+    g_assert_false(trend.grows);
+    g_assert_cmpfloat(trend.detectable, >, 36 * MIB / 60 / MINUTES);
+    for (guint i = 0; i < MINUTES; i++)
+        values[i] = 200 * MIB + i / 10 * MIB + (i % 7) * MIB / 10;
+    doctor_trend(times, values, MINUTES, &trend);
+    g_assert_true(trend.grows);
+}
+
+/* What lives for ten minutes, of ever more that is allocated; a leak of a tenth of what is, by an even load; and one of
+ * all of it, by a load that rises. */
+static void
+test_follows(void)
+{
+    gdouble times[MINUTES], load[MINUTES], leak[MINUTES], made[MINUTES], even[MINUTES], sum = 0;
+    DoctorLoad found;
+
+    for (guint i = 0; i < MINUTES; i++) {
+        times[i] = 60 * i;
+        sum += (1 + i / (gdouble)MINUTES) * MIB;
+        made[i] = sum;
+        load[i] = 50 * MIB + sum - (i >= 10 ? made[i - 10] : 0);
+        even[i] = MIB * i;
+        leak[i] = 50 * MIB + even[i] / 10;
+    }
+    g_assert_true(doctor_follows(times, load, made, MINUTES, &found));
+    g_assert_cmpfloat_with_epsilon(found.to / found.from, 1.65, 0.2);
+    g_assert_false(doctor_follows(times, leak, even, MINUTES, &found));
+    g_assert_false(doctor_follows(times, made, made, MINUTES, &found));
+    g_assert_false(doctor_follows(times, load, made, 20, &found));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -211,5 +276,8 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/trend/leaks-are-seen", test_leaks_are_seen);
     g_test_add_func("/doctor/trend/interval", test_interval);
     g_test_add_func("/doctor/trend/small-series", test_small_series);
+    g_test_add_func("/doctor/trend/behind-a-start", test_behind_a_start);
+    g_test_add_func("/doctor/trend/wanders", test_wanders);
+    g_test_add_func("/doctor/trend/follows", test_follows);
     return g_test_run();
 }

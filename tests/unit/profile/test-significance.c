@@ -95,6 +95,15 @@ test_select(void)
     g_assert_false(accepted[0]);
 }
 
+/* Tables of Student's law. */
+static void
+test_quantile(void)
+{
+    g_assert_cmpfloat_with_epsilon(significance_quantile(0.025, 10), 2.228, 0.001);
+    g_assert_cmpfloat_with_epsilon(significance_quantile(0.0005, 29), 3.659, 0.001);
+    g_assert_cmpfloat_with_epsilon(significance_quantile(0.5, 4), 0, 0.001);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -104,5 +113,6 @@ main(int argc, char **argv)
     g_test_add_func("/profile/significance/false-alarms", test_false_alarms);
     g_test_add_func("/profile/significance/power", test_power);
     g_test_add_func("/profile/significance/select", test_select);
+    g_test_add_func("/profile/significance/quantile", test_quantile);
     return g_test_run();
 }
