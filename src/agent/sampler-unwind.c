@@ -33,6 +33,21 @@ unwind_is_possible(void)
 #endif
 }
 
+bool
+unwind_find_object(uintptr_t address, uintptr_t *begin, uintptr_t *end)
+{
+#ifdef FIND_OBJECT
+    struct dl_find_object found;
+    if (FIND_OBJECT == NULL || FIND_OBJECT((void *)address, &found) != 0)
+        return false;
+    *begin = (uintptr_t)found.dlfo_map_start;
+    *end = (uintptr_t)found.dlfo_map_end;
+    return true;
+#else
+    return false;
+#endif
+}
+
 /* The kernel reads the new mask before it refuses to take it: EINVAL where the page can be read, else EFAULT. */
 static bool
 is_readable(uintptr_t address)

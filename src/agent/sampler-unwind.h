@@ -50,6 +50,9 @@ typedef struct {
 /* Whether this architecture and this C library let a hook find the tables (_dl_find_object(), glibc 2.35). */
 bool unwind_is_possible(void);
 
+/* The memory of the loaded object that ADDRESS lies in. */
+bool unwind_find_object(uintptr_t address, uintptr_t *begin, uintptr_t *end);
+
 /* The registers here; the stack begins with the function that calls this. */
 #define UNWIND_HERE(registers) unwind_capture(registers)
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/sampler.h"
 
+#include "agent/debug.h"
 #include "agent/sampler-dump.h"
+#include "agent/sampler-ends.h"
 #include "agent/sampler-size.h"
 #include "agent/sampler-slabs.h"
 #include "agent/sampler-table.h"
@@ -332,12 +334,8 @@ start_table(void)
     sampler.has_data = true;
 }
 
-/*
- * A change of the hooks has jemalloc mark all threads to compute their state again (tsd_force_recompute()); the next
- * call of jemalloc in a thread removes its mark. A thread that ends with the mark stays in jemalloc's list of threads
- * although its memory is gone, since tsd_cleanup() has no case for it. The change may be the last call in the agent's
- * thread.
- */
+/* The mark that a change of the hooks leaves on all threads (sampler-ends.h): the change may be the last call of
+ * jemalloc in this one. */
 static void
 remove_mark(const Allocator *allocator)
 {
@@ -357,6 +355,8 @@ sampler_begin(const Allocator *allocator)
     SamplerMemory *memory = reserve(sampler.lg_memory);
     if (memory == NULL)
         return ENOMEM;
+    if (!sampler_ends_guard(allocator))
+        debug_say("threads that wait until they end are not forgotten by jemalloc", NULL, 0);
     give_back(); /* of another size */
     sampler.table.memory = memory;
     sampler.lg_memory = sampler.lg_memory_default;

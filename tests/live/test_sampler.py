@@ -269,6 +269,29 @@ def test_threads_come_and_go_after_the_agent(start):
         assert victim.ask("renew 3") == "done"
 
 
+@pytest.mark.parametrize("change", ["before and after", "before", "while they wait"])
+def test_threads_that_wait_until_they_end(start, change):
+    """Hooks come and go while threads wait; these call nothing of jemalloc's until their memory is given back, and jemalloc forgets
+    them all the same."""
+    victim = start("sampled", conf=PLAIN)
+    with victim.client() as client:
+        client.write("prof.active", "bool", 1)
+        if change == "while they wait":
+            client.write("prof.active", "bool", 0)
+        victim.ask("rest 50")
+        if change != "while they wait":
+            client.write("prof.active", "bool", 0)
+        if change != "before":
+            client.write("prof.active", "bool", 1)
+            client.write("prof.active", "bool", 0)
+        assert victim.ask("disperse") == "done"
+        assert victim.ask("renew 3") == "done"
+        client.write("prof.active", "bool", 1)
+        assert victim.ask("churn 100") == "done"
+        client.write("prof.active", "bool", 0)
+    assert victim.ask("renew 3") == "done"
+
+
 def test_forced_beside_the_profiler(start):
     """--sampler=jescope in a process whose jemalloc can profile; afterwards jemalloc's profiler serves again."""
     victim = start("sampled", conf="prof:true,prof_active:false")

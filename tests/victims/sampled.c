@@ -9,6 +9,7 @@
  *   jump N          leaves a hook N times by siglongjmp() out of a signal handler; then other threads allocate
  *   threads N       N threads that allocate, also in the destructors of their variables
  *   crowd N         N threads that live at once, each with a block of 5000 bytes; says how many there are
+ *   rest N          the same, but each frees its block before it waits, and nothing afterwards
  *   disperse        ends them, without the blocks
  *   renew N         N threads that allocate, one after the other, each with a stack so large that the C library gives
  *                   back the stacks of all that have ended
@@ -277,8 +278,19 @@ stay(void *unused)
     return NULL;
 }
 
+/* A thread that calls nothing of the allocator's from the start of its wait to its end. */
+static void *
+rest(void *unused)
+{
+    churn(5);
+    sem_post(&arrived);
+    while (sem_wait(&dismissed) != 0)
+        continue;
+    return NULL;
+}
+
 static void
-crowd(unsigned n)
+crowd(unsigned n, void *(*body)(void *))
 {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -287,7 +299,7 @@ crowd(unsigned n)
     sem_init(&dismissed, 0, 0);
     crowd_threads = calloc(n, sizeof(*crowd_threads));
     for (crowd_size = 0; crowd_size < n; crowd_size++)
-        if (pthread_create(&crowd_threads[crowd_size], &attributes, stay, NULL) != 0)
+        if (pthread_create(&crowd_threads[crowd_size], &attributes, body, NULL) != 0)
             break;
     for (unsigned i = 0; i < crowd_size; i++)
         while (sem_wait(&arrived) != 0)
@@ -455,7 +467,9 @@ run(char *line)
     else if (strcmp(name, "threads") == 0)
         in_threads(n, THREAD_STACK, allocate_and_end, NULL);
     else if (strcmp(name, "crowd") == 0)
-        crowd(n);
+        crowd(n, stay);
+    else if (strcmp(name, "rest") == 0)
+        crowd(n, rest);
     else if (strcmp(name, "disperse") == 0)
         disperse();
     else if (strcmp(name, "renew") == 0)
@@ -481,7 +495,7 @@ main(void)
     while (fgets(line, sizeof(line), stdin) != NULL) {
         fine = true;
         run(line);
-        if (fine && strncmp(line, "crowd", 5) == 0)
+        if (fine && (strncmp(line, "crowd", 5) == 0 || strncmp(line, "rest", 4) == 0))
             printf("ok %u\n", crowd_size);
         else if (fine && strncmp(line, "generated", 9) == 0)
             printf("ok %lu\n", (unsigned long)generated_at);
