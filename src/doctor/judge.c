@@ -2,6 +2,7 @@
 #include "doctor/case.h"
 
 static const gdouble BURST_OUTWEIGHS = 2, RETAINED_OUTWEIGHS = 4; /* times what holds most */
+static const gdouble BUSY = 0.05;                                 /* of a processor */
 static const gdouble SMALL_HOLDER = 64 * MIB;                     /* beside which churn is said */
 
 /* What cannot be given back by a remedy counts by its size. */
@@ -79,6 +80,18 @@ take_findings(Case *the, DoctorReport *report)
     }
 }
 
+/* What takes from a thread cache and gives back to it moves no counter of jemalloc: churn is not seen then, and a cache
+ * is not told from memory that was allocated long ago. */
+static gboolean
+may_allocate_unseen(const Case *the, const DoctorReport *report)
+{
+    const DoctorFinding *first = report->findings->len > 0 ? report->findings->pdata[0] : NULL;
+    guint n = the->evidence->moments->len;
+
+    return (first == NULL || (first->cause == CAUSE_STARTUP && first->functions->len == 0)) && n > 0 &&
+           the->evidence->born_objects <= 0 && case_processors(the, 0, n - 1) >= BUSY;
+}
+
 static void
 add_notes(const Case *the, DoctorReport *report)
 {
@@ -114,6 +127,11 @@ add_notes(const Case *the, DoctorReport *report)
         g_ptr_array_add(report->notes,
                         g_strdup("the function that allocates is known by births, which jescope's own sampler counts "
                                  "(--record), and jemalloc's profiler with prof_accum:true"));
+    if (may_allocate_unseen(the, report))
+        g_ptr_array_add(
+            report->notes,
+            g_strdup("the process is busy, and jemalloc's counters do not move by what thread caches serve: "
+                     "births (--record) would tell whether it allocates at a high rate, or renews a cache"));
     if (the->evidence->last == NULL)
         g_ptr_array_add(report->notes, g_strdup("the memory of the process outside of jemalloc is not known here"));
 }

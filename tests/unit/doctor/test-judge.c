@@ -518,6 +518,40 @@ test_churn_by_births(void)
         g_assert_null(strstr(busy.report.notes->pdata[i], "(--record)"));
 }
 
+static gboolean
+asks_for_births(const Examined *examined)
+{
+    for (guint i = 0; i < examined->report.notes->len; i++)
+        if (strstr(examined->report.notes->pdata[i], "births (--record) would tell"))
+            return TRUE;
+    return FALSE;
+}
+
+/* Thread caches may serve all that a busy process allocates, and no counter moves. */
+static void
+test_unseen_allocations(void)
+{
+    g_auto(Examined) idle = {0}, busy = {0}, counted = {0}, holding = {0};
+    const Simulated quiet = {.live = 40}, working = {.live = 40, .processor_ms = 400};
+    const Simulated large = {.live = 200, .processor_ms = 400};
+
+    examine(&idle, &quiet);
+    judge(&idle);
+    g_assert_false(asks_for_births(&idle));
+    examine(&busy, &working);
+    judge(&busy);
+    g_assert_cmpint(first_cause(&busy), ==, CAUSE_HEALTHY);
+    g_assert_true(asks_for_births(&busy));
+    examine(&counted, &working);
+    counted.evidence.born_objects = 100;
+    judge(&counted);
+    g_assert_false(asks_for_births(&counted));
+    examine(&holding, &large);
+    judge(&holding);
+    g_assert_cmpint(first_cause(&holding), ==, CAUSE_STARTUP);
+    g_assert_true(asks_for_births(&holding));
+}
+
 /* A profile of the whole run that names no great holder: many functions hold the heap, and that is no finding. */
 static void
 test_many_holders(void)
@@ -724,6 +758,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/judge/unloaded-holder", test_unloaded_holder);
     g_test_add_func("/doctor/judge/dirty-pages-of-a-sleeper", test_dirty_pages_of_a_sleeper);
     g_test_add_func("/doctor/judge/churn-by-births", test_churn_by_births);
+    g_test_add_func("/doctor/judge/unseen-allocations", test_unseen_allocations);
     g_test_add_func("/doctor/judge/many-holders", test_many_holders);
     g_test_add_func("/doctor/judge/dirty-pages-that-fall", test_dirty_pages_that_fall);
     g_test_add_func("/doctor/judge/order", test_order);
