@@ -45,7 +45,7 @@ distance_from_thread(const void *value)
 
 /*
  * In a thread that ends. jemalloc's destructor sets the key again if it has done its work; then it would be called a
- * second time, and do nothing. A call of ours at that time would have it begin anew.
+ * second time, and do nothing. A call of ours at that time would have it begin again.
  */
 static void
 end_thread(void *value)
