@@ -7,6 +7,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
@@ -20,7 +21,7 @@ struct RuleProgram {
     GPid pid; /* and its process group; 0: it has ended */
     GSource *watch, *timer;
     gint64 limit_us;
-    gboolean late;
+    gboolean late, stopped; /* why it was told to end */
     RuleProgramDone done;
     gpointer data;
 };
@@ -31,6 +32,7 @@ typedef struct {
     gid_t gid;
     gid_t groups[GROUPS_MAX];
     int n_groups;
+    pid_t parent;
 } Rights;
 
 static void
@@ -56,7 +58,7 @@ rule_program_free(RuleProgram *program)
 static gboolean
 find_rights(const char *user, Rights *rights, GError **error)
 {
-    *rights = (Rights){.uid = (uid_t)-1, .n_groups = GROUPS_MAX};
+    *rights = (Rights){.uid = (uid_t)-1, .n_groups = GROUPS_MAX, .parent = getpid()};
     if (user == NULL || geteuid() != 0)
         return TRUE;
     g_autofree struct passwd *entry = g_unix_get_passwd_entry(user, error);
@@ -86,19 +88,40 @@ become(gpointer data)
     if (rights->uid != (uid_t)-1 && (setgroups((size_t)rights->n_groups, rights->groups) != 0 ||
                                      setgid(rights->gid) != 0 || setuid(rights->uid) != 0))
         _exit(127);
+    /* Behind setuid(), which forgets it. We may have been killed before. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != rights->parent)
+        _exit(127);
+}
+
+static void
+tell_to_end(RuleProgram *program)
+{
+    if (program->pid > 0)
+        kill(-program->pid, SIGTERM);
+    g_source_set_ready_time(program->timer, g_get_monotonic_time() + GRACE_S * G_USEC_PER_SEC);
 }
 
 static gboolean
 on_late(gpointer data)
 {
     RuleProgram *program = data;
-    if (program->pid > 0)
-        kill(-program->pid, program->late ? SIGKILL : SIGTERM);
-    if (program->late)
+    if (program->late || program->stopped) {
+        if (program->pid > 0)
+            kill(-program->pid, SIGKILL);
         return G_SOURCE_REMOVE;
+    }
     program->late = TRUE;
-    g_source_set_ready_time(program->timer, g_get_monotonic_time() + GRACE_S * G_USEC_PER_SEC);
+    tell_to_end(program);
     return G_SOURCE_CONTINUE;
+}
+
+void
+rule_program_stop(RuleProgram *program)
+{
+    if (program->late || program->stopped)
+        return;
+    program->stopped = TRUE;
+    tell_to_end(program);
 }
 
 static void
@@ -110,7 +133,9 @@ on_ended(GPid pid, gint status, gpointer data)
     /* What it has started and not waited for. */
     kill(-pid, SIGKILL);
     program->pid = 0;
-    if (program->late)
+    if (program->stopped)
+        failure = g_strdup("it was ended, since jescope was told to stop");
+    else if (program->late)
         failure = g_strdup_printf("it did not end within %" G_GINT64_FORMAT " s and was killed",
                                   program->limit_us / G_USEC_PER_SEC);
     else if (!g_spawn_check_wait_status(status, &error))

@@ -35,6 +35,7 @@ struct RuleWorks {
     GPtrArray *running; /* of RuleWork */
     GThreadPool *posts; /* of Post; NULL: none was sent yet */
     guint last_number;
+    gboolean stopping; /* no program is started any more */
 };
 
 /* The actions of one firing. */
@@ -344,12 +345,22 @@ rule_works_note(RuleWorks *works, const ServiceEvent *event)
 
 /* ---- programs ---- */
 
+static gboolean
+end_needed(gpointer data)
+{
+    service_end_needed(data);
+    return G_SOURCE_REMOVE;
+}
+
 static void
 on_program_ended(const char *failure, gpointer data)
 {
     RuleWork *work = data;
+    const RuleWorks *works = work->works;
     g_clear_pointer(&work->program, rule_program_free);
     end_action(work, failure);
+    if (works->stopping) /* behind what was said of it */
+        service_post(works->service, end_needed, works->service, NULL);
 }
 
 static char **
@@ -384,6 +395,10 @@ start_program(RuleWork *work, char **argv, const char *user)
 {
     g_auto(GStrv) environment = make_environment(work);
     g_autoptr(GError) error = NULL;
+    if (work->works->stopping) {
+        end_action(work, "jescope was told to stop");
+        return;
+    }
     const RuleProgramSetup setup = {.argv = argv,
                                     .environment = environment,
                                     .user = user,
@@ -627,6 +642,27 @@ rule_works_new(Service *service, RuleWorkDone done, gpointer data)
     *works = (RuleWorks){
         .service = service, .done = done, .data = data, .running = g_ptr_array_new_with_free_func(free_work)};
     return works;
+}
+
+void
+rule_works_stop(RuleWorks *works)
+{
+    if (works->stopping)
+        return;
+    works->stopping = TRUE;
+    for (guint i = 0; i < works->running->len; i++) {
+        const RuleWork *work = works->running->pdata[i];
+        if (work->program == NULL)
+            continue;
+        service_begin_needed(works->service);
+        rule_program_stop(work->program);
+    }
+}
+
+void
+rule_works_close(RuleWorks *works)
+{
+    g_ptr_array_set_size(works->running, 0);
 }
 
 void

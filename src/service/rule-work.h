@@ -22,7 +22,12 @@ typedef void (*RuleWorkDone)(const RuleOutcome *outcome, gpointer data);
 /* DONE is called at the end of each. */
 RuleWorks *rule_works_new(Service *service, RuleWorkDone done, gpointer data);
 
+/* Tells the programs that run to end, which a clean end of the service waits for; no others are started. */
+void rule_works_stop(RuleWorks *works);
+
 /* Kills the programs that run; what waits for a target or a web hook is given up. */
+void rule_works_close(RuleWorks *works);
+
 void rule_works_free(RuleWorks *works);
 
 /* Begins the actions of RULE for TARGET; BECAUSE is the reason for people. */

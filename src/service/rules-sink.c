@@ -285,6 +285,22 @@ new_state(Service *service)
 }
 
 static void
+stop(gpointer state)
+{
+    const RulesSink *sink = state;
+    if (sink->works != NULL)
+        rule_works_stop(sink->works);
+}
+
+static void
+close_works(gpointer state)
+{
+    const RulesSink *sink = state;
+    if (sink->works != NULL)
+        rule_works_close(sink->works);
+}
+
+static void
 free_state(gpointer state)
 {
     RulesSink *sink = state;
@@ -298,7 +314,15 @@ free_state(gpointer state)
 }
 
 const Sink rules_sink = {
-    .new = new_state, .free = free_state, .sample = on_sample, .remark = on_remark, .event = on_event, .tick = on_tick};
+    .new = new_state,
+    .free = free_state,
+    .sample = on_sample,
+    .remark = on_remark,
+    .event = on_event,
+    .stop = stop,
+    .close = close_works,
+    .tick = on_tick,
+};
 
 /* ---- for others ---- */
 

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pwd
+import signal
 import socket
 import subprocess
 import threading
@@ -185,6 +186,43 @@ def test_program_that_hangs(ruled, hook):
     for pid in out.read_text().split():
         wait_for(lambda pid=pid: not pathlib.Path(f"/proc/{pid}/cmdline").exists() or not pathlib.Path(f"/proc/{pid}/cmdline").read_bytes(),
                  f"{pid} is killed")
+
+
+def runs(pid):
+    """It has ended if it is a zombie as well."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("name,on_term,number", [("obeys", "echo > {out}.told; exit", signal.SIGTERM), ("ignores", "", signal.SIGTERM),
+                                                 ("orphan", "", signal.SIGKILL)])
+def test_program_that_runs_when_the_server_ends(scratch, profiled, name, on_term, number):  # noqa: F811
+    """It is told to end with its group, and killed two seconds later; it does not outlive a server that is killed either."""
+    folder, out = scratch / f"rules-of-{name}", scratch / f"out-of-{name}"
+    folder.mkdir(mode=0o755)
+    out.mkdir()
+    out.chmod(0o777)
+    with serve(scratch, profiled.pid, "--every=200ms", f"--rules={folder}") as endpoint:
+        one = Ruled(folder, out, endpoint)
+        text = f"#!/bin/sh\ntrap '{on_term}' TERM\nsleep 1000 & echo $$ $! > {{out}}.new; mv {{out}}.new {{out}}\nwait\nsleep 1000\n"
+        run, seen = one.script(name, text)
+        one.add(name, run, run, time_limit="10m")
+        wait_for(seen.exists, "the program runs")
+        program, started_by_it = (int(word) for word in seen.read_text().split())
+        assert runs(program) and runs(started_by_it)
+        endpoint.process.send_signal(number)
+        assert endpoint.process.wait(DEADLINE) == (0 if number == signal.SIGTERM else -number)
+    told = pathlib.Path(f"{seen}.told")
+    if number == signal.SIGTERM:  # it is waited for
+        assert not runs(program) and told.exists() == (name == "obeys")
+        wait_for(lambda: not runs(started_by_it), "what it has started ends as well")
+        assert seen.read_text() == f"{program} {started_by_it}\n"  # the second action was not begun
+        assert "run failed: it was ended, since jescope was told to stop" in endpoint.log.read_text()
+    else:
+        wait_for(lambda: not runs(program), "it is killed by the kernel")
+        os.kill(started_by_it, signal.SIGKILL)
 
 
 def test_program_that_fails(ruled, hook):
