@@ -21,6 +21,8 @@
 
 enum {
     ANSWER_MS = 1000,
+    QUICK_MS = 100,          /* an answer that takes longer is counted */
+    SLOW_MS = 5000,          /* that answers of one user's agents may take in all */
     COLUMNS_ELSEWHERE = 160, /* if stdout is not a terminal */
     COMMAND_MIN = 12,        /* columns that the command gets before others are shown */
 };
@@ -73,7 +75,7 @@ row_free(gpointer data)
 
 /* One target that does not answer must not hold up the list. */
 static void
-ask(Row *row)
+ask_agent(Row *row)
 {
     const Process *process = &row->candidate->process;
     AgentAddress address = {.path = row->candidate->socket,
@@ -95,10 +97,27 @@ ask(Row *row)
         row->trouble = g_strdup(error->message);
 }
 
+/* Nor must many targets of one user. SLOW: of each user, the milliseconds that slow answers have taken. */
+static void
+ask(Row *row, GHashTable *slow)
+{
+    const gpointer user = GUINT_TO_POINTER(row->candidate->process.uids[1]);
+    const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(slow, user));
+    if (before >= SLOW_MS) {
+        row->trouble = g_strdup("not asked: other agents of its user do not answer in time");
+        return;
+    }
+    const gint64 begin = g_get_monotonic_time();
+    ask_agent(row);
+    const gint64 ms = (g_get_monotonic_time() - begin) / 1000;
+    if (ms > QUICK_MS)
+        g_hash_table_insert(slow, user, GUINT_TO_POINTER(before + (guint)ms));
+}
+
 /* Takes CANDIDATE. NULL: it does not use jemalloc, or has ended. Lists only processes that certainly use jemalloc, and
  * those that hide it by their memory map. */
 static Row *
-row_of(Candidate *taken)
+row_of(Candidate *taken, GHashTable *slow)
 {
     g_autoptr(Candidate) candidate = taken;
     const Process *process = &candidate->process;
@@ -109,7 +128,7 @@ row_of(Candidate *taken)
     row->rss = process_rss(process->pid);
     row->facts = process_facts_new(process);
     if (row->candidate->reach == REACH_AGENT)
-        ask(row);
+        ask(row, slow);
     else
         row->prepared = diagnosis_prepared(process->pid);
     if (row->asked || process_alive(process->pid, process->start_time))
@@ -163,6 +182,7 @@ collect_rows(Sort sort)
 {
     g_autoptr(Progress) progress = progress_begin("looking at processes");
     GPtrArray *rows = g_ptr_array_new_with_free_func(row_free);
+    g_autoptr(GHashTable) slow = g_hash_table_new(NULL, NULL);
     g_autoptr(GArray) processes = process_list();
     for (guint i = processes->len; i-- > 0;) {
         const Process *process = &g_array_index(processes, Process, i);
@@ -173,7 +193,7 @@ collect_rows(Sort sort)
     g_ptr_array_set_free_func(candidates, NULL);
     for (guint i = 0; i < candidates->len; i++) {
         progress_share(progress, i, candidates->len);
-        Row *row = row_of(candidates->pdata[i]);
+        Row *row = row_of(candidates->pdata[i], slow);
         if (row != NULL)
             g_ptr_array_add(rows, row);
     }

@@ -16,14 +16,17 @@
 
 enum {
     LOOK_MS = 25,          /* between two looks at what the child does */
-    WAITED_MOST_MS = 9000, /* for one user, until this is forgotten */
+    WAITED_MOST_MS = 9000, /* for one user, until this is forgotten; the same of what runs for longer than BUSY_US */
     WAITED_KEPT = 64,
     PATIENCE_US = 3 * G_USEC_PER_SEC,
+    PATIENCE_AGAIN_US = 1 * G_USEC_PER_SEC, /* for a user for whom something was given up */
+    BUSY_US = 100000,                       /* that an item may run without being counted */
     RUNNING_US = 30 * G_USEC_PER_SEC,
     FORGOTTEN_US = 60 * G_USEC_PER_SEC,
     GIVEN_UP_MOST = 3, /* for one user, until these are forgotten */
     GIVEN_UP_KEPT = 64,
-    END_MS = 1000, /* that a child which was killed may take */
+    END_MS = 1000,     /* that a child which has answered may take to end */
+    GIVEN_UP_MS = 100, /* and one that was given up */
 };
 
 /* For whom work was given up; a ring. A child that waits for an answer which a file system has taken on does not end by
@@ -37,11 +40,11 @@ static struct {
 static guint n_given_up;
 
 /* How long answers for a user have been waited for: one that comes in time each time would delay a list by all of its
- * items. With the lock. */
+ * items, as would maps of many entries, of which the reader is busy. With the lock. */
 static struct {
     uid_t user;
     gint64 forgotten_us; /* 0: none */
-    guint ms;
+    guint ms, busy_ms;
 } waited[WAITED_KEPT];
 
 /* With the lock. */
@@ -69,9 +72,16 @@ find_waited(uid_t user, gint64 now)
     return oldest;
 }
 
+/* With the lock. */
+static gboolean
+is_too_much(guint i)
+{
+    return waited[i].ms >= WAITED_MOST_MS || waited[i].busy_ms >= WAITED_MOST_MS;
+}
+
 /* TRUE: now it is too much. */
 static gboolean
-note_waited(uid_t user)
+note_waited(uid_t user, gboolean busy)
 {
     const gint64 now = g_get_monotonic_time();
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
@@ -79,10 +89,10 @@ note_waited(uid_t user)
     if (waited[i].user != user || waited[i].forgotten_us <= now) {
         waited[i].user = user;
         waited[i].forgotten_us = now + FORGOTTEN_US;
-        waited[i].ms = 0;
+        waited[i].ms = waited[i].busy_ms = 0;
     }
-    waited[i].ms += LOOK_MS;
-    return waited[i].ms >= WAITED_MOST_MS;
+    *(busy ? &waited[i].busy_ms : &waited[i].ms) += LOOK_MS;
+    return is_too_much(i);
 }
 
 /* With the lock. */
@@ -91,18 +101,27 @@ is_waited_for(uid_t user)
 {
     const gint64 now = g_get_monotonic_time();
     const guint i = find_waited(user, now);
-    return waited[i].user == user && waited[i].forgotten_us > now && waited[i].ms >= WAITED_MOST_MS;
+    return waited[i].user == user && waited[i].forgotten_us > now && is_too_much(i);
 }
 
-static gboolean
-is_given_up(uid_t user)
+static guint
+count_given_up(uid_t user)
 {
     const gint64 now = g_get_monotonic_time();
     guint n = 0;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
     for (guint i = 0; i < GIVEN_UP_KEPT; i++)
         n += given_up[i].user == user && (given_up[i].forgotten_us > now || is_there(i));
-    return n >= GIVEN_UP_MOST || is_waited_for(user);
+    return n;
+}
+
+static gboolean
+is_given_up(uid_t user)
+{
+    if (count_given_up(user) >= GIVEN_UP_MOST)
+        return TRUE;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    return is_waited_for(user);
 }
 
 /* Takes CHILD, a pidfd, which is 0 if it has ended. */
@@ -207,25 +226,27 @@ wait_for_answer(int socket, pid_t child, const Job *job)
     while (poll(&answer, 1, LOOK_MS) <= 0) {
         const guint now = job->batch != NULL ? *(const volatile guint *)&job->batch->progress->done : 0;
         const gboolean running = is_running(child);
+        const uid_t user = user_of(job, now);
         begin = now != before ? g_get_monotonic_time() : begin;
         before = now;
-        if (!running && note_waited(user_of(job, now)) && job->batch != NULL)
-            pass_over_given_up(job->batch);
         const gint64 taken = g_get_monotonic_time() - begin;
-        if (taken > RUNNING_US || (taken > PATIENCE_US && !running))
+        if ((!running || taken > BUSY_US) && note_waited(user, running) && job->batch != NULL)
+            pass_over_given_up(job->batch);
+        const gint64 patience = count_given_up(user) > 0 ? PATIENCE_AGAIN_US : PATIENCE_US;
+        if (taken > RUNNING_US || (taken > patience && !running))
             return FALSE;
     }
     return TRUE;
 }
 
-/* Returns 0, or a pidfd of the child if it does not end. */
+/* Returns 0, or a pidfd of the child if it does not end in MS. */
 static int
-end_child(pid_t child)
+end_child(pid_t child, int ms)
 {
     int pidfd = pidfd_open(child, 0);
     struct pollfd end = {.fd = pidfd, .events = POLLIN};
     kill(child, SIGKILL);
-    if (pidfd > 0 && poll(&end, 1, END_MS) == 0)
+    if (pidfd > 0 && poll(&end, 1, ms) == 0)
         return pidfd;
     child_wait(child);
     if (pidfd >= 0)
@@ -257,7 +278,7 @@ run_child(const Job *job, ChannelMessage *answer, int *stuck)
     const gboolean ended = wait_for_answer(ends[0], child, job);
     const gboolean answered = ended && channel_receive(ends[0], answer);
     close(ends[0]);
-    const int left = end_child(child);
+    const int left = end_child(child, ended ? END_MS : GIVEN_UP_MS);
     *stuck = ended ? -1 : left;
     return answered ? ASIDE_DONE : ASIDE_GIVEN_UP;
 }

@@ -17,9 +17,11 @@ typedef void (*AsideWork)(gpointer data, ChannelMessage *answer);
 
 typedef enum {
     ASIDE_DONE,
-    ASIDE_GIVEN_UP,  /* after 3 s, or after 30 s if it was running, on a busy machine */
+    ASIDE_GIVEN_UP,  /* after 3 s, 1 s if something was given up for USER within a minute, or after 30 s if it was
+                        running, on a busy machine */
     ASIDE_NOT_BEGUN, /* within a minute it was given up for USER three times, or answers for USER were waited for for 9
-                        s; or three such children have not ended; or there is no process to be had */
+                        s, or were busy for 9 s; or three such children have not ended; or there is no process to be had
+                        */
 } AsideEnd;
 
 /* Runs WORK, which USER may delay. The caller may have threads; WORK must take no lock but that of malloc(), since

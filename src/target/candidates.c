@@ -112,9 +112,9 @@ take_looked(gpointer data, guint i, gconstpointer answer)
     g_autofree char *user = process_user_name(candidate->process.uids[1]);
     candidate->reach = REACH_NOT;
     candidate->obstacle =
-        g_strdup_printf("%s (%d): its files (/proc/%d/exe, maps, root) do not answer: user %s keeps "
-                        "them on a file system that does not; end the process, or run jescope as "
-                        "that user",
+        g_strdup_printf("%s (%d): its files (/proc/%d/exe, maps, root) do not answer in time: user %s keeps them on a "
+                        "file system that does not, or has processes with too many mappings; end the process, or run "
+                        "jescope as that user",
                         candidate->process.name, (int)candidate->process.pid, (int)candidate->process.pid, user);
 }
 

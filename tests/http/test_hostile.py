@@ -191,6 +191,15 @@ def test_file_system_that_does_not_answer(folder, profiled):  # noqa: F811
             wait_for(lambda: profiled.pid in known(server), "the honest target is found")
 
 
+def test_ps_asks_only_so_many_silent_agents_of_a_user(folder, profiled):  # noqa: F811
+    """Each would be waited for for a second."""
+    with hostile(folder, 12, "silent") as strangers:
+        rows = {row["pid"]: row for row in json.loads(jescope(folder, "ps", "--json").stdout)["processes"]}
+        assert rows[profiled.pid]["trouble"] is None
+        troubles = [rows[pid]["trouble"] for pid in strangers]
+        assert 2 <= sum("not asked" in trouble for trouble in troubles) < len(troubles), troubles
+
+
 def waiting_requests(server):
     return int(re.search(r"^jescope_http_requests_waiting (\d+)$", server.get("/metrics").text, re.M).group(1))
 

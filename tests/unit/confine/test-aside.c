@@ -172,6 +172,58 @@ test_late(void)
     test_answer();
 }
 
+/* ---- answers that take much of a processor ---- */
+
+enum { BUSY = HOSTILE + 4, BUSY_ITEMS = 100, BUSY_US = 300000 };
+
+static uid_t
+user_of_busy(gconstpointer data, guint i)
+{
+    return i % 4 == 1 ? OTHER : BUSY;
+}
+
+static void
+busy(gpointer data, guint i, gpointer answer)
+{
+    const gint64 until = g_get_monotonic_time() + (user_of_busy(data, i) == BUSY ? BUSY_US : 0);
+    while (g_get_monotonic_time() < until)
+        continue;
+    *(guint64 *)answer = i;
+}
+
+static void
+take_busy(gpointer data, guint i, gconstpointer answer)
+{
+    guint *passed_over = data;
+    if (user_of_busy(data, i) == BUSY)
+        *passed_over += answer == NULL;
+    else
+        g_assert_true(answer != NULL && *(const guint64 *)answer == i);
+}
+
+/* As maps of many mappings: the kernel writes them without waiting for anything. */
+static void
+test_busy(void)
+{
+    guint passed_over = 0;
+    const AsideList list = {
+        .n = BUSY_ITEMS, .size = sizeof(guint64), .data = &passed_over, .each = busy, .user = user_of_busy};
+    aside_each(&list, take_busy);
+    g_assert_cmpuint(passed_over, >, 0);
+    g_assert_cmpuint(passed_over, <, BUSY_ITEMS * 3 / 4);
+    test_answer();
+}
+
+/* Once something was given up for a user, its next one is waited for for a shorter time. */
+static void
+test_given_up_again(void)
+{
+    const gint64 begin = g_get_monotonic_time();
+    for (guint i = 0; i < 3; i++)
+        g_assert_cmpint(run(wait_for_ever, HOSTILE + 5), ==, ASIDE_GIVEN_UP);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, 8 * G_USEC_PER_SEC); /* 3 s three times would be more */
+}
+
 int
 main(int argc, char **argv)
 {
@@ -181,5 +233,7 @@ main(int argc, char **argv)
     g_test_add_func("/aside/death", test_death);
     g_test_add_func("/aside/each", test_each);
     g_test_add_func("/aside/late", test_late);
+    g_test_add_func("/aside/busy", test_busy);
+    g_test_add_func("/aside/given-up-again", test_given_up_again);
     return g_test_run();
 }

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/supervisor.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STRANGER = 65532, STATUS = 7, DEADLINE_S = 60 };
+
+static void G_GNUC_PRINTF(1, 2) say(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vdprintf(STDERR_FILENO, format, arguments);
+    va_end(arguments);
+}
+
+/* A process of another user, which ends with this one. */
+static pid_t
+begin_stranger(void)
+{
+    const pid_t self = getpid();
+    const pid_t stranger = fork();
+    if (stranger == 0) {
+        if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+            _exit(1);
+        while (getppid() == self)
+            pause();
+        _exit(0);
+    }
+    struct stat status;
+    g_autofree char *path = g_strdup_printf("/proc/%d", (int)stranger);
+    const gint64 until = g_get_monotonic_time() + DEADLINE_S * G_USEC_PER_SEC;
+    while (stat(path, &status) == 0 && status.st_uid != STRANGER && g_get_monotonic_time() < until)
+        g_usleep(1000);
+    return stranger;
+}
+
+typedef struct {
+    int status;    /* of wait() */
+    GString *text; /* what it has written */
+} Ended;
+
+/* Runs WORK as a command about OPERAND; SIGNAL is sent to it after its first output, if not 0. */
+static Ended
+run(const char *operand, void (*work)(pid_t command), int signal_number)
+{
+    int ends[2];
+    char bytes[256];
+    Ended ended = {.text = g_string_new(NULL)};
+    g_assert_cmpint(pipe(ends), ==, 0);
+    const pid_t command = fork();
+    if (command == 0) {
+        char *const operands[] = {(char *)(guintptr)operand, NULL};
+        const pid_t self = getpid();
+        alarm(DEADLINE_S);
+        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        supervisor_begin(operands, say);
+        work(self);
+        _exit(0);
+    }
+    close(ends[1]);
+    for (gssize n; (n = read(ends[0], bytes, sizeof(bytes))) > 0; signal_number = 0) {
+        g_string_append_len(ended.text, bytes, n);
+        if (signal_number != 0)
+            kill(command, signal_number);
+    }
+    close(ends[0]);
+    g_assert_cmpint(waitpid(command, &ended.status, 0), ==, command);
+    return ended;
+}
+
+static Ended
+run_about_stranger(void (*work)(pid_t command), int signal_number)
+{
+    const pid_t stranger = begin_stranger();
+    g_autofree char *operand = g_strdup_printf("%d", (int)stranger);
+    const Ended ended = run(operand, work, signal_number);
+    kill(stranger, SIGKILL);
+    waitpid(stranger, NULL, 0);
+    return ended;
+}
+
+static gboolean
+skip(void)
+{
+    if (geteuid() != 0)
+        g_test_skip("commands of root only are supervised");
+    return geteuid() != 0;
+}
+
+static void
+write_much(pid_t command)
+{
+    char line[64];
+    memset(line, 'x', sizeof(line));
+    for (guint i = 0; i < 4096; i++)
+        if (write(i % 2 == 0 ? STDOUT_FILENO : STDERR_FILENO, line, sizeof(line)) != (gssize)sizeof(line))
+            _exit(1);
+    _exit(getpid() != command ? STATUS : 1);
+}
+
+static void
+test_output_and_status(void)
+{
+    if (skip())
+        return;
+    const Ended ended = run_about_stranger(write_much, 0);
+    g_assert_true(WIFEXITED(ended.status));
+    g_assert_cmpint(WEXITSTATUS(ended.status), ==, STATUS);
+    g_assert_cmpuint(ended.text->len, ==, 4096 * 64);
+    g_string_free(ended.text, TRUE);
+}
+
+static void
+kill_itself(pid_t command)
+{
+    kill(getpid(), SIGKILL);
+}
+
+static void
+test_signal_of_its_end(void)
+{
+    if (skip())
+        return;
+    const Ended ended = run_about_stranger(kill_itself, 0);
+    g_assert_true(WIFSIGNALED(ended.status));
+    g_assert_cmpint(WTERMSIG(ended.status), ==, SIGKILL);
+    g_string_free(ended.text, TRUE);
+}
+
+static void
+end_orderly(int number)
+{
+    _exit(STATUS);
+}
+
+static void
+wait_for_a_signal(pid_t command)
+{
+    signal(SIGTERM, end_orderly);
+    if (write(STDOUT_FILENO, "ready", 5) != 5)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static void
+test_signals_are_passed_on(void)
+{
+    if (skip())
+        return;
+    const Ended ended = run_about_stranger(wait_for_a_signal, SIGTERM);
+    g_assert_true(WIFEXITED(ended.status));
+    g_assert_cmpint(WEXITSTATUS(ended.status), ==, STATUS);
+    g_string_free(ended.text, TRUE);
+}
+
+static char *fifo;
+
+static void
+open_without_end(pid_t command)
+{
+    const struct open_how how = {.flags = O_RDONLY};
+    syscall(SYS_openat2, AT_FDCWD, fifo, &how, sizeof(how));
+}
+
+static void
+test_given_up(void)
+{
+    if (skip())
+        return;
+    g_autofree char *directory = g_dir_make_tmp("jescope-XXXXXX", NULL);
+    fifo = g_build_filename(directory, "never", NULL);
+    g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+    const Ended ended = run_about_stranger(open_without_end, 0);
+    g_assert_true(WIFEXITED(ended.status));
+    g_assert_cmpint(WEXITSTATUS(ended.status), ==, EXIT_FAILURE);
+    g_assert_nonnull(strstr(ended.text->str, fifo));
+    g_assert_nonnull(strstr(ended.text->str, "has not answered for 10 s"));
+    g_string_free(ended.text, TRUE);
+    unlink(fifo);
+    rmdir(directory);
+    g_clear_pointer(&fifo, g_free);
+}
+
+/* A file of the kernel's pipes may be waited for: what a command writes to and reads from is its user's. */
+static void
+read_for_long(pid_t command)
+{
+    int ends[2];
+    char byte;
+    if (pipe(ends) != 0)
+        _exit(1);
+    struct pollfd end = {.fd = ends[0], .events = POLLIN};
+    signal(SIGALRM, end_orderly);
+    alarm(13);
+    poll(&end, 1, -1);
+    _exit(read(ends[0], &byte, 1) == 0 ? 1 : 2);
+}
+
+static void
+test_other_waits(void)
+{
+    if (skip())
+        return;
+    const Ended ended = run_about_stranger(read_for_long, 0);
+    g_assert_true(WIFEXITED(ended.status));
+    g_assert_cmpint(WEXITSTATUS(ended.status), ==, STATUS);
+    g_string_free(ended.text, TRUE);
+}
+
+static void
+tell_whether_supervised(pid_t command)
+{
+    _exit(getpid() == command ? 0 : STATUS);
+}
+
+/* Of root's own processes, and of what is no process, nothing is to be feared. */
+static void
+test_not_supervised(void)
+{
+    g_autofree char *own = g_strdup_printf("%d", (int)getpid());
+    const char *const operands[] = {own, "http://localhost/", "/dev/null"};
+    for (guint i = 0; i < G_N_ELEMENTS(operands); i++) {
+        const Ended ended = run(operands[i], tell_whether_supervised, 0);
+        g_assert_true(WIFEXITED(ended.status));
+        g_assert_cmpint(WEXITSTATUS(ended.status), ==, 0);
+        g_string_free(ended.text, TRUE);
+    }
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/supervisor/not-supervised", test_not_supervised);
+    g_test_add_func("/supervisor/output-and-status", test_output_and_status);
+    g_test_add_func("/supervisor/signal-of-its-end", test_signal_of_its_end);
+    g_test_add_func("/supervisor/signals-are-passed-on", test_signals_are_passed_on);
+    g_test_add_func("/supervisor/given-up", test_given_up);
+    g_test_add_func("/supervisor/other-waits", test_other_waits);
+    return g_test_run();
+}
