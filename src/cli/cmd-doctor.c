@@ -185,9 +185,9 @@ find_culprits(Run *run, const DoctorClasses *classes, GError **error)
     return TRUE;
 }
 
-/* The function that allocates most, by the births between two dumps of jescope's sampler. */
+/* By the births between two dumps of jescope's sampler: the function that allocates most, and those that grow. */
 static gboolean
-find_mover(Run *run, GError **error)
+find_born(Run *run, const DoctorClasses *classes, GError **error)
 {
     DoctorEvidence *evidence = &run->watching.evidence;
     const Dumps *dumps = &run->births;
@@ -205,9 +205,20 @@ find_mover(Run *run, GError **error)
     if (!view)
         return FALSE;
     doctor_evidence_init(&own);
-    const CulpritInput culprits = {.growth = growth, .births = births, .view = view, .names = names, .young = TRUE};
+    const CulpritInput culprits = {.growth = growth,
+                                   .births = births,
+                                   .view = view,
+                                   .names = names,
+                                   .classes = classes->seconds > 0 ? classes : NULL,
+                                   .young = TRUE};
     culprit_find(&culprits, &own);
     evidence->mover = g_steal_pointer(&own.mover);
+    if (doctor_growth_is_sampled(own.growing)) {
+        for (guint i = 0; i < own.growing->len; i++)
+            ((DoctorStack *)own.growing->pdata[i])->recent = TRUE;
+        g_ptr_array_unref(evidence->growing);
+        evidence->growing = g_steal_pointer(&own.growing);
+    }
     gdouble seconds =
         g_array_index(dumps->times, gdouble, dumps->times->len - 1) - g_array_index(dumps->times, gdouble, 0);
     if (dumps->has_times && seconds > 0) {
@@ -324,7 +335,7 @@ make_answer(gpointer data, GOutputStream *out, GError **error)
     doctor_classes(run->watching.evidence.moments, &classes);
     judge_past(run, &classes);
     progress_phase(PROGRESS_NAMES, 0, 0);
-    if ((run->has_births && !dumps_are_empty(&run->births, PROFILE_ALLOC_SPACE) && !find_mover(run, error)) ||
+    if ((run->has_births && !dumps_are_empty(&run->births, PROFILE_ALLOC_SPACE) && !find_born(run, &classes, error)) ||
         (run->has_dumps && has_samples(&run->dumps) && !find_culprits(run, &classes, error)))
         return STATUS_FAILED;
     doctor_judge(&run->watching.evidence, &classes, &report);
@@ -491,7 +502,7 @@ const Command cmd_doctor = {
         "does, if the agent is in the target (see jescope attach). It counts births and deaths, as jemalloc does with "
         "prof_accum:true alone, so that --record uses it wherever it can unless --sampler=jemalloc is given; where "
         "jemalloc's profiler is on already, it does so for the last third of the watch, and names the function of "
-        "allocation-churn.\n"
+        "allocation-churn, and of a leak that jemalloc's profiler misses.\n"
         "\n"
         "With --history, the samples that serve or collect kept of this process count as well: what grows too slowly "
         "for "

@@ -365,13 +365,21 @@ void
 culprit_find(const CulpritInput *input, DoctorEvidence *evidence)
 {
     g_auto(CallerTree) tree = {0};
+    g_autoptr(GPtrArray) others = g_steal_pointer(&evidence->growing);
 
+    evidence->growing = g_ptr_array_new_with_free_func((GDestroyNotify)doctor_stack_free);
     caller_tree_init(&tree, input);
     if (caller_tree_node(&tree, 0)->grown > 0)
         search_growth(&tree, 0, evidence->growing);
     if (evidence->growing->len == 0 && input->classes && input->classes->grows)
         search_growing_class(&tree, input->classes, evidence->growing);
     g_ptr_array_sort(evidence->growing, by_growth);
+    if (others->len > 0 && !doctor_growth_is_sampled(evidence->growing)) {
+        g_ptr_array_unref(evidence->growing);
+        evidence->growing = g_steal_pointer(&others);
+        for (guint i = 0; i < evidence->growing->len; i++)
+            blame_caller(&tree, evidence->growing->pdata[i]);
+    }
     evidence->holder = search_holder(&tree);
     if (evidence->mover)
         blame_caller(&tree, evidence->mover);

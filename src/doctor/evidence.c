@@ -19,6 +19,12 @@ doctor_stack_free(DoctorStack *stack)
     g_free(stack);
 }
 
+gboolean
+doctor_growth_is_sampled(const GPtrArray *stacks)
+{
+    return stacks->len > 0 && ((const DoctorStack *)stacks->pdata[0])->samples > 0;
+}
+
 void
 doctor_evidence_init(DoctorEvidence *evidence)
 {

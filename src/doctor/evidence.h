@@ -36,6 +36,7 @@ typedef struct {
     gboolean unloaded;    /* allocated by code that no file is mapped for */
     char *object;         /* if so, the file that was mapped there, or NULL */
     gboolean container;   /* allocated by a container that grows: realloc, reserve... */
+    gboolean recent;      /* of what was sampled at the end of the watch alone: what it held before is not known */
     gboolean buckets;     /* most of it is the array of a hash table whose entries are allocated one by one */
 } DoctorStack;
 
@@ -69,6 +70,9 @@ typedef struct {
 
 void doctor_moment_clear(DoctorMoment *moment);
 void doctor_stack_free(DoctorStack *stack);
+
+/* Whether samples tell that the first of STACKS grows, not its size class alone. */
+gboolean doctor_growth_is_sampled(const GPtrArray *stacks);
 
 /* Everything is unknown. */
 void doctor_evidence_init(DoctorEvidence *evidence);

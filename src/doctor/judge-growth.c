@@ -92,7 +92,7 @@ held_by(const Case *the, const DoctorStack *stack, gdouble share)
 {
     const DoctorClasses *classes = the->classes;
     gdouble grown = share * classes->rate * classes->seconds, ever = share * classes->rate * the->evidence->age;
-    gboolean sampled = stack != NULL && the->evidence->profile == DOCTOR_PROFILE_WHOLE;
+    gboolean sampled = stack != NULL && !stack->recent && the->evidence->profile == DOCTOR_PROFILE_WHOLE;
     gdouble most = classes->bytes > 0 ? share * classes->bytes : grown;
 
     if (!sampled) {
@@ -280,7 +280,7 @@ add_nameless_leak(Case *the, const char *load)
         case_say(finding,
                  case_sentence("about %s samples of it should be in the profile, and none is: short-lived threads "
                                "that follow each other escape jemalloc's profiler, but not jescope's sampler "
-                               "(--record on a process that jemalloc does not sample)",
+                               "(--record, with the agent in the process)",
                                samples));
     if (load != NULL || evidence->unloaded == NULL || evidence->profile >= DOCTOR_PROFILE_YOUNG)
         return;

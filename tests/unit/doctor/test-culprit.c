@@ -393,6 +393,36 @@ test_growth_without_samples(void)
     g_assert_cmpstr(function_of(evidence.growing->pdata[0]), ==, "session_store");
 }
 
+/* The same of a leak that jemalloc's profiler misses: its own samples decide where it has some. */
+static void
+test_growth_of_other_samples(void)
+{
+    static const char *const found[] = {"filled", "job_result", "main"};
+    static const Stack unseen[] = {{{"filled", "load_config", "main"}, 40, 0}, {{NULL}, 0, 0}};
+    static const Stack seen[] = {
+        {{"session_store", "main"}, 5, 2}, {{"filled", "load_config", "main"}, 40, 0}, {{NULL}, 0, 0}};
+    const struct {
+        const Stack *stacks;
+        const char *blamed;
+    } profiles[] = {{unseen, "job_result"}, {seen, "session_store"}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(profiles); i++) {
+        g_auto(DoctorEvidence) evidence = {0};
+        DoctorStack *other = g_new0(DoctorStack, 1);
+        doctor_evidence_init(&evidence);
+        other->functions = g_ptr_array_new_with_free_func(g_free);
+        for (gsize j = 0; j < G_N_ELEMENTS(found); j++)
+            g_ptr_array_add(other->functions, g_strdup(found[j]));
+        other->block = 100;
+        other->samples = 20;
+        other->recent = TRUE;
+        g_ptr_array_add(evidence.growing, other);
+        find(profiles[i].stacks, NULL, &evidence);
+        g_assert_cmpuint(evidence.growing->len, ==, 1);
+        g_assert_cmpstr(function_of(evidence.growing->pdata[0]), ==, profiles[i].blamed);
+    }
+}
+
 /* One stack for every way through LEVELS calls of one of two functions, with as many objects each as there are dumps.
  */
 static char *
@@ -448,6 +478,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/culprit/mover-of-other-samples", test_mover_of_other_samples);
     g_test_add_func("/doctor/culprit/growth-without-samples", test_growth_without_samples);
     g_test_add_func("/doctor/culprit/exact-counters", test_exact_counters_decide);
+    g_test_add_func("/doctor/culprit/growth-of-other-samples", test_growth_of_other_samples);
     g_test_add_func("/doctor/culprit/many-paths", test_many_paths);
     return g_test_run();
 }

@@ -359,8 +359,10 @@ test_bytes_of_a_leak(void)
         gboolean sampled;
         gdouble bytes, error, age; /* MiB, seconds */
         gdouble said;
-    } leaks[] = {{TRUE, 90, 5, 60, 90}, {TRUE, 90, 25, 60, 60}, {TRUE, 90, 25, 600, 90}, {TRUE, 20, 8, 32, 32},
-                 {TRUE, 20, 8, 0, 30},  {FALSE, 0, 0, 0, 70},   {FALSE, 0, 0, 50, 50},   {FALSE, 0, 0, 5000, 70}};
+        gboolean recent;
+    } leaks[] = {{TRUE, 90, 5, 60, 90, FALSE}, {TRUE, 90, 25, 60, 60, FALSE},  {TRUE, 90, 25, 600, 90, FALSE},
+                 {TRUE, 20, 8, 32, 32, FALSE}, {TRUE, 20, 8, 0, 30, FALSE},    {FALSE, 0, 0, 0, 70, FALSE},
+                 {FALSE, 0, 0, 50, 50, FALSE}, {FALSE, 0, 0, 5000, 70, FALSE}, {TRUE, 20, 1, 50, 50, TRUE}};
 
     for (gsize i = 0; i < G_N_ELEMENTS(leaks); i++) {
         g_auto(Examined) examined = {0};
@@ -371,6 +373,7 @@ test_bytes_of_a_leak(void)
         if (leaks[i].sampled) {
             DoctorStack *stack = stack_new("session_store", leaks[i].bytes * (gdouble)MIB, 30.0 * (gdouble)MIB);
             stack->error = leaks[i].error * (gdouble)MIB;
+            stack->recent = leaks[i].recent;
             g_ptr_array_add(examined.evidence.growing, stack);
         }
         judge(&examined);
