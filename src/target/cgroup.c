@@ -166,15 +166,21 @@ holds(const char *path, const Group *group)
 
 static const CgroupRoom unlimited = {G_MAXUINT64, G_MAXUINT64};
 
+/* *TO_MAX, if it is not NULL: without regard to memory.high. */
 static CgroupRoom
-room_of(const char *directory, const Version *version)
+room_of(const char *directory, const Version *version, CgroupRoom *to_max)
 {
-    guint64 limit = MIN(read_limit(directory, version->max), read_limit(directory, version->high));
+    guint64 max = read_limit(directory, version->max);
+    guint64 limit = MIN(max, read_limit(directory, version->high));
     guint64 current;
+    if (to_max != NULL)
+        *to_max = unlimited;
     if (limit == G_MAXUINT64 || !read_number(directory, version->current, &current))
         return unlimited;
     guint64 inactive = read_word(directory, "memory.stat", version->inactive);
     guint64 used = current > inactive ? current - inactive : 0;
+    if (to_max != NULL && max != G_MAXUINT64)
+        *to_max = (CgroupRoom){max > used ? max - used : 0, max};
     return (CgroupRoom){limit > used ? limit - used : 0, limit};
 }
 
@@ -205,15 +211,21 @@ cgroup_rooms_read(const char *proc, const char *cgroups, int pid, int payer, Cgr
 {
     g_auto(Group) group = {0};
     g_auto(Group) other = {0};
-    *rooms = (CgroupRooms){unlimited, unlimited};
+    *rooms = (CgroupRooms){unlimited, unlimited, unlimited};
     if (!group_find(&group, proc, cgroups, pid))
         return FALSE;
     const gboolean comparable = group_find(&other, proc, cgroups, payer) && other.version == group.version;
     g_autofree char *at = g_strdup(group.path);
     do {
         g_autofree char *directory = g_build_filename(group.mount, at, NULL);
-        take_scarcer(comparable && holds(at, &other) ? &rooms->shared : &rooms->alone,
-                     room_of(directory, group.version));
+        CgroupRoom to_max;
+        const CgroupRoom room = room_of(directory, group.version, &to_max);
+        if (comparable && holds(at, &other)) {
+            take_scarcer(&rooms->shared, room);
+            continue;
+        }
+        take_scarcer(&rooms->alone, room);
+        take_scarcer(&rooms->alone_to_max, to_max);
     } while (step_up(at));
     return TRUE;
 }
@@ -374,7 +386,7 @@ cgroup_gauge_read(CgroupGauge *gauge, const char *proc, const char *cgroups, int
                                .stalled_us = stalled_us != G_MAXUINT64 ? stalled_us : 0};
     do {
         g_autofree char *directory = g_build_filename(gauge->group.mount, at, NULL);
-        take_scarcer(&scarcest, room_of(directory, version));
+        take_scarcer(&scarcest, room_of(directory, version, NULL));
     } while (step_up(at));
     reading->limit = scarcest.limit;
     reading->used = scarcest.limit != G_MAXUINT64 ? scarcest.limit - scarcest.left : gauge->group.current;

@@ -45,6 +45,7 @@ typedef struct {
  * well, and of those that do. */
 typedef struct {
     CgroupRoom alone;
+    CgroupRoom alone_to_max; /* without regard to memory.high, above which the group is slowed down and not killed */
     CgroupRoom shared;
 } CgroupRooms;
 

@@ -99,9 +99,11 @@ headroom_check(Target *target, const char *cgroups, GError **error)
         return TRUE;
     const guint64 expected = MIN(expected_bytes(target), target->output_max);
     const guint64 paid = MIN(own_means(cgroups), expected);
-    const Need alone = {expected, MIN(expected, expected - paid + RESERVE), rooms.alone,
-                        paid > 0 ? "although jescope pays for the dump"
-                                 : "since jescope has no memory to pay for the dump"};
+    /* Above memory.high, what is charged to the target makes it wait, which is next to nothing where jescope pays for
+     * all of it. That is when a dump is wanted. */
+    const Need alone = {
+        expected, MIN(expected, expected - paid + RESERVE), paid == expected ? rooms.alone_to_max : rooms.alone,
+        paid > 0 ? "although jescope pays for the dump" : "since jescope has no memory to pay for the dump"};
     const Need shared = {expected, expected, rooms.shared, "since jescope runs in the same group"};
     target->plan = (OutputPlan){.most = paid, .first = MIN(paid, OUTPUT_PAGES_FIRST), .allowed = G_MAXUINT64};
     if (rooms.alone.left < expected)

@@ -72,9 +72,38 @@ test_version_2(void)
     g_assert_cmpuint(rooms.alone.left, ==, 9 * (guint64)MIB);
     g_assert_cmpuint(rooms.alone.limit, ==, 309 * (guint64)MIB);
     g_assert_cmpuint(rooms.shared.left, ==, G_MAXUINT64);
+    g_assert_cmpuint(rooms.alone_to_max.left, ==, 120 * (guint64)MIB);
+    g_assert_cmpuint(rooms.alone_to_max.limit, ==, 200 * (guint64)MIB);
     put("cgroup/a/memory.high", "max\n");
     g_assert_true(read_rooms(&rooms));
     g_assert_cmpuint(rooms.alone.left, ==, 120 * (guint64)MIB);
+    g_assert_cmpuint(rooms.alone_to_max.left, ==, 120 * (guint64)MIB);
+    end();
+}
+
+/* It is slowed down; what is left before it would be killed is another matter. */
+static void
+test_above_memory_high(void)
+{
+    CgroupRooms rooms;
+    begin();
+    put("proc/42/cgroup", "0::/a\n");
+    put("cgroup/a/memory.current", "300\n");
+    put("cgroup/a/memory.high", "200\n");
+    put("cgroup/a/memory.max", "900\n");
+    g_assert_true(read_rooms(&rooms));
+    g_assert_cmpuint(rooms.alone.left, ==, 0);
+    g_assert_cmpuint(rooms.alone.limit, ==, 200);
+    g_assert_cmpuint(rooms.alone_to_max.left, ==, 600);
+    g_assert_cmpuint(rooms.alone_to_max.limit, ==, 900);
+    put("cgroup/a/memory.max", "max\n");
+    g_assert_true(read_rooms(&rooms));
+    g_assert_cmpuint(rooms.alone_to_max.left, ==, G_MAXUINT64);
+    /* In a group of the payer too, memory.high counts. */
+    put("proc/43/cgroup", "0::/a\n");
+    g_assert_true(read_rooms(&rooms));
+    g_assert_cmpuint(rooms.shared.left, ==, 0);
+    g_assert_cmpuint(rooms.alone.left, ==, G_MAXUINT64);
     end();
 }
 
@@ -285,6 +314,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/cgroup/version-2", test_version_2);
+    g_test_add_func("/cgroup/above-memory-high", test_above_memory_high);
     g_test_add_func("/cgroup/version-1", test_version_1);
     g_test_add_func("/cgroup/shared", test_shared);
     g_test_add_func("/cgroup/gauge", test_gauge);
