@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/fleet.h"
 
+#include "service/series-name.h"
+
 #include "target/candidates.h"
 
 struct Fleet {
@@ -33,9 +35,19 @@ fleet_free(Fleet *fleet)
     g_free(fleet);
 }
 
+/* Any user can start processes of the name without end. */
+static gboolean
+has_ended(gpointer key, gpointer value, gpointer data)
+{
+    char *end;
+    const pid_t pid = (pid_t)g_ascii_strtoll(key, &end, 10);
+    return !process_alive(pid, g_ascii_strtoull(end, NULL, 10));
+}
+
 static void
 lose_ended(Fleet *fleet, ScanResult *result)
 {
+    g_hash_table_foreach_remove(fleet->left_out, has_ended, NULL);
     for (guint i = fleet->members->len; i-- > 0;) {
         const Process *member = &g_array_index(fleet->members, Process, i);
         if (process_alive(member->pid, member->start_time))
@@ -79,6 +91,16 @@ fleet_leave_out(Fleet *fleet, const Process *process, const char *why, ScanResul
         scan_result_add_remark(result, &(ScanRemark){.series = fleet->series, .text = text});
 }
 
+/* Else one user could take all numbers of the series. */
+static gboolean
+has_room(const Fleet *fleet, uid_t user)
+{
+    guint n = 0;
+    for (guint i = 0; i < fleet->members->len; i++)
+        n += g_array_index(fleet->members, Process, i).uids[1] == user;
+    return n < SERIES_NUMBERS_OF_USER;
+}
+
 static void
 consider(Fleet *fleet, const Candidate *candidate, ScanResult *result)
 {
@@ -89,8 +111,10 @@ consider(Fleet *fleet, const Candidate *candidate, ScanResult *result)
         fleet_leave_out(fleet, process, "it does not use jemalloc", result);
     else if (candidate->reach == REACH_NOT)
         fleet_leave_out(fleet, process, candidate->obstacle, result);
-    else
+    else if (has_room(fleet, process->uids[1]))
         join(fleet, process, result);
+    else
+        fleet_leave_out(fleet, process, "as many processes of its user as can be are followed", result);
 }
 
 static gboolean

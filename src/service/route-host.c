@@ -4,6 +4,7 @@
 #include "service/failure.h"
 #include "service/host.h"
 #include "service/live.h"
+#include "service/published-bytes.h"
 #include "service/recordings.h"
 
 #include "routes/publish.h"
@@ -19,7 +20,6 @@
 
 enum {
     PROC_MAX = 64 * 1024 * 1024, /* bytes of a memory map */
-    PUBLISHED_MAX = 1 << 30,     /* bytes of the files published of one user's targets */
 };
 
 /* ---- the process ---- */
@@ -158,33 +158,24 @@ typedef struct {
     uid_t user;
 } Publication;
 
-/* What is published of all targets of a user. */
-static GMutex published_lock;
-static GHashTable *published_bytes; /* uid -> guint64 */
-
-/* Instead of BEFORE bytes of USER there are NOW. FALSE, and nothing is changed: that would be too many. */
-static gboolean
-account_published(uid_t user, guint64 before, guint64 now)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&published_lock);
-    if (published_bytes == NULL)
-        published_bytes = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-    const guint64 *known = g_hash_table_lookup(published_bytes, GUINT_TO_POINTER(user));
-    guint64 total = (known != NULL ? *known : 0) - before + now;
-    if (now > before && total > PUBLISHED_MAX)
-        return FALSE;
-    g_hash_table_replace(published_bytes, GUINT_TO_POINTER(user), g_memdup2(&total, sizeof(total)));
-    return TRUE;
-}
-
 static void
 clear_publication(gpointer part)
 {
     Publication *publication = part;
     for (int file = 0; file < ROUTE_N_FILES; file++)
-        account_published(publication->user, publication->bytes[file], 0);
+        published_bytes_change(publication->user, publication->bytes[file], 0);
     publish_remove(&publication->published);
     g_mutex_clear(&publication->lock);
+}
+
+/* Its user may have changed since they were counted. */
+static gboolean
+has_bytes(const Publication *publication)
+{
+    guint64 bytes = 0;
+    for (int file = 0; file < ROUTE_N_FILES; file++)
+        bytes |= publication->bytes[file];
+    return bytes != 0;
 }
 
 /* In our own TMPDIR: the target's may be another user's, or in another root. */
@@ -196,14 +187,14 @@ on_publish(void *host, const RoutePublication *what, Failure *failure)
     ServiceTarget *target = work_target(host);
     struct stat status;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&publication->lock);
-    publication->user = live_process(target)->uids[1];
+    publication->user = has_bytes(publication) ? publication->user : live_process(target)->uids[1];
     guint64 *before = &publication->bytes[what->file];
     guint64 now = what->descriptor >= 0 && fstat(what->descriptor, &status) == 0 ? (guint64)status.st_size : *before;
-    if (!account_published(publication->user, *before, now))
+    if (!published_bytes_change(publication->user, *before, now))
         return failure_set(failure, OUTCOME_TOO_LARGE,
                            "the files that are published of user %u would have more than %d MiB; end one of its "
                            "targets, or fetch the dump by /api/v1",
-                           publication->user, PUBLISHED_MAX >> 20);
+                           publication->user, PUBLISHED_BYTES_MAX >> 20);
     *before = now;
     return publish_put(&publication->published, g_get_tmp_dir(), what, failure);
 }

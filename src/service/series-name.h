@@ -7,7 +7,8 @@
 #include "service/shared-history.h"
 
 enum {
-    SERIES_NUMBERS_MAX = 256, /* processes of one name that are followed */
+    SERIES_NUMBERS_OF_USER = 256, /* processes of one name and user that are followed */
+    SERIES_NUMBERS_MAX = 16 * SERIES_NUMBERS_OF_USER,
 };
 
 /*
