@@ -60,6 +60,9 @@ gdouble case_processors(const Case *the, guint from, guint to);
 /* Whether it is known that nothing grew: by statistics, or by dumps that are long enough apart. */
 gboolean case_saw_time_pass(const Case *the);
 
+/* The growth in bytes per second that dumps alone would have shown; infinite: too few. */
+gdouble case_detectable(const DoctorEvidence *evidence);
+
 /* The judges. */
 void judge_heap_growth(Case *the);
 void judge_places(Case *the); /* lines of the ledger */

@@ -147,8 +147,8 @@ add_class(DoctorClasses *classes, Moments *moments, const Kind *kind, guint numb
     class.bytes = moments->values[moments->n - 1];
     class.allocated = made > before ? (gdouble)(made - before) * (gdouble) class.size : 0;
     class.risen = class.bytes - moments->values[0];
-    doctor_trend(moments->times, moments->values, moments->n, &trend);
-    if (trend.grows) {
+    doctor_trend_among(moments->times, moments->values, moments->n, table->count, &trend);
+    if (trend.grows && !(moments->fills && trend.behind)) {
         class.grown = trend.last - trend.first;
         doctor_trend_widen(&trend, class.grown * (gdouble) class.size, classes->seconds);
         DoctorLoad load = {0};
@@ -289,7 +289,7 @@ doctor_classes(const GArray *all, DoctorClasses *classes)
     add_classes(classes, &moments, &large_kind);
     set_apart(classes, &moments);
     judge_held(classes, &moments);
-    classes->slows = classes->grows && classes->recent < TREND_SLOWER * classes->rate;
+    classes->slows = classes->grows && classes->recent < (moments.fills ? TREND_STEADY : TREND_SLOWER) * classes->rate;
     moments_clear(&moments);
 }
 

@@ -15,6 +15,7 @@ static const gdouble LOAD_LEAST = 0.1;  /* by which the load has risen */
 static const gdouble LONG_WATCH = 7200; /* seconds: then it is said in hours */
 static const gdouble UNSURE = 0.15;     /* relative error of what a stack holds */
 static const gdouble CONTRADICTION = 2; /* standard errors */
+static const gdouble LEAST_KNOWN = 0.6; /* of a rate by samples: the low end of its interval */
 static const gdouble Z95 = 1.96;
 static const gdouble HALF_SURE = 0.5;
 
@@ -180,15 +181,36 @@ add_leak(Case *the, const DoctorStack *stack, gdouble share, const char *load)
     return finding;
 }
 
-/* Whether a stack has grown beyond chance. Of few dumps only the ends tell; of many it has to grow steadily, to the
- * end, more than what comes and goes does at times. */
+/* Of samples, the chance of which came counts as well. */
+static DoctorTrend
+trend_by_samples(const DoctorEvidence *evidence, const DoctorStack *stack)
+{
+    DoctorTrend trend = stack->trend;
+
+    doctor_trend_widen(&trend, stack->grown * stack->grown / MAX(stack->samples, 1), evidence->profiled_seconds);
+    return trend;
+}
+
+/* Whether a stack has grown beyond chance. Of few dumps only the ends tell; of many it has to grow steadily from the
+ * first to the last, more than what comes and goes does at times. */
 static gboolean
-has_grown(const DoctorStack *stack)
+has_grown(const DoctorEvidence *evidence, const DoctorStack *stack)
 {
     enum { MANY = 12 };
+    DoctorTrend trend = trend_by_samples(evidence, stack);
 
-    return stack->p < SIGNIFICANT / 5 && stack->grown >= STACK_LEAST &&
-           (stack->dumps < MANY || (stack->trend.grows && stack->trend.recent >= TREND_STEADY * stack->trend.rate));
+    if (stack->p >= SIGNIFICANT / 5 || stack->grown < STACK_LEAST || evidence->profiled_seconds <= 0)
+        return FALSE;
+    return stack->dumps < MANY || (trend.grows && !trend.behind && trend.recent >= TREND_STEADY * trend.rate &&
+                                   trend.low >= LEAST_KNOWN * trend.rate);
+}
+
+gdouble
+case_detectable(const DoctorEvidence *evidence)
+{
+    const DoctorTrend *trend = &evidence->profile_trend;
+
+    return MAX(trend->detectable, (trend->high - trend->low) / 2 / (1 - LEAST_KNOWN));
 }
 
 static void
@@ -202,8 +224,7 @@ set_growth_of_dumps(const DoctorEvidence *evidence, const DoctorStack *stack, Do
     finding->high = (stack->grown + Z95 * error) / evidence->profiled_seconds;
     if (!stack->trend.grows)
         return;
-    DoctorTrend trend = stack->trend;
-    doctor_trend_widen(&trend, error * error, evidence->profiled_seconds);
+    DoctorTrend trend = trend_by_samples(evidence, stack);
     finding->rate = trend.rate;
     finding->low = MAX(0, trend.low);
     finding->high = trend.high;
@@ -218,7 +239,7 @@ judge_growth_of_dumps(Case *the)
 
     for (guint i = 0; i < evidence->growing->len; i++) {
         const DoctorStack *stack = evidence->growing->pdata[i];
-        if (!has_grown(stack) || evidence->profiled_seconds <= 0)
+        if (!has_grown(evidence, stack))
             continue;
         CauseId cause = stack->unloaded ? CAUSE_UNLOADED_CODE : stack->follows ? CAUSE_LOAD : CAUSE_HEAP_LEAK;
         DoctorFinding *finding = case_add(the, RANK_GROWTH, cause, stack->bytes);

@@ -144,7 +144,7 @@ doctor_judge(const DoctorEvidence *evidence, const DoctorClasses *classes, Docto
     *report = (DoctorReport){
         .findings = g_ptr_array_new_with_free_func(case_finding_free),
         .notes = g_ptr_array_new_with_free_func(g_free),
-        .detectable = classes->seconds > 0 ? classes->held.detectable : evidence->profile_trend.detectable,
+        .detectable = classes->seconds > 0 ? classes->held.detectable : case_detectable(evidence),
     };
     case_prepare(&the);
     judge_heap_growth(&the);

@@ -9,12 +9,13 @@
 enum { FEWEST = 4, FEWEST_OF_TAIL = 12, WANDER_PARTS = 30, LONGEST_WANDER = 5 };
 
 static const gdouble Z95 = 1.96;
-static const gdouble Z_ALARM = 5;             /* a program is watched often, and what drifts seems to rise at times */
-static const gdouble SINCE_ENDED = 0.02;      /* of all growth, that has come since it ended */
-static const gdouble CHANCE = 0.02;           /* of a rise without aim, for a watch of... */
-static const gdouble LEAST_WANDER = 0.1;      /* of the steps' own variance */
-static const gdouble DRAWN_BACK = 0.4;        /* of the steps' own variance, by which those after them undo them */
-static const gdouble WALK_SLOPE = 1.2;        /* variance of a random walk's slope, of that by its ends */
+static const gdouble Z_ALARM = 5;        /* a program is watched often, and what drifts seems to rise at times */
+static const gdouble SINCE_ENDED = 0.02; /* of all growth, that has come since it ended */
+static const gdouble CHANCE = 0.02;      /* of a rise without aim, for a watch of... */
+static const gdouble LEAST_WANDER = 0.1; /* of the steps' own variance */
+static const gdouble DRAWN_BACK = 0.4;   /* of the steps' own variance, by which those after them undo them */
+static const gdouble WALK_SLOPE = 1.2;   /* variance of a random walk's slope, of that by its ends */
+static const gdouble LEAST_OF_TAIL = 2 * TREND_LEAST; /* bytes: the end of what fills is slow as well */
 static const gdouble SHORT_WATCH = 120;       /* seconds: longer ones are looked at again and again as they go on */
 static const gdouble IN_STEP = 0.9;           /* correlation of live bytes and the rate of allocation */
 static const gdouble LOAD_LEAST = 0.1;        /* by which that rate has risen */
@@ -109,11 +110,12 @@ has_ended(const gdouble *values, gsize n)
     return values[n - 1] - after <= SINCE_ENDED * (values[n - 1] - before);
 }
 
-/* How probable a rise without aim may be: long watches are looked at again and again as they go on. */
+/* How probable a rise without aim may be: long watches are looked at again and again as they go on, and each of AMONG
+ * series in each of them. */
 static gdouble
-allowed_chance(gdouble span)
+allowed_chance(gdouble span, guint among)
 {
-    return CHANCE / MAX(1, span / SHORT_WATCH);
+    return span > SHORT_WATCH ? CHANCE * SHORT_WATCH / span / MAX(1, among) : CHANCE;
 }
 
 /* The least value of each of N_PARTS parts. */
@@ -185,7 +187,7 @@ walk_error(const gdouble *values, gsize n, gdouble span)
 }
 
 static void
-look_at(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend)
+look_at(const gdouble *times, const gdouble *values, gsize n, guint among, DoctorTrend *trend)
 {
     static const gdouble exact[TREND_POINTS];
     gdouble at[TREND_POINTS] = {0}, value[TREND_POINTS] = {0};
@@ -203,7 +205,7 @@ look_at(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend
     least = MAX((gdouble)TREND_LEAST, trend->last / TREND_LEAST_SHARE);
     error = row.slope_error * memory_factor(at, value, kept, row.slope);
     either = MAX(error, walk_error(value, kept, span));
-    by_chance = chance_rise(values, n, allowed_chance(span), &risen);
+    by_chance = chance_rise(values, n, allowed_chance(span, among), &risen);
     trend->rate = row.slope;
     trend->error = error;
     trend->low = row.slope - Z95 * either;
@@ -219,26 +221,33 @@ look_at(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend
 
 /* What grows steadily in the second half has only begun faster: a start hides it. */
 static void
-take_tail(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend)
+take_tail(const gdouble *times, const gdouble *values, gsize n, guint among, DoctorTrend *trend)
 {
     gsize first = n / 2;
     DoctorTrend tail;
 
     if (n - first < FEWEST_OF_TAIL)
         return;
-    look_at(times + first, values + first, n - first, &tail);
-    if (!tail.grows || tail.slows || tail.recent < TREND_STEADY * tail.rate)
+    look_at(times + first, values + first, n - first, among, &tail);
+    if (!tail.grows || tail.slows || tail.recent < TREND_STEADY * tail.rate || tail.last - tail.first < LEAST_OF_TAIL)
         return;
+    tail.behind = TRUE;
     tail.detectable = MIN(tail.detectable, trend->detectable);
     *trend = tail;
 }
 
 void
+doctor_trend_among(const gdouble *times, const gdouble *values, gsize n, guint among, DoctorTrend *trend)
+{
+    look_at(times, values, n, among, trend);
+    if (!trend->grows || trend->slows)
+        take_tail(times, values, n, among, trend);
+}
+
+void
 doctor_trend(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend)
 {
-    look_at(times, values, n, trend);
-    if (!trend->grows || trend->slows)
-        take_tail(times, values, n, trend);
+    doctor_trend_among(times, values, n, 1, trend);
 }
 
 void

@@ -18,6 +18,7 @@ typedef struct {
     gboolean grows;      /* beyond its own movement, with rising low-water marks, by the least amounts above, and still
                             in the second half */
     gboolean slows;      /* and in the last third at less than half of the speed */
+    gboolean behind;     /* behind a larger start: what is said is of the second half */
     gdouble rate;        /* per second */
     gdouble low, high;   /* 95 % interval of the rate */
     gdouble error;       /* standard error of the rate as far as the values are drawn back to their line */
@@ -29,6 +30,9 @@ typedef struct {
 
 /* Fewer than 4 values never grow. Times are seconds, ascending. */
 void doctor_trend(const gdouble *times, const gdouble *values, gsize n, DoctorTrend *trend);
+
+/* Of one of AMONG series that are looked at for the same purpose. */
+void doctor_trend_among(const gdouble *times, const gdouble *values, gsize n, guint among, DoctorTrend *trend);
 
 /* The interval also has the chance of which objects come: VARIANCE is that of the growth over SECONDS, the sum of the
  * squares of the sizes of what came for it. */
