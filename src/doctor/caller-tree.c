@@ -235,7 +235,7 @@ caller_tree_is_inner(const CallerTree *tree, guint32 index)
     return FALSE;
 }
 
-/* ---- who is to be blamed ---- */
+/* ---- which function is named ---- */
 
 static gboolean
 is_wrapper(const CallerTree *tree, guint32 index)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stacks of the dumps as a tree from the root, and who of a path is to be blamed: not a function that only
+/* The stacks of the dumps as a tree from the root, and which function of a path is named: not one that only
  * allocates for its callers, known by its name or because others hold other memory through it. */
 #ifndef JESCOPE_DOCTOR_CALLER_TREE_H
 #define JESCOPE_DOCTOR_CALLER_TREE_H
 
 #include "doctor/stack-shares.h"
 
-#define MOST_OF_GROWTH 0.8 /* that one callee must have to be blamed instead of its caller */
+#define MOST_OF_GROWTH 0.8 /* that one callee must have to be named instead of its caller */
 #define MOST_OF_HELD   0.5
 #define LESS_SPECIFIC  0.8  /* than its caller's: a function that others use as well */
 #define ALIKE          1.2  /* factor between mean sizes of objects of one kind */
@@ -75,11 +75,11 @@ gboolean caller_tree_is_inner(const CallerTree *tree, guint32 index);
  * Of few samples, neither can be told. */
 gboolean caller_tree_are_alike(const CallerTree *tree, const CallerNode *a, const CallerNode *b);
 
-/* From a function to the one to be blamed: not one that only allocates for others. */
+/* The caller of INDEX, or itself, that is named: the first one that does not only allocate for others. */
 guint32 caller_tree_without_wrappers(const CallerTree *tree, guint32 index, gboolean by_growth);
 
 /* Where no callee of a function has most of its weight, one that several of them call may have it: the deepest such
- * function that is to be blamed, by its heaviest path. Otherwise INDEX. */
+ * function that can be named, by its heaviest path. Otherwise INDEX. */
 guint32 caller_tree_gather(const CallerTree *tree, guint32 index, CallerWeight weight, gboolean by_growth);
 
 #endif
