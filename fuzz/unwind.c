@@ -29,7 +29,7 @@ LLVMFuzzerTestOneInput(const guint8 *bytes, gsize size)
     static const char maps[] = "400000-500000 r-xp 00000000 08:01 7 /bin/hostile\n";
     Memory memory = {bytes, size};
     g_autoptr(AddressSpace) space = address_space_parse(1, maps);
-    Unwind unwind = {.space = space, .read = read_memory, .data = &memory};
+    Unwind unwind = {.memory = {.space = space, .read = read_memory, .data = &memory}};
     GeneralRegisters general;
     gboolean signal_frame;
     memset(&general, 0, sizeof(general));

@@ -187,7 +187,7 @@ walk(const Stack *stack, const Registers *registers)
 {
     const SafePoints *points = stack->points;
     Stack copy = *stack;
-    Unwind unwind = {.space = points->space, .read = read_memory, .data = &copy};
+    Unwind unwind = {.memory = {.space = points->space, .read = read_memory, .data = &copy}};
     guint64 last = stack->start;
     gboolean in_handler = FALSE;
     UnwindStep step = UNWIND_FRAME;

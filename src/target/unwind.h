@@ -10,16 +10,11 @@
 #ifndef JESCOPE_TARGET_UNWIND_H
 #define JESCOPE_TARGET_UNWIND_H
 
-#include "target/address-space.h"
+#include "target/cfi-table.h"
 #include "target/registers.h"
 
-/* Reads all of N bytes at ADDRESS or returns FALSE. */
-typedef gboolean (*UnwindRead)(gpointer data, guint64 address, void *bytes, gsize n);
-
 typedef struct {
-    const AddressSpace *space;
-    UnwindRead read;
-    gpointer data;
+    CfiMemory memory;
     guint64 values[REGISTERS_DWARF]; /* by their DWARF numbers */
     guint64 pc;
     guint64 sp;

@@ -50,7 +50,7 @@ take_walk(const ucontext_t *context)
 {
     g_autoptr(AddressSpace) space = address_space_new(getpid(), NULL);
     GeneralRegisters general = registers_of(context);
-    Unwind unwind = {.space = space, .read = read_own};
+    Unwind unwind = {.memory = {.space = space, .read = read_own}};
     const Mapping *stack = address_space_find(space, general.rsp);
     memset(&walk, 0, sizeof(walk));
     unwind_begin(&unwind, &general);
@@ -153,7 +153,7 @@ test_unknown(void)
     gboolean signal_frame;
     g_assert_cmpint(getcontext(&here), ==, 0);
     GeneralRegisters general = registers_of(&here);
-    Unwind unwind = {.space = space, .read = read_own};
+    Unwind unwind = {.memory = {.space = space, .read = read_own}};
     unwind_begin(&unwind, &general);
     g_assert_cmpint(unwind_step(&unwind, G_MAXUINT64, &signal_frame), ==, UNWIND_UNKNOWN);
     unwind.pc = 0x1800;

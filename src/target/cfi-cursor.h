@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the bytes of one entry of .eh_frame: the encodings of numbers (DWARF 5 section 7.6) and of pointers (Linux
+ * Standard Base, "DWARF extensions"). Nothing is read beyond the entry; what is not there, or is encoded in a way that
+ * is not known, sets BAD and counts as 0.
+ */
+#ifndef JESCOPE_TARGET_CFI_CURSOR_H
+#define JESCOPE_TARGET_CFI_CURSOR_H
+
+#include <glib.h>
+
+/* How pointers are encoded: the Linux Standard Base, "DWARF extensions". */
+enum {
+    DW_EH_PE_absptr = 0x00,
+    DW_EH_PE_udata2 = 0x02,
+    DW_EH_PE_udata4 = 0x03,
+    DW_EH_PE_udata8 = 0x04,
+    DW_EH_PE_sdata2 = 0x0a,
+    DW_EH_PE_sdata4 = 0x0b,
+    DW_EH_PE_sdata8 = 0x0c,
+    DW_EH_PE_pcrel = 0x10,
+    DW_EH_PE_datarel = 0x30,
+    DW_EH_PE_indirect = 0x80,
+};
+
+enum {
+    CFI_ENTRY_MAX = 16 * 1024, /* bytes of a CIE or FDE */
+};
+
+/* A CIE or FDE, without its length. */
+typedef struct {
+    guint8 bytes[CFI_ENTRY_MAX];
+    gsize length;
+    guint64 address; /* of bytes[0] */
+} CfiEntry;
+
+/* The part of an entry that is still to be read. */
+typedef struct {
+    const CfiEntry *entry;
+    gsize at;
+    gsize end;
+    gboolean bad;
+} CfiCursor;
+
+/* SIZE bytes, at most 8. */
+guint64 cfi_take_fixed(CfiCursor *cursor, gsize size);
+
+/* LEB128. */
+guint64 cfi_take_unsigned(CfiCursor *cursor);
+gint64 cfi_take_signed(CfiCursor *cursor);
+
+/* A pointer in one of the encodings that compilers use for code in .eh_frame. */
+guint64 cfi_take_pointer(CfiCursor *cursor, guint8 encoding);
+
+/* VALUE of SIZE bytes as a signed number. */
+gint64 cfi_sign_extend(guint64 value, gsize size);
+
+#endif
