@@ -114,3 +114,23 @@ profile_held(const Profile *profile, guint64 *held)
     *held = rest > overhead ? rest - overhead : 0;
     return TRUE;
 }
+
+void
+capture_join(Profile *whole, const GPtrArray *parts)
+{
+    whole->capture = (ProfileCapture){.flags = ~(guint64)0};
+    whole->has_capture = TRUE;
+    for (guint i = 0; i < parts->len; i++) {
+        const Profile *part = parts->pdata[i];
+        whole->has_capture = whole->has_capture && part->has_capture;
+        whole->capture.time = MAX(whole->capture.time, part->capture.time);
+        whole->capture.until = MAX(whole->capture.until, part->capture.until);
+        whole->capture.since = MAX(whole->capture.since, part->capture.since);
+        whole->capture.large = MAX(whole->capture.large, part->capture.large);
+        whole->capture.flags &= part->capture.flags;
+        whole->capture.allocated += part->capture.allocated;
+        whole->capture.unheld += part->capture.unheld;
+        whole->capture.resident += part->capture.resident;
+        whole->capture.outside += part->capture.outside;
+    }
+}

@@ -29,6 +29,9 @@ const ProfileClass *profile_classes(const Profile *profile, guint *n_classes);
 /* NULL: the dump was not taken by jescope, or the profile was made of several. */
 const ProfileCapture *profile_capture(const Profile *profile);
 
+/* Makes WHOLE's capture of those of PARTS (Profile), the dumps of several processes, as far as they add up. */
+void capture_join(Profile *whole, const GPtrArray *parts);
+
 /* The overhead of a dump's sampled small objects in stats.allocated if each is counted as LARGE bytes. */
 guint64 profile_sampling_overhead(const Profile *profile, guint64 large);
 

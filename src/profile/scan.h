@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scanners of the two kinds of number in a dump. Each returns the first byte behind the number, or NULL where there is
- * none or where it does not fit 64 bits. Up to BYTE_SOURCE_SLACK bytes behind the number are read; a '\n' must end the
- * text.
+ * Scanners of a dump's lines and of the two kinds of number in them. The latter return the first byte behind the
+ * number, or NULL where there is none or where it does not fit 64 bits. Up to BYTE_SOURCE_SLACK bytes behind the number
+ * are read; a '\n' must end the text.
  */
 #ifndef JESCOPE_PROFILE_SCAN_H
 #define JESCOPE_PROFILE_SCAN_H
@@ -82,6 +82,13 @@ scan_decimal(const char *text, guint64 *value)
         return NULL;
     *value = sum;
     return at;
+}
+
+/* The start of the line after the one that TEXT is in. */
+static inline const char *
+scan_next_line(const char *text)
+{
+    return (const char *)rawmemchr(text, '\n') + 1;
 }
 
 #endif
