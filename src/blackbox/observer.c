@@ -27,7 +27,7 @@ enum {
 struct BlackboxObserver {
     pid_t pid;
     char *label; /* "redis-server (4711)" */
-    int pidfd;
+    ProcessEnd *end;
     BlackboxKeeper *keeper;
     ObserverOptions options;
     Unit unit; /* as it began; its name is "" where it is in none */
@@ -51,9 +51,9 @@ struct BlackboxObserver {
 static gboolean
 open_process(BlackboxObserver *observer, const Process *process, GError **error)
 {
-    observer->pidfd = process_end_open(process->pid);
-    const int code = observer->pidfd < 0 ? errno : 0;
-    if (observer->pidfd >= 0 && process_alive(process->pid, process->start_time))
+    observer->end = process_end_new(process->pid);
+    const int code = observer->end == NULL ? errno : 0;
+    if (observer->end != NULL && process_alive(process->pid, process->start_time))
         return TRUE;
     g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FILE, "cannot watch %s: %s", observer->label,
                 code != 0 ? g_strerror(code) : "it has ended");
@@ -84,8 +84,7 @@ observer_free(BlackboxObserver *observer)
 {
     if (observer == NULL)
         return;
-    if (observer->pidfd >= 0)
-        close(observer->pidfd);
+    process_end_free(observer->end);
     blackbox_keeper_free(observer->keeper);
     cgroup_gauge_free(observer->gauge);
     pressure_watch_free(observer->pressure);
@@ -103,13 +102,13 @@ observer_set_options(BlackboxObserver *observer, const ObserverOptions *options)
 int
 observer_pidfd(const BlackboxObserver *observer)
 {
-    return observer->pidfd;
+    return process_end_pidfd(observer->end);
 }
 
 gboolean
 observer_has_ended(const BlackboxObserver *observer)
 {
-    GPollFD fd = {.fd = observer->pidfd, .events = G_IO_IN};
+    GPollFD fd = {.fd = process_end_pidfd(observer->end), .events = G_IO_IN};
     return g_poll(&fd, 1, 0) > 0;
 }
 
@@ -358,7 +357,7 @@ wait_for_status(const BlackboxObserver *observer, int *status)
 {
     const gint64 until = g_get_monotonic_time() + STATUS_WAIT_US;
     gboolean known;
-    while (!(known = process_end_read(observer->pidfd, observer->pid, status)) && g_get_monotonic_time() < until)
+    while (!(known = process_end_read(observer->end, status)) && g_get_monotonic_time() < until)
         g_usleep(STATUS_STEP_US);
     return known;
 }
@@ -373,7 +372,7 @@ observer_end(BlackboxObserver *observer, BlackboxEnd *end, GError **error)
                          .limit = observer->reading.limit,
                          .read_us = observer->read_us,
                          .kills_before = observer->kills};
-    gboolean known = process_end_read(observer->pidfd, observer->pid, &status);
+    gboolean known = process_end_read(observer->end, &status);
     int told;
     end->kills_after = cgroup_gauge_oom_kills(observer->gauge); /* systemd removes the group of a unit that has ended */
     if (ask_unit(observer, end, &told) && !known) {

@@ -4,6 +4,7 @@
 #include "broker/session.h"
 #include "confine/channel.h"
 #include "target/discovery.h"
+#include "target/exit-events.h"
 #include "target/reach.h"
 
 #include <errno.h>
@@ -32,6 +33,7 @@ typedef struct {
     const BrokerSettings *settings;
     BrokerPolicy *policy;
     GArray *children; /* Child */
+    int exits;        /* the subscription; -1: none was requested yet */
 } Broker;
 
 /* A request in progress. fd is the reply's descriptor, -1: none. */
@@ -124,6 +126,16 @@ remove_socket(Broker *broker, Work *work)
     return !S_ISSOCK(facts.st_mode) ? EINVAL : unlink(path) != 0 ? errno : 0;
 }
 
+/* One for the life of the server, which may close its own descriptor of it. */
+static int
+hand_exits(Broker *broker, Work *work)
+{
+    if (broker->exits < 0)
+        broker->exits = exit_events_subscribe();
+    work->fd = broker->exits >= 0 ? fcntl(broker->exits, F_DUPFD_CLOEXEC, 0) : -1;
+    return work->fd >= 0 ? 0 : errno;
+}
+
 /* ---- sessions ---- */
 
 static int
@@ -207,6 +219,7 @@ act(Broker *broker, Work *work)
         [BROKER_UNLINK] = remove_socket,      [BROKER_CONNECT] = begin_session, [BROKER_VARIABLE] = begin_session,
         [BROKER_OWN_DUMP] = begin_session,    [BROKER_RENDER] = begin_session,  [BROKER_TARGET] = begin_session,
         [BROKER_SCAN] = begin_session,        [BROKER_EXAMINE] = begin_session, [BROKER_GROWTH] = begin_session,
+        [BROKER_EXITS] = hand_exits,
     };
     return acts[work->request->kind](broker, work);
 }
@@ -242,7 +255,7 @@ broker_run(int socket, const BrokerSettings *settings)
 {
     /* It ends when the server has; a terminal and a supervisor send these to both. */
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-    Broker broker = {.settings = settings, .children = g_array_new(FALSE, FALSE, sizeof(Child))};
+    Broker broker = {.settings = settings, .children = g_array_new(FALSE, FALSE, sizeof(Child)), .exits = -1};
     for (gsize i = 0; i < G_N_ELEMENTS(ignored); i++)
         signal(ignored[i], SIG_IGN);
     if (socket != SOCKET)
@@ -251,6 +264,8 @@ broker_run(int socket, const BrokerSettings *settings)
     renew_policy(&broker);
     while (broker.policy != NULL && answer_one(&broker))
         ;
+    if (broker.exits >= 0)
+        exit_events_unsubscribe(broker.exits);
     g_array_unref(broker.children);
     broker_policy_free(broker.policy);
 }

@@ -161,6 +161,13 @@ reach_setting(const char *path)
     return ask_for_descriptor(request);
 }
 
+static int
+reach_exit_events(void)
+{
+    g_autofree BrokerRequest *request = request_new(BROKER_EXITS, 0, "");
+    return ask_for_descriptor(request);
+}
+
 static void
 reach_watch(int inotify)
 {
@@ -186,6 +193,7 @@ broker_client_reach(void)
         .target = reach_open_target,
         .own_dump = reach_own_dump,
         .setting = reach_setting,
+        .exit_events = reach_exit_events,
         .watch = reach_watch,
         .unlink = reach_remove,
     };

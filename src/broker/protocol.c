@@ -26,6 +26,7 @@ static const struct {
     [BROKER_FILE] = {FALSE, TEXT_ONE, 0, 0, 0},
     [BROKER_WATCH] = {FALSE, TEXT_NONE, 1, 1, 0},
     [BROKER_UNLINK] = {FALSE, TEXT_PATH, 0, 0, 0},
+    [BROKER_EXITS] = {FALSE, TEXT_NONE, 0, 0, 0},
     [BROKER_CONNECT] = {TRUE, TEXT_PATH, 0, 0, 0},
     [BROKER_VARIABLE] = {TRUE, TEXT_ONE, 0, 0, 0},
     [BROKER_OWN_DUMP] = {TRUE, TEXT_ONE, 1, 1, G_MAXINT32},

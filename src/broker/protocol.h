@@ -20,6 +20,7 @@ typedef enum {
     BROKER_FILE,   /* text: one of the operator's files; the reply has the descriptor */
     BROKER_WATCH,  /* with an inotify descriptor */
     BROKER_UNLINK, /* text: a socket of the server */
+    BROKER_EXITS,  /* the reply has the subscription of exit-events.h */
     /* Sessions. */
     BROKER_CONNECT,  /* text: the path of an agent's socket. A BrokerResult with the connection */
     BROKER_VARIABLE, /* text: a name. A BrokerResult with the value */

@@ -7,6 +7,7 @@
 #include "blackbox/prekill.h"
 #include "broker/client.h"
 #include "cli/notify.h"
+#include "target/process-end.h"
 
 #include <glib-unix.h>
 #include <signal.h>
@@ -79,7 +80,8 @@ static ServeNeeds
 needs_of(const ServeOptions *options)
 {
     gboolean named = options->service.targets != NULL && options->service.targets[0] != NULL;
-    return (named ? SERVE_REACHES_BY_PTRACE : 0) | (holds_secrets(options) ? SERVE_HOLDS_SECRETS : 0);
+    return (process_end_is_told_by_pidfd() ? 0 : SERVE_FOLLOWS_EXITS) | (named ? SERVE_REACHES_BY_PTRACE : 0) |
+           (holds_secrets(options) ? SERVE_HOLDS_SECRETS : 0);
 }
 
 static gboolean

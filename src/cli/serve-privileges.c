@@ -20,6 +20,9 @@ static const guint64 always_needed =
 /* Sending signals to the process; suspending its seccomp filter. */
 static const guint64 needed_for_ptrace = BIT(CAP_KILL) | BIT(CAP_SYS_ADMIN);
 
+/* Receiving the exits of processes. */
+static const guint64 needed_for_exits = BIT(CAP_NET_ADMIN);
+
 static gboolean
 set_failed(const char *what, GError **error)
 {
@@ -73,7 +76,8 @@ kept_for(ServeNeeds needs)
 {
     if ((needs & SERVE_NEEDS_NOTHING) != 0)
         return 0;
-    return always_needed | ((needs & SERVE_REACHES_BY_PTRACE) != 0 ? needed_for_ptrace : 0);
+    return always_needed | ((needs & SERVE_REACHES_BY_PTRACE) != 0 ? needed_for_ptrace : 0) |
+           ((needs & SERVE_FOLLOWS_EXITS) != 0 ? needed_for_exits : 0);
 }
 
 gboolean

@@ -11,6 +11,7 @@
 
 typedef enum {
     SERVE_REACHES_BY_PTRACE = 1 << 0, /* targets are named, and may have no agent */
+    SERVE_FOLLOWS_EXITS = 1 << 3,     /* of processes, with target/exit-events.h */
     SERVE_NEEDS_NOTHING = 1 << 2,     /* another process reaches targets: no capability is kept */
     SERVE_HOLDS_SECRETS = 1 << 1,     /* tokens, or the key of a certificate */
 } ServeNeeds;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/process-end.h"
 
+#include "target/exit-events.h"
+
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* struct pidfd_info of <linux/pidfd.h>, which older headers do not have. */
@@ -22,17 +27,72 @@ enum {
     FIRST_FIELD_AFTER_NAME = 3,
 };
 
-int
-process_end_open(pid_t pid)
+struct ProcessEnd {
+    pid_t pid;
+    int pidfd;
+    gboolean followed; /* by exit-events.h */
+};
+
+ProcessEnd *
+process_end_new(pid_t pid)
 {
-    return (int)syscall(SYS_pidfd_open, pid, 0);
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0)
+        return NULL;
+    ProcessEnd *end = g_new0(ProcessEnd, 1);
+    *end = (ProcessEnd){.pid = pid, .pidfd = pidfd, .followed = !process_end_is_told_by_pidfd()};
+    if (end->followed)
+        exit_events_follow(pid);
+    return end;
 }
 
-/* Only of a zombie: until then the field is 0, and to others always. */
-static gboolean
-read_zombie(pid_t pid, int *status)
+void
+process_end_free(ProcessEnd *end)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
+    if (end == NULL)
+        return;
+    if (end->followed)
+        exit_events_forget(end->pid);
+    close(end->pidfd);
+    g_free(end);
+}
+
+int
+process_end_pidfd(const ProcessEnd *end)
+{
+    return end->pidfd;
+}
+
+static gboolean
+ask_pidfd(int pidfd, int *status)
+{
+    PidfdInfo info = {.mask = PIDFD_INFO_EXIT_BIT};
+    if (ioctl(pidfd, PIDFD_GET_INFO_REQUEST, &info) != 0 || (info.mask & PIDFD_INFO_EXIT_BIT) == 0)
+        return FALSE;
+    *status = info.exit_code;
+    return TRUE;
+}
+
+/* By the same rule, the kernel shows the status in /proc/PID/stat, where it is 0 to others, and this link. */
+static gboolean
+may_see_status(pid_t pid)
+{
+    char link[64], ns[64];
+    g_snprintf(link, sizeof(link), "/proc/%d/ns/user", (int)pid);
+    return readlink(link, ns, sizeof(ns)) > 0;
+}
+
+/* Until its parent has waited for it, its pid has no other process. */
+static gboolean
+is_reaped(int pidfd)
+{
+    return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) != 0 && errno == ESRCH;
+}
+
+static gboolean
+read_zombie(const ProcessEnd *end, int *status)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)end->pid);
     g_autofree char *text = NULL;
     const char *rest = g_file_get_contents(path, &text, NULL, NULL) ? strrchr(text, ')') : NULL;
     if (rest == NULL || rest[1] == '\0')
@@ -41,15 +101,38 @@ read_zombie(pid_t pid, int *status)
     if (g_strv_length(fields) <= EXIT_CODE_FIELD - FIRST_FIELD_AFTER_NAME || fields[0][0] != 'Z')
         return FALSE;
     *status = (int)g_ascii_strtoll(fields[EXIT_CODE_FIELD - FIRST_FIELD_AFTER_NAME], NULL, 10);
-    return *status != 0;
+    return (*status != 0 || may_see_status(end->pid)) && !is_reaped(end->pidfd);
 }
 
 gboolean
-process_end_read(int pidfd, pid_t pid, int *status)
+process_end_read(const ProcessEnd *end, int *status)
 {
-    PidfdInfo info = {.mask = PIDFD_INFO_EXIT_BIT};
-    if (ioctl(pidfd, PIDFD_GET_INFO_REQUEST, &info) != 0 || (info.mask & PIDFD_INFO_EXIT_BIT) == 0)
-        return read_zombie(pid, status);
-    *status = info.exit_code;
-    return TRUE;
+    return ask_pidfd(end->pidfd, status) || (end->followed && exit_events_read(end->pid, status)) ||
+           read_zombie(end, status);
+}
+
+/* By the end of a child. */
+static gboolean
+try_pidfd(void)
+{
+    int status;
+    pid_t child = fork();
+    while (child == 0)
+        raise(SIGKILL);
+    int pidfd = child > 0 ? (int)syscall(SYS_pidfd_open, child, 0) : -1;
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    const gboolean told = pidfd >= 0 && ask_pidfd(pidfd, &status);
+    if (pidfd >= 0)
+        close(pidfd);
+    return told;
+}
+
+gboolean
+process_end_is_told_by_pidfd(void)
+{
+    static gsize known; /* 1: no, 2: yes */
+    if (g_once_init_enter(&known))
+        g_once_init_leave(&known, try_pidfd() ? 2 : 1);
+    return known == 2;
 }

@@ -34,6 +34,7 @@ typedef struct {
     Target *(*target)(const Process *process, const char *address, TargetVia via, GError **error);
     int (*own_dump)(const ReachOwnDump *wanted); /* 0 or errno */
     int (*setting)(const char *path);
+    int (*exit_events)(void); /* exit_events_subscribe(); it ends with that process */
     void (*watch)(int inotify);
     void (*unlink)(const char *path);
 } ReachOps;

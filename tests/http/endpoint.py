@@ -79,7 +79,7 @@ class Endpoint:
 
 
 @contextlib.contextmanager
-def serve(scratch, *words, port=None, env=None, scheme="http", curl=(), **variables):
+def serve(scratch, *words, port=None, env=None, scheme="http", curl=(), preexec_fn=None, **variables):
     """`jescope serve WORDS` on a socket of its own, or on a PORT of 127.0.0.1, once it answers CURL, further options of curl."""
     if port is None:
         path = scratch / f"http-{next(_numbers)}"
@@ -91,7 +91,7 @@ def serve(scratch, *words, port=None, env=None, scheme="http", curl=(), **variab
     log = scratch / f"log-{next(_numbers)}"
     with open(log, "w") as errors:
         with started([JESCOPE, "serve", "--listen", listen, *words], env=env or environment(scratch, **variables), stdout=errors,
-                     stderr=errors, cwd=scratch) as process:
+                     stderr=errors, cwd=scratch, preexec_fn=preexec_fn) as process:
             endpoint = Endpoint(process, base, curl)
             endpoint.log = log
             named = {str(word) for word in words if str(word).isdigit()}

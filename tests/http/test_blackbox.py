@@ -9,11 +9,14 @@ import re
 import signal
 import subprocess
 
+import pytest
+
 from endpoint import is_whole_dump, serve
 from groups import MIB, group  # noqa: F401
 from leaker import NAME, leaker
 from oomd import group_of, notify
-from services import DEADLINE, jescope, profiling, wait_for
+from seccomp import refuse_pidfd_info
+from services import AS_ROOT, DEADLINE, jescope, profiling, wait_for
 
 LIMIT = 150 * MIB
 
@@ -36,8 +39,8 @@ def figure(server, name):
     return int(value)
 
 
-def boxed(folder, program, *words):
-    return serve(folder, f"--blackbox-dir={box_of(folder)}", *words, program.pid_inside)
+def boxed(folder, program, *words, **options):
+    return serve(folder, f"--blackbox-dir={box_of(folder)}", *words, program.pid_inside, **options)
 
 
 def check_api(folder, server, program):
@@ -89,6 +92,23 @@ def test_killed_for_lack_of_memory(folder, group):  # noqa: F811
     assert told["allocated"] > 0 and told["rss"] > 0 and last["limit"] == LIMIT
     folded = jescope(folder, "last", NAME, f"--directory={box_of(folder)}", "--format=folded").stdout
     assert last["used"] < LIMIT // 2 or "leak_on;hold;keep" in folded
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="the kernel sends exits of other processes to root alone")
+def test_a_parent_that_waits_first(folder, group):  # noqa: F811
+    """Where pidfds do not tell the status, the server has it from a subscription of the process that stays root."""
+    with leaker(folder) as program:
+        group.take(program.pid_inside)
+        group.limit(LIMIT)
+        with boxed(folder, program, preexec_fn=refuse_pidfd_info) as server:
+            wait_for(lambda: snapshots(folder), "a first snapshot")
+            server.process.send_signal(signal.SIGSTOP)
+            program.tell("stop 0")  # it exits with status 1
+            program.wait(DEADLINE)
+            server.process.send_signal(signal.SIGCONT)
+            wait_for(lambda: kept(folder)[0]["end"], "the end is noted")
+    [life] = kept(folder)
+    assert life["state"] == "exit" and life["end"]["number"] == 1
 
 
 def test_a_recording_comes_first(folder):

@@ -1,19 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent where the kernel grants its thread nothing of its own: its descriptors are in the table of a host that takes them."""
 
-import ctypes
 import os
 import platform
-import struct
 
 import pytest
 
+from seccomp import EQUAL, LOAD, NUMBER, RET_ALLOW, RET_EPERM, RETURN, THIRD_ARGUMENT, install
 from test_agent_smoke import DUMP, OK, Client, Target, wait_for
 
-PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
-RET_ALLOW, RET_EPERM = 0x7FFF0000, 0x00050001
-LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
-NUMBER, THIRD_ARGUMENT = 0, 32  # offsets in struct seccomp_data
 UNSHARE = {"x86_64": 272, "aarch64": 97}
 CLOSE_RANGE, CLOSE_RANGE_UNSHARE = 436, 2
 HIGH = 100  # no descriptor of the host's comes near
@@ -36,7 +31,7 @@ for line in sys.stdin:
 
 def refuse_isolation():
     """seccomp: unshare() and close_range(..., CLOSE_RANGE_UNSHARE) are not permitted, here and in what is executed."""
-    program = [
+    install([
         (LOAD, 0, 0, NUMBER),
         (EQUAL, 3, 0, UNSHARE[platform.machine()]),
         (EQUAL, 0, 3, CLOSE_RANGE),
@@ -44,12 +39,7 @@ def refuse_isolation():
         (EQUAL, 0, 1, CLOSE_RANGE_UNSHARE),
         (RETURN, 0, 0, RET_EPERM),
         (RETURN, 0, 0, RET_ALLOW),
-    ]
-    filters = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in program))
-    head = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(filters)))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, head, 0, 0):
-        raise OSError(ctypes.get_errno(), "seccomp")
+    ])
 
 
 @pytest.fixture

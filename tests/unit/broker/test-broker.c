@@ -5,6 +5,7 @@
 
 #include "confine/channel.h"
 #include "target/discovery.h"
+#include "target/exit-events.h"
 #include "target/own-dump.h"
 #include "target/reach.h"
 
@@ -196,6 +197,27 @@ test_kinds(Scene *scene, gconstpointer data)
     BrokerRequest *endless = about(BROKER_FILE, 0, "");
     memset(endless->text, 'x', sizeof(endless->text));
     assert_refused(scene, endless, 0, EINVAL);
+    assert_serves(scene);
+}
+
+/* One subscription, for each who asks; only where the broker has the right. */
+static void
+test_exits(Scene *scene, gconstpointer data)
+{
+    int own = exit_events_subscribe(), first, second;
+    const int expected = own >= 0 ? 0 : EPERM;
+    assert_refused(scene, about(BROKER_EXITS, 0, "1"), 0, EINVAL);
+    assert_refused(scene, about(BROKER_EXITS, scene->other, ""), 0, EINVAL);
+    assert_refused(scene, about(BROKER_EXITS, 0, ""), 1, EBADF);
+    g_assert_cmpint(ask(scene, about(BROKER_EXITS, 0, ""), 0, &first), ==, expected);
+    g_assert_cmpint(ask(scene, about(BROKER_EXITS, 0, ""), 0, &second), ==, expected);
+    if (own >= 0) {
+        g_assert_cmpint(first, >=, 0);
+        g_assert_cmpint(second, >=, 0);
+        close(first);
+        close(second);
+        exit_events_unsubscribe(own);
+    }
     assert_serves(scene);
 }
 
@@ -529,21 +551,14 @@ main(int argc, char **argv)
         const char *name;
         void (*run)(Scene *scene, gconstpointer data);
     } tests[] = {
-        {"sizes", test_sizes},
-        {"kinds", test_kinds},
-        {"processes", test_processes},
-        {"files", test_files},
-        {"connections", test_connections},
-        {"variables", test_variables},
-        {"own-dumps", test_own_dumps},
-        {"targets", test_targets},
-        {"reports", test_reports},
-        {"growth", test_growth},
-        {"handed", test_handed},
-        {"fifo", test_fifo},
-        {"examinations", test_examinations},
-        {"sessions", test_sessions},
-        {"sessions-are-bounded", test_sessions_are_bounded},
+        {"sizes", test_sizes},         {"kinds", test_kinds},
+        {"exits", test_exits},         {"processes", test_processes},
+        {"files", test_files},         {"connections", test_connections},
+        {"variables", test_variables}, {"own-dumps", test_own_dumps},
+        {"targets", test_targets},     {"reports", test_reports},
+        {"growth", test_growth},       {"handed", test_handed},
+        {"fifo", test_fifo},           {"examinations", test_examinations},
+        {"sessions", test_sessions},   {"sessions-are-bounded", test_sessions_are_bounded},
     };
     /* The reports that are granted below are made by this very program. */
     if (argc > 1 && (strcmp(argv[1], "report") == 0 || strcmp(argv[1], "growth") == 0))

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/exit-events.h"
+
+#include "target/reach.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/cn_proc.h>
+#include <linux/connector.h>
+#include <linux/filter.h>
+#include <linux/netlink.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    ANSWERED = NLMSG_HDRLEN + offsetof(struct cn_msg, ack),
+    EVENT = NLMSG_HDRLEN + sizeof(struct cn_msg), /* where a message has its struct proc_event */
+    WHAT = EVENT + offsetof(struct proc_event, what),
+    THREAD = EVENT + offsetof(struct proc_event, event_data.exit.process_pid),
+    PROCESS = EVENT + offsetof(struct proc_event, event_data.exit.process_tgid),
+    STATUS = EVENT + offsetof(struct proc_event, event_data.exit.exit_code),
+    REFUSAL = EVENT + offsetof(struct proc_event, event_data.ack.err),
+    MESSAGE_SIZE = EVENT + sizeof(struct proc_event),
+    QUEUE_BYTES = 1 << 20, /* of EXIT_EVENTS_MOST events: each has a few hundred bytes in the kernel */
+};
+
+typedef struct {
+    guint followers;
+    gboolean told;
+    int status;
+} Followed;
+
+static struct {
+    GMutex lock;
+    GHashTable *followed; /* pid -> Followed; NULL: none */
+    int subscription;     /* -1: none, or it was refused */
+} events = {.subscription = -1};
+
+/* ---- messages ---- */
+
+static guint32
+word_at(const guint8 *message, gsize offset)
+{
+    guint32 word;
+    memcpy(&word, message + offset, sizeof(word));
+    return word;
+}
+
+/* The next message of the kernel. FALSE: there is none now. Where the queue was full (ENOBUFS), what it holds is valid.
+ */
+static gboolean
+receive(int subscription, guint8 message[MESSAGE_SIZE])
+{
+    for (;;) {
+        struct sockaddr_nl from = {0};
+        socklen_t length = sizeof(from);
+        const ssize_t got =
+            recvfrom(subscription, message, MESSAGE_SIZE, MSG_DONTWAIT, (struct sockaddr *)&from, &length);
+        if (got < 0 && errno != ENOBUFS && errno != EINTR)
+            return FALSE;
+        if (got == MESSAGE_SIZE && from.nl_pid == 0)
+            return TRUE;
+    }
+}
+
+static gboolean
+request(int subscription, enum proc_cn_mcast_op operation, guint32 number)
+{
+    struct {
+        struct nlmsghdr header;
+        struct cn_msg message;
+        guint32 operation;
+    } __attribute__((packed))
+    wanted = {.header = {.nlmsg_len = sizeof(wanted), .nlmsg_type = NLMSG_DONE},
+              .message = {.id = {CN_IDX_PROC, CN_VAL_PROC}, .ack = number, .len = sizeof(guint32)},
+              .operation = operation};
+    return send(subscription, &wanted, sizeof(wanted), 0) == sizeof(wanted);
+}
+
+/* ---- filters, to which a word of a message is big-endian ---- */
+
+#define LOAD(offset)                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
+#define IF_EQUAL(value, skipped, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(value), skipped, otherwise)
+#define SKIP(skipped)                       BPF_STMT(BPF_JMP | BPF_JA | BPF_K, skipped)
+#define TAKE                                BPF_STMT(BPF_RET | BPF_K, MESSAGE_SIZE)
+#define DROP                                BPF_STMT(BPF_RET | BPF_K, 0)
+
+static gboolean
+set_filter(int subscription, struct sock_filter *steps, gsize n)
+{
+    const struct sock_fprog program = {.len = (unsigned short)n, .filter = steps};
+    return setsockopt(subscription, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
+}
+
+/*
+ * Exits of the processes that are followed. The status of a thread that ends alone is 0: it counts only for the first
+ * thread of a process. Threads that end with their process have its status, which remains the last one if the first
+ * thread had ended before.
+ */
+static void
+filter_followed(void)
+{
+    const struct sock_filter head[] = {
+        LOAD(WHAT),   IF_EQUAL(PROC_EVENT_EXIT, 1, 0), DROP, LOAD(STATUS), IF_EQUAL(0, 0, 2), LOAD(THREAD), SKIP(1),
+        LOAD(PROCESS)};
+    enum { STEPS_MAX = G_N_ELEMENTS(head) + 2 * EXIT_EVENTS_MOST + 1 };
+    static const struct sock_filter take = TAKE, drop = DROP;
+    g_autoptr(GArray) steps = g_array_new(FALSE, FALSE, sizeof(struct sock_filter));
+    GHashTableIter iter;
+    gpointer pid;
+    g_array_append_vals(steps, head, G_N_ELEMENTS(head));
+    g_hash_table_iter_init(&iter, events.followed);
+    while (steps->len < STEPS_MAX - 1 && g_hash_table_iter_next(&iter, &pid, NULL)) {
+        const struct sock_filter is_this = IF_EQUAL((guint32)GPOINTER_TO_INT(pid), 0, 1);
+        g_array_append_val(steps, is_this);
+        g_array_append_val(steps, take);
+    }
+    g_array_append_val(steps, drop);
+    if (events.subscription >= 0 &&
+        !set_filter(events.subscription, (struct sock_filter *)(gpointer)steps->data, steps->len))
+        g_debug("exits of processes are not received: %s", g_strerror(errno));
+}
+
+/* ---- the subscription ---- */
+
+/* The kernel has answered in the call that sent the request; from other namespaces it answers nothing. */
+static gboolean
+is_granted(int subscription, guint32 number)
+{
+    guint8 message[MESSAGE_SIZE];
+    while (receive(subscription, message))
+        if (word_at(message, WHAT) == PROC_EVENT_NONE && word_at(message, ANSWERED) == number + 1)
+            return word_at(message, REFUSAL) == 0;
+    return FALSE;
+}
+
+int
+exit_events_subscribe(void)
+{
+    struct sock_filter answers[] = {LOAD(WHAT), IF_EQUAL(PROC_EVENT_NONE, 0, 1), TAKE, DROP}, none[] = {DROP};
+    const struct sockaddr_nl group = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
+    const int size = QUEUE_BYTES;
+    const guint32 number = g_random_int();
+    int subscription = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_CONNECTOR);
+    if (subscription < 0)
+        return -1;
+    setsockopt(subscription, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+    if (set_filter(subscription, answers, G_N_ELEMENTS(answers)) &&
+        bind(subscription, (const struct sockaddr *)&group, sizeof(group)) == 0 &&
+        request(subscription, PROC_CN_MCAST_LISTEN, number) && is_granted(subscription, number) &&
+        set_filter(subscription, none, G_N_ELEMENTS(none)))
+        return subscription;
+    close(subscription);
+    errno = EPERM;
+    return -1;
+}
+
+void
+exit_events_unsubscribe(int subscription)
+{
+    if (!request(subscription, PROC_CN_MCAST_IGNORE, 0))
+        g_debug("the process connector was not told of the end");
+    close(subscription);
+}
+
+/* ---- those that are followed: with the lock ---- */
+
+static void
+begin(void)
+{
+    const ReachOps *elsewhere = reach_elsewhere();
+    events.followed = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    events.subscription = elsewhere != NULL ? elsewhere->exit_events() : exit_events_subscribe();
+}
+
+static void
+end(void)
+{
+    g_clear_pointer(&events.followed, g_hash_table_unref);
+    if (events.subscription >= 0 && reach_elsewhere() == NULL)
+        exit_events_unsubscribe(events.subscription);
+    else if (events.subscription >= 0)
+        close(events.subscription);
+    events.subscription = -1;
+}
+
+void
+exit_events_follow(pid_t pid)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
+    if (events.followed == NULL)
+        begin();
+    Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
+    if (followed == NULL) {
+        followed = g_new0(Followed, 1);
+        g_hash_table_insert(events.followed, GINT_TO_POINTER(pid), followed);
+        filter_followed();
+    }
+    followed->followers++;
+}
+
+void
+exit_events_forget(pid_t pid)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
+    Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
+    if (--followed->followers > 0)
+        return;
+    g_hash_table_remove(events.followed, GINT_TO_POINTER(pid));
+    filter_followed();
+    if (g_hash_table_size(events.followed) == 0)
+        end();
+}
+
+gboolean
+exit_events_read(pid_t pid, int *status)
+{
+    guint8 message[MESSAGE_SIZE];
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
+    while (receive(events.subscription, message)) {
+        Followed *ended = g_hash_table_lookup(events.followed, GINT_TO_POINTER((gint)word_at(message, PROCESS)));
+        if (ended == NULL)
+            continue;
+        ended->status = (int)word_at(message, STATUS);
+        ended->told = TRUE;
+    }
+    const Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
+    *status = followed->status;
+    return followed->told;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How processes end whose parent is another one and waits for them at once, with and without a kernel that says so by a
+ * pidfd. */
+#include "target/exit-events.h"
+#include "target/process-end.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A process, and its parent, which waits for it if told so; that is a child of the test. */
+typedef struct {
+    pid_t parent, process;
+    int go; /* the process ends when this end of its pipe is closed */
+} Scene;
+
+typedef void Ending(void);
+
+static void
+run_process(int go, Ending *ending)
+{
+    char byte;
+    while (read(go, &byte, 1) < 0)
+        continue;
+    ending();
+    _exit(0);
+}
+
+static void
+run_parent(int pids, int go, Ending *ending, gboolean reaps)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        run_process(go, ending);
+    close(go);
+    while (write(pids, &pid, sizeof(pid)) != sizeof(pid) || (reaps && waitpid(pid, NULL, 0) < 0))
+        continue;
+    for (;;)
+        pause();
+}
+
+static Scene
+start(Ending *ending, gboolean reaps)
+{
+    int pids[2], go[2];
+    Scene scene;
+    g_assert_true(pipe(pids) == 0 && pipe(go) == 0);
+    scene.parent = fork();
+    if (scene.parent == 0) {
+        close(go[1]);
+        run_parent(pids[1], go[0], ending, reaps);
+    }
+    g_assert_cmpint(read(pids[0], &scene.process, sizeof(scene.process)), ==, sizeof(scene.process));
+    close(pids[0]);
+    close(pids[1]);
+    close(go[0]);
+    scene.go = go[1];
+    return scene;
+}
+
+static void
+stop(const Scene *scene)
+{
+    kill(scene->parent, SIGKILL);
+    g_assert_cmpint(waitpid(scene->parent, NULL, 0), ==, scene->parent);
+}
+
+static void
+end_and_wait(const Scene *scene, const ProcessEnd *end)
+{
+    struct pollfd ended = {.fd = process_end_pidfd(end), .events = POLLIN};
+    close(scene->go);
+    g_assert_cmpint(poll(&ended, 1, -1), ==, 1);
+}
+
+static void
+by_exit(void)
+{
+    _exit(3);
+}
+
+static void
+by_success(void)
+{
+    _exit(0);
+}
+
+static void
+by_signal(void)
+{
+    raise(SIGKILL);
+}
+
+static void *
+exit_later(void *nothing)
+{
+    g_usleep(100000);
+    _exit(5);
+    return NULL;
+}
+
+/* The first thread ends before the process. */
+static void
+by_another_thread(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, exit_later, NULL);
+    pthread_exit(NULL);
+}
+
+static void *
+end_thread(void *nothing)
+{
+    return NULL;
+}
+
+/* After as many threads as the queue of a subscription could not hold. */
+static void
+after_many_threads(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 20000; i++)
+        if (pthread_create(&thread, NULL, end_thread, NULL) == 0)
+            pthread_join(thread, NULL);
+    _exit(7);
+}
+
+static const struct {
+    const char *name;
+    Ending *ending;
+    int status;
+} ways[] = {{"exit", by_exit, 3 << 8},
+            {"success", by_success, 0},
+            {"signal", by_signal, SIGKILL},
+            {"another-thread", by_another_thread, 5 << 8},
+            {"many-threads", after_many_threads, 7 << 8}};
+
+/* As a kernel that knows pidfds but not their exit status: what /proc shows of a zombie. */
+static void
+test_zombie(gconstpointer data)
+{
+    const guint way = GPOINTER_TO_UINT(data);
+    const Scene scene = start(ways[way].ending, FALSE);
+    ProcessEnd *end = process_end_new(scene.process);
+    int status = -1;
+    end_and_wait(&scene, end);
+    g_assert_true(process_end_read(end, &status));
+    g_assert_cmpint(status, ==, ways[way].status);
+    process_end_free(end);
+    stop(&scene);
+}
+
+/* The parent waits for it at once. */
+static void
+test_event(gconstpointer data)
+{
+    const guint way = GPOINTER_TO_UINT(data);
+    const Scene scene = start(ways[way].ending, TRUE);
+    ProcessEnd *end = process_end_new(scene.process);
+    int subscription = exit_events_subscribe(), status = -1;
+    if (subscription < 0) {
+        g_test_skip("the process connector answers root of the initial namespaces alone");
+    } else {
+        exit_events_unsubscribe(subscription);
+        exit_events_follow(scene.process);
+        end_and_wait(&scene, end);
+        for (int i = 0; i < 100 && !exit_events_read(scene.process, &status); i++)
+            g_usleep(10000);
+        g_assert_cmpint(status, ==, ways[way].status);
+        exit_events_forget(scene.process);
+    }
+    process_end_free(end);
+    stop(&scene);
+}
+
+/* More than are followed at a time: those that are, are told of, while thousands of others end. */
+static void
+test_many(void)
+{
+    int status = -1, told = 0;
+    int subscription = exit_events_subscribe();
+    if (subscription < 0) {
+        g_test_skip("the process connector answers root of the initial namespaces alone");
+        return;
+    }
+    exit_events_unsubscribe(subscription);
+    const Scene scene = start(by_exit, TRUE);
+    for (int i = 0; i < EXIT_EVENTS_MOST - 1; i++)
+        exit_events_follow(G_MAXINT - i);
+    exit_events_follow(scene.process);
+    for (int i = 0; i < 3000; i++) {
+        pid_t other = fork();
+        if (other == 0)
+            _exit(1);
+        g_assert_cmpint(waitpid(other, NULL, 0), ==, other);
+    }
+    close(scene.go);
+    for (int i = 0; i < 200 && told == 0; i++) {
+        g_usleep(10000);
+        told = exit_events_read(scene.process, &status);
+    }
+    g_assert_true(told);
+    g_assert_cmpint(status, ==, 3 << 8);
+    g_assert_false(exit_events_read(G_MAXINT, &status));
+    exit_events_follow(1); /* one too many */
+    exit_events_forget(1);
+    for (int i = 0; i < EXIT_EVENTS_MOST - 1; i++)
+        exit_events_forget(G_MAXINT - i);
+    exit_events_forget(scene.process);
+    stop(&scene);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (guint i = 0; i < G_N_ELEMENTS(ways); i++) {
+        g_autofree char *zombie = g_strdup_printf("/process-end/zombie/%s", ways[i].name);
+        g_autofree char *event = g_strdup_printf("/process-end/event/%s", ways[i].name);
+        g_test_add_data_func(zombie, GUINT_TO_POINTER(i), test_zombie);
+        g_test_add_data_func(event, GUINT_TO_POINTER(i), test_event);
+    }
+    g_test_add_func("/process-end/many", test_many);
+    return g_test_run();
+}
