@@ -147,7 +147,7 @@ static void
 draw_beside(const Ledger *ledger, Sheet *sheet)
 {
     if (ledger_bars_any(ledger, LEDGER_LEVEL_OWN)) {
-        put_heading(sheet, "Beside the resident set");
+        put_heading(sheet, "Outside of the resident set");
         sheet->row = ledger_bars_draw(sheet->cells, sheet->row, ledger, LEDGER_LEVEL_OWN, LEDGER_BARS_PLAIN);
     }
     if (ledger->group != G_MAXUINT64) {
