@@ -57,10 +57,10 @@ headroom_spare(void)
 
 /* What this process can pay for a dump. */
 static guint64
-own_means(const char *cgroups)
+own_means(const char *proc, const char *cgroups)
 {
     CgroupRooms rooms;
-    cgroup_rooms_read("/proc", cgroups, (int)getpid(), (int)getpid(), &rooms);
+    cgroup_rooms_read(proc, cgroups, (int)getpid(), (int)getpid(), &rooms);
     guint64 left = MIN(rooms.shared.left, read_machine("MemAvailable:"));
     return left > RESERVE ? MIN(left - RESERVE, OUTPUT_PAGES_MOST) : 0;
 }
@@ -90,15 +90,15 @@ check_need(const Target *target, const Need *need, GError **error)
 }
 
 gboolean
-headroom_check(Target *target, const char *cgroups, GError **error)
+headroom_check(Target *target, const char *proc, const char *cgroups, GError **error)
 {
     CgroupRooms rooms;
     target->plan = output_plan_default;
-    if (!cgroup_rooms_read("/proc", cgroups, (int)target->pid, (int)getpid(), &rooms) ||
+    if (!cgroup_rooms_read(proc, cgroups, (int)target->pid, (int)getpid(), &rooms) ||
         (rooms.alone.left == G_MAXUINT64 && rooms.shared.left == G_MAXUINT64))
         return TRUE;
     const guint64 expected = MIN(expected_bytes(target), target->output_max);
-    const guint64 paid = MIN(own_means(cgroups), expected);
+    const guint64 paid = MIN(own_means(proc, cgroups), expected);
     /* Above memory.high, what is charged to the target makes it wait, which is next to nothing where jescope pays for
      * all of it. That is when a dump is wanted. */
     const Need alone = {

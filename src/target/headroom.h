@@ -12,8 +12,8 @@
 gdouble headroom_spare(void);
 
 /* Sets the plan of TARGET's dumps. FALSE with OUTCOME_NO_HEADROOM if neither this process nor the memory control groups
- * of TARGET have room for a dump of the size that is to be expected. CGROUPS is "/sys/fs/cgroup". Asks TARGET only if
- * there is a limit. */
-gboolean headroom_check(Target *target, const char *cgroups, GError **error);
+ * of TARGET have room for a dump of the size that is to be expected. PROC and CGROUPS are "/proc" and "/sys/fs/cgroup".
+ * Asks TARGET only if there is a limit. */
+gboolean headroom_check(Target *target, const char *proc, const char *cgroups, GError **error);
 
 #endif

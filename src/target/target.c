@@ -197,7 +197,7 @@ target_check_headroom(Target *target, GError **error)
 {
     target->output_max = target->limits.bytes != 0 ? target->limits.bytes : target_output_limit();
     target->plan = output_plan_default;
-    return target->pid == 0 || target_is_forced(target) || headroom_check(target, "/sys/fs/cgroup", error);
+    return target->pid == 0 || target_is_forced(target) || headroom_check(target, "/proc", "/sys/fs/cgroup", error);
 }
 
 int

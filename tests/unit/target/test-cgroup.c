@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/cgroup.h"
 #include "target/headroom.h"
+#include "target/implementation.h"
 
 #include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { MIB = 1 << 20 };
 
@@ -234,6 +237,87 @@ test_estimate(void)
     g_assert_cmpuint(headroom_estimate(G_MAXUINT64, 200), <, 2 * (guint64)MIB); /* a hostile target's numbers */
 }
 
+/* ---- whether a dump is taken, which memory.high or memory.max may be in the way of ---- */
+
+static gboolean
+read_nothing(Target *target, const char *control, WireType type, WireCtlReply *value, GError **error)
+{
+    return FALSE;
+}
+
+static gboolean
+write_nothing(Target *target, const char *control, WireType type, guint64 value, GError **error)
+{
+    return FALSE;
+}
+
+/* Sizes in MiB; 0: no limit. */
+typedef struct {
+    const char *name;
+    guint current, high, max; /* of the target's group */
+    gboolean shared;          /* jescope is in it, too */
+    guint own_left;           /* of jescope's own group */
+    guint left;               /* that a refusal names as left; 0: the dump is taken */
+    gboolean bounded;         /* it may not be charged to the target */
+} Headroom;
+
+static const Headroom headrooms[] = {
+    {"no-limit", 100, 0, 0, FALSE, 0, 0, FALSE},
+    {"far-from-both", 100, 200, 300, FALSE, 0, 0, FALSE},
+    {"above-high-paid-for", 110, 100, 200, FALSE, 0, 0, TRUE},
+    {"above-high-near-max", 198, 100, 200, FALSE, 0, 2, TRUE},
+    {"below-high-near-max", 198, 300, 200, FALSE, 0, 2, TRUE},
+    {"near-high-unpaid", 95, 100, 200, FALSE, 1, 5, TRUE},
+    {"near-high-partly-paid", 80, 100, 200, FALSE, 24, 20, TRUE},
+    {"far-from-high-partly-paid", 75, 100, 200, FALSE, 24, 0, TRUE},
+    {"near-high-shared", 95, 100, 200, TRUE, 0, 5, FALSE},
+};
+
+static void
+put_size(const char *file, guint mib)
+{
+    g_autofree char *text =
+        mib != 0 ? g_strdup_printf("%" G_GUINT64_FORMAT "\n", (guint64)mib * MIB) : g_strdup("max\n");
+    put(file, text);
+}
+
+static void
+put_groups(const Headroom *headroom)
+{
+    g_autofree char *own = g_strdup_printf("proc/%d/cgroup", (int)getpid());
+    put("proc/42/cgroup", "0::/target\n");
+    put(own, headroom->shared ? "0::/target\n" : "0::/own\n");
+    put_size("cgroup/target/memory.current", headroom->current);
+    put_size("cgroup/target/memory.high", headroom->high);
+    put_size("cgroup/target/memory.max", headroom->max);
+    put_size("cgroup/own/memory.current", 100);
+    put_size("cgroup/own/memory.max", headroom->own_left != 0 ? 100 + headroom->own_left : 0);
+}
+
+/* How large the dump will be is not known: 32 MiB. */
+static void
+test_headroom(gconstpointer data)
+{
+    const Headroom *headroom = data;
+    const TargetOps ops = {.read = read_nothing, .write = write_nothing};
+    char label[] = "grow (42)";
+    Target target = {.ops = &ops, .pid = 42, .label = label, .output_max = G_MAXUINT64};
+    g_autoptr(GError) error = NULL;
+    begin();
+    put_groups(headroom);
+    g_autofree char *proc = g_build_filename(root, "proc", NULL);
+    g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
+    g_assert_cmpint(headroom_check(&target, proc, cgroups, &error), ==, headroom->left == 0);
+    if (headroom->left != 0) {
+        g_autofree char *left = g_format_size_full((guint64)headroom->left * MIB, G_FORMAT_SIZE_IEC_UNITS);
+        g_autofree char *said = g_strdup_printf(" has %s left of ", left);
+        g_assert_error(error, TARGET_ERROR, OUTCOME_NO_HEADROOM);
+        g_assert_nonnull(strstr(error->message, said));
+    }
+    g_assert_cmpint(target.plan.allowed != G_MAXUINT64, ==, headroom->bounded);
+    end();
+}
+
 static gboolean
 read_charges(CgroupCharges *charges)
 {
@@ -324,5 +408,9 @@ main(int argc, char **argv)
     g_test_add_func("/cgroup/estimate", test_estimate);
     g_test_add_func("/cgroup/charges-version-2", test_charges_2);
     g_test_add_func("/cgroup/charges-version-1", test_charges_1);
+    for (gsize i = 0; i < G_N_ELEMENTS(headrooms); i++) {
+        g_autofree char *path = g_strconcat("/cgroup/headroom/", headrooms[i].name, NULL);
+        g_test_add_data_func(path, &headrooms[i], test_headroom);
+    }
     return g_test_run();
 }
