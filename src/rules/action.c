@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-enum { PERIOD_MIN = 1, LEAST_DECAY_MS = 0 };
+enum { PERIOD_MIN = 1 };
+
+#define DECAY_MAX_MS (365 * 86400e3)
 
 static gboolean
 parse_nothing(const char *words, RuleAction *action, char **why)
@@ -33,8 +35,8 @@ static gboolean
 parse_decay(const char *words, RuleAction *action, char **why)
 {
     gdouble ms = -1;
-    if (strcmp(words, "never") != 0 && !value_duration(words, &ms)) {
-        *why = g_strdup_printf("'%s' is not a time; write 'decay 0s', 'decay 10s' or 'decay never'", words);
+    if (strcmp(words, "never") != 0 && (!value_duration(words, &ms) || ms > DECAY_MAX_MS)) {
+        *why = g_strdup_printf("'%s' is not a time up to 365d; write 'decay 0s', 'decay 10s' or 'decay never'", words);
         return FALSE;
     }
     action->amount = (gint64)ms;
@@ -121,7 +123,7 @@ parse_post(const char *words, RuleAction *action, char **why)
     g_autoptr(GUri) uri = g_uri_parse(words, G_URI_FLAGS_NONE, &error);
     gboolean http =
         uri != NULL && (strcmp(g_uri_get_scheme(uri), "https") == 0 || strcmp(g_uri_get_scheme(uri), "http") == 0);
-    if (http && g_uri_get_host(uri) != NULL && g_uri_get_host(uri)[0] != '\0') {
+    if (http && strpbrk(words, " \t") == NULL && g_uri_get_host(uri) != NULL && g_uri_get_host(uri)[0] != '\0') {
         action->url = g_strdup(words);
         return TRUE;
     }

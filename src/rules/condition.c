@@ -32,12 +32,23 @@ take_word(const char **text, const char *word)
     return TRUE;
 }
 
+/* What a quantity cannot be: less than 0 or more than 100 %, but for changes. */
+static gboolean
+is_out_of_range(gdouble value, AmountUnit unit)
+{
+    return !unit.rate && (value < 0 || (unit.kind == AMOUNT_SHARE && value > 1));
+}
+
 static gboolean
 take_amount(const char **text, AmountUnit unit, gdouble *value, char **why)
 {
     g_autofree char *word = next_word(text);
-    if (word != NULL && amount_parse(word, unit, value))
-        return TRUE;
+    if (word != NULL && amount_parse(word, unit, value)) {
+        if (is_out_of_range(*value, unit))
+            *why = g_strdup_printf("'%s' is out of range; write %s", word,
+                                   unit.kind == AMOUNT_SHARE ? "0% to 100%" : "at least 0");
+        return *why == NULL;
+    }
     *why = word != NULL ? g_strdup_printf("'%s' is not an amount; write one like %s", word, amount_example(unit))
                         : g_strdup_printf("an amount is missing at the end; write one like %s", amount_example(unit));
     return FALSE;

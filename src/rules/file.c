@@ -44,15 +44,19 @@ parse_filter(const KeyRow *row, const char *value, Rule *rule, char **why)
     return TRUE;
 }
 
+/* Those that a process has by itself (export/labels.h, and its user). */
+static const char *const label_names[] = {"user", "unit", "container", "pod", NULL};
+
 /* NAME=PATTERN; FALSE: it is not. */
 static gboolean
 parse_label(const char *text, RuleLabel *label)
 {
     const char *equals = strchr(text, '=');
     const gsize length = equals != NULL ? (gsize)(equals - text) : 0;
-    if (length == 0 || equals[1] == '\0' || strspn(text, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_") != length)
+    g_autofree char *name = g_strndup(text, length);
+    if (!g_strv_contains(label_names, name) || equals[1] == '\0')
         return FALSE;
-    *label = (RuleLabel){.name = g_strndup(text, length), .pattern = g_pattern_spec_new(equals + 1)};
+    *label = (RuleLabel){.name = g_steal_pointer(&name), .pattern = g_pattern_spec_new(equals + 1)};
     return TRUE;
 }
 
@@ -68,7 +72,9 @@ parse_labels(const KeyRow *row, const char *value, Rule *rule, char **why)
         if (rule->labels->len == LABELS_MAX || !parse_label(*word, &label)) {
             *why = rule->labels->len == LABELS_MAX
                        ? g_strdup_printf("more than %d labels", LABELS_MAX)
-                       : g_strdup_printf("'%s' is not NAME=PATTERN; write one such as 'pod=7d0c*'", *word);
+                       : g_strdup_printf("'%s' is not NAME=PATTERN, where NAME is user, unit, container or pod; write "
+                                         "one such as 'pod=7d0c*'",
+                                         *word);
             return FALSE;
         }
         g_array_append_val(rule->labels, label);

@@ -153,6 +153,12 @@ test_wrong(void)
         {"when = held above 2\ndo = log\nlabel = pod=a*; web\n", "[bad] label: 'web' is not NAME=PATTERN"},
         {"when = held above 2\ndo = log\nlabel = a-b=1\n", "'a-b=1' is not NAME=PATTERN"},
         {"when = held above 2\ndo = log\nlabel = pod=\n", "'pod=' is not NAME=PATTERN"},
+        {"when = held above 2\ndo = log\nlabel = pods=a*\n", "where NAME is user, unit, container or pod"},
+        {"when = held above -1\ndo = log\n", "'-1' is out of range; write at least 0"},
+        {"when = held above 2 clear -1\ndo = log\n", "'-1' is out of range"},
+        {"when = working-set above 150%\ndo = log\n", "'150%' is out of range; write 0% to 100%"},
+        {"when = held above 2\ndo = post http://host/ x\n", "'http://host/ x' is not a URL"},
+        {"when = held above 2\ndo = decay 999999999999d\n", "is not a time up to 365d"},
         {"when = held above 2\ndo = log\nrun-as =\n", "the name of a user is missing"},
         {"when = held above 2\\q\ndo = log\n", "x.rules:5: [bad] when:"},
     };
