@@ -91,6 +91,12 @@ fleet_leave_out(Fleet *fleet, const Process *process, const char *why, ScanResul
         scan_result_add_remark(result, &(ScanRemark){.series = fleet->series, .text = text});
 }
 
+guint
+fleet_count_left_out(const Fleet *fleet)
+{
+    return g_hash_table_size(fleet->left_out);
+}
+
 /* Else one user could take all numbers of the series. */
 static gboolean
 has_room(const Fleet *fleet, uid_t user)

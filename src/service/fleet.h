@@ -21,4 +21,7 @@ void fleet_look(Fleet *fleet, ScanResult *result);
 /* PROCESS is not followed until a later look finds it again; RESULT remarks WHY, once. */
 void fleet_leave_out(Fleet *fleet, const Process *process, const char *why, ScanResult *result);
 
+/* How many processes are remembered so that no second remark is made; those that have ended are not, after a look. */
+guint fleet_count_left_out(const Fleet *fleet);
+
 #endif

@@ -19,8 +19,6 @@ enum {
     IMAGE_MAX = 64,
 };
 
-/* On whose behalf all targets are looked at together. */
-
 /* A process that was looked at. */
 typedef struct {
     Process process;
