@@ -20,9 +20,11 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 1000,
-    PATIENCE_US = 10 * G_USEC_PER_SEC,
-    END_MS = 1000, /* that a child which was killed may take */
+    LOOK_MIN_MS = 500, /* between two looks at the child; at random, so that no file system can avoid them */
+    LOOK_MAX_MS = 1500,
+    PATIENCE_US = 10 * G_USEC_PER_SEC, /* with one system call */
+    TOTAL_US = 30 * G_USEC_PER_SEC,    /* with many: by which they have taken longer than all else */
+    END_MS = 1000,                     /* that a child which was killed may take */
     IN_A_FAULT = -1,
 };
 
@@ -138,42 +140,82 @@ waits_for(pid_t pid, const Call *call)
     }
 }
 
-/* Notes in KNOWN (thread -> Call) how each thread waits; returns what one has waited for too long, to be freed. */
-static char *
-look_at_thread(pid_t pid, const char *thread, GHashTable *known)
+/* What is known of a child. */
+typedef struct {
+    pid_t pid;
+    GHashTable *calls; /* thread -> Call */
+    gint64 looked_us;
+    gint64 waited_us; /* by which waits have taken longer than all else since then */
+} Watched;
+
+typedef enum {
+    WAIT_NONE,
+    WAIT_SHORT,
+    WAIT_LONG, /* in one call */
+} Wait;
+
+/* In which call THREAD waits, or NULL. */
+static const Call *
+note_call(const Watched *child, const char *thread)
 {
-    g_autofree char *system_call = read_text(pid, thread, "syscall");
-    g_autofree char *status = read_text(pid, thread, "status");
+    g_autofree char *system_call = read_text(child->pid, thread, "syscall");
+    g_autofree char *status = read_text(child->pid, thread, "status");
     const char *switches = status != NULL ? strstr(status, "\nvoluntary_ctxt_switches:") : NULL;
     if (system_call == NULL || switches == NULL || g_str_has_prefix(system_call, "running")) {
-        g_hash_table_remove(known, thread);
+        g_hash_table_remove(child->calls, thread);
         return NULL;
     }
     g_autofree char *text = g_strconcat(system_call, switches, NULL);
-    Call *call = g_hash_table_lookup(known, thread);
-    if (call == NULL || strcmp(call->text, text) != 0) {
-        call = g_new0(Call, 1);
-        char *end;
-        call->number = strtol(system_call, &end, 10);
-        call->arguments[0] = g_ascii_strtoull(end, &end, 0);
-        call->arguments[1] = g_ascii_strtoull(end, &end, 0);
-        call->text = g_steal_pointer(&text);
-        call->seen_us = g_get_monotonic_time();
-        g_hash_table_replace(known, g_strdup(thread), call);
-    }
-    return g_get_monotonic_time() - call->seen_us > PATIENCE_US ? waits_for(pid, call) : NULL;
+    Call *call = g_hash_table_lookup(child->calls, thread);
+    if (call != NULL && strcmp(call->text, text) == 0)
+        return call;
+    call = g_new0(Call, 1);
+    char *end;
+    call->number = strtol(system_call, &end, 10);
+    call->arguments[0] = g_ascii_strtoull(end, &end, 0);
+    call->arguments[1] = g_ascii_strtoull(end, &end, 0);
+    call->text = g_steal_pointer(&text);
+    call->seen_us = g_get_monotonic_time();
+    g_hash_table_replace(child->calls, g_strdup(thread), call);
+    return call;
 }
 
-static char *
-look_at_threads(pid_t pid, GHashTable *known)
+/* Whether a thread waits for a file of another user; *WHAT: for which, to be freed. */
+static Wait
+look_at_threads(const Watched *child, char **what)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)pid);
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", (int)child->pid);
     g_autoptr(GDir) threads = g_dir_open(path, 0, NULL);
     const char *thread;
-    char *found = NULL;
-    while (threads != NULL && found == NULL && (thread = g_dir_read_name(threads)) != NULL)
-        found = look_at_thread(pid, thread, known);
-    return found;
+    Wait wait = WAIT_NONE;
+    *what = NULL;
+    while (threads != NULL && wait != WAIT_LONG && (thread = g_dir_read_name(threads)) != NULL) {
+        const Call *call = note_call(child, thread);
+        char *file = call != NULL ? waits_for(child->pid, call) : NULL;
+        if (file == NULL)
+            continue;
+        g_free(*what);
+        *what = file;
+        wait = g_get_monotonic_time() - call->seen_us > PATIENCE_US ? WAIT_LONG : WAIT_SHORT;
+    }
+    return wait;
+}
+
+/* Why to give the child up, to be freed; NULL: it may go on. */
+static char *
+look(Watched *child)
+{
+    g_autofree char *what = NULL;
+    const Wait wait = look_at_threads(child, &what);
+    const gint64 now = g_get_monotonic_time(), since = now - child->looked_us;
+    child->looked_us = now;
+    child->waited_us = MAX(child->waited_us + (wait != WAIT_NONE ? since : -since), 0);
+    if (wait == WAIT_LONG)
+        return g_strdup_printf("%s has not answered for %d s", what, (int)(PATIENCE_US / G_USEC_PER_SEC));
+    if (child->waited_us > TOTAL_US)
+        return g_strdup_printf("%s, and what was read before it, has taken %d s longer to answer than all else", what,
+                               (int)(TOTAL_US / G_USEC_PER_SEC));
+    return NULL;
 }
 
 static const int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
@@ -300,14 +342,14 @@ end_like(pid_t child, int signals, Relay relays[OUTPUTS])
 }
 
 static void G_GNUC_NORETURN
-give_up(pid_t child, int pidfd, const char *what, SupervisorSay say)
+give_up(pid_t child, int pidfd, const char *why, SupervisorSay say)
 {
     struct pollfd end = {.fd = pidfd, .events = POLLIN};
     kill(child, SIGKILL);
     poll(&end, 1, END_MS);
-    say("%s has not answered for %d s: it is in a file system that another user answers for; nothing was "
-        "found out. End the process, or run jescope as its user",
-        what, (int)(PATIENCE_US / G_USEC_PER_SEC));
+    say("%s: it is in a file system that another user answers for; nothing was found out. End the process, or run "
+        "jescope as its user",
+        why);
     _exit(EXIT_FAILURE);
 }
 
@@ -323,24 +365,27 @@ static void G_GNUC_NORETURN
 supervise(pid_t child, int signals, Relay relays[OUTPUTS], SupervisorSay say)
 {
     int pidfd = pidfd_open(child, 0);
-    g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, call_free);
-    for (;;) {
+    Watched watched = {.pid = child, .looked_us = g_get_monotonic_time()};
+    watched.calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, call_free);
+    for (gint64 look_us = watched.looked_us + LOOK_MIN_MS * 1000;;) {
         struct pollfd events[] = {{.fd = pidfd, .events = POLLIN},
                                   {.fd = signals, .events = POLLIN},
                                   relay_event(&relays[0]),
                                   relay_event(&relays[1])};
-        const int n = poll(events, G_N_ELEMENTS(events), LOOK_MS);
+        const gint64 ms = (look_us - g_get_monotonic_time()) / 1000;
+        const int n = poll(events, G_N_ELEMENTS(events), (int)CLAMP(ms, 0, LOOK_MAX_MS));
         if (has_ended(child) || (n > 0 && events[0].revents != 0))
             end_like(child, signals, relays);
         if (n > 0)
             pass_on(signals, child);
         for (guint i = 0; i < OUTPUTS && n > 0; i++)
             relay_some(&relays[i], 0);
-        if (n > 0)
+        if (g_get_monotonic_time() < look_us)
             continue;
-        char *what = look_at_threads(child, known);
-        if (what != NULL)
-            give_up(child, pidfd, what, say);
+        const char *why = look(&watched);
+        if (why != NULL)
+            give_up(child, pidfd, why, say);
+        look_us = g_get_monotonic_time() + g_random_int_range(LOOK_MIN_MS, LOOK_MAX_MS) * 1000;
     }
 }
 

@@ -3,7 +3,8 @@
  * A command of root's about a process of another user, who can delay whatever looks at it without end: its program
  * file, its root directory and its memory may be in a file system that this user answers for (FUSE), and a process that
  * waits for one cannot even be killed. So the command runs in a child, which is given up as soon as one of its threads
- * waits in a single system call about such a file for too long.
+ * waits in a single system call about such a file for 10 s, or when such waits have taken 30 s longer than all else: a
+ * file system that answers each request late makes a command of W seconds last 2 W + 30 s at most.
  */
 #ifndef JESCOPE_CLI_SUPERVISOR_H
 #define JESCOPE_CLI_SUPERVISOR_H

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -172,10 +173,29 @@ test_signals_are_passed_on(void)
 static char *fifo;
 
 static void
+interrupt(int number)
+{
+}
+
+static void
 open_without_end(pid_t command)
 {
     const struct open_how how = {.flags = O_RDONLY};
     syscall(SYS_openat2, AT_FDCWD, fifo, &how, sizeof(how));
+}
+
+static Ended
+run_about_fifo(void (*work)(pid_t command))
+{
+    g_autofree char *directory = g_dir_make_tmp("jescope-XXXXXX", NULL);
+    fifo = g_build_filename(directory, "never", NULL);
+    g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+    const Ended ended = run_about_stranger(work, 0);
+    g_assert_nonnull(strstr(ended.text->str, fifo));
+    unlink(fifo);
+    rmdir(directory);
+    g_clear_pointer(&fifo, g_free);
+    return ended;
 }
 
 static void
@@ -183,18 +203,38 @@ test_given_up(void)
 {
     if (skip())
         return;
-    g_autofree char *directory = g_dir_make_tmp("jescope-XXXXXX", NULL);
-    fifo = g_build_filename(directory, "never", NULL);
-    g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
-    const Ended ended = run_about_stranger(open_without_end, 0);
+    const Ended ended = run_about_fifo(open_without_end);
     g_assert_true(WIFEXITED(ended.status));
     g_assert_cmpint(WEXITSTATUS(ended.status), ==, EXIT_FAILURE);
-    g_assert_nonnull(strstr(ended.text->str, fifo));
     g_assert_nonnull(strstr(ended.text->str, "has not answered for 10 s"));
     g_string_free(ended.text, TRUE);
-    unlink(fifo);
-    rmdir(directory);
-    g_clear_pointer(&fifo, g_free);
+}
+
+/* Each time for less than the patience with one call; what it prints meanwhile makes no difference. */
+static void
+open_late_again_and_again(pid_t command)
+{
+    const struct open_how how = {.flags = O_RDONLY};
+    sigaction(SIGALRM, &(struct sigaction){.sa_handler = interrupt}, NULL); /* without SA_RESTART */
+    for (guint i = 0; i < DEADLINE_S * 2; i++) {
+        const struct itimerval second = {.it_value = {.tv_sec = 1}};
+        setitimer(ITIMER_REAL, &second, NULL);
+        syscall(SYS_openat2, AT_FDCWD, fifo, &how, sizeof(how));
+        if (write(STDOUT_FILENO, ".", 1) != 1)
+            _exit(1);
+    }
+}
+
+static void
+test_given_up_for_all_together(void)
+{
+    if (skip())
+        return;
+    const Ended ended = run_about_fifo(open_late_again_and_again);
+    g_assert_true(WIFEXITED(ended.status));
+    g_assert_cmpint(WEXITSTATUS(ended.status), ==, EXIT_FAILURE);
+    g_assert_nonnull(strstr(ended.text->str, "has taken 30 s longer to answer than all else"));
+    g_string_free(ended.text, TRUE);
 }
 
 /* A file of the kernel's pipes may be waited for: what a command writes to and reads from is its user's. */
@@ -252,6 +292,7 @@ main(int argc, char **argv)
     g_test_add_func("/supervisor/signal-of-its-end", test_signal_of_its_end);
     g_test_add_func("/supervisor/signals-are-passed-on", test_signals_are_passed_on);
     g_test_add_func("/supervisor/given-up", test_given_up);
+    g_test_add_func("/supervisor/given-up-for-all-together", test_given_up_for_all_together);
     g_test_add_func("/supervisor/other-waits", test_other_waits);
     return g_test_run();
 }
