@@ -7,6 +7,7 @@
 #include "cli/terminal.h"
 #include "cli/words.h"
 
+#include "confine/aside.h"
 #include "routes/unprofiled.h"
 #include "target/agent.h"
 #include "target/candidates.h"
@@ -23,6 +24,10 @@ enum {
     ANSWER_MS = 1000,
     QUICK_MS = 100,          /* an answer that takes longer is counted */
     SLOW_MS = 5000,          /* that answers of one user's agents may take in all */
+    SLOW_OF_ALL_MS = 8000,   /* and of all agents, until only quick answers are waited for */
+    LOOK_S = 15,             /* that looking at processes of other users may take in all */
+    TOTAL_S = 30,            /* and asking agents as well */
+    USERS_NAMED = 8,         /* of those of whom something was left out */
     COLUMNS_ELSEWHERE = 160, /* if stdout is not a terminal */
     COMMAND_MIN = 12,        /* columns that the command gets before others are shown */
 };
@@ -37,7 +42,14 @@ typedef struct {
     RouteStatus status; /* of one that was asked */
     gboolean prepared;  /* not asked: its environment has prof:true */
     char *trouble;      /* an agent that cannot be asked: why */
+    gboolean left_out;  /* there was no time left for it */
 } Row;
+
+/* Answers of agents, in milliseconds. */
+typedef struct {
+    GHashTable *slow; /* of each user, what slow ones have taken */
+    guint all;        /* of all users */
+} Waits;
 
 typedef enum {
     SORT_RSS,
@@ -75,12 +87,11 @@ row_free(gpointer data)
 
 /* One target that does not answer must not hold up the list. */
 static void
-ask_agent(Row *row)
+ask_agent(Row *row, guint ms)
 {
     const Process *process = &row->candidate->process;
-    AgentAddress address = {.path = row->candidate->socket,
-                            .process = process,
-                            .deadlines = {.connect = ANSWER_MS, .answer = ANSWER_MS, .output = ANSWER_MS}};
+    AgentAddress address = {
+        .path = row->candidate->socket, .process = process, .deadlines = {.connect = ms, .answer = ms, .output = ms}};
     g_autoptr(GError) error = NULL;
     if (process->state == 'T' || process->state == 't') {
         row->trouble = g_strdup("stopped");
@@ -97,27 +108,34 @@ ask_agent(Row *row)
         row->trouble = g_strdup(error->message);
 }
 
-/* Nor must many targets of one user. SLOW: of each user, the milliseconds that slow answers have taken. */
+/* Nor must many targets of one user, or of many users. */
 static void
-ask(Row *row, GHashTable *slow)
+ask(Row *row, Waits *waits)
 {
     const gpointer user = GUINT_TO_POINTER(row->candidate->process.uids[1]);
-    const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(slow, user));
+    const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(waits->slow, user));
     if (before >= SLOW_MS) {
         row->trouble = g_strdup("not asked: other agents of its user do not answer in time");
         return;
     }
+    if (aside_has_ended()) {
+        row->left_out = TRUE;
+        row->trouble = g_strdup("not asked: agents of other users took all the time");
+        return;
+    }
     const gint64 begin = g_get_monotonic_time();
-    ask_agent(row);
-    const gint64 ms = (g_get_monotonic_time() - begin) / 1000;
-    if (ms > QUICK_MS)
-        g_hash_table_insert(slow, user, GUINT_TO_POINTER(before + (guint)ms));
+    ask_agent(row, waits->all < SLOW_OF_ALL_MS ? ANSWER_MS : QUICK_MS);
+    const guint ms = (guint)((g_get_monotonic_time() - begin) / 1000);
+    if (ms <= QUICK_MS)
+        return;
+    g_hash_table_insert(waits->slow, user, GUINT_TO_POINTER(before + ms));
+    waits->all += ms;
 }
 
 /* Takes CANDIDATE. NULL: it does not use jemalloc, or has ended. Lists only processes that certainly use jemalloc, and
  * those that hide it by their memory map. */
 static Row *
-row_of(Candidate *taken, GHashTable *slow)
+row_of(Candidate *taken, Waits *waits)
 {
     g_autoptr(Candidate) candidate = taken;
     const Process *process = &candidate->process;
@@ -127,8 +145,9 @@ row_of(Candidate *taken, GHashTable *slow)
     row->candidate = g_steal_pointer(&candidate);
     row->rss = process_rss(process->pid);
     row->facts = process_facts_new(process);
+    row->left_out = row->candidate->left_out;
     if (row->candidate->reach == REACH_AGENT)
-        ask(row, slow);
+        ask(row, waits);
     else
         row->prepared = diagnosis_prepared(process->pid);
     if (row->asked || process_alive(process->pid, process->start_time))
@@ -183,17 +202,21 @@ collect_rows(Sort sort)
     g_autoptr(Progress) progress = progress_begin("looking at processes");
     GPtrArray *rows = g_ptr_array_new_with_free_func(row_free);
     g_autoptr(GHashTable) slow = g_hash_table_new(NULL, NULL);
+    Waits waits = {.slow = slow};
+    const gint64 begin = g_get_monotonic_time();
     g_autoptr(GArray) processes = process_list();
     for (guint i = processes->len; i-- > 0;) {
         const Process *process = &g_array_index(processes, Process, i);
         if (!process_is_ours(process) || process->state == 'Z')
             g_array_remove_index(processes, i);
     }
+    aside_set_end(begin + LOOK_S * G_USEC_PER_SEC);
     g_autoptr(GPtrArray) candidates = candidates_look(processes);
     g_ptr_array_set_free_func(candidates, NULL);
+    aside_set_end(begin + TOTAL_S * G_USEC_PER_SEC);
     for (guint i = 0; i < candidates->len; i++) {
         progress_share(progress, i, candidates->len);
-        Row *row = row_of(candidates->pdata[i], slow);
+        Row *row = row_of(candidates->pdata[i], &waits);
         if (row != NULL)
             g_ptr_array_add(rows, row);
     }
@@ -410,6 +433,30 @@ print_line(const char *line, Style style)
         puts(line);
 }
 
+/* One line, however many they are. */
+static void
+explain_left_out(GPtrArray *rows)
+{
+    g_autoptr(GHashTable) users = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GString) names = g_string_new(NULL);
+    guint n = 0;
+    for (guint i = 0; i < rows->len; i++) {
+        const Row *row = rows->pdata[i];
+        if (!row->left_out)
+            continue;
+        n++;
+        if (g_hash_table_add(users, row->facts->user) && g_hash_table_size(users) <= USERS_NAMED)
+            g_string_append_printf(names, "%s%s", names->len > 0 ? ", " : "", row->facts->user);
+    }
+    if (g_hash_table_size(users) > USERS_NAMED)
+        g_string_append_printf(names, " and %u more", g_hash_table_size(users) - USERS_NAMED);
+    if (n > 0)
+        command_say(
+            "%u processes were left out, since others did not answer in time; their users: %s; 'jescope status PID' "
+            "examines one",
+            n, names->str);
+}
+
 /* Explanations of words and of unreachable processes, for a terminal. */
 static void
 explain(GPtrArray *rows)
@@ -422,7 +469,7 @@ explain(GPtrArray *rows)
         no |= strcmp(profiling_word(row), "no") == 0;
         sampled |= is_sampled(row);
         unknown |= !row->asked && row->candidate->reach == REACH_ATTACH;
-        if (trouble_of(row) != NULL && strcmp(reach_word(row), "unreachable") == 0)
+        if (trouble_of(row) != NULL && !row->left_out && strcmp(reach_word(row), "unreachable") == 0)
             command_say("%s", trouble_of(row));
     }
     if (!isatty(STDOUT_FILENO))
@@ -480,6 +527,7 @@ run(char **operands, GError **error)
         print_names(rows);
     else
         print_table(rows);
+    explain_left_out(rows);
     return STATUS_DONE;
 }
 
@@ -506,7 +554,11 @@ const Command cmd_ps = {
         "\n"
         "RSS is what the kernel counts, HELD what the program holds of jemalloc's memory (jescope-stats(1)). REACH is "
         "agent, attach (no agent; commands briefly stop one of its threads), stopped or unreachable. Why something is "
-        "unreachable is printed to stderr.",
+        "unreachable is printed to stderr.\n"
+        "\n"
+        "Where processes do not answer, the list is printed after 30 seconds all the same, and a line on stderr says "
+        "how "
+        "many processes were left out, and of which users.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_NONE,

@@ -18,7 +18,9 @@ enum {
     LOOK_MS = 25,          /* between two looks at what the child does */
     WAITED_MOST_MS = 9000, /* for one user, until this is forgotten; the same of what runs for longer than BUSY_US */
     WAITED_KEPT = 64,
+    WAITED_FOR_ALL_MS = 9000, /* where there is an end, until patience is short with every user */
     PATIENCE_US = 3 * G_USEC_PER_SEC,
+    PATIENCE_SHORT_US = 100000,
     PATIENCE_AGAIN_US = 1 * G_USEC_PER_SEC, /* for a user for whom something was given up */
     BUSY_US = 100000,                       /* that an item may run without being counted */
     RUNNING_US = 30 * G_USEC_PER_SEC,
@@ -46,6 +48,9 @@ static struct {
     gint64 forgotten_us; /* 0: none */
     guint ms, busy_ms;
 } waited[WAITED_KEPT];
+
+static gint64 the_end_us;       /* 0: none */
+static guint waited_for_all_ms; /* since it was set */
 
 /* With the lock. */
 static gboolean
@@ -92,6 +97,7 @@ note_waited(uid_t user, gboolean busy)
         waited[i].ms = waited[i].busy_ms = 0;
     }
     *(busy ? &waited[i].busy_ms : &waited[i].ms) += LOOK_MS;
+    waited_for_all_ms += busy ? 0 : LOOK_MS;
     return is_too_much(i);
 }
 
@@ -115,13 +121,41 @@ count_given_up(uid_t user)
     return n;
 }
 
-static gboolean
-is_given_up(uid_t user)
+gboolean
+aside_is_delayed_by(uid_t user)
 {
     if (count_given_up(user) >= GIVEN_UP_MOST)
         return TRUE;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
     return is_waited_for(user);
+}
+
+void
+aside_set_end(gint64 end_us)
+{
+    the_end_us = end_us;
+    waited_for_all_ms = 0;
+}
+
+gboolean
+aside_has_ended(void)
+{
+    return the_end_us != 0 && g_get_monotonic_time() >= the_end_us;
+}
+
+static gboolean
+is_given_up(uid_t user)
+{
+    return aside_has_ended() || aside_is_delayed_by(user);
+}
+
+/* How long work for USER may wait. */
+static gint64
+patience_with(uid_t user)
+{
+    if (the_end_us != 0 && waited_for_all_ms >= WAITED_FOR_ALL_MS)
+        return PATIENCE_SHORT_US;
+    return count_given_up(user) > 0 ? PATIENCE_AGAIN_US : PATIENCE_US;
 }
 
 /* Takes CHILD, a pidfd, which is 0 if it has ended. */
@@ -232,8 +266,7 @@ wait_for_answer(int socket, pid_t child, const Job *job)
         const gint64 taken = g_get_monotonic_time() - begin;
         if ((!running || taken > BUSY_US) && note_waited(user, running) && job->batch != NULL)
             pass_over_given_up(job->batch);
-        const gint64 patience = count_given_up(user) > 0 ? PATIENCE_AGAIN_US : PATIENCE_US;
-        if (taken > RUNNING_US || (taken > patience && !running))
+        if (taken > RUNNING_US || (taken > patience_with(user) && !running) || aside_has_ended())
             return FALSE;
     }
     return TRUE;

@@ -109,8 +109,14 @@ take_looked(gpointer data, guint i, gconstpointer answer)
         candidate->obstacle = looked->has_obstacle ? g_strdup(looked->obstacle) : NULL;
         return;
     }
-    g_autofree char *user = process_user_name(candidate->process.uids[1]);
     candidate->reach = REACH_NOT;
+    candidate->left_out = !aside_is_delayed_by(candidate->process.uids[1]) && aside_has_ended();
+    if (candidate->left_out) {
+        candidate->obstacle = g_strdup_printf("%s (%d): not examined, since processes of other users took all the time",
+                                              candidate->process.name, (int)candidate->process.pid);
+        return;
+    }
+    g_autofree char *user = process_user_name(candidate->process.uids[1]);
     candidate->obstacle =
         g_strdup_printf("%s (%d): its files (/proc/%d/exe, maps, root) do not answer in time: user %s keeps them on a "
                         "file system that does not, or has processes with too many mappings; end the process, or run "
@@ -118,12 +124,34 @@ take_looked(gpointer data, guint i, gconstpointer answer)
                         candidate->process.name, (int)candidate->process.pid, (int)candidate->process.pid, user);
 }
 
+typedef struct {
+    guint turn; /* of its user */
+    Process process;
+} Turn;
+
 static gint
-compare_pids(gconstpointer a, gconstpointer b)
+compare_turns(gconstpointer a, gconstpointer b)
 {
-    const Candidate *left = *(const Candidate *const *)a;
-    const Candidate *right = *(const Candidate *const *)b;
-    return (left->process.pid > right->process.pid) - (left->process.pid < right->process.pid);
+    const Turn *left = a, *right = b;
+    return (left->turn > right->turn) - (left->turn < right->turn);
+}
+
+/* One of each user, then the second of each: many processes of one user come behind the first ones of the others. */
+static void
+take_turns(GArray *processes)
+{
+    g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL);
+    g_autoptr(GArray) turns = g_array_sized_new(FALSE, FALSE, sizeof(Turn), processes->len);
+    for (guint i = 0; i < processes->len; i++) {
+        const Process *process = &g_array_index(processes, Process, i);
+        const gpointer user = GUINT_TO_POINTER(process->uids[1]);
+        const Turn turn = {GPOINTER_TO_UINT(g_hash_table_lookup(counts, user)), *process};
+        g_hash_table_insert(counts, user, GUINT_TO_POINTER(turn.turn + 1));
+        g_array_append_val(turns, turn);
+    }
+    g_array_sort(turns, compare_turns);
+    for (guint i = 0; i < processes->len; i++)
+        g_array_index(processes, Process, i) = g_array_index(turns, Turn, i).process;
 }
 
 GPtrArray *
@@ -139,10 +167,10 @@ candidates_look(const GArray *processes)
         else
             g_ptr_array_add(all, look(process));
     }
+    take_turns(slow);
     const AsideList list = {
         .n = slow->len, .size = sizeof(Looked), .data = &looks, .each = look_aside, .user = user_of};
     aside_each(&list, take_looked);
-    g_ptr_array_sort(all, compare_pids);
     return all;
 }
 
@@ -287,10 +315,19 @@ keep_jemalloc(GPtrArray *candidates)
             g_ptr_array_remove_index(candidates, i);
 }
 
+static gint
+compare_pids(gconstpointer a, gconstpointer b)
+{
+    const Candidate *left = *(const Candidate *const *)a;
+    const Candidate *right = *(const Candidate *const *)b;
+    return (left->process.pid > right->process.pid) - (left->process.pid < right->process.pid);
+}
+
 static GPtrArray *
 look_at(const GArray *processes, CandidatesFlags flags)
 {
     GPtrArray *candidates = candidates_look(processes);
+    g_ptr_array_sort(candidates, compare_pids);
     if ((flags & CANDIDATES_JEMALLOC) != 0)
         keep_jemalloc(candidates);
     return candidates;

@@ -23,16 +23,18 @@ typedef enum {
 typedef struct {
     Process process;
     Reach reach;
-    char *socket;    /* REACH_AGENT: where its agent listens */
-    gboolean hidden; /* not permitted to see whether it uses jemalloc */
-    char *obstacle;  /* REACH_NOT: why, and what to change */
+    char *socket;      /* REACH_AGENT: where its agent listens */
+    gboolean hidden;   /* not permitted to see whether it uses jemalloc */
+    char *obstacle;    /* REACH_NOT: why, and what to change */
+    gboolean left_out; /* REACH_NOT: there was no time left to look at it (aside_set_end()) */
 } Candidate;
 
 /* Looks at one process; never NULL. */
 Candidate *candidate_new(const Process *process);
 
-/* The same for an array of Process, in the order of their pids: a GPtrArray of Candidate. A process whose user delays
- * the look at it is REACH_NOT after 3 s (confine/aside.h); three of a user, and its others are too, for a minute. */
+/* The same for an array of Process: a GPtrArray of Candidate, first those that no other user can delay, then one of
+ * each user, then the second of each, and so on. A process whose user delays the look at it is REACH_NOT after 3 s
+ * (confine/aside.h); three of a user, and its others are too, for a minute. */
 GPtrArray *candidates_look(const GArray *processes);
 
 void candidate_free(Candidate *candidate);

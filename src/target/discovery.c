@@ -20,10 +20,11 @@
 #include <unistd.h>
 
 enum {
-    DEAD_AGE_SECONDS = 2,  /* a younger socket may be bound and about to listen */
-    CLEANED_MAX = 4096,    /* directories, and entries of one, that are looked at */
-    SOCKETS_MAX = 8 << 20, /* of a list of sockets: any user may bind as many as its limit of descriptors */
-    BOUND_MAX = 64,        /* directories that have a socket of one name */
+    DEAD_AGE_SECONDS = 2,          /* a younger socket may be bound and about to listen */
+    CLEANED_MAX = 4096,            /* directories, and entries of one, that are looked at */
+    CLEAN_US = G_USEC_PER_SEC / 2, /* that this may take: any user can make as many, each with a process of his */
+    SOCKETS_MAX = 8 << 20,         /* of a list of sockets: any user may bind as many as its limit of descriptors */
+    BOUND_MAX = 64,                /* directories that have a socket of one name */
     SOCKET_PATH_MAX = 8 << 10,
     LISTENING = 1 << 16, /* among the flags of a socket in /proc/net/unix (unix_seq_show() in the kernel) */
 };
@@ -267,6 +268,9 @@ discovery_socket(const Process *process)
     return path[0] != '\0' ? g_strdup(path) : NULL;
 }
 
+/* Who may delay a look into directories of all users, which can be those of a file system of theirs; no user's id. */
+static const uid_t SOMEBODY = (uid_t)-1;
+
 static gboolean
 is_new(const struct stat *st)
 {
@@ -308,7 +312,7 @@ open_to_clean(const char *path)
 }
 
 static void
-clean_directory(const char *path)
+clean_directory(const char *path, gint64 until)
 {
     int directory = open_to_clean(path);
     if (directory < 0)
@@ -316,7 +320,9 @@ clean_directory(const char *path)
     g_autofree char *pinned = g_strdup_printf("/proc/self/fd/%d", directory);
     g_autoptr(GDir) entries = g_dir_open(pinned, 0, NULL);
     const char *name;
-    for (int n = 0; entries != NULL && n < CLEANED_MAX && (name = g_dir_read_name(entries)) != NULL; n++)
+    for (int n = 0; entries != NULL && n < CLEANED_MAX && g_get_monotonic_time() < until &&
+                    (name = g_dir_read_name(entries)) != NULL;
+         n++)
         if (is_dead(directory, name))
             unlinkat(directory, name, 0);
     struct stat st;
@@ -338,9 +344,10 @@ add_matching(GPtrArray *directories, const char *pattern)
     globfree(&found);
 }
 
-void
-discovery_remove_dead(void)
+static void
+remove_dead(gpointer data, ChannelMessage *answer)
 {
+    const gint64 until = g_get_monotonic_time() + CLEAN_US;
     Process self;
     if (!process_read(getpid(), &self))
         return;
@@ -349,6 +356,17 @@ discovery_remove_dead(void)
     add_matching(directories, geteuid() == 0 ? "/tmp/.jescope-*" : own);
     if (geteuid() == 0)
         add_matching(directories, "/run/user/*/jescope");
-    for (guint i = 0; i < directories->len; i++)
-        clean_directory(directories->pdata[i]);
+    for (guint i = 0; i < directories->len && g_get_monotonic_time() < until; i++)
+        clean_directory(directories->pdata[i], until);
+}
+
+void
+discovery_remove_dead(void)
+{
+    char none = 0;
+    ChannelMessage answer = {.bytes = &none, .size = sizeof(none)};
+    if (geteuid() == 0)
+        aside_run(remove_dead, NULL, SOMEBODY, &answer);
+    else
+        remove_dead(NULL, &answer);
 }

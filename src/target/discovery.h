@@ -30,7 +30,8 @@ GPtrArray *discovery_directories(const Process *process);
  */
 void discovery_watch_own(int inotify);
 
-/* Removes sockets on which no agent listens, and will not: from our own directories, and for root from every user's. */
+/* Removes sockets on which no agent listens, and will not: from our own directories, and for root from every user's;
+ * what half a second suffices for. */
 void discovery_remove_dead(void);
 
 #endif

@@ -12,12 +12,13 @@ import signal
 import socket
 import stat
 import subprocess
+import time
 
 import neighbours
 import pytest
 from endpoint import serve
 from programs import profiled  # noqa: F401
-from services import DEADLINE, environment, free_port, jescope, started, wait_for
+from services import DEADLINE, PYTHON, environment, free_port, jescope, started, wait_for
 from victims import BUILD
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="targets of another user need root")
@@ -30,6 +31,7 @@ MANY = 40
 ASKED_AT_ONCE = 20
 BUSY = 4  # requests that wait, of those of test_end_under_load
 END_S = 120
+PS_S = 40  # 30 at most, and its own work on a busy machine
 HONEST_S = 10  # of patience with an honest answer; that of a server that does not share fairly is half a minute and more
 
 
@@ -144,7 +146,7 @@ def test_work_ends_with_its_client(folder, profiled):  # noqa: F811
 
 
 @contextlib.contextmanager
-def slow_files(folder, *mode):
+def slow_files(folder, *mode, user=USER):
     """A process of another user whose socket, program file or arguments are where a file system never answers; see
     tests/victims/slow_files.c."""
     device, place, program = folder / "fuse", folder / "place", folder / "slow_files"
@@ -152,10 +154,10 @@ def slow_files(folder, *mode):
         os.mknod(device, stat.S_IFCHR, os.makedev(10, 229))
         device.chmod(0o666)
     place.mkdir()
-    os.chown(place, USER, USER)
+    os.chown(place, user, user)
     shutil.copy(BUILD / "tests/victims/slow_files", program)
-    with started([program, *mode, device, place, "/bin/sh", "-c", "echo ready; while :; do read line; done"], env=environment(folder), user=USER,
-                 group=USER, extra_groups=[], cwd="/", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with started([program, *mode, device, place, "/bin/sh", "-c", "echo ready; while :; do read line; done"], env=environment(folder), user=user,
+                 group=user, extra_groups=[], cwd="/", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         if process.stdout.readline() != "ready\n":
             pytest.skip("this machine gives users no mount of fuse and overlayfs")
         (place / "stop").touch()
@@ -198,6 +200,67 @@ def test_ps_asks_only_so_many_silent_agents_of_a_user(folder, profiled):  # noqa
         assert rows[profiled.pid]["trouble"] is None
         troubles = [rows[pid]["trouble"] for pid in strangers]
         assert 2 <= sum("not asked" in trouble for trouble in troubles) < len(troubles), troubles
+
+
+def test_ps_waits_for_agents_of_many_users_together(folder, profiled):  # noqa: F811
+    """For a second with each it would take longer than the whole list may."""
+    with contextlib.ExitStack() as stack:
+        strangers = []
+        for user in range(USER - 60, USER):
+            own = folder / str(user)
+            own.mkdir()
+            strangers += stack.enter_context(neighbours.hostile(own, 1, "silent", user=user))
+        begin = time.monotonic()
+        rows = {row["pid"]: row for row in json.loads(jescope(folder, "ps", "--json").stdout)["processes"]}
+        assert time.monotonic() - begin < PS_S
+        assert rows[profiled.pid]["trouble"] is None
+        assert all(rows[pid]["trouble"] for pid in strangers)
+
+
+def test_ps_ends_where_file_systems_of_many_users_do_not_answer(folder, profiled):  # noqa: F811
+    """It says whom it left out, and lists those whose users nobody delays."""
+    with contextlib.ExitStack() as stack:
+        for user in range(USER - 60, USER):
+            own = folder / str(user)
+            own.mkdir()
+            stack.enter_context(slow_files(own, user=user))
+        begin = time.monotonic()
+        done = jescope(folder, "ps")
+        assert time.monotonic() - begin < PS_S
+        assert re.search(r"^ *%d .* agent " % profiled.pid, done.stdout, re.M), done.stdout
+        assert re.search(r"processes were left out, since others did not answer in time; their users: 6\d+, .* more;", done.stderr), done.stderr
+
+
+CROWDED = """
+import os, pathlib, socket, sys, threading, time
+directory, names, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+start_time = pathlib.Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
+threading.stack_size(1 << 16)
+for _ in range(threads):
+    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+os.mkdir(directory, 0o700)
+first = f"{directory}/{os.getpid()}.{start_time}.sock"
+socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).bind(first)
+for n in range(names):
+    os.link(first, f"{directory}/{'0' * (n % 60 + 1)}{os.getpid()}.{'0' * (n // 60)}{start_time}.sock")
+time.sleep(3)  # those of agents that are about to listen are left alone
+print("ready", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_ps_with_a_crowded_directory_of_sockets(folder, profiled):  # noqa: F811
+    """Each is one of a process with thousands of threads, of which any may be an agent."""
+    directory = f"/tmp/.jescope-{USER}.{os.getpid()}"
+    try:
+        with started([PYTHON, "-c", CROWDED, directory, 3500, 3000], env=environment(folder), user=USER, group=USER, extra_groups=[], cwd="/") as process:
+            assert process.stdout.readline() == "ready\n"
+            begin = time.monotonic()
+            rows = json.loads(jescope(folder, "ps", "--json").stdout)["processes"]
+            assert time.monotonic() - begin < PS_S
+            assert profiled.pid in {row["pid"] for row in rows}
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def waiting_requests(server):

@@ -224,6 +224,69 @@ test_given_up_again(void)
     g_assert_cmpint(g_get_monotonic_time() - begin, <, 8 * G_USEC_PER_SEC); /* 3 s three times would be more */
 }
 
+/* ---- an end for work on behalf of many users ---- */
+
+enum { MANY = HOSTILE + 100, MANY_ITEMS = 60, END_S = 25, LONGEST_S = 2 };
+
+static uid_t
+user_of_many(gconstpointer data, guint i)
+{
+    return i % 3 == 2 ? OTHER : MANY + i;
+}
+
+static void
+wait_for_many(gpointer data, guint i, gpointer answer)
+{
+    if (user_of_many(data, i) != OTHER)
+        wait_for_ever(NULL, NULL);
+    *(guint64 *)answer = i;
+}
+
+typedef struct {
+    guint done, of_other;
+} Done;
+
+static void
+take_many(gpointer data, guint i, gconstpointer answer)
+{
+    Done *done = data;
+    done->done += answer != NULL;
+    done->of_other += user_of_many(data, i) == OTHER;
+}
+
+/* Each user delays one item: 3 s for each would be two minutes. */
+static void
+test_many_users(void)
+{
+    Done done = {0};
+    const gint64 begin = g_get_monotonic_time();
+    const AsideList list = {
+        .n = MANY_ITEMS, .size = sizeof(guint64), .data = &done, .each = wait_for_many, .user = user_of_many};
+    aside_set_end(begin + END_S * G_USEC_PER_SEC);
+    aside_each(&list, take_many);
+    g_assert_cmpuint(done.done, ==, done.of_other);
+    g_assert_false(aside_has_ended());
+    aside_set_end(0);
+}
+
+static void
+test_end(void)
+{
+    Done done = {0};
+    const gint64 begin = g_get_monotonic_time();
+    const AsideList list = {
+        .n = MANY_ITEMS, .size = sizeof(guint64), .data = &done, .each = wait_for_many, .user = user_of_many};
+    aside_set_end(begin + G_USEC_PER_SEC);
+    aside_each(&list, take_many);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, (1 + LONGEST_S) * G_USEC_PER_SEC);
+    g_assert_cmpuint(done.done, <, done.of_other);
+    g_assert_true(aside_has_ended());
+    g_assert_cmpint(run(die, OTHER + 1), ==, ASIDE_NOT_BEGUN);
+    g_assert_false(aside_is_delayed_by(OTHER + 1));
+    aside_set_end(0);
+    test_answer();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -235,5 +298,7 @@ main(int argc, char **argv)
     g_test_add_func("/aside/late", test_late);
     g_test_add_func("/aside/busy", test_busy);
     g_test_add_func("/aside/given-up-again", test_given_up_again);
+    g_test_add_func("/aside/many-users", test_many_users);
+    g_test_add_func("/aside/end", test_end);
     return g_test_run();
 }
