@@ -246,16 +246,24 @@ print_answer(const Run *run, const DoctorReport *report)
     fputs(text->str, stdout);
 }
 
-/* The statistics of every arena belong to the last moment, whose figures of the process they get. */
+/* The statistics of every arena belong to the last moment, whose figures of the process they get, and its large size
+ * classes: JSON does not say how often they are allocated from. */
 static gboolean
 take_sample(StatsSample *sample, gpointer data, GError **error)
 {
     DoctorMoment *moment = data;
+    StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+    StatsArena *live = stats_sample_find(moment->sample, STATS_ARENA_MERGED);
 
-    if (stats_sample_find(sample, STATS_ARENA_MERGED) != NULL) {
-        stats_sample_unref(moment->sample);
-        moment->sample = stats_sample_ref(sample);
+    if (merged == NULL)
+        return TRUE;
+    if (live != NULL && live->large != NULL) {
+        StatsTable *large = merged->large;
+        merged->large = live->large;
+        live->large = large;
     }
+    stats_sample_unref(moment->sample);
+    moment->sample = stats_sample_ref(sample);
     return TRUE;
 }
 

@@ -409,10 +409,21 @@ take_slabs(Take *take, GError **error)
     return take_kind(take, kind, &batch, count, arena, error);
 }
 
+/* As print_arenas(), of the merged arena. */
+static gboolean
+print_classes(Take *take)
+{
+    gint64 before = g_get_monotonic_time();
+    gboolean done =
+        target_via(take->live->target) == TARGET_VIA_ATTACH && printed_classes(take->live->target, take->sample);
+    take->spent_ns += (guint64)(g_get_monotonic_time() - before) * 1000;
+    return done;
+}
+
 static gboolean
 take_all_classes(Take *take, GError **error)
 {
-    if ((take->live->parts & (STATS_LIVE_CLASSES | STATS_LIVE_ARENA_CLASSES)) != 0 &&
+    if ((take->live->parts & (STATS_LIVE_CLASSES | STATS_LIVE_ARENA_CLASSES)) != 0 && !print_classes(take) &&
         !take_classes(take, merged_number(take), STATS_ARENA_MERGED, error))
         return FALSE;
     if ((take->live->parts & STATS_LIVE_SLABS) != 0 && !take_slabs(take, error))
@@ -484,7 +495,7 @@ take_merged(Take *take, GError **error)
 }
 
 /* Without an agent each control is a call of a stopped thread: a hundred for each arena, and ten for each of its size
- * classes. */
+ * classes: what jemalloc prints is one. */
 static gboolean
 print_arenas(Take *take)
 {

@@ -8,6 +8,8 @@
 /* Mutexes, and what the totals and the merged arena have already; extents are large. */
 static const char *const left_out[] = {[PRINTED_ARENAS] = "Jmxeblh", [PRINTED_ARENAS_AND_CLASSES] = "Jmxeh"};
 
+static const char classes_alone[] = "gdaxeh"; /* leaves out all but the merged arena's tables */
+
 /* What the controls know of every arena and JSON does not say: it is the same for all. */
 static void
 complete(StatsArena *arena, const StatsArena *merged)
@@ -45,4 +47,32 @@ printed_arenas(Target *target, PrintedParts parts, StatsSample *sample)
     log_reader_read_fd(reader, fd, target_label(target), NULL);
     close(fd);
     return stats_sample_arena_count(sample) > 0;
+}
+
+/* Only the first snapshot counts. */
+static gboolean
+take_classes(StatsSample *printed, gpointer data, GError **error)
+{
+    StatsArena *from = stats_sample_find(printed, STATS_ARENA_MERGED);
+    StatsArena *to = stats_sample_find(data, STATS_ARENA_MERGED);
+
+    if (from != NULL && to != NULL && to->bins == NULL && to->large == NULL) {
+        to->bins = g_steal_pointer(&from->bins);
+        to->large = g_steal_pointer(&from->large);
+    }
+    return TRUE;
+}
+
+gboolean
+printed_classes(Target *target, StatsSample *sample)
+{
+    int fd = target_stats(target, classes_alone, NULL);
+    g_autoptr(LogReader) reader = log_reader_new(take_classes, sample);
+    const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+
+    if (fd < 0)
+        return FALSE;
+    log_reader_read_fd(reader, fd, target_label(target), NULL);
+    close(fd);
+    return merged != NULL && merged->bins != NULL;
 }

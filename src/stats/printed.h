@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arenas of a sample out of jemalloc's own JSON: one call in the target instead of thousands of controls. */
+/* Parts of a sample out of what jemalloc prints itself: one call in the target instead of thousands of controls. */
 #ifndef JESCOPE_STATS_PRINTED_H
 #define JESCOPE_STATS_PRINTED_H
 
@@ -17,5 +17,9 @@ typedef enum {
  * It is read by a child without privileges. What it says is checked (log-reader.h).
  */
 gboolean printed_arenas(Target *target, PrintedParts parts, StatsSample *sample);
+
+/* Likewise adds the size classes of the merged arena, which SAMPLE has, out of jemalloc's text: its JSON lacks how
+ * often large classes are allocated from. */
+gboolean printed_classes(Target *target, StatsSample *sample);
 
 #endif

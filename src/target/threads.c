@@ -97,6 +97,24 @@ prefer_main(GArray *candidates, pid_t pid)
     }
 }
 
+/* Hundreds of threads with stacks too small for a call look alike; that of the main thread is not one of them. */
+static void
+take_main_early(GArray *candidates, pid_t pid)
+{
+    enum { EARLY = 4 };
+
+    for (guint i = EARLY + 1; i < candidates->len; i++) {
+        Candidate main = g_array_index(candidates, Candidate, i);
+        if (main.thread != pid)
+            continue;
+        if (main.rank - RANK_MAIN <= g_array_index(candidates, Candidate, EARLY).rank) {
+            g_array_remove_index(candidates, i);
+            g_array_insert_val(candidates, EARLY, main);
+        }
+        return;
+    }
+}
+
 GArray *
 threads_by_promise(pid_t pid)
 {
@@ -113,6 +131,7 @@ threads_by_promise(pid_t pid)
     if (has_background)
         prefer_main(candidates, pid);
     g_array_sort(candidates, compare_candidates);
+    take_main_early(candidates, pid);
     GArray *threads = g_array_new(FALSE, FALSE, sizeof(pid_t));
     for (guint i = 0; i < candidates->len; i++)
         g_array_append_val(threads, g_array_index(candidates, Candidate, i).thread);

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /* Their ids as a GArray of pid_t. Those that wait in a system call come first (they are more likely at a safe point),
- * the main thread last among equals, or first if jemalloc has background threads. Threads that cannot be stopped now
- * are left out: zombies and those in an uninterruptible wait, such as vfork(). */
+ * the main thread after the first few of its equals, or first if jemalloc has background threads. Threads that cannot
+ * be stopped now are left out: zombies and those in an uninterruptible wait, such as vfork(). */
 GArray *threads_by_promise(pid_t pid);
 
 /* A thread that cannot be stopped now, and whether it waits in vfork() for its child; 0: none. */

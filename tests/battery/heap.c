@@ -577,6 +577,20 @@ start_encoding(void)
     }
 }
 
+/* Blocks that no thread cache takes, a few a millisecond: next to no processor time. */
+NAMED static void
+render_frame(void)
+{
+    free(filled(300000));
+}
+
+static void
+churn_frames(void)
+{
+    for (int i = 0; i < 10; i++)
+        render_frame();
+}
+
 /* ---- nothing is wrong ---- */
 
 /* Up and down by a third, in seven seconds. */
@@ -639,6 +653,7 @@ const Case heap_cases[] = {
     {"startup-tree", "startup-memory", "parse_tree|node_new", "", parse_tree, answer_requests},
     {"capacity-room", "oversized-capacity", "reserve_room", "", reserve_room, NULL},
     {"churn-blocks", "allocation-churn", "encode_block", "prof_accum:true", start_encoding, NULL},
+    {"churn-frames", "allocation-churn", "render_frame", "prof_accum:true", nothing, churn_frames},
     {"healthy-swing", "healthy", "", "", nothing, swing},
     {"healthy-threads", "healthy", "", "", pool_of_threads, NULL},
     {"churn-requests", "allocation-churn", "handle_request", "", nothing, churn_requests},

@@ -105,6 +105,15 @@ def test_what_jemalloc_does_not_sample_is_named(tmp_path, name):
         assert now["active"] and now["sampler"] == "jemalloc", now
 
 
+@pytest.mark.parametrize("name", ["churn-frames", "cache-full"])
+def test_what_comes_and_goes_is_seen_without_a_profile(tmp_path, name):
+    """By the counters of size classes, small and large."""
+    case = next(case for case in battery.cases() if case.name == name)
+    with battery.running(tmp_path, case, "plain") as program:
+        document, truth = battery.ask(tmp_path, program, ["doctor", "--for=4s"])
+        assert document["findings"][0]["cause"] == truth["cause"], document
+
+
 def test_healthy(tmp_path):
     with holding(tmp_path, "small=20", options=["--active", "--sample=64KiB"]) as (_, pid):
         done = jescope(tmp_path, "doctor", "--for=2s", pid)

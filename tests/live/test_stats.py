@@ -284,7 +284,11 @@ def test_many_arenas_without_agent(many_arenas):
         assert arena["metrics"]["arena.small.nmalloc"] == i + 1
         # What jemalloc does not print: these values came out of its JSON.
         assert "bin.nslabs" not in small[160]
-    assert "merged" in arenas
+    # Those of all arenas came out of its text, which says how often large classes are allocated from.
+    large = {row["large.size"]: row for row in arenas["merged"]["large"]}
+    small = {row["bin.size"]: row for row in arenas["merged"]["bins"]}
+    assert large[20480]["large.nmalloc"] >= large[20480]["large.curlextents"] >= 24
+    assert small[160]["bin.nmalloc"] >= small[160]["bin.curregs"] >= 78 and small[160]["bin.nslabs"] >= 12
 
 
 def test_collect_many_arenas_without_agent(many_arenas, tmp_path):
