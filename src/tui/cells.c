@@ -51,7 +51,7 @@ cells_letter_width(gunichar letter)
     return g_unichar_iswide(letter) ? 2 : 1;
 }
 
-/* What may be shown of LETTER: of what has no columns only marks, which belong to the letter before them. */
+/* LETTER, or '?' if it must not be shown. Of letters without width, only combining marks are kept. */
 static gunichar
 shown_letter(gunichar letter)
 {
@@ -72,7 +72,7 @@ shown_letter(gunichar letter)
     }
 }
 
-/* Half of a wide letter that remains when the other one is overwritten becomes blank. */
+/* Blanks the remaining half of a wide letter when the other half is overwritten. */
 static void
 mend_halves(Cells *cells, guint row, guint column)
 {
@@ -94,7 +94,7 @@ set_letter(Cells *cells, CellSpan at, CellStyle style, gunichar letter)
         *cell_at(cells, at.row, at.column + 1) = (Cell){.width = 0, .style = (guint8)style};
 }
 
-/* To the letter before COLUMN. */
+/* Adds MARK to the letter before COLUMN. */
 static void
 add_mark(Cells *cells, guint row, guint column, gunichar mark)
 {

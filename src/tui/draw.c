@@ -6,14 +6,14 @@
 enum {
     BLOCK_LOWEST = 0x2581,
     BLOCK_FULL = 0x2588,
-    BLOCK_EIGHTH_WIDE = 0x258f, /* the widest is seven before it */
+    BLOCK_EIGHTH_WIDE = 0x258f, /* the narrowest; the widest precedes it by seven code points */
     BLOCK_HEIGHTS = 8,
     BRAILLE = 0x2800,
-    BRAILLE_ROWS = 4, /* dots in a cell */
+    BRAILLE_ROWS = 4, /* dots per cell */
     BRAILLE_COLUMNS = 2,
 };
 
-/* The ends of the latest COUNT points; FALSE: none is known. */
+/* The minimum and maximum of the latest COUNT points; FALSE if none is known. */
 static gboolean
 range_of(const Track *track, StatusFigure figure, guint count, guint64 scale[static 2])
 {

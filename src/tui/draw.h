@@ -6,7 +6,7 @@
 #include "tui/cells.h"
 #include "tui/track.h"
 
-/* The latest COLUMNS points of FIGURE as blocks of eight heights, between their least and greatest. Newly allocated. */
+/* A sparkline of the latest COLUMNS points of FIGURE, scaled from their minimum to their maximum. Newly allocated. */
 char *draw_spark(const Track *track, StatusFigure figure, guint columns);
 
 typedef struct {
@@ -16,11 +16,12 @@ typedef struct {
     guint columns;
 } DrawArea;
 
-/* FIGURE over time, in braille, two points in each column, the latest at the right. The scale begins at the least
- * value, or at zero where that is near; *LOW and *HIGH are its ends. FALSE: there are no points. */
+/* Draws FIGURE over time in braille, two points per column, the latest at the right. SCALE receives the ends of the
+ * scale: the minimum, or zero if the minimum is below half of the maximum; and the maximum. FALSE if no point is
+ * known. */
 gboolean draw_chart(Cells *cells, DrawArea area, const Track *track, StatusFigure figure, guint64 scale[static 2]);
 
-/* PART of WHOLE as a bar in SPAN, with eighths of a column. */
+/* Draws SHARE (0 to 1) of SPAN as a bar, in eighths of a column. */
 void draw_bar(Cells *cells, CellSpan span, CellStyle style, double share);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* "%" stands for the number of the subject, with a blank before it. */
+/* "%" is replaced with a blank and the subject's number. */
 static const struct {
     const char *type;
     const char *words;
@@ -34,7 +34,7 @@ words_of(const char *type)
     return NULL;
 }
 
-/* Of advice, the finding. */
+/* The detail to show; for advice, only the finding. */
 static const char *
 detail_of(const EventFacts *facts)
 {
@@ -44,7 +44,7 @@ detail_of(const EventFacts *facts)
     return facts->detail;
 }
 
-/* Of a newer jescope. */
+/* Appends an event type that only a newer jescope knows. */
 static void
 append_unknown(GString *text, const char *type)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of targets in words, wherever they come from. */
+/* Describes events of targets. */
 #ifndef JESCOPE_TUI_EVENT_TEXT_H
 #define JESCOPE_TUI_EVENT_TEXT_H
 
 #include <glib.h>
 
 typedef struct {
-    const char *type;   /* "profiling-on": service_event_name(), or what another jescope calls it */
-    guint64 subject;    /* the number of the recording or dump; 0: none */
+    const char *type;   /* such as "profiling-on": service_event_name(), or a name from another jescope */
+    guint64 subject;    /* number of the recording or dump; 0: none */
     const char *detail; /* a phrase; NULL or "": none */
     const char *who;    /* NULL or "": unknown */
 } EventFacts;

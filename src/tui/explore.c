@@ -13,10 +13,10 @@ enum {
     TABLE_ROWS = 5000,
     STACK_ROWS = 10000,
     FLAME_LEVELS = 200,
-    FLAME_WIDTH_MIN = 50, /* as REPORT_WIDTH_MIN */
+    FLAME_WIDTH_MIN = 50, /* equals REPORT_WIDTH_MIN */
 };
 
-/* In the order of their key. */
+/* In the order in which their key cycles through them. */
 static const struct {
     ProfileValue value;
     const char *note;
@@ -30,7 +30,7 @@ static const struct {
     {PROFILE_LIFETIME, " mean lifetime"},
 };
 
-/* Of the parameter "sort". */
+/* Values of the parameter "sort". */
 static const char *const sort_words[SITES_SORTS] = {
     [SITES_BY_OWN] = "flat", [SITES_BY_TOTAL] = "cum", [SITES_BY_NAME] = "name"};
 
@@ -92,7 +92,7 @@ report_path(const Explore *explore, gboolean against_mark)
     GString *path = g_string_new(NULL);
     g_string_printf(path, "/dumps/%" G_GUINT64_FORMAT "?format=page&value=%s", explore->now.id,
                     report_value_name(explore->value));
-    /* The difference of two means is not the mean of a difference. */
+    /* A mean of the difference cannot be computed from two means. */
     if (against_mark && !value_is_mean(explore->value) && explore->mark.id != explore->now.id)
         g_string_append_printf(path, "&base=%" G_GUINT64_FORMAT, explore->mark.id);
     if (explore->wrappers)
@@ -377,7 +377,7 @@ set_dump(Explore *explore, const json_t *document)
         explore->mark = explore->now;
 }
 
-/* Reports of a dump that is not shown any more may still be on their way. */
+/* Ignores pending reports of the dump, too. */
 static void
 forget_dump(Explore *explore)
 {
@@ -388,7 +388,7 @@ forget_dump(Explore *explore)
     g_clear_pointer(&explore->flame, flame_free);
 }
 
-/* Of a replay: the newest dump of the moment, if it is another than the one that is shown. */
+/* In a replay: shows the newest dump of the moment, unless it is shown already. */
 static void
 take_kept(Model *model, const json_t *document)
 {
@@ -465,8 +465,8 @@ take_new_lease(Model *model, const json_t *document)
     explore->granted_us = explore->renewed_us;
 }
 
-/* It could not be taken or renewed. If top did not run in time (Ctrl-Z, a machine that stood still) the answer that was
- * given still holds; otherwise another client has ended it. */
+/* The lease could not be taken or renewed. If top did not run in time (Ctrl-Z, a suspended machine), the user's consent
+ * still holds and the lease is taken again; otherwise another client has ended it. */
 static void
 lose_lease(Model *model)
 {
@@ -563,7 +563,7 @@ explore_close(Model *model)
         free_explore(g_steal_pointer(&model->explore));
 }
 
-/* A lease that is only being taken ends by itself. */
+/* A lease that was requested but not yet granted expires by itself. */
 gboolean
 explore_end(Model *model)
 {

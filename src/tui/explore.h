@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked about the target that is open: dumps and reports of them, and actions on it. Whatever changes the
- * target or stops its threads is done only after a question; whatever is switched on is a lease of ten seconds that is
- * renewed as long as a screen of the target is open.
+ * Dumps, reports and actions of the opened target. An action that changes the target or stops its threads requires
+ * confirmation. Profiling is enabled by a ten-second lease, which is renewed while a screen of the target is open.
  */
 #ifndef JESCOPE_TUI_EXPLORE_H
 #define JESCOPE_TUI_EXPLORE_H
@@ -24,7 +23,7 @@ typedef enum {
 } SitesMode;
 
 typedef enum {
-    SITES_BY_DEFAULT, /* gain, where there is a mark, else own */
+    SITES_BY_DEFAULT, /* by gain if there is a mark, else by own */
     SITES_BY_OWN,
     SITES_BY_TOTAL,
     SITES_BY_NAME,
@@ -38,39 +37,39 @@ typedef struct {
 } ExploreDump;
 
 typedef struct Explore {
-    char *key; /* of the target */
+    char *key; /* the target's */
     ExploreDump now;
-    ExploreDump mark; /* what gains are since: the first dump, until another one is marked */
+    ExploreDump mark; /* baseline of gains: the first dump, until the user marks another one */
     SitesMode mode;
     ProfileValue value;
     ExploreSort sort;
-    gboolean wrappers; /* are shown */
+    gboolean wrappers; /* whether they are shown */
     gboolean inverted;
-    gboolean plain;                /* the flame graph shows no difference to the mark */
+    gboolean plain;                /* the flame graph shows totals, not the change since the mark */
     char *focus, *ignore, *search; /* NULL: none */
-    GArray *zooms;                 /* of guint64: the frames zoomed into, keys of FlameRow */
+    GArray *zooms;                 /* guint64: FlameRow.key of the frames zoomed into */
 
-    Sites *sites; /* NULL: not there yet */
+    Sites *sites; /* NULL: not received yet */
     Flame *flame;
-    guint row, top; /* of the sites */
-    guint first;    /* row of the screen of the first of them */
+    guint row, top; /* selected and first visible row of the sites */
+    guint first;    /* screen row of the first visible one */
     guint flame_row, flame_top;
-    guint flame_columns; /* that it is drawn on */
+    guint flame_columns; /* width it was drawn with */
 
     guint asked_kept, asked_dump, asked_sites, asked_flame, asked_lease, asked_end,
-        asked_purge;          /* questions; 0: none */
+        asked_purge;          /* ids of open questions; 0: none */
     guint64 lease;            /* 0: none */
-    gint64 renewed_us;        /* monotonic: when it was asked for, the last time */
-    gint64 granted_us;        /* the same of what was granted */
-    gint64 record_until_us;   /* monotonic; 0: it is not a recording */
-    char *trouble;            /* why the last question had no answer */
-    const char *doing;        /* what is waited for; NULL: nothing */
-    ViewKind wanted;          /* the screen that the first dump is for */
-    gboolean moved;           /* a replay is at another moment than that of asked_kept */
-    gboolean ends_after_dump; /* the lease, which is of a recording */
+    gint64 renewed_us;        /* monotonic time of the latest lease request */
+    gint64 granted_us;        /* monotonic time of the latest granted request */
+    gint64 record_until_us;   /* monotonic time; 0: not recording */
+    char *trouble;            /* why the last question failed */
+    const char *doing;        /* what is in progress; NULL: nothing */
+    ViewKind wanted;          /* the screen to open once a dump is available */
+    gboolean moved;           /* the replay has moved since asked_kept was sent */
+    gboolean ends_after_dump; /* the lease belongs to a recording */
 } Explore;
 
-/* Rows of a table of keys: the actions. */
+/* The actions, as rows of a ViewKey table. */
 #define EXPLORE_KEYS                                                                                                   \
     {"D", "take a heap dump", VIEW_KEY_CHANGES},                                                                       \
         {"R", "record: profile for 30 s, then dump", VIEW_KEY_BRIEF | VIEW_KEY_CHANGES},                               \
@@ -80,38 +79,39 @@ typedef struct Explore {
         "M", "mark: gains are since this dump", VIEW_KEY_HELP                                                          \
     }
 
-/* Opens VIEW; asks whether a dump may be taken if there is none. A replay shows the newest kept dump of its moment. */
+/* Opens VIEW; without a dump, asks for permission to take one. A replay shows the newest dump kept at its moment. */
 void explore_enter(Model *model, ViewKind view);
 
-/* After a frame: a replay is at another moment. */
+/* To be called after a frame that moved the replay to another moment. */
 void explore_move(Model *model);
 
-/* A key of the actions. */
+/* Handles an action's key; FALSE: not such a key. */
 gboolean explore_key(Model *model, const Key *key);
 
-/* Asks for the report of the screen again, since what it shows is to change. */
+/* Requests the report of the current screen again, after a change of its parameters. */
 void explore_refresh(Model *model);
 
-/* Shows the next value that the dump has. */
+/* Switches to the dump's next value. */
 void explore_next_value(Model *model);
 
-/* What is said behind an amount of VALUE: " objects", " allocated so far", ""... */
+/* The suffix of amounts of VALUE: " objects", " allocated so far", ""... */
 const char *explore_value_note(ProfileValue value);
 
-/* As FeedSink.answer. */
+/* Implements FeedSink.answer. */
 void explore_answer(guint id, const json_t *document, const GError *error, gpointer model);
 
-/* About once a second. TRUE: something is to be drawn. */
+/* To be called about once a second. TRUE if a redraw is needed. */
 gboolean explore_tick(Model *model);
 
-/* The target is left: ends what was switched on and forgets the rest. */
+/* Leaves the target: ends the lease and drops all other state. */
 void explore_close(Model *model);
 
-/* The same at the end of all. TRUE: the end of a lease was asked for; explore_is_ending() until it is answered. */
+/* Leaves the target on exit. TRUE if it requested the end of a lease: explore_is_ending() is TRUE until the answer
+ * arrives. */
 gboolean explore_end(Model *model);
 gboolean explore_is_ending(const Model *model);
 
-/* "recording for 12 s more", "profiling is enabled"... NULL: nothing to tell. Newly allocated. */
+/* "profiling for 12 s more", "profiling is enabled: E ends it"... Newly allocated; NULL if there is nothing to show. */
 char *explore_state(const Model *model);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A flame graph in cells: callers above, a row for each level, as wide as the memory that passes through. */
+/* A flame graph in cells: callers on top, one row per level, boxes as wide as their share of the memory. */
 #include "tui/amount.h"
 #include "tui/explore.h"
 #include "tui/view.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    LABEL_MIN = 3, /* columns of a box that has a name */
+    LABEL_MIN = 3, /* minimum width of a box with a name */
 };
 
 static const FlameRow *
@@ -17,7 +17,7 @@ row_at(const Flame *flame, guint row)
     return &g_array_index(flame->rows, FlameRow, row);
 }
 
-/* Neighbours differ: the style follows the place. */
+/* The style depends on the position, so that adjacent boxes differ. */
 static CellStyle
 box_style(const Flame *flame, guint index)
 {
@@ -30,7 +30,7 @@ box_style(const Flame *flame, guint index)
     return row->change > 0 ? CELL_BOX_GROWN : CELL_BOX_SHRUNK;
 }
 
-/* Columns [*from, *to) of a row of the graph. */
+/* The columns [*from, *to) of row INDEX of the graph. */
 static void
 span_of(const Flame *flame, guint index, guint width, guint *from, guint *to)
 {
@@ -113,7 +113,7 @@ draw(Model *model, Cells *cells, guint first, guint limit)
 
 /* ---- keys ---- */
 
-/* The first child, or the next or previous one of the same level; the row itself if there is none. */
+/* The first child, or the next or previous box of the same level; ROW itself if there is none. */
 static guint
 first_child(const Flame *flame, guint row)
 {
@@ -193,7 +193,7 @@ set_search(Model *model, const char *text)
         find(model, FALSE);
 }
 
-/* The box at a place of the screen. */
+/* Selects the box at the position of the click. */
 static void
 click(Model *model, const Key *pressed)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A key or an action of the mouse. */
+/* Key presses and mouse actions. */
 #ifndef JESCOPE_TUI_KEY_H
 #define JESCOPE_TUI_KEY_H
 
@@ -22,7 +22,7 @@ typedef enum {
     KEY_IS_REDRAW,
     KEY_IS_TREE,
     KEY_IS_CLICK,  /* at Key.row and Key.column */
-    KEY_IS_DOUBLE, /* a double click there */
+    KEY_IS_DOUBLE, /* a double click at Key.row and Key.column */
     KEY_IS_OTHER,
 } KeyCode;
 

@@ -7,14 +7,14 @@
 enum {
     LABEL_COLUMNS = 30,
     LABEL_NARROW = 20,
-    NARROW = 60, /* columns, below which there are no shares and short labels */
+    NARROW = 60, /* width in columns below which labels are short and shares are omitted */
     SIZE_COLUMNS = 11,
     SHARE_COLUMNS = 7,
-    SMALL_SHARE = 50, /* lines of less than a fiftieth are added up */
+    SMALL_SHARE = 50, /* lines below 1/50 are summed up in one row */
     SMALL_BYTES = 1024,
 };
 
-/* A row: a line, or the sum of the small ones. */
+/* One row: a line, or the sum of the small lines. */
 typedef struct {
     const char *title;
     double bytes;
@@ -27,7 +27,7 @@ is_rest(LedgerId id)
     return id == LEDGER_UNEXPLAINED || id == LEDGER_GROUP_UNEXPLAINED;
 }
 
-/* What the bars of LEVEL are parts of. */
+/* The total that bars of LEVEL are shares of. */
 static double
 whole_of(const Ledger *ledger, LedgerLevel level)
 {
@@ -41,7 +41,8 @@ is_large(const Ledger *ledger, LedgerId id)
     return bytes >= SMALL_BYTES && bytes * SMALL_SHARE >= whole_of(ledger, ledger_lines[id].level);
 }
 
-/* The program's own, what jemalloc needs for it, what it keeps, what is not jemalloc's, and the rest. */
+/* Groups of colours: the program's memory, allocator overhead, memory that jemalloc retains, memory outside jemalloc,
+ * and the rest. */
 static CellStyle
 style_of(LedgerId id)
 {
@@ -54,7 +55,7 @@ style_of(LedgerId id)
     return id <= LEDGER_UNTOUCHED ? CELL_BAR_4 : CELL_BAR_1;
 }
 
-/* In an estimate these have what cannot be told from them. */
+/* In an estimate, these lines include memory that cannot be separated from them. */
 static const char *
 title_of(LedgerId id, LedgerBarsFlags flags)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A level of a ledger (stats/ledger.h) as bars: a row for each line, and one for those that are too small to see. */
+/* Draws a level of a ledger (stats/ledger.h) as bars: a row per line, and one for the sum of lines that are too small
+ * to see. */
 #ifndef JESCOPE_TUI_LEDGER_BARS_H
 #define JESCOPE_TUI_LEDGER_BARS_H
 
@@ -8,13 +9,13 @@
 
 typedef enum {
     LEDGER_BARS_PLAIN = 0,
-    LEDGER_BARS_ESTIMATE = 1 << 0, /* the ledger is one of ledger_estimate(): its merged lines are called so */
+    LEDGER_BARS_ESTIMATE = 1 << 0, /* the ledger is from ledger_estimate(): merged lines have titles of their own */
 } LedgerBarsFlags;
 
-/* Whether a line of LEVEL is large enough for a row of its own. */
+/* Whether any line of LEVEL is large enough for a row of its own. */
 gboolean ledger_bars_any(const Ledger *ledger, LedgerLevel level);
 
-/* Draws from ROW of CELLS on; returns the next row. */
+/* Draws from ROW down; returns the next free row. */
 guint ledger_bars_draw(Cells *cells, guint row, const Ledger *ledger, LedgerLevel level, LedgerBarsFlags flags);
 
 #endif

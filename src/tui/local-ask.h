@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to the native API about a target of our own service, answered by the routes without HTTP. */
+/* Native API requests about a target of this process's service, answered by the routes without HTTP. */
 #ifndef JESCOPE_TUI_LOCAL_ASK_H
 #define JESCOPE_TUI_LOCAL_ASK_H
 
@@ -8,7 +8,7 @@
 typedef struct {
     guint id;
     const char *method;
-    const char *path; /* below "/api/v1/targets/{target}", with its query */
+    const char *path; /* below "/api/v1/targets/{target}", including the query */
 } LocalQuestion;
 
 /* The result of the work. */
@@ -18,7 +18,7 @@ typedef struct {
     GError *error;
 } LocalAnswer;
 
-/* Work on TARGET that answers QUESTION. */
+/* Prepares WORK that answers QUESTION about TARGET. */
 void local_ask_prepare(ServiceWork *work, ServiceTarget *target, const LocalQuestion *question);
 
 #endif

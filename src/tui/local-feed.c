@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum {
-    LOOK_MS = 5,       /* until the service has looked for targets */
-    UNPREPARED_S = 10, /* how often processes without an agent are looked for */
-    UNRELATED_S = 60,  /* how long one that did not use jemalloc is not examined again */
+    LOOK_MS = 5,       /* poll interval until the service has looked for targets */
+    UNPREPARED_S = 10, /* interval between searches for processes without an agent */
+    UNRELATED_S = 60,  /* time before a process without jemalloc is examined again */
     PERMILLE = 1000,
 };
 
@@ -25,27 +25,27 @@ typedef struct {
 
 typedef struct LocalFeed LocalFeed;
 
-/* A Service and what is asked of it. */
+/* A Service and the state of its scrape. */
 typedef struct {
     LocalFeed *feed;
     Service *service;
     guint subscription;
-    gboolean asked;     /* a scrape is under way */
-    GPtrArray *targets; /* of FeedTarget, of the last scrape; NULL: none yet */
+    gboolean asked;     /* a scrape is in progress */
+    GPtrArray *targets; /* of FeedTarget, from the last scrape; NULL: none yet */
 } Watched;
 
 struct LocalFeed {
     Feed base;
     LocalFeedOptions options;
-    GPtrArray *services;   /* of Watched: the first is of all targets, the others of followed ones */
+    GPtrArray *services;   /* of Watched: the first is for all targets, the others for followed processes */
     GArray *unprepared;    /* of Unprepared */
-    GHashTable *unrelated; /* "PID.START" -> monotonic time at which it was examined; of the task alone, as the next */
-    GHashTable *facts;     /* "PID.START" -> ProcessFacts, of those that were found the last time */
-    gboolean looking;      /* the task runs */
+    GHashTable *unrelated; /* "PID.START" -> monotonic time of the examination; used only by the task, like FACTS */
+    GHashTable *facts;     /* "PID.START" -> ProcessFacts of the processes found by the last search */
+    gboolean looking;      /* the search task is running */
     gint64 looked_us;
-    gint64 framed_us; /* monotonic: of the last frame; 0: none yet */
+    gint64 framed_us; /* monotonic time of the last frame; 0: none yet */
     char *watched;
-    gint64 ledger_due_us; /* monotonic */
+    gint64 ledger_due_us; /* monotonic time of the next ledger */
     gboolean paused;
     guint timer;
 };
@@ -64,7 +64,7 @@ key_of(const Process *process)
     return g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)process->pid, process->start_time);
 }
 
-/* Examining all processes takes long: one that did not use jemalloc is left out for a while. */
+/* Examining all processes takes long: those without jemalloc are skipped for a while. */
 static gboolean
 is_unrelated(LocalFeed *self, const char *key)
 {
@@ -112,7 +112,7 @@ is_old(gpointer key, gpointer value, gpointer unused)
     return g_get_monotonic_time() - *(const gint64 *)value > 2 * UNRELATED_S * G_USEC_PER_SEC;
 }
 
-/* On a thread of the service. */
+/* Runs on a thread of the service. */
 static gpointer
 look_for_unprepared(gpointer data, GError **error)
 {
@@ -191,8 +191,8 @@ has_key(const FeedFrame *frame, const char *key)
     return FALSE;
 }
 
-/* Hands what all services and the search have found to the screens; a screen that lasts does not wait for the search,
- * which examines every process. Each target is handed over once: the next frame has those of the next scrape. */
+/* Sends a frame with the targets of all services and of the search. If the feed lasts, it does not wait for the search,
+ * which examines every process. Each target is sent once: the next frame has those of the next scrape. */
 static gboolean
 deliver(LocalFeed *self)
 {
@@ -227,7 +227,7 @@ deliver(LocalFeed *self)
     return TRUE;
 }
 
-/* Between frames, which take longer than the interval where there are many targets or the machine is busy. */
+/* Time between frames, which exceeds the interval if there are many targets or the machine is busy. */
 static gint64
 frame_time_us(const LocalFeed *self)
 {
@@ -295,7 +295,7 @@ on_tick(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* The first frame does not wait for the interval, but until targets were looked for. */
+/* The first frame does not wait for the interval, only until the service has looked for targets. */
 static gboolean
 on_begin(gpointer data)
 {
@@ -310,7 +310,7 @@ on_begin(gpointer data)
 
 /* ---- details ---- */
 
-/* A sample, and the target that it is of. */
+/* A sample and its target. */
 typedef struct {
     char *key;
     StatsSample *sample;
@@ -372,7 +372,7 @@ ask_detail(LocalFeed *self)
         g_free(work.data);
 }
 
-/* The answer of a task, and the target that it is of. */
+/* The result of a task and its target. */
 typedef struct {
     char *key;
     LedgerTaken taken;
@@ -419,7 +419,7 @@ on_ledger(gpointer data, const GError *error, gpointer feed)
     send_ledger(self, result->key, result->ok ? &result->taken : NULL);
 }
 
-/* It takes several samples: a process without an agent would be stopped for each. */
+/* Only for targets with an agent: a ledger takes several samples, and other processes would be stopped for each. */
 static void
 ask_ledger(LocalFeed *self)
 {
@@ -459,7 +459,7 @@ watch(Feed *feed, const char *key)
     g_free(self->watched);
     self->watched = g_strdup(key);
     self->ledger_due_us = 0;
-    /* What was opened after a question is not stopped any longer than it is looked at. */
+    /* Stops following processes without an agent once they are not shown any more. */
     if (key == NULL)
         g_ptr_array_set_size(self->services, 1);
     ask_details(self);
@@ -541,7 +541,7 @@ follow(Feed *feed, const FeedTarget *target, GError **error)
 {
     LocalFeed *self = local_of(feed);
     g_autofree char *pid = g_strdup_printf("%" G_GINT64_FORMAT, target->status.pid);
-    /* Borrowed by the service as long as that lives, which is as long as we do. */
+    /* Borrowed by the service for its life; interned strings outlive it. */
     const ServiceSource source = {.kind = SERVICE_SOURCE_PROCESS,
                                   .series = g_intern_string(target->status.name),
                                   .name = g_intern_string(pid),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    SORT_RSS = 2, /* at first */
+    SORT_RSS = 2, /* the initial sort column */
 };
 
 static void
@@ -109,7 +109,7 @@ note_points(Model *model, const FeedFrame *frame)
     }
 }
 
-/* What is not in FRAME any more stays as it was last seen, marked; the opened one in any case. */
+/* Keeps targets that are not in FRAME any more in their last state, marked as gone; always the opened one. */
 static void
 keep_gone(Model *model, FeedFrame *frame)
 {
@@ -137,7 +137,7 @@ void
 model_take_frame(FeedFrame *frame, gpointer data)
 {
     Model *model = data;
-    /* Nothing new: what was there stays as it is. */
+    /* No new data: the previous targets stay. */
     if (frame->trouble != NULL && model->frame != NULL) {
         g_free(model->frame->trouble);
         model->frame->trouble = g_steal_pointer(&frame->trouble);

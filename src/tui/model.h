@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of the screens: the latest frame, how each target moved, what is chosen, and where the user is. Frames come
- * in, keys come in, views (view.h) draw it. It knows neither the terminal nor where its frames come from, and a
- * recorded frame is shown as a live one.
+ * The state of the screens: the latest frame, the track of each target, the selection and the current screen. Frames
+ * and keys change it; views (view.h) draw it. It depends neither on the terminal nor on the kind of feed.
  */
 #ifndef JESCOPE_TUI_MODEL_H
 #define JESCOPE_TUI_MODEL_H
@@ -22,25 +21,25 @@ typedef enum {
 
 enum {
     VIEW_DEPTH = 8,
-    EVENTS_SHOWN = 64, /* latest events that are kept */
-    GONE_SHOWN = 32,   /* ended targets that are kept */
+    EVENTS_SHOWN = 64, /* events kept, the latest */
+    GONE_SHOWN = 32,   /* ended targets kept */
 };
 
 struct Model;
 
-/* An action that was asked for and is done only after a yes. */
+/* An action that the user has to confirm. */
 typedef struct {
-    char *text; /* "Stop ...?"; NULL: no question is open. The model's once it is asked */
+    char *text; /* "Stop ...?"; NULL: no question is open. model_ask() takes ownership */
     void (*yes)(struct Model *model, gpointer data);
     gpointer data;
     GDestroyNotify free_data;
 } Question;
 
-/* A line that is typed in the last row. */
+/* A line of input in the last row. */
 typedef struct {
-    const char *prompt; /* NULL: none is */
+    const char *prompt; /* NULL: no input is open */
     GString *typed;
-    void (*done)(struct Model *model, const char *text); /* with Enter */
+    void (*done)(struct Model *model, const char *text); /* called on Enter */
 } Line;
 
 struct Explore;
@@ -51,18 +50,18 @@ typedef struct {
     char *text;
 } ModelEvent;
 
-/* Place of the cursor in a list, and of the list in the window. */
+/* The cursor's position in a list, and the scroll position. */
 typedef struct {
-    char *key; /* of the row; NULL: the first one */
-    guint row; /* where it was: if its row has gone, the one that is there now */
-    guint top; /* first row that is shown */
+    char *key; /* the row's; NULL: the first row */
+    guint row; /* its last index, used if the row with this key is gone */
+    guint top; /* first visible row */
 } ListPlace;
 
-/* What targets are shown below. */
+/* How targets are grouped. */
 typedef enum {
     TREE_NONE,
     TREE_GROUPS, /* control groups */
-    TREE_UNITS,  /* of systemd */
+    TREE_UNITS,  /* systemd units */
     TREES,
 } Tree;
 
@@ -70,95 +69,95 @@ typedef struct Model {
     Feed *feed;         /* borrowed; NULL in tests */
     FeedFrame *frame;   /* NULL: none yet */
     GHashTable *tracks; /* key -> Track */
-    GHashTable *covers; /* key -> double: share of the memory held that the last dump explains */
+    GHashTable *covers; /* key -> double: share of the held memory that the last dump explains */
     GPtrArray *events;  /* of ModelEvent, oldest first */
     gboolean readonly;
     gboolean paused;
     gboolean quit;
-    gboolean still; /* a frame of text: there is no cursor */
+    gboolean still; /* a single frame of text, without a cursor */
     guint every_ms;
 
-    ViewKind views[VIEW_DEPTH]; /* from the first to the one that is shown */
-    guint depth;                /* of the one that is shown */
-    guint page;                 /* rows of a page of its list, when it was last drawn */
-    guint columns;              /* of the targets, likewise */
+    ViewKind views[VIEW_DEPTH]; /* from the first screen to the current one */
+    guint depth;                /* index of the current one */
+    guint page;                 /* rows per page of the current list, as last drawn */
+    guint columns;              /* columns of the targets list, as last drawn */
 
-    ListPlace place; /* targets */
-    guint sort;      /* column of the targets: an index of targets_sort_words */
+    ListPlace place; /* in the targets list */
+    guint sort;      /* sort column of the targets: an index into targets_sort_words */
     gboolean ascending;
     Tree tree;
     char *filter; /* "" : none */
 
-    char *opened;        /* key of the target whose screen is open */
-    StatsSample *detail; /* of it; NULL: none yet */
-    Ledger ledger;       /* of it, of ledger_us */
+    char *opened;        /* key of the opened target */
+    StatsSample *detail; /* the opened target's; NULL: none yet */
+    Ledger ledger;       /* the opened target's, taken at ledger_us */
     gint64 ledger_us;    /* 0: none yet */
-    guint scroll;        /* of its screen */
+    guint scroll;        /* of the target's screen */
     guint scroll_max;
-    guint metric;                /* of its chart */
-    struct Explore *explore;     /* what was asked about it (explore.h); NULL: nothing */
-    GDestroyNotify free_explore; /* its owner's; set with it */
+    guint metric;                /* shown in its chart */
+    struct Explore *explore;     /* its dumps and reports (explore.h); NULL: none */
+    GDestroyNotify free_explore; /* frees explore; set together with it */
 
     Line line;
     Question question;
-    char *message; /* one line about what was just done; NULL: none */
+    char *message; /* one line about the last action; NULL: none */
 } Model;
 
 Model *model_new(Feed *feed);
 void model_free(Model *model);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Model, model_free)
 
-/* As FeedSink. */
+/* These implement FeedSink. */
 void model_take_frame(FeedFrame *frame, gpointer model);
 void model_take_detail(const char *key, StatsSample *sample, gpointer model);
 void model_take_ledger(const char *key, const LedgerTaken *ledger, gpointer model);
 void model_take_event(const FeedEvent *event, gpointer model);
 void model_drop_events(gpointer model);
 
-/* Whether EVENT is one of TARGET. */
+/* Whether EVENT is about TARGET. */
 gboolean model_is_event_of(const Model *model, const ModelEvent *event, const FeedTarget *target);
 
 /* The target with KEY in the latest frame, or NULL. */
 FeedTarget *model_find(const Model *model, const char *key);
 
-/* The one whose screen is open; NULL: it was never seen. */
+/* The opened target; NULL if it was never seen. */
 FeedTarget *model_opened(const Model *model);
 const Track *model_track(const Model *model, const FeedTarget *target);
 
-/* The share of the memory that TARGET holds that the last dump of it explains; negative: no dump was looked at. */
+/* The share of TARGET's held memory that its last dump explains; negative if no dump was read. */
 double model_coverage(const Model *model, const FeedTarget *target);
 
-/* Of a dump of the opened target: it explains EXPLAINED bytes. */
+/* Notes that a dump of the opened target explains EXPLAINED bytes. */
 void model_take_coverage(Model *model, double explained);
 
-/* Opens the screen of the target with KEY, from where Escape returns. */
+/* Opens the screen of the target with KEY; Escape returns to the current one. */
 void model_open(Model *model, const char *key);
 
-/* Another screen, from where Escape returns; and back. */
+/* Opens another screen; and returns to the previous one. */
 void model_enter(Model *model, ViewKind view);
 void model_leave(Model *model);
 ViewKind model_view(const Model *model);
 
-/* One line at the bottom until the next key. */
+/* Shows one line at the bottom until the next key. */
 void model_say(Model *model, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* Asks TEXT; YES is called with DATA if the answer is yes. */
+/* Shows the question; calls its yes function with its data if the user confirms. */
 void model_ask(Model *model, const Question *question);
 
-/* Types a line that begins as TEXT. */
+/* Opens a line of input with the initial TEXT. */
 void model_type(Model *model, const char *prompt, const char *text,
                 void (*done)(struct Model *model, const char *text));
 
-/* A key for an open question or a line that is typed. FALSE: there is neither. */
+/* Handles a key if a question or a line of input is open; FALSE: neither is. */
 gboolean model_key_first(Model *model, const Key *key);
 
-/* A key that has one meaning in every screen, unless the screen itself has another. */
+/* Handles a key that is common to all screens, after the current screen has not handled it. */
 gboolean model_key_common(Model *model, const Key *key);
 
-/* Moves *ROW in a list of COUNT rows, PAGE of which are shown. FALSE: not a key that moves. */
+/* Moves *ROW in a list of COUNT rows, PAGE of which are visible. FALSE: not a key that moves the cursor. */
 gboolean list_move(guint *row, const Key *key, guint count, guint page);
 
-/* Scrolls *TOP so that ROW of COUNT is among the PAGE that are shown. */
+/* Adjusts *TOP so that ROW of COUNT is among the PAGE visible rows. */
 void list_show(guint *top, guint row, guint count, guint page);
 
 #endif

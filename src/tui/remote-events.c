@@ -8,12 +8,12 @@
 #include <string.h>
 
 enum {
-    WAITING_MAX = 256,  /* events that the main loop has not taken yet */
-    SILENCE_MS = 60000, /* four of the comments that a server sends */
-    LOST_S = 2,         /* until a lost stream is begun again */
-    REFUSED_S = 30,     /* and one that the server refuses */
+    WAITING_MAX = 256,  /* maximum number of events waiting for the main loop */
+    SILENCE_MS = 60000, /* four intervals of the server's keep-alive comments */
+    LOST_S = 2,         /* seconds before reconnecting a lost stream */
+    REFUSED_S = 30,     /* seconds before retrying a refused stream */
     HTTP_OK = 200,
-    HTTP_NOT_FOUND = 404, /* a program with libjescope has no events */
+    HTTP_NOT_FOUND = 404, /* from a program with libjescope, which has no events */
 };
 
 typedef struct {
@@ -23,16 +23,16 @@ typedef struct {
 } Waiting;
 
 struct RemoteEvents {
-    gatomicrefcount references; /* the thread's and the feed's */
-    Connection *connection;     /* the thread's */
+    gatomicrefcount references; /* one of the thread, one of the feed */
+    Connection *connection;     /* used by the thread */
     GMainContext *context;
-    const Feed *feed; /* of the main context; NULL: freed */
+    const Feed *feed; /* used in the main context; NULL: freed */
     GMutex lock;
     GCond changed;
-    gboolean is_over;   /* under the lock, as what follows */
-    GQueue waiting;     /* of Waiting */
-    gboolean is_coming; /* a source hands them over soon */
-    /* The latest event that came, the thread's. A server that was restarted counts from 1 on again. */
+    gboolean is_over;   /* guarded by lock, like the next two */
+    GQueue waiting;     /* of Waiting, oldest first */
+    gboolean is_coming; /* a source that delivers them is attached */
+    /* The latest event received; used by the thread. A restarted server counts from 1 again. */
     gint64 latest_us;
     gint64 latest_id;
 };
@@ -91,7 +91,7 @@ hand_over(gpointer data)
 
 /* ---- the thread ---- */
 
-/* Takes EVENT. */
+/* Takes ownership of EVENT. */
 static void
 add(RemoteEvents *events, Waiting *event)
 {
@@ -108,7 +108,7 @@ add(RemoteEvents *events, Waiting *event)
     g_source_attach(source, events->context);
 }
 
-/* A stream begins with all events that the server still has: those that came before are known. */
+/* FALSE for known events: a stream begins with all events that the server still has. */
 static gboolean
 is_new(RemoteEvents *events, gint64 time_us, gint64 id)
 {

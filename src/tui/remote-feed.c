@@ -16,12 +16,12 @@
 
 enum {
     ANSWER_MS = 10000,
-    REPORT_MS = 120000, /* a dump, or a report of one */
+    REPORT_MS = 120000, /* for a dump or a report */
     ANSWER_MAX = 32 << 20,
-    TARGETS_MAX = 4096, /* a server has up to 1024 of each user */
+    TARGETS_MAX = 4096, /* a server has up to 1024 per user */
 };
 
-/* Requests of our own. */
+/* Ids of internal requests, which are not questions. */
 enum {
     LIST = 0,
     STATUS = G_MAXUINT,
@@ -29,31 +29,31 @@ enum {
     LEDGER = G_MAXUINT - 2,
 };
 
-/* Without mutexes and the classes of pages. */
+/* Omits mutexes and extents. */
 #define STATISTICS_PATH "/statistics?options=xeh"
 
-/* What the thread and the feed share; it lives as long as either. */
+/* State shared by the thread and the feed; lives as long as either. */
 typedef struct {
     gatomicrefcount references;
     Connection *connection; /* the thread's */
     GMainContext *context;
-    Feed *feed; /* NULL: freed; of the main context */
+    Feed *feed; /* used in the main context; NULL: freed */
 } Shared;
 
 typedef struct {
     Feed base;
     Shared *shared;
-    GThreadPool *pool; /* one thread: a connection is of one */
-    char *list;        /* the path of the list, or of the only target */
+    GThreadPool *pool; /* a single thread, as a connection requires */
+    char *list;        /* path of the list, or of the only target */
     gboolean one;
-    gboolean asked;         /* the list */
+    gboolean asked;         /* a request for the list is in progress */
     char *watched;          /* key */
-    gint64 ledger_due_us;   /* monotonic */
-    json_t *status;         /* of the target that is watched, as it said itself; NULL: none yet */
+    gint64 ledger_due_us;   /* monotonic time of the next ledger */
+    json_t *status;         /* the watched target's status document; NULL: none yet */
     StatsSample *sample;    /* its statistics; NULL: none yet */
     char *local;            /* the only target, if it is a process of this machine that links libjescope; NULL: none */
     ProcessFacts *facts;    /* of that */
-    Connection *for_events; /* until the feed starts; NULL: none */
+    Connection *for_events; /* handed over when the feed starts; NULL: none */
     RemoteEvents *events;
     gboolean paused;
     guint timer;
@@ -62,12 +62,12 @@ typedef struct {
 /* A request and its answer. */
 typedef struct {
     Shared *shared;
-    guint id; /* of a question, or one of these */
+    guint id; /* a question's id, or one of the internal ids */
     char *method;
     char *path;
-    char *key;           /* of the target; NULL: of all */
+    char *key;           /* the target's; NULL: all targets */
     char *body;          /* NULL: ERROR says why */
-    StatsSample *sample; /* that the body is, of STATISTICS; NULL: the body has none */
+    StatsSample *sample; /* parsed from the body of STATISTICS; NULL: none */
     gint64 lasted_us;
     GError *error;
 } Request;
@@ -149,14 +149,14 @@ exchange(gpointer data, gpointer unused)
     if (request->id == STATISTICS && request->body != NULL)
         request->sample = read_sample(request->body, length);
     request->lasted_us = g_get_monotonic_time() - begun_us;
-    /* g_main_context_invoke() would run it on this thread while the main loop does not run yet. */
+    /* g_main_context_invoke() would run it on this thread if the main loop is not running yet. */
     g_autoptr(GSource) source = g_idle_source_new();
     g_source_set_priority(source, G_PRIORITY_DEFAULT);
     g_source_set_callback(source, on_answer, request, free_request);
     g_source_attach(source, request->shared->context);
 }
 
-/* Takes PATH. */
+/* Takes ownership of PATH. */
 static void
 push(RemoteFeed *self, const Request *wanted, char *path)
 {
@@ -178,7 +178,7 @@ push_target(RemoteFeed *self, const Request *wanted, const char *below)
 
 /* ---- frames ---- */
 
-/* Of a process of this machine whose documents leave that out. */
+/* Adds facts from /proc to the status of a process of this machine whose documents lack them. */
 static void
 add_facts(RemoteFeed *self, const Process *process, RouteStatus *status)
 {
@@ -198,7 +198,7 @@ add_facts(RemoteFeed *self, const Process *process, RouteStatus *status)
     status->figures[STATUS_RSS] = rss != 0 ? rss : STATUS_UNKNOWN;
 }
 
-/* A program that links libjescope tells little of itself; /proc has the rest if it runs here. */
+/* The status of a program that links libjescope is short; if it runs on this machine, /proc has the rest. */
 static gboolean
 read_status(RemoteFeed *self, const json_t *document, RouteStatus *status, DocumentTexts *texts)
 {
@@ -236,7 +236,7 @@ read_target(RemoteFeed *self, const json_t *document)
     return target;
 }
 
-/* Of the list, or what the target said itself. */
+/* Adds the target in ROW of the list, or its own status document if that is known. */
 static void
 add_target(RemoteFeed *self, FeedFrame *frame, const json_t *row)
 {
@@ -258,7 +258,7 @@ take_status(RemoteFeed *self, const char *body)
     self->status = document;
 }
 
-/* What the kernel says of the process is in its status alone. */
+/* The kernel's figures of the process are only in its status, so they are added to the sample. */
 static void
 take_statistics(RemoteFeed *self, const Request *request)
 {
@@ -310,7 +310,7 @@ emit(RemoteFeed *self, const Request *request)
         feed_frame_free(frame);
 }
 
-/* The server has no list of targets: it is a program with libjescope, itself the only one. */
+/* The server has no list of targets: it is a program with libjescope, which is its own only target. */
 static void
 ask_self(RemoteFeed *self)
 {
@@ -346,7 +346,7 @@ on_answer(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* What the screen of the target shows beside its status. */
+/* Requests what the target's screen shows in addition to its status. */
 static void
 push_details(RemoteFeed *self)
 {
@@ -410,7 +410,7 @@ set_paused(Feed *feed, gboolean paused)
     ((RemoteFeed *)feed)->paused = paused;
 }
 
-/* The thread may wait for the server; what it gets is dropped. */
+/* The thread may still be waiting for the server; its answers are dropped. */
 static void
 free_remote(Feed *feed)
 {
@@ -454,7 +454,7 @@ remote_feed_new(const RemoteFeedOptions *options, gboolean *one, GError **error)
         return NULL;
     }
     RemoteFeed *self = g_new0(RemoteFeed, 1);
-    /* Where it fails, as for a token out of a pipe, there are no events. */
+    /* If this fails, for example because the token came from a pipe, there are no events. */
     self->for_events = connection_new(&url, options->access, NULL);
     self->base = (Feed){.ops = &remote_ops, .every_ms = options->every_ms};
     self->shared = g_new0(Shared, 1);

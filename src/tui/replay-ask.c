@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The first byte of what the process writes: a body follows, or why there is none. */
+/* The first byte of the child's output: a body or an error message follows. */
 enum {
     WRITES_BODY = '+',
     WRITES_ERROR = '-',
@@ -52,7 +52,7 @@ find_dump(const GArray *dumps, uint64_t id)
     return NULL;
 }
 
-/* A mark may be later than the moment. */
+/* Includes dumps taken after the moment, since the mark may be one. */
 static Outcome
 open_dump(void *data, uint64_t id, int *descriptor, Failure *failure)
 {
@@ -81,7 +81,7 @@ static const RouteHostOps host_ops = {.dumps = list_dumps, .dump_open = open_dum
 
 /* ---- the child ---- */
 
-/* The terminal is the parent's. */
+/* Detaches from the terminal, which belongs to the parent. */
 static void
 leave_terminal(void)
 {
@@ -94,13 +94,13 @@ static void G_GNUC_NORETURN
 run_child(const ReplayMoment *moment, const ReplayQuestion *question, int descriptor)
 {
     g_autoptr(GError) error = NULL;
-    /* The name of a target is free text, which a path cannot have; it is the only one. */
+    /* The name of a target is free text, which a path cannot contain; there is only one target, so "1" names it. */
     g_autoptr(RouteAsk) ask = route_ask_new("1", question->method, question->path);
     const RouteHost host = {.ops = &host_ops, .data = (gpointer)(guintptr)moment};
     leave_terminal();
     g_autofree char *body = route_ask_answer(ask, &host, &error);
     const char *text = body != NULL ? body : error->message;
-    /* A parent that does not read any more misses nothing. */
+    /* Failing to write is harmless if the parent does not read any more. */
     gboolean heard = transfer_write(descriptor, (const char[]){body != NULL ? WRITES_BODY : WRITES_ERROR}, 1) &&
                      transfer_write(descriptor, text, strlen(text));
     _exit(heard ? 0 : 1);

@@ -6,22 +6,22 @@
 #include "tui/replay-ask.h"
 
 enum {
-    WINDOW = 120,        /* moments before the one that is shown, for charts */
-    STEP_DEFAULT_S = 10, /* of targets whose interval is not known */
-    LATE_HALVES = 5,     /* half intervals that a sample stands for at most */
+    WINDOW = 120,        /* moments shown in charts before the current one */
+    STEP_DEFAULT_S = 10, /* for targets whose interval is unknown */
+    LATE_HALVES = 5,     /* maximum age of a sample, in half intervals */
 };
 
 typedef struct {
     Feed base;
     ReplaySource *source;
-    const GArray *targets; /* of ReplayTarget, of the source */
-    GPtrArray *users;      /* their names */
+    const GArray *targets; /* of ReplayTarget, borrowed from the source */
+    GPtrArray *users;      /* names of the targets' owners */
     gint64 first_us, last_us;
     gint64 step_us; /* between moments */
-    gint64 now_us;  /* the moment that is shown */
+    gint64 now_us;  /* the current moment */
     char *watched;
-    GArray *events;  /* of ReplayEvent, of the target that is watched; NULL: none are known */
-    GPtrArray *asks; /* of ReplayAsk: questions without answers */
+    GArray *events;  /* of ReplayEvent, the watched target's; NULL: unknown */
+    GPtrArray *asks; /* of ReplayAsk: open questions */
     gboolean paused;
     guint timer;
 } ReplayFeed;
@@ -34,7 +34,7 @@ replay_of(Feed *feed)
 
 /* ---- frames ---- */
 
-/* Of the process that TIME_US is a sample of; NULL: unknown. */
+/* The process that was sampled at TIME_US; NULL if unknown. */
 static const ReplayLife *
 life_at(const ReplayTarget *target, gint64 time_us)
 {
@@ -72,7 +72,7 @@ target_at(const ReplayTarget *target, const char *user, const StatsSample *sampl
     return found;
 }
 
-/* How many moments a sample of TARGET stands for. */
+/* The number of moments for which a sample of TARGET is shown. */
 static guint
 lasting(const ReplayFeed *self, const ReplayTarget *target)
 {
@@ -80,7 +80,7 @@ lasting(const ReplayFeed *self, const ReplayTarget *target)
     return (guint)CLAMP(every_us * LATE_HALVES / 2 / self->step_us, 1, WINDOW);
 }
 
-/* SAMPLES: of the moments of the target INDEX, COUNT of them. */
+/* Adds target INDEX to COUNT frames; SAMPLES has its sample of each moment, or NULL. */
 static void
 add_samples(const ReplayFeed *self, guint index, gpointer *samples, FeedFrame **frames, guint count)
 {
@@ -96,11 +96,11 @@ add_samples(const ReplayFeed *self, guint index, gpointer *samples, FeedFrame **
     }
 }
 
-/* Hands over COUNT moments up to the present one. */
+/* Sends the COUNT frames up to the current moment. */
 static void
 emit(ReplayFeed *self, guint count, gboolean begins)
 {
-    /* What lasts into the first moment was taken before it. */
+    /* Samples taken before the first frame may still be shown in it. */
     guint before = WINDOW;
     guint all = count + before;
     g_autofree FeedFrame **frames = g_new0(FeedFrame *, all);
@@ -137,7 +137,7 @@ send_detail(ReplayFeed *self)
         self->base.sink.ledger(self->watched, NULL, self->base.sink.data);
 }
 
-/* What had happened by the moment. */
+/* Sends the events up to the current moment. */
 static void
 send_events(const ReplayFeed *self)
 {
@@ -204,7 +204,7 @@ static void
 start(Feed *feed)
 {
     ReplayFeed *self = replay_of(feed);
-    /* Without a screen there is no key that would begin it. */
+    /* Without a screen there is no key to start the replay. */
     self->paused = feed->lasts;
     self->timer = g_idle_add(begin, feed);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tui/replay-key.h"
 
-/* Seconds of "90s", "10m", "2h", "1d"; a number alone is minutes. 0: not such a time. */
+/* Parses "90s", "10m", "2h" or "1d" to seconds; a plain number is minutes. 0 if invalid. */
 static gint64
 seconds_of(const char *text)
 {

@@ -5,7 +5,7 @@
 
 #include "tui/model.h"
 
-/* FALSE: not such a key, or nothing is replayed. */
+/* Handles a key; FALSE if it has no meaning here, or the feed is not a replay. */
 gboolean replay_key(Model *model, const Key *key);
 
 #endif

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a child writes, as GVariants: their readers take any bytes. */
+/* The types of a child's output. GVariants are safe to read from untrusted bytes. */
 #define LIVES_TYPE   "a(xxxsss)"
 #define TARGET_TYPE  "(sxxtx" LIVES_TYPE ")"
 #define TARGETS_TYPE "a" TARGET_TYPE
@@ -22,12 +22,12 @@
 
 enum {
     TARGETS_MAX = 4096,
-    LIVES_MAX = 4096,  /* with kept dumps */
-    SPANS_MAX = 256,   /* lives of one target, the latest */
-    DUMPS_MAX = 4096,  /* of one, and of all that are taken from the child */
-    EVENTS_MAX = 4096, /* of one target, the latest; recordings of one life */
+    LIVES_MAX = 4096,  /* incarnations with kept dumps */
+    SPANS_MAX = 256,   /* lives per target, the latest */
+    DUMPS_MAX = 4096,  /* dumps per life, and accepted in total from the child */
+    EVENTS_MAX = 4096, /* events per target, the latest; recordings per life */
     EVERY_LEAST_US = 1000,
-    TEXT_MAX = 4096, /* bytes of what is known of a process */
+    TEXT_MAX = 4096, /* bytes per text about a process */
 };
 
 static const gint64 every_most_us = G_GINT64_CONSTANT(86400) * G_USEC_PER_SEC;
@@ -41,7 +41,7 @@ struct ReplaySource {
 /* In the child ------------------------------------------------------------------------------------------------------
  */
 
-/* Takes VALUE. */
+/* Takes ownership of VALUE. */
 static gboolean
 write_value(GVariant *value, GOutputStream *out, GError **error)
 {
@@ -110,7 +110,7 @@ write_targets(gpointer data, GOutputStream *out, GError **error)
 typedef struct {
     const ReplaySource *source;
     const ReplayWindow *window;
-    StatsSample **moments; /* of the target that is read */
+    StatsSample **moments; /* of the target being read */
 } Reading;
 
 static gint64
@@ -188,7 +188,7 @@ typedef struct {
     const ReplaySource *source;
     const char *target;
     gint64 until_us;
-    ReplayDump dump; /* the one that is wanted */
+    ReplayDump dump; /* the wanted dump */
 } DumpsWanted;
 
 static gboolean
@@ -264,7 +264,7 @@ compare_events(gconstpointer a, gconstpointer b)
     return (one > other) - (one < other);
 }
 
-/* Takes TEXT. */
+/* Takes ownership of TEXT. */
 static void
 note_event(const EventsWanted *wanted, gint64 time_us, char *text)
 {
@@ -291,7 +291,7 @@ note_recording(const EventsWanted *wanted, const HistoryRecording *recording)
     note_facts(wanted, recording->begin_ms, &(EventFacts){"recording-started", recording->id, detail, NULL});
 }
 
-/* Where the file keeps none, or is of a jescope that did not, there are none. */
+/* Adds no events if the file has no dumps or recordings, or an older jescope has written it. */
 static void
 note_kept(const EventsWanted *wanted, History *history, gint64 incarnation)
 {
@@ -362,13 +362,14 @@ write_events(gpointer data, GOutputStream *out, GError **error)
 /* In the process itself ---------------------------------------------------------------------------------------------
  */
 
-/* A file with what WORK writes in a child, whose bytes may be anything. -1: it failed. */
+/* Runs WORK in a child and returns a file with its output, which is untrusted. -1 with ERROR. */
 static int
 run_to_file(ConfinedWork *work, gpointer data, GError **error)
 {
     const Confined confined = {.work = work, .data = data};
     ConfinedResult result;
-    g_autoptr(GTimeZone) zone G_GNUC_UNUSED = g_time_zone_new_local(); /* is kept; the child cannot read it */
+    g_autoptr(GTimeZone) zone G_GNUC_UNUSED = g_time_zone_new_local(); /* stays cached for the child, which cannot read
+                                                                        * the file */
     int status = confined_run(&confined, &result, error);
     if (status < 0 && error != NULL && *error != NULL)
         text_clean((*error)->message, strlen((*error)->message) + 1);
@@ -380,7 +381,7 @@ run_to_file(ConfinedWork *work, gpointer data, GError **error)
     return -1;
 }
 
-/* The same as a value of TYPE. NULL: it failed. */
+/* Like run_to_file(), but returns the output as a value of TYPE. NULL with ERROR. */
 static GVariant *
 run(ConfinedWork *work, gpointer data, const char *type, GError **error)
 {
@@ -425,7 +426,7 @@ take_text(const char *text)
     return text_printable(bounded);
 }
 
-/* TARGET as the child has written it; takes LIVES. */
+/* Appends TARGET, as written by the child, with bounded values; takes ownership of LIVES. */
 static void
 take_target(GArray *targets, const ReplayTarget *target, GVariant *lives)
 {
@@ -592,7 +593,7 @@ replay_source_dumps(const ReplaySource *source, const char *target, gint64 until
     return dumps;
 }
 
-/* The user who decides what is in the history; RIGHTS_NOBODY if that may be several. */
+/* The user who can write the history; RIGHTS_NOBODY if several users can. */
 static uid_t
 author_of(const ReplaySource *source)
 {
@@ -604,7 +605,7 @@ author_of(const ReplaySource *source)
     return file.st_uid != geteuid() ? file.st_uid : is_safe ? geteuid() : RIGHTS_NOBODY;
 }
 
-/* With the rights of its owner the files are read that the dump names. */
+/* Changes the owner of the dump: the files that it names are read with its owner's rights. */
 static gboolean
 give_to_author(const ReplaySource *source, int dump)
 {
@@ -619,7 +620,7 @@ replay_source_open_dump(const ReplaySource *source, const ReplayDump *dump, GErr
     const guint64 taken_s = MIN(dump->dump.taken_ms, (guint64)time_most_us / 1000) / 1000;
     const struct timespec times[] = {{.tv_sec = (time_t)taken_s}, {.tv_sec = (time_t)taken_s}};
     int output = run_to_file(write_dump, &wanted, error);
-    /* Symbols of files that are younger are not used. */
+    /* Files modified after the dump are not used for symbols. */
     if (output >= 0 &&
         (lseek(output, 0, SEEK_SET) != 0 || futimens(output, times) != 0 || !give_to_author(source, output))) {
         close(output);

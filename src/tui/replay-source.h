@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The samples of a history file, read by confined processes (confine/confined.h): another user may have written it. The
- * calling process must have one thread.
+ * Reads a history file in confined processes (confine/confined.h), since another user may have written it. The calling
+ * process must have a single thread.
  */
 #ifndef JESCOPE_TUI_REPLAY_SOURCE_H
 #define JESCOPE_TUI_REPLAY_SOURCE_H
 
 #include "history/dumps.h"
 
-/* A target with samples. 0 <= first_us <= last_us, and their sums with some intervals do not overflow. */
+/* A target with samples. 0 <= first_us <= last_us; adding a few intervals to either does not overflow. */
 typedef struct {
     char *name;
     gint64 first_us, last_us;
     gint64 every_us; /* 0: unknown */
-    gint64 user;     /* that it belongs to; -1: unknown */
-    GArray *lives;   /* of ReplayLife, by their first sample */
+    gint64 user;     /* user id of its owner; -1: unknown */
+    GArray *lives;   /* of ReplayLife, ordered by first_us */
 } ReplayTarget;
 
-/* A process of a target. Texts as in HistoryProcess, "" where they are unknown. */
+/* A process of a target. Texts are as in HistoryProcess, "" if unknown. */
 typedef struct {
     gint64 pid; /* 0: unknown */
     gint64 first_us, last_us;
@@ -26,24 +26,24 @@ typedef struct {
 
 typedef struct ReplaySource ReplaySource;
 
-/* HISTORY_ERROR, or that the child died. There is at least one target. */
+/* Fails with HISTORY_ERROR, or if the child process died. On success there is at least one target. */
 ReplaySource *replay_source_new(const char *path, GError **error);
 void replay_source_free(ReplaySource *source);
 
-/* Of ReplayTarget. */
+/* The targets, of ReplayTarget; borrowed. */
 const GArray *replay_source_targets(const ReplaySource *source);
 
-/* What is known to have happened to a target: its processes, gaps and remarks, recordings and kept dumps. */
+/* An event of a target: a process, a gap, a remark, a recording or a kept dump. */
 typedef struct {
     gint64 time_us;
     char *text;
 } ReplayEvent;
 
-/* Those of TARGET by time, of ReplayEvent (cleared with the array). NULL: they cannot be read. */
+/* The events of TARGET by time, of ReplayEvent (cleared with the array). NULL if they cannot be read. */
 GArray *replay_source_events(const ReplaySource *source, const char *target);
 
-/* COUNT moments that follow each other every STEP_US, the first one STEP_US after FROM_US. A moment has what was
- * sampled since the one before it. */
+/* COUNT moments, STEP_US apart, the first one STEP_US after FROM_US. A moment covers the samples since the previous
+ * one. */
 typedef struct {
     gint64 from_us, step_us;
     guint count;
@@ -51,8 +51,8 @@ typedef struct {
     const char *only; /* the name of a target; NULL: all of them */
 } ReplayWindow;
 
-/* The latest sample of each moment, of StatsSample (NULL: none): those of the first target, then those of the second
- * and so on. NULL: they cannot be read. */
+/* The latest sample of each moment, of StatsSample (NULL: none): all moments of the first target, then all of the
+ * second, and so on. NULL if they cannot be read. */
 GPtrArray *replay_source_read(const ReplaySource *source, const ReplayWindow *window);
 
 /* A kept dump of a target. */
@@ -61,11 +61,12 @@ typedef struct {
     gint64 incarnation;
 } ReplayDump;
 
-/* Those of TARGET that were taken up to UNTIL_US, newest first, of ReplayDump. NULL with ERROR. */
+/* The dumps of TARGET taken up to UNTIL_US, newest first, of ReplayDump. NULL with ERROR. */
 GArray *replay_source_dumps(const ReplaySource *source, const char *target, gint64 until_us, GError **error);
 
-/* A memory file with the dump, at offset 0, last modified when it was taken; the caller's. To root it belongs to the
- * owner of the history, who may have written what it says. -1 with ERROR. */
+/* Returns a memory file with the dump, at offset 0, with the time of the dump as its modification time; the caller
+ * closes it. If the caller is root, the file belongs to the user who can write the history and so decides its content
+ * (RIGHTS_NOBODY if several can). -1 with ERROR. */
 int replay_source_open_dump(const ReplaySource *source, const ReplayDump *dump, GError **error);
 
 #endif

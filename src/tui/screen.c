@@ -12,28 +12,28 @@
 
 enum {
     DOUBLE_CLICK_US = 500000,
-    ESCAPE_DELAY_MS = 25, /* after which an escape is a key of its own and not the beginning of one */
+    ESCAPE_DELAY_MS = 25, /* time after which Escape counts as a key, not as the start of a sequence */
     CONTROL_L = 'L' & 0x1f,
     DELETE = 0x7f,
     COLORS_MANY = 256,
-    COLORS_THEME = 16, /* of those, which the user's theme chooses */
+    COLORS_THEME = 16, /* the first colours, which the user's theme defines */
     CUBE_SIDE = 6,
-    CUBE_END = COLORS_THEME + CUBE_SIDE * CUBE_SIDE * CUBE_SIDE, /* greys follow */
+    CUBE_END = COLORS_THEME + CUBE_SIDE * CUBE_SIDE * CUBE_SIDE, /* start of the greys */
 };
 
 struct Screen {
     SCREEN *terminal;
     ScreenOptions options;
-    gboolean console; /* Linux's own: its fonts have few letters */
+    gboolean console; /* the Linux console, whose fonts have few letters */
     attr_t attributes[CELL_STYLES];
     short pairs[CELL_STYLES];
-    Key pressed; /* by the mouse, the last time */
+    Key pressed; /* the last mouse click */
     gint64 pressed_us;
 };
 
 G_DEFINE_QUARK(jescope - screen - error, screen_error)
 
-/* Of the text and behind it; -1: the terminal's own. */
+/* Foreground and background; -1: the terminal's default. */
 typedef struct {
     short fore, back;
 } Colors;
@@ -43,10 +43,10 @@ typedef struct {
         -1, -1                                                                                                         \
     }
 
-/* How a style looks in terminals of 8, 16 and 256 colours, where it has any; attributes in colour, and where there is
- * none. The terminal's background may be light or dark, and its theme chooses the first 16 colours: where a style sets
- * no background, its colour has a contrast of 3 to all backgrounds of common themes (of the 16 that is the bright red
- * alone), otherwise both are set to a pair that has it. test-screens.c has the themes. Bold text may be the brighter
+/* The look of a style: its colours with 8, 16 and 256 colours; its attributes with and without colour. The terminal's
+ * background may be light or dark, and its theme defines the first 16 colours. A style without a background has a
+ * colour with a contrast of 3 to the backgrounds of all common themes (of the 16, only bright red); other styles set a
+ * pair of colours with that contrast. test-screens.c has the themes. Terminals may show bold text in the brighter
  * colour of the 16. */
 typedef struct {
     Colors few, some, many;
@@ -82,7 +82,7 @@ static const Look looks[CELL_STYLES] = {
     [CELL_BOX_SAME] = {{0, 7}, {0, 7}, {16, 252}, A_NORMAL, A_REVERSE},
 };
 
-/* Red, green and blue of COLOR of 256, as xterm has them; one of the theme stays a number of the theme. */
+/* Converts COLOR of xterm's 256 colours to RGB; colours of the theme keep their number. */
 static int
 direct_color(int color)
 {
@@ -98,7 +98,7 @@ direct_color(int color)
     return direct;
 }
 
-/* A terminal of true colour, where numbers beyond those of the theme are red, green and blue. */
+/* Whether the terminal has true colour: numbers above those of the theme are RGB values. */
 static gboolean
 is_direct(void)
 {
@@ -163,7 +163,7 @@ screen_open(const ScreenOptions *options, GError **error)
         return NULL;
     }
     set_term(screen->terminal);
-    /* ncurses' own handler would run on whatever thread gets the signal. */
+    /* ncurses' own handler would run on any thread. */
     signal(SIGTSTP, SIG_DFL);
     if (options->rows != 0)
         resizeterm((int)options->rows, (int)options->columns);
@@ -207,7 +207,7 @@ screen_resize(Screen *screen, guint rows, guint columns)
 
 /* ---- painting ---- */
 
-/* What stands for LETTER in ASCII: lines, blocks by how full they are, braille by its dots. */
+/* Replaces LETTER with ASCII: lines, blocks by how full they are, braille by its dots. */
 static wchar_t
 ascii_of(gunichar letter)
 {
@@ -241,7 +241,7 @@ ascii_of(gunichar letter)
     return '?';
 }
 
-/* The same where a font has the letters of codepage 437 alone: braille by the halves that have dots. */
+/* Replaces LETTER for fonts that only have code page 437: braille by the halves that have dots. */
 static wchar_t
 console_of(gunichar letter)
 {
@@ -257,7 +257,7 @@ console_of(gunichar letter)
     return (wchar_t)letter;
 }
 
-/* A letter whose width the C library sees otherwise would shift the rest of its row. */
+/* Replaces letters whose width differs in the C library: they would shift the rest of the row. */
 static wchar_t
 fit_letter(const Screen *screen, const Cell *cell)
 {
@@ -332,13 +332,13 @@ static const struct {
     {CONTROL_L, FALSE, KEY_IS_REDRAW},
 };
 
-/* Function keys are letters as in htop. */
+/* Function keys and the letters that they stand for, as in htop. */
 static const struct {
     guint number;
     char letter;
 } function_keys[] = {{1, '?'}, {3, '/'}, {4, '\\'}, {6, '>'}, {10, 'q'}};
 
-/* ncurses would wait for a second click before it tells of the first. */
+/* Detects double clicks. ncurses would delay the first click to wait for a second. */
 static KeyCode
 click_code(Screen *screen, const Key *key)
 {

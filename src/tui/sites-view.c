@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sites: the functions, lines or stacks that hold the memory of a target, by a heap dump. */
+/* Sites: the functions, lines or stacks that hold a target's memory, from a heap dump. */
 #include "tui/amount.h"
 #include "tui/explore.h"
 #include "tui/view.h"
@@ -12,7 +12,7 @@ enum {
     ERROR_COLUMNS = 12,
     COUNT_COLUMNS = 9,
     SIGNIFICANCE_COLUMNS = 6,
-    NARROW = 60, /* columns, below which only values and names are shown */
+    NARROW = 60, /* width in columns below which only values and names are shown */
     FRAMES_SHOWN = 8,
 };
 
@@ -30,10 +30,10 @@ put_value(Cells *cells, CellSpan span, CellStyle style, char *text)
 typedef struct {
     const char *title;
     guint columns;
-    guint rank; /* greater ones make room first */
+    guint rank; /* columns of higher rank are hidden first */
     gboolean of_difference;
     gboolean of_stacks;
-    gboolean of_functions; /* and of lines */
+    gboolean of_functions; /* shown for functions and lines */
     void (*put)(const Sites *sites, const SiteRow *row, Cells *cells, CellSpan span);
 } SiteColumn;
 
@@ -62,7 +62,7 @@ put_objects(const Sites *sites, const SiteRow *row, Cells *cells, CellSpan span)
     put_value(cells, span, CELL_PLAIN, isnan(row->objects) ? g_strdup("-") : g_strdup_printf("%.0f", row->objects));
 }
 
-/* A change within the sampling error does not count. */
+/* A change within the sampling error has the plain style. */
 static CellStyle
 gain_style(const Sites *sites, const SiteRow *row)
 {
@@ -112,7 +112,7 @@ is_shown(const Explore *explore, const Cells *cells, const SiteColumn *column)
     if ((column->of_difference && !difference) || (column->of_stacks && explore->mode != SITES_STACKS) ||
         (column->of_functions && explore->mode == SITES_STACKS))
         return FALSE;
-    /* Changes need room, too. */
+    /* The change columns also need space. */
     guint rank = column->rank + (difference ? 2 : 0);
     return column->rank == 0 || column->of_difference ||
            cells->columns >= NARROW + rank * VALUE_COLUMNS / 2 - VALUE_COLUMNS;
@@ -173,7 +173,7 @@ clock_of(gint64 time_us)
     return time != NULL ? g_date_time_format(time, "%H:%M:%S") : g_strdup("?");
 }
 
-/* What is shown, of when, and filtered by what. */
+/* Draws the value, the times of the dump and the mark, and the filters. */
 static void
 draw_summary(const Explore *explore, Cells *cells, guint at)
 {
@@ -201,7 +201,7 @@ draw_summary(const Explore *explore, Cells *cells, guint at)
     cells_put(cells, (CellSpan){at, 0, cells->columns}, CELL_PLAIN, text->str);
 }
 
-/* The frames of the stack under the cursor, one below the other. */
+/* Draws the frames of the stack under the cursor, one per row. */
 static void
 draw_frames(const Explore *explore, Cells *cells, guint first, guint limit)
 {
@@ -285,7 +285,7 @@ set_ignore(Model *model, const char *text)
     explore_refresh(model);
 }
 
-/* To the next row that matches, from the one behind the cursor on. */
+/* Moves to the next matching row after the cursor, or the previous one. */
 static void
 find(Model *model, gboolean backwards)
 {
@@ -309,7 +309,7 @@ set_search(Model *model, const char *text)
     find(model, FALSE);
 }
 
-/* The flame graph of the stacks that pass through the function. */
+/* Opens the flame graph of the stacks that contain the selected function. */
 static void
 open_flame(Model *model)
 {
@@ -366,7 +366,7 @@ letter_key(Model *model, gunichar letter)
     return TRUE;
 }
 
-/* A click on a row moves there, one on the heading sorts otherwise. */
+/* A click on a row selects it; a click on the heading changes the sort order. */
 static void
 click(Model *model, const Key *pressed)
 {

@@ -24,13 +24,13 @@ rows_of(const json_t *block, const char *name)
     return MIN(json_array_size(json_object_get(block, name)), SITE_ROWS_MAX);
 }
 
-/* What takes names from a document. Its rows could repeat a long one more often than there is memory. */
+/* Copies names from a document, with a limit: many rows could repeat a long name and exhaust memory. */
 typedef struct {
     const json_t *document;
-    gsize left; /* bytes */
+    gsize left; /* bytes left */
 } Names;
 
-/* The name of the frame INDEX; "?" for what there is none of. */
+/* The name of frame INDEX; "?" if it has none. */
 static const char *
 frame_name(const json_t *document, const json_t *index)
 {
@@ -61,7 +61,7 @@ value_of(const json_t *document)
     return value;
 }
 
-/* What SUM of VALUE shows: itself, or the mean through OTHER. */
+/* The number to show for SUM of VALUE: SUM itself, or for a mean, SUM divided by OTHER. */
 static double
 shown_of(ProfileValue value, double sum, double other)
 {
@@ -223,8 +223,8 @@ flame_free(Flame *flame)
     g_free(flame);
 }
 
-/* What a row has of its parent: its place beside the siblings before it, and the key of its path. FALSE: the rows are
- * not in order. */
+/* Sets the members of ROW that depend on its parent: its position after its previous siblings, and the key of its path.
+ * FALSE: the rows are not in order. */
 static gboolean
 place_row(GArray *rows, GArray *used, FlameRow *row, json_int_t parent)
 {

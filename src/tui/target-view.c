@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One target: its memory from the process down, a chart, arenas and size classes, decay, advice and events. Drawn whole
- * on a sheet, of which the screen shows a part. */
+/* One target: its memory from the process down, a chart, arenas and size classes, decay, advice and events. All of it
+ * is drawn on a sheet, of which the screen shows a part. */
 #include "tui/amount.h"
 #include "tui/draw.h"
 #include "tui/explore.h"
@@ -23,7 +23,7 @@ enum {
     CHART_ROWS = 5,
 };
 
-/* What is drawn on, and its next row. */
+/* The cells to draw on, and the next row. */
 typedef struct {
     Cells *cells;
     guint row;
@@ -45,7 +45,7 @@ put_line(Sheet *sheet, CellStyle style, const char *text)
     sheet->row++;
 }
 
-/* The same in as many lines as it takes. */
+/* Puts TEXT, wrapped to as many rows as needed. */
 static void
 put_text(Sheet *sheet, CellStyle style, const char *text)
 {
@@ -94,7 +94,7 @@ draw_identity(const FeedTarget *target, Sheet *sheet)
     g_autoptr(GString) text = g_string_new(NULL);
     g_autofree char *command = g_strconcat(status->name, " ", target->arguments, NULL);
     put_text(sheet, target->gone ? CELL_FAINT : CELL_PLAIN, command);
-    /* Behind the dash is the commit. */
+    /* The commit follows the dash. */
     if (status->has_hello)
         g_string_append_printf(text, "jemalloc %.*s, ", (int)strcspn(status->hello.jemalloc_version, "-"),
                                status->hello.jemalloc_version);
@@ -127,7 +127,7 @@ clock_of(gint64 time_us)
     return time != NULL ? g_date_time_format(time, "%H:%M:%S") : g_strdup("?");
 }
 
-/* What RSS consists of: by the ledger, or as far as statistics tell. */
+/* Draws the parts of RSS: from the ledger, or as far as the statistics know them. */
 static void
 draw_memory(const Model *model, const FeedTarget *target, const Ledger *ledger, Sheet *sheet)
 {
@@ -142,7 +142,7 @@ draw_memory(const Model *model, const FeedTarget *target, const Ledger *ledger, 
                                       taken ? LEDGER_BARS_PLAIN : LEDGER_BARS_ESTIMATE);
 }
 
-/* What the process has beside its resident set, and what its control group is charged. */
+/* Draws the process's memory outside its resident set, and the charge of its control group. */
 static void
 draw_beside(const Ledger *ledger, Sheet *sheet)
 {
@@ -158,7 +158,7 @@ draw_beside(const Ledger *ledger, Sheet *sheet)
     }
 }
 
-/* As many of the figures in a row as fit. */
+/* Draws the figures, as many per row as fit. */
 static void
 draw_figures(const FeedTarget *target, Sheet *sheet)
 {
@@ -274,7 +274,7 @@ typedef struct {
     guint64 size;
     guint64 allocated;
     guint64 objects;
-    double used; /* share of its slabs; negative: unknown */
+    double used; /* used share of its slabs; negative: unknown */
 } SizeClass;
 
 static void
@@ -378,7 +378,7 @@ draw_advice(const StatsSample *sample, Sheet *sheet)
     }
 }
 
-/* With the date if it is not that of the frame. */
+/* Formats a time, with the date if it differs from the frame's. */
 static char *
 moment_of(const Model *model, gint64 time_us)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The targets: one row for each, sorted, filtered, or below their control groups. */
+/* The targets: one row each, sorted, filtered, or grouped by control group. */
 #include "tui/amount.h"
 #include "tui/draw.h"
 #include "tui/view.h"
@@ -13,20 +13,20 @@ enum {
     TREND_COLUMNS = 8,
 };
 
-/* What a column shows of one target. */
+/* The text of one cell. */
 typedef struct {
     char *text;
     CellStyle style;
 } ColumnText;
 
 typedef struct {
-    const char *word; /* by which it is sorted */
+    const char *word; /* sort key */
     const char *title;
-    guint columns; /* 0: what is left */
-    guint rank;    /* columns of higher rank make room first */
+    guint columns; /* 0: the remaining width */
+    guint rank;    /* columns of higher rank are hidden first */
     gboolean right;
     ColumnText (*text)(const Model *model, const FeedTarget *target);
-    /* Greater first unless ascending. */
+    /* Larger values sort first unless ascending. */
     gint (*compare)(const Model *model, const FeedTarget *one, const FeedTarget *other);
 } Column;
 
@@ -43,7 +43,7 @@ figure_or_none(const FeedTarget *target, StatusFigure figure)
     return value == STATUS_UNKNOWN ? -1 : (double)value;
 }
 
-/* What the gain is of: allocated memory where that is known. */
+/* The figure whose gain is shown: allocated memory if known. */
 static StatusFigure
 gain_figure(const FeedTarget *target)
 {
@@ -127,7 +127,7 @@ profiling_text(const Model *model, const FeedTarget *target)
     return (ColumnText){g_strdup(unprofiled_applies(&status->hello) ? "off" : "ready"), CELL_PLAIN};
 }
 
-/* Of the memory that the program holds, by the last dump that was looked at. */
+/* The share of held memory that the last report of a dump explained. */
 static ColumnText
 coverage_text(const Model *model, const FeedTarget *target)
 {
@@ -144,9 +144,9 @@ name_text(const Model *model, const FeedTarget *target)
                         target->gone ? CELL_FAINT : CELL_PLAIN};
 }
 
-/* ---- the part of the arguments that tells targets of one name apart ---- */
+/* ---- the part of the arguments that distinguishes targets of one name ---- */
 
-/* Bytes that TEXT and OTHER begin with alike, up to the beginning of a part that can be read alone. */
+/* The length of the common prefix of TEXT and OTHER, shortened to the start of a word. */
 static gsize
 alike(const char *text, const char *other)
 {
@@ -159,8 +159,8 @@ alike(const char *text, const char *other)
     return begin;
 }
 
-/* Where the arguments of TARGET begin to differ: from those of any other target of its name, and from those that are
- * most like them. FALSE: there is no other one, or none that differs. */
+/* The offsets at which the arguments of TARGET first differ from those of any target of the same name (*FIRST), and
+ * from the most similar ones (*LAST). FALSE if there is no other target, or none with other arguments. */
 static gboolean
 find_difference(const Model *model, const FeedTarget *target, gsize *first, gsize *last)
 {
@@ -178,7 +178,8 @@ find_difference(const Model *model, const FeedTarget *target, gsize *first, gsiz
     return *first != G_MAXSIZE;
 }
 
-/* The name with all arguments if they fit into COLUMNS; else without those that others have as well. */
+/* The name with all arguments if they fit into COLUMNS; else without the arguments common to the targets of this
+ * name. */
 static ColumnText
 name_text_in(const Model *model, const FeedTarget *target, guint columns)
 {
@@ -277,11 +278,11 @@ G_STATIC_ASSERT(G_N_ELEMENTS(targets_sort_words) == G_N_ELEMENTS(columns) + 1);
 
 /* ---- rows ---- */
 
-/* A target, or the group above those that are in it. */
+/* A target, or the heading of a group. */
 typedef struct {
     FeedTarget *target; /* NULL: a group */
     const char *group;
-    guint64 rss; /* of a group: the sum */
+    guint64 rss; /* for a group: the sum */
 } Row;
 
 static gboolean
@@ -319,7 +320,7 @@ compare_targets(gconstpointer a, gconstpointer b, gpointer data)
     return model->ascending ? -order : order;
 }
 
-/* The innermost part of a control group that is a service or a scope. Interned. */
+/* The innermost service or scope in the path of a control group. Interned. */
 static const char *
 unit_of(const char *group)
 {
@@ -346,7 +347,7 @@ known_rss(const FeedTarget *target)
     return rss != STATUS_UNKNOWN && !target->gone ? rss : 0;
 }
 
-/* Each group with its members in their order; groups in the order of their first members. */
+/* Groups the rows: groups in the order of their first members, members in their previous order. */
 static GArray *
 below_groups(const Model *model, const GArray *flat)
 {
@@ -393,7 +394,7 @@ row_key(const Row *row)
     return row->target != NULL ? row->target->key : row->group;
 }
 
-/* The row of the cursor: that of its key, or where that was. */
+/* The row of the cursor: the row with its key, or its last position. */
 static guint
 cursor_row(const Model *model, const GArray *rows)
 {
@@ -412,7 +413,7 @@ targets_chosen(Model *model)
 
 /* ---- drawing ---- */
 
-/* The columns that fit, as bits; the name gets the rest. */
+/* The columns that fit, as bits; the name takes the remaining width. */
 static guint
 fitting_columns(guint width)
 {
@@ -465,7 +466,7 @@ draw_heading(const Model *model, Cells *cells, guint row, guint shown)
                                              NULL);
         const ColumnText field = {title, sorted ? CELL_SORTED : CELL_HEADING};
         at += span.columns + 1;
-        /* The mark may need the blank between the columns. */
+        /* The sort mark may use the blank between columns. */
         if (sorted && !columns[i].right && at <= cells->columns)
             span.columns++;
         put_field(cells, span, &columns[i], &field);
@@ -553,7 +554,7 @@ follow(Model *model, gpointer data)
         model_open(model, data);
 }
 
-/* A target without an agent answers only if it is stopped for a moment. */
+/* A target without an agent has to be stopped for a moment to be read. */
 static void
 ask_to_follow(Model *model, const FeedTarget *target)
 {
@@ -596,7 +597,7 @@ set_filter(Model *model, const char *text)
     model->filter = g_strdup(text);
 }
 
-/* By the next column that is shown, in steps of STEP. */
+/* Sorts by the next visible column, in steps of STEP. */
 static void
 sort_by_next(Model *model, guint step)
 {
@@ -606,7 +607,7 @@ sort_by_next(Model *model, guint step)
     while ((shown & 1u << model->sort) == 0);
 }
 
-/* By the column whose heading is at COLUMN, and in the other order if it is that already. */
+/* Sorts by the column whose heading is at COLUMN; reverses the order if it is the sort column already. */
 static void
 sort_at(Model *model, guint column)
 {
@@ -626,7 +627,7 @@ sort_at(Model *model, guint column)
     }
 }
 
-/* A click on the heading sorts, one on a row moves there. */
+/* A click on the heading sorts; a click on a row selects it. */
 static void
 click(Model *model, const GArray *rows, const Key *key)
 {

@@ -4,7 +4,7 @@
 #include "tui/screen.h"
 
 #include <ncurses.h>
-/* After it. */
+/* <term.h> needs <curses.h> first. */
 #include <term.h>
 
 static gboolean

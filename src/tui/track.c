@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct Track {
-    TrackPoint points[TRACK_POINTS]; /* a ring */
+    TrackPoint points[TRACK_POINTS]; /* ring buffer */
     guint count;
     guint next;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the figures of one target moved lately: the latest points, for charts and rates. */
+/* The recent figures of one target, for charts and rates. */
 #ifndef JESCOPE_TUI_TRACK_H
 #define JESCOPE_TUI_TRACK_H
 
@@ -9,7 +9,7 @@
 
 enum {
     TRACK_POINTS = 512,
-    TRACK_GAIN_S = 60, /* seconds that the gain per minute is of */
+    TRACK_GAIN_S = 60, /* interval of the gain per minute, in seconds */
 };
 
 typedef struct {
@@ -23,15 +23,16 @@ Track *track_new(void);
 void track_free(Track *track);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Track, track_free)
 
-/* A point of the same or an earlier time than the last one replaces it. */
+/* Adds a point. It replaces points of the same or a later time. */
 void track_add(Track *track, gint64 time_us, const guint64 *figures);
 
 guint track_count(const Track *track);
 
-/* The latest is 0. */
+/* The point BACK steps before the latest, which is 0; BACK is below track_count(). */
 const TrackPoint *track_point(const Track *track, guint back);
 
-/* Bytes per minute that FIGURE gained over the last TRACK_GAIN_S, or what there is of it. FALSE: unknown. */
+/* Bytes per minute that FIGURE gained over the last TRACK_GAIN_S seconds, or over the points available. FALSE if
+ * unknown. */
 gboolean track_gain(const Track *track, StatusFigure figure, double *per_minute);
 
 #endif

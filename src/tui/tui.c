@@ -16,8 +16,8 @@
 
 enum {
     ONCE_ROWS = CELLS_MAX,
-    END_PATIENCE_MS = 2000,  /* for the end of a lease */
-    ONCE_PATIENCE_MS = 3000, /* for details of a target, after its first frame */
+    END_PATIENCE_MS = 2000,  /* time to wait for the end of a lease */
+    ONCE_PATIENCE_MS = 3000, /* time to wait for details of a target after its first frame */
 };
 
 typedef struct {
@@ -26,11 +26,11 @@ typedef struct {
     Model *model;
     Screen *screen; /* TUI_SCREEN */
     GMainLoop *loop;
-    guint drawing;                   /* source that draws soon; 0: none */
-    guint ticks;                     /* source of explore_tick() */
-    guint written;                   /* lines */
-    gboolean opened;                 /* the first screen was chosen */
-    gboolean has_detail, has_ledger; /* of the target, as far as there are */
+    guint drawing;                   /* id of the idle source that draws; 0: none */
+    guint ticks;                     /* source id of explore_tick() */
+    guint written;                   /* lines written */
+    gboolean opened;                 /* the initial screen was chosen */
+    gboolean has_detail, has_ledger; /* received for the target */
     GError *error;
 } App;
 
@@ -64,7 +64,7 @@ draw_now(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Once for all that has changed by then. */
+/* Redraws once for all pending changes. */
 static void
 draw_soon(App *app)
 {
@@ -97,7 +97,7 @@ write_once(gpointer data)
 static void
 write_line(App *app)
 {
-    /* The loop ends after what is due with the last one. */
+    /* The loop may deliver further frames before it ends. */
     if (app->options->count != 0 && app->written >= app->options->count)
         return;
     g_autofree char *text = json_line(app->model);
@@ -106,7 +106,7 @@ write_line(App *app)
         g_main_loop_quit(app->loop);
 }
 
-/* One target was named: its screen is the first. */
+/* If one target was named, starts with its screen. */
 static void
 choose_first(App *app)
 {
@@ -141,7 +141,7 @@ on_frame(FeedFrame *frame, gpointer data)
     draw_soon(app);
 }
 
-/* A frame of a target has both. */
+/* Writes the frame of a target once it has both details and ledger. */
 static void
 complete_once(App *app)
 {
@@ -223,7 +223,7 @@ on_input(gint descriptor, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* As the terminal's driver stops a program that does not catch the signal. */
+/* Stops this process as SIGTSTP would by default. */
 static void
 stop_here(App *app)
 {
@@ -303,7 +303,7 @@ give_up(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* What is still switched on ends now; if that is not answered soon, by itself. */
+/* Ends the lease, and waits a bounded time for the answer; without one the lease expires by itself. */
 static void
 end_leases(App *app)
 {

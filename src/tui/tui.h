@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `jescope top`: runs the screens over a feed until the user ends them; or writes one frame as text, or a line of JSON
- * for each frame. */
+/* `jescope top`: shows a feed on the screens until the user quits; or writes one frame as text, or a line of JSON per
+ * frame. */
 #ifndef JESCOPE_TUI_TUI_H
 #define JESCOPE_TUI_TUI_H
 
@@ -16,23 +16,23 @@ typedef struct {
     TuiMode mode;
     gboolean colored;
     gboolean readonly;
-    gboolean one;       /* the feed has one target: its screen is the first one */
+    gboolean one;       /* the feed has one target: start with its screen */
     guint columns;      /* TUI_ONCE */
-    guint count;        /* TUI_JSON: lines to write; 0: until a signal */
-    guint sort;         /* index of targets_sort_words */
-    const char *filter; /* of the targets; NULL: none */
-    /* Gets what TUI_ONCE and TUI_JSON write. FALSE: it cannot be written. */
+    guint count;        /* TUI_JSON: lines to write; 0: run until a signal */
+    guint sort;         /* index into targets_sort_words */
+    const char *filter; /* filter of the targets list; NULL: none */
+    /* Receives the output of TUI_ONCE and TUI_JSON. FALSE: it cannot be written. */
     gboolean (*write)(const char *text, gpointer data);
     gpointer data;
 } TuiOptions;
 
-/* The words that targets can be sorted by, NULL at the end. */
+/* The sort keys of the targets list, NULL-terminated. */
 extern const char *const targets_sort_words[];
 
-/* Blocks the signals that it waits for; to be called before there are other threads. */
+/* Blocks the signals that tui_run() handles; must be called before other threads are created. */
 void tui_prepare(void);
 
-/* FEED stays the caller's. Blocks. */
+/* Blocks until the user quits. FEED is borrowed. */
 gboolean tui_run(Feed *feed, const TuiOptions *options, GError **error);
 
 #endif

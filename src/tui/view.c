@@ -9,7 +9,7 @@
 #include <time.h>
 
 enum {
-    DATED = 60, /* columns, from which on the date is shown beside the time */
+    DATED = 60, /* minimum width in columns to show the date */
 };
 
 static const ViewKey common_keys[] = {
@@ -30,7 +30,7 @@ static const View *const views[VIEWS] = {
     [VIEW_FLAME] = &flame_view,     [VIEW_HELP] = &help_view,
 };
 
-/* ---- help: the keys of the screen from which it was called, and those of every screen ---- */
+/* ---- help: the keys of the screen it was opened from, and the common keys ---- */
 
 static const ViewKey replay_keys[] = {
     {"t, T", "one sample on, back", VIEW_KEY_BRIEF},
@@ -50,7 +50,7 @@ is_offered(const Model *model, const ViewKey *key)
     return (key->flags & VIEW_KEY_CHANGES) == 0 || !is_replay(model);
 }
 
-/* Of a key with two meanings the screen's own counts. */
+/* Whether TAKEN has the key: the screen's own meaning takes precedence. */
 static gboolean
 is_taken(const ViewKey *taken, const char *name)
 {
@@ -62,7 +62,7 @@ is_taken(const ViewKey *taken, const char *name)
     return FALSE;
 }
 
-/* KEYS ("t, F5") without those of TAKEN. */
+/* KEYS ("t, F5") without those in TAKEN. */
 static char *
 keys_left(const ViewKey *taken, const char *keys)
 {
@@ -115,7 +115,7 @@ leave_help(Model *model, const Key *pressed)
     return TRUE;
 }
 
-/* The common ones among them as well. */
+/* Any key leaves the help, including the common keys. */
 static const ViewKey help_keys[] = {{"any key, Enter, Esc, ?", "back", VIEW_KEY_BRIEF}, {0}};
 
 static const View help_view = {.name = "keys", .keys = help_keys, .draw = draw_help, .key = leave_help};
@@ -206,7 +206,7 @@ draw_typed(const Model *model, Cells *cells, guint row)
     cells->cursor_column = (int)MIN(used, cells->columns - 1);
 }
 
-/* TEXT in the last rows, as many as it takes. */
+/* Draws TEXT in the last rows, as many as it needs. */
 static void
 draw_said(Cells *cells, CellStyle style, const char *text)
 {
@@ -222,7 +222,7 @@ draw_said(Cells *cells, CellStyle style, const char *text)
     }
 }
 
-/* The last rows: what asks for an answer first. */
+/* Draws the last rows: a question or line of input takes precedence. */
 static void
 draw_bottom(const Model *model, Cells *cells)
 {

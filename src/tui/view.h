@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The screens: each draws the model on cells, and answers keys. A new screen is one file, a line here and a row of
- * views in view.c. */
+/* The screens: each draws the model on cells and handles keys. A new screen is one file, a line here and a row of views
+ * in view.c. */
 #ifndef JESCOPE_TUI_VIEW_H
 #define JESCOPE_TUI_VIEW_H
 
@@ -8,12 +8,12 @@
 #include "tui/model.h"
 
 typedef enum {
-    VIEW_KEY_HELP = 0,         /* it is in the help */
-    VIEW_KEY_BRIEF = 1 << 0,   /* also in the last row */
-    VIEW_KEY_CHANGES = 1 << 1, /* it changes the target: not in a replay */
+    VIEW_KEY_HELP = 0,         /* listed in the help */
+    VIEW_KEY_BRIEF = 1 << 0,   /* also shown in the last row */
+    VIEW_KEY_CHANGES = 1 << 1, /* changes the target: not available in a replay */
 } ViewKeyFlags;
 
-/* A key and what it does, for the help and the last row. */
+/* A key and its effect, for the help and the last row. */
 typedef struct {
     const char *keys;
     const char *about; /* one phrase */
@@ -22,10 +22,10 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    const ViewKey *keys; /* ends with a NULL */
-    /* Draws on the rows [FIRST, LIMIT) of CELLS. */
+    const ViewKey *keys; /* ends with a row whose keys are NULL */
+    /* Draws on rows [FIRST, LIMIT) of CELLS. */
     void (*draw)(Model *model, Cells *cells, guint first, guint limit);
-    /* What model_key() leaves; FALSE: not a key of this view. */
+    /* Handles a key; FALSE: not a key of this view. */
     gboolean (*key)(Model *model, const Key *key);
 } View;
 
@@ -34,19 +34,19 @@ extern const View target_view;  /* target-view.c */
 extern const View sites_view;   /* sites-view.c */
 extern const View flame_view;   /* flame-view.c */
 
-/* The whole frame: what is shown where, the view, messages or keys. */
+/* Draws the whole frame: the title, the view, and messages or keys. */
 void view_draw(Model *model, Cells *cells);
 
-/* The view alone, from the first row on. */
+/* Draws only the view, from the first row. */
 void view_draw_list(Model *model, Cells *cells);
 
-/* A key that was pressed. */
+/* Handles a key press. */
 void view_key(Model *model, const Key *key);
 
-/* The sort words of the targets' columns, NULL at the end, and their number by word; FALSE: no such word. */
+/* The sort keys of the targets list, NULL-terminated. */
 extern const char *const targets_sort_words[];
 
-/* The target under the cursor of the targets screen; NULL: none. */
+/* The target under the cursor of the targets screen, or NULL. */
 FeedTarget *targets_chosen(Model *model);
 
 #endif
