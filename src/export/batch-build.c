@@ -13,14 +13,14 @@
 typedef struct {
     const ReportInput *input;
     const BatchCircumstances *circumstances;
-    GPtrArray *strings;        /* in the order of their indexes; owned */
-    GHashTable *string_index;  /* of strings -> index + 1 */
+    GPtrArray *strings;        /* by index; owned */
+    GHashTable *string_index;  /* string -> index + 1 */
     GArray *locations, *lines; /* as in Batch */
     GArray *stacks, *frames;
-    guint64 *identities;     /* of each location of the profile */
-    gsize *sizes;            /* of the names of each of them */
-    gsize names_left;        /* of BATCH_MAX_NAMES */
-    guint32 *rows;           /* of each stack of the profile: its index in STACKS */
+    guint64 *identities;     /* of each location of the profile: stable identity */
+    gsize *sizes;            /* of each location of the profile: bytes of its names */
+    gsize names_left;        /* remaining bytes of BATCH_MAX_NAMES */
+    guint32 *rows;           /* of each stack of the profile: index in STACKS */
     GHashTable *row_of_hash; /* guint64 -> index + 1 */
     ProfileValue values[PROFILE_N_VALUES];
     gsize n_values;
@@ -62,7 +62,7 @@ first_bytes(GChecksum *checksum)
     return GUINT64_FROM_BE(number);
 }
 
-/* The same for this place in every process: by the build id of its file, or its name where it has none. */
+/* A stable identity of the location, from the build id of its file, or the file's name if it has none. */
 static guint64
 identify_location(const ReportInput *input, const ProfileLocation *location)
 {
@@ -78,7 +78,7 @@ identify_location(const ReportInput *input, const ProfileLocation *location)
     return first_bytes(checksum);
 }
 
-/* Returns the size of its names. */
+/* Appends a line; returns the size of its names. */
 static gsize
 add_line(Build *build, const SymbolFrame *frame)
 {
@@ -124,7 +124,7 @@ add_locations(Build *build)
 
 /* ---- stacks ---- */
 
-/* Not BATCH_REST or below. */
+/* The hash of a stack, always above BATCH_REST. */
 static guint64
 hash_stack(const Build *build, const ProfileStack *stack)
 {
@@ -137,7 +137,7 @@ hash_stack(const Build *build, const ProfileStack *stack)
     return MAX(first_bytes(checksum), BATCH_REST + 1);
 }
 
-/* The index of a stack with this hash that exists already, or of a new one, to which frames are to be added. */
+/* The index of the stack with this hash; if it is new, the caller has to add its frames. */
 static guint32
 row_of(Build *build, guint64 hash, gboolean *is_new)
 {
@@ -158,7 +158,7 @@ add_frames(Build *build, guint32 row, const guint32 *frames, guint32 n)
     g_array_index(build->stacks, BatchStack, row).depth = n;
 }
 
-/* A location without a place, for a stack that has no frames. */
+/* Adds a location without an address, for a stack without frames. */
 static guint32
 add_placeholder(Build *build, const char *name)
 {
@@ -169,7 +169,7 @@ add_placeholder(Build *build, const char *name)
     return build->locations->len - 1;
 }
 
-/* Whether there is room for the names of its frames, which is taken. */
+/* Reserves space for the names of the stack's frames; FALSE if there is not enough. */
 static gboolean
 take_names(Build *build, const ProfileStack *stack)
 {
@@ -217,7 +217,7 @@ row_of_profile(Build *build, const ProfileStack *stack)
     return fits ? row_of_stack(build, stack) : row_of_rest(build);
 }
 
-/* How heavy a stack is: what it holds, or where that is nothing, what it allocated. */
+/* The weight by which stacks are ordered: bytes in use, and with a much smaller weight, bytes allocated. */
 static gdouble
 weight_of(const Profile *profile, guint32 stack)
 {
@@ -262,7 +262,7 @@ of_array(const char *type, const GArray *array)
     return fixed(type, array->data, array->len, g_array_get_element_size((GArray *)(gsize)array));
 }
 
-/* WHICH: ProfileWeight.estimate or .variance. */
+/* WHICH is ProfileWeight.estimate or .variance. */
 static void
 add_numbers(const Build *build, const gdouble *which, gdouble *to)
 {
@@ -301,7 +301,7 @@ add_total(const Build *build, GVariantBuilder *root)
     g_variant_builder_add_value(root, fixed("d", total, 2 * build->n_values, sizeof(gdouble)));
 }
 
-/* ---- what is known beside the stacks ---- */
+/* ---- objects and metrics ---- */
 
 static void
 add_objects(const Build *build, GVariantBuilder *root)
@@ -322,7 +322,7 @@ add_values(const Build *build, GVariantBuilder *root)
     g_variant_builder_close(root);
 }
 
-/* What jescope has noted in the dump. */
+/* Adds the metrics that jescope has recorded in the dump. */
 static void
 add_captured(const Profile *profile, GVariantBuilder *root)
 {
@@ -351,7 +351,7 @@ add_metrics(const Build *build, GVariantBuilder *root)
 
 /* ---- the dump ---- */
 
-/* The object of the program itself, or PROFILE_NONE: the first file that is not a shared library. */
+/* The executable's object: the first file that is not a shared library, or PROFILE_NONE. */
 static guint32
 program_object(const Build *build)
 {
@@ -366,7 +366,8 @@ program_object(const Build *build)
     return PROFILE_NONE;
 }
 
-/* By the dump's own bytes, if they are there, and what tells two processes with equal dumps apart. */
+/* The batch's id: a hash of the dump's bytes, if present, and of the facts that distinguish processes with equal
+ * dumps. */
 static char *
 identify(const Build *build, const BatchDump *dump)
 {
@@ -381,7 +382,7 @@ identify(const Build *build, const BatchDump *dump)
     return g_strndup(g_checksum_get_string(checksum), BATCH_ID);
 }
 
-/* Its process decides what it says: a time that is not one is unknown. */
+/* The time of the dump; 0 (unknown) if invalid, since the dumped process controls its text. */
 static gint64
 time_of(const ReportInput *input)
 {
@@ -441,7 +442,7 @@ add_heap(const Build *build, GVariantBuilder *root, GError **error)
     return TRUE;
 }
 
-/* ---- the whole ---- */
+/* ---- the batch ---- */
 
 static void
 build_begin(Build *build)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a profile with its names to the bytes of a batch. */
+/* Builds the bytes of a batch from a symbolized profile. */
 #ifndef JESCOPE_EXPORT_BATCH_BUILD_H
 #define JESCOPE_EXPORT_BATCH_BUILD_H
 
 #include "export/batch-circumstances.h"
 #include "report/report.h"
 
-/* Reads and names nothing: for a confined process (confine/confined.h). */
+/* Opens no file and looks up no name, so that a confined process can run it (confine/confined.h). NULL with ERROR. */
 GBytes *batch_build(const ReportInput *input, const BatchCircumstances *circumstances, GError **error);
 
 #endif

@@ -66,9 +66,9 @@ circumstances_add_sample(const StatsSample *sample, GVariantBuilder *root)
         add_values_of(root, merged->values, STATS_SCOPE_ARENA);
 }
 
-/* ---- a batch that has them later ---- */
+/* ---- completing a batch ---- */
 
-/* The same dump of the same process has the same id again. */
+/* Deterministic: the same dump of the same process gets the same id again. */
 static char *
 identify(const BatchDump *dump, const char *service, const char *host)
 {

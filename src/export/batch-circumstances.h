@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a dump beside it: its service, host, labels, statistics and ledger. */
+/* The facts about a dump's process that the dump does not contain: service, host, labels, statistics and ledger. */
 #ifndef JESCOPE_EXPORT_BATCH_CIRCUMSTANCES_H
 #define JESCOPE_EXPORT_BATCH_CIRCUMSTANCES_H
 
@@ -7,30 +7,30 @@
 #include "stats/ledger.h"
 #include "stats/stats.h"
 
-/* What the dump does not tell. */
+/* Strings and pointers are borrowed. */
 typedef struct {
     const char *service; /* NULL: the file name of the program */
     const char *host;
-    const BatchLabel *labels; /* as Batch.labels; names that are not labels and empty values are left out */
+    const BatchLabel *labels; /* as Batch.labels; invalid names and empty values are left out */
     gsize n_labels;
-    const char *program;       /* path of the executable; NULL: by the dump */
+    const char *program;       /* path of the executable; NULL: determined from the dump */
     const Ledger *ledger;      /* NULL: unknown */
-    const StatsSample *sample; /* its totals; NULL: what the dump says of itself */
-    gboolean with_heap;        /* Batch.heap; input.text must be there */
+    const StatsSample *sample; /* for the metrics; NULL: those in the dump */
+    gboolean with_heap;        /* fill Batch.heap; requires ReportInput.text */
 } BatchCircumstances;
 
-/* BYTES, a batch that was built by another process without them, with CIRCUMSTANCES; program and with_heap are not
- * looked at, and without a sample the metrics stay. Checks BYTES as batch_read() does. */
+/* Adds CIRCUMSTANCES to BYTES, a batch that another process has built without them. program and with_heap are ignored;
+ * without a sample the metrics are unchanged. Checks BYTES like batch_read(). NULL with BATCH_ERROR. */
 GBytes *batch_complete(GBytes *bytes, const BatchCircumstances *circumstances, GError **error);
 
-/* NAME with each character that a label cannot have replaced by '_'. To be freed. */
+/* NAME with each character that is invalid in a label replaced by '_'. To be freed. */
 char *batch_label_name(const char *name);
 
-/* Members of a batch (batch-form.h), for its builder. */
+/* These add members of a batch (batch-form.h) to ROOT. */
 void circumstances_add_pair(GVariantBuilder *root, const char *one, const char *other);
 void circumstances_add_labels(const BatchCircumstances *given, GVariantBuilder *root);
 void circumstances_add_ledger(const BatchCircumstances *given, GVariantBuilder *root);
-/* Elements: the totals of the process, and all arenas together. */
+/* Adds metrics to the open array: the totals of the process and of all arenas. */
 void circumstances_add_sample(const StatsSample *sample, GVariantBuilder *root);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch as bytes: a GVariant, whose reader checks all that it is given. */
+/* The serialized form of a batch: a GVariant, which is safe to read from untrusted bytes. */
 #ifndef JESCOPE_EXPORT_BATCH_FORM_H
 #define JESCOPE_EXPORT_BATCH_FORM_H
 
@@ -7,12 +7,13 @@
 
 #define BATCH_VERSION 1
 
-/* About what the names of OBJECT, which may be NULL, or of a line take where a sink writes each stack with its names. A
- * batch has every text once: its process decides how long one is and how often it is used. */
+/* The approximate size of the names of OBJECT (may be NULL), or of a line, in the output of a sink that repeats them
+ * for each stack. A batch stores every text once, but the dumped process determines its length and the number of
+ * uses. */
 gsize batch_object_bytes(const BatchObject *object);
 gsize batch_line_bytes(const char *function, const char *file);
 
-/* The members of Batch in this order; docs/decisions/0021-push.md. */
+/* The members of Batch, in this order; see docs/decisions/0021-push.md. */
 #define BATCH_FORM_DUMP   "(sssssxxtttt)"
 #define BATCH_FORM_PLACES "(tuuuu)"
 #define BATCH_FORM_LINES  "(uuuu)"

@@ -9,14 +9,14 @@
 
 G_DEFINE_QUARK(batch - error - quark, batch_error)
 
-/* What a Batch points into. */
+/* A Batch and the memory that it points into. */
 typedef struct {
     Batch batch;
     GVariant *children[BATCH_CHILDREN];
     const gdouble *estimates, *variances, *lives;
 } Reading;
 
-/* ---- arrays of one size per element, as they are in memory ---- */
+/* ---- arrays of fixed-size elements, used in place ---- */
 
 static const void *
 fixed(const Reading *reading, guint child, gsize size, gsize *n)
@@ -53,7 +53,7 @@ are_printable(const char *const *texts, gsize n)
     return TRUE;
 }
 
-/* Of a(ss). The same layout as the structs, which begin with two strings. */
+/* Reads a(ss) into an array of structs, each of which begins with two strings. */
 static const void *
 take_pairs(const Reading *reading, guint child, gsize *n)
 {
@@ -128,7 +128,7 @@ take_dump(Reading *reading)
            dump->time <= BATCH_TIME_MAX && dump->since >= 0 && are_printable(texts, G_N_ELEMENTS(texts));
 }
 
-/* ---- whether the parts fit together ---- */
+/* ---- consistency checks ---- */
 
 static gboolean
 is_label(const char *name)
@@ -153,7 +153,7 @@ batch_object_bytes(const BatchObject *object)
     return NUMBERS + (object != NULL ? strlen(object->path) + strlen(object->build_id) : 0);
 }
 
-/* The function is written by itself, and with its place. */
+/* The function is written twice: alone, and with its location. */
 gsize
 batch_line_bytes(const char *function, const char *file)
 {
@@ -187,7 +187,8 @@ location_bytes(const Batch *batch, const BatchLocation *location)
     return bytes;
 }
 
-/* Whether the names of its frames fit, which LEFT is reduced by. SIZES: of locations. */
+/* Checks the stack, and that the names of its frames fit into *LEFT, which it reduces. SIZES has the bytes per
+ * location. */
 static gboolean
 check_stack(const Batch *batch, const BatchStack *stack, const gsize *sizes, gsize *left)
 {

@@ -63,11 +63,11 @@ clickhouse_client_database(const ClickhouseClient *client)
     return client->database;
 }
 
-/* Errors (src/Common/ErrorCodes.cpp of ClickHouse) that other rows may not have: all others, such as a full disk or
- * tables that are read-only without ZooKeeper, are the server's own. */
+/* Errors (ClickHouse's src/Common/ErrorCodes.cpp) that may be due to the rows. All others, such as a full disk or
+ * tables that are read-only without ZooKeeper, are due to the server. */
 static const struct {
     guint code;
-    const char *phrase; /* of those with this one in their text; NULL: all */
+    const char *phrase; /* only if the text contains this; NULL: always */
 } about_rows[] = {
     {6, NULL},                             /* CANNOT_PARSE_TEXT */
     {26, NULL},                            /* CANNOT_PARSE_QUOTED_STRING */
@@ -86,7 +86,7 @@ static const struct {
     {173, NULL},                           /* CANNOT_ALLOCATE_MEMORY */
     {190, NULL},                           /* SIZES_OF_ARRAYS_DOESNT_MATCH */
     {241, NULL},                           /* MEMORY_LIMIT_EXCEEDED */
-    {252, "partitions for single INSERT"}, /* TOO_MANY_PARTS, also of a table that is merged too slowly */
+    {252, "partitions for single INSERT"}, /* TOO_MANY_PARTS, also raised if merges are too slow */
 };
 
 gboolean
@@ -109,8 +109,8 @@ clickhouse_client_insert(ClickhouseClient *client, const char *into, const GStri
 {
     g_autofree char *sql = g_strdup_printf("INSERT INTO %s.%s", client->database, into);
     g_autofree char *query = g_uri_escape_string(sql, NULL, FALSE);
-    /* Of tables over several servers: is answered when they all have the rows, so that the dump comes last there, too.
-     */
+    /* For distributed tables: the server answers when all servers have the rows, so that the dump is inserted last
+     * there, too. */
     g_autofree char *url = g_strconcat(client->origin, "/?insert_distributed_sync=1&query=", query, NULL);
     const HttpRequest request = {.method = "POST", .url = url, .body = body->str, .length = body->len};
     g_auto(HttpAnswer) answer = {0};

@@ -9,14 +9,14 @@
 #include <string.h>
 
 enum {
-    TARGETS_MAX = 4096,   /* processes whose latest dump is remembered */
-    STACKS_MAX = 1 << 20, /* stacks that are remembered as sent */
+    TARGETS_MAX = 4096,   /* maximum number of processes whose latest dump is remembered */
+    STACKS_MAX = 1 << 20, /* maximum number of stacks remembered as sent */
     FIGURES = 2 * CLICKHOUSE_VALUES + 2,
     DAY_SECONDS = 86400,
     START_LINE_UNKNOWN = 0,
 };
 
-/* Of one stack in one dump: value, variance of each, births, deaths. */
+/* A stack in a dump: each value and its variance, births, deaths. */
 typedef struct {
     gdouble figures[FIGURES];
 } Known;
@@ -24,13 +24,13 @@ typedef struct {
 /* The latest dump of a process. */
 typedef struct {
     gint64 base, time;
-    GHashTable *stacks; /* hash -> Known, without those of nothing */
+    GHashTable *stacks; /* hash -> Known, without all-zero ones */
 } Latest;
 
 struct ClickhouseRows {
     GHashTable *targets; /* target -> Latest */
-    GHashTable *sent;    /* stacks by a hash of service, day and stack */
-    gsize n_known;       /* stacks of all latest dumps */
+    GHashTable *sent;    /* set of sent stacks: hashes of service, day and stack */
+    gsize n_known;       /* number of stacks in all latest dumps */
     gsize most_known;
 };
 
@@ -91,7 +91,7 @@ clickhouse_bodies_clear(ClickhouseBodies *bodies)
 
 /* ---- identities ---- */
 
-/* The first 64 bits of the SHA-256 of TEXTS, each with the NUL at its end: every host computes the same. */
+/* The first 64 bits of the SHA-256 of TEXTS, each with its terminating NUL; the same on every host. */
 static guint64
 hash_texts(const char *const *texts, gsize n)
 {
@@ -133,7 +133,7 @@ label_of(const Batch *batch, const char *name)
     return "";
 }
 
-/* What the rows of one dump have in common. */
+/* The common data of a dump's rows. */
 typedef struct {
     const Batch *batch;
     char *day;
@@ -154,7 +154,7 @@ append_json(GString *body, json_t *row)
     json_decref(row);
 }
 
-/* JSON has no unsigned numbers of 64 bits that every reader takes. */
+/* Not all JSON parsers accept unsigned 64-bit numbers, so they are written as strings. */
 static json_t *
 json_unsigned(guint64 number)
 {
@@ -169,7 +169,7 @@ string_of(const Batch *batch, guint32 index)
     return batch->strings[index];
 }
 
-/* "--" parts the names of one place, and is also an operator. */
+/* "--" separates the names of a location, but is also an operator in C. */
 static void
 append_joined_name(GString *names, const char *name)
 {
@@ -178,7 +178,8 @@ append_joined_name(GString *names, const char *name)
     g_string_append(names, safe);
 }
 
-/* As profile_embedded_symbol() has it: the function, then those inlined in it, then their places. */
+/* In the form that profile_embedded_symbol() reads: the function, then the functions inlined in it, then their source
+ * locations. */
 static json_t *
 names_of(const Batch *batch, const BatchLocation *location)
 {
@@ -224,7 +225,7 @@ append_stack(const Dump *dump, const BatchStack *stack, GString *body)
     append_json(body, row);
 }
 
-/* Its stack, unless it was sent on this day: it is kept as long as the samples of the day. */
+/* Appends STACK unless it was sent for this day: stacks are retained as long as the samples of their day. */
 static void
 add_stack(ClickhouseRows *rows, const Dump *dump, const BatchStack *stack, GString *body)
 {
@@ -236,7 +237,7 @@ add_stack(ClickhouseRows *rows, const Dump *dump, const BatchStack *stack, GStri
         append_stack(dump, stack, body);
 }
 
-/* What rows of samples begin with. */
+/* Writes the first columns of a row of samples. */
 static void
 begin_row(const Dump *dump, GString *body)
 {
@@ -271,7 +272,7 @@ compare_hashes(gconstpointer a, gconstpointer b)
     return *one < *other ? -1 : *one > *other;
 }
 
-/* In the order of hashes, so that rows of processes of one service look alike, and compress well. */
+/* Stacks are sorted by hash, so that rows of one service are similar and compress well. */
 static void
 append_whole(const Dump *dump, GHashTable *stacks, GString *body)
 {
@@ -314,7 +315,7 @@ is_nothing(const Known *known)
     return TRUE;
 }
 
-/* Of stacks that are not in the dump any more. */
+/* Appends zero rows for stacks that are not in the dump any more. */
 static void
 append_gone(const Dump *dump, GHashTable *before, GHashTable *now, GString *body)
 {
@@ -327,8 +328,8 @@ append_gone(const Dump *dump, GHashTable *before, GHashTable *now, GString *body
             append_sample(dump, *(guint64 *)hash, &nothing, body);
 }
 
-/* BEFORE: the stacks of the dump before, whose rows are there already; NULL: the dump is written whole. Returns its
- * own. */
+/* BEFORE has the stacks of the previous dump, whose rows are inserted already; NULL: the dump is written in full.
+ * Returns the stacks of this dump. */
 static GHashTable *
 add_samples(ClickhouseRows *rows, const Dump *dump, GHashTable *before, ClickhouseBodies *bodies)
 {
@@ -337,7 +338,7 @@ add_samples(ClickhouseRows *rows, const Dump *dump, GHashTable *before, Clickhou
     for (gsize i = 0; i < batch->n_stacks; i++) {
         Known known = figures_of(dump, i);
         const Known *old = before != NULL ? g_hash_table_lookup(before, &batch->stacks[i].hash) : NULL;
-        if (old == NULL) /* else it was sent with the dump before */
+        if (old == NULL) /* otherwise it was sent with the previous dump */
             add_stack(rows, dump, &batch->stacks[i], bodies->stack);
         if (!is_nothing(&known))
             g_hash_table_insert(now, key_of(batch->stacks[i].hash), g_memdup2(&known, sizeof(known)));
@@ -418,7 +419,7 @@ append_ledger(const Dump *dump, GString *body)
 
 /* ---- one dump ---- */
 
-/* The dump before, if the next one can be written as changes of it. */
+/* The previous dump of TARGET, if a dump at TIME can be written as changes of it; or NULL. */
 static const Latest *
 find_before(const ClickhouseRows *rows, guint64 target, gint64 time)
 {
@@ -436,7 +437,8 @@ forget_target(ClickhouseRows *rows, guint64 target)
     g_hash_table_remove(rows->targets, &target);
 }
 
-/* The one with most stacks, so that a user's processes with many stacks displace each other rather than all others. */
+/* Forgets the process with the most stacks, so that a user's processes with many stacks do not displace those of
+ * others. */
 static void
 forget_largest(ClickhouseRows *rows)
 {

@@ -7,7 +7,7 @@ const char *const clickhouse_values[CLICKHOUSE_VALUES] = {"alloc_objects", "allo
                                                           "inuse_space"};
 
 enum {
-    FIRST_WITH_CODECS = 20, /* year of the release */
+    FIRST_WITH_CODECS = 20, /* year of the release; later ones have codecs */
     WHOLE_GRANULE = 128,
 };
 
@@ -17,7 +17,7 @@ clickhouse_dialect(const char *version)
     return g_ascii_strtoull(version, NULL, 10) > FIRST_WITH_CODECS ? CLICKHOUSE_CODECS : CLICKHOUSE_BASIC;
 }
 
-/* One column; CURRENT replaces TYPE where the server has codecs. */
+/* A column; CURRENT replaces TYPE if the server supports codecs. */
 typedef struct {
     const char *name, *type, *current;
 } Column;
@@ -125,9 +125,9 @@ static const Column ledger_columns[] = {
 static const struct {
     const char *name;
     const Column *columns;
-    const char *order; /* rows that agree in these are the same */
-    const char *shard; /* which server of a cluster has a row */
-    guint granule;     /* rows that are read together; 0: ClickHouse's 8192, which are too many if a row is a dump */
+    const char *order; /* sorting key: rows equal in it are duplicates */
+    const char *shard; /* sharding key of a cluster */
+    guint granule;     /* index granularity; 0: ClickHouse's 8192, which is too large if a row is a dump */
 } tables[] = {
     {"stack", stack_columns, "service, hash", "hash", 0},
     {"whole", whole_columns, "service, hour, target, base", "target", WHOLE_GRANULE},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ClickHouse, by its HTTP interface: the rows of clickhouse-rows.h, several dumps in one request. */
+/* ClickHouse, over its HTTP interface: the rows of clickhouse-rows.h, several dumps per request. */
 #include "export/clickhouse-client.h"
 #include "export/clickhouse-rows.h"
 #include "export/clickhouse-schema.h"
@@ -7,14 +7,14 @@
 enum {
     MAX_BATCHES = 64,
     KNOWN_MAX = 1 << 20,
-    INSERT_BYTES = 32 << 20, /* of stacks: what is more goes with the next statements */
+    INSERT_BYTES = 32 << 20, /* size of stacks at which the statements are sent and new ones begun */
 };
 
 typedef struct {
     ClickhouseClient *client;
     ClickhouseRows *rows;
-    gboolean creates; /* missing tables */
-    gboolean ready;   /* they are there */
+    gboolean creates; /* whether to create missing tables */
+    gboolean ready;   /* the tables exist */
 } State;
 
 static void
@@ -89,7 +89,7 @@ insert(State *state, const ClickhouseBodies *bodies, ExportReply *reply, GError 
     return TRUE;
 }
 
-/* In statements of a bounded size: each stack of each batch is written with its names. */
+/* Inserts in several statements of bounded size, since each stack of each batch is written with its names. */
 static gboolean
 insert_all(State *state, const Batch *const *batches, guint n, ExportReply *reply, GError **error)
 {
@@ -105,7 +105,7 @@ insert_all(State *state, const Batch *const *batches, guint n, ExportReply *repl
     return TRUE;
 }
 
-/* Nothing of a batch can be wrong for the tables: what ClickHouse does not take is its operator's to mend. */
+/* A batch cannot violate the schema: if ClickHouse refuses it, its operator has to correct the cause. */
 static ExportOutcome
 state_send(gpointer data, const Batch *const *batches, guint n, ExportReply *reply, GError **error)
 {

@@ -4,27 +4,27 @@
 enum {
     FIRST_WAIT_S = 1,
     LONGEST_WAIT_S = 300,
-    PATIENCE = 3,             /* doubtful failures of one entry before another one is tried */
-    BYTES_AT_ONCE = 16 << 20, /* of files of the queue */
+    PATIENCE = 3,             /* doubtful failures of an entry before another one is tried */
+    BYTES_AT_ONCE = 16 << 20, /* file bytes per call of the sink */
 };
 
 struct Delivery {
     Queue *queue;
     const ExportSink *sink;
     gpointer state;
-    GMutex mutex; /* of figures and due_us */
+    GMutex mutex; /* guards figures and due_us */
     DeliveryFigures figures;
     gint64 due_us;
-    guint failures;     /* in a row */
-    guint64 alone_upto; /* entries up to this number are sent one by one: one of them was refused, or may be at fault */
-    guint doubts;       /* failures in a row of the oldest entry that may be its own fault */
-    gboolean vouched;   /* since the last of them another entry was taken */
+    guint failures;     /* consecutive failures */
+    guint64 alone_upto; /* entries up to this number are sent one by one, since one of them was or may be refused */
+    guint doubts;       /* consecutive doubtful failures of the oldest entry */
+    gboolean vouched;   /* another entry was accepted since the last of them */
 };
 
-/* Entries that were read, and their batches. */
+/* Entries read from the queue, and their batches. */
 typedef struct {
     GPtrArray *entries; /* of QueueEntry */
-    GPtrArray *batches; /* of Batch, of the first entries: until one that cannot be read */
+    GPtrArray *batches; /* of Batch: the first entries, up to one that cannot be read */
 } Load;
 
 static void
@@ -169,8 +169,8 @@ send(Delivery *delivery, const GPtrArray *batches, gboolean *doubtful, GError **
     return outcome;
 }
 
-/* The oldest entry fails again and again, and would hold up all others for ever if the fault is its own: whether
- * another one is taken. That one stays, and comes again in its turn. */
+/* The oldest entry fails repeatedly and may block all others because of its content: tests whether another entry is
+ * accepted. That one stays in the queue and is sent again in its turn. */
 static DeliveryState
 send_another(Delivery *delivery, GError **error)
 {
@@ -190,7 +190,7 @@ send_another(Delivery *delivery, GError **error)
     return state;
 }
 
-/* After a failure that may be due to what was sent. */
+/* Handles a failure that the content may have caused. */
 static DeliveryState
 doubt(Delivery *delivery, const Load *load, GError *cause, GError **error)
 {
@@ -201,7 +201,7 @@ doubt(Delivery *delivery, const Load *load, GError *cause, GError **error)
         return DELIVERY_WAITS;
     }
     delivery->vouched = FALSE;
-    delivery->doubts = PATIENCE - 1; /* of the next one, if it fails as well */
+    delivery->doubts = PATIENCE - 1; /* so that one failure of the next entry is enough */
     return settle_refused(delivery, load, cause, error);
 }
 

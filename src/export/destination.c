@@ -37,7 +37,7 @@ refuse_scheme(const char *url, GError **error)
     return refuse(url, error, why);
 }
 
-/* Sets the sink by SCHEME. Returns the scheme of its requests, or NULL: there is no such sink. */
+/* Sets the sink for SCHEME. Returns the scheme of its requests, or NULL if there is no such sink. */
 static const char *
 find_sink(Destination *destination, const char *scheme)
 {
@@ -68,7 +68,7 @@ set_base(Destination *destination, const char *scheme, GUri *uri)
     destination->base = g_strconcat(destination->origin, destination->path, NULL);
 }
 
-/* A path is decoded. */
+/* Sets the directory from the decoded path. */
 static gboolean
 set_directory(Destination *destination, GUri *uri, GError **error)
 {
@@ -97,7 +97,7 @@ set_settings(Destination *destination, const char *query, GError **error)
     gpointer value;
     g_hash_table_iter_init(&each, destination->settings);
     while (g_hash_table_iter_next(&each, NULL, &value))
-        if (!text_is_printable(value)) /* it may become a header */
+        if (!text_is_printable(value)) /* it may be used in a header */
             return refuse("SINK://...", error, "a setting has control characters");
     return TRUE;
 }

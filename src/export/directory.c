@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files below a directory (stored.h). A file appears when it is whole and on the disk, the document last. */
+/* Files below a directory (stored.h). A file appears once it is complete and synced, the document last. */
 #include "export/sink.h"
 #include "export/stored.h"
 #include "source/durable.h"

@@ -12,7 +12,7 @@ enum {
     CONNECT_MS = 10000,
     HEADERS_MAX = 64 * 1024,
     RETRY_MAX_S = 3600,
-    SAID_MAX = 400, /* bytes of an answer in a message: ClickHouse tells the reason behind the path of a file */
+    SAID_MAX = 400, /* bytes of an answer quoted in a message: ClickHouse gives the reason after the path of a file */
     STATUS_OK = 200,
     STATUS_REDIRECT = 300,
     STATUS_BAD_REQUEST = 400,
@@ -20,16 +20,16 @@ enum {
     STATUS_UNPROCESSABLE = 422,
 };
 
-/* Whatever is sent is answered so: the token, or a server that is overloaded or not there. */
+/* Status codes that do not depend on the content: wrong token, overloaded or missing server. */
 static const long whatever_is_sent[] = {401, 403, 407, 408, 429, 502, 503, 504};
 
 struct Http {
     CURL *curl;
     char *origin;        /* for messages */
     char *authorization; /* a header, or NULL */
-    char *tenant;        /* likewise */
+    char *tenant;        /* a header, or NULL; X-Scope-OrgID */
     gboolean is_signed;
-    gint *ends; /* of the destination */
+    gint *ends; /* Destination.ends */
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -42,7 +42,7 @@ http_answer_clear(HttpAnswer *answer)
 
 /* ---- setting up ---- */
 
-/* The line FORM, of two words, of the file PATH. */
+/* Reads the two words of the line FORM from the file PATH. */
 static GStrv
 read_pair(const char *path, const char *form, GError **error)
 {
@@ -86,12 +86,12 @@ add_signature(Http *http, const char *token_file, const char *region, GError **e
         return FALSE;
     http->is_signed = TRUE;
     curl_library.curl_easy_setopt(http->curl, CURLOPT_AWS_SIGV4, scheme);
-    curl_library.curl_easy_setopt(http->curl, CURLOPT_USERNAME, key[0]); /* that of Swift has a colon */
+    curl_library.curl_easy_setopt(http->curl, CURLOPT_USERNAME, key[0]); /* a Swift key id has a colon */
     curl_library.curl_easy_setopt(http->curl, CURLOPT_PASSWORD, key[1]);
     return TRUE;
 }
 
-/* What is wrong with the file is a fault of how the destination was set up, not of a client's request. */
+/* An invalid file is reported as a configuration error of the destination. */
 static gboolean
 add_credentials(Http *http, const char *token_file, HttpCredentials credentials, const char *region, GError **error)
 {
@@ -104,7 +104,7 @@ add_credentials(Http *http, const char *token_file, HttpCredentials credentials,
     return fine;
 }
 
-/* About once a second while nothing moves. */
+/* libcurl calls this about once a second even without traffic. */
 static int
 on_progress(void *user, curl_off_t down, curl_off_t downed, curl_off_t up, curl_off_t upped)
 {
@@ -127,7 +127,7 @@ set_up(Http *http, const ExportAccess *access)
     curl_library.curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
     curl_library.curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_library.curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-    /* It would wait up to a second for the other side's leave to send a large body. */
+    /* Without this, libcurl waits up to a second for "100 Continue" before it sends a large body. */
     curl_library.curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     curl_library.curl_easy_setopt(curl, CURLOPT_USERAGENT, "jescope");
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
@@ -139,7 +139,7 @@ set_up(Http *http, const ExportAccess *access)
     }
     if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
-        /* Else libcurl also trusts the system's directory of certificates. */
+        /* Otherwise libcurl also trusts the system's certificate directory. */
         curl_library.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
     }
     if (access->cert_file != NULL) {
@@ -184,7 +184,7 @@ typedef struct {
     gsize header_bytes;
 } Arrival;
 
-/* Seconds from now that a Retry-After of VALUE, a number or a date, asks for. */
+/* Parses the value of Retry-After, a number or a date, to seconds from now. */
 static guint
 retry_after(const char *value)
 {
@@ -210,7 +210,7 @@ on_header(char *data, size_t one, size_t n, void *user)
     static const char name[] = "retry-after:";
     Arrival *arrival = user;
     arrival->header_bytes += n;
-    if (arrival->header_bytes > HEADERS_MAX) /* libcurl keeps them all */
+    if (arrival->header_bytes > HEADERS_MAX) /* libcurl keeps all headers in memory */
         return 0;
     g_autofree char *line = g_strstrip(g_strndup(data, n));
     if (g_ascii_strncasecmp(line, name, strlen(name)) == 0)
@@ -282,7 +282,7 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
     return FALSE;
 }
 
-/* ---- what an answer means ---- */
+/* ---- outcomes ---- */
 
 static void
 set_answered(const Http *http, const HttpAnswer *answer, GError **error)

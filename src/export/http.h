@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP requests of sinks to one destination, with libcurl. As in client/exchange.h the other side is not trusted: its
- * answers are bounded in bytes and time; redirects are not followed, since a token and profiles would follow them to
- * another host; proxies, ~/.netrc and cookies are not used; certificates are verified, TLS is 1.2 or later. An Http
- * belongs to one thread at a time and keeps its connection.
+ * HTTP requests of sinks to one destination, with libcurl. As in client/exchange.h the server is not trusted: answers
+ * are bounded in bytes and time; redirects are not followed, since they would send the token and profiles to another
+ * host; proxies, ~/.netrc and cookies are not used; certificates are verified, TLS is 1.2 or later. An Http is used by
+ * one thread at a time and keeps its connection open.
  */
 #ifndef JESCOPE_EXPORT_HTTP_H
 #define JESCOPE_EXPORT_HTTP_H
@@ -14,12 +14,12 @@ typedef struct Http Http;
 
 typedef struct {
     const char *method;         /* "PUT", "POST" or "GET" */
-    const char *url;            /* whole */
+    const char *url;            /* the full URL */
     const char *const *headers; /* "Name: value", NULL at the end; or NULL */
     gconstpointer body;
     gsize length;
-    guint64 limit;     /* bytes of an answer; 0: HTTP_ANSWER_MAX. The rest is not read */
-    guint deadline_ms; /* for all of it; 0: HTTP_DEADLINE_MS */
+    guint64 limit;     /* maximum bytes of the answer to read; 0: HTTP_ANSWER_MAX */
+    guint deadline_ms; /* for the whole exchange; 0: HTTP_DEADLINE_MS */
 } HttpRequest;
 
 enum {
@@ -29,8 +29,8 @@ enum {
 
 typedef struct {
     long status;
-    guint retry_after_s; /* of Retry-After, 0: none */
-    GString *body;       /* what fits into the limit */
+    guint retry_after_s; /* from Retry-After, 0: none */
+    GString *body;       /* up to the limit */
     gboolean cut;        /* the answer was longer */
 } HttpAnswer;
 
@@ -49,15 +49,15 @@ Http *http_new(const Destination *destination, HttpCredentials credentials, cons
 void http_free(Http *http);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Http, http_free)
 
-/* FALSE with EXPORT_ERROR_UNREACHED: no answer. */
+/* FALSE with EXPORT_ERROR_UNREACHED if there is no answer. */
 gboolean http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **error);
 
-/* What ANSWER means for what was sent, by its status: success is 2xx. 400, 413 and 422 refuse the content. All else may
- * become better (reply->doubtful: unless it is due to the content): 429 and 5xx by themselves, wrong tokens, paths and
- * redirects when the operator has mended them. */
+/* Maps the status of ANSWER to an outcome: 2xx is success; 400, 413 and 422 refuse the content. All others are to be
+ * retried: 429 and 5xx may pass, and the operator may correct a token, path or redirect. reply->doubtful is set if the
+ * content may be the cause. */
 ExportOutcome http_outcome(const Http *http, const HttpAnswer *answer, ExportReply *reply, GError **error);
 
-/* http_send() and http_outcome(), for a sink that needs nothing of the answer. */
+/* http_send() and http_outcome(), for sinks that ignore the content of the answer. */
 ExportOutcome http_deliver(Http *http, const HttpRequest *request, ExportReply *reply, GError **error);
 
 #endif

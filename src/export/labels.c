@@ -43,7 +43,7 @@ labels_add(GArray *labels, const char *name, const char *value)
     g_array_append_val(labels, label);
 }
 
-/* Of "NAME=REST"; NULL with an error. */
+/* Splits "NAME=REST": sets *NAME and returns REST. NULL with ERROR. */
 static const char *
 split(const char *text, char **name, GError **error)
 {

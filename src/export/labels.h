@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels of a process: where it runs, by its control group; and what the operator names. */
+/* Labels of a process: derived from its control group, or configured by the operator. */
 #ifndef JESCOPE_EXPORT_LABELS_H
 #define JESCOPE_EXPORT_LABELS_H
 
@@ -7,23 +7,23 @@
 
 #include <sys/types.h>
 
-/* Of BatchLabel that own their strings, for array->data as BatchCircumstances.labels. */
+/* An array of BatchLabel that owns their strings; its data can be BatchCircumstances.labels. */
 GArray *labels_new(void);
 
-/* NAME replaces the value that an earlier one of this name has; "" removes nothing and is not added. */
+/* Adds a label, replacing an earlier one of this name. An empty VALUE is ignored. */
 void labels_add(GArray *labels, const char *name, const char *value);
 
-/* TEXT is "NAME=VALUE". EXPORT_ERROR_DESTINATION: it is not, or NAME is not a label. */
+/* Adds TEXT, "NAME=VALUE". FALSE with EXPORT_ERROR_DESTINATION if it is malformed or NAME is not a valid label. */
 gboolean labels_add_text(GArray *labels, const char *text, GError **error);
 
 /*
- * From the path of a control group: "unit" (redis.service), "container" (the first 12 digits of its id) and "pod" (the
- * uid of the Kubernetes pod), as far as it tells. Pure.
+ * Adds the labels that the path of a control group implies: "unit" (redis.service), "container" (the first 12 digits of
+ * its id) and "pod" (the uid of the Kubernetes pod). Pure.
  */
 void labels_add_group(GArray *labels, const char *path);
 
-/* The value of each variable of the environment of process PID that is named, as "LABEL=VARIABLE" (NULL-terminated, may
- * be NULL). Nothing else of the environment is read. */
+/* Adds labels from environment variables of process PID. NAMED has "LABEL=VARIABLE" entries (NULL-terminated, may be
+ * NULL). Other variables are not used. */
 gboolean labels_add_variables(GArray *labels, pid_t pid, const char *const *named, GError **error);
 
 #endif

@@ -44,7 +44,7 @@ add_number(GByteArray *to, guint field, const char *key, guint64 number)
     add_attribute(to, field, key, value);
 }
 
-/* The name that OpenTelemetry's conventions have for a label. */
+/* The name of a label in OpenTelemetry's semantic conventions. */
 static const char *
 attribute_name(const char *label)
 {
@@ -66,7 +66,7 @@ otlp_resource(const Batch *batch)
     add_text(resource, 1, "host.name", dump->host);
     add_number(resource, 1, "process.pid", dump->pid);
     add_text(resource, 1, "process.executable.path", dump->program);
-    /* A label has no '.', so these names are not taken. */
+    /* Labels cannot contain '.', so they do not collide with these names. */
     for (gsize i = 0; i < batch->n_labels; i++)
         add_text(resource, 1, attribute_name(batch->labels[i].name), batch->labels[i].value);
     return resource;
@@ -143,7 +143,7 @@ read_varint(Bytes *bytes, guint64 *value)
     return FALSE;
 }
 
-/* *NUMBER is field 1 of BYTES, or *PART if it is a message; FALSE: it does not begin with that field. */
+/* Reads field 1 of BYTES: a number to *NUMBER, or a message to *PART. FALSE if BYTES does not begin with it. */
 static gboolean
 read_first(Bytes *bytes, guint wire, guint64 *number, Bytes *part)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { /* tables of ProfilesDictionary */
+enum { /* field numbers of the tables of ProfilesDictionary */
        TABLE_MAPPING = 1,
        TABLE_LOCATION = 2,
        TABLE_FUNCTION = 3,
@@ -23,7 +23,7 @@ enum {
     ID_BYTES = BATCH_ID / 2,
 };
 
-/* The names of the values and their units, one Profile each. */
+/* The values and their units, one Profile each. */
 static const struct {
     const char *name, *unit;
 } types[] = {
@@ -53,7 +53,7 @@ function_equal(gconstpointer a, gconstpointer b)
     return memcmp(a, b, sizeof(FunctionKey)) == 0;
 }
 
-/* Moves writing->message into a table. */
+/* Moves writing->message to a table. */
 static void
 add_row(Writing *writing, guint table)
 {
@@ -78,7 +78,7 @@ write_empty_rows(Writing *writing)
         add_row(writing, tables[i]);
 }
 
-/* The object's index is that of its mapping, less one; and that of the attribute with its build id. */
+/* Mappings, and attributes with build ids, are numbered like objects, starting at 1. */
 static void
 write_object(Writing *writing, const BatchObject *object, guint64 index)
 {
@@ -170,7 +170,7 @@ write_samples(Writing *writing, int value, GByteArray *profile)
     }
 }
 
-/* Another one for each type, and the same each time. */
+/* The profile's id: deterministic, and different for each type. */
 static void
 write_id(const BatchDump *dump, gsize type, GByteArray *profile)
 {

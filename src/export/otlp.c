@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OTLP over HTTP with protobuf (https://opentelemetry.io/docs/specs/otlp/): metrics to PATH/v1/metrics, and with
- * ?profiles=yes, which is experimental as that signal is, profiles to PATH/v1development/profiles. A batch that comes
- * twice has the same times, values and ids of profiles.
+ * ?profiles=yes, which is experimental as that signal is, profiles to PATH/v1development/profiles. A batch that is sent
+ * twice has the same times, values and profile ids.
  */
 #include "export/otlp.h"
 
@@ -13,7 +13,7 @@
 
 typedef struct {
     Http *http;
-    char *metrics, *profiles; /* URLs; profiles NULL: they are not sent */
+    char *metrics, *profiles; /* URLs; profiles NULL: not sent */
 } State;
 
 static gpointer new (const Destination *destination, GError **error)
@@ -48,7 +48,7 @@ release(gpointer data)
     g_free(state);
 }
 
-/* BODY is taken over. */
+/* Takes ownership of BODY. */
 static ExportOutcome
 post(const State *state, const char *url, GByteArray *body, ExportReply *reply, GError **error)
 {

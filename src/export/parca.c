@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parca: ProfileStoreService/WriteRaw with JSON (/profiles/writeraw), one profile named "memory". "normalized": the
- * addresses are offsets in files. Parca publishes no limits of its own; these keep the request below the 4 MiB
- * that gRPC receivers accept by default.
+ * addresses are file offsets. Parca publishes no limits of its own; these keep the request below the 4 MiB that gRPC
+ * receivers accept by default.
  */
 #include "export/profile-store.h"
 

@@ -22,15 +22,15 @@ typedef struct {
     const Batch *batch;
     GByteArray *out, *message, *part;
     ProtoStrings *strings;
-    guint64 *functions; /* of each line of the batch: id; 0: not written yet */
-    guint64 *locations; /* of each location of the batch, likewise */
+    guint64 *functions; /* function id of each line of the batch; 0: not written yet */
+    guint64 *locations; /* id of each location of the batch; 0: not written yet */
     guint64 n_functions, n_locations;
-    int values[MOST_VALUES]; /* of the batch */
+    int values[MOST_VALUES]; /* indexes of the batch's values */
     guint n_values;
     GArray *ids; /* guint64, scratch */
 } Pprof;
 
-/* Moves pprof->message into the profile. */
+/* Appends pprof->message to the profile as FIELD. */
 static void
 flush(Pprof *pprof, guint field)
 {
@@ -57,7 +57,7 @@ write_types(Pprof *pprof)
     }
 }
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
 static void
 write_mappings(Pprof *pprof)
@@ -72,7 +72,7 @@ write_mappings(Pprof *pprof)
         proto_uint(pprof->message, 3, limits[i] < G_MAXUINT64 ? limits[i] + 1 : limits[i]);
         proto_uint(pprof->message, 5, proto_strings_index(pprof->strings, batch->objects[i].path));
         proto_uint(pprof->message, 6, proto_strings_index(pprof->strings, batch->objects[i].build_id));
-        proto_uint(pprof->message, 7, 1); /* functions are named, so that no one looks for them again */
+        proto_uint(pprof->message, 7, 1); /* has_functions: readers need not symbolize again */
         flush(pprof, PROFILE_MAPPING);
     }
 }
@@ -121,7 +121,7 @@ location_of(Pprof *pprof, guint32 index)
     return pprof->locations[index] = pprof->n_locations;
 }
 
-/* A location without a place. */
+/* A location without an address. */
 static guint64
 location_called(Pprof *pprof, const char *name)
 {
@@ -155,7 +155,7 @@ amounts_of(const Pprof *pprof, gsize stack, gdouble amounts[MOST_VALUES])
         amounts[i] += sample.estimate[pprof->values[i]];
 }
 
-/* How many of its locations, the innermost first, fit into DEPTH frames, of which one is kept for the rest. */
+/* The number of locations, innermost first, that fit into DEPTH frames; one frame is reserved for the rest. */
 static guint32
 locations_within(const Batch *batch, const BatchStack *stack, gsize depth)
 {
@@ -238,7 +238,7 @@ write_samples(Pprof *pprof, const PprofLimits *limits, PprofRest *rest)
     write_sample(pprof, others);
 }
 
-/* ---- the whole ---- */
+/* ---- the profile ---- */
 
 static void
 write_notes(Pprof *pprof, const char *const *notes, char *texts[3], const PprofRest *rest)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A batch as profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto), within the limits of the
- * system that gets it. What does not fit is not lost: the lightest stacks are added up in one, "[other stacks]", and
- * frames beyond the depth in one, "[outer frames]"; both are counted, also in comments of the profile. Sample types are
- * those of pprof: alloc_objects, alloc_space, inuse_objects, inuse_space, as far as the dump has them. Addresses are
- * offsets in files. Pure.
+ * receiving system. The rest is not lost: the lightest stacks are summed up in one, "[other stacks]", and frames beyond
+ * the depth become one, "[outer frames]"; the profile's comments have the numbers of both. Sample types are pprof's:
+ * alloc_objects, alloc_space, inuse_objects and inuse_space, if the dump has them. Addresses are file offsets. Pure.
  */
 #ifndef JESCOPE_EXPORT_PPROF_H
 #define JESCOPE_EXPORT_PPROF_H
@@ -13,19 +12,20 @@
 
 typedef struct {
     gsize samples; /* at least 2 */
-    gsize depth;   /* frames of a stack, inlined ones included; at least 2 */
+    gsize depth;   /* frames per stack, including inlined ones; at least 2 */
     gsize bytes;   /* uncompressed */
 } PprofLimits;
 
 typedef struct {
-    gsize folded; /* stacks that were added up, those of BatchDump.folded not included */
+    gsize folded; /* stacks summed up, not including BatchDump.folded */
     gsize cut;    /* stacks with frames beyond the depth */
 } PprofRest;
 
-/* Not compressed. NOTES (NULL-terminated, or NULL) become comments. NULL: not even one stack fits. */
+/* Returns the uncompressed profile, or NULL if not even one stack fits. NOTES (NULL-terminated, or NULL) become
+ * comments. */
 GByteArray *pprof_of_batch(const Batch *batch, const PprofLimits *limits, const char *const *notes, PprofRest *rest);
 
-/* BYTES as gzip. To be unreferenced. */
+/* Compresses BYTES with gzip. To be unreferenced. */
 GBytes *pprof_gzip(const GByteArray *bytes);
 
 #endif

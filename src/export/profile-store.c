@@ -25,7 +25,7 @@ profile_store_free(gpointer data)
     g_free(state);
 }
 
-/* What the store would refuse by its time. */
+/* Fails if the store would refuse the dump because of its time. */
 static gboolean
 check_age(const ProfileStore *store, const Batch *batch, GError **error)
 {
@@ -38,7 +38,7 @@ check_age(const ProfileStore *store, const Batch *batch, GError **error)
     return FALSE;
 }
 
-/* The body; NULL: the batch cannot be sent. To be freed. */
+/* The request's body, to be freed; NULL with ERROR if the batch cannot be sent. */
 static char *
 body_of(const ProfileStore *store, const Batch *batch, GError **error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile stores that take profile.proto in a JSON document by POST: what the sinks pyroscope and parca share. */
+/* Profile stores that accept profile.proto in a JSON document by POST: common code of the sinks pyroscope and parca. */
 #ifndef JESCOPE_EXPORT_PROFILE_STORE_H
 #define JESCOPE_EXPORT_PROFILE_STORE_H
 
@@ -7,13 +7,13 @@
 #include "export/pprof.h"
 #include "export/series.h"
 
-/* One store's rules, a constant. */
+/* The constant properties of a store. */
 typedef struct {
-    const char *path; /* behind the URL */
+    const char *path; /* appended to the URL */
     SeriesRules series;
     PprofLimits profile;
-    gint64 oldest_us, newest_us; /* of a dump, before and after now; 0: any */
-    /* A new reference: the document with LABELS and PROFILE (gzip, in base64). Takes LABELS over. */
+    gint64 oldest_us, newest_us; /* accepted age of a dump, and time ahead of now; 0: any */
+    /* Returns a new reference to the document with LABELS and PROFILE (gzip, base64). Takes ownership of LABELS. */
     json_t *(*document)(const Batch *batch, json_t *labels, const char *profile);
 } ProfileStore;
 
@@ -23,7 +23,7 @@ typedef struct {
     char *url;
 } ProfileStoreState;
 
-/* The URL may have the setting "tenant": X-Scope-OrgID. */
+/* The URL may have the setting "tenant", which is sent as X-Scope-OrgID. */
 gpointer profile_store_new(const ProfileStore *store, const Destination *destination, GError **error);
 void profile_store_free(gpointer state);
 ExportOutcome profile_store_send(gpointer state, const Batch *const *batches, guint n, ExportReply *reply,

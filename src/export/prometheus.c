@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prometheus remote write 1.0 (https://prometheus.io/docs/specs/prw/remote_write_spec/): the statistics of the process
- * and its ledger as series, under the names of `jescope serve`'s /metrics where it has them; for hosts that cannot be
- * scraped. Several batches are one request: its samples are in the order of their times, and one that comes twice has
- * the same time and value.
+ * and its ledger as series, named as in the /metrics of `jescope serve` if they are there; for hosts that cannot be
+ * scraped. Several batches form one request, whose samples are ordered by time; a repeated sample has the same time and
+ * value.
  */
 #include "export/http.h"
 #include "export/labels.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    WRITE_TIMESERIES = 1, /* of WriteRequest */
+    WRITE_TIMESERIES = 1, /* fields of WriteRequest and its parts */
     SERIES_LABELS = 1,
     SERIES_SAMPLES = 2,
     LABEL_NAME = 1,
@@ -31,10 +31,10 @@ typedef struct {
     char *url;
 } State;
 
-/* A request that grows. */
+/* A request under construction. */
 typedef struct {
     GByteArray *write, *series, *part;
-    const GArray *labels; /* of the process */
+    const GArray *labels; /* the process's labels */
     GArray *scratch;      /* of BatchLabel */
     gint64 time_ms;
 } Writing;
@@ -78,7 +78,7 @@ by_name(gconstpointer a, gconstpointer b)
     return strcmp(((const BatchLabel *)a)->name, ((const BatchLabel *)b)->name);
 }
 
-/* Sorted by their names, each once, as the protocol has it. */
+/* Sorted by unique name, as the protocol requires. */
 static void
 write_labels(Writing *writing, const SeriesPoint *series)
 {

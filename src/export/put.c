@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored files (stored.h) below a URL, by HTTP PUT. The document is sent last. */
+/* Stored files (stored.h) below a URL, by HTTP PUT; the document is sent last. */
 #include "export/put.h"
 
 #include "export/stored.h"
@@ -26,8 +26,7 @@ put_free(gpointer state)
 static ExportOutcome
 put(const PutState *state, const char *path, const char *type, GBytes *content, ExportReply *reply, GError **error)
 {
-    /* What is signed for S3 is the path as it is sent, which must be in the form that the other side gives it: "%2B",
-     * not "+". */
+    /* The S3 signature covers the path as sent, which must be in the server's canonical form: "%2B", not "+". */
     g_autofree char *escaped = g_uri_escape_string(path, "/", FALSE);
     g_autofree char *url = g_strconcat(state->destination->base, "/", escaped, NULL);
     const char *const headers[] = {type, NULL};

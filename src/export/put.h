@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored files by HTTP PUT: what the sinks put and s3 share. */
+/* Stored files by HTTP PUT: common code of the sinks put and s3. */
 #ifndef JESCOPE_EXPORT_PUT_H
 #define JESCOPE_EXPORT_PUT_H
 
 #include "export/http.h"
 
-/* The state of both. */
+/* The state of both sinks. */
 typedef struct {
     const Destination *destination;
     Http *http;

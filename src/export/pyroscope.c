@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Grafana Pyroscope: push.v1.PusherService/Push with JSON, one profile named "memory". The limits are the defaults of
- * Pyroscope 2 (validation/limits.go): 16 000 samples, 4 MiB, a depth of 1000, 30 labels, values of 2048 bytes; dumps
- * at most an hour old or ten minutes ahead. A profile has an id, so that one that comes twice is recognized.
+ * Pyroscope 2 (validation/limits.go): 16 000 samples, 4 MiB, a depth of 1000, 30 labels, values of 2048 bytes; dumps at
+ * most an hour old or ten minutes ahead. A profile has an id, by which duplicates are recognized.
  */
 #include "export/profile-store.h"
 

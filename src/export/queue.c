@@ -23,19 +23,19 @@ struct Queue {
     GMutex mutex;
     char *directory;
     guint64 max_bytes;
-    int lock;    /* the file "lock": of all that read or change the queue */
-    int sending; /* the file "sender", locked while this process sends; -1 */
+    int lock;    /* the file "lock": held while the queue is read or changed */
+    int sending; /* the file "sender", locked while this process is the sender; else -1 */
 };
 
-/* A file of an entry. */
+/* An entry's file. */
 typedef struct {
     guint64 number;
     guint64 bytes;
 } Waiting;
 
-/* What the directory holds, for as long as the lock is held. */
+/* The content of the directory, valid while the lock is held. */
 typedef struct {
-    guint64 first; /* the oldest number that is wanted */
+    guint64 first; /* the oldest number still needed */
     guint64 ends[QUEUE_ENDS];
     GArray *waiting; /* of Waiting, ascending */
     guint64 bytes;
@@ -73,7 +73,8 @@ open_lock(const Queue *queue, const char *name, GError **error)
     return fd;
 }
 
-/* A user who can write to it decides what is sent with the operator's token, and what is removed. */
+/* The directory must be the user's own: others who can write to it could choose what is sent with the operator's token,
+ * and what is removed. */
 static gboolean
 make_own(const char *directory, GError **error)
 {
@@ -102,7 +103,7 @@ queue_open(const char *root, const char *url, guint64 max_bytes, GError **error)
     queue->lock = queue->sending = -1;
     if (!make_own(root, error) || !make_own(queue->directory, error))
         return NULL;
-    /* Says which queue this is, and brings the directory itself to the disk. */
+    /* The note names the queue; writing it durably also syncs the directory. */
     if (!g_file_test(note, G_FILE_TEST_EXISTS) && !durable_write(note, line, strlen(line), error))
         return NULL;
     queue->lock = open_lock(queue, "lock", error);
@@ -184,7 +185,7 @@ ascending(gconstpointer a, gconstpointer b)
     return one < other ? -1 : one > other;
 }
 
-/* The number that NAME begins with; FALSE: it is not the file of an entry. */
+/* Parses the number in the file name of an entry; FALSE if it is not one. */
 static gboolean
 parse_name(const char *name, guint64 *number)
 {
@@ -195,7 +196,7 @@ parse_name(const char *name, guint64 *number)
     return g_ascii_string_to_unsigned(digits, 10, 1, G_MAXUINT64 - 1, number, NULL);
 }
 
-/* Removes what was counted before it could be removed, and what an interrupted writer has left. */
+/* Notes an entry; removes entries that are counted already and leftovers of interrupted writers. */
 static void
 see_file(const Queue *queue, State *state, const char *name)
 {
@@ -230,7 +231,7 @@ read_state(const Queue *queue, State *state, GError **error)
     return TRUE;
 }
 
-/* Counts the N oldest entries as END, then removes them. */
+/* Counts the N oldest entries as END, and then removes them. */
 static gboolean
 end_oldest(const Queue *queue, State *state, guint n, QueueEnd end, GError **error)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches that wait for one destination, in a directory on disk. Any number of threads and processes may add to it;
- * one at a time sends from it (queue_begin_sending()).
+ * A persistent queue of batches for one destination, in a directory. Any number of threads and processes may add to it;
+ * one process at a time sends from it (queue_begin_sending()).
  *
- * What queue_add() has accepted is sent at least once, in the order of the calls, unless it is dropped for lack of
- * room, and then it is counted; whatever is killed, and also after a loss of power: each entry is a file (record.h)
- * that is written, synced (fdatasync), renamed and its directory synced before queue_add() returns. The file "state"
- * has the number of the first entry that is still wanted and the counters, and is replaced in the same way before an
- * entry is removed: an entry and its count change together. An entry that cannot be read is counted as damaged.
+ * What queue_add() has accepted is sent at least once, in the order of the calls, even after a crash or a power
+ * failure, unless it is dropped for lack of space, which is counted: each entry is a file (record.h) that is written,
+ * synced (fdatasync), renamed and its directory synced before queue_add() returns. The file "state" has the number of
+ * the oldest entry that is still needed and the counters; it is replaced in the same way before an entry is removed, so
+ * that an entry and its count change together. An entry that cannot be read is counted as damaged.
  */
 #ifndef JESCOPE_EXPORT_QUEUE_H
 #define JESCOPE_EXPORT_QUEUE_H
@@ -16,13 +16,13 @@
 
 typedef struct Queue Queue;
 
-/* Of all the time that the queue exists. */
+/* Figures of a queue; counters cover its whole life. */
 typedef struct {
     guint64 waiting;
     guint64 waiting_bytes;
     guint64 sent;
-    guint64 dropped; /* the oldest, to make room */
-    guint64 refused; /* by the other side */
+    guint64 dropped; /* the oldest entries, to make room */
+    guint64 refused; /* by the destination */
     guint64 damaged;
 } QueueFigures;
 
@@ -39,29 +39,29 @@ typedef struct {
     GBytes *content; /* NULL: damaged */
 } QueueEntry;
 
-/* The queue of the destination URL below ROOT, created if need be with mode 0700. Errors are EXPORT_ERROR_FILE, or of
- * G_FILE_ERROR. */
+/* Opens the queue of the destination URL below ROOT; creates it with mode 0700 if needed. NULL with EXPORT_ERROR_FILE
+ * or a G_FILE_ERROR. */
 Queue *queue_open(const char *root, const char *url, guint64 max_bytes, GError **error);
 void queue_close(Queue *queue);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Queue, queue_close)
 
-/* Drops the oldest entries where CONTENT would not fit otherwise. FALSE: it was not added; it is larger than the queue,
- * or the disk is full. */
+/* Adds CONTENT, dropping the oldest entries if it would not fit otherwise. FALSE with ERROR if it was not added because
+ * it is larger than the queue or the disk is full. */
 gboolean queue_add(Queue *queue, GBytes *content, GError **error);
 
-/* FALSE without an error: another process sends from it. Until queue_close(). */
+/* Makes this process the sender until queue_close(). FALSE without an error if another process is. */
 gboolean queue_begin_sending(Queue *queue, GError **error);
 
-/* The oldest entries, at most N and, but for the first, of MAX_BYTES: of QueueEntry. They stay. A damaged one ends the
- * list. */
+/* The oldest entries, of QueueEntry: at most N and, except for the first, at most MAX_BYTES. They stay in the queue. A
+ * damaged entry ends the list. */
 GPtrArray *queue_oldest(Queue *queue, guint n, guint64 max_bytes, GError **error);
 
-/* One of the entries behind the oldest, by RANDOM from 0 to 1. NULL without an error: there is none. */
+/* An entry other than the oldest, selected by RANDOM between 0 and 1. NULL without an error if there is none. */
 QueueEntry *queue_later(Queue *queue, gdouble random, GError **error);
 void queue_entry_free(QueueEntry *entry);
 
-/* Removes the entries up to LAST, which queue_oldest() has returned. Those that were dropped meanwhile are not counted
- * again. */
+/* Removes the entries up to the number LAST, from queue_oldest(), and counts them as END. Entries dropped meanwhile are
+ * not counted again. */
 gboolean queue_settle(Queue *queue, guint64 last, QueueEnd end, GError **error);
 
 gboolean queue_figures(Queue *queue, QueueFigures *figures, GError **error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored files in an object store with the interface of S3: the sink put with signed requests. */
+/* Stored files in an S3-compatible object store: the sink put with signed requests. */
 #include "export/put.h"
 
 #include <string.h>

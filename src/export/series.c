@@ -70,7 +70,7 @@ series_note(gsize left_out)
 
 /* ---- numbers ---- */
 
-/* As in the text of /metrics: seconds, and "never" is infinite. */
+/* As in /metrics: times in seconds, "never" as infinity. */
 static gdouble
 in_base_unit(const StatsMetricInfo *info, gdouble value)
 {

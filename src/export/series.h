@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The labels by which systems of time series know a process, and the numbers they get of it. */
+/* The labels that identify a process in time-series systems, and its numbers. */
 #ifndef JESCOPE_EXPORT_SERIES_H
 #define JESCOPE_EXPORT_SERIES_H
 
@@ -8,32 +8,31 @@
 #include <jansson.h>
 
 typedef struct {
-    const char *service; /* the label that has BatchDump.service: "job", "service_name" */
+    const char *service; /* the label for BatchDump.service: "job", "service_name" */
     const char *metric;  /* the value of __name__; NULL: no such label */
-    gsize labels;        /* in all */
+    gsize labels;        /* maximum number of labels */
     gsize value_bytes;
 } SeriesRules;
 
 /*
- * Of BatchLabel that own their strings, sorted by name, each name once: the labels of BATCH, host, instance
- * ("HOST:PID"), the service and the metric, which go before labels of the same names. A label "__x", whose form is
- * reserved for the systems themselves, becomes "label__x". Labels that RULES leave no room for are counted in
- * *LEFT_OUT.
+ * Returns an array of BatchLabel that owns their strings, sorted by unique name: host, instance ("HOST:PID"), the
+ * service and the metric, and the labels of BATCH with other names. A label "__x", a reserved form, becomes "label__x".
+ * *LEFT_OUT counts the labels of BATCH that are omitted because of RULES or a name that is taken.
  */
 GArray *series_labels(const Batch *batch, const SeriesRules *rules, gsize *left_out);
 
-/* [{"name": ..., "value": ...}, ...]: of series_labels(). */
+/* The result of series_labels() as [{"name": ..., "value": ...}, ...]. */
 json_t *series_json(const GArray *labels);
 
 /* A number of a batch. Strings are borrowed. */
 typedef struct {
-    const char *family;       /* as in /metrics of `serve`, where it has it */
-    const char *name, *value; /* a label beside those of the process; name NULL: none */
-    gboolean counter;         /* else a gauge */
+    const char *family;       /* as in /metrics of `serve`, if it is there */
+    const char *name, *value; /* an additional label; name NULL: none */
+    gboolean counter;         /* otherwise a gauge */
     gdouble amount;           /* in base units */
 } SeriesPoint;
 
-/* The statistics of BATCH, its ledger, and the totals of its dump with their standard errors. */
+/* Calls EACH for the statistics of BATCH, its ledger, and the totals of its dump with their standard errors. */
 typedef void SeriesFunc(const SeriesPoint *point, gpointer data);
 void series_foreach(const Batch *batch, SeriesFunc *each, gpointer data);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The block format of snappy, by libsnappy, which is loaded when it is needed: it brings the library of C++ along. */
+/* Compression in snappy's block format, with libsnappy. It is loaded on demand since it depends on the C++ library. */
 #ifndef JESCOPE_EXPORT_SNAPPY_H
 #define JESCOPE_EXPORT_SNAPPY_H
 
 #include <glib.h>
 
-/* Thread-safe. EXPORT_ERROR_DESTINATION: the library is not installed. */
+/* Loads the library. Thread-safe. FALSE with EXPORT_ERROR_DESTINATION if it is not installed. */
 gboolean snappy_load(GError **error);
 
-/* After that. NULL only without memory. */
+/* Compresses BYTES; requires snappy_load(). NULL only if out of memory. */
 GBytes *snappy_block(const GByteArray *bytes);
 
 #endif

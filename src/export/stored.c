@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 
-enum { PART_MAX = 100 }; /* two of them and the rest are a name that every file system and object store has */
+enum { PART_MAX = 100 }; /* bytes per part, so that names are short enough for every file system and object store */
 
 static char *
 fit(const char *text)

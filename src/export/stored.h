@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a batch is stored as files, in a directory or under URLs: the dump, and a document with all else. */
+/* A batch stored as files, in a directory or below a URL: the dump, and a document with everything else. */
 #ifndef JESCOPE_EXPORT_STORED_H
 #define JESCOPE_EXPORT_STORED_H
 
@@ -8,11 +8,11 @@
 #define STORED_HEAP     ".heap.gz" /* Batch.heap */
 #define STORED_DOCUMENT ".json"
 
-/* "SERVICE/2026-11-22/TIME-HOST-PID-ID", of letters, digits and "._+-" in each part, which does not begin with '.': the
- * same each time. The two files have the suffixes above. To be freed. */
+/* "SERVICE/2026-11-22/TIME-HOST-PID-ID": each part consists of letters, digits and "._+-" and does not begin with '.'.
+ * Deterministic. The two files have the suffixes above. To be freed. */
 char *stored_path(const Batch *batch);
 
-/* JSON: docs/push.md, "Stored files". To be freed. */
+/* The JSON document: docs/push.md, "Stored files". To be freed. */
 char *stored_document(const Batch *batch);
 
 #endif
