@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-/* A group and what it has seen. */
+/* A group and the sets behind its counts. */
 typedef struct {
-    FleetGroup group; /* first: a pointer to it is one to this */
+    FleetGroup group; /* first: pointers to both are interchangeable */
     GHashTable *hosts, *versions;
 } Gathered;
 

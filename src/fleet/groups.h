@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes of a census, added up by what they have in common. */
+/* The processes of a census, aggregated by service or host. */
 #ifndef JESCOPE_FLEET_GROUPS_H
 #define JESCOPE_FLEET_GROUPS_H
 
@@ -12,26 +12,26 @@ typedef enum {
 
 typedef struct {
     char *name;
-    guint processes, hosts, versions; /* how many different ones */
-    gint64 latest;                    /* dump of any */
+    guint processes, hosts, versions; /* numbers of distinct ones */
+    gint64 latest;                    /* time of the latest dump */
     gdouble inuse, variance;          /* bytes */
-    gdouble allocated, resident;      /* bytes of the processes that know both */
-    guint counted;                    /* how many these are */
-    gdouble distance;                 /* of fleet_groups_mark() */
+    gdouble allocated, resident;      /* bytes, of the processes that report both */
+    guint counted;                    /* number of these processes */
+    gdouble distance;                 /* set by fleet_groups_mark() */
     gboolean outlier;
 } FleetGroup;
 
-/* FleetGroup, by bytes in use, the largest first. */
+/* Aggregates CENSUS to FleetGroups, sorted by bytes in use, the largest first. */
 GPtrArray *fleet_groups(const FleetCensus *census, FleetBy by);
 
-/* GROUPS by their names; both stay the caller's. */
+/* Maps names to GROUPS. The table borrows them; the caller owns both. */
 GHashTable *fleet_groups_by_name(const GPtrArray *groups);
 
-/* What one process has in use, in the mean, and the variance of that. */
+/* The mean bytes in use per process, and its variance. */
 gdouble fleet_group_each(const FleetGroup *group, gdouble *variance);
 
-/* Sets distance and outlier by what one process has in use (outliers.h), and sorts by distance, the largest first.
- * FALSE: there are fewer than OUTLIERS_MIN_HOSTS, and nothing was done. */
+/* Sets distance and outlier from fleet_group_each() (outliers.h), and sorts by distance, the largest first. FALSE
+ * without a change if there are fewer than OUTLIERS_MIN_HOSTS groups. */
 gboolean fleet_groups_mark(GPtrArray *groups, gdouble *median);
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the standard deviation of normally distributed values to their median absolute deviation. */
+/* Ratio of the standard deviation to the median absolute deviation, for normally distributed values. */
 #define NORMAL_SCALE 1.4826
 
-/* That the deviation of N values is too small by, from 2 on; later ones follow N / (N - 0.8). */
+/* Factors by which the deviation of N values is too small, for N from 2; beyond the table, N / (N - 0.8). */
 static const gdouble corrections[] = {1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
 
 static int

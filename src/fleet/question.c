@@ -48,7 +48,8 @@ append_day(GString *sql, gint64 time_us)
     g_string_append_printf(sql, "'%s'", day);
 }
 
-/* The days of dumps from FROM to UNTIL: those on which the whole dumps that they build on were taken. */
+/* The partitions of the dumps from FROM to UNTIL: the days on which the full dumps that they are based on were
+ * taken. */
 static void
 append_days(GString *sql, gint64 from, gint64 until)
 {
@@ -101,8 +102,8 @@ fleet_ask_latest(const char *database, const FleetFilter *filter, gint64 until)
     return g_string_free(g_steal_pointer(&sql), FALSE);
 }
 
-/* "(SELECT process, moment, RESULTS FROM ...)": of each process its latest dump in each of MOMENTS. COLUMNS are those
- * of `dump` that RESULTS need. */
+/* "(SELECT process, moment, RESULTS FROM ...)": the latest dump of each process at each of MOMENTS. NEEDS has the
+ * columns of `dump` that RESULTS use, and RESULTS. */
 static void
 append_latest(GString *sql, const char *database, const FleetFilter *filter, const FleetMoments *moments,
               const char *const needs[2])
@@ -149,7 +150,7 @@ figure_name(guint figure)
     return g_strconcat(clickhouse_values[figure / 2], figure % 2 != 0 ? "_variance" : "", NULL);
 }
 
-/* FORMAT once for each figure from FIRST on, where "@" is replaced with its column and "#" with its number. */
+/* Appends FORMAT for each figure from FIRST, with "@" replaced with its column and "#" with its number. */
 static void
 append_figures(GString *sql, guint first, const char *format)
 {
@@ -165,7 +166,7 @@ append_figures(GString *sql, guint first, const char *format)
     }
 }
 
-/* Sums of "value0", "value1"... times FACTOR. */
+/* The sums of "value0", "value1"..., each times FACTOR. */
 static void
 append_sums(GString *sql, guint first, const char *factor)
 {
@@ -181,7 +182,7 @@ first_of(FleetValues values)
     return values == FLEET_INUSE_VALUES ? FIRST_INUSE : 0;
 }
 
-/* "WHERE ...": rows of whole dumps, or of changes, that dumps in the windows of MOMENTS may build on. */
+/* "WHERE ...": rows of full dumps, or of changes, that dumps in the windows of MOMENTS may be based on. */
 static void
 append_times(GString *sql, const FleetFilter *filter, const FleetMoments *moments)
 {
@@ -202,7 +203,7 @@ append_times(GString *sql, const FleetFilter *filter, const FleetMoments *moment
         "base", "argMax(base, taken) AS whole"                                                                         \
     }
 
-/* "(SELECT target, base ...)": the whole dumps that the dumps of MOMENTS build on. */
+/* "(SELECT target, base ...)": the full dumps that the dumps of MOMENTS are based on. */
 static void
 append_bases(GString *sql, const char *database, const FleetFilter *filter, const FleetMoments *moments)
 {
@@ -212,7 +213,7 @@ append_bases(GString *sql, const char *database, const FleetFilter *filter, cons
     g_string_append_c(sql, ')');
 }
 
-/* The stacks with FUNCTION; NULL: any. */
+/* Restricts the stacks to those with FUNCTION; NULL: all. */
 static void
 append_with_function(GString *sql, const char *database, const FleetFilter *filter, const FleetMoments *moments,
                      const char *function)
@@ -227,16 +228,16 @@ append_with_function(GString *sql, const char *database, const FleetFilter *filt
     g_string_append(sql, "))");
 }
 
-/* What a question about stacks needs. */
+/* The parameters of a query about stacks. */
 typedef struct {
     const char *database;
     const FleetFilter *filter;
     const FleetMoments *moments;
     const char *function; /* NULL: all stacks */
-    guint first;          /* figure */
+    guint first;          /* the first figure to select */
 } Stacks;
 
-/* "(SELECT process, whole, hashes, figures ...)": rows of whole dumps, each once even if it was inserted again. */
+/* "(SELECT process, whole, hashes, figures ...)": rows of full dumps, without duplicates. */
 static void
 append_whole_dumps(GString *sql, const Stacks *stacks)
 {
@@ -248,8 +249,8 @@ append_whole_dumps(GString *sql, const Stacks *stacks)
     g_string_append(sql, " LIMIT 1 BY target, base)");
 }
 
-/* "(SELECT process, stack, value4...)": of each process and stack the latest of its whole dump and its changes since.
- */
+/* "(SELECT process, stack, value4...)": for each process and stack, the latest of its full dump and the changes
+ * since. */
 static void
 append_state(GString *sql, const Stacks *stacks)
 {
@@ -274,8 +275,7 @@ append_state(GString *sql, const Stacks *stacks)
     g_string_append(sql, ") GROUP BY process, stack)");
 }
 
-/* "(SELECT process, stack, value4..., times ...)": the rows of whole dumps, and at how many of the moments they count.
- */
+/* "(SELECT process, stack, value4..., times ...)": the rows of full dumps, and the number of moments they count for. */
 static void
 append_whole_state(GString *sql, const Stacks *stacks)
 {

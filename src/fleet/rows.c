@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* Neither bytes nor their variances are larger; sums of these are finite. */
+/* Larger than any valid number of bytes or variance; sums of such numbers are finite. */
 #define NUMBER_MAX 1e60
 
 G_DEFINE_QUARK(jescope_fleet_error, fleet_error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers of ClickHouse in the format JSONCompact: {"data": [[...], ...], ...}. The server is not trusted. */
+/* Parses ClickHouse's answers in the format JSONCompact: {"data": [[...], ...], ...}. The server is not trusted. */
 #ifndef JESCOPE_FLEET_ROWS_H
 #define JESCOPE_FLEET_ROWS_H
 
@@ -10,19 +10,20 @@
 GQuark fleet_error_quark(void);
 
 typedef enum {
-    FLEET_ERROR_ANSWER, /* not what was asked for */
-    FLEET_ERROR_EMPTY,  /* the store has nothing that fits */
+    FLEET_ERROR_ANSWER, /* not the expected format */
+    FLEET_ERROR_EMPTY,  /* the store has no matching data */
 } FleetError;
 
-/* The rows of ANSWER, borrowed, if each has COLUMNS columns; NULL with FLEET_ERROR_ANSWER. WHAT is for the message. */
+/* The rows of ANSWER, borrowed; NULL with FLEET_ERROR_ANSWER unless each has COLUMNS columns. WHAT names them in the
+ * message. */
 const json_t *fleet_rows(const json_t *answer, gsize columns, const char *what, GError **error);
 
-/* The same of text; to be released with json_decref(). */
+/* Like fleet_rows(), but parses TEXT; to be released with json_decref(). */
 json_t *fleet_rows_of_text(const GString *text, gsize columns, const char *what, GError **error);
 
-/* Of a row. What is not a number, or a huge one, is 0; text is valid UTF-8, "" if it is missing. */
+/* These read a column of ROW. A number that is invalid or too large is 0; text is valid UTF-8, "" if missing. */
 guint64 fleet_unsigned(const json_t *row, gsize column);
-gint64 fleet_time(const json_t *row, gsize column); /* microseconds since 1970; what is not a time is 0 */
+gint64 fleet_time(const json_t *row, gsize column); /* microseconds since 1970; 0 if invalid */
 gdouble fleet_number(const json_t *row, gsize column);
 const char *fleet_text(const json_t *row, gsize column);
 

@@ -10,10 +10,10 @@
 enum {
     NAME_COLUMNS = 5,
     STACK_COLUMNS = 1 + 2 * PROFILE_N_PPROF_VALUES + 2,
-    OBJECT_BITS = 40, /* of an address: offsets in a file */
+    OBJECT_BITS = 40, /* bits of an address used for the offset in a file */
 };
 
-/* The values of the rows, in their order. */
+/* The values of a row, in order. */
 static const ProfileValue values[] = {PROFILE_ALLOC_OBJECTS, PROFILE_ALLOC_SPACE, PROFILE_INUSE_OBJECTS,
                                       PROFILE_INUSE_SPACE};
 G_STATIC_ASSERT(G_N_ELEMENTS(values) == PROFILE_N_PPROF_VALUES);
@@ -54,18 +54,18 @@ fleet_document_end(GString *document)
 typedef struct {
     ProfileBuilder *builder;
     GHashTable *names; /* hash -> row */
-    GArray *frames;    /* of the stack that is being built */
+    GArray *frames;    /* of the stack being built */
 } State;
 
 static guint32
 add_object(State *state, const char *path, const char *build)
 {
-    /* Two builds of one file are two objects. */
+    /* Two builds of a file are two objects. */
     const ProfileObject object = {.path = path, .inode = build[0] != '\0' ? keyed_hash_string(build) | 1u : 0};
     return builder_object(state->builder, &object);
 }
 
-/* Places in one file lie together in a range of addresses that is its own. */
+/* Adds a location. Each file has its own range of synthetic addresses. */
 static guint32
 add_location(State *state, const json_t *row, gsize i)
 {

@@ -20,7 +20,7 @@ enum {
     FUNCTION_COLUMNS = 5,
 };
 
-#define TAKEN_MAX ((gsize)2 << 30) /* bytes of the answers of one command, which are in memory */
+#define TAKEN_MAX ((gsize)2 << 30) /* limit for the bytes of all answers, which are kept in memory */
 
 struct FleetStore {
     Destination *destination;
@@ -79,7 +79,7 @@ fleet_store_version(FleetStore *store, GError **error)
     return clickhouse_client_version(store->client, error);
 }
 
-/* The rows that QUESTION, which it takes, is answered with. */
+/* Runs QUESTION, which it frees, and returns the rows of the answer. */
 static json_t *
 ask(FleetStore *store, char *question, gsize columns, const char *what, GError **error)
 {
@@ -189,7 +189,7 @@ fleet_taken_clear(FleetTaken *taken)
     g_clear_pointer(&taken->times, g_array_unref);
 }
 
-/* Counts BYTES more. */
+/* Adds BYTES to the total; FALSE with ERROR if it is too large. */
 static gboolean
 take_room(FleetTaken *taken, gsize bytes, GError **error)
 {
@@ -218,12 +218,12 @@ add_document(FleetTaken *taken, GString *document, gint64 time, GError **error)
     return TRUE;
 }
 
-/* What is asked once for all moments. */
+/* The data that is queried once for all moments. */
 typedef struct {
     gint64 times[FLEET_MOMENTS];
     guint n;
     FleetFacts facts;
-    guint processes; /* of all moments together */
+    guint processes; /* total of all moments */
     GString *names;
 } Asked;
 
@@ -236,7 +236,7 @@ asked_clear(Asked *asked)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Asked, asked_clear)
 
-/* Moments without dumps have no row. */
+/* Counts processes and hosts; moments without dumps have no row. */
 static gboolean
 count_processes(FleetStore *store, const FleetPart *part, Asked *asked, FleetTaken *taken, GError **error)
 {
@@ -261,7 +261,7 @@ count_processes(FleetStore *store, const FleetPart *part, Asked *asked, FleetTak
     return TRUE;
 }
 
-/* Says when there is something, if there is. */
+/* Reports that there is no dump, and the time of the latest one. */
 static gboolean
 set_empty(FleetStore *store, const FleetPart *part, GError **error)
 {
@@ -296,14 +296,14 @@ begin(FleetStore *store, const FleetPart *part, Asked *asked, FleetTaken *taken,
     return asked->names != NULL;
 }
 
-/* Whether the moments of PART are so far apart that the latest whole dumps, which are at most an hour old, will do. */
+/* Whether the moments of PART are far enough apart to use the latest full dumps, which are at most an hour old. */
 static gboolean
 is_wide(const FleetPart *part)
 {
     return part->to - part->from >= FLEET_MOMENTS * CLICKHOUSE_FULL_SECONDS * (gint64)G_USEC_PER_SEC;
 }
 
-/* The stacks at MOMENTS, which are several only where is_wide(). */
+/* Adds the stacks at MOMENTS; there may be several only if is_wide(). */
 static gboolean
 add_moments(FleetStore *store, const FleetPart *part, const Asked *asked, const FleetMoments *moments,
             GString *document, GError **error)
@@ -392,7 +392,7 @@ fleet_trace(FleetStore *store, const FleetPart *part, gint64 time, const char *f
 
 /* ---- retention ---- */
 
-/* The tables with data, each with its days before DAY. */
+/* The query for all tables with data, and their days before DAY. */
 static char *
 ask_partitions(const FleetStore *store, const char *day)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store of many processes' dumps, which is asked. Belongs to one thread at a time; every call may block. */
+/* Queries a store of many processes' dumps. To be used by one thread at a time; every call may block. */
 #ifndef JESCOPE_FLEET_STORE_H
 #define JESCOPE_FLEET_STORE_H
 
@@ -9,23 +9,23 @@
 
 typedef struct FleetStore FleetStore;
 
-/* URL is clickhouse://HOST:PORT/DATABASE. Nothing is sent yet. */
+/* URL is clickhouse://HOST:PORT/DATABASE. Does not connect yet. */
 FleetStore *fleet_store_new(const char *url, const ExportAccess *access, GError **error);
-/* Whether URL can be one; no file is read. */
+/* Whether URL is valid; reads no file. */
 gboolean fleet_store_check(const char *url, GError **error);
 void fleet_store_free(FleetStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FleetStore, fleet_store_free)
 
-/* The name of its database, which needs no quotes in SQL. */
+/* The name of its database, which needs no quoting in SQL. */
 const char *fleet_store_database(const FleetStore *store);
 char *fleet_store_version(FleetStore *store, GError **error); /* of the server: "18.16.1". To be freed */
 
 /* Part of the fleet, at a time or over a range of times. */
 typedef struct {
     FleetFilter filter;
-    gint64 at;       /* microseconds since 1970; 0: when the latest dump was taken */
-    gint64 from, to; /* a range instead of a time: FLEET_MOMENTS moments of it; 0: none */
-    gint64 window;   /* a process counts with its last dump of that long before a moment, microseconds */
+    gint64 at;       /* microseconds since 1970; 0: the time of the latest dump */
+    gint64 from, to; /* a range instead of AT, sampled at FLEET_MOMENTS moments; 0: none */
+    gint64 window;   /* microseconds: maximum age of a process's dump at a moment */
 } FleetPart;
 
 enum { FLEET_MOMENTS = 12 };
@@ -34,60 +34,61 @@ enum { FLEET_MOMENTS = 12 };
 typedef struct {
     const char *service, *host, *version, *zone;
     guint64 pid;
-    gint64 time; /* of its dump */
+    gint64 time; /* time of its dump */
     gdouble inuse, variance;
-    gdouble allocated, resident; /* by the allocator's own counters; 0: unknown */
+    gdouble allocated, resident; /* from the allocator's counters; 0: unknown */
 } FleetProcess;
 
 typedef struct {
     gint64 time;
-    GArray *processes; /* FleetProcess, whose texts it owns */
+    GArray *processes; /* of FleetProcess; texts are owned by the census */
     gpointer rows;     /* private */
 } FleetCensus;
 
 void fleet_census_clear(FleetCensus *census);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FleetCensus, fleet_census_clear)
 
-/* The processes of PART at MOMENT (below fleet_part_moments()). */
+/* The processes of PART at TIME, one of fleet_part_moments(). */
 gboolean fleet_census(FleetStore *store, const FleetPart *part, gint64 time, FleetCensus *census, GError **error);
 
-/* How many moments PART has, and their times in ascending order. FLEET_ERROR_EMPTY: the store has no such dump. */
+/* Sets *N to the number of moments of PART, and TIMES to their times in ascending order. FALSE with FLEET_ERROR_EMPTY
+ * if the store has no matching dump. */
 gboolean fleet_part_moments(FleetStore *store, const FleetPart *part, gint64 times[FLEET_MOMENTS], guint *n,
                             GError **error);
 
 typedef enum {
-    FLEET_SUM,         /* of all processes */
-    FLEET_PER_PROCESS, /* the mean of them */
+    FLEET_SUM,         /* total of all processes */
+    FLEET_PER_PROCESS, /* mean per process */
 } FleetScale;
 
-/* The stacks of a part, to be read by fleet_document_read(). */
+/* The stacks of a part, for fleet_document_read(). */
 typedef struct {
-    GArray *documents; /* int: descriptors, one, or one a moment */
-    GArray *times;     /* gint64: of each */
+    GArray *documents; /* of int: descriptors, one, or one per moment */
+    GArray *times;     /* of gint64: the time of each document */
     guint moments;
     guint processes, hosts; /* at the latest moment */
-    gsize bytes;            /* of all documents; bounded */
+    gsize bytes;            /* total of all documents; bounded */
 } FleetTaken;
 
 void fleet_taken_clear(FleetTaken *taken);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(FleetTaken, fleet_taken_clear)
 
-/* All moments in one document. FLEET_ERROR_EMPTY: no process counts at any of them. */
+/* Takes all moments in one document. FALSE with FLEET_ERROR_EMPTY if there is no process at any moment. */
 gboolean fleet_take(FleetStore *store, const FleetPart *part, FleetScale scale, FleetTaken *taken, GError **error);
 
-/* One document for each moment. */
+/* Takes one document per moment. */
 gboolean fleet_take_series(FleetStore *store, const FleetPart *part, FleetTaken *taken, GError **error);
 
-/* What stacks with FUNCTION hold on one host. */
+/* The bytes in use in stacks with a function, on one host. */
 typedef struct {
     char *host;
     gdouble inuse, variance;
 } FleetHolding;
 
-/* FleetHolding of each host that has any, at TIME. */
+/* The FleetHolding of each host with FUNCTION in a stack, at TIME. NULL with ERROR. */
 GPtrArray *fleet_trace(FleetStore *store, const FleetPart *part, gint64 time, const char *function, GError **error);
 
-/* Drops the days before DAY ("2026-11-22") from all tables. Returns their number, -1 on error. */
+/* Drops all days before DAY ("2026-11-22") from all tables. Returns their number, -1 with ERROR. */
 int fleet_expire(FleetStore *store, const char *day, GError **error);
 
 #endif
