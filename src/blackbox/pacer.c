@@ -10,7 +10,7 @@ enum {
     TICK_UNLIMITED_US = 250000,
     TICK_FILLS_PERCENT = 1,
     NEAR_STEPS_PERCENT = 1, /* growth since the last snapshot without which being near the limit needs no other */
-    REST = 9,               /* pause after a snapshot, as a multiple of its cost: a tenth of the time at most */
+    REST = 9,               /* pause after a snapshot, as a multiple of the stall: a tenth of the time at most */
     REST_NEAR = 1,          /* the same near the limit: half of it */
     PRESSURE_EVERY_US = 10000000,
     STALLED_PERCENT = 10, /* of the time since the last reading */
@@ -96,9 +96,9 @@ pacer_judge(Pacer *pacer, const PacerReading *reading)
     pacer->pressed = pacer->pressed || is_under_pressure(pacer, &before, reading);
     if (!pacer->begun)
         return PACER_FIRST;
-    if (rested >= REST_NEAR * pacer->cost_us && is_near_limit(pacer, reading, REST * pacer->cost_us - rested))
+    if (rested >= REST_NEAR * pacer->stall_us && is_near_limit(pacer, reading, REST * pacer->stall_us - rested))
         return PACER_NEAR_LIMIT;
-    if (rested < REST * pacer->cost_us)
+    if (rested < REST * pacer->stall_us)
         return PACER_NOT_YET;
     if (reading->used - pacer->base >= pacer_step(reading->used, reading->limit))
         return PACER_GREW;
@@ -108,12 +108,15 @@ pacer_judge(Pacer *pacer, const PacerReading *reading)
     return PACER_PRESSURE;
 }
 
+/* A dump that takes much longer than the one before has waited for a processor, as the target has: on a busy machine, a
+ * pause as for a large dump would let the profile become old. */
 void
 pacer_note(Pacer *pacer, guint64 used, gint64 cost_us, gint64 now_us)
 {
+    pacer->stall_us = pacer->begun ? MIN(pacer->cost_us, cost_us) : cost_us;
+    pacer->cost_us = cost_us;
     pacer->begun = TRUE;
     pacer->pressed = FALSE;
     pacer->base = used;
-    pacer->cost_us = cost_us;
     pacer->ended_us = now_us;
 }

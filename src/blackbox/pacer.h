@@ -33,6 +33,7 @@ typedef struct {
     gboolean begun;     /* there was a snapshot */
     gint64 ended_us;    /* the end of the last one */
     gint64 cost_us;     /* how long the target was being dumped for it */
+    gint64 stall_us;    /* that one or the one before, whichever was shorter */
     gint64 pressure_us; /* when PACER_PRESSURE was last said; 0: never */
     gboolean pressed;   /* there was pressure, and no snapshot since */
     gdouble rate;       /* bytes per second, smoothed */

@@ -79,8 +79,9 @@ test_budget(void)
     Course course = begun(gib, G_MAXUINT64);
     course.cost_us = 1000000;
     g_assert_cmpint(go_to(&course, 2 * gib), ==, PACER_GREW);
+    g_assert_cmpint(go_to(&course, 3 * gib), ==, PACER_GREW);
     guint waited = 0;
-    for (guint64 used = 3 * gib; go_to(&course, used) == PACER_NOT_YET; used += gib)
+    for (guint64 used = 4 * gib; go_to(&course, used) == PACER_NOT_YET; used += gib)
         waited++;
     g_assert_cmpuint(waited, >=, 88);
     g_assert_cmpuint(waited, <=, 90);
@@ -149,14 +150,28 @@ test_pressure_in_the_rest(void)
     Course course = begun(gib, 10 * gib);
     course.cost_us = 1000000;
     g_assert_cmpint(go_to(&course, 2 * gib), ==, PACER_GREW);
+    g_assert_cmpint(go_to(&course, 3 * gib), ==, PACER_GREW);
     course.reading.high_events++;
     guint waited = 0;
     PacerReason reason;
-    while ((reason = go_to(&course, 2 * gib)) == PACER_NOT_YET && waited < 200)
+    while ((reason = go_to(&course, 3 * gib)) == PACER_NOT_YET && waited < 200)
         waited++;
     g_assert_cmpint(reason, ==, PACER_PRESSURE);
     g_assert_cmpuint(waited, >=, 88);
     g_assert_cmpuint(waited, <=, 90);
+}
+
+/* One that has waited for a processor needs no longer pause than the one before; a second one does. */
+static void
+test_one_slow_dump(void)
+{
+    Course course = begun(1000 * mib, 10000 * mib);
+    course.cost_us = 1000000;
+    g_assert_cmpint(go_to(&course, 1500 * mib), ==, PACER_GREW);
+    g_assert_cmpint(go_to(&course, 2000 * mib), ==, PACER_GREW);
+    for (guint ticks = 1; ticks < 90; ticks++)
+        g_assert_cmpint(go_to(&course, 2500 * mib), ==, PACER_NOT_YET);
+    g_assert_cmpint(go_to(&course, 2500 * mib), ==, PACER_GREW);
 }
 
 /* The faster it grows, the shorter: 1 % of the limit. */
@@ -183,6 +198,7 @@ main(int argc, char **argv)
     g_test_add_func("/pacer/near-limit", test_near_limit);
     g_test_add_func("/pacer/budget", test_budget);
     g_test_add_func("/pacer/slow-dumps", test_slow_dumps);
+    g_test_add_func("/pacer/one-slow-dump", test_one_slow_dump);
     g_test_add_func("/pacer/pressure", test_pressure);
     g_test_add_func("/pacer/pressure-in-the-rest", test_pressure_in_the_rest);
     g_test_add_func("/pacer/tick", test_tick);
