@@ -14,6 +14,9 @@
 
 enum { STATUS_SIZE = 1 << 16, MAX_GROUPS = 65536 };
 
+/* Those that open files whatever their mode says; more than these are not lost, to keep what /proc asks for. */
+#define OVERRIDING ((guint64)1 << CAP_DAC_OVERRIDE | (guint64)1 << CAP_DAC_READ_SEARCH | (guint64)1 << CAP_FOWNER)
+
 static gboolean remembered;
 static uid_t remembered_caller;
 
@@ -74,6 +77,30 @@ read_groups(const char *line)
     return groups;
 }
 
+static gboolean
+is_ours(int directory, const char *name)
+{
+    struct stat ours, theirs;
+    g_autofree char *own = g_strconcat("/proc/self/", name, NULL);
+    return stat(own, &ours) == 0 && fstatat(directory, name, &theirs, 0) == 0 && ours.st_dev == theirs.st_dev &&
+           ours.st_ino == theirs.st_ino;
+}
+
+gboolean
+rights_see_our_files(int directory)
+{
+    return is_ours(directory, "ns/mnt") && is_ours(directory, "root");
+}
+
+/* Those of a container may be of its user namespace alone, and any process of root may have given them up. */
+static gboolean
+has_our_capabilities(int directory, const char *status)
+{
+    const char *effective = find_line(status, "CapEff:");
+    return effective != NULL && (g_ascii_strtoull(effective, NULL, 16) & OVERRIDING) != 0 &&
+           is_ours(directory, "ns/user");
+}
+
 void
 rights_of_process(int directory, Rights *rights)
 {
@@ -90,7 +117,7 @@ rights_of_process(int directory, Rights *rights)
         return;
     }
     *rights = (Rights){
-        .limited = uid != 0,
+        .limited = uid != 0 || !has_our_capabilities(directory, status),
         .uid = uid,
         .gid = gid,
         .groups = read_groups(find_line(status, "Groups:")),
@@ -123,9 +150,6 @@ rights_clear(Rights *rights)
 {
     g_clear_pointer(&rights->groups, g_array_unref);
 }
-
-/* Those that open files whatever their mode says; more than these are not lost, to keep what /proc asks for. */
-#define OVERRIDING ((guint64)1 << CAP_DAC_OVERRIDE | (guint64)1 << CAP_DAC_READ_SEARCH | (guint64)1 << CAP_FOWNER)
 
 static gboolean
 call_capabilities(long number, struct __user_cap_data_struct data[2])

@@ -34,9 +34,10 @@ struct TargetFiles {
     gatomicrefcount refs;
     guint64 number; /* its number in requests to the opener */
     GArray *trees;  /* Tree; the last one is our root, and takes what no other does */
+    int process;    /* its directory in /proc, O_PATH; -1 without one */
     char *map_files;
     gboolean closed;    /* as in the options */
-    gboolean elsewhere; /* the process has another root than we, where ids mean other users */
+    gboolean elsewhere; /* the process has another root or other mounts than we: it does not see our files */
     char *origin;       /* as target_files_origin() */
     Rights rights;
     Authors *authors;
@@ -122,14 +123,6 @@ copy_rights(const Rights *from, Rights *to)
     to->groups = from->groups != NULL ? g_array_ref(from->groups) : NULL;
 }
 
-static gboolean
-is_our_root(int directory)
-{
-    struct stat ours, theirs;
-    return directory >= 0 && stat("/", &ours) == 0 && fstat(directory, &theirs) == 0 && ours.st_dev == theirs.st_dev &&
-           ours.st_ino == theirs.st_ino;
-}
-
 static char *
 origin_elsewhere(uid_t uid, int root)
 {
@@ -146,17 +139,15 @@ origin_here(const Rights *rights)
     return foreign ? g_strdup_printf("-%u", rights->uid) : g_strdup("");
 }
 
-/* The directory in /proc is opened once, so that rights and root are of the same process. */
+/* The directory in /proc is opened once, so that rights, root and mapped files are of the same process. */
 static void
 add_process(TargetFiles *files, pid_t pid)
 {
     g_autofree char *proc = g_strdup_printf("/proc/%d", (int)pid);
-    int directory = open_directory(proc);
-    rights_of_process(directory, &files->rights);
-    int root = directory >= 0 ? openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (directory >= 0)
-        close(directory);
-    files->elsewhere = !is_our_root(root);
+    files->process = open_directory(proc);
+    rights_of_process(files->process, &files->rights);
+    int root = files->process >= 0 ? openat(files->process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    files->elsewhere = !rights_see_our_files(files->process);
     files->origin = files->elsewhere ? origin_elsewhere(files->rights.uid, root) : NULL;
     add_tree(files, g_strconcat(proc, "/root", NULL), root, FALSE);
     files->map_files = g_strconcat(proc, "/map_files/", NULL);
@@ -168,6 +159,7 @@ target_files_new(const TargetFilesOptions *options)
     TargetFiles *files = g_new0(TargetFiles, 1);
     g_atomic_ref_count_init(&files->refs);
     g_mutex_init(&files->lock);
+    files->process = -1;
     files->closed = options->closed;
     files->trees = g_array_new(FALSE, FALSE, sizeof(Tree));
     g_array_set_clear_func(files->trees, tree_clear);
@@ -206,6 +198,8 @@ target_files_unref(TargetFiles *files)
     g_ptr_array_remove_fast(all, files);
     g_mutex_unlock(&all_lock);
     g_array_unref(files->trees);
+    if (files->process >= 0)
+        close(files->process);
     rights_clear(&files->rights);
     authors_unref(files->authors);
     g_mutex_clear(&files->lock);
@@ -334,9 +328,10 @@ open_in_tree(const Tree *tree, const char *below, const Rights *taken, TargetFil
 
 /* A range that the process has mapped: with our rights, for the link may only be followed with privileges. */
 static int
-open_mapped(const char *path, TargetFile *file)
+open_mapped(const TargetFiles *files, const char *range, TargetFile *file)
 {
-    int found = open(path, O_PATH | O_CLOEXEC);
+    g_autofree char *path = g_strconcat("map_files/", range, NULL);
+    int found = openat(files->process, path, O_PATH | O_CLOEXEC);
     int failure = found < 0 ? errno : open_found(found, file);
     if (found >= 0)
         close(found);
@@ -360,9 +355,10 @@ open_with(const TargetFiles *files, const char *path, const Rights *rights, Targ
     TargetFile file = {.fd = -1};
     if (files->closed)
         return ENOENT;
-    gboolean mapped = files->map_files != NULL && g_str_has_prefix(path, files->map_files) &&
-                      is_range(path + strlen(files->map_files));
-    int failure = mapped ? open_mapped(path, &file) : open_in_tree(tree, below, rights_in(files, tree, rights), &file);
+    const char *range =
+        files->map_files != NULL && g_str_has_prefix(path, files->map_files) ? path + strlen(files->map_files) : "";
+    int failure = is_range(range) ? open_mapped(files, range, &file)
+                                  : open_in_tree(tree, below, rights_in(files, tree, rights), &file);
     if (failure != 0 && tree->ours) { /* a link led out of it */
         tree = our_root(files);
         failure = open_in_tree(tree, path, rights_in(files, tree, rights), &file);
@@ -477,18 +473,28 @@ target_files_number(const TargetFiles *files)
     return files->number;
 }
 
+/* By the rights of a user, which are looked up if KNOWN is NULL. Two users are not trusted with each other's files. */
+static void
+narrow(Authors *authors, uid_t uid, const Rights *known)
+{
+    g_mutex_lock(&authors->lock);
+    Rights *rights = &authors->rights;
+    if (!(rights->limited && rights->uid == uid)) {
+        gboolean several = rights->limited;
+        rights_clear(rights);
+        if (several || known == NULL)
+            rights_of_user(several ? RIGHTS_NOBODY : uid, rights);
+        else
+            copy_rights(known, rights);
+    }
+    g_mutex_unlock(&authors->lock);
+}
+
 void
 target_files_add_author(TargetFiles *files, uid_t uid)
 {
-    Authors *authors = files->authors;
-    g_mutex_lock(&authors->lock);
-    Rights *rights = &authors->rights;
-    if (uid != 0 && !(rights->limited && rights->uid == uid)) {
-        uid_t least = rights->limited ? RIGHTS_NOBODY : uid;
-        rights_clear(rights);
-        rights_of_user(least, rights);
-    }
-    g_mutex_unlock(&authors->lock);
+    if (uid != 0)
+        narrow(files->authors, uid, NULL);
 }
 
 void
@@ -497,7 +503,8 @@ target_files_join(TargetFiles *files, TargetFiles *others)
     Authors *left = others->authors;
     if (left == files->authors)
         return;
-    target_files_add_author(files, left->rights.limited ? left->rights.uid : 0);
+    if (left->rights.limited)
+        narrow(files->authors, left->rights.uid, &left->rights);
     g_atomic_ref_count_inc(&files->authors->refs);
     others->authors = files->authors;
     authors_unref(left);

@@ -84,7 +84,7 @@ gboolean target_files_gave_foreign(void);
 char *target_files_origin(void);
 
 /* The user with whose rights the files are opened that a process names, once it has ended: RIGHTS_NOBODY if it has
- * another root directory than this process, where user ids mean others, or has ended already. */
+ * another root directory or other mounts than this process, or has ended already. */
 uid_t target_files_user_of(pid_t pid);
 
 /* The number of files in requests to the opener (opener.h). */

@@ -35,7 +35,8 @@ clear_place(Place *place)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Place, clear_place)
 
-/* A whole path begins at the target's root, another one at its working directory. */
+/* A whole path begins at the target's root, another one at its working directory: in that of a process that sees other
+ * files, an absolute link or ".." would lead to ours. */
 static gboolean
 find_place(pid_t pid, const char *prefix, Place *place)
 {
@@ -45,7 +46,9 @@ find_place(pid_t pid, const char *prefix, Place *place)
     if (process < 0)
         return FALSE;
     rights_of_process(process, &place->rights);
-    place->resolve = RESOLVE_NO_MAGICLINKS | (whole ? RESOLVE_IN_ROOT : 0);
+    place->resolve = RESOLVE_NO_MAGICLINKS | (whole                           ? RESOLVE_IN_ROOT
+                                              : rights_see_our_files(process) ? 0
+                                                                              : RESOLVE_BENEATH);
     place->directory = openat(process, whole ? "root" : "cwd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     int error = errno;
     close(process);
@@ -111,7 +114,7 @@ own_dump_store(const ReachOwnDump *wanted)
         return EINVAL;
     if (!find_place(wanted->process, wanted->prefix, &place))
         return errno;
-    if (wanted->was_user && !place.rights.limited)
+    if (wanted->was_user && place.rights.uid == 0)
         return EPERM;
     int to = create_as(&place, wanted->prefix, wanted->inner);
     if (to < 0)

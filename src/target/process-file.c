@@ -2,6 +2,7 @@
 #include "target/process-file.h"
 
 #include "confine/aside.h"
+#include "confine/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,16 +20,12 @@ enum {
 gboolean
 process_sees_our_files(pid_t pid)
 {
-    static const char *const places[] = {"ns/mnt", "root"};
-    struct stat ours, theirs;
-    for (gsize i = 0; i < G_N_ELEMENTS(places); i++) {
-        g_autofree char *its = g_strdup_printf("/proc/%d/%s", (int)pid, places[i]);
-        g_autofree char *own = g_strconcat("/proc/self/", places[i], NULL);
-        if (stat(its, &theirs) != 0 || stat(own, &ours) != 0 || theirs.st_dev != ours.st_dev ||
-            theirs.st_ino != ours.st_ino)
-            return FALSE;
-    }
-    return TRUE;
+    g_autofree char *path = g_strdup_printf("/proc/%d", (int)pid);
+    int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    gboolean same = directory >= 0 && rights_see_our_files(directory);
+    if (directory >= 0)
+        close(directory);
+    return same;
 }
 
 gboolean

@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from services import (AS_ROOT, DEADLINE, JESCOPE, environment, jescope, profiling, redis, redis_program, service, started,
+from services import (AS_ROOT, DEADLINE, JESCOPE, PYTHON, environment, jescope, profiling, redis, redis_program, service, started,
                       status, wait_for)
 
 NOBODY = 65534
@@ -216,6 +216,22 @@ def test_message_to_dump_has_the_rights_of_the_target(tmp_path, prefix, may):
             made = [path.stat().st_uid for path in root.glob(f"*/je.{python.pid}.*")]
             assert (done.returncode, made) == ((0, [NOBODY]) if may else (1, [])), done.stderr
             assert may or "Permission denied" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("prefix, may", [("link/je", False), ("../ours/je", False), ("down/je", True)])
+def test_message_to_dump_stays_below_the_directory_of_a_container(tmp_path, own_mounts, prefix, may):
+    """A link there would lead to a directory of ours, and a container's root may be our user 0."""
+    for folder in ("ours", "its/down"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "its/link").symlink_to(tmp_path / "ours")
+    variables = {"LD_PRELOAD": "libjemalloc.so.2", "MALLOC_CONF": f"prof:true,prof_prefix:{prefix}", "PYTHONMALLOC": "malloc"}
+    command = [*own_mounts, PYTHON, "-c", "import time; print(flush=True); time.sleep(600)"]
+    with started(command, env=environment(tmp_path, **variables), cwd=tmp_path / "its") as python:
+        python.stdout.readline()
+        done = wait_for(lambda: reached(jescope(tmp_path, "msg", python.pid, "memory_profile", "dump", check=False)), "it is reached")
+        made = [path.parent.name for path in tmp_path.glob("*/**/je.*.heap")]
+        assert (done.returncode, made) == ((0, ["down"]) if may else (1, [])), done.stderr
 
 
 def reached(done):

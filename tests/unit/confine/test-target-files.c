@@ -6,9 +6,12 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -210,6 +213,104 @@ test_root_of_another_root_is_not_ours(Fixture *fixture, gconstpointer data)
 }
 
 static void
+take_own_mounts(void)
+{
+    (void)!unshare(CLONE_NEWNS);
+}
+
+static gboolean
+shares(pid_t pid, const char *namespace)
+{
+    struct stat ours, theirs;
+    g_autofree char *its = g_strdup_printf("/proc/%d/ns/%s", (int)pid, namespace);
+    g_autofree char *own = g_strdup_printf("/proc/self/ns/%s", namespace);
+    return stat(own, &ours) == 0 && stat(its, &theirs) == 0 && ours.st_ino == theirs.st_ino;
+}
+
+/* A sandbox may hide files by mounts on what is our root. */
+static void
+test_root_of_other_mounts_is_not_ours(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    pid_t pid = start_process(NULL, take_own_mounts);
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.pid = pid});
+    g_auto(TargetFile) public = {.fd = -1}, secret = {.fd = -1};
+    g_autofree char *public_path = in(fixture, "public"), *secret_path = in(fixture, "secret");
+    if (shares(pid, "mnt")) {
+        g_test_skip("this machine does not permit mount namespaces");
+    } else {
+        g_assert_true(target_files_open(files, public_path, &public, NULL));
+        g_assert_false(target_files_open(files, secret_path, &secret, NULL));
+        g_assert_null(target_files_open_text(files, secret_path, NULL));
+        g_assert_cmpuint(target_files_user_of(pid), ==, RIGHTS_NOBODY);
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void
+give_up_capabilities(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[2] = {{0}};
+    if (syscall(SYS_capset, &header, none) != 0)
+        _exit(1);
+}
+
+/* Capabilities of a user namespace are none over our files. */
+static void
+take_own_users(void)
+{
+    if (unshare(CLONE_NEWUSER) != 0)
+        return;
+    int map = open("/proc/self/uid_map", O_WRONLY | O_CLOEXEC);
+    (void)!write(map, "0 0 1", 5);
+    close(map);
+}
+
+/* A process of user 0 opens what its capabilities over our files let it. */
+static void
+assert_limited(const Fixture *fixture, pid_t pid)
+{
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.pid = pid});
+    g_autoptr(TargetFiles) root = target_files_new(&(TargetFilesOptions){.owner = 0});
+    g_auto(TargetFile) own = {.fd = -1}, other = {.fd = -1};
+    g_autofree char *secret = in(fixture, "secret"), *of_nobody = in(fixture, "of-nobody");
+    g_autofree char *secret_path = g_strdup_printf("/proc/%d/root%s", (int)pid, secret);
+    g_autofree char *other_path = g_strdup_printf("/proc/%d/root%s", (int)pid, of_nobody);
+    g_assert_true(target_files_open(files, secret_path, &own, NULL));
+    g_assert_false(target_files_open(files, other_path, &other, NULL));
+    target_files_join(root, files);
+    g_assert_null(target_files_open_text(root, of_nobody, NULL));
+}
+
+static void
+test_root_without_capabilities_overrides_no_mode(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    pid_t pid = start_process(NULL, give_up_capabilities);
+    assert_limited(fixture, pid);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void
+test_root_of_other_users_overrides_no_mode(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    pid_t pid = start_process(NULL, take_own_users);
+    if (shares(pid, "user"))
+        g_test_skip("this machine does not permit user namespaces");
+    else
+        assert_limited(fixture, pid);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void
 test_path_says_where_a_link_led(Fixture *fixture, gconstpointer data)
 {
     if (needs_root())
@@ -383,6 +484,9 @@ main(int argc, char **argv)
     add("in-the-root-of-the-process", ITS_ROOT, test_in_the_root_of_the_process);
     add("origin-is-whoever-is-not-trusted", OUR_ROOT, test_origin_is_whoever_is_not_trusted);
     add("root-of-another-root-is-not-ours", OUR_ROOT, test_root_of_another_root_is_not_ours);
+    add("root-of-other-mounts-is-not-ours", OUR_ROOT, test_root_of_other_mounts_is_not_ours);
+    add("root-without-capabilities-overrides-no-mode", OUR_ROOT, test_root_without_capabilities_overrides_no_mode);
+    add("root-of-other-users-overrides-no-mode", OUR_ROOT, test_root_of_other_users_overrides_no_mode);
     add("path-says-where-a-link-led", ITS_ROOT, test_path_says_where_a_link_led);
     add("of-an-ended-process-is-nothing", OUR_ROOT, test_of_an_ended_process_is_nothing);
     add("of-mixed-ids-the-lesser", OUR_ROOT, test_of_mixed_ids_the_lesser);
