@@ -22,12 +22,13 @@ typedef struct {
  * The rights of the process whose directory in /proc is open as directory. Of real and effective ids that differ, the
  * one that is not root's counts, the real one first: a program that is set-user-ID runs for the user who started it.
  * Those of a process of root's without capabilities that override file modes, or with such of another user namespace,
- * are limited as well. If nothing can be read (it has ended), they are those of RIGHTS_NOBODY. Free with rights_clear().
+ * are limited as well. If nothing can be read (it has ended), they are those of RIGHTS_NOBODY. Free with
+ * rights_clear().
  */
 void rights_of_process(int directory, Rights *rights);
 
-/* Whether the process of that directory has the root directory and the mounts of this one, so that a name means the same
- * file to both. */
+/* Whether the process of that directory has the root directory and the mounts of this one, so that a name means the
+ * same file to both. */
 gboolean rights_see_our_files(int directory);
 
 /* Whether a file of uid is one that root or the caller of this program has written; a confined process keeps its caller

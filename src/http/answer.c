@@ -74,28 +74,28 @@ answer_add_header(Answer *answer, const char *name, const char *value)
     MHD_add_response_header(answer->response, name, value);
 }
 
-static const char policy_header[] = "Content-Security-Policy";
-
 void
-answer_set_policy(Answer *answer, const char *policy)
+answer_set_header(Answer *answer, const char *name, const char *value)
 {
-    const char *usual = MHD_get_response_header(answer->response, policy_header);
+    const char *usual = MHD_get_response_header(answer->response, name);
     if (usual != NULL)
-        MHD_del_response_header(answer->response, policy_header, usual);
-    answer_add_header(answer, policy_header, policy);
+        MHD_del_response_header(answer->response, name, usual);
+    answer_add_header(answer, name, value);
 }
 
-/* Headers of every answer: its type is not guessed, other sites do not embed it, and what changes is not cached. */
+/* Headers of every answer: its type is not guessed, other sites do not embed it, and a cache keeps it for this client
+ * alone, and asks again before it uses it. */
 static void
 add_standing_headers(Answer *answer, const char *content_type)
 {
     answer_add_header(answer, "X-Content-Type-Options", "nosniff");
     answer_add_header(answer, "Cross-Origin-Resource-Policy", "same-origin");
+    answer_add_header(answer, "Cache-Control", "private, no-cache");
     if (content_type == NULL)
         return;
     answer_add_header(answer, "Content-Type", content_type);
     if (g_str_has_prefix(content_type, "text/html") || g_str_has_prefix(content_type, "image/svg"))
-        answer_add_header(answer, policy_header,
+        answer_add_header(answer, "Content-Security-Policy",
                           "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
                           "form-action 'none'; frame-ancestors 'none'");
 }

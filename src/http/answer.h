@@ -51,8 +51,8 @@ Answer *answer_new_stream(const char *content_type, const AnswerStream *source);
 /* Adds a header; only before it is handed out. */
 void answer_add_header(Answer *answer, const char *name, const char *value);
 
-/* The Content-Security-Policy of a document that is not to have the usual one; only before it is handed out. */
-void answer_set_policy(Answer *answer, const char *policy);
+/* The same in place of the one that every answer has (Cache-Control, and Content-Security-Policy of a document). */
+void answer_set_header(Answer *answer, const char *name, const char *value);
 
 Answer *answer_ref(Answer *answer);
 void answer_unref(Answer *answer);

@@ -118,7 +118,7 @@ typedef struct {
     Outcome (*lease)(void *host, const WireLeaseRequest *request, WireLease *lease, Failure *failure);
     /* A variable of the environment the target was started with; an empty text if it was not set. */
     Outcome (*variable)(void *host, const char *name, char *text, size_t size, Failure *failure);
-    /* The program's arguments, each with its NUL, as /proc/PID/cmdline has them. */
+    /* The program's arguments, each with its NUL; a server leaves the values of secrets out. */
     Outcome (*cmdline)(void *host, char *text, size_t size, size_t *n, Failure *failure);
     /* The memory map, as /proc/PID/maps has it, in a memfd. */
     Outcome (*maps)(void *host, int *descriptor, Failure *failure);

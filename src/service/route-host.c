@@ -8,11 +8,11 @@
 #include "service/recordings.h"
 
 #include "routes/publish.h"
+#include "target/arguments.h"
 #include "target/reach.h"
 #include "wire/transfer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -31,12 +31,6 @@ check_alive(const ServiceTarget *target, Failure *failure)
     if (process_alive(live_process(target)->pid, live_process(target)->start_time))
         return OUTCOME_DONE;
     return failure_set(failure, OUTCOME_GONE, "%s has ended", service_target_label(target));
-}
-
-static int
-open_arguments(const ServiceTarget *target)
-{
-    return process_open(live_process(target)->pid, "cmdline", PROC_MAX);
 }
 
 static Outcome
@@ -62,15 +56,14 @@ on_cmdline(void *host, char *text, size_t size, size_t *n, Failure *failure)
     Outcome result = check_alive(target, failure);
     if (result != OUTCOME_DONE)
         return result;
-    int fd = open_arguments(target);
-    ssize_t length = fd >= 0 ? read(fd, text, size) : -1;
-    if (length < 0)
-        result = failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot read the arguments");
-    else
-        *n = (size_t)length;
-    if (fd >= 0)
-        close(fd);
-    return result;
+    gsize length;
+    g_autofree char *words = process_text(live_process(target)->pid, "cmdline", size, &length);
+    if (words == NULL)
+        return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot read the arguments");
+    g_autoptr(GString) shown = arguments_words(words, length);
+    *n = MIN(shown->len, size);
+    memcpy(text, shown->str, *n);
+    return OUTCOME_DONE;
 }
 
 static Outcome

@@ -156,7 +156,6 @@ events_answer(Site *site, Exchange *exchange)
     ++*peer_count(stream->peer, PEER_STREAMS);
     AnswerStream source = {.read = read_stream, .free = free_stream, .data = stream};
     Answer *answer = answer_new_stream("text/event-stream", &source);
-    answer_add_header(answer, "Cache-Control", "no-cache");
     exchange_answer(exchange, answer);
 }
 

@@ -18,7 +18,7 @@ answer_new_json(unsigned status, json_t *document, const char *cookie)
     Answer *answer =
         answer_new(status, REPLY_JSON, g_bytes_new_with_free_func(text, strlen(text), free, text), ANSWER_PLAIN);
     json_decref(document);
-    answer_add_header(answer, "Cache-Control", "no-store");
+    answer_set_header(answer, "Cache-Control", "no-store");
     if (cookie != NULL)
         answer_add_header(answer, "Set-Cookie", cookie);
     return answer;

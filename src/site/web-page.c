@@ -53,10 +53,10 @@ fill(Asset *asset, GBytes *bytes, const AssetHeaders *headers)
     for (AnswerCoding coding = ANSWER_PLAIN; coding < ANSWER_N_CODINGS; coding++) {
         g_autofree char *etag = g_strdup_printf("\"%s%s\"", tag, coding == ANSWER_GZIP ? "-gzip" : "");
         Answer *answer = answer_new(200, headers->type, g_bytes_ref(bytes), coding);
-        answer_add_header(answer, "Cache-Control", headers->cache);
+        answer_set_header(answer, "Cache-Control", headers->cache);
         answer_add_header(answer, "ETag", etag);
         if (headers->policy != NULL)
-            answer_set_policy(answer, headers->policy);
+            answer_set_header(answer, "Content-Security-Policy", headers->policy);
         asset->answers[coding] = answer;
     }
 }

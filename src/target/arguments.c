@@ -97,17 +97,18 @@ append_option(GString *text, const char *word)
     return strchr(word, '=') == NULL && is_secret(word, strlen(word));
 }
 
-char *
-arguments_text(const char *words, gsize length)
+/* Without secrets, and with BETWEEN between two words. */
+static GString *
+join_words(const char *words, gsize length, char between)
 {
-    g_autoptr(GString) text = g_string_new(NULL);
+    GString *text = g_string_new(NULL);
     const char *end = words + length;
     gboolean secret = FALSE;
     for (const char *word = words; word < end; word += strnlen(word, (gsize)(end - word)) + 1) {
         g_autofree char *own = g_strndup(word, (gsize)(end - word));
         g_strdelimit(own, "\t\n\v\f\r", ' ');
         if (text->len > 0)
-            g_string_append_c(text, ' ');
+            g_string_append_c(text, between);
         if (secret && own[0] != '-') {
             g_string_append(text, own[0] != '\0' ? hidden : "");
             secret = FALSE;
@@ -116,5 +117,21 @@ arguments_text(const char *words, gsize length)
             secret = word == words ? (append_up_to_secret(text, own), FALSE) : append_option(text, own);
         }
     }
+    return text;
+}
+
+char *
+arguments_text(const char *words, gsize length)
+{
+    g_autoptr(GString) text = join_words(words, length, ' ');
     return text_printable(g_strchomp(text->str));
+}
+
+GString *
+arguments_words(const char *words, gsize length)
+{
+    GString *text = join_words(words, length, '\0');
+    if (length > 0)
+        g_string_append_c(text, '\0');
+    return text;
 }

@@ -10,4 +10,7 @@
  * "***". A secret under another name stays. */
 char *arguments_text(const char *words, gsize length);
 
+/* The same words, not fit for terminals, with a NUL behind each. */
+GString *arguments_words(const char *words, gsize length);
+
 #endif

@@ -50,6 +50,17 @@ def write_tokens(scratch, name="tokens", mode=0o600):
     return path
 
 
+# ---- caches ----
+
+
+@pytest.mark.parametrize("path, control", [
+    ("/api/v1/targets", "private, no-cache"), (STATUS, "private, no-cache"), ("/metrics", "private, no-cache"),
+    ("/api/v1/targets/none", "private, no-cache"), ("/api/v1/session", "no-store")])
+def test_caches_give_answers_to_nobody_else(server, path, control):
+    """What a client sees depends on its user, token or session."""
+    assert server.get(path).header("cache-control") == control
+
+
 # ---- Host ----
 
 

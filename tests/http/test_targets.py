@@ -60,6 +60,8 @@ def test_says_which_process_it_is(scratch):
             for row in (found, endpoint.get(api(pid)).json()):
                 assert row["user"] == pwd.getpwuid(os.geteuid()).pw_name and row["arguments"].endswith("--shard=3 --db-password ***")
                 assert row["control_group"] is None or row["control_group"].startswith("/")
+            for path in ("/pprof/cmdline", "/debug/pprof/cmdline"):
+                assert endpoint.get(path).body.rstrip(b"\n").endswith(b"\0--shard=3\0--db-password\0***\0")
 
             def kept():
                 with contextlib.closing(sqlite3.connect(scratch / "history.db")) as history:

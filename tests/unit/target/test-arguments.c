@@ -51,6 +51,17 @@ test_line(gconstpointer data)
     g_assert_cmpstr(text, ==, line->expected);
 }
 
+static void
+test_words(void)
+{
+    static const char words[] = "app\0--password\0hunter2\0\0\033\0--token=x";
+    static const char expected[] = "app\0--password\0***\0\0\033\0--token=***";
+    g_autoptr(GString) shown = arguments_words(words, sizeof(words));
+    g_autoptr(GString) none = arguments_words("", 0);
+    g_assert_cmpmem(shown->str, shown->len, expected, sizeof(expected));
+    g_assert_cmpuint(none->len, ==, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -59,5 +70,6 @@ main(int argc, char **argv)
         g_autofree char *path = g_strconcat("/arguments/", lines[i].name, NULL);
         g_test_add_data_func(path, &lines[i], test_line);
     }
+    g_test_add_func("/arguments/words", test_words);
     return g_test_run();
 }
