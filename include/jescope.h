@@ -47,7 +47,7 @@ typedef enum JescopeCode {
     JESCOPE_INVALID = 1,         /* invalid argument */
     JESCOPE_NO_JEMALLOC = 2,     /* no jemalloc serves this process */
     JESCOPE_NO_PROFILING = 3,    /* jemalloc was built, or started, without profiling */
-    JESCOPE_NOT_ALLOWED = 4,     /* the environment says JESCOPE=off, or a control that may not be written */
+    JESCOPE_NOT_ALLOWED = 4,     /* JESCOPE=off is set in the environment, or the control may not be written */
     JESCOPE_BUSY = 5,            /* another client's time-limited profiling is running */
     JESCOPE_NOT_STARTED = 6,     /* needs the thread of jescope_start() */
     JESCOPE_ALREADY_STARTED = 7, /* by an earlier call */
@@ -68,7 +68,7 @@ JESCOPE_API const char *jescope_version(void);
 /* The name of CODE, "JESCOPE_BUSY"; "unknown" for any other number. Static. */
 JESCOPE_API const char *jescope_code_name(int code);
 
-/* ---- the thread: so that `jescope` reaches this process ---- */
+/* ---- the thread, through which `jescope` reaches this process ---- */
 
 typedef enum JescopeStartFlag {
     JESCOPE_START_NO_SOCKET =
@@ -79,8 +79,8 @@ typedef enum JescopeStartFlag {
 typedef struct JescopeOptions {
     size_t size;                  /* sizeof(JescopeOptions) */
     unsigned flags;               /* JescopeStartFlag */
-    unsigned dumps_kept;          /* by jescope_http(): maximum number (default 8, at most 64) */
-    uint64_t dump_bytes_kept;     /* and total size (default 64 MiB); the newest is always kept */
+    unsigned dumps_kept;          /* maximum number of dumps that jescope_http() keeps (default 8, at most 64) */
+    uint64_t dump_bytes_kept;     /* and their maximum total size (default 64 MiB); the newest is always kept */
     const char *socket_directory; /* absolute; NULL: as JESCOPE_SOCKET_DIR and XDG_RUNTIME_DIR say */
     const char *program;          /* the jescope that renders for jescope_http(); NULL: "jescope" on PATH */
 } JescopeOptions;
@@ -91,20 +91,20 @@ typedef struct JescopeOptions {
     }
 
 /*
- * Starts one thread, named "jescope", that waits for clients on a socket of this user's: the preloaded agent, linked.
- * Returns before it listens. OPTIONS may be NULL.
+ * Starts one thread, named "jescope", that serves clients on a socket of this user's: the agent, linked instead of
+ * preloaded. Returns before the thread listens. OPTIONS may be NULL.
  *
  * Honours JESCOPE, JESCOPE_ONLY, JESCOPE_SOCKET_DIR and JESCOPE_DEBUG as the agent does. It reads the environment: call
  * it while no other thread changes that. A forked child has a thread of its own, with its own socket.
  *
- * Where another copy has this process's socket already (the agent was preloaded), this succeeds as well: `jescope`
+ * If another copy already has the socket of this process (the agent was preloaded), this succeeds as well: `jescope`
  * reaches the process through that one, and the thread is only a timer (JESCOPE_IS_SERVED_BY_OTHER).
  */
 JESCOPE_API int jescope_start(const JescopeOptions *options, JescopeError *error);
 
 /*
- * Ends the thread and waits for it (at most as long as a dump takes that a client has asked for): time-limited
- * profiling is reverted, clients are disconnected, the socket is removed. It can be started again.
+ * Ends the thread and waits for it, at most until a dump that a client has requested is written: time-limited profiling
+ * is reverted, clients are disconnected, the socket is removed. It can be started again.
  */
 JESCOPE_API int jescope_stop(JescopeError *error);
 
@@ -144,7 +144,7 @@ JESCOPE_API int jescope_status(JescopeStatus *status, JescopeError *error);
  * earlier state (needs jescope_start()). */
 JESCOPE_API int jescope_enable(uint64_t duration_ms, JescopeError *error);
 
-/* Switches profiling off, also if another client switched it on. */
+/* Switches profiling off, even if another client switched it on. */
 JESCOPE_API int jescope_disable(JescopeError *error);
 
 /* Discards all samples. SAMPLE_BYTES is the new sampling period, the mean number of bytes between samples, a
@@ -153,17 +153,17 @@ JESCOPE_API int jescope_reset(uint64_t sample_bytes, JescopeError *error);
 
 /* Writes a heap profile, as `jescope report` reads it, to DESCRIPTOR: a file at its position, a pipe, a socket. Waits
  * for a non-blocking descriptor. JESCOPE_SYSTEM with ENOMEM: the memory control group of the process may have no room
- * for the profile, which is in memory before it is written; jescope_dump_flags() takes it all the same. */
+ * for the profile, which is in memory before it is written; jescope_dump_flags() can take it anyway. */
 JESCOPE_API int jescope_dump(int descriptor, JescopeError *error);
 
 typedef enum JescopeDumpFlag {
-    JESCOPE_DUMP_FORCE = 1 /* also where the memory control group may have no room for the profile */
+    JESCOPE_DUMP_FORCE = 1 /* even if the memory control group may have no room for the profile */
 } JescopeDumpFlag;
 
 /* The same with FLAGS (JescopeDumpFlag). */
 JESCOPE_API int jescope_dump_flags(int descriptor, unsigned flags, JescopeError *error);
 
-/* Writes what malloc_stats_print() prints for the option LETTERS ("J": JSON; "" or NULL: all of it, as text). */
+/* Writes the output of malloc_stats_print() for the options LETTERS ("J": JSON; "" or NULL: everything, as text). */
 JESCOPE_API int jescope_stats(const char *letters, int descriptor, JescopeError *error);
 
 /* TEXT is not NUL-terminated. Called in the calling thread, which may call this library again from it. */
@@ -204,8 +204,8 @@ typedef struct JescopeRequest {
 typedef struct JescopeReply {
     size_t size;              /* sizeof(JescopeReply), set by the caller */
     unsigned status;          /* 200 */
-    const char *reason;       /* NULL: the usual one of the status; lives as long as the library */
-    const char *content_type; /* NULL: send none; lives as long as the library */
+    const char *reason;       /* NULL: the standard phrase of the status; valid as long as the library is loaded */
+    const char *content_type; /* NULL: send none; valid as long as the library is loaded */
     char headers[1024];       /* further lines "Name: value\r\n" */
     int descriptor;           /* the body, a memory file at offset 0, for the caller to close; -1: it is in body */
     size_t body_size;         /* either way */

@@ -15,24 +15,24 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 25,          /* between two looks at what the child does */
-    WAITED_MOST_MS = 9000, /* for one user, until this is forgotten; the same of what runs for longer than BUSY_US */
+    LOOK_MS = 25,          /* between two checks of the child */
+    WAITED_MOST_MS = 9000, /* of waiting for one user, until it expires; or of running beyond BUSY_US */
     WAITED_KEPT = 64,
-    WAITED_FOR_ALL_MS = 9000, /* where there is an end, until patience is short with every user */
+    WAITED_FOR_ALL_MS = 9000, /* of waiting for all users if there is an end, after which PATIENCE_SHORT_US applies */
     PATIENCE_US = 3 * G_USEC_PER_SEC,
     PATIENCE_SHORT_US = 100000,
-    PATIENCE_AGAIN_US = 1 * G_USEC_PER_SEC, /* for a user for whom something was given up */
-    BUSY_US = 100000,                       /* that an item may run without being counted */
+    PATIENCE_AGAIN_US = 1 * G_USEC_PER_SEC, /* for a user with work that was given up */
+    BUSY_US = 100000,                       /* running time of an item that is not counted */
     RUNNING_US = 30 * G_USEC_PER_SEC,
     FORGOTTEN_US = 60 * G_USEC_PER_SEC,
-    GIVEN_UP_MOST = 3, /* for one user, until these are forgotten */
+    GIVEN_UP_MOST = 3, /* for one user, until they expire */
     GIVEN_UP_KEPT = 64,
-    END_MS = 1000,     /* that a child which has answered may take to end */
-    GIVEN_UP_MS = 100, /* and one that was given up */
+    END_MS = 1000,     /* time to end for a child that has answered */
+    GIVEN_UP_MS = 100, /* and for one that was given up */
 };
 
-/* For whom work was given up; a ring. A child that waits for an answer which a file system has taken on does not end by
- * SIGKILL: as long as it is there, it counts. */
+/* Work that was given up, and its user; a ring. A child that waits for a file system's answer does not end by SIGKILL:
+ * it counts as long as it exists. */
 static GMutex lock;
 static struct {
     uid_t user;
@@ -41,8 +41,8 @@ static struct {
 } given_up[GIVEN_UP_KEPT];
 static guint n_given_up;
 
-/* How long answers for a user have been waited for: one that comes in time each time would delay a list by all of its
- * items, as would maps of many entries, of which the reader is busy. With the lock. */
+/* How long answers for a user have been waited for: items that each answer just in time would delay a list by their
+ * number, as would large memory maps, which keep the reader busy. Protected by the lock. */
 static struct {
     uid_t user;
     gint64 forgotten_us; /* 0: none */
@@ -52,7 +52,7 @@ static struct {
 static gint64 the_end_us;       /* 0: none */
 static guint waited_for_all_ms; /* since it was set */
 
-/* With the lock. */
+/* Whether the child still exists. The caller holds the lock. */
 static gboolean
 is_there(guint i)
 {
@@ -77,14 +77,14 @@ find_waited(uid_t user, gint64 now)
     return oldest;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static gboolean
 is_too_much(guint i)
 {
     return waited[i].ms >= WAITED_MOST_MS || waited[i].busy_ms >= WAITED_MOST_MS;
 }
 
-/* TRUE: now it is too much. */
+/* Returns whether the limit is reached. */
 static gboolean
 note_waited(uid_t user, gboolean busy)
 {
@@ -101,7 +101,7 @@ note_waited(uid_t user, gboolean busy)
     return is_too_much(i);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static gboolean
 is_waited_for(uid_t user)
 {
@@ -158,7 +158,7 @@ patience_with(uid_t user)
     return count_given_up(user) > 0 ? PATIENCE_AGAIN_US : PATIENCE_US;
 }
 
-/* Takes CHILD, a pidfd, which is 0 if it has ended. */
+/* Takes CHILD, a pidfd; 0: it has ended. */
 static void
 note_given_up(uid_t user, int child)
 {
@@ -173,9 +173,9 @@ note_given_up(uid_t user, int child)
     n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
 }
 
-static gboolean inside; /* this is such a child */
+static gboolean inside; /* whether this process is such a child */
 
-/* Or waiting for a processor. */
+/* Whether the process runs or waits for a processor. */
 static gboolean
 is_running_itself(pid_t pid)
 {
@@ -190,7 +190,7 @@ is_running_itself(pid_t pid)
     return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'R';
 }
 
-/* It, or a child that it waits for: one without privileges that reads a file. */
+/* Whether the process runs, or a child that it waits for: an unprivileged one that reads a file. */
 static gboolean
 is_running(pid_t pid)
 {
@@ -216,8 +216,8 @@ typedef enum {
 
 /* Shared with the child. */
 typedef struct {
-    guint done;      /* how many the child has been at, and the number of the next one */
-    guint8 states[]; /* WAITS becomes PASSED_OVER in the parent, also while the child works */
+    guint done;      /* how many items the child has processed, which is the index of the current one */
+    guint8 states[]; /* the parent changes WAITS to PASSED_OVER, also while the child works */
 } Progress;
 
 typedef struct {
@@ -229,7 +229,7 @@ typedef struct {
 typedef struct {
     AsideWork work;
     gpointer data;
-    uid_t user;         /* where BATCH is NULL */
+    uid_t user;         /* if BATCH is NULL */
     const Batch *batch; /* of a list, or NULL */
 } Job;
 
@@ -250,7 +250,7 @@ user_of(const Job *job, guint at)
     return job->batch->list->user(job->batch->list->data, at);
 }
 
-/* FALSE: it takes too long. The time begins again with each item of a list. */
+/* FALSE: it takes too long. The time starts again with each item of a list. */
 static gboolean
 wait_for_answer(int socket, pid_t child, const Job *job)
 {
@@ -287,7 +287,7 @@ end_child(pid_t child, int ms)
     return 0;
 }
 
-/* *STUCK: as end_child() says, of one that was given up. */
+/* *STUCK: the result of end_child() if it was given up, else -1. */
 static AsideEnd
 run_child(const Job *job, ChannelMessage *answer, int *stuck)
 {
@@ -298,7 +298,7 @@ run_child(const Job *job, ChannelMessage *answer, int *stuck)
     const pid_t child = fork();
     if (child == 0) {
         child_bind(self);
-        child_keep_only(&ends[1], 1); /* the end of a pipe that it keeps open would not be seen */
+        child_keep_only(&ends[1], 1); /* an inherited end of a pipe would hide that it was closed */
         inside = TRUE;
         job->work(job->data, answer);
         _exit(channel_send(ends[1], answer) ? 0 : 1);
@@ -355,7 +355,7 @@ work_off(gpointer data, ChannelMessage *answer)
     }
 }
 
-/* A child ends at the first item that takes too long, or that kills it; another one continues after that. */
+/* A child ends at the first item that takes too long or kills it; another one continues after that item. */
 static void
 run_batch(Batch *batch)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The beginning and the end of every confined child; for this room. */
+/* The start and the end of every confined child; for this room only. */
 #ifndef JESCOPE_CONFINE_CHILD_H
 #define JESCOPE_CONFINE_CHILD_H
 
@@ -9,13 +9,13 @@
 /* Makes the calling child end with its parent; ends it immediately if the parent has ended. */
 void child_bind(pid_t parent);
 
-/* Closes all descriptors of the calling process but the n at kept, of which those below 0 do not count. */
+/* Closes all descriptors of the calling process except the n at kept; negative ones are ignored. */
 void child_keep_only(const int *kept, guint n);
 
-/* sandbox_enter(). Of memory 0 the address space is limited as there. */
+/* Calls sandbox_enter(). memory limits the address space in bytes; 0: the default limit. */
 gboolean child_confine(guint64 memory, GError **error);
 
-/* Waits until it has ended; returns what waitpid(2) says. */
+/* Waits until the child has ended; returns its status as waitpid(2) does. */
 int child_wait(pid_t pid);
 
 #endif

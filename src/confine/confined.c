@@ -119,7 +119,7 @@ hear(const Child *child, GString *words)
     return got > 0 || (got < 0 && errno == EINTR);
 }
 
-/* Answers and listens until the child has ended, or does neither any more. */
+/* Answers requests and reads stderr until the child has ended or closed both. */
 static void
 serve_child(const Child *child, GString *words)
 {

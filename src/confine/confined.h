@@ -8,28 +8,28 @@
 
 #include <gio/gio.h>
 
-/* In the child: writes to out, which is its stdout as well, returns an exit status, or fails. The caller gets its
- * stderr, and no other change. */
+/* Runs in the child: writes to out, which is its stdout as well, and returns an exit status, or fails. The caller gets
+ * its stderr; nothing else changes in the caller. */
 typedef int ConfinedWork(gpointer data, GOutputStream *out, GError **error);
 
 typedef struct {
     ConfinedWork *work;
     gpointer data;
-    const int *keep; /* descriptors above 2 that the child needs, n_keep of them, or -1; it has no others */
+    const int *keep; /* n_keep descriptors above 2 (or -1) that the child needs; it has no others */
     guint n_keep;
-    guint64 memory; /* bytes of address space, the caller's included; 0: as sandbox_enter() has it */
+    guint64 memory; /* bytes of address space, including the caller's; 0: the default of sandbox_enter() */
 } Confined;
 
 enum { CONFINED_MAX_WORDS = 64 * 1024 };
 
 typedef struct {
-    int output;  /* a memory file with the output, also of failed work; -1: it was not started */
+    int output;  /* a memory file with the output, also of failed work; -1: the child was not started */
     char *words; /* its stderr, up to CONFINED_MAX_WORDS bytes, not sanitized; free */
 } ConfinedResult;
 
 /*
- * Runs the work, serves its requests, and returns its status. -1 if the work failed or the child died; errors are those
- * of the work, or G_IO_ERROR with the cause of death. The caller must have one thread.
+ * Runs the work, serves its requests, and returns its status. -1 if the work failed or the child died; the error is
+ * that of the work, or G_IO_ERROR with the cause of death. The caller must have only one thread.
  */
 int confined_run(const Confined *confined, ConfinedResult *result, GError **error);
 

@@ -21,7 +21,7 @@ typedef struct {
 } SipHash;
 guint64 sip_hash(const SipHash *hash, gconstpointer data, gsize size);
 
-/* One copy of each string, as GStringChunk's insert_const, whose own table has no key. */
+/* Interns strings, like g_string_chunk_insert_const(), whose table has no key. */
 typedef struct StringPool StringPool;
 StringPool *string_pool_new(void);
 void string_pool_free(StringPool *pool);

@@ -9,11 +9,11 @@
 #include <gio/gio.h>
 
 typedef enum {
-    OPENER_FILE,        /* a file that others name: target-files.h */
-    OPENER_TEXT,        /* the same, to be shown */
+    OPENER_FILE,        /* a file named by untrusted data: target-files.h */
+    OPENER_TEXT,        /* the same, for display */
     OPENER_DEBUGINFOD,  /* a debug file by its build id, from the network */
     OPENER_CACHE_READ,  /* a file of the cache of names */
-    OPENER_CACHE_WRITE, /* a new one, with the content of the descriptor passed */
+    OPENER_CACHE_WRITE, /* a new one, with the content of the passed descriptor */
     OPENER_HISTORY,     /* a history file, or an auxiliary file of SQLite; the subject is how to open it */
     OPENER_N_KINDS,
 } OpenerKind;
@@ -24,7 +24,7 @@ typedef struct {
     OpenerKind kind;
     guint64 subject;  /* the TargetFiles, or as the kind defines */
     const char *text; /* a path, a build id, a name; shorter than OPENER_MAX_TEXT */
-    int fd;           /* handed over, or -1 */
+    int fd;           /* passed to the handler, or -1 */
 } OpenerQuestion;
 
 typedef struct {

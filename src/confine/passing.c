@@ -42,7 +42,7 @@ parcel_receive(int socket, Parcel *parcel)
     struct msghdr message = {.msg_iov = parts,
                              .msg_iovlen = G_N_ELEMENTS(parts),
                              .msg_control = control.bytes,
-                             /* CMSG_SPACE() has room for a second descriptor, which would stay open. */
+                             /* CMSG_SPACE() has room for a second descriptor, which would leak. */
                              .msg_controllen = CMSG_LEN(sizeof(parcel->fd))};
     ssize_t got;
     do {

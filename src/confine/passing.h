@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages with a descriptor over a socket of type SOCK_SEQPACKET; for this room. Both wait, and go on after signals.
- */
+/* Messages with a descriptor over a socket of type SOCK_SEQPACKET; for this room only. Both functions wait, and
+ * continue after signals. */
 #ifndef JESCOPE_CONFINE_PASSING_H
 #define JESCOPE_CONFINE_PASSING_H
 
@@ -11,7 +11,7 @@ typedef struct {
     gsize head_length;
     gpointer body;
     gsize body_length; /* when receiving: the capacity, then the received size */
-    int fd;            /* handed over, or -1 */
+    int fd;            /* passed, or -1 */
 } Parcel;
 
 gboolean parcel_send(int socket, const Parcel *parcel);

@@ -14,7 +14,7 @@
 
 enum { STATUS_SIZE = 1 << 16, MAX_GROUPS = 65536 };
 
-/* Those that open files whatever their mode says; more than these are not lost, to keep what /proc asks for. */
+/* The capabilities that override file modes. Others are kept, for the permission checks of /proc. */
 #define OVERRIDING ((guint64)1 << CAP_DAC_OVERRIDE | (guint64)1 << CAP_DAC_READ_SEARCH | (guint64)1 << CAP_FOWNER)
 
 static gboolean remembered;
@@ -39,7 +39,7 @@ nobody(Rights *rights)
     *rights = (Rights){.limited = TRUE, .uid = RIGHTS_NOBODY, .gid = RIGHTS_NOBODY};
 }
 
-/* The line of /proc/PID/status that begins with key, behind it. */
+/* The rest of the line of /proc/PID/status that begins with key. */
 static const char *
 find_line(const char *status, const char *key)
 {
@@ -226,7 +226,7 @@ take_back(const RightsBefore *before)
            (!before->lowered || set_effective_capabilities(before->capabilities));
 }
 
-/* Going on with another user's rights would show as another failure far from here. */
+/* Continuing with another user's rights would surface as an unrelated failure elsewhere. */
 void
 rights_leave(RightsBefore *before)
 {
@@ -241,7 +241,7 @@ rights_may_read(const Rights *rights, const struct stat *file)
     return (file->st_mode & S_IROTH) != 0 || (file->st_uid == rights->uid && (file->st_mode & S_IRUSR) != 0);
 }
 
-/* Of the path, or of the directory that it would be made in. */
+/* Of the path, or of the directory in which it would be created. */
 static gboolean
 is_trusted_place(const char *path)
 {

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 typedef struct {
-    gboolean limited; /* FALSE: the process's own rights, and nothing else counts */
+    gboolean limited; /* FALSE: the process's own rights; the other members are ignored */
     uid_t uid;
     gid_t gid;
     GArray *groups; /* gid_t; NULL: none */
@@ -21,9 +21,9 @@ typedef struct {
 /*
  * The rights of the process whose directory in /proc is open as directory. Of real and effective ids that differ, the
  * one that is not root's counts, the real one first: a program that is set-user-ID runs for the user who started it.
- * Those of a process of root's without capabilities that override file modes, or with such of another user namespace,
- * are limited as well. If nothing can be read (it has ended), they are those of RIGHTS_NOBODY. Free with
- * rights_clear().
+ * The rights of root's processes are limited as well if they lack the capabilities that override file modes, or have
+ * them in another user namespace only. If nothing can be read (it has ended), the rights are those of RIGHTS_NOBODY.
+ * Free with rights_clear().
  */
 void rights_of_process(int directory, Rights *rights);
 
@@ -31,24 +31,25 @@ void rights_of_process(int directory, Rights *rights);
  * same file to both. */
 gboolean rights_see_our_files(int directory);
 
-/* Whether a file of uid is one that root or the caller of this program has written; a confined process keeps its caller
+/* Whether uid, the owner of a file, is root or the caller of this program; a confined process remembers its caller
  * (rights_remember_caller()) when it gives up its user id. */
 gboolean rights_are_trusted(uid_t uid);
 void rights_remember_caller(void);
 
-/* Where this user's programs keep their state ($XDG_STATE_HOME, ~/.local/state), to be freed. sudo and su may leave the
- * variables of another user in place: root does not write into directories of others then, but in its own home. */
+/* The directory for the state of this user's programs ($XDG_STATE_HOME, ~/.local/state); to be freed. sudo and su may
+ * leave the variables of another user in place: root then does not write into other users' directories, but into its
+ * own home. */
 char *rights_state_directory(void);
 
-/* The rights of a user by the user database, without a group beyond RIGHTS_NOBODY where it does not know uid. */
+/* The rights of a user according to the user database; with only the group of RIGHTS_NOBODY if uid is not in it. */
 void rights_of_user(uid_t uid, Rights *rights);
 
 void rights_clear(Rights *rights);
 
 /*
- * Takes rights on for the calling thread and gives them back. Between the two nothing may be called but system calls
- * about files. rights_enter() leaves alone a process that has no privilege to lose. Returns FALSE where it has some,
- * but may not become another user: then only files that everybody may read are to be used (rights_may_read()).
+ * Assumes rights for the calling thread, and restores them. In between, only system calls on files are allowed.
+ * rights_enter() does nothing in a process without privileges to lose. It returns FALSE if the process has privileges
+ * but may not become another user: then only world-readable files may be used (rights_may_read()).
  */
 typedef struct {
     gboolean switched, lowered;

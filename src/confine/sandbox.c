@@ -35,7 +35,7 @@
 #define MAX_CPU    ((rlim_t)1800) /* seconds, of all threads */
 #define MAX_FILES  ((rlim_t)1024)
 
-enum { MAX_INSTRUCTIONS = 4096 }; /* of a filter: the kernel's own limit */
+enum { MAX_INSTRUCTIONS = 4096 }; /* of a filter: the kernel's limit */
 
 gboolean
 sandbox_is_complete(void)
@@ -68,7 +68,7 @@ set_limits(void)
     static const struct {
         __rlimit_resource_t resource;
         rlim_t most;
-        gboolean sanitized; /* holds in a build with a sanitizer as well */
+        gboolean sanitized; /* also set in a build with a sanitizer */
     } limits[] = {
         {RLIMIT_AS, MAX_MEMORY, FALSE},   {RLIMIT_FSIZE, MAX_OUTPUT, TRUE}, {RLIMIT_CPU, MAX_CPU, TRUE},
         {RLIMIT_NOFILE, MAX_FILES, TRUE}, {RLIMIT_CORE, 0, TRUE},
@@ -78,7 +78,7 @@ set_limits(void)
             limit(limits[i].resource, limits[i].most);
 }
 
-/* Those of root go with its user id; where that stays, or where another user has some, they go here. */
+/* Root's capabilities go with its user id; where the id stays, or another user has some, they are dropped here. */
 static void
 drop_capabilities(void)
 {
@@ -94,8 +94,8 @@ sandbox_limit_memory(guint64 bytes)
         limit(RLIMIT_AS, bytes);
 }
 
-/* The system calls themselves, which change the one thread there is: the library's would look for the others, which the
- * caller may have had before it forked. */
+/* The bare system calls, which change the only thread: the C library's functions would look for the other threads that
+ * the caller may have had before the fork. */
 static gboolean
 drop_user(GError **error)
 {
@@ -104,11 +104,11 @@ drop_user(GError **error)
     if (syscall(SYS_setgroups, 0, NULL) != 0 ||
         syscall(SYS_setresgid, RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0 ||
         syscall(SYS_setresuid, RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0)
-        return errno == EPERM || failed("user id not changed", errno, error); /* a container of one user */
+        return errno == EPERM || failed("user id not changed", errno, error); /* a container with a single user */
     return TRUE;
 }
 
-/* No file may be opened by name. Kernels without Landlock have the list of system calls alone. */
+/* No file may be opened by name. Kernels without Landlock only have the system call filter. */
 static void
 close_file_system(void)
 {
@@ -130,7 +130,7 @@ close_file_system(void)
  * EPERM. */
 static const int allowed[] = {
 #ifdef __NR_access
-    SCMP_SYS(access), /* before each use of a font that is loaded, the existence of its file is checked */
+    SCMP_SYS(access), /* the existence of a font file is checked before each use of the loaded font */
 #endif
     SCMP_SYS(brk),
     SCMP_SYS(clock_getres),
@@ -189,7 +189,7 @@ static const int allowed[] = {
     SCMP_SYS(writev),
 };
 
-/* Threads, but no processes; memory, but none that is executable; a name for a thread. */
+/* Threads may be created, but no processes; memory may be mapped, but not executable; a thread may be named. */
 static int
 allow_in_part(scmp_filter_ctx filter)
 {
@@ -208,8 +208,8 @@ allow_in_part(scmp_filter_ctx filter)
     return code;
 }
 
-/* A signal to another process of the same user, sent or had sent by the kernel: abort() sends one to itself. Only here
- * is the process's id known. */
+/* A signal to another process of the same user, sent directly or through the kernel: abort() sends one to itself. The
+ * id of the process is only known here. */
 static int
 keep_signals_inside(void)
 {
@@ -233,7 +233,7 @@ keep_signals_inside(void)
 }
 
 static struct sock_fprog program; /* the filter as the kernel takes it */
-static int program_code;          /* errno of making it */
+static int program_code;          /* errno of compiling it */
 
 static int
 take_program(int fd)
@@ -291,7 +291,7 @@ sandbox_enter(GError **error)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         return failed("no_new_privs", errno, error);
     rights_remember_caller();
-    int death = 0; /* the signal at the end of the parent, which is forgotten with the user id */
+    int death = 0; /* the signal on the parent's end, which the kernel clears when the user id changes */
     prctl(PR_GET_PDEATHSIG, &death);
     if (!drop_user(error))
         return FALSE;

@@ -15,14 +15,14 @@
  */
 gboolean sandbox_enter(GError **error);
 
-/* Translates the list of system calls, once, which takes longer than all else: a process that forks many that enter, or
- * that has threads when it forks, calls this before. Thread-safe. */
+/* Compiles the system call filter, once, which takes longer than everything else: a process that forks many children
+ * that enter, or that has threads when it forks, calls this first. Thread-safe. */
 void sandbox_prepare(void);
 
-/* Limits the address space of the calling process to fewer bytes than sandbox_enter() does; before it. */
+/* Lowers the limit of the calling process's address space below that of sandbox_enter(); to be called before it. */
 void sandbox_limit_memory(guint64 bytes);
 
-/* FALSE in a build with a sanitizer, whose runtime needs the system calls: there only the limits are set. */
+/* FALSE in a build with a sanitizer, whose runtime needs the blocked system calls: there only the limits are set. */
 gboolean sandbox_is_complete(void);
 
 #endif

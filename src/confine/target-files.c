@@ -18,12 +18,12 @@ enum { OPEN_ATTEMPTS = 16 };
 
 /* A directory tree in which names are resolved. */
 typedef struct {
-    char *prefix;  /* of the paths that mean it */
+    char *prefix;  /* of the paths that are resolved in this tree */
     int root;      /* its directory, O_PATH; -1 without one */
-    gboolean ours; /* opened with our rights */
+    gboolean ours; /* opened with jescope's own rights */
 } Tree;
 
-/* The users involved in what may be shown; of several TargetFiles if their names are mixed. */
+/* The users who can influence displayed text; shared by several TargetFiles if their names are mixed. */
 typedef struct {
     gatomicrefcount refs;
     GMutex lock;
@@ -33,20 +33,20 @@ typedef struct {
 struct TargetFiles {
     gatomicrefcount refs;
     guint64 number; /* its number in requests to the opener */
-    GArray *trees;  /* Tree; the last one is our root, and takes what no other does */
+    GArray *trees;  /* Tree; the last one is our root, which matches any path */
     int process;    /* its directory in /proc, O_PATH; -1 without one */
     char *map_files;
     gboolean closed;    /* as in the options */
-    gboolean elsewhere; /* the process has another root or other mounts than we: it does not see our files */
+    gboolean elsewhere; /* the process has another root or other mounts than this one: it does not see our files */
     char *origin;       /* as target_files_origin() */
     Rights rights;
     Authors *authors;
     GMutex lock;
-    guint64 memory; /* behind lock */
-    guint left_out; /* behind lock */
+    guint64 memory; /* protected by lock */
+    guint left_out; /* protected by lock */
 };
 
-/* All that there are, for questions from a confined process. */
+/* All TargetFiles, for requests from a confined process. */
 static GMutex all_lock;
 static GPtrArray *all;
 
@@ -297,7 +297,7 @@ path_without_links(const Tree *tree, int fd)
     return g_strconcat(tree->prefix, inside ? name + length : name, NULL);
 }
 
-/* Root of a container is any user of the host. */
+/* Root of a container can be any user of the host. */
 static const Rights *
 rights_in(const TargetFiles *files, const Tree *tree, const Rights *rights)
 {
@@ -326,7 +326,7 @@ open_in_tree(const Tree *tree, const char *below, const Rights *taken, TargetFil
     return failure;
 }
 
-/* A range that the process has mapped: with our rights, for the link may only be followed with privileges. */
+/* Opens a range that the process has mapped, with our rights, since following the link requires privileges. */
 static int
 open_mapped(const TargetFiles *files, const char *range, TargetFile *file)
 {
@@ -359,7 +359,7 @@ open_with(const TargetFiles *files, const char *path, const Rights *rights, Targ
         files->map_files != NULL && g_str_has_prefix(path, files->map_files) ? path + strlen(files->map_files) : "";
     int failure = is_range(range) ? open_mapped(files, range, &file)
                                   : open_in_tree(tree, below, rights_in(files, tree, rights), &file);
-    if (failure != 0 && tree->ours) { /* a link led out of it */
+    if (failure != 0 && tree->ours) { /* a link led outside the directory */
         tree = our_root(files);
         failure = open_in_tree(tree, path, rights_in(files, tree, rights), &file);
     }

@@ -33,13 +33,13 @@ typedef struct TargetFiles TargetFiles;
 #define TARGET_FILES_MAX_TEXT (16 << 20) /* bytes of a text; no source file is longer */
 
 typedef struct {
-    pid_t pid;                      /* of the process, 0: none */
-    const char *const *directories; /* that the user named, absolute or not, NULL-terminated, or NULL */
-    uid_t owner;                    /* of the dump, without a process */
-    gboolean closed;                /* no file is opened, whatever path is asked for */
+    pid_t pid;                      /* of the process; 0: none */
+    const char *const *directories; /* named by the user, absolute or relative, NULL-terminated, or NULL */
+    uid_t owner;                    /* of the dump, if there is no process */
+    gboolean closed;                /* opens no file, whatever the path */
 } TargetFilesOptions;
 
-/* Never fails: for an ended process no file is found later, and the rights are those of RIGHTS_NOBODY. */
+/* Never fails: if the process has ended, no file will be found, and the rights are those of RIGHTS_NOBODY. */
 TargetFiles *target_files_new(const TargetFilesOptions *options);
 TargetFiles *target_files_ref(TargetFiles *files);
 void target_files_unref(TargetFiles *files);
@@ -54,40 +54,40 @@ typedef struct {
 void target_file_clear(TargetFile *file); /* closes fd */
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TargetFile, target_file_clear)
 
-/* Opens path for reading. Fails with G_FILE_ERROR; the message names path. With files NULL it always fails. */
+/* Opens path for reading. Fails with G_FILE_ERROR; the message names path. Always fails if files is NULL. */
 gboolean target_files_open(TargetFiles *files, const char *path, TargetFile *file, GError **error);
 
-/* The whole of a text, or NULL. */
+/* The content of a text file, or NULL. */
 char *target_files_open_text(TargetFiles *files, const char *path, GError **error);
 
 /*
- * Accounts memory for copies of files that another user may change while they are read, and for expanded sections.
- * FALSE, and counted as omitted, if the sum would exceed TARGET_FILES_MAX_MEMORY. With files NULL the limit is for this
- * one.
+ * Accounts for the memory of copies of files that another user may change while they are read, and of expanded
+ * sections. FALSE, and counted as omitted, if the sum would exceed TARGET_FILES_MAX_MEMORY. If files is NULL, the limit
+ * applies to this one alone.
  */
 #define TARGET_FILES_MAX_MEMORY ((guint64)2 << 30)
 gboolean target_files_take_memory(TargetFiles *files, guint64 bytes);
 guint target_files_left_out(TargetFiles *files);
 
-/* From now on text is read with no more rights than those of uid, which was involved. */
+/* From now on text is read with no more rights than those of uid, which has influenced it. */
 void target_files_add_author(TargetFiles *files, uid_t uid);
-/* The same for all users involved in either, now and later: their names are shown together. Before threads use them. */
+/* The same for all users of either, now and later, since their names are displayed together. Must be called before
+ * threads use them. */
 void target_files_join(TargetFiles *files, TargetFiles *others);
 
-/* Whether this process has opened a file that neither root nor its caller has written, for itself or for a confined
- * one. */
+/* Whether this process has opened a file owned by neither root nor its caller, for itself or for a confined process. */
 gboolean target_files_gave_foreign(void);
 
-/* Who wrote what this process has TargetFiles for (a process or its dump), if that was not root or the caller: a user,
- * or a user of another root, in lower-case hex digits and "-"; "": no other user; NULL: several of them. To be freed.
- * */
+/* The author of the data (a process or its dump) that this process has TargetFiles for, if not root or the caller: a
+ * user, or a user of another root, in lower-case hex digits and "-"; "": no other author; NULL: several. To be
+ * freed. */
 char *target_files_origin(void);
 
-/* The user with whose rights the files are opened that a process names, once it has ended: RIGHTS_NOBODY if it has
- * another root directory or other mounts than this process, or has ended already. */
+/* The user with whose rights files named by a process are to be opened once it has ended: RIGHTS_NOBODY if it has
+ * another root directory or other mounts than this process, or has already ended. */
 uid_t target_files_user_of(pid_t pid);
 
-/* The number of files in requests to the opener (opener.h). */
+/* The number that identifies files in requests to the opener (opener.h). */
 guint64 target_files_number(const TargetFiles *files);
 
 #endif

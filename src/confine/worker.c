@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 50, /* between two looks at how much time the worker has taken */
+    LOOK_MS = 50, /* between two checks of the processor time of the worker */
     SLOW_KEPT = 32,
     FORGOTTEN_S = 60,
 };
 
 static const guint64 max_memory = G_GUINT64_CONSTANT(4) << 30; /* address space, including the caller's */
 
-/* A file that ended a worker, or would not end. */
+/* A file that ended a worker or took too long. */
 typedef struct {
     dev_t device;
     ino_t inode;
@@ -37,7 +37,7 @@ typedef struct {
     guint n_slow;
 } Worker;
 
-/* The first of a message; the caller's address of a function is the child's, which is its fork. */
+/* The start of a message; the address of the function is valid in the child, which is a fork of the caller. */
 typedef struct {
     WorkerAnswers *answers;
 } Head;
@@ -45,8 +45,8 @@ typedef struct {
 static void
 work(int socket)
 {
-    /* Not allocated: this is the fork of a process with threads, one of which may have held a lock of its allocator
-     * that only malloc() of the C library takes care of. */
+    /* Not allocated: this is the fork of a process with threads, one of which may have held a lock of its allocator;
+     * only malloc() of the C library handles that. */
     static _Alignas(max_align_t) char question[WORKER_MAX_MESSAGE], answer[WORKER_MAX_MESSAGE];
     for (;;) {
         Head head;
@@ -79,7 +79,7 @@ start(Worker *worker, GError **error)
     return peer_start(&worker->peer, work, max_memory, error);
 }
 
-/* This thread's, or NULL. */
+/* This thread's worker, or NULL. */
 static Worker *
 obtain(void)
 {
@@ -91,8 +91,8 @@ obtain(void)
     return worker;
 }
 
-/* The author of a file may have taken over the worker that read it, which then lies about the next one: files of
- * another owner, or of another file system (a container's), are read by a new one. */
+/* The author of a file may have taken over the worker that read it, which could then falsify its answers about the next
+ * one: files of another owner, or of another file system (a container's), are read by a new worker. */
 static gboolean
 make_ready(Worker *worker, const struct stat *file, GError **error)
 {
@@ -152,7 +152,7 @@ worker_end(void)
     g_private_replace(&of_thread, NULL);
 }
 
-/* Whether the file, or too many of its owner, have been too slow. */
+/* Whether the file, or too many files of its owner, have been too slow. */
 static gboolean
 is_slow(const Worker *worker, const struct stat *file)
 {

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small requests about untrusted files, answered by a child without privileges (sandbox.h) that stays for further ones
- * about files of the same owner and file system. Each thread has its own worker, which ends with the thread, so that a
- * slow file delays only one thread. The caller must check the answer: the author of the file may have taken over the
- * child.
+ * Small requests about untrusted files, answered by a child without privileges (sandbox.h) that is kept for further
+ * files of the same owner and file system. Each thread has its own worker, which ends with the thread, so that a slow
+ * file delays only one thread. The caller must check the answer: the author of the file may have taken over the child.
  */
 #ifndef JESCOPE_CONFINE_WORKER_H
 #define JESCOPE_CONFINE_WORKER_H
 
 #include <glib.h>
 
-enum { WORKER_MAX_MESSAGE = 64 * 1024 }; /* bytes of a question, of an answer */
+enum { WORKER_MAX_MESSAGE = 64 * 1024 }; /* bytes of a request and of an answer */
 
 /*
- * In the child: looks at the file open as fd, which is read by position alone, and stores up to WORKER_MAX_MESSAGE
- * bytes of answer; returns how many. It has its descriptors and memory, nothing else.
+ * Called in the child: examines the file open as fd, which is read with pread() only, stores up to WORKER_MAX_MESSAGE
+ * bytes of answer and returns their number. It has no descriptors and memory but these.
  */
 typedef gsize WorkerAnswers(int fd, gconstpointer question, gpointer answer);
 
 typedef struct {
     WorkerAnswers *answers;
-    int fd; /* stays the caller's */
+    int fd; /* remains owned by the caller */
     gconstpointer data;
     gsize length;
 } WorkerQuestion;
@@ -36,7 +35,7 @@ typedef struct {
 #define WORKER_MAX_SLOW   3
 gssize worker_ask(const WorkerQuestion *question, gpointer answer, gsize room, GError **error);
 
-/* Ends this thread's worker, if it has one: before an exec, after which no process would wait for it. */
+/* Ends this thread's worker, if it has one; needed before an exec, after which no process would wait for it. */
 void worker_end(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/duration.h"
 
-/* "1 h 5 min", and just "1 h" if nothing is left. */
+/* "1 h 5 min", or "1 h" if nothing is left. */
 static char *
 format_pair(guint64 large, const char *large_unit, guint64 small, const char *small_unit)
 {

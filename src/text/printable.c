@@ -104,7 +104,7 @@ text_columns(const char *text)
     return columns;
 }
 
-/* Where the part of TEXT ends that takes at most COLUMNS. */
+/* The end of the longest prefix of TEXT that takes at most COLUMNS. */
 static const char *
 end_of_columns(const char *text, guint columns)
 {
@@ -134,7 +134,7 @@ text_field(const char *text, guint columns)
     return g_strdup_printf("%s%*s", cut, (int)(columns - text_columns(cut)), "");
 }
 
-/* Behind the line that TEXT begins with. */
+/* The position after the line that TEXT begins with. */
 static const char *
 end_of_line(const char *text, guint columns)
 {

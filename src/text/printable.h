@@ -10,31 +10,31 @@
 
 #include <glib.h>
 
-/* TEXT, a field of SIZE bytes, made so in place and terminated: each byte or character that may not stay becomes "?".
- * Line feeds and tabs stay. */
+/* Cleans TEXT, a field of SIZE bytes, in place and terminates it: each byte or character that is not allowed becomes
+ * "?". Line feeds and tabs stay. */
 void text_clean(char *text, gsize size);
 
-/* Neither do these. */
+/* The same, but line feeds and tabs do not stay. */
 void text_clean_line(char *text, gsize size);
 
-/* Whether all of TEXT may stay; line feeds and tabs may not. */
+/* Whether TEXT has no character that text_printable() would replace. */
 gboolean text_is_printable(const char *text);
 
-/* A copy of TEXT in which each character that may not stay is written as "\u{202E}" and each byte that is not UTF-8 as
- * "\x{9B}", so that different names stay different; line feeds and tabs are written so, too. */
+/* A copy of TEXT in which each character that is not allowed is written as "\u{202E}" and each byte that is not UTF-8
+ * as "\x{9B}", so that different names stay different; line feeds and tabs are written this way, too. */
 char *text_printable(const char *text);
 
 /* The columns of TEXT, printable UTF-8, in a terminal: wide characters (CJK) take two, combining ones none. */
 guint text_columns(const char *text);
 
-/* A copy of TEXT of at most COLUMNS columns; a cut is marked by "...". */
+/* A copy of TEXT shortened to at most COLUMNS columns; a cut is marked by "...". */
 char *text_cut(const char *text, guint columns);
 
 /* TEXT in lines of at most COLUMNS columns (at least 1), broken at blanks, or within a word that is longer than a line.
  * At least one line; NULL-terminated, to be freed. */
 char **text_wrap(const char *text, guint columns);
 
-/* A copy of TEXT filled up with blanks on its right to COLUMNS columns; a longer one is cut as by text_cut(). */
+/* A copy of TEXT padded on the right with blanks to COLUMNS columns; a longer one is cut as by text_cut(). */
 char *text_field(const char *text, guint columns);
 
 #endif

@@ -2,11 +2,11 @@
 #include "wire/headroom.h"
 
 enum {
-    /* A stack of 128 frames and the figures of some threads, as text; most have a fifth of that. */
+    /* A stack of 128 frames and the counts of some threads, as text; most stacks need a fifth of that. */
     STACK_BYTES = 3 * 1024,
-    /* The figures of all threads, the list of mapped files. */
+    /* The counts of all threads, the list of mapped files. */
     REST_BYTES = 1 << 20,
-    /* More live samples than the expected number: the deviation of a small one. */
+    /* Added to the expected number of live samples: the deviation of a small number. */
     FEW_SAMPLES = 64,
     LG_SAMPLE_MAX = 63,
 };

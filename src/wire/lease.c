@@ -23,7 +23,7 @@ lease_plan(Lease *lease, const Lease *running, const WireLeaseRequest *request, 
     return error;
 }
 
-/* A period is read before it is set: setting it discards the samples. */
+/* The period is read first: writing it discards the samples. */
 static int
 change_period(const LeaseControls *controls, uint8_t from, uint8_t to)
 {
@@ -46,7 +46,7 @@ lease_begin(const Lease *lease, const LeaseControls *controls)
         error = controls->write_active(controls->data, false);
     if (error != 0)
         return error;
-    /* Nothing is sampled by a period that it is not meant for. */
+    /* The period changes while sampling is off, so that no object is sampled with the wrong one. */
     error = change_period(controls, 0, lease->period);
     if (error != 0 && turns_off)
         controls->write_active(controls->data, true);

@@ -16,7 +16,7 @@ ctl_is_sound(const WireRequest *request)
     const uint32_t known = WIRE_CTL_READ | WIRE_CTL_WRITE;
     if (ctl->type > WIRE_TYPE_STRING || ctl->flags == 0 || (ctl->flags & ~known) != 0)
         return false;
-    /* There is nothing to read from an action: a call without arguments would run it. */
+    /* An action cannot be read: a call without arguments would run it. */
     if (ctl->type == WIRE_TYPE_NONE && ctl->flags != WIRE_CTL_WRITE)
         return false;
     if (ctl->type == WIRE_TYPE_STRING && ctl->flags != WIRE_CTL_READ)
@@ -56,7 +56,7 @@ lease_is_sound(const WireRequest *request)
     return wire_lease_is_sound(&request->lease);
 }
 
-/* A WireType digit and a name for each, and an end inside the field. */
+/* Each name has a WireType digit in front, and the list ends inside the field. */
 static bool
 sample_is_sound(const WireRequest *request)
 {

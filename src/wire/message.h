@@ -41,20 +41,20 @@ typedef union {
  */
 WireStatus wire_request_check(const WireRequest *request, size_t received, bool has_descriptor);
 
-/* The control that ITEM, a name of WireSampleRequest.names behind its type, is for arena ARENA. False: it does not fit.
- */
+/* Stores in NAME the control that ITEM, a name of WireSampleRequest.names after its type digit, means for arena ARENA.
+ * False: it does not fit. */
 bool wire_sample_name(const char *item, uint32_t arena, char name[static WIRE_CONTROL_NAME_MAX]);
 
 /* Whether all but the header of REQUEST may be used as declared. */
 bool wire_lease_is_sound(const WireLeaseRequest *request);
 
 /*
- * The size that a reply to @op with @status has; 0: the protocol has no such reply. The one table of which replies are
- * legal: the agent answers by it, and a client takes everything else for a malformed reply.
+ * The size of a reply to @op with @status; 0: the protocol has no such reply. The only table of legal replies: the
+ * agent sends no other, and a client rejects any other as malformed.
  */
 size_t wire_reply_size(uint32_t op, uint32_t status);
 
-/* Zeroes @answer and makes it the reply of @size bytes to @request, of which @received bytes are known to be there. */
+/* Zeroes @answer and makes it the reply of @size bytes to @request, of which @received bytes are valid. */
 void wire_answer_begin(WireAnswer *answer, const WireRequest *request, size_t received, WireStatus status, size_t size);
 
 #endif

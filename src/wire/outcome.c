@@ -80,7 +80,7 @@ outcome_describe_busy(char why[static FAILURE_WHY_MAX], const char *label, const
     } units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}};
     const uint64_t left = (remaining_ms + 999) / 1000;
     size_t unit = 0;
-    /* Nearly a day is a day. */
+    /* The largest unit of which at least nine tenths are left. */
     while (left * 10 < units[unit].seconds * 9 && units[unit].seconds > 1)
         unit++;
     if (remaining_ms == 0)

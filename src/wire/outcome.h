@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How something asked of a target ended: outcomes.def has the list. A function that returns an Outcome fills a Failure
+ * How an operation on a target ended: outcomes.def has the list. A function that returns an Outcome fills a Failure
  * unless it is OUTCOME_DONE; the codes of TARGET_ERROR are outcomes as well. Thread safe, libc only, allocates nothing.
  */
 #ifndef JESCOPE_WIRE_OUTCOME_H
@@ -50,8 +50,8 @@ Outcome failure_set(Failure *failure, Outcome outcome, const char *format, ...) 
 Outcome failure_set_error(Failure *failure, Outcome outcome, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The sentence of OUTCOME_BUSY for a process, which LABEL names for people and OPERAND for jescope: "LABEL is already
- * being profiled..." REMAINING_MS: until that ends; 0: it does not end by itself. */
+/* The sentence of OUTCOME_BUSY for a process: "LABEL is already being profiled..."; OPERAND is its name on jescope's
+ * command line. REMAINING_MS: until that ends; 0: it does not end by itself. */
 void outcome_describe_busy(char why[static FAILURE_WHY_MAX], const char *label, const char *operand,
                            uint64_t remaining_ms);
 

@@ -35,7 +35,7 @@ WireLeaseRequest
 recorder_request(const Recorder *recorder, WireLeaseAction action, uint64_t now_ms)
 {
     const uint64_t left = recorder_left_ms(recorder, now_ms);
-    /* A margin for the way to the dump, so that it is we who end a recording. */
+    /* A margin for the time that the dump takes to begin, so that the recording ends before its lease expires. */
     const uint64_t short_ms = earlier(left, RECORDER_LEASE_MS - RECORDER_RENEW_MS) + RECORDER_RENEW_MS;
     return (WireLeaseRequest){
         .action = action,
@@ -114,7 +114,7 @@ recorder_renew(Recorder *recorder, uint64_t now_ms, const RecorderControls *cont
     }
 }
 
-/* The state before the recording, which was off. A lease that another client has taken meanwhile goes on, and ends by
+/* Restores the state before the recording: off. A lease that another client has taken meanwhile continues and ends by
  * itself. */
 static Outcome
 restore(const Recorder *recorder, uint64_t now_ms, const RecorderControls *controls, Failure *failure)

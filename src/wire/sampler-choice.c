@@ -43,7 +43,7 @@ check_sampler(WireSampler sampler, const WireHelloReply *hello, Failure *failure
     return OUTCOME_DONE;
 }
 
-/* The sampler takes another size only while it is off. */
+/* The memory of the sampler can be changed only while it is off. */
 static Outcome
 check_memory(WireSampler sampler, const WireHelloReply *hello, Failure *failure)
 {

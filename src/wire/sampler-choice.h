@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client asks of the samplers: which one, and the memory of jescope's own. libc only, allocates nothing. */
+/* A client's choice of the sampler: which one, and the memory of jescope's own. libc only, allocates nothing. */
 #ifndef JESCOPE_WIRE_SAMPLER_CHOICE_H
 #define JESCOPE_WIRE_SAMPLER_CHOICE_H
 
@@ -10,7 +10,7 @@
 
 typedef struct {
     WireSampler sampler;
-    uint64_t memory; /* bytes of WIRE_SAMPLER_MEMORY_CONTROL; 0: as it is */
+    uint64_t memory; /* bytes of WIRE_SAMPLER_MEMORY_CONTROL; 0: unchanged */
 } SamplerChoice;
 
 /* The words for a WireSampler: "auto", "jemalloc", "jescope"; NULL at the end. */
@@ -19,12 +19,12 @@ extern const char *const sampler_choice_words[];
 /* The flags of a lease that asks for SAMPLER. */
 uint32_t sampler_choice_flags(WireSampler sampler);
 
-/* Whether the process that said HELLO can be asked for CHOICE: OUTCOME_DONE, or FAILURE says why not, without naming
- * the process. */
+/* Whether the process that sent HELLO supports CHOICE: OUTCOME_DONE, or FAILURE says why not, without naming the
+ * process. */
 Outcome sampler_choice_check(const SamplerChoice *choice, const WireHelloReply *hello, Failure *failure);
 
-/* What jescope's own sampler needs and the process that said HELLO does not have, as a clause; NULL: nothing is known
- * to be missing. */
+/* What jescope's own sampler needs and the process that sent HELLO lacks, as a clause; NULL: nothing is known to be
+ * missing. */
 const char *sampler_choice_needs(const WireHelloReply *hello);
 
 #endif

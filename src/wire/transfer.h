@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes from and to descriptors that are files, memory files or blocking pipes. Any thread. */
+/* Copies bytes between descriptors that are files, memory files or blocking pipes. Thread-safe. */
 #ifndef JESCOPE_WIRE_TRANSFER_H
 #define JESCOPE_WIRE_TRANSFER_H
 
@@ -10,8 +10,8 @@
 /* Writes all N bytes at the offset of TO; false with errno. */
 bool transfer_write(int to, const void *bytes, size_t n);
 
-/* Writes what FROM holds from its beginning, whatever its offset, at the offset of TO; false with errno: EFBIG where
- * that is more than MAX bytes. */
+/* Writes the whole content of FROM, whatever its offset, at the offset of TO; false with errno: EFBIG if it exceeds MAX
+ * bytes. */
 bool transfer_copy(int from, int to, uint64_t max);
 
 #endif

@@ -42,7 +42,7 @@ typedef enum {
     WIRE_OP_DUMP = 3,   /* write a heap profile to the descriptor sent */
     WIRE_OP_STATS = 4,  /* write malloc_stats_print's text to the descriptor sent */
     WIRE_OP_LEASE = 5,  /* set prof.active and switch it back at a deadline, whatever happens to the client */
-    WIRE_OP_SAMPLE = 6, /* read many numbers at once, of one arena after the other */
+    WIRE_OP_SAMPLE = 6, /* read many numbers at once, for a range of arenas */
     WIRE_OP_LEAVE = 7,  /* end a lease, answer, then close the socket and end the thread */
 } WireOp;
 
@@ -105,35 +105,35 @@ typedef enum {
     WIRE_FLAG_SAMPLER_SERVES = 1u << 8, /* prof.active, prof.reset, leases and dumps are those of jescope's sampler */
 } WireFlag;
 
-/* How the agent knows WireHelloReply.active_since_ns. */
+/* The source of WireHelloReply.active_since_ns. */
 typedef enum {
-    WIRE_SINCE_UNKNOWN = 0, /* the program switched it on by itself at some time after the start */
+    WIRE_SINCE_UNKNOWN = 0, /* the program switched it on itself at some time after its start */
     WIRE_SINCE_START = 1,   /* active when the agent started, i.e. since the process started */
     WIRE_SINCE_AGENT = 2,   /* switched on through this agent */
 } WireSince;
 
-/* Who samples. */
+/* The sampler of a process. */
 typedef enum {
     WIRE_SAMPLER_AUTO = 0,     /* jemalloc if it can profile, else jescope */
     WIRE_SAMPLER_JEMALLOC = 1, /* its profiler */
     WIRE_SAMPLER_JESCOPE = 2,  /* the agent, by jemalloc's hooks */
 } WireSampler;
 
-/* A control of the agent's own, a WireSampler of WIRE_TYPE_UNSIGNED: who samples from now on. Writing another one than
- * the present ends the lease and jescope's sampler; so does prof.active := false, after which it is AUTO again. */
+/* A control of the agent itself, a WireSampler of WIRE_TYPE_UNSIGNED: the sampler from now on. Writing a different one
+ * ends the lease and jescope's sampler; so does prof.active := false, after which it is AUTO again. */
 #define WIRE_SAMPLER_CONTROL "jescope.sampler"
 
-/* Another one, of WIRE_TYPE_SIZE: the bytes that jescope's sampler uses at most, a power of two from
- * WIRE_SAMPLER_MEMORY_MIN to WIRE_SAMPLER_MEMORY_MAX. What is written, which only works while the sampler is off (else
- * EBUSY), holds for the next time that it is switched on. */
+/* Another one, of WIRE_TYPE_SIZE: the maximum memory of jescope's sampler in bytes, a power of two from
+ * WIRE_SAMPLER_MEMORY_MIN to WIRE_SAMPLER_MEMORY_MAX. It can be written only while the sampler is off (else EBUSY) and
+ * applies the next time that it is switched on. */
 #define WIRE_SAMPLER_MEMORY_CONTROL "jescope.sampler_memory"
 
 #define WIRE_SAMPLER_MEMORY_MIN     (UINT64_C(1) << 20)
 #define WIRE_SAMPLER_MEMORY_DEFAULT (UINT64_C(8) << 20)
 #define WIRE_SAMPLER_MEMORY_MAX     (UINT64_C(1) << 30)
 
-/* How a program is started with jescope's sampler ready: the environment variable with the words active:true,
- * lg_sample:N (the period is 2^N bytes) and memory:BYTES, separated by commas. */
+/* The environment variable that starts a program with jescope's sampler ready. Its words, separated by commas:
+ * active:true, lg_sample:N (the period is 2^N bytes) and memory:BYTES. */
 #define WIRE_SAMPLER_VARIABLE "JESCOPE_SAMPLER"
 
 /* Why jescope's sampler cannot be used. */
@@ -141,37 +141,37 @@ typedef enum {
     WIRE_SAMPLER_UNASKED = 0, /* not known: jemalloc was not asked */
     WIRE_SAMPLER_READY = 1,
     WIRE_SAMPLER_NO_HOOKS = 2,    /* jemalloc has no experimental.hooks.install: not 5.2.0 to 5.3.1 */
-    WIRE_SAMPLER_NO_UNWINDER = 3, /* the C library is older than glibc 2.35, or the machine is another one */
+    WIRE_SAMPLER_NO_UNWINDER = 3, /* the C library is older than glibc 2.35, or the machine is not supported */
     WIRE_SAMPLER_ODD_SIZES = 4,   /* jemalloc's size classes are not the usual ones */
-    WIRE_SAMPLER_NO_AGENT = 5,    /* the process is reached without one, and its jemalloc has hooks */
+    WIRE_SAMPLER_NO_AGENT = 5,    /* the process is reached without an agent, and its jemalloc has hooks */
 } WireSamplerObstacle;
 
-/* What jescope's sampler says about its recording. */
+/* The state of the recording of jescope's sampler. */
 typedef struct {
-    uint64_t lost;          /* samples that found no place in its memory, */
+    uint64_t lost;          /* samples for which its memory had no room */
     uint64_t lost_bytes;    /* the sum of their sizes */
-    uint64_t without_stack; /* samples that are counted, but without their stack */
-    uint32_t doublings;     /* of the period, because the memory was full */
-    uint32_t lg;            /* of the period in use */
+    uint64_t without_stack; /* samples that are counted, but without their stacks */
+    uint32_t doublings;     /* how often the period was doubled because the memory was full */
+    uint32_t lg;            /* binary logarithm of the period in use */
 } WireSamplerFigures;
 
-/* A lease as seen from outside. Zero id: none. */
+/* A lease as seen from outside; id 0: none. */
 typedef struct {
     uint64_t id;
     uint64_t remaining_ms;
     uint8_t active;   /* the value prof.active holds during the lease */
     uint8_t restores; /* the value it returns to */
-    uint8_t period;   /* the sampling period it returns to, as WireLeaseRequest.period; 0: it leaves the period alone */
+    uint8_t period;   /* the sampling period it returns to, as WireLeaseRequest.period; 0: the period stays */
     uint8_t yields;   /* 1: another TAKE replaces it */
     uint8_t reserved[4];
 } WireLease;
 
 typedef struct {
     WireReply reply;
-    uint16_t version; /* chosen */
+    uint16_t version; /* the negotiated version */
     uint16_t reserved;
     uint32_t flags;           /* WireFlag */
-    int32_t pid;              /* in the target's own pid namespace */
+    int32_t pid;              /* in the target's own PID namespace */
     uint32_t uid;             /* effective */
     uint64_t start_time;      /* field 22 of /proc/PID/stat, clock ticks after boot */
     uint64_t active_since_ns; /* CLOCK_REALTIME, 0 when not active or unknown */
@@ -182,7 +182,7 @@ typedef struct {
     char name[16]; /* /proc/PID/comm */
     char agent_version[16];
     char jemalloc_version[WIRE_VERSION_TEXT_MAX];
-    char prefix[WIRE_PREFIX_MAX]; /* of the public symbols: "", "je_", "_rjem_"... */
+    char prefix[WIRE_PREFIX_MAX]; /* of the public symbols: "", "je_", "_rjem_", ... */
     char found_in[WIRE_PATH_MAX]; /* the object that holds mallctl */
     uint32_t sampler_obstacle;    /* WireSamplerObstacle */
     uint32_t reserved2;
@@ -206,7 +206,7 @@ typedef struct {
     WireReply reply;
     uint32_t type;
     uint32_t truncated; /* 1: text holds only the beginning */
-    uint64_t value;     /* read (the old value where a write came along) */
+    uint64_t value;     /* as read (the old value if one was written as well) */
     char text[WIRE_TEXT_MAX];
 } WireCtlReply;
 
@@ -262,12 +262,12 @@ typedef struct {
 } WireLeaseReply;
 
 typedef enum {
-    WIRE_SAMPLE_REFRESH = 1u << 0, /* advance jemalloc's epoch first, so that the numbers are of now */
+    WIRE_SAMPLE_REFRESH = 1u << 0, /* advance jemalloc's epoch first, so that the numbers are current */
 } WireSampleFlag;
 
-/* The same controls for COUNT arenas (or size classes) from FIRST on, a row each. names: per control the digit of its
- * WireType ('1' to '5') and its name with a NUL, one behind the other, then one more NUL; "*" for the number of a row,
- * and a '.' at the beginning is short for "stats.arenas.*.". Without a "*" FIRST is of no meaning and COUNT is 1. */
+/* Reads the same controls for COUNT arenas (or size classes) from FIRST on, one row each. names: for each control the
+ * digit of its WireType ('1' to '5') and its name with a NUL, concatenated, then one more NUL; "*" stands for the
+ * number of a row, and a '.' at the beginning for "stats.arenas.*.". Without a "*", FIRST is ignored and COUNT is 1. */
 typedef struct {
     WireHeader header;
     uint32_t flags; /* WireSampleFlag */
@@ -277,8 +277,8 @@ typedef struct {
     char names[WIRE_SAMPLE_NAMES_SIZE];
 } WireSampleRequest;
 
-/* Rows of 1 + n words for n controls: a bit for each that could be read, from the lowest on, then the numbers (0 where
- * it could not, a ssize_t sign-extended). As many as fit, at least one; ask again for the rest. */
+/* Rows of 1 + n words for n controls: one bit for each that could be read, from the lowest on, then the numbers (0
+ * where it could not, a ssize_t sign-extended). As many rows as fit, at least one; request the rest separately. */
 typedef struct {
     WireReply reply;
     uint32_t rows;
