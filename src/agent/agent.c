@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent that is loaded and does the rest by itself, or waits to be called. */
+/* The preloaded agent, which starts by itself, or the injected one, which waits for a call. */
 #include "agent/life.h"
 #include "agent/locate.h"
 

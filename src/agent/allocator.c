@@ -61,7 +61,7 @@ allocator_can_profile(const Allocator *allocator)
     return (allocator->flags & needed) == needed;
 }
 
-/* One small block, given back at once. */
+/* Allocates and frees one small block. */
 void
 allocator_prepare_dump(const Allocator *allocator)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The jemalloc we serve, and the calls on it that are safe whatever its version. For the agent thread alone. */
+/* The jemalloc that the agent serves, and calls of it that are safe in every version. For the agent thread only. */
 #ifndef JESCOPE_AGENT_ALLOCATOR_H
 #define JESCOPE_AGENT_ALLOCATOR_H
 
@@ -18,10 +18,10 @@ typedef struct {
     StatsPrint stats_print;
     NameToMib name_to_mib; /* NULL, like by_mib: not found */
     ByMib by_mib;
-    void *(*own_malloc)(size_t size); /* its own, where its quirks need one; NULL, like own_free: not found */
+    void *(*own_malloc)(size_t size); /* jemalloc's, if a quirk requires it; NULL, like own_free: not found */
     void (*own_free)(void *block);
     bool is_examined; /* all flags below except SERVES_MALLOC are known */
-    uint32_t flags;   /* WireFlag, those that never change */
+    uint32_t flags;   /* WireFlag: the constant ones */
     unsigned quirks;  /* JemallocQuirk */
     char prefix[WIRE_PREFIX_MAX];
     char version[WIRE_VERSION_TEXT_MAX];
@@ -29,18 +29,18 @@ typedef struct {
 } Allocator;
 
 /*
- * Fills version, quirks and the flags that config.* and opt.prof give, from mallctl alone (which initialises jemalloc
- * if necessary). False if mallctl does not behave like jemalloc's.
+ * Fills version, quirks and the flags of config.* and opt.prof by mallctl alone (which initialises jemalloc if
+ * necessary). False if mallctl does not behave like jemalloc's.
  */
 bool allocator_examine(Allocator *allocator);
 
 /* Whether prof.* may be touched: built with profiling and started with prof:true. */
 bool allocator_can_profile(const Allocator *allocator);
 
-/* Before prof.dump: has jemalloc know the calling thread, where it does not dump without. */
+/* To be called before prof.dump: registers the calling thread with a jemalloc that does not dump otherwise. */
 void allocator_prepare_dump(const Allocator *allocator);
 
-/* jemalloc's errors as they come (mallctl returns them and leaves errno alone). */
+/* Return jemalloc's errors unchanged (mallctl returns them and leaves errno alone). */
 int allocator_read(const Allocator *allocator, const char *name, void *value, size_t size);
 int allocator_write(const Allocator *allocator, const char *name, const void *value, size_t size);
 

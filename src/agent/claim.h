@@ -11,12 +11,12 @@
 #include <stdbool.h>
 
 /*
- * Claims this process's socket; false if another copy has done so. Takes the loader's lock for a moment. Of two that
- * claim at the very same time both may be refused.
+ * Claims this process's socket; false if another copy has done so. Briefly takes the loader's lock. Of two copies that
+ * claim at the same time, both may be refused.
  */
 bool claim_take(void);
 
-/* Another copy may have it from now on. */
+/* Gives the claim up: another copy may take it from now on. */
 void claim_give(void);
 
 #endif

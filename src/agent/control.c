@@ -10,13 +10,13 @@
 #include <errno.h>
 #include <string.h>
 
-/* The two rooms do not know each other; here they meet. */
+/* The two rooms do not include each other; here their values must match. */
 _Static_assert((int)WIRE_TYPE_NONE == CONTROL_NONE && (int)WIRE_TYPE_BOOL == CONTROL_BOOL, "control types");
 _Static_assert((int)WIRE_TYPE_UNSIGNED == CONTROL_UNSIGNED && (int)WIRE_TYPE_SIZE == CONTROL_SIZE, "control types");
 _Static_assert((int)WIRE_TYPE_SSIZE == CONTROL_SSIZE && (int)WIRE_TYPE_U64 == CONTROL_U64, "control types");
 _Static_assert((int)WIRE_TYPE_STRING == CONTROL_STRING, "control types");
 
-/* A control's value as jemalloc wants it in memory. */
+/* A control's value in the form that jemalloc reads and writes. */
 typedef union {
     bool boolean;
     unsigned number;
@@ -81,7 +81,7 @@ copy_text(WireCtlReply *reply, const char *string)
     reply->text[n] = '\0';
 }
 
-/* The values jemalloc would take and the process would pay for. @value is the one to write. */
+/* Values that jemalloc would accept to the detriment of the process. @value is the new one. */
 static bool
 is_harmful(const Guest *guest, const char *name, uint64_t value)
 {
@@ -174,7 +174,7 @@ is_sampled_here(const Guest *guest)
     return profiling_sampler(&guest->profiling, &guest->allocator) == WIRE_SAMPLER_JESCOPE;
 }
 
-/* What a control of jemalloc's profiler says where jescope's sampler takes its place. */
+/* The value of a control of jemalloc's profiler while jescope's sampler replaces it. */
 static int
 read_sampler(const char *name, Value *value)
 {

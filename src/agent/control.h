@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CTL: one control, read and/or written, within the rules of jemalloc/controls.h. In the agent thread. */
+/* CTL: reads and/or writes one control, within the rules of jemalloc/controls.h. In the agent thread. */
 #ifndef JESCOPE_AGENT_CONTROL_H
 #define JESCOPE_AGENT_CONTROL_H
 
@@ -15,20 +15,20 @@ WireStatus control_answer(Guest *guest, const WireCtlRequest *request, WireCtlRe
 /* Whether @name may be read from jemalloc as a @type (WireType): WIRE_STATUS_OK, or why not. */
 WireStatus control_check_read(const Guest *guest, const char *name, uint32_t type);
 
-/* A control that was looked up once: its place in jemalloc's tree. Zero length: not known. */
+/* The place of a control in jemalloc's tree, once it was looked up; length zero: not known. */
 enum { CONTROL_DEPTH_MAX = 8 };
 typedef struct {
     size_t places[CONTROL_DEPTH_MAX];
     size_t length;
 } ControlMib;
 
-/* Looks @name up; leaves @mib without a length where that cannot be done. */
+/* Looks @name up; if that fails, the length of @mib is zero. */
 void control_look_up(const Allocator *allocator, const char *name, ControlMib *mib);
 
 /* control_read_number() for a control that was looked up. */
 int control_read_number_at(const Allocator *allocator, const ControlMib *mib, uint32_t type, uint64_t *value);
 
-/* Reads a number, as WireCtlReply.value has it. Returns jemalloc's error; on one, @value is untouched. */
+/* Reads a number in the form of WireCtlReply.value. Returns jemalloc's error; then @value is untouched. */
 int control_read_number(const Allocator *allocator, const char *name, uint32_t type, uint64_t *value);
 
 #endif

@@ -11,8 +11,8 @@
 
 enum {
     /*
-     * Out of the way of programs that rely on getting the lowest free number, and of those that close 3 to 255. Not
-     * higher: the kernel's table grows to the highest number in use, and with it the price of every fork.
+     * Does not interfere with programs that rely on getting the lowest free number, nor with those that close 3 to 255.
+     * Not higher: the kernel's table grows to the highest number in use, and with it the cost of every fork.
      */
     HIGH_NUMBER = 768,
 };
@@ -38,7 +38,7 @@ descriptors_isolate(DescriptorsKept kept)
 #endif
 }
 
-/* The limit may be lower than the number we like; half of it is still far from the numbers given out first. */
+/* The limit may be lower than HIGH_NUMBER; half of it is still far from the numbers allocated first. */
 static int
 high_number(void)
 {

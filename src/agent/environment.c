@@ -24,7 +24,7 @@ environment_lists(const char *list, const char *name)
     return false;
 }
 
-/* By the name it was started under, or by the one the kernel shows (cut to 15 characters, and what `ps` prints). */
+/* Matches the name it was started under, or the kernel's (cut to 15 characters, as `ps` prints). */
 static bool
 is_listed(const char *list)
 {
@@ -33,7 +33,7 @@ is_listed(const char *list)
     return environment_lists(list, program_invocation_short_name) || environment_lists(list, name);
 }
 
-/* False if @value is set to what cannot be used. */
+/* False if @value is set to an unusable path. */
 static bool
 copy_directory(char directory[DIRECTORY_MAX], const char *value)
 {
@@ -46,7 +46,7 @@ copy_directory(char directory[DIRECTORY_MAX], const char *value)
     return true;
 }
 
-/* The decimal number at *TEXT, up to MAX, with *TEXT behind it then. */
+/* Parses the decimal number at *TEXT, up to MAX, and moves *TEXT past it. */
 static bool
 take_number(const char **text, uint64_t max, uint64_t *number)
 {

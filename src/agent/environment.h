@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { DIRECTORY_MAX = 1024 }; /* with the NUL; a directory that is longer, or not absolute, is not used */
+enum { DIRECTORY_MAX = 1024 }; /* with the NUL; a longer or relative path is not used */
 
-/* What JESCOPE_SAMPLER asks for; period and memory are 0 if it does not say. */
+/* The settings of JESCOPE_SAMPLER; period and memory are 0 if not given. */
 typedef struct {
     bool active;
     unsigned period; /* 1 + its binary logarithm, as in a lease */
@@ -32,31 +32,31 @@ typedef struct {
     bool wanted;
     bool debug;
     bool is_silent;   /* no socket: an option of a program that links libjescope */
-    bool bad_sampler; /* JESCOPE_SAMPLER cannot be understood: it is ignored */
+    bool bad_sampler; /* JESCOPE_SAMPLER is invalid and ignored */
     SamplerWish sampler;
-    bool bad_socket_directory;             /* JESCOPE_SOCKET_DIR is set and cannot be used: nothing is wanted then */
+    bool bad_socket_directory; /* JESCOPE_SOCKET_DIR is set and cannot be used: then the agent does nothing */
     char socket_directory[DIRECTORY_MAX];  /* "": not given */
     char runtime_directory[DIRECTORY_MAX]; /* "": not given */
 } Environment;
 
-/* Not thread safe against setenv() in the host, which is why it runs in the constructor alone. Preserves errno. */
+/* Not thread safe against setenv() in the host, so it is called in the constructor only. Preserves errno. */
 void environment_read(Environment *environment);
 
-/* Values that another process has read: either may be NULL or "". False, @environment untouched, if a directory cannot
- * be used. Async-signal-safe. */
+/* Sets the directories from values that another process has read: either may be NULL or "". False, @environment
+ * untouched, if a directory cannot be used. Async-signal-safe. */
 bool environment_given(Environment *environment, const char *socket_directory, const char *runtime_directory);
 
-/* The directory that a program which links us wants the socket in. False, @environment untouched, if it cannot be used.
- */
+/* Sets the socket directory that a program which links the agent chose. False, @environment untouched, if it cannot be
+ * used. */
 bool environment_set_directory(Environment *environment, const char *socket_directory);
 
-/* MALLOC_CONF as it was for a jemalloc whose symbols have @prefix, cut to 255 characters; NULL: it was not set. */
+/* The value of MALLOC_CONF for a jemalloc whose symbols have @prefix, cut to 255 characters; NULL: it was not set. */
 const char *environment_malloc_conf(const char *prefix);
 
-/* The words of JESCOPE_SAMPLER. False, and nothing is wished for, if one of them is unknown. */
+/* Parses JESCOPE_SAMPLER. False, and nothing is set, if a word is unknown. */
 bool environment_sampler(const char *text, SamplerWish *wish);
 
-/* Whether the comma-separated @list holds @name. */
+/* Whether the comma-separated @list contains @name. */
 bool environment_lists(const char *list, const char *name);
 
 #endif

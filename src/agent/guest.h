@@ -14,25 +14,25 @@ typedef struct {
     Profiling profiling;
     ProcessIdentity process;
     uint32_t n_clients;
-    atomic_bool leaves;      /* LEAVE was answered: the thread is about to end, and no forked child starts one */
+    atomic_bool leaves;      /* a LEAVE was answered: the thread is about to end, and forked children start none */
     bool is_invited;         /* started later than the program */
     bool is_settled;         /* allocator_settle_thread() was called in this thread */
-    bool shares_descriptors; /* with the host: descriptors_isolate() was refused */
-    bool is_linked;          /* other threads call in, and may want to wake the agent thread */
+    bool shares_descriptors; /* descriptors_isolate() was refused: they are in the host's table */
+    bool is_linked;          /* other threads call the agent, and may need to wake its thread */
     bool is_silent;          /* has no socket */
-    /* Timed work of the linked library, or NULL: called in the agent thread on each of its turns. Returns the
-     * milliseconds until the next call, or -1. */
+    /* Timed work of the linked library, or NULL: called in the agent thread each time it runs. Returns the milliseconds
+     * until the next call, or -1. */
     int (*tick)(void);
 } Guest;
 
-/* After jemalloc was examined: the state of profiling. */
+/* Determines the state of profiling, once jemalloc was examined. */
 void guest_learn(Guest *guest);
 
 /* Before the first request: queries jemalloc, which creates its table of controls (144 KiB) on the first query. False
  * if it does not behave like jemalloc. */
 bool guest_examine(Guest *guest);
 
-/* To be called before any call of jemalloc in the agent thread. Without requests, the thread never calls jemalloc. */
+/* Must be called before any call of jemalloc in the agent thread. Without requests, the thread never calls jemalloc. */
 void guest_settle(Guest *guest);
 
 #endif

@@ -57,7 +57,7 @@ enum {
 typedef enum {
     LOOKING,
     ABSENT, /* no jemalloc in use: no thread, now or in a child */
-    FOUND,  /* guest.allocator and guest.profiling are good, in this process and its children */
+    FOUND,  /* guest.allocator and guest.profiling are valid, in this process and its children */
 } Finding;
 
 static struct {
@@ -145,7 +145,7 @@ register_later_handler(void)
     }
 }
 
-/* The long way: among the symbols of every file that is loaded. */
+/* The slow way: searches the symbols of every loaded file. */
 static bool
 locate_closely(LocateThread thread)
 {
@@ -169,7 +169,7 @@ search(void)
     agent.guest.is_settled = true;
     register_later_handler();
     note_found();
-    locate_forget(); /* only now: a child that is forked before looks for itself */
+    locate_forget(); /* only now: a child that is forked before searches itself */
     return true;
 }
 
@@ -214,7 +214,7 @@ create_thread(const pthread_attr_t *attributes)
     return error;
 }
 
-/* 0, or why not. */
+/* Returns 0 or an errno value. */
 static int
 start_thread(void)
 {
@@ -272,7 +272,7 @@ restart_in_child(void)
     errno = saved;
 }
 
-/* The registration from the constructor, out of use where the later one takes part. */
+/* The handler registered in the constructor; does nothing in a fork that runs the later one as well. */
 static void
 restart_in_early_child(void)
 {
@@ -355,7 +355,7 @@ begin_again(const char *socket_directory, const char *runtime_directory)
 {
     if (!environment_given(&agent.environment, socket_directory, runtime_directory))
         return WIRE_ENTER_DIRECTORY;
-    /* Of a parent's agent, in a child that was made without handlers. */
+    /* It is the parent's agent, in a child that was created without handlers. */
     if (agent.owner != getpid())
         server_abandon();
     agent.in_child = false;
@@ -396,7 +396,7 @@ life_guest(void)
     return &agent.guest;
 }
 
-/* One that has left at a client's request. */
+/* Waits for a thread that has left at a client's request. */
 static void
 join_ended_thread(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of the agent in a process: from the constructor to the end of its thread, through fork and exit.
+ * The life cycle of the agent in a process: from the constructor to the end of its thread, through fork and exit.
  * docs/decisions/0002-agent-isolation.md gives the reasons; docs/embedding.md the differences in a program that links
  * it.
  */
@@ -13,8 +13,8 @@
 
 #include <stdbool.h>
 
-/* In the constructor of a preloaded agent, under the loader's lock: looks around and starts the thread if jemalloc may
- * be there. Preserves errno. */
+/* Called in the constructor of a preloaded agent, under the loader's lock: looks for jemalloc and starts the thread if
+ * there may be one. Preserves errno. */
 void life_begin(const Environment *environment);
 
 /* Implements WireEnter. Preserves errno. */
@@ -23,34 +23,34 @@ WireEntered life_enter(const char *socket_directory, const char *runtime_directo
 typedef enum {
     LIFE_STARTED,
     LIFE_STARTED_SILENT, /* another copy has the socket of this process: a thread without one */
-    LIFE_ALREADY,        /* started before */
-    LIFE_STILL_ENDING,   /* after a stop, or a client's LEAVE: in a moment */
+    LIFE_ALREADY,        /* it was started before */
+    LIFE_STILL_ENDING,   /* after a stop, or a client's LEAVE: retry in a moment */
     LIFE_NO_JEMALLOC,
-    LIFE_NO_THREAD, /* *error has the reason */
+    LIFE_NO_THREAD, /* *error has the errno value */
 } LifeResult;
 
 /*
- * Where the agent is linked: starts its thread, at the caller's wish. In any thread that has the turn; also in a
- * constructor. LIFE_NO_JEMALLOC may be otherwise later, once something has loaded one.
+ * Starts the thread of a linked agent. May be called in any thread that has the turn, and in a constructor.
+ * LIFE_NO_JEMALLOC can change once a jemalloc has been loaded.
  */
 LifeResult life_start(const Environment *environment, int *error);
 
 typedef enum {
     LIFE_STOPPED,
     LIFE_NOT_STARTED,
-    LIFE_STOPPING, /* by another thread, which waits for it */
+    LIFE_STOPPING, /* another thread stops it already, and waits for it */
 } LifeStop;
 
 /*
  * Ends the thread that life_start() started, and waits for it: a lease ends as at its deadline, connections are closed,
- * the socket's file is removed. In any other thread, without the turn.
+ * the socket's file is removed. Must be called in another thread that does not have the turn.
  */
 LifeStop life_stop(void);
 
-/* Whether the thread runs and stays; with the turn. */
+/* Whether the thread runs and is not about to end. Requires the turn. */
 bool life_is_started(void);
 
-/* Whether its thread has no socket because another copy has it; with the turn. */
+/* Whether its thread has no socket because another copy has it. Requires the turn. */
 bool life_is_served_by_other(void);
 
 /* The state, for a thread that has the turn; NULL if no jemalloc is found; searches for it in the calling thread,

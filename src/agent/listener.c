@@ -44,7 +44,7 @@ add_candidate(Candidates *candidates, const char *directory, const char *name)
     text_add(&text, name);
 }
 
-/* A name in the directory that everybody may write to can be taken by everybody; this one cannot be foreseen. */
+/* A name in a world-writable directory can be taken by any user; this one cannot be predicted. */
 static void
 add_unforeseen_candidate(Candidates *candidates, const char *user)
 {
@@ -111,7 +111,7 @@ open_directory(const Candidate *candidate)
     return descriptor;
 }
 
-/* A long path does not fit an address; the way through the open directory always does. */
+/* A long path does not fit an address; the path through the open directory always does. */
 static bool
 make_address(struct sockaddr_un *address, const char *path, int directory, const char *name)
 {
@@ -136,7 +136,7 @@ is_socket(int directory, const char *name)
     return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode);
 }
 
-/* Only a umask that takes from the owner, too, leaves something to mend. */
+/* Only a umask that takes permissions from the owner as well requires a correction. */
 static bool
 has_its_mode(int directory, const char *name)
 {
@@ -145,7 +145,7 @@ has_its_mode(int directory, const char *name)
            ((status.st_mode & 0777) == SOCKET_MODE || fchmodat(directory, name, SOCKET_MODE, 0) == 0);
 }
 
-/* @descriptor is bound and listens; false with errno if it could not be made to. */
+/* @descriptor is bound and listens; false with errno on failure. */
 static bool
 listen_at(int descriptor, const struct sockaddr_un *address, int directory, const char *name)
 {
@@ -231,7 +231,7 @@ listener_open(Listener *listener, const Environment *environment, const ProcessI
     return false;
 }
 
-/* Whether the process is one user's alone: it cannot become another one again. @user is the effective one. */
+/* Whether the process belongs to one user only and cannot change to another one. @user is the effective one. */
 static bool
 is_of_one_user(uid_t *user)
 {
@@ -267,7 +267,8 @@ listener_renew(Listener *listener, const Environment *environment, const Process
     __atomic_store_n(&listener->bound, 1, __ATOMIC_SEQ_CST);
 }
 
-/* A process that has taken on a user for a moment, as a file server does, is not his: a connection outlives it. */
+/* A process that has assumed a user's id temporarily, as a file server does, does not belong to that user: a connection
+ * would outlast the change. */
 static bool
 may_be_served(uid_t peer)
 {

@@ -23,28 +23,28 @@ typedef struct {
     Descriptor socket;
     char path[SOCKET_PATH_MAX]; /* set before `bound` */
     int bound;                  /* atomic: path exists and was created by this process */
-    bool own_directory;         /* so is its directory, which nothing else uses */
-    uid_t user;                 /* effective when the socket was made, or could not be */
+    bool own_directory;         /* likewise, the directory was created for the socket alone */
+    uid_t user;                 /* effective user id when the socket was created, or creating it failed */
 } Listener;
 
 /* Creates the socket, replacing a stale one of the same name. False (with a line for JESCOPE_DEBUG) if no directory is
  * usable. */
 bool listener_open(Listener *listener, const Environment *environment, const ProcessIdentity *process);
 
-/* Whether the process has become another user since, and cannot become the earlier one again: its socket is then where
- * neither it nor its own user's jescope can reach it. */
+/* Whether the process has changed its user since and cannot change back: then neither the process nor its user's
+ * jescope can reach the socket. */
 bool listener_is_outdated(const Listener *listener);
 
-/* Creates the socket for the process's new user, then removes the earlier one if permitted. If that fails, as in a
- * given directory, the earlier one stays. */
+/* Creates the socket for the process's new user, then removes the earlier one if permitted. If creating it fails, as in
+ * a given directory, the earlier one stays. */
 void listener_renew(Listener *listener, const Environment *environment, const ProcessIdentity *process);
 
 /* A new non-blocking connection from root, or from the process's user if its real, effective and saved ids are equal;
  * -1 with errno if there is none. */
 int listener_accept(const Listener *listener);
 
-/* Removes the socket's file if there is one, and a directory created for it. Async-signal-safe, from any thread: an
- * exiting host does not wait for the agent's. */
+/* Removes the socket's file if there is one, and a directory created for it. Async-signal-safe, in any thread: an
+ * exiting host does not wait for the agent's thread. */
 void listener_remove(Listener *listener);
 
 #endif

@@ -25,7 +25,7 @@ listing_iterate(int (*callback)(struct dl_phdr_info *info, size_t size, void *da
     return result;
 }
 
-/* A signal handler that forks while its own thread lists would wait in vain. */
+/* A signal handler that forks while its own thread lists would wait for itself. */
 void
 listing_await(void)
 {

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Symbol names the constructor is willing to read: a few hundred microseconds' worth. */
+/* The maximum size of the symbol names that the constructor reads: a few hundred microseconds. */
 #define GLANCE_BUDGET ((uint64_t)768 * 1024)
 
 enum {
@@ -51,7 +51,7 @@ typedef struct {
 static const Linked linked[] = {FOR_EACH_PREFIX(ROW)};
 enum { N_LINKED = sizeof(linked) / sizeof(linked[0]) };
 
-/* A loaded object, copied out of the loader's hands: it may unload the original at any time. */
+/* A copy of the loader's data on an object, which the loader may unload at any time. */
 typedef struct {
     uintptr_t bias;
     size_t size; /* of this record */
@@ -65,14 +65,15 @@ typedef struct {
     size_t size;
 } Objects;
 
-/* How close a look: in a constructor an allocation would fill the cache of a thread that may never allocate itself. */
+/* How thorough the search is: in a constructor an allocation would fill the cache of a thread that may never allocate
+ * itself. */
 typedef enum { LOOK_AT_NAMES, LOOK_BY_MALLOC } Look;
 
 typedef struct {
     Objects objects;
     Look look;
     LocateThread thread;
-    Allocator *chosen; /* mallctl NULL: none yet */
+    Allocator *chosen; /* mallctl is NULL: none yet */
 } Search;
 
 static const char *
@@ -181,7 +182,7 @@ tls_size_of(const Object *object)
     return 0;
 }
 
-/* Where we are, jemalloc is mentioned in any case. */
+/* The agent's own object always mentions jemalloc. */
 static bool
 mentions_jemalloc(const Object *object, uint64_t *budget, void *scratch, size_t scratch_size)
 {
@@ -217,9 +218,9 @@ is_beside_malloc(const Allocator *allocator, const Objects *objects)
 }
 
 /*
- * Whether malloc() in our thread counts in this jemalloc's counter of bytes allocated by the thread. One small
- * allocation of the host's, given back at once: the only way to see it whatever wraps malloc. Before 5.3, jemallocs
- * without statistics have no such counter; there, malloc from the same object must do.
+ * Whether malloc() in the agent's thread counts in this jemalloc's counter of bytes allocated by the thread. This
+ * allocates and frees one small block of the host's heap: the only reliable test whatever wraps malloc. Before 5.3,
+ * jemallocs without statistics have no such counter; there, malloc from the same object must do.
  */
 static bool
 counts_malloc(const Allocator *allocator, const Objects *objects)
@@ -234,8 +235,8 @@ counts_malloc(const Allocator *allocator, const Objects *objects)
     return after != before;
 }
 
-/* At a glance, an unprefixed mallctl beside the malloc in use is proof enough; everything else is left to the closer
- * look. */
+/* In the constructor, an unprefixed mallctl in the object of the malloc in use is proof enough; all else is left to the
+ * thorough search. */
 static bool
 serves_malloc(const Search *search, const Allocator *allocator)
 {
@@ -304,13 +305,13 @@ judge_linked(const Search *search)
 
 enum { FUNCTIONS_MAX = 4 };
 
-/* Functions of one object, as its file has them. */
+/* The code of an object's functions, as in its file. */
 typedef struct {
     uintptr_t addresses[FUNCTIONS_MAX];
     bool same[FUNCTIONS_MAX]; /* the file has this code there */
 } Comparison;
 
-/* Memory that may be unmapped at any time: a system call says so where an access would end the process. */
+/* Reads memory that may be unmapped at any time by a system call, which fails where a direct access would crash. */
 static bool
 copy_code(const int ends[2], uintptr_t address, uint8_t *code)
 {
@@ -319,8 +320,8 @@ copy_code(const int ends[2], uintptr_t address, uint8_t *code)
 }
 
 /*
- * Which functions in memory are the ones in the file. The file at an object's path may have been replaced since it was
- * loaded (an upgrade), and calling into the middle of something else is the worst a guest can do.
+ * Determines which functions in memory match the file. The file at an object's path may have been replaced since it was
+ * loaded (an upgrade), and a call into the middle of other code would be the worst possible failure.
  */
 static void
 compare(const ElfFile *file, const uint64_t linked_addresses[FUNCTIONS_MAX], uintptr_t bias, Comparison *comparison)
@@ -411,8 +412,8 @@ find_own(const ElfFile *file, const Object *object, const Allocator *allocator, 
     return comparison.same[0] ? comparison.addresses[0] : 0;
 }
 
-/* The malloc and free behind a prefix, for a jemalloc that needs to be allocated from: a look at all symbols, which
- * others are spared. */
+/* Finds the malloc and free behind a prefix, for a jemalloc that needs them: a search of all symbols, done only in this
+ * case. */
 static void
 find_own_malloc(const Search *search, const ElfFile *scratch)
 {

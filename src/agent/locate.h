@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding the jemalloc of this process: exported, prefixed, or static with its names only in .symtab. */
+/* Finds the jemalloc of this process: exported, prefixed, or static with its names only in .symtab. */
 #ifndef JESCOPE_AGENT_LOCATE_H
 #define JESCOPE_AGENT_LOCATE_H
 
@@ -10,18 +10,18 @@
 
 typedef struct {
     bool located;    /* the allocator is known: it serves malloc and was found under one of its usual names */
-    bool maybe_here; /* otherwise: worth a thread that looks closely */
-    size_t tls_size; /* thread-local storage of all loaded objects, which glibc takes out of a thread's stack */
+    bool maybe_here; /* not located, but possible: a thread should search closely */
+    size_t tls_size; /* thread-local storage of all loaded objects, which glibc places on a thread's stack */
 } LocateGlance;
 
 /*
- * The constructor's quick look, a fraction of a millisecond, in whatever thread loads us. Calls nothing of
- * jemalloc's. Keeps no descriptor, but the list of loaded objects until locate_forget(). @allocator is filled if
- * located, but not yet examined. @scratch as in jemalloc/elf-symbols.h.
+ * The quick search of the constructor, a fraction of a millisecond, in the thread that loads the agent. Does not call
+ * jemalloc. Keeps no descriptor, but the list of loaded objects until locate_forget(). @allocator is filled if located,
+ * but not yet examined. @scratch as in jemalloc/elf-symbols.h.
  */
 LocateGlance locate_glance(Allocator *allocator, void *scratch, size_t scratch_size);
 
-/* Whether this library was loaded under a name that begins so. */
+/* Whether this library was loaded under a name that starts with @begin. */
 bool locate_own_name_begins(const char *begin);
 
 /* The calling thread. The agent's own immediately releases what jemalloc assigns to it on its first call. */
@@ -29,15 +29,15 @@ typedef enum { LOCATE_FROM_HOST, LOCATE_FROM_AGENT } LocateThread;
 
 /*
  * Finds jemalloc and fills @allocator: the one that serves malloc in this process, else a prefixed one (called by its
- * own names). An unprefixed copy that does not serve malloc is dead code. Searches the objects listed by
- * locate_glance(), calls jemalloc, allocates and frees one small block. Takes no lock of the loader's.
+ * own names). An unprefixed copy that does not serve malloc is unused code and ignored. Searches the objects listed by
+ * locate_glance(), calls jemalloc, allocates and frees one small block. Takes no lock of the loader.
  */
 bool locate_allocator(Allocator *allocator, LocateThread thread, void *scratch, size_t scratch_size);
 
 /* Frees the list of loaded objects. */
 void locate_forget(void);
 
-/* LocateGlance.tls_size alone. */
+/* Only LocateGlance.tls_size. */
 size_t locate_tls_size(void);
 
 #endif

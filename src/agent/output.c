@@ -13,7 +13,7 @@
 
 enum {
     PATH_SIZE = 64,
-    BUFFER_SIZE = 16 * 1024, /* jemalloc before 5.3 hands over a few bytes at a time */
+    BUFFER_SIZE = 16 * 1024, /* jemalloc before 5.3 writes a few bytes at a time */
 };
 
 typedef struct {
@@ -23,7 +23,7 @@ typedef struct {
     int error;
 } Writer;
 
-/* The agent thread's alone. */
+/* Used by the agent thread only. */
 static char buffer[BUFFER_SIZE];
 
 static uint64_t
@@ -62,8 +62,7 @@ make_empty(const Descriptor *descriptor)
     return size_of(descriptor) == 0 || ftruncate(descriptor->number, 0) == 0;
 }
 
-/* The identity is checked each time: where the table is shared, the host may have put a file of its own in this place.
- */
+/* The identity is checked each time: in a shared table, the host may have reused the number for a file of its own. */
 static int
 write_bytes(void *data, const char *bytes, size_t size)
 {
@@ -114,7 +113,7 @@ output_dump(const Guest *guest, const Descriptor *descriptor, WireOutputReply *r
     text_init(&text, path, sizeof(path));
     text_add(&text, "/proc/thread-self/fd/");
     text_add_number(&text, (uint64_t)descriptor->number);
-    /* jemalloc gives no reason for a file that it could not open; this does. */
+    /* jemalloc does not report why it could not open a file; this does */
     if (access(path, W_OK) != 0) {
         reply->reply.error = errno;
         return WIRE_STATUS_WRITE_FAILED;

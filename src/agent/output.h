@@ -2,7 +2,7 @@
 /*
  * DUMP and STATS: output to the client's memfd. In the agent thread.
  *
- * Only a memfd is accepted: it cannot block a writer, does not name a file, and vanishes with its last descriptor.
+ * Only a memfd is accepted: writing to it cannot block, it has no file name, and it vanishes with its last descriptor.
  */
 #ifndef JESCOPE_AGENT_OUTPUT_H
 #define JESCOPE_AGENT_OUTPUT_H

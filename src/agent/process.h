@@ -11,7 +11,7 @@
 enum { PROCESS_NAME_MAX = 16 }; /* with the NUL: the kernel's TASK_COMM_LEN */
 
 typedef struct {
-    pid_t pid;           /* in our own pid namespace */
+    pid_t pid;           /* in the process's own PID namespace */
     uint64_t start_time; /* field 22 of /proc/self/stat, clock ticks after boot; 0 without /proc */
 } ProcessIdentity;
 

@@ -149,7 +149,7 @@ typedef struct {
     const Allocator *allocator;
 } Owner;
 
-/* Without an answer it is off. */
+/* Reports off if the query fails. */
 static int
 read_active_for(void *data, bool *active)
 {
@@ -186,7 +186,7 @@ write_period_for(void *data, uint8_t period)
 {
     const Owner *owner = data;
     const size_t lg = (size_t)period - 1;
-    /* At the end of a lease, what jescope's sampler knows is for its dump. */
+    /* At the end of a lease, the samples of jescope's sampler are kept for its dump. */
     return samples_itself(owner->profiling, owner->allocator)
                ? sampler_reset((unsigned)lg)
                : profiling_reset(owner->profiling, owner->allocator, &lg);
@@ -198,7 +198,7 @@ controls_for(Owner *owner)
     return (LeaseControls){read_active_for, write_active_for, read_period_for, write_period_for, owner};
 }
 
-/* ---- its life ---- */
+/* ---- the life cycle ---- */
 
 void
 profiling_end_lease(Profiling *profiling, const Allocator *allocator)
@@ -239,7 +239,7 @@ profiling_leave(Profiling *profiling, const Allocator *allocator)
     profiling->chosen = WIRE_SAMPLER_AUTO;
 }
 
-/* The sampler that a lease is to be of; the one before comes back at its end. */
+/* Sets the sampler that the lease is for; the previous one is restored at its end. */
 static bool
 choose_for_lease(Profiling *profiling, const Allocator *allocator, uint32_t flags)
 {
@@ -271,7 +271,7 @@ take_lease(Profiling *profiling, const Allocator *allocator, const WireLeaseRequ
     }
     planned.id = ++profiling->last_lease_id;
     profiling->lease = planned;
-    /* Before prof.active: a child forked in between must not go on sampling without an end. */
+    /* Before prof.active: a child forked in between must not continue sampling indefinitely. */
     publish(profiling);
     *error = lease_begin(&planned, &controls);
     if (*error != 0) {

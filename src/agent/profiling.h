@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who samples, whether it is on, since when, and the lease that switches it back. For the thread that has the turn,
+ * The active sampler, whether and since when it is on, and the lease that reverts it. For the thread that has the turn,
  * except profiling_inherit(). Every call needs a sampler: profiling_sampler() is not WIRE_SAMPLER_AUTO.
  *
  * The lease ends at its deadline by itself; an explicit CTL write of prof.active ends it at once (wire/lease.h).
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 typedef struct {
-    WireSampler chosen;           /* AUTO: by what jemalloc can do */
+    WireSampler chosen;           /* AUTO: depends on what jemalloc supports */
     WireSampler chosen_before;    /* what the end of the lease restores */
     WireSamplerObstacle obstacle; /* of jescope's sampler */
     bool active;
@@ -29,20 +29,20 @@ typedef struct {
 /* CLOCK_MONOTONIC, used for deadlines. */
 uint64_t profiling_now_ms(void);
 
-/* Who samples now; AUTO: jemalloc cannot profile, and jescope's sampler cannot be used. */
+/* The sampler in use; AUTO: jemalloc cannot profile, and jescope's sampler cannot be used. */
 WireSampler profiling_sampler(const Profiling *profiling, const Allocator *allocator);
 
-/* Another sampler from now on: ends a lease and jescope's sampler. False if it cannot be used. */
+/* Switches to another sampler: ends a lease and jescope's sampler. False if it cannot be used. */
 bool profiling_choose(Profiling *profiling, const Allocator *allocator, WireSampler sampler);
 
-/* At the agent's end: jescope's sampler does not outlast it. */
+/* Ends jescope's sampler when the agent ends. */
 void profiling_leave(Profiling *profiling, const Allocator *allocator);
 
-/* At the agent's start. @since: how it is known since when prof.active is set, if it is. Ids of leases go on from an
- * earlier agent's in this process. */
+/* Called when the agent starts. @since: the source of the time since which prof.active is set, if it is. Lease ids
+ * continue those of an earlier agent in this process. */
 void profiling_init(Profiling *profiling, const Allocator *allocator, WireSince since);
 
-/* In a forked child's agent: takes over the state of the parent's at the fork. */
+/* In a forked child: takes over the parent's state at the time of the fork. */
 void profiling_inherit(Profiling *profiling);
 
 /* Rereads prof.active, which the program may have set. */
@@ -54,11 +54,11 @@ int profiling_set_active(Profiling *profiling, const Allocator *allocator, bool 
 /* Discards the samples, and sets the period 2^*LG unless LG is NULL. Returns mallctl's error. */
 int profiling_reset(Profiling *profiling, const Allocator *allocator, const size_t *lg);
 
-/* A lease request that wire_request_check() passed. @error is mallctl's for WIRE_STATUS_CONTROL_FAILED. */
+/* Executes a lease request that passed wire_request_check(). @error is mallctl's for WIRE_STATUS_CONTROL_FAILED. */
 WireStatus profiling_lease(Profiling *profiling, const Allocator *allocator, const WireLeaseRequest *request,
                            int *error);
 
-/* Ends a lease that is running, now. */
+/* Ends a running lease immediately. */
 void profiling_end_lease(Profiling *profiling, const Allocator *allocator);
 
 /* Ends a lease whose deadline has passed; returns the milliseconds to the next deadline, or -1 if there is none. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a message to its reply. In the agent thread. */
+/* Answers messages. In the agent thread. */
 #ifndef JESCOPE_AGENT_REQUEST_H
 #define JESCOPE_AGENT_REQUEST_H
 
@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * Answers the @received unchecked bytes in @request, with the @descriptor that was sent (number -1: none; it stays the
- * caller's). Returns the size of the reply in @answer, which is never 0.
+ * Answers the @received unchecked bytes in @request, with the @descriptor received with them (number -1: none; the
+ * caller keeps ownership). Returns the size of the reply in @answer, which is never 0.
  */
 size_t request_answer(Guest *guest, const WireRequest *request, size_t received, const Descriptor *descriptor,
                       WireAnswer *answer);

@@ -11,7 +11,7 @@
 
 enum { SHORT_COMPONENTS = 2 }; /* of "stats.arenas.", which a "." at the beginning stands for */
 
-/* One control of the request, and where jemalloc has it. */
+/* A control of the request, and its place in jemalloc. */
 typedef struct {
     uint32_t type;
     const char *name; /* in parsed.names, as wire_sample_name() takes it */
@@ -23,7 +23,7 @@ typedef struct {
 /* The last allowed request: a polling client repeats it. Under the turn. */
 static struct {
     atomic_bool valid; /* a child forked while it changes finds it invalid */
-    Mallctl asked;     /* of which jemalloc */
+    Mallctl asked;     /* the jemalloc that was queried */
     uint32_t n;
     char names[WIRE_SAMPLE_NAMES_SIZE];
     Item items[WIRE_SAMPLE_CONTROLS_MAX];
@@ -100,7 +100,7 @@ sample_forget(void)
     parsed.valid = false;
 }
 
-/* By its place where that is known; else by its name, as with an arena that was not there when it was looked up. */
+/* By its place if that is known; else by its name, as for an arena that did not exist when it was looked up. */
 static int
 read_item(const Guest *guest, Item *item, uint32_t arena, uint64_t *value)
 {

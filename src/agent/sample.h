@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SAMPLE: many numbers in one exchange, for one arena after the other. In the agent thread. */
+/* SAMPLE: many numbers in one exchange, for a range of arenas. In the agent thread. */
 #ifndef JESCOPE_AGENT_SAMPLE_H
 #define JESCOPE_AGENT_SAMPLE_H
 
@@ -7,8 +7,8 @@
 #include "wire/wire.h"
 
 /*
- * @request has passed wire_request_check(). Every control is judged as a CTL that reads it would be: one that is not
- * allowed refuses all. A control that jemalloc does not have is merely absent from its rows.
+ * @request has passed wire_request_check(). Each control is checked like a CTL that reads it; one that is not allowed
+ * fails the request. A control that jemalloc does not have is only absent from its rows.
  */
 WireStatus sample_answer(const Guest *guest, const WireSampleRequest *request, WireSampleReply *reply);
 

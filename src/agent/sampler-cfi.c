@@ -4,8 +4,8 @@
 #include <string.h>
 
 enum {
-    PAGE = 4096, /* the smallest there is: a larger one is looked at more often */
-    DEPTH = 4,   /* of remembered rows */
+    PAGE = 4096, /* the smallest possible: larger pages are checked more often */
+    DEPTH = 4,   /* of the stack of remembered rows */
     STEPS_MAX = 4096,
     /* DW_EH_PE_*: how a pointer is encoded */
     PE_ABSPTR = 0x00,
@@ -35,7 +35,7 @@ enum {
     NO_REGISTER = -1,
 };
 
-/* A place in memory from which bytes are taken. */
+/* A position in memory from which bytes are read. */
 typedef struct {
     uintptr_t at;
     uintptr_t end;
@@ -162,7 +162,7 @@ find_fde(uintptr_t header, uintptr_t pc, MemoryReadable readable)
     const uintptr_t table = reader.at;
     if (reader.failed || high == 0 || high > UINT32_MAX)
         return 0;
-    /* The last entry that begins at or in front of PC. */
+    /* The last entry that begins at or before PC. */
     while (high - low > 1) {
         const uint64_t middle = low + (high - low) / 2;
         Reader entry = read_from(table + middle * HEADER_ENTRY, UINTPTR_MAX, readable);
@@ -270,8 +270,8 @@ typedef struct {
     UnwindRow initial;
     UnwindRow remembered[DEPTH];
     unsigned depth;
-    uintptr_t at; /* address that the row is of */
-    uintptr_t pc; /* that is looked for */
+    uintptr_t at; /* the address that the row is for */
+    uintptr_t pc; /* the address that is searched */
 } Machine;
 
 static int
@@ -420,7 +420,7 @@ recall(Machine *machine, Reader *reader)
         machine->row = machine->remembered[--machine->depth];
 }
 
-/* An operand in units of the data alignment factor. Tables that are damaged may overflow; the product wraps then. */
+/* An operand in units of the data alignment factor. Damaged tables may overflow; the product wraps then. */
 static int64_t
 scaled(const Machine *machine, uint64_t operand)
 {
@@ -522,7 +522,7 @@ run_extended(Machine *machine, Reader *reader, unsigned opcode)
     }
 }
 
-/* Until the row for the pc is complete. */
+/* Executes instructions until the row for the pc is complete. */
 static bool
 run(Machine *machine, Reader reader)
 {

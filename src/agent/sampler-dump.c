@@ -12,7 +12,7 @@
 
 enum { TEXT_SIZE = 4096, DIGITS = 16, NS_PER_US = 1000 };
 
-/* A dump being written. In the agent's static memory: its stack is small. */
+/* The dump being written; static, since the agent's stack is small. */
 static struct {
     SamplerWrite write;
     void *data;
@@ -50,7 +50,7 @@ put_text(const char *text)
     put(text, strlen(text));
 }
 
-/* TEXT, then NUMBER. */
+/* Writes TEXT, then NUMBER. */
 static void
 put_number(const char *text, uint64_t number)
 {
@@ -75,7 +75,7 @@ put_hex(const char *text, uint64_t number)
     put(digits + at, sizeof(digits) - at);
 }
 
-/* A whole number below 2^128. */
+/* Writes an integer below 2^128. */
 static void
 put_wide(double number)
 {
@@ -114,8 +114,8 @@ sums_of(const SamplerStack *stack)
 
 /* The live samples by their node. */
 typedef struct {
-    uint32_t *first; /* of each node: place + 1; 0: none */
-    uint32_t *next;  /* of each place */
+    uint32_t *first; /* for each node: place + 1; 0: none */
+    uint32_t *next;  /* for each place */
     size_t bytes;
 } Lists;
 

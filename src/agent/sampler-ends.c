@@ -15,9 +15,9 @@
 
 enum {
     KEYS = 1024,             /* of the C library: PTHREAD_KEYS_MAX */
-    TSD_MAX = 16384,         /* bytes of jemalloc's variables of a thread, which are 2 to 3 KiB */
-    TRIES = 3,               /* a change of the hooks may come between */
-    VARIABLES_MAX = 1 << 20, /* bytes of the C library's, which are some 60 KiB */
+    TSD_MAX = 16384,         /* bytes of jemalloc's per-thread data, which are 2 to 3 KiB */
+    TRIES = 3,               /* the hooks may change in between */
+    VARIABLES_MAX = 1 << 20, /* bytes of the C library's variables, which are about 60 KiB */
     NOT_FOUND = KEYS,        /* no key */
 };
 
@@ -29,11 +29,11 @@ typedef struct {
     _Atomic(Destructor *) destructor;
 } Key;
 
-/* Complete before end_thread() is put in place. */
+/* Filled completely before end_thread() is installed. */
 static struct {
-    Destructor *own; /* jemalloc's; NULL: nothing was put in place */
+    Destructor *own; /* jemalloc's; NULL: nothing was installed */
     pthread_key_t key;
-    ptrdiff_t distance; /* of jemalloc's variables from the thread's own data: the same in all threads */
+    ptrdiff_t distance; /* of jemalloc's per-thread data from the thread's own data: the same in all threads */
     Mallctl mallctl;
 } ends;
 
@@ -44,8 +44,8 @@ distance_from_thread(const void *value)
 }
 
 /*
- * In a thread that ends. jemalloc's destructor sets the key again if it has done its work; then it would be called a
- * second time, and do nothing. A call of ours at that time would have it begin again.
+ * Runs in a thread that ends. jemalloc's destructor sets the key again when it is done; it would then be called a
+ * second time and do nothing. A call made at that time would make it start again.
  */
 static void
 end_thread(void *value)
@@ -68,7 +68,7 @@ end_thread(void *value)
     errno = saved;
 }
 
-/* Of a key that is there for a moment. Never called. */
+/* The destructor of a temporary key. Never called. */
 static void
 mark_key(void *value)
 {
@@ -92,7 +92,7 @@ find_writable(uintptr_t begin, uintptr_t *first, uintptr_t *last)
     return false;
 }
 
-/* The only place in the C library's variables where KEY can be, which has our destructor. */
+/* The only place in the C library's variables where KEY, which has the agent's destructor, can be. */
 static Key *
 find_marked(uintptr_t first, uintptr_t last, pthread_key_t key)
 {
@@ -108,8 +108,8 @@ find_marked(uintptr_t first, uintptr_t last, pthread_key_t key)
     return found;
 }
 
-/* The C library's table of keys (__pthread_keys, which programs cannot name): found by a key of ours, whose number must
- * change when it is deleted. */
+/* The C library's table of keys (__pthread_keys, which programs cannot name): found by a temporary key, whose sequence
+ * number must change when it is deleted. */
 static Key *
 find_keys(void)
 {
@@ -118,7 +118,7 @@ find_keys(void)
     uintptr_t first;
     uintptr_t last;
     pthread_key_t key;
-    /* By a function of the C library that hardly any program replaces or takes the address of. */
+    /* Located by a function of the C library that hardly any program replaces or takes the address of. */
     if (!unwind_find_object((uintptr_t)&sigfillset, &begin, &end) || !find_writable(begin, &first, &last) ||
         last - first > VARIABLES_MAX || pthread_key_create(&key, mark_key) != 0)
         return NULL;
@@ -128,15 +128,15 @@ find_keys(void)
     return marked != NULL && marked->number == number + 1 ? marked - key : NULL;
 }
 
-/* Whether jemalloc's variables of this thread can be at VALUE. COUNTER, which is one of them, is NULL where jemalloc
- * was built without. */
+/* Whether jemalloc's data of this thread can be at VALUE. COUNTER, a part of it, is NULL if jemalloc was built
+ * without. */
 static bool
 can_be_tsd(const void *value, const uint64_t *counter)
 {
     return value != NULL && (counter == NULL || (uintptr_t)counter - (uintptr_t)value < TSD_MAX);
 }
 
-/* The key by which jemalloc hears of the end of threads: its destructor is jemalloc's code. */
+/* The key by which jemalloc is notified of the end of threads: its destructor is jemalloc's code. */
 static pthread_key_t
 find_key_of_jemalloc(const Key *keys, const Allocator *allocator)
 {

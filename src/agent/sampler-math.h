@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arithmetic of Poisson sampling by bytes: an allocation of S bytes is sampled with probability 1 - e^(-S/R), R =
- * 2^lg being the period; at period 1 (lg 0) every allocation is. Without libm; async-signal-safe, takes no lock.
+ * The mathematics of Poisson sampling by bytes: an allocation of S bytes is sampled with probability 1 - e^(-S/R) for
+ * the period R = 2^lg; at period 1 (lg 0) every allocation is. Without libm; async-signal-safe, takes no lock.
  */
 #ifndef JESCOPE_AGENT_SAMPLER_MATH_H
 #define JESCOPE_AGENT_SAMPLER_MATH_H
@@ -9,9 +9,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { SAMPLER_LG_MAX = 40 }; /* of a period */
+enum { SAMPLER_LG_MAX = 40 }; /* of the period */
 
-/* A source of random numbers that any number of threads draw from at once. */
+/* A random number generator that any number of threads may use at the same time. */
 typedef struct {
     uint64_t seed;
     atomic_uint_fast64_t drawn;
@@ -26,17 +26,16 @@ double sampler_minus_log(double x);
 /* 1 - e^(-x) for x >= 0. */
 double sampler_one_minus_exp(double x);
 
-/* The bytes up to and with the one that is sampled next: at least 1. */
+/* The number of bytes up to and including the next sampled one: at least 1. */
 int64_t sampler_interval(unsigned lg, double uniform);
 
 /* The probability that an allocation of SIZE bytes is sampled. */
 double sampler_probability(uint64_t size, unsigned lg);
 
-/* With which probability a sample that was taken at period 2^FROM stays one at 2^TO >= 2^FROM: the ratio of the two
- * above. */
+/* The probability that a sample taken at period 2^FROM remains one at 2^TO >= 2^FROM: the ratio of the two above. */
 double sampler_keep(uint64_t size, unsigned from, unsigned to);
 
-/* How many of N independent samples stay where each does with probability P. */
+/* The number of N independent samples that remain if each remains with probability P. */
 uint64_t sampler_binomial(SamplerRandom *random, uint64_t n, double p);
 
 #endif

@@ -78,7 +78,7 @@ typedef struct {
     unsigned checked;
 } Kind;
 
-/* Whether the classes of KIND go on behind *LAST as the formula has them. */
+/* Whether the classes of KIND after *LAST follow the formula. */
 static bool
 agrees(const SamplerSizes *sizes, const Allocator *allocator, const Kind *kind, size_t *last)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The usable size that jemalloc gives to a request, from the arguments of the call: what its statistics and its
- * profiler count. The classes are the same in 5.2.0 to 5.3.1: four in each doubling, the smallest ones multiples of the
- * quantum, which is 16, or 8 where jemalloc was built for that (as Redis builds its own).
+ * Computes the usable size of an allocation from the arguments of the call, as jemalloc's statistics and profiler count
+ * it. The classes are the same in 5.2.0 to 5.3.1: four in each doubling, the smallest ones multiples of the quantum,
+ * which is 16, or 8 if jemalloc was built so (as Redis builds its own).
  */
 #ifndef JESCOPE_AGENT_SAMPLER_SIZE_H
 #define JESCOPE_AGENT_SAMPLER_SIZE_H
@@ -17,7 +17,7 @@ typedef struct {
     bool aligned_page; /* a request that is aligned to a page may be small (5.3.0) */
 } SamplerSizes;
 
-/* Asks jemalloc; false if its classes are not those of the formula. */
+/* Queries jemalloc; false if its classes differ from those of the formula. */
 bool sampler_sizes_learn(SamplerSizes *sizes, const Allocator *allocator);
 
 enum {
@@ -53,7 +53,7 @@ typedef enum {
     SAMPLER_RALLOCX,
 } SamplerCall;
 
-/* The usable size of what CALL allocated, by its raw arguments as an allocation hook gets them. */
+/* The usable size of an allocation by CALL, from its raw arguments as passed to an allocation hook. */
 size_t sampler_size_of_call(const SamplerSizes *sizes, int call, const uintptr_t arguments[3]);
 
 #endif

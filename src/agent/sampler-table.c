@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    BUSY = 1, /* a key that is about to change */
+    BUSY = 1, /* a key that is being changed */
     PROBES = 64,
     ADD_TRIES = 4, /* each doubles the period */
     LG_BITS = 8,
@@ -128,7 +128,7 @@ is_stack(const SamplerMemory *memory, uint32_t at, uint64_t hash, const SamplerB
            memcmp(&memory->words[at + RECORD_HEADER], birth->frames, birth->n * sizeof(uint64_t)) == 0;
 }
 
-/* The place of a new record; 0: there is no more room. Place 0 is never given. */
+/* Allocates the place of a record; 0: there is no more room. Place 0 is never used. */
 static uint32_t
 store_stack(SamplerMemory *memory, uint64_t hash, const SamplerBirth *birth)
 {
@@ -180,7 +180,7 @@ store_node(SamplerMemory *memory, uint32_t stack, uint64_t size)
     return (uint32_t)used + 1;
 }
 
-/* 0: there is no more room. */
+/* Returns 0 if there is no more room. */
 static uint32_t
 find_node(SamplerMemory *memory, uint32_t stack, uint64_t size)
 {
@@ -232,7 +232,7 @@ squares_of(uint64_t bits)
     return squares;
 }
 
-/* The squares become FACTOR times what they are, and MORE. */
+/* Multiplies the squares by FACTOR and adds MORE. */
 static void
 change_squares(SamplerNode *node, double factor, double more)
 {
@@ -244,7 +244,7 @@ change_squares(SamplerNode *node, double factor, double more)
     } while (!atomic_compare_exchange_weak(&node->squares, &before, after));
 }
 
-/* Of those counted at an earlier period, as many as would have been sampled at this one; and ADDED more. */
+/* Keeps as many of those counted at an earlier period as would have been sampled at this one, and adds ADDED more. */
 static void
 count_dead(SamplerTable *table, SamplerNode *node, unsigned lg, uint64_t added, uint64_t lifetime)
 {
@@ -333,7 +333,7 @@ group_of(SamplerMemory *memory, uintptr_t address)
     return &memory->fixed->groups[(uint64_t)address * SAMPLER_GOLDEN >> (64 - SAMPLER_LG_GROUPS)];
 }
 
-/* Before its key can be found. */
+/* Must precede the publication of its key. */
 static void
 enter_group(SamplerMemory *memory, uintptr_t address)
 {
@@ -343,7 +343,8 @@ enter_group(SamplerMemory *memory, uintptr_t address)
         continue;
 }
 
-/* After its key is gone: a thread that stops in between leaves a group with too many, which is only slower. */
+/* Must follow the removal of its key: a thread that stops in between leaves the group's count too high, which only
+ * costs time. */
 static void
 leave_group(SamplerMemory *memory, uintptr_t address)
 {
@@ -353,7 +354,7 @@ leave_group(SamplerMemory *memory, uintptr_t address)
         continue;
 }
 
-/* Claims ADDRESS's place: its key is BUSY and the caller's then. */
+/* Claims the place of ADDRESS: its key is then BUSY, and the place belongs to the caller. */
 static SamplerSample *
 claim_in(SamplerMemory *memory, uint32_t bucket, uintptr_t address, atomic_uintptr_t **key)
 {
@@ -387,7 +388,7 @@ sampler_table_look(const SamplerMemory *memory, uintptr_t address)
     return found != 0;
 }
 
-/* The samples of an earlier period in BUCKET, each with its chance. */
+/* Thins the samples of an earlier period in BUCKET, each by its own probability. */
 static void
 thin_bucket(SamplerTable *table, uint32_t bucket)
 {
@@ -406,7 +407,7 @@ thin_bucket(SamplerTable *table, uint32_t bucket)
             continue;
         SamplerNode *node = node_of(memory, value);
         if (!foreign && stays(table, node->size, lg_of(value), lg))
-            /* If its owner takes it meanwhile, it decides by the old value. */
+            /* If its owner claims it meanwhile, the owner decides by the old value. */
             atomic_compare_exchange_strong(&sample->value, &value, with_lg(value, lg));
         else if (atomic_compare_exchange_strong(key, &address, 0) && !foreign) {
             atomic_fetch_sub(&node->live, 1);
@@ -450,7 +451,7 @@ put(SamplerTable *table, const SamplerBirth *birth, uint64_t value)
     return put_in(memory, buckets.first, birth, value) || put_in(memory, buckets.second, birth, value);
 }
 
-/* One whose free was not seen. */
+/* Removes a sample whose free was not reported. */
 static void
 drop_stale(SamplerTable *table, uintptr_t address)
 {
@@ -524,7 +525,8 @@ sampler_table_resize(SamplerTable *table, uintptr_t address, uint64_t size)
     const SamplerNode *old = node_of(memory, value);
     const unsigned lg = lg_of(value);
     const bool foreign = generation_of_value(value) != generation_of(epoch_of(table));
-    /* One that shrinks stays with the ratio of the probabilities; one that grows might have been sampled before. */
+    /* A sample that shrinks is kept with the ratio of the probabilities; one that grows might have been sampled
+     * earlier. */
     const bool kept =
         !foreign && (size >= old->size || sampler_uniform(&table->random) * sampler_probability(old->size, lg) <=
                                               sampler_probability(size, lg));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What jescope's sampler remembers: live samples by address, call stacks, and for each stack and size how many live and
- * how many have died. One block of memory, zero at the beginning; any number of threads at once, without a lock: a
- * thread that stops for ever at any instruction, or a fork at any moment, costs at most one sample. All zero at any
- * moment (the memory was given back) is a valid state, too.
+ * The data of jescope's sampler: live samples by address, call stacks, and for each stack and size the numbers of live
+ * and dead samples. One block of memory, initially zero; used by any number of threads at once without a lock: a thread
+ * that stops forever at any instruction, or a fork at any moment, costs at most one sample. All zero at any moment (the
+ * memory was released) is a valid state, too.
  *
- * When the samples do not fit, the period doubles, and each sample, live or dead, stays with the ratio of its
+ * When the samples do not fit, the period doubles, and each sample, live or dead, is kept with the ratio of its
  * probabilities at both periods: the estimates stay unbiased.
  */
 #ifndef JESCOPE_AGENT_SAMPLER_TABLE_H
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 enum {
-    SAMPLER_LG_MEMORY_MIN = 20, /* of the bytes of a block */
+    SAMPLER_LG_MEMORY_MIN = 20, /* binary logarithm of the bytes of a block */
     SAMPLER_LG_MEMORY_DEFAULT = 23,
     SAMPLER_LG_MEMORY_MAX = 30,
     SAMPLER_FRAMES = 128, /* of a stack */
@@ -35,9 +35,9 @@ enum {
 /* Multiplied by it, the upper bits of an address choose its bucket. */
 #define SAMPLER_GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
-/* Addresses of live samples: one line of the cache each. */
+/* Addresses of live samples: one cache line each. */
 typedef struct {
-    atomic_uintptr_t keys[SAMPLER_IN_BUCKET]; /* 0: free, 1: about to change */
+    atomic_uintptr_t keys[SAMPLER_IN_BUCKET]; /* 0: free, 1: being changed */
     atomic_uint_fast64_t overflowed;          /* some are in their second bucket */
 } SamplerBucket;
 
@@ -46,21 +46,21 @@ typedef struct {
     atomic_uint_fast64_t born;  /* CLOCK_MONOTONIC, nanoseconds */
 } SamplerSample;
 
-/* The slab of a live sample when it was last looked at: sampler-slabs.h. */
+/* The slab of a live sample at the last query: sampler-slabs.h. */
 typedef struct {
     uint32_t tag; /* of the address */
     uint16_t unused;
-    uint16_t regions; /* 0: unknown, or no slab */
+    uint16_t regions; /* 0: unknown, or not in a slab */
 } SamplerSlab;
 
 /* A stack and a usable size. */
 typedef struct {
-    uint32_t stack; /* place in words; 0: no stack */
+    uint32_t stack; /* position in words; 0: no stack */
     uint32_t reserved;
     uint64_t size;
     atomic_int_fast64_t live;
-    atomic_uint_fast64_t dead;      /* and the period at which they are counted */
-    atomic_uint_fast64_t lifetimes; /* of the dead, the sum, in microseconds */
+    atomic_uint_fast64_t dead;      /* number, and the period for which it holds */
+    atomic_uint_fast64_t lifetimes; /* of the dead samples: their sum, in microseconds */
     atomic_uint_fast64_t squares;   /* the sum of their squares: the bits of a double */
 } SamplerNode;
 
@@ -71,11 +71,11 @@ typedef struct {
     atomic_uint_fast32_t epoch; /* of the table when remaining was drawn */
 } SamplerThread;
 
-/* What is of one size in every block. */
+/* The part that has the same size in every block. */
 typedef struct {
     SamplerThread threads[SAMPLER_THREADS];
-    /* How many samples each group of addresses has, or more; one that has reached SAMPLER_MANY stays so. A free of one
-     * of the many objects that are not samples looks at nothing else. */
+    /* For each group of addresses an upper bound of its number of samples; one that has reached SAMPLER_MANY is never
+     * lowered. For most objects, which are not samples, a free reads nothing else. */
     _Atomic(uint8_t) groups[1 << SAMPLER_LG_GROUPS];
     atomic_flag scratch_taken[SAMPLER_SCRATCH];
     uintptr_t scratch[SAMPLER_SCRATCH][SAMPLER_FRAMES];
@@ -84,12 +84,12 @@ typedef struct {
     atomic_uint_fast32_t n_words;
 } SamplerFixed;
 
-/* Where everything is in a block of 2^lg bytes. Outside the block, and the same as long as the block is mapped: a hook
- * that finds zeros in the block still finds the block. The numbers are powers of two, but for words. */
+/* The layout of a block of 2^lg bytes. Outside the block, and constant while the block is mapped: a hook that finds
+ * zeros in the block can still find the block. All numbers but words are powers of two. */
 typedef struct {
     SamplerFixed *fixed;
     SamplerBucket *buckets;
-    SamplerSample *samples; /* SAMPLER_IN_BUCKET for each bucket, like slabs */
+    SamplerSample *samples; /* SAMPLER_IN_BUCKET per bucket, like slabs */
     SamplerSlab *slabs;     /* for the thread that has the turn */
     SamplerNode *nodes;
     _Atomic(uint32_t) *node_index; /* two places for each node, like stack_index */
@@ -101,19 +101,19 @@ typedef struct {
     uint32_t max_words;
 } SamplerMemory;
 
-/* BLOCK: 2^LG bytes that are zero, at a line of the cache; SAMPLER_LG_MEMORY_MIN to SAMPLER_LG_MEMORY_MAX. */
+/* BLOCK: 2^LG zero bytes, aligned to a cache line; LG from SAMPLER_LG_MEMORY_MIN to SAMPLER_LG_MEMORY_MAX. */
 void sampler_memory_lay_out(SamplerMemory *memory, void *block, unsigned lg);
 
-/* The places of live samples. */
+/* The number of places for live samples. */
 uint32_t sampler_memory_places(const SamplerMemory *memory);
 
-/* Figures that are not estimates. */
+/* Counters, which are exact. */
 typedef struct {
-    atomic_uint_fast64_t lost;       /* samples that found no place */
+    atomic_uint_fast64_t lost;       /* samples for which there was no room */
     atomic_uint_fast64_t lost_bytes; /* the sum of their sizes */
-    atomic_uint_fast64_t no_stack;   /* samples that are counted without their stack */
-    atomic_uint_fast64_t lost_frees; /* samples whose address was allocated again: jemalloc did not report its free */
-    atomic_uint_fast32_t doublings;  /* of the period, because the memory was full */
+    atomic_uint_fast64_t no_stack;   /* samples counted without their stacks */
+    atomic_uint_fast64_t lost_frees; /* samples whose address was allocated again: jemalloc did not report the free */
+    atomic_uint_fast32_t doublings;  /* how often the period was doubled because the memory was full */
 } SamplerFigures;
 
 typedef struct {
@@ -125,32 +125,32 @@ typedef struct {
 
 unsigned sampler_epoch_lg(uint32_t epoch);
 
-/* Forgets everything, with the period 2^LG; memory is all zero (or becomes so). */
+/* Discards everything and sets the period 2^LG; the memory is zero (or becomes zero). */
 void sampler_table_begin(SamplerTable *table, unsigned lg);
 
-/* One live sample at ADDRESS, taken at 2^LG when the epoch was EPOCH, with the stack FRAMES (N; 0: it is not known). */
+/* A new sample at ADDRESS, taken when the epoch was EPOCH, with the stack FRAMES (N; 0: unknown). */
 typedef struct {
     uintptr_t address;
     uint64_t size;
     uint64_t now;
     uint32_t epoch;
-    uint32_t thread; /* the kernel's id */
+    uint32_t thread; /* the kernel's thread id */
     const uintptr_t *frames;
     size_t n;
 } SamplerBirth;
 
 void sampler_table_add(SamplerTable *table, const SamplerBirth *birth);
 
-/* Whether there was one at ADDRESS, which is being freed at NOW(). */
+/* Returns whether there was a sample at ADDRESS, which is being freed at NOW(). */
 bool sampler_table_remove(SamplerTable *table, uintptr_t address, uint64_t (*now)(void));
 
-/* What is at ADDRESS has another size now. False: there is no sample of it. */
+/* The sample at ADDRESS has a new size. False: there is no sample. */
 bool sampler_table_resize(SamplerTable *table, uintptr_t address, uint64_t size);
 
-/* Whether there may be one in the bucket of ADDRESS. */
+/* Whether the bucket of ADDRESS may have a sample of it. */
 bool sampler_table_look(const SamplerMemory *memory, uintptr_t address);
 
-/* Whether there may be one: mostly, one byte is looked at. */
+/* Whether there may be a sample at ADDRESS; usually reads one byte only. */
 static inline bool
 sampler_table_may_have(const SamplerMemory *memory, uintptr_t address)
 {
@@ -159,10 +159,10 @@ sampler_table_may_have(const SamplerMemory *memory, uintptr_t address)
            sampler_table_look(memory, address);
 }
 
-/* Brings every sample and every count to the present period. */
+/* Converts every sample and every count to the present period. */
 void sampler_table_settle(SamplerTable *table);
 
-/* The next period, if the present one is that of EPOCH. */
+/* Doubles the period, unless EPOCH is no longer the present epoch. */
 void sampler_table_double(SamplerTable *table, uint32_t epoch);
 
 /* A node for a dump; after sampler_table_settle(). */
@@ -176,11 +176,11 @@ typedef struct {
     size_t n_frames;
 } SamplerStack;
 
-/* Number I of sampler_table_stacks(). False: nothing is known of it. */
+/* Entry I of sampler_table_stacks(). False: it is empty. */
 uint32_t sampler_table_stacks(const SamplerTable *table);
 bool sampler_table_stack(const SamplerTable *table, uint32_t i, SamplerStack *stack);
 
-/* A live sample; of the node NODE. */
+/* A live sample, which belongs to NODE. */
 typedef struct {
     uintptr_t address;
     uint64_t born;
@@ -188,7 +188,7 @@ typedef struct {
     uint32_t node;
 } SamplerLive;
 
-/* What is in place I < sampler_memory_places(), if anything is. */
+/* The sample in place I < sampler_memory_places(). False: there is none. */
 bool sampler_table_live(const SamplerTable *table, uint32_t i, SamplerLive *live);
 
 #endif

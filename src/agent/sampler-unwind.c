@@ -48,7 +48,7 @@ unwind_find_object(uintptr_t address, uintptr_t *begin, uintptr_t *end)
 #endif
 }
 
-/* The kernel reads the new mask before it refuses to take it: EINVAL where the page can be read, else EFAULT. */
+/* The kernel reads the new mask before it rejects the call: EINVAL if the page can be read, else EFAULT. */
 static bool
 is_readable(uintptr_t address)
 {
@@ -214,7 +214,7 @@ step(Window *window, const UnwindRow *row, UnwindRegisters *registers)
         return false;
     outer.pc = without_signature(outer.pc);
 #endif
-    /* A frame without a size would be met again and again. */
+    /* A frame of size zero would repeat forever. */
     if (outer.pc == registers->pc && outer.sp == registers->sp)
         return false;
     *registers = outer;
@@ -226,7 +226,7 @@ unwind_stack(UnwindCache *cache, UnwindRegisters *registers, uintptr_t from, uin
 {
     const uintptr_t page = registers->sp & ~(uintptr_t)(PAGE - 1);
     Window window = {page, page + PAGE};
-    bool exact = true; /* the pc is that of an instruction that is executed, not the one behind a call */
+    bool exact = true; /* the pc is that of an executed instruction, not the return address of a call */
     size_t n = 0;
     for (size_t steps = 0; n < max && steps < 2 * max; steps++) {
         UnwindRow row;

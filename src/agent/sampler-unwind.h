@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call stack of the calling thread, from the unwind tables of the loaded objects (.eh_frame), for a hook that runs
- * in any thread at any moment: takes no lock, allocates nothing, needs 600 bytes of stack, and reads no address that it
- * has not proved to be readable. docs/decisions/0016-a-sampler-of-our-own.md has the argument.
+ * Captures the call stack of the calling thread from the unwind tables of the loaded objects (.eh_frame), for a hook
+ * that runs in any thread at any moment: takes no lock, allocates nothing, needs 600 bytes of stack, and reads only
+ * addresses that it has checked to be readable. docs/decisions/0016-a-sampler-of-our-own.md has the argument.
  */
 #ifndef JESCOPE_AGENT_SAMPLER_UNWIND_H
 #define JESCOPE_AGENT_SAMPLER_UNWIND_H
@@ -20,18 +20,18 @@ enum { UNWIND_SAVED = 12 }; /* x19 to x29, x30 */
 enum { UNWIND_SAVED = 1 };
 #endif
 
-/* A thread's registers at one place in its code. */
+/* A thread's registers at one instruction. */
 typedef struct {
     uintptr_t pc;
     uintptr_t sp;
     uintptr_t saved[UNWIND_SAVED];
 } UnwindRegisters;
 
-/* How to get from a frame to its caller's: one row of an unwind table. */
+/* How to compute the caller's frame from a frame: one row of an unwind table. */
 typedef struct {
     int32_t cfa_offset;
     uint8_t cfa_kind;     /* UnwindCfa */
-    uint8_t cfa_register; /* place in saved, or UNWIND_SP */
+    uint8_t cfa_register; /* index into saved, or UNWIND_SP */
     uint16_t by_register; /* bit i: saved[i] is at its offset from the frame register, not from the CFA */
     int16_t return_offset;
     int16_t offsets[UNWIND_SAVED];
@@ -47,13 +47,13 @@ typedef struct {
     } entries[UNWIND_CACHED];
 } UnwindCache;
 
-/* Whether this architecture and this C library let a hook find the tables (_dl_find_object(), glibc 2.35). */
+/* Whether a hook can find the tables with this architecture and C library (_dl_find_object(), glibc 2.35). */
 bool unwind_is_possible(void);
 
-/* The memory of the loaded object that ADDRESS lies in. */
+/* The memory range of the loaded object that contains ADDRESS. */
 bool unwind_find_object(uintptr_t address, uintptr_t *begin, uintptr_t *end);
 
-/* The registers here; the stack begins with the function that calls this. */
+/* The current registers; the stack begins with the function that uses this. */
 #define UNWIND_HERE(registers) unwind_capture(registers)
 
 #if defined(__x86_64__)
@@ -87,8 +87,8 @@ unwind_capture(UnwindRegisters *registers)
 #endif
 
 /*
- * Writes the return addresses from REGISTERS on, innermost first, at most MAX of them, to FRAMES; those in front of
- * FROM are left out (if FROM does not occur, all of them). Returns their number. Changes errno.
+ * Writes the return addresses of the stack at REGISTERS, innermost first, at most MAX of them, to FRAMES; those before
+ * FROM are omitted (if FROM does not occur, all are). Returns their number. Changes errno.
  */
 size_t unwind_stack(UnwindCache *cache, UnwindRegisters *registers, uintptr_t from, uintptr_t *frames, size_t max);
 

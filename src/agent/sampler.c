@@ -16,7 +16,7 @@
 
 enum {
     THREAD_PROBES = 8,
-    KEPT_MS = 10000, /* what was sampled, after sampling has ended */
+    KEPT_MS = 10000, /* how long samples are kept after sampling has ended */
     NS_PER_MS = 1000000,
 };
 
@@ -29,22 +29,22 @@ typedef struct {
     void *extra;
 } Hooks;
 
-/* `active` is all that a hook looks at first: it may run still when the hooks have been removed. Addresses for the
- * memory are reserved once for each size and stay: such a hook then finds, and leaves, nothing but zeros. */
+/* `active` is all that a hook reads first: it may still run after the hooks have been removed. The addresses for each
+ * memory size are reserved once and never released: such a hook then reads and writes only zeros. */
 static struct {
     SamplerTable table;
     SamplerMemory sizes_of_memory[SAMPLER_LG_MEMORY_MAX - SAMPLER_LG_MEMORY_MIN + 1];
     unsigned lg_memory;         /* of the next recording */
-    unsigned lg_memory_default; /* of those after it */
+    unsigned lg_memory_default; /* of the recordings after that */
     SamplerSizes sizes;
     _Atomic(SamplerMemory *) active;
     void *handle;      /* jemalloc's; NULL: no hooks are installed */
-    unsigned lg;       /* that was asked for; the table's may be larger */
-    bool has_data;     /* of this recording, or of the one that has ended */
+    unsigned lg;       /* of the requested period; the table's may be larger */
+    bool has_data;     /* there are samples, of the present recording or of the one that has ended */
     uint64_t since_us; /* when it began, CLOCK_REALTIME */
     uint64_t began_ns; /* the same, CLOCK_MONOTONIC */
     uint64_t ended_ns;
-    Mallctl learned; /* of which jemalloc `sizes` is */
+    Mallctl learned; /* the jemalloc that `sizes` belongs to */
 } sampler = {
     .lg = SAMPLER_LG_DEFAULT, .lg_memory = SAMPLER_LG_MEMORY_DEFAULT, .lg_memory_default = SAMPLER_LG_MEMORY_DEFAULT};
 
@@ -64,7 +64,7 @@ now_ns(void)
 
 /* ---- in the program's threads ---- */
 
-/* What distinguishes the running threads; also in a thread without a C library of its own. */
+/* Identifies the running thread; also in a thread without a C library of its own. */
 __attribute__((always_inline)) static inline uintptr_t
 thread_pointer(void)
 {
@@ -89,7 +89,7 @@ draw_interval(SamplerThread *thread)
     atomic_store_explicit(&thread->epoch, epoch, memory_order_relaxed);
 }
 
-/* Where the place of the thread at POINTER is looked for first. */
+/* The place where the search for the thread at POINTER starts. */
 static inline size_t
 first_place(uintptr_t pointer)
 {
@@ -97,8 +97,8 @@ first_place(uintptr_t pointer)
 }
 
 /*
- * A place for the calling thread. One of a thread that has ended serves its successor at the same address: what remains
- * of an exponential interval is again one. Of the places that it may have, the last is shared if all are taken.
+ * A place for the calling thread. A place of a thread that has ended serves its successor at the same address: the rest
+ * of an exponential interval is again one. If all candidate places are taken, the last one is shared.
  */
 static SamplerThread *
 place_of_thread(SamplerMemory *memory)
@@ -116,7 +116,7 @@ place_of_thread(SamplerMemory *memory)
     return thread;
 }
 
-/* Whether the next sample is among the next SIZE bytes of this thread. */
+/* Whether the next sample is within the next SIZE bytes of this thread. */
 static bool
 reaches_sample(SamplerThread *thread, size_t size, uint32_t *epoch)
 {
@@ -130,8 +130,8 @@ reaches_sample(SamplerThread *thread, size_t size, uint32_t *epoch)
     return remaining <= 0;
 }
 
-/* The same for a thread that has the first of its places and an interval of this epoch, as nearly every thread has:
- * true if the next sample is not among these bytes, which are counted then. False: nothing was done. */
+/* The fast path for a thread that has its first candidate place and an interval of this epoch, as nearly every thread
+ * has: true if the next sample is not within these bytes, which are then counted. False: nothing was done. */
 __attribute__((always_inline)) static inline bool
 passes(SamplerMemory *memory, size_t size)
 {
@@ -163,7 +163,7 @@ take_scratch(SamplerMemory *memory, size_t *place)
     return NULL;
 }
 
-/* Not in the hooks themselves, which would need its stack for every call. */
+/* Separate from the hooks, which would otherwise need its stack for every call. */
 __attribute__((noinline)) static void
 take_sample(const Hit *hit, void *address, size_t size)
 {
@@ -190,7 +190,7 @@ take_sample(const Hit *hit, void *address, size_t size)
     errno = saved;
 }
 
-/* What an allocation needs that does not pass. */
+/* The rest of the work for an allocation that the fast path does not handle. */
 __attribute__((noinline)) static void
 count_allocation(SamplerMemory *memory, void *address, size_t size, uintptr_t caller)
 {
@@ -199,7 +199,7 @@ count_allocation(SamplerMemory *memory, void *address, size_t size, uintptr_t ca
         take_sample(&hit, address, size);
 }
 
-/* By another function than malloc(). Apart, so that the hook needs no stack for malloc(). */
+/* For functions other than malloc(). Separate, so that the hook needs no stack for malloc(). */
 __attribute__((noinline)) static void
 on_other_alloc(SamplerMemory *memory, int call, void *result, const uintptr_t arguments[3], uintptr_t caller)
 {
@@ -240,8 +240,8 @@ on_dalloc(void *extra, int call, void *address, uintptr_t arguments[3])
 }
 
 /*
- * In place. What is sampled already stays so and has another size; of what is not, the bytes that are added may be
- * sampled. Both together are sampled with the probability of the new size.
+ * Resizing in place. A sample stays one, with another size; otherwise the added bytes may be sampled. In total an
+ * object is sampled with the probability of the new size.
  */
 static void
 on_expand(void *extra, int call, void *address, size_t old_size, size_t new_size, uintptr_t raw_result,
@@ -264,7 +264,7 @@ on_expand(void *extra, int call, void *address, size_t old_size, size_t new_size
 
 /* ---- in the agent's thread ---- */
 
-/* 5.2.0 to 5.3.1: earlier ones have no hooks, later ones others under the same name. */
+/* 5.2.0 to 5.3.1: earlier ones have no hooks, later ones have different ones under the same name. */
 static bool
 has_hooks(const Allocator *allocator)
 {
@@ -334,8 +334,8 @@ start_table(void)
     sampler.has_data = true;
 }
 
-/* The mark that a change of the hooks leaves on all threads (sampler-ends.h): the change may be the last call of
- * jemalloc in this one. */
+/* Removes the mark that a change of the hooks leaves on all threads (sampler-ends.h): the change may be the last call
+ * of jemalloc in this thread. */
 static void
 remove_mark(const Allocator *allocator)
 {
@@ -378,7 +378,7 @@ sampler_end(const Allocator *allocator)
     void *handle = sampler.handle;
     if (!sampler_is_active())
         return 0;
-    sampler_slabs_look(&sampler.table, allocator); /* while it is known what lives */
+    sampler_slabs_look(&sampler.table, allocator); /* while the frees are still reported */
     atomic_store(&sampler.active, NULL);
     sampler.ended_ns = now_ns();
     sampler.handle = NULL;

@@ -23,8 +23,9 @@ enum {
     LISTEN_AGAIN_MS = 30 * 1000,      /* after the socket could not be made */
     CHECK_SHARED_MS = 500,            /* see next_timeout(); clients try again for a second */
     /*
-     * A process that becomes another user interrupts the agent's sleep (the C library does so in each thread), unless
-     * just then the agent does not sleep. Daemons do it when they start, so for their first seconds it looks by itself.
+     * A process that changes its user interrupts the agent's sleep (the C library does so in each thread), unless the
+     * agent is not asleep at that moment. Daemons do so when they start, so during their first seconds the agent checks
+     * by itself.
      */
     LOOK_FIRST_MS = 50,
     LOOK_LAST_MS = 7 * 1000,
@@ -41,7 +42,7 @@ typedef struct {
 static struct {
     Listener listener;
     uint64_t listen_at_ms; /* not before */
-    uint64_t look_at_ms;   /* whether the socket is still where it belongs; UINT64_MAX: only when something happens */
+    uint64_t look_at_ms;   /* when to check whether the socket is still in its place; UINT64_MAX: only on events */
     uint64_t look_pause_ms;
     uint64_t accept_at_ms;
     Session sessions[SESSIONS_MAX];
@@ -96,9 +97,9 @@ accept_client(Guest *guest, uint64_t now)
 }
 
 /*
- * Receives one message into server.request, with at most one descriptor: room for exactly one makes the kernel close
- * the others. Returns its size, 0 at the end of the connection, -1 on error; a message that is too large gives one byte
- * too many.
+ * Receives one message into server.request, with at most one descriptor: the kernel closes further ones, for which
+ * there is no room. Returns its size, 0 at the end of the connection, -1 on error; for a message that is too large, one
+ * byte more than allowed.
  */
 static ssize_t
 receive(const Session *session, Descriptor *descriptor)
@@ -138,7 +139,7 @@ serve(Guest *guest, const Session *session)
         descriptor_close(&descriptor);
         return n < 0 && (errno == EAGAIN || errno == EINTR);
     }
-    /* With MSG_TRUNC, n is the message's own size: one too large matches no request's. */
+    /* With MSG_TRUNC, n is the message's own size: one that is too large matches no request's. */
     size_t size = request_answer(guest, &server.request, (size_t)n, &descriptor, &server.answer);
     descriptor_close(&descriptor);
     return descriptor_is_ours(&session->socket) &&
@@ -152,8 +153,8 @@ session_deadline(const Session *session)
 }
 
 /*
- * After a poll(), so that a message that arrived during another client's dump counts. A session whose descriptor the
- * host has replaced is dropped too.
+ * Called after poll(), so that a message that arrived during another client's dump counts. A session whose descriptor
+ * the host has replaced is dropped too.
  */
 static void
 serve_session(Guest *guest, Session *session, short events, uint64_t now)
@@ -197,8 +198,8 @@ look_from_now_on(uint64_t now)
 }
 
 /*
- * Where descriptors are shared with the host it may have closed the listener, and the host may have become another
- * user; the socket is then recreated. The agent may no longer be permitted to remove the earlier user's: root's jescope
+ * If descriptors are shared with the host, it may have closed the listener, and the host may have changed its user; the
+ * socket is then recreated. The agent may no longer be permitted to remove the earlier user's socket: root's jescope
  * does.
  */
 static void
@@ -219,7 +220,7 @@ keep_listening(const Guest *guest, const Environment *environment, uint64_t now)
     if (outdated)
         look_from_now_on(now);
     if (leaving)
-        listener_remove(&server.listener); /* the host began to exit in between and has not seen a new one */
+        listener_remove(&server.listener); /* the host began to exit in between and has not seen the new one */
 }
 
 static int
@@ -238,8 +239,9 @@ sooner(int a, int b)
 }
 
 /*
- * The maximum time to sleep: for the lease, silent clients and retries; -1: no limit. A blocked poll() looks up its
- * descriptor numbers again when woken: if the host can replace the listener's, it may never report events of ours.
+ * The maximum time to sleep, until the lease, silent clients or retries are due; -1: no limit. A blocked poll() looks
+ * up its descriptor numbers again when woken: if the host can replace the listener's, it may never report the agent's
+ * events.
  */
 static int
 next_timeout(Guest *guest, uint64_t now)
@@ -289,7 +291,7 @@ fill_polled(Polled *polled, uint64_t now)
         polled->entries[polled->n_all++] = (struct pollfd){.fd = waker_descriptor(), .events = POLLIN};
 }
 
-/* The only time at which other threads have their turn. */
+/* The only time at which other threads get the turn. */
 static int
 sleep_until(Polled *polled, int timeout)
 {
@@ -319,7 +321,7 @@ serve_once(Guest *guest, const Environment *environment)
         accept_client(guest, now);
 }
 
-/* Neither a lease nor jescope's sampler outlasts the agent. */
+/* Ends the lease and jescope's sampler with the agent. */
 static void
 end_profiling(Guest *guest)
 {
@@ -330,7 +332,7 @@ end_profiling(Guest *guest)
     sampler_forget();
 }
 
-/* What the program was started with. Not in a child, which has its parent's. */
+/* Applies JESCOPE_SAMPLER. Not in a child, which has its parent's state. */
 static void
 fulfil(Guest *guest, const SamplerWish *wish)
 {

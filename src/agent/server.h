@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent thread's loop: one listener, a bounded number of clients, one deadline to sleep towards. Nothing a client
- * does or leaves undone can block it or make it grow: messages and replies have fixed sizes, sockets do not block, a
- * client that does not read its reply is dropped, and an idle one makes room when the places run out.
+ * The main loop of the agent thread: one listener, a bounded number of clients, one deadline. No client can block it or
+ * make it grow: messages and replies have fixed sizes, sockets do not block, a client that does not read its reply is
+ * disconnected, and an idle one is disconnected when all places are taken.
  */
 #ifndef JESCOPE_AGENT_SERVER_H
 #define JESCOPE_AGENT_SERVER_H
@@ -11,8 +11,8 @@
 #include "agent/guest.h"
 
 /* Serves until guest->leaves is set, by a client's LEAVE or by a thread that has the turn and then calls waker_wake().
- * A lease has ended then, nothing is open and no socket is left. In the agent thread, which has the turn whenever it
- * does not sleep. */
+ * On return the lease has ended, all descriptors are closed and the socket is removed. In the agent thread, which has
+ * the turn whenever it does not sleep. */
 void server_run(Guest *guest, const Environment *environment);
 
 /* The path of the socket, "" without one. */
@@ -24,7 +24,7 @@ const char *server_socket_path(void);
  */
 void server_abandon(void);
 
-/* At exit, in any thread: removes the socket's file, and sees to it that none is made again. Never waits for the agent
+/* At exit, in any thread: removes the socket's file and prevents that it is created again. Never waits for the agent
  * thread. */
 void server_leave(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounded text without stdio, which may lock, allocate and follow the host's locale. Async-signal-safe; errno
+/* Bounded text without stdio, which may lock, allocate and depend on the host's locale. Async-signal-safe; errno
  * untouched. */
 #ifndef JESCOPE_AGENT_TEXT_H
 #define JESCOPE_AGENT_TEXT_H

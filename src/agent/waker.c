@@ -21,7 +21,7 @@ static struct {
     pid_t thread; /* 0: none */
 } waker = {.descriptor = DESCRIPTOR_NONE};
 
-/* As the kernel has it: the C library's own functions leave this signal out, so the calls below are the kernel's. */
+/* In the kernel's form: the C library's functions exclude this signal, so the calls below are system calls. */
 static const uint64_t wake_set = UINT64_C(1) << (WAKE_SIGNAL - 1);
 
 void
@@ -50,7 +50,7 @@ waker_clear(void)
 }
 
 /* Not closed: it is in the ended thread's own table, and cannot be distinguished from a signalfd of the host (all have
- * one inode). */
+ * the same inode). */
 void
 waker_forget(void)
 {

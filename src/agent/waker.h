@@ -9,16 +9,16 @@
 #ifndef JESCOPE_AGENT_WAKER_H
 #define JESCOPE_AGENT_WAKER_H
 
-/* In the agent thread, with a descriptor table of its own: from now on waker_wake() reaches it. */
+/* In the agent thread, with its own descriptor table: enables waker_wake(). */
 void waker_open(void);
 
-/* The descriptor to wait for, -1: none. */
+/* The descriptor to poll; -1: none. */
 int waker_descriptor(void);
 
-/* In the agent thread, after poll(): makes the descriptor wait for the next time. */
+/* In the agent thread, after poll(): resets the descriptor. */
 void waker_clear(void);
 
-/* The thread is about to end, or this is a forked child that has none. Async-signal-safe. */
+/* Disables waker_wake(): the thread is about to end, or this is a forked child without it. Async-signal-safe. */
 void waker_forget(void);
 
 /* From any thread that has the turn: makes the agent thread notice changes soon. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lock in a word of our own: a pthread_mutex_t would be the host's business in what may interpose it.
+ * A lock in one word of memory: a pthread_mutex_t could be intercepted by the host.
  *
- * Not recursive. Preserves errno. One that is all zeros is free.
+ * Not recursive. Preserves errno. A zeroed lock is free.
  */
 #ifndef JESCOPE_AGENT_WORD_LOCK_H
 #define JESCOPE_AGENT_WORD_LOCK_H
@@ -18,7 +18,8 @@ void word_lock_take(WordLock *lock);
 bool word_lock_try(WordLock *lock); /* false: it is taken */
 void word_lock_give(WordLock *lock);
 
-/* In a forked child, in its only thread, whose parent's thread may have held it. Async-signal-safe. */
+/* In a forked child, in its only thread: frees the lock, which a thread of the parent may have held.
+ * Async-signal-safe. */
 void word_lock_reset(WordLock *lock);
 
 #endif
