@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common parts of the two drawings: short numbers and times, and the positions of axis marks. */
+/* Common code of the text and SVG plots: short labels of values and times, and the positions of axis marks. */
 #ifndef JESCOPE_HISTORY_AXIS_H
 #define JESCOPE_HISTORY_AXIS_H
 
@@ -12,7 +12,7 @@ typedef struct {
     double step;
 } Axis;
 
-/* Round marks that cover LOW..HIGH, about COUNT of them: powers of two for bytes, 1, 2 or 5 of a power of ten else. */
+/* About COUNT round marks that cover LOW..HIGH: powers of two for bytes, otherwise 1, 2 or 5 times a power of ten. */
 Axis axis_values(double low, double high, guint count, StatsUnit unit);
 
 /* Marks within FROM..TO (microseconds) at round times of day (UTC), at most COUNT of them. */
@@ -21,10 +21,10 @@ Axis axis_times(gint64 from_us, gint64 to_us, guint count);
 /* "1.5 GiB", "12k", "250 ms". */
 char *axis_value_label(double value, StatsUnit unit);
 
-/* As short as a step of STEP_US allows: "14:05:30", "14:05", "Nov 21". */
+/* TIME_US as short as marks STEP_US apart allow: "14:05:30", "14:05", "Nov 21". */
 char *axis_time_label(gint64 time_us, gint64 step_us);
 
-/* "2026-11-21T14:05:30Z", with milliseconds where they are not zero. */
+/* "2026-11-21T14:05:30Z", with milliseconds unless they are zero. */
 char *axis_time_full(gint64 time_us);
 
 #endif

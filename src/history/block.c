@@ -2,17 +2,17 @@
 #include "history/block.h"
 
 enum {
-    ROWS_MAX = 512,        /* enough for the differences to pay; a block is the smallest thing that is read */
-    CELLS_MAX = 4 << 20,   /* 32 MiB while it is built */
-    COLUMN_FIRST_BLOB = 7, /* of BLOCK_READ: the section of BLOCK_TOTALS */
-    GAP_HALVES = 5,        /* of an interval: later than that, samples are missing */
-    BIND_FIRST_BLOB = 8,   /* of BLOCK_ADD: same */
+    ROWS_MAX = 512,        /* enough for difference coding; a block is the smallest unit of reading */
+    CELLS_MAX = 4 << 20,   /* 32 MiB during construction */
+    COLUMN_FIRST_BLOB = 7, /* BLOCK_READ's column of the section BLOCK_TOTALS */
+    GAP_HALVES = 5,        /* half intervals after which samples count as missing */
+    BIND_FIRST_BLOB = 8,   /* BLOCK_ADD's parameter of that section */
 };
 
 /* A class of unknown size is identified by its index. */
 #define ITEM_BY_PLACE (G_GUINT64_CONSTANT(1) << 63)
 
-/* Words for texts; their values are numbers of words. */
+/* Words used as metrics of texts, whose values are numbers of words. */
 static const char arena_name_word[] = "#arena.name";
 static const char arena_dss_word[] = "#arena.dss";
 
@@ -21,7 +21,7 @@ static const int part_of_scope[STATS_SCOPE_COUNT] = {
     [STATS_SCOPE_LARGE] = BLOCK_CLASSES, [STATS_SCOPE_MUTEX] = BLOCK_MUTEXES,
 };
 
-/* Where values are being put. */
+/* The destination of values. */
 typedef struct {
     Block *block;
     History *history;
@@ -208,13 +208,13 @@ set_value(StatsValues *values, StatsMetric first, StatsMetric metric, guint64 va
     values->present |= G_GUINT64_CONSTANT(1) << bit;
 }
 
-/* Where the values of a sample that is being rebuilt go: keys ascend, so owner and row rarely change. */
+/* The destination of values when a sample is rebuilt. Keys ascend, so owner and row rarely change. */
 typedef struct {
     StatsSample *sample;
     const History *history;
-    StatsArena *arena; /* of the last key; NULL: the process */
+    StatsArena *arena; /* the last key's; NULL: the process */
     SectionKey key;
-    StatsTable *table; /* of the last key */
+    StatsTable *table; /* the last key's */
 } Rebuilder;
 
 static StatsTable **
@@ -273,8 +273,8 @@ find_values(Rebuilder *rebuilder, const SectionKey *key)
     return stats_table_row(rebuilder->table, rebuilder->table->count - 1);
 }
 
-/* Damaged or foreign keys are left out: a scope this program does not have, an arena's values without an arena, a mutex
- * without a name. */
+/* FALSE for keys that are damaged or unknown to this version: an unknown scope, values of an arena without an arena, a
+ * mutex without a name. */
 static gboolean
 key_makes_sense(const History *history, const SectionKey *key, int part)
 {
@@ -353,7 +353,7 @@ static Section *
 read_section(sqlite3_stmt *statement, int column, guint rows, GError **error)
 {
     const void *bytes = sqlite3_column_blob(statement, column);
-    /* SQLite gives NULL for a blob without bytes. */
+    /* SQLite returns NULL for an empty blob. */
     g_autoptr(Section) section =
         section_decode(bytes != NULL ? bytes : "", (gsize)sqlite3_column_bytes(statement, column), error);
     if (section != NULL && section_rows(section) == rows)

@@ -17,9 +17,9 @@ struct Cursor {
     HistoryParts parts;
     CursorOpenFunc func;
     gpointer data;
-    GArray *listed; /* Listed, by first_us */
-    guint next;     /* of listed: not yet opened */
-    GArray *open;   /* Open, by the place in listed; nearly always one */
+    GArray *listed; /* of Listed, by first_us */
+    guint next;     /* index in listed of the first unopened block */
+    GArray *open;   /* of Open, in the order of listed; nearly always one */
 };
 
 static gboolean
@@ -101,7 +101,7 @@ open_block(Cursor *cursor, gint64 id, GError **error)
     return TRUE;
 }
 
-/* The open block with the earliest next row; of equals the one written first. */
+/* The open block with the earliest next row; if equal, the one written first. */
 static Open *
 earliest(Cursor *cursor)
 {

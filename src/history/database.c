@@ -17,7 +17,7 @@
 G_DEFINE_QUARK(jescope_history_error, history_error)
 
 enum {
-    WAIT_MS = 2000, /* for another process's transaction */
+    WAIT_MS = 2000, /* maximum wait for another process's transaction */
     SET_UP_AGAIN_US = 5000,
     DIRECTORY_MODE = 0700,
     FILE_MODE = 0600,
@@ -45,8 +45,8 @@ static const struct {
      "%1$s is damaged (%2$s); move it away, or recover its data with: sqlite3 %1$s .recover"},
 };
 
-/* A limit of the file's size (RLIMIT_FSIZE) and a quota are to SQLite plain I/O errors, and the cause may be
- * overwritten by the clean-up. What can be read but not written on is treated as full. */
+/* SQLite reports a file size limit (RLIMIT_FSIZE) or a quota as a plain I/O error, and its clean-up may overwrite the
+ * cause. A file that can be read but not extended is treated as full. */
 static int
 plain_result(sqlite3 *db)
 {
@@ -280,7 +280,7 @@ database_end(History *history, gboolean mine, gboolean ok, GError **error)
     history->in_transaction = FALSE;
     if (ok && database_run(history, database_statement(history, SQL_COMMIT, error), error))
         return TRUE;
-    /* Where SQLite rolled back by itself (a full disk) this one fails, which says nothing new. */
+    /* Fails if SQLite has rolled back itself (disk full); that error is of no interest. */
     database_run(history, database_statement(history, SQL_ROLLBACK, NULL), NULL);
     forget_words(&history->dictionary);
     load_words(history, NULL);
@@ -321,7 +321,7 @@ read_pragma(History *history, const char *sql, gint64 *value, GError **error)
     return ok;
 }
 
-/* The kind of file: *VERSION is 0 for an empty one. */
+/* Checks that the file is a history; *VERSION is 0 if it is empty. */
 static gboolean
 check_file(History *history, gint64 *version, GError **error)
 {
@@ -348,7 +348,7 @@ check_file(History *history, gint64 *version, GError **error)
 static gboolean
 run_steps(History *history, GError **error)
 {
-    /* Another process may have done it since. */
+    /* Another process may have migrated it since. */
     gint64 version = 0;
     if (!check_file(history, &version, error))
         return FALSE;
@@ -371,7 +371,7 @@ migrate(History *history, GError **error)
     return FALSE;
 }
 
-/* In one transaction: another process may be making the file, which is either empty or whole to us. */
+/* In one transaction, so that a file that another process is creating appears either empty or complete. */
 static gboolean
 check_snapshot(History *history, gint64 *version, GError **error)
 {
@@ -388,7 +388,7 @@ try_set_up_writer(History *history, GError **error)
     gint64 version = 0;
     if (!check_snapshot(history, &version, error))
         return FALSE;
-    /* auto_vacuum can only be chosen before there are tables. */
+    /* auto_vacuum can only be set before tables are created. */
     if (version == 0 && !execute(history, "PRAGMA auto_vacuum = INCREMENTAL", error))
         return FALSE;
     if (!execute(history, "PRAGMA journal_mode = WAL", error))
@@ -398,7 +398,7 @@ try_set_up_writer(History *history, GError **error)
     return execute(history, "PRAGMA synchronous = NORMAL", error);
 }
 
-/* While another connection turns an empty file into one with a log, SQLite refuses without waiting the busy timeout. */
+/* While another connection switches an empty file to WAL mode, SQLite fails without waiting for the busy timeout. */
 static gboolean
 set_up_writer(History *history, GError **error)
 {
@@ -415,12 +415,12 @@ set_up_writer(History *history, GError **error)
     }
 }
 
-/* One snapshot for all reads, which is independent of concurrent packing. */
+/* Uses one snapshot for all reads, so that concurrent packing has no effect. */
 static gboolean
 set_up_reader(History *history, GError **error)
 {
     gint64 version = 0;
-    /* Where no file may be made, none is wanted for sorting. */
+    /* A confined process cannot create temporary files for sorting. */
     if (handed_is_confined() && !execute(history, "PRAGMA temp_store = MEMORY", error))
         return FALSE;
     if (!execute(history, "BEGIN", error) || !check_file(history, &version, error))
@@ -464,7 +464,7 @@ check_path(const char *path, HistoryMode mode, GError **error)
     return FALSE;
 }
 
-/* A file that another user has made may define more than our tables. */
+/* A file that another user has created may contain triggers, views and function calls: disables these. */
 static void
 refuse_programs(sqlite3 *db)
 {
@@ -534,8 +534,8 @@ open_reader(History *history, GError **error)
     return FALSE;
 }
 
-/* A new file is its owner's alone, whatever the umask, since it has what memory is for; SQLite gives the files beside
- * it the same mode. */
+/* Creates the file readable only by its owner, whatever the umask, since it describes what memory is used for; SQLite
+ * gives its auxiliary files the same mode. */
 static gboolean
 make_private_file(const char *path, GError **error)
 {
@@ -552,7 +552,7 @@ make_private_file(const char *path, GError **error)
 static gboolean
 open_writer(History *history, GError **error)
 {
-    /* SQLite would silently open it read-only. */
+    /* SQLite would silently open the file read-only. */
     if (g_access(history->path, F_OK) == 0 && g_access(history->path, W_OK) != 0) {
         g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_READ_ONLY,
                     "%s may not be written to (%s); use another --history FILE", history->path, g_strerror(errno));

@@ -12,9 +12,9 @@
 #include <zstd.h>
 
 enum {
-    LEVEL = 3, /* a dump is text that repeats itself: higher levels win little */
+    LEVEL = 3, /* dumps are repetitive text: higher levels save little */
     CHUNK = 256 * 1024,
-    STORED_MAX = HISTORY_DUMP_MAX, /* compression that gains nothing */
+    STORED_MAX = HISTORY_DUMP_MAX, /* limit for a dump that does not compress */
 };
 
 static gboolean
@@ -149,7 +149,7 @@ set_damaged(const HistoryPackedDump *packed, GError **error)
     return FALSE;
 }
 
-/* FALSE with errno, or with *LEFT not 0 for a malformed frame. */
+/* FALSE with errno, or with *LEFT nonzero for a malformed frame. */
 static gboolean
 decompress(ZSTD_DCtx *context, ZSTD_inBuffer in, int descriptor, guint64 *left)
 {
@@ -307,7 +307,7 @@ history_recordings(History *history, gint64 incarnation, guint max, GError **err
     return ok ? g_steal_pointer(&recordings) : NULL;
 }
 
-/* The ids of dumps that may not stay, of gint64. */
+/* The ids of dumps to remove, of gint64. */
 static GArray *
 dumps_too_many(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us,
                GError **error)
@@ -356,7 +356,7 @@ remove_dumps(History *history, const GArray *ids, GError **error)
     return TRUE;
 }
 
-/* Removes the dumps of all targets that are beyond TOTAL_BYTES. */
+/* Removes dumps of all targets beyond TOTAL_BYTES. */
 static gboolean
 remove_beyond(History *history, guint64 total_bytes, GError **error)
 {
@@ -383,7 +383,7 @@ history_retain_dumps(History *history, gint64 incarnation, const HistoryDumpRete
     if (!database_begin(history, &mine, error) ||
         !database_end(history, mine, retain(history, incarnation, retention, now_us, error), error))
         return FALSE;
-    /* As with samples, a lock or a full disk is not an error here. */
+    /* Optional, so a lock or a full disk is not an error here. */
     sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
     return TRUE;
 }

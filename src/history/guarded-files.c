@@ -9,7 +9,7 @@
 static sqlite3_vfs guarded;
 static int (*open_plain)(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *file, int flags, int *opened);
 
-/* A missing one will be created by the caller. */
+/* A missing file is trusted: the caller will create it. */
 static gboolean
 is_trusted(sqlite3_filename journal)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of a history as SQLite may open them. SQLite replays a journal next to a database, left by a crash; it may
- * name a "super-journal" anywhere, which SQLite then deletes. Any user with write access to the directory can create
- * one.
+ * Restricts the files that SQLite may open beside a history. SQLite replays a journal that a crash has left next to a
+ * database; the journal may name a "super-journal" anywhere, which SQLite then deletes. Any user with write access to
+ * the directory can create one.
  */
 #ifndef JESCOPE_HISTORY_GUARDED_FILES_H
 #define JESCOPE_HISTORY_GUARDED_FILES_H
 
 #include <errno.h>
 
-/* The sqlite3_system_errno() of a file that was refused. */
+/* The sqlite3_system_errno() for a refused file. */
 enum { GUARDED_FILES_REFUSED = EBADMSG };
 
-/* The name of a virtual file system for sqlite3_open_v2(): SQLite's own, which opens no super-journal, and a journal or
- * log only of root, of the caller or of the owner of the database; otherwise SQLITE_CANTOPEN. From any thread. */
+/* The name of a virtual file system for sqlite3_open_v2(). It is SQLite's default, except that opening a super-journal,
+ * or a journal or log that does not belong to root, the caller or the owner of the database, fails with
+ * SQLITE_CANTOPEN. Thread-safe. */
 const char *guarded_files(void);
 
 #endif

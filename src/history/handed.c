@@ -18,10 +18,10 @@ static const char *const endings[] = {"-wal", "-shm", "-journal"};
 static struct {
     char *path;
     char *place;
-    /* Of the place: another user may own the directory, and put a link to one of root's where it is. */
+    /* The path in two parts: another user may own the directory, and replace it with a link to one of root's. */
     int directory;
     char *name;
-    gboolean resolved; /* the place has no links */
+    gboolean resolved; /* the path has no links */
     gboolean confined;
 } handed = {.directory = -1};
 
@@ -40,7 +40,7 @@ handed_is_confined(void)
 /* In the parent -----------------------------------------------------------------------------------------------------
  */
 
-/* The ending of a file beside the place; NULL: it is another file. */
+/* The suffix of an auxiliary file of the history; NULL: not such a file. */
 static const char *
 ending_of(const char *name)
 {
@@ -51,7 +51,7 @@ ending_of(const char *name)
     return NULL;
 }
 
-/* A file made beside the history file is its owner's, so that he can go on with it. */
+/* Gives a new auxiliary file to the owner of the history file, who may have to continue with it. */
 static void
 give_to_owner(int fd, const struct stat *history)
 {
@@ -60,7 +60,7 @@ give_to_owner(int fd, const struct stat *history)
     (void)!fchmod(fd, history->st_mode & 0666);
 }
 
-/* Another name of a file that is not the owner's may have been put there to have it written to. */
+/* TRUE for a hard link, which another user may have created to have a foreign file written to. */
 static gboolean
 is_another_name(int fd, const struct stat *history)
 {
@@ -117,7 +117,7 @@ open_for_child(const OpenerQuestion *question, OpenerAnswer *answer)
     return 0;
 }
 
-/* The directory of the place; -1: none, or a link has come into its path. */
+/* Opens the directory of the history file; -1 if there is none, or its path now contains a link. */
 static int
 open_directory(void)
 {
@@ -178,7 +178,7 @@ open_by_asking(const char *name, int flags, int mode)
     return ask(name, flags);
 }
 
-/* The place has no links. */
+/* The path has no links. */
 static int
 no_link(const char *name, struct stat *status)
 {

@@ -3,11 +3,11 @@
  * The history file: allocator statistics of many targets over time, in one SQLite database (docs/history.md).
  *
  * A target is identified by its name. Each of its processes is an incarnation, so that a restart keeps the identity and
- * decreasing counters are recognised. Samples are written one by one and packed into blocks later, which readers do not
- * notice.
+ * decreasing counters are recognised. Samples are written one by one and packed into blocks later, transparently to
+ * readers.
  *
- * Several processes may use one file at once. `kill -9` at any moment loses no sample whose history_add() returned. A
- * History belongs to one thread.
+ * Several processes may use a file at the same time. `kill -9` at any moment loses no sample whose history_add() has
+ * returned. A History must be used by one thread only.
  */
 #ifndef JESCOPE_HISTORY_HISTORY_H
 #define JESCOPE_HISTORY_HISTORY_H
@@ -23,23 +23,23 @@ typedef enum {
     HISTORY_ERROR_NOT_HISTORY, /* not a history file */
     HISTORY_ERROR_NEWER,       /* written by a newer jescope */
     HISTORY_ERROR_DAMAGED,
-    HISTORY_ERROR_LOCKED, /* another process holds it; try again */
-    HISTORY_ERROR_FULL,   /* no space; try again when there is some */
+    HISTORY_ERROR_LOCKED, /* another process has locked it; try again */
+    HISTORY_ERROR_FULL,   /* no space left; try again later */
     HISTORY_ERROR_READ_ONLY,
-    HISTORY_ERROR_TOO_LARGE, /* more was asked for than may be read */
+    HISTORY_ERROR_TOO_LARGE, /* the query exceeds its limits */
 } HistoryError;
 
 typedef struct History History;
 
 typedef enum {
     HISTORY_READ,  /* the file must exist; works on a read-only file system */
-    HISTORY_WRITE, /* made, with its directory, where it is missing; migrated to this version's schema */
+    HISTORY_WRITE, /* created, with its directory, if missing; migrated to this version's schema */
 } HistoryMode;
 
 /* The parts of a sample. Each is stored separately, and only requested parts are read. */
 typedef enum {
-    HISTORY_TOTALS = 1 << 0,  /* of the process */
-    HISTORY_ARENAS = 1 << 1,  /* values of every arena, the merged and the destroyed ones */
+    HISTORY_TOTALS = 1 << 0,  /* values of the process */
+    HISTORY_ARENAS = 1 << 1,  /* values of every arena, including merged and destroyed ones */
     HISTORY_CLASSES = 1 << 2, /* bins and large classes */
     HISTORY_MUTEXES = 1 << 3,
     HISTORY_EVERYTHING = HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES | HISTORY_MUTEXES,
@@ -51,7 +51,7 @@ char *history_default_path(void);
 /* Errors name PATH and the remedy. */
 History *history_open(const char *path, HistoryMode mode, GError **error);
 
-/* A history in memory, while it is open. */
+/* A history that is in memory only. */
 History *history_open_in_memory(GError **error);
 
 void history_close(History *history);
@@ -64,63 +64,64 @@ const char *history_path(const History *history);
 
 typedef enum {
     HISTORY_SOURCE_LIVE,
-    HISTORY_SOURCE_LOG, /* followed while it grew */
+    HISTORY_SOURCE_LOG, /* a log that was followed as it grew */
     HISTORY_SOURCE_IMPORT,
 } HistorySource;
 
-/* What tells a person which process it was. NULL and "": unknown. */
+/* Texts that describe a process to a person. NULL and "": unknown. */
 typedef struct {
-    const char *user;      /* its name */
-    const char *arguments; /* as process_arguments() */
+    const char *user;      /* user name */
+    const char *arguments; /* as from process_arguments() */
     const char *group;     /* its control group */
 } HistoryProcess;
 
-/* One life of a target. Two are the same if all but VERSION, EVERY_US and PROCESS agree. */
+/* A process of a target, to be recorded as an incarnation. Two are the same if all members except VERSION, EVERY_US and
+ * PROCESS are equal. */
 typedef struct {
     const char *target;
     HistorySource source;
     gint64 pid;          /* 0: unknown */
     guint64 start_ticks; /* field 22 of /proc/PID/stat; 0: unknown */
-    const char *boot;    /* of /proc/sys/kernel/random/boot_id; of a log history_log_life(); "": unknown */
+    const char *boot;    /* from /proc/sys/kernel/random/boot_id; for a log, history_log_life(); "": unknown */
     const char *version; /* jemalloc's; NULL: unknown */
-    guint64 every_us;    /* the interval aimed at; 0: none */
+    guint64 every_us;    /* the configured interval; 0: none */
     HistoryProcess process;
 } HistoryLife;
 
 /* The owner of a target's samples. */
 typedef struct {
     guint32 user;
-    const char *unit; /* of systemd; "": none */
+    const char *unit; /* systemd unit; "": none */
 } HistoryOwner;
 
-/* The target NAME belongs permanently to its first claimant. *GRANTED: it is OWNER's: of the same user, and not of two
- * different units. */
+/* Claims the target NAME, which belongs permanently to its first claimant. Sets *GRANTED if it belongs to OWNER: to the
+ * same user, and not to another unit. */
 gboolean history_claim(History *history, const char *name, const HistoryOwner *owner, gboolean *granted,
                        GError **error);
 
-/* HistoryLife.boot of processes that run now. */
+/* HistoryLife.boot for currently running processes. */
 char *history_boot(void);
 
-/* *SERIES is the target that has samples of LIFE's process, among LIFE's target and those that are called after it
- * ("NAME/2"); NULL: none has. */
+/* Sets *SERIES to the target with samples of LIFE's process: LIFE's target or one derived from it ("NAME/2"); NULL:
+ * none. */
 gboolean history_find_series(History *history, const HistoryLife *life, char **series, GError **error);
 
-/* Finds or makes the incarnation of LIFE. The samples of earlier lives of its target are packed. */
+/* Finds or creates the incarnation of LIFE. Packs the samples of the target's earlier incarnations. */
 gboolean history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error);
 
-/* Samples of a log kept under NAME go to the target NAME if they are of the first writer that was seen in it, and to
- * "NAME/WRITER" (StatsSample.stream) if they are of another. */
+/* The target for samples of a log recorded under NAME: NAME for the first writer seen in it, "NAME/WRITER" for another
+ * (STREAM is StatsSample.stream). */
 char *history_log_target(History *history, const char *name, const char *stream);
 
-/* HistoryLife.boot of the samples of a log, which has no data about the process. */
+/* HistoryLife.boot for samples of a log, which has no data about the process. */
 char *history_log_life(const StatsSample *sample);
 
-/* Adds SAMPLE, of known time, with those of its PARTS that it has. Durable against the death of this process on
- * return. */
+/* Adds the PARTS of SAMPLE that it has; its time must be known. On return, the sample survives a crash of this
+ * process. */
 gboolean history_add(History *history, gint64 incarnation, const StatsSample *sample, HistoryParts parts,
                      GError **error);
 
-/* A remark in the history of TARGET (made if need be): why samples are missing, or that the clock was set. */
+/* Adds a remark to TARGET, which is created if needed: why samples are missing, or that the clock was set. */
 gboolean history_note(History *history, const char *target, gint64 time_us, const char *text, GError **error);
 
 /* Reading -----------------------------------------------------------------------------------------------------------
@@ -134,15 +135,15 @@ typedef struct {
 
 #define HISTORY_ALL_TIME ((HistoryRange){.from_us = G_MININT64, .to_us = G_MAXINT64})
 
-/* The samples of TARGET in the order of time, with the stored ones of PARTS. HISTORY must outlive it. A TARGET of NULL
- * means the only one of the file. Free with iterator->free(iterator). */
+/* Iterates over the samples of TARGET in time order, with the stored ones of PARTS. HISTORY must outlive it. TARGET
+ * NULL means the file's only target. Free with iterator->free(iterator). */
 StatsIterator *history_iterator_new(History *history, const char *target, HistoryRange range, HistoryParts parts,
                                     GError **error);
 
-/* Lets ITERATOR hand out the values of these METRICS alone: with few of them several times faster. */
+/* Restricts ITERATOR to the values of METRICS; a few are several times faster to read than all. */
 void history_iterator_only(StatsIterator *iterator, const StatsMetric *metrics, guint count);
 
-/* How many blocks readers of this History had to leave out because their bytes are damaged. */
+/* The number of damaged blocks that were skipped in reading from HISTORY. */
 guint history_damaged_blocks(const History *history);
 
 typedef struct {
@@ -151,9 +152,9 @@ typedef struct {
 } HistoryNote;
 
 typedef struct {
-    gint64 from_us;   /* the last sample before it */
-    gint64 to_us;     /* the first one after it */
-    gboolean restart; /* another incarnation continues after it */
+    gint64 from_us;   /* time of the last sample before the gap */
+    gint64 to_us;     /* time of the first sample after it */
+    gboolean restart; /* the samples after it are of another incarnation */
 } HistoryGap;
 
 typedef struct {
@@ -165,14 +166,14 @@ typedef struct {
     gint64 last_us;
     guint64 every_us; /* of its last incarnation */
     char *version;    /* of its last incarnation; NULL: unknown */
-    GArray *gaps;     /* of HistoryGap; the time between two samples is over two and a half intervals */
+    GArray *gaps;     /* of HistoryGap: more than two and a half intervals between two samples */
     GPtrArray *notes; /* of HistoryNote, by time */
 } HistoryTarget;
 
 /* All targets by name, of HistoryTarget. */
 GPtrArray *history_targets(History *history, GError **error);
 
-/* A life that has samples. */
+/* An incarnation with samples. */
 typedef struct {
     gint64 incarnation;
     gint64 pid; /* 0: unknown */
@@ -180,39 +181,40 @@ typedef struct {
     gint64 last_us;
 } HistorySpan;
 
-/* The latest MAX lives of TARGET that have samples, by their first one, of HistorySpan. */
+/* The latest MAX incarnations of TARGET with samples, of HistorySpan, ordered by first sample. */
 GArray *history_spans(History *history, const char *target, guint max, GError **error);
 
-/* The texts of the process of INCARNATION are handed to TAKE, valid during the call. FALSE: none are known, as in a
- * file of an older jescope. */
+/* Passes the texts about the process of INCARNATION to TAKE; they are valid during the call. FALSE if there are none,
+ * as in a file of an older jescope. */
 typedef void HistoryTakeProcess(const HistoryProcess *process, gpointer data);
 gboolean history_process(History *history, gint64 incarnation, HistoryTakeProcess *take, gpointer data);
 
 /* The user that TARGET belongs to (history_claim()); -1: unknown. */
 gint64 history_user(History *history, const char *target);
 
-/* The names of the metrics TARGET has in RANGE, by scope and in metrics.def's order, of const char * (static). */
+/* The names of the metrics that TARGET has in RANGE, of const char * (static), in the order of metrics.def. */
 GPtrArray *history_metrics(History *history, const char *target, HistoryRange range, GError **error);
 
-/* Whether TARGET is kept here. HISTORY_ERROR_MISSING, naming those that are, if not. NULL as history_iterator_new(). */
+/* Whether TARGET exists; otherwise FALSE with HISTORY_ERROR_MISSING, whose message lists the targets. TARGET may be
+ * NULL as for history_iterator_new(). */
 gboolean history_check_target(History *history, const char *target, GError **error);
 
 /* Retention ---------------------------------------------------------------------------------------------------------
  */
 
-/* Retention limits. Zero in a field: no limit. Imported samples are never removed. */
+/* Retention limits; 0: no limit. Imported samples are never removed. */
 typedef struct {
-    guint64 keep_us;       /* samples older than this go */
-    guint64 thin_after_us; /* of samples older than this... */
-    guint64 thin_step_us;  /* ...one per this time stays */
-    guint64 max_bytes; /* of the file without dumps (dumps.h): the oldest blocks of the user (history_claim()) that has
-                        * most go until it fits */
+    guint64 keep_us;       /* older samples are removed */
+    guint64 thin_after_us; /* samples older than this are thinned... */
+    guint64 thin_step_us;  /* ...to one per this time */
+    guint64 max_bytes; /* of the file without dumps (dumps.h): the oldest blocks of the user (history_claim()) with the
+                        * most are removed until it fits */
 } HistoryRetention;
 
 typedef struct {
-    guint64 removed; /* samples */
-    guint64 thinned; /* samples that thinning took */
-    guint64 bytes;   /* of the file afterwards */
+    guint64 removed; /* samples removed */
+    guint64 thinned; /* samples removed by thinning */
+    guint64 bytes;   /* size of the file afterwards */
 } HistoryRetained;
 
 gboolean history_retain(History *history, const HistoryRetention *retention, gint64 now_us, HistoryRetained *retained,

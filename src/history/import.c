@@ -11,17 +11,17 @@ enum {
     DIGEST_BYTES = 16,
 };
 
-/* The identity of a sample: values that every jemalloc prints and every reader reads. */
+/* The metrics that identify a sample: every jemalloc prints them and every reader parses them. */
 static const StatsMetric identity_totals[] = {STATS_ALLOCATED, STATS_ACTIVE, STATS_MAPPED};
 static const StatsMetric identity_arena[] = {STATS_ARENA_ALLOCATED, STATS_ARENA_MAPPED, STATS_ARENA_SMALL_NMALLOC,
                                              STATS_ARENA_LARGE_NMALLOC};
 
-/* Samples of one writer and version on their way into one block. */
+/* Collects samples of one writer and version for a block. */
 typedef struct {
     gint64 target;
     gint64 incarnation;
     Block *block;
-    GPtrArray *digests; /* GBytes, of the rows of block */
+    GPtrArray *digests; /* of GBytes: digests of the rows of block */
 } Sink;
 
 typedef struct {
@@ -31,8 +31,8 @@ typedef struct {
     ImportResult *result;
     char *name;
     GHashTable *sinks;       /* writer and version -> Sink */
-    GHashTable *occurrences; /* GBytes: digest without its count -> guint */
-    gint64 next_us;          /* time of the next sample without one; STATS_TIME_UNKNOWN: not yet known */
+    GHashTable *occurrences; /* GBytes, digest without count -> guint, occurrences */
+    gint64 next_us;          /* time for the next sample without one; STATS_TIME_UNKNOWN: not known yet */
 } Import;
 
 char *
@@ -180,7 +180,7 @@ count_timeless(StatsSample *sample, gpointer data, GError **error)
     return TRUE;
 }
 
-/* The last sample of a log was written when the log was last changed; the others before it. */
+/* Assumes that the last sample of a log was written at its last modification, and the others before it. */
 static gboolean
 find_start(Import *import, GError **error)
 {
@@ -209,7 +209,7 @@ give_time(Import *import, StatsSample *sample, GError **error)
     return TRUE;
 }
 
-/* Samples in a block are in the order of time: an earlier one begins another block. */
+/* Samples in a block ascend in time: an earlier one begins another block. */
 static gboolean
 add_sample(Import *import, Sink *sink, StatsSample *sample, GBytes *digest, GError **error)
 {

@@ -10,14 +10,14 @@
 #include "history/history.h"
 #include "stats/reader.h"
 
-/* Called after each sample with how many are done, and its time. */
+/* Called after each sample with the number of samples so far and the sample's time. */
 typedef void (*ImportProgressFunc)(guint64 samples, gint64 time_us, gpointer data);
 
 typedef struct {
     const char *target; /* NULL: import_target_name() */
-    gint64 start_us;    /* time of the first sample that has none; STATS_TIME_UNKNOWN: so that the last of them has the
-                         * time of the file's last change */
-    guint64 every_us;   /* between samples without a time */
+    gint64 start_us;    /* time of the first sample without a time; STATS_TIME_UNKNOWN: chosen so that the last one has
+                         * the file's modification time */
+    guint64 every_us;   /* interval between samples without a time */
     ImportProgressFunc progress; /* may be NULL */
     gpointer data;
 } ImportOptions;
@@ -26,7 +26,7 @@ typedef struct {
     StatsReport report; /* numbers of samples read and skipped */
     guint64 added;
     guint64 known;    /* already there */
-    guint64 timeless; /* of those added: with a time made up */
+    guint64 timeless; /* samples added with an assumed time */
 } ImportResult;
 
 /* Imports PATH ("-": standard input). On failure the samples written so far stay: importing again continues. */

@@ -7,7 +7,7 @@ typedef struct {
     gint64 target;
     HistoryRange range;
     HistoryParts parts;
-    gboolean only[STATS_METRIC_COUNT]; /* the requested parts, if not all */
+    gboolean only[STATS_METRIC_COUNT]; /* the requested metrics, if not all */
     gboolean everything;
 } HistoryIterator;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content: targets, their spans, gaps, notes and metrics. */
+/* Lists the content of a history: targets, their spans, gaps, notes and metrics. */
 #include "history/cursor.h"
 
 static void
@@ -69,7 +69,7 @@ read_notes(History *history, gint64 id, HistoryTarget *target, GError **error)
 static gboolean
 read_gaps(History *history, gint64 id, HistoryTarget *target, GError **error)
 {
-    gint64 before_us = 0, incarnation = 0; /* of the sample before */
+    gint64 before_us = 0, incarnation = 0; /* the previous sample's */
     guint64 step_us = 0;
     target->gaps = g_array_new(FALSE, FALSE, sizeof(HistoryGap));
     g_autoptr(Cursor) cursor = cursor_new(history, id, HISTORY_ALL_TIME, 0, error);

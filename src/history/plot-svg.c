@@ -7,18 +7,18 @@
 
 enum {
     WIDTH = 960,
-    LEFT = 84, /* of the drawing, for the values */
+    LEFT = 84, /* margin for the labels of values */
     RIGHT = 24,
     TOP = 24,
-    HEIGHT = 260, /* of a panel's drawing */
-    BELOW = 34,   /* for the times */
+    HEIGHT = 260, /* height of a panel's plot area */
+    BELOW = 34,   /* space for the labels of times */
     HEADING = 26,
-    LEGEND = 20, /* a line of it */
+    LEGEND = 20, /* height of a legend line */
     VALUE_MARKS = 5,
     TIME_MARKS = 8,
 };
 
-/* Two hues of each colour: one reads on white, one on near-black. */
+/* Two shades of each colour: for white and for near-black backgrounds. */
 static const char *const light_colors[PLOT_COLORS] = {"#0b62a4", "#b35c00", "#7a3e9d", "#1b7a3d",
                                                       "#b3123f", "#00727a", "#6b5a00", "#5b5b5b"};
 static const char *const dark_colors[PLOT_COLORS] = {"#6cb6ff", "#ffb057", "#d2a8ff", "#6fdd8b",
@@ -28,7 +28,7 @@ typedef struct {
     GString *out;
     HistoryRange span;
     Axis values;
-    double top; /* of the drawing */
+    double top; /* position of the plot area */
 } Frame;
 
 static void
@@ -106,8 +106,8 @@ append_point(const Frame *frame, const SeriesPoint *point, gboolean move)
     append_number(frame->out, y_of(frame, point->value));
 }
 
-/* The points that show in one column of pixels: the first, the extremes and the last, in their order. More would not be
- * seen, and a month has a quarter of a million. */
+/* Selects the points to draw in one column of pixels: the first, the extremes and the last, in order. More would be
+ * invisible, and a month has a quarter of a million. */
 static guint
 column_points(const Frame *frame, const GArray *points, guint begin, guint *chosen)
 {
@@ -137,7 +137,7 @@ append_path(const Frame *frame, const Series *series)
         for (size_t i = 1; i < G_N_ELEMENTS(chosen); i++)
             if (chosen[i] != chosen[i - 1])
                 append_point(frame, &all[chosen[i]], FALSE);
-        /* A point alone between two gaps still shows: a line of no length has round ends. */
+        /* A single point between two gaps is visible as a zero-length line with round ends. */
         if (chosen[3] == at && (next == series->points->len || all[next].after_gap))
             append_point(frame, &all[at], FALSE);
         at = next;
@@ -221,7 +221,7 @@ append_footer(const GPtrArray *series, double y, GString *out)
 void
 plot_svg(const GPtrArray *series, GString *out)
 {
-    /* Colours are at hand: units share panels. */
+    /* SVG has colours, so that series of one unit share a panel. */
     g_autoptr(GPtrArray) panels = plot_panels(series, PLOT_COLOR);
     double height = document_height(panels);
     g_autofree char *heading = plot_heading(series), *title = g_markup_escape_text(heading, -1);

@@ -6,24 +6,24 @@
 #include <math.h>
 
 enum {
-    ROWS = 12,       /* character rows of a panel */
-    DOTS_ACROSS = 2, /* of a braille character */
+    ROWS = 12,       /* rows per panel */
+    DOTS_ACROSS = 2, /* dots per braille character */
     DOTS_DOWN = 4,
-    LABELS = 10,     /* columns left of the axis */
-    TIME_LABEL = 14, /* columns a mark of the time axis takes at least */
+    LABELS = 10,     /* width of the value labels */
+    TIME_LABEL = 14, /* minimum width of a mark of the time axis */
     VALUE_MARKS = 4,
     BRAILLE = 0x2800,
 };
 
-/* Bit of the dot at [row][column] of a braille character. */
+/* The bit of the dot at [row][column] of a braille character. */
 static const guint8 dot_bits[DOTS_DOWN][DOTS_ACROSS] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 
 static const char *const colors[PLOT_COLORS] = {"36", "33", "35", "32", "34", "31", "96", "93"};
 
 typedef struct {
-    guint columns; /* characters */
+    guint columns; /* width in characters */
     guint8 *dots;  /* ROWS x columns */
-    guint *owner;  /* the series drawn last there, plus one */
+    guint *owner;  /* index + 1 of the series last drawn in each character */
     Axis values;
     HistoryRange span;
 } Canvas;
@@ -97,7 +97,7 @@ append_cell(const Canvas *canvas, guint cell, PlotFlags flags, GString *out)
     append_colored(out, canvas->owner[cell] - 1, flags, text);
 }
 
-/* The value of character row ROW, if it has a mark. */
+/* The label of character row ROW, or NULL if it has no mark. */
 static char *
 row_label(const Canvas *canvas, guint row, StatsUnit unit)
 {

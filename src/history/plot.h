@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drawings of series. Series of one unit share a panel and its scale; each unit has a panel of its own. A line is
- * interrupted where samples are missing or the process was restarted. The scale begins at zero unless all values are in
- * its upper half.
+ * Plots series. Series of one unit share a panel and its scale. Lines are interrupted where samples are missing or the
+ * process was restarted. The scale begins at zero unless all values are in its upper half.
  */
 #ifndef JESCOPE_HISTORY_PLOT_H
 #define JESCOPE_HISTORY_PLOT_H
@@ -12,12 +11,12 @@
 
 typedef enum {
     PLOT_PLAIN = 0,
-    PLOT_COLOR = 1 << 0, /* ANSI colours; without, every series has its own panel, to distinguish them */
+    PLOT_COLOR = 1 << 0, /* ANSI colours; without, every series has its own panel */
     PLOT_ASCII = 1 << 1, /* no braille */
 } PlotFlags;
 
 enum {
-    PLOT_COLORS = 8, /* then they repeat */
+    PLOT_COLORS = 8, /* number of distinct colours, which repeat */
     PLOT_WIDTH_MIN = 40,
 };
 
@@ -34,12 +33,12 @@ void plot_svg(const GPtrArray *series, GString *out);
 /* Series with a common scale. */
 typedef struct {
     GPtrArray *series; /* of Series, borrowed */
-    GArray *colors;    /* guint: the place among all series */
+    GArray *colors;    /* of guint: the index among all series */
     StatsUnit unit;
     double low, high;
 } PlotPanel;
 
-/* The panels of SERIES, of PlotPanel; EACH_ALONE as without PLOT_COLOR. */
+/* The panels of SERIES, of PlotPanel; without PLOT_COLOR, one per series. */
 GPtrArray *plot_panels(const GPtrArray *series, PlotFlags flags);
 
 /* The targets of the series: "redis", "app, redis and 3 more". */
@@ -51,7 +50,7 @@ char *plot_scale_note(const Axis *values, StatsUnit unit);
 /* The time zone of all marks. */
 #define PLOT_TIME_ZONE "UTC"
 
-/* From the first to the last point of all SERIES; at least a millisecond. */
+/* The time from the first to the last point of all SERIES; at least a millisecond. */
 HistoryRange plot_span(const GPtrArray *series);
 
 #endif

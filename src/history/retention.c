@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/store.h"
 
-/* Deletes the blocks that STATEMENT lists, with the samples in each, which *REMOVED counts. */
+/* Deletes the blocks that STATEMENT lists, and adds the numbers of their samples to *REMOVED. */
 static gboolean
 delete_listed(History *history, sqlite3_stmt *statement, guint64 *removed, GError **error)
 {
@@ -51,7 +51,7 @@ flush_kept(Thinning *thinning, GError **error)
     return ok;
 }
 
-/* The first sample of each slot of time stays, with its true time. */
+/* Keeps the first sample of each time slot, with its original time. */
 static gboolean
 thin_row(Thinning *thinning, const Block *block, guint row, GError **error)
 {
@@ -115,7 +115,7 @@ thin_old(History *history, gint64 before_us, guint64 step_us, guint64 *thinned, 
     return ok;
 }
 
-/* Bytes in use, and those of dumps among them; free pages are returned at the end. */
+/* Sets the bytes in use, not including free pages, which are returned at the end, and the part used by dumps. */
 static gboolean
 used_bytes(History *history, guint64 *bytes, guint64 *dumps, GError **error)
 {

@@ -20,9 +20,9 @@ static const char first_schema[] =
     "NOT NULL);CREATE INDEX note_by_target ON note(target, time_us);CREATE TABLE seen(target INTEGER NOT NULL, digest "
     "BLOB NOT NULL, PRIMARY KEY(target, digest)) WITHOUT ROWID;";
 
-/* Dumps are far larger than anything else, so they are not columns of rows that are scanned otherwise. */
+/* Dumps are far larger than all else, so they are not columns of tables that are scanned. */
 static const char dumps_schema[] =
-    "CREATE TABLE dump(  id INTEGER PRIMARY KEY AUTOINCREMENT,"                               /* never given twice */
+    "CREATE TABLE dump(  id INTEGER PRIMARY KEY AUTOINCREMENT,"                               /* never reused */
     "  incarnation INTEGER NOT NULL REFERENCES incarnation(id),  recording INTEGER NOT NULL," /* 0: none */
     "  taken_ms INTEGER NOT NULL,  bytes INTEGER NOT NULL,"                                   /* uncompressed */
     "  content BLOB NOT NULL);"                                                               /* zstd */
@@ -31,12 +31,12 @@ static const char dumps_schema[] =
     "state INTEGER NOT NULL,  dump INTEGER NOT NULL," /* 0: none */
     "  error INTEGER NOT NULL,  why TEXT,  PRIMARY KEY(incarnation, id)) WITHOUT ROWID;";
 
-/* The owner of a target's samples: the name of a process is not an identity. */
+/* The owner of a target's samples, since the name of a process does not identify its user. */
 static const char owners_schema[] = "CREATE TABLE owner(  target TEXT PRIMARY KEY," /* may have no samples yet */
                                     "  user INTEGER NOT NULL,  unit TEXT NOT NULL) WITHOUT ROWID;"; /* "": none */
 
-/* What tells a person which process a life was. A table of its own, since samples of an older file are read as it is.
- */
+/* Texts that describe the process of an incarnation. A separate table, so that older files can be read without
+ * migration. */
 static const char processes_schema[] =
     "CREATE TABLE process(  incarnation INTEGER PRIMARY KEY REFERENCES incarnation(id),"
     "  user TEXT NOT NULL,  arguments TEXT NOT NULL,  cgroup TEXT NOT NULL);"; /* "": unknown */

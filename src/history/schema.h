@@ -13,7 +13,7 @@ extern const char *const schema_steps[];
 /* The user_version this program reads and writes: the number of steps. */
 extern const int schema_version;
 
-/* From this user_version on, samples of an older file can be read without bringing it up to date. */
+/* The oldest user_version from which samples can be read without migration. */
 extern const int schema_readable;
 
 #endif

@@ -16,24 +16,24 @@ enum {
     COLUMN_KNOWN = COLUMN_HOLES | COLUMN_SECOND,
 
     PAYLOAD_MAX = 1 << 28,
-    COLUMN_BYTES_MIN = 5, /* of a column's entry in the directory */
+    COLUMN_BYTES_MIN = 5, /* minimum size of a column's entry in the directory */
 };
 
 typedef struct {
     SectionKey key;
-    guint64 *values;  /* per row; NULL: not decoded */
-    guint64 *present; /* a bit per row; allocated with values */
+    guint64 *values;  /* one per row; NULL: not decoded */
+    guint64 *present; /* one bit per row; allocated with values */
     const guint8 *body;
     gsize body_length;
 } Column;
 
 struct Section {
     guint rows;
-    guint capacity; /* rows every decoded column has room for */
-    guint next;     /* where the next key is expected */
+    guint capacity; /* rows that every decoded column has space for */
+    guint next;     /* column where the next key is expected */
     GArray *columns;
-    GHashTable *index; /* SectionKey * -> column + 1; built when the expectation first fails */
-    guint8 *payload;   /* the bodies of columns that were decoded from bytes */
+    GHashTable *index; /* SectionKey * -> column + 1; built when NEXT is first wrong */
+    guint8 *payload;   /* encoded columns of a section that was read */
 };
 
 static gsize
@@ -175,7 +175,7 @@ column_for(Section *section, const SectionKey *key)
 {
     if (section->next < section->columns->len && key_equal(section_key(section, section->next), key))
         return section->next;
-    /* The first row is all new keys: no index is needed to know it. */
+    /* In the first row all keys are new, so no index is needed. */
     if (section->rows == 1 && section->next == section->columns->len)
         return append_column(section, key);
     if (section->index == NULL) {
@@ -245,8 +245,8 @@ append_bitmap(GByteArray *out, const Section *section, const Column *column)
     }
 }
 
-/* A zero difference is written as 0 and the number of further ones, so that a constant value takes two bytes per block.
- * */
+/* Zero differences are written as 0 and the number of further ones, so that a constant value takes two bytes per
+ * block. */
 static void
 append_run(GByteArray *out, guint *zeros)
 {
@@ -291,8 +291,8 @@ append_body(GByteArray *out, const Section *section, const Column *column, gbool
     append_differences(out, section, column, second);
 }
 
-/* Which order of differences is shorter depends on the metric and the load: a counter at a steady rate wants the
- * second. */
+/* Tries first and second differences: which is shorter depends on the metric and the load. Counters with a steady rate
+ * are shorter in second differences. */
 static GByteArray *
 encode_column(const Section *section, const Column *column)
 {
@@ -410,7 +410,7 @@ unpack(const guint8 *bytes, gsize length, guint8 **payload, gsize *payload_lengt
             return damaged(error, "cut short");
         *payload = g_memdup2(in.at, size);
     } else {
-        /* Its own frame header must agree before that much is allocated. */
+        /* The frame header must have the same size before it is allocated. */
         if (ZSTD_getFrameContentSize(in.at, left) != size)
             return damaged(error, "sizes disagree");
         guint8 *room = g_try_malloc(size);

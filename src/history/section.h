@@ -2,12 +2,12 @@
 /*
  * A section: the values of some consecutive samples, column by column, and their encoding in the history file.
  *
- * A column is one metric of one owner (the process, an arena, a class or mutex of one) and holds one 64-bit value per
- * sample, or nothing if the sample lacked it. docs/history.md has the format: a directory of the columns in ascending
- * order of their keys, then each column as runs of differences between neighbours, all of it compressed with zstd.
- * Columns are decoded when they are asked for.
+ * A column is one metric of one owner (the process, an arena, a class or mutex of one) and has one 64-bit value per
+ * sample, or none if the sample lacked it. docs/history.md has the format: a directory of the columns in ascending
+ * order of their keys, then each column as runs of differences between neighbours, all compressed with zstd. Columns
+ * are decoded on demand.
  *
- * No locking: a section belongs to one thread.
+ * Not thread-safe.
  */
 #ifndef JESCOPE_HISTORY_SECTION_H
 #define JESCOPE_HISTORY_SECTION_H
@@ -40,34 +40,34 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Section, section_free)
 guint section_rows(const Section *section);
 guint section_columns(const Section *section);
 
-/* A new last row with nothing in it. The caller keeps to SECTION_ROWS_MAX and SECTION_CELLS_MAX. */
+/* Appends an empty row. The caller must respect SECTION_ROWS_MAX and SECTION_CELLS_MAX. */
 void section_add_row(Section *section);
 
-/* Sets a value of the last row. Fast if the keys of a row have the order of the previous row. */
+/* Sets a value in the last row. Fast if keys are set in the same order as in the previous row. */
 void section_set(Section *section, const SectionKey *key, guint64 value);
 
-/* Appends row ROW of FROM, which must be fully decoded, see section_load(). */
+/* Appends row ROW of FROM, which must be fully decoded (section_load()). */
 void section_copy_row(Section *section, const Section *from, guint row);
 
-/* Column INDEX, in ascending order of keys in a section that was decoded. */
+/* The key of column INDEX; keys are in ascending order in a decoded section. */
 const SectionKey *section_key(const Section *section, guint index);
 
-/* Decodes column INDEX if it is not yet. FALSE with HISTORY_ERROR_DAMAGED: its bytes make no sense. */
+/* Decodes column INDEX if needed. FALSE with HISTORY_ERROR_DAMAGED if its data is invalid. */
 gboolean section_load_column(Section *section, guint index, GError **error);
 
-/* Decodes all of them. */
+/* Decodes all columns. */
 gboolean section_load(Section *section, GError **error);
 
-/* Column INDEX is decoded. */
+/* Whether column INDEX is decoded. */
 gboolean section_has_column(const Section *section, guint index);
 
-/* A value of a decoded column. FALSE: absent. */
+/* Gets a value of a decoded column. FALSE if absent. */
 gboolean section_get(const Section *section, guint index, guint row, guint64 *value);
 
-/* The bytes of a section of at least one row; its columns must be decoded. LEVEL is zstd's. */
+/* Encodes a section of at least one row, whose columns must be decoded, at zstd's LEVEL. */
 GBytes *section_encode(const Section *section, int level);
 
-/* Copies from BYTES. HISTORY_ERROR_DAMAGED: not a section. */
+/* Parses BYTES, which are copied. NULL with HISTORY_ERROR_DAMAGED if they are not a section. */
 Section *section_decode(const void *bytes, gsize length, GError **error);
 
 #endif

@@ -19,7 +19,7 @@ static const struct {
     {"global", OWNER_ONE, 0},
 };
 
-/* A metric whose name contains NAME or is contained in it, for the error. */
+/* For the error message: a metric whose name contains NAME or is contained in it. */
 static const char *
 nearby_metric(const char *name)
 {

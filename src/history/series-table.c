@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* All series side by side: which point of each is next. */
+/* Merges all series by time: NEXT has the index of each one's next point. */
 typedef struct {
     const GPtrArray *series;
     guint *next;
@@ -20,7 +20,7 @@ peek(const Merge *merge, guint index)
                                                     : NULL;
 }
 
-/* The earliest time of any next point. FALSE: all are done. */
+/* The earliest time of all next points. FALSE at the end. */
 static gboolean
 next_time(const Merge *merge, gint64 *time_us)
 {
@@ -56,7 +56,7 @@ series_title(const Series *series, const GPtrArray *among)
     return several ? g_strdup_printf("%s %s%s", series->target, selector, rate) : g_strconcat(selector, rate, NULL);
 }
 
-/* Up to 2^53 a double is the integer it was made from. */
+/* Doubles represent integers up to 2^53 exactly. */
 static char *
 exact_number(double value)
 {
@@ -133,8 +133,8 @@ series_write_table(const GPtrArray *series, GString *out)
     write_table_rows(&merge, times, widths, out);
 }
 
-/* Spreadsheets take a cell that begins with one of these for a formula, which may run programs or send other cells
- * away; one behind an apostrophe is text to them. Names are chosen by processes. */
+/* Spreadsheets treat a cell that begins with one of these as a formula, which may run programs or send other cells
+ * elsewhere; an apostrophe in front makes it text. Names are chosen by processes. */
 static gboolean
 is_formula(const char *text)
 {
@@ -187,7 +187,7 @@ series_write_csv(const GPtrArray *series, GString *out)
     }
 }
 
-/* The escapes that JSON and OpenMetrics share; other control characters as JSON wants them. */
+/* Uses the escapes common to JSON and OpenMetrics; other control characters as in JSON. */
 static void
 append_quoted(GString *out, const char *text)
 {
@@ -204,7 +204,7 @@ append_quoted(GString *out, const char *text)
     g_string_append_c(out, '"');
 }
 
-/* "3", "merged", ...: the text after the '@' of the selector; NULL for a value of the process. */
+/* The text after '@' in the selector: "3", "merged"...; NULL for a value of the process. */
 static char *
 owner_name(const Series *series)
 {
@@ -261,7 +261,7 @@ series_write_json(const GPtrArray *series, GString *out)
 
 static const struct {
     const char *suffix;
-    double factor; /* to the unit of the suffix */
+    double factor; /* factor to the unit of the suffix */
 } exposed_units[] = {
     [STATS_UNIT_BYTES] = {"_bytes", 1},
     [STATS_UNIT_PAGES] = {"_pages", 1},
@@ -270,7 +270,7 @@ static const struct {
     [STATS_UNIT_MILLISECONDS] = {"_seconds", 1e-3},
 };
 
-/* Without "_total", which belongs to the samples of a counter alone. */
+/* Without "_total", which only the samples of a counter have. */
 static char *
 family_name(const Series *series)
 {

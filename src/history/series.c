@@ -7,21 +7,21 @@
 
 #include <math.h>
 
-/* What was read so far, of all targets. */
+/* What was read so far, for all targets. */
 typedef struct {
     guint64 values, points;
     guint series;
 } Counts;
 
-/* A series while it is read: samples -> points of a step -> rates -> points. */
+/* Builds a series: samples -> points of a step -> rates -> points. */
 typedef struct {
     Series *series;
     Counts *counts;
-    SectionKey key; /* the metric is left 0: the selector has it */
-    guint order;    /* the selector's place */
+    SectionKey key; /* metric is 0, since the selector has it */
+    guint order;    /* the selector's index */
 
-    gint64 slot; /* the step that is being filled */
-    guint count; /* samples in it */
+    gint64 slot; /* the current step */
+    guint count; /* samples in the current step */
     double sum, least, most, last;
     gint64 last_us;
     gint64 incarnation;
@@ -31,7 +31,7 @@ typedef struct {
     double before;
     gint64 before_us;
     gboolean gap_pending;
-    gint64 seen_us; /* time of the sample before, for gaps; G_MININT64: none */
+    gint64 seen_us; /* time of the previous sample, to detect gaps; G_MININT64: none */
 } Builder;
 
 typedef struct {
@@ -39,17 +39,17 @@ typedef struct {
     const SeriesQuery *query;
     GArray *selectors;
     const char *target;
-    GPtrArray *builders; /* of this target */
-    GHashTable *index;   /* the same, by selector and key */
+    GPtrArray *builders; /* the target's builders */
+    GHashTable *index;   /* the same builders by selector and key */
     Counts *counts;
 } Read;
 
-/* Which columns of a block feed which builder. */
+/* Maps columns of a block to a builder. */
 typedef struct {
     Builder *builder;
     const Section *section;
-    GArray *columns; /* guint: summed */
-    gint merged;     /* the column that takes precedence over their sum; -1: none */
+    GArray *columns; /* of guint: columns to sum */
+    gint merged;     /* the column to use instead of their sum; -1: none */
 } Binding;
 
 static void
@@ -111,7 +111,7 @@ emit(Builder *builder, gint64 time_us, double value, gboolean after_gap)
     g_array_append_val(builder->series->points, point);
 }
 
-/* A counter that went back belongs to another process than the value before. */
+/* A counter that decreased is from another process than the previous value. */
 static void
 emit_rate(Builder *builder, gint64 at_us, gint64 time_us, double value)
 {

@@ -2,7 +2,7 @@
 #include "history/store.h"
 
 enum {
-    LOOSE_MAX = 256, /* samples an incarnation has unpacked before it is packed */
+    LOOSE_MAX = 256, /* unpacked samples of an incarnation that trigger packing */
 };
 
 gboolean
@@ -114,7 +114,7 @@ add_life(History *history, gint64 target, const HistoryLife *life, gint64 *id, G
     return TRUE;
 }
 
-/* It may execute another program in its life. */
+/* Replaces the texts: a process may execute another program. */
 static gboolean
 put_process(History *history, gint64 id, const HistoryProcess *process, GError **error)
 {
@@ -196,7 +196,8 @@ loose_blocks(History *history, gint64 incarnation, GError **error)
     return database_ids(history, statement, error);
 }
 
-/* Moves the loose block ID to the end of *PACKED, which is written first if it is full. A damaged one is unchanged. */
+/* Moves the loose block ID to the end of *PACKED, which is first written if it is full. A damaged block is left
+ * unchanged. */
 static gboolean
 pack_block(History *history, gint64 id, Block **packed, GError **error)
 {
@@ -265,7 +266,7 @@ history_add(History *history, gint64 incarnation, const StatsSample *sample, His
     if (!database_begin(history, &mine, error) ||
         !database_end(history, mine, add_block(history, incarnation, sample, parts, error), error))
         return FALSE;
-    /* The sample is safe; packing that fails is tried again with the next one. */
+    /* The sample is stored; if packing fails, it is retried with the next sample. */
     if (++*loose >= LOOSE_MAX && !history->in_transaction)
         store_pack(history, incarnation, NULL);
     return TRUE;

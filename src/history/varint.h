@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integers of seven bits a byte, the lowest first; the highest bit says that more follow. */
+/* Integers encoded with seven bits per byte, the lowest first; the highest bit is set if more bytes follow. */
 #ifndef JESCOPE_HISTORY_VARINT_H
 #define JESCOPE_HISTORY_VARINT_H
 
 #include <glib.h>
 
-/* The rest to read. */
+/* The bytes still to read. */
 typedef struct {
     const guint8 *at;
     const guint8 *end;
@@ -22,7 +22,7 @@ varint_append(GByteArray *out, guint64 value)
     g_byte_array_append(out, bytes, length);
 }
 
-/* FALSE: cut short or longer than 64 bits; VALUE untouched. */
+/* FALSE if truncated or longer than 64 bits; *VALUE is then unchanged. */
 static inline gboolean
 varint_read(Varint *in, guint64 *value)
 {
@@ -40,7 +40,7 @@ varint_read(Varint *in, guint64 *value)
     return FALSE;
 }
 
-/* A difference, taken as signed, so that small ones of either sign are short. */
+/* Maps a signed difference so that small numbers of either sign have short encodings. */
 static inline guint64
 varint_zigzag(guint64 difference)
 {
