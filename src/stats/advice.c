@@ -7,15 +7,15 @@
 
 enum {
     MIB = 1 << 20,
-    NOTABLE = 16 * MIB, /* less is not worth a change */
+    NOTABLE = 16 * MIB, /* smaller amounts are not worth a change */
 };
 
-/* The input of the rules, and the bytes that the remedy of a finding would give back. */
+/* The input of the rules, and the bytes that the remedy of the current finding would free. */
 typedef struct {
     const StatsSample *now;
     const StatsSample *earlier; /* or NULL */
     const StatsArena *merged;   /* or NULL */
-    StatsWaste waste, before;   /* of both; before is zeros without an earlier one */
+    StatsWaste waste, before;   /* of NOW and EARLIER; before is zero without EARLIER */
     uint64_t resident, active;  /* 0: absent */
     uint64_t bytes;
 } Facts;
@@ -40,14 +40,14 @@ percent(uint64_t part, uint64_t whole)
     return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* Whether BYTES are worth a change in a process of WHOLE bytes: 1/SHARE of them. 0: unknown. */
+/* Whether BYTES are worth a change: at least 1/SHARE of WHOLE (0: unknown). */
 static gboolean
 is_notable(uint64_t bytes, uint64_t whole, guint share)
 {
     return whole > 0 && bytes >= NOTABLE && bytes >= whole / share;
 }
 
-/* Each rule: NULL if there is nothing to say, else the evidence. */
+/* The rules return the evidence, or NULL if there is no finding. */
 
 static char *
 find_other_heap(Facts *facts)
@@ -56,7 +56,7 @@ find_other_heap(Facts *facts)
     return stats_outside_notice(facts->now->totals);
 }
 
-/* Pages that are being returned are fewer in the later sample. */
+/* Compares with the earlier sample, since pages that are being returned decrease. */
 static char *
 find_dirty(Facts *facts)
 {
@@ -83,7 +83,7 @@ find_dirty(Facts *facts)
             : "; one sample cannot tell whether they are being returned: look again after the decay time");
 }
 
-/* A size class that is mostly free space, whatever it could give back. */
+/* Finds a size class that is mostly unused, independent of how much a remedy would free. */
 static char *
 find_empty_class(Facts *facts)
 {
@@ -212,7 +212,7 @@ advice_free(gpointer data)
     g_free(advice);
 }
 
-/* The largest first; those about no bytes last, in the order of the causes. */
+/* The largest first; findings without bytes last, in the order of the causes. */
 static gint
 by_bytes(gconstpointer one, gconstpointer other)
 {

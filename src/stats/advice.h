@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings of waste in a sample: the part of the causes (causes.h) that statistics alone can tell, with the numbers
- * that show it.
+ * Finds waste in a sample: the causes (causes.h) that can be recognised from statistics alone, with the numbers that
+ * show them.
  */
 #ifndef JESCOPE_STATS_ADVICE_H
 #define JESCOPE_STATS_ADVICE_H
@@ -12,15 +12,15 @@
 typedef struct {
     CauseId cause;
     char *evidence;     /* the numbers */
-    uint64_t bytes;     /* that a remedy would give back */
+    uint64_t bytes;     /* bytes that the change would free */
     const char *change; /* what to do */
 } Advice;
 
-/* The findings about NOW, of Advice, the most bytes first. EARLIER, if not NULL, is an older sample of the same
- * process, for rules about growth. A rule with absent values is silent. */
+/* The findings about NOW, of Advice, the most bytes first. EARLIER (may be NULL) is an older sample of the same
+ * process, for rules about growth. A rule whose values are absent finds nothing. */
 GPtrArray *advice_find(const StatsSample *now, const StatsSample *earlier);
 
-/* Whether advice_find() can find it. */
+/* Whether advice_find() can find CAUSE. */
 gboolean advice_knows(CauseId cause);
 
 #endif

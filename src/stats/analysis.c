@@ -20,7 +20,7 @@ typedef struct {
     const AnalysisRequest *request;
     GString *out;
     double threshold;
-    gboolean stopped; /* the original gives up without an error */
+    gboolean stopped; /* the original stops here without an error */
 } Run;
 
 static gboolean
@@ -47,7 +47,7 @@ has_iteration(const Run *run, gint64 index)
     return index >= 0 && index < iterations_count(run->iterations);
 }
 
-/* The rows of one iteration that are looked at: its arenas, or the process as a whole. */
+/* The rows of an iteration to analyse: its arenas, or the whole process. */
 static const ArenaSizes *
 rows_of(const Run *run, gint64 index, guint *count)
 {
@@ -172,7 +172,7 @@ original_change(Run *run, SizeKind kind, const ArenaSizes *before, const ArenaSi
 static gboolean
 original_delta_row(Run *run, const ArenaSizes *before, gint64 iteration, GError **error)
 {
-    /* The original names iteration -1 here, whatever it is, and stumbles over the next line. */
+    /* The original prints iteration -1 here in any case, and fails at the next line. */
     if (missing_size(before) != SIZE_COUNT) {
         append_caught(run->out, missing_size(before), -1);
         return TRUE;
@@ -240,15 +240,15 @@ enum {
     ALL_SIZES = (1u << SIZE_COUNT) - 1,
 };
 
-/* A line of the answer. */
+/* A line of the output. */
 typedef struct {
     guint arena;
-    guint known; /* bit i: sizes[i] is */
+    guint known; /* bit i: sizes[i] is known */
     double sizes[SIZE_COUNT];
-    const char *state; /* of an arena that only one of two iterations has; NULL: both have it */
+    const char *state; /* for an arena that only one of the iterations has; NULL: both have it */
 } Row;
 
-/* How an answer is written. */
+/* An output format. */
 typedef struct {
     void (*begin)(Run *run);
     void (*begin_iteration)(Run *run, gint64 base, gint64 iteration);
@@ -272,7 +272,7 @@ row_reaches(const Run *run, const Row *row)
     return FALSE;
 }
 
-/* FALSE: no share, or not requested. */
+/* FALSE if the share is undefined or not requested. */
 static gboolean
 share_of_mapped(const Run *run, const Row *row, SizeKind size, double *share)
 {
@@ -340,7 +340,7 @@ text_nothing(Run *run G_GNUC_UNUSED)
 
 static const Form text_form = {text_nothing, text_begin_iteration, text_row, text_nothing, text_nothing};
 
-/* A comma where the list that was begun last has an element already. */
+/* Appends a comma if the list begun last has an element already. */
 static void
 json_next(GString *out)
 {
@@ -426,7 +426,7 @@ own_row(Run *run, const ArenaSizes *sizes)
         form_of(run)->row(run, &row);
 }
 
-/* An arena in only one of the two is new or gone, with zeros in the other. */
+/* An arena in only one of the two is new or gone; its values in the other are 0. */
 static void
 own_change(Run *run, guint arena, const ArenaSizes *before, const ArenaSizes *after)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The causes of causes.def: what a process's memory can be held by, how each is recognised, and what to do about it. */
+/* The causes of causes.def: why a process holds memory, how each cause is recognised, and what to do about it. */
 #ifndef JESCOPE_STATS_CAUSES_H
 #define JESCOPE_STATS_CAUSES_H
 
@@ -12,7 +12,7 @@ typedef enum {
     CAUSES,
 } CauseId;
 
-/* One row, whose fields causes.def explains. */
+/* A row of causes.def, which explains the fields. */
 typedef struct {
     const char *name;
     const char *finding;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* One value is another times a third: allocated = curregs * size. */
+/* A value that is the product of two others: allocated = curregs * size. */
 typedef struct {
     StatsMetric product;
     StatsMetric count;
@@ -101,10 +101,10 @@ stats_smallest_large(uint64_t page, const char *version)
 }
 
 /*
- * A sampled small object is counted as an extent of the smallest large class. They cannot be distinguished from the
- * program's own or those in a thread cache, so this is the smaller of two estimates: all extents of that class less the
- * share of allocated that is cached, and the samples that the live part of the small heap would have if all of it had
- * been sampled.
+ * A sampled small object is counted as an extent of the smallest large class. Such extents cannot be distinguished from
+ * the program's own and from those in thread caches, so this is the smaller of two estimates: all extents of that class
+ * minus the cached share of allocated, and the number of samples that the live part of the small heap would have if
+ * sampling had always been on.
  */
 static void
 derive_sampling(StatsSample *sample, const StatsValues *merged, uint64_t page, uint64_t allocated)
@@ -119,7 +119,7 @@ derive_sampling(StatsSample *sample, const StatsValues *merged, uint64_t page, u
     uint64_t large = stats_smallest_large(page, sample->version);
     uint64_t rest = less(allocated, parts.cached + parts.internal);
     uint64_t live = (uint64_t)((double)extents * (double)rest / (double)allocated);
-    /* With a shorter period a good part of the small heap has moved to that class. */
+    /* With a shorter period, a large part of the small heap has moved to that class. */
     uint64_t objects = UINT64_C(1) << lg < large ? live : MIN(live, less(small, parts.cached) >> lg);
     stats_values_set(sample->totals, STATS_SAMPLING_OVERHEAD, MIN(objects * large, rest));
 }

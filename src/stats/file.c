@@ -27,7 +27,7 @@ pump(GInputStream *input, StatsReader *reader, const char *name, GError **error)
     }
 }
 
-/* The same bytes, unpacked if they begin as gzip's do (RFC 1952). */
+/* The stream, decompressed if it begins with gzip's magic (RFC 1952). */
 static GInputStream *
 unpacked(GInputStream *raw)
 {

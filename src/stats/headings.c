@@ -103,7 +103,7 @@ text_number(const char **at, const char *end, uint64_t *number)
     return TRUE;
 }
 
-/* The values of one row before they are known to be whole. */
+/* The values of a row before the row is known to be complete. */
 typedef struct {
     guint count;
     uint64_t present;
@@ -116,7 +116,7 @@ is_absent(const char *p, const char *end)
     return end - p >= 3 && memcmp(p, "N/A", 3) == 0 && (end - p == 3 || p[3] == ' ');
 }
 
-/* Numbers parted by blanks. FALSE: something else is among them. */
+/* Splits numbers at blanks. FALSE if there is anything else. */
 static gboolean
 row_split(Row *row, const char *p, const char *end)
 {
@@ -140,7 +140,7 @@ row_split(Row *row, const char *p, const char *end)
     }
 }
 
-/* A number that fills its column touches the one before it: then cut where the headings end. */
+/* Splits numbers where the headings end, since a number that fills its column touches the previous one. */
 static gboolean
 row_cut(Row *row, const Columns *columns, const char *line, gsize at)
 {
@@ -159,7 +159,7 @@ row_cut(Row *row, const Columns *columns, const char *line, gsize at)
     return TRUE;
 }
 
-/* Whether a line that does not parse was a row of this table: its first word is a number where the column ends. */
+/* Whether an unparsable line was a row of this table: its first word is a number that ends where the column ends. */
 static gboolean
 looks_like_row(const Columns *columns, const char *line, gsize length, gsize at)
 {

@@ -2,7 +2,7 @@
 #include "stats/iterations.h"
 
 typedef struct {
-    guint first; /* of its arenas among all */
+    guint first; /* index of its first arena in ARENAS */
     guint count;
     gint64 time_us;
     ArenaSizes totals;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of many samples for abs, del and eff: three values per arena, held compactly (32 bytes per arena). */
+/* The values of many samples for abs, del and eff: three values per arena, stored compactly (32 bytes per arena). */
 #ifndef JESCOPE_STATS_ITERATIONS_H
 #define JESCOPE_STATS_ITERATIONS_H
 
@@ -14,7 +14,7 @@ typedef enum {
 
 typedef struct {
     guint32 arena;
-    guint32 present; /* bit per SizeKind */
+    guint32 present; /* one bit per SizeKind */
     uint64_t sizes[SIZE_COUNT];
 } ArenaSizes;
 
@@ -24,18 +24,18 @@ Iterations *iterations_new(void);
 void iterations_free(Iterations *iterations);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Iterations, iterations_free)
 
-/* A StatsSampleFunc: DATA is the Iterations. */
+/* A StatsSampleFunc; DATA is the Iterations. */
 gboolean iterations_add(StatsSample *sample, gpointer data, GError **error);
 
 guint iterations_count(const Iterations *iterations);
 
-/* The arenas of one iteration by ascending number, merged and destroyed ones not among them. */
+/* The arenas of an iteration by ascending number, without merged and destroyed ones. */
 const ArenaSizes *iterations_arenas(const Iterations *iterations, guint index, guint *count);
 
-/* The process's own totals in that iteration; where the source has none (jemdata.py), all is absent. */
+/* The process's totals in an iteration; all are absent if the source has none (jemdata.py). */
 const ArenaSizes *iterations_totals(const Iterations *iterations, guint index);
 
-/* STATS_TIME_UNKNOWN if it is not known. */
+/* The time of an iteration, or STATS_TIME_UNKNOWN. */
 gint64 iterations_time(const Iterations *iterations, guint index);
 
 const char *size_kind_name(SizeKind kind); /* "total", "active", "mapped" */

@@ -8,7 +8,7 @@
 
 enum {
     CHUNK = 256 * 1024,
-    LINE_KEPT = 4096, /* no call is as long; of a longer line the pieces are looked at by themselves */
+    LINE_KEPT = 4096, /* no call is as long; pieces of longer lines are treated as lines */
 };
 
 typedef struct {
@@ -105,7 +105,7 @@ on_call(JemData *jem, Word name, Word value, GError **error)
     return word_is(name, "arenas") ? on_arenas(jem, value, error) : TRUE;
 }
 
-/* "    name(value) ": anything else is Python that we do not need. */
+/* Handles " name(value) "; other Python code is skipped. */
 static gboolean
 on_line(JemData *jem, const char *line, gsize length, GError **error)
 {
@@ -120,7 +120,7 @@ on_line(JemData *jem, const char *line, gsize length, GError **error)
     return on_call(jem, (Word){line, (gsize)(open - line)}, (Word){open + 1, (gsize)(close - open - 1)}, error);
 }
 
-/* The lines that end in BYTES; returns how many bytes they are, or -1 on error. */
+/* Handles the complete lines in BYTES; returns their length, or -1 with ERROR. */
 static gssize
 on_bytes(JemData *jem, const char *bytes, gsize length, GError **error)
 {
@@ -189,7 +189,7 @@ is_selected(const char *line, gsize length)
     return FALSE;
 }
 
-/* The first "[N]" becomes " N". */
+/* Replaces the first "[N]" with " N". */
 static void
 unbracket(GString *text)
 {
@@ -210,7 +210,7 @@ next_word(const char *text)
     return (Word){text, strcspn(text, " \t")};
 }
 
-/* Python executes the file: an unchecked name could be any code. */
+/* Validates NAME and VALUE: Python executes the file, so unchecked text could be any code. */
 static gboolean
 is_call(Word name, Word value)
 {

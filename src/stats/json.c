@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    DEPTH_MAX = 16, /* jemalloc's is 8 */
+    DEPTH_MAX = 16, /* jemalloc uses 8 */
     TOKEN_MAX = 256,
     PATH_LIMIT = 64,
 };
@@ -16,7 +16,7 @@ typedef enum {
     EXPECT_VALUE,
     EXPECT_KEY, /* or the end of the object */
     EXPECT_COLON,
-    EXPECT_COMMA, /* or the end */
+    EXPECT_COMMA, /* or the end of the container */
     IN_STRING,
     IN_ESCAPE,
     IN_WORD, /* number, true, false, null */
@@ -66,7 +66,7 @@ typedef struct {
     ClassKind classes;
     guint index; /* next element of an array of classes */
     guint8 path_length;
-    char path[PATH_LIMIT]; /* with the '.' at its end */
+    char path[PATH_LIMIT]; /* with a trailing '.' */
 } Frame;
 
 struct JsonSnapshot {
@@ -150,8 +150,8 @@ metric_of(const JsonSnapshot *snapshot, const Frame *frame, StatsScope scope)
     return keys_find(KEYS_JSON, scope, path, frame->path_length + snapshot->key_length);
 }
 
-/* Before 5.2 and from 5.3.1 on every column is right; between them the hidden per-second columns shift all after
- * num_ops (jemalloc fixed it in 2026-02). If the version is unknown, keys that only 5.3.1 prints decide. */
+/* Before 5.2 and from 5.3.1 on all columns are correct; between them the hidden per-second columns shift all columns
+ * after num_ops (jemalloc fixed it in 2026-02). If the version is unknown, keys that only 5.3.1 prints decide. */
 static gboolean
 mutex_columns_trusted(const StatsSample *sample)
 {
@@ -234,7 +234,7 @@ take_string(JsonSnapshot *snapshot)
         snapshot->arena->name = stats_intern(snapshot->token, snapshot->token_length);
 }
 
-/* FALSE: no arena of that name. */
+/* FALSE if the key does not name an arena. */
 static gboolean
 open_arena(JsonSnapshot *snapshot)
 {
@@ -274,7 +274,7 @@ root_child(JsonSnapshot *snapshot, Frame *child)
     return NODE_SKIP;
 }
 
-/* An object inside values: its values have its key in their path. */
+/* Enters an object inside values: its key becomes part of the path of its values. */
 static gboolean
 extend_path(const JsonSnapshot *snapshot, const Frame *parent, Frame *child)
 {
@@ -348,7 +348,7 @@ child_of(JsonSnapshot *snapshot, const Frame *parent, Frame *child)
     }
 }
 
-/* FALSE: too deep for jemalloc's. */
+/* FALSE if nested deeper than jemalloc's JSON. */
 static gboolean
 open_container(JsonSnapshot *snapshot, gboolean array)
 {
@@ -376,7 +376,7 @@ copy_values(StatsValues *to, const StatsValues *from, StatsScope scope)
     memcpy(to, from, sizeof(*from) + stats_scope_count(scope) * sizeof(uint64_t));
 }
 
-/* A class that was never used holds zeros alone. */
+/* A class that was never used has only zeros. */
 static gboolean
 was_used(const StatsValues *values, StatsScope scope)
 {
@@ -541,7 +541,7 @@ begin_string(JsonSnapshot *snapshot, gboolean is_key)
     snapshot->state = IN_STRING;
 }
 
-/* One byte that is not blank where a value is expected. */
+/* Handles a non-blank byte where a value is expected. */
 static JsonResult
 on_value(JsonSnapshot *snapshot, char c)
 {
@@ -588,7 +588,7 @@ on_structure(JsonSnapshot *snapshot, char c)
     }
 }
 
-/* A word ends at the first byte that cannot be part of it, which may be in the next piece. */
+/* Scans a word, which ends at the first byte that cannot be part of it, possibly in the next piece. */
 static const char *
 scan_word(JsonSnapshot *snapshot, const char *p, const char *end, JsonResult *result)
 {
@@ -657,7 +657,7 @@ json_snapshot_continues(const JsonSnapshot *snapshot, const char *line, gsize le
     gsize at = 0;
     while (at < length && is_blank(line[at]))
         at++;
-    /* The lines of the indented form begin with a blank, except the outermost braces. */
+    /* Lines of indented JSON begin with a blank, except the outermost braces. */
     return at == length || (strchr("\"{}[]-0123456789tfn,", line[at]) != NULL && (at > 0 || strchr("{}]\"", line[0])));
 }
 
@@ -668,7 +668,7 @@ distrust_mutexes(StatsTable *table)
         stats_table_row(table, i)->present &= UINT64_C(1) << (STATS_MUTEX_OPS - stats_scope_first(STATS_SCOPE_MUTEX));
 }
 
-/* Merged arenas have no decay time; the JSON form writes -1 for that, which would be "never". */
+/* Merged arenas have no decay time; the JSON has -1 for that, which would mean "never". */
 static void
 drop_merged_decay(StatsArena *arena)
 {

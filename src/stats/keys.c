@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    KEYS_SLOTS = 512, /* power of two, well over twice the number of keys */
+    KEYS_SLOTS = 512, /* a power of two, well over twice the number of keys */
 };
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the keys that readers meet to metrics: the text and json columns of metrics.def, hashed once. */
+/* Maps keys found by readers to metrics: a hash table of the text and json columns of metrics.def. */
 #ifndef JESCOPE_STATS_KEYS_H
 #define JESCOPE_STATS_KEYS_H
 

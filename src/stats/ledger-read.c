@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Sums and differences of lines do not overflow. */
+/* Small enough that sums and differences of lines do not overflow. */
 #define BYTES_MAX (G_GINT64_CONSTANT(1) << 56)
 
 enum {

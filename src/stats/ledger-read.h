@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ledger from the document that ledger-write.h writes. */
+/* Reads a ledger from the document that ledger-write.h writes. */
 #ifndef JESCOPE_STATS_LEDGER_READ_H
 #define JESCOPE_STATS_LEDGER_READ_H
 
@@ -7,8 +7,8 @@
 
 #include <jansson.h>
 
-/* DOCUMENT may be anything, NULL included. FALSE: it is not a ledger, or one with lines that this jescope does not
- * know or that do not add up; TAKEN is then empty. */
+/* DOCUMENT is untrusted and may be NULL. FALSE, with TAKEN empty, if it is not a ledger, or has lines that are unknown
+ * to this version or do not add up. */
 gboolean ledger_read_json(const json_t *document, LedgerTaken *taken);
 
 #endif

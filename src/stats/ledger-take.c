@@ -25,7 +25,7 @@ fail_to_read(MemoryMapEnd end, const char *label, GError **error)
     return FALSE;
 }
 
-/* Into the rows with the most holes, which are in descending order. */
+/* Inserts ROW among those with the most holes, in descending order. */
 static void
 note_class(LedgerTaken *taken, const LedgerClass *row)
 {
@@ -53,7 +53,7 @@ note_classes(const StatsSample *sample, LedgerTaken *taken)
     }
 }
 
-/* A whole list has the sums that the kernel would walk through all pages once more for. */
+/* Sums the complete list, since the kernel would have to walk all pages again for smaps_rollup. */
 static void
 note_outside(StatsValues *totals, pid_t pid, const Mappings *mappings, LedgerTaken *taken)
 {
@@ -74,7 +74,7 @@ note_outside(StatsValues *totals, pid_t pid, const Mappings *mappings, LedgerTak
     taken->notice = stats_outside_notice(totals);
 }
 
-/* What changes slowly, or takes long to read, is read once. */
+/* The inputs; those that change slowly or take long to read are read once. */
 typedef struct {
     pid_t pid;
     StatsLive *live; /* NULL: no statistics */
@@ -83,7 +83,7 @@ typedef struct {
     const CgroupCharges *group;
 } Source;
 
-/* One moment, as nearly as possible. */
+/* Reads everything as close together in time as possible. */
 static gboolean
 take_once(const Source *source, LedgerTaken *taken, GError **error)
 {
@@ -153,7 +153,7 @@ label_of(pid_t pid)
                                        : g_strdup_printf("process %d", (int)pid);
 }
 
-/* The first sample finds out which controls there are. */
+/* Takes a first sample, which detects the available controls. */
 static gboolean
 prepare(StatsLive *live, GError **error)
 {
@@ -161,7 +161,7 @@ prepare(StatsLive *live, GError **error)
     return first != NULL;
 }
 
-/* The size classes take many times as long to read as the sums: a busy process may not answer in time. */
+/* Size classes take many times as long to read as totals, so a busy process may not answer in time. */
 static gboolean
 begin_live(Target *target, StatsLive **live, StatsSample **classes, GError **error)
 {

@@ -6,12 +6,12 @@
 enum {
     TITLE_WIDTH = 36,
     BYTES_WIDTH = 12,
-    SHOWN_BYTES = 1024, /* "0.0 KiB" says nothing */
+    SHOWN_BYTES = 1024, /* smaller lines would print as "0.0 KiB" */
     LARGEST_LINES = 3,
     LARGEST_SHARE = 100,
 };
 
-/* The total of a level, that its lines add up to; FALSE: they do not, or it is unknown. */
+/* The total of LEVEL's lines; FALSE if they do not add up to one, or it is unknown. */
 static gboolean
 total_of(const Ledger *ledger, LedgerLevel level, guint64 *total)
 {
@@ -135,7 +135,7 @@ ledger_append_text(GString *out, const LedgerTaken *taken, LedgerWrite flags)
     append_method(out, taken);
 }
 
-/* In the order of the list where they are equal; LEDGER_LINES: no line is left. */
+/* The next smaller line, in list order if equal; LEDGER_LINES if there is none left. */
 static LedgerId
 largest_after(const Ledger *ledger, LedgerId previous)
 {
@@ -173,7 +173,7 @@ append_time(GString *out, gint64 time_us)
     g_string_append_printf(out, "\"time\":\"%s.%06dZ\"", text, (int)(time_us % G_USEC_PER_SEC));
 }
 
-/* TEXT is UTF-8 without control characters. */
+/* TEXT must be UTF-8 without control characters. */
 static void
 append_string(GString *out, const char *name, const char *text)
 {

@@ -7,10 +7,11 @@ enum {
     KERNEL_STACK_BYTES = 16 << 10, /* THREAD_SIZE of x86_64 and aarch64 */
     TOLERANCE_BYTES = 4 << 20,
     TOLERANCE_SHARE = 100,
-    FLAG_SLACK = 16, /* jemalloc's mappings may be a sixteenth smaller than it says: the two are not of one moment */
+    FLAG_SLACK = 16, /* jemalloc's mappings may be 1/16 smaller than it reports, since the two are not read at the same
+                      * time */
 };
 
-/* The sum of all lines stays far below the largest number, whatever a target claims. */
+/* Keeps the sum of all lines far from overflow, whatever a target reports. */
 #define VALUE_MAX (G_GINT64_CONSTANT(1) << 56)
 
 const LedgerLineInfo ledger_lines[LEDGER_LINES] = {
@@ -62,7 +63,7 @@ set_known(Ledger *ledger, LedgerId id, guint64 bytes)
         set_exact(ledger, id, bounded(bytes));
 }
 
-/* The lines of LEVEL, without that of the rest. */
+/* The sum of the lines of LEVEL, without the line REST. */
 static gint64
 sum_of(const Ledger *ledger, LedgerLevel level, LedgerId rest)
 {
@@ -73,7 +74,7 @@ sum_of(const Ledger *ledger, LedgerLevel level, LedgerId rest)
     return sum;
 }
 
-/* Bytes that jemalloc says are resident, by their use. */
+/* Bytes that jemalloc reports as resident, by use. */
 typedef struct {
     gint64 allocated, active, dirty, muzzy, base;
     gint64 cached, internal, sampling;
@@ -132,14 +133,14 @@ read_heap(const LedgerReadings *readings, Heap *heap)
         .retained = value_of(sample->totals, STATS_RETAINED),
         .mapped = value_of(sample->totals, STATS_MAPPED),
     };
-    /* resident is active + dirty + the pages of jemalloc's own blocks; 3.x has neither it nor metadata. */
+    /* resident is active + dirty + the pages of base blocks; 3.x has neither resident nor metadata. */
     gint64 resident = value_of(sample->totals, STATS_RESIDENT);
     heap->base = MAX(0, resident - heap->active - heap->dirty);
     read_holes(classes != NULL ? classes->bins : NULL, heap);
 }
 
-/* Rounding cannot be measured from statistics; at most every object of a class is a byte larger than the class below.
- */
+/* An upper bound, since statistics do not have the rounding: every object of a class may be one byte larger than the
+ * class below. */
 static gint64
 most_rounding(const StatsTable *table, StatsMetric size_metric, StatsMetric count_metric, gint64 *below)
 {
@@ -178,7 +179,7 @@ smallest_large_bytes(const StatsSample *sample)
                : 0;
 }
 
-/* Sets the lines of what jemalloc says; returns their sum. */
+/* Sets the lines that jemalloc's statistics give; returns their sum. */
 static gint64
 set_heap(const LedgerReadings *readings, const Heap *heap, Ledger *ledger)
 {
@@ -199,7 +200,7 @@ set_heap(const LedgerReadings *readings, const Heap *heap, Ledger *ledger)
     return sum_of(ledger, LEDGER_LEVEL_RSS, LEDGER_UNEXPLAINED);
 }
 
-/* Whether mappings with the flag are jemalloc's: there must be as much address space as it says it has mapped. */
+/* Mappings with the flag are jemalloc's if their address space is as large as what it reports as mapped. */
 static LedgerMethod
 choose_method(const LedgerReadings *readings, const Heap *heap)
 {
@@ -216,15 +217,15 @@ zeros_of(const LedgerReadings *readings, MappingKind kind)
     return readings->zeros != NULL ? bounded(MIN(readings->zeros[kind], sum->huge)) : 0;
 }
 
-/* What may be jemalloc's, and is to be told apart. */
+/* Memory that may be jemalloc's, still to be divided. */
 typedef struct {
-    gint64 said;     /* by jemalloc */
-    gint64 resident; /* by the kernel */
+    gint64 said;     /* as reported by jemalloc */
+    gint64 resident; /* resident according to the kernel */
     gint64 huge, zeros;
-    gboolean looked; /* for zeros */
+    gboolean looked; /* huge pages were examined for zeros */
 } Pool;
 
-/* Without having looked, only where there are no huge pages is it known that none of them is zeros. */
+/* Without an examination, the number of zero pages is only known if there are no huge pages. */
 static void
 set_zeros(Ledger *ledger, const Pool *pool, gint64 zeros)
 {
@@ -234,8 +235,9 @@ set_zeros(Ledger *ledger, const Pool *pool, gint64 zeros)
         ledger->lines[LEDGER_HUGE_PAGES] = (LedgerLine){0};
 }
 
-/* More than jemalloc knows of: given back, but huge pages bring it back; another user of the flag; else unknown. Less:
- * what is in use was not written to. Zeros in huge pages are resident although they were not. */
+/* Explains the difference between the kernel's and jemalloc's figures. If the kernel has more: memory given back that
+ * huge pages made resident again, or another user of the flag; otherwise unknown. If it has less: memory in use that
+ * was not written to. Zeros in huge pages are resident although never written. */
 static void
 settle(const Pool *pool, const Heap *heap, gint64 foreign, Ledger *ledger)
 {
@@ -261,8 +263,8 @@ pool_of(const LedgerReadings *readings, MappingKind kind)
                   .looked = readings->zeros != NULL};
 }
 
-/* Anonymous memory without the flag is not jemalloc's; of that with it, no more than the address space that jemalloc
- * does not have can be another's. */
+/* Anonymous memory without the flag is not jemalloc's. Of that with the flag, at most the address space beyond
+ * jemalloc's can belong to others. */
 static void
 divide_by_flag(const LedgerReadings *readings, const Heap *heap, gint64 said, Ledger *ledger)
 {
@@ -321,7 +323,7 @@ shared_of(const Mappings *mappings)
     return bounded(mappings->kinds[MAPPING_SHARED].rss) + bounded(mappings->kinds[MAPPING_MEMORY_FILE].rss);
 }
 
-/* Kinds of mappings that are a line as they are. */
+/* Sets the lines that are kinds of mappings. */
 static void
 set_mappings(const Mappings *mappings, Ledger *ledger)
 {
@@ -341,7 +343,7 @@ set_mappings(const Mappings *mappings, Ledger *ledger)
                   bounded(kinds[MAPPING_ALLOCATOR].rss));
 }
 
-/* Blocks that the C library's malloc has mapped belong to it as its heap does. */
+/* Moves blocks mapped by the C library's malloc to the line of its heap. */
 static void
 move_blocks(const LedgerReadings *readings, Ledger *ledger)
 {
@@ -371,7 +373,7 @@ set_own(const Holdings *own, guint64 mapped, Ledger *ledger)
     set_known(ledger, LEDGER_CHILDREN, own->children);
     if (own->threads != G_MAXUINT64)
         set_exact(ledger, LEDGER_KERNEL_STACKS, bounded(own->threads) * KERNEL_STACK_BYTES);
-    /* A file that is mapped need not be open. */
+    /* A mapped file need not be open. */
     if (own->tmpfs != G_MAXUINT64)
         set_range(ledger, LEDGER_TMPFS_FILES, MAX(0, bounded(own->tmpfs) - bounded(mapped)),
                   MAX(0, bounded(own->tmpfs) - bounded(mapped)), bounded(own->tmpfs));
@@ -383,7 +385,7 @@ known_or(guint64 value, gint64 absent)
     return value != G_MAXUINT64 ? bounded(value) : absent;
 }
 
-/* Pages of files are charged to the group that read them first, so those that are mapped need not be in this one's. */
+/* File pages are charged to the group that read them first, so mapped pages may be charged to another group. */
 static void
 set_group(const Mappings *mappings, const CgroupCharges *group, Ledger *ledger)
 {
@@ -439,7 +441,7 @@ ledger_compute(const LedgerReadings *readings, Ledger *ledger)
 gboolean
 ledger_estimate(const StatsSample *sample, Ledger *ledger)
 {
-    /* What cannot be told from anonymous memory and from files without the mappings. */
+    /* Lines that cannot be separated from anonymous memory and files without the mappings. */
     static const LedgerId merged[] = {LEDGER_OTHER_ALLOCATORS, LEDGER_STACKS,          LEDGER_STATIC_DATA, LEDGER_TEXT,
                                       LEDGER_SHARED_MEMORY,    LEDGER_SHARED_ANONYMOUS};
     const StatsValues *totals = sample->totals;

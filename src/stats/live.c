@@ -13,7 +13,7 @@ enum {
     CLASSES_MAX = 1024,
 };
 
-/* Controls that are read together, a row of values each time. */
+/* Controls that are read together, as a row of values. */
 typedef struct {
     GString *names; /* as SampleRequest.names */
     guint n;
@@ -21,9 +21,9 @@ typedef struct {
     gboolean settled;                      /* alternatives are chosen, absent ones removed */
 } Batch;
 
-/* Kinds of size classes by their controls. */
+/* The kinds of size classes and their controls. */
 typedef struct {
-    const char *count;  /* how many there are */
+    const char *count;  /* control with their number */
     const char *sizes;  /* "arenas.bin." */
     const char *values; /* "bins." */
     StatsScope scope;
@@ -46,14 +46,14 @@ struct StatsLive {
     Batch totals;
     Batch arena;
     Batch sizes;
-    Batch both; /* totals and arena together, once they are settled and fit one exchange; n is 0 before */
+    Batch both; /* totals and arena together, once they are settled and fit one exchange; n is 0 until then */
 };
 
-/* As few as tell the sizes: at a thousand arenas every one costs a millisecond. */
+/* The minimum for the sizes: with a thousand arenas each metric costs a millisecond. */
 static const StatsMetric size_metrics[] = {STATS_ARENA_SMALL_ALLOCATED, STATS_ARENA_LARGE_ALLOCATED,
                                            STATS_ARENA_PACTIVE, STATS_ARENA_MAPPED, STATS_ARENA_RESIDENT};
 
-/* The values of a summary, those from which held is derived, and what of jemalloc's pages resident leaves out. */
+/* The values of a summary, those from which held is derived, and jemalloc's pages that resident does not include. */
 static const StatsMetric figure_totals[] = {STATS_ALLOCATED,          STATS_ACTIVE, STATS_METADATA,
                                             STATS_RESIDENT,           STATS_MAPPED, STATS_RETAINED,
                                             STATS_SAMPLING_LG_PERIOD, STATS_ARENAS, STATS_PAGE};
@@ -93,7 +93,7 @@ batch_clear(Batch *batch)
     g_string_free(batch->names, TRUE);
 }
 
-/* All alternatives of METRIC's controls, in the short form for arenas. */
+/* Adds all alternatives of METRIC's controls, in the short form for arenas. */
 static void
 batch_add(Batch *batch, StatsMetric metric)
 {
@@ -123,7 +123,7 @@ batch_settle(Batch *batch, guint64 present)
     batch->settled = TRUE;
 }
 
-/* Of several controls for one metric the first that jemalloc has. */
+/* Sets METRIC to the first of its controls that jemalloc has. */
 static void
 take_value(StatsValues *values, StatsMetric metric, guint64 value)
 {
@@ -144,9 +144,9 @@ row_take(const Batch *batch, const guint64 *row, StatsValues *values)
 typedef struct {
     StatsLive *live;
     StatsSample *sample;
-    guint64 spent_ns; /* inside jemalloc */
+    guint64 spent_ns; /* time spent inside jemalloc */
     gboolean refreshed;
-    gboolean printed; /* the arenas are taken out of jemalloc's own JSON */
+    gboolean printed; /* the arenas are read from jemalloc's JSON */
 } Take;
 
 static guint64 *
@@ -205,7 +205,7 @@ join_batches(StatsLive *live)
     live->both.n = n;
 }
 
-/* The values of ROW that are of SCOPE. */
+/* Takes the values of ROW that belong to SCOPE. */
 static void
 row_take_scope(const Batch *batch, const guint64 *row, StatsScope scope, StatsValues *values)
 {
@@ -253,7 +253,7 @@ take_arena(Take *take, guint number, guint index, GError **error)
     return TRUE;
 }
 
-/* An arena that was never used has values, all of them zero; one that was has at least its own data resident. */
+/* Whether the arena was ever used: unused arenas have only zeros, used ones have at least their base resident. */
 static gboolean
 in_use(const Batch *batch, const guint64 *row)
 {
@@ -285,7 +285,7 @@ take_each_arena(Take *take, const Batch *batch, GError **error)
     return rows != NULL || count == 0;
 }
 
-/* One number that is not a metric. FALSE: jemalloc does not have it. */
+/* Reads a number that is not a metric. FALSE if jemalloc does not have it. */
 static gboolean
 read_one(Take *take, const char *typed_name, guint64 *number)
 {
@@ -300,7 +300,7 @@ read_one(Take *take, const char *typed_name, guint64 *number)
     return there;
 }
 
-/* The controls of one METRIC of KIND for arena NUMBER, with "*" for the class. */
+/* Adds the controls of METRIC of KIND for arena NUMBER, with "*" for the class. */
 static void
 class_batch_add(Batch *batch, const ClassKind *kind, guint number, StatsMetric metric)
 {
@@ -322,7 +322,7 @@ class_batch_add(Batch *batch, const ClassKind *kind, guint number, StatsMetric m
     }
 }
 
-/* All metrics of KIND. */
+/* Adds all metrics of KIND. */
 static void
 class_batch(Batch *batch, const ClassKind *kind, guint number)
 {
@@ -352,7 +352,7 @@ class_used(StatsScope scope, const StatsValues *row)
     return stats_values_or(row, STATS_LARGE_NMALLOC, 0) != 0 || stats_values_or(row, STATS_LARGE_CURLEXTENTS, 0) != 0;
 }
 
-/* Takes BATCH. */
+/* Takes ownership of BATCH. */
 static gboolean
 take_kind(Take *take, const ClassKind *kind, Batch *batch, guint count, StatsArena *arena, GError **error)
 {
@@ -409,7 +409,7 @@ take_slabs(Take *take, GError **error)
     return take_kind(take, kind, &batch, count, arena, error);
 }
 
-/* As print_arenas(), of the merged arena. */
+/* Like print_arenas(), for the merged arena. */
 static gboolean
 print_classes(Take *take)
 {
@@ -471,7 +471,7 @@ take_mutexes(Take *take, GError **error)
     return TRUE;
 }
 
-/* Of the destroyed arenas, if there were any. */
+/* Takes the values of destroyed arenas, if there are any. */
 static gboolean
 take_destroyed(Take *take, GError **error)
 {
@@ -494,8 +494,8 @@ take_merged(Take *take, GError **error)
     return TRUE;
 }
 
-/* Without an agent each control is a call of a stopped thread: a hundred for each arena, and ten for each of its size
- * classes: what jemalloc prints is one. */
+/* Without an agent each control is a call by a stopped thread: a hundred per arena, and ten per size class of it.
+ * malloc_stats_print is a single call. */
 static gboolean
 print_arenas(Take *take)
 {
@@ -546,7 +546,7 @@ stats_live_sample(StatsLive *live, GError **error)
     return g_steal_pointer(&sample);
 }
 
-/* The profiler is touched only where it is known to be ready (docs/protocol.md). */
+/* Reads the profiler's controls only if it is known to be initialized (docs/protocol.md). */
 static void
 add_totals(StatsLive *live, StatsMetric metric, gboolean profiling)
 {

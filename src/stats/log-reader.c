@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 enum {
-    PIECE_MAX = 64 * 1024, /* of a message */
+    PIECE_MAX = 64 * 1024, /* bytes per message */
     WHY_MAX = 256,
-    SAMPLE_MAX = 256 * 1024 * 1024, /* bytes; with 512 arenas and all their classes one has 15 MiB */
+    SAMPLE_MAX = 256 * 1024 * 1024, /* bytes; with 512 arenas and all their classes a sample has 15 MiB */
     DEADLINE_S = 60,
 };
 
@@ -24,22 +24,22 @@ static const guint64 max_memory = G_GUINT64_CONSTANT(4) << 30; /* address space,
 typedef enum {
     LOG_FEED,   /* to the child: the next bytes */
     LOG_READ,   /* to the child: a file to read to its end, and its name */
-    LOG_PIECE,  /* from the child: of a sample, of which more follows */
-    LOG_SAMPLE, /* from the child: its end */
+    LOG_PIECE,  /* from the child: a part of a sample, more follows */
+    LOG_SAMPLE, /* from the child: the end of a sample */
     LOG_DONE,   /* from the child, last: Ending */
     LOG_FAILED, /* from the child, last: a message */
 } LogKind;
 
 typedef struct {
     StatsReport report;
-    char why[WHY_MAX]; /* report.why_left_out, a pointer of the child's */
+    char why[WHY_MAX]; /* report.why_left_out, which is a pointer in the child */
 } Ending;
 
 struct LogReader {
     StatsSampleFunc func;
     gpointer data;
     Peer peer;
-    guint deadline_s; /* for an answer, and for all that come of one piece; 0: none */
+    guint deadline_s; /* for an answer, and for all answers to one piece; 0: none */
 };
 
 /* The child -------------------------------------------------------------------------------------------------------- */
@@ -139,8 +139,7 @@ take_failure(char *body, gsize length, GError **error)
     return FALSE;
 }
 
-/* Passes on samples until the child has processed its input. A child that was taken over may send any number of them.
- */
+/* Passes on samples until the child has processed its input. A compromised child may send any number of them. */
 static gboolean
 take_answers(LogReader *reader, StatsReport *report, GError **error)
 {
@@ -174,7 +173,8 @@ static gboolean
 start(LogReader *reader, GError **error)
 {
     const struct timeval deadline = {.tv_sec = reader->deadline_s};
-    g_autoptr(GTimeZone) zone G_GNUC_UNUSED = g_time_zone_new_local(); /* is kept; the child cannot read it */
+    g_autoptr(GTimeZone) zone G_GNUC_UNUSED = g_time_zone_new_local(); /* stays cached for the child, which cannot read
+                                                                        * the file */
     if (!peer_start(&reader->peer, work, max_memory, error))
         return FALSE;
     setsockopt(reader->peer.socket, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));

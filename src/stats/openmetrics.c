@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The suffix of a unit in names, its divisor, and suffixes of names with the same meaning. */
+/* The suffix of a unit in names, its divisor, and other suffixes of names with this meaning. */
 static const struct {
     const char *suffix;
     double divisor;
@@ -32,7 +32,7 @@ openmetrics_family(StatsMetric metric)
     return g_string_free(g_steal_pointer(&name), FALSE);
 }
 
-/* Backslash, quote and line end, as the format wants them. */
+/* Escapes backslash, quote and newline as the format requires. */
 static void
 append_escaped(GString *out, const char *text)
 {
@@ -142,7 +142,7 @@ append_rows(Family *family, const StatsTable *table, const GString *labels)
     }
 }
 
-/* An arena as the label has it. */
+/* The value of the label arena. */
 static char *
 arena_name(const StatsArena *arena)
 {
@@ -191,7 +191,7 @@ openmetrics_append(GString *out, const OpenMetricsSource *sources, guint count, 
 {
     for (guint metric = 0; metric < STATS_METRIC_COUNT; metric++) {
         g_autofree char *name = openmetrics_family((StatsMetric)metric);
-        /* The size is a label of its class. */
+        /* The size is a label of the class. */
         if (metric == STATS_BIN_SIZE || metric == STATS_LARGE_SIZE)
             continue;
         Family family = {.out = out, .metric = (StatsMetric)metric, .family = name, .parts = parts};

@@ -38,7 +38,7 @@ match_timed(const Prefix *prefix, const char *line, gsize length)
     return (gssize)(at + after);
 }
 
-/* Every run of digits may be another one. */
+/* Like an exact match, but any run of digits matches another one. */
 static gssize
 match_loose(const Prefix *prefix, const char *line, gsize length)
 {
@@ -81,7 +81,7 @@ prefix_identity(const Prefix *prefix)
     g_strstrip(text->str);
     if (text->str[0] == '\0')
         return NULL;
-    /* Digits that change from snapshot to snapshot would make each a writer of its own. */
+    /* Removes digits: if they changed, each snapshot would seem to have its own writer. */
     if (prefix->time.form == NULL)
         for (char *c = text->str; *c != '\0'; c++)
             if (g_ascii_isdigit(*c))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The prefix that a logger writes before each line: learned from one line, recognised on the next ones. A timestamp in
- * it may change from line to line; the rest (program, pid, level, source line) must not, which distinguishes the lines
- * of two processes that write to one log. A prefix without a known timestamp may change in its digits.
+ * The prefix that a logger writes before each line: learned from one line, recognised in the following ones. Its
+ * timestamp may change from line to line; the rest (program, pid, level, source line) must not, which distinguishes
+ * processes that write to the same log. In a prefix without a known timestamp, digits may change.
  */
 #ifndef JESCOPE_STATS_PREFIX_H
 #define JESCOPE_STATS_PREFIX_H
@@ -10,23 +10,23 @@
 #include "stats/timestamp.h"
 
 enum {
-    PREFIX_MAX = 512, /* longer text is not a prefix */
+    PREFIX_MAX = 512, /* longer text is not considered a prefix */
 };
 
 typedef struct {
     char *text;
     gsize length;
-    Timestamp time; /* form NULL: none */
+    Timestamp time; /* form NULL: no timestamp */
 } Prefix;
 
-/* Learns the LENGTH bytes of TEXT. */
+/* Learns the prefix TEXT of LENGTH bytes. */
 void prefix_learn(Prefix *prefix, const char *text, gsize length);
 void prefix_clear(Prefix *prefix);
 
-/* Where the content of a line begins, or -1 if the line does not have this prefix. */
+/* The offset of the content of LINE, or -1 if it does not have this prefix. */
 gssize prefix_match(const Prefix *prefix, const char *line, gsize length);
 
-/* The part that does not change, interned; NULL for the empty prefix. */
+/* The constant part, interned; NULL for the empty prefix. */
 const char *prefix_identity(const Prefix *prefix);
 
 #endif

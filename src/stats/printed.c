@@ -5,12 +5,12 @@
 
 #include <unistd.h>
 
-/* Mutexes, and what the totals and the merged arena have already; extents are large. */
+/* Omits mutexes, extents, which are large, and what the totals and the merged arena have already. */
 static const char *const left_out[] = {[PRINTED_ARENAS] = "Jmxeblh", [PRINTED_ARENAS_AND_CLASSES] = "Jmxeh"};
 
-static const char classes_alone[] = "gdaxeh"; /* leaves out all but the merged arena's tables */
+static const char classes_alone[] = "gdaxeh"; /* omits all but the merged arena's tables */
 
-/* What the controls know of every arena and JSON does not say: it is the same for all. */
+/* Sets values that JSON lacks and that are the same for all arenas. */
 static void
 complete(StatsArena *arena, const StatsArena *merged)
 {
@@ -20,8 +20,7 @@ complete(StatsArena *arena, const StatsArena *merged)
         stats_values_set(arena->values, STATS_ARENA_LARGE_SMALLEST, smallest);
 }
 
-/* SAMPLE has no arena of its own yet: those of the JSON go in front of the merged one. Only the first snapshot counts.
- */
+/* Adds the arenas of the JSON before the merged one; SAMPLE has no others yet. Only the first snapshot is used. */
 static gboolean
 take_printed(StatsSample *printed, gpointer data, GError **error)
 {
@@ -49,7 +48,7 @@ printed_arenas(Target *target, PrintedParts parts, StatsSample *sample)
     return stats_sample_arena_count(sample) > 0;
 }
 
-/* Only the first snapshot counts. */
+/* Only the first snapshot is used. */
 static gboolean
 take_classes(StatsSample *printed, gpointer data, GError **error)
 {

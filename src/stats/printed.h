@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of a sample out of what jemalloc prints itself: one call in the target instead of thousands of controls. */
+/* Reads parts of a sample from the output of malloc_stats_print: one call in the target instead of thousands of
+ * controls. */
 #ifndef JESCOPE_STATS_PRINTED_H
 #define JESCOPE_STATS_PRINTED_H
 
@@ -12,14 +13,14 @@ typedef enum {
 } PrintedParts;
 
 /*
- * Adds every arena of TARGET to SAMPLE, with its size classes if CLASSES are wanted. FALSE: the target cannot print
- * them (an old jemalloc, a sandbox), and SAMPLE is as it was. What the JSON does not have is missing: docs/metrics.md.
- * It is read by a child without privileges. What it says is checked (log-reader.h).
+ * Adds PARTS, every arena of TARGET with or without size classes, to SAMPLE. FALSE, with SAMPLE unchanged, if the
+ * target cannot print them (an old jemalloc, a sandbox). Values that the JSON lacks (docs/metrics.md) are absent. The
+ * output is parsed by an unprivileged child and validated (log-reader.h).
  */
 gboolean printed_arenas(Target *target, PrintedParts parts, StatsSample *sample);
 
-/* Likewise adds the size classes of the merged arena, which SAMPLE has, out of jemalloc's text: its JSON lacks how
- * often large classes are allocated from. */
+/* Adds the size classes to the merged arena of SAMPLE, which must exist, from jemalloc's text: its JSON lacks the
+ * allocation counts of large classes. FALSE as above. */
 gboolean printed_classes(Target *target, StatsSample *sample);
 
 #endif

@@ -25,7 +25,7 @@ append_number(GString *out, guint64 number)
     g_string_append_len(out, text + at, (gssize)(sizeof(text) - at));
 }
 
-/* NUMBER / 10^DECIMALS, without zeros at the end, but ".0" if nothing is left. */
+/* Appends NUMBER / 10^DECIMALS without trailing zeros, but with ".0" for a whole number. */
 static void
 append_decimal(GString *out, guint64 number, guint decimals)
 {
@@ -42,8 +42,8 @@ append_decimal(GString *out, guint64 number, guint decimals)
     } while (rest != 0);
 }
 
-/* str(float) of Python 2 for BYTES / 2^SHIFT, as "%.12g" rounds it (to even), but twenty times as fast: a log of a day
- * has a million of them. */
+/* Appends BYTES / 2^SHIFT as Python 2's str(float) does, rounded (to even) like "%.12g", but twenty times as fast: a
+ * day's log has a million of them. */
 static void
 append_scaled(GString *out, guint64 bytes, guint shift)
 {
@@ -87,7 +87,7 @@ readable_append_integer(GString *out, gint64 bytes)
     g_string_append_printf(out, "%" G_GINT64_FORMAT "%s", whole, python_steps[step].name);
 }
 
-/* str(float) of Python 2 where twelve digits are not enough. */
+/* Python 2's str(float) if twelve digits are not enough. */
 static void
 append_rounded(GString *out, double number)
 {

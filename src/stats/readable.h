@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes as text: as jescope writes them, and as Python 2 does in Aerospike's tools (conformance E26, E27). */
+/* Sizes as text, in jescope's format and in that of Aerospike's tools in Python 2 (conformance E26, E27). */
 #ifndef JESCOPE_STATS_READABLE_H
 #define JESCOPE_STATS_READABLE_H
 
@@ -9,13 +9,13 @@
  * BYTES is a whole number. */
 void readable_append_float(GString *out, double bytes);
 
-/* "200 MB": as above, but whole numbers, rounded down (towards minus infinity). */
+/* "200 MB": like readable_append_float(), but with whole numbers, rounded down (towards minus infinity). */
 void readable_append_integer(GString *out, gint64 bytes);
 
-/* "33.33%": PART of WHOLE, cut after the second decimal; neither is negative, WHOLE is not 0. */
+/* "33.33%": PART of WHOLE, truncated to two decimals. Neither may be negative, and WHOLE must not be 0. */
 void readable_append_percent(GString *out, double part, double whole);
 
-/* "330.0 MiB": one decimal from KiB on. Appended flush right in WIDTH columns (0: none). */
+/* "330.0 MiB": with one decimal from KiB up, right-aligned in WIDTH columns (0: not aligned). */
 void readable_append_size(GString *out, double bytes, guint width);
 
 #endif

@@ -9,16 +9,16 @@
 #include <string.h>
 
 enum {
-    LINE_MAX_KEPT = 64 * 1024, /* a longer line is read in pieces; only compact JSON has such lines */
+    LINE_MAX_KEPT = 64 * 1024, /* longer lines are read in pieces; only compact JSON has such lines */
     BEFORE_MAX = 256,
     BEFORE_LINES = 20,
-    STREAMS_MAX = 64, /* snapshots open at once */
+    STREAMS_MAX = 64, /* maximum number of open snapshots */
 };
 
-/* One snapshot that has begun. */
+/* A snapshot that has begun. */
 typedef struct {
     Prefix prefix;
-    TextSnapshot *text; /* one of these two */
+    TextSnapshot *text; /* either this or the next one */
     TextHeadings *headings;
     JsonSnapshot *json;
     uint64_t line;
@@ -37,17 +37,17 @@ struct StatsReader {
     StatsSampleFunc func;
     gpointer data;
     StatsReport report;
-    TextHeadings *headings; /* of the last text snapshot that closed: the next one's are mostly the same */
+    TextHeadings *headings; /* headings of the last closed text snapshot: the next one's are mostly the same */
     GPtrArray *streams;
     GByteArray *carry; /* the beginning of an incomplete line */
-    Stream *piece_of;  /* the stream that the pieces of a long line go to; NULL: none */
+    Stream *piece_of;  /* the stream that receives the pieces of a long line; NULL: none */
     gboolean in_piece;
-    gsize tail_length; /* of a long line without an open snapshot: its end so far, in which one may begin */
+    gsize tail_length; /* for a long line without an open snapshot: its latest bytes, in which one may begin */
     char tail[sizeof(JSON_BEGIN) - 2];
-    LineIn rest;       /* of the line, behind a snapshot that ended within it */
+    LineIn rest;       /* the rest of a line after a snapshot that ended in it */
     StatsSample *held; /* see emit() */
     gsize before_length;
-    char before[BEFORE_MAX]; /* the nearest line before this one that may have a timestamp: it may be wanted */
+    char before[BEFORE_MAX]; /* the latest line that may have a timestamp, for the next snapshot */
     uint64_t before_line;
 };
 
@@ -163,7 +163,7 @@ finish_snapshot(StatsReader *reader, Stream *stream, GError **error)
     return TRUE;
 }
 
-/* Text after the end of compact JSON on the same line is later output. */
+/* Keeps the text after compact JSON on the same line: it is later output. */
 static void
 keep_rest(StatsReader *reader, LineIn rest)
 {
@@ -195,8 +195,8 @@ find(LineIn line, const char *marker)
     return memmem(line.text, line.length, marker, strlen(marker));
 }
 
-/* Behind more than a prefix it would begin nothing; a line may hold thousands of snapshots, each of which looks for it.
- */
+/* Searches only as far as a prefix may be long: a line may contain thousands of snapshots, each of which searches
+ * it. */
 static const char *
 find_text_begin(LineIn line)
 {
@@ -216,8 +216,8 @@ stream_of(const StatsReader *reader, const Prefix *prefix)
     return NULL;
 }
 
-/* The time a snapshot without a logger's prefix gets: that of the line before it, or a few lines before (a log's entry
- * may have several lines). Aerospike's date lines are such. */
+/* The time for a snapshot without a logger's prefix: that of the previous line, or of a few lines before (a log entry
+ * may have several lines), such as Aerospike's date lines. */
 static gint64
 time_before(const StatsReader *reader)
 {
@@ -231,7 +231,7 @@ time_before(const StatsReader *reader)
     return found.time_us;
 }
 
-/* A clock time, or seconds since 1970: cheap to see, unlike whether they are a timestamp. */
+/* Whether the line has a clock time or seconds since 1970: a cheap test before the search for a timestamp. */
 static gboolean
 may_be_timed(LineIn line)
 {
@@ -269,7 +269,7 @@ open_stream(StatsReader *reader, LineIn line, gsize prefix_length)
     }
     if (reader->streams->len == STREAMS_MAX)
         close_truncated(reader, reader->streams->pdata[0], "too many are incomplete at once");
-    /* Streams with a prefix come first, since every line also matches the empty prefix. */
+    /* Streams with a prefix come first, since every line matches the empty prefix. */
     g_ptr_array_insert(reader->streams, prefix_length > 0 ? 0 : -1, stream);
     return stream;
 }
@@ -280,7 +280,7 @@ json_prefix(LineIn line, const char *marker)
     gsize length = (gsize)(marker - line.text);
     while (length > 0 && strchr(" \t{", line.text[length - 1]) != NULL)
         length--;
-    /* A blank between a logger's words and the text is the logger's. */
+    /* A blank between the prefix and the text belongs to the prefix. */
     return length > 0 && line.text[length] == ' ' ? length + 1 : length;
 }
 
@@ -324,7 +324,7 @@ keep_tail(StatsReader *reader, LineIn line)
     memcpy(reader->tail, line.text + line.length - reader->tail_length, reader->tail_length);
 }
 
-/* A line that belongs to no open snapshot. */
+/* Handles a line outside all open snapshots. */
 static gboolean
 outside_line(StatsReader *reader, LineIn line, GError **error)
 {
@@ -413,7 +413,7 @@ begin_line(StatsReader *reader, const char *text, gsize length, gboolean whole, 
     return process_line(reader, (LineIn){text, length, whole}, error) && process_rest(reader, error);
 }
 
-/* Of a long line, in which no snapshot is open. */
+/* Searches a piece of a long line without an open snapshot. */
 static gboolean
 look_on(StatsReader *reader, LineIn piece, GError **error)
 {
@@ -434,7 +434,7 @@ look_on(StatsReader *reader, LineIn piece, GError **error)
     return open_json(reader, piece, marker, error) && process_rest(reader, error);
 }
 
-/* The next piece of a line too long to keep. */
+/* Handles the next piece of a line that is too long to keep. */
 static gboolean
 continue_line(StatsReader *reader, LineIn piece, GError **error)
 {

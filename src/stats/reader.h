@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads samples out of files that contain malloc_stats_print's output, as text (jemalloc 3.x to head) or JSON (4.3 to
- * head), wherever it stands: alone, between the lines of a console log, behind a logger's prefix, many snapshots in one
- * file, several writers mixed line by line (told apart by their prefix). Which of the two it is, each snapshot tells.
+ * Reads samples from files that contain malloc_stats_print's output, as text (jemalloc 3.x to head) or JSON (4.3 to
+ * head), detected per snapshot: alone, between the lines of a console log, after a logger's prefix, many snapshots in a
+ * file, and several writers mixed line by line (distinguished by their prefix).
  *
- * Streaming: memory is bounded by the snapshots that are open at once, whatever the size of the file. What is damaged
- * or cut short is left out and counted in the report; reading goes on behind it.
+ * Reading is streamed: memory is bounded by the number of open snapshots, whatever the size of the file. Damaged and
+ * truncated snapshots are skipped and counted in the report.
  */
 #ifndef JESCOPE_STATS_READER_H
 #define JESCOPE_STATS_READER_H
@@ -15,11 +15,11 @@
 typedef struct {
     uint64_t bytes;
     uint64_t lines;
-    uint64_t samples;         /* handed out */
-    uint64_t truncated;       /* snapshots that begin and do not end: left out */
+    uint64_t samples;         /* samples passed to the function */
+    uint64_t truncated;       /* snapshots without an end, which are skipped */
     uint64_t damaged;         /* snapshots with malformed or contradictory numbers, which are skipped */
-    uint64_t first_left_out;  /* line where the first of those begins; 0: none */
-    const char *why_left_out; /* of that first one; static string */
+    uint64_t first_left_out;  /* line where the first skipped snapshot begins; 0: none */
+    const char *why_left_out; /* reason for the first one; static string */
 } StatsReport;
 
 typedef struct StatsReader StatsReader;
@@ -28,14 +28,14 @@ StatsReader *stats_reader_new(StatsSampleFunc func, gpointer data);
 void stats_reader_free(StatsReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsReader, stats_reader_free)
 
-/* The next LENGTH bytes of the source, cut anywhere. Fails only with FUNC's error, after which the reader is of no use.
- */
+/* Feeds the next LENGTH bytes of the source, split anywhere. Fails only with FUNC's error, after which only
+ * stats_reader_free() may be called. */
 gboolean stats_reader_feed(StatsReader *reader, const char *bytes, gsize length, GError **error);
 
-/* The source ended. REPORT may be NULL. */
+/* To be called at the end of the source. REPORT may be NULL. */
 gboolean stats_reader_finish(StatsReader *reader, StatsReport *report, GError **error);
 
-/* Opens PATH ("-": standard input) for stats_read_file(); -1 with an error. */
+/* Opens PATH ("-": standard input) for stats_read_file(); -1 with ERROR. */
 int stats_open_file(const char *path, GError **error);
 
 typedef struct {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define ABSENT G_MAXUINT64 /* in place of a length: no such text or table */
+#define ABSENT G_MAXUINT64 /* instead of a length: no text or table */
 
 /* Writing ---------------------------------------------------------------------------------------------------------- */
 
@@ -79,7 +79,7 @@ sample_bytes_write(const StatsSample *sample, GByteArray *bytes)
 typedef struct {
     const guint8 *at;
     gsize left;
-    gboolean failed; /* all that is taken afterwards is 0 or absent */
+    gboolean failed; /* if set, everything read afterwards is 0 or absent */
 } Bytes;
 
 static void
@@ -141,7 +141,7 @@ take_table(Bytes *bytes, StatsScope scope)
     return table;
 }
 
-/* Arenas come by ascending index. */
+/* Arenas are in ascending order. */
 static void
 take_arena(Bytes *bytes, StatsSample *sample)
 {
@@ -182,7 +182,7 @@ sample_bytes_read(gconstpointer from, gsize length)
 /* Files ------------------------------------------------------------------------------------------------------------ */
 
 struct SampleBytesFile {
-    GPtrArray *samples; /* GByteArray, each with its length in front */
+    GPtrArray *samples; /* of GByteArray, each beginning with its length */
     gsize size;
 };
 
@@ -201,7 +201,7 @@ sample_bytes_file_free(SampleBytesFile *file)
     g_free(file);
 }
 
-/* Leaves out every second one, but the first and the last. */
+/* Drops every second sample, except the first and the last. */
 static void
 thin(SampleBytesFile *file)
 {

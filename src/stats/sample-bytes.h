@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample as bytes, on its way from one process of ours to another: from a child that has read it out of a log, or
- * from the server to the doctor that it runs. */
+/* Serializes samples for transfer between jescope's processes: from a child that reads a log, or from the server to the
+ * doctor that it runs. */
 #ifndef JESCOPE_STATS_SAMPLE_BYTES_H
 #define JESCOPE_STATS_SAMPLE_BYTES_H
 
@@ -9,11 +9,11 @@
 /* Appends SAMPLE to BYTES. */
 void sample_bytes_write(const StatsSample *sample, GByteArray *bytes);
 
-/* The sample in LENGTH untrusted bytes; NULL: not a valid sample. */
+/* Parses a sample from LENGTH untrusted bytes; NULL if invalid. */
 StatsSample *sample_bytes_read(gconstpointer bytes, gsize length);
 
-/* Several samples in a file: this, and each with its length in front. Of more than fit SAMPLE_BYTES_FILE_MAX every
- * second one is left out, as often as it takes; the first and the last stay. */
+/* A file of several samples: this magic, and each sample preceded by its length. If they exceed SAMPLE_BYTES_FILE_MAX,
+ * every second one is dropped, repeatedly if needed; the first and the last are kept. */
 #define SAMPLE_BYTES_MAGIC "jescope-samples 1\n"
 enum { SAMPLE_BYTES_FILE_MAX = 32 << 20 };
 
@@ -21,13 +21,13 @@ typedef struct SampleBytesFile SampleBytesFile;
 SampleBytesFile *sample_bytes_file_new(void);
 void sample_bytes_file_add(SampleBytesFile *file, const StatsSample *sample);
 
-/* FD is at its end afterwards. FALSE with errno. */
+/* Writes the file to FD, whose offset is then at the end. FALSE with errno. */
 gboolean sample_bytes_file_write(const SampleBytesFile *file, int fd);
 void sample_bytes_file_free(SampleBytesFile *file);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SampleBytesFile, sample_bytes_file_free)
 
-/* Calls FUNC with each sample of LENGTH untrusted bytes of such a file. FALSE: FUNC has failed, or the bytes are not
- * valid (STATS_ERROR). */
+/* Calls FUNC with each sample in LENGTH untrusted bytes of such a file. FALSE if FUNC has failed, or with STATS_ERROR
+ * if the bytes are invalid. */
 gboolean sample_bytes_file_read(gconstpointer bytes, gsize length, StatsSampleFunc func, gpointer data, GError **error);
 
 #endif

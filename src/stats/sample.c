@@ -173,7 +173,7 @@ stats_sample_arena(StatsSample *sample, guint index)
     StatsArena *arena = stats_sample_find(sample, index);
     if (arena != NULL)
         return arena;
-    /* One piece of memory for both: a log of a day has a million of them. */
+    /* One allocation for both: a day's log has a million of them. */
     arena = g_malloc0(sizeof(*arena) + values_size(STATS_SCOPE_ARENA));
     arena->index = index;
     arena->values = (StatsValues *)(void *)(arena + 1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sample model: allocator statistics of one process at one instant, whatever they were read from.
+ * The sample model: allocator statistics of one process at one time, independent of their source.
  *
- * Values stand in small arrays indexed by metric (metrics.def), one array per scope, with a bit per metric that tells
- * whether the source had it. What the source did not contain is absent, never zero: ask stats_values_get().
+ * Values are in small arrays indexed by metric (metrics.def), one array per scope, with a bit per metric that is set if
+ * the source had it. A value that the source lacked is absent, never zero: use stats_values_get().
  *
- * Samples are reference counted and become immutable once handed out. The functions here do no locking: a sample may be
- * read by several threads, but built by one.
+ * Samples are reference counted and immutable once published. The functions do no locking: a sample may be read by
+ * several threads, but is built by one.
  */
 #ifndef JESCOPE_STATS_STATS_H
 #define JESCOPE_STATS_STATS_H
@@ -33,7 +33,7 @@ typedef enum {
 
 typedef enum {
     STATS_GAUGE,
-    STATS_COUNTER, /* only grows while the process lives */
+    STATS_COUNTER, /* only grows during the life of the process */
 } StatsType;
 
 typedef enum {

@@ -5,13 +5,13 @@
 #include "routes/status.h"
 #include "stats/stats.h"
 
-/* Takes time, figures, sampling period and notice over from SAMPLE. */
+/* Copies time, figures, sampling period and notice from SAMPLE. */
 void stats_set_status(RouteStatus *status, const StatsSample *sample);
 
-/* Takes over only the figures that TOTALS have. */
+/* Copies only the figures that TOTALS have. */
 void stats_update_figures(RouteStatus *status, const StatsValues *totals);
 
-/* Adds the figures of STATUS that TOTALS do not have. */
+/* Adds the figures of STATUS that TOTALS lack. */
 void stats_add_figures(StatsValues *totals, const RouteStatus *status);
 
 #endif

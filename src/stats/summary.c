@@ -38,7 +38,7 @@ append_part(GString *out, uint64_t bytes, uint64_t whole, const char *meaning)
     g_string_append_printf(out, "  %5.1f%%  %s\n", 100.0 * (double)bytes / (double)whole, meaning);
 }
 
-/* Memory held by the program, and the rest of allocated. */
+/* Appends the memory held by the program, and the rest of allocated. */
 static void
 append_held(GString *out, const StatsSample *sample)
 {
@@ -117,7 +117,7 @@ append_waiting(GString *out, const StatsSample *sample)
         append_line(out, "metadata", value, "jemalloc's own data");
 }
 
-/* The kernel's figures of the process, next to jemalloc's resident. */
+/* Appends the kernel's figures of the process, next to jemalloc's resident. */
 static void
 append_process(GString *out, const StatsSample *sample)
 {

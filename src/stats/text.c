@@ -11,7 +11,7 @@ enum {
     LINE_KEY_MAX = 64,
 };
 
-/* Which table the lines with numbers belong to. */
+/* The table that lines with numbers belong to. */
 typedef enum {
     TABLE_NONE,
     TABLE_SUMS,
@@ -27,8 +27,8 @@ struct TextSnapshot {
     StatsSample *sample;
     StatsArena *arena; /* NULL: before the first arena */
     Table table;
-    const Columns *columns;         /* of a table of rows */
-    const Columns *sums[ROW_KINDS]; /* of TABLE_SUMS and TABLE_DECAY, by row */
+    const Columns *columns;         /* columns of the current table of rows */
+    const Columns *sums[ROW_KINDS]; /* columns of TABLE_SUMS and TABLE_DECAY, by kind of row */
     gboolean has_totals;
     const char *why;
 };
@@ -94,7 +94,7 @@ after(Line line, gsize skipped)
     return (Line){line.text + skipped, line.length - skipped};
 }
 
-/* Sets the metric that ROW with LABEL (blanks written '_') names; unknown ones are passed over. */
+/* Sets the metric named by ROW with LABEL (blanks written '_'); unknown ones are ignored. */
 static void
 set_by_key(StatsScope scope, StatsValues *values, const char *row, Line label, uint64_t number)
 {
@@ -118,7 +118,7 @@ is_word(char c)
     return g_ascii_isalnum(c) || c == '_' || c == '-';
 }
 
-/* "active: 5, metadata: 6 (n_thp 7, edata 8), ...": every word with the number that follows it. */
+/* Reads "active: 5, metadata: 6 (n_thp 7, edata 8), ...": every word and the number after it. */
 static void
 read_pairs(StatsScope scope, StatsValues *values, const char *row, Line line)
 {
@@ -144,7 +144,7 @@ read_pairs(StatsScope scope, StatsValues *values, const char *row, Line line)
     }
 }
 
-/* "Label: number" with a label that may be a known one. */
+/* Reads "Label: number"; unknown labels are ignored. */
 static void
 read_value(TextSnapshot *snapshot, Line line)
 {
@@ -311,7 +311,7 @@ on_decaying(TextSnapshot *snapshot, Line rest)
     return TEXT_TAKEN;
 }
 
-/* Tables that are skipped, or whose rows look like those of another table. */
+/* Handles tables that are skipped, or whose rows look like those of another table. */
 static TextLine
 on_other_table(TextSnapshot *snapshot, Line rest)
 {
@@ -319,7 +319,7 @@ on_other_table(TextSnapshot *snapshot, Line rest)
     return TEXT_TAKEN;
 }
 
-/* Lines at column 0 by their beginning. */
+/* Lines at column 0, by their first word. */
 static const struct {
     const char *word;
     TextLine (*take)(TextSnapshot *snapshot, Line rest);
@@ -396,7 +396,7 @@ row_result(TextSnapshot *snapshot, RowResult result)
     return result == ROW_TAKEN ? TEXT_TAKEN : TEXT_FOREIGN;
 }
 
-/* Rows of TABLE_SUMS (column 0) and TABLE_DECAY (indented). */
+/* Takes rows of TABLE_SUMS (column 0) and TABLE_DECAY (indented). */
 static gboolean
 take_sum(TextSnapshot *snapshot, Line line, TextLine *result)
 {
@@ -413,7 +413,7 @@ take_sum(TextSnapshot *snapshot, Line line, TextLine *result)
     return FALSE;
 }
 
-/* "name:   N..." (5.0) or "name    N..." (from 5.1 on). Another line of one number ("base:  5") is not a row. */
+/* Takes "name: N..." (5.0) or "name N..." (from 5.1 on). A line with one number ("base: 5") is not a row. */
 static gboolean
 take_mutex(TextSnapshot *snapshot, Line line, TextLine *result)
 {
@@ -474,7 +474,7 @@ take_class(TextSnapshot *snapshot, Line line)
     return row_result(snapshot, result);
 }
 
-/* Indented headings: of the sums, and of the mutexes. */
+/* Handles indented headings: of the sums, and of the mutexes. */
 static gboolean
 open_indented(TextSnapshot *snapshot, Line line, Line content)
 {

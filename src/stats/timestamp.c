@@ -4,12 +4,12 @@
 #include <string.h>
 
 enum {
-    SEARCHED = 160, /* bytes of a line in which a timestamp may begin */
+    SEARCHED = 160, /* bytes at the beginning of a line in which a timestamp may start */
 };
 
 /* Y four digits; m d H M S two digits (d may be padded with a blank); b month name; U ten digits; f optional fraction;
- * z optional zone; T 'T' or a blank; other characters match themselves. The longer of two with the same beginning comes
- * first. */
+ * z optional zone; T 'T' or a blank; other characters match themselves. Of two with the same beginning, the longer one
+ * comes first. */
 static const char *const forms[] = {
     "Y-m-dTH:M:Sfz", "Y/m/dTH:M:Sfz", "b d Y H:M:Sfz", "d b Y H:M:Sfz", "b d H:M:Sfz", "Uf",
 };

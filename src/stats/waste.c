@@ -3,7 +3,7 @@
 
 /* The slabs of one size class of one arena. */
 typedef struct {
-    uint64_t regions, slabs; /* live, and those that hold them */
+    uint64_t regions, slabs; /* live regions, and the slabs that contain them */
     uint64_t per_slab, slab_size, size;
 } Slabs;
 
@@ -32,10 +32,10 @@ bytes_beyond(uint64_t have, uint64_t need, uint64_t each)
     return have > need && !__builtin_mul_overflow(have - need, each, &bytes) ? bytes : 0;
 }
 
-/* The sum of a size class over the arenas. */
+/* Sums of a size class over all arenas. */
 typedef struct {
     Slabs all;
-    uint64_t needed; /* slabs, if each arena's regions were packed */
+    uint64_t needed; /* slabs needed if each arena's regions were packed */
 } ClassSum;
 
 static void
@@ -66,8 +66,8 @@ allow_for_arenas(gpointer key, gpointer value, gpointer user)
     sum->needed = MIN(sum->needed + *arenas - 1, MAX(sum->all.slabs, sum->needed));
 }
 
-/* Of every arena where their classes are known, else of all of them together: then each of them may have one slab of a
- * class that is not full without any holes. */
+/* Sums the classes of every arena if known, otherwise of the merged arena: then each arena may have one partly filled
+ * slab per class, which is not counted as holes. */
 static GHashTable *
 sum_classes(const StatsSample *sample)
 {
@@ -149,7 +149,7 @@ stats_waste(const StatsSample *sample, StatsWaste *waste)
     add_slabs(sample, waste);
 }
 
-/* What jemalloc allocates for itself is thread caches, and of a profiler that may run its tables. */
+/* jemalloc's internal allocations are thread caches and, if the profiler may be enabled, its tables. */
 const char *
 stats_waste_metadata_remedy(const StatsWaste *waste)
 {
