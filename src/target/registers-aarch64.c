@@ -10,6 +10,7 @@
 #if defined(__aarch64__)
 #include <elf.h>
 #include <errno.h>
+#include <linux/audit.h>
 #include <linux/futex.h>
 #include <stddef.h>
 #include <string.h>
@@ -75,6 +76,7 @@ const CodePattern registers_patterns[] = {
 const gsize registers_n_patterns = G_N_ELEMENTS(registers_patterns);
 const gboolean registers_needs_store = FALSE;
 const gint64 registers_sigreturn = SYS_rt_sigreturn;
+const guint32 registers_architecture = AUDIT_ARCH_AARCH64;
 const gboolean registers_entry_is_whole = FALSE; /* x7 says that it is an entry */
 const gsize registers_red_zone = 0;
 

@@ -8,6 +8,7 @@
 #include <cpuid.h>
 #include <elf.h>
 #include <errno.h>
+#include <linux/audit.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -80,6 +81,7 @@ const CodePattern registers_patterns[] = {
 const gsize registers_n_patterns = G_N_ELEMENTS(registers_patterns);
 const gboolean registers_needs_store = TRUE;
 const gint64 registers_sigreturn = SYS_rt_sigreturn;
+const guint32 registers_architecture = AUDIT_ARCH_X86_64;
 const gboolean registers_entry_is_whole = TRUE;
 const gsize registers_red_zone = 128;
 

@@ -67,6 +67,9 @@ extern const gboolean registers_needs_store;
 /* The number of the system call that returns from a signal handler. */
 extern const gint64 registers_sigreturn;
 
+/* AUDIT_ARCH_*: of a system call with our numbers. A program may make others, as by int 0x80 those of i386. */
+extern const guint32 registers_architecture;
+
 /* Whether the registers that a tracer sees where a system call begins are all the program's own. */
 extern const gboolean registers_entry_is_whole;
 

@@ -59,6 +59,7 @@ enum {
     BUSY_MS = 20000, /* or waits for a processor, among too many others */
     SYSCALL_STOP = SIGTRAP | 0x80,
     EVENT_SHIFT = 16,
+    FOREIGN_CALL = -1, /* instead of the number of another architecture's */
 };
 
 /* Signals of faults; the kernel kills a thread that has blocked them. */
@@ -426,13 +427,20 @@ judge_call(const Traced *traced, const TracedCall *by)
     return TRACEE_SKIP;
 }
 
+/* What has the number of a harmless call may be another one in another architecture. */
+static gboolean
+is_native(const Stop *stop)
+{
+    return stop->info.arch == registers_architecture;
+}
+
 static gboolean
 ask_before(Traced *traced, const TracedCall *by)
 {
     const Stop *stop = traced->stop;
     Loan *loan = traced->loan;
     GeneralRegisters general;
-    loan->call = (TraceeSystemCall){.number = stop->number};
+    loan->call = (TraceeSystemCall){.number = is_native(stop) ? stop->number : FOREIGN_CALL};
     for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
         loan->call.arguments[i] = stop->info.entry.args[i];
     loan->skipped = FALSE;
@@ -530,7 +538,8 @@ take_step(Traced *traced, const TracedCall *call, int *signal)
     *signal = stop->signal;
     switch (stop->place) {
     case TRACED_AT_ENTRY:
-        if (stop->number == registers_sigreturn && stop->info.stack_pointer == traced->loan->path.frame) {
+        if (is_native(stop) && stop->number == registers_sigreturn &&
+            stop->info.stack_pointer == traced->loan->path.frame) {
             traced->loan->state = LOAN_RETURNED;
             return STEP_RETURNED;
         }

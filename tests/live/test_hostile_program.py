@@ -39,20 +39,29 @@ def with_endless_names(source, target):
 SANDBOXED = r"""
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char *path;
+static char *path;
 
+/* The second call is i386's mkdir(), whose number is getpid()'s of x86-64. */
 static int escape(void)
 {
-    return (int)syscall(SYS_mkdirat, -100, path, 0755);
+    int result = (int)syscall(SYS_mkdirat, -100, path, 0755);
+#ifdef __x86_64__
+    long other = 39;
+    __asm__ volatile("int $0x80" : "+a"(other) : "b"(path), "c"(0755L) : "memory", "r8", "r9", "r10", "r11");
+    result = other < 0 ? result : 0;
+#endif
+    return result;
 }
 
 int mallctl(const char *name, void *old, size_t *length, void *value, size_t size)
@@ -73,13 +82,20 @@ void malloc_stats_print(void (*write)(void *, const char *), void *data, const c
 int main(int argc, char **argv)
 {
     struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 2, 0),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mkdirat, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {4, filter};
-    path = argv[1];
+    struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+#ifdef __x86_64__
+    flags |= MAP_32BIT;
+#endif
+    path = mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+    strncpy(path, argv[1], 4095);
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         return 1;

@@ -131,7 +131,8 @@ report(Sim *sim, int status, Runs then)
 static void
 report_call(Sim *sim, guint8 op, Runs then)
 {
-    sim->info = (struct __ptrace_syscall_info){.op = op, .stack_pointer = sim->general.rsp};
+    sim->info =
+        (struct __ptrace_syscall_info){.op = op, .arch = registers_architecture, .stack_pointer = sim->general.rsp};
     if (op == PTRACE_SYSCALL_INFO_ENTRY) {
         sim->info.entry.nr = sim->general.orig_rax;
         sim->info.entry.args[0] = sim->general.rdi;
@@ -896,8 +897,8 @@ endless_call_info(gpointer data, pid_t thread, struct __ptrace_syscall_info *inf
 {
     Endless *endless = data;
     endless->inside = !endless->inside;
-    *info =
-        (struct __ptrace_syscall_info){.op = endless->inside ? PTRACE_SYSCALL_INFO_ENTRY : PTRACE_SYSCALL_INFO_EXIT};
+    *info = (struct __ptrace_syscall_info){.op = endless->inside ? PTRACE_SYSCALL_INFO_ENTRY : PTRACE_SYSCALL_INFO_EXIT,
+                                           .arch = registers_architecture};
     if (endless->inside)
         info->entry.nr = SYS_sched_yield;
     return TRUE;
