@@ -13,17 +13,17 @@
 
 enum {
     ANSWER_MS = 10000,
-    OUTPUT_MS = 300000, /* a dump, with its way here */
+    OUTPUT_MS = 300000, /* for a dump and its transfer */
     DOCUMENT_MAX = 8 << 20,
     SHOWN_IDS = 20,
-    SAMPLE_MAX = 128, /* controls: each is a request */
+    SAMPLE_MAX = 128, /* controls: one request each */
 };
 
 typedef struct {
     Target target;
     Connection *connection;
     char *path;             /* "/api/v1/targets/ID" */
-    guint64 sampler_memory; /* for the next request that switches sampling on; 0: as it is */
+    guint64 sampler_memory; /* for the next request that switches sampling on; 0: unchanged */
 } ServerTarget;
 
 static ServerTarget *
@@ -115,8 +115,7 @@ server_read(Target *target, const char *control, WireType type, WireCtlReply *va
     return sound;
 }
 
-/* The parameters of a request that switches sampling on: the API chooses a sampler, and gives it memory, as it does so.
- */
+/* The parameters of a request that switches sampling on, by which the API chooses a sampler and sets its memory. */
 static char *
 take_choice(ServerTarget *self, WireSampler sampler)
 {
@@ -163,7 +162,7 @@ server_write(Target *target, const char *control, WireType type, guint64 value, 
     return answer != NULL;
 }
 
-/* Printing statistics refreshes them, and needs no right to change anything. */
+/* Printing statistics refreshes them, and requires no permission to change anything. */
 static gboolean
 refresh(ServerTarget *self, GError **error)
 {
@@ -324,7 +323,7 @@ list_ids(const json_t *targets)
     return g_string_free(list, FALSE);
 }
 
-/* The id of the server's only target. A program with libjescope has no list, and is "self". */
+/* The id of the server's only target. A program with libjescope has no list; its id is "self". */
 static char *
 only_id(Connection *connection, const ClientUrl *url, GError **error)
 {

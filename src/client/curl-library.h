@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libcurl, which is loaded when the first request is made (docs/decisions/0014-libcurl.md): its functions, as members
- * of curl_library under their own names.
+ * libcurl, loaded for the first request (docs/decisions/0014-libcurl.md): its functions, as members of curl_library
+ * with their own names.
  */
 #ifndef JESCOPE_CLIENT_CURL_LIBRARY_H
 #define JESCOPE_CLIENT_CURL_LIBRARY_H
@@ -31,7 +31,7 @@ typedef struct {
 /* Valid once curl_library_load() has returned TRUE. */
 extern CurlLibrary curl_library;
 
-/* Thread-safe; once. WHAT needs it, for the error: "targets behind a server". OUTCOME_SYSTEM. */
+/* Loads it once; thread-safe. WHAT needs it, for the error: "targets behind a server". FALSE with OUTCOME_SYSTEM. */
 gboolean curl_library_load(const char *what, GError **error);
 
 #endif

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 enum {
-    VALUES_MAX = 256 << 20, /* bytes of values without their texts, about */
+    VALUES_MAX = 256 << 20, /* approximate memory of the values without their texts */
     OBJECT_BYTES = 512,
     ARRAY_BYTES = 256,
     VALUE_BYTES = 64,
 };
 
-/* What a value that begins with, or follows, BYTE takes. */
+/* The memory for a value that begins with, or follows, BYTE. */
 static gsize
 weight_of(char byte)
 {
@@ -82,7 +82,7 @@ take_number(const json_t *object, const char *key)
                                          : 0;
 }
 
-/* Seconds as a unit of which there are SCALE in each. */
+/* Converts seconds to a unit with SCALE per second. */
 static guint64
 take_seconds(const json_t *object, const char *key, gdouble scale)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the documents of the native API say (docs/api.md). Their sender is not trusted: what is absent or of another
- * type is 0, FALSE or empty, and text is cut to its place and freed of control characters. Objects may be NULL. */
+/* Reads the documents of the native API (docs/api.md). Their sender is not trusted: members that are absent or of
+ * another type are 0, FALSE or empty, and text is cut to its buffer and stripped of control characters. Objects may be
+ * NULL. */
 #ifndef JESCOPE_CLIENT_DOCUMENT_H
 #define JESCOPE_CLIENT_DOCUMENT_H
 
@@ -10,20 +11,20 @@
 #include <glib.h>
 #include <jansson.h>
 
-/* The document in LENGTH bytes of TEXT. NULL with OUTCOME_PROTOCOL: it is not JSON; with OUTCOME_TOO_LARGE: it has a
- * number of values that would take far more memory than the text. */
+/* Parses the document in LENGTH bytes of TEXT. NULL with OUTCOME_PROTOCOL: it is not JSON; with OUTCOME_TOO_LARGE: its
+ * number of values would take far more memory than the text. */
 json_t *document_parse(const char *text, gsize length, GError **error);
 
-/* All bytes of DESCRIPTOR, a file, which is closed, and a NUL; to be freed. NULL with OUTCOME_SYSTEM. *LENGTH: without
- * the NUL. */
+/* Reads all bytes of DESCRIPTOR, a file, and closes it; NUL-terminated, to be freed. NULL with OUTCOME_SYSTEM. *LENGTH
+ * excludes the NUL. */
 char *document_read(int descriptor, gsize *length, GError **error);
 
-/* Of GET /api/v1/targets/ID. FALSE: it is not such a document. */
+/* Reads the answer to GET /api/v1/targets/ID. FALSE: it is not such a document. */
 gboolean document_hello(const json_t *status, WireHelloReply *hello);
 
 enum {
     DOCUMENT_TEXT_MAX = 256,  /* with the NUL: names are cut */
-    DOCUMENT_LONG_MAX = 4096, /* likewise, what is longer */
+    DOCUMENT_LONG_MAX = 4096, /* likewise, for longer texts */
 };
 
 /* The texts of a status. */
@@ -37,13 +38,13 @@ typedef struct {
     char control_group[DOCUMENT_LONG_MAX];
 } DocumentTexts;
 
-/* The whole status (docs/formats.md), but for a recording; its strings are in TEXTS. FALSE: it is not one. */
+/* Reads a complete status (docs/formats.md), except its recording; its strings are in TEXTS. FALSE: it is not one. */
 gboolean document_status(const json_t *document, RouteStatus *status, DocumentTexts *texts);
 
-/* Of .../profiling. FALSE: as above. */
+/* Reads the answer of .../profiling. FALSE: it is not such a document. */
 gboolean document_lease(const json_t *profiling, WireLease *lease);
 
-/* A string of OBJECT. */
+/* Copies a string of OBJECT. */
 void document_text(const json_t *object, const char *key, char *text, gsize size);
 
 #endif

@@ -9,8 +9,8 @@ struct EventStream {
     GString *line; /* so far */
     GString *name;
     GString *data;      /* each of its lines with a newline */
-    gboolean has_data;  /* an empty line of data counts */
-    gboolean after_cr;  /* a newline that follows is of the same end of a line */
+    gboolean has_data;  /* distinguishes empty data from none */
+    gboolean after_cr;  /* a following newline belongs to the same line end */
     gboolean is_failed; /* too long */
 };
 

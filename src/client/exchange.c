@@ -16,7 +16,7 @@
 enum {
     CONNECT_MS = 10000,
     HEADERS_MAX = 64 * 1024,
-    CODINGS_MAX = 1,       /* one in another expands without end before a byte arrives and the deadline is checked */
+    CODINGS_MAX = 1,       /* nested ones can expand indefinitely before a byte arrives and the deadline is checked */
     ERROR_MAX = 64 * 1024, /* bytes of an error document */
     HTTP_OK = 200,
     HTTP_REDIRECTS = 300,
@@ -29,10 +29,10 @@ struct Connection {
     CURL *curl;
     struct curl_slist *headers;
     char *base, *server;           /* as in ClientUrl */
-    char failure[CURL_ERROR_SIZE]; /* libcurl's own words */
+    char failure[CURL_ERROR_SIZE]; /* libcurl's message */
 };
 
-/* What is arriving. */
+/* The response being received. */
 typedef struct {
     int fd;
     guint64 bytes, limit;
@@ -41,8 +41,8 @@ typedef struct {
     gboolean too_large;
 } Arrival;
 
-/* How many compressions a header LINE of N bytes names. A line that continues another one counts as many: libcurl's
- * versions differ in what they do with it. */
+/* The number of compressions that a header LINE of N bytes names. A continuation line counts as more than allowed:
+ * libcurl's versions handle it differently. */
 static guint
 codings_in(const char *data, size_t n)
 {
@@ -121,7 +121,7 @@ set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
         curl_library.curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, url->socket);
     if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
-        /* Else libcurl also trusts the system's directory of certificates. */
+        /* Otherwise libcurl also trusts the system's directory of certificates. */
         curl_library.curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
     }
 }
@@ -256,7 +256,7 @@ perform(Connection *connection, const ExchangeRequest *request, Arrival *arrival
     return curl_library.curl_easy_perform(curl);
 }
 
-/* Whether what arrived is what was asked for. */
+/* Whether the response has the expected type. */
 static gboolean
 judge(Connection *connection, const ExchangeRequest *request, CURLcode code, const Arrival *arrival, GError **error)
 {
@@ -295,7 +295,7 @@ connection_exchange(Connection *connection, const ExchangeRequest *request, GErr
 
 /* ---- an answer without an end ---- */
 
-/* What is arriving, and where it goes. */
+/* The response being received, and its receiver. */
 typedef struct {
     Connection *connection;
     const ExchangeStream *stream;
@@ -325,7 +325,7 @@ on_stream(char *data, size_t one, size_t n, void *user)
     return following->stream->take(data, n, following->stream->data) ? n : 0;
 }
 
-/* libcurl asks about once a second while nothing comes. Another value than 0 ends it. */
+/* libcurl calls this about once a second while nothing arrives; a nonzero result ends the transfer. */
 static int
 on_progress(void *user, curl_off_t unused1, curl_off_t unused2, curl_off_t unused3, curl_off_t unused4)
 {
@@ -346,7 +346,7 @@ connection_follow(Connection *connection, const char *path, guint silence_ms, co
     g_autofree char *url = g_strconcat(connection->base, path, NULL);
     long status = 0;
     curl_library.curl_easy_setopt(curl, CURLOPT_URL, url);
-    /* Not decompressed: a byte could expand without end. */
+    /* Not decompressed: a byte could expand indefinitely. */
     curl_library.curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, NULL);
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_stream_header);
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, &following);
@@ -398,7 +398,7 @@ connection_post_json(const char *url, const char *json, guint deadline_ms, GErro
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_TIMEOUT_MS, (long)deadline_ms);
     CURLcode code = curl_library.curl_easy_perform(connection->curl);
     curl_library.curl_easy_getinfo(connection->curl, CURLINFO_RESPONSE_CODE, &status);
-    /* A long answer is cut off, and it was delivered all the same. */
+    /* A long answer is cut off, but the document was delivered. */
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0))
         return status;
     set_not_arrived(connection, &request, code, error);

@@ -13,7 +13,7 @@ enum {
     TOKEN_FILE_MAX = 64 * 1024,
 };
 
-/* The token of LINE, "TOKEN" or, as in a token file of `jescope serve`, "ROLE TOKEN [NAME]"; NULL: it has none. */
+/* The token in LINE, "TOKEN" or, as in a token file of `jescope serve`, "ROLE TOKEN [NAME]"; NULL: there is none. */
 static char *
 token_in(const char *line)
 {
@@ -26,8 +26,8 @@ token_in(const char *line)
     return sound ? g_strdup(token) : NULL;
 }
 
-/* Looks at the open file, so that it cannot be replaced in between. A pipe ("<(pass show jescope)" in a shell) has the
- * modes of its directory. */
+/* Checks the open file, so that it cannot be replaced in between. A pipe ("<(pass show jescope)" in a shell) has the
+ * permissions of its directory. */
 static gboolean
 check_file(int fd, const char *path, GError **error)
 {
@@ -49,7 +49,7 @@ check_file(int fd, const char *path, GError **error)
     return FALSE;
 }
 
-/* NULL with errno. */
+/* Returns NULL with errno. */
 static char *
 read_whole(int fd)
 {

@@ -20,12 +20,12 @@ client_url_is_loopback(const char *host)
     return address != NULL ? g_inet_address_get_is_loopback(address) : g_str_equal(host, "localhost");
 }
 
-/* Splits PATH into the prefix and the id of a target, both as they are. */
+/* Splits PATH into the prefix and the id of a target, both unchanged. */
 static void
 split_path(const char *path, char **prefix, char **id)
 {
-    /* A path can have any byte, also a line end, which "." matches as DOTALL and before which "$" does not match as
-     * DOLLAR_ENDONLY. */
+    /* A path can contain any byte, line ends included, which "." matches as DOTALL and before which "$" does not match
+     * as DOLLAR_ENDONLY. */
     g_autoptr(GRegex) form = g_regex_new("^(.*?)/*(?:/api/v1)?(?:/targets(?:/([^/]+))?)?/*$",
                                          G_REGEX_RAW | G_REGEX_DOTALL | G_REGEX_DOLLAR_ENDONLY, 0, NULL);
     g_autoptr(GMatchInfo) match = NULL;

@@ -47,7 +47,7 @@ builder_set_capture(ProfileBuilder *builder, const ProfileCapture *capture)
     builder->profile->has_capture = TRUE;
 }
 
-enum { CLASSES_MAX = 256 }; /* jemalloc has less than half as many */
+enum { CLASSES_MAX = 256 }; /* upper bound: jemalloc has less than half as many */
 
 void
 builder_add_class(ProfileBuilder *builder, const ProfileClass *class)
@@ -229,7 +229,7 @@ builder_named_thread(ProfileBuilder *builder, const ProfileThread *thread)
     return intern_thread(builder, thread, keyed_hash_string(thread->name));
 }
 
-/* Room for one more location, and for its symbol where there are any. */
+/* Makes room for one more location, and for its symbol if there are symbols. */
 static void
 reserve_location(ProfileBuilder *builder)
 {
@@ -295,8 +295,8 @@ builder_location_symbol(ProfileBuilder *builder, guint32 location, const char *n
     profile->symbols[location] = string_pool_insert(profile->strings, name);
 }
 
-/* Hands the names collected by address to the locations; files written with unadjusted return addresses are met
- * halfway. */
+/* Assigns the names collected by address to the locations; also accepts files written with unadjusted return
+ * addresses. */
 static void
 resolve_symbols(ProfileBuilder *builder)
 {
@@ -324,7 +324,7 @@ compare_mappings(gconstpointer a, gconstpointer b)
     return left->start < right->start ? -1 : left->start > right->start;
 }
 
-/* The last mapping that starts at or before address and holds it, or PROFILE_NONE; mappings are sorted. */
+/* The last mapping that starts at or before address and contains it, or PROFILE_NONE; mappings are sorted. */
 static guint32
 find_mapping(const Profile *profile, guint64 address)
 {
@@ -360,7 +360,7 @@ builder_resolve(ProfileBuilder *builder)
     resolve_symbols(builder);
 }
 
-/* Two frames at a time: the multiplications wait for one another. */
+/* Two frames at a time: their multiplications run in parallel. */
 static guint32
 hash_frames(const ProfileBuilder *builder, const guint32 *frames, guint32 depth)
 {
@@ -464,7 +464,7 @@ store_frames(ProfileBuilder *builder, const BuilderFrames *frames)
     return first;
 }
 
-/* 0: of the whole. */
+/* 0 for a stack of all threads and sizes. */
 static guint32
 hash_part(BuilderPart part)
 {
@@ -516,7 +516,8 @@ builder_finish(ProfileBuilder *builder)
 
     profile->stacks = g_renew(ProfileStack, profile->stacks, profile->n_stacks);
     profile->weights = g_renew(ProfileWeight, profile->weights, profile->n_stacks);
-    profile->frames = g_renew(guint32, profile->frames, MAX(1, profile->n_frames)); /* never NULL: it is added to */
+    profile->frames =
+        g_renew(guint32, profile->frames, MAX(1, profile->n_frames)); /* never NULL: offsets are added to it */
     profile->locations = g_renew(ProfileLocation, profile->locations, profile->n_locations);
     return profile;
 }

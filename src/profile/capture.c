@@ -15,7 +15,7 @@ capture_format(const ProfileCapture *capture)
     return g_strdup(line);
 }
 
-/* What is in front of a line, the words that it may have, and where their values go. */
+/* The prefix of a line, its possible words, and where their values are stored. */
 typedef struct {
     const char *prefix;
     const CaptureWord *words;

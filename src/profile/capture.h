@@ -19,17 +19,18 @@ gboolean capture_parse(const char *line, ProfileCapture *capture);
 
 typedef ClassLine ProfileClass;
 
-/* The same of the line of a size class. */
+/* The same for the line of a size class. */
 gboolean class_parse(const char *line, ProfileClass *class);
 
-/* The small size classes of the process when the dump was taken, in the order of their sizes. None: they are unknown,
- * or the profile was made of several. */
+/* The small size classes of the process when the dump was taken, in ascending order. None: they are unknown, or the
+ * profile was merged from several. */
 const ProfileClass *profile_classes(const Profile *profile, guint *n_classes);
 
-/* NULL: the dump was not taken by jescope, or the profile was made of several. */
+/* NULL: the dump was not taken by jescope, or the profile was merged from several. */
 const ProfileCapture *profile_capture(const Profile *profile);
 
-/* Makes WHOLE's capture of those of PARTS (Profile), the dumps of several processes, as far as they add up. */
+/* Combines the captures of PARTS (Profile), the dumps of several processes, into WHOLE's, as far as they can be
+ * added. */
 void capture_join(Profile *whole, const GPtrArray *parts);
 
 /* The overhead of a dump's sampled small objects in stats.allocated if each is counted as LARGE bytes. */

@@ -87,7 +87,7 @@ combine_stacks(ProfileBuilder *builder, const Profile *profile, guint32 *stacks,
     return fits || builder_full(error);
 }
 
-/* What all know that have stacks. */
+/* The values known by all profiles that have stacks. */
 static guint32
 common_values(const Profile *const *profiles, gsize n_profiles)
 {

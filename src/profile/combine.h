@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several profiles in the terms of one. */
+/* Adds several profiles to one builder. */
 #ifndef JESCOPE_PROFILE_COMBINE_H
 #define JESCOPE_PROFILE_COMBINE_H
 

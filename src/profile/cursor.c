@@ -22,7 +22,7 @@ cursor_take_char(Cursor *cursor, char wanted, const char *expected)
         cursor->at++;
 }
 
-/* NEXT: behind the number, or NULL. */
+/* NEXT: the position after the number, or NULL. */
 static guint64
 advance(Cursor *cursor, const char *next, guint64 value, const char *expected)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading one line of a dump from left to right: after an error, every further step is skipped. The line ends with '\n'
- * and may be read BYTE_SOURCE_SLACK bytes beyond it.
+ * Parses one line of a dump from left to right: after an error, every further step is skipped. The line ends with '\n'
+ * and up to BYTE_SOURCE_SLACK bytes after it may be read.
  */
 #ifndef JESCOPE_PROFILE_CURSOR_H
 #define JESCOPE_PROFILE_CURSOR_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What reads a heap dump: its state, which two parts share. grammar.c has the functions below and knows the lines
- * (docs/formats.md); reader.c knows where they come from, what an error costs, and what becomes of several dumps in
- * one file.
+ * The state of a reader of heap dumps, shared by its two parts. grammar.c has the functions below and knows the lines
+ * (docs/formats.md); reader.c provides the lines, handles errors, and several dumps in one file.
  */
 #ifndef JESCOPE_PROFILE_DUMP_READER_H
 #define JESCOPE_PROFILE_DUMP_READER_H
@@ -14,8 +13,8 @@
 
 typedef struct DumpReader DumpReader;
 
-/* Gets the start of a complete line and returns the start of the next one; or records what it expected where, and
- * returns NULL. */
+/* Parses the complete line at its argument and returns the start of the next one; or records the expected text and its
+ * position, and returns NULL. */
 typedef const char *(*DumpLineReader)(DumpReader *reader, const char *line);
 
 struct DumpReader {
@@ -26,16 +25,16 @@ struct DumpReader {
     DumpLineReader read_line; /* of the current section */
     guint64 line;             /* number of the line being read */
 
-    /* The current stack. */
+    /* The stack being read. */
     FrameScanner scanner;
     BuilderFrames frames;
     gboolean has_stack; /* the "@" line was read */
-    gboolean has_total; /* its "t*" row too: the stack may be kept */
+    gboolean has_total; /* the "t*" row as well: the stack is complete enough to be kept */
     gboolean has_thread;
     DumpCounts total;
     gsize site_bytes; /* of its "@" line */
 
-    /* Of jescope's sampler; the samples of the current stack are the last ones, from these indexes on. */
+    /* For jescope's sampler; the samples of the current stack are those from these indexes on. */
     gboolean has_sampler;
     ProfileSampler sampler;
     GArray *samples; /* ProfileSample */
@@ -45,12 +44,13 @@ struct DumpReader {
 
     gboolean has_alloc; /* a row has accumulated counts */
     gboolean has_classes;
-    gboolean at_start; /* of a dump: the names of its functions may follow */
+    gboolean at_start; /* before the first dump line: function names may follow */
     char *places;      /* of the symbol on the next line, or NULL */
 
-    gboolean whole;     /* MAPPED_LIBRARIES was reached */
+    gboolean whole;     /* MAPPED_LIBRARIES was reached: the dump is complete */
     GPtrArray *earlier; /* Profile: the preceding dumps in the file */
-    /* Keeps the dump that has been read, for the first line of the next one. FALSE: there are too many in the file. */
+    /* Stores the dump that has been read when the first line of the next one is found. FALSE: there are too many in the
+     * file. */
     gboolean (*begin_next)(DumpReader *reader);
     const char *fault;
     const char *expected;
@@ -61,13 +61,13 @@ struct DumpReader {
 /* Reads the first line of a dump, or of the names of its functions before it. */
 const char *grammar_first_line(DumpReader *reader, const char *line);
 
-/* Whether the dump itself has not begun, so that nothing of it can be kept after an error. */
+/* Whether the dump proper has not begun, so that nothing can be kept after an error. */
 gboolean grammar_is_before_dump(const DumpReader *reader);
 
 /* Adds the stack whose rows have been read. FALSE: the profile is full. */
 gboolean grammar_close_stack(DumpReader *reader);
 
-/* The values that the dump's rows have told (PROFILE_KNOWS_*). */
+/* The values that the rows read so far provide (PROFILE_KNOWS_*). */
 guint32 grammar_known_values(const DumpReader *reader);
 
 #endif

@@ -88,7 +88,7 @@ reserve_frame(FrameScanner *scanner)
 static const char *
 pass_known_frames(FrameScanner *scanner, const char *at)
 {
-    const IndexTable texts = scanner->texts; /* a copy, so that storing frames cannot change it */
+    const IndexTable texts = scanner->texts; /* a copy: storing frames cannot change it */
     guint32 *frames = scanner->frames;
     guint32 capacity = scanner->capacity;
     guint32 depth = scanner->depth;
@@ -112,7 +112,7 @@ frame_scanner_read(FrameScanner *scanner, const char *at, const char **fault)
 
     scanner->depth = 0;
     while (*at == ' ') {
-        if (at[1] == ' ' || at[1] == '\n') { /* more blanks than one */
+        if (at[1] == ' ' || at[1] == '\n') { /* more than one blank */
             at++;
             continue;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the addresses of one stack. Most of a dump is the same few thousand addresses, nearly all of twelve digits, so
- * a known address is recognised by its text instead of being converted again, for speed.
+ * Reads the addresses of one stack. Most of a dump is the same few thousand addresses, nearly all of twelve digits, so,
+ * for speed, a known address is recognised by its text instead of being converted again.
  */
 #ifndef JESCOPE_PROFILE_FRAME_SCANNER_H
 #define JESCOPE_PROFILE_FRAME_SCANNER_H
@@ -20,9 +20,9 @@ void frame_scanner_init(FrameScanner *scanner, ProfileBuilder *builder);
 void frame_scanner_clear(FrameScanner *scanner);
 
 /*
- * Reads " 0xPC 0xPC ..." up to the end of the line, which is returned. NULL: *fault does not begin an address of 64
- * bits. The calls are where the return addresses are minus one; the innermost frame stays, as every reader of dumps has
- * it. Zeros that end a stack (jemalloc 3.x) are left out.
+ * Reads " 0xPC 0xPC ..." up to the end of the line, which is returned. NULL: *fault is not the start of a 64-bit
+ * address. The location of a call is its return address minus one; the innermost frame is unchanged, as in every reader
+ * of dumps. Zeros at the end of a stack (jemalloc 3.x) are dropped.
  */
 const char *frame_scanner_read(FrameScanner *scanner, const char *at, const char **fault);
 

@@ -19,7 +19,7 @@ fail(DumpReader *reader, const char *at, const char *expected)
     return NULL;
 }
 
-/* Passes text that must be at `at`, or returns NULL. */
+/* Skips the given text at `at`, or returns NULL if it is not there. */
 static const char *
 pass(DumpReader *reader, const char *at, const char *text)
 {
@@ -120,7 +120,7 @@ add_live(DumpReader *reader, ProfileSample *sample)
     if (sample->stack == PROFILE_NONE)
         return FALSE;
     weight_add_live(&weight, sample->size, seconds_lived(reader, sample), builder_period(reader->builder));
-    if (!by_thread) /* what a thread has freed is not known, so neither is what it has allocated */
+    if (!by_thread) /* the number freed by a thread is unknown, so the number it allocated is as well */
         weight_set_alloc(&weight);
     builder_add_weight(reader->builder, sample->stack, &weight);
     return TRUE;
@@ -142,7 +142,7 @@ add_deaths(DumpReader *reader, ProfileDeaths *deaths)
     return TRUE;
 }
 
-/* The samples of the current stack, instead of its row. */
+/* Adds the samples of the current stack, which replace its row. */
 static gboolean
 add_lives(DumpReader *reader)
 {
@@ -159,7 +159,7 @@ add_lives(DumpReader *reader)
     return fits;
 }
 
-/* Done with a stack that has its row; one that no thread claimed counts for all threads together. */
+/* Finishes a stack that has its row; one that no thread claimed counts for all threads together. */
 gboolean
 grammar_close_stack(DumpReader *reader)
 {
@@ -179,14 +179,14 @@ end_stack(DumpReader *reader, const char *at)
     return at;
 }
 
-/* Takes what a parser of lives.h said of LINE. */
+/* Handles the result of a parser of lives.h for LINE. */
 static const char *
 after_lives(DumpReader *reader, const char *line, const char *fault, const char *expected)
 {
     return fault == NULL ? scan_next_line(line) : fail(reader, fault, expected);
 }
 
-/* A comment in the header: the sampler that wrote the dump, or one that means nothing. */
+/* A comment in the header: names the sampler that wrote the dump; others are ignored. */
 static const char *
 read_header_comment(DumpReader *reader, const char *line)
 {
@@ -257,7 +257,7 @@ read_row(DumpReader *reader, const char *at, gboolean *total, guint64 *uid, Dump
     return read_counts(reader, next + 1, counts);
 }
 
-/* A row of the header: names the threads. The sums in it are not the sums of the stacks, and not used. */
+/* A row of the header: names the threads. Its sums differ from the sums of the stacks, and are not used. */
 static const char *
 read_header_row(DumpReader *reader, const char *line)
 {
@@ -496,7 +496,8 @@ read_raw_marker(DumpReader *reader, const char *line)
     return at;
 }
 
-/* "@ FILE:LINE:START\t...": where the frames of the symbol on the next line are. Our own; jeprof skips such lines. */
+/* "@ FILE:LINE:START\t...": the places of the frames of the symbol on the next line. jescope's own; jeprof skips such
+ * lines. */
 static const char *
 read_places(DumpReader *reader, const char *line)
 {
@@ -560,7 +561,7 @@ grammar_first_line(DumpReader *reader, const char *line)
         return scan_next_line(line);
     }
     reader->at_start = FALSE;
-    if (g_str_has_prefix(line, "<jemalloc>: ")) /* the leak summary, when both went to one stream */
+    if (g_str_has_prefix(line, "<jemalloc>: ")) /* the leak summary, if both were written to one stream */
         return scan_next_line(line);
     return fail(reader, line, "heap_v2/N, \"heap profile:\" or \"--- symbol\"");
 }

@@ -7,11 +7,11 @@
 #include <math.h>
 
 /* The thresholds of the verdicts; docs/formats.md, "Growth". */
-static const gdouble SIGNIFICANT = 1.96; /* standard errors: 5 % of unchanged stacks pass for changed */
+static const gdouble SIGNIFICANT = 1.96; /* standard errors: 5 % of unchanged stacks are taken for changed */
 static const gdouble ONE_SIDED = 0.025;  /* the same, as a probability */
-static const gdouble SINGLE_STEP = 0.8;  /* share of all rises that makes one of them the story */
-static const gdouble SLOWED_DOWN = 0.25; /* recent slope, as a share of the whole one */
-static const gdouble BEYOND_LIMIT = 1.5; /* times the growth by the program's own counters, which have no error */
+static const gdouble SINGLE_STEP = 0.8;  /* share of all rises above which a single step explains the growth */
+static const gdouble SLOWED_DOWN = 0.25; /* recent slope as a fraction of the overall one */
+static const gdouble BEYOND_LIMIT = 1.5; /* factor over the growth by the program's own counters, which have no error */
 static const gdouble MAD_TO_SIGMA = 1.4826;
 enum { FEWEST_PROFILES = 3 };
 
@@ -29,7 +29,7 @@ struct Growth {
     gdouble limit;
 };
 
-/* The value that would be number RANK in ascending order; those before it are then no larger, those behind no smaller
+/* The value of rank RANK in ascending order; on return, those before it are not larger and those after it not smaller
  * (Hoare 1961). */
 static gdouble
 select_rank(gdouble *values, gsize n, gsize rank)
@@ -86,8 +86,8 @@ median_slope(const gdouble *times, const gdouble *values, gsize n)
     return median(slopes, n_pairs);
 }
 
-/* The standard deviation of the values around a line of this slope, by the median of the distances: one odd profile
- * does not count. Of three profiles it is unknown, and 0 here. */
+/* The standard deviation of the values around a line of this slope, by the median of the distances, which ignores a
+ * single outlier. For three profiles it is unknown, and 0 here. */
 static gdouble
 movement(const gdouble *times, const gdouble *values, gsize n, gdouble slope)
 {
@@ -144,7 +144,7 @@ differs(gdouble difference, gdouble variance)
     return fabs(difference) > SIGNIFICANT * sqrt(variance);
 }
 
-/* The least and the greatest value in one third of the profiles. */
+/* The minimum and the maximum of one third of the profiles. */
 static void
 third(const gdouble *values, gsize n, gsize which, gdouble *low, gdouble *high)
 {
@@ -157,8 +157,8 @@ third(const gdouble *values, gsize n, gsize which, gdouble *low, gdouble *high)
     }
 }
 
-/* What swings comes back to where it was: what grows has rising low-water marks, and what has grown and stays is above
- * all that was before. */
+/* A value that swings returns to its earlier level; growth has rising low-water marks, and a lasting step is above all
+ * earlier values. */
 static void
 find_levels(const gdouble *values, gsize n, gboolean *rises, gboolean *stays)
 {
@@ -170,7 +170,7 @@ find_levels(const gdouble *values, gsize n, gboolean *rises, gboolean *stays)
     *stays = high[0] < low[2];
 }
 
-/* A count of samples, which is a sum of whole numbers. */
+/* A count of samples, which is a sum of integers. */
 static guint64
 whole(gdouble count)
 {
@@ -185,7 +185,7 @@ judge(const GrowthRow *row, const gdouble *values, const gdouble *variances, gsi
     gboolean change = differs(row->last - row->first, variances[0] + variances[n - 1]);
     gboolean rises, stays;
 
-    /* What lives in both profiles is in both with the same error; only births and deaths change it. */
+    /* Objects that live in both profiles have the same error in both; only births and deaths change it. */
     if (row->is_counted)
         trend = change = (falls ? significance_binomial(whole(row->deaths), whole(row->births)) : row->p) < ONE_SIDED;
     if (falls)
@@ -200,7 +200,7 @@ judge(const GrowthRow *row, const gdouble *values, const gdouble *variances, gsi
     return trend && rises ? GROWTH_STILL_GROWING : GROWTH_WITHIN_ERROR;
 }
 
-/* Before analyse(): what the births and deaths say, if they are known. */
+/* Evaluates the births and deaths, if known. Must precede analyse(). */
 static void
 count(GrowthRow *row, gboolean known, gdouble births, gdouble deaths)
 {
@@ -260,7 +260,7 @@ unite(const Profile *const *profiles, gsize n_profiles, guint32 **stacks, GError
     return builder_finish(builder);
 }
 
-/* The weights of a profile, with its holes if VALUE is of them. To be freed. */
+/* The weights of a profile, with its holes if VALUE needs them. To be freed. */
 static ProfileWeight *
 weights_with(const Profile *profile, ProfileValue value)
 {
@@ -290,7 +290,7 @@ tabulate(Growth *growth, const Profile *const *profiles, guint32 *const *stacks,
     }
 }
 
-/* Whether the births and deaths of all profiles are of one count that goes on. */
+/* Whether the births and deaths of all profiles come from one continuous count. */
 static gboolean
 counts_go_on(const Profile *const *profiles, gsize n_profiles, ProfileValue value)
 {
@@ -445,7 +445,7 @@ growth_times(const Growth *growth)
     return growth->times;
 }
 
-/* The verdict of a profile that fills. */
+/* The verdict for a profile whose sampling has just begun. */
 static void
 doubt(const Growth *growth, GrowthRow *row)
 {

@@ -7,27 +7,27 @@
 #include <string.h>
 
 enum {
-    FEWEST_SAMPLES = 20, /* of a class: with less nothing is said about it */
-    FEWEST_PAIRS = 20,   /* of samples in one slab: with less it is unknown how mixed slabs are */
+    FEWEST_SAMPLES = 20, /* of a class: the minimum for a statement about it */
+    FEWEST_PAIRS = 20,   /* of samples in one slab: the minimum for a statement about the mixture of slabs */
     MOST_REGIONS = 4096, /* of a slab; jemalloc's have 512 at most */
     OLD_SECONDS = 60,    /* or half of the recording if that is shorter */
-    MOST_STRATA = 13,    /* by powers of two of the occupancy */
+    MOST_STRATA = 13,    /* powers of two of the occupancy */
 };
 static const gdouble Z95 = 1.959963984540054;
-static const gdouble COMPLETE = 3;    /* standard errors that the objects of a class may lack */
-static const gdouble ONE_SIZE = 0.02; /* a mean this near to the size of a class is of objects of this class */
+static const gdouble COMPLETE = 3;    /* standard errors by which the objects of a class may be incomplete */
+static const gdouble ONE_SIZE = 0.02; /* relative distance of a mean from a class of which all objects then are */
 static const gdouble MOST_TOGETHER = 0.999;
-static const gdouble MIXED = 0.02;    /* chance of two owners: with less a stratum tells nothing about their mixture */
-static const gdouble ADDRESSED = 0.8; /* of the samples of a class have the occupancy of their slab */
+static const gdouble MIXED = 0.02;    /* chance of two owners: with less, a stratum says nothing about mixture */
+static const gdouble ADDRESSED = 0.8; /* share of the samples of a class that have the occupancy of their slab */
 
-/* Objects of one class and stack: all that a row of a dump tells, or one sample. */
+/* Objects of one class and stack: a whole row of a dump, or one sample. */
 typedef struct {
     guint32 class, stack, group;
-    guint32 occupied; /* regions of the slab that are allocated; 0: unknown */
+    guint32 occupied; /* allocated regions of the slab; 0: unknown */
     guint32 unused;
     gboolean old;
     guint64 address;
-    gdouble objects, variance; /* estimates of those in slabs */
+    gdouble objects, variance; /* estimates, of those in slabs */
     gdouble samples;
 } Piece;
 
@@ -42,7 +42,7 @@ typedef struct {
     guint n_pieces;
     gdouble objects, variance, samples, old_samples;
     gdouble unused; /* bytes */
-    Range covered;  /* the part of the live regions that the pieces stand for */
+    Range covered;  /* the fraction of the live regions that the pieces represent */
     gboolean addressed;
     Range together; /* correlation of the owners of two regions of a slab: 0 mixed at random, 1 slabs have one owner */
     gdouble *slabs; /* of k live regions: [1..regions] */
@@ -92,7 +92,7 @@ group_of(const Holes *holes, guint32 stack)
     return holes->groups != NULL ? holes->groups[stack] : stack;
 }
 
-/* jemalloc keeps the objects that it samples elsewhere. Rows of several sizes tell nothing of a class. */
+/* jemalloc places sampled objects outside slabs. Rows of several sizes say nothing about a class. */
 static void
 add_rows(Holes *holes)
 {
@@ -213,7 +213,7 @@ scale_slabs(Class *class)
         class->slabs[k] *= (gdouble) class->of->slabs / sum;
 }
 
-/* A slab of k live regions is found by each of them. */
+/* A slab with k live regions is found by each of them. */
 static void
 count_slabs(Class *class)
 {
@@ -240,7 +240,8 @@ mean_of_geometric(gdouble ratio, guint most)
     return weighted / sum;
 }
 
-/* The ratio with which a geometric distribution on 1..MOST has MEAN; it has the largest entropy of all that do. */
+/* The ratio with which a geometric distribution on 1..MOST has MEAN; it has the largest entropy of all distributions
+ * with this mean. */
 static gdouble
 ratio_of_mean(gdouble mean, guint most)
 {
@@ -289,7 +290,7 @@ assume_slabs(Class *class)
     class->slabs[most] += (gdouble) class->of->slabs - partial;
 }
 
-/* For each stratum: how often two objects of it, wherever they are, have one owner. */
+/* For each stratum: the probability that two objects of it, in any slabs, have the same owner. */
 static void
 find_chance(const Class *class, gdouble chance[MOST_STRATA])
 {
@@ -310,8 +311,7 @@ find_chance(const Class *class, gdouble chance[MOST_STRATA])
     }
 }
 
-/* Two samples in one slab have the same owner more often than two of its stratum, as far as owners keep to themselves.
- */
+/* Two samples in one slab have the same owner more often than two of its stratum if owners cluster. */
 static void
 measure_together(Class *class)
 {
@@ -398,7 +398,7 @@ share_unused(const Holes *holes, const Class *class, HolesSum *sum)
 
 /* ---- what if ---- */
 
-/* What the slabs of the occupancies of one stratum, or of all, would give back, in slabs. */
+/* What the slabs of the occupancies of one stratum, or of all, would return, in slabs. */
 static gdouble
 slabs_of(const Class *class, guint first, guint last, gdouble share, gdouble together)
 {
@@ -444,8 +444,8 @@ go_back_addressed(const Class *class, const gdouble *objects)
     return sum;
 }
 
-/* At the least all slabs are as full as their mean, and mixed at random; at the most each object has a slab for itself.
- */
+/* The minimum: all slabs are as full as their mean, and mixed at random; the maximum: each object has a slab of its
+ * own. */
 static Range
 go_back_assumed(const Class *class, gdouble objects)
 {
@@ -458,7 +458,7 @@ go_back_assumed(const Class *class, gdouble objects)
                    slabs_of(class, 1, regions, share.middle, 0), (gdouble) class->of->slabs};
 }
 
-/* Of one group: the pieces FIRST to LAST - 1. */
+/* Handles one group: the pieces FIRST to LAST - 1. */
 static void
 add_going_back(const Holes *holes, const Class *class, guint first, guint last)
 {
@@ -475,7 +475,7 @@ add_going_back(const Holes *holes, const Class *class, guint first, guint last)
     if (!(objects > 0))
         return;
     Range back = class->addressed ? go_back_addressed(class, strata) : go_back_assumed(class, objects);
-    /* No more slabs than objects, and than there are. */
+    /* No more slabs than objects, and than exist. */
     back.high = MIN(back.high, MIN(profile_interval(objects, variance, Z95).high, (gdouble) class->of->slabs));
     back.middle = MIN(back.middle, back.high);
     gdouble bytes = (gdouble) class->of->slab;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An open-addressing table from (key, tag) to a 32-bit index: the addresses of a dump. A generic table's call per
- * look-up would cost more than the rest of reading a frame. The hash multiplies by a random odd number, so that no file
- * can be made to collide on purpose.
+ * An open-addressing table from (key, tag) to a 32-bit index: the addresses of a dump. A function call per look-up, as
+ * in a generic table, would cost more than the rest of reading a frame. The hash multiplies by a random odd number, so
+ * that no file can cause collisions deliberately.
  */
 #ifndef JESCOPE_PROFILE_INDEX_TABLE_H
 #define JESCOPE_PROFILE_INDEX_TABLE_H
@@ -56,7 +56,7 @@ index_table_put(IndexTable *table, guint64 key, guint32 tag, guint32 index)
         index_table_grow(table);
 }
 
-/* The index of (key, tag); the first time that is the number of keys before it. */
+/* The index of (key, tag); a new key gets the number of keys before it. */
 static inline guint32
 index_table_intern(IndexTable *table, guint64 key, guint32 tag)
 {

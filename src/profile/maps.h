@@ -18,8 +18,8 @@ typedef struct {
 } MapsLine;
 
 /*
- * Parses line, which ends with '\n'. Returns NULL, or where it stops making sense: then *map is untouched and *expected
- * says what should have been there.
+ * Parses line, which ends with '\n'. Returns NULL, or the position of the first error: then *map is untouched and
+ * *expected names what was expected.
  */
 const char *maps_line_parse(const char *line, MapsLine *map, const char **expected);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a Profile, for the files of this room alone. */
+/* The internals of a Profile, for the files of this room only. */
 #ifndef JESCOPE_PROFILE_MODEL_H
 #define JESCOPE_PROFILE_MODEL_H
 
@@ -12,7 +12,7 @@ struct Profile {
     ProfileWeight *weights;
     guint32 *frames;
     ProfileLocation *locations;
-    const char **symbols; /* one per location, or NULL when the file brought none */
+    const char **symbols; /* one per location, or NULL if the file has none */
     ProfileMapping *mappings;
     ProfileObject *objects;
     ProfileThread *threads;
@@ -29,7 +29,7 @@ struct Profile {
     ProfileClass *classes; /* by size */
     guint n_classes;
     guint32 known;   /* a bit for each ProfileValue */
-    guint32 n_dumps; /* that stood in its file one after the other; 0: one */
+    guint32 n_dumps; /* concatenated in its file; 0: one */
     gboolean has_capture;
     gboolean has_sampler;
     guint32 n_samples;

@@ -13,16 +13,16 @@
 typedef struct Profile Profile;
 
 /*
- * What a profile may say of each stack; profile_knows() tells what it does say. The first four are those of pprof, in
- * its order. Age and lifetime are sums, so that they can be added like the others: bytes times the seconds that their
- * objects have lived; profile_mean() makes means of them.
+ * The values of a stack; profile_knows() says which ones a profile has. The first four are those of pprof, in its
+ * order. Age and lifetime are sums, so that they can be added like the others: bytes times the seconds that their
+ * objects have lived; profile_mean() computes the means.
  */
 typedef enum {
-    PROFILE_ALLOC_OBJECTS, /* allocated since the counting began: births */
+    PROFILE_ALLOC_OBJECTS, /* allocated since counting began: births */
     PROFILE_ALLOC_SPACE,
     PROFILE_INUSE_OBJECTS,
     PROFILE_INUSE_SPACE,
-    PROFILE_FREED_OBJECTS, /* of those allocated: deaths */
+    PROFILE_FREED_OBJECTS, /* freed, of those allocated: deaths */
     PROFILE_FREED_SPACE,
     PROFILE_CHURN,    /* bytes freed per second of the recording */
     PROFILE_AGE,      /* byte-seconds of the objects in use */
@@ -35,7 +35,7 @@ typedef enum {
 
 /*
  * Unbiased estimates with their variance (the square of the standard error): docs/formats.md, "Weights". Values that
- * the profile does not know mean nothing.
+ * the profile does not know are meaningless.
  */
 typedef struct {
     gdouble estimate[PROFILE_N_VALUES];
@@ -43,9 +43,9 @@ typedef struct {
     gdouble age_covariance;      /* of PROFILE_AGE and PROFILE_INUSE_SPACE */
     gdouble lifetime_covariance; /* of PROFILE_LIFETIME and PROFILE_FREED_SPACE */
     /*
-     * Sampled objects that were allocated, and of these freed, since the counting began: independent Poisson counts.
-     * Exact with jescope's sampler and jemalloc up to 5.2; later dumps hold numbers that are larger for stacks of
-     * several sizes. Known where PROFILE_ALLOC_OBJECTS is, and comparable between profiles of one period.
+     * Sampled objects allocated since counting began, and those of them that were freed: independent Poisson counts.
+     * Exact with jescope's sampler and jemalloc up to 5.2; later dumps have larger numbers for stacks of several sizes.
+     * Known if PROFILE_ALLOC_OBJECTS is, and comparable between profiles of one period.
      */
     gdouble births, deaths;
 } ProfileWeight;
@@ -68,12 +68,12 @@ typedef enum {
 /* One file (or pseudo file) that contains locations. */
 typedef struct {
     const char *path; /* as in the target's maps, without " (deleted)" */
-    guint64 device;   /* of the mapping, 0: unknown */
+    guint64 device;   /* of the mapping; 0: unknown */
     guint64 inode;
     ProfileObjectFlags flags;
 } ProfileObject;
 
-/* One executable line of MAPPED_LIBRARIES. */
+/* One executable mapping of MAPPED_LIBRARIES. */
 typedef struct {
     guint64 start, limit; /* [start, limit) */
     guint64 file_offset;
@@ -82,13 +82,13 @@ typedef struct {
 
 /* One distinct program counter. */
 typedef struct {
-    guint64 address;     /* of the call: the return address minus one (a leaf is unchanged) */
-    guint64 file_offset; /* of that address in its object's file; meaningless without mapping */
+    guint64 address;     /* of the call: the return address minus one (unchanged for a leaf) */
+    guint64 file_offset; /* of that address in its object's file; meaningless without a mapping */
     guint32 mapping;     /* index into profile_mappings(), or PROFILE_NONE */
     guint32 object;      /* index into profile_objects(), or PROFILE_NONE */
 } ProfileLocation;
 
-/* One distinct stack (per thread or size class, when the profile was read with these). */
+/* One distinct stack (per thread or size class if the profile was read with these). */
 typedef struct {
     guint32 first;      /* into profile_frames(): `depth` location indexes, innermost first */
     guint32 depth;      /* may be 0 */
@@ -96,7 +96,7 @@ typedef struct {
     guint32 size_class; /* of all its objects (profile/size-class.h), or PROFILE_NONE */
 } ProfileStack;
 
-/* A thread that the dump named. uid is jemalloc's own counter, not a tid. */
+/* A thread named by the dump. uid is jemalloc's own counter, not a tid. */
 typedef struct {
     guint64 uid;
     const char *name; /* may be "" */
@@ -117,47 +117,49 @@ const ProfileThread *profile_threads(const Profile *profile);
 guint64 profile_period(const Profile *profile); /* mean bytes between samples; 1: every allocation */
 /* The sum over all stacks; sums of threads differ from it by rounding (docs/formats.md). */
 const ProfileWeight *profile_total(const Profile *profile);
-/* Whether the dump carries VALUE. Without prof_accum:true, jemalloc's carry PROFILE_INUSE_* only. */
+/* Whether the profile carries VALUE. Without prof_accum:true, jemalloc's dumps carry PROFILE_INUSE_* only. */
 gboolean profile_knows(const Profile *profile, ProfileValue value);
-/* The names that a symbolized file has for a location, or NULL: the function, then functions inlined in it, joined with
- * "--", and if the file has them, the places "FILE:LINE:START" of these frames in the same order, each after a tab. */
+/* The names that a symbolized file has for a location, or NULL: the function, then the functions inlined in it, joined
+ * with "--", and, if the file has them, the places "FILE:LINE:START" of these frames in the same order, each after a
+ * tab. */
 const char *profile_embedded_symbol(const Profile *profile, guint32 location);
 
-/* Whether several dumps stood in its file one after the other, each with addresses and names of its own. */
+/* Whether its file was a concatenation of several dumps, each with its own addresses and names. */
 gboolean profile_is_joined(const Profile *profile);
 
-/* What a dump of jescope's own sampler says beside the weights: docs/formats.md, "Dumps of jescope's sampler". */
+/* What a dump of jescope's own sampler contains beside the weights: docs/formats.md, "Dumps of jescope's sampler". */
 typedef struct {
-    guint64 since;         /* the begin of the recording, microseconds since 1970 */
-    guint64 window;        /* microseconds from then to the dump */
-    guint64 dropped;       /* samples that could not be taken */
+    guint64 since;         /* start of the recording, microseconds since 1970 */
+    guint64 window;        /* microseconds from the start to the dump */
+    guint64 dropped;       /* samples lost */
     guint64 dropped_bytes; /* the sum of their sizes */
-    guint64 thinned;       /* how often the period was doubled for lack of memory */
+    guint64 thinned;       /* how often the period was doubled because memory was full */
 } ProfileSampler;
 
 /* A sampled object that was in use. */
 typedef struct {
     guint64 address;
-    guint64 size;    /* usable */
-    guint64 born;    /* microseconds after the begin of the recording */
-    guint32 thread;  /* the kernel's id */
+    guint64 size;    /* usable size, bytes */
+    guint64 born;    /* microseconds after the start of the recording */
+    guint32 thread;  /* the kernel's thread id */
     guint32 stack;   /* index into profile_stacks() */
     guint32 unused;  /* free regions of its slab when the dump was taken */
-    guint32 regions; /* of its slab; 0: unknown, or it is large */
+    guint32 regions; /* of its slab; 0: unknown, or the object is large */
 } ProfileSample;
 
-/* Sampled objects of one size and stack that were allocated during the recording and freed. */
+/* Sampled objects of one size and stack that were allocated and freed during the recording. */
 typedef struct {
     guint64 size;
     guint64 n;
-    gdouble lifetimes; /* their sum, seconds */
-    gdouble squares;   /* the sum of the squares of the lifetimes, square seconds */
+    gdouble lifetimes; /* their sum, in seconds */
+    gdouble squares;   /* the sum of the squares of the lifetimes, in square seconds */
     guint32 stack;     /* index into profile_stacks() */
 } ProfileDeaths;
 
-/* NULL: the dump is not one of jescope's sampler, or the profile was made of several. Then there are no samples. */
+/* NULL: the dump is not from jescope's sampler, or the profile was merged from several. Then there are no samples. */
 const ProfileSampler *profile_sampler(const Profile *profile);
-/* In the order of the dump. Deaths have no stack of a thread: a profile read with threads has them for all together. */
+/* In the order of the dump. Deaths are not known by thread: in a profile read with threads their stacks are those of
+ * all threads together. */
 const ProfileSample *profile_samples(const Profile *profile, guint32 *n_samples);
 const ProfileDeaths *profile_deaths(const Profile *profile, guint32 *n_deaths);
 
@@ -165,16 +167,16 @@ const ProfileDeaths *profile_deaths(const Profile *profile, guint32 *n_deaths);
 typedef struct {
     guint64 bytes; /* of dump text; without the unknown missing part of a truncated compressed stream */
     guint64 lines;
-    const char *reason; /* the first fault, as the error of a reading that is not partial */
+    const char *reason; /* the first error, with the message that a strict read would fail with */
 } ProfileLoss;
 
-const ProfileLoss *profile_lost(const Profile *profile); /* NULL: the profile is whole */
+const ProfileLoss *profile_lost(const Profile *profile); /* NULL: the profile is complete */
 
 void profile_free(Profile *profile);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Profile, profile_free)
 
 typedef enum {
-    PROFILE_ERROR_NOT_A_PROFILE, /* the content is nothing we know */
+    PROFILE_ERROR_NOT_A_PROFILE, /* unknown content */
     PROFILE_ERROR_MALFORMED,     /* message has NAME:LINE:COLUMN */
     PROFILE_ERROR_TRUNCATED,
     PROFILE_ERROR_TOO_LARGE,
@@ -186,7 +188,7 @@ typedef enum {
     PROFILE_READ_DEFAULT = 0,
     PROFILE_READ_THREADS = 1 << 0, /* one stack per (stack, thread) instead of all threads together */
     PROFILE_READ_PARTIAL = 1 << 1, /* keep the intact part; see profile_lost() */
-    PROFILE_READ_SIZES = 1 << 2,   /* one stack per (stack, size class), where the dump has the sizes of objects */
+    PROFILE_READ_SIZES = 1 << 2,   /* one stack per (stack, size class) if the dump has the sizes of objects */
 } ProfileReadFlags;
 
 /*
@@ -198,16 +200,16 @@ Profile *profile_read_file(const char *path, ProfileReadFlags flags, GError **er
 Profile *profile_read_bytes(GBytes *bytes, const char *name, ProfileReadFlags flags, GError **error);
 
 /*
- * The sum of several profiles. Each keeps its own mappings. Locations are the same where object and file offset are:
- * objects by path and, where known, inode; never by address. Two locations of the result may therefore have one
- * address. The period is the largest of all.
+ * The sum of several profiles. Each keeps its own mappings. Locations are equal if object and file offset are: objects
+ * by path and, where known, inode; never by address. Two locations of the result may therefore have the same address.
+ * The period is the largest one.
  */
 Profile *profile_merge(const Profile *const *profiles, gsize n_profiles, GError **error);
 
 /*
- * The interval that holds the true value with the confidence of z standard deviations (1.96: 95 %), for a weight that
- * is not a difference: wider above than below, and never below zero; docs/formats.md, "Intervals". For a difference
- * (and for any negative estimate here) it is the estimate and z standard errors to either side.
+ * The interval that contains the true value with the confidence of z standard deviations (1.96: 95 %), for a weight
+ * that is not a difference: wider above than below, and never below zero; docs/formats.md, "Intervals". For a
+ * difference (and for any negative estimate) it is the estimate plus and minus z standard errors.
  */
 typedef struct {
     gdouble low, high;
@@ -215,7 +217,8 @@ typedef struct {
 
 ProfileInterval profile_interval(gdouble estimate, gdouble variance, gdouble z);
 
-/* Of VALUE, PROFILE_AGE or PROFILE_LIFETIME: seconds, the mean over the bytes of WEIGHT. FALSE: there are no bytes. */
+/* For PROFILE_AGE or PROFILE_LIFETIME as VALUE: the mean over the bytes of WEIGHT, in seconds. FALSE: there are no
+ * bytes. */
 gboolean profile_mean(const ProfileWeight *weight, ProfileValue value, gdouble *mean, gdouble *variance);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { DUMPS_MAX = 4096 }; /* in one file */
 
-/* The bytes found where something else was expected, fit for a message. */
+/* The bytes found where others were expected, printable for a message. */
 static char *
 describe_found(const char *at)
 {
@@ -46,7 +46,7 @@ report_fault(const DumpReader *reader, const char *line, GError **error)
                 (gsize)(reader->fault - line) + 1, found, reader->expected);
 }
 
-/* Keeps the first reason of a loss; takes error. */
+/* Keeps the first reason of a loss; takes ownership of error. */
 static void
 note_loss(DumpReader *reader, gsize bytes, GError *error)
 {
@@ -58,7 +58,7 @@ note_loss(DumpReader *reader, gsize bytes, GError *error)
         g_error_free(error);
 }
 
-/* A stack without its row says nothing. */
+/* A stack without its row is useless. */
 static void
 drop_stack(DumpReader *reader)
 {
@@ -81,7 +81,7 @@ recover(DumpReader *reader, const char *line, GError **error)
     }
     if (reader->has_stack && !reader->has_total) {
         drop_stack(reader);
-        if (*line != ' ') { /* only the stack before it lacked something */
+        if (*line != ' ') { /* only the preceding stack was incomplete */
             note_loss(reader, 0, fault);
             reader->line--;
             return line;
@@ -227,7 +227,7 @@ begin_next(DumpReader *reader)
     return TRUE;
 }
 
-/* Takes the last dump of the file. */
+/* Takes ownership of the last dump of the file. */
 static Profile *
 join(DumpReader *reader, Profile *last, GError **error)
 {
@@ -242,7 +242,7 @@ join(DumpReader *reader, Profile *last, GError **error)
     return whole;
 }
 
-/* Takes source. */
+/* Takes ownership of source. */
 static Profile *
 read_profile(ByteSource *source, const char *name, ProfileReadFlags flags, GError **error)
 {

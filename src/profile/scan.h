@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scanners of a dump's lines and of the two kinds of number in them. The latter return the first byte behind the
- * number, or NULL where there is none or where it does not fit 64 bits. Up to BYTE_SOURCE_SLACK bytes behind the number
- * are read; a '\n' must end the text.
+ * Scanners for the lines of a dump and the two kinds of number in them. The latter return the position after the
+ * number, or NULL if there is none or it does not fit 64 bits. Up to BYTE_SOURCE_SLACK bytes after the number are read;
+ * a '\n' must end the text.
  */
 #ifndef JESCOPE_PROFILE_SCAN_H
 #define JESCOPE_PROFILE_SCAN_H
@@ -12,8 +12,8 @@
 
 #define SCAN_EACH_BYTE(b) (0x0101010101010101u * (guint64)(b))
 
-/* How many of the eight characters at text, from the first on, are hexadecimal digits; *word holds them, little-endian.
- */
+/* The number of hexadecimal digits among the eight characters at text before the first other one; *word receives the
+ * characters, little-endian. */
 static inline guint32
 scan_hex_run(const char *text, guint64 *word)
 {
@@ -84,7 +84,7 @@ scan_decimal(const char *text, guint64 *value)
     return at;
 }
 
-/* The start of the line after the one that TEXT is in. */
+/* The start of the next line after the one at TEXT. */
 static inline const char *
 scan_next_line(const char *text)
 {

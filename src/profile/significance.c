@@ -15,7 +15,7 @@ significance_binomial(guint64 births, guint64 deaths)
 
     if (n == 0)
         return 1;
-    /* Beyond what anything samples, the normal law is exact enough, and as fast for any number. */
+    /* For more samples than occur in practice, the normal approximation is exact enough, and constant in time. */
     if (n > MOST_EXACT)
         return 0.5 * erfc(((gdouble)births - 0.5 - (gdouble)n / 2) / sqrt((gdouble)n / 2));
     for (guint64 k = births; k <= n; k++) {
@@ -52,7 +52,7 @@ beta_fraction(gdouble a, gdouble b, gdouble x)
     return result;
 }
 
-/* Of Student's t with this many degrees of freedom: the probability of more. */
+/* The probability that Student's t with this many degrees of freedom is larger. */
 static gdouble
 student_tail(gdouble t, gdouble freedom)
 {

@@ -9,7 +9,7 @@ enum {
     GROUP = 1 << LG_GROUP,
 };
 
-/* Of a mean: dumps count objects in whole numbers, those from 5.3.0 on in eighths before. */
+/* Tolerance of a mean: dumps count objects in whole numbers, those from 5.3.0 on in eighths before. */
 static const gdouble NEAR = 0.01;
 
 guint32

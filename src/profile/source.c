@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 enum {
-    BLOCK = 1 << 16, /* read at a time: stays in the second-level cache */
+    BLOCK = 1 << 16, /* read at a time: fits in the second-level cache */
     N_MAGIC = 4,
 };
 
@@ -24,13 +24,13 @@ struct ByteSource {
     char *packed; /* raw input waiting to be unpacked (or copied) */
     gsize packed_at, packed_size;
     gboolean raw_end;
-    char *text; /* unpacked: [text_at, text_size) is not handed out yet */
+    char *text; /* decompressed: [text_at, text_size) was not returned yet */
     gsize text_at, text_size, text_capacity;
     gboolean text_end;
     GError *deferred;
     z_stream gzip;
     ZSTD_DStream *zstd;
-    gboolean within_frame; /* the compressed stream promised more */
+    gboolean within_frame; /* the compressed stream is incomplete */
 };
 
 /* A compression format: its first bytes, and the function that decompresses `packed` into at most size bytes at to (0
@@ -180,7 +180,7 @@ static const Packing packings[] = {
     {"", 0, open_plain, unpack_plain},
 };
 
-/* Reads until the first bytes tell how the input is packed. */
+/* Reads until the first bytes determine the compression. */
 static gboolean
 recognise(ByteSource *source, GError **error)
 {
@@ -246,7 +246,7 @@ byte_source_free(ByteSource *source)
     g_free(source);
 }
 
-/* Adds the next block of text; at the end, or in front of an error that can wait, sets text_end. */
+/* Adds the next block of text; at the end, or before an error to be reported later, sets text_end. */
 static gboolean
 fill_text(ByteSource *source, GError **error)
 {

@@ -9,7 +9,8 @@ static const gdouble PEAK_RATIO = 1.5936242600400401; /* where x^2 / (e^x - 1) i
 static const gdouble PEAK = 0.64761023789191;         /* and its value there */
 static const gdouble SMALLEST_SIZE = 16;
 static const gdouble EIGHTH_VARIANCE = 1.0 / 64 / 12; /* of rounding to eighths, as 5.3.0 on does with 1 / p */
-static const gdouble EXACT_PROBABILITY = 16.0 / 17;   /* from here on 1 / p is rounded to 1: all are in the dump */
+static const gdouble EXACT_PROBABILITY =
+    16.0 / 17; /* from here on 1 / p is rounded to 1: the dump has every allocation */
 
 /* The nearest number with three significant bits: the mantissa of a double shows all but the first of them. */
 static gdouble
@@ -25,8 +26,8 @@ nearest_class(gdouble size)
 }
 
 /*
- * Whether all samples behind a mean size are of one size: a class of jemalloc has at most three significant bits. Dumps
- * from 5.3.0 on miss it slightly, since they count in eighths of an object and then in whole ones.
+ * Whether all samples behind a mean size have the same size: a class of jemalloc has at most three significant bits.
+ * Dumps from 5.3.0 on deviate slightly, since they count in eighths of an object and then in whole ones.
  */
 static gboolean
 is_one_size(gdouble objects, gdouble mean, gdouble ratio, gdouble p)
@@ -64,7 +65,7 @@ estimate_pair(gdouble n, gdouble sum, guint64 period, ProfileValue first, Profil
 }
 
 /*
- * What was allocated and is not in use any more was freed. Only the differences of the estimates are right for any mix
+ * What was allocated and is no longer in use was freed. Only the differences of the estimates are correct for any mix
  * of sizes; as counts they are n * p and b * p, as in a dump of 5.3.0.
  */
 static void
@@ -89,7 +90,7 @@ weight_from_counts(const DumpCounts *counts, guint64 period, ProfileWeight *weig
     estimate_freed(counts, period, weight);
 }
 
-/* Of one sampled object: the number of objects it stands for, and the variance of that number. */
+/* For one sampled object: the number of objects it represents, and the variance of that number. */
 typedef struct {
     gdouble objects, variance;
 } Share;
@@ -103,7 +104,7 @@ share_of(guint64 size, guint64 period)
     return (Share){1 / p, (1 - p) / (p * p)};
 }
 
-/* N objects of SIZE, each of SHARE, to the pair of values that begins with FIRST. */
+/* Adds N objects of SIZE, each representing SHARE, to the pair of values that begins with FIRST. */
 static void
 add_objects(ProfileWeight *weight, ProfileValue first, gdouble n, gdouble size, Share share)
 {

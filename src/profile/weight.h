@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the counts of a dump to estimates with their error: docs/formats.md, "Weights". */
+/* Converts the counts of a dump to estimates with their errors: docs/formats.md, "Weights". */
 #ifndef JESCOPE_PROFILE_WEIGHT_H
 #define JESCOPE_PROFILE_WEIGHT_H
 
@@ -16,12 +16,12 @@ typedef struct {
 /* Unbiased estimates of counts sampled with period. Period 1 leaves them unchanged, without error. */
 void weight_from_counts(const DumpCounts *counts, guint64 period, ProfileWeight *weight);
 
-/* Add one sampled object, with its age in seconds, or several that have died; not to what was allocated. */
+/* Add one sampled object, with its age in seconds, or several freed ones. PROFILE_ALLOC_* stay unchanged. */
 void weight_add_live(ProfileWeight *weight, guint64 size, gdouble age, guint64 period);
 void weight_add_deaths(ProfileWeight *weight, const ProfileDeaths *deaths, guint64 period);
-/* What was allocated is what is in use and what was freed. */
+/* Sets the values allocated to the sum of those in use and freed. */
 void weight_set_alloc(ProfileWeight *weight);
-/* The churn of what was added so far in a recording of WINDOW seconds. */
+/* Sets the churn of the samples added so far, for a recording of WINDOW seconds. */
 void weight_set_churn(ProfileWeight *weight, gdouble window);
 
 static inline void

@@ -15,7 +15,7 @@
 
 enum {
     SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL,
-    PAGE = 4096, /* where jemalloc does not tell */
+    PAGE = 4096, /* if jemalloc does not report it */
 };
 
 static StatsSample *
@@ -31,7 +31,7 @@ take_sample(Target *target, StatsLiveParts parts)
 char *
 capture_notice(Target *target)
 {
-    /* What the process has outside jemalloc only its own machine can tell. */
+    /* The memory of the process outside jemalloc is only known on its own machine. */
     g_autoptr(StatsSample) sample =
         target_via(target) != TARGET_VIA_SERVER ? take_sample(target, STATS_LIVE_TOTALS) : NULL;
     return sample != NULL ? stats_outside_notice(sample->totals) : NULL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dumps with the line that records process, time and circumstances (profile/capture.h). */
+/* Dumps with the line that records their process, time and circumstances (profile/capture.h). */
 #ifndef JESCOPE_SOURCE_CAPTURE_H
 #define JESCOPE_SOURCE_CAPTURE_H
 
 #include "target/target.h"
 
-/* The time in which a recording sampled, if known; microseconds since 1970, 0: unknown. */
+/* The time during which a recording sampled, microseconds since 1970; 0: unknown. */
 typedef struct {
     guint64 since;
     guint64 until;
@@ -13,14 +13,14 @@ typedef struct {
 
 typedef enum {
     CAPTURE_ADDRESSES,
-    CAPTURE_NAMES, /* of a server's target: named by the server, since its files are not those of this machine */
+    CAPTURE_NAMES, /* for a server's target: symbolized by the server, which has its files */
 } CaptureContent;
 
 /* As target_dump(), with the line of profile/capture.h at the end. Unknown values are omitted; WINDOW may be NULL. */
 int capture_dump(Target *target, const CaptureWindow *window, CaptureContent content, GError **error);
 
-/* A sentence as stats_outside_notice(), if another heap is the process's main one; NULL also if unknown. To be freed.
- * */
+/* A sentence as by stats_outside_notice() if another heap is the process's main one, else NULL, also if unknown. To be
+ * freed. */
 char *capture_notice(Target *target);
 
 #endif

@@ -13,7 +13,7 @@ comparison_begin(Comparison *comparison, char *const *names, guint n, char *base
     comparison->base_parts = source_begin_all(&base, 1, options, error);
     if (!comparison->base_parts)
         return FALSE;
-    /* Sources of the base may be shown as well. */
+    /* Sources of the base may be displayed as well. */
     target_files_join(((Source *)comparison->now_parts->pdata[0])->files,
                       ((Source *)comparison->base_parts->pdata[0])->files);
     return TRUE;
@@ -28,7 +28,7 @@ comparison_finish(Comparison *comparison, const SourceOptions *options, GError *
     comparison->base = source_finish(comparison->base_parts, options, error);
     if (!comparison->base)
         return FALSE;
-    /* Whether two dumps of one process include the allocations made in between. */
+    /* Notes whether two dumps of one process include the allocations made in between. */
     source_add_note(comparison->now, coverage_between(profile_capture(comparison->base->profile),
                                                       profile_capture(comparison->now->profile)));
     return TRUE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The input of a report: sources, added, optionally compared with another one. In two steps, as in source.h. */
+/* The input of a report: the sum of its sources, optionally compared with another one. In two steps, as in source.h. */
 #ifndef JESCOPE_SOURCE_COMPARISON_H
 #define JESCOPE_SOURCE_COMPARISON_H
 
@@ -7,14 +7,14 @@
 
 typedef struct {
     GPtrArray *now_parts, *base_parts; /* Source; base_parts is NULL without a base */
-    Source *now, *base;                /* once they are finished; base may be NULL */
+    Source *now, *base;                /* set by comparison_finish(); base may be NULL */
 } Comparison;
 
-/* Opens `names` (n of them) and `base` (or NULL) as source_begin_all(). comparison is to be cleared, also on error. */
+/* Opens `names` (n of them) and `base` (or NULL) like source_begin_all(). comparison must be cleared, also on error. */
 gboolean comparison_begin(Comparison *comparison, char *const *names, guint n, char *base, const SourceOptions *options,
                           GError **error);
 
-/* Then reads and names them. */
+/* Reads and symbolizes them. */
 gboolean comparison_finish(Comparison *comparison, const SourceOptions *options, GError **error);
 
 /* The descriptors that comparison_finish() needs, of int. */

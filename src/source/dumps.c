@@ -18,7 +18,7 @@ dumps_clear(Dumps *dumps)
     g_clear_pointer(&dumps->files, target_files_unref);
 }
 
-/* With the fraction of a second where the dump has it. */
+/* With the fraction of a second if the dump has it. */
 static gdouble
 time_of(const Source *source)
 {
@@ -80,7 +80,7 @@ capture_at(const Dumps *dumps, guint i)
     return profile_capture(profile_at(dumps, i));
 }
 
-/* Whether sampling was off between dumps; for how long in all if it is known between all of them. */
+/* Whether sampling was off between dumps; also for how long in total if that is known between all of them. */
 static gboolean
 note_gaps(Dumps *dumps)
 {
@@ -107,8 +107,8 @@ note_gaps(Dumps *dumps)
     return dumps->notes->len > 0;
 }
 
-/* A leak fills a profile only while sampling is on: with that time as the clock, its rate is the true one. FALSE: how
- * long sampling was on is not known between all dumps. */
+/* A leak fills a profile only while sampling is on: with the sampling time as the clock, its rate is correct. FALSE:
+ * the sampling time between the dumps is not known for all of them. */
 static gboolean
 count_sampled_time(Dumps *dumps)
 {
@@ -126,8 +126,8 @@ count_sampled_time(Dumps *dumps)
     return TRUE;
 }
 
-/* What the program held at the first and at the last dump by the allocator's own counters, which need no samples.
- * Returns the seconds between them; 0: unknown. */
+/* What the program held at the first and at the last dump by the allocator's own counters, without sampling. Returns
+ * the seconds between them; 0: unknown. */
 static gdouble
 held_by_counters(const Dumps *dumps, guint64 *first_held, guint64 *last_held)
 {
@@ -201,7 +201,7 @@ note_restarts(Dumps *dumps)
                             restarts + 1));
 }
 
-/* Files that were copied lost their times, or all have one: then the dumps themselves are the clock. */
+/* Copied files have lost their times, or all have the same one: then the numbers of the dumps are the clock. */
 static void
 settle_times(Dumps *dumps)
 {
@@ -270,7 +270,7 @@ dumps_growth(const Dumps *dumps, ProfileValue value, GError **error)
                                 (const gdouble *)(const void *)clock->data, dumps->profiles->len, value, error);
     guint64 first_held, last_held;
 
-    /* Without these lines nothing is known of restarts; the counts then still have to go on. */
+    /* Without these lines restarts are unknown; the counts then must still increase. */
     if (growth && capture_at(dumps, 0) && count_restarts(dumps) > 0)
         growth_ignore_counts(growth);
     if (growth && dumps->has_times && is_young(dumps)) {

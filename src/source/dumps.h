@@ -14,27 +14,27 @@ typedef struct {
     GPtrArray *profiles; /* of sources */
     GPtrArray *names;    /* of sources */
     GArray *times;       /* gdouble: seconds since 1970, or the numbers of the dumps */
-    GArray *clock;       /* gdouble: seconds of sampling where that is known, else times; NULL: times */
+    GArray *clock;       /* gdouble: seconds of sampling if known, else times; NULL: times */
     GPtrArray *notes;    /* char *, NULL-terminated: notes */
     TargetFiles *files;
     gboolean has_times;
-    gboolean partial; /* a part of one could not be read */
+    gboolean partial; /* a part of a dump could not be read */
 } Dumps;
 
 /* Opens `names` (NULL-terminated), and takes dumps of live targets. Sets the files for names in options. dumps must be
  * cleared, also on error. */
 gboolean dumps_begin(Dumps *dumps, char *const *names, SourceOptions *options, GError **error);
 
-/* Then reads them: profiles, times, clock and notes. */
+/* Reads them: profiles, times, clock and notes. */
 gboolean dumps_finish(Dumps *dumps, const SourceOptions *options, GError **error);
 
-/* The first that does not carry VALUE, and why; NULL: all carry it. */
+/* Names the first dump that does not carry VALUE, and the reason; NULL: all carry it. */
 char *dumps_why_unknown(const Dumps *dumps, ProfileValue value);
 
-/* Nothing was sampled in any of them. */
+/* Whether nothing was sampled in any dump. */
 gboolean dumps_are_empty(const Dumps *dumps, ProfileValue value);
 
-/* growth_new() of them, by their clock. */
+/* Calls growth_new() with the dumps and their clock. */
 Growth *dumps_growth(const Dumps *dumps, ProfileValue value, GError **error);
 
 void dumps_clear(Dumps *dumps);

@@ -35,7 +35,7 @@ write_content(int fd, const Content *content)
     return written && fdatasync(fd) == 0;
 }
 
-/* Returns the name of a file with CONTENT that is on the disk; NULL with errno. */
+/* Writes a file with CONTENT and syncs it; returns its name, or NULL with errno. */
 static char *
 write_beside(const char *path, const Content *content)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/source.h"
 
-/* Those that can be reached. */
+/* Adds the processes that can be reached. */
 static gboolean
 add_reachable(GStrvBuilder *pids, const GPtrArray *family, GPtrArray *left_out)
 {

@@ -14,7 +14,7 @@ named_dump_new(int fd, const Target *target)
 {
     NamedDump *dump = g_new(NamedDump, 1);
 
-    /* Of a server's target the pid is 0, and the files that the dump names here are the server's choice. */
+    /* The pid of a server's target is 0, and the server chooses which files of this machine its dump names. */
     *dump = (NamedDump){.fd = fd,
                         .of_server = target_via(target) == TARGET_VIA_SERVER,
                         .label = g_strdup(target_label(target)),
@@ -24,16 +24,17 @@ named_dump_new(int fd, const Target *target)
     return dump;
 }
 
-/* The files that the dump may name, as its process sees them; if that has ended, as its owner does. */
+/* The files that the dump may name, with the rights of its process; if that has ended, of its owner. */
 static TargetFiles *
 open_files(NamedDump *dump, SymbolizeOptions *options)
 {
     *options = (SymbolizeOptions){.pid = dump->pid, .owner = dump->owner};
     g_autoptr(TargetFiles) files = symbolize_files(options);
-    /* What was opened is the process's if it is there still. */
+    /* What was opened is the process's if it still exists. */
     if (dump->pid == 0 || dump->start == 0 || process_start_time(dump->pid) == dump->start)
         return g_steal_pointer(&files);
-    dump->pid = 0; /* it has ended, or the pid is another one's, whose rights and root say nothing of this dump */
+    dump->pid = 0; /* it has ended, or the pid now belongs to another process, whose rights and root do not apply to
+                      this dump */
     *options = (SymbolizeOptions){.owner = dump->owner};
     return symbolize_files(options);
 }
@@ -51,7 +52,7 @@ typedef struct {
     SymbolizeOptions symbolize;
 } Naming;
 
-/* In the confined child. */
+/* Runs in the confined child. */
 static int
 write_named(gpointer data, GOutputStream *out, GError **error)
 {

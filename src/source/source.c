@@ -17,7 +17,7 @@
 G_DEFINE_QUARK(jescope_source_error, source_error)
 
 enum {
-    LONGEST_BEGINNING = 16, /* of what is in beginnings[] */
+    LONGEST_BEGINNING = 16, /* of the entries in beginnings[] */
 };
 
 static char *
@@ -86,7 +86,7 @@ read_pipe_whole(Source *source, int fd, const char *name, ProfileReadFlags flags
     return source->profile != NULL;
 }
 
-/* Only the stacks stay in memory, unless the text is wanted. */
+/* Only the stacks stay in memory, unless the text is requested. */
 static gboolean
 parse(Source *source, const SourceOptions *options, GError **error)
 {
@@ -130,7 +130,7 @@ static const char *const beginnings[] = {
     "heap_v2/", "heap profile:", "--- symbol", "--- heapprofile", "--- heap", "\x1f\x8b", "\x28\xb5\x2f\xfd",
 };
 
-/* FALSE: it is certainly not one, e.g. a program or a directory. Other than regular files must be tried. */
+/* FALSE: it is certainly not one, e.g. a program or a directory. Files that are not regular must be tried. */
 static gboolean
 may_be_profile(const char *path)
 {
@@ -178,7 +178,7 @@ begin_file(const char *name, GError **error)
     return open_file(source, name, error) ? g_steal_pointer(&source) : NULL;
 }
 
-/* Makes what opens the files that options speak of, for names and for sources, and puts it into both. */
+/* Creates the TargetFiles that options describe, for names and for sources, and sets it in both. */
 static void
 set_files(Source *source, SymbolizeOptions *options)
 {
@@ -187,8 +187,8 @@ set_files(Source *source, SymbolizeOptions *options)
     options->files = source->files;
 }
 
-/* The dump of a server's target, with the names that the server gives: files of this machine are not those of another.
- */
+/* The dump of a server's target, with the names resolved by the server: files of this machine are not those of another
+ * one. */
 static int
 dump_of_server(Source *source, GError **error)
 {
@@ -211,7 +211,7 @@ begin_server(Target *target, GError **error)
     g_autoptr(Source) source = g_new0(Source, 1);
 
     source->target = target;
-    source->owner = RIGHTS_NOBODY; /* the files that it names here are its server's choice */
+    source->owner = RIGHTS_NOBODY; /* the server chooses which files of this machine it names */
     source->name = g_strdup(target_label(target));
     source->input.time = g_get_real_time() / G_USEC_PER_SEC;
     source->taken = source->input.time;
@@ -228,7 +228,7 @@ begin_process(Target *target, const SourceOptions *options, GError **error)
 
     source->target = target;
     source->live = TRUE;
-    /* Before the target answers: what it may read is what it might have read when it gave its names. */
+    /* Before the target answers: it may read only what it could have read when it reported its names. */
     source->pid = target_pid(source->target);
     symbolize_options.pid = source->pid;
     set_files(source, &symbolize_options);
@@ -314,7 +314,7 @@ see_the_same(pid_t a, pid_t b)
     return stat(of_a, &one) == 0 && stat(of_b, &other) == 0 && one.st_uid == other.st_uid;
 }
 
-/* Names are looked up once for all: their files have to be the same. */
+/* Names are looked up once for all: their files must be the same. */
 static gboolean
 check_together(const Source *first, const Source *part, GError **error)
 {
@@ -386,7 +386,7 @@ name_addresses(Source *source, const SourceOptions *options, GError **error)
     return source->symbols != NULL;
 }
 
-/* Of files the first one opens for all. */
+/* The files of the first source are used for all. */
 static void
 prepare_files(const GPtrArray *parts, const SourceOptions *options)
 {
@@ -423,7 +423,7 @@ source_begin_document(int fd, SourceRead *read, const char *name, gint64 time, c
     GPtrArray *parts = g_ptr_array_new_with_free_func((GDestroyNotify)source_free);
     Source *source = g_new0(Source, 1);
 
-    source->owner = RIGHTS_NOBODY; /* the files that it names here are another machine's choice */
+    source->owner = RIGHTS_NOBODY; /* another machine chooses which files of this one it names */
     source->fd = fd;
     source->read = read;
     source->name = g_strdup(name);

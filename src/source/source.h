@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what the user names to a profile with the names of its functions: a dump file, several of them, standard input
- * or a live target.
+ * Converts names given by the user into a profile with function names: a dump file, several of them, standard input or
+ * a live target.
  *
- * In two steps, since what others wrote is read without privileges. source_begin_all() opens files and takes dumps,
- * with the caller's rights. source_finish() reads and names them: in the caller's own process, or in a child
- * (confine/confined.h), which then has to keep source_descriptors(). Each step blocks; a Source belongs to one thread
- * at a time. Nothing here prints: notes for the reader are in Source.notes.
+ * In two steps, since untrusted data is read without privileges. source_begin_all() opens files and takes dumps, with
+ * the caller's rights. source_finish() reads and symbolizes them: in the caller's own process, or in a child
+ * (confine/confined.h), which then must keep source_descriptors(). Each step blocks; a Source belongs to one thread at
+ * a time. Nothing here prints: notes for the reader are in Source.notes.
  */
 #ifndef JESCOPE_SOURCE_SOURCE_H
 #define JESCOPE_SOURCE_SOURCE_H
@@ -15,23 +15,23 @@
 #include "target/candidates.h"
 #include "target/target.h"
 
-/* Reads something else than a dump from FD; NAME is for messages. */
+/* Reads other input than a dump from FD; NAME is for messages. */
 typedef Profile *SourceRead(int fd, const char *name, GError **error);
 
 typedef struct {
     char *name;
-    int fd;           /* of the dump until it is parsed */
-    SourceRead *read; /* reads it where it is not a dump, or NULL */
+    int fd;           /* of the dump, until it is parsed */
+    SourceRead *read; /* reads it if it is not a dump; or NULL */
     gboolean live;    /* from a process of this machine */
-    pid_t pid;        /* of it */
-    Target *target;   /* of it, kept until the source is freed, or NULL */
+    pid_t pid;        /* of that process */
+    Target *target;   /* that process; kept until the source is freed, or NULL */
     Profile *profile;
     Symbols *symbols;
     GBytes *text;       /* the original dump, or NULL from a pipe or several files */
     ReportInput input;  /* borrows all of the above */
     TargetFiles *files; /* opens the files that it names */
     char *root;         /* the target's "/": the prefix of the names of source files */
-    uid_t owner;        /* of the file it was read from; of several, the least */
+    uid_t owner;        /* of the file it was read from; of several, by source_lesser() */
     GStrv notes;        /* notes: coverage, time of sampling, lost parts */
     gint64 taken;       /* when the oldest file was written, seconds since 1970; 0: unknown */
     gboolean partial;   /* a part of the dump could not be read */
@@ -46,37 +46,37 @@ typedef enum {
 } SourceError;
 
 typedef struct {
-    Target *(*open)(const char *name, GError **error); /* of a target */
+    Target *(*open)(const char *name, GError **error); /* opens a target */
     ProfileReadFlags read;
-    SymbolizeOptions symbolize; /* taken is filled in by source_begin_all(), pid as well for a target; owner is an
-                                 * author of the dumps beside the owners of their files, 0: no author */
+    SymbolizeOptions symbolize; /* taken is filled in by source_begin_all(), as is pid for a target; owner is an author
+                                   of the dumps beside the owners of their files, 0: no author */
     const char *title;          /* title of the source; NULL: its name */
     gboolean keeps_text;        /* keep the dump in memory even from a pipe: input.text */
 } SourceOptions;
 
 /*
- * Opens the sources `names` (n >= 1), which are added: "-" is standard input, a name with source_is_target() a running
- * process, of which a dump is taken, any other a dump file. Errors name the file or the target.
+ * Opens the sources `names` (n >= 1), whose profiles are added: "-" is standard input, a name with source_is_target() a
+ * running process, which is dumped, any other name a dump file. Errors name the file or the target.
  */
 GPtrArray *source_begin_all(char *const *names, guint n, const SourceOptions *options, GError **error);
-/* Then reads and names what source_begin_all() returned. */
+/* Reads and symbolizes the result of source_begin_all(). */
 Source *source_finish(GPtrArray *parts, const SourceOptions *options, GError **error);
 
-/* What source_begin_all() returns, of FD (which it takes), a document with names from another machine that READ reads.
- * TIME is when its data was taken, seconds since 1970. */
+/* Like source_begin_all(), for FD (taken over), a document with names from another machine, which READ reads. TIME is
+ * when its data was taken, seconds since 1970. */
 GPtrArray *source_begin_document(int fd, SourceRead *read, const char *name, gint64 time, const SourceOptions *options);
 
 /* The descriptors that source_finish() needs, of int. */
 GArray *source_descriptors(const GPtrArray *parts);
 
-/* The same of one, without names. */
+/* The same for one source, without names. */
 Source *source_begin(const char *name, const SourceOptions *options, GError **error);
 gboolean source_parse(Source *source, const SourceOptions *options, GError **error);
 
-/* Of two Source.taken the earlier one that is known. */
+/* The earlier of two Source.taken, ignoring an unknown one. */
 gint64 source_older(gint64 a, gint64 b);
 
-/* Of two Source.owner the one with fewer rights: not root's, and of two users neither's. */
+/* Of two Source.owner the one with fewer rights: a user rather than root; for two different users, nobody's. */
 uid_t source_lesser(uid_t a, uid_t b);
 
 /* Whether `name` is a running process: unix:PATH, a URL, a name that is not a path or file, or a file of the wrong kind
@@ -87,7 +87,7 @@ gboolean source_is_target(const char *name, gboolean (*may_be_file)(const char *
  * The reasons for skipping others are added to left_out (of char *), also on error. */
 GStrv source_expand(char *const *names, CandidatesFlags flags, GPtrArray *left_out, GError **error);
 
-/* Takes note, which may be NULL. */
+/* Takes ownership of note, which may be NULL. */
 void source_add_note(Source *source, char *note);
 void source_free(Source *source);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Source, source_free)
