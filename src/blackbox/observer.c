@@ -6,6 +6,7 @@
 #include "target/pressure.h"
 #include "target/process-end.h"
 #include "target/unit.h"
+#include "text/size.h"
 #include "wire/recorder.h"
 
 #include <errno.h>
@@ -194,6 +195,17 @@ take_figures(BlackboxMemory *memory, StatsLive *live)
     memory->held = stats_values_or(sample->totals, STATS_HELD, BLACKBOX_UNKNOWN);
 }
 
+static void
+set_beyond_quota(const BlackboxObserver *observer, guint64 bytes, GError **error)
+{
+    g_autofree char *most = size_format(bytes);
+    g_autofree char *all = size_format(observer->options.quota.bytes);
+    g_set_error(error, TARGET_ERROR, OUTCOME_TOO_LARGE,
+                "a heap dump of %s is larger than %s, a quarter of the %s that all dumps may have; raise that with "
+                "--max-size (serve: --blackbox-size)",
+                observer->label, most, all);
+}
+
 int
 observer_dump(BlackboxObserver *observer, BlackboxSnapshot *snapshot, Target *target, StatsLive *live, GError **error)
 {
@@ -203,6 +215,11 @@ observer_dump(BlackboxObserver *observer, BlackboxSnapshot *snapshot, Target *ta
     if (target != NULL) {
         target_set_dump_limits(target, &limits);
         dump = capture_dump(target, NULL, CAPTURE_ADDRESSES, error);
+    }
+    if (limits.bytes < target_output_limit() && error != NULL &&
+        g_error_matches(*error, TARGET_ERROR, OUTCOME_TOO_LARGE)) {
+        g_clear_error(error);
+        set_beyond_quota(observer, limits.bytes, error);
     }
     snapshot->took_us = g_get_monotonic_time() - began;
     pacer_note(&observer->pacer, snapshot->memory.used, snapshot->took_us, g_get_monotonic_time());

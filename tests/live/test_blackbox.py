@@ -160,6 +160,14 @@ def test_exit_and_the_next_process(tmp_path):
     assert listed.count(NAME) == 2
 
 
+def test_dump_beyond_the_size(tmp_path):
+    """What is told names the option that bounds it."""
+    with leaker(tmp_path) as program:
+        command = [JESCOPE, "watch", f"--directory={tmp_path / 'box'}", "--max-size=16KiB", program.pid_inside]
+        with started(command, cwd=tmp_path, env=environment(tmp_path), stderr=subprocess.PIPE) as watch:
+            assert "is larger than 4.00 KiB, a quarter of the 16.0 KiB that all dumps may have; raise that with --max-size" in watch.stderr.readline()
+
+
 def end(program, how):
     """Says 1, 0 or SIGTERM, and has been waited for by its parent."""
     if how == signal.SIGTERM:
