@@ -200,6 +200,10 @@ read_files(RulesDirectory *directory, const GPtrArray *names)
     g_ptr_array_set_size(directory->problems, 0);
     if (wrong != NULL)
         g_ptr_array_add(directory->problems, g_strdup_printf("%s: no rules are used: %s", directory->path, wrong));
+    if (names != NULL && names->len == FILES_MAX)
+        g_ptr_array_add(directory->problems, g_strdup_printf("%s: %d files are used and no more; put several rules "
+                                                             "into one file",
+                                                             directory->path, FILES_MAX));
     for (guint i = 0; wrong == NULL && names != NULL && i < names->len; i++)
         read_file(directory, dir, names->pdata[i]);
     drop_wrong_users(directory);

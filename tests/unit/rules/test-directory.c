@@ -90,6 +90,27 @@ test_missing(void)
     end();
 }
 
+static void
+test_many_files(void)
+{
+    enum { FILES = 1001 };
+    begin();
+    g_autoptr(RulesDirectory) directory = rules_directory_new(folder);
+    for (guint i = 0; i < FILES; i++) {
+        g_autofree char *name = g_strdup_printf("%u.rules", i);
+        g_autofree char *text = g_strdup_printf("[r%u]\nwhen = held above 1\ndo = log\n", i);
+        put(name, text, 0644);
+    }
+    g_assert_true(rules_directory_refresh(directory));
+    g_assert_cmpuint(rules_directory_rules(directory)->len, ==, 1000);
+    g_assert_nonnull(strstr(problem(directory, 0), ": 1000 files are used and no more"));
+    for (guint i = 0; i < FILES; i++) {
+        g_autofree char *name = g_strdup_printf("%u.rules", i);
+        drop(name);
+    }
+    end();
+}
+
 /* A rule decides what is run: only those whom we trust decide what is in it. */
 static void
 test_owners(void)
@@ -157,6 +178,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/directory/refresh", test_refresh);
     g_test_add_func("/directory/missing", test_missing);
+    g_test_add_func("/directory/many-files", test_many_files);
     g_test_add_func("/directory/owners", test_owners);
     g_test_add_func("/directory/run-as", test_run_as);
     return g_test_run();
