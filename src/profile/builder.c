@@ -516,8 +516,7 @@ builder_finish(ProfileBuilder *builder)
 
     profile->stacks = g_renew(ProfileStack, profile->stacks, profile->n_stacks);
     profile->weights = g_renew(ProfileWeight, profile->weights, profile->n_stacks);
-    profile->frames =
-        g_renew(guint32, profile->frames, MAX(1, profile->n_frames)); /* never NULL: offsets are added to it */
+    profile->frames = g_renew(guint32, profile->frames, MAX(1, profile->n_frames)); /* never NULL */
     profile->locations = g_renew(ProfileLocation, profile->locations, profile->n_locations);
     return profile;
 }

@@ -9,8 +9,7 @@ static const gdouble PEAK_RATIO = 1.5936242600400401; /* where x^2 / (e^x - 1) i
 static const gdouble PEAK = 0.64761023789191;         /* and its value there */
 static const gdouble SMALLEST_SIZE = 16;
 static const gdouble EIGHTH_VARIANCE = 1.0 / 64 / 12; /* of rounding to eighths, as 5.3.0 on does with 1 / p */
-static const gdouble EXACT_PROBABILITY =
-    16.0 / 17; /* from here on 1 / p is rounded to 1: the dump has every allocation */
+static const gdouble EXACT_PROBABILITY = 16.0 / 17;   /* from here on 1 / p is rounded to 1: all are in it */
 
 /* The nearest number with three significant bits: the mantissa of a double shows all but the first of them. */
 static gdouble

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about a dump that jemalloc's format lacks: the process, the time, since when sampling was on, the memory held.
- * One line at the end of the MAPPED_LIBRARIES section in the form NAME=VALUE, which gperftools writes too and which
+ * One line at the end of the MAPPED_LIBRARIES section in the form NAME=VALUE, which gperftools also writes and which
  * jeprof and pprof skip; docs/formats.md describes it.
  */
 #ifndef JESCOPE_ROUTES_CAPTURE_LINE_H
@@ -14,7 +14,7 @@
 
 #define CAPTURE_PREFIX "jescope_capture=1"
 
-enum { CAPTURE_LINE_MAX = 512 }; /* bytes of a line, its end and the NUL included */
+enum { CAPTURE_LINE_MAX = 512 }; /* bytes of a line, including its newline and the NUL */
 
 typedef enum {
     CAPTURE_ACTIVE = 1 << 0,      /* sampling was on when the dump was taken */
@@ -28,19 +28,19 @@ typedef enum {
 /* Times are microseconds since 1970, 0: unknown. Sizes are bytes. */
 typedef struct {
     uint64_t time;      /* when the dump was taken */
-    uint64_t pid;       /* with start: which process */
+    uint64_t pid;       /* with start: identifies the process */
     uint64_t start;     /* field 22 of /proc/PID/stat */
-    uint64_t since;     /* the begin of sampling */
-    uint64_t until;     /* and until then, where sampling was switched off before the dump was taken */
+    uint64_t since;     /* start of sampling */
+    uint64_t until;     /* end of sampling if it was switched off before the dump was taken */
     uint64_t flags;     /* CaptureFlags */
     uint64_t allocated; /* stats.allocated */
-    uint64_t unheld;    /* of it in thread caches and jemalloc's own */
-    uint64_t large;     /* the size as which a sampled small object is counted */
+    uint64_t unheld;    /* the part of it in thread caches and in jemalloc's own data */
+    uint64_t large;     /* the size by which a sampled small object is counted */
     uint64_t resident;  /* stats.resident */
     uint64_t outside;   /* process.outside (docs/metrics.md) */
 } CaptureLine;
 
-/* The words of a line, in their order. */
+/* The words of a line, in order. */
 typedef struct {
     const char *name;
     size_t offset; /* in CaptureLine or ClassLine, of a uint64_t */
@@ -49,7 +49,7 @@ typedef struct {
 enum { CAPTURE_WORDS = 11 };
 extern const CaptureWord capture_words[CAPTURE_WORDS];
 
-/* The line, its end included; words of value 0 are left out. Returns its length. */
+/* Writes the line, including its newline; words of value 0 are omitted. Returns its length. */
 size_t capture_line_write(const CaptureLine *capture, char text[static CAPTURE_LINE_MAX]);
 
 /*
@@ -60,11 +60,11 @@ size_t capture_line_write(const CaptureLine *capture, char text[static CAPTURE_L
 
 typedef struct {
     uint64_t size;    /* bytes of a region */
-    uint64_t regions; /* of a slab */
+    uint64_t regions; /* regions of a slab */
     uint64_t slab;    /* bytes of a slab */
     uint64_t slabs;
-    uint64_t live;    /* regions that are allocated; those in thread caches are, too */
-    uint64_t nonfull; /* slabs with free regions, without those that jemalloc allocates from; 0 also if unknown */
+    uint64_t live;    /* allocated regions, including those in thread caches */
+    uint64_t nonfull; /* slabs with free regions, except those that jemalloc allocates from; 0 also if unknown */
 } ClassLine;
 
 enum { CLASS_WORDS = 6 };
@@ -72,7 +72,7 @@ extern const CaptureWord class_words[CLASS_WORDS];
 
 size_t class_line_write(const ClassLine *line, char text[static CAPTURE_LINE_MAX]);
 
-/* Sets the process, and the begin of sampling unless capture->since is already known. */
+/* Sets the process, and the start of sampling unless capture->since is already known. */
 void capture_line_take_hello(CaptureLine *capture, const WireHelloReply *hello);
 
 #endif

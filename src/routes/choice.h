@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of a sampler in a request, which is jescope's own addition in every dialect. Thread safe. */
+/* The choice of a sampler in a request, jescope's own extension of every dialect. Thread safe. */
 #ifndef JESCOPE_ROUTES_CHOICE_H
 #define JESCOPE_ROUTES_CHOICE_H
 
@@ -13,19 +13,19 @@
             "profile"                                                                                                  \
     }
 
-/* What completes "it must be ..." for another word. */
+/* Completes "it must be ..." for an invalid word. */
 extern const char choice_sampler_must[];
 
-/* WIRE_SAMPLER_AUTO for one that is absent. False: another word. */
+/* WIRE_SAMPLER_AUTO if absent. False: invalid word. */
 bool choice_parse(const QueryValue *given, WireSampler *sampler);
 
-/* The parameter "sampler" of a query; OUTCOME_INVALID: another word. */
+/* Reads the parameter "sampler" of a query; OUTCOME_INVALID: invalid word. */
 Outcome choice_read(const char *query, WireSampler *sampler, Failure *failure);
 
-/* Whether the target can be asked for CHOICE; gives jescope's own sampler its memory. */
+/* Whether the target supports CHOICE; sets the memory of jescope's own sampler. */
 Outcome choice_prepare(const RouteHost *host, const SamplerChoice *choice, Failure *failure);
 
-/* The same, and CHOICE samples from now on, once prof.active is set: permanently. */
+/* The same; permanently makes CHOICE the sampler that setting prof.active starts. */
 Outcome choice_make(const RouteHost *host, const SamplerChoice *choice, Failure *failure);
 
 #endif

@@ -13,12 +13,12 @@ typedef enum {
     FLAT_INTEGER,
     FLAT_NUMBER, /* with a fraction or an exponent */
     FLAT_BOOLEAN,
-    FLAT_OTHER, /* null, an array or an object: where it ends is not looked for */
+    FLAT_OTHER, /* null, an array or an object, whose end is not searched */
 } FlatKind;
 
 typedef struct {
     QueryValue name;
-    QueryValue value; /* a string's characters, else the raw text */
+    QueryValue value; /* the characters of a string, else the raw text */
     FlatKind kind;
 } FlatMember;
 
@@ -34,15 +34,15 @@ typedef struct {
     bool begun;
 } FlatJson;
 
-/* Whether TEXT is meant to be JSON: its first character that is not a blank opens an object or an array. */
+/* Whether TEXT is intended as JSON: its first non-blank character opens an object or an array. */
 bool flat_json_is_meant(const char *text, size_t size);
 
 void flat_json_begin(FlatJson *json, const char *text, size_t size);
 
-/* After anything but FLAT_MEMBER, or a member of FLAT_OTHER, there is nothing more to read. */
+/* Must not be called after a result other than FLAT_MEMBER, or after a member of FLAT_OTHER. */
 FlatStep flat_json_next(FlatJson *json, FlatMember *member);
 
-/* The first member NAME. */
+/* Finds the first member NAME. */
 QueryState flat_json_find(const char *text, size_t size, const char *name, QueryValue *value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON, written into the body of a reply: compact, members in the order of the calls. */
+/* Writes JSON into the body of a reply: compact, members in the order of the calls. */
 #ifndef JESCOPE_ROUTES_JSON_H
 #define JESCOPE_ROUTES_JSON_H
 
@@ -11,10 +11,10 @@ typedef struct Json {
     RouteReply *reply;
     unsigned depth;
     char ends[JSON_DEPTH_MAX]; /* the closing character of each open value */
-    bool first;                /* nothing is in the innermost one yet */
+    bool first;                /* the innermost value is still empty */
 } Json;
 
-/* NAME is that of a member, or NULL in an array and at the top. */
+/* NAME is the name of a member, or NULL in an array and at the top. */
 void json_begin(Json *json, RouteReply *reply);
 void json_begin_object(Json *json, const char *name);
 void json_begin_array(Json *json, const char *name);
@@ -24,7 +24,7 @@ void json_end(Json *json); /* closes the innermost open value */
 void json_text(Json *json, const char *name, const char *text);
 void json_number(Json *json, const char *name, uint64_t number);
 void json_signed(Json *json, const char *name, int64_t number);
-void json_seconds(Json *json, const char *name, uint64_t ms); /* 1500 is 1.500 */
+void json_seconds(Json *json, const char *name, uint64_t ms); /* 1500 is written as 1.500 */
 void json_boolean(Json *json, const char *name, bool value);
 void json_put_null(Json *json, const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations as Mesos reads and writes them: "5mins", "1.5hrs". Pure and thread safe. */
+/* Durations in the notation of Mesos: "5mins", "1.5hrs". Pure and thread safe. */
 #ifndef JESCOPE_ROUTES_MESOS_DURATION_H
 #define JESCOPE_ROUTES_MESOS_DURATION_H
 
@@ -10,7 +10,8 @@
 /* Nanoseconds, below 2^63. False leaves *ns untouched and sets WHY to Mesos' message, without a full stop. */
 bool mesos_duration_parse(const char *text, uint64_t *ns, char *why, size_t size);
 
-/* In the largest unit below it that gives a whole number, or the one below that: "500ms", "36hrs", "1days". */
+/* Formats NS in the largest unit not above it that gives an integer, or in the unit below that: "500ms", "36hrs",
+ * "1days". */
 void mesos_duration_format(uint64_t ns, char *text, size_t size);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "routes/route.h"
 
-/* The help page that a path below /help/memory-profiler names, or the list of them. False: there is no such page. */
+/* Writes the help page for a path below /help/memory-profiler, or the list of them. False: there is no such page. */
 bool mesos_help_write(const RouteRequest *request, RouteReply *reply);
 
 #endif

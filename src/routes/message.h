@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP request and the reply to it, as values: all that the transport (src/http/) and the routes share. */
+/* An HTTP request and its reply as values: the interface between the transport (src/http/) and the routes. */
 #ifndef JESCOPE_ROUTES_MESSAGE_H
 #define JESCOPE_ROUTES_MESSAGE_H
 
@@ -14,24 +14,24 @@ typedef struct {
     const char *method; /* "GET" */
     const char *path;   /* decoded, without the query; begins with '/' */
     const char *query;  /* undecoded, without '?'; "" for none */
-    const char *body;   /* not NULL; of a native request a form ("for=10s&active=true") or a JSON object of scalars
-                          that adds to the query */
+    const char *body;   /* not NULL; for a native request a form ("for=10s&active=true") or a JSON object of scalars, in
+                           addition to the query */
     size_t body_size;
 } RouteRequest;
 
 typedef struct {
     unsigned status;
-    const char *reason;              /* NULL: the usual phrase of the status */
+    const char *reason;              /* NULL: the standard phrase of the status */
     const char *content_type;        /* NULL: none is sent */
     char headers[ROUTE_HEADERS_MAX]; /* further lines "Name: value\r\n" */
-    int descriptor;                  /* the body, from offset 0 on, the caller's to close; -1: it is in body */
-    size_t body_size;                /* either way */
+    int descriptor;                  /* the body from offset 0 on, to be closed by the caller; -1: it is in body */
+    size_t body_size;                /* in both cases */
     char body[ROUTE_BODY_MAX];
 } RouteReply;
 
 typedef enum {
     ROUTE_ROLE_READ,    /* changes nothing */
-    ROUTE_ROLE_CONTROL, /* changes the target's state; a dialect's GET may */
+    ROUTE_ROLE_CONTROL, /* changes the target's state; also by GET in some dialects */
 } RouteRole;
 
 #endif

@@ -13,17 +13,17 @@ typedef struct {
     const char *hint; /* the remedy */
 } NativeError;
 
-/* FORMAT makes the message: one sentence without a full stop. */
+/* FORMAT is the message: one sentence without a full stop. */
 void native_error(RouteReply *reply, unsigned status, const NativeError *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* The error for a host function that did not return OUTCOME_DONE. */
 void native_failure(RouteReply *reply, Outcome result, const Failure *failure);
 
-/* The header Location of what was created with this ID below the path of REQUEST. */
+/* Adds the header Location of a new resource ID below the path of REQUEST. */
 void native_location(RouteReply *reply, const RouteRequest *request, uint64_t id);
 
-/* Begins a JSON object that is the whole body; native_end() ends it, with a line end. */
+/* Begins a JSON object that is the whole body; native_end() ends it and adds a newline. */
 void native_begin(Json *json, RouteReply *reply, unsigned status);
 void native_end(Json *json);
 

@@ -5,7 +5,7 @@
 
 #include "routes/routes.h"
 
-/* One sentence, with the header that makes `go tool pprof` show it. */
+/* Replies with one sentence, and the header that makes `go tool pprof` show it. */
 void pprof_refuse(RouteReply *reply, unsigned status, const char *why);
 void pprof_failure(RouteReply *reply, Outcome result, const Failure *failure);
 

@@ -6,7 +6,7 @@
 
 void pprof_symbol(const RouteHost *host, const RouteRequest *request, RouteReply *reply);
 
-/* REQUEST to pprof_symbol() has no addresses and takes no time. */
+/* Whether a REQUEST to pprof_symbol() has no addresses, and so takes no time. */
 bool pprof_names_nothing(const RouteRequest *request);
 
 #endif

@@ -13,23 +13,23 @@ typedef enum {
     QUERY_ABSENT,
     QUERY_BARE, /* "name" without '=': the value is empty */
     QUERY_GIVEN,
-    QUERY_LONG, /* there, but more than fits: the value is its beginning */
+    QUERY_LONG, /* present, but too long: the value is its beginning */
 } QueryState;
 
 typedef struct {
     QueryState state;
-    char text[QUERY_VALUE_MAX]; /* decoded: "%41" and '+' for a blank; a "%" that begins no byte, or that of a NUL,
-                                   stays */
+    char text[QUERY_VALUE_MAX]; /* decoded: "%41", and '+' for a blank; an invalid "%" sequence, or that of a NUL, is
+                                   kept */
 } QueryValue;
 
-/* The first NAME of QUERY ("a=1&b=2", split at '&' alone; names are encoded as well). */
+/* Finds the first NAME in QUERY ("a=1&b=2", split at '&' only; names are encoded as well). */
 QueryState query_find(const char *query, const char *name, QueryValue *value);
 
-/* The first of a form of SIZE bytes, or fewer if there is a NUL among them. */
+/* The same in a form of SIZE bytes, up to a NUL if it contains one. */
 QueryState query_find_in(const char *text, size_t size, const char *name, QueryValue *value);
 
-/* The name of the parameter at *at, which is moved to the next one; false: none before END. There is no NUL between
- * them. */
+/* The name of the parameter at *at, which is moved to the next one; false: there is none before END. The text contains
+ * no NUL. */
 bool query_next(const char **at, const char *end, QueryValue *name);
 
 #endif

@@ -8,21 +8,21 @@
 typedef enum {
     REPORT_FORMAT_TEXT = 0,
     REPORT_FORMAT_BINARY = 1u << 0,       /* not for a terminal */
-    REPORT_FORMAT_NO_BASE = 1u << 1,      /* cannot hold a difference */
-    REPORT_FORMAT_COPIES = 1u << 2,       /* wants ReportInput.text */
+    REPORT_FORMAT_NO_BASE = 1u << 1,      /* cannot represent a difference */
+    REPORT_FORMAT_COPIES = 1u << 2,       /* requires ReportInput.text */
     REPORT_FORMAT_WHOLE = 1u << 3,        /* for other tools: stacks keep their wrappers, names their parameters */
-    REPORT_FORMAT_NO_NOTES = 1u << 4,     /* has no place for ReportOptions.notes */
-    REPORT_FORMAT_PICTURE = 1u << 5,      /* for the eye alone: nothing to show is nothing to write */
+    REPORT_FORMAT_NO_NOTES = 1u << 4,     /* cannot represent ReportOptions.notes */
+    REPORT_FORMAT_PICTURE = 1u << 5,      /* for display only: not written if there is nothing to show */
     REPORT_FORMAT_BY_LINE = 1u << 6,      /* always by line */
-    REPORT_FORMAT_SOURCE_LINES = 1u << 7, /* holds lines of source files: ROUTE_GRANT_SOURCE */
-    REPORT_FORMAT_DRAWN = 1u << 8,        /* Graphviz draws it, in a process of its own */
+    REPORT_FORMAT_SOURCE_LINES = 1u << 7, /* contains lines of source files: requires ROUTE_GRANT_SOURCE */
+    REPORT_FORMAT_DRAWN = 1u << 8,        /* drawn by Graphviz, in a process of its own */
 } ReportFormatFlag;
 
 typedef struct {
     const char *name;
-    const char *suffixes;     /* of files to write, with blanks between them; "" for none */
-    const char *content_type; /* of a body */
-    const char *suffix;       /* of a file that a body is saved to */
+    const char *suffixes;     /* file name suffixes that select it, separated by blanks; "" for none */
+    const char *content_type; /* of an HTTP body */
+    const char *suffix;       /* of the name under which a body is saved */
     unsigned flags;           /* ReportFormatFlag */
 } ReportFormat;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports as a query asks for them: the options of `jescope report` that a client may give. */
+/* Options of `jescope report` in the query of a request. */
 #ifndef JESCOPE_ROUTES_REPORT_QUERY_H
 #define JESCOPE_ROUTES_REPORT_QUERY_H
 
@@ -20,8 +20,8 @@ typedef struct {
     char texts[REPORT_QUERY_OPTIONS][REPORT_OPTION_MAX];
 } ReportQuery;
 
-/* False: a value is invalid, and the reply has the error. The report itself checks values such as regular expressions.
- * */
+/* False: a value is invalid, and the reply is the error. Values such as regular expressions are checked by the report
+ * itself. */
 bool report_query_read(ReportQuery *query, const RouteRequest *request, RouteReply *reply);
 
 /* Whether OPTION, "--NAME" or "--NAME=VALUE", can result from a request. */
@@ -37,17 +37,17 @@ bool report_query_offers(const char *option);
 #define REPORT_PARAMETER_ROW(name, letter, kind, member, about, argument)                                              \
     {name, REPORT_PARAMETER_KIND_##kind(argument), about},
 
-/* For a report of something else than a dump of a target. */
+/* For a report that is not of one target's dump. */
 #define REPORT_FORMAT_ROW                                                                                              \
     {                                                                                                                  \
         "format", REPORT_FORMAT_WORDS, "a report of it (docs/formats.md; default json)"                                \
     }
 #define REPORT_DOCUMENT_ROWS REPORT_SHAPE_OPTIONS(REPORT_PARAMETER_ROW) REPORT_SELECT_OPTIONS(REPORT_PARAMETER_ROW)
 
-/* Rows of RouteParameter for all of it, "format" and "base" too. */
+/* Rows of RouteParameter for all of them, including "format" and "base". */
 extern const RouteParameter report_query_parameters[];
 
-/* Those of a report of the growth over several dumps. */
+/* Those of a growth report. */
 extern const RouteParameter growth_query_parameters[];
 
 /* How a dump is taken. */
@@ -57,10 +57,10 @@ extern const RouteParameter growth_query_parameters[];
         "max-output", "size", "maximum size of the dump, from 4KiB to 64GiB (default 1GiB)"                            \
     }
 
-/* How one that stays is taken. */
+/* How a dump that is kept is taken. */
 #define KEEP_PARAMETER_ROWS {"symbolize", "boolean", "store the names of functions in the dump"}, CAPTURE_PARAMETER_ROWS
 
-/* These and CAPTURE_PARAMETER_ROWS. */
+/* report_query_parameters and CAPTURE_PARAMETER_ROWS. */
 extern const RouteParameter dump_query_parameters[];
 
 #endif

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 enum {
-    ROUTE_RECORDINGS_MAX = 32, /* that a host lists */
+    ROUTE_RECORDINGS_MAX = 32, /* in the list of a host */
     ROUTE_DUMPS_MAX = 64,
     ROUTE_DIRECTORY_MAX = 256,
 };
@@ -34,26 +34,26 @@ struct RouteStatus; /* routes/status.h */
 typedef enum {
     ROUTE_RECORDING_RUNNING,
     ROUTE_RECORDING_DONE,    /* its dump exists */
-    ROUTE_RECORDING_DROPPED, /* another client switched profiling off meanwhile: no dump */
+    ROUTE_RECORDING_DROPPED, /* another client switched profiling off meanwhile: there is no dump */
     ROUTE_RECORDING_FAILED,  /* the dump failed: failure says why */
 } RouteRecordingState;
 
 /* Options of a dump; zeros: raw, within the host's limits. */
 typedef struct {
     bool symbolized;     /* kept with the names of its functions, as the format "symbolized" */
-    bool forced;         /* also where the target's memory control group may have no room for it */
-    uint64_t output_max; /* bytes that it may have, without names; 0: the host's own limit */
+    bool forced;         /* even if the target's memory control group may have no room for it */
+    uint64_t output_max; /* its maximum size, without names; 0: the host's limit */
 } RouteCapture;
 
 /* Profiling switched on for a duration, ending in a dump. Times are CLOCK_REALTIME in milliseconds. */
 typedef struct {
-    uint64_t id;   /* seconds since 1970 at its start, made unique by counting up: Mesos' id of a run */
+    uint64_t id;   /* seconds since 1970 at its start, incremented if taken: Mesos' id of a run */
     uint64_t dump; /* id of its dump once DONE; 0 before */
     uint64_t begin_ms;
     uint64_t duration_ms;
     uint64_t remaining_ms; /* 0 once it ended */
     uint32_t state;        /* RouteRecordingState */
-    Failure failure;       /* of a recording that is DONE: why its dump has no names; no sentence otherwise */
+    Failure failure;       /* of a recording that is DONE: why its dump has no names; empty otherwise */
 } RouteRecording;
 
 typedef struct {
@@ -64,16 +64,16 @@ typedef struct {
 
 typedef struct {
     uint64_t id;
-    uint64_t recording; /* 0: taken by itself */
+    uint64_t recording; /* 0: taken without a recording */
     uint64_t taken_ms;
     uint64_t bytes;
 } RouteDump;
 
-/* A dump written in another form. */
+/* Renders a dump in another form. */
 typedef struct {
     const char *format;         /* a name of `jescope report --format` */
     const char *const *options; /* further arguments of `jescope report`, checked by the caller, NULL at the end */
-    int dump;                   /* descriptors, at offset 0, that stay the caller's */
+    int dump;                   /* descriptors, at offset 0, owned by the caller */
     int base;                   /* -1: none */
 } RouteRendering;
 
@@ -84,7 +84,7 @@ typedef struct {
     uint64_t base;              /* 0: none */
 } RoutePage;
 
-/* Files by Mesos' names. */
+/* Files with the names that Mesos uses. */
 typedef enum {
     ROUTE_FILE_DUMP,
     ROUTE_FILE_TEXT,
@@ -95,70 +95,71 @@ typedef enum {
 typedef struct {
     RouteFile file;
     uint64_t recording; /* its recording */
-    int descriptor;     /* its bytes, from offset 0 on; stays the caller's; -1: nothing is to be written */
-    char *directory;    /* of SIZE bytes: filled with where it is */
+    int descriptor;     /* its content, from offset 0 on; owned by the caller; -1: nothing is to be written */
+    char *directory;    /* of SIZE bytes: filled with the directory */
     size_t size;
 } RoutePublication;
 
-/* Every function may block, bounded by deadlines of the host's own. Out-parameters are touched on OUTCOME_DONE only. */
+/* Every function may block, bounded by the host's own deadlines. Out-parameters are set on OUTCOME_DONE only. */
 typedef struct {
     Outcome (*hello)(void *host, WireHelloReply *hello, Failure *failure);
-    /* Of *VALUE, text for WIRE_TYPE_STRING, value for the others; nothing else is looked at. */
+    /* Sets text of *VALUE for WIRE_TYPE_STRING, value for the other types. */
     Outcome (*read)(void *host, const char *control, WireType type, WireCtlReply *value, Failure *failure);
     /* WIRE_TYPE_NONE runs an action. */
     Outcome (*write)(void *host, const char *control, WireType type, uint64_t value, Failure *failure);
-    /* Returns a memfd at offset 0, the caller's to close, in *descriptor. */
+    /* Returns a memfd at offset 0 in *descriptor, to be closed by the caller. */
     Outcome (*stats)(void *host, const char *letters, int *descriptor, Failure *failure);
-    /* CAPTURE may be NULL, for zeros, here and below; symbolized is not looked at here. */
+    /* CAPTURE may be NULL, for zeros, here and below; symbolized is ignored here. */
     Outcome (*dump)(void *host, const RouteCapture *capture, int *descriptor, Failure *failure);
-    /* Leaves a dump in a new file of the program's, named as jemalloc names one by opt.prof_prefix. CONTROL_FAILED
-     * where no such file can be made, as jemalloc has it. */
+    /* Writes a dump to a new file of the program's, named as jemalloc names one by opt.prof_prefix. CONTROL_FAILED,
+     * like jemalloc, if the file cannot be created. */
     Outcome (*dump_to_own_file)(void *host, Failure *failure);
-    /* header and reserved fields of the request are not looked at. */
+    /* The header and reserved fields of the request are ignored. */
     Outcome (*lease)(void *host, const WireLeaseRequest *request, WireLease *lease, Failure *failure);
-    /* A variable of the environment the target was started with; an empty text if it was not set. */
+    /* The value that an environment variable had at the target's start; empty if it was not set. */
     Outcome (*variable)(void *host, const char *name, char *text, size_t size, Failure *failure);
-    /* The program's arguments, each with its NUL; a server leaves the values of secrets out. */
+    /* The program's arguments, each with its NUL; a server omits the values of secrets. */
     Outcome (*cmdline)(void *host, char *text, size_t size, size_t *n, Failure *failure);
-    /* The memory map, as /proc/PID/maps has it, in a memfd. */
+    /* The memory map in a memfd, in the form of /proc/PID/maps. */
     Outcome (*maps)(void *host, int *descriptor, Failure *failure);
 
-    /* OUTCOME_BUSY if a recording is running, or if another client has switched profiling on. CAPTURE has the options
-     * of its dump; one that cannot be symbolized is kept without names. */
+    /* OUTCOME_BUSY if a recording is running, or another client has switched profiling on. CAPTURE has the options of
+     * its dump; one that cannot be symbolized is kept without names. */
     Outcome (*recording_start)(void *host, const RouteRecordingRequest *request, RouteRecording *recording,
                                Failure *failure);
-    /* Ends it now, with a dump, and restores prof.active. No effect if it has ended. */
+    /* Ends the recording now, with a dump, and restores prof.active. No effect if it has ended. */
     Outcome (*recording_stop)(void *host, uint64_t id, RouteRecording *recording, Failure *failure);
-    /* Newest first. Returns how many (at most ROUTE_RECORDINGS_MAX). */
+    /* Newest first. Returns their number (at most ROUTE_RECORDINGS_MAX). */
     size_t (*recordings)(void *host, RouteRecording *rows, size_t n);
 
     /* Takes a dump and keeps it. */
     Outcome (*dump_take)(void *host, const RouteCapture *capture, RouteDump *dump, Failure *failure);
     size_t (*dumps)(void *host, RouteDump *rows, size_t n); /* newest first */
-    /* Its modification time is when it was taken: symbols of younger files are not used. */
+    /* The modification time of the file is when the dump was taken: symbols of younger files are not used. */
     Outcome (*dump_open)(void *host, uint64_t id, int *descriptor, Failure *failure);
-    /* One that a dump of this target may be compared with: of this target, or of another one if the host permits it and
-     * ids are of all targets. NULL: as dump_open. */
+    /* Opens a dump to compare with: one of this target, or of another one if the host permits it and ids are unique
+     * across targets. NULL: like dump_open. */
     Outcome (*base_open)(void *host, uint64_t id, int *descriptor, Failure *failure);
-    /* Keeps DUMP, a descriptor the host takes over whatever it returns, as the one the next difference of
-     * /debug/pprof/delta_heap begins at; *previous is the one kept until now, the caller's to close; -1: none. */
+    /* Keeps DUMP, a descriptor that the host takes over in any case, as the base of the next /debug/pprof/delta_heap;
+     * *previous is the former one, to be closed by the caller; -1: none. */
     Outcome (*delta)(void *host, int dump, int *previous, Failure *failure);
 
-    /* The rendered report in a memfd at offset 0. Never inside the target's own process: a child does it. */
+    /* Returns the rendered report in a memfd at offset 0. Never renders inside the target's own process, but in a
+     * child. */
     Outcome (*render)(void *host, const RouteRendering *rendering, int *descriptor, Failure *failure);
 
-    /* The same with the format page of a kept dump, of which the host may keep what it has found out; NULL: it keeps
-     * nothing. OUTCOME_NOT_FOUND: one of the dumps is not kept (any more); failure says which. */
+    /* The same with the format page of a kept dump, whose result the host may cache; NULL: it caches nothing.
+     * OUTCOME_NOT_FOUND: one of the dumps is not kept (any more); failure says which. */
     Outcome (*page)(void *host, const RoutePage *page, int *descriptor, Failure *failure);
 
     /* Has a file in a private directory of the host's, unless it is there already, for clients that ask where it is.
      * OUTCOME_NOT_FOUND: it is not there, and there was nothing to write. */
     Outcome (*publish)(void *host, const RoutePublication *what, Failure *failure);
 
-    /* Fills in what is known without asking the target, but for hello. NULL: nothing. */
+    /* Fills in what is known without querying the target, except hello. NULL: nothing. */
     void (*status)(void *host, struct RouteStatus *status);
 
-    /* Sleeps, while other requests for the target continue. NULL if the calling thread may just sleep. */
+    /* Sleeps, while other requests for the target continue. NULL if the calling thread may sleep itself. */
     void (*pause)(void *host, uint64_t ms);
 } RouteHostOps;
 
@@ -171,7 +172,7 @@ typedef struct {
     const RouteHostOps *ops;
     void *data;                  /* the first argument of each */
     unsigned grants;             /* RouteGrant */
-    uint64_t sampler_memory_max; /* bytes that a request may give jescope's own sampler; 0:
+    uint64_t sampler_memory_max; /* maximum memory that a request may set for jescope's own sampler; 0:
                                     WIRE_SAMPLER_MEMORY_DEFAULT */
     const char *prefix; /* the prefix that the caller has removed from the path ("/targets/4711"), percent-encoded, for
                            URLs in replies; or NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The status of a target: one document with the same keys in `jescope status --json`, `ps --json`, GET
- * /api/v1/targets/{target} and each element of the list of targets. docs/formats.md has the keys. What is not known is
+ * /api/v1/targets/{target} and each element of the list of targets. docs/formats.md has the keys. Unknown values are
  * null.
  */
 #ifndef JESCOPE_ROUTES_STATUS_H
@@ -20,7 +20,7 @@ typedef enum {
     STATUS_RESIDENT,
     STATUS_MAPPED,
     STATUS_RETAINED,
-    STATUS_RSS, /* from here on: of the process, as the kernel counts */
+    STATUS_RSS, /* from here on: of the process, from the kernel */
     STATUS_ANONYMOUS,
     STATUS_OUTSIDE,
     STATUS_FIGURES,
@@ -33,12 +33,12 @@ enum {
     STATUS_URL_MAX = 128,
 };
 
-/* Times are CLOCK_REALTIME. Strings are the caller's; NULL, "" and 0 are unknown values unless noted. */
+/* Times are CLOCK_REALTIME. Strings are owned by the caller; NULL, "" and 0 are unknown values unless noted. */
 typedef struct RouteStatus {
     int64_t pid;
     uint32_t uid;
     const char *name;
-    char unique[STATUS_UNIQUE_MAX]; /* "PID.STARTTICKS", of no other process since boot */
+    char unique[STATUS_UNIQUE_MAX]; /* "PID.STARTTICKS", unique since boot */
     const char *series;             /* its name in the history */
     const char *state;              /* "live" or "gone" */
     const char *reach;              /* "agent", "attach" or "unknown" */
@@ -46,16 +46,16 @@ typedef struct RouteStatus {
     const char *arguments;          /* the command line, without secrets */
     const char *control_group;      /* "/system.slice/redis.service" */
     uint64_t started_ms;
-    char trouble[FAILURE_WHY_MAX]; /* why the last attempt to talk to it failed */
-    uint64_t left_alone_ms;        /* for which it is not asked, after trouble */
+    char trouble[FAILURE_WHY_MAX]; /* why the last exchange with it failed */
+    uint64_t left_alone_ms;        /* time for which it is not queried, after trouble */
     char url[STATUS_URL_MAX];      /* of this document */
     bool has_hello;
     WireHelloReply hello;
     uint64_t sample_bytes;
-    int threads_sampled; /* whether new threads are; negative: unknown */
+    int threads_sampled; /* whether new threads are sampled; negative: unknown */
     bool is_recording;
-    RouteRecording recording; /* if so, the one that runs */
-    uint64_t sampled_ms;      /* when the figures were taken; 0: there are none */
+    RouteRecording recording; /* the running one, if there is one */
+    uint64_t sampled_ms;      /* when the figures were taken; 0: never */
     uint64_t figures[STATUS_FIGURES];
     char notice[FAILURE_WHY_MAX]; /* this jemalloc does not serve the main heap */
 } RouteStatus;
@@ -63,13 +63,13 @@ typedef struct RouteStatus {
 /* "allocated" */
 const char *status_figure_name(StatusFigure figure);
 
-/* Nothing is known. */
+/* Sets all values to unknown. */
 void status_init(RouteStatus *status);
 
-/* Takes HELLO over, and from it the process, unless its pid is known: in its own pid namespace it may have another. */
+/* Copies HELLO, and from it the process, unless its pid is known: in its own PID namespace it may have another. */
 void status_set_hello(RouteStatus *status, const WireHelloReply *hello);
 
-/* Adds the members of STATUS to the object that is open in JSON; those of "profiling" alone. */
+/* Adds the members of STATUS to the open object of JSON; or those of "profiling" only. */
 void status_add(struct Json *json, const RouteStatus *status);
 void status_add_profiling(struct Json *json, const RouteStatus *status);
 

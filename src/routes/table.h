@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a dialect is, and the rows of all: each file of endpoints has its own. Rows of dialects.def and endpoints.def
- * declare them here, and put them into routes_tables and into the build.
+ * Dialects, and the rows of all routes: each file of endpoints has its own. Rows of dialects.def and endpoints.def
+ * declare them here, and add them to routes_tables and to the build.
  */
 #ifndef JESCOPE_ROUTES_TABLE_H
 #define JESCOPE_ROUTES_TABLE_H
@@ -14,19 +14,20 @@ enum {
 
 typedef struct {
     RouteDialect dialect;
-    const char *name;                     /* as --dialects has it */
-    const char *title;                    /* of its chapter in docs/api.md */
-    const char *about;                    /* a sentence for it */
-    const char *paths[DIALECT_PATHS_MAX]; /* what begins with one of these is the dialect's, whether it is on or not */
+    const char *name;  /* the word of --dialects */
+    const char *title; /* of its chapter in docs/api.md */
+    const char *about; /* a sentence for that chapter */
+    const char
+        *paths[DIALECT_PATHS_MAX]; /* paths that begin with one of these belong to the dialect, even if it is off */
     /* Answers a path without a row (ROUTE is NULL), or a method that its row does not have. */
     void (*unknown)(const Route *route, const RouteRequest *request, RouteReply *reply);
     void (*wrong_method)(const Route *route, const RouteRequest *request, RouteReply *reply);
 } Dialect;
 
-/* The native one first, then as in dialects.def: ROUTE_N_DIALECTS of them. */
+/* The native one first, then in the order of dialects.def: ROUTE_N_DIALECTS of them. */
 extern const Dialect *const routes_dialects[];
 
-/* The dialect of a request without a row; ROUTE is the one with another method, or NULL. */
+/* The dialect of a request without a row; ROUTE is a row of the same path with another method, or NULL. */
 const Dialect *dialect_of(const Route *route, const RouteRequest *request);
 
 #define ENDPOINTS(name) extern const RouteTable native_##name##_routes;

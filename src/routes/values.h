@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as people write them, whatever the host's locale. Pure and thread safe. False leaves the value untouched. */
+/* Parses values independently of the host's locale. Pure and thread safe. False leaves the value untouched. */
 #ifndef JESCOPE_ROUTES_VALUES_H
 #define JESCOPE_ROUTES_VALUES_H
 
@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The first N characters of TEXT, which are digits with at most one point between, before or behind them. */
+/* The first N characters of TEXT: digits with at most one decimal point. */
 bool value_decimal(const char *text, size_t n, double *number);
 
-/* Digits and nothing else. */
+/* Digits only. */
 bool value_unsigned(const char *text, uint64_t *number);
 
-/* The same with a '-' before them, perhaps. */
+/* The same with an optional '-'. */
 bool value_signed(const char *text, int64_t *number);
 
 /* "true", "yes", "on", "1" and their opposites. */
@@ -29,9 +29,8 @@ bool value_size(const char *text, uint64_t *bytes);
 /* The exponent of the power of two nearest to NUMBER, which is not 0, on a logarithmic scale. */
 unsigned value_log2_rounded(uint64_t number);
 
-/* In how many letters A and B differ: added, left out, exchanged (Levenshtein's distance). Of names over 32 letters,
- * many.
- */
+/* The edit distance of A and B in letters: insertions, deletions, replacements (Levenshtein). Large for names over 32
+ * letters. */
 unsigned value_distance(const char *a, const char *b);
 
 #endif

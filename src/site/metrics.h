@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scrape, written for Prometheus: the statistics of targets (stats/openmetrics.h) with the labels target (its id) and
+ * Writes a scrape for Prometheus: the statistics of targets (stats/openmetrics.h) with the labels target (its id) and
  * process (its name), the state of profiling in each, and the server's own figures, including the cost of scrapes.
  * docs/prometheus.md lists the families. Pure, except for reading the state of its own process.
  */
@@ -20,7 +20,7 @@ MetricsFormat metrics_format(const char *accept);
 
 const char *metrics_content_type(MetricsFormat format);
 
-/* Our own figures. */
+/* The figures of the server itself. */
 typedef struct {
     ServiceFigures service;
     ServerFigures server;
@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     const GPtrArray *scraped; /* of ServiceScraped */
     gint64 duration_us;
-    const MetricsOwn *own; /* NULL: the targets' alone */
+    const MetricsOwn *own; /* NULL: only those of targets */
 } MetricsScrape;
 
 GBytes *metrics_write(const MetricsScrape *scrape, MetricsFormat format);

@@ -8,13 +8,13 @@
 typedef struct {
     const char *method; /* NULL: any */
     const char *path;
-    const char *id;     /* operationId; NULL: made of method and path */
-    unsigned status;    /* of success */
-    const char *types;  /* media types, with ',' between them; "": no body */
-    const char *schema; /* of the JSON answer, a name of the schemas; NULL: any JSON */
+    const char *id;     /* operationId; NULL: derived from method and path */
+    unsigned status;    /* of a successful response */
+    const char *types;  /* media types, separated by ','; "": no body */
+    const char *schema; /* of a JSON response: a name of the schemas; NULL: any JSON */
 } OpenapiAnswer;
 
-/* The answer of OPERATION; never NULL. */
+/* The response of OPERATION; never NULL. */
 const OpenapiAnswer *openapi_answer_of(const OpenapiOperation *operation);
 
 /* Named schemas as the text of a JSON object. */

@@ -11,9 +11,9 @@
 typedef struct {
     gatomicrefcount references;
     RouteMatch match;
-    RouteRequest request; /* as the route sees it: without PREFIX */
-    const char *target;   /* as the path names it; "": the default one */
-    const char *prefix;   /* "/targets/4711", cut off the path; NULL: nothing */
+    RouteRequest request; /* as routes receive it: without PREFIX */
+    const char *target;   /* as in the path; "": the default one */
+    const char *prefix;   /* "/targets/4711", removed from the path; NULL: nothing */
     unsigned grants;      /* RouteGrant */
     guint64 sampler_memory_max;
     Viewer viewer;
@@ -31,20 +31,20 @@ Resolved *resolved_ref(Resolved *resolved);
 void resolved_unref(Resolved *resolved);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Resolved, resolved_unref)
 
-/* The present target; borrowed. NULL as service_lookup(). */
+/* The current target; borrowed. NULL like service_lookup(). */
 ServiceTarget *resolved_target(const Resolved *resolved, Service *service, GError **error);
 
 /* The work of answering it on a thread, for service_target_submit(); the result is an Answer. Only for a row about a
- * target. WHO as ServiceWork.who, borrowed. */
+ * target. WHO is borrowed, see ServiceWork.who. */
 ServiceWork resolved_work(Resolved *resolved, const char *who);
 
-/* The answer where no row matched. */
+/* The answer if no row matched. */
 Answer *resolved_answer_unknown(const Resolved *resolved);
 
-/* NULL: the row takes all parameters of the request. Else the answer. */
+/* NULL: the row accepts all parameters of the request. Else the error. */
 Answer *resolved_check(const Resolved *resolved);
 
-/* The answer instead of a result. */
+/* The answer for an error. */
 Answer *resolved_answer_error(const GError *error);
 
 #endif

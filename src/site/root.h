@@ -4,7 +4,7 @@
 
 #include "http/exchange.h"
 
-/* Whether the client of EXCHANGE shows HTML: at "/" it gets the page, other clients get a list of links. */
+/* Whether the client of EXCHANGE displays HTML: it gets the page at "/", other clients a list of links. */
 gboolean root_is_for_browser(const Exchange *exchange);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole: a service, a server over it, and the rules between them. On the default main context. */
+/* The complete server: a service, an HTTP server for it, and the rules between them. On the default main context. */
 #ifndef JESCOPE_SITE_SERVE_H
 #define JESCOPE_SITE_SERVE_H
 
@@ -12,32 +12,32 @@
 GQuark serve_error_quark(void);
 
 typedef enum {
-    SERVE_ERROR_EXPOSED,  /* others could reach it, and nothing keeps them from doing as they like */
-    SERVE_ERROR_SETTINGS, /* that do not go together */
+    SERVE_ERROR_EXPOSED,  /* other machines or users could connect, without access control */
+    SERVE_ERROR_SETTINGS, /* incompatible settings */
 } ServeError;
 
 enum {
-    SERVE_STOP_SECONDS = 10, /* for requests under way; recordings and dumps have the service's own time */
+    SERVE_STOP_SECONDS = 10, /* for requests in progress; recordings and dumps have the service's own limit */
 };
 
 typedef struct ServeOptions ServeOptions;
 
 struct ServeOptions {
-    const char *const *listen; /* addresses, NULL at the end; empty, unless DESCRIPTORS has sockets: 127.0.0.1:7469,
-                                * for root SERVE_ROOT_SOCKET */
-    const GArray *descriptors; /* of int: sockets that listen already, taken by serve_new(); may be NULL */
+    const char *const *listen; /* addresses, NULL at the end; if empty, and DESCRIPTORS has no sockets: 127.0.0.1:7469,
+                                  for root SERVE_ROOT_SOCKET */
+    const GArray *descriptors; /* of int: listening sockets, taken over by serve_new(); may be NULL */
     const char *tls_certificate, *tls_key;        /* files; both or neither */
     const char *token_file;                       /* NULL: none */
-    gboolean insecure;                            /* no TLS and no token needed */
-    gboolean require_token;                       /* on this machine's own addresses too */
+    gboolean insecure;                            /* require neither TLS nor a token */
+    gboolean require_token;                       /* on addresses of this machine as well */
     gboolean trust_local;                         /* every user of this machine may control every target */
-    const char *const *hosts;                     /* further names in Host headers */
+    const char *const *hosts;                     /* additional names accepted in Host headers */
     unsigned dialects;                            /* RouteDialect */
     unsigned grants;                              /* RouteGrant */
     guint64 sampler_memory_max;                   /* as RouteHost.sampler_memory_max */
     const char *store;                            /* clickhouse://HOST:PORT/DATABASE for /api/v1/fleet; NULL: none */
-    const char *store_token_file, *store_ca_file; /* for it; NULL: none */
-    const char *userver_path; /* where userver's handler is as well, "/admin/heap"; NULL: nowhere else */
+    const char *store_token_file, *store_ca_file; /* for the store; NULL: none */
+    const char *userver_path;                     /* a second path of userver's handler, "/admin/heap"; NULL: none */
     ServerLimits limits;
     ServiceOptions service;
     /* Called by serve_new() after sockets are created and before threads are; may be NULL. */
@@ -59,17 +59,17 @@ Serve *serve_new(const ServeOptions *options, GError **error);
 void serve_free(Serve *serve);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Serve, serve_free)
 
-/* Applies all except listen, descriptors and service.history; certificates and tokens are read again. On error nothing
+/* Applies all but listen, descriptors and service.history; rereads certificates and tokens. On error nothing
  * changes. */
 gboolean serve_reconfigure(Serve *serve, const ServeOptions *options, GError **error);
 
-/* Whether the targets that were there at the beginning are known. */
+/* Whether the first search for targets is complete. */
 gboolean serve_is_ready(const Serve *serve);
 
-/* Where it serves: "http://127.0.0.1:7469", "unix:/run/jescope.sock". Free with g_strfreev(). */
+/* The served addresses: "http://127.0.0.1:7469", "unix:/run/jescope.sock". Free with g_strfreev(). */
 char **serve_places(const Serve *serve);
 
-/* Accepts no new requests; those in progress are answered, recordings end with their dump and the earlier state of
+/* Rejects new requests; those in progress are answered, recordings end with their dump and the earlier state of
  * profiling is restored. Then STOPPED is called, in bounded time. */
 void serve_stop(Serve *serve, void (*stopped)(gpointer data), gpointer data);
 

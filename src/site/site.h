@@ -15,13 +15,13 @@ typedef struct SentFiles SentFiles;
 typedef struct WebPage WebPage;
 
 enum {
-    SITE_WAITING_OF_PEER_MAX = 2, /* requests that take as long as they say (ROUTE_WAITING) */
-    SITE_KEPT_OF_PEER_MAX = 2,    /* requests for files and for what the black box has kept */
+    SITE_WAITING_OF_PEER_MAX = 2, /* requests whose duration is a parameter (ROUTE_WAITING) */
+    SITE_KEPT_OF_PEER_MAX = 2,    /* requests for files and for the black box's data */
 };
 
-/* Where the questions of /api/v1/fleet go; all owned. */
+/* The destination of queries of /api/v1/fleet; all owned. */
 typedef struct {
-    char *url; /* NULL: nowhere */
+    char *url; /* NULL: none */
     char *token_file, *ca_file;
 } SiteStore;
 
@@ -29,20 +29,20 @@ typedef struct Site {
     Service *service;
     Server *server;
     GuardRules rules;                /* borrowed */
-    const RouteTable *const *tables; /* all that is served: site_tables */
+    const RouteTable *const *tables; /* all served routes: site_tables */
     unsigned dialects;               /* RouteDialect */
     unsigned grants;                 /* RouteGrant */
     guint64 sampler_memory_max;      /* as RouteHost.sampler_memory_max */
     char *userver_path;              /* as ServeOptions, owned; NULL: none */
     PendingTable *pending;           /* pending.h */
-    guint streams;                   /* that are open: events.h */
-    guint reports;                   /* of no target, that are being made */
+    guint streams;                   /* open event streams: events.h */
+    guint reports;                   /* reports in progress that are not about a target */
     SentFiles *sent;                 /* sent-files.h */
     SiteStore store;
-    guint fleet_questions; /* that are being answered */
+    guint fleet_questions; /* in progress */
     Audit *audit;
     Sessions *sessions; /* http/sessions.h */
-    guint expiry;       /* source id: ends what has expired */
+    guint expiry;       /* source id: removes what has expired */
     WebPage *page;      /* web-page.h; NULL: built without it */
 } Site;
 
