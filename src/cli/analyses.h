@@ -12,7 +12,7 @@ typedef struct {
     gboolean total;
     gboolean successive;
     gboolean json;
-    char *target; /* in a history file; NULL: the only one */
+    char *target; /* in a history file; NULL: the only one in it */
 } AnalysisOptions;
 
 extern AnalysisOptions analysis_options;
@@ -33,7 +33,7 @@ extern AnalysisOptions analysis_options;
     "THRESHOLD is in MiB (default 200; 0 shows everything). START is the first sample (default 0), END the first one " \
     "that is left out (default: none)."
 
-/* Whether FILE, which need not exist, is a history file. */
+/* Whether FILE, which may not exist, is a history file. */
 gboolean analyses_is_history(const char *file);
 
 /* Reports skipped parts of FILE on stderr; FALSE if there are none. */
@@ -45,10 +45,10 @@ gboolean analyses_warn(const char *file, const StatsReport *report);
 #define ANALYSES_END G_MAXINT64
 int analyses_print(const char *file, const char *target, const AnalysisRequest *request, GError **error);
 
-/* The numbers in OPERANDS, behind the file. DEL takes a fourth one: THRESHOLD BASE START END. */
+/* Parses the numbers in OPERANDS after the file. DEL has a fourth one: THRESHOLD BASE START END. */
 gboolean analyses_request(char **operands, AnalysisRequest *request, GError **error);
 
-/* A command from its operands to its exit status. */
+/* Runs such a command and returns its exit status. */
 int analyses_run(AnalysisKind kind, char **operands, GError **error);
 
 #endif

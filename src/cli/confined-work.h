@@ -12,7 +12,7 @@ int confined_work_run(const Confined *confined, const char *doing, int *output, 
 /* The same for a command whose work prints on stdout: copies its output to stdout. Returns the exit status. */
 int confined_work_print(const Confined *confined, const char *doing, GError **error);
 
-/* Address space for the statistics of one file, however large that is. */
+/* Address space for the statistics of one file of any size. */
 #define CONFINED_WORK_STATISTICS ((guint64)4 << 30)
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 
-/* The completion for a shell, by Command.operand and GOptionEntry.arg_description (command.h). */
+/* The completion for a shell, from Command.operand and GOptionEntry.arg_description (command.h). */
 int describe_bash(void);
 int describe_fish(void);
 int describe_zsh(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations as people write and read them. */
+/* Parses durations. */
 #ifndef JESCOPE_CLI_DURATION_H
 #define JESCOPE_CLI_DURATION_H
 
@@ -13,7 +13,7 @@
  * ("--for") is named in the error. */
 gboolean duration_parse(const char *text, const char *option, guint64 *ms, GError **error);
 
-/* The same with a limit of its own, in days. */
+/* The same with another limit, in days. */
 gboolean duration_parse_up_to(const char *text, const char *option, guint max_days, guint64 *ms, GError **error);
 
 enum {

@@ -12,25 +12,25 @@ typedef enum {
 
 typedef enum {
     FLEET_SORT_BYTES,
-    FLEET_SORT_WASTE,  /* resident and not allocated */
-    FLEET_SORT_GROWTH, /* since the census before */
+    FLEET_SORT_WASTE,  /* resident memory that is not allocated */
+    FLEET_SORT_GROWTH, /* since the preceding census */
 } FleetSort;
 
 void fleet_print_services(const FleetCensus *census, FleetTableForm form);
 
-/* COUNT rows of services; BEFORE is a census of an earlier time. */
+/* Prints COUNT rows of services; BEFORE is an earlier census. */
 void fleet_print_top(const FleetCensus *census, const FleetCensus *before, FleetSort sort, guint count,
                      FleetTableForm form);
 
 void fleet_print_hosts(const FleetCensus *census, FleetTableForm form);
 
-/* What one function holds at a time. */
+/* The memory held by one function at one time. */
 typedef struct {
     gint64 time;
     GPtrArray *holdings; /* FleetHolding */
 } FleetTrace;
 
-/* TRACES (FleetTrace) in ascending order of time; the hosts are those of the last one. */
+/* TRACES (FleetTrace) in ascending order of time; prints the hosts of the last one. */
 void fleet_print_trace(const GArray *traces, FleetTableForm form);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for the signals that end jescope, so that it can restore the earlier state before it ends. */
+/* Waits for the signals that end jescope, so that it can restore the earlier state before it exits. */
 #ifndef JESCOPE_CLI_INTERRUPT_H
 #define JESCOPE_CLI_INTERRUPT_H
 
@@ -11,13 +11,13 @@ typedef struct {
     int descriptor;
 } Interrupt;
 
-/* From here on SIGINT, SIGTERM, SIGHUP and SIGQUIT only make interrupt_wait() return. */
+/* From now on SIGINT, SIGTERM, SIGHUP and SIGQUIT only make interrupt_wait() return. */
 gboolean interrupt_catch(Interrupt *interrupt, GError **error);
 
-/* Waits at most MS milliseconds; TRUE: a signal wants the end. */
+/* Waits at most MS milliseconds; TRUE: a signal was received. */
 gboolean interrupt_wait(const Interrupt *interrupt, guint64 ms);
 
-/* Restores their default action; one received since ends jescope immediately. */
+/* Restores the default actions; a signal received meanwhile ends jescope immediately. */
 void interrupt_release(Interrupt *interrupt);
 
 #endif

@@ -11,7 +11,7 @@
 gboolean jem_stats_is_message(const char *message);
 
 /* Prints the server's reply on stdout, and its log output on stderr. FALSE: the reply is an error, or a file was not
- * written. FALSE with ERROR set, and no reply: the target gave no statistics. */
+ * written. FALSE with ERROR set, and no reply: the target's statistics could not be read. */
 gboolean jem_stats_run(Target *target, const char *message, GError **error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of `collect` and `serve` for retention of statistics. */
+/* The options of `collect` and `serve` for the retention of statistics. */
 #ifndef JESCOPE_CLI_KEEPING_H
 #define JESCOPE_CLI_KEEPING_H
 
@@ -9,8 +9,8 @@ enum {
     KEEPING_MAX_DAYS = 36500,
 };
 
-/* Each fails with CLI_ERROR_USAGE that names the option, its out-parameter untouched. A text of NULL gives the default.
- */
+/* Each fails with a CLI_ERROR_USAGE that names the option, leaving its out-parameter untouched. NULL as text means the
+ * default. */
 
 /* --every, by default 10s. */
 gboolean keeping_parse_every(const char *text, guint64 *every_us, GError **error);

@@ -5,7 +5,7 @@
 
 #include "history/history.h"
 
-/* TARGETS: only these (NULL: all). Return a Status. */
+/* TARGETS: only these (NULL: all). Returns a Status. */
 int kept_print_targets(History *history, char **targets, gboolean as_json, GError **error);
 int kept_print_metrics(History *history, char **targets, gboolean as_json, GError **error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Points in time as people write them. */
+/* Parses points in time. */
 #ifndef JESCOPE_CLI_MOMENT_H
 #define JESCOPE_CLI_MOMENT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other systems' tools, which jescope imitates if called by their names (a link to the program), with their arguments,
+ * Imitates other systems' tools if jescope is called by their names (a link to the program), with their arguments,
  * output and exit status; where they would print a traceback, one line on stderr has the error.
  */
 #ifndef JESCOPE_CLI_MULTICALL_H
@@ -11,7 +11,7 @@ typedef struct {
     int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
 } Multicall;
 
-/* The tool that PROGRAM (argv[0], with or without a directory) names, or NULL. */
+/* The tool named by PROGRAM (argv[0], with or without a directory), or NULL. */
 const Multicall *multicall_find(const char *program);
 
 int jemabs_main(int argc, char **argv);

@@ -11,8 +11,8 @@
 /* Sends STATE, such as "READY=1\nSTATUS=...", to $NOTIFY_SOCKET; does nothing if that is not set or has no listener. */
 void notify_send(const char *state);
 
-/* Keeps a connection to $NOTIFY_SOCKET that still works after this process has become a user without write permission.
- * */
+/* Keeps a connection to $NOTIFY_SOCKET that remains usable after this process has become a user without write
+ * permission. */
 void notify_connect(void);
 
 /* Reports that a reload begins; it ends with "READY=1". */
@@ -22,8 +22,8 @@ void notify_reloading(void);
  * requested. */
 guint notify_watch(void);
 
-/* The listening sockets that were handed over, of int; empty if none were. They get close-on-exec, and the variables
- * that announce them go: they are not for our children. Call it once, before there are threads. */
+/* The listening sockets passed by the supervisor, of int; empty if there are none. Makes them close-on-exec and removes
+ * the variables that announce them, which are not for child processes. To be called once, before there are threads. */
 GArray *notify_take_descriptors(void);
 
 #endif

@@ -5,8 +5,8 @@
 #include <glib.h>
 
 /*
- * Replaces options of pprof and jeprof with the same meaning (with one dash or two) by jescope's, up to "--". One with
- * another meaning is an error (CLI_ERROR_USAGE) that names the option to use.
+ * Replaces options of pprof and jeprof (with one dash or two), up to "--", by jescope's with the same meaning. One with
+ * a different meaning is a CLI_ERROR_USAGE that names the option to use.
  */
 gboolean pprof_options_translate(char ***argv, GError **error);
 

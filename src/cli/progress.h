@@ -21,27 +21,27 @@ typedef struct _Progress Progress;
 
 Progress *progress_begin(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
-/* Changes the line. The time since progress_begin() follows it, "3 s", unless the text has its own
+/* Changes the text of the line, followed by the time since progress_begin(), "3 s", unless the text contains its own
  * (progress_say_timed()). */
 void progress_say(Progress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
 void progress_say_timed(Progress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* Sets the completed share: a percentage follows the text. WHOLE 0: unknown. */
+/* Sets the completed share, shown as a percentage after the text. WHOLE 0: unknown. */
 void progress_share(Progress *progress, guint64 done, guint64 whole);
 
 /* The stage of a report. */
 typedef enum {
     PROGRESS_BEGINS,
     PROGRESS_READS,  /* dumps */
-    PROGRESS_NAMES,  /* functions: objects done and in all */
+    PROGRESS_NAMES,  /* functions: objects done, and their number */
     PROGRESS_WRITES, /* the report */
     PROGRESS_N_PHASES,
 } ProgressPhase;
 
-/* From now on the line follows what progress_phase() is called with, also in children that are forked from now on. For
- * one Progress at a time. */
+/* From now on the line shows the stages set by progress_phase(), also in children forked from now on. For one Progress
+ * at a time. */
 void progress_follow_phases(Progress *progress);
-/* Anywhere; nothing happens where no line follows. WHOLE 0: not counted. */
+/* May be called anywhere; has no effect if no line follows the stages. WHOLE 0: not counted. */
 void progress_phase(ProgressPhase phase, guint done, guint whole);
 
 /* Erases the line and frees. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pushing in rounds (export/schedule.h) until a signal ends it: dumps are taken by this process, which has one thread
- * since it confines what reads them, and sent by a child, so that a slow or absent destination delays no dump. What
- * joins the two is the queue on disk.
+ * Pushes in rounds (export/schedule.h) until a signal: this process takes the dumps and has one thread, since it
+ * confines their readers; a child sends them, so that a slow or absent destination delays no dump. The two are
+ * connected by the queue on disk.
  */
 #ifndef JESCOPE_CLI_PUSH_EVERY_H
 #define JESCOPE_CLI_PUSH_EVERY_H
@@ -12,7 +12,7 @@
 #include "export/schedule.h"
 
 typedef struct {
-    char *const *names; /* of processes, NULL at the end: each round looks for them again */
+    char *const *names; /* of processes, NULL at the end: each round searches for them again */
     PushBatchOptions batch;
     const Destination *destination;
     const char *queue_root;
@@ -23,10 +23,10 @@ typedef struct {
 #define PUSH_QUEUE_BYTES ((guint64)256 << 20)
 #define PUSH_EVERY_US    (5 * 60 * G_USEC_PER_SEC)
 
-/* Where batches are kept unless the user says otherwise. To be freed. */
+/* The default directory of queued batches. To be freed. */
 char *push_queue_default(void);
 
-/* FALSE with CLI_ERROR_USAGE: the length of the rounds or the share of dumps is out of its range. */
+/* FALSE with CLI_ERROR_USAGE: the interval of rounds or the share of dumps is out of range. */
 gboolean push_schedule_check(const Schedule *schedule, GError **error);
 
 /* Returns an exit status. */

@@ -21,7 +21,8 @@ typedef struct {
     int count;        /* -1: not given */
     int width, depth; /* likewise */
     int pid;          /* 0: not given */
-    uid_t owner;      /* of the program of the dumps, with whose rights files are opened; 0: the owner of the dumps */
+    uid_t
+        owner; /* of the program that wrote the dumps, with whose rights files are opened; 0: the owner of the dumps */
     gboolean cumulative, no_inlines, error, partial, debuginfod, callers, jeprof, bytes, keep_allocator, wrappers;
     gboolean json;
     gboolean no_files;
@@ -41,7 +42,7 @@ typedef struct {
 #define REPORT_ENTRY(name, letter, kind, member, about, argument)                                                      \
     {name, letter, 0, REPORT_ARG_##kind, &arguments.member, about, argument},
 
-/* Rows of option tables; each table takes the groups that make sense for its command. */
+/* Rows of option tables; each command's table includes the groups that apply to it. */
 #define REPORT_SELECT_ENTRIES REPORT_SELECT_OPTIONS(REPORT_ENTRY)
 
 /* Sources of names: files, which only a local user may choose. */
@@ -77,7 +78,7 @@ typedef struct {
         {"json", 0, 0, G_OPTION_ARG_NONE, &arguments.json, "print JSON; the same as --format=json", NULL},             \
         TERMINAL_COLOR_OPTION, REPORT_SHAPE_OPTIONS(REPORT_ENTRY)
 
-/* Writes what stands before a report, in the confined child. */
+/* Writes the text before a report, in the confined child. */
 typedef gboolean ReportPreface(const Comparison *compared, const ReportOptions *options, GOutputStream *out,
                                gconstpointer data, GError **error);
 
@@ -97,7 +98,7 @@ typedef struct {
 void report_prepared_clear(ReportPrepared *prepared);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ReportPrepared, report_prepared_clear)
 
-/* The options of arguments. Errors are CLI_ERROR_USAGE. */
+/* The report options for arguments. Errors are CLI_ERROR_USAGE. */
 gboolean report_prepare(ReportPrepared *prepared, const ReportArguments *arguments, const ReportDefaults *defaults,
                         GError **error);
 void report_fill_source_options(SourceOptions *options, const ReportArguments *arguments);
@@ -107,18 +108,18 @@ void report_fill_source_options(SourceOptions *options, const ReportArguments *a
  * including those of the sources, and writes its result to output, or to stdout if that is NULL. Returns the exit
  * status.
  */
-/* In the status that work returns: there is nothing to write. */
+/* A status that work may return: there is nothing to write. */
 enum { REPORT_NOT_WRITTEN = 64 };
 int report_confined(ConfinedWork *work, gpointer data, GArray *descriptors, const char *output, GError **error);
 
-/* Opens what is to be reported, as comparison_begin(). COMPARISON is to be cleared, also on error. */
+/* Opens the sources of a report, like comparison_begin(). COMPARISON must be cleared, also on error. */
 typedef gboolean ReportBegin(Comparison *comparison, gpointer data, const SourceOptions *options, GError **error);
 
-/* Reports what begin(data) opens. Returns the exit status. */
+/* Writes the report on the sources that begin(data) opens. Returns the exit status. */
 int report_run_begun(const ReportArguments *arguments, const ReportDefaults *defaults, ReportBegin *begin,
                      gpointer data, GError **error);
 
-/* Reports `now` (operands, merged, NULL-terminated) against `base` (or NULL). Returns the exit status. */
+/* Writes the report on `now` (operands, merged, NULL-terminated) against `base` (or NULL). Returns the exit status. */
 int report_run(const ReportArguments *arguments, char **now, char *base, const ReportDefaults *defaults,
                GError **error);
 

@@ -9,14 +9,14 @@
 #include <glib.h>
 
 enum {
-    SAMPLING_LG_CHEAPEST = 16, /* 64 KiB: shorter periods draw the warning */
+    SAMPLING_LG_CHEAPEST = 16, /* 64 KiB: shorter periods cause the warning */
 };
 
-/* The exponent for the value of --sample. Says on stderr when the size had to be rounded. CLI_ERROR_USAGE as
- * size_parse(). */
+/* Parses the value of --sample into the exponent. Prints a note on stderr if the size had to be rounded.
+ * CLI_ERROR_USAGE as size_parse(). */
 gboolean sampling_parse(const char *text, unsigned *lg, GError **error);
 
-/* The values of the options about who samples; NULL: not given. */
+/* The values of the sampler options; NULL: not given. */
 typedef struct {
     char *sampler, *memory;
 } SamplerArguments;
@@ -33,19 +33,20 @@ typedef struct {
         .description = "memory that jescope's own sampler uses at most (default 8MiB)", .arg_description = "SIZE"      \
     }
 
-/* Says on stderr when the size had to be rounded. CLI_ERROR_USAGE. */
+/* Prints a note on stderr if the size had to be rounded. CLI_ERROR_USAGE. */
 gboolean sampler_parse(const SamplerArguments *arguments, SamplerChoice *choice, GError **error);
 
-/* The value of OPTION, 1MiB to 1GiB and a power of two, or *MEMORY stays as it is: TEXT is NULL. Likewise. */
+/* Parses the value of OPTION, a power of two from 1MiB to 1GiB; if TEXT is NULL, *MEMORY is unchanged. CLI_ERROR_USAGE,
+ * rounding as above. */
 gboolean sampler_parse_memory(const char *text, const char *option, guint64 *memory, GError **error);
 
-/* Whether TARGET, as it is reached, can be asked to use CHOICE, else CLI_ERROR_FAILED; gives the sampler its memory. */
+/* Whether TARGET supports CHOICE, by the way it is reached, else CLI_ERROR_FAILED; sets the memory of the sampler. */
 gboolean sampler_prepare(Target *target, const SamplerChoice *choice, GError **error);
 
 /* Warns on stderr if a period of 2^LG bytes is expensive for jemalloc's profiler. */
 void sampling_warn(unsigned lg);
 
-/* The same for TARGET, where it is jemalloc's profiler that samples. */
+/* The same for TARGET, if jemalloc's profiler samples it. */
 void sampling_warn_of(Target *target, unsigned lg);
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "service/push.h"
 
-/* Whether GROUP is such a section. */
+/* Whether GROUP is one of these sections. */
 gboolean serve_push_is_section(const char *group);
 
-/* Of ServicePush: the sections of FILE, which was read from the path NAME. NULL with CLI_ERROR_USAGE, which names
+/* The sections of FILE, which was read from the path NAME; of ServicePush. NULL with a CLI_ERROR_USAGE that names
  * NAME. */
 GPtrArray *serve_push_read(GKeyFile *file, const char *name, GError **error);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A command of root's about a process of another user, who can delay whatever looks at it without end: its program
- * file, its root directory and its memory may be in a file system that this user answers for (FUSE), and a process that
- * waits for one cannot even be killed. So the command runs in a child, which is given up as soon as one of its threads
- * waits in a single system call about such a file for 10 s, or when such waits have taken 30 s longer than all else: a
- * file system that answers each request late makes a command of W seconds last 2 W + 30 s at most.
+ * Supervises a command of root's about a process of another user, who can delay any access to it indefinitely: its
+ * program file, its root directory and its memory may be in a file system that this user serves (FUSE), and a process
+ * that waits for one cannot even be killed. So the command runs in a child, which is given up as soon as one of its
+ * threads waits in a single system call about such a file for 10 s, or when such waits have taken 30 s longer than
+ * everything else: a file system that delays each request makes a command of W seconds last 2 W + 30 s at most.
  */
 #ifndef JESCOPE_CLI_SUPERVISOR_H
 #define JESCOPE_CLI_SUPERVISOR_H
@@ -13,9 +13,9 @@
 
 typedef void (*SupervisorSay)(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
-/* In root's processes, where an operand is a process of another user or may name one: continues in a child. The calling
- * process passes signals and the exit status on, and never returns; for a child that is given up it says by SAY
- * what it waited for, and ends with EXIT_FAILURE. To be called before there are threads. */
+/* For root's processes, if an operand is a process of another user or may name one: continues in a child. The calling
+ * process forwards signals and the exit status, and never returns; for a child that is given up it prints by SAY what
+ * it waited for, and exits with EXIT_FAILURE. Must be called before there are threads. */
 void supervisor_begin(char *const *operands, SupervisorSay say);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes that an operand of `collect` or `top` names, as a source of the service. */
+/* Converts an operand of `collect` or `top` that names processes to a source of the service. */
 #ifndef JESCOPE_CLI_TARGET_SOURCE_H
 #define JESCOPE_CLI_TARGET_SOURCE_H
 
 #include "service/service.h"
 
-/* ADDRESS: the name of processes, a pid or unix:PATH. Takes over SERIES (NULL: the name of the process). A name may be
- * of no process yet; a pid or socket without one is an error. SOURCE is to be cleared in any case. */
+/* ADDRESS: the name of processes, a pid or unix:PATH. Takes over SERIES (NULL: the name of the process). A name may
+ * match no process yet; a pid or socket without one is an error. SOURCE must be cleared in any case. */
 gboolean target_source_identify(char *series, const char *address, ServiceSource *source, GError **error);
 
-/* Of a ServiceSource. */
+/* For a ServiceSource. */
 void target_source_clear(gpointer source);
 
 #endif

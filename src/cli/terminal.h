@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal behind a descriptor: how wide it is, whether colour is wanted there. */
+/* Properties of the terminal of a descriptor: its width, and whether to use colour. */
 #ifndef JESCOPE_CLI_TERMINAL_H
 #define JESCOPE_CLI_TERMINAL_H
 
@@ -7,14 +7,14 @@
 
 #include <glib.h>
 
-/* Columns of the terminal of DESCRIPTOR; without one those of $COLUMNS, else OTHERWISE. */
+/* Columns of the terminal of DESCRIPTOR; if it has none, of $COLUMNS, else OTHERWISE. */
 guint terminal_columns(int descriptor, guint otherwise);
 
 /* Whether output on DESCRIPTOR is coloured: by --color, or if it is a terminal, $TERM is not "dumb" and NO_COLOR is
  * unset or empty (https://no-color.org). */
 gboolean terminal_colored(int descriptor);
 
-/* From now on the answers for standard output are those of now, also in a child that has another standard output. */
+/* Fixes the present results for standard output, also for children with another standard output. */
 void terminal_remember(void);
 
 /* The value of --color, or NULL: not given. */
@@ -27,7 +27,7 @@ extern char *terminal_color_word;
             "auto|always|never"                                                                                        \
     }
 
-/* FALSE: --color has no such value; CLI_ERROR_USAGE. */
+/* FALSE with CLI_ERROR_USAGE: the value of --color is invalid. */
 gboolean terminal_check_color(GError **error);
 
 #endif

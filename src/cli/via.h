@@ -6,7 +6,7 @@
 #include "client/client.h"
 #include "target/target.h"
 
-/* Rows for a command's table of options: of commands that take URLs; */
+/* Rows for option tables: of commands that take URLs; */
 #define ACCESS_OPTIONS                                                                                                 \
     {.long_name = "token-file",                                                                                        \
      .flags = G_OPTION_FLAG_FILENAME,                                                                                  \
@@ -21,7 +21,7 @@
         .arg_description = "FILE"                                                                                      \
     }
 
-/* and that take any target. */
+/* of commands that take any target; */
 #define VIA_OPTION                                                                                                     \
     {.long_name = "via",                                                                                               \
      .arg = G_OPTION_ARG_CALLBACK,                                                                                     \
@@ -30,14 +30,14 @@
      .arg_description = "agent|attach"},                                                                               \
         ACCESS_OPTIONS
 
-/* For the commands that take a dump or statistics. */
+/* of commands that take a dump or statistics; */
 #define MAX_OUTPUT_OPTION                                                                                              \
     {                                                                                                                  \
         .long_name = "max-output", .arg = G_OPTION_ARG_CALLBACK, .arg_data = (gpointer)via_set_max_output,             \
         .description = "refuse a dump or statistics larger than this (1GiB)", .arg_description = "SIZE"                \
     }
 
-/* For those that take a dump. */
+/* of commands that take a dump; */
 #define FORCE_OPTION                                                                                                   \
     {                                                                                                                  \
         .long_name = "force", .flags = G_OPTION_FLAG_NO_ARG, .arg = G_OPTION_ARG_CALLBACK,                             \
@@ -45,7 +45,7 @@
         .description = "take a dump also where the target's control group may have no memory for it"                   \
     }
 
-/* For those that write dumps; FLAG: whether it was given. */
+/* of commands that write dumps; FLAG: whether it was given. */
 #define SYMBOLIZE_OPTION(flag)                                                                                         \
     {                                                                                                                  \
         .long_name = "symbolize", .arg_data = &(flag),                                                                 \
@@ -58,10 +58,10 @@ gboolean via_set_file(const char *option, const char *value, gpointer unused, GE
 gboolean via_set_max_output(const char *option, const char *value, gpointer unused, GError **error);
 gboolean via_set_forced(const char *option, const char *value, gpointer unused, GError **error);
 
-/* --token-file and --ca-file, or what the environment says. */
+/* The values of --token-file and --ca-file, else of the environment. */
 ClientAccess via_access(void);
 
-/* The process or the URL NAME, the way that was asked for. */
+/* Opens the process or the URL NAME, by the requested way. */
 Target *via_open(const char *name, GError **error);
 
 #endif

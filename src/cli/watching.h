@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watching a live target for the doctor: statistics and figures of the process at intervals, its ledger at both ends,
- * and a few heap dumps if it is sampled. */
+/* Watches a live target for the doctor: statistics and figures of the process at intervals, its ledger at the start and
+ * the end, and some heap dumps if it is sampled. */
 #ifndef JESCOPE_CLI_WATCHING_H
 #define JESCOPE_CLI_WATCHING_H
 
@@ -17,16 +17,16 @@ typedef struct {
 
 typedef struct {
     DoctorEvidence evidence; /* without the stacks of the dumps */
-    Ledger first, last;      /* that evidence points to */
-    GArray *dumps;           /* int: descriptors of dumps, in the order of time */
-    GArray *births;      /* int: of jescope's sampler, which counts births, beside these: begin and end of its time */
-    GPtrArray *vanished; /* char *: files that were mapped executable, and unmapped */
-    int statistics;      /* descriptor of jemalloc's own JSON at the end, of every arena; -1: none */
-    gint64 since_us;     /* the begin of sampling by us; 0: it was on before */
-    gdouble seconds;     /* of the watch */
+    Ledger first, last;      /* referenced by evidence */
+    GArray *dumps;           /* int: descriptors of dumps, in time order */
+    GArray *births; /* int: of dumps of jescope's sampler, which counts births, at the start and the end of its time */
+    GPtrArray *vanished; /* char *: files that were mapped executable and were unmapped */
+    int statistics;      /* descriptor of jemalloc's own JSON of every arena at the end; -1: none */
+    gint64 since_us;     /* when the watch switched sampling on; 0: it was on before */
+    gdouble seconds;     /* duration of the watch */
 } Watching;
 
-/* Takes TARGET, also on failure. An interrupt ends the watch early. */
+/* Takes over TARGET, also on failure. An interrupt ends the watch early. */
 gboolean watching_run(Watching *watching, Target *target, const WatchingChoice *choice, GError **error);
 void watching_clear(Watching *watching);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Watching, watching_clear)

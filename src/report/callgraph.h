@@ -8,7 +8,7 @@
 
 typedef struct {
     guint32 caller, callee;             /* of the view */
-    ProfileWeight weight[VIEW_N_SIDES]; /* a stack counts once */
+    ProfileWeight weight[VIEW_N_SIDES]; /* a stack counts once per edge */
     gboolean indirect;                  /* in at least one stack, and direct in none */
 } CallEdge;
 

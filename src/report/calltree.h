@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The call tree: equal stacks merged, callers above callees (or the other way round). Children of a node are sorted by
- * weight, heaviest first (a difference: by the larger side), ties by name.
+ * weight, heaviest first (in a difference by the larger side), ties by name.
  *
  * Nodes are numbered depth first, so descendants follow their node; only the ends of distinct stacks have weights of
  * all values, and a node has those of the ends at and below it, which are consecutive.
@@ -30,14 +30,14 @@ typedef struct {
     guint32 n_nodes;
     guint32 *ends; /* the nodes at which stacks end, ascending */
     guint32 n_ends;
-    ProfileWeight *weights[VIEW_N_SIDES]; /* one per end: of the stacks that end there; base is NULL without one */
+    ProfileWeight *weights[VIEW_N_SIDES]; /* one per end: of the stacks that end there; base is NULL without a base */
     gdouble *totals[VIEW_N_SIDES];        /* one per node: the estimate of its value */
 } CallTree;
 
-/* value: what children are sorted by and what calltree_total() is of. */
+/* VALUE is the one that children are sorted by and calltree_total() returns. */
 CallTree *calltree_new(const View *view, CallTreeOrder order, ProfileValue value);
 
-/* The same of the stacks with the frame PIVOT (of the view) alone, each from the outermost PIVOT in it on: down to the
+/* The same for the stacks that contain the frame PIVOT (of the view), each from its outermost PIVOT on: down to the
  * allocation, or up to the outermost caller. */
 CallTree *calltree_new_around(const View *view, CallTreeOrder order, ProfileValue value, guint32 pivot);
 void calltree_free(CallTree *tree);
@@ -48,30 +48,30 @@ const CallNode *calltree_node(const CallTree *tree, guint32 index);
 /* Depth first, children in their order; PROFILE_NONE after the last. */
 guint32 calltree_next(const CallTree *tree, guint32 index);
 
-/* The next one that is not below INDEX. */
+/* The next node that is not below INDEX. */
 guint32 calltree_after(const CallTree *tree, guint32 index);
 
-/* The value of one side, with everything below; zero without that side. */
+/* The value of one side for the node and everything below it; zero if the side does not exist. */
 gdouble calltree_total(const CallTree *tree, guint32 index, ViewSide side);
 
-/* The larger of both sides' totals, which determines order and, in pictures of a difference, width. */
+/* The larger of both sides' totals, which determines order and, in graphs of a difference, width. */
 gdouble calltree_extent(const CallTree *tree, guint32 index);
 
-/* Of the stacks that end at this node; zeros where none does, and without that side. */
+/* The weight of the stacks that end at this node; zeros if none does, or the side does not exist. */
 const ProfileWeight *calltree_self(const CallTree *tree, guint32 index, ViewSide side);
 
-/* With everything below: summed up on each call, so for the nodes that are shown. */
+/* The weight of the node and everything below it: summed up on each call, so use it for displayed nodes only. */
 ProfileWeight calltree_weight(const CallTree *tree, guint32 index, ViewSide side);
 
 /* One number per node, newly allocated: the sum of MEASURE over the ends (indexes of CallTree.ends) at and below it. */
 typedef gdouble (*CallTreeMeasure)(const CallTree *tree, guint32 end, gconstpointer user);
 gdouble *calltree_sum(const CallTree *tree, CallTreeMeasure measure, gconstpointer user);
 
-/* A measure: the larger side of a stack, so that a sum of it is additive, unlike calltree_extent(), and what went away
- * is still there to see. USER is a ProfileValue. */
+/* A measure: the larger side of a stack. Sums of it are additive, unlike calltree_extent(), and memory that was freed
+ * remains visible. USER is a ProfileValue. */
 gdouble calltree_larger_side(const CallTree *tree, guint32 end, gconstpointer user);
 
-/* The nodes (guint32) at which stacks end that hold anything of VALUE, in a difference those that changed; the largest
+/* The nodes (guint32) at which stacks end that hold some of VALUE, in a difference those that changed; the largest
  * first. */
 GArray *calltree_heaviest(const CallTree *tree, ProfileValue value);
 

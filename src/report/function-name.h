@@ -12,7 +12,7 @@
  * Newly allocated. */
 char *function_name_plain(const char *name);
 
-/* Template and generic arguments left out: "ns::f<...>(char const*)". Newly allocated. */
+/* Without template and generic arguments: "ns::f<...>(char const*)". Newly allocated. */
 char *function_name_elide(const char *name);
 
 /* Without the suffixes that compilers append to parts and copies of a function: "[clone .cold]", ".part.0", ".isra.0",

@@ -11,7 +11,7 @@
 #include "symbolize/symbolize.h"
 
 typedef struct {
-    const char *name;    /* in full, clean */
+    const char *name;    /* complete, clean */
     const char *plain;   /* without return type, parameters and clones */
     const char *display; /* for display: the shortest unambiguous name; printable */
 } Function;
@@ -22,13 +22,13 @@ Functions *functions_new(void);
 void functions_free(Functions *functions);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Functions, functions_free)
 
-/* Notes a frame of one side (0 or 1) in the object at path (or NULL); returns what functions_of() takes. */
+/* Adds a frame of one side (0 or 1) in the object at path (or NULL); returns the argument for functions_of(). */
 guint32 functions_note(Functions *functions, guint side, const SymbolFrame *frame, const char *path);
 
-/* After the last frame of all sides. */
+/* To be called after the last frame of all sides. */
 void functions_seal(Functions *functions);
 
-/* The function that a noted frame belongs to: an index below functions_n(). */
+/* The function of an added frame: an index below functions_n(). */
 guint32 functions_of(const Functions *functions, guint32 noted);
 guint32 functions_n(const Functions *functions);
 const Function *functions_get(const Functions *functions, guint32 function);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stacks are grouped by in a report by size class or by thread. Groups have numbers within their profile. */
+/* The groups of stacks in a report by size class or by thread, numbered within their profile. */
 #ifndef JESCOPE_REPORT_GROUPS_H
 #define JESCOPE_REPORT_GROUPS_H
 
@@ -7,16 +7,16 @@
 
 gboolean groups_are(ReportGranularity by);
 
-/* Numbers are below it. */
+/* An upper bound of the numbers. */
 guint32 groups_limit(const Profile *profile, ReportGranularity by);
 
 /* The group of a stack. */
 guint32 groups_of(const Profile *profile, guint32 stack, ReportGranularity by);
 
-/* Newly allocated; the same for the same class, or the same thread, of another profile. */
+/* Newly allocated; equal for the same class or thread in different profiles. */
 char *groups_name(const Profile *profile, guint32 group, ReportGranularity by);
 
-/* Whether the number is of a class or thread, and not of what is not known. */
+/* Whether the number means a class or thread, not an unknown one. */
 gboolean groups_is_known(const Profile *profile, guint32 group, ReportGranularity by);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include <gio/gio.h>
 
-/* The font that graphs name. The process that draws opens its file before it is confined; text in another font is
- * measured badly. */
+/* The font of graphs. The drawing process opens its file before it is confined; text in other fonts is measured
+ * badly. */
 #define LAYOUT_FONT "Helvetica,sans-serif"
 
 /*
@@ -18,7 +18,7 @@
  */
 gboolean layout_start(GError **error);
 void layout_descriptors(int descriptors[static 2]);
-/* Ends the process, which layout_svg() does as well. */
+/* Ends the process; layout_svg() does so as well. */
 void layout_stop(void);
 
 /* Draws dot as SVG. REPORT_ERROR_LAYOUT when Graphviz fails, or needs over 60 seconds or 2 GiB. */

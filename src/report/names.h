@@ -11,11 +11,11 @@
  * allocated. */
 char *name_shorten(const char *name);
 
-/* Is this function (its plain name, function_name_plain()) one by which a program enters its allocator (malloc,
- * operator new, _rjem_calloc...), or jemalloc's own on the way to a sample? */
+/* Whether a function (its plain name, function_name_plain()) is an allocator's entry point (malloc, operator new,
+ * _rjem_calloc...), or one of jemalloc's own on the way to a sample. */
 gboolean name_is_allocator(const char *plain);
 
-/* Is this file an allocator's shared library (libjemalloc.so.2, libtcmalloc.so.4)? */
+/* Whether a file is an allocator's shared library (libjemalloc.so.2, libtcmalloc.so.4). */
 gboolean name_is_allocator_object(const char *path);
 
 #endif

@@ -13,27 +13,27 @@ typedef enum {
     REPORT_BY_FILE,
     REPORT_BY_OBJECT,
     REPORT_BY_ADDRESS,
-    REPORT_BY_SIZE,   /* rows are size classes; stacks are those by function, below the class of their objects */
-    REPORT_BY_THREAD, /* the same of threads; the profile must have been read with them */
+    REPORT_BY_SIZE,   /* rows are size classes; stacks are by function, below the class of their objects */
+    REPORT_BY_THREAD, /* the same for threads; the profile must have been read with them */
 } ReportGranularity;
 
 typedef enum {
     REPORT_SORT_FLAT,
     REPORT_SORT_CUMULATIVE,
-    REPORT_SORT_CHANGE, /* absolute change against the base, without one as REPORT_SORT_FLAT */
+    REPORT_SORT_CHANGE, /* absolute change against the base; without a base like REPORT_SORT_FLAT */
     REPORT_SORT_NAME,
 } ReportSort;
 
 typedef enum {
     REPORT_DEFAULT = 0,
     REPORT_SHOW_ERRORS = 1 << 0,    /* text: the standard error beside every value */
-    REPORT_JEPROF_LAYOUT = 1 << 1,  /* text: jeprof's columns, units and short names, nothing else */
+    REPORT_JEPROF_LAYOUT = 1 << 1,  /* text: only jeprof's columns, units and short names */
     REPORT_CALLERS = 1 << 2,        /* tree, flamegraph: bottom-up, from the allocation to its callers */
-    REPORT_KEEP_ALLOCATOR = 1 << 3, /* leave the allocator's own frames in */
+    REPORT_KEEP_ALLOCATOR = 1 << 3, /* keep the allocator's own frames */
     REPORT_EXACT = 1 << 4,          /* text, tree: bytes instead of KiB, MiB... */
-    REPORT_WRAPPERS = 1 << 5,       /* leave the frames between the program and its allocator in */
+    REPORT_WRAPPERS = 1 << 5,       /* keep the frames between the program and its allocator */
     REPORT_REFUSE_EMPTY = 1 << 6,   /* fail with REPORT_ERROR_EMPTY or _SAME instead of writing nothing */
-    REPORT_COLOR = 1 << 7,          /* text, tree, stacks: for a terminal that has colours */
+    REPORT_COLOR = 1 << 7,          /* text, tree, stacks: for a terminal with colours */
 } ReportFlags;
 
 /* What the format page contains. */
@@ -53,12 +53,12 @@ enum {
     REPORT_DEPTH_DEFAULT = 256,
 };
 
-/* Of the format page. */
+/* Options of the format page. */
 typedef struct {
-    guint32 width;        /* pixels of the graph: frames narrower than one are hidden */
+    guint32 width;        /* pixels of the graph: narrower frames are hidden */
     guint32 depth;        /* levels below its root */
-    guint64 zoom;         /* the frame that is its root, by page_graph_key(); 0: the outermost */
-    const char *function; /* show its callers and callees instead; a ViewNode.display; NULL: none */
+    guint64 zoom;         /* page_graph_key() of the frame that is its root; 0: the outermost */
+    const char *function; /* ViewNode.display of a function whose callers and callees are shown instead; NULL: none */
     ReportPart part;
 } ReportPage;
 
@@ -77,11 +77,11 @@ typedef struct {
      * retain keeps and exclude drops single frames by name, and a stack that loses all of them. NULL: not used.
      */
     const GRegex *focus, *ignore, *retain, *exclude;
-    /* Frames above the outermost function that matches are dropped, and stacks without one; NULL: not used. */
+    /* Drops the frames above the outermost function that matches, and stacks without one; NULL: not used. */
     const GRegex *show_from;
-    const GRegex *fold;       /* functions to charge to their callers, beside those known as wrappers, or NULL */
+    const GRegex *fold;       /* functions to charge to their callers, in addition to known wrappers, or NULL */
     const char *thread;       /* uid ("3" or "t3") or name; the profile must have been read with threads; NULL: all */
-    const char *const *notes; /* lines about the source that every reader should see, NULL-terminated, or NULL */
+    const char *const *notes; /* notes on the source for every reader, NULL-terminated, or NULL */
     TargetFiles *files;       /* source: opens the files; NULL: no lines are shown */
     ReportPage page;
     const char *root; /* source: a prefix of their names, NULL: none */

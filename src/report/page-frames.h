@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames that the blocks of a page refer to: numbered when they are first used, written once at its end. */
+/* The frames that the blocks of a page refer to: numbered on first use, written once at its end. */
 #ifndef JESCOPE_REPORT_PAGE_FRAMES_H
 #define JESCOPE_REPORT_PAGE_FRAMES_H
 
 #include "report/view.h"
 #include "report/writer.h"
 
-/* A node of the view. Texts are offsets into the texts that belong to it; 0: none. */
+/* A node of the view. Texts are offsets into PageNames.texts; 0: none. */
 typedef struct {
     guint64 hash;       /* of the name; page_graph_key() */
-    guint32 name, full; /* full: only where it says more than the name */
+    guint32 name, full; /* full: only if it differs from name */
     guint32 module, file;
     guint32 line, origin; /* ViewOrigin */
 } PageName;
@@ -29,10 +29,10 @@ PageNames *page_names_new(const View *view);
 void page_names_free(PageNames *names);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PageNames, page_names_free)
 
-/* Whether all texts are there: of bytes that anybody may have written. */
+/* Whether all texts are valid; for untrusted bytes. */
 gboolean page_names_are_sound(const PageNames *names);
 
-/* The name of NODE as people read it. */
+/* The display name of NODE. */
 const char *page_names_display(const PageNames *names, guint32 node);
 
 typedef struct PageFrames PageFrames;
@@ -43,7 +43,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PageFrames, page_frames_free)
 
 guint32 page_frames_number(PageFrames *frames, guint32 node);
 
-/* "frames": {...}: of those that have a number. */
+/* "frames": {...}: those that have a number. */
 void page_frames_write(const PageFrames *frames, Writer *writer);
 
 #endif

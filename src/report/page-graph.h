@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a call tree that a page can show: from one frame down, without what would be narrower than a pixel. What
- * is left out is counted and summed up for each frame that it is below.
+ * The part of a call tree that a page can show: from one frame down, without frames narrower than a pixel. The omitted
+ * frames are counted and summed up for each frame above them.
  */
 #ifndef JESCOPE_REPORT_PAGE_GRAPH_H
 #define JESCOPE_REPORT_PAGE_GRAPH_H
@@ -12,7 +12,7 @@
 typedef struct {
     guint32 width, depth; /* ReportPage */
     guint64 zoom;         /* page_graph_key(); 0: from the root */
-    guint32 rows_max;     /* more make the narrowest frame wider */
+    guint32 rows_max;     /* with more rows, the minimum width increases */
 } PageGraphOptions;
 
 typedef struct PageGraph PageGraph;

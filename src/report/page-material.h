@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything that pages show of one report: for one value, granularity and set of filters, whatever the width, depth
- * and zoom. It can be kept in a file (the format page-tree), from which a page is cut in a fraction of the time that it
- * takes to read the dump.
+ * All data for the pages of one report: for one value, granularity and set of filters, and any width, depth and zoom.
+ * It can be stored in a file (the format page-tree), from which a page is extracted in a fraction of the time that
+ * reading the dump takes.
  */
 #ifndef JESCOPE_REPORT_PAGE_MATERIAL_H
 #define JESCOPE_REPORT_PAGE_MATERIAL_H
@@ -23,7 +23,7 @@ typedef struct {
     gdouble flat_other, cumulative_other; /* of value_other(), now */
 } PageRow;
 
-/* Those that are in neither list. */
+/* Count and sum of the rows in neither list. */
 typedef struct {
     guint64 count;
     gdouble total;
@@ -34,12 +34,12 @@ typedef struct {
     guint32 n_sides;
     guint32 n_head, n_rows, n_heaviest;
     PageRest table_rest, stacks_rest;
-    const char *head; /* the members of Page JSON that do not depend on what is asked, with a comma at the end */
+    const char *head; /* the members of Page JSON that are the same for every page, with a comma at the end */
     PageNames *names;
-    const PageRow *rows; /* in the order of the table */
+    const PageRow *rows; /* in table order */
     PageTree *tree;
-    const guint32 *heaviest; /* runs at whose ends the heaviest stacks are */
-    GBytes *file;            /* that the rest points into, or NULL */
+    const guint32 *heaviest; /* the runs at which the heaviest stacks end */
+    GBytes *file;            /* the other members point into it; or NULL */
 } PageMaterial;
 
 typedef enum {
@@ -54,10 +54,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PageMaterial, page_material_free)
 
 void page_material_write(const PageMaterial *material, Writer *writer);
 
-/* Whether the file FD begins as one that page_material_write() has written. */
+/* Whether the file FD begins like one written by page_material_write(). */
 gboolean page_material_is_in(int fd);
 
-/* Of such a file; NAME is for messages. Fails with REPORT_ERROR_UNSUPPORTED if it is damaged or of another version. */
+/* Opens such a file; NAME is for messages. Fails with REPORT_ERROR_UNSUPPORTED if it is damaged or of another
+ * version. */
 PageMaterial *page_material_open(GBytes *file, const char *name, GError **error);
 
 #endif

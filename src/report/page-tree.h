@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call tree of one value, compact enough to be kept: frames that follow each other without a branch, and without a
- * stack that ends between them, are one run. All arrays are plain numbers, so that a file can hold them.
+ * A call tree of one value, compact enough to be stored: consecutive frames without a branch, and without a stack that
+ * ends between them, are one run. All arrays are plain numbers, so that a file can contain them.
  */
 #ifndef JESCOPE_REPORT_PAGE_TREE_H
 #define JESCOPE_REPORT_PAGE_TREE_H
@@ -14,8 +14,8 @@ typedef struct {
     guint32 parent;   /* run; PROFILE_NONE for the root */
     guint32 after;    /* the first run that is not below it */
     guint32 depth;    /* of its last frame; 0 for the root */
-    guint32 below;    /* frames below its last one that hold anything */
-    guint32 end;      /* of the stacks that end at its last frame; PROFILE_NONE: none do */
+    guint32 below;    /* frames below its last one that hold some of the value */
+    guint32 end;      /* of the stacks that end at its last frame; PROFILE_NONE: none does */
     guint32 reserved;
 } PageRun;
 
@@ -23,7 +23,7 @@ typedef struct {
     gdouble total, variance;
 } PageWeight;
 
-/* Per run with everything below, per end of the stacks that end there. */
+/* Per run including everything below, or per end for the stacks that end there. */
 typedef struct {
     guint n_sides;
     guint32 n_labels, n_runs, n_ends;
@@ -38,16 +38,16 @@ PageTree *page_tree_new(const CallTree *tree, ProfileValue value);
 void page_tree_free(PageTree *tree);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PageTree, page_tree_free)
 
-/* Whether its arrays, of N_NAMES nodes, can be walked: of bytes that anybody may have written. */
+/* Whether its arrays, for N_NAMES nodes, are consistent; for untrusted bytes. */
 gboolean page_tree_is_sound(const PageTree *tree, guint32 n_names);
 
-/* What a run is wide. */
+/* The width of a run. */
 gdouble page_tree_extent(const PageTree *tree, guint32 run);
 
-/* Of the stacks that end at the last frame of RUN; zeros where none does, and without that side. */
+/* The weight of the stacks that end at the last frame of RUN; zeros if none does, or the side does not exist. */
 PageWeight page_tree_self(const PageTree *tree, guint32 run, ViewSide side);
 
-/* The runs (guint32) at which stacks end that hold anything, in a difference those that changed; the largest first. */
+/* The runs (guint32) at which non-empty stacks end, in a difference those that changed; the largest first. */
 GArray *page_tree_heaviest(const PageTree *tree);
 
 #endif

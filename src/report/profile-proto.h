@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What writers of profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto) share: the numbers of
- * its fields, and its table of strings, which other profile formats have as well. */
+/* Shared parts of the writers of profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto): field
+ * numbers, and the string table, which other profile formats have as well. */
 #ifndef JESCOPE_REPORT_PROFILE_PROTO_H
 #define JESCOPE_REPORT_PROFILE_PROTO_H
 
@@ -20,17 +20,17 @@ enum { /* field numbers of message Profile */
        PROFILE_DEFAULT_SAMPLE_TYPE = 14,
 };
 
-/* Texts, each once, in the order in which they were first used. Index 0 is "", as the formats ask. */
+/* Distinct strings in the order of their first use. Index 0 is "", as the formats require. */
 typedef struct ProtoStrings ProtoStrings;
 
 ProtoStrings *proto_strings_new(void);
 void proto_strings_free(ProtoStrings *strings);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProtoStrings, proto_strings_free)
 
-/* TEXT is copied; NULL is "". */
+/* TEXT is copied; NULL means "". */
 guint64 proto_strings_index(ProtoStrings *strings, const char *text);
 
-/* Of char *. Valid until the next index is asked for. */
+/* Of char *. Valid until the next call of proto_strings_index(). */
 const GPtrArray *proto_strings_all(const ProtoStrings *strings);
 
 /* Appends the fields of a ValueType to MESSAGE. */

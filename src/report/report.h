@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reports: a profile with its names, written in one of the formats of routes/formats.def: one row and one file each.
- * docs/formats.md describes what each holds.
+ * docs/formats.md describes their contents.
  *
- * Everything here is thread-safe as long as inputs and options are not changed during a call.
+ * Thread-safe as long as inputs and options are not changed during a call.
  */
 #ifndef JESCOPE_REPORT_REPORT_H
 #define JESCOPE_REPORT_REPORT_H
@@ -17,7 +17,7 @@ typedef struct {
     const Profile *profile;
     const Symbols *symbols;
     const char *name; /* of the source: a file name, "redis-server (4711)" */
-    GBytes *text;     /* the dump itself, decompressed, or NULL; symbolized copies it where it can */
+    GBytes *text;     /* the dump itself, decompressed, or NULL; symbolized copies it if possible */
     gint64 time;      /* when the dump was taken, seconds since 1970; 0: unknown */
 } ReportInput;
 
@@ -27,7 +27,7 @@ typedef enum {
     REPORT_ERROR_LAYOUT,      /* the graph could not be laid out within its limits */
     REPORT_ERROR_EMPTY,       /* there is nothing to show, and REPORT_REFUSE_EMPTY is set; the message says why */
     REPORT_ERROR_NO_VALUE,    /* one side of a difference does not carry the value */
-    REPORT_ERROR_SAME,        /* the same, because there is no difference */
+    REPORT_ERROR_SAME,        /* likewise, because both sides are equal */
 } ReportError;
 #define REPORT_ERROR (report_error_quark())
 GQuark report_error_quark(void);

@@ -9,9 +9,9 @@
 #include "profile/growth.h"
 #include "report/report.h"
 
-/* A function to blame: the deepest one with most of some growth, which does not only allocate for others. */
+/* A responsible function: the deepest one with most of some growth that does not merely allocate for others. */
 typedef struct {
-    const char *const *functions; /* it, and its callers outwards */
+    const char *const *functions; /* the function, and its callers outwards */
     guint n_functions;
     gdouble grown; /* from the first to the last dump */
     gdouble p;     /* the probability of such growth by chance */
@@ -23,9 +23,9 @@ typedef struct {
     const char *const *names; /* of the dumps, in order */
     const gdouble *times;     /* of the dumps, seconds */
     gsize n_profiles;
-    gboolean has_times;           /* FALSE: times only count the dumps */
-    const char *const *notes;     /* sentences that every reader should see, NULL-terminated, or NULL */
-    const TrendCulprit *culprits; /* the most growth first, or NULL */
+    gboolean has_times;           /* FALSE: times are the numbers of the dumps */
+    const char *const *notes;     /* notes for every reader, NULL-terminated, or NULL */
+    const TrendCulprit *culprits; /* those with the most growth first, or NULL */
     guint n_culprits;
 } TrendInput;
 
@@ -34,9 +34,9 @@ typedef enum {
     TREND_JSON,
 } TrendFormat;
 
-/* Of options count value, filters, granularity and limit (default 10 functions and 10 stacks; JSON: all). Fails with
- * REPORT_ERROR_EMPTY where there is no stack, or the filters leave none: then text is not written, and JSON has the
- * reason among its notes. */
+/* Uses value, filters, granularity and limit of options (default 10 functions and 10 stacks; JSON: all). Fails with
+ * REPORT_ERROR_EMPTY if there is no stack, or none passes the filters: then nothing is written as text, and JSON has
+ * the reason among its notes. */
 gboolean trend_write(const TrendInput *input, const ReportOptions *options, TrendFormat format, GOutputStream *out,
                      GError **error);
 

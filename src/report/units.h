@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How reports write values: binary sizes with one decimal, counts as they are. Never follows the locale. */
+/* Formats values for reports: binary sizes with one decimal, counts unchanged. Ignores the locale. */
 #ifndef JESCOPE_REPORT_UNITS_H
 #define JESCOPE_REPORT_UNITS_H
 
@@ -9,17 +9,18 @@ enum { UNITS_BUFFER = 40 };
 
 typedef enum {
     UNITS_PLAIN = 0,
-    UNITS_SIGNED = 1 << 0, /* a plus before what grew */
+    UNITS_SIGNED = 1 << 0, /* with a plus sign if positive */
     UNITS_EXACT = 1 << 1,  /* all bytes, without a unit */
 } UnitsFlags;
 
 gboolean value_is_space(ProfileValue value);
-gboolean value_is_mean(ProfileValue value);     /* what is shown of it is profile_mean(), not the sum */
-gboolean value_is_of_holes(ProfileValue value); /* profile/holes.h: in no weight of a profile */
-/* The values that tell what VALUE is of: for lifetime and churn the space and number of objects freed. */
+gboolean value_is_mean(ProfileValue value);     /* its displayed number is profile_mean(), not the sum */
+gboolean value_is_of_holes(ProfileValue value); /* computed by profile/holes.h, and in no weight of a profile */
+/* The basic values that VALUE refers to: for lifetime and churn the space and number of objects freed. */
 ProfileValue value_space(ProfileValue value);
 ProfileValue value_objects(ProfileValue value);
-/* What stands beside VALUE: objects beside space, and space beside everything else (a mean is the sum through it). */
+/* The value displayed beside VALUE: objects for space, and space for everything else (a mean is the sum divided by
+ * it). */
 ProfileValue value_other(ProfileValue value);
 const char *value_unit(ProfileValue value); /* of the sum: "bytes", "objects", "bytes/s", "byte-seconds" */
 

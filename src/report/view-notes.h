@@ -6,8 +6,8 @@
 #include "report/view.h"
 
 /*
- * The notes of options, then which functions were folded into their callers, then which objects have no function names,
- * the reason, and the remedy. NULL-terminated, to be freed with g_strfreev().
+ * The notes of options, then the functions folded into their callers, then the objects without function names, the
+ * reason, and the remedy. NULL-terminated, to be freed with g_strfreev().
  */
 GStrv view_notes(const View *view, const ReportOptions *options);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The view: what all formats write from. Locations are named, filtered and folded to the wanted granularity once each;
+ * The view: the input of all formats. Locations are named, filtered and folded to the requested granularity once each;
  * stacks are walked on demand, so the memory of a view grows with distinct locations and not with stacks.
  */
 #ifndef JESCOPE_REPORT_VIEW_H
@@ -24,8 +24,8 @@ typedef enum {
  * live as long as the view.
  */
 typedef struct {
-    const char *name;     /* in full, as exports have it; two nodes may share it */
-    const char *display;  /* as people read it: short, and no other node's */
+    const char *name;     /* complete, as exported; two nodes may share it */
+    const char *display;  /* for display: short and unique */
     const char *function; /* NULL for files and objects */
     const char *file;     /* or NULL */
     const char *object;   /* path, or NULL */
@@ -35,8 +35,8 @@ typedef struct {
     ViewOrigin origin;
 } ViewNode;
 
-/* One stack after trimming and filtering; or the holes that are of no stack, with the number after the last stack and
- * no locations. The arrays are valid during the visit only. */
+/* One stack after trimming and filtering; or the holes that belong to no stack, with the number after the last stack
+ * and no locations. The arrays are valid during the visit only. */
 typedef struct {
     ViewSide side;
     guint32 stack;
@@ -64,28 +64,28 @@ const ViewNode *view_node(const View *view, guint32 node);
 
 typedef void (*ViewVisit)(const ViewPath *path, gpointer user);
 
-/* Calls visit for every stack that the filters leave, base after now. */
+/* Calls visit for every stack that passes the filters, base after now. */
 void view_foreach(const View *view, ViewVisit visit, gpointer user);
 
-/* The frames of one location that the filters leave: indexes into its Symbol's frames, innermost first. */
+/* The frames of one location that pass the filters: indexes into its Symbol's frames, innermost first. */
 guint32 view_location_frames(const View *view, ViewSide side, guint32 location, const guint32 **frames);
 
-/* Of a side whose holes are asked for and known; else NULL. */
+/* The holes of a side if they are requested and known; else NULL. */
 const HolesSum *view_holes(const View *view, ViewSide side);
 
-/* Whether every profile with stacks carries VALUE; without stacks, only pprof's four. */
+/* Whether every profile with stacks carries VALUE; without stacks, only pprof's four values. */
 gboolean view_carries(const View *view, ProfileValue value);
 
-/* Whether the weights of this view have it, too: holes only if they are asked for. */
+/* Whether the weights of this view contain it as well: holes only if requested. */
 gboolean view_knows(const View *view, ProfileValue value);
 
-/* Whether an export with several values has VALUE: pprof's four as far as they are known, and the chosen one. */
+/* Whether an export with several values includes VALUE: the known ones of pprof's four, and the chosen one. */
 gboolean view_exports(const View *view, ProfileValue value);
 
-/* The sum of all stacks that the filters leave. */
+/* The sum of all stacks that pass the filters. */
 const ProfileWeight *view_total(const View *view, ViewSide side);
 
-/* And without filters. */
+/* The sum without filters. */
 const ProfileWeight *view_whole(const View *view, ViewSide side);
 
 #endif

@@ -9,16 +9,16 @@
 #include <glib.h>
 
 /*
- * Is this function (its plain name, function_name_plain()) a wrapper: one of a table of names that mean nothing else in
- * any program (zmalloc, g_malloc0, CRYPTO_zalloc...), or part of a language's library (std::, __gnu_cxx::, Rust's
- * alloc:: and core::), or a member function of an allocator class?
+ * Whether a function (its plain name, function_name_plain()) is a wrapper: one of a table of unambiguous names
+ * (zmalloc, g_malloc0, CRYPTO_zalloc...), a part of a language's library (std::, __gnu_cxx::, Rust's alloc:: and
+ * core::), or a member function of an allocator class.
  */
 gboolean wrapper_is_known(const char *plain);
 
 /*
- * Whether its name says no more than that it allocates: all words of its last component are of the trade (my_malloc,
- * safe_realloc_or_die, xalloc_array, BufferAlloc). Programs use such names for functions of their own as well, so
- * reports show them; they are not to be blamed while their caller is known.
+ * Whether its name only says that it allocates: all words of its last component are allocation terms (my_malloc,
+ * safe_realloc_or_die, xalloc_array, BufferAlloc). Programs also use such names for functions of their own, so reports
+ * show them; they are not held responsible while their caller is known.
  */
 gboolean wrapper_is_generic(const char *plain);
 
