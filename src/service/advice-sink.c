@@ -3,10 +3,10 @@
 
 #include "stats/advice.h"
 
-/* Of one target. */
+/* The state of a target. */
 typedef struct {
-    StatsSample *judged; /* the last one that advice was looked for in */
-    GPtrArray *advice;   /* ids (static) of findings */
+    StatsSample *judged; /* the last sample that was examined */
+    GPtrArray *advice;   /* of const char *: ids of findings, static */
 } Judgement;
 
 static void

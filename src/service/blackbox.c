@@ -20,43 +20,43 @@
 #include <unistd.h>
 
 enum {
-    LOOK_US = 60000000,    /* interval of looking whether a target has a limit now, or can be watched after all */
-    RETRY_US = 2000000,    /* the same where another jescope watches the target */
-    SHARE = 20,            /* of the time of one processor, readings of all targets take a twentieth at most */
+    LOOK_US = 60000000,    /* interval of checking whether a target now has a limit or can be watched */
+    RETRY_US = 2000000,    /* the interval if another jescope watches the target */
+    SHARE = 20,            /* readings of all targets take at most 1/20 of the time of one processor */
     TELL_US = 600000000,   /* interval of reporting failures */
     PREKILL_US = 30000000, /* for snapshots before a group is killed */
     EVENTS_AT_ONCE = 64,
 };
 
 typedef struct {
-    Service *service; /* not a reference: it outlives this */
+    Service *service; /* borrowed: it outlives this */
     int events;       /* an epoll descriptor of WAKE and the pidfds */
     int wake;
-    gint64 rests_until_us; /* of the thread: monotonic */
-    GThread *thread;       /* NULL: nothing was ever to be watched */
+    gint64 rests_until_us; /* used by the thread, monotonic */
+    GThread *thread;       /* NULL: there was never anything to watch */
 
-    GMutex lock;                   /* of what follows */
+    GMutex lock;                   /* guards the following */
     GHashTable *watched;           /* ServiceTarget -> Watched */
-    ServiceBlackboxFigures counts; /* but watched */
+    ServiceBlackboxFigures counts; /* except watched */
     gint64 told_us;                /* monotonic: when a failure was last reported; 0: never */
     gboolean stopping;
-    GCond answered; /* a target is not called for any more, or stopping */
+    GCond answered; /* signalled when a target is no longer called, or when stopping */
 } BlackBox;
 
-/* One target. While BUSY it is of the thread that has set it, else of the lock. */
+/* A target. While BUSY it belongs to the thread that has set it, otherwise it is guarded by the lock. */
 typedef struct {
     ServiceTarget *target;      /* a reference */
-    BlackboxObserver *observer; /* NULL: it is not watched, or not yet */
-    PacerReason due;            /* for its work */
-    gint64 next_us;             /* monotonic: of the next reading */
-    gint64 pause_us;            /* before the next attempt to watch it; 0: none failed */
+    BlackboxObserver *observer; /* NULL: not watched, or not yet */
+    PacerReason due;            /* reason for its work */
+    gint64 next_us;             /* monotonic time of the next reading */
+    gint64 pause_us;            /* pause before the next attempt to watch it; 0: none failed */
     gboolean busy;
-    gboolean ended; /* its pidfd says so */
-    /* Of the lock at any time: */
+    gboolean ended; /* as reported by its pidfd */
+    /* The following are always guarded by the lock. */
     gboolean is_watched; /* there is an observer */
-    gboolean gone;       /* the registry says so */
+    gboolean gone;       /* as reported by the registry */
     gboolean anew;       /* the options have changed */
-    gboolean called;     /* its group is about to be killed: a snapshot is waited for */
+    gboolean called;     /* its group is about to be killed and a snapshot is requested */
 } Watched;
 
 static void
@@ -104,7 +104,7 @@ observer_options(const ServiceBlackbox *options)
         .directory = options->directory, .quota = options->quota, .profiling = profilings[options->profiling]};
 }
 
-/* ---- what the operator reads ---- */
+/* ---- messages for the operator ---- */
 
 static void
 tell_failure(BlackBox *box, const ServiceTarget *target, const GError *error)
@@ -139,7 +139,7 @@ tell_end(BlackBox *box, ServiceTarget *target, const BlackboxEnd *end, gint64 pr
 
 /* ---- work on a target, on a thread of the service ---- */
 
-/* Without an observer it is tried again later. */
+/* Tries to create an observer; if that fails, it is tried again later. */
 static void
 begin(BlackBox *box, Watched *watched)
 {
@@ -158,7 +158,7 @@ begin(BlackBox *box, Watched *watched)
         tell_failure(box, watched->target, error);
 }
 
-/* With live_begin_use(). */
+/* Must be called within live_begin_use(). */
 static int
 dump_connected(Watched *watched, Target *connected, BlackboxSnapshot *snapshot, GError **why_not)
 {
@@ -216,7 +216,7 @@ note_end(BlackBox *box, Watched *watched)
     tell_end(box, watched->target, &end, observer_profile_us(watched->observer));
 }
 
-/* What was before profiling was switched on comes back. */
+/* Restores the profiling state of before it was enabled. */
 static void
 release(Watched *watched)
 {
@@ -227,7 +227,7 @@ release(Watched *watched)
     live_end_use(watched->target);
 }
 
-/* A pidfd may also be open in a child that is being created: closing it is not sufficient. */
+/* Removes the pidfd explicitly: a child that is being created may have a copy, so closing it is not sufficient. */
 static void
 leave(const BlackBox *box, Watched *watched)
 {
@@ -235,7 +235,7 @@ leave(const BlackBox *box, Watched *watched)
     g_clear_pointer(&watched->observer, observer_free);
 }
 
-/* Back to the thread of the box; out of its table if it has ended. */
+/* Returns WATCHED to the thread of the box, or removes it if it has exited. */
 static void
 give_back(BlackBox *box, Watched *watched)
 {
@@ -253,7 +253,7 @@ give_back(BlackBox *box, Watched *watched)
     }
     watched->due = PACER_NOT_YET;
     if (!watched->is_watched && (watched->ended || watched->gone))
-        g_hash_table_remove(box->watched, watched->target); /* the caller has a reference of its own */
+        g_hash_table_remove(box->watched, watched->target); /* the caller has its own reference */
     g_mutex_unlock(&box->lock);
 }
 
@@ -298,7 +298,7 @@ work_on(const RouteHost *host, gpointer data)
     return NULL;
 }
 
-/* WATCHED is busy. */
+/* Submits work; WATCHED must be busy. */
 static void
 submit(Watched *watched)
 {
@@ -309,7 +309,8 @@ submit(Watched *watched)
 
 /* ---- the thread of the box ---- */
 
-/* Its own: one that jescope is in as well would be charged for the dumps. */
+/* Whether a memory limit applies to the target but not to jescope: if it applied to both, dumps would be charged to it,
+ * too. */
 static gboolean
 has_limit(const ServiceTarget *target)
 {
@@ -339,7 +340,7 @@ is_called(BlackBox *box, const Watched *watched)
     return watched->called;
 }
 
-/* WATCHED is busy, and stays so if there is work. */
+/* WATCHED must be busy, and stays so if there is work. */
 static gboolean
 has_work(BlackBox *box, Watched *watched)
 {
@@ -353,7 +354,7 @@ has_work(BlackBox *box, Watched *watched)
     return watched->due != PACER_NOT_YET || observer_must_tend(watched->observer);
 }
 
-/* With the lock: before its time. */
+/* Whether it must be read before its time. With the lock. */
 static gboolean
 is_urgent(const Watched *watched)
 {
@@ -377,7 +378,7 @@ find_due(BlackBox *box, gint64 now_us)
     return due;
 }
 
-/* Those whose time has come, of each user some; busy now, each with a reference. */
+/* Takes due targets, some of each user; marks them busy and adds a reference to each. */
 static GPtrArray *
 take_due(BlackBox *box, gint64 now_us)
 {
@@ -393,7 +394,7 @@ take_due(BlackBox *box, gint64 now_us)
     return taken;
 }
 
-/* When the next one's time comes. */
+/* The time at which the next one is due. */
 static gint64
 find_next_us(BlackBox *box)
 {
@@ -479,7 +480,7 @@ run(gpointer data)
 
 /* ---- groups that are about to be killed, on the thread of the hook ---- */
 
-/* Those that are watched, or about to be. */
+/* The targets that are watched or about to be. */
 static GPtrArray *
 take_watched(BlackBox *box)
 {
@@ -633,7 +634,7 @@ stop_thread(BlackBox *box)
         g_thread_join(g_steal_pointer(&box->thread));
 }
 
-/* Work on one target is done one after the other: what is under way for the box ends first. */
+/* Work on a target is serialized, so the box's work in progress ends first. */
 static void
 stop_box(gpointer state)
 {
@@ -644,7 +645,7 @@ stop_box(gpointer state)
         submit(watched->pdata[i]);
 }
 
-/* Targets hold the service, and the box holds targets. */
+/* Drops the targets, which have references to the service. */
 static void
 close_box(gpointer state)
 {

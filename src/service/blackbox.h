@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The black box of the service: a thread reads the control groups of the targets that ServiceBlackbox chooses, and has
- * their snapshots taken by work on them (SERVICE_KEEPS). blackbox_sink (sink.h) tells it of targets.
+ * The black box of the service: a thread reads the control groups of the targets that ServiceBlackbox selects, and
+ * submits work on them to take snapshots (SERVICE_KEEPS). It learns of targets through blackbox_sink (sink.h).
  */
 #ifndef JESCOPE_SERVICE_BLACKBOX_H
 #define JESCOPE_SERVICE_BLACKBOX_H
 
 #include "service/core.h"
 
-/* SERVICE's options have changed. In the main context. */
+/* Applies changed options of SERVICE. Called in the main context. */
 void blackbox_reconfigure(Service *service);
 
-/* Its part of FIGURES. */
+/* Sets FIGURES.blackbox. */
 void blackbox_count(const Service *service, ServiceFigures *figures);
 
 #endif

@@ -7,30 +7,29 @@
 #include "service/work.h"
 
 enum {
-    LOOK_AGAIN_MS = 20, /* whether the targets that are there are known */
+    LOOK_AGAIN_MS = 20, /* interval of checking whether the existing targets are known */
 };
 
-/* Between two ticks the wall clock and the monotonic one may part by this much before it is worth a note. */
+/* Difference between the wall clock and the monotonic clock per tick above which a remark is added. */
 #define CLOCK_STEP_US (2 * G_USEC_PER_SEC)
 
-/* A sample that takes longer than this, and than its interval, is worth a word. What does not answer is found out
- * sooner. */
+/* A sample that takes longer than this and than its interval is reported. A missing answer is detected sooner. */
 #define SLOW_US (12 * G_USEC_PER_SEC)
 
 struct Collector {
-    Service *service; /* not a reference: it owns this */
-    GSource *timer;   /* NULL: nothing is collected */
-    gint64 begun_us;  /* monotonic: ticks are whole intervals after it */
-    gint64 clock_us;  /* wall minus monotonic at the last tick; 0: there was none */
+    Service *service; /* borrowed: it owns this */
+    GSource *timer;   /* NULL: not collecting */
+    gint64 begun_us;  /* monotonic start: ticks are at multiples of the interval after it */
+    gint64 clock_us;  /* wall clock minus monotonic clock at the last tick; 0: no tick yet */
     GPtrArray *logs;  /* of LogSource */
 };
 
 /* ---- one target ---- */
 
-/* In the main context: a tick waits for its sample. */
+/* The state of a target, used in the main context. */
 typedef struct {
     gboolean waiting;
-    gint64 since_us; /* monotonic: when the sample that is waited for was due */
+    gint64 since_us; /* monotonic time at which the pending sample was due */
 } Collecting;
 
 static const LivePart collecting_part = {sizeof(Collecting), NULL};
@@ -48,7 +47,7 @@ collect(const RouteHost *host, gpointer data)
             .sample = sample,
             .target = target};
         service_hand_sample(live_service(target), &collected);
-    } else if (!g_error_matches(error, TARGET_ERROR, OUTCOME_GONE)) { /* its end is not an error */
+    } else if (!g_error_matches(error, TARGET_ERROR, OUTCOME_GONE)) { /* exiting is not an error */
         const CollectedRemark missing = {.kind = REMARK_MISSING,
                                          .series = service_target_series(target),
                                          .subject = live_is_followed(target) ? live_subject(target) : NULL,
@@ -81,7 +80,7 @@ remark_slow(ServiceTarget *target, gint64 waited_us)
 static void
 collect_from(Collector *collector, ServiceTarget *target)
 {
-    /* What is under way at a clean end is worth a moment where collecting is all there is to do. */
+    /* A clean shutdown waits for a sample in progress only if collecting is the service's only task. */
     ServiceWork work = {
         .pace = SERVICE_QUICK, .forgoable = collector->service->options.n_sources == 0, .func = collect};
     Collecting *collecting = live_part(target, &collecting_part);
@@ -94,13 +93,13 @@ collect_from(Collector *collector, ServiceTarget *target)
     }
     collecting->waiting = TRUE;
     collecting->since_us = g_get_monotonic_time();
-    /* The job holds the target: when jescope ends, it may never be done. */
+    /* The job holds the target; it may never be done if jescope exits. */
     work_submit_own(target, &work, on_collected, target);
 }
 
 /* ---- the tick ---- */
 
-/* Samples keep the wall clock's time, so a clock that is set shows as a gap or an overlap; say why. */
+/* Samples have wall-clock times, so setting the clock shows as a gap or overlap: adds a remark that explains it. */
 static void
 check_clock(Collector *collector)
 {
@@ -130,7 +129,7 @@ static void
 schedule(Collector *collector)
 {
     gint64 every_us = (gint64)service_every_us(collector->service);
-    /* Ticks that were slept through are left out, not made up for. */
+    /* Missed ticks are skipped, not made up for. */
     gint64 next = (g_get_monotonic_time() - collector->begun_us) / every_us + 1;
     g_source_set_ready_time(collector->timer, collector->begun_us + next * every_us);
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* At each tick, takes a sample of every live target and hands it to the sinks (sink.h). In the main context. */
+/* Takes a sample of every live target at each tick and passes it to the sinks (sink.h). Used in the main context. */
 #ifndef JESCOPE_SERVICE_COLLECTOR_H
 #define JESCOPE_SERVICE_COLLECTOR_H
 
 #include "service/core.h"
 
-/* Ticks as SERVICE's options say; where they name sources, first as soon as the targets that are there are known. */
+/* Ticks at the interval in SERVICE's options. If these name sources, the first tick is as soon as the existing targets
+ * are known. */
 Collector *collector_new(Service *service);
 void collector_free(Collector *collector);
 
-/* The interval may have changed. */
+/* To be called after a change of the interval. */
 void collector_reconfigure(Collector *collector);
 
-/* No more samples are taken; logs are read to their end once more, which a clean end waits for. */
+/* Stops taking samples. Logs are read to their current end once more; a clean shutdown waits for that. */
 void collector_stop(Collector *collector);
 
 #endif

@@ -209,7 +209,7 @@ service_count_missed(Service *service)
     service->figures.missed++;
 }
 
-/* ---- a clean end ---- */
+/* ---- clean shutdown ---- */
 
 void
 service_begin_needed(Service *service)
@@ -251,7 +251,7 @@ GThreadPool *
 service_new_pool(GFunc func, guint n, GError **error)
 {
     g_autoptr(GError) cause = NULL;
-    /* A pool that makes its threads when it needs them would be left with work that no thread does. */
+    /* A pool that creates threads on demand could be left with work but without threads. */
     GThreadPool *pool = g_thread_pool_new(func, NULL, (int)n, TRUE, &cause);
     if (cause == NULL)
         return pool;

@@ -12,13 +12,13 @@ typedef struct {
 } Subscriber;
 
 struct Events {
-    GQueue kept;        /* of ServiceEvent, by id */
-    GHashTable *counts; /* uid -> how many of them are of its targets */
+    GQueue kept;        /* of ServiceEvent, in order of id */
+    GHashTable *counts; /* uid -> number of kept events of its targets */
     guint64 last;
-    guint64 last_lost; /* the newest one that is not kept any more; 0: none */
+    guint64 last_lost; /* id of the newest event that was dropped; 0: none */
     GPtrArray *subscribers;
     guint last_number;
-    guint telling; /* how deep */
+    guint telling; /* nesting depth of notifications */
 };
 
 static const char *const names[SERVICE_EVENT_COUNT] = {
@@ -94,7 +94,7 @@ forget_unsubscribed(Events *events)
             g_ptr_array_remove_index(events->subscribers, i);
 }
 
-/* New subscribers are not notified: service_subscribe() did it. */
+/* Notifies subscribers, except new ones, which service_subscribe() has notified. */
 static void
 tell(Events *events, const ServiceEvent *event)
 {
@@ -137,7 +137,7 @@ most_of_one_user(const Events *events)
     return most;
 }
 
-/* The oldest of the user whose targets have most: one user's cannot evict another's. */
+/* Drops the oldest event of the user whose targets have the most, so that one user's cannot evict another's. */
 static void
 forget_one(Events *events)
 {

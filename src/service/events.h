@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The latest events, and their subscribers. One thread. */
+/* The latest events, and their subscribers. Used by one thread. */
 #ifndef JESCOPE_SERVICE_EVENTS_H
 #define JESCOPE_SERVICE_EVENTS_H
 
@@ -15,11 +15,11 @@ Events *events_new(void);
 void events_free(Events *events);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Events, events_free)
 
-/* Adds a copy of EVENT, whose id is set, and notifies the subscribers. Above EVENTS_KEPT, the oldest of the user whose
- * targets have most is dropped. */
+/* Adds a copy of EVENT, with an id, and notifies the subscribers. Beyond EVENTS_KEPT, drops the oldest event of the
+ * user whose targets have the most. */
 void events_add(Events *events, const ServiceEvent *event);
 
-/* As service_subscribe() and the others. */
+/* These implement service_subscribe() and the related functions. */
 guint events_subscribe(Events *events, guint64 after, ServiceEventFunc func, gpointer data);
 void events_unsubscribe(Events *events, guint subscription);
 guint64 events_last(const Events *events);

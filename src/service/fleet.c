@@ -9,7 +9,7 @@ struct Fleet {
     char *program;
     char *series;
     GArray *members;      /* of Process */
-    GHashTable *left_out; /* "PID START" of those that were remarked on */
+    GHashTable *left_out; /* set of "PID START" of processes with a remark */
 };
 
 Fleet *
@@ -35,7 +35,7 @@ fleet_free(Fleet *fleet)
     g_free(fleet);
 }
 
-/* Any user can start processes of the name without end. */
+/* Used to bound the set, since any user can start any number of processes of the name. */
 static gboolean
 has_ended(gpointer key, gpointer value, gpointer data)
 {
@@ -57,7 +57,7 @@ lose_ended(Fleet *fleet, ScanResult *result)
     }
 }
 
-/* -1: not one. */
+/* The index of PROCESS, or -1. */
 static gint
 find_member(const Fleet *fleet, const Process *process)
 {
@@ -97,7 +97,7 @@ fleet_count_left_out(const Fleet *fleet)
     return g_hash_table_size(fleet->left_out);
 }
 
-/* Else one user could take all numbers of the series. */
+/* Limits the processes per user: otherwise one could use up all numbers of the series. */
 static gboolean
 has_room(const Fleet *fleet, uid_t user)
 {
@@ -142,7 +142,7 @@ compare_age(gconstpointer a, gconstpointer b)
     return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
-/* Those that another of them started come last. */
+/* Considers candidates, those that were started by another candidate last. */
 static void
 consider_all(Fleet *fleet, GPtrArray *candidates, ScanResult *result)
 {

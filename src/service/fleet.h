@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All processes of one name, now and later. Of processes that appear together the one that started the others is the
- * first. Each gets a series of its own (series-name.h).
+ * Tracks all current and future processes of one name. Of processes that appear together, the one that started the
+ * others comes first. Each has its own series (series-name.h).
  */
 #ifndef JESCOPE_SERVICE_FLEET_H
 #define JESCOPE_SERVICE_FLEET_H
@@ -10,18 +10,18 @@
 
 typedef struct Fleet Fleet;
 
-/* The processes that go by PROGRAM (candidates.h), for SERIES. */
+/* Tracks the processes with the name PROGRAM (candidates.h), for SERIES. */
 Fleet *fleet_new(const char *program, const char *series);
 void fleet_free(Fleet *fleet);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Fleet, fleet_free)
 
-/* Adds to RESULT what has changed since the last time. */
+/* Adds the changes since the last call to RESULT. */
 void fleet_look(Fleet *fleet, ScanResult *result);
 
-/* PROCESS is not followed until a later look finds it again; RESULT remarks WHY, once. */
+/* Drops PROCESS until a later look finds it again. Adds the remark WHY to RESULT, once per process. */
 void fleet_leave_out(Fleet *fleet, const Process *process, const char *why, ScanResult *result);
 
-/* How many processes are remembered so that no second remark is made; those that have ended are not, after a look. */
+/* The number of processes remembered to avoid repeated remarks; a look removes those that have exited. */
 guint fleet_count_left_out(const Fleet *fleet);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum {
     CHUNK = 256 * 1024,
-    HEAD = 256, /* bytes of the beginning that are compared */
+    HEAD = 256, /* bytes at the beginning that are compared */
     POLL_MAX = 16 * 1024 * 1024,
 };
 
@@ -19,11 +19,11 @@ struct Follow {
     char *path;
     FollowFunc func;
     gpointer data;
-    int fd; /* -1: not there */
+    int fd; /* -1: missing */
     off_t offset;
     char head[HEAD];
     gsize head_length;
-    gsize left; /* of POLL_MAX */
+    gsize left; /* remaining bytes of POLL_MAX */
     char *chunk;
 };
 
@@ -51,8 +51,9 @@ close_file(Follow *follow)
     follow->head_length = 0;
 }
 
-/* The directory may belong to the log's writer, who can put anything there: to open a device may do harm already, and
- * the holder of a lease (fcntl(2), F_SETLEASE) makes who opens the file wait for 45 s. -1 with errno. */
+/* Opens PATH if it is a regular file; -1 with errno. The directory may belong to the log's writer, who can create
+ * anything there: opening a device may do harm, and the holder of a lease (fcntl(2), F_SETLEASE) can delay an open for
+ * 45 s. */
 static int
 open_regular(const char *path)
 {
@@ -73,7 +74,7 @@ open_regular(const char *path)
     return fd;
 }
 
-/* FALSE: it cannot be opened, though it may be there (errno). */
+/* FALSE with errno if it cannot be opened, though it may exist. */
 static gboolean
 open_file(Follow *follow)
 {
@@ -124,7 +125,7 @@ was_truncated(Follow *follow)
     return read_head(follow->fd, head) < follow->head_length || memcmp(head, follow->head, follow->head_length) != 0;
 }
 
-/* To the end, or to the bound of this poll. */
+/* Reads to the end, or to the limit of this poll. */
 static gboolean
 read_on(Follow *follow, GError **error)
 {
@@ -150,7 +151,7 @@ read_on(Follow *follow, GError **error)
     return TRUE;
 }
 
-/* Whether PATH is now another file than the one that is open. */
+/* Whether PATH now names a different file from the open one. */
 static gboolean
 was_replaced(const Follow *follow)
 {
@@ -169,7 +170,7 @@ follow_poll(Follow *follow, GError **error)
         return FALSE;
     if (!was_replaced(follow))
         return TRUE;
-    /* The rest that its writer wrote into the old file. */
+    /* Reads the rest that the writer has written to the old file. */
     if (!read_on(follow, error))
         return FALSE;
     if (follow->left == 0)

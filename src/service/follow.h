@@ -10,16 +10,16 @@
 
 typedef struct Follow Follow;
 
-/* Given each piece that was appended. FALSE with ERROR set ends follow_poll(). */
+/* Called with each appended piece. FALSE with ERROR set ends follow_poll(). */
 typedef gboolean (*FollowFunc)(const char *bytes, gsize length, gpointer data, GError **error);
 
-/* Begins at the present end of PATH; a file that does not exist yet is read from its beginning when it appears. */
+/* Begins at the current end of PATH; if the file does not exist yet, it is read from its beginning once it appears. */
 Follow *follow_new(const char *path, FollowFunc func, gpointer data);
 void follow_free(Follow *follow);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Follow, follow_free)
 
-/* Reads the text appended since the last call, at most 16 MiB. Fails with FUNC's error, or if the file exists but
- * cannot be read, or is not a regular file. */
+/* Reads the text appended since the last call, at most 16 MiB. FALSE with FUNC's error, or if the file exists but is
+ * unreadable or not a regular file. */
 gboolean follow_poll(Follow *follow, GError **error);
 
 #endif

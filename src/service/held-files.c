@@ -11,13 +11,13 @@ typedef struct {
     uid_t user;
     int fd;
     guint64 bytes;
-    gint64 used;   /* monotonic, microseconds */
-    gboolean kept; /* as held_files_keep() */
+    gint64 used;   /* time of the last use, monotonic microseconds */
+    gboolean kept; /* set by held_files_keep() */
 } Entry;
 
 struct HeldFiles {
     GMutex lock;
-    GQueue entries; /* Entry, the one used last first */
+    GQueue entries; /* of Entry, most recently used first */
     guint64 bytes_max;
 };
 
@@ -90,7 +90,7 @@ drop(HeldFiles *files, GList *link)
     g_queue_delete_link(&files->entries, link);
 }
 
-/* Of one user; of all with G_MAXUINT64 as USER. */
+/* The bytes of USER; of all users if G_MAXUINT64. */
 static guint64
 bytes_of(const HeldFiles *files, guint64 user)
 {
@@ -103,7 +103,7 @@ bytes_of(const HeldFiles *files, guint64 user)
     return bytes;
 }
 
-/* The least recently used one of the user that has most bytes; NULL: all are kept. */
+/* The least recently used entry of the user with the most bytes; NULL if all are kept. */
 static GList *
 choose_victim(const HeldFiles *files)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files in memory that clients come back to: page trees (report/page-material.h) of dumps, from which the next width,
- * zoom or table is cut, and dumps that clients have sent. They are bounded in number, bytes and time; the user who has
- * most of the bytes loses the one that was used least recently. Thread-safe.
+ * A cache of memory files that clients use repeatedly: page trees (report/page-material.h) of dumps, from which other
+ * widths, zooms and tables are extracted, and dumps that clients have uploaded. Number, bytes and age are bounded; the
+ * least recently used file of the user with the most bytes is evicted. Thread-safe.
  */
 #ifndef JESCOPE_SERVICE_HELD_FILES_H
 #define JESCOPE_SERVICE_HELD_FILES_H
@@ -14,29 +14,29 @@ typedef struct HeldFiles HeldFiles;
 
 enum {
     HELD_FILES_MAX = 64,
-    HELD_FILES_IDLE_S = 900, /* one that is not used for so long is dropped */
+    HELD_FILES_IDLE_S = 900, /* a file unused for this time is dropped */
 };
 
-/* BYTES: that all of them may have. */
+/* BYTES limits the total size. */
 HeldFiles *held_files_new(guint64 bytes);
 void held_files_free(HeldFiles *files);
 
-/* A new descriptor, the caller's to close; -1: none is held for KEY. */
+/* A new descriptor of the file for KEY, which the caller closes; -1 if there is none. */
 int held_files_find(HeldFiles *files, const char *key);
 
-/* Whether one is held for KEY; does not use it. */
+/* Whether there is a file for KEY; does not count as a use. */
 gboolean held_files_has(HeldFiles *files, const char *key);
 
-/* Holds FD, a memfd that stays the caller's, for KEY, of USER. FALSE: there is no room for it. */
+/* Adds a duplicate of FD, a memfd, for KEY, charged to USER. FALSE if there is no space for it. */
 gboolean held_files_add(HeldFiles *files, const char *key, uid_t user, int fd);
 
-/* That for KEY stays until it is removed, and no other takes its place. FALSE: there is none. */
+/* Protects the file for KEY from eviction and replacement until it is removed. FALSE if there is none. */
 gboolean held_files_keep(HeldFiles *files, const char *key);
 
-/* FALSE: there is none for KEY. */
+/* FALSE if there is no file for KEY. */
 gboolean held_files_remove(HeldFiles *files, const char *key);
 
-/* Drops those that were not used lately. NOW: monotonic, microseconds. */
+/* Drops files unused for HELD_FILES_IDLE_S. NOW is monotonic, in microseconds. */
 void held_files_expire(HeldFiles *files, gint64 now);
 
 #endif

@@ -9,8 +9,8 @@ typedef struct {
     Service *service;
     gint64 retained_us; /* monotonic; 0: never */
 
-    GMutex lock;         /* of what follows */
-    GHashTable *missing; /* set of series without samples, which was told */
+    GMutex lock;         /* guards the following */
+    GHashTable *missing; /* set of series whose missing samples were reported */
     gboolean write_failing;
 } HistorySink;
 
@@ -33,7 +33,7 @@ free_state(gpointer state)
     g_free(sink);
 }
 
-/* FALSE: it was so before. */
+/* FALSE if it was set already. */
 static gboolean
 set_missing(HistorySink *sink, const char *series, gboolean missing)
 {
@@ -60,7 +60,7 @@ passes_by_itself(const GError *error)
            g_error_matches(error, HISTORY_ERROR, HISTORY_ERROR_FULL);
 }
 
-/* ERROR: why writing failed, or NULL. */
+/* ERROR is why writing failed, or NULL. */
 static void
 note_written(HistorySink *sink, const GError *error)
 {

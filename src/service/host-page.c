@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages of dumps: a report makes a page tree of the dump, which is held, and each page is cut from it by another
+ * Pages of dumps: a report creates a page tree of the dump, which is cached; each page is extracted from it by another
  * report, which reads nothing else.
  */
 #include "service/host.h"
@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of a page, and of no page tree. */
+/* Options that apply to a page but not to its page tree. */
 static const char *const cut_options[] = {"--part=", "--width=", "--depth=", "--zoom=", "--count="};
 
-/* Options in two groups, each with NULL at its end; pointers into those of a page. */
+/* The options of a page in two NULL-terminated groups; the strings are borrowed from the page. */
 typedef struct {
     const char *tree[REPORT_QUERY_OPTIONS + 1];
     const char *cut[REPORT_QUERY_OPTIONS + 1];
@@ -64,7 +64,7 @@ key_of(const char *content, const PageOptions *options)
 
 /* ---- dumps ---- */
 
-/* Whether all of the dumps are still kept; FAILURE says which one is not. */
+/* Checks that all dumps are still kept; FAILURE names a missing one. */
 static Outcome
 check_kept(Job *job, gint64 incarnation, const RoutePage *page, Failure *failure)
 {
@@ -104,7 +104,7 @@ service_page(Service *service, const ServicePage *page, int *descriptor, Failure
     int tree = held_files_find(service->page_trees, key);
     if (tree < 0) {
         Outcome result = page->render(page->data, "page-tree", options.tree, &tree, failure);
-        /* It may be too large for a file where the page is not. */
+        /* The page tree may be too large for a file even if the page is not. */
         if (result == OUTCOME_SYSTEM)
             return page->render(page->data, "page", page->options, descriptor, failure);
         if (result != OUTCOME_DONE)
@@ -116,7 +116,7 @@ service_page(Service *service, const ServicePage *page, int *descriptor, Failure
     return result;
 }
 
-/* ---- of a target ---- */
+/* ---- pages of a target ---- */
 
 typedef struct {
     Job *job;
@@ -141,7 +141,7 @@ render_kept(gpointer data, const char *format, const char *const *options, int *
     return result;
 }
 
-/* A dump's id is never given twice. */
+/* Dump ids are never reused, so they can be part of the key. */
 Outcome
 host_page(void *job, const RoutePage *page, int *descriptor, Failure *failure)
 {
@@ -159,7 +159,7 @@ host_page(void *job, const RoutePage *page, int *descriptor, Failure *failure)
                                            page->dump, page->base);
     const ServicePage wanted = {
         .user = live_user(target), .key = key, .options = page->options, .render = render_kept, .data = &kept};
-    /* The target is not needed for it, and others need not wait. */
+    /* The report does not need the target, so other work on it may begin. */
     work_let_go(job);
     return service_page(live_service(target), &wanted, descriptor, failure);
 }

@@ -18,19 +18,19 @@
 #include <unistd.h>
 
 enum {
-    RENDERING_WAIT_S = 30, /* for one of the others to end */
+    RENDERING_WAIT_S = 30, /* time to wait for another rendering to end */
 };
 
 /* ---- the target itself ---- */
 
-/* One call of a target. */
+/* A call of a target. */
 typedef struct {
     ServiceTarget *owner;
-    Target *target; /* NULL: it cannot be reached */
-    GError *error;  /* how the call, or reaching the target, failed; NULL: it did not */
+    Target *target; /* NULL: unreachable */
+    GError *error;  /* error of the connection or the call; NULL: none */
 } Use;
 
-/* Takes the target until give_back(), without the limits that an earlier request had for its dump. */
+/* Takes exclusive use of the target until give_back(), without the dump limits of an earlier request. */
 static Use
 take(Job *job)
 {
@@ -55,13 +55,14 @@ give_back(Use *use, Failure *failure)
     return result;
 }
 
-/* As last seen; guarded by live_lock(). */
+/* The profiling state last seen; guarded by live_lock(). */
 typedef struct {
     gboolean known;
     gboolean active;
 } Profiling;
 
-/* The program and other clients may also switch profiling; the next query detects it. */
+/* Emits an event if profiling has changed: the program and other clients may also switch it, which the next query
+ * detects. */
 static void
 note_profiling(ServiceTarget *target, gboolean active, const char *who)
 {
@@ -189,7 +190,7 @@ host_dump_to_own_file(void *job, Failure *failure)
     Use use = take(job);
     if (use.target != NULL)
         target_dump_to_own_file(use.target, &use.error);
-    /* jemalloc has one error for a file it cannot write, whatever the reason. */
+    /* jemalloc has a single error for all reasons why it cannot write a file. */
     if (use.error == NULL || use.error->domain != TARGET_OWN_DUMP_ERROR)
         return give_back(&use, failure);
     failure_set(failure, OUTCOME_CONTROL_FAILED, "%s", use.error->message);
@@ -252,8 +253,8 @@ host_open_dump(void *job, uint64_t id, int *descriptor, Failure *failure)
     return open_dump_of(job, incarnation, id, descriptor, failure);
 }
 
-/* Whoever sees a target sees all of its user's. Another user's dump is not there for it, and could name files that only
- * its own user may read. */
+/* A viewer of a target sees all targets of its user. Dumps of other users are treated as missing: they could name files
+ * that only their own user may read. */
 Outcome
 host_find_base(Job *job, uint64_t id, gint64 *incarnation, Failure *failure)
 {
@@ -315,7 +316,7 @@ end_rendering(Service *service, uid_t user)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     count_rendering(service, user, -1);
-    g_cond_broadcast(&service->rendering_done); /* it may not be the turn of the one that waits longest */
+    g_cond_broadcast(&service->rendering_done); /* the longest waiter may not be the one that can begin */
 }
 
 static RenderSetup
@@ -332,7 +333,7 @@ fail_crowded(const Service *service, Failure *failure)
                        service->options.limits.renderings);
 }
 
-/* With the rights of ROOT; NULL: with our own. */
+/* Renders with the rights of ROOT, or if NULL, with those of this process. */
 static Outcome
 render_by(Service *service, const ServiceRoot *root, const ServiceRender *wanted, int *descriptor, Failure *failure)
 {
@@ -353,7 +354,7 @@ service_render(Service *service, const ServiceRender *wanted, int *descriptor, F
     return render_by(service, wanted->no_files ? NULL : service->options.root, wanted, descriptor, failure);
 }
 
-/* 0: it has ended. */
+/* The pid; 0 if it has exited. */
 static pid_t
 live_pid(const ServiceTarget *target)
 {
@@ -409,7 +410,7 @@ service_work_growth(const RouteHost *host, const ServiceGrowth *wanted, int *des
     return result;
 }
 
-/* ---- the cause ---- */
+/* ---- examinations ---- */
 
 static bool
 is_waited_for(void *data)
@@ -425,7 +426,7 @@ keep_sample(StatsSample *sample, gpointer data, GError **error)
     return TRUE;
 }
 
-/* A ServiceReadFunc: the samples of this process as a SampleBytesFile; DATA is its ServiceTarget. */
+/* A ServiceReadFunc that returns the samples of a process as a SampleBytesFile; DATA is its ServiceTarget. */
 static gpointer
 read_kept(History *history, gpointer data, GError **error)
 {
@@ -440,7 +441,8 @@ read_kept(History *history, gpointer data, GError **error)
     return fine ? g_steal_pointer(&file) : NULL;
 }
 
-/* What is kept of the process, for the doctor to find what grows too slowly for a watch; -1: nothing is. */
+/* Opens a file with the kept samples of the process, so that the doctor can find growth that is too slow for a watch;
+ * -1 if there are none. */
 static int
 open_kept(const RouteHost *host)
 {
@@ -477,7 +479,7 @@ service_work_examine(const RouteHost *host, guint64 watch_ms, int *descriptor, F
                                .is_wanted = is_waited_for,
                                .data = host->data};
     Outcome result = OUTCOME_GONE;
-    /* The child reaches the target by itself. */
+    /* The child connects to the target itself. */
     work_let_go(host->data);
     const RenderExamination wanted = {
         .watch_ms = watch_ms, .via = live_is_named(target) ? NULL : "agent", .kept = open_kept(host)};

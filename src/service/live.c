@@ -13,56 +13,57 @@
 #include <unistd.h>
 
 enum {
-    REFUSED_MS = 1000,       /* an error is repeated for this time without contacting the target */
-    REFUSED_MAX_MS = 60000,  /* the same after many */
-    FORGIVEN_MS = 10 * 60000 /* silence is forgotten after this time without another one */
+    REFUSED_MS = 1000,       /* time for which an error is repeated without contacting the target */
+    REFUSED_MAX_MS = 60000,  /* the maximum of this time */
+    FORGIVEN_MS = 10 * 60000 /* time without a missed deadline after which earlier ones are forgotten */
 };
 
 struct ServiceTarget {
     gatomicrefcount references;
     Service *service; /* a reference */
 
-    /* Never change. */
+    /* These never change. */
     char *id;
     char *unique;
     char *name;
     char *label;
     char *series;
-    char *address;  /* NAMED: for target_open(), else the path of its agent's socket; NULL: of an earlier life */
-    gboolean named; /* by the options: reached whatever way works */
+    char *address;  /* if named, for target_open(), otherwise the path of its agent's socket; NULL: an earlier
+                     * process */
+    gboolean named; /* named by the options: reached in any way that works */
     gboolean followed;
     Process process;
     gint64 started_us;
-    ProcessFacts *about; /* NULL: of an earlier life */
-    char *boot;          /* of an earlier life of this machine; NULL: the present one */
+    ProcessFacts *about; /* NULL: an earlier process */
+    char *boot;          /* for a process of an earlier boot; NULL: the current boot */
 
-    GMutex parts_lock; /* of what follows */
+    GMutex parts_lock; /* guards the following */
     GHashTable *parts; /* LivePart -> its bytes */
 
-    GMutex lock; /* of what follows */
+    GMutex lock; /* guards the following */
     ServiceTargetState state;
-    gboolean reached; /* by VIA; FALSE: not yet, or it could not be */
+    gboolean reached; /* it was reached, by VIA */
     TargetVia via;
     char *trouble;
-    gint64 left_alone_until_us; /* monotonic, if there is trouble */
+    gint64 left_alone_until_us; /* monotonic time, if there is trouble */
     StatsSample *latest;
-    WireHelloReply hello; /* the latest; zeros: none yet */
+    WireHelloReply hello; /* the latest; zero: none yet */
     gint64 hello_us;      /* monotonic */
     gint64 incarnation;   /* in the history; 0: not known yet */
     gboolean has_kept;    /* dumps or recordings */
-    int delta;            /* the dump that the next difference begins at; -1: none */
+    int delta;            /* the dump that the next difference is relative to; -1: none */
 
-    GMutex use; /* of what follows: the target itself is one thread's at a time */
+    GMutex use; /* guards the following: only one thread at a time uses the target itself */
     Target *target;
     StatsLive *live[SAMPLED_COUNT];
-    StatsLiveParts live_parts[SAMPLED_COUNT]; /* that they were made for */
-    GError *refusal;                          /* the last attempt failed so that the next one would */
-    gint64 refused_until_us;                  /* monotonic: it is not made before */
-    guint silences;                           /* deadlines it has let pass, and nonsense, lately */
-    gint64 silent_us;                         /* monotonic: the last of them */
+    StatsLiveParts live_parts[SAMPLED_COUNT]; /* the parts of each sampler */
+    GError *refusal;                          /* error of the last attempt, repeated until refused_until_us */
+    gint64 refused_until_us;                  /* monotonic time of the next attempt */
+    guint silences;                           /* recent missed deadlines and protocol errors */
+    gint64 silent_us;                         /* monotonic time of the last one */
 };
 
-/* The bytes follow it. */
+/* The header of a part; its data follows. */
 typedef struct {
     const LivePart *part;
     _Alignas(max_align_t) char bytes[];
@@ -130,13 +131,13 @@ live_new_kept(Service *service, const HistoryKept *kept)
     ServiceTarget *target = new_target(service, &process);
     target->series = g_strdup(kept->target);
     for (guint i = 0; i < PROCESS_UIDS; i++)
-        target->process.uids[i] = (uid_t)-1; /* no longer known: visible only to clients that see all */
+        target->process.uids[i] = (uid_t)-1; /* unknown now: visible only to clients that see all */
     target->boot = g_strdup(kept->boot);
     target->incarnation = kept->incarnation;
     target->state = SERVICE_TARGET_GONE;
     target->has_kept = TRUE;
     if (g_strcmp0(kept->boot, shared_history_boot(service->history)) != 0)
-        target->started_us = 0; /* no longer known */
+        target->started_us = 0; /* unknown now */
     return target;
 }
 
@@ -147,7 +148,7 @@ service_target_ref(ServiceTarget *target)
     return target;
 }
 
-/* With USE, or the last reference. */
+/* To be called with USE, or with the last reference. */
 static void
 hang_up(ServiceTarget *target)
 {
@@ -203,7 +204,7 @@ live_set_gone(ServiceTarget *target)
     target->delta = -1;
 }
 
-/* Yama lets users trace no more than their own children, or nothing (ptrace_scope). */
+/* FALSE if Yama (ptrace_scope) restricts users to tracing their own children, or forbids tracing. */
 static gboolean
 users_may_trace(void)
 {
@@ -211,7 +212,8 @@ users_may_trace(void)
     return !g_file_get_contents("/proc/sys/kernel/yama/ptrace_scope", &scope, NULL, NULL) || scope[0] == '0';
 }
 
-/* ptrace(2) also requires PTRACE_MODE_ATTACH: the /proc files of a process that is not dumpable belong to root. */
+/* Also requires PTRACE_MODE_ATTACH, like ptrace(2): the /proc files of a process that is not dumpable belong to
+ * root. */
 static gboolean
 may_trace(const Process *process, uid_t user)
 {
@@ -235,7 +237,7 @@ service_target_is_visible(const ServiceTarget *target, Viewer viewer)
     Process now;
     if (viewer == VIEWER_ALL)
         return TRUE;
-    /* A process that has taken on a user for a moment, as file servers do, is not this user's. */
+    /* A process that has temporarily assumed a user's identity, as file servers do, does not belong to this user. */
     if (viewer < 0 || process_user(&target->process) != (uid_t)viewer)
         return FALSE;
     if (service_target_state(target) == SERVICE_TARGET_GONE)
@@ -305,7 +307,7 @@ live_note_hello(ServiceTarget *target, const WireHelloReply *hello)
     target->hello_us = g_get_monotonic_time();
 }
 
-/* The state ELAPSED_MS later, unless profiling was switched in the meantime. */
+/* Adjusts HELLO to the state ELAPSED_MS later, assuming that profiling was not switched in the meantime. */
 static void
 age(WireHelloReply *hello, guint64 elapsed_ms)
 {
@@ -321,7 +323,7 @@ age(WireHelloReply *hello, guint64 elapsed_ms)
     *lease = (WireLease){0};
 }
 
-/* With TARGET.lock. */
+/* To be called with TARGET.lock. */
 static void
 set_seen(const ServiceTarget *target, RouteStatus *status)
 {
@@ -411,7 +413,8 @@ live_process(const ServiceTarget *target)
 GMutex *
 live_lock(const ServiceTarget *target)
 {
-    return &((ServiceTarget *)(guintptr)target)->lock; /* mutable members are read under it, also of a const target */
+    return &((ServiceTarget *)(guintptr)target)->lock; /* mutable members are read with the lock, even of a const
+                                                        * target */
 }
 
 void
@@ -528,7 +531,7 @@ may_be_asked(ServiceTarget *target, GError **error)
 static Target *
 open_target(ServiceTarget *target, TargetVia via, GError **error)
 {
-    /* Its pid may be another process's by now. */
+    /* Its pid may have been reused. */
     if (!process_alive(target->process.pid, target->process.start_time)) {
         set_gone_error(target, error);
         return NULL;
@@ -547,7 +550,7 @@ connect_target(ServiceTarget *target, TargetVia via, GError **error)
     if (target->target == NULL) {
         GError *cause = NULL;
         target->target = open_target(target, via, &cause);
-        /* A missing agent is not an error if it can be attached to. */
+        /* A missing agent is not an error if ptrace can be used. */
         if (via == TARGET_VIA_ANY || !target->named || cause == NULL)
             live_note_outcome(target, cause);
         if (cause != NULL)
@@ -574,8 +577,8 @@ live_connect_gently(ServiceTarget *target, GError **error)
     return NULL;
 }
 
-/* A target that is silent or talks nonsense holds a thread up until the deadline, and may do so on purpose: after each
- * such error it is left alone for twice as long as after the one before. */
+/* The time to avoid the target after ERROR. A silent or misbehaving target blocks a thread until the deadline, possibly
+ * on purpose: the time doubles with each such error. */
 static guint
 back_off_ms(ServiceTarget *target, const GError *error)
 {
@@ -606,7 +609,7 @@ void
 live_note_outcome(ServiceTarget *target, const GError *error)
 {
     gboolean refused = error != NULL && would_fail_again(error);
-    /* The agent has left; there may be another way the next time. */
+    /* The agent has ended; the next attempt may use another way. */
     if (g_error_matches(error, TARGET_ERROR, OUTCOME_NO_AGENT))
         hang_up(target);
     if (refused || error == NULL)

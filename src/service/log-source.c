@@ -10,13 +10,13 @@ enum {
 };
 
 struct LogSource {
-    gatomicrefcount references; /* the owner's, and one of each thread that reads */
-    Service *service;           /* not a reference: it owns this; a reader holds one */
+    gatomicrefcount references; /* one of the owner, and one of each reading thread */
+    Service *service;           /* borrowed: it owns this; a reading thread holds a reference */
     char *series;
-    GSource *timer; /* NULL: it is not read any more */
-    gint polling;   /* atomic: a thread reads, or is about to */
+    GSource *timer; /* NULL: no longer read */
+    gint polling;   /* atomic: a thread is reading, or about to */
 
-    GMutex lock; /* of what follows */
+    GMutex lock; /* guards the following */
     Follow *follow;
     LogReader *reader;
     GHashTable *writers; /* HistoryLife.boot -> series */
@@ -30,7 +30,7 @@ take_sample(StatsSample *sample, gpointer data, GError **error)
     g_autofree char *boot = history_log_life(sample);
     char *series = g_hash_table_lookup(log->writers, boot);
     if (series == NULL) {
-        /* The first writer is found in the file. */
+        /* Writes waiting samples first: the history knows the first writer of the series. */
         shared_history_flush(log->service->history, NULL);
         g_autoptr(HistoryHold) hold = shared_history_hold(log->service->history);
         series = history_log_target(hold->history, log->series, sample->stream);
@@ -79,7 +79,7 @@ unref(LogSource *log)
     g_free(log);
 }
 
-/* Reads on a thread, which holds the log and the service. */
+/* Calls FUNC on a thread, which holds references to the log and the service. */
 static void
 offload(LogSource *log, void (*func)(gpointer data))
 {

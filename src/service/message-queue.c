@@ -2,7 +2,7 @@
 #include "service/message-queue.h"
 
 enum {
-    DISPATCHED_AT_ONCE = 256, /* then other sources of the main context have a turn */
+    DISPATCHED_AT_ONCE = 256, /* messages per dispatch, before other sources of the main context run */
 };
 
 typedef struct {
@@ -14,7 +14,7 @@ typedef struct {
 struct MessageQueue {
     gatomicrefcount references;
     GSource *source;
-    GMutex lock; /* of what follows */
+    GMutex lock; /* guards the following */
     GQueue messages;
     gboolean closed;
 };
@@ -44,7 +44,7 @@ message_queue_post(MessageQueue *queue, GSourceFunc func, gpointer data, GDestro
         free_message(message);
 }
 
-/* NULL: none, and the source waits for the next one. */
+/* The next message; NULL if there is none, and the source then waits. */
 static Message *
 take(MessageQueue *queue)
 {
@@ -87,7 +87,8 @@ message_queue_new(GMainContext *context)
     g_mutex_init(&queue->lock);
     g_queue_init(&queue->messages);
     queue->source = g_source_new(&funcs, sizeof(GSource));
-    /* A message may end the service: GLib keeps the source's reference until its callback has returned. */
+    /* A message may free the service: the source's reference, which GLib drops after its callback has returned, keeps
+     * the queue alive. */
     g_atomic_ref_count_inc(&queue->references);
     g_source_set_callback(queue->source, deliver, queue, unref_queue);
     g_source_attach(queue->source, context);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages from any thread to a main context: functions that are called there, in the order in which they were sent. */
+/* Messages from any thread to a main context: functions that are called there, in the order of posting. */
 #ifndef JESCOPE_SERVICE_MESSAGE_QUEUE_H
 #define JESCOPE_SERVICE_MESSAGE_QUEUE_H
 
@@ -9,13 +9,13 @@ typedef struct MessageQueue MessageQueue;
 
 MessageQueue *message_queue_new(GMainContext *context);
 
-/* Calls FUNC soon, unless the queue is closed before. FREE_DATA (may be NULL) is called in any case. */
+/* Calls FUNC soon, unless the queue is closed first. FREE_DATA (may be NULL) is always called. */
 void message_queue_post(MessageQueue *queue, GSourceFunc func, gpointer data, GDestroyNotify free_data);
 
-/* Discards the messages that wait. On the queue's context, also from within FUNC. */
+/* Discards waiting messages. Called in the queue's context, possibly from within FUNC. */
 void message_queue_close(MessageQueue *queue);
 
-/* After message_queue_close(), once no thread posts any more. */
+/* To be called after message_queue_close(), when no thread posts any more. */
 void message_queue_unref(MessageQueue *queue);
 
 #endif

@@ -2,7 +2,7 @@
 #include "service/published-bytes.h"
 
 static GMutex lock;
-static GHashTable *totals; /* uid -> guint64; none of 0 */
+static GHashTable *totals; /* uid -> guint64; without zeros */
 
 gboolean
 published_bytes_change(uid_t user, guint64 before, guint64 now)

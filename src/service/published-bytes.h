@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that are published (routes/publish.h) of all targets of a user take on disk. */
+/* Counts the bytes on disk of published files (routes/publish.h), for all targets of a user. */
 #ifndef JESCOPE_SERVICE_PUBLISHED_BYTES_H
 #define JESCOPE_SERVICE_PUBLISHED_BYTES_H
 
@@ -7,11 +7,11 @@
 #include <sys/types.h>
 
 enum {
-    PUBLISHED_BYTES_MAX = 1 << 30, /* of one user */
+    PUBLISHED_BYTES_MAX = 1 << 30, /* per user */
 };
 
-/* Instead of BEFORE bytes of USER there are NOW. FALSE, and nothing is changed: that would be too many. On any thread.
- */
+/* Replaces BEFORE with NOW bytes in the total of USER. FALSE without a change if the total would exceed the limit.
+ * Thread-safe. */
 gboolean published_bytes_change(uid_t user, guint64 before, guint64 now);
 
 #endif

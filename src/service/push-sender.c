@@ -11,31 +11,31 @@
 #include <unistd.h>
 
 enum {
-    LOOK_US = 1000000,   /* between looks at an empty queue, to which other processes may add */
-    RETRY_US = 60000000, /* before another attempt to set up what failed */
-    FILES = 4,           /* of ExportAccess */
+    LOOK_US = 1000000,   /* interval of checking an empty queue, to which other processes may add */
+    RETRY_US = 60000000, /* pause before setup is retried */
+    FILES = 4,           /* number of files in ExportAccess */
     SETTING_MAX = 1 << 20,
 };
 
 typedef enum { FILE_OPEN, FILE_SECRET } FileSecrecy;
 
-/* A destination whose files may be readable by the process that stays root alone. */
+/* A destination, whose files may be readable only by the process that stays root. */
 typedef struct {
     Destination *destination;
     int copies[FILES]; /* -1: none */
 } Place;
 
 struct PushSender {
-    Service *service; /* not a reference: it outlives this */
+    Service *service; /* borrowed: it outlives this */
     const ServicePush *push;
     Place place;
     Queue *queue;
     GThread *thread;
     gint ends; /* atomic */
 
-    GMutex lock; /* of what follows */
+    GMutex lock; /* guards the following */
     GCond wake;
-    gboolean added; /* since the thread last looked */
+    gboolean added; /* batches were added since the thread last looked */
     DeliveryFigures delivery;
     QueueFigures queued;
 };
@@ -51,7 +51,7 @@ clear_place(Place *place)
             close(place->copies[i]);
 }
 
-/* Of the file itself: those of a copy say nothing. */
+/* FALSE if others can access the file. This must be the original: a copy has a mode of its own. */
 static gboolean
 is_private(int fd)
 {
@@ -75,7 +75,7 @@ copy_setting(const char *path, FileSecrecy secrecy, int *copy, GError **error)
     return copied;
 }
 
-/* A name for PATH under which this process can open it. */
+/* Returns a name under which this process can open the file PATH, or a copy of it. */
 static char *
 find_readable(const char *path, FileSecrecy secrecy, int *copy, GError **error)
 {
@@ -156,7 +156,7 @@ wait_until(PushSender *sender, gint64 until_us)
     sender->added = FALSE;
 }
 
-/* Not woken by what is added. */
+/* Waits until UNTIL_US; added batches do not wake it. */
 static void
 rest_until(PushSender *sender, gint64 until_us)
 {
@@ -165,7 +165,7 @@ rest_until(PushSender *sender, gint64 until_us)
         continue;
 }
 
-/* Reports the same failure once in a row. */
+/* Reports ERROR, unless it equals the last reported one. */
 static void
 tell(const PushSender *sender, char **told, const GError *error)
 {
@@ -189,7 +189,7 @@ note_figures(PushSender *sender, Delivery *delivery)
         sender->queued = queued;
 }
 
-/* While another process sends from the queue, it sends what is added here as well. */
+/* If another process is the queue's sender, it also sends the batches added here. */
 static gboolean
 become_sender(PushSender *sender, char **told)
 {
@@ -227,7 +227,7 @@ send_until_end(PushSender *sender, Delivery *delivery, char **told)
         DeliveryState state = delivery_step(delivery, &error);
         if (is_ending(sender))
             break;
-        /* An empty queue says nothing about a failure that lasts. */
+        /* An empty queue does not mean that an earlier failure is over. */
         if (error != NULL || state == DELIVERY_GOES)
             tell(sender, told, error);
         note_figures(sender, delivery);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue of one destination in the service, and the thread that sends what is in it. Any thread but for new and
- * free. */
+/* The queue of one destination in the service, and the thread that sends its content. All functions except new and free
+ * may be called on any thread. */
 #ifndef JESCOPE_SERVICE_PUSH_SENDER_H
 #define JESCOPE_SERVICE_PUSH_SENDER_H
 
@@ -9,26 +9,26 @@
 
 typedef struct PushSender PushSender;
 
-/* Whether push_sender_new() can work: the URL and its files, the labels, and the directory of the queue. */
+/* Checks that push_sender_new() can work: the URL and its files, the labels, and the queue's directory. */
 gboolean push_sender_check(const ServicePush *push, GError **error);
 
-/* PUSH outlives it. Failures are reported to the operator. */
+/* PUSH must outlive it. Failures are reported to the operator. */
 PushSender *push_sender_new(Service *service, const ServicePush *push);
 
-/* Nothing is sent any more; what is added waits for the next process, and so does what a request was under way with,
- * which ends now. Waits for the thread: about a second at most. */
+/* Stops sending and aborts a request in progress. Its batches, and those added later, stay in the queue for the next
+ * process. Waits for the thread, for about a second at most. */
 void push_sender_end(PushSender *sender);
 
 void push_sender_free(PushSender *sender);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PushSender, push_sender_free)
 
-/* What the sink wants of a batch. */
+/* The flags of its sink. */
 ExportSinkFlags push_sender_flags(const PushSender *sender);
 
-/* As queue_add(). */
+/* Like queue_add(). */
 gboolean push_sender_add(PushSender *sender, GBytes *batch, GError **error);
 
-/* Its part of FIGURES. */
+/* Sets the members of FIGURES about delivery and queue. */
 void push_sender_figures(PushSender *sender, ServicePushFigures *figures);
 
 #endif

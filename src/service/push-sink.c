@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 enum {
-    AT_ONCE = 2,              /* targets of one section */
-    CLOCK_STEP_US = 60000000, /* the clock may be set: it is looked at this often */
+    AT_ONCE = 2,              /* targets of a section that are dumped at the same time */
+    CLOCK_STEP_US = 60000000, /* maximum sleep, since the clock may be set */
 };
 
-/* The sections of the options, and those that were replaced while work for them was under way: of Pusher. */
+/* The sections of the options, and replaced sections with work in progress: of Pusher. */
 typedef struct {
     Service *service; /* not a reference: it outlives this */
     GPtrArray *pushers;
@@ -32,24 +32,24 @@ typedef struct {
 typedef struct {
     Service *service; /* not a reference: it outlives this */
     Pushers *all;
-    GPtrArray *options; /* a reference: it holds PUSH */
+    GPtrArray *options; /* a reference, which keeps PUSH alive */
     const ServicePush *push;
     PushSender *sender;
-    /* In the main context: */
+    /* The following are used in the main context. */
     GSource *timer;  /* NULL: it has ended */
-    gint64 next_us;  /* of the next round, since 1970 */
-    GPtrArray *left; /* of ServiceTarget: to be dumped in this round, last one first */
-    guint under_way; /* work on targets */
+    gint64 next_us;  /* time of the next round, since 1970 */
+    GPtrArray *left; /* of ServiceTarget: those still to be dumped in this round, the last one first */
+    guint under_way; /* targets with work in progress */
     ScheduleTurns *turns;
     GHashTable *pasts; /* live_unique() -> Past */
     ServicePushFigures counts;
 } Pusher;
 
-/* What is kept of a target from round to round. */
+/* What is remembered of a target from round to round. */
 typedef struct {
-    guint idle;   /* rounds in which it is left alone still */
-    char *told;   /* the latest failure */
-    gboolean old; /* it was not there in this round */
+    guint idle;   /* rounds left in which it is skipped */
+    char *told;   /* the last reported failure */
+    gboolean old; /* it was not found in this round */
 } Past;
 
 static void
@@ -61,7 +61,7 @@ free_past(gpointer data)
 
 /* ---- one target, on a thread of the service ---- */
 
-/* What is known of it. */
+/* The data collected about a target. */
 typedef struct {
     StatsSample *sample;
     LedgerTaken ledger;
@@ -81,11 +81,11 @@ look_clear(Look *look)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Look, look_clear)
 
-/* What became of it. */
+/* The result. */
 typedef struct {
     gint64 took_us; /* the dump */
-    char *failure;  /* NULL: it is queued */
-    gboolean gone;  /* the target has ended: not a failure */
+    char *failure;  /* NULL: queued */
+    gboolean gone;  /* the target has exited, which is not a failure */
 } Pushed;
 
 static void
@@ -95,7 +95,7 @@ free_pushed(gpointer data)
     g_free(data);
 }
 
-/* One dump for one section. */
+/* A dump for a section. */
 typedef struct {
     Pusher *pusher;
     ServiceTarget *target; /* a reference */
@@ -148,7 +148,7 @@ read_whole(int fd, GError **error)
     return mapped != NULL ? g_mapped_file_get_bytes(mapped) : NULL;
 }
 
-/* With the names of functions, which a child looks up. */
+/* Builds the batch in a child, which symbolizes it. */
 static Outcome
 render_batch(const RouteHost *host, const PushJob *job, int dump, GBytes **batch, Failure *failure)
 {
@@ -215,7 +215,7 @@ past_of(Pusher *pusher, const ServiceTarget *target)
     return past;
 }
 
-/* Reports the same failure of a target once. */
+/* Reports a failure, unless it equals the target's last one. */
 static void
 note_failure(Pusher *pusher, const ServiceTarget *target, const char *failure)
 {
@@ -247,7 +247,8 @@ on_pushed(gpointer result, const GError *error, gpointer data)
     let_go(pusher);
 }
 
-/* Of the targets that are left the next one, by its user: others need not wait until one user's slow ones are done. */
+/* Takes the next of the remaining targets, alternating between users, so that one user's slow targets do not delay
+ * those of others. */
 static ServiceTarget *
 take_next(Pusher *pusher)
 {
@@ -291,7 +292,7 @@ is_wanted(const Pusher *pusher, const ServiceTarget *target)
     return names == NULL || *names == NULL;
 }
 
-/* The targets of this round, and what the schedule looks at. */
+/* The candidates for this round; PROCESSES receives the data for the schedule. */
 static GPtrArray *
 find_targets(Pusher *pusher, GArray *processes)
 {
@@ -353,7 +354,7 @@ on_time(gpointer data)
             begin_round(pusher);
         pusher->next_us = schedule_next_us(&pusher->push->schedule, now_us);
     }
-    /* A clock that was set back does not delay rounds by as much. */
+    /* Keeps a clock that was set back from delaying rounds. */
     pusher->next_us = MIN(pusher->next_us, schedule_next_us(&pusher->push->schedule, now_us));
     g_source_set_ready_time(pusher->timer, g_get_monotonic_time() + CLAMP(pusher->next_us - now_us, 1, CLOCK_STEP_US));
     return G_SOURCE_CONTINUE;
@@ -389,7 +390,7 @@ new_pasts(void)
     return g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, free_past);
 }
 
-/* PUSH is one of OPTIONS. */
+/* PUSH is an element of OPTIONS. */
 static Pusher *
 new_pusher(Pushers *all, GPtrArray *options, const ServicePush *push)
 {
@@ -438,7 +439,7 @@ stop(gpointer state)
         end_rounds(all->pushers->pdata[i]);
 }
 
-/* Work that is under way may still add to the queues. */
+/* Work in progress may still add to the queues. */
 static void
 close_senders(gpointer state)
 {
@@ -452,7 +453,7 @@ const Sink push_sink = {.new = new_state, .free = free_state, .stop = stop, .clo
 
 /* ---- new settings ---- */
 
-/* The last work for a section that is no more is done. */
+/* Frees a retired section once its last work is done. */
 static void
 let_go(Pusher *pusher)
 {
@@ -460,8 +461,8 @@ let_go(Pusher *pusher)
         g_ptr_array_remove_fast(pusher->all->retired, pusher);
 }
 
-/* No rounds any more, and nothing is sent. Work that is under way adds to the queue still, which the next sender of
- * this queue finds when the retired one has closed it. */
+/* Ends rounds and sending. Work in progress still adds to the queue; the queue's next sender sends these batches once
+ * the retired one has closed it. */
 static void
 retire(Pushers *all, Pusher *pusher)
 {
@@ -471,7 +472,7 @@ retire(Pushers *all, Pusher *pusher)
     let_go(pusher);
 }
 
-/* NEXT goes on where PUSHER, of the same destination, ends. */
+/* Moves the state of PUSHER to NEXT, which has the same destination. */
 static void
 hand_over(Pusher *pusher, Pusher *next)
 {
@@ -481,7 +482,7 @@ hand_over(Pusher *pusher, Pusher *next)
     next->counts = pusher->counts;
 }
 
-/* Takes the pusher of this destination out of PUSHERS; NULL if it has none. */
+/* Removes and returns the pusher of this destination from PUSHERS, or NULL. */
 static Pusher *
 take_pusher(GPtrArray *pushers, const ServicePush *push)
 {
@@ -518,7 +519,7 @@ push_sink_reconfigure(gpointer state, GPtrArray *options)
         retire(all, g_ptr_array_steal_index(old, 0));
 }
 
-/* ---- for others ---- */
+/* ---- figures ---- */
 
 static void
 clear_figures(gpointer figures)

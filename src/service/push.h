@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A section [push] of the configuration: where dumps of targets are pushed, which, and how often (docs/push.md). */
+/* A section [push] of the configuration: which dumps are pushed where, and how often (docs/push.md). */
 #ifndef JESCOPE_SERVICE_PUSH_H
 #define JESCOPE_SERVICE_PUSH_H
 
 #include "export/delivery.h"
 #include "export/schedule.h"
 
-/* Strings may be NULL unless it says otherwise; vectors end with NULL, and may be NULL. */
+/* Strings may be NULL unless noted otherwise; vectors are NULL-terminated and may be NULL. */
 typedef struct {
     char *section;      /* "push", "push NAME"; not NULL */
     char *to;           /* a URL; not NULL */
-    char **targets;     /* names or pids of those that are pushed; empty: all */
-    char *service;      /* of all of them; NULL: the name of each program's file */
+    char **targets;     /* names or pids of the targets to push; empty: all */
+    char *service;      /* the service of all targets; NULL: the file name of each program */
     char *host;         /* not NULL */
     char **labels;      /* "NAME=VALUE" */
     char **variables;   /* "NAME=VARIABLE" of the environment */
     char *queue;        /* the directory; not NULL */
     guint64 queue_size; /* bytes */
     char *token_file, *ca_file, *cert_file, *key_file;
-    Schedule schedule; /* its host is HOST */
+    Schedule schedule; /* schedule.host is HOST */
 } ServicePush;
 
 void service_push_free(ServicePush *push);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServicePush, service_push_free)
 
-/* Whether nothing is to be set up again where OTHER takes the place of PUSH. What is in files may have changed: two
- * that name one are never equal. */
+/* Whether PUSH can continue unchanged if OTHER replaces it. Sections that name files are never equal, since the content
+ * may have changed. */
 gboolean service_push_equal(const ServicePush *push, const ServicePush *other);
 
-/* Of one destination. */
+/* The figures of one destination. */
 typedef struct {
     char *to;
-    guint64 rounds, dumps, failures, missed; /* as docs/prometheus.md; since the start */
+    guint64 rounds, dumps, failures, missed; /* as in docs/prometheus.md; since the start */
     DeliveryFigures delivery;
-    QueueFigures queue; /* of all the time that the queue exists */
+    QueueFigures queue; /* counters cover the whole life of the queue */
 } ServicePushFigures;
 
 #endif

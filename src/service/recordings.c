@@ -10,9 +10,9 @@
 
 #include <unistd.h>
 
-/* Of one target; guarded by live_lock(). */
+/* The recordings of a target; guarded by live_lock(). */
 typedef struct {
-    gboolean running; /* latest is running */
+    gboolean running; /* the latest one is running */
     gboolean has_latest;
     gboolean busy; /* it is being started or ended */
     RouteRecording latest;
@@ -73,7 +73,7 @@ describe(const Recordings *recordings)
 
 static gpointer look_after(const RouteHost *host, gpointer data);
 
-/* The end of a recording with symbolization takes as long as a report. */
+/* Ending a recording with symbolization takes as long as a report. */
 static ServicePace
 pace_of(ServiceTarget *target)
 {
@@ -96,7 +96,7 @@ on_timer(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Has the recording looked after when it must be. */
+/* Sets the timer for the next renewal or the end of the recording. */
 static void
 arm(ServiceTarget *target)
 {
@@ -122,7 +122,7 @@ recordings_disarm(ServiceTarget *target)
 
 /* ---- the beginning ---- */
 
-/* Recordings of this life that are in the history have numbers already. */
+/* The highest id of the target's recordings in the history. */
 static guint64
 last_kept_id(ServiceTarget *target)
 {
@@ -154,7 +154,7 @@ check_unprofiled(const ServiceTarget *target, const WireHelloReply *hello, Failu
     return OUTCOME_DONE;
 }
 
-/* Profiling is on: notes it. */
+/* Notes that profiling is on. */
 static RouteRecording
 note_started(Job *job, const RouteRecordingRequest *request, const Recorder *recorder, guint64 last_id)
 {
@@ -209,7 +209,7 @@ start(Job *job, const RouteRecordingRequest *request, RouteRecording *recording,
     return OUTCOME_DONE;
 }
 
-/* FALSE: one is running, or about to begin. */
+/* Begins a change if the state of the recording is RUNNING and no other change is in progress. */
 static gboolean
 begin_change(ServiceTarget *target, gboolean running)
 {
@@ -354,7 +354,7 @@ is_stopping(Service *service)
     return service->stopping;
 }
 
-/* Does what STEP asks for. */
+/* Executes STEP. */
 static void
 follow(Job *job, RecorderStep step, const Failure *failure)
 {
@@ -387,7 +387,8 @@ typedef enum {
     ENDS_NOW,
 } Purpose;
 
-/* With Recordings.busy, so that only we change the recorder, but without the lock, which calls of the target take. */
+/* Called with Recordings.busy, so that no other thread changes the recorder, but without the lock, which calls of the
+ * target take. */
 static RecorderStep
 drive(Job *job, Purpose purpose, Failure *failure)
 {
@@ -427,7 +428,7 @@ recordings_end(ServiceTarget *target)
         submit(target);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 static gboolean
 find(const RouteRecording *rows, gsize n, guint64 id, RouteRecording *recording)

@@ -16,46 +16,46 @@
 
 enum {
     SLOW_SCAN_S = 10,
-    SCAN_LEAST_MS = 1000, /* all of /proc is read */
-    SOON_MS = 20,         /* several may arrive at once */
+    SCAN_LEAST_MS = 1000, /* minimum interval of reading all of /proc */
+    SOON_MS = 20,         /* delay that combines several arrivals */
     GONE_MAX = 32,
-    LISTED_MAX = 8, /* names in an error */
-    SHOWN_MAX = 64, /* bytes of the key */
+    LISTED_MAX = 8, /* names listed in an error */
+    SHOWN_MAX = 64, /* bytes of the key quoted in an error */
     EXITS_AT_ONCE = 64,
 };
 
 struct Registry {
-    Service *service;           /* not a reference: it owns this */
+    Service *service;           /* borrowed: it owns this */
     GPtrArray *live;            /* of ServiceTarget, by pid */
     GHashTable *exits;          /* ServiceTarget -> its pidfd */
-    int exits_ended;            /* an epoll descriptor of all of them; -1: none */
+    int exits_ended;            /* epoll descriptor of all pidfds; -1: none */
     GSource *exits_source;      /* its source; NULL: none */
     GPtrArray *gone;            /* latest first */
-    ServiceTarget *latest_gone; /* with something kept or not; NULL: none has ended */
+    ServiceTarget *latest_gone; /* the target that exited last, even without kept data; NULL: none */
     Scanner *scanner;           /* lent to a thread while scanning */
     gboolean scanning;
     gboolean again;
     gboolean renew_names;
-    gboolean looked; /* a scan has ended */
+    gboolean looked; /* a scan has completed */
     GArray *hints;   /* of pid_t, for the next scan */
     Wakeup *wakeup;
     guint slow_scan;
     guint soon;
 };
 
-/* The data of a scan on a thread; the registry may have been freed at its end. */
+/* The data of a scan on a thread; the registry may be freed before its end. */
 typedef struct {
     Service *service;
     Scanner *scanner;
     GArray *hints;
-    GHashTable *series; /* in use, then of those found as well -> unique id of the live target that has it; NULL */
+    GHashTable *series; /* series in use, later including those found -> unique id of the live target, or NULL */
     ScanResult *result;
-    GPtrArray *names; /* in the history, of result->found */
+    GPtrArray *names; /* series of the elements of result->found */
 } Scan;
 
 static void scan_soon(Registry *registry, guint ms);
 
-/* ---- coming and going ---- */
+/* ---- arrivals and exits ---- */
 
 static ServiceTarget *
 find(const GPtrArray *targets, gboolean (*is)(const ServiceTarget *target, gconstpointer key), gconstpointer key)
@@ -97,7 +97,7 @@ free_series_of(Scan *scan, const ScanLost *lost)
     g_hash_table_foreach_remove(scan->series, has_value, unique);
 }
 
-/* On the scan's thread: the history may be busy for long. */
+/* Called on the scan's thread, since the history may be busy for a long time. */
 static void
 name_found(Scan *scan)
 {
@@ -131,7 +131,7 @@ remark_end(Registry *registry, const ServiceTarget *target)
     remark_on(registry, target, live_is_followed(target) ? REMARK_MISSING : REMARK_OVER, text);
 }
 
-/* The first of a name goes without saying. */
+/* Remarks that a process begins, except for the first of a name. */
 static void
 remark_beginning(Registry *registry, const ServiceTarget *target, const ScanFound *found)
 {
@@ -147,7 +147,7 @@ close_target(const RouteHost *host, gpointer data)
     return NULL;
 }
 
-/* A child that is being created may have a copy of the pidfd: closing it is not sufficient. */
+/* Removes the pidfd explicitly: a child that is being created may have a copy, so closing it is not sufficient. */
 static void
 unwatch_exit(Registry *registry, const ServiceTarget *target)
 {
@@ -158,7 +158,8 @@ unwatch_exit(Registry *registry, const ServiceTarget *target)
     g_hash_table_remove(registry->exits, target);
 }
 
-/* The oldest of the user with most: many short-lived processes of one user leave those of others alone. */
+/* Forgets the oldest exited target of the user with the most, so that many short-lived processes of one user do not
+ * displace those of others. */
 static void
 forget_one_gone(Registry *registry)
 {
@@ -211,7 +212,7 @@ on_exits(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* Without a pidfd (an old kernel, no descriptor left) the slow scan notices. */
+/* Without a pidfd (an old kernel, no descriptors left), the slow scan detects the exit. */
 static void
 watch_exit(Registry *registry, ServiceTarget *target)
 {
@@ -231,7 +232,7 @@ close_exit(gpointer pidfd)
     close(GPOINTER_TO_INT(pidfd));
 }
 
-/* All of them behind one descriptor: the main context looks at each of its own in every turn. */
+/* Combines all pidfds in one descriptor, since the main context polls each of its descriptors in every iteration. */
 static void
 watch_exits(Registry *registry)
 {
@@ -372,7 +373,7 @@ free_scan(gpointer data)
     g_free(scan);
 }
 
-/* The names may have changed: all live targets are searched again. */
+/* Creates a new scanner, which finds all live targets again, since the names may have changed. */
 static void
 replace_scanner(Registry *registry)
 {
@@ -400,7 +401,7 @@ on_scanned(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Of those that become targets. */
+/* Reads the facts of processes that become targets. */
 static void
 read_facts(const Scan *scan)
 {
@@ -421,7 +422,7 @@ run_scan(gpointer data)
     service_post(scan->service, on_scanned, scan, free_scan);
 }
 
-/* In use, by live targets or by sources of one process or log. */
+/* The series in use by live targets, or by sources of one process or log. */
 static GHashTable *
 list_series(const Registry *registry)
 {
@@ -514,7 +515,7 @@ load_gone(Registry *registry)
         g_ptr_array_add(registry->gone, live_new_kept(registry->service, &g_array_index(lives, HistoryKept, i)));
 }
 
-/* What sources name is looked for as often as it is sampled. */
+/* Processes of sources are searched for as often as they are sampled. */
 static guint
 scan_interval_ms(const Service *service)
 {
@@ -566,7 +567,7 @@ registry_set_names(Registry *registry)
     scan_soon(registry, 0);
 }
 
-/* Those of TARGETS that VIEWER sees, with references. */
+/* Adds those of TARGETS that VIEWER sees, with references. */
 static void
 add_visible(GPtrArray *list, const GPtrArray *targets, Viewer viewer)
 {
@@ -603,7 +604,7 @@ registry_live(const Registry *registry)
     return registry->live;
 }
 
-/* ---- looking up ---- */
+/* ---- lookup ---- */
 
 static char *
 describe_live(const GPtrArray *live, Viewer viewer)
@@ -632,7 +633,7 @@ find_named(const GPtrArray *live, const char *name, guint *count)
     return found;
 }
 
-/* A target that VIEWER does not see is answered like one that does not exist. */
+/* A target that VIEWER does not see is treated as if it did not exist. */
 static ServiceTarget *
 find_exact(Registry *registry, Viewer viewer, const char *text)
 {
@@ -668,7 +669,7 @@ registry_lookup(Registry *registry, Viewer viewer, const char *text, GError **er
     return NULL;
 }
 
-/* The last target of the default paths, to distinguish its end from a wrong path; NULL. */
+/* The last exited target of paths without a target, to distinguish its exit from a wrong path; or NULL. */
 static ServiceTarget *
 ended_default(Registry *registry, Viewer viewer)
 {
@@ -689,7 +690,7 @@ live_default(Registry *registry, Viewer viewer, GError **error)
         return registry_lookup(registry, viewer, chosen, error);
     g_autoptr(GPtrArray) live = list_live(registry, viewer);
     if (live->len == 1)
-        return live->pdata[0]; /* the registry has it too */
+        return live->pdata[0]; /* the registry has another reference */
     g_autofree char *there = describe_live(live, viewer);
     if (live->len > 1)
         g_set_error(error, TARGET_ERROR, OUTCOME_AMBIGUOUS,

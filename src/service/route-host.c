@@ -161,7 +161,7 @@ clear_publication(gpointer part)
     g_mutex_clear(&publication->lock);
 }
 
-/* Its user may have changed since they were counted. */
+/* The target's user may have changed since the bytes were counted. */
 static gboolean
 has_bytes(const Publication *publication)
 {
@@ -171,7 +171,7 @@ has_bytes(const Publication *publication)
     return bytes != 0;
 }
 
-/* In our own TMPDIR: the target's may be another user's, or in another root. */
+/* Uses jescope's own TMPDIR: the target's may belong to another user, or be in another root. */
 static Outcome
 on_publish(void *host, const RoutePublication *what, Failure *failure)
 {

@@ -11,30 +11,30 @@
 #include <unistd.h>
 
 enum {
-    REST = 99,             /* pause behind a measurement, as a multiple of the time that it took */
-    REST_NEW = 9,          /* the same where a rule asks for something else than it measured */
-    REFUSED_US = 60000000, /* pause after one that was not begun */
-    SUM_US = 1000000,      /* that matching names may take */
+    REST = 99,             /* pause after a measurement, as a multiple of its duration */
+    REST_NEW = 9,          /* the pause if a rule needs something else than was measured */
+    REFUSED_US = 60000000, /* pause after a measurement that could not be started */
+    SUM_US = 1000000,      /* maximum time for matching names */
 };
 
-/* Of each target. */
+/* The state of a target. */
 typedef struct {
     GMutex lock;
     gboolean busy;
-    gint64 ended_us;    /* monotonic: the last one */
-    gint64 cost_us;     /* that it took */
-    GHashTable *asked;  /* the bases that it was about; NULL: there was none */
+    gint64 ended_us;    /* monotonic end of the last measurement */
+    gint64 cost_us;     /* its duration */
+    GHashTable *asked;  /* the bases that it measured; NULL: no measurement yet */
     GHashTable *values; /* NULL: none */
-    gboolean fresh;     /* rule_probes_values() has not returned them */
+    gboolean fresh;     /* not yet returned by rule_probes_values() */
 } Measured;
 
 struct RuleProbes {
     ServiceTarget *target;
     GPtrArray *rules;  /* of Rule, which own the probes */
-    GPtrArray *bases;  /* of char *, borrowed of them */
-    GPtrArray *probes; /* of Probe, likewise */
-    gboolean begun;    /* it is what Measured.busy speaks of */
-    gboolean ended;    /* with values, perhaps none */
+    GPtrArray *bases;  /* of char *, borrowed from the rules */
+    GPtrArray *probes; /* of Probe, borrowed from the rules */
+    gboolean begun;    /* it has set Measured.busy */
+    gboolean ended;    /* it has set the values, possibly none */
 };
 
 static void
@@ -59,7 +59,7 @@ rule_probes_new(ServiceTarget *target)
     return probes;
 }
 
-/* Whatever became of it, the next one may begin. Values of before it do not stay. */
+/* Allows the next measurement, whatever the result of this one. Earlier values are dropped. */
 void
 rule_probes_free(gpointer data)
 {
@@ -121,7 +121,7 @@ measure_ledger(const RouteHost *host, const RuleProbes *probes, GHashTable *valu
     }
 }
 
-/* A report of stacks with the names of their functions; -1: there is none, as without samples. */
+/* Creates a report of stacks with function names; -1 if there is none, for example without samples. */
 static int
 report_stacks(const RouteHost *host)
 {
@@ -187,7 +187,7 @@ measure(const RouteHost *host, gpointer data)
     return NULL;
 }
 
-/* ---- asking for it ---- */
+/* ---- submitting ---- */
 
 static void
 on_measured(gpointer result, const GError *error, gpointer data)
@@ -249,7 +249,7 @@ begin(const RuleProbes *probes)
     g_clear_pointer(&measured->asked, g_hash_table_unref);
     measured->asked = copy_bases(probes);
     measured->busy = TRUE;
-    measured->ended_us = now_us; /* if it is not begun */
+    measured->ended_us = now_us; /* in case it is never started */
     measured->cost_us = REFUSED_US / REST;
     return TRUE;
 }

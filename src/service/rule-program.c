@@ -11,22 +11,22 @@
 #include <unistd.h>
 
 enum {
-    GRACE_S = 2, /* from SIGTERM to SIGKILL */
+    GRACE_S = 2, /* seconds from SIGTERM to SIGKILL */
     GROUPS_MAX = 256,
     FIRST_FILE = 3,
     FILES_MAX = 4,
 };
 
 struct RuleProgram {
-    GPid pid; /* and its process group; 0: it has ended */
+    GPid pid; /* also its process group; 0: it has exited */
     GSource *watch, *timer;
     gint64 limit_us;
-    gboolean late, stopped; /* why it was told to end */
+    gboolean late, stopped; /* why it was terminated */
     RuleProgramDone done;
     gpointer data;
 };
 
-/* The rights that the child takes; uid -1: those it has. */
+/* The rights that the child assumes; uid -1: unchanged. */
 typedef struct {
     uid_t uid;
     gid_t gid;
@@ -73,7 +73,7 @@ find_rights(const char *user, Rights *rights, GError **error)
     return TRUE;
 }
 
-/* In the child, before it executes the program: nothing but system calls. */
+/* Runs in the child before it executes the program; only system calls are allowed. */
 static void
 become(gpointer data)
 {
@@ -88,7 +88,7 @@ become(gpointer data)
     if (rights->uid != (uid_t)-1 && (setgroups((size_t)rights->n_groups, rights->groups) != 0 ||
                                      setgid(rights->gid) != 0 || setuid(rights->uid) != 0))
         _exit(127);
-    /* Behind setuid(), which forgets it. We may have been killed before. */
+    /* After setuid(), which resets it. The parent may have been killed before. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != rights->parent)
         _exit(127);
 }
@@ -130,7 +130,7 @@ on_ended(GPid pid, gint status, gpointer data)
     RuleProgram *program = data;
     g_autoptr(GError) error = NULL;
     g_autofree char *failure = NULL;
-    /* What it has started and not waited for. */
+    /* Kills children that it has left running. */
     kill(-pid, SIGKILL);
     program->pid = 0;
     if (program->stopped)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one program of a rule, in the main context: in a process group of its own, which ends with it or at a time
- * limit; without a shell, our descriptors and our environment. The kernel kills it, not what it has started, if the
- * thread that started it ends. */
+/* Runs a rule's program, from the main context, in its own process group, which is killed when the program exits or at
+ * a time limit; without a shell, and without jescope's descriptors and environment. If the thread that started it ends,
+ * the kernel kills it, but not its children. */
 #ifndef JESCOPE_SERVICE_RULE_PROGRAM_H
 #define JESCOPE_SERVICE_RULE_PROGRAM_H
 
@@ -9,26 +9,26 @@
 
 typedef struct {
     char **argv;        /* the first is an absolute path */
-    char **environment; /* all of it */
-    const char *user;   /* NULL: our own */
-    const int *files;   /* descriptors that it gets as 3, 4, ...; -1: not that one */
+    char **environment; /* the complete environment */
+    const char *user;   /* NULL: jescope's own */
+    const int *files;   /* descriptors for it, as 3, 4, ...; -1: none */
     guint n_files;
     gint64 limit_us;
 } RuleProgramSetup;
 
 typedef struct RuleProgram RuleProgram;
 
-/* FAILURE is a sentence, NULL: it ended with status 0. The program is to be freed by then. */
+/* FAILURE is a sentence, or NULL if it exited with status 0. The RuleProgram may be freed then. */
 typedef void (*RuleProgramDone)(const char *failure, gpointer data);
 
-/* DONE is called once, from CONTEXT, unless it is freed before. NULL with ERROR: it cannot be started. */
+/* DONE is called once, from CONTEXT, unless the RuleProgram is freed first. NULL with ERROR if it cannot be started. */
 RuleProgram *rule_program_start(const RuleProgramSetup *setup, GMainContext *context, RuleProgramDone done,
                                 gpointer data, GError **error);
 
-/* Tells its process group to end (SIGTERM, two seconds later SIGKILL); DONE is called then. */
+/* Terminates its process group (SIGTERM, two seconds later SIGKILL); DONE is called at the end. */
 void rule_program_stop(RuleProgram *program);
 
-/* Kills its process group if it still runs. */
+/* Kills its process group if it is still running. */
 void rule_program_free(RuleProgram *program);
 
 #endif

@@ -21,7 +21,7 @@ rule_report_time(gint64 time_us)
     return g_date_time_format(time, "%FT%TZ");
 }
 
-/* DOCUMENT is consumed. To be freed. */
+/* Returns DOCUMENT, which it consumes, as text. To be freed. */
 static char *
 take_text(json_t *document)
 {
@@ -102,7 +102,7 @@ rule_report_otlp(const RuleReport *report, const char *host)
 
 /* ---- syslog ---- */
 
-/* Control characters could end the line and begin another one. */
+/* Replaces control characters, which could end the line and begin another one. */
 static char *
 make_line(const RuleReport *report)
 {

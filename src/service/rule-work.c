@@ -17,13 +17,13 @@ enum {
     POSTS_AT_ONCE = 4,
     POST_ATTEMPTS = 3,
     POST_PAUSE_S = 1,        /* before the second attempt; twice that before the third */
-    POST_DEADLINE_S = 10,    /* of one attempt */
-    RECORDING_GRACE_S = 120, /* after its time, for the dump at its end */
+    POST_DEADLINE_S = 10,    /* deadline of one attempt */
+    RECORDING_GRACE_S = 120, /* time after its end for the dump */
     TOO_MANY_REQUESTS = 429,
     SERVER_ERRORS = 500,
 };
 
-/* What actions make for those behind them. */
+/* Files that actions create for later actions. */
 enum { FILE_DUMP, FILE_STATISTICS, FILES };
 
 typedef struct RuleWork RuleWork;
@@ -33,31 +33,31 @@ struct RuleWorks {
     RuleWorkDone done;
     gpointer data;
     GPtrArray *running; /* of RuleWork */
-    GThreadPool *posts; /* of Post; NULL: none was sent yet */
+    GThreadPool *posts; /* of Post; NULL: nothing was sent yet */
     guint last_number;
-    gboolean stopping; /* no program is started any more */
+    gboolean stopping; /* no more programs are started */
 };
 
 /* The actions of one firing. */
 struct RuleWork {
     RuleWorks *works;
-    guint number; /* by which threads know it */
+    guint number; /* identifies it for threads */
     Rule *rule;
     ServiceTarget *target;
     char *because;
     gint64 time_us;   /* wall clock */
-    guint next;       /* action */
-    json_t *actions;  /* what came of those before */
-    int files[FILES]; /* that they made; -1: not that one */
+    guint next;       /* index of the next action */
+    json_t *actions;  /* results of the previous actions */
+    int files[FILES]; /* files that they have created; -1: none */
     guint64 dump, bytes;
     guint failed;
-    guint64 recording; /* that is waited for; 0: none */
+    guint64 recording; /* the recording to wait for; 0: none */
     GSource *alarm;
     RuleProgram *program;
     ServiceTicket *ticket;
 };
 
-/* In a program (rule-program.h). */
+/* Paths of the files in a program (rule-program.h). */
 static const char *const file_places[FILES] = {"/dev/fd/3", "/dev/fd/4"};
 
 static void run_next(RuleWork *work);
@@ -90,7 +90,7 @@ free_work(gpointer data)
     g_free(work);
 }
 
-/* The present action has ended; FAILURE is a sentence or NULL. */
+/* Ends the current action; FAILURE is a sentence or NULL. */
 static void
 end_action(RuleWork *work, const char *failure)
 {
@@ -126,7 +126,7 @@ end_work(RuleWork *work)
 typedef struct {
     RuleActionKind kind;
     gint64 amount;
-    guint64 recording; /* whose dump is wanted; 0: none */
+    guint64 recording; /* the recording whose dump is wanted; 0: none */
 } Ask;
 
 typedef struct {
@@ -145,7 +145,7 @@ free_answer(gpointer data)
     g_free(answer);
 }
 
-/* The sentence of an error's document. To be freed. */
+/* The message of an error document. To be freed. */
 static char *
 read_failure(const RouteReply *reply)
 {
@@ -157,7 +157,7 @@ read_failure(const RouteReply *reply)
     return failure;
 }
 
-/* As a request of the API. */
+/* Executes a request of the API. */
 static void
 request(const RouteHost *host, const RouteRequest *wanted, Answer *answer)
 {
@@ -359,7 +359,7 @@ on_program_ended(const char *failure, gpointer data)
     const RuleWorks *works = work->works;
     g_clear_pointer(&work->program, rule_program_free);
     end_action(work, failure);
-    if (works->stopping) /* behind what was said of it */
+    if (works->stopping) /* after its messages */
         service_post(works->service, end_needed, works->service, NULL);
 }
 
@@ -416,8 +416,8 @@ run_program(RuleWork *work, const RuleAction *action)
     start_program(work, action->argv, work->rule->run_as);
 }
 
-/* The last dump, by `jescope push` as our own user: it names functions in a confined child, and keeps what it cannot
- * send in its queue. */
+/* Pushes the last dump with `jescope push` as jescope's own user, which symbolizes in a confined child and queues what
+ * it cannot send. */
 static void
 push_dump(RuleWork *work, const RuleAction *action)
 {
@@ -439,10 +439,10 @@ push_dump(RuleWork *work, const RuleAction *action)
 
 /* ---- web hooks ---- */
 
-/* Of a thread; what it touches is its own. */
+/* The data of a thread, used by it alone. */
 typedef struct {
     Service *service; /* a reference */
-    guint number;     /* of the work */
+    guint number;     /* RuleWork.number */
     char *url, *body;
     gint64 limit_us;
     char *failure;
@@ -497,7 +497,7 @@ is_stopping(Service *service)
     return service->stopping || service->closed;
 }
 
-/* TRUE: delivered, or another attempt is of no use. */
+/* TRUE if delivered, or if another attempt is useless. */
 static gboolean
 try_post(Post *post, gint64 end_us)
 {
@@ -544,7 +544,7 @@ report_of(const RuleWork *work)
                         .dump = work->dump};
 }
 
-/* BODY is taken. */
+/* Takes ownership of BODY. */
 static void
 post_body(RuleWork *work, const RuleAction *action, char *body)
 {
@@ -574,7 +574,7 @@ post_log_record(RuleWork *work, const RuleAction *action)
     post_body(work, action, rule_report_otlp(&report, g_get_host_name()));
 }
 
-/* ---- all of them ---- */
+/* ---- all actions ---- */
 
 static void
 ask_for(RuleWork *work, const RuleAction *action)

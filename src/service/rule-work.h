@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does the actions of rules that have fired, one after the other for each firing. In the main context. */
+/* Executes the actions of fired rules, one after another for each firing. Used in the main context. */
 #ifndef JESCOPE_SERVICE_RULE_WORK_H
 #define JESCOPE_SERVICE_RULE_WORK_H
 
@@ -9,31 +9,31 @@
 
 typedef struct RuleWorks RuleWorks;
 
-/* What came of one firing. */
+/* The outcome of a firing. */
 typedef struct {
     const Rule *rule;
     ServiceTarget *target;
-    guint64 bytes; /* of dumps that were kept */
-    guint failed;  /* actions */
+    guint64 bytes; /* bytes of kept dumps */
+    guint failed;  /* number of failed actions */
 } RuleOutcome;
 
 typedef void (*RuleWorkDone)(const RuleOutcome *outcome, gpointer data);
 
-/* DONE is called at the end of each. */
+/* DONE is called at the end of each firing's actions. */
 RuleWorks *rule_works_new(Service *service, RuleWorkDone done, gpointer data);
 
-/* Tells the programs that run to end, which a clean end of the service waits for; no others are started. */
+/* Terminates running programs, which a clean shutdown of the service waits for; no others are started. */
 void rule_works_stop(RuleWorks *works);
 
-/* Kills the programs that run; what waits for a target or a web hook is given up. */
+/* Kills running programs; abandons actions that wait for a target or a web hook. */
 void rule_works_close(RuleWorks *works);
 
 void rule_works_free(RuleWorks *works);
 
-/* Begins the actions of RULE for TARGET; BECAUSE is the reason for people. */
+/* Starts the actions of RULE for TARGET; BECAUSE is the reason as text. */
 void rule_works_begin(RuleWorks *works, Rule *rule, ServiceTarget *target, const char *because);
 
-/* An event of the service: the end of a recording may be one that is waited for. */
+/* To be called for each event of the service: an action may wait for the end of a recording. */
 void rule_works_note(RuleWorks *works, const ServiceEvent *event);
 
 #endif

@@ -15,19 +15,19 @@
 #include <string.h>
 
 enum {
-    MISSING_HALVES = 5, /* half intervals without a sample are a gap */
+    MISSING_HALVES = 5, /* half intervals without a sample that make a gap */
     ARGUMENTS_MAX = 64 * 1024,
 };
 
-static const gdouble PROBES_SPARE = 0.05; /* of the machine's memory, that must be available to take a dump */
+static const gdouble PROBES_SPARE = 0.05; /* share of the machine's memory that must be available for a dump */
 
 typedef struct {
     Service *service;
-    RulesDirectory *directory; /* NULL: the service has no rules. Read on the thread of a tick */
-    gboolean fresh;            /* what was read of it was not told yet; likewise */
-    RuleWorks *works;          /* in the main context */
+    RulesDirectory *directory; /* NULL: no rules. Read on the thread of a tick */
+    gboolean fresh;            /* changes were not reported yet; used on the thread of a tick */
+    RuleWorks *works;          /* used in the main context */
 
-    GMutex lock; /* of what follows */
+    GMutex lock; /* guards the following */
     Engine *engine;
     GPtrArray *problems;
     GHashTable *users; /* series -> the user of its target */
@@ -35,7 +35,7 @@ typedef struct {
     RulesSinkCounts counts;
 } RulesSink;
 
-/* ---- what is known of a target ---- */
+/* ---- facts of a target ---- */
 
 typedef struct {
     GMutex lock;
@@ -68,7 +68,7 @@ read_arguments(pid_t pid)
     return g_utf8_make_valid(text, (gssize)strlen(text));
 }
 
-/* Those that a push of the process has by itself. */
+/* The labels that a push of the process has by default. */
 static char **
 find_labels(const char *user, const char *cgroup)
 {
@@ -84,7 +84,7 @@ find_labels(const char *user, const char *cgroup)
     return g_strv_builder_end(texts);
 }
 
-/* Once for each target: they do not change, or hardly. */
+/* Reads the facts once per target, since they rarely change. */
 static RuleSubject
 find_facts(ServiceTarget *target)
 {
@@ -153,7 +153,7 @@ start_work(RulesSink *sink, ServiceTarget *target, const RuleFiring *firing)
     service_post(sink->service, on_start, start, free_start);
 }
 
-/* The wall clock may be set: what rules measure is measured by the monotonic one. */
+/* Uses monotonic time for the rules, since the wall clock may be set. */
 static RuleReading
 make_reading(const RulesSink *sink, const CollectedSample *collected, const RuleSubject *subject)
 {
@@ -175,7 +175,7 @@ add_probe(Rule *rule, const Quantity *quantity, gpointer data)
     rule_probes_add(data, rule, quantity);
 }
 
-/* What costs memory waits until the machine has some. */
+/* Measures only if the machine has memory available. */
 static void
 measure_probes(RulesSink *sink, const CollectedSample *collected)
 {
@@ -324,7 +324,7 @@ const Sink rules_sink = {
     .tick = on_tick,
 };
 
-/* ---- for others ---- */
+/* ---- queries ---- */
 
 typedef struct {
     const RulesSink *sink;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of a service (ServiceOptions.rules): judged at each sample, and what they do. */
+/* The rules of a service (ServiceOptions.rules): evaluates them at each sample and executes their actions. */
 #ifndef JESCOPE_SERVICE_RULES_SINK_H
 #define JESCOPE_SERVICE_RULES_SINK_H
 
 #include "service/sink.h"
 
-/* As service_rules_each() and service_rules_problems(). */
+/* These implement service_rules_each() and service_rules_problems(). */
 void rules_sink_each(gpointer state, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
                      gpointer data);
 GPtrArray *rules_sink_problems(gpointer state);
@@ -13,11 +13,11 @@ GPtrArray *rules_sink_problems(gpointer state);
 typedef struct {
     guint64 fired;
     guint64 failed; /* actions */
-    guint64 judged; /* as engine_judged() */
+    guint64 judged; /* from engine_judged() */
 } RulesSinkCounts;
 RulesSinkCounts rules_sink_counts(gpointer state);
 
-/* As service_rule_counts(). */
+/* Implements service_rule_counts(). */
 GArray *rules_sink_states(gpointer state);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "stats/process.h"
 
-/* What is to be read of a target for a sample of these PARTS. Classes of every arena are many: they are read when
- * everything is wanted. */
+/* The parts to read for a sample with PARTS. Classes of every arena, which are many, are only read if everything is
+ * wanted. */
 static StatsLiveParts
 live_parts(HistoryParts parts)
 {
@@ -33,8 +33,7 @@ parts_for(ServiceTarget *target, SampledFor what)
     return what == SAMPLED_FOR_VIEW ? STATS_LIVE_ARENAS | STATS_LIVE_CLASSES : STATS_LIVE_TOTALS;
 }
 
-/* With live_begin_use(). The result of an exchange is recorded; that a target is not contacted for a while is not
- * reported. */
+/* Called within live_begin_use(). Notes the outcome of an exchange with an agent. */
 static StatsSample *
 take(ServiceTarget *target, SampledFor what, WireHelloReply *hello, GError **error)
 {

@@ -15,34 +15,34 @@
 #include <unistd.h>
 
 enum {
-    REST_MAX = 16, /* scans that go by at most until a process is looked at again */
+    REST_MAX = 16, /* maximum number of scans until a process is examined again */
     IMAGE_MAX = 64,
 };
 
-/* A process that was looked at. */
+/* A process that was examined. */
 typedef struct {
     Process process;
     char *image;   /* read_image() */
     char *address; /* NULL: not a target */
-    guint looks;   /* how often it was in a scan */
-    guint scan;    /* the last one it was in */
-    gboolean same; /* of a target, the result of look_at_targets() */
+    guint looks;   /* number of scans that it was in */
+    guint scan;    /* the last scan that it was in */
+    gboolean same; /* for a target, the result of look_at_targets() */
 } Seen;
 
-/* A target the options name. */
+/* A target named by the options. */
 typedef struct {
     char *name;
-    gboolean found; /* PROCESS is it */
-    gboolean over;  /* its pid was one process's, and that has ended */
+    gboolean found; /* PROCESS is valid */
+    gboolean over;  /* it is a pid, whose process has exited */
     Process process;
     char *image;        /* read_image() of it */
-    Identity *identity; /* of the one that was found first; NULL: none was */
-    char *trouble;      /* the last message */
+    Identity *identity; /* identity of the first process found; NULL: none */
+    char *trouble;      /* the last message reported */
 
-    /* Of a source. */
-    char *series;  /* NULL: of none */
-    char *program; /* the next process called so is it when its pid's has ended */
-    Fleet *fleet;  /* all processes of the name; NULL: one */
+    /* The following are for sources. */
+    char *series;  /* NULL: not from a source */
+    char *program; /* name of the next process to use when the pid's has exited */
+    Fleet *fleet;  /* all processes of the name; NULL: a single one */
 } Named;
 
 struct Scanner {
@@ -51,10 +51,10 @@ struct Scanner {
     GHashTable *seen; /* pid -> Seen */
     guint scan;
     guint per_user;          /* targets */
-    GHashTable *counts;      /* uid -> how many targets it has, in this scan */
-    GHashTable *crowded;     /* set of uids of which too many were found, after a message */
-    const ServiceRoot *root; /* NULL: we look ourselves */
-    gpointer remote;         /* its scanner; NULL: not made yet, or it has ended */
+    GHashTable *counts;      /* uid -> number of targets in this scan */
+    GHashTable *crowded;     /* set of uids with too many targets that were reported */
+    const ServiceRoot *root; /* NULL: scan in this process */
+    gpointer remote;         /* root's scanner; NULL: not created yet, or ended */
 };
 
 static void
@@ -139,7 +139,7 @@ scanner_free(Scanner *scanner)
     g_free(scanner);
 }
 
-/* The program of a process: another one after exec, the same one when its file is replaced. NULL: unknown. */
+/* Identifies the program of a process: changes with exec, but not when its file is replaced. NULL: unknown. */
 static char *
 read_image(pid_t pid)
 {
@@ -182,7 +182,7 @@ has_its_socket_and_image(const Seen *seen)
     return g_strcmp0(image, seen->image) == 0;
 }
 
-/* A target stays one while its process, its program and its agent's socket are the same. */
+/* A target remains one while its process, its program and its agent's socket are the same. */
 static gboolean
 is_still_target(const Seen *seen)
 {
@@ -201,7 +201,7 @@ user_of_seen(gconstpointer seen, guint i)
     return ((const Seen *)((const GPtrArray *)seen)->pdata[i])->process.uids[1];
 }
 
-/* One whose user holds it up counts as unchanged. */
+/* Takes the result of a look; a process whose user delays the look counts as unchanged. */
 static void
 take_look(gpointer seen, guint i, gconstpointer answer)
 {
@@ -245,7 +245,7 @@ is_hinted(const GArray *hints, pid_t pid)
     return FALSE;
 }
 
-/* ---- how many of one user ---- */
+/* ---- limits per user ---- */
 
 static guint
 count_of(const Scanner *scanner, uid_t user)
@@ -271,7 +271,8 @@ count_known(Scanner *scanner)
             count_one(scanner, ((const Seen *)value)->process.uids[1]);
 }
 
-/* Each uses descriptors, memory and rows. Ignored ones are examined again, as any process. */
+/* Limits targets per user, since each uses descriptors, memory and rows. Ignored ones are examined again like other
+ * processes. */
 static gboolean
 has_room(Scanner *scanner, uid_t user, ScanResult *result)
 {
@@ -302,7 +303,7 @@ examine(Scanner *scanner, Seen *seen, ScanResult *result)
     scan_result_add_found(result, &(ScanFound){.process = seen->process, .address = seen->address});
 }
 
-/* NULL: no such process. */
+/* Examines process PID; NULL if it does not exist. */
 static Seen *
 look_anew(Scanner *scanner, pid_t pid)
 {
@@ -382,7 +383,7 @@ discover(Scanner *scanner, const GArray *hints, ScanResult *result)
     g_array_sort(result->found, compare_found);
 }
 
-/* ---- targets that are named ---- */
+/* ---- named targets ---- */
 
 static gboolean
 is_pid(const char *name)
@@ -390,7 +391,7 @@ is_pid(const char *name)
     return strspn(name, "0123456789") == strlen(name);
 }
 
-/* The target of unix:PATH is the process that answers there. */
+/* Finds the process that answers at unix:PATH. */
 static gboolean
 find_behind_socket(const char *name, Process *process, GError **error)
 {
@@ -404,7 +405,7 @@ find_behind_socket(const char *name, Process *process, GError **error)
     return FALSE;
 }
 
-/* The processes of ALL that are restarts of a known one. */
+/* The processes of ALL that are restarts of the process with IDENTITY. */
 static GPtrArray *
 keep_successors(GPtrArray *all, const Identity *identity)
 {
@@ -418,7 +419,7 @@ keep_successors(GPtrArray *all, const Identity *identity)
     return kept;
 }
 
-/* A name that was resolved once stays with the successors of that process, even if others have the name. */
+/* Once resolved, a name stays with the successors of its process, even if others have the name. */
 static gboolean
 find_successor(const Named *named, Process *process, GError **error)
 {
@@ -448,7 +449,7 @@ address_of_pid(const Process *process)
     return g_strdup_printf("%d", (int)process->pid);
 }
 
-/* What NAME itself stands for. Returns the address for target_open(). */
+/* Finds the process that NAME denotes. Returns the address for target_open(). */
 static char *
 find_by_name(const Named *named, Process *process, GError **error)
 {
@@ -457,7 +458,7 @@ find_by_name(const Named *named, Process *process, GError **error)
     return open_find_process(named->name, process, error) ? address_of_pid(process) : NULL;
 }
 
-/* A pid or a socket belongs to another program sooner or later. */
+/* A pid or socket is eventually reused by another program. */
 static char *
 find_of_source(const Named *named, Process *process, GError **error)
 {
@@ -492,7 +493,7 @@ tell_trouble(Named *named, const GError *error, ScanResult *result)
     result->trouble = g_strdup(error->message);
 }
 
-/* A process that has executed another program has another name and jemalloc: it is searched again. */
+/* A process that has executed another program has a different name and jemalloc: searches again. */
 static void
 check_found(Named *named, ScanResult *result)
 {
@@ -547,7 +548,7 @@ scanner_leave_out(Scanner *scanner, const ScanFound *found, const char *why, Sca
     }
 }
 
-/* Without an answer, nothing has changed as far as we can tell. */
+/* Without an answer, assumes that nothing has changed. */
 static ScanResult *
 scan_remotely(Scanner *scanner, const GArray *hints)
 {

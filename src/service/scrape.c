@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* service_scrape(): fresh samples of all targets at once. */
+/* service_scrape(): fresh samples of all targets at the same time. */
 #include "service/live.h"
 #include "service/registry.h"
 #include "service/sampling.h"
 #include "service/work.h"
 
 enum {
-    PATIENCE_MS = 250,     /* with targets that do not answer, while there is something to show */
-    ALL_SILENT_MS = 5000,  /* without any sample, and for a single target */
-    IMPATIENCE_MAX = 5,    /* how often the first may halve */
-    FORGET_MS = 60 * 1000, /* and when it doubles again */
-    STALE_MAX_S = 300      /* an older sample is not shown: Prometheus forgets a series after this time, too */
+    PATIENCE_MS = 250,     /* time limit once there is a sample to show */
+    ALL_SILENT_MS = 5000,  /* time limit without any sample, and for a single target */
+    IMPATIENCE_MAX = 5,    /* maximum number of halvings of PATIENCE_MS */
+    FORGET_MS = 60 * 1000, /* time without a delay after which it doubles */
+    STALE_MAX_S = 300      /* maximum age of samples, after which Prometheus drops a series, too */
 };
 
 typedef struct Scrape Scrape;
 
-/* The request to one target. */
+/* The request to a target. */
 typedef struct {
     Scrape *scrape;
     ServiceScraped *scraped;
     ServiceTicket *ticket; /* NULL: answered */
-    gint64 deadline_us;    /* monotonic; 0: it is not waited for, or not any more */
+    gint64 deadline_us;    /* monotonic; 0: not, or no longer, waited for */
 } Part;
 
-/* With the targets of one user. */
+/* The patience with a user's targets. */
 typedef struct {
-    guint held_up;  /* scrapes, lately */
-    gint64 last_us; /* monotonic: the last of them */
+    guint held_up;  /* recent delayed scrapes */
+    gint64 last_us; /* monotonic time of the last one */
 } Patience;
 
-/* One scrape under way; in the main context. */
+/* A scrape in progress; used in the main context. */
 struct Scrape {
     Service *service; /* a reference */
     GPtrArray *scraped;
-    GPtrArray *parts; /* beside scraped */
-    guint left;       /* that are waited for */
-    gboolean alone;   /* of one target: no other's result is delayed */
-    gboolean shows;   /* there is a sample of one of several targets */
+    GPtrArray *parts; /* parallel to scraped */
+    guint left;       /* number of parts to wait for */
+    gboolean alone;   /* for a single target, which delays no other */
+    gboolean shows;   /* at least one of several targets has a sample */
     gint64 begun_us;
     GSource *alarm;
     ServiceScrapeFunc func;
@@ -50,12 +50,12 @@ typedef struct {
     GError *error;
 } Answer;
 
-/* Of one target; guarded by live_lock() but for late_us. */
+/* The state of a target; guarded by live_lock() except late_us. */
 typedef struct {
-    StatsSample *sample; /* the last one for a scrape; NULL: none yet */
+    StatsSample *sample; /* the last sample for a scrape; NULL: none yet */
     WireHelloReply hello;
     gint64 taken_us; /* monotonic */
-    gint64 late_us;  /* main context, monotonic: a scrape gave it up then; 0: none did */
+    gint64 late_us;  /* monotonic time at which a scrape gave up, 0: none; used in the main context */
 } Earlier;
 
 static void
@@ -90,7 +90,7 @@ free_answer(gpointer data)
     g_free(answer);
 }
 
-/* For the next scrapes, if they are not answered in time. */
+/* Stores the answer for later scrapes that are not answered in time. */
 static void
 remember(ServiceTarget *target, const Answer *answer)
 {
@@ -149,7 +149,7 @@ patience_us(Service *service, uid_t user)
     return PATIENCE_MS * G_GINT64_CONSTANT(1000) >> patience->held_up;
 }
 
-/* Once for each scrape, however many of the user's targets held it up. */
+/* Counted once per scrape, however many of the user's targets have delayed it. */
 static void
 note_held_up(Scrape *scrape, uid_t user)
 {
@@ -160,7 +160,7 @@ note_held_up(Scrape *scrape, uid_t user)
     patience->last_us = g_get_monotonic_time();
 }
 
-/* It was given up, and has given no sample since. */
+/* Whether a scrape has given up on the target and it has given no sample since. */
 static gboolean
 is_late(ServiceTarget *target)
 {
@@ -171,7 +171,7 @@ is_late(ServiceTarget *target)
 
 /* ---- the end ---- */
 
-/* Its sample of an earlier scrape, unless that is too old. */
+/* Uses the sample of an earlier scrape, unless too old. */
 static gboolean
 show_earlier(ServiceScraped *scraped)
 {
@@ -187,7 +187,7 @@ show_earlier(ServiceScraped *scraped)
     return TRUE;
 }
 
-/* The request continues, for the next scrape. */
+/* Stops waiting; the request continues for the next scrape. */
 static void
 give_up(Part *part)
 {
@@ -206,11 +206,11 @@ finish(Scrape *scrape)
 {
     g_source_destroy(scrape->alarm);
     g_source_unref(scrape->alarm);
-    /* Tickets end with the service. */
+    /* Tickets are freed with the service. */
     for (guint i = 0; scrape->service->registry != NULL && i < scrape->parts->len; i++)
         if (((const Part *)scrape->parts->pdata[i])->ticket != NULL)
             give_up(scrape->parts->pdata[i]);
-    if (scrape->service->registry != NULL) /* the service has not been freed meanwhile */
+    if (scrape->service->registry != NULL) /* the service was not freed in the meantime */
         scrape->func(scrape->scraped, g_get_monotonic_time() - scrape->begun_us, scrape->data);
     g_ptr_array_unref(scrape->scraped);
     g_ptr_array_unref(scrape->parts);
@@ -237,7 +237,7 @@ set_alarm(Scrape *scrape)
     g_source_set_ready_time(scrape->alarm, next_us);
 }
 
-/* Patience with the others begins to count. */
+/* Starts the time limit for the other targets. */
 static void
 note_shows(Scrape *scrape)
 {
@@ -291,7 +291,7 @@ on_patience_over(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* A target that is left alone for a while is not even asked. */
+/* A target that is avoided after an error is not contacted. */
 static gboolean
 set_left_alone(ServiceScraped *scraped)
 {
@@ -347,7 +347,8 @@ add_target(Scrape *scrape, ServiceTarget *target)
     g_ptr_array_add(scrape->parts, part);
 }
 
-/* Soon even if there is nothing to ask: never from within service_scrape(). */
+/* Called asynchronously even if there is nothing to request, so that the result never comes from within
+ * service_scrape(). */
 static gboolean
 on_set_up(gpointer data)
 {
@@ -363,7 +364,7 @@ service_scrape(Service *service, const ServiceScrapeOf *of, ServiceScrapeFunc fu
     scrape->service = service_ref(service);
     scrape->scraped = g_ptr_array_new_with_free_func(free_scraped);
     scrape->parts = g_ptr_array_new_with_free_func(g_free);
-    scrape->left = 1; /* this function */
+    scrape->left = 1; /* counts this function */
     scrape->begun_us = g_get_monotonic_time();
     scrape->func = func;
     scrape->data = data;

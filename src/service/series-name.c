@@ -7,7 +7,7 @@ typedef struct {
     const ScanFound *found;
 } Choice;
 
-/* FALSE with ERROR: that cannot be told. */
+/* Sets *IS_FREE; FALSE with ERROR if unknown. */
 static gboolean
 is_free(const Choice *choice, const char *series, gboolean *free, GError **error)
 {
@@ -39,7 +39,7 @@ choose_unnamed(const Choice *choice)
     return g_strdup_printf("%s-%d.%" G_GUINT64_FORMAT, name, pid, choice->found->process.start_time);
 }
 
-/* NULL without an error: none. */
+/* The series with samples of this process; NULL without an error if there is none. */
 static char *
 find_earlier(const Choice *choice, GError **error)
 {

@@ -44,13 +44,13 @@ static const ServiceLimits limits_default = {
     .page_tree_bytes = G_GUINT64_CONSTANT(256) << 20,
 };
 
-/* In the order in which they are handed what is collected. */
+/* The sinks, in the order in which they receive data. */
 static const Sink *const sinks[] = {&history_sink, &advice_sink, &blackbox_sink, &push_sink, &rules_sink, &event_sink};
 
-/* In memory, samples are bounded as well, and dumps more tightly. */
+/* In memory, samples are limited, too, and dumps more strictly. */
 static const HistoryRetention retention_in_memory = {.keep_us = G_GUINT64_CONSTANT(3600) * G_USEC_PER_SEC,
                                                      .max_bytes = G_GUINT64_CONSTANT(16) << 20};
-static const guint64 dumps_in_memory = G_GUINT64_CONSTANT(256) << 20; /* bytes of all targets */
+static const guint64 dumps_in_memory = G_GUINT64_CONSTANT(256) << 20; /* total bytes of all targets */
 
 /* ---- options ---- */
 
@@ -102,7 +102,7 @@ copy_options(Service *service, const ServiceOptions *options)
     fill_limits(&service->options.limits);
 }
 
-/* The service waits for a name; a missing pid is an error. */
+/* A missing pid is an error; for a missing name the service waits. */
 static gboolean
 check_names(const ServiceOptions *options, GError **error)
 {
@@ -281,7 +281,7 @@ event_state(const Service *service)
 void
 service_figures(const Service *service, ServiceFigures *figures)
 {
-    Service *own = (Service *)(guintptr)service; /* for its lock */
+    Service *own = (Service *)(guintptr)service; /* to take its lock */
     const RulesSinkCounts rules = rules_sink_counts(service_sink_state(service, &rules_sink));
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&own->lock);
     *figures = service->figures;

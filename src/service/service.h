@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A long-running jescope without HTTP: it tracks the targets of this machine, executes requests to them without
- * blocking its owner, runs recordings, keeps dumps, collects statistics and reports events.
+ * The long-running part of jescope, without HTTP: it tracks the targets of this machine, executes requests to them
+ * without blocking its owner, runs recordings, keeps dumps, collects statistics and reports events.
  *
- * Threads: a Service belongs to the thread of the main context it was made on; every function is called there, as are
- * all callbacks, but never from within the call that requested them. Only ServiceWorkFunc and ServiceReadFunc run on
- * threads of the service. No function blocks, except service_new() (which opens the history) and service_reconfigure().
+ * Threads: a Service belongs to the thread of the main context in which it was created. All functions must be called
+ * there; callbacks run there, too, but never from within the call that requested them. Only ServiceWorkFunc and
+ * ServiceReadFunc run on threads of the service. No function blocks, except service_new() (which opens the history) and
+ * service_reconfigure().
  */
 #ifndef JESCOPE_SERVICE_SERVICE_H
 #define JESCOPE_SERVICE_SERVICE_H
@@ -28,28 +29,29 @@ typedef struct ServiceTarget ServiceTarget;
 /* ---- the service ---- */
 
 enum {
-    SERVICE_USERS_AT_ONCE = 2, /* users whose targets can use the limits of one user at the same time */
+    SERVICE_USERS_AT_ONCE = 2, /* number of users whose targets can reach the per-user limits at the same time */
 };
 
-/* Limits. Zero in a field: the default. Threads and child processes are counted by the user that targets run as. */
+/* Limits; 0: the default, which each comment ends with. Threads and child processes are counted per user that targets
+ * run as. */
 typedef struct {
-    guint quick;             /* threads of one user's targets for short exchanges; 8 */
-    guint slow;              /* and for dumps and renderings; 4 */
-    guint waits;             /* and for requests with a duration; 4 */
-    guint keeps;             /* and for snapshots of the black box; 2 */
-    guint targets;           /* of one user, of those that are not named; 1024 */
-    guint waiting;           /* pieces of work that may wait for one target; 64 */
-    guint waiting_seconds;   /* that one may wait for its turn; 30 */
-    guint stop_seconds;      /* that a clean end may take; 30 */
-    guint renderings;        /* child processes for one user's targets at once; 2 */
-    guint rendering_seconds; /* that one may take; 120 */
-    guint64 rendering_bytes; /* of address space it may take; 4 GiB */
-    guint64 page_tree_bytes; /* that page trees of all targets may have in memory; 256 MiB */
+    guint quick;             /* threads per user for short exchanges; 8 */
+    guint slow;              /* threads per user for dumps and renderings; 4 */
+    guint waits;             /* threads per user for requests with a duration; 4 */
+    guint keeps;             /* threads per user for snapshots of the black box; 2 */
+    guint targets;           /* unnamed targets per user; 1024 */
+    guint waiting;           /* waiting jobs per target; 64 */
+    guint waiting_seconds;   /* maximum wait of a job; 30 */
+    guint stop_seconds;      /* maximum time of a clean shutdown; 30 */
+    guint renderings;        /* simultaneous child processes per user; 2 */
+    guint rendering_seconds; /* maximum time of a child process; 120 */
+    guint64 rendering_bytes; /* maximum address space of a child process; 4 GiB */
+    guint64 page_tree_bytes; /* maximum memory for page trees of all targets; 256 MiB */
 } ServiceLimits;
 
-/* A watch of a target as `jescope doctor` does it. */
+/* The parameters of watching a target like `jescope doctor`. */
 typedef struct {
-    const char *address; /* of the target */
+    const char *address; /* the target's */
     guint64 watch_ms;
     int kept; /* as RenderExamination.kept */
 } ServiceExamination;
@@ -58,26 +60,28 @@ typedef struct {
 
 typedef enum {
     SERVICE_BLACKBOX_OFF,
-    SERVICE_BLACKBOX_LIMITED, /* targets with an agent whose memory control group has a limit and is not ours as well */
+    SERVICE_BLACKBOX_LIMITED, /* targets with an agent whose memory control group has a limit and is not jescope's
+                               * own */
     SERVICE_BLACKBOX_ALL,     /* every target with an agent */
 } ServiceBlackboxScope;
 
 typedef enum {
-    SERVICE_BLACKBOX_PROFILING_OFF,   /* it is left as it is */
-    SERVICE_BLACKBOX_PROFILING_READY, /* switched on where jemalloc was started with prof:true */
-    SERVICE_BLACKBOX_PROFILING_ANY,   /* else with jescope's sampler */
+    SERVICE_BLACKBOX_PROFILING_OFF,   /* profiling is not changed */
+    SERVICE_BLACKBOX_PROFILING_READY, /* enabled if jemalloc was started with prof:true */
+    SERVICE_BLACKBOX_PROFILING_ANY,   /* otherwise with jescope's sampler */
 } ServiceBlackboxProfiling;
 
 typedef struct {
     ServiceBlackboxScope scope;
     ServiceBlackboxProfiling profiling;
-    const char *directory; /* of its files (blackbox/life.h); NULL if OFF */
+    const char *directory; /* directory of its files (blackbox/life.h); NULL if OFF */
     BlackboxQuota quota;
 } ServiceBlackbox;
 
-/* A process with the rights that this one has dropped (src/broker/), for operations that require them. Thread-safe. */
+/* A process that has the rights which this one has dropped (src/broker/), for operations that require them.
+ * Thread-safe. */
 typedef struct {
-    /* A new scanner (scan.h), for its configured targets; NULL on failure. */
+    /* Creates a scanner (scan.h) for its configured targets; NULL on failure. */
     gpointer (*scanner_new)(guint per_user);
     void (*scanner_free)(gpointer scanner);
     struct ScanResult *(*scan)(gpointer scanner, const GArray *hints);
@@ -86,12 +90,13 @@ typedef struct {
     Outcome (*examine)(const RenderSetup *setup, const ServiceExamination *wanted, int *descriptor, Failure *failure);
 } ServiceRoot;
 
-/* What 'jescope collect' keeps, in the series of the name that the user chose. Its strings are borrowed for as long as
- * the service. */
+/* A source of samples for 'jescope collect', which stores them in the series that the user has named. Strings are
+ * borrowed for the life of the service. */
 typedef enum {
-    SERVICE_SOURCE_PROCESS,   /* NAME, a pid or unix:PATH, and when that has ended the next process called PROGRAM */
-    SERVICE_SOURCE_PROCESSES, /* all that go by NAME, now and later, in SERIES, SERIES/2, ... (fleet.h) */
-    SERVICE_SOURCE_LOG,       /* what is appended to the file NAME; writers as in history_log_target() */
+    SERVICE_SOURCE_PROCESS,   /* NAME is a pid or unix:PATH; when this process has exited, the next one called
+                               * PROGRAM */
+    SERVICE_SOURCE_PROCESSES, /* all current and future processes called NAME, in SERIES, SERIES/2, ... (fleet.h) */
+    SERVICE_SOURCE_LOG,       /* text appended to the file NAME; writers as in history_log_target() */
 } ServiceSourceKind;
 
 typedef struct {
@@ -102,83 +107,84 @@ typedef struct {
 } ServiceSource;
 
 typedef struct {
-    const char *const *targets; /* as target_open() takes them, NULL at the end; NULL or empty: every local one that has
-                                 * an agent. Only one that is named may be reached by ptrace. */
+    const char *const *targets; /* addresses for target_open(), NULL-terminated; NULL or empty: every local process with
+                                 * an agent. Only named targets may be reached by ptrace. */
     const ServiceSource *sources; /* instead of targets; borrowed */
     guint n_sources;
-    const char *default_target; /* an id or name; NULL: the only one there is */
-    const char *history;        /* the file; NULL: everything is kept in memory */
+    const char *default_target; /* an id or name; NULL: the only target */
+    const char *history;        /* the history file; NULL: everything is kept in memory */
     HistoryRetention retention; /* of samples */
-    HistoryDumpRetention dumps; /* of dumps and recordings, per target */
-    const char *rules;          /* the directory of rule files (rules/directory.h); NULL: there are no rules */
-    guint64 every_us;           /* statistics are collected so often; 0: not at all */
-    HistoryParts parts;         /* of a sample that are kept */
+    HistoryDumpRetention dumps; /* for dumps and recordings, per target */
+    const char *rules;          /* the directory of rule files (rules/directory.h); NULL: no rules */
+    guint64 every_us;           /* interval of collecting statistics; 0: not collected */
+    HistoryParts parts;         /* parts of a sample to store */
     ServiceBlackbox blackbox;
-    guint background_threads;    /* max_background_threads of each target when it is found; 0: as it is */
-    struct PrekillHook *prekill; /* what asks the black box for a snapshot (blackbox/prekill.h), which the service
-                                  * begins and ends; outlives the service. NULL: nothing does */
-    GPtrArray *pushes; /* of ServicePush (push.h): where dumps are pushed, of which the service takes a reference; NULL:
+    guint background_threads;    /* max_background_threads to set in each target when it is found; 0: unchanged */
+    struct PrekillHook *prekill; /* requests snapshots from the black box (blackbox/prekill.h); started and stopped by
+                                  * the service, which it outlives. NULL: none */
+    GPtrArray *pushes; /* of ServicePush (push.h): where dumps are pushed; the service takes a reference. NULL:
                         * nowhere */
     ServiceLimits limits;
-    const ServiceRoot *root;                            /* NULL: we have all rights that are needed */
-    void (*say)(const char *text, gpointer data);       /* a message for the operator, one line without a newline */
-    void (*failed)(const GError *error, gpointer data); /* the history cannot be written, and waiting does not help; may
-                                                         * be called again. NULL: samples wait all the same */
+    const ServiceRoot *root;                            /* NULL: this process has all rights needed */
+    void (*say)(const char *text, gpointer data);       /* reports a message to the operator, one line without a
+                                                         * newline */
+    void (*failed)(const GError *error, gpointer data); /* called if the history cannot be written and waiting does not
+                                                         * help, possibly repeatedly. NULL: samples still wait */
     gpointer data;
 } ServiceOptions;
 
-/* Every local target, history in memory (then bounded to an hour, 16 MiB of samples and 256 MiB of dumps unless the
- * options say less), collected every 10 s, dumps: 32 of each target, for 7 days, 256 MiB; 2 GiB of all targets; no
+/* Every local target; history in memory (limited to an hour, 16 MiB of samples and 256 MiB of dumps unless the options
+ * set less); statistics every 10 s; at most 32 dumps per target, for 7 days, 256 MiB, and 2 GiB for all targets; no
  * black box. */
 extern const ServiceOptions service_options_default;
 
-/* OPTIONS is copied, except data. Fails if the history cannot be opened, or a push cannot be set up. Targets are found
- * from the next iteration of the main context on. */
+/* Copies OPTIONS, except data. NULL with ERROR if the history cannot be opened, or a push cannot be set up. Targets are
+ * found from the next iteration of the main context. */
 Service *service_new(const ServiceOptions *options, GError **error);
 
-/* Immediate: work in progress on threads ends by itself, without callbacks. Running recordings are ended by their
- * lease. Call service_stop() first for a clean end. */
+/* Frees the service immediately: work in progress on threads ends by itself, without callbacks, and running recordings
+ * by their lease. Call service_stop() first for a clean shutdown. */
 void service_free(Service *service);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Service, service_free)
 
-/* Changes targets, default_target, retention, dumps, every_us, parts, background_threads (of targets that are found
- * from now on), pushes and blackbox but its directory; history, rules, prekill and limits stay as they were. */
+/* Changes targets, default_target, retention, dumps, every_us, parts, background_threads (for targets found from now
+ * on), pushes, and blackbox except its directory; history, rules, prekill and limits are not changed. */
 gboolean service_reconfigure(Service *service, const ServiceOptions *options, GError **error);
 
-/* Ends cleanly: accepts no more work, ends recordings (with their dump), completes dumps in progress, then calls
- * STOPPED once; after ServiceLimits.stop_seconds in any case. */
+/* Shuts down cleanly: accepts no more work, ends recordings (with their dump), completes dumps in progress, and then
+ * calls STOPPED once; at the latest after ServiceLimits.stop_seconds. */
 void service_stop(Service *service, void (*stopped)(gpointer data), gpointer data);
 
-/* Of the black box; counters since service_new(). */
+/* Figures of the black box; counters since service_new(). */
 typedef struct {
-    guint watched;        /* targets, now */
-    guint64 snapshots;    /* kept */
-    guint64 without_dump; /* of them: the target gave none */
-    guint64 failures;     /* snapshots and ends that could not be written, targets that could not be watched */
-    guint64 ends;         /* of watched targets */
-    guint64 kills;        /* of them: by the kernel for lack of memory */
+    guint watched;        /* targets currently watched */
+    guint64 snapshots;    /* snapshots kept */
+    guint64 without_dump; /* snapshots for which the target gave no dump */
+    guint64 failures;     /* snapshots and ends that could not be written, and targets that could not be watched */
+    guint64 ends;         /* ends of watched targets */
+    guint64 kills;        /* ends by the kernel's OOM killer */
 } ServiceBlackboxFigures;
 
-/* For our own metrics. Counters since service_new(). */
+/* Figures for jescope's own metrics. Counters since service_new(). */
 typedef struct {
     ServiceBlackboxFigures blackbox;
-    guint targets; /* live ones */
-    guint waiting; /* pieces of work that wait or run */
+    guint targets; /* live targets */
+    guint waiting; /* jobs that wait or run */
     guint64 done;
-    guint64 shared;  /* were answered with the result of another one */
-    guint64 refused; /* OUTCOME_CROWDED */
-    guint64 samples; /* taken */
-    guint64 missed;  /* at which a target gave none */
+    guint64 shared;  /* requests answered with the result of another one */
+    guint64 refused; /* requests refused with OUTCOME_CROWDED */
+    guint64 samples; /* samples taken */
+    guint64 missed;  /* samples that a target failed to give */
     guint64 events;
     guint64 rule_firings;
     guint64 rule_failures;    /* actions of rules that failed */
-    guint64 rule_evaluations; /* rules on samples of series that they choose */
+    guint64 rule_evaluations; /* evaluations of rules on samples of their series */
 } ServiceFigures;
 
-/* Samples, after writing what waits, which may take long. */
+/* Numbers of samples. service_written() first writes waiting samples, which may take long. */
 typedef struct {
     guint64 written;
-    guint64 lost; /* were taken and could not be written */
+    guint64 lost; /* taken but could not be written */
 } ServiceWritten;
 ServiceWritten service_written(Service *service);
 
@@ -188,105 +194,105 @@ void service_figures(const Service *service, ServiceFigures *figures);
 
 typedef enum {
     SERVICE_TARGET_LIVE,
-    SERVICE_TARGET_GONE, /* has ended; its kept data can still be read */
+    SERVICE_TARGET_GONE, /* exited; its kept data can still be read */
 } ServiceTargetState;
 
 /* Whether TARGET is visible to VIEWER: its agent would answer this user, or, if it may be reached by ptrace, the kernel
- * would allow this user to trace it. Examines the present process. */
+ * would allow this user to trace it. Examines the process's current state. */
 gboolean service_target_is_visible(const ServiceTarget *target, Viewer viewer);
 
-/* Live ones by pid, then ended ones with kept data, latest first. Of ServiceTarget, each with a reference of the
- * array's. */
+/* The live targets by pid, then exited ones with kept data, latest first. The array owns a reference to each
+ * ServiceTarget. */
 GPtrArray *service_targets(Service *service, Viewer viewer);
 
 /* TEXT: an id ("4711"), a unique id ("4711.8812033"), or the name of a process if it is unique among the live ones.
- * Borrowed. OUTCOME_UNKNOWN_TARGET or _AMBIGUOUS, naming what there is. */
+ * Borrowed. NULL with OUTCOME_UNKNOWN_TARGET or _AMBIGUOUS, whose message lists the targets. */
 ServiceTarget *service_lookup(Service *service, Viewer viewer, const char *text, GError **error);
 
-/* The target of paths without one: the one that the options name, else the only live one, else the last one visible to
- * VIEWER that has ended. Borrowed. */
+/* The target of paths without one: that named in the options, else the only live one, else the last exited one that
+ * VIEWER sees. Borrowed. */
 ServiceTarget *service_default_target(Service *service, Viewer viewer, GError **error);
 
-/* Whether it has looked for targets once: those that were there when it was made are known. */
+/* Whether the first search for targets is complete, so that those that existed at service_new() are known. */
 gboolean service_has_looked(const Service *service);
 
 ServiceTarget *service_target_ref(ServiceTarget *target);
 void service_target_unref(ServiceTarget *target);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ServiceTarget, service_target_unref)
 
-/* These never change. Strings are the target's. */
+/* These never change. Strings are owned by the target. */
 const char *service_target_id(const ServiceTarget *target);     /* its pid: "4711" */
-const char *service_target_name(const ServiceTarget *target);   /* of the process: "redis-server" */
+const char *service_target_name(const ServiceTarget *target);   /* the process's name: "redis-server" */
 const char *service_target_label(const ServiceTarget *target);  /* "redis-server (4711)" */
 const char *service_target_series(const ServiceTarget *target); /* its name in the history */
 gint64 service_target_started_us(const ServiceTarget *target);  /* CLOCK_REALTIME */
 
-/* These do. */
+/* These change. */
 ServiceTargetState service_target_state(const ServiceTarget *target);
-/* Why the last attempt to talk to it failed; NULL: it did not. Free with g_free(). */
+/* Why the last attempt to communicate failed; NULL: it did not. Free with g_free(). */
 char *service_target_trouble(const ServiceTarget *target);
 
-/* The time without contact after a failure, in which requests get the same error immediately; it doubles with each
- * missed deadline, up to a minute. 0: no wait. */
+/* The rest of the time after a failure in which requests immediately get the same error; it doubles with each missed
+ * deadline, up to a minute. 0: none. */
 gint64 service_target_left_alone_us(const ServiceTarget *target);
 
-/* What is known of it without asking it: the profiling state and the figures are the latest that were seen. The strings
- * of STATUS are the target's. */
+/* Fills STATUS without contacting the target: the profiling state and the figures are the latest seen. Strings in
+ * STATUS are owned by the target. */
 void service_target_status(ServiceTarget *target, RouteStatus *status);
 
 /* ---- work ---- */
 
 typedef enum {
-    SERVICE_QUICK, /* some exchanges */
+    SERVICE_QUICK, /* a few exchanges */
     SERVICE_SLOW,  /* dumps, renders */
     SERVICE_WAITS, /* waits for a requested duration (RouteHostOps.pause) */
-    SERVICE_KEEPS, /* snapshots of the black box, which must not wait behind renders */
+    SERVICE_KEEPS, /* snapshots of the black box, which must not wait for renders */
     SERVICE_PACES,
 } ServicePace;
 
-/* Runs on a thread. HOST is the target, for this call alone; functions of it that need the target itself are done one
- * after the other for all work on one target. Returns the result. */
+/* Runs on a thread and returns the result. HOST is the target, valid during this call; its functions that need the
+ * target itself are serialized for all work on the target. */
 typedef gpointer (*ServiceWorkFunc)(const RouteHost *host, gpointer data);
 
-/* RESULT is borrowed, and shared with others if the work was. NULL with ERROR: the work was not begun
+/* RESULT is borrowed, and shared with other requests if the work was. NULL with ERROR if the work was not begun
  * (OUTCOME_STOPPING, OUTCOME_LATE). */
 typedef void (*ServiceDone)(gpointer result, const GError *error, gpointer data);
 
 typedef struct {
     ServicePace pace;
-    const char *key; /* queued work on the same target with the same key is done once for all requests, with FUNC of the
-                        first; NULL: never coalesced */
-    gboolean forgoable; /* a clean end does not wait for it */
-    gboolean lasting;   /* it is done even if its tickets are cancelled before it has begun */
+    const char *key;    /* queued work on a target with the same key is coalesced, with FUNC of the first request; NULL:
+                         * never coalesced */
+    gboolean forgoable; /* a clean shutdown does not wait for it */
+    gboolean lasting;   /* it is done even if its tickets are cancelled before it begins */
     const char *who;    /* for events: the client; NULL: jescope itself */
     ServiceWorkFunc func;
     gpointer data;
-    GDestroyNotify free_data;   /* may be NULL; called if submitting fails, too */
+    GDestroyNotify free_data;   /* may be NULL; also called if submitting fails */
     GDestroyNotify free_result; /* may be NULL */
 } ServiceWork;
 
-/* A pending request for a result. Valid until DONE was called or it was cancelled. */
+/* A pending request for a result. Valid until DONE is called or the ticket is cancelled. */
 typedef struct ServiceTicket ServiceTicket;
 
-/* WORK is copied. DONE will be called once, unless the ticket is cancelled. NULL with OUTCOME_CROWDED or _STOPPING.
- * Work on an ended target is also done: its host has the kept data. */
+/* Copies WORK. DONE is called once, unless the ticket is cancelled. NULL with OUTCOME_CROWDED or _STOPPING. Work on an
+ * exited target is done, too: its host has the kept data. */
 ServiceTicket *service_target_submit(ServiceTarget *target, const ServiceWork *work, ServiceDone done, gpointer data,
                                      GError **error);
 
-/* The target that the work is on. HOST as below. */
+/* The target of the work. HOST is the one passed to ServiceWorkFunc. */
 ServiceTarget *service_work_target(const RouteHost *host);
 
-/* Whether a client still waits for the result: long work checks this from time to time, on its thread, and ends early
- * if not. HOST is the one it was called with. */
+/* Whether a client still waits for the result: long work should check this from time to time, on its thread, and end
+ * early if not. HOST is the one passed to ServiceWorkFunc. */
 gboolean service_work_is_wanted(const RouteHost *host);
 
-/* DONE will not be called. Work that no ticket waits for any more and that has not begun is not done, unless it is
+/* Cancels a ticket: DONE is not called. Work without any tickets left that has not begun is dropped, unless it is
  * lasting. */
 void service_ticket_cancel(ServiceTicket *ticket);
 
 /* ---- pushing ---- */
 
-/* Of each of the options' pushes in their order, of ServicePushFigures (push.h). */
+/* The figures of each of the options' pushes, in order, of ServicePushFigures (push.h). */
 GArray *service_push_figures(Service *service);
 
 /* ---- statistics ---- */
@@ -294,22 +300,22 @@ GArray *service_push_figures(Service *service);
 typedef struct {
     ServiceTarget *target;
     StatsSample *sample;  /* NULL: ERROR says why */
-    WireHelloReply hello; /* of the same moment; zeros without a sample */
+    WireHelloReply hello; /* taken together with the sample; zero without one */
     gboolean late;        /* it did not answer in time */
-    gint64 age_us;        /* of a sample that it gave to an earlier scrape; 0: it is a fresh one */
+    gint64 age_us;        /* age of a sample from an earlier scrape; 0: fresh */
     GError *error;
 } ServiceScraped;
 
 /*
- * A fresh sample of every live target that VIEWER sees (or of ONLY, if it is not NULL), all of one moment each (one
- * refresh of jemalloc's epoch): totals, and the merged arena. SCRAPED is of ServiceScraped, borrowed; DURATION_US is
- * the time it took.
+ * Receives a fresh sample of every live target that VIEWER sees (or of ONLY, if not NULL), each consistent (one refresh
+ * of jemalloc's epoch): totals and the merged arena. SCRAPED is of ServiceScraped, borrowed; DURATION_US is the time it
+ * took.
  *
- * A target that does not answer within 250 ms is late: its sample of an earlier scrape is used, at most 5 minutes old,
- * or none, and the request continues for the next scrape. So that one user's targets cannot delay all scrapes, the time
- * halves, for all targets of this user, with each scrape that one of them has delayed (down to 8 ms, and doubles again
- * with each minute without); and a scrape does not wait for a late target until it has given a sample. Without any
- * sample, and with a single target, the time is 5 s.
+ * A target that does not answer within 250 ms is late: its sample of an earlier scrape is used, if at most 5 minutes
+ * old, and the request continues for the next scrape. So that one user's targets cannot delay all scrapes, this time is
+ * halved for all targets of a user with each scrape that one of them has delayed (down to 8 ms, and doubles with each
+ * minute without a delay), and scrapes do not wait for a late target until it has given a sample. While there is no
+ * sample at all, and with a single target, the time is 5 s.
  */
 typedef void (*ServiceScrapeFunc)(const GPtrArray *scraped, gint64 duration_us, gpointer data);
 typedef struct {
@@ -319,24 +325,25 @@ typedef struct {
 
 void service_scrape(Service *service, const ServiceScrapeOf *of, ServiceScrapeFunc func, gpointer data);
 
-/* In quick work on a target: a fresh sample with every arena and the size classes of all of them together; NULL with
- * ERROR. A target without an agent is not stopped for it, unless a source names it. */
+/* For quick work on a target: takes a fresh sample with every arena and the merged size classes; NULL with ERROR. A
+ * target without an agent is not stopped for it, unless a source names it. */
 StatsSample *service_work_sample(const RouteHost *host, GError **error);
 
-/* HISTORY is open for reading (or, if everything is kept in memory, for writing) and the function's alone for the call.
- * Returns the result, or NULL with ERROR. */
+/* HISTORY is open for reading (or, if everything is kept in memory, for writing) and used exclusively by the function
+ * during the call. Returns the result, or NULL with ERROR. */
 typedef gpointer (*ServiceReadFunc)(History *history, gpointer data, GError **error);
 
-/* For slow work on a target, on its thread: reads the history with FUNC: series_read(), history_targets()... Reading
- * takes long, and is counted against the target's user as all work on it is; other work on the target may begin. HOST
- * is the one it was called with. */
+/* For slow work on a target, on its thread: reads the history with FUNC (series_read(), history_targets()...). Reading
+ * may take long, and is charged to the target's user like all work on it; other work on the target may begin. HOST is
+ * the one passed to ServiceWorkFunc. */
 gpointer service_work_read_history(const RouteHost *host, ServiceReadFunc func, gpointer data, GError **error);
 
-/* Likewise: takes the ledger of the target; *TAKEN is the caller's to clear if OUTCOME_DONE. */
+/* For slow work on a target: takes its ledger. If OUTCOME_DONE, the caller has to clear *TAKEN. */
 Outcome service_work_take_ledger(const RouteHost *host, LedgerTaken *taken, Failure *failure);
 
-/* For slow work on a target: the growth over kept dumps with the N (from 3 to RENDER_GROWTH_MAX) ids IDS, oldest first;
- * OPTIONS as in RenderGrowth. *DESCRIPTOR, the caller's, has the answer in JSON (docs/formats.md, "Growth"). */
+/* For slow work on a target: computes the growth over the N (3 to RENDER_GROWTH_MAX) kept dumps with IDS, oldest first;
+ * OPTIONS as in RenderGrowth. *DESCRIPTOR, which the caller closes, has the answer in JSON (docs/formats.md,
+ * "Growth"). */
 typedef struct {
     const char *const *options;
     const guint64 *ids;
@@ -344,38 +351,38 @@ typedef struct {
 } ServiceGrowth;
 Outcome service_work_growth(const RouteHost *host, const ServiceGrowth *wanted, int *descriptor, Failure *failure);
 
-/* For waiting work on a target: watches it for WATCH_MS, and finds the cause for which it holds its memory, in a child.
- * *DESCRIPTOR, the caller's, has the answer in JSON (docs/formats.md, "jescope-doctor"). Other work on the target goes
- * on meanwhile. It ends early when no client waits for the result. */
+/* For waiting work on a target: watches it for WATCH_MS in a child process, and finds the causes for which it holds
+ * memory. *DESCRIPTOR, which the caller closes, has the answer in JSON (docs/formats.md, "jescope-doctor"). Other work
+ * on the target continues. Ends early when no client waits for the result. */
 Outcome service_work_examine(const RouteHost *host, guint64 watch_ms, int *descriptor, Failure *failure);
 
 /* ---- processes that have ended ---- */
 
-/* Of the black box, also where it is off now; NULL: there never was one. Valid as long as SERVICE. */
+/* The black box's directory, even if it is off now; NULL if there never was one. Valid as long as SERVICE. */
 const char *service_blackbox_directory(const Service *service);
 
 /* A report of a dump. */
 typedef struct {
-    uid_t user; /* whose process it is, to which the work is charged */
+    uid_t user; /* the process's user, to whom the work is charged */
     const char *title;
-    pid_t pid; /* 0: it has ended */
+    pid_t pid; /* 0: exited */
     const RouteRendering *rendering;
-    gboolean no_files; /* no file is opened but the dump, and it is done with our own rights */
+    gboolean no_files; /* open no file except the dump, and use jescope's own rights */
 } ServiceRender;
 
-/* As RouteHostOps.render. On any thread; may wait for other reports. */
+/* Like RouteHostOps.render. On any thread; may wait for other reports. */
 Outcome service_render(Service *service, const ServiceRender *wanted, int *descriptor, Failure *failure);
 
-/* A report in the format page. What takes long is kept and used for the next one of the same content. */
+/* A report in the format page. Its page tree, which takes long, is cached for further reports of the same content. */
 typedef struct {
     uid_t user;                 /* as ServiceRender.user */
-    const char *key;            /* of the dump and its base: never that of others */
+    const char *key;            /* unique to the dump and its base */
     const char *const *options; /* as RouteRendering.options */
     Outcome (*render)(gpointer data, const char *format, const char *const *options, int *report, Failure *failure);
     gpointer data;
 } ServicePage;
 
-/* As RouteHostOps.page. On any thread; may wait for other reports. */
+/* Like RouteHostOps.page. On any thread; may wait for other reports. */
 Outcome service_page(Service *service, const ServicePage *page, int *descriptor, Failure *failure);
 
 /* ---- tasks without a target ---- */
@@ -390,20 +397,20 @@ typedef struct {
     GDestroyNotify free_result; /* may be NULL */
 } ServiceTask;
 
-/* TASK is copied. */
+/* Copies TASK. */
 void service_run_task(Service *service, const ServiceTask *task, ServiceDone done, gpointer done_data);
 
 /* ---- rules ---- */
 
-/* As engine_each(), of the series whose targets VIEWER sees. EACH is called from within this call and calls nothing of
- * the service. */
+/* Like engine_each(), for the series whose targets VIEWER sees. EACH is called from within this call and must not call
+ * functions of the service. */
 void service_rules_each(Service *service, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data),
                         gpointer data);
 
-/* As engine_count(), of RuleCount; empty without rules. */
+/* Like engine_count(), of RuleCount; empty without rules. */
 GArray *service_rule_counts(Service *service);
 
-/* Why rules or files of them are not used, of char *. */
+/* Why rules or rule files are not used, of char *. */
 GPtrArray *service_rules_problems(Service *service);
 
 /* ---- events ---- */
@@ -417,24 +424,24 @@ typedef enum {
     SERVICE_EVENT_RECORDING_STARTED,
     SERVICE_EVENT_RECORDING_ENDED,
     SERVICE_EVENT_DUMP,
-    SERVICE_EVENT_ADVICE,     /* something is to be said about the target now */
-    SERVICE_EVENT_ADVICE_OFF, /* and not any more */
-    SERVICE_EVENT_ENDED,      /* how a target of the black box has ended */
+    SERVICE_EVENT_ADVICE,     /* advice on the target appears */
+    SERVICE_EVENT_ADVICE_OFF, /* advice on the target no longer applies */
+    SERVICE_EVENT_ENDED,      /* how a target of the black box ended */
     SERVICE_EVENT_RULE_FIRED,
-    SERVICE_EVENT_RULE_DONE, /* its actions are */
+    SERVICE_EVENT_RULE_DONE, /* the rule's actions are complete */
     SERVICE_EVENT_COUNT,
 } ServiceEventType;
 
 typedef struct {
-    guint64 id; /* from 1 on, without gaps */
+    guint64 id; /* from 1, without gaps */
     gint64 time_us;
-    uid_t user; /* that the target runs as: visible to it and to clients that see all */
+    uid_t user; /* the user that the target runs as; visible to this user and to clients that see all */
     ServiceEventType type;
-    const char *target; /* its id */
+    const char *target; /* the target's id */
     const char *label;  /* "redis-server (4711)" */
     guint64 subject;    /* id of the recording or dump; 0: none */
     const char *who;    /* ServiceWork.who; NULL: jescope itself, the program, or unknown */
-    const char *detail; /* a phrase: the control and its value, how the recording ended, the advice's id */
+    const char *detail; /* a phrase: the control and its value, how the recording ended, the id of the advice */
 } ServiceEvent;
 
 /* "target-came": for Server-Sent Events and JSON. */
@@ -443,8 +450,8 @@ const char *service_event_name(ServiceEventType type);
 /* EVENT is borrowed. */
 typedef void (*ServiceEventFunc)(const ServiceEvent *event, gpointer data);
 
-/* FUNC is called for each event after AFTER (an id) that is still kept, from within this call, and then for each that
- * happens. Returns a number for service_unsubscribe(), never 0. */
+/* Calls FUNC for each kept event after AFTER (an id), from within this call, and then for each new event. Returns a
+ * number for service_unsubscribe(), never 0. */
 guint service_subscribe(Service *service, guint64 after, ServiceEventFunc func, gpointer data);
 
 /* May be called from within FUNC. */
@@ -453,7 +460,7 @@ void service_unsubscribe(Service *service, guint subscription);
 /* The newest event's id; 0: none. With it, service_subscribe() reports only new ones. */
 guint64 service_last_event(const Service *service);
 
-/* Whether events after AFTER have been forgotten, of whatever user's targets: 1024 are kept. */
+/* Whether any events after AFTER have been dropped, whatever their user: 1024 are kept. */
 gboolean service_events_lost(const Service *service, guint64 after);
 
 #endif

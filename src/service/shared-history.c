@@ -2,13 +2,13 @@
 #include "service/shared-history.h"
 
 enum {
-    LIVES_MAX = 10000, /* that are processed at once */
+    LIVES_MAX = 10000, /* incarnations processed at once */
     WAITING_MAX = 4096,
 };
 
-/* A sample or a note on its way into the history. */
+/* A sample or note waiting to be written. */
 typedef struct {
-    HistoryLife life; /* of a note the target alone */
+    HistoryLife life; /* for a note, only the target is set */
     char *target, *boot, *version, *user, *arguments, *group;
     StatsSample *sample; /* NULL: a note */
     gint64 time_us;
@@ -20,7 +20,7 @@ struct SharedHistory {
     char *path; /* NULL: in memory */
     char *boot;
 
-    GMutex lock; /* of what follows; taken after hold.lock, never held for long */
+    GMutex lock; /* guards the following; taken after hold.lock, never held for long */
     HistoryRules rules;
     GQueue waiting; /* of Entry */
     SharedHistoryCounts counts;
@@ -106,9 +106,9 @@ history_hold_release(HistoryHold *hold)
     g_mutex_unlock(&hold->lock);
 }
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
-/* With LOCK. At the end of the queue, or, if it could not be written, at its head. */
+/* Queues ENTRY at the end, or if writing it has failed, at the head. With LOCK. */
 static void
 put(SharedHistory *shared, Entry *entry, void (*push)(GQueue *queue, gpointer data))
 {
@@ -200,7 +200,7 @@ shared_history_counts(SharedHistory *shared)
     return shared->counts;
 }
 
-/* Of targets that give no dumps any more, too. */
+/* Includes targets that no longer give dumps. */
 static void
 retain_all_dumps(History *history, const HistoryDumpRetention *dumps)
 {
@@ -215,7 +215,7 @@ shared_history_retain(SharedHistory *shared)
     g_autoptr(HistoryHold) hold = shared_history_hold(shared);
     g_autoptr(GError) error = NULL;
     HistoryRules rules = rules_now(shared);
-    /* Errors of the file are reported at the next sample. */
+    /* Errors of the file are reported with the next sample. */
     if (!history_retain(hold->history, &rules.samples, g_get_real_time(), NULL, &error))
         g_debug("retention: %s", error->message);
     retain_all_dumps(hold->history, &rules.dumps);
@@ -230,7 +230,7 @@ shared_history_add_dump(SharedHistory *shared, gint64 incarnation, int descripto
     g_autoptr(HistoryHold) hold = shared_history_hold(shared);
     if (!history_dump_add_packed(hold->history, incarnation, &packed, dump, error))
         return FALSE;
-    /* The dump is stored; removal is done with the next one. */
+    /* The dump is stored; if removal fails, it is repeated with the next dump. */
     HistoryRules rules = rules_now(shared);
     history_retain_dumps(hold->history, incarnation, &rules.dumps, g_get_real_time(), NULL);
     return TRUE;

@@ -15,7 +15,7 @@ enum {
 };
 
 struct Wakeup {
-    int inotify; /* -1: not possible */
+    int inotify; /* -1: unavailable */
     GSource *source;
     WakeupFunc func;
     gpointer data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports agents that begin to listen, or end, in the socket directories of this user (inotify). */
+/* Reports agents that start or stop listening in the socket directories of this user (inotify). */
 #ifndef JESCOPE_SERVICE_WAKEUP_H
 #define JESCOPE_SERVICE_WAKEUP_H
 
@@ -8,14 +8,14 @@
 
 typedef struct Wakeup Wakeup;
 
-/* PID as the name of the socket has it, i.e. in the pid namespace of the agent. */
+/* PID is from the socket's name, i.e. in the agent's pid namespace. */
 typedef void (*WakeupFunc)(pid_t pid, gpointer data);
 
-/* FUNC is called on CONTEXT. Missing directories are created, as by an agent. Without inotify, FUNC is never called. */
+/* Calls FUNC on CONTEXT. Creates missing directories, as an agent does. Without inotify, FUNC is never called. */
 Wakeup *wakeup_new(GMainContext *context, WakeupFunc func, gpointer data);
 void wakeup_free(Wakeup *wakeup);
 
-/* Directories may have been recreated; cheap. */
+/* Watches directories again that may have been recreated; cheap. */
 void wakeup_renew(Wakeup *wakeup);
 
 #endif

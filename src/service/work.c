@@ -11,15 +11,15 @@ enum {
 
 /* The state of a job. It only advances, under Service.lock; the code that sets JOB_OVER posts it, once. */
 typedef enum {
-    JOB_WAITING, /* its lane's */
-    JOB_RUNNING, /* its thread's */
-    JOB_OVER,    /* the letter's that delivers and frees it */
+    JOB_WAITING, /* in its lane */
+    JOB_RUNNING, /* owned by its thread */
+    JOB_OVER,    /* owned by the message that delivers and frees it */
 } JobState;
 
-/* Of one target; guarded by Service.lock. */
+/* The jobs of a target; guarded by Service.lock. */
 typedef struct {
     GQueue waiting[SERVICE_PACES]; /* of Job */
-    Job *holder;                   /* the one that has the target */
+    Job *holder;                   /* the job that uses the target */
     gboolean slow_turn;
     gboolean is_ready[SERVICE_PACES]; /* in Service.turns */
     GList ready[SERVICE_PACES];
@@ -30,10 +30,10 @@ struct Job {
     ServiceWork work; /* key and who are copied */
     GPtrArray *tickets;
     gboolean own;
-    JobState state;   /* with Service.lock */
-    gint64 queued_us; /* monotonic */
+    JobState state;   /* guarded by Service.lock */
+    gint64 queued_us; /* monotonic time */
     gpointer result;
-    GError *error; /* it was not begun */
+    GError *error; /* why it was not begun */
 };
 
 struct ServiceTicket {
@@ -106,7 +106,7 @@ deliver(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Takes a job that waits out of its lane. With Service.lock; so are all functions up to run_job(). */
+/* Removes a waiting job from its lane. This function and all others up to run_job() require Service.lock. */
 static void
 take_out(Service *service, Job *job)
 {
@@ -114,8 +114,8 @@ take_out(Service *service, Job *job)
     g_hash_table_remove(service->unbegun, job);
 }
 
-/* A lane is ready for a thread while nothing has its target and something waits. Neither pace keeps the other waiting
- * for long: slow work waits for its turn, and is then offered first. */
+/* A lane is ready for a thread if no job uses its target and a job waits. Quick and slow work alternate, so that
+ * neither waits for long. */
 static gboolean
 should_be_ready(const Lane *lane, ServicePace pace)
 {
@@ -240,7 +240,7 @@ count_waiting(const Lane *lane)
     return n;
 }
 
-/* With Service.lock. Takes over JOB. */
+/* Takes ownership of JOB. With Service.lock. */
 static void
 enqueue(Service *service, Job *job)
 {
@@ -257,7 +257,7 @@ enqueue(Service *service, Job *job)
     dispatch(service);
 }
 
-/* With Service.lock. NULL: there is room. */
+/* The error if work must be refused; NULL if it can be accepted. With Service.lock. */
 static GError *
 why_refused(Service *service, ServiceTarget *target)
 {
@@ -336,9 +336,9 @@ service_work_is_wanted(const RouteHost *host)
     return is_wanted(job);
 }
 
-/* ---- work that is not done ---- */
+/* ---- dropped work ---- */
 
-/* Takes out the jobs that wait and that CHOSEN says, and makes them over, to be posted without the lock. */
+/* Removes the waiting jobs that CHOSEN selects and marks them over; the caller has to post them without the lock. */
 static GList *
 take_unbegun(Service *service, gboolean (*chosen)(const Job *job, gint64 now_us))
 {

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Jobs on targets: one at a time for each target, on the threads of three pools, for quick, slow and waiting jobs,
- * which the users that targets run as share fairly (turns.h). A slow job that no longer needs its target lets the next
- * one begin (work_let_go()).
+ * Jobs on targets, one at a time per target, on pools of threads, one per ServicePace, which the users that targets run
+ * as share fairly (turns.h). A slow job that no longer needs its target lets the next one begin (work_let_go()).
  */
 #ifndef JESCOPE_SERVICE_WORK_H
 #define JESCOPE_SERVICE_WORK_H
 
 #include "service/core.h"
 
-/* Makes the pools, whose threads have RUN do the work. */
+/* Creates the pools, whose threads call RUN for each job. */
 gboolean work_start(Service *service, WorkRunner run, GError **error);
 
-/* Queued jobs fail with OUTCOME_STOPPING. */
+/* Makes queued jobs fail with OUTCOME_STOPPING. */
 void work_drop_waiting(Service *service);
 
-/* While the owner frees the service (Service.closed is set): no more callbacks; jobs in progress end by themselves. */
+/* To be called when the owner frees the service (Service.closed is set): no more callbacks; jobs in progress end by
+ * themselves. */
 void work_end(Service *service);
 
-/* Work with precedence, which is also done while the service is stopping or the queue is full. */
+/* Submits work with precedence, which is also accepted while the service is stopping or the queue is full. */
 ServiceTicket *work_submit_own(ServiceTarget *target, const ServiceWork *work, ServiceDone done, gpointer data);
 
-/* Called by the work itself, on its thread: other work on the target may begin from now on. */
+/* Called by a job on its thread: other work on the target may begin from now on. */
 void work_let_go(Job *job);
 
-/* Of JOB, for its host. */
+/* The target and client of JOB, for its host. */
 ServiceTarget *work_target(const Job *job);
 const char *work_who(const Job *job);
 
