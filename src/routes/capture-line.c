@@ -22,7 +22,7 @@ const CaptureWord class_words[CLASS_WORDS] = {
     WORD(ClassLine, slabs), WORD(ClassLine, live),    WORD(ClassLine, nonfull),
 };
 
-/* What is in front of a line, and the words that it may have. */
+/* The prefix of a line, and its possible words. */
 typedef struct {
     const char *prefix;
     const CaptureWord *words;

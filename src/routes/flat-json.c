@@ -92,7 +92,7 @@ take_unicode(FlatJson *json, QueryValue *value, size_t *n)
     return true;
 }
 
-/* Behind a backslash. */
+/* Decodes the rest of an escape sequence, after the backslash. */
 static bool
 take_escape(FlatJson *json, QueryValue *value, size_t *n)
 {

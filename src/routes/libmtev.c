@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libmtev's /mtev/memory.json and /mtev/heap_profile. docs/dialects.md tells what is kept and what is made safe. */
+/* libmtev's /mtev/memory.json and /mtev/heap_profile. docs/dialects.md lists the differences. */
 #include "routes/table.h"
 
 #include "routes/choice.h"
@@ -92,7 +92,7 @@ send_dump(const RouteHost *host, const WireHelloReply *hello, RouteReply *reply)
     reply_file(reply, "application/x-jemalloc-heap-profile", descriptor);
 }
 
-/* "true", "false" or, where jemalloc would not tell, "error". */
+/* "true", "false" or, if jemalloc returned an error, "error". */
 static const char *
 read_word(const RouteHost *host, const WireHelloReply *hello, const char *control)
 {
@@ -153,7 +153,7 @@ libmtev_heap_profile_role(const RouteRequest *request)
     return query_find(request->query, "active", &active) == QUERY_ABSENT ? ROUTE_ROLE_READ : ROUTE_ROLE_CONTROL;
 }
 
-/* libmtev counts the objects of its own event loop; a process that we serve from outside has none that are counted. */
+/* libmtev counts the objects of its own event loop; in a process served from outside none are counted. */
 static void
 libmtev_events(const RouteHost *host, const RouteRequest *request, RouteReply *reply)
 {

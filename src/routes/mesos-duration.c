@@ -55,7 +55,7 @@ mesos_duration_parse(const char *text, uint64_t *ns, char *why, size_t size)
     return true;
 }
 
-/* The digits of REST/WHOLE behind the point, REST < WHOLE, without zeroes at the end. */
+/* The digits of REST/WHOLE after the point, REST < WHOLE, without trailing zeroes. */
 static void
 format_fraction(uint64_t rest, uint64_t whole, char *text, size_t digits)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory profiler of Mesos' libprocess, /memory-profiler. Its runs are the host's recordings.
- * docs/dialects.md tells what is kept and what is made safe.
+ * The memory profiler of Mesos' libprocess, /memory-profiler. Its runs are the host's recordings. docs/dialects.md
+ * lists the differences.
  */
 #include "routes/table.h"
 
@@ -29,7 +29,7 @@ enum {
     PATH_SIZE = 1024,
     WAIT_MS = 1500, /* for a run that is about to end when its result is requested */
     POLL_MS = 20,
-    BEGINNING_MAX = 256, /* of a dump: its totals are in there */
+    BEGINNING_MAX = 256, /* of a dump: contains its totals */
 };
 
 static const uint64_t default_ns = UINT64_C(300000000000);
@@ -178,7 +178,7 @@ parse_duration(const RouteRequest *request, uint64_t *ms, RouteReply *reply)
     return true;
 }
 
-/* A browser that stays on this answer lands on the result. */
+/* A browser that follows the refresh of this answer gets the result. */
 static void
 tell_run(const RouteHost *host, const RouteRecording *run, const char *beginning, RouteReply *reply)
 {
@@ -202,7 +202,7 @@ tell_run(const RouteHost *host, const RouteRecording *run, const char *beginning
                  (unsigned long long)((run->remaining_ms + 999) / 1000), prefix, id);
 }
 
-/* Up to 5.2.1 jemalloc took the order to profile although it could not, and so did Mesos. */
+/* jemalloc up to 5.2.1 accepted the command to profile even if it could not, and so did Mesos. */
 static void
 tell_void_run(const RouteHost *host, uint64_t duration_ms, RouteReply *reply)
 {
@@ -229,7 +229,7 @@ tell_not_started(const RouteHost *host, Outcome result, const Failure *failure, 
     }
 }
 
-/* Whether the run that is under way was switched off by others: it will have no dump. */
+/* Whether another client has switched off the current run, which will then have no dump. */
 static bool
 is_void(const RouteHost *host)
 {
@@ -309,7 +309,7 @@ why_not_there(const Runs *runs, char *text, size_t size)
     return text;
 }
 
-/* Reads prof.active as this jemalloc would give it. */
+/* The value of prof.active that this jemalloc would return. */
 static Outcome
 read_active(const RouteHost *host, const WireHelloReply *hello, bool *active, Failure *failure)
 {
@@ -409,7 +409,7 @@ read_environment(const RouteHost *host, const WireHelloReply *hello, char *text,
     jemalloc_conf_variable(hello->prefix, name, sizeof(name));
     if (host->ops->variable(host->data, name, text, size, &failure) != OUTCOME_DONE)
         text[0] = '\0';
-    /* A program that sets its title has overwritten it, but jemalloc or the agent may remember. */
+    /* A program that sets its title has overwritten it, but jemalloc or the agent may have a copy. */
     if (text[0] == '\0' &&
         host->ops->read(host->data, "opt.malloc_conf.env_var", WIRE_TYPE_STRING, &value, &failure) == OUTCOME_DONE)
         snprintf(text, size, "%s", value.text);
@@ -511,13 +511,13 @@ mesos_statistics(const RouteHost *host, const RouteRequest *request, RouteReply 
 /* A kind of download: the dump itself or a report of it. */
 typedef struct {
     RouteFile file;
-    const char *missing;        /* beginning of the refusal without a dump */
+    const char *missing;        /* beginning of the error without a dump */
     const char *format;         /* NULL: the dump */
     const char *const *options; /* of the report */
-    bool needs_samples;         /* jeprof makes nothing of an empty profile */
+    bool needs_samples;         /* jeprof fails on an empty profile */
 } Download;
 
-/* Why TEXT is not an id; NULL: it is *id. */
+/* Why TEXT is not an id; NULL: *id is set. */
 static const char *
 parse_id(const char *text, uint64_t *id)
 {
@@ -543,7 +543,7 @@ look_at_end(const RouteHost *host, uint64_t id, Runs *runs)
     }
 }
 
-/* False: REQUEST does not name a run with a dump; the reply has the reason. */
+/* False: REQUEST does not name a run with a dump; the reply has the error. */
 static bool
 choose_run(const RouteHost *host, const RouteRequest *request, const Download *download, Runs *runs, RouteReply *reply)
 {
@@ -593,7 +593,7 @@ refuse_download(RouteReply *reply, const char *why)
                "Cannot generate file: Failed to create artifact: Error trying to run jeprof. %s.\n", why);
 }
 
-/* Makes the report and closes *descriptor, which is the report's afterwards. */
+/* Makes the report and replaces *descriptor by its descriptor. */
 static bool
 render(const RouteHost *host, const Download *download, int *descriptor, RouteReply *reply)
 {
@@ -615,7 +615,7 @@ render(const RouteHost *host, const Download *download, int *descriptor, RouteRe
     return true;
 }
 
-/* The name in the response is that of a file, which scripts read. */
+/* The name in the response is that of a file, which scripts parse. */
 static void
 name_download(const RouteHost *host, const Download *download, const RouteRecording *run, int descriptor,
               RouteReply *reply)

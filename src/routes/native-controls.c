@@ -20,7 +20,7 @@ write_control(const RouteHost *host, const char *control, WireType type, uint64_
 
 /* ---- purge and decay ---- */
 
-/* Runs arena.N.ACTION; without a parameter "arena", for all. */
+/* Runs arena.N.ACTION; for all arenas without a parameter "arena". */
 static Outcome
 run_in_arena(const RouteHost *host, const char *action, uint64_t arena, Failure *failure)
 {
@@ -35,7 +35,7 @@ run_in_arena(const RouteHost *host, const char *action, uint64_t arena, Failure 
     return write_control(host, control, WIRE_TYPE_NONE, 0, failure);
 }
 
-/* stats.resident of now; 0 where jemalloc has no statistics. */
+/* The current stats.resident; 0 if jemalloc has no statistics. */
 static uint64_t
 read_resident(const RouteHost *host)
 {
@@ -116,7 +116,7 @@ native_decay(const RouteHost *host, const RouteRequest *request, RouteReply *rep
     native_end(&json);
 }
 
-/* For future and existing arenas; one that was never used, or has ended, has none. */
+/* For future and existing arenas; one that was never used, or has been destroyed, has none. */
 static Outcome
 set_decay(const RouteHost *host, const char *name, uint64_t ms, Failure *failure)
 {
@@ -276,7 +276,7 @@ native_control(const RouteHost *host, const RouteRequest *request, RouteReply *r
     native_failure(reply, result, &failure);
 }
 
-/* The value that REQUEST brings for a control of this type. False: the reply is a refusal. */
+/* The value in REQUEST for a control of this type. False: the reply is the error. */
 static bool
 read_value(const RouteRequest *request, WireType type, WireCtlReply *value, RouteReply *reply)
 {

@@ -157,7 +157,7 @@ send_page(const Sending *sending, int *report)
     return result == OUTCOME_DONE;
 }
 
-/* The report, or the dump as it is. False: the reply has the error. */
+/* Sends the report, or the dump itself. False: the reply has the error. */
 static bool
 make_body(const Sending *sending, int *body)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    SIMILAR_MAX = 2, /* letters in which a name differs from the one that was meant */
+    SIMILAR_MAX = 2, /* maximum edit distance of a misspelled name */
     WATCH_MAX_MS = 300000,
 };
 
@@ -97,7 +97,7 @@ check_length(const char *name, QueryState state, RouteReply *reply)
     return state != QUERY_LONG;
 }
 
-/* Those of one text of REQUEST, its query or its body as a form. */
+/* Checks the parameters in one text of REQUEST, its query or its body as a form. */
 static bool
 check_text(const Route *route, const RouteRequest *request, const char *text, RouteReply *reply)
 {
@@ -121,7 +121,7 @@ check_text(const Route *route, const RouteRequest *request, const char *text, Ro
     return true;
 }
 
-/* The JSON type of a parameter; string without a row. */
+/* The JSON types allowed for a parameter; string if it has no row. */
 static const struct {
     const char *kind;
     unsigned kinds; /* 1 << FlatKind */
@@ -299,7 +299,7 @@ native_period(const RouteRequest *request, uint32_t *period, RouteReply *reply)
     return good;
 }
 
-/* A power of two, and no more than the host allows. */
+/* A power of two, within the limit of the host. */
 static bool
 read_memory(const RouteHost *host, const RouteRequest *request, uint64_t *memory, RouteReply *reply)
 {

@@ -20,7 +20,7 @@ ask(const RouteHost *host, WireHelloReply *hello, RouteReply *reply)
     return result == OUTCOME_DONE;
 }
 
-/* What the jemalloc of HELLO says of its profiler. */
+/* The state of the profiler in the jemalloc of HELLO. */
 static void
 read_profiling(const RouteHost *host, const WireHelloReply *hello, RouteStatus *status)
 {
@@ -75,7 +75,7 @@ tell(const RouteHost *host, const RouteRequest *request, Outcome result, const F
         native_failure(reply, result, failure);
 }
 
-/* PERIOD as WireLeaseRequest.period. prof.reset discards the samples, so not without need. */
+/* PERIOD as WireLeaseRequest.period. prof.reset discards the samples, so it is used only if needed. */
 static Outcome
 set_period(const RouteHost *host, uint32_t period, Failure *failure)
 {
@@ -122,7 +122,7 @@ native_profiling_set(const RouteHost *host, const RouteRequest *request, RouteRe
     tell(host, request, result, &failure, reply);
 }
 
-/* False: the path names no lease, and the reply says so. */
+/* False: the path does not name a lease, and the reply is the error. */
 static bool
 lease_id(const RouteRequest *request, uint64_t *id, RouteReply *reply)
 {

@@ -70,6 +70,6 @@ native_location(RouteReply *reply, const RouteRequest *request, uint64_t id)
     char path[ROUTE_HEADERS_MAX];
     path_encode(request->path, path, sizeof(path));
     size_t n = strlen(path);
-    bool has_slash = n > 0 && path[n - 1] == '/'; /* which makes no difference in the native API */
+    bool has_slash = n > 0 && path[n - 1] == '/'; /* ignored in the native API */
     reply_header(reply, "Location", "%.*s/%llu", (int)(has_slash ? n - 1 : n), path, (unsigned long long)id);
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* False: the reply is a refusal. */
+/* False: the reply is the error. */
 static bool
 read_letters(const RouteRequest *request, bool json, char *letters, size_t size, RouteReply *reply)
 {

@@ -74,7 +74,7 @@ add_maps(const RouteHost *host, RouteReply *dump, Failure *failure, Outcome *res
     return true;
 }
 
-/* "0xADDRESS NAME", as a symbolized dump has it, with a tab between, as its readers want it. */
+/* "0xADDRESS NAME" as in a symbolized dump, with the tab in between that its readers require. */
 static void
 add_line(RouteReply *reply, const char *line, size_t n)
 {
@@ -116,7 +116,7 @@ send_names(int report, RouteReply *reply)
     }
 }
 
-/* Where the addresses are: the body of a POST, else the query. */
+/* Where the addresses are: in the body of a POST, else in the query. */
 static const char *
 addresses_of(const RouteRequest *request, size_t *size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Go's and gperftools' pprof, and jeprof, ask of a server: /debug/pprof and /pprof. docs/dialects.md tells what
- * each answers with.
+ * The paths that Go's and gperftools' pprof, and jeprof, request: /debug/pprof and /pprof. docs/dialects.md describes
+ * the answers.
  */
 #include "routes/table.h"
 
@@ -19,7 +19,7 @@
 
 enum {
     SECONDS_MAX = 300,
-    LEASE_MARGIN_MS = 10000, /* for the dump at the end; if we die, sampling ends with the lease */
+    LEASE_MARGIN_MS = 10000, /* for the dump at the end; if jescope dies, sampling ends with the lease */
     CMDLINE_MAX = 4096,
 };
 
@@ -58,12 +58,12 @@ pprof_index(const RouteHost *host, const RouteRequest *request, RouteReply *repl
 
 /* ---- profiles ---- */
 
-/* A profile on its way. */
+/* A profile being made. */
 typedef struct {
     const RouteHost *host;
     const RouteRequest *request;
     RouteReply *reply;
-    const char *name; /* as the last component of the path has it */
+    const char *name; /* the last component of the path */
     const char *const *options;
     int dump, base; /* descriptors, -1: none */
 } Profile;
@@ -124,7 +124,7 @@ read_seconds(const Profile *profile, uint64_t *seconds)
     return true;
 }
 
-/* Sampling is on from here until end_sampling(), if it was not before: *lease is 0 then. */
+/* Switches sampling on until end_sampling(), unless it was on before: then *lease is 0. */
 static bool
 begin_sampling(const Profile *profile, uint64_t seconds, uint64_t *lease)
 {
@@ -159,7 +159,7 @@ end_sampling(const Profile *profile, uint64_t lease)
         profile->host->ops->lease(profile->host->data, &release, &none, &failure);
 }
 
-/* Dumps at both ends of the time. False: the reply says why not. */
+/* Takes a dump at the start and the end of the time. False: the reply has the error. */
 static bool
 take_two_dumps(Profile *profile, uint64_t seconds)
 {

@@ -30,14 +30,14 @@ enum {
     STATUS_PARTIAL = 3, /* of `jescope report --partial`, whose report says what is missing */
     STATUS_FOUND = 4,   /* of `jescope doctor` */
     STATUS_USAGE = 2,
-    WANTED_MS = 200, /* how often it is asked whether the result is still wanted */
+    WANTED_MS = 200, /* interval of checking whether the result is still wanted */
     NO_STATUS = -1,
 };
 
 static const uint64_t address_space = UINT64_C(4) << 30;
 static const rlim_t output_max = (rlim_t)256 << 20;
 
-/* The child's descriptors, in this order; from FIRST_OF_GROWTH on the dumps whose growth is asked for. */
+/* The child's descriptors, in this order; from FIRST_OF_GROWTH on the dumps of a growth report. */
 enum {
     INPUT,
     OUTPUT,
@@ -49,13 +49,13 @@ enum {
     N_DESCRIPTORS = FIRST_OF_GROWTH + RENDER_GROWTH_MAX,
 };
 
-/* What a child does, for messages and limits. */
+/* The work of a child, for messages and limits. */
 typedef struct {
     const char *work;    /* "the report" */
-    const char *instead; /* if it takes too long */
-    const char *smaller; /* if it takes too much memory */
+    const char *instead; /* advice if it takes too long */
+    const char *smaller; /* advice if it takes too much memory */
     int niceness;
-    bool finds; /* no output with the status of a part is an error: there is nothing to be found */
+    bool finds; /* a search: STATUS_PARTIAL without output means that nothing matched */
 } Kind;
 
 static const Kind report_kind = {
@@ -83,7 +83,7 @@ static const Kind examination_kind = {
     .smaller = "run jescope doctor on its machine",
 };
 
-/* One child. The parent prepares its data: between clone and exec it shares the parent's memory. */
+/* A child. The parent prepares its data: between clone and exec the two share memory. */
 typedef struct {
     const Kind *kind;
     const char *program;
@@ -132,7 +132,7 @@ close_from(unsigned first)
         close((int)number);
 }
 
-/* Moves the descriptors to 0, 1, 2...: out of the way first, since a source may sit where another has to go. */
+/* Moves the descriptors to 0, 1, 2...: to high numbers first, since a source may occupy another one's destination. */
 static bool
 place_descriptors(const Child *child)
 {
@@ -231,15 +231,14 @@ seconds_of(const RenderSetup *setup)
 static void
 prepare_limits(Child *child, const RenderSetup *setup)
 {
-    /* Several threads may spend their time at once. */
+    /* Several threads may consume the time in parallel. */
     const rlim_t most[] = {(rlim_t)seconds_of(setup) * 4, output_max, 0,
                            setup->bytes != 0 ? setup->bytes : address_space};
     for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++)
         set_limit(&child->limits[i], limited[i], most[i]);
 }
 
-/* Nothing of the host's environment but where things are: LD_PRELOAD or MALLOC_CONF would make a target of the child.
- */
+/* Only paths from the host's environment: LD_PRELOAD or MALLOC_CONF would make the child a target. */
 static void
 prepare_environment(Child *child)
 {
@@ -263,7 +262,7 @@ add_argument(Child *child, size_t *n, const char *argument)
 {
     union {
         const char *in;
-        char *out; /* execve() takes them so and changes nothing */
+        char *out; /* execve() takes this type and changes nothing */
     } text = {argument};
     if (*n >= ARGUMENTS_MAX - 1)
         return false;
@@ -272,7 +271,7 @@ add_argument(Child *child, size_t *n, const char *argument)
     return true;
 }
 
-/* One group of words after the other. False: too many. */
+/* Appends groups of words. False: too many. */
 typedef struct {
     const char *const *words;
     size_t n; /* 0: up to NULL */
@@ -328,7 +327,7 @@ now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Milliseconds to wait for the child now; 0: no more, since the time is over or the result is not wanted. */
+/* Milliseconds to wait for the child now; 0: stop, since the time is over or the result is not wanted. */
 static uint64_t
 time_left(const RenderSetup *setup, uint64_t deadline)
 {
@@ -338,8 +337,8 @@ time_left(const RenderSetup *setup, uint64_t deadline)
     return setup->is_wanted != NULL && deadline - now > WANTED_MS ? WANTED_MS : deadline - now;
 }
 
-/* The exit status that it reported; NO_STATUS: it ended without one, or *in_time is false. A process that the host has
- * forked may hold the other end of PIPE open, so its end is detected by PIDFD (-1: an old kernel). */
+/* The exit status that the child reported; NO_STATUS: it ended without one, or *in_time is false. A process forked by
+ * the host may hold the other end of PIPE open, so the end is detected by PIDFD (-1: an old kernel). */
 static int
 read_status(const RenderSetup *setup, int pipe, int pidfd, bool *in_time)
 {
@@ -362,7 +361,7 @@ read_status(const RenderSetup *setup, int pipe, int pidfd, bool *in_time)
     }
 }
 
-/* The host may have waited for it already, or have the kernel do so: then there is nothing left to wait for. Returns
+/* The host may have waited for the child already, or let the kernel do so: then there is nothing to wait for. Returns
  * the signal that ended it, 0: none or unknown. */
 static int
 reap(pid_t pid, int pidfd)
@@ -386,13 +385,13 @@ kill_child(pid_t pid, int pidfd)
         kill(pid, SIGKILL);
 }
 
-/* The reader does not know the child's descriptors. */
+/* Readers do not know the child's descriptors. */
 static const struct {
     const char *path;
     const char *name;
 } inputs[] = {{"/proc/self/fd/3", "the dump"}, {"/proc/self/fd/4", "the base"}};
 
-/* LINE with the inputs by their names. */
+/* Copies LINE with the names of the inputs. */
 static void
 copy_sentence(const char *line, char *text, size_t size)
 {
@@ -511,7 +510,7 @@ close_descriptors(Child *child, int status_pipe)
             close(own[i]);
 }
 
-/* One that reads nothing yet. */
+/* A child without inputs. */
 static void
 init_child(Child *child, const Kind *kind)
 {
@@ -520,7 +519,7 @@ init_child(Child *child, const Kind *kind)
         child->descriptors[i] = -1;
 }
 
-/* CHILD has its arguments, and what it reads. */
+/* CHILD has its arguments and inputs. */
 static Outcome
 render(Child *child, const RenderSetup *setup, int *descriptor, Failure *failure)
 {
@@ -561,7 +560,7 @@ render_report(const RenderSetup *setup, const RouteRendering *rendering, int *de
     return render(&child, setup, descriptor, failure);
 }
 
-/* What the arguments about the dumps point into. */
+/* Storage for the arguments about the dumps. */
 typedef struct {
     const char *titles[2 * RENDER_GROWTH_MAX];
     const char *paths[RENDER_GROWTH_MAX];

@@ -42,7 +42,7 @@ write_all(int descriptor, const char *bytes, size_t n, size_t offset)
     return true;
 }
 
-/* From here on the body is in a memfd. */
+/* Moves the body to a memfd. */
 static bool
 move_to_memfd(RouteReply *reply)
 {

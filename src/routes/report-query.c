@@ -41,7 +41,7 @@ const RouteParameter growth_query_parameters[] = {
 /* The last two apply to a dump that is taken now. */
 const RouteParameter dump_query_parameters[] = {REPORT_PARAMETER_ROWS CAPTURE_PARAMETER_ROWS, {0}};
 
-/* False: the reply is a refusal. TEXT stays empty if there is nothing to add. */
+/* False: the reply is the error. TEXT stays empty if there is nothing to add. */
 static bool
 read_option(const RouteRequest *request, size_t row, char *text, size_t size, RouteReply *reply)
 {

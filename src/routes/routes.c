@@ -33,7 +33,7 @@ has_method(const char *methods, const char *method)
     return false;
 }
 
-/* The native API ignores a slash at the end; other dialects may not. */
+/* The native API ignores a trailing slash; other dialects may not. */
 static bool
 row_matches(const Route *row, const char *path)
 {
@@ -41,7 +41,7 @@ row_matches(const Route *row, const char *path)
                                                 : path_matches(row->pattern, path);
 }
 
-/* Looks on in TABLE, for a row that has the method too. */
+/* Continues in TABLE with a search for a row that has the method as well. */
 static void
 find_in(const RouteTable *table, const RouteRequest *request, RouteMatch *match)
 {
@@ -71,8 +71,8 @@ routes_find(const RouteTable *const *tables, unsigned dialects, const RouteReque
     return match;
 }
 
-/* Switched off, the other systems answer as without these handlers; what pprof would say names paths that are not
- * there. */
+/* Switched off, the other systems answer as without these handlers; pprof's own message would name paths that do not
+ * exist. */
 static void
 answer_unknown(unsigned dialects, const RouteRequest *request, RouteReply *reply)
 {
@@ -99,7 +99,7 @@ has_word(const char *methods, const char *method, size_t n)
     return false;
 }
 
-/* LIST has a ", " before every word. */
+/* LIST has ", " before every word. */
 static void
 add_methods(char *list, size_t size, const char *methods)
 {
@@ -151,7 +151,7 @@ routes_path_target(const char *path, char *target, size_t size)
            path_component(path, TARGET_COMPONENT, target, size);
 }
 
-/* The set that one word of --dialects names; 0: none of that name. */
+/* The set for one word of --dialects; 0: unknown word. */
 static unsigned
 find_dialect(const char *word, size_t length)
 {

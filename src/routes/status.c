@@ -58,7 +58,7 @@ add_text(Json *json, const char *name, const char *text)
         json_put_null(json, name);
 }
 
-/* UNKNOWN is the number that stands for null. */
+/* UNKNOWN is the number that becomes null. */
 static void
 add_number(Json *json, const char *name, uint64_t number, uint64_t unknown)
 {
@@ -85,7 +85,7 @@ add_lease(Json *json, const WireLease *lease)
     json_end(json);
 }
 
-/* Who samples; of jescope's own sampler why it does, and what it says about its recording. */
+/* The sampler; for jescope's own the reason, and the state of its recording. */
 static void
 add_sampler(Json *json, const WireHelloReply *hello)
 {

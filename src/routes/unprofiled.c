@@ -15,7 +15,7 @@ is_built(const WireHelloReply *hello)
     return (hello->flags & WIRE_FLAG_CONFIG_PROF) != 0;
 }
 
-/* Up to 5.2.1 switching on was accepted in silence; a version that cannot be read is taken for a new one. */
+/* Up to 5.2.1, switching on was silently accepted; an unreadable version is taken for a new one. */
 static bool
 accepts_in_silence(const WireHelloReply *hello)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* userver's /service/jemalloc/prof/{command}. docs/dialects.md tells what is kept and what is made safe. */
+/* userver's /service/jemalloc/prof/{command}. docs/dialects.md lists the differences. */
 #include "routes/table.h"
 
 #include "routes/choice.h"
@@ -18,14 +18,14 @@ enum {
     COMMAND_MAX = 64,
 };
 
-/* One command being carried out. */
+/* A command in progress. */
 typedef struct {
     const RouteHost *host;
     const RouteRequest *request;
     RouteReply *reply;
 } Call;
 
-/* A failure of jemalloc's is an answer like any other here, and has status 200. */
+/* A failure of jemalloc is a normal answer here, with status 200 */
 static void
 tell_error(RouteReply *reply, int error)
 {

@@ -11,7 +11,7 @@ mix(guint64 hash, guint64 word)
     return hash ^ hash >> 29;
 }
 
-/* Four lanes keep the multiplier busy: the whole file is summed on every use. */
+/* Four lanes keep the multiplier busy: the checksum of the whole file is computed on every use. */
 guint64
 answer_checksum(const guint8 *data, gsize size)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The answers for one build id as bytes, for the cache: the addresses asked so far, their frames and strings.
+ * The answers for one build id as bytes, for the cache: the addresses looked up so far, their frames and strings.
  *
- * Layout, in the host's byte order (a cache does not travel): AnswerHeader, n_addresses guint64 ascending, n_addresses
- * + 1 guint32 (where the frames of each begin), n_frames AnswerFrame, n_text bytes of terminated strings. The checksum
- * covers all behind itself; answer_file_parse() trusts it for nothing but luck: every number is checked.
+ * Layout, in the host's byte order (caches are not portable): AnswerHeader, n_addresses guint64 ascending, n_addresses
+ * + 1 guint32 (the index of the first frame of each), n_frames AnswerFrame, n_text bytes of terminated strings. The
+ * checksum covers everything after it, and detects accidental damage only: answer_file_parse() checks every number.
  */
 #ifndef JESCOPE_SYMBOLIZE_ANSWER_FILE_H
 #define JESCOPE_SYMBOLIZE_ANSWER_FILE_H
@@ -48,10 +48,11 @@ guint64 answer_checksum(const guint8 *data, gsize size);
 /* FALSE: not a complete, undamaged file of this version. data is aligned to 8 and outlives file. */
 gboolean answer_file_parse(const guint8 *data, gsize size, AnswerFile *file);
 
-/* Fills each open question of asked (ascending) that file answers; returns how many stay open. Strings stay in file. */
+/* Fills each unanswered question of asked (ascending) that file answers; returns the number still unanswered. Strings
+ * stay in file. */
 guint answer_file_apply(const AnswerFile *file, ObjectWork *work);
 
-/* The answers of work together with those of old (may be NULL); NULL if that is more than a file may hold. */
+/* The answers of work merged with those of old (may be NULL); NULL if the result exceeds the maximum size of a file. */
 GByteArray *answer_file_encode(const ObjectWork *work, const AnswerFile *old, guint64 fingerprint);
 
 #endif

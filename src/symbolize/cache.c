@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define TEMPORARY_PREFIX "new-"
-#define STALE_SECONDS    3600 /* a temporary file older than this has lost its writer */
+#define STALE_SECONDS    3600 /* a temporary file older than this was left by a killed writer */
 
 static char *
 cache_directory(void)
@@ -22,7 +22,7 @@ cache_directory(void)
     return g_build_filename(g_get_user_cache_dir(), "jescope", "symbols", NULL);
 }
 
-/* With another user's cache directory in the environment, as sudo -E leaves it, there is no cache. */
+/* With another user's cache directory in the environment, as after sudo -E, there is no cache. */
 static gboolean
 is_our_directory(const char *path)
 {
@@ -71,8 +71,8 @@ file_name(const ObjectWork *work, const char *build_id)
     return g_strdup_printf("%s-%016" G_GINT64_MODIFIER "x", build_id, fingerprint(work));
 }
 
-/* In the process that may use files: a name is a build id and a number, both in hex. A dump may have taken the reader
- * over, so what is written while another user's is read is for reading that user's alone. */
+/* Runs in the process that may use files: a name is a build id and a number, both in hex. A dump may have taken the
+ * reader over, so files written while another user's data is read are only read for that user. */
 static char *
 path_of(const char *name)
 {

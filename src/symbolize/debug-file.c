@@ -48,7 +48,7 @@ typedef struct {
     guint32 crc;
 } Wanted;
 
-/* Whether image is what we want; frees it where it is not. */
+/* Whether image is the requested file; frees it if it is not. */
 static Image *
 check(const Wanted *wanted, Image *opened)
 {
@@ -64,7 +64,7 @@ check(const Wanted *wanted, Image *opened)
     return fits ? g_steal_pointer(&image) : NULL;
 }
 
-/* Takes the file at path, which is freed, if it is what we want. */
+/* Takes the file at path, which is freed, if it is the requested one. */
 static Image *
 try(const Wanted *wanted, char *path)
 {
@@ -132,7 +132,7 @@ typedef struct {
     void (*end)(debuginfod_client *);
 } Debuginfod;
 
-/* Loaded on request only: it brings in an HTTP client with all that hangs on it. */
+/* Loaded on request only, since it loads an HTTP client with all its dependencies. */
 static const Debuginfod *
 debuginfod(void)
 {

@@ -20,11 +20,11 @@ dwarf_file_string(const DwarfFile *file, DwarfSection section, guint64 offset)
     return cursor.overrun ? NULL : dwarf_cursor_string(&cursor);
 }
 
-/* How many bytes a form takes; the rest of the forms is variable. */
+/* The number of bytes of a form; the remaining forms are variable. */
 #define SIZE_VARIABLE 0xff
 #define SIZE_ADDRESS  0xfe
 #define SIZE_OFFSET   0xfd
-#define SIZE_REF_ADDR 0xfc /* an address in DWARF 2, an offset since */
+#define SIZE_REF_ADDR 0xfc /* an address in DWARF 2, an offset in later versions */
 #define SIZE_UNKNOWN  0xfb
 
 /* [7.5.6], and the GNU forms from before version 5. */
@@ -257,7 +257,7 @@ dwarf_entry_skip(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs 
     return !cursor->overrun;
 }
 
-/* Element index of a table of size-byte numbers at base of section. */
+/* The element at index of a table of size-byte numbers at base of section. */
 static gboolean
 read_element(const DwarfFile *file, DwarfSection section, guint64 base, guint64 index, guint size, guint64 *value)
 {
@@ -434,7 +434,7 @@ read_range_entry(RangeReader *reader)
     }
 }
 
-/* Where the list begins. A split unit of version 5 has its own .debug_rnglists; of version 4 it uses the skeleton's
+/* The start of the list. A split unit of version 5 has its own .debug_rnglists; of version 4 it uses the skeleton's
  * ranges. */
 static gboolean
 list_offset(const DwarfUnit *unit, const DwarfAttribute *attribute, guint64 *offset)

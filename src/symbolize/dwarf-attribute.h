@@ -2,7 +2,7 @@
 /*
  * Abbreviations, attribute values and ranges of a unit of debug information, DWARF 2 to 5.
  *
- * Why not libdw's own decoder: docs/decisions/0004-dwarf-decoded-by-us.md. Offsets are into .debug_info unless said
+ * Why not libdw's own decoder: docs/decisions/0004-dwarf-decoded-by-us.md. Offsets are into .debug_info unless noted
  * otherwise.
  */
 #ifndef JESCOPE_SYMBOLIZE_DWARF_ATTRIBUTE_H
@@ -31,7 +31,7 @@ struct DwarfFile {
     Image *image; /* owned */
     ImageSection sections[DWARF_N_SECTIONS];
     GArray *units;         /* DwarfUnit, by offset */
-    DwarfFile *supplement; /* owned: what .gnu_debugaltlink names, or NULL */
+    DwarfFile *supplement; /* owned: the file named by .gnu_debugaltlink, or NULL */
 };
 
 /* The attributes of a unit's root entry. Bases are offsets into their sections. */
@@ -62,7 +62,7 @@ DwarfCursor dwarf_file_cursor(const DwarfFile *file, DwarfSection section, guint
 /* The string at offset of section, or NULL. */
 const char *dwarf_file_string(const DwarfFile *file, DwarfSection section, guint64 offset);
 
-/* One abbreviation: the shape of an entry. */
+/* One abbreviation: the layout of an entry. */
 typedef struct {
     guint16 name;
     guint16 form;
@@ -73,7 +73,7 @@ typedef struct {
     guint64 code;
     guint32 first; /* into specs */
     guint32 n;
-    guint32 size; /* of an entry's attributes where all have a fixed size, else DWARF_VARIABLE */
+    guint32 size; /* of an entry's attributes if all have a fixed size, else DWARF_VARIABLE */
     guint16 tag;
     gboolean has_children;
 } DwarfAbbrev;
@@ -103,15 +103,15 @@ typedef struct {
     const char *text; /* DW_FORM_string */
 } DwarfAttribute;
 
-/* Reads one value and leaves the cursor behind it. FALSE: a form we do not know, after which nothing can be read. */
+/* Reads one value and moves the cursor past it. FALSE: an unknown form, after which nothing can be read. */
 gboolean dwarf_attribute_read(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfSpec *spec,
                               DwarfAttribute *attribute);
 
-/* Steps over the attributes of an entry, behind its code; FALSE where they cannot be read. */
+/* Skips the attributes of an entry, after its code; FALSE if they cannot be read. */
 gboolean dwarf_entry_skip(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbrevs,
                           const DwarfAbbrev *abbrev);
 
-/* Interprets a value by its form. NULL, FALSE: not of this kind, or out of range. */
+/* Interpret a value by its form. NULL, FALSE: not of this kind, or out of range. */
 const char *dwarf_attribute_string(const DwarfUnit *unit, const DwarfAttribute *attribute);
 gboolean dwarf_attribute_address(const DwarfUnit *unit, const DwarfAttribute *attribute, guint64 *address);
 
@@ -123,9 +123,9 @@ gboolean dwarf_attribute_reference(const DwarfUnit *unit, const DwarfAttribute *
 typedef void (*DwarfRangeVisit)(guint64 start, guint64 limit, gpointer data);
 void dwarf_ranges_each(const DwarfUnit *unit, const DwarfAttribute *attribute, DwarfRangeVisit visit, gpointer data);
 
-/* The code ranges of one entry, from its attributes. Zero-initialise, note each attribute, then visit. */
+/* The code ranges of one entry, from its attributes. Zero-initialise, pass each attribute, then visit. */
 typedef struct {
-    DwarfAttribute low_pc, high_pc, ranges; /* name 0: not there */
+    DwarfAttribute low_pc, high_pc, ranges; /* name 0: absent */
 } DwarfPlace;
 
 void dwarf_place_note(DwarfPlace *place, const DwarfAttribute *attribute);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bounded walk over bytes of debug information in the host's byte order. A read past the end gives 0, stays at the
+ * A bounds-checked reader of debug information in the host's byte order. A read past the end returns 0, stays at the
  * end and is remembered, so that a decoder checks once where it matters rather than after each read.
  */
 #ifndef JESCOPE_SYMBOLIZE_DWARF_CURSOR_H
@@ -82,7 +82,7 @@ dwarf_cursor_sleb(DwarfCursor *cursor)
     return 0;
 }
 
-/* A terminated string; NULL where its end is missing. */
+/* A terminated string; NULL if the terminator is missing. */
 static inline const char *
 dwarf_cursor_string(DwarfCursor *cursor)
 {
@@ -97,7 +97,7 @@ dwarf_cursor_string(DwarfCursor *cursor)
     return (const char *)start;
 }
 
-/* The length that begins a unit; sets *offset_size to 4 or 8 by the format it is in (DWARF 5, 7.4). */
+/* The length that begins a unit; sets *offset_size to 4 or 8 according to its format (DWARF 5, 7.4). */
 static inline guint64
 dwarf_cursor_unit_length(DwarfCursor *cursor, guint8 *offset_size)
 {

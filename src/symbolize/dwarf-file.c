@@ -9,7 +9,7 @@ static const char *const section_names[DWARF_N_SECTIONS] = {
     [DWARF_ADDR] = ".debug_addr", [DWARF_RANGES] = ".debug_ranges",     [DWARF_RNGLISTS] = ".debug_rnglists",
 };
 
-/* A unit with fewer bytes cannot hold an entry; also bounds how many there can be. */
+/* A smaller unit cannot contain an entry; this also limits the number of units. */
 #define MIN_HEADER 11
 
 static gboolean
@@ -84,7 +84,7 @@ note_root(DwarfUnit *unit, const DwarfAttribute *attribute)
     }
 }
 
-/* Values that need the bases of note_root() to be understood. */
+/* Values that depend on the bases of note_root(). */
 static void
 note_root_indirect(DwarfUnit *unit, const DwarfAttribute *attribute)
 {
@@ -156,7 +156,7 @@ read_units(DwarfFile *file)
     for (guint64 offset = 0; offset < file->sections[DWARF_INFO].size;) {
         DwarfUnit unit;
         if (!read_header(file, offset, &unit))
-            return; /* where the next one begins is not known */
+            return; /* the start of the next one is unknown */
         offset = unit.end;
         if (is_readable(&unit)) {
             read_root(&unit);

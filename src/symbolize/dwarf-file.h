@@ -8,7 +8,7 @@
 /* Reads sections and unit headers; NULL if image has no usable .debug_info. suffix: "" or ".dwo". Takes a reference. */
 DwarfFile *dwarf_file_open(Image *image, const char *suffix);
 
-/* The same for sections that are given, such as one unit's share of a .dwp. */
+/* The same for given sections, such as one unit's part of a .dwp. */
 DwarfFile *dwarf_file_from_sections(Image *image, const ImageSection sections[DWARF_N_SECTIONS]);
 
 void dwarf_file_free(DwarfFile *file);
@@ -17,7 +17,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(DwarfFile, dwarf_file_free)
 /* The unit that contains offset, or NULL. */
 const DwarfUnit *dwarf_file_unit(const DwarfFile *file, guint64 offset);
 
-/* The place of the whole unit; FALSE: its root does not say. */
+/* The code range of the whole unit; FALSE: its root entry has none. */
 gboolean dwarf_unit_place(const DwarfUnit *unit, DwarfPlace *place);
 
 #endif

@@ -13,11 +13,11 @@
 /* Deeper chains of inlined calls are cut off on the inside; compilers stay below a hundred. */
 #define MAX_FRAMES 4096
 
-/* A function, or an inlined call of one, that covers a wanted address. */
+/* A function, or an inlined call of one, that covers a requested address. */
 typedef struct {
-    guint64 origin; /* offset of the entry that names it: the abstract instance that many calls share, or its own */
+    guint64 origin; /* offset of the entry with its name: the abstract instance that many calls share, or its own */
     guint64 call_file, call_line;
-    guint64 start; /* of its first range: where it is entered */
+    guint64 start; /* of its first range: the entry point */
     gboolean inlined;
 } Function;
 
@@ -43,7 +43,7 @@ typedef struct {
     GHashTable *paths;    /* file number -> interned path */
     GArray *functions;    /* Function */
     GArray *hits;         /* Hit, in the order of the walk: outer functions before inner ones */
-    guint32 *latest;      /* by question: the function that hit it last, plus 1 */
+    guint32 *latest;      /* by question: the last function that hit it, plus 1 */
 } Walk;
 
 typedef struct {
@@ -106,7 +106,7 @@ note(Entry *entry, const DwarfAttribute *attribute)
     }
 }
 
-/* Reads the attributes behind an abbreviation code; FALSE where the entry cannot be read. */
+/* Reads the attributes after an abbreviation code; FALSE if the entry cannot be read. */
 static gboolean
 read_entry(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbrevs, const DwarfAbbrev *abbrev,
            Entry *entry)
@@ -121,7 +121,7 @@ read_entry(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbre
     return !cursor->overrun;
 }
 
-/* Reads the one entry at offset, wherever it is. */
+/* Reads the entry at offset, in any unit. */
 static gboolean
 read_entry_at(Walk *walk, const DwarfUnit *unit, guint64 offset, Entry *entry)
 {
@@ -176,7 +176,7 @@ scopes_of(Walk *walk, const Identity *identity)
     return scopes;
 }
 
-/* A lambda's function is declared where its class is, and does not say so itself. */
+/* A lambda's function is declared where its class is, but has no line of its own. */
 static guint64
 line_of(Walk *walk, const Identity *identity)
 {
@@ -282,7 +282,7 @@ note_function(Walk *walk, Entry *entry, guint64 offset)
     dwarf_place_each(&entry->place, walk->question->unit, visit_range, &visit);
 }
 
-/* The walk: every entry of the unit once. Functions can hang anywhere, so nothing is stepped over. */
+/* Walks every entry of the unit once. Functions may be nested anywhere, so nothing is skipped. */
 static void
 walk_entries(Walk *walk)
 {
@@ -323,7 +323,7 @@ path_of(Walk *walk, guint64 file)
     return path;
 }
 
-/* Fills one frame per function, innermost first; a nameless inlined call leaves only its place in its caller. */
+/* Fills one frame per function, innermost first; a nameless inlined call only contributes its place in its caller. */
 static guint32
 fill_frames(Walk *walk, const Hit *hits, guint32 n, const ObjectAsked *asked, SymbolFrame *frames)
 {
@@ -349,7 +349,7 @@ fill_frames(Walk *walk, const Hit *hits, guint32 n, const ObjectAsked *asked, Sy
     return filled;
 }
 
-/* C has no mangled names to miss. */
+/* C has no mangled names that could be missing. */
 static gboolean
 mangles(guint16 language)
 {
@@ -366,7 +366,7 @@ mangles(guint16 language)
     }
 }
 
-/* hits: those of one address, outermost first. They count from the last physical function on. */
+/* hits: those of one address, outermost first. Those from the last physical function on count. */
 static void
 answer(Walk *walk, ObjectAsked *asked, const Hit *hits, guint32 n)
 {

@@ -9,7 +9,7 @@ typedef struct {
 } File;
 
 struct DwarfLines {
-    DwarfUnit unit; /* the unit, with the sizes of this header, which may differ and are needed for its forms */
+    DwarfUnit unit; /* the unit, with the sizes in this header, which may differ and apply to its forms */
     guint16 version;
     guint8 minimum_length, maximum_operations;
     gint8 line_base;
@@ -155,7 +155,7 @@ dwarf_lines_new(const DwarfUnit *unit)
     return g_steal_pointer(&lines);
 }
 
-/* The state machine [6.2.2] as far as we need it, and the questions it answers on the way. */
+/* The state machine [6.2.2] as far as needed, and the questions that it answers while running. */
 typedef struct {
     const DwarfLines *lines;
     const guint64 *addresses;
@@ -194,7 +194,8 @@ first_at_or_after(const Machine *machine, guint64 address)
     return low;
 }
 
-/* The previous row extends to this address. Of rows for one address the last one is used, of sequences the first. */
+/* The previous row extends to this address. Of several rows for one address the last one is used, of several sequences
+ * the first. */
 static void
 emit_row(Machine *machine)
 {
@@ -274,7 +275,7 @@ run_standard(Machine *machine, DwarfCursor *cursor, guint8 opcode)
         machine->address += dwarf_cursor_fixed(cursor, 2);
         machine->operation = 0;
         break;
-    default: /* flags, columns, and opcodes we do not know */
+    default: /* flags, columns, and unknown opcodes */
         for (guint i = 0; i < lines->operands[opcode]; i++)
             dwarf_cursor_uleb(cursor);
         break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Line programs of DWARF 2 to 5 [chapter 6.2]. A program is run once for all addresses of a unit: each row that covers
- * one answers it, and nothing is kept.
+ * an address answers it, and no table is kept.
  */
 #ifndef JESCOPE_SYMBOLIZE_DWARF_LINE_H
 #define JESCOPE_SYMBOLIZE_DWARF_LINE_H
@@ -22,13 +22,13 @@ typedef struct {
 } DwarfRow;
 
 /*
- * Runs the program and fills rows[i] for addresses[i], which are ascending. Sequences that begin below lowest are what
- * the linker left of discarded functions: skipped.
+ * Runs the program and fills rows[i] for addresses[i], which are ascending. Sequences that begin below lowest are
+ * remains of functions that the linker discarded: skipped.
  */
 void dwarf_lines_run(const DwarfLines *lines, const guint64 *addresses, gsize n, guint64 lowest, DwarfRow *rows);
 
-/* The path of a file as the unit numbers it (absolute where the unit's directory is known), newly allocated, or NULL.
- */
+/* The path of a file by its number in the unit (absolute if the unit's directory is known), newly allocated, or
+ * NULL. */
 char *dwarf_lines_path(const DwarfLines *lines, guint64 file);
 
 #endif

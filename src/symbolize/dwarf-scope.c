@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define NO_SCOPE    G_MAXUINT32
-#define MAX_DEPTH   256 /* of names put together */
+#define MAX_DEPTH   256 /* of composed names */
 #define MAX_ORIGINS 16
 
 typedef struct {
@@ -71,7 +71,7 @@ walk(DwarfScopes *scopes)
     const guint8 *data = unit->file->sections[DWARF_INFO].data;
     DwarfCursor cursor = dwarf_file_cursor(unit->file, DWARF_INFO, unit->root);
     cursor.end = data + unit->end;
-    g_autoptr(GArray) around = g_array_new(FALSE, FALSE, sizeof(guint32)); /* a stack of the scopes we are in */
+    g_autoptr(GArray) around = g_array_new(FALSE, FALSE, sizeof(guint32)); /* a stack of the enclosing scopes */
     guint32 current = NO_SCOPE;
     while (cursor.at < cursor.end) {
         guint64 offset = (guint64)(cursor.at - data);
@@ -198,7 +198,7 @@ prepend(GString *full, const char *outer)
     g_string_prepend(full, outer);
 }
 
-/* Prepends a function around a local class; returns the scope to go on with, NO_SCOPE where its name was complete. */
+/* Prepends a function around a local class; returns the scope to continue with, NO_SCOPE if its name was complete. */
 static guint32
 prepend_function(const DwarfScopes *scopes, const Scope *scope, GString *full)
 {

@@ -10,7 +10,7 @@
 
 typedef struct DwarfScopes DwarfScopes;
 
-/* Walks the unit once; both arguments outlive the result. */
+/* Walks the unit once; both arguments must outlive the result. */
 DwarfScopes *dwarf_scopes_new(const DwarfUnit *unit, const DwarfAbbrevs *abbrevs);
 void dwarf_scopes_free(DwarfScopes *scopes);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DwarfScopes, dwarf_scopes_free)
@@ -21,10 +21,10 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(DwarfScopes, dwarf_scopes_free)
  */
 char *dwarf_scopes_qualify(const DwarfScopes *scopes, guint64 offset, const char *name);
 
-/* The line at which the class (or other scope) around it begins: lambdas have no other. 0: unknown. */
+/* The first line of the class (or other scope) around it: lambdas have no other. 0: unknown. */
 guint32 dwarf_scopes_line(const DwarfScopes *scopes, guint64 offset);
 
-/* TRUE for the languages that write names so: C++ and Rust. */
+/* Whether the language composes names like this: C++ and Rust. */
 gboolean dwarf_scopes_language(guint16 language);
 
 #endif

@@ -8,7 +8,7 @@
 
 struct DwarfPackage {
     Image *image;
-    ImageSection sections[DWARF_N_SECTIONS]; /* whole; a unit has a share of each */
+    ImageSection sections[DWARF_N_SECTIONS]; /* complete; each unit has a part of every section */
     ImageSection index;
     guint32 n_columns, n_units, n_slots;
     gint columns[MAX_COLUMNS]; /* DwarfSection, -1: not used */
@@ -183,7 +183,7 @@ candidates(const DwarfUnit *skeleton, const SymbolizeOptions *options)
     const char *directory = skeleton->directory != NULL ? skeleton->directory : "";
     g_autofree char *full = absolute ? g_strdup(name) : g_build_filename(directory, name, NULL);
     g_ptr_array_add(paths, g_strconcat(root, full[0] == '/' ? "" : "/", full, NULL));
-    if (options->sysroot != NULL) /* options about the program's files may not apply to its build directory */
+    if (options->sysroot != NULL) /* options for the program's files may not apply to its build directory */
         g_ptr_array_add(paths, g_strdup(full));
     for (guint i = 0; options->debug_paths != NULL && options->debug_paths[i] != NULL; i++) {
         g_ptr_array_add(paths, g_build_filename(options->debug_paths[i], name, NULL));

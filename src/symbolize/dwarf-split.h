@@ -14,8 +14,8 @@ void dwarf_package_free(DwarfPackage *package);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(DwarfPackage, dwarf_package_free)
 
 /*
- * The file whose one unit of interest, *unit, completes skeleton; checked by its id. NULL if it is not found. Looks in
- * package (may be NULL), at the name in the skeleton, next to the program and in each --debug-path.
+ * The file whose relevant unit, *unit, completes skeleton; checked by its id. NULL if it is not found. Searches package
+ * (may be NULL), the name in the skeleton, the program's directory and each --debug-path.
  */
 DwarfFile *dwarf_split_open(const DwarfUnit *skeleton, const DwarfPackage *package, const SymbolizeOptions *options,
                             const DwarfUnit **unit);

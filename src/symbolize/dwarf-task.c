@@ -84,7 +84,7 @@ claim(guint64 start, guint64 limit, gpointer data)
     }
 }
 
-/* One table of .debug_aranges [DWARF 5, 6.1.2]: the unit it speaks of, then pairs of start and length. */
+/* One table of .debug_aranges [DWARF 5, 6.1.2]: the unit it describes, then pairs of start and length. */
 static void
 claim_aranges(Claim *by, DwarfCursor table, guint8 offset_size, const guint8 *start)
 {
@@ -168,7 +168,7 @@ cut_tasks(DwarfJob *job)
         }
         g_ptr_array_add((*task)->asked, asked);
     }
-    /* Units that may answer the same question take turns in one task. */
+    /* Units that may answer the same question run one after the other in one task. */
     g_ptr_array_extend(rest->units, silent, NULL, NULL);
     g_ptr_array_add(job->tasks, rest);
 }
@@ -233,7 +233,7 @@ dwarf_job_tasks(const DwarfJob *job)
 guint
 dwarf_job_missing(const DwarfJob *job)
 {
-    return (guint)job->missing; /* no task runs any more */
+    return (guint)job->missing; /* no task is running any more */
 }
 
 gboolean

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The debug information of one object, and the work of answering from it cut into pieces that can run at the same time.
- */
+/* The debug information of one object, with the work of answering from it divided into tasks that can run in
+ * parallel. */
 #ifndef JESCOPE_SYMBOLIZE_DWARF_TASK_H
 #define JESCOPE_SYMBOLIZE_DWARF_TASK_H
 
@@ -9,18 +9,19 @@
 typedef struct DwarfTask DwarfTask;
 
 /*
- * Opens the debug information of image and assigns each open address of work to the unit that covers it. NULL: none.
+ * Opens the debug information of image and assigns each unanswered address of work to the unit that covers it. NULL:
+ * there is none.
  */
 DwarfJob *dwarf_job_new(ObjectWork *work, Image *image);
 
-/* The pieces: DwarfTask. Each can run in any thread; run each once. */
+/* The tasks: DwarfTask. Each may run in any thread, and must run once. */
 const GPtrArray *dwarf_job_tasks(const DwarfJob *job);
 void dwarf_task_run(DwarfTask *task);
 
-/* After the tasks have run: how many files that the debug information leans on (.dwo, dwz) were missed. */
+/* After the tasks have run: the number of missing files that the debug information refers to (.dwo, dwz). */
 guint dwarf_job_missing(const DwarfJob *job);
 
-/* The same: whether all of them, and those it read, belong to root or the caller. */
+/* Likewise: whether all files that were read belong to root or the caller. */
 gboolean dwarf_job_is_trusted(const DwarfJob *job);
 
 void dwarf_job_free(DwarfJob *job);

@@ -33,7 +33,7 @@ struct Image {
     gpointer map; /* the whole file, or NULL */
     gsize map_size;
     gboolean copied; /* map holds a copy of the file */
-    GBytes *bytes;   /* instead of map: an image that lay in another one */
+    GBytes *bytes;   /* instead of map: an image that was contained in another one */
     Elf *elf;
     gboolean is_program;
     GArray *segments;  /* GElf_Phdr of every PT_LOAD */
@@ -313,7 +313,7 @@ static gboolean
 expand(const Image *image, OpenSection *opened, guint64 plain_size, Expand how)
 {
     const ImageSection packed = opened->section;
-    /* zstd may do better than deflate's bound, but no debug information does. */
+    /* zstd may exceed deflate's ratio, but no debug information does. */
     if (plain_size == 0 || plain_size / MAX_ZLIB_RATIO > packed.size ||
         !target_files_take_memory(image->files, plain_size))
         return FALSE;
@@ -357,7 +357,7 @@ expand_gabi(const Image *image, Elf_Scn *scn, OpenSection *opened)
     return FALSE;
 }
 
-/* The GNU form before it: .zdebug_NAME begins with "ZLIB" and the big-endian size. */
+/* The older GNU form: .zdebug_NAME begins with "ZLIB" and the big-endian size. */
 static gboolean
 expand_gnu(const Image *image, OpenSection *opened)
 {

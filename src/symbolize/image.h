@@ -4,9 +4,9 @@
  * means.
  *
  * Images are reference counted and, once opened, may be read by any number of threads; opening a section is not
- * thread-safe (ELF sections are expanded and kept on first use), so sections are opened before work is shared out.
- * Bytes handed out live as long as the Image. A file that another user may change is copied, unless it is larger than
- * 256 MiB; files of root and the caller are mapped. Truncating a mapped file raises SIGBUS.
+ * thread-safe (ELF sections are expanded and kept on first use), so sections are opened before the work is distributed.
+ * Returned bytes live as long as the Image. A file that another user may change is copied, unless it is larger than 256
+ * MiB; files of root and the caller are mapped. Truncating a mapped file raises SIGBUS.
  */
 #ifndef JESCOPE_SYMBOLIZE_IMAGE_H
 #define JESCOPE_SYMBOLIZE_IMAGE_H
@@ -22,11 +22,11 @@ typedef struct {
     const guint8 *data;
     gsize size;
     guint64 address; /* link-time, 0 in sections that are not loaded */
-    gboolean mapped; /* data is in the file's mapping: image_release() has an effect */
+    gboolean mapped; /* data is in the mapped file: image_release() has an effect */
 } ImageSection;
 
 /*
- * Opens path as files allow. Fails with G_FILE_ERROR (cannot be read) or G_IO_ERROR_INVALID_DATA (not an ELF program or
+ * Opens path with files. Fails with G_FILE_ERROR (cannot be read) or G_IO_ERROR_INVALID_DATA (not an ELF program or
  * library).
  */
 Image *image_open(TargetFiles *files, const char *path, GError **error);
@@ -34,7 +34,7 @@ Image *image_open(TargetFiles *files, const char *path, GError **error);
 /* Opens a file with debug information only: a .dwo (an ET_REL), a .dwp. Fails as image_open(). */
 Image *image_open_part(TargetFiles *files, const char *path, GError **error);
 
-/* The same of an open file, which is not closed; files (or NULL) bound the memory. */
+/* The same for an open file, which is not closed; files (or NULL) limits the memory. */
 Image *image_open_descriptor(TargetFiles *files, int fd, const char *path, GError **error);
 
 /* The xz-compressed ELF file in section .gnu_debugdata (a symbol table of local functions), or NULL. */
@@ -46,11 +46,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Image, image_unref)
 
 Elf *image_elf(const Image *image);             /* borrowed */
 const char *image_path(const Image *image);     /* as opened */
-const char *image_place(const Image *image);    /* the same without links: the base of its relative names */
+const char *image_place(const Image *image);    /* the same with links resolved: the base of its relative names */
 const char *image_build_id(const Image *image); /* lower-case hex, or NULL */
 const struct stat *image_stat(const Image *image);
 
-/* Whether only root and the caller can have written or can change the file. */
+/* Whether only root and the caller may have written or can change the file. */
 gboolean image_is_trusted(const Image *image);
 
 /* The crc32 of the whole file that .gnu_debuglink records (the one of RFC 1952). */
@@ -63,10 +63,10 @@ gboolean image_section(Image *image, const char *name, ImageSection *section);
 void image_release(const ImageSection *section, gsize start, gsize end);
 
 /*
- * How a mapping of the file looks from the file: page is the page size of the machine that mapped it.
- * image_address(): the link-time address of a file offset, FALSE where no loaded segment has it.
- * image_fits(): whether [file_offset, file_offset + size) can be an executable mapping of this file; whole says that it
- * is the only executable mapping, which then must cover the segment.
+ * Converts a mapping of the file: page is the page size of the machine that mapped it. image_address(): the link-time
+ * address of a file offset, FALSE if no loaded segment has it. image_fits(): whether [file_offset, file_offset + size)
+ * can be an executable mapping of this file; whole says that it is the only executable mapping, which then must cover
+ * the segment.
  */
 typedef struct {
     guint64 file_offset;

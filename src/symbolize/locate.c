@@ -154,7 +154,7 @@ locate_object(const LocateRequest *request, Located *located)
     located->file = find_file(request, located);
     ImageSection entries;
     if (located->file == NULL || image_section(located->file, ".debug_info", &entries))
-        return; /* nothing is apart */
+        return; /* there is no separate debug information */
     const DebugFileQuery query = {request->object->path, image_build_id(located->file), located->file};
     located->debug = debug_file_find(&query, request->options);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the file of an object, and its separate debug file, and makes sure that they are the ones that ran.
+ * Finds the file of an object, and its separate debug file, and checks that they are the ones that ran.
  *
- * First that fits: /proc/PID/map_files and /proc/PID/root of a live target; SYSROOT/PATH; in each directory of
+ * The first match is used: /proc/PID/map_files and /proc/PID/root of a live target; SYSROOT/PATH; in each directory of
  * PPROF_BINARY_PATH NAME and PATH; PATH itself (with a target or a sysroot: only there).
  *
- * A file fits if it was not deleted, replaced or written after the dump, and its executable segments cover the
+ * A file matches if it was not deleted, replaced or written after the dump, and its executable segments cover the
  * mappings.
  */
 #ifndef JESCOPE_SYMBOLIZE_LOCATE_H
@@ -25,7 +25,7 @@ typedef struct {
 typedef struct {
     Image *file;      /* the file that ran, or NULL */
     Image *debug;     /* its separate debug file, or NULL; without a file there is none */
-    gboolean refused; /* there is a file, but not the one that ran */
+    gboolean refused; /* a file was found, but not the one that ran */
     char *note;       /* the reason for a missing file, one sentence, or NULL */
 } Located;
 

@@ -101,7 +101,7 @@ names_frames(Names *names, guint32 n)
     if (n > BLOCK_FRAMES) {
         SymbolFrame *block = g_new0(SymbolFrame, n);
         g_mutex_lock(&names->mutex);
-        g_ptr_array_insert(names->blocks, 0, block); /* the last one stays the one that is filled */
+        g_ptr_array_insert(names->blocks, 0, block); /* the last block remains the one being filled */
         g_mutex_unlock(&names->mutex);
         return block;
     }

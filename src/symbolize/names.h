@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the answers: frames, one copy of each string, and each mangled name demangled once. Thread-safe. */
+/* The memory of answers: frames, one copy of each string, and each mangled name demangled once. Thread-safe. */
 #ifndef JESCOPE_SYMBOLIZE_NAMES_H
 #define JESCOPE_SYMBOLIZE_NAMES_H
 
@@ -9,11 +9,10 @@ typedef struct Names Names;
 
 typedef struct {
     const char *function;    /* demangled: C++ (Itanium), Rust (legacy and v0), D */
-    const char *system_name; /* as given; the same pointer where nothing was mangled */
+    const char *system_name; /* as given; the same pointer if it was not mangled */
 } Name;
 
-/* A function's name as its language writes it, to be freed with free(); NULL where linkage is not mangled, or too long
- * to be demangled. */
+/* A function's demangled name, to be freed with free(); NULL if linkage is not mangled, or too long to be demangled. */
 char *name_demangle(const char *linkage);
 
 Names *names_new(void);
@@ -30,7 +29,7 @@ SymbolFrame *names_frames(Names *names, guint32 n);
 /* The placeholder for an address without a name; object NULL: "[0xADDRESS]". */
 Symbol names_unknown(Names *names, const ProfileObject *object, guint64 address);
 
-/* Keeps a mapped file, which answers point into, as long as names; takes the reference. */
+/* Keeps a mapped file, which answers point into, as long as names; takes over the reference. */
 void names_keep(Names *names, GMappedFile *file);
 
 void names_free(Names *names);

@@ -40,7 +40,7 @@ compare_asked(gconstpointer a, gconstpointer b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* An offset outside all segments is after their end in the last page, where there is no function. */
+/* An offset outside all segments is in the last page after their end, where there is no function. */
 static void
 translate_by_file(ObjectWork *work)
 {
@@ -91,7 +91,7 @@ read_symbols(const Located *located, SymbolTable *table, Image **embedded)
     return source;
 }
 
-/* A name from the symbol table for an address that debug information left open; with its line, if that was there. */
+/* A name from the symbol table for an address that debug information did not name; with its line if that has one. */
 static void
 answer_open(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
 {
@@ -111,7 +111,7 @@ answer_open(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
     asked->symbol = (Symbol){frame, 1};
 }
 
-/* Debug information without linkage names (-gline-tables-only) says "f" where the symbol says "a::f(int)". */
+/* Debug information without linkage names (-gline-tables-only) has "f" where the symbol has "a::f(int)". */
 static void
 name_last_frame(ObjectWork *work, const SymbolTable *table, ObjectAsked *asked)
 {
@@ -174,7 +174,7 @@ keep(ObjectWork *work, const char *text)
     return text != NULL ? names_string(work->names, text, strlen(text)) : NULL;
 }
 
-/* Why the names are weaker than they could be, and what would help. */
+/* Why the names are worse than possible, and the remedy. */
 static char *
 weakness(const char *path, SymbolsSource source)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses asked of one object and how they are answered, in two steps so that the work between can be shared out.
- */
+/* The addresses to look up in one object and their answers, in two steps so that the work in between can be
+ * distributed. */
 #ifndef JESCOPE_SYMBOLIZE_OBJECT_H
 #define JESCOPE_SYMBOLIZE_OBJECT_H
 
@@ -9,12 +9,12 @@
 #include "symbolize/symbol-table.h"
 
 typedef struct {
-    guint64 address;  /* link-time where the file is known (what addr2line takes), else the offset in the file */
+    guint64 address;  /* link-time address if the file is known (as for addr2line), else the offset in the file */
     guint32 location; /* index into profile_locations() */
-    Symbol symbol;    /* n_frames 0: not answered */
+    Symbol symbol;    /* n_frames 0: unanswered */
     const char *file; /* from the line table, or NULL */
     guint32 line;
-    guint64 unnamed_start; /* not 0: a symbol at this address knows a fuller name for the last frame */
+    guint64 unnamed_start; /* not 0: the symbol at this address has a more complete name for the last frame */
 } ObjectAsked;
 
 typedef struct DwarfJob DwarfJob; /* dwarf-task.h */
@@ -31,14 +31,14 @@ typedef struct {
 
 ObjectWork *object_work_new(const LocateRequest *request, Names *names);
 
-/* Adds one question; file_offset as in ProfileLocation. Before object_prepare(). */
+/* Adds one question; file_offset as in ProfileLocation. Must precede object_prepare(). */
 void object_ask(ObjectWork *work, guint32 location, guint64 file_offset);
 
-/* Finds the files, sorts the questions and cuts the work on debug information into tasks, to be run before the finish.
- */
+/* Finds the files, sorts the questions and divides the work on debug information into tasks, which must run before
+ * object_finish(). */
 void object_prepare(ObjectWork *work);
 
-/* Answers open addresses from the symbol tables, the rest with "[NAME+0xADDRESS]". */
+/* Answers the remaining addresses from the symbol tables, the rest with "[NAME+0xADDRESS]". */
 void object_finish(ObjectWork *work);
 
 /* Releases all but the answers, which belong to names. */

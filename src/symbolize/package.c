@@ -32,7 +32,7 @@ owns(const char *list_name, const char *path)
                     lists_path(list, g_mapped_file_get_length(mapped), without_usr));
 }
 
-/* The C library's packages keep the older name. */
+/* The C library's packages have the older name. */
 static char *
 debug_package(const char *list_name)
 {

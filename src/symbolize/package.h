@@ -5,7 +5,7 @@
 #include <glib.h>
 
 /* The Debian package with the debug symbols of the file at path ("libnghttp2-14-dbgsym"), by dpkg's own file lists;
- * NULL where dpkg does not know the file. Newly allocated. */
+ * NULL if dpkg does not know the file. Newly allocated. */
 char *package_of_debug_symbols(const char *path);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How far back an entry is looked for that reaches over the ones behind it. */
+/* The number of preceding entries that are checked for one that extends over those after it. */
 #define MAX_STEPS 64
 
 typedef struct {
@@ -146,7 +146,7 @@ is_trusted(pid_t pid, const struct stat *file)
            (file->st_uid == 0 || file->st_uid == process.st_uid);
 }
 
-/* The present content; the process keeps writing, so the last line may be incomplete. */
+/* The present content; the process is still writing, so the last line may be incomplete. */
 static char *
 read_whole(int fd, gsize size, gsize *n)
 {

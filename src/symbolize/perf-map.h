@@ -2,7 +2,7 @@
 /*
  * Names of code that a process generates at run time, from the file that its compiler writes for perf:
  * https://github.com/torvalds/linux/blob/master/tools/perf/Documentation/jit-interface.txt. One line per function,
- * "START SIZE NAME", numbers in hex; code moves and is thrown away, so that later lines replace earlier ones.
+ * "START SIZE NAME", numbers in hex; code is moved and discarded, so later lines replace earlier ones.
  */
 #ifndef JESCOPE_SYMBOLIZE_PERF_MAP_H
 #define JESCOPE_SYMBOLIZE_PERF_MAP_H
@@ -15,7 +15,7 @@
 
 typedef struct PerfMap PerfMap;
 
-/* Takes text over (size bytes and a NUL). Lines that make no sense are skipped. */
+/* Takes over text (size bytes and a NUL). Invalid lines are skipped. */
 PerfMap *perf_map_parse(char *text, gsize size);
 void perf_map_free(PerfMap *map);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PerfMap, perf_map_free)
@@ -24,8 +24,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(PerfMap, perf_map_free)
 const char *perf_map_find(const PerfMap *map, guint64 address);
 
 /*
- * The map of a live process, by its own id and in its own mount namespace, opened by files. NULL: none, or it does not
- * belong to the process's user or root.
+ * The map of a live process, by its id in its own namespace and in its mount namespace, opened with files. NULL: no
+ * file, or it belongs to neither the process's user nor root.
  */
 PerfMap *perf_map_open(TargetFiles *files, pid_t pid);
 

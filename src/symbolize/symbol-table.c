@@ -5,7 +5,7 @@
 
 typedef struct {
     guint64 start, limit; /* start == limit: no size of its own */
-    guint64 reach;        /* once sealed: of all symbols up to this one, the highest limit; ends a search backwards */
+    guint64 reach;        /* once sealed: the highest limit of all symbols up to this one; ends a backward search */
     const char *name;
     guint32 rank; /* lower is better */
 } Entry;
@@ -99,7 +99,7 @@ typedef struct {
     SymbolTable *table;
     const GArray *sections;
     SymbolTableKind kind;
-    gboolean thumb; /* ARM: the lowest bit of a function's address says which instruction set */
+    gboolean thumb; /* ARM: the lowest bit of a function's address selects the instruction set */
 } Reader;
 
 static void
@@ -179,13 +179,13 @@ compare(gconstpointer a, gconstpointer b)
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
     if (x->rank != y->rank)
-        return x->rank > y->rank ? -1 : 1; /* the best name last: a search walks backwards */
+        return x->rank > y->rank ? -1 : 1; /* the best name last: searches run backwards */
     return strcmp(y->name, x->name);
 }
 
 /*
- * Gives the symbols without size in [first, last), which begin at the same place, their end: the next start or the end
- * of their section, which reach holds until now. A label inside a function with a size is a place in it, not a
+ * Sets the end of the symbols without size in [first, last), which start at the same place: the next start or the end
+ * of their section, which reach contains until now. A label inside a function with a size is a place in it, not a
  * function: left empty.
  */
 static void

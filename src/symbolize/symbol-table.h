@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions that an ELF symbol table names, sorted for look-up by address.
+ * The functions of an ELF symbol table, sorted for look-up by address.
  *
  * Symbols used: functions (STT_FUNC, STT_GNU_IFUNC) and untyped labels in executable sections; never data, TLS,
  * sections or files. A symbol covers its size, up to the end of its section. A symbol without size (hand-written
@@ -30,11 +30,11 @@ void symbol_table_seal(SymbolTable *table);
 /*
  * The name of the innermost function that contains address (link-time), as linked but without "@VERSION", or NULL. Of
  * several names for one function: global before weak before local, typed before untyped, then fewer leading
- * underscores, then the shorter. The name is not terminated: *length counts it.
+ * underscores, then the shorter. The name is not terminated: *length is its length.
  */
 const char *symbol_table_find(const SymbolTable *table, guint64 address, gsize *length);
 
-/* The same for a function that begins exactly at address. */
+/* The same for a function that starts exactly at address. */
 const char *symbol_table_find_start(const SymbolTable *table, guint64 address, gsize *length);
 
 void symbol_table_free(SymbolTable *table);

@@ -129,7 +129,7 @@ embedded_place(Names *names, const char *text, SymbolFrame *frame)
     frame->start_line = (guint32)MIN(g_ascii_strtoull(start + 1, NULL, 10), G_MAXUINT32);
 }
 
-/* "--" joins names, so that an operator of that name was written apart. */
+/* "--" separates names, so an operator of that name was written with a blank. */
 static Name
 embedded_name(Names *names, const char *part)
 {
@@ -157,7 +157,7 @@ embedded_symbol(Names *names, const char *text)
     return (Symbol){frames, n};
 }
 
-/* Code without a file: made at run time, and named only where its compiler writes a map. */
+/* Code without a file: generated at run time, and named only if its compiler writes a map. */
 static Symbol
 generated_symbol(Session *session, guint64 address)
 {
@@ -212,7 +212,7 @@ run_task(gpointer task, gpointer unused)
     dwarf_task_run(task);
 }
 
-/* Items that the calling thread and its helpers share out among themselves. */
+/* Items that are distributed among the calling thread and its helpers. */
 typedef struct {
     const GPtrArray *items;
     GFunc step;

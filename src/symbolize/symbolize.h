@@ -15,7 +15,7 @@ typedef enum {
     SYMBOLS_DYNSYM,   /* exported names only */
     SYMBOLS_SYMTAB,   /* all functions, no lines */
     SYMBOLS_DWARF,    /* functions, files, lines, inlines */
-    SYMBOLS_EMBEDDED, /* the dump brought its own */
+    SYMBOLS_EMBEDDED, /* the dump contains its own */
     SYMBOLS_MISMATCH, /* the file is not the one that ran: not used */
 } SymbolsSource;
 
@@ -56,23 +56,23 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Symbols, symbols_free)
 
 typedef struct {
     TargetFiles *files;             /* opens the files, see symbolize_files(); NULL: symbolize() creates its own */
-    uid_t owner;                    /* of the dump, if pid is 0: the user that names the files */
+    uid_t owner;                    /* of the dump, if pid is 0: the user who chose the file names in it */
     const char *const *debug_paths; /* extra roots of debug files (--debug-path), NULL-terminated, or NULL */
     const char *sysroot;            /* prefix of every object's path (--sysroot), or NULL */
     pid_t pid;           /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */
     gint64 taken;        /* when the dump was taken, seconds since 1970; 0: unknown. Younger files are not used. */
-    gboolean debuginfod; /* ask the network (only ever on request) */
+    gboolean debuginfod; /* query the network (only on explicit request) */
     gboolean no_cache;   /* neither read nor write $XDG_CACHE_HOME/jescope */
     gboolean no_inlines; /* physical functions only */
-    gboolean no_files;   /* names of the dump itself only: no file is opened, no cache read, no server asked */
-    void (*advance)(guint done, guint whole); /* called as objects are done with, from any thread; or NULL */
+    gboolean no_files;   /* only names in the dump itself: no file is opened, no cache read, no server queried */
+    void (*advance)(guint done, guint whole); /* called when an object is done, from any thread; or NULL */
 } SymbolizeOptions;
 
-/* Opens the files of options: those of options.pid or options.owner, and the directories named. */
+/* Creates the TargetFiles for options: those of options.pid or options.owner, and the named directories. */
 TargetFiles *symbolize_files(const SymbolizeOptions *options);
 
 /*
- * Names all locations of profile. Missing files are not an error: they show in symbols_object(). Works per object in
+ * Names all locations of profile. Missing files are not an error: symbols_object() reports them. Works per object in
  * parallel; options may be NULL for the defaults. Thread-safe.
  */
 Symbols *symbolize(const Profile *profile, const SymbolizeOptions *options, GError **error);
