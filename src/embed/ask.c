@@ -22,7 +22,7 @@ ask_prepare(WireRequest *request, WireOp op, size_t size)
         (WireHeader){.magic = WIRE_MAGIC, .version = WIRE_VERSION_MAX, .op = (uint16_t)op, .size = (uint32_t)size};
 }
 
-/* The subject of the request, for messages. */
+/* The subject of a request, for messages. */
 static const char *
 subject(const WireRequest *request)
 {
@@ -33,7 +33,7 @@ subject(const WireRequest *request)
     return op < sizeof(subjects) / sizeof(subjects[0]) && subjects[op] != NULL ? subjects[op] : "the request";
 }
 
-/* No thread would end it. */
+/* Whether the request is for a lease that no thread would end. */
 static bool
 is_lease_without_end(const WireRequest *request)
 {
@@ -81,7 +81,7 @@ ask(const WireRequest *request, int descriptor, WireAnswer *answer, Failure *fai
     descriptor_borrow(&borrowed, descriptor);
     request_answer(guest, request, request->header.size, &borrowed, answer);
     if (request->header.op == WIRE_OP_LEASE)
-        waker_wake(); /* the thread sleeps towards a deadline that this may have moved */
+        waker_wake(); /* the thread may have to wake up earlier than before */
     return refuse(request, answer, &guest->allocator, failure);
 }
 

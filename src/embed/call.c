@@ -27,7 +27,7 @@ call_begin(Call *call, CallKind kind)
         turn_take();
 }
 
-/* Signals that were not pending before the call come from its writes, to this thread. */
+/* Drops signals that were not pending before the call: they were raised by its writes. */
 static void
 drop_raised(const Call *call)
 {

@@ -36,7 +36,7 @@ read_size(const char *control, uint64_t *value)
     return true;
 }
 
-/* The sum of those that this jemalloc has. */
+/* The sum of the controls that this jemalloc has. */
 static uint64_t
 sum(const char *const *controls)
 {
@@ -73,14 +73,14 @@ take_start(CaptureLine *line)
         line->flags |= on.value != 0 ? CAPTURE_STARTED_ON : CAPTURE_STARTED_OFF;
 }
 
-/* Before the dump, which itself allocates. */
+/* Called before the dump, which itself allocates memory. */
 static void
 describe(const CaptureWanted *wanted, CaptureLine *line)
 {
     WireHelloReply hello;
     *line = (CaptureLine){.pid = (uint64_t)getpid(), .since = wanted->since_ms * 1000};
     if (wanted->recording != 0)
-        line->until = now_us(); /* its end switched profiling off */
+        line->until = now_us(); /* the end of the recording has disabled profiling */
     if (ask_hello(NULL, &hello, NULL) == OUTCOME_DONE) {
         capture_line_take_hello(line, &hello);
         take_memory(line, &hello);
@@ -104,7 +104,7 @@ append_capture(int descriptor, const CaptureLine *line)
 
 enum { OF_ALL_ARENAS = 1 << 0 };
 
-/* The value of a control of a class; 0: this jemalloc does not have it. */
+/* The value of a control of a class; 0 if this jemalloc does not have it. */
 static uint64_t
 read_of_class(unsigned class, const char *leaf, WireType type, unsigned flags)
 {
@@ -128,7 +128,7 @@ take_class(unsigned class, ClassLine *line)
     };
 }
 
-/* After take_memory(), which brings the statistics up to date. */
+/* Called after take_memory(), which refreshes the statistics. */
 static bool
 append_classes(int descriptor)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Direct control: the functions of jescope.h that do one thing each. */
+/* Direct control: the simple functions of jescope.h. */
 #include "agent/life.h"
 #include "agent/server.h"
 #include "embed/ask.h"
@@ -112,7 +112,7 @@ jescope_reset(uint64_t sample_bytes, JescopeError *error)
     return write_control("prof.reset", WIRE_TYPE_SIZE, (uint64_t)__builtin_ctzll(sample_bytes), error);
 }
 
-/* As write(2), but without SIGPIPE for a closed socket, and waits for a non-blocking one. */
+/* Like write(2), but without SIGPIPE for a closed socket, and waits for non-blocking descriptors. */
 static ssize_t
 write_some(int descriptor, const char *bytes, size_t n)
 {
@@ -140,7 +140,8 @@ write_all(int descriptor, const Mapped *content, Failure *failure)
     return OUTCOME_DONE;
 }
 
-/* A dump as WANTED, or statistics (NULL), mapped: the descriptor that jemalloc wrote to is closed again. */
+/* Takes a dump as WANTED, or if NULL, statistics, and maps the result; the descriptor that jemalloc wrote to is
+ * closed. */
 static Outcome
 take(const CaptureWanted *wanted, const char *letters, Mapped *content, Failure *failure)
 {

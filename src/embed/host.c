@@ -22,14 +22,14 @@
 enum {
     PROGRAM_MAX = 1024,
     TITLE_MAX = 64,
-    RENDERINGS_MAX = 2, /* each is a process with a limit of its own */
+    RENDERINGS_MAX = 2, /* each is a separate process with its own limits */
 };
 
-/* Set under the turn; "" for the one on PATH. */
+/* Set under the turn; "": "jescope" on PATH. */
 static char program[PROGRAM_MAX];
 
-static Published published; /* under the turn */
-static unsigned renderings; /* under the turn: that are being made */
+static Published published; /* used under the turn */
+static unsigned renderings; /* renderings in progress; used under the turn */
 
 static Outcome
 hello(void *host, WireHelloReply *hello, Failure *failure)
@@ -85,7 +85,7 @@ dump_to_own_file(void *host, Failure *failure)
         return result;
     CALL_SCOPE(CALL_WITH_TURN);
     if (!own_dump_store(prefix.text, descriptor)) {
-        /* jemalloc has one error for a file it cannot write, whatever the reason. */
+        /* jemalloc has a single error for all reasons why it cannot write a file. */
         *failure = (Failure){.error = EFAULT};
         result = OUTCOME_CONTROL_FAILED;
     }
@@ -173,7 +173,7 @@ end_rendering(void)
     renderings--;
 }
 
-/* Without the turn: a child at work keeps no caller waiting. */
+/* Called without the turn, so that other calls do not wait for the child. */
 static Outcome
 render(void *host, const RouteRendering *rendering, int *descriptor, Failure *failure)
 {
@@ -192,8 +192,8 @@ render(void *host, const RouteRendering *rendering, int *descriptor, Failure *fa
     return result;
 }
 
-/* Gives the kept dump ID its names; *DESCRIPTOR, a copy of it, is replaced by one with names. Unless DONE, it stays as
- * it is. */
+/* Symbolizes the kept dump @id, and replaces *DESCRIPTOR, a copy of it, with the result. Unless OUTCOME_DONE,
+ * *DESCRIPTOR is unchanged. */
 static Outcome
 name_dump(void *host, uint64_t id, int *descriptor, Failure *failure)
 {
@@ -211,7 +211,7 @@ name_dump(void *host, uint64_t id, int *descriptor, Failure *failure)
     return OUTCOME_DONE;
 }
 
-/* One that waits for names gets them now: the thread that ends recordings has no time for it. */
+/* A dump that is still to be symbolized is symbolized now, since the thread that ends recordings has no time for it. */
 static Outcome
 dump_open(void *host, uint64_t id, int *descriptor, Failure *failure)
 {

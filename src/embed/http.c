@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jescope_http(): the routes, over this process. */
+/* jescope_http(): the routes for this process. */
 #include "embed/call.h"
 #include "embed/failure.h"
 #include "embed/host.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    PATH_MAX_SIZE = 4096, /* of a path or a query, with the NUL */
+    PATH_MAX_SIZE = 4096, /* for a path or a query, including the NUL */
     DIALECTS_KNOWN = ROUTE_DIALECT_ALL,
     FLAGS_KNOWN = JESCOPE_HTTP_READ_ONLY,
 };
@@ -77,7 +77,7 @@ check(const JescopeRequest *request, const JescopeReply *reply, Failure *failure
     return OUTCOME_DONE;
 }
 
-/* 0, or the status of HTTP that says why not. */
+/* Decodes the request; returns 0, or the HTTP status of the error. */
 static unsigned
 decode(const JescopeRequest *request, Decoded *decoded)
 {

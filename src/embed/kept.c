@@ -15,7 +15,7 @@ enum { KEPT_DEFAULT = 8 };
 typedef struct {
     RouteDump dump;
     Mapped content;
-    bool nameless; /* and is to have names */
+    bool nameless; /* to be symbolized, but not yet */
 } KeptDump;
 
 static struct {
@@ -32,7 +32,7 @@ drop_last(void)
     memory_file_drop(&kept.rows[--kept.n].content);
 }
 
-/* Whatever the limit of bytes, the newest stays. */
+/* Removes dumps beyond the limits, but never the newest. */
 static void
 drop_what_is_over(void)
 {

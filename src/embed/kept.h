@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dumps that are kept: the last few, within limits of number and size. With the turn. */
+/* The kept dumps: the latest ones, limited in number and size. All functions require the turn. */
 #ifndef JESCOPE_EMBED_KEPT_H
 #define JESCOPE_EMBED_KEPT_H
 
 #include "embed/capture.h"
 #include "routes/routes.h"
 
-/* 0: the default. Above them the oldest are removed. */
+/* Sets the limits, beyond which the oldest dumps are removed; 0: the default. */
 void kept_limit(unsigned n, uint64_t bytes);
 
-/* Takes a dump and keeps it; with wanted->capture.symbolized it waits for its names (kept_name()). */
+/* Takes and keeps a dump; with wanted->capture.symbolized it is marked as not symbolized yet (kept_name()). */
 Outcome kept_take(const CaptureWanted *wanted, RouteDump *dump, Failure *failure);
 
-/* Newest first; how many. */
+/* Fills at most @n rows, newest first; returns their number. */
 size_t kept_list(RouteDump *rows, size_t n);
 
-/* A copy in a memory file, the caller's to close. *NAMELESS: it waits for its names. */
+/* Copies dump @id to a memory file, which the caller closes. Sets *NAMELESS if it still has to be symbolized. */
 Outcome kept_open(uint64_t id, int *descriptor, bool *nameless, Failure *failure);
 
-/* Replaces the content of the dump ID by that of @descriptor, which is closed: the same with names. Nothing happens if
- * it is not kept any more. */
+/* Replaces the content of dump @id with its symbolized form in @descriptor, which is closed. Does nothing if the dump
+ * is not kept any more. */
 void kept_name(uint64_t id, int descriptor);
 
-/* RouteHostOps.delta. */
+/* Implements RouteHostOps.delta. */
 Outcome kept_exchange_delta(int dump, int *previous, Failure *failure);
 
-/* In a forked child: forgets all. */
+/* To be called in a forked child: forgets all dumps. */
 void kept_forget(void);
 
 #endif

@@ -13,7 +13,7 @@ memory_file_make(void)
     return memfd_create("jescope", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-/* The seals make the mapping safe: the file cannot be truncated while it is read. */
+/* The seals prevent truncation, which would make reading the mapping unsafe. */
 static bool
 map(int descriptor, Mapped *mapped)
 {

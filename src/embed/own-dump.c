@@ -12,7 +12,7 @@
 
 enum {
     CHUNK = 1024 * 1024,
-    FILE_MODE = 0644, /* as jemalloc's own, less the umask */
+    FILE_MODE = 0644, /* as jemalloc's own files, restricted by the umask */
 };
 
 int

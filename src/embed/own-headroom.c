@@ -11,22 +11,22 @@
 #include <string.h>
 
 enum {
-    LINES_MAX = 4096, /* bytes of /proc/self/cgroup that are looked at */
-    STAT_MAX = 8192,  /* and of memory.stat */
+    LINES_MAX = 4096, /* bytes of /proc/self/cgroup to read */
+    STAT_MAX = 8192,  /* bytes of memory.stat to read */
     GROUP_MAX = 512,  /* bytes of the path of a group */
     PATH_LENGTH = GROUP_MAX + 128,
     TENTH_OF_MIB = (1 << 20) / 10,
 };
 
-/* Version 1 writes a limit that is not set as the largest number of whole pages. */
+/* In version 1 an unset limit is the largest multiple of the page size. */
 static const uint64_t no_limit_from = (uint64_t)1 << 62;
 
-/* Where the two versions keep the same numbers; as in src/target/cgroup.c. */
+/* The files with the numbers in each version; as in src/target/cgroup.c. */
 typedef struct {
-    const char *mount; /* under the control groups' directory */
+    const char *mount; /* directory below that of control groups */
     const char *current;
-    const char *limits[2]; /* NULL: there is one */
-    const char *inactive;  /* in memory.stat: page cache that is given up first */
+    const char *limits[2]; /* NULL: only one */
+    const char *inactive;  /* in memory.stat: page cache that is reclaimed first */
 } Version;
 
 static const Version versions[] = {
@@ -38,7 +38,7 @@ enum { UNIFIED, HYBRID, LEGACY };
 
 static const OwnRoom unlimited = {UINT64_MAX, UINT64_MAX};
 
-/* The number that TEXT begins with; false: it begins with none, such as "max". */
+/* Reads the number at the beginning of TEXT; false if there is none, as in "max". */
 static bool
 read_digits(const char *text, uint64_t *number)
 {
@@ -54,7 +54,7 @@ read_digits(const char *text, uint64_t *number)
     return true;
 }
 
-/* The beginning of a file as text. */
+/* Reads the beginning of a file as text. */
 static bool
 read_text(const char *path, char *text, size_t size)
 {
@@ -80,7 +80,7 @@ read_limit(const char *directory, const char *file)
     return file != NULL && read_number(directory, file, &limit) && limit < no_limit_from ? limit : UINT64_MAX;
 }
 
-/* The number behind WORD at the beginning of a line of memory.stat; 0: there is none. */
+/* The number after WORD at the beginning of a line of memory.stat; 0 if there is none. */
 static uint64_t
 read_word(const char *directory, const char *word)
 {
@@ -111,7 +111,7 @@ room_of(const char *directory, const Version *version)
     return (OwnRoom){limit > used ? limit - used : 0, limit};
 }
 
-/* Of GROUP and those above it. False: it is not there. */
+/* Reads the rooms of GROUP and its ancestors. False if it does not exist. */
 static bool
 read_rooms(const char *groups, const Version *version, const char *group, OwnRoom *room)
 {
@@ -134,7 +134,7 @@ read_rooms(const char *groups, const Version *version, const char *group, OwnRoo
     return true;
 }
 
-/* "memory" among "cpu,memory". */
+/* Whether a list such as "cpu,memory" contains "memory". */
 static bool
 names_memory(const char *controllers, const char *end)
 {
@@ -205,7 +205,7 @@ ask_number(const char *control, WireType type, uint64_t *number)
     return true;
 }
 
-/* With prof_accum, stacks of which nothing lives stay as well. */
+/* The expected size of a dump; unknown with prof_accum, since a dump then includes stacks without live objects. */
 static uint64_t
 expected_bytes(void)
 {

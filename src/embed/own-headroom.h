@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dump of this process is charged to its own memory control group, which may have no room for it. */
+/* Checks that this process's memory control group, to which a dump is charged, has space for it. */
 #ifndef JESCOPE_EMBED_OWN_HEADROOM_H
 #define JESCOPE_EMBED_OWN_HEADROOM_H
 
@@ -7,21 +7,22 @@
 
 #include <stdint.h>
 
-/* Bytes before the limit of a group, unused page cache counted as free; and that limit. Both UINT64_MAX: no limit. */
+/* The bytes left to the limit of a group, counting inactive page cache as free, and the limit. Both UINT64_MAX: no
+ * limit. */
 typedef struct {
     uint64_t left;
     uint64_t limit;
 } OwnRoom;
 
-/* Of the group of this process and those above it, where least is left. FILE is "/proc/self/cgroup", GROUPS
- * "/sys/fs/cgroup". No limit where nothing can be seen. */
+/* The room of the group with the fewest bytes left, among this process's group and its ancestors. FILE is
+ * "/proc/self/cgroup", GROUPS "/sys/fs/cgroup". If these cannot be read, no limit is assumed. */
 OwnRoom own_headroom_read(const char *file, const char *groups);
 
-/* OUTCOME_NO_HEADROOM: a dump of EXPECTED bytes may not fit into ROOM. */
+/* OUTCOME_NO_HEADROOM if a dump of EXPECTED bytes may not fit into ROOM. */
 Outcome own_headroom_judge(const OwnRoom *room, uint64_t expected, Failure *failure);
 
-/* The same for a dump that is taken now, of at most MOST bytes (0: any). Under the turn. Asks jemalloc only if there is
- * a limit. */
+/* Checks for a dump taken now, of at most MOST bytes (0: any). With the turn. Queries jemalloc only if there is a
+ * limit. */
 Outcome own_headroom_check(uint64_t most, Failure *failure);
 
 #endif

@@ -17,7 +17,7 @@ fail(Failure *failure, const char *path)
     return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot read %s", path);
 }
 
-/* As read(), but restarted after interruptions. */
+/* Like read(), but restarted after interruptions. */
 static ssize_t
 read_some(int descriptor, char *bytes, size_t size)
 {
@@ -64,7 +64,7 @@ process_file_copy(const char *path, int *descriptor, Failure *failure)
     return result;
 }
 
-/* Its value, of *length bytes; NULL if it is not among @environment. */
+/* The value of the variable, of *length bytes; NULL if it is not in @environment. */
 static const char *
 find_variable(const Mapped *environment, const char *name, size_t *length)
 {

@@ -14,8 +14,8 @@
 static struct {
     RouteRecording rows[ROUTE_RECORDINGS_MAX]; /* newest first; only the first can be running */
     size_t n;
-    RouteCapture capture; /* of the one that runs: how its dump is taken */
-    Recorder recorder;    /* of the one that runs */
+    RouteCapture capture; /* of the running one: how its dump is taken */
+    Recorder recorder;    /* of the running one */
 } recordings;
 
 static bool
@@ -37,7 +37,7 @@ take_dump(RouteRecording *ended)
         ended->dump = dump.id;
 }
 
-/* Does what STEP asks for. */
+/* Executes STEP. */
 static void
 follow(RecorderStep step, const Failure *failure)
 {
@@ -58,7 +58,7 @@ end(void)
     follow(recorder_end(&recordings.recorder, profiling_now_ms(), RECORDER_END_NOW, &controls, &failure), &failure);
 }
 
-/* Brings the first row up to date: another client may have ended it, or ended the thread that would have. */
+/* Updates the first row: another client may have ended the recording, or the thread that would have ended it. */
 static void
 look_again(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jescope_start(), jescope_stop(): the life of the thread. */
+/* jescope_start() and jescope_stop(): start and stop the thread. */
 #include "agent/life.h"
 #include "agent/turn.h"
 #include "embed/call.h"
@@ -19,7 +19,7 @@ jescope_version(void)
     return JESCOPE_VERSION;
 }
 
-/* In a child, after the agent's own state has been put in order: its parent's recordings and dumps are its parent's. */
+/* Called in a forked child, after the agent has reset its own state: forgets the parent's recordings and dumps. */
 static void
 forget(void)
 {
@@ -28,7 +28,8 @@ forget(void)
     host_forget();
 }
 
-/* Before any call can be under way in another thread: a handler registered during a fork has no part in it. */
+/* A constructor, so that it runs before any call in another thread: a handler registered during a fork is not called
+ * for that fork. */
 __attribute__((constructor)) static void
 prepare_for_forks(void)
 {
@@ -96,7 +97,7 @@ describe_start(LifeResult result, int why, Failure *failure)
     }
 }
 
-/* Once, before there is any state that children could inherit. */
+/* Called once, before there is any state that children could inherit. */
 static void
 prepare_guest(void)
 {
