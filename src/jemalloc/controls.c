@@ -54,8 +54,8 @@ control_find(const char *name)
 }
 
 /*
- * jemalloc reads an index up to its first character that is not a digit: "arena.0x.name" would be "arena.0.name" to it,
- * and to the table a name that it does not have.
+ * jemalloc parses an index up to the first non-digit: it would take "arena.0x.name" as "arena.0.name", which the table
+ * does not match.
  */
 static bool
 is_component_character(char c, char first)
@@ -81,8 +81,8 @@ control_may_read(const char *name, ControlType type)
 {
     const Control *control = control_find(name);
     if (control == NULL) {
-        /* experimental.* has neither stable names nor stable meanings: some of them write through pointers that the
-         * caller passes in. */
+        /* experimental.* has neither stable names nor stable meanings; some of its controls write through pointers that
+         * the caller passes in. */
         return type != CONTROL_STRING && type != CONTROL_NONE && !begins_with(name, "experimental.");
     }
     return (control->flags & CONTROL_READABLE) != 0 && (control->flags & CONTROL_READ_ACTS) == 0 &&
@@ -95,7 +95,7 @@ control_may_write(const char *name, ControlType type)
     const Control *control = control_find(name);
     if (control == NULL || (control->flags & CONTROL_AGENT_WRITES) == 0)
         return false;
-    /* A string would be a pointer, and a file name: neither is accepted from a client. */
+    /* A string would be a pointer or a file name, neither of which is accepted from a client. */
     return (type == control->type && type != CONTROL_STRING) ||
            (type == CONTROL_NONE && (control->flags & CONTROL_VALUE_OPTIONAL) != 0);
 }

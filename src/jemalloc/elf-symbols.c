@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 enum {
-    TABLES_MAX = 4, /* .dynsym, .symtab and room for oddities */
+    TABLES_MAX = 4, /* .dynsym, .symtab and a reserve for unusual files */
     SECTIONS_MAX = 1 << 16,
     PROGRAM_HEADERS_MAX = 256,
     HITS_MAX = 32, /* strings that end in a function's name */
@@ -25,7 +25,7 @@ typedef struct {
     size_t n;
 } Tables;
 
-/* A string that ends in a name we look for. Linkers share tails, so a symbol may start anywhere in prefix. */
+/* A string that ends in a name searched for. Linkers share tails, so a symbol may start anywhere in prefix. */
 typedef struct {
     uint64_t tail; /* offset of the name itself, i.e. after the whole prefix */
     size_t prefix_length;
@@ -47,7 +47,7 @@ typedef struct {
     size_t n;
 } Functions;
 
-/* The two names that make a jemalloc, then those that go with them. */
+/* The two names that identify a jemalloc, then optional ones. */
 enum { NAME_MALLCTL, NAME_STATS_PRINT, NAMES_NEEDED, NAME_MESSAGE = NAMES_NEEDED, NAME_TO_MIB, NAME_BY_MIB, NAMES };
 static const struct {
     const char *name;
@@ -147,7 +147,7 @@ add_table(const ElfFile *file, const Elf64_Ehdr *header, const Elf64_Shdr *secti
     return true;
 }
 
-/* The order of tables is the file's. */
+/* Finds the symbol tables, in file order. */
 static void
 find_tables(const ElfFile *file, Tables *tables)
 {
@@ -189,7 +189,7 @@ add_hit(Hits *hits, const uint8_t *start, const uint8_t *tail, uint64_t tail_off
 static bool
 find_strings(const ElfFile *file, const ElfTable *table, const char *name, Hits *hits)
 {
-    /* Bytes carried from one piece to the next: a longest prefix, and a name that is split. */
+    /* Bytes carried from one piece to the next: the longest prefix, and a split name. */
     const size_t carry_max = ELF_PREFIX_MAX + NAME_MAX_LENGTH;
     const size_t length = strlen(name) + 1; /* the NUL is part of the pattern: "mallctl" but not "mallctlbymib" */
     size_t carried = 0;
@@ -312,7 +312,7 @@ search_table(const ElfFile *file, const ElfTable *table, ElfJemalloc *found, siz
         if (!find_strings(file, table, names[name].name, &hits[name]) || (name < NAMES_NEEDED && hits[name].n == 0))
             return n;
     }
-    /* A file cut short in its symbols is not trusted with those it still has. */
+    /* If the file is truncated in its symbols, the remaining ones are not trusted either. */
     return find_functions(file, table, hits, functions) ? add_pairs(functions, table->is_symtab, found, n) : n;
 }
 
@@ -322,7 +322,7 @@ elf_find_jemalloc(const ElfFile *file, ElfJemalloc found[ELF_FOUND_MAX])
     Tables tables;
     size_t n = 0;
     find_tables(file, &tables);
-    /* Exported names first: the same function in .symtab is then no find of its own. */
+    /* Exported names come first, so that the same function in .symtab is not found again. */
     for (int symtab = 0; symtab <= 1; symtab++) {
         for (size_t i = 0; i < tables.n; i++)
             if (tables.tables[i].is_symtab == symtab)
@@ -410,7 +410,7 @@ elf_holds_text(const ElfFile *file, const char *text, uint64_t limit)
 {
     const size_t length = strlen(text);
     const uint64_t end = file->size < limit ? file->size : limit;
-    /* Pieces overlap, so that a text across their border is found. */
+    /* Pieces overlap, so that a text across their boundary is found. */
     for (uint64_t at = 0; at + length <= end; at += file->scratch_size - length + 1) {
         size_t n = end - at < file->scratch_size ? (size_t)(end - at) : file->scratch_size;
         if (!elf_read(file, at, file->scratch, n))
@@ -421,7 +421,7 @@ elf_holds_text(const ElfFile *file, const char *text, uint64_t limit)
     return false;
 }
 
-/* The file's own program headers into the scratch memory; their number, 0 if they do not fit. */
+/* Reads the file's program headers to the scratch memory; returns their number, 0 if they do not fit. */
 static size_t
 read_program_headers(const ElfFile *file)
 {
