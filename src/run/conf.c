@@ -7,7 +7,7 @@
 
 static const char variable_suffix[] = "MALLOC_CONF";
 
-/* Rust's tikv-jemallocator, and the two that people configure by hand. */
+/* None, that of Rust's tikv-jemallocator, and two common in custom builds. */
 static const char *const usual_prefixes[] = {"", "_rjem_", "je_", "jem_"};
 
 char *

@@ -8,7 +8,7 @@
 static const char agent_name[] = "libjescope-agent.so";
 static const char jemalloc_soname[] = "libjemalloc.so.2";
 
-/* Relative to the directory of this program: the build tree, then the installation, wherever it was moved to. */
+/* Relative to the directory of this program: the build tree, then the installation, even if it was moved. */
 static const char *const agent_places[] = {"../agent", JESCOPE_AGENT_FROM_BINDIR};
 
 static char *
@@ -79,7 +79,7 @@ preload_list(const Program *program, const char *user, const char *agent, GError
     g_autoptr(GString) list = g_string_new(user);
     if ((program->flags & PROGRAM_MUSL) != 0)
         return g_strdup(list->str);
-    /* A run inside a run. */
+    /* `jescope run` inside `jescope run`. */
     gboolean there = user != NULL && strstr(user, agent_name) != NULL;
     if (!there && !append_library(list, agent, error))
         return NULL;

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 enum {
-    SCRIPTS_MAX = 5,      /* interpreters that are scripts themselves: the kernel's own limit */
-    LINE_MAX_BYTES = 256, /* of "#!": the kernel's limit */
+    SCRIPTS_MAX = 5,      /* nesting of interpreters that are scripts: the kernel's limit */
+    LINE_MAX_BYTES = 256, /* length of a "#!" line: the kernel's limit */
     HEADERS_MAX = 128,
 };
 
@@ -28,7 +28,7 @@ find_in_path(const char *name)
     return path != NULL ? path : strchr(name, '/') != NULL ? g_strdup(name) : NULL;
 }
 
-/* The interpreter of a script, or NULL: not a script. For "#!/usr/bin/env NAME" it is NAME. */
+/* The interpreter of a script, NAME for "#!/usr/bin/env NAME"; NULL if it is not a script. */
 static char *
 script_interpreter(const char *path)
 {
@@ -46,7 +46,7 @@ script_interpreter(const char *path)
         return NULL;
     gboolean env = g_str_has_suffix(words[0], "/env");
     char **word = words + (env ? 1 : 0);
-    /* Options of env(1) such as -S, and its assignments, are not the program. */
+    /* Skips options of env(1), such as -S, and assignments. */
     while (env && *word != NULL && (**word == '-' || **word == '\0' || strchr(*word, '=') != NULL))
         word++;
     return *word != NULL ? find_in_path(*word) : NULL;
@@ -74,10 +74,10 @@ find_image(const char *path)
         g_free(image);
         image = interpreter;
     }
-    /* A text without "#!": execvp() hands it to the shell. */
+    /* execvp() runs text without "#!" in the shell. */
     g_autofree char *file = is_elf(image) ? g_steal_pointer(&image) : g_strdup("/bin/sh");
     g_free(image);
-    /* The loader takes $ORIGIN from the file itself, not from a link to it. */
+    /* The loader derives $ORIGIN from the file, not from a link to it. */
     g_autofree char *resolved = realpath(file, NULL);
     return g_strdup(resolved != NULL ? resolved : file);
 }
@@ -112,7 +112,7 @@ read_loader(int fd, const Elf64_Ehdr *header)
     return NULL;
 }
 
-/* The class and machine of this program, i.e. of the agent built with it. */
+/* Whether class and machine are those of this program, and so of the agent built with it. */
 static gboolean
 is_native(const Elf64_Ehdr *header)
 {
@@ -145,8 +145,8 @@ inspect_image(Program *program, int fd)
         program->flags |= PROGRAM_MUSL;
 }
 
-/* What the loader would load, one "NAME => PATH (ADDRESS)" a line; the program itself does not run. What it says where
- * it fails is *COMPLAINT (may be NULL). musl's has no --preload. */
+/* The libraries that the loader would load, as lines "NAME => PATH (ADDRESS)"; the program itself does not run. If the
+ * loader fails, *COMPLAINT (COMPLAINT may be NULL) is its message. musl's loader has no --preload. */
 static char **
 list_libraries(const Program *program, const char *preload, char **complaint)
 {

@@ -25,7 +25,7 @@ run_can_prepare(const Program *program)
     return program->loader != NULL || (program->flags & (PROGRAM_FOREIGN | PROGRAM_JEMALLOC)) != PROGRAM_JEMALLOC;
 }
 
-/* Before anything is started: FALSE if PROGRAM would not survive, or nothing could be done for it. */
+/* Checks PROGRAM before anything is started: FALSE if it would crash, or preloading would have no effect. */
 static gboolean
 check_program(const Program *program, GError **error)
 {

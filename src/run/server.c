@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 enum {
-    FIRST_DESCRIPTOR = 3, /* of those that are handed over (sd_listen_fds(3)) */
+    FIRST_DESCRIPTOR = 3, /* number of the first passed descriptor (sd_listen_fds(3)) */
 };
 
 struct RunServer {
-    char *program; /* ourselves */
+    char *program; /* path of this program */
     char *config;
     GArray *sockets;  /* of int */
     GPtrArray *files; /* of char *: unix sockets to remove */
-    int process;      /* pidfd; -1: does not run */
+    int process;      /* pidfd; -1: not running */
 };
 
 static gboolean
@@ -38,7 +38,7 @@ RunServer *
 run_server_new(const GArray *addresses, const char *config, GError **error)
 {
     g_autoptr(RunServer) server = g_new0(RunServer, 1);
-    /* By its name, which `ps` shows, unless it was replaced since. */
+    /* Uses the path, whose name `ps` shows, unless the file has been replaced. */
     server->program = g_file_read_link("/proc/self/exe", NULL);
     server->config = g_strdup(config);
     server->sockets = g_array_new(FALSE, FALSE, sizeof(int));
@@ -73,7 +73,7 @@ run_server_free(RunServer *server)
     g_free(server);
 }
 
-/* Puts the sockets where they are looked for. They are first moved out of each other's way. */
+/* Moves the sockets to the descriptors where they are expected, after moving them out of each other's way. */
 static void
 place_sockets(const GArray *sockets)
 {
@@ -86,7 +86,8 @@ place_sockets(const GArray *sockets)
         dup2(g_array_index(sockets, int, i), FIRST_DESCRIPTOR + (int)i);
 }
 
-/* In the child. The terminal's signals are for the program; this process gets one when that ends. */
+/* Runs in the child, which gets its own process group, since the terminal's signals are for the program, and SIGTERM
+ * when its parent ends. */
 static void
 become_server(const RunServer *server, pid_t program, pid_t parent)
 {
@@ -106,7 +107,7 @@ become_server(const RunServer *server, pid_t program, pid_t parent)
     g_snprintf(target, sizeof(target), "%d", (int)program);
     setenv("LISTEN_FDS", count, TRUE);
     setenv("LISTEN_PID", self, TRUE);
-    unsetenv("NOTIFY_SOCKET"); /* readiness is reported by the program itself */
+    unsetenv("NOTIFY_SOCKET"); /* the program itself reports readiness */
     if (server->config != NULL) {
         argv[3] = "--config";
         argv[4] = server->config;

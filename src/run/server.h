@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `jescope serve` for a program that `run` started. It is a separate process, so that it cannot interfere with the
+ * `jescope serve` for a program that `run` started. This is a separate process, so that it cannot interfere with the
  * program's signals or exit status.
  */
 #ifndef JESCOPE_RUN_SERVER_H
@@ -13,18 +13,18 @@
 
 typedef struct RunServer RunServer;
 
-/* Listens on ADDRESSES (of Address) already, so that an unusable one fails before the program starts. CONFIG is a file
- * for serve, or NULL. */
+/* Already listens on ADDRESSES (of Address), so that an unusable one fails before the program starts. CONFIG is a
+ * configuration file for serve, or NULL. */
 RunServer *run_server_new(const GArray *addresses, const char *config, GError **error);
 
-/* Removes unix sockets. */
+/* Also removes the unix sockets. */
 void run_server_free(RunServer *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RunServer, run_server_free)
 
-/* Serves PROGRAM. */
+/* Starts the server process for PROGRAM. */
 gboolean run_server_start(RunServer *server, pid_t program, GError **error);
 
-/* Ends it within RUN_SERVER_STOP_MS. */
+/* Ends the server process within RUN_SERVER_STOP_MS. */
 void run_server_stop(RunServer *server);
 
 enum {

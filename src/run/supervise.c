@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Those that a fault of our own raises cannot be waited for. */
+/* Signals raised by faults of this process; these must not be blocked. */
 static const int fault_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
 /* Signal settings to be restored for the program. */
@@ -16,7 +16,7 @@ typedef struct {
     struct sigaction child_action;
 } Inherited;
 
-/* Blocked signals wait for sigwaitinfo(), even those that would be ignored by default. */
+/* Blocks signals, so that they wait for sigwaitinfo(), even those that would be ignored by default. */
 static sigset_t
 block_signals(Inherited *inherited)
 {
@@ -25,7 +25,7 @@ block_signals(Inherited *inherited)
     for (size_t i = 0; i < G_N_ELEMENTS(fault_signals); i++)
         sigdelset(&watched, fault_signals[i]);
     sigprocmask(SIG_BLOCK, &watched, &inherited->mask);
-    /* An inherited SIG_IGN would take the exit status from us. */
+    /* With an inherited SIG_IGN the exit status would be lost. */
     struct sigaction standard = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &standard, &inherited->child_action);
     return watched;
@@ -43,7 +43,7 @@ exec_program(const char *path, char **argv, char **environment, const Inherited 
     _exit(SUPERVISE_NOT_FOUND);
 }
 
-/* 0: the program runs. Otherwise the errno of execve(). */
+/* 0 if the program runs; otherwise the errno of execve(). */
 static int
 read_report(int fd)
 {
@@ -54,8 +54,8 @@ read_report(int fd)
     return length == sizeof(code) ? code : 0;
 }
 
-/* Like a shell's job: when the program is stopped from the terminal, so is jescope, which its parent sees. A program
- * that is stopped by another process must not stop jescope, which would not be continued. */
+/* Like a shell's job: when the program is stopped from the terminal, jescope stops, too, which its parent detects. If
+ * another process stops the program, jescope must not stop, since it would not be continued. */
 static void
 follow_stop(int stop_signal)
 {
@@ -64,7 +64,7 @@ follow_stop(int stop_signal)
         kill(getpid(), SIGSTOP);
 }
 
-/* TRUE with the exit status when CHILD has ended. */
+/* Reaps children; TRUE with the exit status if CHILD has exited. */
 static gboolean
 reap(pid_t child, int *status)
 {
@@ -84,8 +84,8 @@ reap(pid_t child, int *status)
     return ended;
 }
 
-/* The terminal sends its signals to the whole process group; the program has got them already unless it left the group.
- */
+/* The terminal sends signals to the whole process group, so the program has already received them unless it left the
+ * group. */
 static gboolean
 reached_child(const siginfo_t *info, pid_t child)
 {
