@@ -233,6 +233,7 @@ take_seen(const BrokerSeen *seen, ScanResult *result)
             .named = seen->named != 0,
             .identity = identity_of(seen->user, seen->unit, seen->program),
         };
+        found.identity->contained = seen->contained != 0;
         g_array_append_val(result->found, found);
     }
 }

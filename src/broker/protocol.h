@@ -89,6 +89,7 @@ typedef struct {
     guint32 named;
     Process process;
     uid_t user; /* followed by its Identity */
+    guint32 contained;
     char unit[BROKER_UNIT_MAX];
     char program[BROKER_PATH_MAX];
     char address[BROKER_PATH_MAX];

@@ -307,7 +307,8 @@ send_result(int socket, const ScanResult *result, BrokerSeen *seen)
         *seen = (BrokerSeen){.kind = BROKER_SEEN_FOUND,
                              .named = found->named != FALSE,
                              .process = found->process,
-                             .user = found->identity->user};
+                             .user = found->identity->user,
+                             .contained = found->identity->contained != FALSE};
         g_strlcpy(seen->unit, found->identity->unit, sizeof(seen->unit));
         g_strlcpy(seen->program, found->identity->program, sizeof(seen->program));
         g_strlcpy(seen->address, found->address, sizeof(seen->address));

@@ -4,7 +4,9 @@
 #include "target/cgroup.h"
 #include "target/unit.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static char *
 read_unit(pid_t pid)
@@ -28,11 +30,23 @@ read_program(pid_t pid)
     return path;
 }
 
+/* The file system of its root directory, which may be one that does not answer, is not asked. */
+static gboolean
+is_contained(pid_t pid)
+{
+    struct statx ours, theirs;
+    g_autofree char *root = g_strdup_printf("/proc/%d/root", (int)pid);
+    return statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_INO, &ours) == 0 &&
+           statx(AT_FDCWD, root, AT_STATX_DONT_SYNC, STATX_INO, &theirs) == 0 &&
+           (ours.stx_ino != theirs.stx_ino || ours.stx_dev_major != theirs.stx_dev_major ||
+            ours.stx_dev_minor != theirs.stx_dev_minor);
+}
+
 Identity *
 identity_of(uid_t user, const char *unit, const char *program)
 {
     Identity *identity = g_new(Identity, 1);
-    *identity = (Identity){user, g_strdup(unit), g_strdup(program)};
+    *identity = (Identity){.user = user, .unit = g_strdup(unit), .program = g_strdup(program)};
     return identity;
 }
 
@@ -40,7 +54,10 @@ Identity *
 identity_new(const Process *process)
 {
     Identity *identity = g_new(Identity, 1);
-    *identity = (Identity){process->uids[1], read_unit(process->pid), read_program(process->pid)};
+    *identity = (Identity){.user = process->uids[1],
+                           .unit = read_unit(process->pid),
+                           .program = read_program(process->pid),
+                           .contained = is_contained(process->pid)};
     return identity;
 }
 
@@ -64,5 +81,6 @@ gboolean
 identity_continues(const Identity *earlier, const Identity *later)
 {
     return earlier->user == later->user &&
-           (is_same(earlier->unit, later->unit) || is_same(earlier->program, later->program));
+           (is_same(earlier->unit, later->unit) ||
+            (earlier->contained == later->contained && is_same(earlier->program, later->program)));
 }
