@@ -62,11 +62,14 @@ channel_receive(int socket, ChannelMessage *message)
     do {
         got = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
     } while (got < 0 && errno == EINTR);
-    if (got <= 0) {
-        errno = got == 0 ? 0 : errno;
+    if (got < 0)
+        return FALSE;
+    take_fds(&header, message); /* an empty message may have some, too */
+    if (got == 0) {
+        channel_close_fds(message);
+        errno = 0;
         return FALSE;
     }
-    take_fds(&header, message);
     if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
         channel_close_fds(message);
         errno = EMSGSIZE;

@@ -50,7 +50,7 @@ parcel_receive(int socket, Parcel *parcel)
     } while (got < 0 && errno == EINTR);
     parcel->fd = -1;
     const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (got > 0 && header != NULL && header->cmsg_type == SCM_RIGHTS &&
+    if (got >= 0 && header != NULL && header->cmsg_type == SCM_RIGHTS &&
         header->cmsg_len == CMSG_LEN(sizeof(parcel->fd)))
         memcpy(&parcel->fd, CMSG_DATA(header), sizeof(parcel->fd));
     if (got < (ssize_t)parcel->head_length || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) {
