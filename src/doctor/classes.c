@@ -19,6 +19,7 @@ typedef struct {
     gdouble *made;        /* bytes that were allocated in the class of values */
     gdouble *steady;      /* the sum of the classes that grow, and neither slow down nor follow the load, */
     gdouble *steady_made; /* and what was allocated in them */
+    gdouble steady_noise; /* of their turnover */
     gdouble *all_made;
     const StatsSample **samples;
     gsize n;
@@ -148,6 +149,13 @@ add_class(DoctorClasses *classes, Moments *moments, const Kind *kind, guint numb
     class.allocated = made > before ? (gdouble)(made - before) * (gdouble) class.size : 0;
     class.risen = class.bytes - moments->values[0];
     doctor_trend_among(moments->times, moments->values, moments->n, table->count, &trend);
+    DoctorTurnover turnover = {
+        .size = (gdouble) class.size,
+        .births = class.allocated / (gdouble) class.size,
+        .deaths = MAX(0, class.allocated - class.risen) / (gdouble) class.size,
+        .live = (class.bytes - class.risen / 2) / (gdouble) class.size,
+    };
+    doctor_trend_doubt(&trend, &turnover, classes->seconds, table->count);
     if (trend.grows && !(moments->fills && trend.behind)) {
         class.grown = trend.last - trend.first;
         doctor_trend_widen(&trend, class.grown * (gdouble) class.size, classes->seconds);
@@ -157,6 +165,7 @@ add_class(DoctorClasses *classes, Moments *moments, const Kind *kind, guint numb
             !class.fills && doctor_follows(moments->times, moments->values, moments->made, moments->n, &load);
         classes->load.from += class.follows ? load.from : 0;
         classes->load.to += class.follows ? load.to : 0;
+        moments->steady_noise += class.fills || class.follows ? 0 : doctor_turnover_noise(&turnover, classes->seconds);
         for (gsize i = 0; !class.fills && !class.follows && i < moments->n; i++) {
             moments->steady[i] += moments->values[i];
             moments->steady_made[i] += moments->made[i];
@@ -260,14 +269,39 @@ look_at_all(DoctorClasses *classes, Moments *moments)
     return n;
 }
 
+/* Whether the classes that grow steadily leak although all together grow faster: the others fill or come with the load,
+ * and these do not. */
+static gboolean
+leaks_beside_load(const Moments *moments, gsize n)
+{
+    g_autofree gdouble *others = g_new(gdouble, n + 1), *others_made = g_new(gdouble, n + 1);
+    DoctorTrend steady, rest;
+    DoctorLoad load;
+
+    for (gsize i = 0; i < n; i++) {
+        others[i] = moments->values[i] - moments->steady[i];
+        others_made[i] = moments->all_made[i] - moments->steady_made[i];
+    }
+    doctor_trend(moments->times, moments->steady, n, &steady);
+    doctor_trend(moments->times, others, n, &rest);
+    return steady.grows && !slows(moments, &steady) &&
+           !doctor_follows(moments->times, moments->steady, moments->steady_made, n, &load) &&
+           (slows(moments, &rest) || doctor_follows(moments->times, others, others_made, n, &load)) &&
+           doctor_outgrows(moments->times, moments->steady, others, n, moments->steady_noise);
+}
+
 /* By the counters of all together: of objects of many sizes no class may grow by itself, or only some of them. */
 static void
 judge_held(DoctorClasses *classes, Moments *moments)
 {
     gsize n = look_at_all(classes, moments);
 
-    if (classes->held.grows && classes->held.low > classes->rate + classes->apart)
-        forget_growth(classes);
+    if (classes->held.grows && classes->held.low > classes->rate + classes->apart) {
+        if (leaks_beside_load(moments, n))
+            classes->apart = classes->held.rate - classes->rate;
+        else
+            forget_growth(classes);
+    }
     if (classes->held.grows && !classes->grows) {
         doctor_trend_widen(&classes->held, squares_of_risen(classes), classes->seconds);
         add_growth(classes, &classes->held, held_by_risen(classes));

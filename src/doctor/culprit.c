@@ -2,6 +2,7 @@
 #include "doctor/culprit.h"
 
 #include "doctor/caller-tree.h"
+#include "doctor/unfreed.h"
 #include "profile/significance.h"
 
 #include <math.h>
@@ -299,6 +300,21 @@ search_growing_class(const CallerTree *tree, const DoctorClasses *classes, GPtrA
     }
 }
 
+static void
+search_unfreed(const CallerTree *tree, GPtrArray *found)
+{
+    g_autoptr(GArray) all = unfreed_find(tree);
+
+    for (guint i = 0; i < all->len; i++) {
+        const Unfreed *unfreed = &g_array_index(all, Unfreed, i);
+        DoctorStack *stack = describe(tree, caller_tree_without_wrappers(tree, unfreed->node, TRUE));
+        stack->p = unfreed->p;
+        stack->grown = unfreed->grown;
+        stack->samples = unfreed->grown / caller_tree_sample_bytes(tree, caller_tree_node(tree, unfreed->node));
+        add_found(stack, found);
+    }
+}
+
 /* By births where the dumps have them, else by what differs between them. */
 static DoctorStack *
 search_mover(const CallerTree *tree)
@@ -380,6 +396,7 @@ culprit_find(const CulpritInput *input, DoctorEvidence *evidence)
         for (guint i = 0; i < evidence->growing->len; i++)
             blame_caller(&tree, evidence->growing->pdata[i]);
     }
+    search_unfreed(&tree, evidence->unfreed);
     evidence->holder = search_holder(&tree);
     if (evidence->mover)
         blame_caller(&tree, evidence->mover);

@@ -26,9 +26,9 @@ typedef struct {
     gboolean young;               /* sampling is young: only the second half of the dumps counts */
 } CulpritInput;
 
-/* Fills the stacks of EVIDENCE: growing, holder, mover, class_holder and profiled. Of what is there already, by other
- * samples, a mover is kept, and growing where no sample of this profile tells what grows; their functions lose those
- * that allocate for others as well. */
+/* Fills the stacks of EVIDENCE: growing, unfreed, holder, mover, class_holder and profiled. Of what is there already,
+ * by other samples, a mover is kept, and growing where no sample of this profile tells what grows; their functions lose
+ * those that allocate for others as well. */
 void culprit_find(const CulpritInput *input, DoctorEvidence *evidence);
 
 #endif

@@ -31,6 +31,7 @@ doctor_evidence_init(DoctorEvidence *evidence)
     *evidence = (DoctorEvidence){
         .moments = g_array_new(FALSE, TRUE, sizeof(DoctorMoment)),
         .growing = g_ptr_array_new_with_free_func((GDestroyNotify)doctor_stack_free),
+        .unfreed = g_ptr_array_new_with_free_func((GDestroyNotify)doctor_stack_free),
         .profile_trend.detectable = INFINITY,
     };
     g_array_set_clear_func(evidence->moments, (GDestroyNotify)doctor_moment_clear);
@@ -41,6 +42,7 @@ doctor_evidence_clear(DoctorEvidence *evidence)
 {
     g_clear_pointer(&evidence->moments, g_array_unref);
     g_clear_pointer(&evidence->growing, g_ptr_array_unref);
+    g_clear_pointer(&evidence->unfreed, g_ptr_array_unref);
     g_clear_pointer(&evidence->holder, doctor_stack_free);
     g_clear_pointer(&evidence->mover, doctor_stack_free);
     g_clear_pointer(&evidence->class_holder, doctor_stack_free);

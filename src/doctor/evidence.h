@@ -52,6 +52,7 @@ typedef struct {
     const Ledger *first, *last; /* or NULL */
     DoctorProfile profile;
     GPtrArray *growing;        /* DoctorStack: those that grow, the most first; empty without a profile */
+    GPtrArray *unfreed;        /* DoctorStack: those that grow in size classes that do not; see unfreed.h */
     DoctorStack *holder;       /* the one that holds the largest part, or NULL */
     DoctorStack *mover;        /* the one of which most came and went between the dumps, or NULL */
     DoctorStack *class_holder; /* the one whose objects keep most holes in slabs, or NULL */

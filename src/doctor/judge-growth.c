@@ -311,18 +311,15 @@ add_nameless_leak(Case *the, const char *load)
                                     evidence->unloaded));
 }
 
-void
-judge_heap_growth(Case *the)
+/* Growth that the exact counters show. */
+static void
+judge_growth_of_classes(Case *the)
 {
     const DoctorEvidence *evidence = the->evidence;
     g_autofree char *load = NULL;
     gdouble all = 0;
     gboolean named = FALSE;
 
-    if (the->sample == NULL || the->classes->seconds <= 0) {
-        judge_growth_of_dumps(the);
-        return;
-    }
     if (!the->classes->grows)
         return;
     find_load(the, &load);
@@ -341,4 +338,52 @@ judge_heap_growth(Case *the)
     }
     if (!named)
         add_nameless_leak(the, load);
+}
+
+static gboolean
+is_found(const Case *the, const DoctorStack *stack)
+{
+    for (guint i = 0; i < the->ranked->len; i++) {
+        const GPtrArray *functions = g_array_index(the->ranked, Ranked, i).finding->functions;
+        if (functions->len > 0 && g_str_equal(functions->pdata[0], stack->functions->pdata[0]))
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* Growth that the exact counters hide. In a short watch, what any cache stores at first is not freed either. */
+static void
+judge_unfreed(Case *the)
+{
+    const DoctorEvidence *evidence = the->evidence;
+
+    for (guint i = 0; i < evidence->unfreed->len && evidence->profiled_seconds >= LONG_WATCH; i++) {
+        const DoctorStack *stack = evidence->unfreed->pdata[i];
+        if (evidence->profile != DOCTOR_PROFILE_WHOLE || stack->grown < STACK_LEAST || is_found(the, stack))
+            continue;
+        DoctorFinding *finding =
+            case_add(the, RANK_GROWTH, stack->unloaded ? CAUSE_UNLOADED_CODE : CAUSE_HEAP_LEAK, stack->bytes);
+        g_autofree char *p = g_strdup_printf("%.2g", stack->p);
+        case_set_functions(finding, stack);
+        set_growth_of_dumps(evidence, stack, finding);
+        finding->confidence = HALF_SURE;
+        case_say(finding,
+                 case_sentence("%S more at the last dump than at the first, and next to nothing of it was freed, by "
+                               "chance with a probability of %s",
+                               stack->grown, p));
+        case_say(finding, g_strdup("the counters of its size class do not show it, since other functions allocate and "
+                                   "free much in it"));
+        case_say_against(finding, CAUSE_CACHE, "its samples come until the end of the watch");
+    }
+}
+
+void
+judge_heap_growth(Case *the)
+{
+    if (the->sample == NULL || the->classes->seconds <= 0) {
+        judge_growth_of_dumps(the);
+        return;
+    }
+    judge_growth_of_classes(the);
+    judge_unfreed(the);
 }

@@ -9,6 +9,7 @@
 enum { FEWEST = 4, FEWEST_OF_TAIL = 12, WANDER_PARTS = 30, LONGEST_WANDER = 5 };
 
 static const gdouble Z95 = 1.96;
+static const gdouble NORMAL = 1e6;       /* degrees of freedom with which Student's law is the normal one */
 static const gdouble Z_ALARM = 5;        /* a program is watched often, and what drifts seems to rise at times */
 static const gdouble SINCE_ENDED = 0.02; /* of all growth, that has come since it ended */
 static const gdouble CHANCE = 0.02;      /* of a rise without aim, for a watch of... */
@@ -20,6 +21,7 @@ static const gdouble SHORT_WATCH = 120;       /* seconds: longer ones are looked
 static const gdouble IN_STEP = 0.9;           /* correlation of live bytes and the rate of allocation */
 static const gdouble LOAD_LEAST = 0.1;        /* by which that rate has risen */
 static const gdouble SURVIVE = 0.5;           /* of what was allocated; more does not come and go */
+static const gdouble LONGEST_STAY = 0.5;      /* of the watch: what stays longer is not told from a leak */
 static const gdouble STRONGEST_MEMORY = 0.95; /* of the correlation of a value with the one before */
 
 gdouble
@@ -176,6 +178,26 @@ chance_rise(const gdouble *values, gsize n, gdouble chance, gdouble *risen)
     return best;
 }
 
+/*
+ * How well readings tell the low-water marks of what swings: on average, a low is this far below the nearer of the two
+ * readings around it, and the true one as far below it at most. Where the readings are in beat with the swings, their
+ * lows rise by up to that, and fall back at the end of the beat.
+ */
+static gdouble
+resolution_of_lows(const gdouble *values, gsize n)
+{
+    gdouble sum = 0;
+    gsize lows = 0;
+
+    for (gsize i = 1; i + 1 < n; i++) {
+        if (values[i] >= values[i - 1] || values[i] > values[i + 1])
+            continue;
+        sum += MIN(values[i - 1], values[i + 1]) - values[i];
+        lows++;
+    }
+    return lows > 0 ? sum / (gdouble)lows : 0;
+}
+
 /* The standard error of the slope of a random walk, as the number of objects that have leaked is one; 0: the values are
  * drawn back. */
 static gdouble
@@ -205,7 +227,7 @@ look_at(const gdouble *times, const gdouble *values, gsize n, guint among, Docto
     least = MAX((gdouble)TREND_LEAST, trend->last / TREND_LEAST_SHARE);
     error = row.slope_error * memory_factor(at, value, kept, row.slope);
     either = MAX(error, walk_error(value, kept, span));
-    by_chance = chance_rise(values, n, allowed_chance(span, among), &risen);
+    by_chance = MAX(chance_rise(values, n, allowed_chance(span, among), &risen), resolution_of_lows(values, n));
     trend->rate = row.slope;
     trend->error = error;
     trend->low = row.slope - Z95 * either;
@@ -219,7 +241,34 @@ look_at(const gdouble *times, const gdouble *values, gsize n, guint among, Docto
                    trend->last - trend->first >= least && risen > by_chance;
 }
 
-/* What grows steadily in the second half has only begun faster: a start hides it. */
+static gdouble
+median_slope(const gdouble *times, const gdouble *values, gsize n)
+{
+    static const gdouble exact[TREND_POINTS];
+    gdouble at[TREND_POINTS] = {0}, value[TREND_POINTS] = {0};
+    GrowthRow row = {0};
+    gsize kept = thin(times, n, at);
+
+    thin(values, n, value);
+    growth_analyse(at, value, exact, kept, &row);
+    return row.slope;
+}
+
+/* Whether the second half goes on to slow down as the first half became the second: what fills at a speed in proportion
+ * to what is missing loses the same share of it in each quarter. Steady growth loses none; the mean of both decides. */
+static gboolean
+goes_on_filling(const gdouble *times, const gdouble *values, gsize n)
+{
+    gsize half = n / 2, quarter = half + (n - half) / 2;
+    gdouble before = median_slope(times, values, half), after = median_slope(times + half, values + half, n - half);
+    gdouble third = median_slope(times + half, values + half, quarter - half);
+    gdouble fourth = median_slope(times + quarter, values + quarter, n - quarter);
+
+    return after > 0 && after < TREND_SLOWER * before && fourth < pow(after / before, 0.25) * third;
+}
+
+/* What grows steadily in the second half has only begun faster: a start hides it. Since it is looked at for want of
+ * growth in the whole, it has to be beyond a random walk, too. */
 static void
 take_tail(const gdouble *times, const gdouble *values, gsize n, guint among, DoctorTrend *trend)
 {
@@ -229,7 +278,11 @@ take_tail(const gdouble *times, const gdouble *values, gsize n, guint among, Doc
     if (n - first < FEWEST_OF_TAIL)
         return;
     look_at(times + first, values + first, n - first, among, &tail);
-    if (!tail.grows || tail.slows || tail.recent < TREND_STEADY * tail.rate || tail.last - tail.first < LEAST_OF_TAIL)
+    gdouble error = (tail.high - tail.low) / 2 / Z95;
+    gdouble chance = allowed_chance(times[n - 1] - times[first], among);
+    if (!tail.grows || tail.slows || tail.rate < significance_quantile(chance, NORMAL) * error ||
+        goes_on_filling(times, values, n) || tail.recent < TREND_STEADY * tail.rate ||
+        tail.last - tail.first < LEAST_OF_TAIL)
         return;
     tail.behind = TRUE;
     tail.detectable = MIN(tail.detectable, trend->detectable);
@@ -260,6 +313,18 @@ doctor_trend_widen(DoctorTrend *trend, gdouble variance, gdouble seconds)
     half = MAX(half, Z95 * sqrt(trend->error * trend->error + WALK_SLOPE * variance / seconds / seconds));
     trend->low = trend->rate - half;
     trend->high = trend->rate + half;
+}
+
+void
+doctor_trend_doubt(DoctorTrend *trend, const DoctorTurnover *turnover, gdouble seconds, guint among)
+{
+    gdouble turned = (turnover->births + turnover->deaths) / 2;
+
+    if (turnover->live <= 0 || seconds <= 0)
+        return;
+    gdouble variance = -2 * turnover->live * expm1(-turned / turnover->live);
+    trend->grows &= trend->rate * seconds >
+                    significance_quantile(allowed_chance(seconds, among), NORMAL) * sqrt(variance) * turnover->size;
 }
 
 /* With a memory of this many parts of the watch. */
@@ -297,8 +362,79 @@ doctor_follows(const gdouble *times, const gdouble *values, const gdouble *made,
             *load = here;
         }
     }
-    gdouble part = (times[n - 1] - times[0]) / WANDER_PARTS;
+    gdouble span = times[n - 1] - times[0], part = span / WANDER_PARTS;
     load->from /= part;
     load->to /= part;
-    return best >= IN_STEP;
+    return best >= IN_STEP && values[n - 1] - values[0] <= (load->to - load->from) * LONGEST_STAY * span;
+}
+
+/* What is left of VALUES after regression on a constant and X: their residuals. */
+static void
+take_out(const gdouble *x, gdouble *values, gsize n)
+{
+    gdouble mean_x = 0, mean = 0, xx = 0, xy = 0;
+
+    for (gsize i = 0; i < n; i++) {
+        mean_x += x[i] / (gdouble)n;
+        mean += values[i] / (gdouble)n;
+    }
+    for (gsize i = 0; i < n; i++) {
+        xx += (x[i] - mean_x) * (x[i] - mean_x);
+        xy += (x[i] - mean_x) * (values[i] - mean);
+    }
+    for (gsize i = 0; i < n; i++)
+        values[i] -= mean + (xx > 0 ? xy / xx : 0) * (x[i] - mean_x);
+}
+
+/* Of the regression of values on times, whose mean is 0: the sum of the squares of TIME in SQUARES. */
+static gdouble
+slope_of(const gdouble *time, const gdouble *value, gsize n, gdouble *squares)
+{
+    gdouble products = 0;
+
+    *squares = 0;
+    for (gsize i = 0; i < n; i++) {
+        *squares += time[i] * time[i];
+        products += time[i] * value[i];
+    }
+    return *squares > 0 ? products / *squares : 0;
+}
+
+gboolean
+doctor_outgrows(const gdouble *times, const gdouble *values, const gdouble *load, gsize n, gdouble noise)
+{
+    gdouble time[TREND_POINTS] = {0}, value[TREND_POINTS] = {0}, other[TREND_POINTS] = {0};
+    gdouble all, left, squares = 0;
+
+    if (n < FEWEST_OF_TAIL)
+        return FALSE;
+    gsize kept = thin(times, n, time);
+    thin(values, n, value);
+    thin(load, n, other);
+    gdouble span = time[kept - 1] - time[0], middle = time[0] + span / 2;
+    for (gsize i = 0; i < kept; i++)
+        time[i] -= middle;
+    gdouble rate = slope_of(time, value, kept, &all);
+    take_out(other, time, kept);
+    take_out(other, value, kept);
+    gdouble slope = slope_of(time, value, kept, &left), memory = memory_factor(time, value, kept, slope);
+    if (left <= 0)
+        return FALSE;
+    for (gsize i = 0; i < kept; i++) {
+        value[i] -= slope * time[i];
+        squares += value[i] * value[i];
+    }
+    /* A slope is the less certain the more of time's movement is the load's as well. */
+    gdouble error =
+        MAX(sqrt(squares / (gdouble)(kept - 3) / left) * memory, walk_error(value, kept, span) * sqrt(all / left));
+    error = MAX(error, sqrt(noise * (gdouble)kept / span / left));
+    return slope > Z_ALARM * error && slope >= TREND_SLOWER * rate;
+}
+
+gdouble
+doctor_turnover_noise(const DoctorTurnover *turnover, gdouble seconds)
+{
+    gdouble live = turnover->live, died = turnover->deaths;
+
+    return died > 0 ? 2 * seconds * MIN(died, live * live / died) * turnover->size * turnover->size : 0;
 }

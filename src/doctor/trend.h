@@ -38,6 +38,21 @@ void doctor_trend_among(const gdouble *times, const gdouble *values, gsize n, gu
  * squares of the sizes of what came for it. */
 void doctor_trend_widen(DoctorTrend *trend, gdouble variance, gdouble seconds);
 
+/* Of the objects of one size over some time, exactly. */
+typedef struct {
+    gdouble size;           /* bytes of each */
+    gdouble births, deaths; /* objects */
+    gdouble live;           /* objects, on average */
+} DoctorTurnover;
+
+/*
+ * What comes and goes by itself does not grow: N objects that are born and die independently of each other, each living
+ * for W on average, change their number over a time T with the variance 2 N (1 - exp(-T / W)) (the queue M/M/infinity);
+ * W is N by the rate of births and deaths (Little 1961). What is not beyond that, over SECONDS and of AMONG series,
+ * does not grow.
+ */
+void doctor_trend_doubt(DoctorTrend *trend, const DoctorTurnover *turnover, gdouble seconds, guint among);
+
 /* The rate of allocation that VALUES, the live bytes, rise in step with. */
 typedef struct {
     gdouble from, to; /* bytes a second, at first and at last */
@@ -45,9 +60,22 @@ typedef struct {
 
 /*
  * Whether live bytes rise since more is allocated, and not since less is freed: what lives for a time is what was
- * allocated in that time, as far as it ever dies. MADE are the bytes allocated so far.
+ * allocated in that time, as far as it ever dies. MADE are the bytes allocated so far. By Little's law (1961) the rise
+ * of what is held is that of the rate of allocation times the mean time that objects live, which has to be within the
+ * watch.
  */
 gboolean doctor_follows(const gdouble *times, const gdouble *values, const gdouble *made, gsize n, DoctorLoad *load);
+
+/* What turnover adds to a slope: the spectral density of the live bytes at frequency 0, 2 N W of N objects that live
+ * for W on average, in square bytes times seconds; of a watch that is shorter, that of the deaths in it. */
+gdouble doctor_turnover_noise(const DoctorTurnover *turnover, gdouble seconds);
+
+/*
+ * Whether VALUES grow with time, at no less than half of their rate, when what follows LOAD, the bytes of others that
+ * come and go with it, is taken out of both: the slope of a regression on time and load (Frisch and Waugh 1933), beyond
+ * its error by the residuals and by NOISE, that of their turnover.
+ */
+gboolean doctor_outgrows(const gdouble *times, const gdouble *values, const gdouble *load, gsize n, gdouble noise);
 
 /* The correlation of two series; 0 if one of them does not vary. */
 gdouble doctor_correlation(const gdouble *a, const gdouble *b, gsize n);

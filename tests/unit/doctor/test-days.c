@@ -248,11 +248,55 @@ test_leaks_are_named(void)
     }
 }
 
+/* Each was an alarm once: a size class of a cache at its limit, whose number of objects wanders, and a sawtooth in beat
+ * with the readings. */
+static void
+test_alarms_of_the_past(void)
+{
+    static const struct {
+        DaysChoice choice;
+        guint from, minutes;
+    } looks[] = {{{DAYS_CACHE, 61000116, 0, 64}, 180, WATCH}, {{DAYS_SAWTOOTH, 62000195, 0, 64}, 0, DAY}};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(looks); i++) {
+        Day day;
+        day_init(&day, &looks[i].choice);
+        g_assert_cmpuint(alarms_in(&day, &looks[i].choice, STATISTICS, looks[i].from, looks[i].minutes), ==, 0);
+        day_clear(&day);
+    }
+}
+
+/* Beside a load that rises, and in the size class of a program that swings, comes and goes, or drifts. */
+static void
+test_hidden_leaks(void)
+{
+    static const struct {
+        DaysChoice choice;
+        guint from;
+    } looks[] = {
+        {{DAYS_DIURNAL, 7100008, 2, 64}, 360}, {{DAYS_DIURNAL, 7100001, 8, 512}, 720},
+        {{DAYS_NOISE, 7000006, 1, 4096}, 360}, {{DAYS_CONNECTIONS, 7000006, 1, 4096}, 720},
+        {{DAYS_DRIFT, 7000006, 8, 4096}, 0},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(looks); i++) {
+        Tally tally = {0};
+        Day day;
+        day_init(&day, &looks[i].choice);
+        look_for_leak(&day, &looks[i].choice, looks[i].from, &tally);
+        g_assert_cmpuint(tally.named[BOTH], ==, 1);
+        g_assert_cmpuint(tally.named[BOTH_COUNTING], ==, 1);
+        day_clear(&day);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/doctor/days/no-false-alarms", test_no_false_alarms);
     g_test_add_func("/doctor/days/leaks-are-named", test_leaks_are_named);
+    g_test_add_func("/doctor/days/alarms-of-the-past", test_alarms_of_the_past);
+    g_test_add_func("/doctor/days/hidden-leaks", test_hidden_leaks);
     return g_test_run();
 }

@@ -224,6 +224,27 @@ test_behind_a_start(void)
     }
 }
 
+/* A cache that still fills in the second half, as slowly as the watch is long. */
+static void
+test_goes_on_filling(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
+    guint alarms = 0;
+
+    for (guint i = 0; i < DAYS * WINDOWS_A_DAY; i++) {
+        gdouble times[MINUTES], values[MINUTES];
+        DoctorTrend trend;
+        for (guint j = 0; j < MINUTES; j++) {
+            times[j] = 60 * j;
+            values[j] = 48 * MIB - 10.5 * MIB * exp(-(gdouble)j / 145) + 0.1 * MIB * noise(random);
+        }
+        doctor_trend(times, values, MINUTES, &trend);
+        alarms += trend.grows && !trend.slows;
+    }
+    g_test_message("%u of %u", alarms, DAYS * WINDOWS_A_DAY);
+    g_assert_cmpuint(alarms, ==, 0);
+}
+
 /* A walk without aim is no growth, however far it gets; the same way in even steps is. */
 static void
 test_wanders(void)
@@ -268,6 +289,88 @@ test_follows(void)
     g_assert_false(doctor_follows(times, load, made, 20, &found));
 }
 
+/* What seems to rise in step with allocations that hardly rise: each of them would have to live for days. */
+static void
+test_lives_too_long(void)
+{
+    gdouble times[MINUTES], values[MINUTES], made[MINUTES], sum = 0;
+    DoctorLoad found;
+
+    for (guint i = 0; i < MINUTES; i++) {
+        times[i] = 60 * i;
+        sum += (1 + i / (gdouble)MINUTES / 4) * MIB / 4;
+        made[i] = sum;
+        values[i] = 50 * MIB + i * MIB / 9;
+    }
+    g_assert_false(doctor_follows(times, values, made, MINUTES, &found));
+}
+
+/* Beside a load of a day that rises for six hours: a leak, a part of the load, and both together. */
+static void
+test_outgrows(void)
+{
+    static const struct {
+        gdouble leak, part; /* MiB an hour; of the load */
+        gdouble noise;
+        gboolean outgrows;
+    } cases[] = {
+        {1, 0, 0, TRUE}, {0, 0.1, 0, FALSE}, {1, 0.01, 0, TRUE}, {1, 0.5, 0, FALSE}, {1, 0, 6e15, FALSE},
+    };
+    g_autoptr(GRand) random = g_rand_new_with_seed(4);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        gdouble times[MINUTES], load[MINUTES], values[MINUTES];
+        for (guint j = 0; j < MINUTES; j++) {
+            times[j] = 60 * j;
+            load[j] = 50 * MIB * (1 - cos(G_PI * j / MINUTES)) + MIB * noise(random);
+            values[j] = cases[i].leak * MIB * j / 60 + cases[i].part * load[j] + MIB / 20 * noise(random);
+        }
+        g_assert_cmpint(doctor_outgrows(times, values, load, MINUTES, cases[i].noise), ==, cases[i].outgrows);
+    }
+    g_assert_false(doctor_outgrows(&(gdouble){0}, &(gdouble){0}, &(gdouble){0}, 1, 0));
+}
+
+/* A sawtooth in beat with its readings: four in a little more than a period. The same rise beyond what they tell of its
+ * low-water marks is growth. */
+static void
+test_beat(void)
+{
+    enum { READINGS = 361 };
+
+    for (guint leaks = 0; leaks < 2; leaks++) {
+        gdouble times[READINGS], values[READINGS];
+        DoctorTrend trend;
+        for (guint i = 0; i < READINGS; i++) {
+            times[i] = 240 * i;
+            values[i] = 33 * MIB + 63 * MIB * fmod(4.0 * i, 15.967) / 15.967 + leaks * 0.3 * MIB * i;
+        }
+        doctor_trend(times, values, READINGS, &trend);
+        g_test_message("%.2f MiB/h", trend.rate * 3600 / MIB);
+        g_assert_cmpint(trend.grows, ==, leaks == 1);
+    }
+}
+
+/* Objects of one size that come and go on their own, and those of a leak beside others that live briefly. */
+static void
+test_turnover(void)
+{
+    static const struct {
+        DoctorTurnover turnover;
+        gboolean grows;
+    } cases[] = {
+        {{57344, 269, 213, 670}, FALSE}, /* a size class of a cache at its limit: its number wanders */
+        {{65536, 96, 0, 100}, TRUE},         {{4096, 5100, 3600, 2200}, TRUE},
+        {{4096, 101500, 100000, 800}, TRUE}, {{4096, 0, 0, 0}, TRUE},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const DoctorTurnover *turnover = &cases[i].turnover;
+        DoctorTrend trend = {.grows = TRUE, .rate = turnover->size * (turnover->births - turnover->deaths) / 21600};
+        doctor_trend_doubt(&trend, turnover, 21600, 44);
+        g_assert_cmpint(trend.grows, ==, cases[i].grows);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -277,7 +380,12 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/trend/interval", test_interval);
     g_test_add_func("/doctor/trend/small-series", test_small_series);
     g_test_add_func("/doctor/trend/behind-a-start", test_behind_a_start);
+    g_test_add_func("/doctor/trend/goes-on-filling", test_goes_on_filling);
     g_test_add_func("/doctor/trend/wanders", test_wanders);
     g_test_add_func("/doctor/trend/follows", test_follows);
+    g_test_add_func("/doctor/trend/lives-too-long", test_lives_too_long);
+    g_test_add_func("/doctor/trend/outgrows", test_outgrows);
+    g_test_add_func("/doctor/trend/beat", test_beat);
+    g_test_add_func("/doctor/trend/turnover", test_turnover);
     return g_test_run();
 }
