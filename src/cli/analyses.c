@@ -30,7 +30,7 @@ analyses_is_history(const char *file)
     return got == sizeof(start) && memcmp(start, magic, sizeof(magic)) == 0;
 }
 
-/* All that the analyses look at. */
+/* The metrics that the analyses use. */
 static const StatsMetric sizes[] = {STATS_ALLOCATED,       STATS_ACTIVE,       STATS_MAPPED,
                                     STATS_ARENA_ALLOCATED, STATS_ARENA_ACTIVE, STATS_ARENA_MAPPED};
 

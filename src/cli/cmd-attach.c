@@ -17,7 +17,7 @@ static const GOptionEntry options[] = {
     {0},
 };
 
-/* The agent changes nothing about what jemalloc was started for. */
+/* The agent does not change the options that jemalloc was started with. */
 static void
 note_profiling(Target *target)
 {

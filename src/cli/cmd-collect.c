@@ -95,7 +95,7 @@ collect(CollectArguments *arguments, GError **error)
     arguments->options.say = print_line;
     arguments->options.failed = on_failed;
     arguments->options.data = &collection;
-    /* A file size limit is to be an error like any other. */
+    /* Reaching a file size limit is reported like any other error. */
     signal(SIGXFSZ, SIG_IGN);
     collection.service = service_new(&arguments->options, error);
     if (collection.service == NULL)
@@ -111,7 +111,7 @@ collect(CollectArguments *arguments, GError **error)
 static int
 run(char **operands, GError **error)
 {
-    /* Samples under way at the end are worth a second, a target that hangs is not. */
+    /* Samples in progress at the end may take a second; a target that hangs may not. */
     static const ServiceLimits limits = {.quick = 16, .slow = 1, .waits = 1, .stop_seconds = 1};
     CollectArguments arguments = {.options = {.limits = limits}};
     int status = STATUS_FAILED;

@@ -18,7 +18,7 @@ static const GOptionEntry options[] = {
     {0},
 };
 
-/* The period that the program was started with, if it is another one now. */
+/* The period at the program's start, if it differs from the present one. */
 static gboolean
 find_earlier_period(Target *target, guint64 *lg)
 {
@@ -35,7 +35,7 @@ run(char **operands, GError **error)
 {
     guint64 lg;
     g_autoptr(Target) target = via_open(operands[0], error);
-    /* A lease that is released restores its period and discards the samples; writing prof.active just ends it. */
+    /* Releasing a lease restores its period and discards the samples; writing prof.active only ends it. */
     if (target == NULL || (!keep_samples && !state_end_lease(target, error)) ||
         !target_write(target, "prof.active", WIRE_TYPE_BOOL, 0, error))
         return STATUS_FAILED;

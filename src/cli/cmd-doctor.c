@@ -55,17 +55,17 @@ static const GOptionEntry options[] = {
     {0},
 };
 
-/* All that the answer is made of, opened before the child that reads it. */
+/* The input of the answer, opened before the child that reads it. */
 typedef struct {
     char *name;
-    Watching watching; /* its evidence is used also for files */
+    Watching watching; /* its evidence is also used for files */
     Material material; /* files */
     Dumps dumps;
-    Dumps births; /* of jescope's sampler, for what comes and goes */
+    Dumps births; /* dumps of jescope's sampler, for short-lived allocations */
     gboolean has_dumps, has_births;
     SourceOptions source;
-    DoctorEvidence past; /* of a live target that is watched: moments of its history */
-    gint64 started_us;   /* when it began */
+    DoctorEvidence past; /* of a watched live target: moments of its history */
+    gint64 started_us;   /* when the watch began */
 } Run;
 
 static void
@@ -84,7 +84,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
 
 /* ---- in the confined child ---- */
 
-/* Of fewer than three dumps no growth can be computed. */
+/* Fewer than three dumps do not suffice to compute growth. */
 static Growth *
 growth_of(const Dumps *dumps, ProfileValue value, GError **error)
 {
@@ -125,7 +125,7 @@ has_births(const Dumps *dumps)
            profile_total(last)->estimate[PROFILE_ALLOC_SPACE] > 0;
 }
 
-/* During the dumps. */
+/* The increase of VALUE from the first to the last dump, at least 0. */
 static gdouble
 born(const Dumps *dumps, ProfileValue value)
 {
@@ -246,8 +246,8 @@ print_answer(const Run *run, const DoctorReport *report)
     fputs(text->str, stdout);
 }
 
-/* The statistics of every arena belong to the last moment, whose figures of the process they get, and its large size
- * classes: JSON does not say how often they are allocated from. */
+/* The statistics of every arena belong to the last moment, from which they get the figures of the process and of its
+ * large size classes: the JSON lacks their allocation rates. */
 static gboolean
 take_sample(StatsSample *sample, gpointer data, GError **error)
 {
@@ -278,7 +278,7 @@ read_statistics(Run *run)
         stats_read_file(&file, take_sample, &g_array_index(moments, DoctorMoment, moments->len - 1), &report, NULL);
 }
 
-/* Whether a sample of the history is one of this process, from before the watch. */
+/* Whether a sample of the history belongs to this process, and precedes the watch. */
 static gboolean
 is_earlier(const Run *run, const StatsSample *kept, const StatsSample *first)
 {
@@ -286,7 +286,8 @@ is_earlier(const Run *run, const StatsSample *kept, const StatsSample *first)
            stats_values_or(kept->totals, STATS_ALLOCATED, 0) > 0;
 }
 
-/* What grows too slowly for a watch is found in what was kept before it: its samples, and the last one of the watch. */
+/* Growth that is too slow for a watch is found in earlier samples of the history, together with the last one of the
+ * watch. */
 static void
 judge_past(Run *run, DoctorClasses *classes)
 {
@@ -319,7 +320,7 @@ judge_past(Run *run, DoctorClasses *classes)
     before = swap;
 }
 
-/* Of a program that keeps nothing, only births are sampled. */
+/* For a program that retains nothing, only births are sampled. */
 static gboolean
 has_samples(const Dumps *dumps)
 {
@@ -410,7 +411,7 @@ begin_watched_dumps(Run *run, GError **error)
     return dumps->len == 0 || begin_dumps(run, dumps, error);
 }
 
-/* The history of a live target, opened before the watch: a wrong name is not found out after it. */
+/* Opens the history of a live target before the watch, so that a wrong name is reported at once. */
 static gboolean
 open_past(Run *run, GError **error)
 {

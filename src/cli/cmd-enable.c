@@ -33,10 +33,10 @@ static const GOptionEntry options[] = {
 
 enum {
     LG_KEEP = 64,   /* no --sample */
-    LOOK_MS = 1000, /* how often a target is looked after that we wait for */
+    LOOK_MS = 1000, /* interval of checking a target while waiting */
 };
 
-/* prof.reset is the only way to another period, and it discards what there is; so not without need. */
+/* prof.reset, the only way to change the period, discards the samples; so it is used only if needed. */
 static gboolean
 set_period(Target *target, unsigned lg, GError **error)
 {
@@ -46,7 +46,7 @@ set_period(Target *target, unsigned lg, GError **error)
     return current.value == lg || target_write(target, "prof.reset", WIRE_TYPE_SIZE, lg, error);
 }
 
-/* How profiling is to be on. */
+/* The requested state of profiling. */
 typedef struct {
     guint64 ms; /* 0: permanently */
     unsigned lg;
@@ -89,7 +89,7 @@ print_result(const Target *target, guint64 ms, const WireLease *lease)
     printf("\n");
 }
 
-/* Where no agent keeps the time, we do. A signal shortens it. */
+/* If no agent ends the lease, jescope does. A signal shortens the time. */
 static gboolean
 keep_lease(Target *target, const Interrupt *interrupt, guint64 ms, WireLease *lease, GError **error)
 {

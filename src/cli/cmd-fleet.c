@@ -26,7 +26,7 @@ enum {
 #define RANGE_US ((gint64)24 * 3600 * G_USEC_PER_SEC) /* of growth and trace */
 #define TOP_US   ((gint64)3600 * G_USEC_PER_SEC)      /* of top */
 
-/* One part of the fleet, as given. */
+/* One part of the fleet, as given on the command line. */
 typedef struct {
     char *version, *host, *zone, *at, *from, *to;
     char **labels;
@@ -140,7 +140,7 @@ parse_now(const char *of, FleetPart *part, GError **error)
            parse_range(&now, part, "--from", "--to", error);
 }
 
-/* What is not given is as in NOW_PART. */
+/* Missing values are taken from NOW_PART. */
 static gboolean
 parse_before(const FleetPart *now_part, FleetPart *part, GError **error)
 {
@@ -168,7 +168,7 @@ parse_before(const FleetPart *now_part, FleetPart *part, GError **error)
     return FALSE;
 }
 
-/* A range, by default the last day. */
+/* A time range, by default the last day. */
 static void
 default_range(FleetPart *part, gint64 length)
 {
@@ -181,7 +181,7 @@ default_range(FleetPart *part, gint64 length)
 
 /* ---- tables ---- */
 
-/* The state of SERVICE (NULL: of all) at the time that is asked for. */
+/* The state of SERVICE (NULL: all) at the requested time. */
 static gboolean
 take_census(FleetStore *store, const char *of, FleetPart *part, FleetCensus *census, GError **error)
 {
@@ -267,7 +267,7 @@ run_trace(FleetStore *store, char **operands, GError **error)
 
 /* ---- reports ---- */
 
-/* Taken answers on their way to a report. */
+/* Fetched answers, to be reported. */
 typedef struct {
     FleetTaken now, base;
     const char *of; /* service */
@@ -296,7 +296,7 @@ describe(const char *of, const FleetTaken *taken, guint i)
                            when);
 }
 
-/* The descriptor stays TAKEN's. */
+/* TAKEN keeps ownership of the descriptor. */
 static GPtrArray *
 begin_document(const Taken *taken, const FleetTaken *from, const SourceOptions *wanted)
 {

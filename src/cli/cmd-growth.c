@@ -48,7 +48,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Run, run_clear)
 
 /* ---- culprits ---- */
 
-/* Of those found the ones that are significant; they belong to EVIDENCE. */
+/* Selects the significant ones of the found functions; they belong to EVIDENCE. */
 static GArray *
 culprits_of(const DoctorEvidence *evidence)
 {
@@ -67,7 +67,7 @@ culprits_of(const DoctorEvidence *evidence)
     return culprits;
 }
 
-/* A profile that fills after it was switched on blames anyone. */
+/* A profile that is still filling after it was switched on does not show who is responsible. */
 static gboolean
 find_culprits(const Run *run, const Growth *growth, const Symbols *symbols, DoctorEvidence *evidence, GError **error)
 {
@@ -114,7 +114,7 @@ write_growth(const Run *run, GOutputStream *out, GError **error)
     return trend_write(&input, report, json ? TREND_JSON : TREND_TEXT, out, error);
 }
 
-/* The user's names of the dumps, instead of those of the files. */
+/* Uses the user's names of the dumps instead of the files'. */
 static gboolean
 rename_dumps(Dumps *dumps, GError **error)
 {
@@ -130,7 +130,7 @@ rename_dumps(Dumps *dumps, GError **error)
     return TRUE;
 }
 
-/* In the confined child. */
+/* Runs in the confined child. */
 static int
 make_growth(gpointer data, GOutputStream *out, GError **error)
 {

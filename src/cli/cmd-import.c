@@ -113,7 +113,7 @@ parse_import_options(ImportOptions *import, GError **error)
     return TRUE;
 }
 
-/* One file that fails does not keep the others out. */
+/* A file that fails does not prevent the import of the others. */
 static int
 run(char **operands, GError **error)
 {

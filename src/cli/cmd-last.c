@@ -55,7 +55,7 @@ add_last_profile(GString *text, const BlackboxSnapshot *last)
     g_string_append_printf(text, "last profile: %s, at %s, because of: %s\n%s\n", time, memory, last->reason, dump);
 }
 
-/* Why the latest snapshots have no dump, if that is so. */
+/* Explains why the latest snapshots have no dump, if they have none. */
 static void
 add_missing(GString *text, const BlackboxLife *life)
 {
@@ -86,9 +86,9 @@ add_memory(GString *text, const BlackboxLife *life)
 /* ---- the answer: one line, the snapshots, and a table of what has grown ---- */
 
 typedef struct {
-    char *title; /* the line as far as it is known without reading a profile */
-    char *apart; /* the time in which it grew; NULL: there is one profile */
-    char *rest;  /* what stands between that line and the table */
+    char *title; /* the title, as far as it is known without reading a profile */
+    char *apart; /* the time between the profiles; NULL: there is only one */
+    char *rest;  /* the text between the title and the table */
 } Answer;
 
 static void
@@ -113,7 +113,7 @@ write_preface(const Comparison *compared, const ReportOptions *report, GOutputSt
                                   answer->rest);
 }
 
-/* What has grown from the first profile to the last one; where there is only one, what it holds. */
+/* Prints the growth from the first profile to the last one; if there is only one, its contents. */
 static int
 report_growth(const BlackboxLife *life, const BlackboxSnapshot *last, Answer *answer, GError **error)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    SERVER_MS = 30000, /* its three attempts, each with a limit of its own */
+    SERVER_MS = 30000, /* for the server's three attempts, each with its own limit */
 };
 
 static gboolean as_json, all_lines;
@@ -24,7 +24,7 @@ static const GOptionEntry options[] = {
     {0},
 };
 
-/* A process without a jemalloc that can be asked still has its mappings. */
+/* A process whose jemalloc cannot be queried still has its mappings. */
 static gboolean
 take_of_process(const char *name, GError *cause, LedgerTaken *taken, GError **error)
 {

@@ -22,14 +22,14 @@
 
 enum {
     ANSWER_MS = 1000,
-    QUICK_MS = 100,          /* an answer that takes longer is counted */
-    SLOW_MS = 5000,          /* that answers of one user's agents may take in all */
-    SLOW_OF_ALL_MS = 8000,   /* and of all agents, until only quick answers are waited for */
-    LOOK_S = 15,             /* that looking at processes of other users may take in all */
-    TOTAL_S = 30,            /* and asking agents as well */
-    USERS_NAMED = 8,         /* of those of whom something was left out */
+    QUICK_MS = 100,          /* slower answers are counted */
+    SLOW_MS = 5000,          /* total time for slow answers of one user's agents */
+    SLOW_OF_ALL_MS = 8000,   /* total for all agents, after which only quick answers are waited for */
+    LOOK_S = 15,             /* total time for reading processes of other users */
+    TOTAL_S = 30,            /* total time including queries of agents */
+    USERS_NAMED = 8,         /* maximum number of users named in the note on omitted processes */
     COLUMNS_ELSEWHERE = 160, /* if stdout is not a terminal */
-    COMMAND_MIN = 12,        /* columns that the command gets before others are shown */
+    COMMAND_MIN = 12,        /* columns reserved for the command before other columns are shown */
 };
 
 /* A process that uses jemalloc. */
@@ -37,17 +37,17 @@ typedef struct {
     Candidate *candidate;
     guint64 rss;
     ProcessFacts *facts;
-    Target *target; /* NULL: not asked */
+    Target *target; /* NULL: not queried */
     gboolean asked;
-    RouteStatus status; /* of one that was asked */
-    gboolean prepared;  /* not asked: its environment has prof:true */
-    char *trouble;      /* an agent that cannot be asked: why */
-    gboolean left_out;  /* there was no time left for it */
+    RouteStatus status; /* of a queried process */
+    gboolean prepared;  /* not queried: its environment has prof:true */
+    char *trouble;      /* why its agent cannot be queried */
+    gboolean left_out;  /* there was no time for it */
 } Row;
 
 /* Answers of agents, in milliseconds. */
 typedef struct {
-    GHashTable *slow; /* of each user, what slow ones have taken */
+    GHashTable *slow; /* of each user, the time that slow ones have taken */
     guint all;        /* of all users */
 } Waits;
 
@@ -85,7 +85,7 @@ row_free(gpointer data)
     g_free(row);
 }
 
-/* One target that does not answer must not hold up the list. */
+/* A target that does not answer must not delay the list. */
 static void
 ask_agent(Row *row, guint ms)
 {
@@ -101,14 +101,14 @@ ask_agent(Row *row, guint ms)
     row->asked = row->target != NULL && state_read(row->target, &row->status, &error);
     if (row->asked)
         return;
-    /* Left behind by an agent that does not listen any more: commands do without. */
+    /* Left by an agent that no longer listens: commands work without it. */
     if (g_error_matches(error, TARGET_ERROR, OUTCOME_NO_AGENT) && obstacle_may_attach(process, NULL))
         row->candidate->reach = REACH_ATTACH;
     else
         row->trouble = g_strdup(error->message);
 }
 
-/* Nor must many targets of one user, or of many users. */
+/* The same for many targets of one user, or of many users. */
 static void
 ask(Row *row, Waits *waits)
 {
@@ -132,8 +132,7 @@ ask(Row *row, Waits *waits)
     waits->all += ms;
 }
 
-/* Takes CANDIDATE. NULL: it does not use jemalloc, or has ended. Lists only processes that certainly use jemalloc, and
- * those that hide it by their memory map. */
+/* Takes over CANDIDATE. NULL: it does not use jemalloc, may not be examined, or has ended. */
 static Row *
 row_of(Candidate *taken, Waits *waits)
 {
@@ -224,7 +223,7 @@ collect_rows(Sort sort)
     return rows;
 }
 
-/* How it is reached, in one word. */
+/* The way to reach it, in one word. */
 static const char *
 reach_word(const Row *row)
 {
@@ -235,7 +234,7 @@ reach_word(const Row *row)
     return g_strcmp0(row->trouble, "stopped") == 0 ? "stopped" : "unreachable";
 }
 
-/* "no": not until it is restarted. */
+/* "no": only after a restart. */
 static const char *
 profiling_word(const Row *row)
 {
@@ -323,7 +322,7 @@ cell_resident(const Row *row)
     return cell_memory(row, STATUS_RESIDENT);
 }
 
-/* "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c": the number is enough here. */
+/* "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c" is shortened to the number. */
 static char *
 cell_version(const Row *row)
 {
@@ -331,7 +330,7 @@ cell_version(const Row *row)
     return version[0] != '\0' ? g_strndup(version, strcspn(version, "-")) : g_strdup("-");
 }
 
-/* By jescope's own sampler. */
+/* Whether jescope's own sampler is in use. */
 static gboolean
 is_sampled(const Row *row)
 {
@@ -353,8 +352,8 @@ cell_reach(const Row *row)
 typedef struct {
     const char *title;
     guint width;
-    gboolean number; /* flush right */
-    guint rank;      /* the narrower the terminal, the fewer ranks are shown */
+    gboolean number; /* aligned right */
+    guint rank;      /* columns with a higher rank are shown on wider terminals only */
     char *(*cell)(const Row *row);
 } Column;
 
@@ -433,7 +432,7 @@ print_line(const char *line, Style style)
         puts(line);
 }
 
-/* One line, however many they are. */
+/* A note of one line for any number of processes. */
 static void
 explain_left_out(GPtrArray *rows)
 {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 enum {
-    IDLE_MS = 10, /* between looks at signals while there is more to send */
+    IDLE_MS = 10, /* interval of checking for signals while there is more to send */
 };
 
 #define FOR_MS 30000
@@ -68,7 +68,7 @@ batches(guint64 n)
     return n == 1 ? "batch" : "batches";
 }
 
-/* Sends until nothing is left, the time is over, or a signal wants the end. */
+/* Sends until the queue is empty, the time is over, or a signal is received. */
 static gboolean
 send_all(Delivery *delivery, guint64 for_ms, GError **error)
 {
@@ -77,7 +77,7 @@ send_all(Delivery *delivery, guint64 for_ms, GError **error)
     Interrupt interrupt;
     if (!interrupt_catch(&interrupt, error))
         return FALSE;
-    /* Once in any case. */
+    /* At least once. */
     do {
         g_autoptr(GError) cause = NULL;
         state = delivery_step(delivery, &cause);
@@ -95,7 +95,7 @@ send_all(Delivery *delivery, guint64 for_ms, GError **error)
     return state != DELIVERY_FAILED;
 }
 
-/* What has become of the batches that were in the queue. */
+/* Reports the fate of the batches that were in the queue. */
 static int
 tell(const QueueFigures *before, const QueueFigures *after, int status)
 {
@@ -133,7 +133,7 @@ deliver(Queue *queue, const Destination *destination, const QueueFigures *before
 
 /* ---- the command ---- */
 
-/* Where the queue is, and how large it may be. */
+/* The path and maximum size of the queue. */
 typedef struct {
     const char *root;
     guint64 bytes;

@@ -21,8 +21,8 @@
 
 enum {
     TICK_MS = 200,
-    FOLLOW_MS = 1000, /* how often new processes are looked for */
-    TRIES = 5,        /* a process that has just been started needs a moment until it can be reached */
+    FOLLOW_MS = 1000, /* interval of searching for new processes */
+    TRIES = 5,        /* attempts to reach a process that has just been started */
 };
 
 /* The command line. */
@@ -78,13 +78,13 @@ static const GOptionEntry options[] = {
 /* The targets of this command and their results. */
 typedef struct {
     const char *name;      /* as typed */
-    char *label;           /* for people */
-    char *path;            /* of the file, or of the first of several */
+    char *label;           /* for display */
+    char *path;            /* of the file, or of the first of several files */
     Output *output;        /* opened before anything is switched on */
-    GPtrArray *recordings; /* Recording, those that live */
-    GPtrArray *ended;      /* NamedDump: of those that have ended */
-    GHashTable *tried;     /* "PID.START" -> how often it was tried; TRIES: enough */
-    guint64 duration_ms;   /* G_MAXUINT64: until a signal comes */
+    GPtrArray *recordings; /* Recording, of running processes */
+    GPtrArray *ended;      /* NamedDump, of processes that have ended */
+    GHashTable *tried;     /* "PID.START" -> number of attempts; TRIES: given up */
+    guint64 duration_ms;   /* G_MAXUINT64: until a signal */
     guint64 every_ms;      /* 0: one dump at the end */
     unsigned lg;
     SamplerChoice choice;
@@ -94,8 +94,8 @@ typedef struct {
     guint64 followed_ms;
     gboolean interrupted;
     gboolean partial; /* a process was skipped, or nothing was sampled */
-    GError *cause;    /* why the last one ended */
-    guint64 cut_ms;   /* the dump of the last one to end is of that time; 0: none */
+    GError *cause;    /* why the last recording ended */
+    guint64 cut_ms;   /* the time covered by the dump of the last target that ended; 0: none */
     Interrupt interrupt;
     Progress *progress;
 } Session;
@@ -127,7 +127,7 @@ session_clear(Session *session)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Session, session_clear)
 
-/* On stderr; the line of progress is redrawn by itself. */
+/* Prints on stderr; the progress line redraws itself. */
 G_GNUC_PRINTF(2, 3)
 static void
 tell(Session *session, const char *format, ...)
@@ -145,7 +145,7 @@ tell(Session *session, const char *format, ...)
 
 /* ---- writing ---- */
 
-/* "x.heap" is "x.2.heap" for the second of several. */
+/* Inserts a number for the second and further files: "x.heap" becomes "x.2.heap". */
 static char *
 numbered_path(const char *path, guint number)
 {
@@ -172,7 +172,7 @@ open_output(Session *session, GError **error)
     return session->output != NULL;
 }
 
-/* One file with all of DUMPS, one after the other: so 'jescope report' reads the dumps of several processes. */
+/* Concatenates all DUMPS in one file, which 'jescope report' can read. */
 static gboolean
 write_dumps(Session *session, const GPtrArray *dumps, GError **error)
 {
@@ -193,7 +193,7 @@ write_dumps(Session *session, const GPtrArray *dumps, GError **error)
     return TRUE;
 }
 
-/* Nothing was live at the end; the usual reasons, the most certain first. */
+/* No object was live at the end; prints the likely reasons, the most certain first. */
 static void
 explain_empty(Session *session)
 {
@@ -228,7 +228,7 @@ all_empty(const GPtrArray *dumps)
 
 /* ---- the targets ---- */
 
-/* Takes KEPT. */
+/* Takes over KEPT. */
 static NamedDump *
 dump_of_ended(const Recording *recording, int kept)
 {
@@ -240,7 +240,7 @@ dump_of_ended(const Recording *recording, int kept)
     return dump;
 }
 
-/* Takes CAUSE. */
+/* Takes over CAUSE. */
 static void
 member_ended(Session *session, Recording *recording, GError *cause)
 {
@@ -262,7 +262,7 @@ member_ended(Session *session, Recording *recording, GError *cause)
     g_ptr_array_remove(session->recordings, recording);
 }
 
-/* FALSE: none is left. */
+/* FALSE: there are no more. */
 static gboolean
 tend_all(Session *session)
 {
@@ -275,7 +275,7 @@ tend_all(Session *session)
     return session->recordings->len > 0;
 }
 
-/* A worker that was forked meanwhile has the lease, too. NULL: it is not one of these. */
+/* A worker forked during the recording has inherited the lease. NULL: it is not such a worker. */
 static Recording *
 adopt(const Session *session, Target *target)
 {
@@ -285,7 +285,7 @@ adopt(const Session *session, Target *target)
     return adopted;
 }
 
-/* Takes TARGET. */
+/* Takes over TARGET. */
 static Recording *
 add(Session *session, Target *target, GError **error)
 {
@@ -309,7 +309,7 @@ leave_out(Session *session, const Process *process, const char *why)
     tell(session, "%s (%d) is left out: %s", process->name, (int)process->pid, why);
 }
 
-/* How often this process was tried before. */
+/* The number of previous attempts for this process. */
 static guint
 count_try(Session *session, const Process *process)
 {
@@ -348,7 +348,7 @@ try_candidate(Session *session, const Candidate *candidate)
         leave_out(session, &candidate->process, cause != NULL ? cause->message : candidate->obstacle);
 }
 
-/* Starts with the present ones. */
+/* Starts recordings of the present processes. */
 static gboolean
 follow(Session *session, GError **error)
 {
@@ -373,7 +373,7 @@ show_progress(Session *session)
                        session_ms(session) < 1000 ? "0 s" : passed, bounded ? " of " : "", bounded ? whole : "");
 }
 
-/* The dumps of all that live, and of those that have ended since the last ones. */
+/* The dumps of all running processes, and of those that have ended since the last dumps. */
 static GPtrArray *
 collect_dumps(Session *session, RecordingDump last)
 {
@@ -396,7 +396,7 @@ collect_dumps(Session *session, RecordingDump last)
     return dumps;
 }
 
-/* Functions are named while the leases go on: it may take longer than they do. */
+/* Functions are named while the leases are kept: this may take longer than a lease. */
 static gboolean
 name_dumps(Session *session, const GPtrArray *dumps, RecordingDump last, GError **error)
 {
@@ -424,7 +424,7 @@ is_over(const Session *session)
     return session->interrupted || enough || session_ms(session) >= session->duration_ms;
 }
 
-/* One beat: everything that is due. FALSE: nothing is left to record, or with error set a file cannot be written. */
+/* Does everything that is due. FALSE: nothing is left to record, or, with error set, a file cannot be written. */
 static gboolean
 beat(Session *session, GError **error)
 {
@@ -451,7 +451,7 @@ wait_for_end(Session *session, GError **error)
     return error == NULL || *error == NULL;
 }
 
-/* Every target gets its earlier state back, whatever happens to the others. */
+/* Restores the earlier state of every target, whatever happens to the others. */
 static gboolean
 end_all(Session *session, GError **error)
 {
@@ -469,7 +469,7 @@ end_all(Session *session, GError **error)
     return ok;
 }
 
-/* The targets need not wait for the names of their functions. */
+/* Called before functions are named, so that the targets need not wait. */
 static void
 end_with_dumps(Session *session, GError **error)
 {
@@ -538,7 +538,7 @@ record(Session *session, GError **error)
     return session->partial ? STATUS_PARTIAL : STATUS_DONE;
 }
 
-/* The target, with an agent in it if --attach says so. */
+/* Opens the target, after attaching an agent if --attach is given. */
 static Target *
 open_target(Session *session, GError **error)
 {
@@ -553,7 +553,7 @@ open_target(Session *session, GError **error)
     return target;
 }
 
-/* Ends what open_target() has begun; the state before the recording has been restored. */
+/* Reverts open_target(), after the state before the recording was restored. */
 static gboolean
 detach(const Session *session, GError **error)
 {

@@ -176,7 +176,7 @@ checks_json(const GPtrArray *checks)
 
 /* ---- check ---- */
 
-/* In the confined child. */
+/* The work of the confined child. */
 typedef struct {
     const char *path;
     char **files;

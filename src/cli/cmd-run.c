@@ -74,7 +74,7 @@ asked_conf(const Wanted *wanted)
     return g_string_free(words, FALSE);
 }
 
-/* The same for jescope's own sampler, as in WIRE_SAMPLER_VARIABLE. */
+/* The same for jescope's own sampler, in the form of WIRE_SAMPLER_VARIABLE. */
 static char *
 asked_sampler(const Wanted *wanted)
 {
@@ -115,7 +115,7 @@ warn_of_heap(const Program *program)
                     program->path);
 }
 
-/* What jemalloc's options say about its profiler. */
+/* The settings of the profiler in jemalloc's options. */
 static void
 warn_of_profiler(const Program *program, char **environment, WireSampler sampler)
 {
@@ -160,7 +160,7 @@ check_obstacle(const Program *program, const Wanted *wanted, GError **error)
     return FALSE;
 }
 
-/* Where --listen says. */
+/* The sockets of --listen. */
 static GArray *
 parse_addresses(GError **error)
 {

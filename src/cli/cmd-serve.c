@@ -27,12 +27,12 @@ typedef struct {
     gboolean failed;
 } Daemon;
 
-/* Of a server of root's in two processes. The broker has a copy. */
+/* For root's server in two processes. The broker has a copy. */
 typedef struct {
     int broker; /* the socket; -1: there is one process */
     ServeUser user;
     char **operands;
-    guint given; /* sockets that a supervisor handed over */
+    guint given; /* sockets passed by a supervisor */
 } Split;
 
 static Split split = {.broker = -1};
@@ -49,7 +49,7 @@ on_stopped(gpointer data)
     g_main_loop_quit(data);
 }
 
-/* The second signal does not wait for anything. */
+/* The second signal exits immediately. */
 static gboolean
 on_end(gpointer data)
 {
@@ -154,7 +154,7 @@ on_reload(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* A connection is a descriptor, and so is a target's socket. */
+/* Each connection needs a descriptor, and so does each target's socket. */
 static void
 raise_descriptor_limit(void)
 {
@@ -165,7 +165,7 @@ raise_descriptor_limit(void)
     }
 }
 
-/* *HOOK, the caller's, outlives the server; NULL: none. */
+/* *HOOK is owned by the caller and outlives the server; NULL: none. */
 static Serve *
 start(char **operands, PrekillHook **hook, GError **error)
 {
@@ -220,7 +220,7 @@ wait_until_ready(const Daemon *daemon)
         g_source_remove(timer);
 }
 
-/* Without it no target is reached any more. A supervisor starts both again. */
+/* Without the broker no target can be reached. The supervisor restarts both. */
 static gboolean
 on_broker_ended(int fd, GIOCondition condition, gpointer data)
 {
@@ -256,7 +256,7 @@ run_until_stopped(Daemon *daemon)
 static int
 run(char **operands, GError **error)
 {
-    /* A client that hangs up, and a limit on the size of files, are errors like any other. */
+    /* A closed connection and a file size limit are reported like any other error. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     raise_descriptor_limit();

@@ -84,12 +84,12 @@ print_own(Target *target, GError **error)
     return copied ? STATUS_DONE : STATUS_FAILED;
 }
 
-/* The samples a command works on: the last one, and the first one if there are several. */
+/* The samples of a command: the last one, and the first one if there are several. */
 typedef struct {
     StatsSample *first;
     StatsSample *last;
     char *name;
-    gboolean partial; /* some of the file was left out */
+    gboolean partial; /* parts of the file were skipped */
 } Samples;
 
 static void
@@ -125,7 +125,7 @@ load_file(const StatsFile *file, Samples *samples, GError **error)
     return samples->last != NULL;
 }
 
-/* The cores a process may run on: jemalloc knows those of the machine. */
+/* The cores a process may run on: jemalloc only knows those of the machine. */
 static void
 note_cores(StatsSample *sample, pid_t pid)
 {
@@ -138,7 +138,7 @@ static gboolean
 load_live(Target *target, Samples *samples, GError **error)
 {
     StatsLiveParts parts = STATS_LIVE_ARENAS | STATS_LIVE_CLASSES | STATS_LIVE_MUTEXES;
-    /* What fewer arenas would save is computed from the classes of each. */
+    /* The saving by fewer arenas is computed from the classes of each arena. */
     if ((classes && every_arena) || advise)
         parts |= STATS_LIVE_ARENA_CLASSES;
     g_autoptr(StatsLive) live = stats_live_new(target, parts, error);
@@ -153,7 +153,7 @@ load_live(Target *target, Samples *samples, GError **error)
     return TRUE;
 }
 
-/* What the change would give back, by the process's own numbers. */
+/* The memory that the change would return, estimated from the process's own numbers. */
 static char *
 returned_bytes(const Advice *advice)
 {
@@ -305,7 +305,7 @@ print_file(const char *path, int fd, Format chosen, GError **error)
     return status;
 }
 
-/* A log may have statistics anywhere; a program or a directory has none. */
+/* A log may contain statistics anywhere; a program or a directory contains none. */
 static gboolean
 may_be_statistics(const char *path)
 {
@@ -331,7 +331,7 @@ run(char **operands, GError **error)
         return STATUS_FAILED;
     if (wants_own())
         return print_own(target, error);
-    /* One answer instead of a request for each number. */
+    /* One document instead of a request for each number. */
     if (target_via(target) == TARGET_VIA_SERVER)
         return print_file(target_label(target), target_stats(target, "J", error), chosen, error);
     return load_live(target, &samples, error) ? print_samples(&samples, chosen) : STATUS_FAILED;

@@ -61,7 +61,7 @@ format_time(guint64 ns)
     return g_strdup_printf("%s (%s ago)", text, ago);
 }
 
-/* Of a process without an agent from its start on. */
+/* Whether a process without an agent has sampled from its start on. */
 static gboolean
 started_active(Target *target)
 {
@@ -94,7 +94,7 @@ print_lease(const WireLease *lease)
     print_row("lease", "for another %s, then back to %s", left, lease->restores ? "active" : "not active");
 }
 
-/* Only of jescope's own, which takes the place of jemalloc's profiler. */
+/* Only for jescope's own sampler, which replaces jemalloc's profiler. */
 static void
 print_sampler(const WireHelloReply *hello)
 {
@@ -152,7 +152,7 @@ print_memory(const RouteStatus *status)
     }
 }
 
-/* Where the rest of the process's memory is, in short. */
+/* A summary of the memory outside jemalloc. */
 static void
 print_ledger(const Ledger *ledger)
 {

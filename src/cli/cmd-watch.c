@@ -16,8 +16,8 @@
 
 enum {
     PREKILL_MS = 30000, /* for snapshots before a group is killed */
-    LOOK_MS = 1000,     /* interval of looking for the next process of a name */
-    CHECK_MS = 200,     /* interval of looking whether all watches are over */
+    LOOK_MS = 1000,     /* interval of searching for the next process of a name */
+    CHECK_MS = 200,     /* interval of checking whether all watches have ended */
 };
 
 static struct {
@@ -64,9 +64,9 @@ static const GOptionEntry options[] = {
 
 /* One operand and its thread. */
 typedef struct {
-    WatchOptions options; /* with itself as data */
+    WatchOptions options; /* its data is this struct */
     const char *operand;
-    uid_t user;    /* the real one of the latest process at its latest snapshot: any process may take a name */
+    uid_t user;    /* the real user id of the latest process at its latest snapshot: any process may have the name */
     Target *first; /* opened before the thread began */
     gint over;     /* atomic */
     gint failed;   /* atomic */
@@ -112,14 +112,14 @@ is_stopped(const WatchOptions *watch, guint ms)
     return g_poll(&fd, 1, (gint)ms) > 0;
 }
 
-/* A service may still be root's when it is found, and become its user later. */
+/* A service may still belong to root when it is found, and become its user later. */
 static gboolean
 may_be_next(const Watcher *watcher, const Process *process)
 {
     return process->uids[0] == watcher->user || process_is_roots(process);
 }
 
-/* The process of the name and the user; NULL: none runs. */
+/* The process with the name and the user; NULL: none is running. */
 static Target *
 find_next(const Watcher *watcher)
 {
@@ -134,7 +134,7 @@ find_next(const Watcher *watcher)
     return pid != NULL ? via_open(pid, NULL) : NULL;
 }
 
-/* The next process of a name; NULL: the watch is to end. */
+/* The next process with a name; NULL: the watch ends. */
 static Target *
 open_next(const Watcher *watcher)
 {
@@ -184,7 +184,7 @@ typedef struct {
     guint n;
 } Watchers;
 
-/* systemd-oomd waits for so long as its PrekillHookTimeoutSec= says. */
+/* systemd-oomd waits for this time, set by its PrekillHookTimeoutSec=. */
 static void
 on_prekill(const char *group, gpointer data)
 {
@@ -201,7 +201,7 @@ watch_all(Watcher *watchers, guint n, GError **error)
     const guint64 one = 1;
     Interrupt interrupt;
     Watchers called = {watchers, n};
-    if (!interrupt_catch(&interrupt, error)) /* threads inherit which signals are blocked */
+    if (!interrupt_catch(&interrupt, error)) /* threads inherit the blocked signals */
         return STATUS_FAILED;
     g_autoptr(PrekillHook) hook = NULL;
     if (arguments.oomd_hook != NULL) {

@@ -37,7 +37,7 @@ suggest_option(const Command *command, const char *word)
     return suggest(bare, (const char *const *)(void *)names->data);
 }
 
-/* The first of ARGV that looks like an option and that COMMAND does not have. */
+/* The first of ARGV that has the form of an option and is not one of COMMAND's. */
 static const char *
 unknown_option(const Command *command, char **argv)
 {
@@ -117,7 +117,7 @@ check_operands(const Command *command, char **operands, GError **error)
     return TRUE;
 }
 
-/* A full disk or a closed pipe behind stdout is a failure even if every line was "printed". */
+/* A full disk or a closed pipe at stdout is a failure even if every line was "printed". */
 static gboolean
 flush_stdout(GError **error)
 {
@@ -127,7 +127,7 @@ flush_stdout(GError **error)
     return FALSE;
 }
 
-/* "--" ends the options; GLib leaves it in place where an operand that looks like an option follows. */
+/* "--" ends the options; GLib leaves it in place if an operand with the form of an option follows. */
 static char **
 operands_of(char **argv)
 {
@@ -171,7 +171,7 @@ run_command(const Command *command, char ***argv, GError **error)
     return status;
 }
 
-/* Some usage errors are found by other rooms. */
+/* Some usage errors are detected by other rooms. */
 static gboolean
 is_usage(const GError *error)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Here alone, so that a new command does not build every file of this room again. */
+/* Included here only, so that a new command does not rebuild every file of this room. */
 #define GROUP(title)
 #define COMMAND(name) extern const Command cmd_##name;
 #include "cli/commands.def"

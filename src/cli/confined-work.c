@@ -25,7 +25,7 @@ int
 confined_work_run(const Confined *confined, const char *doing, int *output, GError **error)
 {
     ConfinedResult result;
-    g_autoptr(GDateTime) now G_GNUC_UNUSED = g_date_time_new_now_local(); /* reads the time zone, as the child cannot */
+    g_autoptr(GDateTime) now G_GNUC_UNUSED = g_date_time_new_now_local(); /* loads the time zone */
     tzset();
     g_autoptr(Progress) progress = progress_begin("%s", doing);
     progress_follow_phases(progress);

@@ -58,7 +58,7 @@ print_bash_function(const char *name, const char *subject, void (*print)(const C
 static const char bash_head[] = "# SPDX-License-Identifier: Apache-2.0\n"
                                 "# Completion of jescope for bash. Generated from the command table by the build.\n";
 
-/* '=' is a word of its own for readline. */
+/* readline treats '=' as a separate word. */
 static const char bash_tail[] =
     "\n"
     "_jescope_targets()\n"

@@ -6,10 +6,11 @@
 #include <string.h>
 
 static const char commands_mark[] = "@COMMANDS@\n";
-/* The day of the pages; that of jescope.1.in is the same. */
+/* The date of the pages; the same as in jescope.1.in. */
 static const char date[] = "2026-11-21";
 
-/* roff takes '-' for a hyphen and a '.' or an apostrophe at the beginning of a line for a request. */
+/* Escapes '-', which roff takes for a hyphen, and a '.' or an apostrophe at the beginning of a line, which would be a
+ * request. */
 static void
 print_roff(const char *text)
 {
@@ -23,7 +24,7 @@ print_roff(const char *text)
     }
 }
 
-/* A blank line between paragraphs is .PP. */
+/* Converts blank lines between paragraphs to .PP. */
 static void
 print_paragraphs(const char *text)
 {
@@ -36,7 +37,7 @@ print_paragraphs(const char *text)
     }
 }
 
-/* A list of words that does not fit on a line needs spaces, at which it is broken. */
+/* Inserts spaces in a list of words that does not fit on a line, so that it can be broken. */
 static void
 print_man_option(const GOptionEntry *entry)
 {

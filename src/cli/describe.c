@@ -7,7 +7,7 @@
 static const struct {
     const char *what;
     int (*print)(void);
-    int (*print_for)(const char *operand); /* instead, where there is an operand */
+    int (*print_for)(const char *operand); /* used instead if there is an operand */
     const char *operand;
 } kinds[] = {
     {"overview", NULL, describe_man_overview, "TEMPLATE"},

@@ -66,7 +66,7 @@ skip_line(FILE *from)
         c = getc(from);
 }
 
-/* Of a longer line the beginning counts: what is looked for is short. */
+/* Only the beginning of a longer line is searched: the patterns are short. */
 static gboolean
 copy_lines(FILE *from, FILE *to)
 {
@@ -86,7 +86,7 @@ copy_lines(FILE *from, FILE *to)
     return !ferror(from) && !ferror(to);
 }
 
-/* In a directory of another user, that user's links may lead to any file. */
+/* In a directory of another user, that user's links may point to any file. */
 static FILE *
 open_data(void)
 {

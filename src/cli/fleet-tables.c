@@ -125,7 +125,7 @@ fleet_print_services(const FleetCensus *census, FleetTableForm form)
 typedef struct {
     const FleetGroup *group;
     gdouble growth, error; /* bytes */
-    gboolean known;        /* there was one before */
+    gboolean known;        /* whether there was an earlier value */
 } Ranked;
 
 static gdouble

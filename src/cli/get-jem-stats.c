@@ -13,7 +13,7 @@
 
 enum {
     SECONDS_DEFAULT = 600,
-    SECONDS_MAX = 2000000, /* milliseconds of it fit a timer */
+    SECONDS_MAX = 2000000, /* in milliseconds it fits a timer */
 };
 
 static gboolean
@@ -38,7 +38,7 @@ trigger_until_signalled(guint ms)
 
 #define SECONDS_LEAST 0.001 /* the clock's own step */
 
-/* As sleep(1): a decimal number and perhaps s, m, h or d. */
+/* Like sleep(1): a decimal number, optionally followed by s, m, h or d. */
 static gboolean
 parse_interval(const char *text, double *seconds)
 {

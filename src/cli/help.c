@@ -23,7 +23,8 @@ help_option(const GOptionEntry *entry)
     return g_strdup(text->str);
 }
 
-/* Breaks the lines of TEXT between words, all but the first indented by INDENT columns; USED of the first are taken. */
+/* Breaks the lines of TEXT between words and indents all but the first by INDENT columns; the first line has USED
+ * columns already. */
 static void
 append_wrapped(GString *out, const char *text, size_t indent, size_t used)
 {
@@ -46,7 +47,7 @@ append_wrapped(GString *out, const char *text, size_t indent, size_t used)
     }
 }
 
-/* A term that is longer than a line is broken behind a '|'. */
+/* A term longer than a line is broken after a '|'. */
 static void
 append_term(GString *out, const char *term)
 {

@@ -50,7 +50,7 @@ jem_stats_is_message(const char *message)
     return strncmp(message, JEM_STATS_COMMAND, length) == 0 && (message[length] == '\0' || message[length] == ':');
 }
 
-/* Of a name that is given twice the first value counts. */
+/* If a name is given twice, the first value counts. */
 static void
 take_parameter(Parameters *parameters, const char *text)
 {
@@ -112,7 +112,7 @@ log_text(const char *text)
     g_autofree char *date = format_date();
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     for (char **line = lines; *line != NULL; line++) {
-        /* What a target writes must not control the terminal. */
+        /* Text written by a target must not control the terminal. */
         g_autofree char *shown = g_strndup(*line, LOG_LINE_MAX);
         text_clean(shown, strlen(shown) + 1);
         if (shown[0] != '\0')
@@ -153,7 +153,7 @@ append(const char *path, const char *text)
     return written;
 }
 
-/* Each letter once: as jemalloc reads them, and short enough for a target. */
+/* Each letter once: jemalloc reads them the same, and the text fits a target's limit. */
 static void
 reduce_letters(const char *options, char letters[static sizeof(known_letters)])
 {

@@ -43,7 +43,7 @@ parse_integer(const char *text, gint64 *number, GError **error)
     return FALSE;
 }
 
-/* NUMBERS are set in their order; missing ones are unchanged. */
+/* NUMBERS are assigned in order; missing ones are unchanged. */
 static gboolean
 parse_integers(char **arguments, gint64 **numbers, guint count, GError **error)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum {
-    LINES_MAX = 10, /* gaps and notes of one target on a page for people */
+    LINES_MAX = 10, /* gaps and notes per target in the readable text */
 };
 
 static gboolean
@@ -144,7 +144,7 @@ kept_print_targets(History *history, char **targets, gboolean as_json, GError **
     return STATUS_DONE;
 }
 
-/* Which metrics any of TARGETS has, by StatsMetric. */
+/* Marks the metrics that any of TARGETS has, by StatsMetric. */
 static gboolean
 find_metrics(History *history, char **targets, gboolean *found, GError **error)
 {

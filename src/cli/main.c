@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Not for people: how jescope starts itself where no agent keeps a lease (target.h). */
+/* Internal: starts jescope to keep a lease if no agent does (target.h). */
 #define KEEP_LEASE "--keep-lease"
 
 static int
@@ -98,7 +98,8 @@ run(int argc, char **argv)
         return STATUS_USAGE;
     }
     if (strcmp(argv[1], KEEP_LEASE) == 0) {
-        prctl(PR_SET_NAME, "jescope"); /* it was executed as "exe"; jescopes wait for each other by this name */
+        prctl(PR_SET_NAME,
+              "jescope"); /* it was executed as "exe"; jescope processes wait for each other by this name */
         return target_run_keeper(argv + 2) ? STATUS_DONE : STATUS_USAGE;
     }
     const Command *command = command_find(argv[1]);
@@ -113,7 +114,7 @@ run(int argc, char **argv)
     return refuse_word(argv[1]);
 }
 
-/* A parent that cannot rely on wait() has given us a descriptor to tell how it went. */
+/* A parent that cannot rely on wait() has passed a descriptor for the exit status. */
 static void
 tell_parent(const char *descriptor, int status)
 {
@@ -127,12 +128,12 @@ tell_parent(const char *descriptor, int status)
 int
 main(int argc, char **argv)
 {
-    /* Not for those we start ourselves. */
+    /* Not passed on to child processes. */
     g_autofree char *descriptor = g_strdup(g_getenv(RENDER_STATUS_VARIABLE));
     g_unsetenv(RENDER_STATUS_VARIABLE);
-    /* For texts in options that are not ASCII; numbers stay as programs write them. */
+    /* For options with non-ASCII text; numbers stay in the C locale. */
     setlocale(LC_CTYPE, "");
-    /* With privileges that the caller does not have, every variable and path would be a way to them. */
+    /* With privileges that the caller lacks, every variable and path could be used to gain them. */
     if (getauxval(AT_SECURE) != 0) {
         fputs("jescope: it must not have a set-user-ID or set-group-ID bit or file capabilities; remove them from its "
               "file (chmod "

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_MOMENTS = 480 }; /* of more, every second one is left out */
+enum { MOST_MOMENTS = 480 }; /* with more, every second one is dropped */
 
 static gsize
 read_start(const char *path, char *start, gsize size)
@@ -35,7 +35,7 @@ material_may_be(const char *path)
     return read_start(path, start, sizeof(start)) != SELFMAG || memcmp(start, ELFMAG, SELFMAG) != 0;
 }
 
-/* A compressed file is what its name says. */
+/* A compressed file is recognised by its name. */
 static gboolean
 is_dump(const char *path)
 {
@@ -113,7 +113,7 @@ by_name(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Hidden files and what is inside further directories are left alone. */
+/* Hidden files and subdirectories are ignored. */
 static gboolean
 open_directory(Material *material, const char *path, GPtrArray *dumps, GError **error)
 {
@@ -159,7 +159,7 @@ made_of(const StatsSample *sample)
     return merged != NULL ? stats_values_or(merged->values, STATS_ARENA_SMALL_NMALLOC, 0) : 0;
 }
 
-/* A counter that has fallen is another process's. */
+/* A counter that has fallen belongs to another process. */
 static gboolean
 add_sample(StatsSample *sample, gpointer data, GError **error)
 {
@@ -169,7 +169,7 @@ add_sample(StatsSample *sample, gpointer data, GError **error)
     if (before != NULL && (sample->time_us == STATS_TIME_UNKNOWN || sample->time_us <= before->sample->time_us ||
                            made_of(sample) < made_of(before->sample)))
         g_array_set_size(moments, 0);
-    /* The first one stays: all others are as many seconds after it as they were. */
+    /* The first one is kept: the times of all others are relative to it. */
     if (moments->len == MOST_MOMENTS)
         for (guint i = MOST_MOMENTS / 2; i > 0; i--)
             g_array_remove_index(moments, 2 * i - 1);
@@ -201,7 +201,7 @@ read_history(const Material *material, GArray *moments, GError **error)
     return fine;
 }
 
-/* More than such a file may have is damaged, too. */
+/* A file with more than the allowed number is damaged, too. */
 static gboolean
 read_samples(int fd, GArray *moments, GError **error)
 {

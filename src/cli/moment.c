@@ -10,7 +10,7 @@ enum {
     AGO_MAX_DAYS = 36500,
 };
 
-/* GLib's reader wants seconds and a 'T'. */
+/* GLib's parser requires seconds and a 'T'. */
 static char *
 complete_iso(const char *text)
 {

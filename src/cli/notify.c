@@ -13,7 +13,7 @@ enum {
     DESCRIPTORS_MAX = 64,
 };
 
-/* A path, or the name of an abstract socket behind '@'. 0: neither. */
+/* A path, or the name of an abstract socket after '@'. 0: neither. */
 static socklen_t
 address_of(const char *name, struct sockaddr_un *address)
 {

@@ -13,9 +13,9 @@
 
 typedef enum {
     OUTPUT_STDOUT,
-    OUTPUT_SPECIAL,  /* a pipe or device that was there */
+    OUTPUT_SPECIAL,  /* an existing pipe or device */
     OUTPUT_NAMELESS, /* O_TMPFILE: gets its name on commit */
-    OUTPUT_NAMED,    /* where the file system has no O_TMPFILE: removed unless committed */
+    OUTPUT_NAMED,    /* if the file system has no O_TMPFILE: removed unless committed */
 } OutputKind;
 
 struct _Output {
@@ -46,7 +46,7 @@ set_failed(GError **error, const char *path, int code)
     return FALSE;
 }
 
-/* Another user's pipe would take what is written, and that user's link would have a device overwritten. */
+/* Data written to another user's pipe would leak, and another user's link could have a device overwritten. */
 static gboolean
 is_foreign(const char *path)
 {
@@ -54,7 +54,7 @@ is_foreign(const char *path)
     return lstat(path, &entry) != 0 || (entry.st_uid != 0 && entry.st_uid != geteuid());
 }
 
-/* What was looked at is what is opened, whatever is put in its place meanwhile. */
+/* Ensures that the checked file is the opened one, even if it is replaced meanwhile. */
 static int
 open_existing(Output *output)
 {
@@ -125,7 +125,7 @@ output_write(Output *output, const char *bytes, gsize length, GError **error)
            set_failed(error, output->kind == OUTPUT_STDOUT ? "standard output" : output->path, errno);
 }
 
-/* The length of the sequence for colours that TEXT, at an ESC, begins with; 0: it is another one. */
+/* The length of the colour sequence that TEXT, at an ESC, begins with; 0: it is another sequence. */
 static gsize
 colour_length(const char *text, const char *end)
 {
@@ -148,7 +148,7 @@ write_clean(int fd, const char *text, gsize length)
     return transfer_write(fd, copy, strlen(copy));
 }
 
-/* A target or a reader that was taken over may have written TEXT; colours may be ours. */
+/* TEXT may come from a target or a reader that was taken over; only jescope's own colours are kept. */
 static gboolean
 write_to_terminal(int fd, const char *text, gsize length)
 {
@@ -164,7 +164,7 @@ write_to_terminal(int fd, const char *text, gsize length)
     return TRUE;
 }
 
-/* Up to the last whole line, if there is one: a character may go on in the next piece. */
+/* Up to the last complete line, if there is one: a character may continue in the next piece. */
 static gsize
 whole_lines(const char *text, gsize length)
 {

@@ -65,7 +65,7 @@ static const struct {
     {"interactive", REFUSED, "use --format=pprof and 'go tool pprof'"},
 };
 
-/* The row of WORD, an option with dashes and possibly a value; -1: not a foreign option, or spelled as jescope's. */
+/* The row of WORD, an option with dashes and possibly a value; -1: not a foreign option, or jescope's own spelling. */
 static int
 find(const char *word)
 {

@@ -17,7 +17,7 @@ enum {
     COLUMNS_DEFAULT = 80,
 };
 
-/* In memory that a confined child shares, which can tell nothing in another way. It may write anything there. */
+/* In memory shared with a confined child, which has no other channel. The child may write anything there. */
 typedef struct {
     guint phase, done, whole; /* atomic; phase is a ProgressPhase */
 } Phase;
@@ -38,7 +38,7 @@ struct _Progress {
     gboolean over;
     gint64 begun_us;
     char *text;
-    gboolean timed; /* the text has its time */
+    gboolean timed; /* the text contains its time */
     guint64 done;
     guint64 whole;
 };
@@ -96,7 +96,7 @@ run(gpointer data)
     return NULL;
 }
 
-/* Signals are for the thread that works: it may have blocked them to wait for them (interrupt.h), or do so later. */
+/* Signals are for the main thread, which may have blocked them to wait for them (interrupt.h), or may do so later. */
 static void
 start_thread(Progress *progress)
 {

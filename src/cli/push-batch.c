@@ -35,7 +35,7 @@ making_clear(Making *making)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Making, making_clear)
 
-/* In the confined child. */
+/* Runs in the confined child. */
 static int
 make_batch(gpointer data, GOutputStream *out, GError **error)
 {
@@ -61,7 +61,7 @@ add_user(Making *making, pid_t pid)
     labels_add(making->labels, "user", name);
 }
 
-/* What is known of a process on this machine beside its dump; what cannot be had is left out. */
+/* Collects the known facts about a process on this machine; missing ones are omitted. */
 static gboolean
 look_at_process(Making *making, Target *target, GError **error)
 {

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 1000,       /* between looks at an empty queue */
-    SENDER_END_MS = 5000, /* that the sender has for the request under way */
+    LOOK_MS = 1000,       /* interval of checking an empty queue */
+    SENDER_END_MS = 5000, /* time for the sender to finish its current request */
     END_STEP_MS = 20,
     EVERY_MIN_US = 1000000,
 };
@@ -48,7 +48,7 @@ push_schedule_check(const Schedule *schedule, GError **error)
 
 /* ---- the sender ---- */
 
-/* Waits for the sender of another process to end. NULL: a signal wants the end, or the queue cannot be read. */
+/* Waits for the sender of another process to end. NULL: a signal was received, or the queue cannot be read. */
 static Queue *
 become_sender(const PushEvery *every, const Interrupt *interrupt)
 {
@@ -102,7 +102,7 @@ begin_sender(const PushEvery *every, const Interrupt *interrupt, GError **error)
     return pid;
 }
 
-/* What it was sending is in the queue still. */
+/* The batch it was sending is still in the queue. */
 static void
 end_sender(pid_t pid)
 {
@@ -118,11 +118,11 @@ end_sender(pid_t pid)
 
 /* ---- the processes ---- */
 
-/* What is kept of a process from round to round. */
+/* The data kept about a process between rounds. */
 typedef struct {
     guint64 start;
     guint idle;
-    char *said; /* the latest failure */
+    char *said; /* the latest reported failure */
 } Past;
 
 static void
@@ -171,7 +171,7 @@ add_candidate(Round *round, const Candidate *candidate)
     g_array_append_val(round->processes, one);
 }
 
-/* A name that no process has now may be of one in the next round. */
+/* A name without a process may have one in the next round. */
 static void
 find_processes(Round *round)
 {
@@ -188,7 +188,7 @@ is_gone(gpointer pid, gpointer past, gpointer seen)
     return !g_hash_table_contains(seen, pid);
 }
 
-/* The same failure is said once. */
+/* Reports each failure only once. */
 static void
 note_failure(Past *past, const ScheduleProcess *process, const GError *error)
 {

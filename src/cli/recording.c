@@ -57,7 +57,7 @@ read_lg(Target *target, const char *control, guint64 *lg, GError **error)
     return TRUE;
 }
 
-/* Not an error, but noted: the samples have another period, which another client has set. */
+/* Not an error, but noted: the samples have a different period, which another client has set. */
 static void
 tell_other_period(const Recording *recording)
 {
@@ -72,7 +72,7 @@ tell_other_period(const Recording *recording)
                 target_label(recording->target), period, first, target_operand(recording->target));
 }
 
-/* Whether the lease sets another period, so that its end discards the samples. */
+/* Whether the lease sets another period, whose restoration at the end discards the samples. */
 static gboolean
 changes_period(const Recording *recording)
 {
@@ -166,7 +166,7 @@ recording_tend(Recording *recording, guint64 left_ms, GError **error)
     if (now_ms() - recording->recorder.renewed_ms >= RECORDER_RENEW_MS &&
         !lease_for(recording, WIRE_LEASE_RENEW, left_ms, error))
         return FALSE;
-    /* A dump right before the last one would be of no use. */
+    /* A dump immediately before the last one would be useless. */
     return passed < recording->next_keep_ms || left_ms < recording->next_keep_ms / 2 || keep_dump(recording, error);
 }
 
@@ -178,7 +178,7 @@ recording_dump(const Recording *recording, RecordingDump last, GError **error)
     return capture_dump(recording->target, recording->since_us != 0 ? &window : NULL, recording->content, error);
 }
 
-/* Whether TARGET still has the samples: a lease that has ended may have discarded them. */
+/* Whether TARGET still has the samples: the end of a lease may have discarded them. */
 static gboolean
 has_samples(const Recording *recording)
 {

@@ -184,7 +184,7 @@ report_prepare(ReportPrepared *prepared, const ReportArguments *arguments, const
     return TRUE;
 }
 
-/* A suffix that no format has is more likely a mistake than a wish for a table. */
+/* A suffix without a format is more likely a mistake than a request for a table. */
 static gboolean
 refuse_suffix(const char *path, GError **error)
 {
@@ -266,7 +266,7 @@ report_fill_source_options(SourceOptions *options, const ReportArguments *argume
     options->symbolize.no_files = arguments->no_files;
 }
 
-/* The report is in memory: a file appears whole, or not at all. */
+/* The report is built in memory: a file appears complete, or not at all. */
 static gboolean
 emit_to(const char *path, int report, GError **error)
 {
@@ -294,7 +294,7 @@ report_confined(ConfinedWork *work, gpointer data, GArray *descriptors, const ch
     return status < 0 ? STATUS_FAILED : status & ~REPORT_NOT_WRITTEN;
 }
 
-/* Objects without (good) names, for the few that matter: the reader sees addresses and should know why. */
+/* Lists objects without (good) names, if they matter: the reader sees addresses and should know why. */
 static void
 print_symbol_notes(const Source *source)
 {
@@ -368,7 +368,7 @@ write_report(Run *run, GOutputStream *out, GError **error)
     return STATUS_FAILED;
 }
 
-/* The page tree that the report is to be cut from; NULL: the sources are dumps. */
+/* The page tree from which the report is extracted; NULL: the sources are dumps. */
 static const Source *
 find_page_tree(const Run *run)
 {
@@ -377,7 +377,7 @@ find_page_tree(const Run *run)
     return only->fd >= 0 && page_file_is_in(only->fd) ? only : NULL;
 }
 
-/* What a page tree shows was chosen when it was written. */
+/* The contents of a page tree were selected when it was written. */
 static const char *
 find_late_option(const Run *run)
 {
@@ -429,7 +429,7 @@ cut_page(const Run *run, const Source *tree, GOutputStream *out, GError **error)
     return STATUS_FAILED;
 }
 
-/* In the confined child, which ends after it. */
+/* Runs in the confined child, which ends after it. */
 static int
 make_report(gpointer data, GOutputStream *out, GError **error)
 {
@@ -482,7 +482,7 @@ report_run_begun(const ReportArguments *arguments, const ReportDefaults *default
     return status;
 }
 
-/* What the command line names. */
+/* The sources named on the command line. */
 typedef struct {
     char **now;
     char *base;

@@ -117,7 +117,7 @@ sampler_prepare(Target *target, const SamplerChoice *choice, GError **error)
     if ((choice->sampler == WIRE_SAMPLER_AUTO && choice->memory == 0) ||
         (choice->sampler == WIRE_SAMPLER_JEMALLOC && via == TARGET_VIA_ATTACH))
         return TRUE;
-    /* A server checks it, and says so if this target cannot. */
+    /* A server checks it, and reports if this target does not support it. */
     return (via == TARGET_VIA_SERVER || check(target, choice, error)) &&
            (choice->memory == 0 ||
             target_write(target, WIRE_SAMPLER_MEMORY_CONTROL, WIRE_TYPE_SIZE, choice->memory, error));

@@ -233,7 +233,7 @@ parse_limits(const Settings *settings, ServerLimits *limits, GError **error)
     return TRUE;
 }
 
-/* As libprocess reads it: its variable switches Mesos' profiler off. */
+/* Parsed like libprocess does: its variable switches Mesos' profiler off. */
 static gboolean
 mesos_is_off(void)
 {
@@ -271,7 +271,7 @@ check_userver_path(const char *path, GError **error)
     return sound;
 }
 
-/* Its files are read for each question, by the user that serves. */
+/* Its files are read for each query, by the user of the server. */
 static gboolean
 check_store(const Settings *settings, GError **error)
 {
@@ -299,7 +299,7 @@ apply_memory_profiling(const char *text, unsigned *dialects, GError **error)
     return FALSE;
 }
 
-/* *CHOICE is the place of TEXT in WORDS, which end with NULL; a NULL text leaves it unchanged. */
+/* *CHOICE receives the index of TEXT in WORDS (NULL-terminated); a NULL text leaves it unchanged. */
 static gboolean
 parse_word(const char *text, const char *option, const char *const *words, guint *choice, GError **error)
 {
@@ -449,7 +449,7 @@ add_named(GPtrArray *names, const char *name)
         g_ptr_array_add(names, g_strdup(name));
 }
 
-/* What pushes need: their files, and the variables that become labels. */
+/* The requirements of pushes: their files, and the variables that become labels. */
 static void
 add_pushes(const GPtrArray *pushes, GPtrArray *files, GPtrArray *variables)
 {

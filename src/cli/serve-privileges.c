@@ -12,8 +12,8 @@
 
 #define BIT(capability) ((guint64)1 << (capability))
 
-/* Looking into /proc/PID/root; connecting to a socket in a directory that is 0700; opening files that a target names
- * with its user's rights (confine/rights.h). */
+/* Reading /proc/PID/root; connecting to a socket in a directory of mode 0700; opening files named by a target with its
+ * user's rights (confine/rights.h). */
 static const guint64 always_needed =
     BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SETUID) | BIT(CAP_SETGID);
 

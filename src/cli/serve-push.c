@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define SECTION "push"
-/* Of root's server, as for the black box. */
+/* For root's server, like the black box's directory. */
 #define SERVER_QUEUE "/var/lib/jescope-serve/push"
 
 typedef enum { KEY_TEXT, KEY_LIST, KEY_SIZE, KEY_DURATION, KEY_COUNT } KeyKind;

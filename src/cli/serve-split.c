@@ -87,7 +87,7 @@ serve_split_begin(const BrokerSettings *settings, ServeNeeds needs, GError **err
 
 /* ---- the history ---- */
 
-/* The file, and what SQLite has beside it. */
+/* The file, and the auxiliary files of SQLite. */
 static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
 
 static gboolean
@@ -135,8 +135,8 @@ give_directory(int directory, const char *path, const char *file, const ServeUse
         g_debug("%s stays root's", path);
 }
 
-/* Made if need be, with the one that it is in; an empty one of root's is given to the user. In one of its own, the user
- * makes it when it is needed. */
+/* Creates the directory, and its parent, if needed; an empty one of root's is given to the user. In a directory of its
+ * own, the user creates it when needed. */
 static void
 give_own(const char *path, const ServeUser *user)
 {
@@ -170,7 +170,7 @@ give_history(const char *path, const ServeUser *user)
     close(directory);
 }
 
-/* As the user that it is now. */
+/* Runs as the new user. */
 static gboolean
 check_history(const char *path, const ServeUser *user, GError **error)
 {
@@ -199,7 +199,7 @@ become(const ServeUser *user, GError **error)
     return FALSE;
 }
 
-/* The kernel forgets what signal a process gets when its parent ends, where the process becomes another user. */
+/* The kernel clears the signal for the parent's end when the process becomes another user. */
 static gboolean
 become_below(pid_t parent, const ServeUser *user, GError **error)
 {

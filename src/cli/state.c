@@ -125,7 +125,7 @@ state_end_lease(Target *target, GError **error)
         return FALSE;
     if (hello.lease.id == 0)
         return TRUE;
-    /* Another process may have been faster. */
+    /* Another process may have released it. */
     WireLeaseRequest request = {.action = WIRE_LEASE_RELEASE, .lease_id = hello.lease.id};
     WireLease lease;
     g_autoptr(GError) cause = NULL;

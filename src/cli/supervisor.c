@@ -20,21 +20,21 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MIN_MS = 500, /* between two looks at the child; at random, so that no file system can avoid them */
+    LOOK_MIN_MS = 500, /* minimum interval of checks of the child; randomized, so that no file system can avoid them */
     LOOK_MAX_MS = 1500,
-    PATIENCE_US = 10 * G_USEC_PER_SEC, /* with one system call */
-    TOTAL_US = 30 * G_USEC_PER_SEC,    /* with many: by which they have taken longer than all else */
-    END_MS = 1000,                     /* that a child which was killed may take */
+    PATIENCE_US = 10 * G_USEC_PER_SEC, /* for a single system call */
+    TOTAL_US = 30 * G_USEC_PER_SEC,    /* for all together: excess over the time spent otherwise */
+    END_MS = 1000,                     /* time to end for a killed child */
     IN_A_FAULT = -1,
 };
 
-/* How a system call says which file it is about. */
+/* How a system call identifies its file. */
 typedef enum {
     ABOUT_PATH,   /* the first argument */
     ABOUT_PATH_2, /* the second one */
-    ABOUT_FD,     /* the first one; anything but a file of /proc may be waited for */
-    ABOUT_ANY_FD, /* the first one, whatever it is */
-    ABOUT_MEMORY, /* of a process, the first one */
+    ABOUT_FD,     /* the first one; files of /proc do not count */
+    ABOUT_ANY_FD, /* the first one, of any kind */
+    ABOUT_MEMORY, /* memory of the process in the first one */
     ABOUT_NOTHING,
 } About;
 
@@ -71,8 +71,8 @@ static const struct {
 typedef struct {
     long number;
     guint64 arguments[2];
-    char *text;     /* of all that changes when it goes on */
-    gint64 seen_us; /* since when it is like that */
+    char *text;     /* all state that changes when it continues */
+    gint64 seen_us; /* since when it has been unchanged */
 } Call;
 
 static void
@@ -111,7 +111,7 @@ link_of(pid_t pid, guint64 fd)
     return link != NULL ? link : g_strdup("a file");
 }
 
-/* What CALL waits for, to be freed; NULL: it may wait. */
+/* The file that CALL waits for, to be freed; NULL: it may wait. */
 static char *
 waits_for(pid_t pid, const Call *call)
 {
@@ -140,12 +140,12 @@ waits_for(pid_t pid, const Call *call)
     }
 }
 
-/* What is known of a child. */
+/* The state of a child. */
 typedef struct {
     pid_t pid;
     GHashTable *calls; /* thread -> Call */
     gint64 looked_us;
-    gint64 waited_us; /* by which waits have taken longer than all else since then */
+    gint64 waited_us; /* excess of waiting over other time since then */
 } Watched;
 
 typedef enum {
@@ -154,7 +154,7 @@ typedef enum {
     WAIT_LONG, /* in one call */
 } Wait;
 
-/* In which call THREAD waits, or NULL. */
+/* The call in which THREAD waits, or NULL. */
 static const Call *
 note_call(const Watched *child, const char *thread)
 {
@@ -180,7 +180,7 @@ note_call(const Watched *child, const char *thread)
     return call;
 }
 
-/* Whether a thread waits for a file of another user; *WHAT: for which, to be freed. */
+/* Whether a thread waits for a file of another user; *WHAT: which file, to be freed. */
 static Wait
 look_at_threads(const Watched *child, char **what)
 {
@@ -201,7 +201,7 @@ look_at_threads(const Watched *child, char **what)
     return wait;
 }
 
-/* Why to give the child up, to be freed; NULL: it may go on. */
+/* The reason to give the child up, to be freed; NULL: it may continue. */
 static char *
 look(Watched *child)
 {
@@ -232,16 +232,16 @@ pass_on(int signals, pid_t child)
 
 /* ---- output ---- */
 
-/* Output that someone reads to its end: a child that cannot be killed would keep that end away. */
+/* Output that the reader reads to its end: a child that cannot be killed would keep it open. */
 typedef struct {
     int from, to;  /* from: -1: none */
-    gboolean full; /* there may be something, and TO takes nothing at present */
+    gboolean full; /* there may be data, and TO accepts none at present */
 } Relay;
 
 enum {
     OUTPUTS = 2,
-    PIECE = 4096, /* that a pipe takes at once if it takes anything (PIPE_BUF) */
-    PIECES = 16,  /* before signals are looked at again */
+    PIECE = 4096, /* accepted at once by a pipe that accepts anything (PIPE_BUF) */
+    PIECES = 16,  /* before signals are checked again */
 };
 
 static gboolean
@@ -257,7 +257,7 @@ write_all(int to, const char *bytes, gsize size)
     return TRUE;
 }
 
-/* FALSE: nothing is there, or FROM has been closed, as at the end and where the output is closed. */
+/* FALSE: there is no data, or FROM was closed, at its end or because the output is closed. */
 static gboolean
 relay_piece(Relay *relay)
 {
@@ -272,7 +272,7 @@ relay_piece(Relay *relay)
     return FALSE;
 }
 
-/* Some of what is there. Waits MS for TO to take something. TRUE: there may be more that it takes. */
+/* Copies some data. Waits MS for TO to accept it. TRUE: there may be more that it accepts. */
 static gboolean
 relay_some(Relay *relay, int ms)
 {
@@ -285,7 +285,7 @@ relay_some(Relay *relay, int ms)
     return more;
 }
 
-/* What there may be to do next for it. */
+/* The next events to wait for. */
 static struct pollfd
 relay_event(const Relay *relay)
 {
@@ -319,8 +319,8 @@ is_same_output(void)
 
 /* ---- the end ---- */
 
-/* What a child that was killed has written is passed on as far as the output takes it at once. What another one has is
- * waited for, and a signal ends that. */
+/* Forwards what a killed child has written as far as the output accepts it at once. Otherwise waits for the output,
+ * until a signal. */
 static void G_GNUC_NORETURN
 end_like(pid_t child, int signals, Relay relays[OUTPUTS])
 {
@@ -328,7 +328,7 @@ end_like(pid_t child, int signals, Relay relays[OUTPUTS])
     sigset_t all;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
-    pass_on(signals, 0); /* what came before its end was for it */
+    pass_on(signals, 0); /* signals received before its end were meant for it */
     sigfillset(&all);
     sigprocmask(SIG_UNBLOCK, &all, NULL);
     for (guint i = 0; i < OUTPUTS; i++)
@@ -353,7 +353,7 @@ give_up(pid_t child, int pidfd, const char *why, SupervisorSay say)
     _exit(EXIT_FAILURE);
 }
 
-/* Where the kernel gives no descriptor of it. */
+/* For kernels without pidfd_open(). */
 static gboolean
 has_ended(pid_t child)
 {

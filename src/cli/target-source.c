@@ -22,7 +22,7 @@ is_process_name(const char *address)
     return strchr(address, ':') == NULL && strspn(address, "0123456789") != strlen(address);
 }
 
-/* Those that run now need only be fit for it: others may follow. */
+/* At present only the name must be suitable: other processes may follow. */
 static gboolean
 check_service(const char *name, GError **error)
 {

@@ -9,20 +9,20 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { MOST = 4096 }; /* mappings that are remembered */
+enum { MOST = 4096 }; /* maximum number of mappings */
 
 typedef struct {
     guint64 start, end, offset, inode;
     dev_t device;
     char *path;
-    gboolean mapped; /* at the last look */
-    gboolean left;   /* it was not at a look before */
+    gboolean mapped; /* at the last check */
+    gboolean left;   /* it was absent at an earlier check */
 } Seen;
 
 struct Vanishing {
     pid_t pid;
     GPtrArray *seen;   /* Seen */
-    GHashTable *index; /* the same, by what is_same() compares */
+    GHashTable *index; /* the same, keyed for is_same() */
 };
 
 static void
@@ -116,7 +116,7 @@ vanishing_look(Vanishing *vanishing)
     }
 }
 
-/* Where something else is mapped now, its code would be named as that of the file. */
+/* If something else is mapped there now, its code would be named as that of the file. */
 static gboolean
 is_covered(const Vanishing *vanishing, const Seen *gone)
 {
@@ -142,7 +142,7 @@ vanishing_files(const Vanishing *vanishing)
     return files;
 }
 
-/* Those that have vanished, by range. */
+/* The vanished mappings, by range. */
 static GHashTable *
 find_gone(const Vanishing *vanishing)
 {
@@ -171,7 +171,7 @@ read_range(const char *line, gsize length, Seen *range)
     return *end == ' ';
 }
 
-/* Removes from GONE what the memory map of a dump, which may be long, has all the same. */
+/* Removes from GONE the mappings that the memory map of a dump contains. */
 static void
 remove_listed(GHashTable *gone, const char *map, gsize length)
 {

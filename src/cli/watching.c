@@ -21,19 +21,19 @@ enum {
     MOMENTS = 30, /* of a watch */
     LEAST_INTERVAL_MS = 250,
     MOST_INTERVAL_MS = 60000,
-    DUMPS = 12,             /* of a watch, the one at its end included */
-    LOOK_MS = 50,           /* how often the memory map is looked at */
-    LOOK_SHARE = 10,        /* a part of the time at most, however long it is */
-    DEAREST_DUMP = 40,      /* a dump that takes over this part of the watch is the last one before the end */
-    ARENA_US = 5000,        /* for reading the classes of one arena, on a busy machine */
-    LATE_US = 1000000,      /* by which the end may be late */
-    READ_BYTES_PER_US = 25, /* of dumps, to find the functions in them: 100 000 stacks, about 46 MB, take two seconds */
-    PROFILE_PARTS =
-        3,         /* of the watch, two parts are jemalloc's profiler if jescope's sampler counts births in the last */
-    END_PARTS = 5, /* of the watch, two parts in this many at most are for its end */
+    DUMPS = 12,             /* of a watch, including the one at its end */
+    LOOK_MS = 50,           /* interval of reading the memory map */
+    LOOK_SHARE = 10,        /* maximum share of the time for reading it */
+    DEAREST_DUMP = 40,      /* a dump that takes longer than this part of the watch is the last one before the end */
+    ARENA_US = 5000,        /* to read the classes of one arena, on a busy machine */
+    LATE_US = 1000000,      /* acceptable delay of the end */
+    READ_BYTES_PER_US = 25, /* of dumps, for finding their functions: 100 000 stacks, about 46 MB, take two seconds */
+    PROFILE_PARTS = 3, /* two of these parts of the watch are for jemalloc's profiler if jescope's sampler counts births
+                          in the last */
+    END_PARTS = 5,     /* of the watch: two parts at most are for its end */
 };
 
-/* One watch that runs. */
+/* A watch in progress. */
 typedef struct {
     Watching *watching;
     Target *target; /* of the recording, if there is one */
@@ -43,10 +43,10 @@ typedef struct {
     Interrupt interrupt;
     Progress *progress;
     gint64 begin_us, end_us;
-    gint64 ledger_us, dump_us; /* that the first of each took, and will take to read */
-    gint64 read_us;            /* that the dumps so far will take to read, about */
+    gint64 ledger_us, dump_us; /* times of the first ones, and time to read a dump */
+    gint64 read_us;            /* estimated time to read the dumps taken so far */
     guint dumps;               /* planned */
-    gint64 births_us;          /* when jescope's sampler is to begin, beside jemalloc's profiler; 0: never */
+    gint64 births_us;          /* when jescope's sampler starts, beside jemalloc's profiler; 0: never */
     gboolean sampled;
 } Watch;
 
@@ -75,7 +75,7 @@ seconds_of(const Watch *watch)
     return (gdouble)(g_get_monotonic_time() - watch->begin_us) / G_USEC_PER_SEC;
 }
 
-/* The number behind WORD in /proc/PID/status, in its unit; G_MAXUINT64: there is none. */
+/* The number after WORD in /proc/PID/status, in its unit; G_MAXUINT64: there is none. */
 static guint64
 status_number(const char *status, const char *word)
 {
@@ -102,7 +102,7 @@ count_descriptors(pid_t pid)
     return directory != NULL ? n : G_MAXUINT64;
 }
 
-/* proc(5): utime and stime, the 12th and 13th word behind the name in parentheses. */
+/* proc(5): utime and stime, the 12th and 13th word after the name in parentheses. */
 static guint64
 processor_ms(pid_t pid)
 {
@@ -146,7 +146,7 @@ take_moment(Watch *watch, GError **error)
     return TRUE;
 }
 
-/* What cannot be read is left unknown. */
+/* Unreadable values stay unknown. */
 static const Ledger *
 read_ledger(Watch *watch, Ledger *ledger)
 {
@@ -190,7 +190,7 @@ take_dump(Watch *watch, RecordingDump last, GError **error)
     return TRUE;
 }
 
-/* The n-th dump of those planned is due after n of their intervals; one that has just begun has no samples. */
+/* The n-th planned dump is due after n intervals; a sampler that has just started has no samples. */
 static gboolean
 dump_if_due(Watch *watch, GError **error)
 {
@@ -205,7 +205,7 @@ dump_if_due(Watch *watch, GError **error)
     return take_dump(watch, RECORDING_GOES_ON, error);
 }
 
-/* Code may be loaded for a short time only. TRUE: a signal wants the end. */
+/* Code may be loaded for a short time only. TRUE: a signal was received. */
 static gboolean
 wait_for(Watch *watch, guint64 ms)
 {
@@ -223,7 +223,7 @@ wait_for(Watch *watch, guint64 ms)
     }
 }
 
-/* What reading the classes of every arena takes, about. */
+/* The estimated time to read the classes of every arena. */
 static gint64
 arenas_us(const Watch *watch)
 {
@@ -233,7 +233,7 @@ arenas_us(const Watch *watch)
     return ARENA_US * (gint64)stats_values_or(last->sample->totals, STATS_ARENAS, 0);
 }
 
-/* When the last look begins, so that it does not end too late: of what takes long, the beginning has told how long. */
+/* When the final readings begin, so that they do not end too late: estimated from the initial ones. */
 static gint64
 last_look_us(const Watch *watch)
 {
@@ -243,7 +243,7 @@ last_look_us(const Watch *watch)
     return watch->end_us - CLAMP(wanted, 0, (watch->end_us - watch->begin_us) * 2 / END_PARTS);
 }
 
-/* jemalloc's profiler has had its time: its last dump, then jescope's sampler begins. */
+/* Takes the last dump of jemalloc's profiler at the end of its time, then starts jescope's sampler. */
 static gboolean
 begin_births_if_due(Watch *watch, GError **error)
 {
@@ -278,7 +278,7 @@ watch_on(Watch *watch, guint64 interval_ms, GError **error)
     return TRUE;
 }
 
-/* Whether jescope's sampler can be used, and would tell more than jemalloc's profiler. */
+/* Whether jescope's sampler can be used, and provides more than jemalloc's profiler. */
 static gboolean
 wants_births(const Watch *watch, const WireHelloReply *hello)
 {
@@ -290,7 +290,7 @@ wants_births(const Watch *watch, const WireHelloReply *hello)
              accumulates.value != 0);
 }
 
-/* Whether profiling is possible, and on; --record switches it on. Without it, the watch goes on. */
+/* Whether profiling is possible, and on; --record switches it on. Otherwise the watch continues without it. */
 static gboolean
 prepare_sampling(Watch *watch, const WatchingChoice *choice, GError **error)
 {
@@ -308,7 +308,7 @@ prepare_sampling(Watch *watch, const WatchingChoice *choice, GError **error)
     watch->births_us = choice->record && watch->sampled && wants_births(watch, &hello) ? 1 : 0;
     if (evidence->profile != DOCTOR_PROFILE_READY || !choice->record)
         return TRUE;
-    /* It counts births and deaths, which jemalloc's profiler does with prof_accum alone. */
+    /* It counts births and deaths, as jemalloc's profiler does only with prof_accum. */
     if (sampler.sampler == WIRE_SAMPLER_AUTO && wants_births(watch, &hello))
         sampler.sampler = WIRE_SAMPLER_JESCOPE;
     watch->recording = recording_begin(watch->target, RECORDING_PERIOD_AS_IT_IS, &sampler, error);
@@ -320,8 +320,8 @@ prepare_sampling(Watch *watch, const WatchingChoice *choice, GError **error)
     return watch->sampled;
 }
 
-/* All that is known at the end. The classes of every arena are jemalloc's own JSON, one call instead of thousands of
- * controls; without it the merged ones have to do. */
+/* Collects everything at the end. The classes of every arena come from jemalloc's own JSON, one call instead of
+ * thousands of controls; without it the merged ones are used. */
 static gboolean
 finish(Watch *watch, GError **error)
 {

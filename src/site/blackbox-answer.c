@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "/api/v1/blackbox": what the black box has kept of processes, and reports of it. */
+/* "/api/v1/blackbox": the black box's data on processes, and reports on it. */
 #include "site/offload.h"
 #include "site/table.h"
 
@@ -41,7 +41,7 @@ struct _Ask {
 
 /* ---- what is kept, on a thread ---- */
 
-/* As a target that runs: all of its user ids were this user's. */
+/* Like a running target: all of its user ids were this user's. */
 static gboolean
 is_visible(const BlackboxLife *life, Viewer viewer)
 {
@@ -79,7 +79,7 @@ answer_list(const Ask *ask, GPtrArray *lives, RouteReply *reply)
     reply_add(reply, text->str, text->len);
 }
 
-/* The process that the path names; NULL: none, and REPLY has the error. */
+/* The process named by the path; NULL: there is none, and REPLY has the error. */
 static const BlackboxLife *
 find_life(const Ask *ask, const GPtrArray *lives, RouteReply *reply)
 {
@@ -140,7 +140,8 @@ copy_dump(int from, const BlackboxSnapshot *snapshot)
     return -1;
 }
 
-/* A copy of FROM that belongs to the owner of what it names: with these rights a report reads the files. */
+/* A copy of FROM owned by the author of the file names in it: a report opens those files with the rights of that
+ * user. */
 static int
 copy_for_owner(int from, const BlackboxSnapshot *snapshot)
 {

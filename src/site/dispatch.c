@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a request to its answer. */
+/* Dispatches requests to their answers. */
 #include "site/site.h"
 
 #include "site/pending.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* libmtev's clients look at the words of the status. */
+/* libmtev's clients parse the reason phrase of the status. */
 static Answer *
 in_words_of(const Resolved *resolved, Answer *refusal)
 {
@@ -43,7 +43,8 @@ make_change(Site *site, Exchange *exchange, Resolved *resolved)
         refuse(site, exchange,
                refuse_for_now("two requests of this peer with seconds= are already running",
                               "wait for one of them, or start a recording instead", "5"));
-    else if (!audit_takes_change(site->audit, exchange)) /* each is a line of the audit, which must not hide others' */
+    else if (!audit_takes_change(site->audit,
+                                 exchange)) /* each is a line of the audit log, which must not displace others' */
         refuse(
             site, exchange,
             refuse_for_now("this peer makes more than 50 changes per second", "wait as long as Retry-After says", "1"));
@@ -51,7 +52,7 @@ make_change(Site *site, Exchange *exchange, Resolved *resolved)
         pending_change(site->pending, exchange, resolved, waiting);
 }
 
-/* A watch takes a thread, and a process, for as long as its client wants. */
+/* A watch occupies a thread, and a process, for a time that its client chooses. */
 static void
 read_target(Site *site, Exchange *exchange, Resolved *resolved)
 {
@@ -83,7 +84,7 @@ is_file(const Exchange *exchange, gpointer data)
     return strcmp(request->method, "POST") == 0 && strcmp(request->path, "/api/v1/files") == 0;
 }
 
-/* A file is not even received from a page of another site. */
+/* A file from a page of another site is rejected before it is received. */
 static Answer *
 admit_known(const Site *site, const Exchange *exchange)
 {
@@ -116,7 +117,7 @@ admit(Exchange *exchange, gpointer data)
 static void
 serve(Site *site, Exchange *exchange, const Resolved *resolved)
 {
-    /* Pages, which may be linked to from anywhere, take any parameter. */
+    /* Pages, which may be linked to from anywhere, accept any parameter. */
     Answer *refusal = resolved->match.route->summary != NULL ? resolved_check(resolved) : NULL;
     if (refusal != NULL)
         exchange_answer(exchange, refusal);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /api/v1/events: the service's events, as Server-Sent Events (WHATWG HTML, section 9.2). Each has the id of the
- * service's event; a client that reconnects with Last-Event-ID gets the events that it missed as far as they are kept,
- * preceded by an event "lost" if some are not. A client that does not read is disconnected.
+ * service's event; a client that reconnects with Last-Event-ID gets the missed events that are still kept, preceded by
+ * an event "lost" if some are not. A client that does not read is disconnected.
  */
 #include "site/site.h"
 #include "site/table.h"
@@ -16,7 +16,7 @@ enum {
     EVENTS_STREAMS_MAX = 256,
     EVENTS_STREAMS_OF_PEER_MAX = 64,
     EVENTS_HEARTBEAT_SECONDS = 15,
-    EVENTS_BACKLOG_MAX = 512 * 1024, /* bytes that may wait for one client: more than all events that are kept */
+    EVENTS_BACKLOG_MAX = 512 * 1024, /* maximum bytes queued for one client: more than all kept events */
 };
 
 typedef struct {
@@ -26,7 +26,7 @@ typedef struct {
     guint subscription;
     guint heartbeat;
     GString *waiting;
-    gboolean over; /* too much of it */
+    gboolean over; /* the queue is full */
 } Stream;
 
 /* EVENT as an object, with a newline; unused members are omitted. */
@@ -71,7 +71,7 @@ on_event(const ServiceEvent *event, gpointer data)
     flush(stream);
 }
 
-/* A comment: shows proxies and us that the client still reads. */
+/* A comment: shows proxies and the server that the client still reads. */
 static gboolean
 on_heartbeat(gpointer data)
 {
@@ -109,8 +109,8 @@ free_stream(gpointer data)
     g_free(stream);
 }
 
-/* The id after which to begin, of the header that a client sends when it comes again, or else of the parameter; FALSE:
- * that of the client is malformed. */
+/* The id to continue after, from the header of a reconnecting client, or else from the parameter; FALSE: the client's
+ * id is malformed. */
 static gboolean
 find_beginning(const Site *site, Exchange *exchange, guint64 *after)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "/api/v1/fleet": questions to the store of all hosts' dumps that the operator named, answered by `jescope fleet` in a
- * child (render.h). Answers are about other users' processes: for clients that see every target. */
+/* "/api/v1/fleet": queries to the store of all hosts' dumps that the operator configured, answered by `jescope fleet`
+ * in a child (render.h). Answers are about other users' processes: for clients that may see every target. */
 #include "site/site.h"
 #include "site/table.h"
 
@@ -16,20 +16,20 @@
 #include <string.h>
 
 enum {
-    AT_ONCE = 2, /* other answers need the same threads, and the store its own */
+    AT_ONCE = 2, /* other answers need the same threads, and the store has its own load */
     AT_ONCE_OF_PEER = 1,
     SECONDS = 120,
     WORD_MAX = 64,
-    QUESTION = 3, /* the component of the path */
+    QUESTION = 3, /* index of the component in the path */
 };
 
-/* What there is to ask. */
+/* The supported queries. */
 typedef struct {
     const char *name;
-    const char *operand;        /* the parameter that is one; NULL: none */
-    const char *const *options; /* parameters that are passed on as they are, NULL at the end */
-    gboolean needed;            /* the operand */
-    gboolean reports;           /* in a format of reports, else JSON */
+    const char *operand;        /* the parameter that becomes the operand; NULL: none */
+    const char *const *options; /* parameters passed on unchanged, NULL at the end */
+    gboolean needed;            /* the operand is required */
+    gboolean reports;           /* in a report format, else JSON */
 } Question;
 
 #define PART_NAMES(prefix)                                                                                             \
@@ -47,10 +47,10 @@ static const Question questions[] = {
     {"diff", "service", two_parts, TRUE, TRUE},
 };
 
-/* A request. Its thread has it from begin() to on_done(). */
+/* A request. Its thread owns it from begin() to on_done(). */
 typedef struct {
     Site *site;
-    Exchange *exchange; /* NULL: its client has gone; in the main context alone */
+    Exchange *exchange; /* NULL: its client has disconnected; in the main context only */
     gint left;          /* the same, for the thread; atomic */
     Peer *peer;
     AnswerCoding coding;
@@ -152,7 +152,7 @@ add_store(GPtrArray *options, const SiteStore *store)
         add_option(options, "ca-file", store->ca_file);
 }
 
-/* FALSE: REPLY is a refusal. */
+/* FALSE: REPLY is the error. */
 static gboolean
 add_report(Ask *ask, const RouteRequest *request, RouteReply *reply)
 {
@@ -173,7 +173,7 @@ add_report(Ask *ask, const RouteRequest *request, RouteReply *reply)
     return TRUE;
 }
 
-/* FALSE: REPLY is a refusal. */
+/* FALSE: REPLY is the error. */
 static gboolean
 fill(Ask *ask, const Question *question, const RouteRequest *request, RouteReply *reply)
 {
@@ -260,7 +260,7 @@ serve_question(Site *site, Exchange *exchange)
     ask_free(ask);
 }
 
-/* For the page: whether there is anything to ask. */
+/* For the page: whether a store is configured. */
 static void
 serve_state(Site *site, Exchange *exchange)
 {

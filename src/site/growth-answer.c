@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "/api/v1/targets/{target}/growth": what grows over the kept dumps of a target. */
+/* "/api/v1/targets/{target}/growth": growth over the kept dumps of a target. */
 #include "site/table.h"
 
 #include "routes/native-reply.h"
@@ -11,7 +11,7 @@ enum {
     FEWEST_DUMPS = 3,
 };
 
-/* Of the kept dumps the newest ones, oldest first. Returns how many. */
+/* The newest kept dumps, oldest first. Returns their number. */
 static size_t
 choose_dumps(const RouteHost *host, guint64 ids[static RENDER_GROWTH_MAX])
 {

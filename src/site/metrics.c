@@ -21,7 +21,7 @@ metrics_content_type(MetricsFormat format)
     return content_types[format];
 }
 
-/* The quality that the parameters of one media range give it (RFC 9110, section 12.4.2). */
+/* The quality assigned by the parameters of one media range (RFC 9110, section 12.4.2). */
 static double
 quality_of(char **parameters)
 {
@@ -77,12 +77,12 @@ count_descriptors(const MetricsScrape *scrape)
     guint n = 0;
     while (folder != NULL && g_dir_read_name(folder) != NULL)
         n++;
-    return n > 0 ? n - 1 : 0; /* without the directory's own */
+    return n > 0 ? n - 1 : 0; /* excluding the directory's own descriptor */
 }
 
 /* ---- families without a target ---- */
 
-/* A figure that is asked of the system, or of the scrape itself. */
+/* A figure read from the system, or from the scrape itself. */
 typedef struct {
     OpenMetricsFamily family;
     double (*value)(const MetricsScrape *scrape);
@@ -114,7 +114,7 @@ static const Figure process_figures[] = {
     {{"process_open_fds", STATS_GAUGE, "", "Descriptors that jescope itself has open"}, count_descriptors},
 };
 
-/* A figure that the service or the server counts. */
+/* A figure counted by the service or the server. */
 typedef struct {
     OpenMetricsFamily family;
     gsize offset; /* in MetricsOwn */
@@ -223,7 +223,7 @@ typedef struct {
 
 #define PUSHED(member) offsetof(ServicePushFigures, member)
 
-/* Rows of one family follow each other. */
+/* Rows of one family are adjacent. */
 static const PushFigure push_figures[] = {
     {{"jescope_push_rounds_total", STATS_COUNTER, "", "Rounds in which targets were to be dumped and pushed"},
      PUSHED(rounds),

@@ -5,10 +5,10 @@ enum {
     REPORTS_AT_ONCE = 3, /* other answers need the same threads */
 };
 
-/* A thread has it from offload() to on_done(). */
+/* A thread owns it from offload() to on_done(). */
 typedef struct {
     Site *site;
-    Exchange *exchange; /* NULL: its client has gone; in the main context alone */
+    Exchange *exchange; /* NULL: its client has disconnected; in the main context only */
     Peer *peer;
     AnswerCoding coding;
     Offload work;
@@ -56,7 +56,7 @@ why_refused(const Site *site, Exchange *exchange, const Offload *work)
     return work->is_report && site->reports >= REPORTS_AT_ONCE ? "other reports of files are being made" : NULL;
 }
 
-/* The thread of a client that has gone works on: it counts until it is done. */
+/* The thread of a disconnected client continues: it counts until it is done. */
 void
 offload(Site *site, Exchange *exchange, const Offload *work)
 {

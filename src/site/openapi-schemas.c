@@ -9,7 +9,7 @@
 #define REPORT    "application/octet-stream,text/plain,text/html,image/svg+xml,text/vnd.graphviz," JSON
 #define DOWNLOADS "application/octet-stream"
 
-/* The first row that fits counts. */
+/* The first matching row is used. */
 static const OpenapiAnswer answers[] = {
     {NULL, "/", "getPage", 200, "text/html", NULL},
     {NULL, "/healthz", "getHealth", 200, TEXT, NULL},

@@ -20,7 +20,7 @@ operation_free(gpointer data)
     g_free(operation);
 }
 
-/* A rest that may be empty is left out, and so is a slash at the end. */
+/* A rest that may be empty is omitted, and so is a trailing slash. */
 static char *
 path_of(const char *pattern)
 {
@@ -160,8 +160,7 @@ add_failure(json_t *responses, const char *status)
     json_object_set_new(responses, status, json_pack("{s:s}", "$ref", "#/components/responses/Failure"));
 }
 
-/* The error responses of any operation, of those about a target or what is kept of one, and of those that ask a store.
- */
+/* The error responses of every operation, of those about a target or its kept data, and of those that query a store. */
 static void
 add_failures(json_t *responses, const OpenapiOperation *operation)
 {

@@ -3,12 +3,12 @@
 
 struct Pending {
     PendingTable *table;
-    char *key; /* in PendingTable.by_key; NULL: it is not to be found */
+    char *key; /* in PendingTable.by_key; NULL: it cannot be found */
     Resolved *resolved;
-    GQueue waiting;        /* of Exchange: for the next time the target is asked */
+    GQueue waiting;        /* of Exchange: for the next query of the target */
     GQueue asking;         /* of Exchange: their request to the target is in progress */
-    ServiceTicket *ticket; /* NULL: the target is not being asked */
-    guint start;           /* source id; 0: asking is not planned */
+    ServiceTicket *ticket; /* NULL: the target is not being queried */
+    guint start;           /* source id; 0: no query is scheduled */
     char *about;           /* of a change, for the audit */
     guint *count;          /* as in pending_change(); NULL: its exchange has ended */
 };
@@ -16,7 +16,7 @@ struct Pending {
 struct PendingTable {
     const Site *site;
     GHashTable *by_key; /* of Pending */
-    GHashTable *all;    /* the set of them */
+    GHashTable *all;    /* the set of all */
     GString *key;       /* of the request */
 };
 
@@ -53,7 +53,7 @@ is_watch(const Pending *pending)
     return (pending->resolved->match.flags & ROUTE_WATCHING) != 0;
 }
 
-/* One without exchanges stays as long as there is room for it, unless each is to be counted. */
+/* A request without exchanges is kept as long as there is room, unless each is to be counted. */
 static void
 drop_if_idle(Pending *pending)
 {
@@ -133,7 +133,7 @@ on_start(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Once the server has read what other clients have sent meanwhile: they are in the same source's turn. */
+/* After the server has read what other clients have sent meanwhile: these are dispatched in the same iteration. */
 static void
 plan(Pending *pending)
 {
@@ -160,7 +160,7 @@ on_left(Exchange *exchange, gpointer data)
 
 /* ---- exchanges ---- */
 
-/* In PendingTable.key. A query has no blank in it, so the key is unambiguous. */
+/* Returned in PendingTable.key. A query contains no blank, so the key is unambiguous. */
 static const char *
 make_key(PendingTable *table, const Exchange *exchange)
 {
@@ -170,7 +170,7 @@ make_key(PendingTable *table, const Exchange *exchange)
     return table->key->str;
 }
 
-/* An answer that ends its connection must not end those of others. */
+/* An answer that closes its connection must not close those of others. */
 static gboolean
 may_share(const Exchange *exchange)
 {
@@ -191,7 +191,7 @@ pending_resolved(const Pending *pending)
     return pending->resolved;
 }
 
-/* What was asked earlier may be older than this request, but for a watch, which ends after it. */
+/* An earlier query's result may be older than this request, except for a watch, which ends after it. */
 static gboolean
 may_use_request_in_progress(const Pending *pending)
 {

@@ -135,7 +135,7 @@ drop_answer(gpointer data)
     answer_unref(data);
 }
 
-/* To sleep is to sample meanwhile, which is a change: what only reads does not wait for those that sleep. */
+/* Sleeping means sampling meanwhile, which is a change: requests that only read do not wait for sleeping ones. */
 static ServicePace
 pace_of(const RouteMatch *match)
 {

@@ -25,7 +25,7 @@ append_target(GString *page, const ServiceTarget *target)
                            name, id, id);
 }
 
-/* For clients other than browsers, and for browsers where the page was not built. */
+/* For clients other than browsers, and for browsers if the page was not built. */
 static void
 answer_list(const Site *site, Exchange *exchange)
 {

@@ -20,7 +20,7 @@ add_standing(const RuleStanding *standing, gpointer data)
                                     standing->last_us != 0 ? json_real((double)ago_us / G_USEC_PER_SEC) : json_null()));
 }
 
-/* Files are named to those who see all targets alone. */
+/* Files are only named to clients that may see all targets. */
 static json_t *
 list_problems(Site *site, Viewer viewer)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The endpoints of Prometheus, as service-routes.h has them. */
+/* The endpoints for Prometheus. */
 #include "site/site.h"
 #include "site/table.h"
 
 #include "routes/query.h"
 #include "site/metrics.h"
 
-/* A scrape under way: the service's until it is done. */
+/* A scrape in progress: owned by the service until it is done. */
 typedef struct {
     Site *site;
     Exchange *exchange; /* NULL: it has ended */
     MetricsFormat format;
-    gboolean whole; /* with our own figures */
+    gboolean whole; /* with the server's own figures */
 } Scrape;
 
 static void

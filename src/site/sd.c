@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* instance is given, since two targets behind one address would else have one "up" between them. */
+/* instance is set, since two targets at one address would otherwise share the same "up". */
 static json_t *
 group_of(const ServiceTarget *target, const char *address, const char *scheme)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "/api/v1/files": dumps that clients send to look at, and reports of them. */
+/* "/api/v1/files": dumps that clients upload, and reports on them. */
 #include "site/offload.h"
 #include "site/sent-files.h"
 #include "site/table.h"
@@ -83,7 +83,7 @@ read_word(const Exchange *exchange, char word[static WORD_MAX])
     path_component(exchange_request(exchange)->path, NATIVE_TARGET, word, WORD_MAX);
 }
 
-/* The file that the path names; NULL: there is none, and EXCHANGE is answered. */
+/* The file named by the path; NULL: there is none, and EXCHANGE is answered. */
 static const SentFile *
 find_named(const Site *site, Exchange *exchange)
 {
@@ -221,13 +221,13 @@ serve_remove(Site *site, Exchange *exchange)
 
 /* ---- reports ---- */
 
-/* A request for one; its files are its own. */
+/* A request for a report; its files are its own. */
 typedef struct {
     Service *service;
     SentFile file; /* with its name */
     guint64 base_id;
     int dump, base; /* -1: none */
-    gboolean names; /* its client may have the files opened that the dump names */
+    gboolean names; /* whether its client may have the files opened that the dump names */
     unsigned grants;
     char *path, *query;
 } Ask;
@@ -250,7 +250,7 @@ open_sent(void *host, uint64_t id, int *descriptor, Failure *failure)
     return OUTCOME_DONE;
 }
 
-/* The child says what is wrong with a file. */
+/* The child reports errors in a file. */
 static Outcome
 unless_unreadable(Outcome result, const Failure *failure)
 {
@@ -318,7 +318,7 @@ free_ask(gpointer data)
 }
 
 /* Names of functions come from the files that a dump names, which any client could choose: so they are opened only for
- * those who could have them read without us. */
+ * clients that could read them otherwise. */
 static gboolean
 may_name_files(const Exchange *exchange)
 {

@@ -47,7 +47,7 @@ key_of(char key[static KEY_SIZE], guint64 id)
     return key;
 }
 
-/* It is not found by trying. */
+/* The id cannot be guessed. */
 static guint64
 new_id(void)
 {
@@ -65,7 +65,7 @@ sent_files_open(SentFiles *files, guint64 id)
     return held_files_find(files->held, key_of(key, id));
 }
 
-/* The row of ID, if the file is still held: others may have taken its place. */
+/* The row of ID, if the file is still held: others may have displaced it. */
 static GList *
 find_link(SentFiles *files, guint64 id)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "/api/v1/targets/{target}/series": how values of a target moved, through its restarts. */
+/* "/api/v1/targets/{target}/series": values of a target over time, across its restarts. */
 #include "site/table.h"
 
 #include "routes/native-reply.h"
@@ -11,7 +11,7 @@ enum {
     SERIES_CELLS_MAX = 4000000, /* of a table with a column for each series, where most may be empty */
 };
 
-/* In one answer. A history in memory is locked while it is read. */
+/* For one answer. A history in memory is locked while it is read. */
 static const SeriesLimits limits = {.values = 50000000, .points = 1000000, .series = 10000};
 
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
     const SeriesRequest *request;
 } Reading;
 
-/* How many different times there are. */
+/* The number of distinct times. */
 static guint
 count_times(const GPtrArray *series)
 {

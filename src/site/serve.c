@@ -30,7 +30,7 @@ struct Serve {
     Tls *tls;
     char **hosts;
     Site site;
-    guint ending; /* of service and server: those that still work */
+    guint ending; /* the number of service and server still running */
     void (*stopped)(gpointer data);
     gpointer data;
 };
@@ -68,7 +68,7 @@ read_secrets(const ServeOptions *options, Secrets *secrets, GError **error)
            (secrets->tls = tls_read(options->tls_certificate, options->tls_key, error)) != NULL;
 }
 
-/* An address that others can reach needs access control. */
+/* An address that other machines can reach needs access control. */
 static gboolean
 check_exposure(const ServeOptions *options, const Address *address, GError **error)
 {
@@ -146,7 +146,7 @@ add_address(Serve *serve, const ServeOptions *options, const char *text, GError 
     return fd >= 0 && add_socket(serve, options, fd, SERVER_SOCKET_OURS, error);
 }
 
-/* A socket that root alone can connect to: root's server reaches every user's processes. */
+/* A socket that only root can connect to: root's server reaches every user's processes. */
 static gboolean
 add_default(Serve *serve, const ServeOptions *options, GError **error)
 {
@@ -179,7 +179,7 @@ listen_everywhere(Serve *serve, const ServeOptions *options, GError **error)
 
 /* ---- the whole ---- */
 
-/* What a session has open ends with it. */
+/* Connections opened by a session end with it. */
 static gboolean
 expire(gpointer data)
 {

@@ -24,7 +24,7 @@ answer_new_json(unsigned status, json_t *document, const char *cookie)
     return answer;
 }
 
-/* What the client with ROLE and NAME may do; SECONDS: how long its session remains, -1: it has none. */
+/* The permissions of the client with ROLE and NAME; SECONDS: the remaining time of its session, -1: it has none. */
 static json_t *
 describe(const Site *site, const char *role, const char *name, gint64 seconds)
 {
@@ -54,8 +54,8 @@ answer_state(Site *site, Exchange *exchange)
 
 /* ---- the cookie ---- */
 
-/* VALUE for SECONDS. Without TLS a browser may refuse "Secure", so that there it is left out; sign_in() has made sure
- * that nothing but this machine is in between. */
+/* The cookie VALUE for SECONDS. Without TLS a browser may reject "Secure", so it is omitted there; sign_in() has
+ * checked that the connection does not leave this machine. */
 static char *
 set_cookie(const Exchange *exchange, const char *name, const char *value, guint seconds)
 {
@@ -64,7 +64,7 @@ set_cookie(const Exchange *exchange, const char *name, const char *value, guint 
                            secure ? "; Secure" : "");
 }
 
-/* The session that the client has had until now, if any. */
+/* The client's previous session, if any. */
 static gboolean
 end_session(Site *site, const Exchange *exchange, const char *name)
 {
@@ -78,7 +78,7 @@ end_session(Site *site, const Exchange *exchange, const char *name)
 
 /* ---- signing in and out ---- */
 
-/* NULL: nothing is in the way; else the answer. *name: of the cookie, to be freed. */
+/* NULL: the client may sign in; else the error. *name: of the cookie, to be freed. */
 static Answer *
 check_browser(const Exchange *exchange, char **name)
 {
@@ -95,7 +95,7 @@ check_browser(const Exchange *exchange, char **name)
     return NULL;
 }
 
-/* NULL: TOKEN may be sent over this connection; else the answer. */
+/* NULL: TOKEN may be sent over this connection; else the error. */
 static Answer *
 check_token(const Site *site, Exchange *exchange, const QueryValue *token, const char **name, RouteRole *role)
 {
@@ -134,14 +134,15 @@ audit(const Site *site, const Exchange *exchange, const Answer *answer)
     audit_change(site->audit, about, answer);
 }
 
-/* The id is a new one whatever cookie was sent, and the old session ends: only this client knows the new one. */
+/* The id is new whatever cookie was sent, and the old session ends: only this client knows the new id. */
 static void
 begin_session(Site *site, Exchange *exchange, const char *cookie_name, const QueryValue *token)
 {
     g_autofree char *id =
         sessions_begin(site->sessions, token->text, peer_user(exchange_peer(exchange)), g_get_monotonic_time());
     g_autofree char *cookie = set_cookie(exchange, cookie_name, id, SESSION_SECONDS);
-    server_end_streams(site->server, guard_session_is_over, &site->rules); /* of one that was one too many */
+    server_end_streams(site->server, guard_session_is_over,
+                       &site->rules); /* those of a session that exceeded the limit */
     Answer *answer = answer_new_json(
         201, describe(site, word_of(exchange_role(exchange)), exchange_who(exchange), SESSION_SECONDS), cookie);
     audit(site, exchange, answer);

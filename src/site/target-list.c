@@ -32,7 +32,7 @@ append_body(GString *text, RouteReply *reply)
     close(reply->descriptor);
 }
 
-/* Each by itself, since a reply that grows is in a memfd, which takes a system call for every word. */
+/* Each separately, since a reply that grows is in a memfd, which takes a system call for every word. */
 static void
 add_target(GString *text, ServiceTarget *target)
 {

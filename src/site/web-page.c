@@ -9,7 +9,7 @@ enum {
     TAG_DIGITS = 16, /* of the digest of a part's content */
 };
 
-/* The page loads only what this server sends, runs no script of a document, and is part of no other page. */
+/* The page only loads what this server sends, runs no inline script, and cannot be embedded in other pages. */
 static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
                              "connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -61,7 +61,7 @@ fill(Asset *asset, GBytes *bytes, const AssetHeaders *headers)
     }
 }
 
-/* The document with the names that its parts have here. */
+/* The document with the present names of its parts. */
 static GBytes *
 document_with(GBytes *document, const Asset *script, const Asset *style)
 {
