@@ -63,7 +63,7 @@ typedef struct {
 /* The values of one stack: Batch.n_values estimates and as many variances, in the order of Batch.values. */
 typedef struct {
     const gdouble *estimate;
-    const gdouble *variance; /* the square of the standard error; variances add up as estimates do */
+    const gdouble *variance; /* square of the standard error; variances add up like estimates */
     gdouble births, deaths;  /* sampled objects allocated and freed, as in ProfileWeight; 0 if unknown */
 } BatchSample;
 

@@ -15,7 +15,7 @@ typedef struct {
 /* About COUNT round marks that cover LOW..HIGH: powers of two for bytes, otherwise 1, 2 or 5 times a power of ten. */
 Axis axis_values(double low, double high, guint count, StatsUnit unit);
 
-/* Marks within FROM..TO (microseconds) at round times of day (UTC), at most COUNT of them. */
+/* At most COUNT marks within FROM..TO (microseconds), at round times of day (UTC). */
 Axis axis_times(gint64 from_us, gint64 to_us, guint count);
 
 /* "1.5 GiB", "12k", "250 ms". */

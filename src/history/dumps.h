@@ -49,10 +49,10 @@ typedef struct {
 void history_packed_dump_clear(HistoryPackedDump *packed);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(HistoryPackedDump, history_packed_dump_clear)
 
-/* Packs the bytes of DESCRIPTOR: a regular file or memfd, read from its beginning whatever its offset. */
+/* Packs the content of DESCRIPTOR, a regular file or memfd, from its beginning regardless of its offset. */
 gboolean history_dump_pack(int descriptor, HistoryPackedDump *packed, GError **error);
 
-/* Adds the dump to INCARNATION, with the facts in *DUMP, whose id and bytes are set. */
+/* Adds the dump to INCARNATION, with the recording and time in *DUMP; sets its id and bytes. */
 gboolean history_dump_add_packed(History *history, gint64 incarnation, const HistoryPackedDump *packed, RouteDump *dump,
                                  GError **error);
 

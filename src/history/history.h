@@ -48,7 +48,7 @@ typedef enum {
 /* $JESCOPE_HISTORY, else jescope/history.db in $XDG_STATE_HOME, else in ~/.local/state. */
 char *history_default_path(void);
 
-/* Errors name PATH and the remedy. */
+/* NULL with an ERROR whose message names PATH and the remedy. */
 History *history_open(const char *path, HistoryMode mode, GError **error);
 
 /* A history that is in memory only. */

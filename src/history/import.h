@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads files of statistics into the history. Importing again, or a file that has grown, adds only new samples: a
- * sample is identified by its time and its main values (or, without times, by those and their number of occurrences
- * before), not by its file.
+ * Reads files of statistics into the history. Importing a file again, or after it has grown, adds only new samples: a
+ * sample is identified by its time and its main values (or without a time, by the values and the number of their
+ * earlier occurrences), not by its file.
  */
 #ifndef JESCOPE_HISTORY_IMPORT_H
 #define JESCOPE_HISTORY_IMPORT_H
@@ -29,7 +29,7 @@ typedef struct {
     guint64 timeless; /* samples added with an assumed time */
 } ImportResult;
 
-/* Imports PATH ("-": standard input). On failure the samples written so far stay: importing again continues. */
+/* Imports PATH ("-": standard input). On failure the samples written so far are kept; importing again continues. */
 gboolean import_file(History *history, const char *path, const ImportOptions *options, ImportResult *result,
                      GError **error);
 

@@ -20,11 +20,11 @@ enum {
     PLOT_WIDTH_MIN = 40,
 };
 
-/* Draws SERIES (of Series, at least one) for a terminal WIDTH columns wide, appended to OUT. */
+/* Appends a plot of SERIES (of Series, at least one) for a terminal of WIDTH columns to OUT. */
 void plot_text(const GPtrArray *series, guint width, PlotFlags flags, GString *out);
 
-/* Draws SERIES as one SVG document, appended to OUT: no script, no external resource, light or dark as the viewer
- * prefers. */
+/* Appends a plot of SERIES as an SVG document to OUT, without scripts and external resources, light or dark according
+ * to the viewer's preference. */
 void plot_svg(const GPtrArray *series, GString *out);
 
 /* Shared by both ----------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@
 /* "JSCH", in PRAGMA application_id: identifies a history file. */
 enum { SCHEMA_APPLICATION = 0x4a534348 };
 
-/* schema_steps[N] takes a file from PRAGMA user_version N to N + 1. Steps are never changed once released; a change of
- * the schema is a new step at the end. */
+/* schema_steps[N] migrates a file from PRAGMA user_version N to N + 1. Steps are never changed once released; a change
+ * of the schema is a new step at the end. */
 extern const char *const schema_steps[];
 
 /* The user_version this program reads and writes: the number of steps. */

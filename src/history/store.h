@@ -10,7 +10,7 @@ enum {
     STORE_LEVEL_PACKED = 6, /* takes twice as long as level 3 and saves a tenth; packing is rare */
 };
 
-/* Packs the loose samples of INCARNATION into as few blocks as they fit. */
+/* Packs the loose samples of INCARNATION into as few blocks as possible. */
 gboolean store_pack(History *history, gint64 incarnation, GError **error);
 
 /* Sets *ID to that of target NAME, which is created if needed. */

@@ -38,7 +38,7 @@ typedef struct {
     const char *pattern; /* "*" matches a component of digits */
     ControlType type;
     unsigned flags;    /* ControlFlag */
-    const char *since; /* first release that has it, as far as tested */
+    const char *since; /* first tested release that has it */
 } Control;
 
 /* The row for @name, or NULL for an unknown name (which jemalloc may still have). */

@@ -201,7 +201,7 @@ find_strings(const ElfFile *file, const ElfTable *table, const char *name, Hits 
         if (!elf_read(file, table->strings + offset, file->scratch + carried, n))
             return false;
         const uint8_t *end = file->scratch + carried + n;
-        const uint64_t scratch_offset = offset - carried; /* of the scratch memory's first byte */
+        const uint64_t scratch_offset = offset - carried; /* file offset of the scratch memory's first byte */
         /* A name that is completely in the carried bytes was seen in the previous piece. */
         const uint8_t *from = file->scratch + (carried >= length ? carried - length + 1 : 0);
         for (const uint8_t *at; (at = memmem(from, (size_t)(end - from), name, length)) != NULL; from = at + length)

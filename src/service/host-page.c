@@ -44,7 +44,7 @@ split_options(const char *const *options, PageOptions *split)
             split->tree[n_tree++] = *options;
 }
 
-/* A page tree has no callers and callees of a function. */
+/* Whether the options name a function, whose callers and callees a page tree does not have. */
 static gboolean
 has_function(const PageOptions *options)
 {

@@ -370,7 +370,7 @@ host_render(void *job, const RouteRendering *rendering, int *descriptor, Failure
                                   .title = service_target_label(target),
                                   .pid = live_pid(target),
                                   .rendering = rendering};
-    /* The target is not needed for it, and others need not wait. */
+    /* The report does not need the target, so other work on it may begin. */
     work_let_go(job);
     return service_render(live_service(target), &wanted, descriptor, failure);
 }

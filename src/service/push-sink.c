@@ -24,13 +24,13 @@ enum {
 
 /* The sections of the options, and replaced sections with work in progress: of Pusher. */
 typedef struct {
-    Service *service; /* not a reference: it outlives this */
+    Service *service; /* borrowed: it outlives this */
     GPtrArray *pushers;
     GPtrArray *retired;
 } Pushers;
 
 typedef struct {
-    Service *service; /* not a reference: it outlives this */
+    Service *service; /* borrowed: it outlives this */
     Pushers *all;
     GPtrArray *options; /* a reference, which keeps PUSH alive */
     const ServicePush *push;

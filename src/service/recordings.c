@@ -310,7 +310,7 @@ end_as(ServiceTarget *target, RouteRecordingState state, guint64 dump, const Fai
     tell_ended(target, &ended, who);
 }
 
-/* The dump is kept in any case, if necessary without names, with the reason in NAMELESS. */
+/* Symbolizes the dump. If that fails, the dump is kept as it is, with the reason in NAMELESS. */
 static void
 symbolize(Job *job, int *dump, Failure *nameless)
 {

@@ -16,7 +16,7 @@
 enum {
     POSTS_AT_ONCE = 4,
     POST_ATTEMPTS = 3,
-    POST_PAUSE_S = 1,        /* before the second attempt; twice that before the third */
+    POST_PAUSE_S = 1,        /* pause before the second attempt; twice as long before the third */
     POST_DEADLINE_S = 10,    /* deadline of one attempt */
     RECORDING_GRACE_S = 120, /* time after its end for the dump */
     TOO_MANY_REQUESTS = 429,

@@ -22,7 +22,7 @@ Scanner *scanner_new_of(const ServiceSource *sources, guint n);
 void scanner_free(Scanner *scanner);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Scanner, scanner_free)
 
-/* The changes since the last scan. HINTS, of pid_t, are always examined; may be NULL. */
+/* Returns the changes since the last scan. The processes in HINTS (of pid_t; may be NULL) are always examined. */
 ScanResult *scanner_run(Scanner *scanner, const GArray *hints);
 /* Drops FOUND, of a source of all processes of a name, which gets no series: it is examined again, and the remark WHY
  * is added to RESULT, once. */

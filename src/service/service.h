@@ -457,7 +457,7 @@ guint service_subscribe(Service *service, guint64 after, ServiceEventFunc func, 
 /* May be called from within FUNC. */
 void service_unsubscribe(Service *service, guint subscription);
 
-/* The newest event's id; 0: none. With it, service_subscribe() reports only new ones. */
+/* The id of the newest event, 0 if there is none. With this id, service_subscribe() reports only new events. */
 guint64 service_last_event(const Service *service);
 
 /* Whether any events after AFTER have been dropped, whatever their user: 1024 are kept. */

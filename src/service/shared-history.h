@@ -18,7 +18,7 @@ typedef struct {
     HistoryParts parts; /* parts of a sample */
 } HistoryRules;
 
-/* PATH may be NULL: in memory. */
+/* Opens the history at PATH, or if NULL, one in memory. */
 SharedHistory *shared_history_new(const char *path, const HistoryRules *rules, GError **error);
 void shared_history_free(SharedHistory *shared);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(SharedHistory, shared_history_free)

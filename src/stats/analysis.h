@@ -24,7 +24,7 @@ typedef enum {
 typedef struct {
     AnalysisKind kind;
     AnalysisFlags flags;
-    gint64 threshold_mib; /* smaller values are omitted; 0: none are */
+    gint64 threshold_mib; /* smaller values are omitted; 0: none */
     gint64 start;         /* first iteration */
     gint64 end;           /* exclusive */
     gint64 base;          /* DELTA: the iteration to compare with */

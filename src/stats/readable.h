@@ -5,8 +5,8 @@
 
 #include <glib.h>
 
-/* "330.0 MB", "1.5 GB", "-5.0 B"...: binary steps up to GB, 12 significant digits, ".0" where there is no fraction.
- * BYTES is a whole number. */
+/* "330.0 MB", "1.5 GB", "-5.0 B"...: binary steps up to GB, 12 significant digits, ".0" if there is no fraction. BYTES
+ * must be a whole number. */
 void readable_append_float(GString *out, double bytes);
 
 /* "200 MB": like readable_append_float(), but with whole numbers, rounded down (towards minus infinity). */

@@ -133,8 +133,8 @@ release_held(StatsReader *reader, GError **error)
     return sample == NULL || hand_out(reader, sample, error);
 }
 
-/* A snapshot that began inside an unfinished one either followed a crash, and is complete, or belongs to a process
- * whose lines are mixed with another's. A second End indicates the latter. */
+/* A snapshot that began inside an unfinished one either followed a crash and is complete, or its lines are mixed with
+ * another process's. A second End indicates the latter. */
 static gboolean
 emit(StatsReader *reader, Stream *stream, StatsSample *taken, GError **error)
 {

@@ -73,7 +73,7 @@ extern const StatsMetricInfo stats_metrics[STATS_METRIC_COUNT];
 StatsMetric stats_scope_first(StatsScope scope);
 guint stats_scope_count(StatsScope scope);
 
-/* By StatsMetricInfo.name. Returns FALSE (with METRIC unchanged) if unknown. */
+/* Finds a metric by StatsMetricInfo.name. FALSE, with *METRIC unchanged, if unknown. */
 gboolean stats_metric_by_name(const char *name, StatsMetric *metric);
 
 const char *stats_unit_name(StatsUnit unit); /* "bytes", "pages", "count", "nanoseconds", "milliseconds" */
@@ -84,19 +84,19 @@ typedef struct {
     uint64_t values[]; /* stats_scope_count(scope) of them */
 } StatsValues;
 
-/* The array must be of METRIC's scope. FALSE: absent, VALUE untouched. */
+/* VALUES must be of METRIC's scope. FALSE, with *VALUE unchanged, if absent. */
 gboolean stats_values_get(const StatsValues *values, StatsMetric metric, uint64_t *value);
 void stats_values_set(StatsValues *values, StatsMetric metric, uint64_t value);
 
 /* ABSENT if absent. */
 uint64_t stats_values_or(const StatsValues *values, StatsMetric metric, uint64_t absent);
 
-/* A new array with everything absent; free with g_free(). */
+/* A new array with all values absent; free with g_free(). */
 StatsValues *stats_values_new(StatsScope scope);
 
 /* Limits of readers; jemalloc has 39 + 196 classes at most and some 20 mutexes. */
 enum {
-    STATS_CLASSES_MAX = 1024, /* of one kind, of an arena */
+    STATS_CLASSES_MAX = 1024, /* per arena and kind */
     STATS_MUTEXES_MAX = 128,
 };
 
@@ -115,7 +115,7 @@ StatsTable *stats_table_new(StatsScope scope);
 void stats_table_free(StatsTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsTable, stats_table_free)
 
-/* A new row with everything absent at the end; NAME (interned by this) for mutexes, else NULL. The pointer is valid
+/* Appends a row with all values absent; NAME, which is interned, is for mutexes, otherwise NULL. The result is valid
  * until the next row is added. */
 StatsValues *stats_table_add(StatsTable *table, const char *name);
 StatsValues *stats_table_row(const StatsTable *table, guint index);
@@ -155,7 +155,7 @@ typedef struct {
     const char *version; /* jemalloc's, as it prints it, unquoted; interned; NULL: unknown */
     StatsSource source;
     const char *stream;  /* interned: identifies one of several writers of a log; NULL: the only one */
-    uint64_t line;       /* of the source where it begins, 1-based; 0: not from a text */
+    uint64_t line;       /* 1-based line of the source where it begins; 0: not from text */
     StatsValues *totals; /* STATS_SCOPE_TOTALS, never NULL */
     StatsTable *mutexes; /* global ones; may be NULL */
     GPtrArray *arenas;   /* of StatsArena by ascending index: real arenas, then merged, then destroyed */
@@ -170,16 +170,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsSample, stats_sample_unref)
 /* The arena with this number, or NULL. */
 StatsArena *stats_sample_find(const StatsSample *sample, guint index);
 
-/* As stats_sample_find(), but created if missing. */
+/* Like stats_sample_find(), but creates a missing arena. */
 StatsArena *stats_sample_arena(StatsSample *sample, guint index);
 
-/* How many real arenas it holds (merged and destroyed not counted; they are sample->arenas[0..n-1]). */
+/* The number of real arenas, sample->arenas[0..n-1], without merged and destroyed ones. */
 guint stats_sample_arena_count(const StatsSample *sample);
 
 typedef enum {
     STATS_DERIVE_PLAIN = 0,
-    STATS_DERIVE_MERGED = 1 << 0, /* the sample holds every arena there is: where it has one alone, jemalloc printed no
-                                   * merged values, and they are those of that arena */
+    STATS_DERIVE_MERGED = 1 << 0, /* the sample has all arenas: if there is only one, jemalloc has printed no merged
+                                   * values, and they equal this arena's */
 } StatsDerive;
 
 /* Computes absent values from others: arena.active from arena.pactive and page (and back), arena.allocated from small,
@@ -187,7 +187,7 @@ typedef enum {
  * sampling.overhead and held (docs/metrics.md has the formulas). Readers call it before they return a sample. */
 void stats_sample_derive(StatsSample *sample, StatsDerive flags);
 
-/* The bytes of allocated that the program does not hold, 0 if the source does not have them. */
+/* The bytes of allocated that the program does not hold; 0 if the source lacks them. */
 typedef struct {
     uint64_t cached;     /* freed by the program, in thread caches */
     uint64_t internal;   /* jemalloc's own allocations from its arenas; metadata counts them too */
@@ -197,26 +197,26 @@ typedef struct {
 
 void stats_held_parts(const StatsSample *sample, StatsHeld *held);
 
-/* As what size a sampled small object is counted: the smallest large size class of this jemalloc (NULL: 4.0 or later)
- * with pages of this size. From its source: SMALL_MAXCLASS+1 in 3.x, LARGE_MINCLASS from 4.0 on. */
+/* The size that is counted for a sampled small object: the smallest large size class of jemalloc VERSION (NULL: 4.0 or
+ * later) with pages of size PAGE. From its source: SMALL_MAXCLASS+1 in 3.x, LARGE_MINCLASS from 4.0 on. */
 uint64_t stats_smallest_large(uint64_t page, const char *version);
 
-/* Threshold of bytes outside jemalloc for another heap; they must also exceed this jemalloc's resident. */
+/* Minimum bytes outside jemalloc that indicate another heap; they must also exceed this jemalloc's resident. */
 enum {
     STATS_OUTSIDE_NOTABLE = 8 << 20,
 };
 
-/* Sets process.outside from process.anonymous; LAZY: bytes that the kernel may take (LazyFree), HUGE: bytes in
- * transparent huge pages, both of /proc/PID/smaps_rollup. Memory that jemalloc has given back or retains may be
- * resident because of these. */
+/* Sets process.outside from process.anonymous. LAZY is the bytes that the kernel may reclaim (LazyFree), HUGE the bytes
+ * in transparent huge pages, both from /proc/PID/smaps_rollup: because of these, memory that jemalloc has returned or
+ * retains may be resident. */
 void stats_derive_outside(StatsValues *totals, uint64_t lazy, uint64_t huge);
 
-/* A sentence without a full stop if this jemalloc serves only a smaller part of the process's anonymous memory, so that
- * its statistics and profiles are not about the program's heap; else NULL. To be freed. */
+/* A sentence without a full stop, to be freed, if this jemalloc serves only a minor part of the process's anonymous
+ * memory, so that its statistics and profiles do not cover the program's heap; otherwise NULL. */
 char *stats_outside_notice(const StatsValues *totals);
 
-/* Called with each sample in the order of the source; borrow it, or stats_sample_ref() to keep it. FALSE with ERROR set
- * stops the source, which then fails with that error. */
+/* Called with each sample in the order of the source. SAMPLE is borrowed; use stats_sample_ref() to keep it. FALSE with
+ * ERROR set stops the source, which then fails with that error. */
 typedef gboolean (*StatsSampleFunc)(StatsSample *sample, gpointer data, GError **error);
 
 /* A source of many samples: a log file, a JSON file, a jemdata.py, a history file. EACH calls FUNC for every sample and
@@ -231,10 +231,10 @@ struct StatsIterator {
 GQuark stats_error_quark(void);
 
 typedef enum {
-    STATS_ERROR_FORMAT,   /* not statistics, or damaged beyond use */
+    STATS_ERROR_FORMAT,   /* not statistics, or too damaged */
     STATS_ERROR_RANGE,    /* a missing iteration or arena */
-    STATS_ERROR_OVERFLOW, /* a bound of this reader was hit */
-    STATS_ERROR_STOPPED,  /* for a StatsSampleFunc that has seen enough */
+    STATS_ERROR_OVERFLOW, /* a limit of this reader was exceeded */
+    STATS_ERROR_STOPPED,  /* for a StatsSampleFunc that needs no more samples */
 } StatsError;
 
 #endif

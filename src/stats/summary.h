@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A readable summary of a sample: from held to mapped memory with the meaning of each difference, unused memory, the
- * kernel's figures of the process, the emptiest size classes, the arenas by share. Lines without values are omitted.
+ * kernel's figures of the process, the size classes with the most unused space, and arenas by share. Lines without
+ * values are omitted.
  */
 #ifndef JESCOPE_STATS_SUMMARY_H
 #define JESCOPE_STATS_SUMMARY_H

@@ -3,8 +3,8 @@
  * A grid of cells, which the views draw on. It does not depend on a terminal: the same drawing serves as text (--once),
  * on a terminal (screen.h) and in tests.
  *
- * Text that is put here is untrusted: a character that controls a terminal, reorders text or is invisible becomes "?",
- * combining marks stay with the letter before them, and a wide character that would be cut in two is left out.
+ * Text is untrusted: a character that controls a terminal, reorders text or is invisible becomes "?", combining marks
+ * stay with the letter before them, and a wide character that would be split is dropped.
  */
 #ifndef JESCOPE_TUI_CELLS_H
 #define JESCOPE_TUI_CELLS_H

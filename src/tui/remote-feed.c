@@ -224,7 +224,7 @@ read_target(RemoteFeed *self, const json_t *document)
     DocumentTexts texts;
     if (!read_status(self, document, &status, &texts))
         return NULL;
-    /* An older jescope does not name the user. */
+    /* An older jescope does not send the user's name. */
     if (status.user[0] == '\0') {
         g_snprintf(texts.user, sizeof(texts.user), "%u", status.uid);
         status.user = texts.user;

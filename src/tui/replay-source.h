@@ -48,7 +48,7 @@ typedef struct {
     gint64 from_us, step_us;
     guint count;
     HistoryParts parts;
-    const char *only; /* the name of a target; NULL: all of them */
+    const char *only; /* the name of a single target; NULL: all */
 } ReplayWindow;
 
 /* The latest sample of each moment, of StatsSample (NULL: none): all moments of the first target, then all of the

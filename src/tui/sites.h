@@ -32,12 +32,12 @@ typedef struct {
     GArray *rows;                     /* of SiteRow, in the report's order */
     double total;                     /* of all samples that pass the filters */
     double error;
-    double noise;     /* standard errors up to which a change is within the sampling error */
+    double noise;     /* standard errors up to which a change counts as sampling error */
     guint hidden;     /* number of rows left out */
     GPtrArray *notes; /* of char * */
 } Sites;
 
-/* NULL with ERROR: DOCUMENT is not a table of functions of format=page. */
+/* NULL with ERROR if DOCUMENT is not a table of functions in format=page. */
 Sites *sites_read(const json_t *document, GError **error);
 void sites_free(Sites *sites);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Sites, sites_free)

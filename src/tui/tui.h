@@ -32,7 +32,7 @@ extern const char *const targets_sort_words[];
 /* Blocks the signals that tui_run() handles; must be called before other threads are created. */
 void tui_prepare(void);
 
-/* Blocks until the user quits. FEED is borrowed. */
+/* Shows FEED, which is borrowed, until the user quits or the output is complete. Blocks. */
 gboolean tui_run(Feed *feed, const TuiOptions *options, GError **error);
 
 #endif
