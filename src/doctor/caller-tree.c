@@ -13,6 +13,7 @@ static const gdouble SHARED_STILL = 0.1;     /* of what stands still, for other 
 static const gdouble HELD_FOR_OTHERS = 0.02; /* of what a function holds for one caller */
 static const gdouble SCATTER = 0.8;          /* of the size of one sample, where objects of many sizes are allocated */
 static const gdouble TELLING = 3;            /* samples that would have moved */
+static const gdouble FREED = 0.9;            /* samples that were freed: what leaks never is */
 
 CallerNode *
 caller_tree_node(const CallerTree *tree, guint32 index)
@@ -98,6 +99,7 @@ add_path(const ViewPath *path, gpointer user)
         if (tree->seen[view] == path->stack + 1)
             continue;
         tree->seen[view] = path->stack + 1;
+        tree->fallen[view] += share->fallen;
         *(still ? &tree->still[view] : &tree->specific[view]) += still ? share->held : MAX(share->grown, 0);
     }
     tree->leaves[path->stack] = at;
@@ -122,6 +124,7 @@ caller_tree_init(CallerTree *tree, const CulpritInput *input)
                          .leaves = g_new0(guint32, n + 1),
                          .specific = g_new0(gdouble, n_nodes),
                          .still = g_new0(gdouble, n_nodes),
+                         .fallen = g_new0(gdouble, n_nodes),
                          .of_view = g_new(guint32, n_nodes),
                          .seen = g_new0(guint32, n_nodes),
                          .all_values = g_array_new(FALSE, TRUE, sizeof(gdouble))};
@@ -147,6 +150,7 @@ caller_tree_clear(CallerTree *tree)
     g_free(tree->leaves);
     g_free(tree->specific);
     g_free(tree->still);
+    g_free(tree->fallen);
     g_free(tree->of_view);
     g_free(tree->seen);
 }
@@ -246,6 +250,18 @@ is_wrapper(const CallerTree *tree, guint32 index)
     return wrapper_is_known(plain) || wrapper_is_generic(plain);
 }
 
+/* Whether what others than ABOVE allocate through a function is freed, and what ABOVE does is kept: not the function
+ * leaks then, but the one that calls it and does not free. */
+static gboolean
+is_freed_by_others(const CallerTree *tree, guint32 index, guint32 above)
+{
+    const CallerNode *node = caller_tree_node(tree, index);
+    gdouble gone = tree->fallen[caller_tree_node(tree, above)->view];
+
+    return tree->fallen[node->view] - gone >= FREED * caller_tree_sample_bytes(tree, node) &&
+           gone <= STANDS_STILL * tree->specific[caller_tree_node(tree, above)->view];
+}
+
 /* Whether much of what stands still is allocated through a function, but not through the one ABOVE that leads to it:
  * then the function allocates for others as well. */
 static gboolean
@@ -253,7 +269,8 @@ serves_others(const CallerTree *tree, guint32 index, guint32 above)
 {
     gdouble still = tree->still[caller_tree_node(tree, index)->view];
 
-    return caller_tree_specificity(tree, index) < LESS_SPECIFIC * caller_tree_specificity(tree, above) ||
+    return is_freed_by_others(tree, index, above) ||
+           caller_tree_specificity(tree, index) < LESS_SPECIFIC * caller_tree_specificity(tree, above) ||
            (still >= SHARED_STILL * tree->all_still && tree->still[caller_tree_node(tree, above)->view] < still / 2);
 }
 
@@ -289,10 +306,42 @@ caller_tree_are_alike(const CallerTree *tree, const CallerNode *a, const CallerN
            !is_purer(b, a) && !would_have_moved(tree, a, b) && !would_have_moved(tree, b, a);
 }
 
+/* Code of the C library that begins a program or a thread. */
+static gboolean
+is_start(const CallerTree *tree, guint32 index)
+{
+    static const char *const names[] = {"__libc_start_call_main",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "_start",
+                                        "clone",
+                                        "clone3",
+                                        "__clone",
+                                        "__clone3",
+                                        "start_thread"};
+    const ViewNode *view = view_node(tree->input->view, caller_tree_node(tree, index)->view);
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (g_str_equal(view->name, names[i]))
+            return TRUE;
+    return !view->known || wrapper_is_language(view->name);
+}
+
+gboolean
+caller_tree_is_first(const CallerTree *tree, guint32 index)
+{
+    for (guint32 above = caller_tree_node(tree, index)->parent; above != 0;
+         above = caller_tree_node(tree, above)->parent)
+        if (!is_start(tree, above))
+            return FALSE;
+    return TRUE;
+}
+
+/* That a thread does something else than the function that began the program says nothing of what both call. */
 static gboolean
 serves_any_others(const CallerTree *tree, guint32 index)
 {
-    for (guint32 above = caller_tree_node(tree, index)->parent; above != 0;
+    for (guint32 above = caller_tree_node(tree, index)->parent; above != 0 && !caller_tree_is_first(tree, above);
          above = caller_tree_node(tree, above)->parent)
         if (serves_others(tree, index, above))
             return TRUE;

@@ -37,6 +37,7 @@ typedef struct {
     gdouble growth_share; /* of what all stacks hold, what has grown */
     gdouble all_still;    /* memory that does not grow */
     gdouble *still;       /* per view node: memory through it that does not grow */
+    gdouble *fallen;      /* per view node: memory through it that was freed between the dumps, at least */
     guint32 *of_view;     /* per view node: the first path that ends in it */
     guint32 *seen;        /* per view node: the last stack it was counted for, plus 1 */
     GArray *all_values;   /* gdouble: n_profiles for each node */
@@ -70,6 +71,9 @@ gdouble caller_tree_p_of_values(const CallerTree *tree, const CallerNode *sum, c
 
 /* Whether a path below another of the same function counts twice. */
 gboolean caller_tree_is_inner(const CallerTree *tree, guint32 index);
+
+/* Whether a program or a thread begins with it. */
+gboolean caller_tree_is_first(const CallerTree *tree, guint32 index);
 
 /* Whether two nodes have objects of about one size, which come and go or stay: a function allocates the same for both.
  * Of few samples, neither can be told. */

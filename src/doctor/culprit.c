@@ -48,6 +48,13 @@ add_path_to(const CallerTree *tree, guint32 index, CallerNode *sum, gdouble *val
         values[i] += caller_tree_values(tree, index)[i];
 }
 
+/* Whether both are called by what begins a program or a thread: then the function fills at the start, and goes on. */
+static gboolean
+are_called_first(const CallerTree *tree, const CallerNode *a, const CallerNode *b)
+{
+    return caller_tree_is_first(tree, a->parent) && caller_tree_is_first(tree, b->parent);
+}
+
 /* Paths to the same function by other callers, if they behave like this one. */
 static void
 add_other_paths(const CallerTree *tree, guint32 index, CallerNode *sum, gdouble *values)
@@ -58,7 +65,7 @@ add_other_paths(const CallerTree *tree, guint32 index, CallerNode *sum, gdouble 
     for (guint32 i = tree->of_view[node->view]; i != PROFILE_NONE; i = caller_tree_node(tree, i)->next_of_view) {
         const CallerNode *other = caller_tree_node(tree, i);
         if (i != index && !caller_tree_is_inner(tree, i) && caller_tree_are_alike(tree, node, other) &&
-            other->grown >= STANDS_STILL * pace * other->held)
+            (other->grown >= STANDS_STILL * pace * other->held || are_called_first(tree, node, other)))
             add_path_to(tree, i, sum, values);
     }
 }

@@ -9,7 +9,8 @@ static const gdouble TURNOVER = 0.005;   /* allocated in a class during the watc
 static const gdouble TELLING = 2;        /* samples that would have come or gone, to conclude from those that did */
 static const gdouble OTHERS_SHARE = 0.1; /* of these: if fewer did, other functions allocate in the class */
 static const gdouble UNTOUCHED_SHARE = 0.25;
-static const gdouble HINT = 0.6; /* confidence in capacity by the shape of blocks alone */
+static const guint64 PAGES = 16384; /* bytes: blocks of pages of their own, some of which may never be written */
+static const gdouble HINT = 0.6;    /* confidence in capacity by the shape of blocks alone */
 static const gdouble BURST_LEAST = 32 * MIB, BURST_SHARE = 1.0 / 3;
 static const gdouble RETAINED_LEAST = 256 * MIB;
 static const gdouble RETAINED_BEYOND_BURST = 2;
@@ -20,20 +21,46 @@ static const gdouble CHURN_BUSY_SHARE = 0.2;
 
 /* ---- what holds the memory, if nothing is wrong with it ---- */
 
+/* Of the heap: what it holds, and what was allocated in its size classes during the watch. */
+typedef struct {
+    gdouble bytes, allocated;
+} Part;
+
+typedef struct {
+    Part renewed, still; /* the size classes that are allocated from, and those that are not */
+    Part largest;        /* the size class that holds most */
+} Parts;
+
+static void
+add_class(Part *part, const DoctorClass *class)
+{
+    part->bytes += class->bytes;
+    part->allocated += class->allocated;
+}
+
+static Parts
+parts_of(const DoctorClasses *classes)
+{
+    Parts parts = {0};
+
+    for (guint i = 0; i < classes->classes->len; i++) {
+        const DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
+        add_class(class->allocated >= TURNOVER * class->bytes ? &parts.renewed : &parts.still, class);
+        if (class->bytes > parts.largest.bytes)
+            parts.largest = (Part){class->bytes, class->allocated};
+    }
+    return parts;
+}
+
 /* How much was allocated in the classes of these objects during the watch, of what they hold. */
 static gdouble
 turnover(const Case *the, guint64 block)
 {
-    const DoctorClass *class = doctor_class_of(the->classes, block);
-    gdouble allocated = 0, bytes = 0;
+    const DoctorClass *class = block > 0 ? doctor_class_of(the->classes, block) : NULL;
+    Parts parts = class != NULL ? (Parts){.still = {class->bytes, class->allocated}} : parts_of(the->classes);
+    gdouble bytes = parts.renewed.bytes + parts.still.bytes;
 
-    if (class != NULL && block > 0)
-        return class->bytes > 0 ? class->allocated / class->bytes : 0;
-    for (guint i = 0; i < the->classes->classes->len; i++) {
-        allocated += g_array_index(the->classes->classes, DoctorClass, i).allocated;
-        bytes += g_array_index(the->classes->classes, DoctorClass, i).bytes;
-    }
-    return bytes > 0 ? allocated / bytes : 0;
+    return bytes > 0 ? (parts.renewed.allocated + parts.still.allocated) / bytes : 0;
 }
 
 /* Blocks of a power of two are what containers have that double. */
@@ -61,13 +88,13 @@ turns_over(const Case *the, const DoctorStack *holder, gdouble renewed)
 }
 
 static void
-add_holder(Case *the, const DoctorStack *holder, gdouble bytes, gdouble confidence)
+add_holder(Case *the, const DoctorStack *holder, gdouble bytes, gdouble renewed, gdouble confidence)
 {
-    gdouble untouched = -case_line_now(the, LEDGER_UNTOUCHED),
-            renewed = turnover(the, holder != NULL ? holder->block : 0);
+    gdouble untouched = -case_line_now(the, LEDGER_UNTOUCHED);
     gboolean unwritten = untouched >= UNTOUCHED_SHARE * bytes;
-    gboolean roomy =
-        holder == NULL ? unwritten : holder->buckets || (holder->container && (unwritten || is_doubled(holder->block)));
+    gboolean roomy = holder == NULL ? unwritten
+                                    : holder->buckets || (unwritten && (holder->container || holder->block >= PAGES)) ||
+                                          (holder->container && is_doubled(holder->block));
     CauseId cause = holder != NULL && holder->unloaded ? CAUSE_UNLOADED_CODE
                     : the->fills                       ? CAUSE_CACHE
                     : turns_over(the, holder, renewed) ? CAUSE_CACHE
@@ -111,19 +138,6 @@ case_saw_time_pass(const Case *the)
     return (the->sample != NULL && the->classes->seconds > 0) || the->evidence->profiled_seconds >= LONG_ENOUGH;
 }
 
-/* What the classes hold that are allocated from: a cache, as far as counters tell. */
-static gdouble
-renewed_bytes(const Case *the)
-{
-    gdouble bytes = 0;
-
-    for (guint i = 0; i < the->classes->classes->len; i++) {
-        const DoctorClass *class = &g_array_index(the->classes->classes, DoctorClass, i);
-        bytes += class->allocated >= TURNOVER * class->bytes ? class->bytes : 0;
-    }
-    return bytes;
-}
-
 /* What was allocated during the watch and lives, in a heap that does not grow, has replaced what was there before: all
  * of its size class, or of those that are renewed. */
 static gdouble
@@ -137,22 +151,36 @@ replaced_bytes(const Case *the, gdouble renewed)
     return MAX(holder->bytes, class != NULL && class->size == holder->block ? class->bytes : renewed);
 }
 
-/* A profile of the whole run leaves nothing unexplained: then many functions hold the rest. Otherwise it is what is
- * renewed, if that is much, or all that there is. */
+/* What is probably one function's: a single size class that is much, what is renewed, or what is not. */
+static Part
+notable_part(const Case *the, const Parts *parts)
+{
+    const Part none = {0}, *more = parts->renewed.bytes >= parts->still.bytes ? &parts->renewed : &parts->still;
+
+    if (the->fills)
+        return none;
+    if (case_is_holder(the, parts->largest.bytes))
+        return parts->largest;
+    return case_is_holder(the, more->bytes) ? *more : none;
+}
+
+/* A profile of the whole run leaves nothing unexplained: then many functions hold the rest. Otherwise it is what has
+ * replaced the rest, a part of it, or all that there is. */
 static void
 judge_nameless(Case *the, gdouble held)
 {
-    gdouble nameless = held, renewed = MIN(renewed_bytes(the), held),
-            replaced = MIN(replaced_bytes(the, renewed), held);
+    Parts parts = parts_of(the->classes);
+    Part part = notable_part(the, &parts);
+    gdouble replaced = MIN(replaced_bytes(the, parts.renewed.bytes), held);
 
     if (the->evidence->profile == DOCTOR_PROFILE_WHOLE)
         return;
     if (case_is_holder(the, replaced) && !the->fills)
-        add_holder(the, the->evidence->holder, replaced, 0.6);
-    else if (case_is_holder(the, renewed) && !the->fills)
-        add_holder(the, NULL, renewed, 0.4);
-    else if (nameless >= NAMELESS_LEAST && nameless >= NAMELESS_SHARE * the->memory)
-        add_holder(the, NULL, nameless, 0.4);
+        add_holder(the, the->evidence->holder, replaced, turnover(the, the->evidence->holder->block), 0.6);
+    else if (part.bytes > 0)
+        add_holder(the, NULL, MIN(part.bytes, held), part.allocated / part.bytes, 0.4);
+    else if (held >= NAMELESS_LEAST && held >= NAMELESS_SHARE * the->memory)
+        add_holder(the, NULL, held, turnover(the, 0), 0.4);
 }
 
 void
@@ -165,7 +193,7 @@ judge_holder(Case *the)
     if ((the->classes->grows && !the->fills) || !case_saw_time_pass(the))
         return;
     if (holder != NULL && case_is_holder(the, holder->bytes)) {
-        add_holder(the, holder, holder->bytes, 0.8);
+        add_holder(the, holder, holder->bytes, turnover(the, holder->block), 0.8);
         return;
     }
     if (the->sample == NULL || !stats_values_get(the->sample->totals, STATS_HELD, &held))

@@ -115,8 +115,10 @@ read_share(const CulpritInput *input, guint32 stack, StackShare *share)
                           .block = block_of(input, stack),
                           .traits = traits_of(input, stack)};
     share->sized = share->held * log((gdouble)MAX(share->block, 1));
-    for (gsize i = 1; i < n; i++)
+    for (gsize i = 1; i < n; i++) {
         share->moved += fabs(values[i] - values[i - 1]);
+        share->fallen += MAX(0, values[i - 1] - values[i]);
+    }
     share->spread =
         significance_spread(values + stack_shares_first_counted(input), n - stack_shares_first_counted(input));
     if (input->births) {

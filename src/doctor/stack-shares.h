@@ -20,6 +20,7 @@ typedef struct {
     gdouble exact;          /* held, by the exact counter of its size class */
     gdouble births, deaths; /* samples, about */
     gdouble moved;          /* bytes that came or went between the dumps */
+    gdouble fallen;         /* those that went */
     gdouble spread;         /* standard deviation of grown, by how unevenly it has grown */
     guint64 block;          /* the mean size of an object; 0: unknown */
     gdouble sized;          /* held times the logarithm of it */

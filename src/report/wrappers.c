@@ -270,6 +270,9 @@ wrapper_is_language(const char *plain)
 static gboolean
 is_listed(const char *name)
 {
+    /* What glibc calls itself by another name, as debug information of it tells. */
+    if (g_str_has_prefix(name, "__GI_"))
+        name += strlen("__GI_");
     return bsearch(name, functions, G_N_ELEMENTS(functions), sizeof(functions[0]), compare_names) != NULL;
 }
 
@@ -331,6 +334,13 @@ next_word(const char **name)
     return g_ascii_strdown(begin, end - begin);
 }
 
+static gboolean
+is_generic_word(const char *word)
+{
+    return bsearch(word, generic_words, G_N_ELEMENTS(generic_words), sizeof(generic_words[0]), compare_names) != NULL;
+}
+
+/* An "x" in front says that it does not return without memory: xdup. */
 gboolean
 wrapper_is_generic(const char *plain)
 {
@@ -339,10 +349,9 @@ wrapper_is_generic(const char *plain)
 
     for (;;) {
         g_autofree char *word = next_word(&rest);
-        const char *key = word;
         if (!word)
             return allocates;
-        if (!bsearch(key, generic_words, G_N_ELEMENTS(generic_words), sizeof(generic_words[0]), compare_names))
+        if (!is_generic_word(word) && !(word[0] == 'x' && is_generic_word(word + 1)))
             return FALSE;
         for (guint i = 0; i < G_N_ELEMENTS(trade_words); i++)
             allocates = allocates || g_str_has_suffix(word, trade_words[i]) || g_str_has_prefix(word, "alloc");

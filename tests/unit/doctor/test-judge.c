@@ -418,9 +418,10 @@ test_holder(void)
         CauseId cause;
         guint64 block;
         gdouble moved; /* MiB */
-    } holders[] = {{FALSE, 0, CAUSE_STARTUP, 4096, 0},   {TRUE, 0, CAUSE_STARTUP, 5120, 0},
-                   {TRUE, -60, CAUSE_CAPACITY, 5120, 0}, {TRUE, 0, CAUSE_CAPACITY, 32768, 0},
-                   {FALSE, 0, CAUSE_CACHE, 4096, 2},     {TRUE, 0, CAUSE_CACHE, 32768, 2}};
+    } holders[] = {{FALSE, 0, CAUSE_STARTUP, 4096, 0},       {TRUE, 0, CAUSE_STARTUP, 5120, 0},
+                   {TRUE, -60, CAUSE_CAPACITY, 5120, 0},     {TRUE, 0, CAUSE_CAPACITY, 32768, 0},
+                   {FALSE, -60, CAUSE_CAPACITY, 1 << 20, 0}, {FALSE, -60, CAUSE_STARTUP, 4096, 0},
+                   {FALSE, 0, CAUSE_CACHE, 4096, 2},         {TRUE, 0, CAUSE_CACHE, 32768, 2}};
 
     for (gsize i = 0; i < G_N_ELEMENTS(holders); i++) {
         g_auto(Examined) examined = {0};
@@ -568,6 +569,41 @@ test_many_holders(void)
     examined.evidence.holder = stack_new("one_of_many", 30.0 * (gdouble)MIB, 0);
     judge(&examined);
     g_assert_cmpint(first_cause(&examined), ==, CAUSE_HEALTHY);
+}
+
+/* Without a profile: one size class, or those that are renewed or are not, tell how much it is and what. */
+static void
+test_part_of_the_heap(void)
+{
+    static const struct {
+        struct {
+            guint64 size;
+            gdouble bytes, allocated; /* MiB */
+        } classes[4];
+        CauseId cause;
+        gdouble bytes; /* MiB */
+    } heaps[] = {
+        {{{64, 90, 0}, {256, 30, 3}, {512, 30, 3}}, CAUSE_STARTUP, 90},
+        {{{64, 30, 0}, {1024, 90, 9}, {4096, 30, 0}}, CAUSE_CACHE, 90},
+        {{{64, 40, 0}, {80, 40, 0.1}, {96, 30, 0}, {4096, 30, 3}}, CAUSE_STARTUP, 110},
+        {{{64, 40, 4}, {80, 40, 4}, {96, 30, 4}, {4096, 30, 0}}, CAUSE_CACHE, 110},
+    };
+
+    for (gsize i = 0; i < G_N_ELEMENTS(heaps); i++) {
+        g_auto(Examined) examined = {0};
+        const Simulated process = {.live = 150};
+        examine(&examined, &process);
+        g_array_set_size(examined.classes.classes, 0);
+        for (gsize j = 0; j < G_N_ELEMENTS(heaps[i].classes); j++) {
+            const DoctorClass class = {.size = heaps[i].classes[j].size,
+                                       .bytes = heaps[i].classes[j].bytes * (gdouble)MIB,
+                                       .allocated = heaps[i].classes[j].allocated * (gdouble)MIB};
+            g_array_append_val(examined.classes.classes, class);
+        }
+        judge(&examined);
+        g_assert_cmpint(first_cause(&examined), ==, heaps[i].cause);
+        g_assert_cmpfloat_with_epsilon(finding_at(&examined, 0)->bytes, heaps[i].bytes * (gdouble)MIB, 1);
+    }
 }
 
 /* F18: pages that are being returned, and arenas that sweep, are no finding. */
@@ -763,6 +799,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/judge/churn-by-births", test_churn_by_births);
     g_test_add_func("/doctor/judge/unseen-allocations", test_unseen_allocations);
     g_test_add_func("/doctor/judge/many-holders", test_many_holders);
+    g_test_add_func("/doctor/judge/part-of-the-heap", test_part_of_the_heap);
     g_test_add_func("/doctor/judge/dirty-pages-that-fall", test_dirty_pages_that_fall);
     g_test_add_func("/doctor/judge/order", test_order);
     g_test_add_func("/doctor/judge/nothing", test_nothing_is_known);
