@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Built by sorting: in the order of frames from the root, neighbours share their common part of the tree, so new nodes
- * are recognised without a look-up. Memory is allocated for exactly these nodes.
+ * Built by sorting: in the order of frames from the root, adjacent stacks share their common part of the tree, so new
+ * nodes are recognised without a look-up. Exactly the memory for these nodes is allocated.
  */
 #include "report/calltree.h"
 
@@ -15,15 +15,15 @@
 typedef struct {
     gsize first; /* into Paths.nodes */
     guint32 n;
-    guint32 shared; /* frames, with the one before it; after they were sorted */
-    guint32 number; /* keeps the order of equal paths, which decides the sums' last digits */
+    guint32 shared; /* number of leading frames in common with the preceding path; after sorting */
+    guint32 number; /* keeps the order of equal paths, which determines the last digits of sums */
     ViewSide side;
     const ProfileWeight *weight;
 } Path;
 
 typedef struct {
     CallTreeOrder order;
-    guint32 pivot; /* PROFILE_NONE: whole stacks */
+    guint32 pivot; /* PROFILE_NONE: complete stacks */
     guint32 *nodes;
     gsize n_nodes, capacity;
     GArray *paths; /* Path */
@@ -38,7 +38,7 @@ reserve_nodes(Paths *paths, gsize n)
     paths->nodes = g_renew(guint32, paths->nodes, paths->capacity);
 }
 
-/* Frames that are from the allocation up still begin at what they are grouped by. */
+/* Bottom-up paths begin with their group as well. */
 static guint32
 collect_group(Paths *paths, const ViewPath *path, guint32 limit)
 {
@@ -48,7 +48,7 @@ collect_group(Paths *paths, const ViewPath *path, guint32 limit)
     return limit - 1;
 }
 
-/* The frames of PATH that count, innermost first, as [*first, *limit). FALSE: the pivot is not among them. */
+/* The part of PATH to use, innermost first, as [*first, *limit). FALSE: it does not contain the pivot. */
 static gboolean
 find_part(const Paths *paths, const ViewPath *path, guint32 *first, guint32 *limit)
 {
@@ -124,7 +124,7 @@ find_shared(Paths *paths)
         g_array_index(paths->paths, Path, i).shared = count_common(paths, path_at(paths, i - 1), path_at(paths, i));
 }
 
-/* Room for exactly the nodes and ends that the sorted paths make. */
+/* Allocates exactly the nodes and ends of the sorted paths. */
 static void
 allocate(CallTree *tree, const Paths *paths)
 {
@@ -163,7 +163,7 @@ add_end(CallTree *tree, guint32 at, const Path *path)
     weight_add(&tree->weights[path->side][tree->n_ends - 1], path->weight);
 }
 
-/* Returns to depth; the nodes that it leaves are complete. */
+/* Returns to depth; the nodes that are left are complete. */
 static guint32
 leave(CallTree *tree, guint32 at, guint32 depth)
 {
@@ -365,7 +365,7 @@ change_of(const Heaviest *heaviest, guint32 index)
            calltree_self(heaviest->tree, index, VIEW_BASE)->estimate[heaviest->value];
 }
 
-/* The sort is stable: of two stacks that hold as much, the one that the tree has first is first. */
+/* The sort is stable: of two equal stacks, the first one in the tree comes first. */
 static gint
 compare_changes(gconstpointer a, gconstpointer b, gpointer user)
 {

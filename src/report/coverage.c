@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Of the time between two dumps; shorter gaps come from switching sampling on and off around them. */
+/* Fraction of the time between two dumps; shorter gaps are caused by switching sampling on and off around them. */
 static const gdouble NOTABLE_GAP = 0.05;
 
 static char *
@@ -211,7 +211,7 @@ coverage_sampled_seconds(const ProfileCapture *before, const ProfileCapture *aft
     if (!coverage_same_process(before, after) || after->time <= before->time)
         return FALSE;
     end = after->until != 0 ? MIN(after->until, after->time) : after->time;
-    /* On at both dumps and nothing is known of a time when it was not. */
+    /* On at both dumps, and not known to be off in between. */
     gboolean stayed = (after->flags & CAPTURE_SINCE_START) || (after->flags & before->flags & CAPTURE_ACTIVE);
     if (after->since == 0 && !stayed)
         return FALSE;
@@ -333,7 +333,7 @@ why_no_value(const Profile *profile, const ReportOptions *options)
     return why_unsampled(profile);
 }
 
-/* The sum of ages may be 0 where there is something. */
+/* The sum of ages may be 0 although there are objects. */
 static gboolean
 holds(const ProfileWeight *weight, ProfileValue value)
 {

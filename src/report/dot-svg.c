@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph of calls, drawn. */
+/* The call graph, drawn as SVG. */
 #include "report/format.h"
 #include "report/layout.h"
 #include "report/resources.h"

@@ -36,7 +36,7 @@ shade_of(const Dot *dot, gdouble amount)
     return MIN(shade, DOT_SHADES - 1);
 }
 
-/* A name in lines short enough for a box, broken behind "::" where it can be. */
+/* A name split into lines short enough for a box, after "::" if possible. */
 static void
 write_name(Writer *writer, const char *name)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A flame graph as one SVG file: complete without scripts, interactive with them (flamegraph.js). The outermost frame
- * is on top; width is memory. A difference is as wide as the larger of before and after, so that what went away is
- * still there to see, and coloured by the change.
+ * is on top; width is memory. A difference is as wide as the larger of before and after, so that freed memory remains
+ * visible, and coloured by the change.
  */
 #include "report/calltree.h"
 #include "report/format.h"
@@ -23,20 +23,20 @@ enum {
     FLAME_ROW = 19,
     FLAME_HEADER = 92, /* with one line of notes */
     FLAME_NOTE_ROW = 16,
-    FLAME_NOTE_COLUMNS = 170, /* of its proportional font, on the safe side */
+    FLAME_NOTE_COLUMNS = 170, /* of its proportional font, conservatively */
     FLAME_FOOTER = 34,
     FLAME_SHADES = 5,
 };
 
-/* Of the monospaced 12px label font; scripts measure it, without them this has to do. */
+/* Of the monospaced 12px label font; scripts measure it, this is used without them. */
 #define FLAME_LETTER_WIDTH 7.2
 
 typedef struct {
     const Report *report;
     const CallTree *tree;
     Writer *writer;
-    gdouble *extents; /* per tree node: the width it takes, in the unit of the value */
-    gdouble *lefts;   /* per tree node: the sum of extents left of it */
+    gdouble *extents; /* per tree node: its width in the unit of the value */
+    gdouble *lefts;   /* per tree node: the sum of extents to its left */
     gdouble threshold;
     gdouble largest_change;
     gboolean difference;
@@ -125,7 +125,7 @@ write_amount(const Flame *flame, const char *before, ProfileValue value, gdouble
     writer_text(flame->writer, units_format(buffer, value, amount, flags));
 }
 
-/* Space and objects of the pair that the chosen value belongs to. */
+/* Space and objects of the pair to which the chosen value belongs. */
 static void
 write_about_now(const Flame *flame, guint32 index)
 {
@@ -180,7 +180,7 @@ write_label(const Flame *flame, const char *name, gdouble pixels)
     writer_xml(flame->writer, label);
 }
 
-/* The full name where the first line is shorter, and where the function is. */
+/* The full name if the first line has a shorter one, and the function's location. */
 static void
 write_place(const Flame *flame, guint32 index)
 {
@@ -267,7 +267,7 @@ describe_total(const Flame *flame)
         view_input(flame->report->view, VIEW_BASE)->name);
 }
 
-/* The total, then the notes, as lines that fit the picture. */
+/* The total, then the notes, as lines that fit the image. */
 static GStrv
 note_lines(const Flame *flame)
 {
@@ -352,7 +352,7 @@ write_svg(const Flame *flame)
     writer_format(writer, "<svg class=\"pane\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%u\">\n", FLAME_MARGIN,
                   (gint)flame->header, FLAME_WIDTH - 2 * FLAME_MARGIN, flame->depth * FLAME_ROW + 2);
     if (flame->extents[0] > 0)
-        /* Depth first; the script finds parents by that order. Descendants of a node below the threshold are below it
+        /* Depth first; the script finds parents by this order. Descendants of a node below the threshold are below it
          * too. */
         for (guint32 at = 0; at != PROFILE_NONE; at = calltree_next(flame->tree, at))
             if (flame->extents[at] >= flame->threshold)

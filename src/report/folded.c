@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folded stacks: "root;caller;leaf 123", root first, equal stacks merged, heaviest first among siblings. With a base
-   two counts per line, before and after, which is what differential flame graph tools read. */
+ * two counts per line, before and after, as input of differential flame graph tools. */
 #include "report/calltree.h"
 #include "report/format.h"
 #include "report/units.h"
 
-/* Semicolons separate frames and a blank the count, so a name holds neither a semicolon nor a line end. */
+/* Semicolons separate frames and a blank separates the count, so semicolons and line ends in names are replaced. */
 static void
 append_frame(GString *stack, const char *name)
 {
@@ -35,7 +35,7 @@ static void
 write_tree(const Report *report, const CallTree *tree, Writer *writer)
 {
     g_autoptr(GString) line = g_string_new(NULL);
-    g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(gsize)); /* of each depth's part of the line */
+    g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(gsize)); /* the length of the line for each depth */
     gsize end = 0;
 
     g_array_append_val(ends, end);

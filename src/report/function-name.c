@@ -9,7 +9,7 @@ is_word(char c)
     return g_ascii_isalnum(c) || c == '_' || c == '$' || (guchar)c >= 0x80;
 }
 
-/* Does "operator" as a whole word end right before at? */
+/* Whether the word "operator" ends right before at. */
 static gboolean
 follows_operator(const char *name, const char *at)
 {
@@ -20,7 +20,7 @@ follows_operator(const char *name, const char *at)
            ((gsize)(at - name) == length || !is_word(at[-(gssize)length - 1]));
 }
 
-/* The number of characters at `at` that are an operator's symbol and not a bracket (0: none). */
+/* The number of characters of an operator symbol at `at`, unless it is a bracket (0: none). */
 static gsize
 operator_symbol(const char *name, const char *at)
 {
@@ -34,7 +34,7 @@ operator_symbol(const char *name, const char *at)
     return 0;
 }
 
-/* The end of the bracket that begins at open, after its partner; NULL: unbalanced. "->" inside is not a bracket. */
+/* The position after the bracket that matches the one at open; NULL: unbalanced. "->" inside is not a bracket. */
 static const char *
 skip_brackets(const char *name, const char *open)
 {
@@ -61,7 +61,7 @@ typedef struct {
     const char *path, *path_end;
 } Parts;
 
-/* Behind " const", " volatile", " &" and " &&" of a member function. */
+/* Skips " const", " volatile", " &" and " &&" of a member function. */
 static const char *
 skip_qualifiers(const char *at)
 {
@@ -94,7 +94,8 @@ is_instance(const char *name, const char *open)
     return *open == '(' && open > name && open[-1] == '!' && !follows_operator(name, open - 1);
 }
 
-/* Does a blank part the return type from the path? Not in "operator new" and "operator<< <int>", before a clone. */
+/* Whether a blank separates the return type from the path: not in "operator new" and "operator<< <int>", nor before a
+ * clone. */
 static gboolean
 is_path_start(const char *name, const char *blank, gboolean *in_operator)
 {
@@ -138,7 +139,7 @@ split(const char *name)
     return (Parts){.path = name, .path_end = name + strlen(name)};
 }
 
-/* Behind the last of the suffixes that make a clone: " [clone .x]" of C++, ".x.0" of C. */
+/* Skips all clone suffixes: " [clone .x]" of C++, ".x.0" of C. */
 static gsize
 clone_start(const char *name)
 {

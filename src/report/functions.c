@@ -13,7 +13,7 @@ enum {
     LONGEST_NAME = 300, /* longer names are cut for readability */
 };
 
-/* One way in which a frame names its function. */
+/* One spelling of a function's name in a frame. */
 typedef struct {
     /* The key: the frame's strings by address, since all frames of a function share one string. */
     const char *function, *path;
@@ -124,7 +124,7 @@ clean_name(Functions *functions, const SymbolFrame *frame)
     return keep(functions, text_printable(whole));
 }
 
-/* A demangled name, or one that a symbolized dump brought with its parameters. */
+/* Whether the name is demangled, or came from a symbolized dump with its parameters. */
 static gboolean
 has_linkage(const SymbolFrame *frame)
 {
@@ -182,7 +182,7 @@ adoption_key(const Spelling *spelling)
     return g_strdup_printf("%u\n%s\n%s", spelling->side, spelling->stem, bare);
 }
 
-/* The mangled spelling, of those with the same plain name in the same object, that begins at the same line. */
+/* The mangled spelling that begins at the same line, among those with the same plain name in the same object. */
 static const Spelling *
 find_linkage(const GPtrArray *candidates, const Spelling *spelling)
 {
@@ -292,7 +292,7 @@ collect_namesakes(const Functions *functions)
     return all;
 }
 
-/* Lines as ranks, and objects only where there are several: both change from one build to the next. */
+/* Lines as ranks, and objects only if there are several: both change from one build to the next. */
 static char *
 identity_of(const Spelling *spelling, GHashTable *all)
 {
@@ -385,7 +385,7 @@ static char *(*const displays[])(const Entry *) = {
     display_short, display_plain, display_elided, display_full, display_with_object, display_with_line,
 };
 
-/* Those that share a name all take the next level's; TRUE: some did. */
+/* All functions that share a name switch to the next level; TRUE: some did. */
 static gboolean
 part_displays(const GArray *entries)
 {

@@ -3,8 +3,8 @@
 
 #include "profile/size-class.h"
 
-/* By size: classes of which all objects of a stack are, then those that the mean of several sizes is not above, then
- * one for stacks without objects. */
+/* By size: classes that contain all objects of a stack, then those that are the upper bound of a mean of several sizes,
+ * then one for stacks without objects. */
 enum { MIXED = SIZE_CLASSES, SIZELESS = 2 * SIZE_CLASSES, SIZE_GROUPS };
 
 static guint32
@@ -62,7 +62,7 @@ thread_name(const Profile *profile, guint32 group)
 }
 
 static const struct {
-    guint32 (*limit)(const Profile *profile); /* NULL: not one of groups */
+    guint32 (*limit)(const Profile *profile); /* NULL: not a granularity with groups */
     guint32 (*of)(const Profile *profile, guint32 stack);
     char *(*name)(const Profile *profile, guint32 group);
 } groups[] = {
@@ -94,7 +94,7 @@ groups_name(const Profile *profile, guint32 group, ReportGranularity by)
     return groups[by].name(profile, group);
 }
 
-/* What is not known has the last number. */
+/* Unknown ones have the last number. */
 gboolean
 groups_is_known(const Profile *profile, guint32 group, ReportGranularity by)
 {

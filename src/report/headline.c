@@ -18,7 +18,7 @@ say_explained(const Profile *profile)
         "%s explained", units_percent(percent, profile_total(profile)->estimate[PROFILE_INUSE_SPACE], (gdouble)held));
 }
 
-/* The first row in the order SORT; NULL: there is none. */
+/* The first row in the order SORT; NULL: the table is empty. */
 static char *
 say_first(const ReportInput *now, const ReportInput *base, const ReportOptions *options, ReportSort sort)
 {

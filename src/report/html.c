@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of `jescope serve` over one profile, as one file: script, style and data are in it, and it loads nothing.
- * Its Content-Security-Policy names the script and the style by their digests, so that nothing else can run.
+ * The page of `jescope serve` for one profile, as one file: it contains script, style and data, and loads nothing. Its
+ * Content-Security-Policy lists the digests of the script and the style, so that nothing else can run.
  */
 #include "report/format.h"
 #include "report/page.h"
@@ -44,7 +44,7 @@ digest_of(const char *text)
     return g_strdup_printf("'sha256-%s'", base64);
 }
 
-/* Page JSON, in which '<' is written so that no name ends the element. */
+/* Page JSON, in which '<' is escaped so that no name ends the element. */
 static char *
 make_data(const Report *report, GError **error)
 {
@@ -79,7 +79,7 @@ write_head(Writer *writer, const char *script, const char *style)
     writer_text(writer, "</style>");
 }
 
-/* DOCUMENT with the tags of script and style replaced, and the data at its end. */
+/* DOCUMENT with the tags of script and style replaced, and the data appended. */
 static gboolean
 write_document(const char *document, const char *parts[PAGE_N_PARTS], const char *data, Writer *writer)
 {

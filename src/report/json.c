@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own JSON, stable and complete: docs/formats.md, "Report JSON". Written element by element, so that its memory
+/* jescope's JSON, stable and complete: docs/formats.md, "Report JSON". Written element by element, so that its memory
  * does not grow with the report. */
 #include "report/calltree.h"
 #include "report/format.h"
@@ -10,7 +10,7 @@
 
 enum { JSON_VERSION = 1 };
 
-/* A mean has a fraction. */
+/* A mean has decimals. */
 static void
 write_amount(Writer *writer, ProfileValue value, gdouble amount)
 {
@@ -20,7 +20,7 @@ write_amount(Writer *writer, ProfileValue value, gdouble amount)
         writer_amount(writer, amount);
 }
 
-/* The values that the profiles know; means of no bytes at all are omitted. */
+/* The values known by the profiles; means without bytes are omitted. */
 static void
 write_weight(const View *view, Writer *writer, const char *before, const ProfileWeight *weight)
 {
@@ -42,7 +42,7 @@ write_weight(const View *view, Writer *writer, const char *before, const Profile
     writer_text(writer, "}");
 }
 
-/* A member that is omitted without text. */
+/* A member that is omitted if it has no text. */
 static void
 write_member(Writer *writer, const char *before, const char *text)
 {
@@ -52,7 +52,7 @@ write_member(Writer *writer, const char *before, const char *text)
     writer_json(writer, text);
 }
 
-/* jescope's own; nothing of jemalloc's. */
+/* jescope's own sampler; nothing for jemalloc's. */
 static void
 write_sampler(Writer *writer, const ProfileSampler *sampler)
 {

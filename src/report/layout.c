@@ -24,7 +24,7 @@ enum {
 /* In addition to the memory already mapped. */
 #define LAYOUT_MEMORY (G_GUINT64_CONSTANT(2) << 30)
 
-/* An SVG of the largest graph we make is a few MiB. */
+/* An SVG of the largest supported graph is a few MiB. */
 #define LAYOUT_MAX_OUTPUT (64u << 20)
 
 typedef enum {
@@ -55,9 +55,9 @@ limit(int resource, rlim_t most)
     setrlimit(resource, &now);
 }
 
-/* A helper that waits for a graph. It has loaded its engine and given up all it does not need. */
+/* A helper that waits for a graph. It has loaded its engine and dropped all other privileges. */
 typedef struct {
-    pid_t maker; /* the process that started it and will wait for it */
+    pid_t maker; /* the process that started it, and waits for it */
     pid_t pid;
     int graph;   /* input: DOT */
     int drawing; /* output: SVG, then one LayoutStatus */
@@ -119,7 +119,7 @@ work(int graph, FILE *out, int null)
     return dot ? draw(context, dot, out) : LAYOUT_NO_OUTPUT;
 }
 
-/* The child. Nothing is freed: it ends here. */
+/* The main function of the child, which frees nothing before it exits. */
 static void G_GNUC_NORETURN
 run_child(int graph, int drawing, rlim_t memory, pid_t parent)
 {

@@ -88,7 +88,7 @@ static const char *const allocator_functions[] = {
     "xallocx",
 };
 
-/* Prefixes that builds of jemalloc put before its public names. */
+/* Prefixes of the public names in some builds of jemalloc. */
 static const char *const allocator_prefixes[] = {"je_", "_rjem_je_", "_rjem_", "jem_", "_"};
 
 static const char *const allocator_objects[] = {"libjemalloc.so", "libjemalloc_pic.so", "libtcmalloc"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pages are cut from, as a file: docs/formats.md, "Page trees". */
+/* Files from which pages are extracted: docs/formats.md, "Page trees". */
 #include "report/page-file.h"
 
 #include "report/page.h"

@@ -10,8 +10,8 @@
 #define HASH_PRIME G_GUINT64_CONSTANT(0x100000001b3)
 
 enum {
-    FULL_NAME_COLUMNS = 4096,    /* of one name in full; more is cut */
-    FULL_NAMES_BYTES = 16 << 20, /* of all of them; the others have their short name only */
+    FULL_NAME_COLUMNS = 4096,    /* of a complete name; more is cut */
+    FULL_NAMES_BYTES = 16 << 20, /* of all complete names; the others only have their short name */
 };
 
 /* ---- names ---- */
@@ -28,7 +28,7 @@ page_name_hash(const char *name)
 
 typedef struct {
     GString *texts;
-    GHashTable *offsets; /* of texts that several nodes have */
+    GHashTable *offsets; /* of texts shared by several nodes */
 } Texts;
 
 static guint32
@@ -52,7 +52,7 @@ add_shared(Texts *texts, const char *text)
     return offset;
 }
 
-/* Only where it says more than the short one, and there is ROOM for it. */
+/* The complete name if it differs from the short one, and there is ROOM for it. */
 static guint32
 add_full(Texts *texts, const ViewNode *node, gsize *room)
 {
@@ -112,7 +112,7 @@ are_texts_sound(const PageNames *names)
     return TRUE;
 }
 
-/* The end of a text is one, too. */
+/* The end of a text is a valid text, too. */
 static gboolean
 is_text(const PageNames *names, guint32 offset)
 {

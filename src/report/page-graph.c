@@ -7,7 +7,7 @@
 
 #define KEY_PRIME G_GUINT64_CONSTANT(0x100000001b3)
 
-/* A run that holds this many times less than the one above was too narrow to be chosen there. */
+/* A run that is smaller than the one above by this factor was too narrow to be clicked there. */
 static const gdouble NARROWER = 8192;
 
 /* A frame of the tree: the one at OFFSET of a run. The root, which has no frame, is at offset 0 of run 0. */
@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     Place place;
     guint32 parent;       /* row; PROFILE_NONE: none */
-    guint32 n_hidden;     /* children that hold anything */
+    guint32 n_hidden;     /* omitted non-empty children */
     gdouble hidden_total; /* their extents */
 } Row;
 
@@ -27,9 +27,9 @@ struct PageGraph {
     const PageNames *names;
     PageGraphOptions options;
     gboolean found;    /* the frame to zoom into */
-    Place top;         /* it, or the root */
-    guint32 n_below;   /* frames below it that hold anything */
-    gdouble narrowest; /* the smallest extent shown; 0 where nothing holds anything */
+    Place top;         /* that frame, or the root */
+    guint32 n_below;   /* non-empty frames below it */
+    gdouble narrowest; /* the smallest extent shown; 0 if all are empty */
     GArray *rows;      /* Row: from the root to the top, then below it, depth first */
     guint32 n_path;    /* rows above the top */
 };
@@ -79,7 +79,7 @@ page_graph_key(guint64 caller, guint64 hash)
     return (caller ^ hash) * KEY_PRIME;
 }
 
-/* TRUE: the key of a frame of RUN is the wanted one; else *KEY becomes that of the last. */
+/* TRUE: the key of a frame of RUN is the requested one; else *KEY becomes that of the last frame. */
 static gboolean
 find_in_run(const PageGraph *graph, Place *place, guint64 *key)
 {
@@ -96,7 +96,7 @@ find_in_run(const PageGraph *graph, Place *place, guint64 *key)
     return FALSE;
 }
 
-/* Among the runs that are at least LEAST wide. KEYS: room for one per run. */
+/* Searches the runs that are at least LEAST wide. KEYS: room for one per run. */
 static gboolean
 find_wide(const PageGraph *graph, gdouble least, guint64 *keys, Place *found)
 {
@@ -117,7 +117,7 @@ find_wide(const PageGraph *graph, gdouble least, guint64 *keys, Place *found)
     return FALSE;
 }
 
-/* The frame was seen before, so that it is probably wide: most of the tree is not looked at. */
+/* The frame was displayed before, so it is probably wide: most of the tree need not be searched. */
 static gboolean
 find_key(const PageGraph *graph, Place *found)
 {
@@ -165,7 +165,7 @@ hide(PageGraph *graph, guint32 parent, Place place)
     row->hidden_total += extent;
 }
 
-/* The row that PLACE becomes, PROFILE_NONE: it is hidden. */
+/* Adds a row for PLACE; PROFILE_NONE: it is hidden. */
 static guint32
 show(PageGraph *graph, guint32 parent, Place place)
 {
@@ -180,7 +180,7 @@ show(PageGraph *graph, guint32 parent, Place place)
     return graph->rows->len - 1;
 }
 
-/* The rest of a run from OFFSET on, whose caller is the row ABOVE; its last row, PROFILE_NONE: hidden. */
+/* Adds the rest of a run from OFFSET on below the row ABOVE; returns its last row, PROFILE_NONE: hidden. */
 static guint32
 show_run(PageGraph *graph, guint32 run, guint32 offset, guint32 above)
 {
@@ -189,7 +189,7 @@ show_run(PageGraph *graph, guint32 run, guint32 offset, guint32 above)
     return above;
 }
 
-/* Depth first, so that the row of a parent is found on the way up. FALSE: there would be more than rows_max. */
+/* Depth first, so that the row of a parent is found by going up. FALSE: there would be more than rows_max. */
 static gboolean
 add_rows(PageGraph *graph)
 {

@@ -32,7 +32,7 @@ write_values(Writer *writer, const char *name, const ProfileWeight *weight)
     writer_text(writer, "}");
 }
 
-/* The values that a page can ask for. */
+/* The values that a page can select. */
 static void
 write_value_names(const View *view, Writer *writer)
 {
@@ -180,7 +180,7 @@ make_table(gpointer data)
     return NULL;
 }
 
-/* Beside the tree, where that is worth a thread; NULL: it is done already. */
+/* Runs in parallel to the tree if that is worth a thread; NULL: it is done already. */
 static GThread *
 begin_table(TableJob *job)
 {
@@ -272,7 +272,7 @@ list_counts(PageMaterial *material, guint32 *counts[N_COUNTS])
     counts[COUNT_ENDS] = &material->tree->n_ends;
 }
 
-/* An array of the file, and where its address is kept. */
+/* An array of the file, and the member for its address. */
 typedef struct {
     gconstpointer *data;
     gsize size; /* of an element */
@@ -356,7 +356,7 @@ page_material_is_in(int fd)
     return pread(fd, begin, sizeof(begin), 0) == sizeof(begin) && memcmp(begin, MAGIC, sizeof(begin)) == 0;
 }
 
-/* Points the sections of MATERIAL into the file, which has SIZE bytes. FALSE: they are not all of it. */
+/* Points the sections of MATERIAL into the file, which has SIZE bytes. FALSE: their sizes do not add up to it. */
 static gboolean
 place_sections(PageMaterial *material, const FileHead *head, gsize size)
 {

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { DEPTH_MAX = 1 << 20 }; /* of a file's; frames with all that is inlined in them */
+enum { DEPTH_MAX = 1 << 20 }; /* limit for files; frames with all that is inlined in them */
 
 /* Its arrays while they grow. */
 typedef struct {
@@ -15,7 +15,7 @@ typedef struct {
     GArray *runs; /* PageRun */
     GArray *sides[VIEW_N_SIDES], *ends[VIEW_N_SIDES];
     GArray *others, *end_others, *extents;
-    guint32 last; /* the run that the walk is in */
+    guint32 last; /* the current run of the walk */
 } Build;
 
 static PageRun *
@@ -61,7 +61,7 @@ add_run(Build *build, guint32 parent, guint32 depth)
         g_array_set_size(build->extents, build->runs->len);
 }
 
-/* Whether the only child of NODE is as wide as it. */
+/* Whether the only child of NODE has the same width. */
 static gboolean
 goes_on(const Build *build, guint32 node)
 {
@@ -101,7 +101,7 @@ add_nodes(Build *build)
     run_at(build, 0)->after = build->runs->len;
 }
 
-/* Of runs, the later ones are never above the earlier ones. */
+/* Later runs are never above earlier ones. */
 static void
 sum_up(const Build *build)
 {
@@ -128,7 +128,7 @@ count_below(const Build *build, const PageTree *tree)
     }
 }
 
-/* The elements of *ARRAY, which is gone. */
+/* Steals the elements of *ARRAY, which is freed. */
 static gpointer
 take(GArray *array, guint32 *n)
 {
@@ -256,7 +256,7 @@ typedef struct {
     guint32 run;
 } Heaviest;
 
-/* Of two stacks that hold as much, the one that the tree has first is first. */
+/* Of two equal stacks, the first one in the tree comes first. */
 static gint
 compare_changes(gconstpointer a, gconstpointer b)
 {

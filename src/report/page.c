@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the page for browsers shows of a profile, as columns of numbers: docs/formats.md, "Page JSON". */
+/* The contents of a profile's page in browsers, as columns of numbers: docs/formats.md, "Page JSON". */
 #include "report/page.h"
 #include "report/format.h"
 #include "report/page-graph.h"
@@ -125,7 +125,7 @@ limit_of(const Page *page, guint usual, guint most)
     return MIN(page->cut->limit == 0 ? usual : page->cut->limit, most);
 }
 
-/* The end of a list: what is not in it. */
+/* The end of a list: count and sum of what it omits. */
 static void
 write_rest(const Page *page, guint64 count, gdouble total)
 {
@@ -246,7 +246,7 @@ find_function(const PageNames *names, const char *display)
     return PROFILE_NONE;
 }
 
-/* The callers and callees of one function; a function that no stack has, has neither. */
+/* The callers and callees of one function; none if no stack contains it. */
 static void
 write_around(const Page *page, const Report *report)
 {

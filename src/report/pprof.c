@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile.proto, gzipped, as go tool pprof, Pyroscope, Parca and speedscope take it
- * (https://github.com/google/pprof/blob/main/proto/profile.proto). Ids count 1..n in order of appearance, which Parca
- * insists on; a mapping claims symbols only where it really has them, or viewers would never look for better ones; a
- * location without a name carries none, for the same reason.
+ * profile.proto, gzipped, for go tool pprof, Pyroscope, Parca and speedscope
+ * (https://github.com/google/pprof/blob/main/proto/profile.proto). Ids count 1..n in order of appearance, as Parca
+ * requires; a mapping claims symbols only if it has them, or viewers would not search for better ones; a location
+ * without a name has none in the file, for the same reason.
  */
 #include "confine/keyed-hash.h"
 #include "report/format.h"
@@ -81,7 +81,7 @@ write_number(Pprof *pprof, guint field, gint64 value)
     writer_data(pprof->writer, pprof->out->data, pprof->out->len);
 }
 
-/* As pprof knows units. */
+/* The unit's name in pprof. */
 static const char *
 unit_of(ProfileValue value)
 {
@@ -283,7 +283,7 @@ append_text_label(Pprof *pprof, const char *key, const char *text)
     flush_part(pprof, 3);
 }
 
-/* With the average size a reader can recover the sampled counts: n objects represent n / (1 - exp(-size / period)). */
+/* With the average size a reader can compute the sampled counts: n objects represent n / (1 - exp(-size / period)). */
 static guint64
 average_size(const ProfileWeight *weight)
 {
@@ -306,7 +306,7 @@ append_labels(Pprof *pprof, const ViewPath *path)
     if (thread != PROFILE_NONE) {
         char uid[32];
         g_snprintf(uid, sizeof(uid), "%" G_GUINT64_FORMAT, profile_threads(profile)[thread].uid);
-        append_text_label(pprof, "thread", uid); /* text: a number that is 0 would not be there at all */
+        append_text_label(pprof, "thread", uid); /* text: the number 0 would be omitted */
         if (profile_threads(profile)[thread].name[0])
             append_text_label(pprof, "thread_name", profile_threads(profile)[thread].name);
     }

@@ -17,7 +17,7 @@ static ReportWrite *const writers[] = {
 #undef FORMAT
 };
 
-/* The length of the suffix of format's that path ends in; 0: none. */
+/* The length of the suffix of path if it is one of format's; 0: it is not. */
 static gsize
 suffix_length(const ReportFormat *format, const char *path)
 {
@@ -76,7 +76,7 @@ refuse_empty(const ReportInput *now, const ReportInput *base, const Report *repo
     return TRUE;
 }
 
-/* One side of a difference has the value, the other one has not. */
+/* One side of a difference has the value, but not the other one. */
 static gboolean
 check_sides(const ReportInput *now, const ReportInput *base, ProfileValue value, GError **error)
 {

@@ -10,7 +10,7 @@
 
 enum {
     SOURCE_DEFAULT_FUNCTIONS = 10,
-    SOURCE_CONTEXT = 3, /* lines around one that holds something */
+    SOURCE_CONTEXT = 3, /* lines around a non-empty one */
 };
 
 typedef struct {
@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     const Report *report;
     Writer *writer;
-    GHashTable *files; /* path -> GStrv of lines, or an empty one where it cannot be read */
+    GHashTable *files; /* path -> GStrv of lines, empty if unreadable */
 } Source;
 
 static void
@@ -156,7 +156,7 @@ write_line(const Source *source, const TableRow *row, guint32 number, const char
     writer_format(source->writer, "%8u  %s\n", number, valid ? valid : "");
 }
 
-/* The lines around one row, up to where the next row's begin. */
+/* The lines around one row, up to the beginning of the next row's. */
 static void
 write_passage(const Source *source, const Listing *listing, guint index, guint32 *written, char **lines)
 {

@@ -114,7 +114,7 @@ write_profile(Speedscope *speedscope, ViewSide side, ProfileValue value)
     writer_format(writer, "],\"endValue\":%" G_GINT64_FORMAT "}", total);
 }
 
-/* Its viewer shows the name as the title, the only place for notes. */
+/* The viewer shows the name as the title, the only place for notes. */
 static char *
 name_with_notes(const Report *report)
 {

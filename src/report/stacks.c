@@ -12,7 +12,7 @@
 
 enum {
     STACKS_DEFAULT = 10,
-    STACKS_FRAMES = 32, /* of one stack; outer frames are counted */
+    STACKS_FRAMES = 32, /* of one stack; further outer frames are counted */
 };
 
 typedef struct {
@@ -50,8 +50,8 @@ write_value(const Stacks *stacks, const ProfileWeight weights[VIEW_N_SIDES], Pro
                   units_format(error, value, sqrt(table_shown_variance(weights, value)), stacks->units));
 }
 
-/* "15.4 MiB ± 12.0 KiB in 1234 ± 10 objects of 12.8 KiB", the average size; before it the chosen value, if it is
- * another. */
+/* "15.4 MiB ± 12.0 KiB in 1234 ± 10 objects of 12.8 KiB", the average size; preceded by the chosen value if it is
+ * another one. */
 static void
 write_pair(const Stacks *stacks, const ProfileWeight weights[VIEW_N_SIDES])
 {

@@ -43,7 +43,7 @@ address_of(const Symbolized *symbolized, guint32 location)
                                 : profile_locations(symbolized->profile)[location].address;
 }
 
-/* "--" parts the names of one address, and is also an operator. */
+/* "--" separates the names of one address, and is also an operator. */
 static void
 write_name(Writer *writer, const char *function)
 {
@@ -54,8 +54,8 @@ write_name(Writer *writer, const char *function)
     writer_text(writer, safe);
 }
 
-/* Readers of this form trim the allocator by name alone, and its library often has none: such frames get the name of
-   its door. */
+/* Readers of this form remove the allocator's frames by name only, but its library often has no names: such frames get
+ * the name of an allocator's entry point. */
 static gboolean
 is_nameless_allocator(const Symbolized *symbolized, guint32 location)
 {
@@ -145,8 +145,8 @@ write_symbols(const Symbolized *symbolized)
     writer_text(symbolized->writer, "---\n--- heap\n");
 }
 
-/* Where the dump begins in a run of lines: behind the "--- heap" line of a file that had names already. NULL: not here.
- */
+/* The start of the dump in a run of lines: after the "--- heap" line of a file that was already symbolized. NULL: not
+ * in this run. */
 static const char *
 behind_symbols(const char *start, const char *limit)
 {
@@ -195,7 +195,7 @@ write_path(const ViewPath *path, gpointer user)
                   "%" G_GINT64_FORMAT ": %" G_GINT64_FORMAT " [%" G_GINT64_FORMAT ": %" G_GINT64_FORMAT "] @",
                   units_round(estimate[PROFILE_INUSE_OBJECTS]), units_round(estimate[PROFILE_INUSE_SPACE]),
                   units_round(estimate[PROFILE_ALLOC_OBJECTS]), units_round(estimate[PROFILE_ALLOC_SPACE]));
-    /* Readers take one from every address but the first. */
+    /* Readers subtract one from every address but the first. */
     for (guint32 i = 0; i < path->n_locations; i++)
         writer_format(symbolized->writer, " 0x%016" G_GINT64_MODIFIER "x",
                       address_of(symbolized, path->locations[i]) + (i > 0));

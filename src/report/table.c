@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct {
-    ProfileValue values[PROFILE_N_VALUES]; /* those that stacks have; the others stay 0 */
+    ProfileValue values[PROFILE_N_VALUES]; /* those of non-empty stacks; the others stay 0 */
     guint n_values;
     TableRow *rows;
     guint64 *last_seen; /* per node: the last stack (of any side) it was counted for, plus one */
@@ -17,7 +17,7 @@ typedef struct {
     const View *view;
     ProfileValue value;
     ReportSort sort;
-    gboolean by_name; /* ties as jeprof breaks them: by name at once, not by cumulative weight first */
+    gboolean by_name; /* breaks ties like jeprof: by name only, not first by cumulative weight */
 } TableOrder;
 
 static void
@@ -32,7 +32,7 @@ choose_values(TableBuild *build, const View *view)
     }
 }
 
-/* As weight_add(), which adds zeros as well: this is done for every frame of every stack. */
+/* Like weight_add() but for values known to be nonzero: called for every frame of every stack. */
 static void
 add_weight(const TableBuild *build, ProfileWeight *sum, const ProfileWeight *weight)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flat table as `jeprof --text` prints it, column for column, for scripts that read that. */
+/* The flat table of `jeprof --text`, column for column, for scripts that parse it. */
 #include "report/format.h"
 #include "report/names.h"
 #include "report/table.h"
@@ -10,7 +10,7 @@ typedef struct {
     gdouble total; /* shown total: the base of all percentages */
 } Layout;
 
-/* jeprof cuts, it does not round. */
+/* jeprof truncates instead of rounding. */
 static const char *
 unparse(char buffer[UNITS_BUFFER], const Layout *layout, gdouble amount)
 {
@@ -44,7 +44,7 @@ write_row(const Report *report, const Layout *layout, const TableRow *row, gdoub
                   view_node(report->view, row->node)->name);
 }
 
-/* Of the whole profile, before any filter, as jeprof counts it. */
+/* Of the whole profile, before any filter, as in jeprof. */
 static gdouble
 whole_total(const Report *report)
 {

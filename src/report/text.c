@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The readable table. With a base it shows what changed, and marks changes that sampling alone explains. */
+/* The readable table. With a base it shows the changes, and marks those within sampling noise. */
 #include "report/format.h"
 #include "report/table.h"
 #include "report/units.h"
@@ -12,7 +12,7 @@ enum { TEXT_DEFAULT_ROWS = 30 };
 typedef struct {
     ProfileValue value;
     const TableRow *row;
-    gdouble running; /* sum of flat so far, this row included */
+    gdouble running; /* sum of flat so far, including this row */
     gdouble total;
     UnitsFlags units;
 } TextCell;
@@ -150,7 +150,7 @@ static const char *const value_titles[PROFILE_N_VALUES] = {
     [PROFILE_WHATIF] = "of slabs that would go back",
 };
 
-/* Pads to width in columns, and by one blank at least. */
+/* Pads to width in columns, with at least one blank. */
 static void
 write_padded(Writer *writer, const char *text, int width)
 {
@@ -248,7 +248,7 @@ text_write_header(const Report *report, Writer *writer)
     writer_text(writer, "\n");
 }
 
-/* Is the row too small to be shown? */
+/* Whether the row is too small to be shown. */
 static gboolean
 is_folded(const Report *report, const TableRow *row, gdouble total)
 {

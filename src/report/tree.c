@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The call tree as indented text. A chain of only children stays in one column, so that depth on paper shows branching.
- */
+/* The call tree as indented text. A chain of only children stays in one column, so that indentation shows branching. */
 #include "report/calltree.h"
 #include "report/format.h"
 #include "report/table.h"
@@ -14,7 +13,7 @@
 /* One line waiting to be written. */
 typedef struct {
     guint32 index;      /* into the tree, or PROFILE_NONE for the sum of folded nodes */
-    const char *indent; /* of the branch it hangs on */
+    const char *indent; /* of its branch */
     const char *arm;    /* "├─ ", "└─ " or "" for an only child */
     guint32 n_folded;
     gdouble folded;
@@ -104,7 +103,7 @@ indent_below(TreeText *text, const Pending *line)
     return g_string_chunk_insert_const(text->indents, indent);
 }
 
-/* Pushes the children worth a line, and one for the rest if that together is worth it, in reverse. */
+/* Pushes the children above the threshold, and a line for the rest if their sum is above it, in reverse. */
 static void
 push_children(TreeText *text, const Pending *above)
 {

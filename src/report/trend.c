@@ -12,7 +12,7 @@
 enum {
     TREND_DEFAULT_ROWS = 10,
     TREND_FRAMES = 8,
-    TREND_SERIES = 24, /* dumps drawn; of more, the last ones */
+    TREND_SERIES = 24, /* number of drawn dumps, the last ones */
     SECONDS_PER_HOUR = 3600,
 };
 
@@ -21,7 +21,7 @@ typedef struct {
     GArray *paths;    /* GArray * per group: nodes, innermost first */
     guint32 *groups;  /* the group of each stack, or PROFILE_NONE */
     GHashTable *seen; /* path -> group + 1 */
-    guint32 depth;    /* nodes of a path that count */
+    guint32 depth;    /* nodes of a path that are used */
     GrowthRows *rows;
 } Grouping;
 
@@ -126,7 +126,7 @@ write_amount(const Trend *trend, gdouble amount, UnitsFlags flags)
     writer_text(trend->writer, units_format(buffer, trend->options->value, amount, flags));
 }
 
-/* One block per dump, from the lowest value to the highest. */
+/* One block character per dump, scaled from the lowest to the highest value. */
 static void
 write_spark(const Trend *trend, const gdouble *series)
 {
@@ -151,7 +151,7 @@ format_probability(char buffer[G_ASCII_DTOSTR_BUF_SIZE], gdouble p)
     return g_ascii_formatd(buffer, G_ASCII_DTOSTR_BUF_SIZE, "%.2g", p);
 }
 
-/* What the verdict rests on where the dumps have it. */
+/* The evidence of the verdict, if the dumps have it. */
 static void
 write_counts(const Trend *trend, const GrowthRow *row)
 {
@@ -208,7 +208,7 @@ write_row(const Trend *trend, const Grouping *grouping, const GrowthRow *row)
         writer_text(trend->writer, "\n");
 }
 
-/* The rows that changed, and how many did not. */
+/* The rows that changed, and the number of the others. */
 static void
 write_rows(const Trend *trend, const Grouping *grouping, const char *things)
 {
@@ -412,7 +412,7 @@ write_json(const Trend *trend)
     writer_text(trend->writer, "}\n");
 }
 
-/* Sums the stacks that the view's filters leave. */
+/* Sums the stacks that pass the view's filters. */
 static void
 group_stacks(Trend *trend)
 {
@@ -427,7 +427,7 @@ group_stacks(Trend *trend)
         groupings[i]->rows = growth_rows(growth, groupings[i]->groups, groupings[i]->paths->len);
 }
 
-/* NULL: there is something to show. */
+/* Returns NULL if there is something to show. */
 static const char *
 why_empty(const Trend *trend)
 {

@@ -70,7 +70,7 @@ const ViewGranularity view_granularities[] = {
     [REPORT_BY_THREAD] = {.name = name_by_function, .has_function = TRUE},
 };
 
-/* A clean string that lives as long as the view: text itself where it can be, since profile and symbols outlive the
+/* A clean string that lives as long as the view: text itself if possible, since profile and symbols outlive the
  * view. */
 static const char *
 keep_string(View *view, const char *text)
@@ -117,7 +117,7 @@ view_add_node(View *view, const char *key, const ViewNode *node)
     return view->nodes->len - 1;
 }
 
-/* Then the names of frames already exist. */
+/* Whether the frames already have the names of their nodes. */
 static gboolean
 has_own_names(const View *view, const ViewPlace *place)
 {

@@ -20,10 +20,10 @@ typedef struct {
 typedef struct {
     const View *view;
     ProfileValue value;
-    gdouble *folded;   /* per node: what would have been its flat value */
-    gdouble *nameless; /* per object, and one for code without any: of stacks with a nameless frame in it */
+    gdouble *folded;   /* per node: its flat value without folding */
+    gdouble *nameless; /* per object, and one for code without any: the sum of stacks with an unnamed frame in it */
     guint32 *seen;     /* per object: the last stack it was counted for, plus 1 */
-    guint32 *slots;    /* per location: its object's place in nameless, or PROFILE_NONE if it has a name */
+    guint32 *slots;    /* per location: the index of its object in nameless, or PROFILE_NONE if it has a name */
 } Survey;
 
 static gboolean
@@ -54,7 +54,7 @@ nameless_slots(const ReportInput *input)
     return slots;
 }
 
-/* The C library's start of a thread or of main() has no name in most stacks, and needs none. */
+/* The C library's code that starts a thread or main() has no name in most stacks, and needs none. */
 static guint32
 without_start(const Profile *profile, const ViewPath *path)
 {
@@ -100,7 +100,7 @@ compare_shares(gconstpointer a, gconstpointer b)
     return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* Those that hold anything, the largest first. */
+/* The non-empty ones, the largest first. */
 static GArray *
 rank(const gdouble *amounts, guint32 n, gdouble least)
 {
@@ -178,7 +178,7 @@ advise_generated(const ReportInput *input)
                            (int)symbols_pid(input->symbols));
 }
 
-/* NULL: nothing helps, such as addresses between the functions of a file with all its symbols. */
+/* NULL: there is no remedy, as for addresses between the functions of a file with all its symbols. */
 static char *
 advise(const ReportInput *input, guint32 object)
 {

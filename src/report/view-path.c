@@ -46,7 +46,7 @@ view_count_nodes(const ViewSideState *side, const ProfileStack *stack)
     return n;
 }
 
-/* Cuts the allocator's frames off the inner end; a stack that is nothing else keeps its outermost frame. */
+/* Removes the allocator's frames at the inner end; a stack of only such frames keeps its outermost one. */
 static void
 trim_allocator(const ViewSideState *side, ViewPath *path)
 {
@@ -60,7 +60,7 @@ trim_allocator(const ViewSideState *side, ViewPath *path)
     path->n_locations -= begin;
 }
 
-/* How many of the innermost frames are wrappers; a stack that is nothing else keeps its outermost frame. */
+/* The number of innermost frames that are wrappers; a stack of only wrappers keeps its outermost frame. */
 static guint32
 count_wrappers(const ViewSideState *side, const ViewPath *path)
 {
@@ -77,7 +77,7 @@ count_wrappers(const ViewSideState *side, const ViewPath *path)
     return n > 0 ? n - 1 : 0;
 }
 
-/* Drops the locations above the outermost one with a frame that stacks are shown from. FALSE: no frame matches. */
+/* Removes the locations above the outermost one with a frame that matches show_from. FALSE: no frame matches. */
 static gboolean
 cut_top(const ViewSideState *side, ViewPath *path)
 {
@@ -90,7 +90,7 @@ cut_top(const ViewSideState *side, ViewPath *path)
     return FALSE;
 }
 
-/* How many frames of LOCATION, the outermost one, are shown. */
+/* The number of visible frames of LOCATION, the outermost one. */
 static guint32
 count_shown(const View *view, const ViewSideState *side, const ViewLocation *location)
 {
@@ -122,7 +122,7 @@ expand_nodes(const View *view, const ViewSideState *side, ViewPath *path, guint3
                 nodes[n++] = node;
         }
     }
-    /* Shown from a wrapper on, it is what allocated. */
+    /* If show_from matches a wrapper, that is what allocated. */
     if (n == 0 && path->folded != PROFILE_NONE) {
         nodes[n++] = path->folded;
         path->folded = PROFILE_NONE;
@@ -133,7 +133,7 @@ expand_nodes(const View *view, const ViewSideState *side, ViewPath *path, guint3
     path->n_nodes = n;
 }
 
-/* SEEN: of what it is grouped by. */
+/* SEEN: the flags of its group. */
 static gboolean
 passes_focus(const View *view, const ViewSideState *side, const ViewPath *path, ViewLocationFlags seen)
 {
@@ -146,7 +146,7 @@ passes_focus(const View *view, const ViewSideState *side, const ViewPath *path, 
     return !(seen & VIEW_LOCATION_IGNORE) && (!options->focus || (seen & VIEW_LOCATION_FOCUS));
 }
 
-/* FALSE: filtered away. */
+/* FALSE: filtered out. */
 static gboolean
 make_path(const View *view, const ViewSideState *side, ViewPath *path, guint32 *nodes)
 {
@@ -173,7 +173,7 @@ make_path(const View *view, const ViewSideState *side, ViewPath *path, guint32 *
     return path->n_nodes > 0;
 }
 
-/* So that the sum is that of all holes. */
+/* Visits the holes that belong to no stack, so that the sum is that of all holes. */
 static void
 visit_unattributed(const View *view, ViewSide which, ViewVisit visit, gpointer user)
 {
@@ -195,7 +195,7 @@ static void
 foreach_on_side(const View *view, ViewSide which, ViewVisit visit, gpointer user)
 {
     const ViewSideState *side = &view->sides[which];
-    g_autofree guint32 *nodes = g_new(guint32, (gsize)side->max_nodes + 2); /* no stack; what it is grouped by */
+    g_autofree guint32 *nodes = g_new(guint32, (gsize)side->max_nodes + 2); /* + 2: "no stack", the group */
     guint32 n = profile_n_stacks(side->input->profile);
 
     for (guint32 i = 0; i < n; i++) {

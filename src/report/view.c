@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Patterns see names as jeprof shows them and in full. */
+/* Patterns are matched against names in jeprof's form and complete ones. */
 static gboolean
 matches_name(const GRegex *regex, const char *function)
 {
@@ -92,7 +92,7 @@ object_of(const ViewSideState *side, const ProfileLocation *location)
     return location->object == PROFILE_NONE ? NULL : profile_objects(side->input->profile)[location->object].path;
 }
 
-/* Notes the functions of all frames; the order is that of add_location(). */
+/* Adds the functions of all frames, in the order of add_location(). */
 static void
 note_functions(View *view, ViewSide which, const ReportInput *input)
 {
@@ -179,7 +179,8 @@ note_owner(const ViewPath *path, gpointer user)
     owners[path->side][path->stack] = path->group != PROFILE_NONE ? path->group : path->nodes[0];
 }
 
-/* What goes back is asked of each function (line, file...) that allocates, or of what stacks are grouped by. */
+/* The memory that would be returned is computed for each function (line, file...) that allocates, or for each group of
+ * stacks. */
 static void
 compute_holes(View *view)
 {
@@ -223,7 +224,7 @@ add_group(View *view, const Profile *profile, guint32 number, ViewGroup *group)
 {
     const ReportOptions *options = view->options;
     const char *name = view_keep_made(view, groups_name(profile, number, options->by));
-    g_autofree char *key = g_strconcat("group\n", name, NULL); /* no frame's */
+    g_autofree char *key = g_strconcat("group\n", name, NULL); /* not the key of any frame */
     guint32 found = GPOINTER_TO_UINT(g_hash_table_lookup(view->index, key));
 
     group->node = found ? found - 1
@@ -236,7 +237,7 @@ add_group(View *view, const Profile *profile, guint32 number, ViewGroup *group)
                    (matches_name(options->ignore, name) ? VIEW_LOCATION_IGNORE : 0);
 }
 
-/* Those that stacks are of. */
+/* The groups that stacks belong to. */
 static void
 build_groups(View *view, ViewSideState *side)
 {

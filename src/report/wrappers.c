@@ -196,7 +196,7 @@ static const char *const prefixes[] = {
     "node::NodeArrayBufferAllocator::",
 };
 
-/* Language libraries, as their paths begin. */
+/* Prefixes of the paths of language libraries. */
 static const char *const language_prefixes[] = {
     "std::", "__gnu_cxx::", "__cxxabiv1::", "alloc::", "core::", "hashbrown::",
 };
@@ -222,7 +222,7 @@ is_language_path(const char *path)
     return begins_with_any(path, language_prefixes, G_N_ELEMENTS(language_prefixes));
 }
 
-/* Traits that only the library itself can see, and so implement. */
+/* Traits that are only visible inside the library, which therefore implements them. */
 static const char *const private_traits[] = {
     "alloc::vec::spec_",
     "alloc::vec::in_place_",
@@ -238,10 +238,10 @@ is_built_in(const char *type, const char *end)
 }
 
 /*
- * Rust: "<alloc::vec::Vec<T> as Clone>::clone" is the library's, "<shop::Item as core::clone::Clone>::clone" is the
- * program's. Of a trait alone ("<T as alloc::slice::Join>", one letter stands for any type), of its own trait for a
- * type built in ("<u8 as alloc::vec::spec_from_elem::SpecFromElem>"), and of a private trait, the code is the
- * library's.
+ * Rust: "<alloc::vec::Vec<T> as Clone>::clone" belongs to the library, "<shop::Item as core::clone::Clone>::clone" to
+ * the program. Code of a trait alone ("<T as alloc::slice::Join>", one letter stands for any type), of the library's
+ * own trait for a built-in type ("<u8 as alloc::vec::spec_from_elem::SpecFromElem>"), and of a private trait belongs to
+ * the library.
  */
 static gboolean
 is_language_implementation(const char *name)
@@ -276,7 +276,8 @@ is_listed(const char *name)
     return bsearch(name, functions, G_N_ELEMENTS(functions), sizeof(functions[0]), compare_names) != NULL;
 }
 
-/* "shop::PoolAllocator<int>::allocate": a class that says it is an allocator, and a function that says it allocates. */
+/* "shop::PoolAllocator<int>::allocate": a class whose name says that it is an allocator, with a function whose name
+ * says that it allocates. */
 static gboolean
 is_allocator_member(const char *plain, const char *last)
 {
@@ -316,7 +317,7 @@ static const char *const generic_words[] = {
 
 static const char *const trade_words[] = {"alloc", "dup"};
 
-/* One word of a name that is written like_this or LikeThis, in lower case; NULL at the end. */
+/* The next word of a name written like_this or LikeThis, in lower case; NULL at the end. */
 static char *
 next_word(const char **name)
 {

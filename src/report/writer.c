@@ -9,7 +9,7 @@ enum { WRITER_BUFFER = 64 * 1024 };
 
 struct Writer {
     GOutputStream *out;
-    GOutputStream *compressed; /* around out, or NULL */
+    GOutputStream *compressed; /* wraps out, or NULL */
     GString *buffer;
     GError *error;
     gboolean color;
