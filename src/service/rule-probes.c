@@ -12,7 +12,7 @@
 
 enum {
     REST = 99,             /* pause after a measurement, as a multiple of its duration */
-    REST_NEW = 9,          /* the pause if a rule needs something else than was measured */
+    REST_NEW = 9,          /* the multiple if a rule needs a value that was not measured */
     REFUSED_US = 60000000, /* pause after a measurement that could not be started */
     SUM_US = 1000000,      /* maximum time for matching names */
 };

@@ -218,7 +218,7 @@ on_event(gpointer state, const ServiceEvent *event)
         rule_works_note(sink->works, event);
 }
 
-/* The series has ended. */
+/* Forgets a series that has ended. */
 static void
 on_remark(gpointer state, const CollectedRemark *remark)
 {

@@ -229,7 +229,7 @@ look_at_targets(Scanner *scanner)
     aside_each(&list, take_look);
 }
 
-/* 1, 2, 4, 8, 16, 32, 48, ... */
+/* Whether to examine the process at this scan: the 1st, 2nd, 4th, 8th, 16th, 32nd, 48th... */
 static gboolean
 is_due(guint looks)
 {
