@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile that is asked for before its reader clicks: the server reads a large dump for seconds, and answers from what it has read then.
+// Requests a profile before its reader clicks: the server takes seconds to read a large dump, and then answers from a
+// cache.
 import * as api from "./api";
 import type { Profile } from "./profile-data";
 
 const LARGE_BYTES = 16 << 20;
-const WAIT_MS = 1000; // on the view that leads to it
+const WAIT_MS = 1000; // pause on the view that links to it
 
 let asked: { url: string; answer: Promise<Profile>; abort: AbortController } | null = null;
 let timer = 0;
 
-/** The width of a graph that asks before it is in the document. */
+/** The width of a graph, for requests before it is in the document. */
 export function width(pixels: number): number {
   return Math.max(320, Math.ceil((pixels || innerWidth) / 64) * 64);
 }
 
-/** What the view of a dump at PATH asks first. */
+/** The first request of the view of a dump at PATH. */
 const urlOf = (path: string): string => api.url(path, { width: width(0), format: "page" });
 
 export function drop(): void {
@@ -23,7 +24,7 @@ export function drop(): void {
   asked = null;
 }
 
-/** Asks for the dump at PATH now: its reader is about to click. */
+/** Requests the dump at PATH now: its reader is about to click. */
 export function ask(path: string): void {
   const url = urlOf(path);
   clearTimeout(timer);
@@ -33,11 +34,11 @@ export function ask(path: string): void {
   drop();
   const abort = new AbortController();
   const answer = api.json<Profile>(url, { signal: abort.signal });
-  answer.catch(() => undefined); // said when it is taken
+  answer.catch(() => undefined); // reported when it is taken
   asked = { url, answer, abort };
 }
 
-/** Asks for it soon, if it is so large that a click would wait. */
+/** Requests it soon if it is so large that a click would wait. */
 export function askSoon(path: string, bytes: number): void {
   clearTimeout(timer);
   if (bytes >= LARGE_BYTES && asked?.url !== urlOf(path)) {
@@ -45,7 +46,7 @@ export function askSoon(path: string, bytes: number): void {
   }
 }
 
-/** The answer to URL, if it was asked for; SIGNAL ends it as well. */
+/** The answer to URL, if it was requested; SIGNAL aborts it as well. */
 export function take(url: string, signal: AbortSignal): Promise<Profile> | null {
   if (asked?.url !== url) {
     return null;

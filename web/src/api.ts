@@ -16,7 +16,7 @@ export interface Options {
 
 let onUnauthorized: () => void = () => undefined;
 
-/** FUNC is called when a request needs signing in. */
+/** Calls FUNC when a request requires signing in. */
 export function onSignInNeeded(func: () => void): void {
   onUnauthorized = func;
 }
@@ -57,7 +57,7 @@ export async function json<T>(path: string, options: Options = {}): Promise<T> {
 
 export type Query = { [name: string]: string | number | boolean | null | undefined };
 
-/** PATH with QUERY; empty values are left out. */
+/** PATH with QUERY; empty values are omitted. */
 export function url(path: string, query: Query = {}): string {
   const words = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

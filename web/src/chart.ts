@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines over time with events as marks. Dragging, or + and -, zooms; the readout below names the values under the cursor.
+// A line chart over time with events as marks. Dragging, or + and -, zooms; the readout below shows the values under
+// the cursor.
 import { h, replace, setText, svg } from "./dom";
 import { bytes, clock, moment, quantity } from "./format";
 import * as shell from "./shell";
@@ -18,7 +19,7 @@ export interface Mark {
 export interface ChartOptions {
   label: string;
   unit: string;
-  /** The reader chose this span of seconds; null: all of it again. */
+  /** The reader selected this span of seconds; null: everything. */
   onZoom(span: [number, number] | null): void;
 }
 
@@ -27,7 +28,7 @@ const LEFT = 72;
 const RIGHT = 12;
 const TOP = 20;
 const BOTTOM = 24;
-const LETTER = 11; // pixels of a mark's
+const LETTER = 11; // pixels of a mark's letter
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800];
 
 /** A step of the value axis: 1, 2 or 5 times a power of ten, or of two for bytes. */
@@ -197,7 +198,7 @@ export class Chart {
     this.area.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
     this.area.setAttribute("width", String(this.width));
     this.area.setAttribute("height", String(HEIGHT));
-    let last = -Infinity; // letters of one moment stand beside each other
+    let last = -Infinity; // letters of the same moment are side by side
     const marks = this.marks.filter((mark) => mark.time >= this.span[0] && mark.time <= this.span[1]).sort((a, b) => a.time - b.time).flatMap((mark) => [
       svg("path", { class: "mark", d: `M${this.x(mark.time)} ${TOP}V${HEIGHT - BOTTOM}` }),
       svg("text", { class: "mark", x: last = Math.max(this.x(mark.time), last + LETTER), y: TOP - 6, "text-anchor": "middle" }, mark.letter, svg("title", {}, `${clock(mark.time)} ${mark.text}`))]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader may choose of a report: values, grouping and filters.
+// The options of a report: values, grouping and filters.
 import { h } from "./dom";
 
 export const VALUE_NAMES: { [value: string]: string } = {

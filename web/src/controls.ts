@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be done to a target. Each says what it does and how it ends.
+// The controls of a target. Each describes its effect and how it ends.
 import * as api from "./api";
 import type { Target } from "./documents";
 import { h, replace, setText } from "./dom";
@@ -118,7 +118,7 @@ export class Controls {
     shell.tell(`Background threads are ${enabled ? "on" : "off"}.`);
   }
 
-  /** Shows what runs. */
+  /** Shows the recording or lease in progress. */
   set(target: Target): void {
     this.state = target;
     const recording = target.recording?.state === "running" ? target.recording : null;

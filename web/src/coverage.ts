@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a process's memory the last dump explains that this window has looked at.
+// The share of a process's memory that the last dump opened in this window explains.
 import type { Target } from "./documents";
 import type { Profile } from "./profile-data";
 
@@ -18,7 +18,7 @@ function all(): { [target: string]: Explained } {
   }
 }
 
-/** PROFILE is of a dump of TARGET, an id. */
+/** Stores the share for a dump of TARGET, an id. */
 export function note(target: string, profile: Profile): void {
   const known = all();
   const bytes = profile.source.whole.inuse_space?.total;
@@ -29,14 +29,14 @@ export function note(target: string, profile: Profile): void {
   try {
     sessionStorage.setItem(STORED, JSON.stringify({ ...known, [target]: { bytes, taken } }));
   } catch {
-    // Without storage it is not known later.
+    // Without storage the share is lost.
   }
 }
 
-/** The share of the memory that TARGET holds; null: none of its dumps was looked at. */
+/** The share for TARGET; null: none of its dumps was opened. */
 export function share(target: Target): number | null {
   const found = all()[target.id];
   const held = target.sample?.held;
-  // A pid may be another process's by now.
+  // The pid may belong to another process by now.
   return found === undefined || !held || found.taken < (target.started ?? 0) ? null : Math.min(1, found.bytes / held);
 }

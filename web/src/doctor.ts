@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a process holds its memory: it is watched for a time that the user chooses, then causes are shown with their evidence.
+// Why a process holds its memory: it is watched for a time that the user chooses, then findings are shown with their
+// evidence.
 import * as api from "./api";
 import { h, name, replace, setText, shown } from "./dom";
 import { bytes, duration, percent } from "./format";

@@ -80,7 +80,7 @@ export interface LifeSnapshot {
   missing: string | null;
 }
 
-/** A process of which the black box has kept snapshots. */
+/** A process with snapshots in the black box. */
 export interface Life {
   id: string;
   name: string;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of the document. Text from targets only ever becomes text nodes, with what cannot be seen made visible.
+// Elements of the document. Text from targets only becomes text nodes, with invisible characters made visible.
 
 export type Child = Node | string | number | null | undefined | false;
 
@@ -47,7 +47,7 @@ export function svg(tag: string, attributes: { [name: string]: string | number }
   return element;
 }
 
-/** Sets the text of ELEMENT unless it is that already, so that selections and screen readers are left alone. */
+/** Sets the text of ELEMENT unless it is unchanged, so that selections and screen readers are not disturbed. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) {
     element.textContent = text;
@@ -61,7 +61,7 @@ export function replace(element: Element, ...children: Child[]): void {
 
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
-/** TEXT with control characters and marks of direction as \x1b or \u202e. */
+/** TEXT with control characters and bidirectional marks as \x1b or \u202e. */
 export function visible(text: string): string {
   return text.replace(UNSEEN, (character) => {
     const code = character.charCodeAt(0);
@@ -71,18 +71,18 @@ export function visible(text: string): string {
 
 const LONG = 400;
 
-/** TEXT from a target: visible(), with the middle left out if it is very long. */
+/** TEXT from a target: visible(), with the middle omitted if it is very long. */
 export function shown(text: string): string {
   const seen = visible(text);
   return seen.length <= LONG ? seen : `${seen.slice(0, LONG / 2)}…${seen.slice(-LONG / 2)}`;
 }
 
-/** NAME without what stands before most names of a program: a column of them is told apart by what is left. */
+/** NAME without the prefix that most names of a program share, so that names in a column can be distinguished. */
 export function brief(text: string): string {
   return text.replace(/\(anonymous namespace\)::/g, "").replace(/^void /, "");
 }
 
-/** A name that a target chose, set apart from the direction of the text around it. */
+/** A name chosen by a target, isolated from the direction of the surrounding text. */
 export function name(text: string, className = "name"): HTMLElement {
   return h("bdi", { class: className, title: text.length > 40 ? visible(text).slice(0, 4096) : null }, shown(text));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the black box has kept: how processes ended, and their last profiles.
+// The data of the black box: how processes ended, and their last profiles.
 import * as api from "./api";
 import type { Life, LifeSnapshot } from "./documents";
 import { h, name, replace, setText, shown } from "./dom";

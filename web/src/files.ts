@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps that the reader has: dropped on the page or chosen, sent to the server to look at, and forgotten unless they are kept.
+// Dumps of the reader: dropped on the page or chosen, uploaded for viewing, and deleted unless they are kept.
 import * as api from "./api";
 import { h, name, replace, setText, shown } from "./dom";
 import { bytes, duration, moment } from "./format";
@@ -8,10 +8,10 @@ import { mayControl } from "./session";
 import * as shell from "./shell";
 
 const PATH = "/api/v1/files";
-const PACK_FROM = 1 << 20; // bytes of a file that is compressed before it is sent
+const PACK_FROM = 1 << 20; // minimum bytes of a file that is compressed before it is sent
 const PACKED = [[0x1f, 0x8b], [0x28, 0xb5, 0x2f, 0xfd]]; // gzip, zstd
 
-// TypeScript of Debian 12 does not know it.
+// Missing in the TypeScript of Debian 12.
 declare const CompressionStream: (new (format: "gzip") => ReadableWritablePair<Uint8Array, Uint8Array>) | undefined;
 
 interface SentFile {
@@ -23,7 +23,7 @@ interface SentFile {
   idle_seconds: number | null;
 }
 
-// Those that this page has sent since it was opened: they may be compared with each other.
+// Files sent since this page was opened: they can be compared with each other.
 const own: SentFile[] = [];
 
 export function path(id: string, rest = ""): string {
@@ -46,7 +46,7 @@ async function send(file: File): Promise<SentFile> {
   return sent;
 }
 
-/** Sends FILES and shows the last one written; of two or more, what changed since the one before. */
+/** Sends FILES and shows the latest; of two or more, the change since the one before. */
 export async function look(files: File[]): Promise<void> {
   const inOrder = [...files].sort((a, b) => a.lastModified - b.lastModified || a.name.localeCompare(b.name));
   shell.tell(`Sending ${files.length === 1 ? shown(files[0].name) : `${files.length} files`}…`);
@@ -67,14 +67,14 @@ async function keptFiles(): Promise<SentFile[]> {
   return (await api.json<{ files: SentFile[] }>(PATH)).files;
 }
 
-/** What the file ID may be compared with. */
+/** The files that ID can be compared with. */
 export async function bases(id: string): Promise<{ rows: [string, string][]; before: string | null }> {
   const kept = await keptFiles();
   const others = [...own, ...kept.filter((file) => own.every((mine) => mine.id !== file.id))].filter((file) => file.id !== id);
   return { rows: others.map((file) => [file.id, shown(file.name)]), before: others.length > 0 ? others[others.length - 1].id : null };
 }
 
-/** How long the file ID stays, and what changes that. */
+/** How long the file ID is stored, and how to change that. */
 export function controls(id: string): HTMLElement {
   const text = h("span", { class: "faint" });
   const keep: HTMLButtonElement = h("button", { hidden: true }, "Keep");
@@ -86,7 +86,7 @@ export function controls(id: string): HTMLElement {
     try {
       show(await api.json<SentFile>(path(id, rest), { method }));
     } catch (error) {
-      // The profile says that it is not there.
+      // The profile reports that it is missing.
       if (rest !== "") {
         shell.fail(error);
       }
@@ -141,7 +141,7 @@ export class FilesView implements shell.View {
   }
 }
 
-/** From now on, files that are dropped on the page are shown. */
+/** From now on, files dropped on the page are shown. */
 export function start(): void {
   const isFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") === true;
   addEventListener("dragover", (event) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flame graph on a canvas as large as its window: only what is visible is drawn. Readers of screens have the tree instead,
-// and hear the frame that the keys walk to.
+// A flame graph on a canvas as large as its window: only what is visible is drawn. Screen readers have the tree
+// instead, and announce the frame that the keys select.
 import { brief, h, visible } from "./dom";
 import { isSignificant, type Layout, type Profile, rowName } from "./profile-data";
 import * as shell from "./shell";
@@ -13,7 +13,7 @@ const STEPS = 16;
 
 export interface FlameOptions {
   label: string;
-  upward: boolean; // the root below, as for callers
+  upward: boolean; // the root is at the bottom, as for callers
   describe(row: number): string;
   onSelect(row: number): void;
   onHover(row: number | null): void;
@@ -27,10 +27,10 @@ interface Paint {
   match: Pixel;
   grown: Pixel[]; // by strength, STEPS + 1 of them
   shrunk: Pixel[];
-  fills: Pixel[]; // by frame
+  fills: Pixel[]; // per frame
 }
 
-/** A level in the window. */
+/** A visible level. */
 interface Drawn {
   y: number;
   rows: number[];
@@ -69,14 +69,14 @@ export class Flame {
   private layout: Layout | null = null;
   private zoom = 0;
   private selected = 0;
-  private frame = -2; // all rows of this frame are marked
+  private frame = -2; // all rows of this frame are highlighted
   private matches: (frame: number) => boolean = () => false;
   private pending = 0;
   private paint: Paint = { back: 0, dim: 0, match: 0, grown: [], shrunk: [], fills: [] };
   private readonly boxes = new Strip();
   private readonly rests = new Strip();
-  private readonly texts = new Map<number, { room: number; text: string }>(); // what was measured of names
-  private width = 0; // when it was drawn
+  private readonly texts = new Map<number, { room: number; text: string }>(); // measured widths of names
+  private width = 0; // at the last drawing
   private hatch: CanvasPattern | null = null;
   private colours = colours();
   private readonly observer: ResizeObserver;
@@ -141,7 +141,7 @@ export class Flame {
     this.redraw();
   }
 
-  /** Zooms to a row that is there, until finer data comes. */
+  /** Zooms to an existing row, until more detailed data arrives. */
   zoomTo(row: number): void {
     this.zoom = row;
     this.redraw();
@@ -154,7 +154,7 @@ export class Flame {
     this.options.onSelect(row);
   }
 
-  /** Selects without telling. */
+  /** Selects without notifying. */
   mark(row: number): void {
     this.selected = row;
     this.reveal(row);
@@ -184,7 +184,7 @@ export class Flame {
     return (this.options.upward ? (this.layout?.levels.length ?? 1) - 1 - level : level) * ROW;
   }
 
-  /** Pixels of a row: its beginning and width. Those on the way to the zoomed one are as wide as it. */
+  /** The start and width of a row in pixels. Its ancestors are as wide as the zoomed row. */
   private place(row: number): [number, number] {
     const { x, extent, graph } = this.layout as Layout;
     if (graph.level[row] <= graph.level[this.zoom]) {
@@ -298,7 +298,7 @@ export class Flame {
     }
   }
 
-  /** All that is no text, in pixels of the screen. */
+  /** Draws everything but text, in device pixels. */
   private drawBoxes(pen: CanvasRenderingContext2D, levels: Drawn[], ratio: number): void {
     const { graph, hidden } = this.layout as Layout;
     const { boxes, rests, paint } = this;
@@ -328,7 +328,7 @@ export class Flame {
     begins.forEach((begin, line) => rests.stretch(pen, line, this.options.upward ? begin - quarter : begin + height, quarter - 1));
   }
 
-  /** Between the levels, and where there are none. */
+  /** Lines between the levels, and where there are no boxes. */
   private drawRules(pen: CanvasRenderingContext2D, begins: number[], height: number): void {
     pen.fillStyle = this.colours.back;
     begins.forEach((begin) => pen.fillRect(0, begin + height - 1, this.canvas.width, 1));
@@ -337,7 +337,7 @@ export class Flame {
     pen.fillRect(0, 0, this.canvas.width, Math.max(0, begins[0] ?? 0));
   }
 
-  /** Where the children of ROW, which begins at X, that are not drawn would be. */
+  /** The position of the omitted children of ROW, which begins at X. */
   private restOf(row: number, x: number): [number, number] {
     const { hidden, children, extent } = this.layout as Layout;
     const scale = this.width / (extent[this.zoom] || 1);
@@ -345,7 +345,7 @@ export class Flame {
     return [begin, begin + (hidden.get(row)?.total ?? 0) * scale];
   }
 
-  /** The name of ROW, and its frame if it is marked. */
+  /** The name of ROW, and its outline if it is highlighted. */
   private drawMarks(pen: CanvasRenderingContext2D, row: number, y: number): void {
     const { graph } = this.layout as Layout;
     const [x, width] = this.place(row);
@@ -363,7 +363,7 @@ export class Flame {
     }
   }
 
-  /** As much of the name of ROW as ROOM has pixels for; "": too little to read. */
+  /** The part of the name of ROW that fits in ROOM pixels; "": too short to read. */
   private fitting(pen: CanvasRenderingContext2D, row: number, room: number): string {
     const known = this.texts.get(row);
     if (known?.room === room) {

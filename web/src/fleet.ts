@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fleet: services of all hosts, and one of them with its hosts, its profile, what changed and what a function has held.
+// The fleet: services of all hosts, and one of them with its hosts, its profile, what changed and the memory of a
+// function over time.
 import * as api from "./api";
 import { select } from "./choices";
 import { h, name, replace, setText, shown } from "./dom";
@@ -14,7 +15,7 @@ import { sparkline } from "./spark";
 const REFRESH_SECONDS = 60;
 const NORMAL = 1.96; // standard errors of 95 %
 const ORDERS: [string, string][] = [["bytes", "in use"], ["waste", "resident and not allocated"], ["growth", "growth in an hour"]];
-/** Which processes, by the parameters of /api/v1/fleet. */
+/** The parameters of /api/v1/fleet that select processes. */
 const PART = ["version", "host", "zone", "at", "from", "to"];
 const BASES: [string, string][] = [["", "nothing"], ["at:-1h", "an hour ago"], ["at:-24h", "a day ago"], ["at:-7d", "a week ago"],
   ["version:", "this version:"], ["host:", "this host:"]];
@@ -123,7 +124,7 @@ class ServicesView implements shell.View {
 
 // ---- one service ----
 
-/** The state of a profile of SERVICE, of the processes that PART says, against BASE. */
+/** The state of a profile of SERVICE, of the processes selected by PART, against BASE. */
 function profileState(service: string, part: route.State, base: string, against: string): { [name: string]: string } {
   const [what, value] = base.split(":");
   return { view: "profile", fleet: service, ...part, ...what ? { [`base-${what}`]: value || against } : {} };
@@ -208,17 +209,17 @@ export function fleetView(state: route.State): shell.View {
   return state.service !== undefined ? new ServiceView(state.service) : new ServicesView(state);
 }
 
-/** The service and the processes that a profile of STATE is of. */
+/** The service and the processes in the profile of STATE. */
 function askedOf(state: route.State): [string, string][] {
   return Object.entries(state).filter(([id]) => PART.includes(id.replace(/^base-/, "")));
 }
 
-/** What makes a profile of the fleet another one; empty for other views. */
+/** The part that distinguishes profiles of the fleet; empty for other views. */
 export function partOf(state: route.State): string {
   return state.fleet === undefined ? "" : JSON.stringify([state.fleet, askedOf(state).sort()]);
 }
 
-/** The profile that STATE names: of a service, or the change between two parts of it. */
+/** The profile named by STATE: of a service, or the change between two parts of it. */
 export function fleetSource(state: route.State): ProfileSource {
   const service = state.fleet ?? "";
   const asked = askedOf(state);
@@ -231,7 +232,7 @@ export function fleetSource(state: route.State): ProfileSource {
   };
 }
 
-/** Shows the way to the fleet if the server has a store to ask. */
+/** Shows the link to the fleet if the server has a store. */
 export async function announce(): Promise<void> {
   const { store } = await api.json<{ store: boolean }>("/api/v1/fleet");
   shell.setFleet(store);

@@ -32,7 +32,7 @@ const WRITTEN: { [unit: string]: (value: number) => string } = {
   bytes, "bytes/s": (value) => `${bytes(value)}/s`, "byte-seconds": (value) => `${bytes(value)}·s`, seconds: duration, ratio: percent,
 };
 
-/** A value of UNIT: a kind of bytes, or something that is counted. */
+/** A value in UNIT: a kind of bytes, or a count. */
 export function quantity(value: number, unit: string): string {
   return (WRITTEN[unit] ?? count)(value);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of many rows, of which only those in the window are in the document. The focus roves: one row has it, arrows move it.
+// A table of many rows, of which only the visible ones are in the document. It has a roving focus: one row has it,
+// arrow keys move it.
 import { type Child, h, replace, setAttribute } from "./dom";
 
 const ROW = 26;
@@ -9,15 +10,15 @@ export interface GridColumn {
   title: string;
   number?: boolean;
   narrow?: boolean; // a share
-  sort?: string; // the reader may order by it; "" or absent: no
+  sort?: string; // the column can be sorted; "" or absent: it cannot
 }
 
 export interface GridRow {
   cells: Child[];
   className?: string;
-  level?: number; // of a tree, from 1
-  expanded?: boolean; // undefined: nothing below it
-  label: string; // what a reader of the screen hears
+  level?: number; // in a tree, from 1
+  expanded?: boolean; // undefined: it has no children
+  label: string; // for screen readers
 }
 
 export interface GridOptions {
@@ -28,7 +29,7 @@ export interface GridOptions {
   onSelect(index: number): void;
   onOpen(index: number): void;
   onSort?(sort: string): void;
-  /** Left and Right of a tree. */
+  /** Left and Right in a tree. */
   onExpand?(index: number, expand: boolean): void;
 }
 
@@ -57,7 +58,7 @@ export class Grid {
     this.options.columns.forEach((column, index) => setAttribute(this.heads[index], "aria-sort", column.sort && column.sort === sort ? direction : null));
   }
 
-  /** There are COUNT rows from now on, and ACTIVE is the one with the focus. */
+  /** Sets the number of rows to COUNT, and the focus to row ACTIVE. */
   setCount(count: number, active = 0): void {
     const hadFocus = this.body.contains(document.activeElement);
     this.count = count;
@@ -95,7 +96,7 @@ export class Grid {
     const first = Math.max(0, Math.floor(this.view.scrollTop / ROW) - SPARE);
     const last = Math.min(this.count, Math.ceil((this.view.scrollTop + (this.view.clientHeight || 400)) / ROW) + SPARE);
     for (const [index, element] of this.shown) {
-      // The row with the focus stays, wherever the window is.
+      // The focused row stays in the document, even if it is not visible.
       if ((index < first || index >= last) && index !== this.active) {
         element.remove();
         this.shown.delete(index);
@@ -123,7 +124,7 @@ export class Grid {
       cells[0].style.paddingLeft = `${Math.min(row.level - 1, 60) * 0.7}em`;
     }
     this.shown.set(index, element);
-    // In the order of the rows, so that a reader of the screen meets them so.
+    // In row order, as screen readers follow the document.
     const after = [...this.body.children].find((other) => Number(other.getAttribute("aria-rowindex")) > index + 2);
     this.body.insertBefore(element, after ?? null);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What grows over the kept dumps of a target: functions and stacks, each with its rate, the interval of that, and a verdict.
+// Growth over the kept dumps of a target: functions and stacks, each with its rate, the interval of that, and a
+// verdict.
 import * as api from "./api";
 import { BY, FILTERS, regexField, select, VALUE_NAMES } from "./choices";
 import type { Dump, Target } from "./documents";
@@ -11,10 +12,10 @@ import * as shell from "./shell";
 import { sparkline } from "./spark";
 
 export const FEWEST_OF_GROWTH = 3;
-const MOST = 32; // that the server compares
+const MOST = 32; // maximum number that the server compares
 const REFRESH_SECONDS = 30;
 const ROWS = 200;
-const FRAMES = 3; // of a stack, before it is opened
+const FRAMES = 3; // of a stack, before it is expanded
 const NORMAL = 1.96; // standard errors of 95 %
 const QUIET = "within error";
 const VALUES = ["inuse_space", "inuse_objects", "alloc_space", "alloc_objects"];
@@ -44,7 +45,7 @@ interface Growth {
   stacks: Row[];
 }
 
-/** How a verdict is coloured; its words say the same. */
+/** The colour of a verdict, whose words say the same. */
 function colour(verdict: string): string {
   return verdict === "shrinking" ? "shrunk" : verdict === QUIET ? "within" : "grown";
 }
@@ -136,7 +137,8 @@ export class GrowthView implements shell.View {
     return JSON.stringify([this.query(), this.kept.map((dump) => dump.id)]);
   }
 
-  /** Reading many dumps takes the server a while: they are read again only if there are others, or another question. */
+  /** The server takes a while to read many dumps: they are read again only if there are new ones, or the query has
+   * changed. */
   private async refresh(): Promise<void> {
     try {
       this.kept = (await api.json<{ dumps: Dump[] }>(api.targetPath(this.id, "/dumps"))).dumps;
@@ -167,7 +169,7 @@ export class GrowthView implements shell.View {
     this.error.hidden = false;
   }
 
-  /** A rate per hour (or from dump to dump) and the interval that holds the true one in 95 of 100 cases. */
+  /** A rate per hour (or per dump) and its 95 % confidence interval. */
   private rate(growth: Growth, rate: Rate): [string, string] {
     const [scale, per] = growth.slope_per === "second" ? [3600, "/h"] : [1, " per dump"];
     const unit = growth.value.endsWith("_space") ? "bytes" : "objects";
@@ -204,7 +206,7 @@ export class GrowthView implements shell.View {
     const [first, last] = [growth.dumps[0], growth.dumps[growth.dumps.length - 1]];
     const points = row.series.map((value, index): [number, number] => [growth.dumps[index].time, value]);
     const label = (low: number, high: number): string => `${this.quantity(growth, low)} to ${this.quantity(growth, high)} in ${growth.dumps.length} dumps`;
-    // What the profile shows of it: callers and callees of the function, from the first dump to the last.
+    // The profile of the row: callers and callees of the function, from the first dump to the last.
     const found = { view: "profile", target: this.id, dump: last.name, base: first.name, value: route.read().value, by: route.read().by, fn: growth.by === "function" ? row.frames[0] : "" };
     return h("tr", null, h("th", { scope: "row", class: "grows" }, side === "stacks" ? this.stack(row.frames) : name(row.frames[0])), h("td", { class: colour(row.verdict) }, row.verdict),
       h("td", { class: "number" }, rate), h("td", { class: "number faint" }, interval), h("td", { class: "number" }, this.quantity(growth, row.series[0])),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arenas against size classes: where the memory is, and where slabs are half empty.
+// Arenas against size classes: where the memory is, and which slabs are half empty.
 import { h, replace, setText } from "./dom";
 import { bytes, count } from "./format";
 import * as shell from "./shell";
 
-/** jemalloc's own statistics, as far as they are read here. */
+/** The used members of jemalloc's statistics. */
 export interface Statistics {
   jemalloc: {
     arenas: { bin: { size: number; nregs: number; slab_size: number }[]; lextent: { size: number }[] };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of the page. Those of a view are in force while it is shown; '?' lists all.
+// Keys of the page. Those of a view are active while it is shown; '?' lists all.
 import { h, replace } from "./dom";
 
 export interface Key {
-  key: string; // as in KeyboardEvent.key
+  key: string; // as KeyboardEvent.key
   text: string;
   run?: () => void; // absent: listed only, since an element handles it
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger of a process: lines that add up to its resident set. Taken when asked for, since it reads every mapping.
+// The ledger of a process: lines that add up to its resident set. Taken on request, since it reads every mapping.
 import * as api from "./api";
 import { h, replace, setText, shown } from "./dom";
 import { bytes, moment, percent } from "./format";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event stream of the server, and whether it can be reached.
+// The event stream of the server, and whether the server can be reached.
 import * as api from "./api";
 import type { ServiceEvent } from "./documents";
 
@@ -35,7 +35,7 @@ function receive(message: MessageEvent<string>): void {
   listeners.forEach((listener) => listener(event));
 }
 
-/** A stream that the server refused does not come again by itself: 401 asks for signing in, anything else is tried again. */
+/** A rejected stream does not reconnect by itself: 401 requires signing in, anything else is retried. */
 async function again(): Promise<void> {
   stop();
   try {
@@ -70,24 +70,25 @@ export function stop(): void {
   source = null;
 }
 
-/** Calls LISTENER with each event; the result ends this. */
+/** Calls LISTENER with each event; the result unsubscribes. */
 export function onEvent(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** Calls LISTENER whenever the server is lost or found. */
+/** Calls LISTENER whenever the connection is lost or restored. */
 export function onState(listener: StateListener): () => void {
   stateListeners.add(listener);
   return () => stateListeners.delete(listener);
 }
 
-/** The events about TARGET that came since the page was opened, oldest first. */
+/** The events about TARGET received since the page was opened, oldest first. */
 export function eventsOf(target: string): ServiceEvent[] {
   return kept.filter((event) => event.target === target);
 }
 
-/** Calls REFRESH now, every SECONDS while the page is seen, and soon after each event that CONCERNS it; the result ends this. */
+/** Calls REFRESH now, every SECONDS while the page is visible, and soon after each event that CONCERNS it; the result
+ * stops this. */
 export function refreshing(seconds: number, refresh: () => Promise<void>, concerns: (event: ServiceEvent) => boolean): () => void {
   let pending = 0;
   let ended = false;

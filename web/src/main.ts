@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page: shows the view that its address names.
+// The page: shows the view named by its address.
 import * as api from "./api";
 import { EndedView } from "./ended";
 import * as files from "./files";
@@ -31,7 +31,7 @@ const makers: { [name: string]: Maker } = {
 
 let present: { identity: string; view: shell.View } | null = null;
 
-/** What makes a view another one, rather than another state of the same. */
+/** The part of a state that identifies a view; other parts are states of the same view. */
 function identityOf(state: route.State): string {
   return `${state.view ?? "targets"} ${state.target ?? state.ended ?? state.file ?? state.service ?? ""} ${state.dump ?? ""} ${partOf(state)}`;
 }
@@ -69,7 +69,7 @@ function signIn(): void {
   put(SIGN_IN, new session.SignInView(() => void enter()));
 }
 
-/** Shows what the address names to a reader who may see it. */
+/** Shows the view named by the address to a user who may see it. */
 async function enter(): Promise<void> {
   try {
     if (!await session.look(signIn)) {
@@ -83,7 +83,7 @@ async function enter(): Promise<void> {
     show(route.read());
     await announce();
   } catch (error) {
-    // The stream says when the server answers again.
+    // The event stream reports when the server answers again.
     shell.fail(error);
     live.start();
   }
@@ -107,7 +107,7 @@ function begin(page: HTMLElement): void {
   void enter();
 }
 
-/** The page is a file that holds one profile. */
+/** The page is a file with one profile. */
 function beginFile(page: HTMLElement, text: string): void {
   shell.start(page, true);
   keys.start([{ key: "?", text: "this list", run: shell.showHelp }]);

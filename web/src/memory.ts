@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a process from its resident set down.
+// The memory of a process, broken down from its resident set.
 import type { Sample } from "./documents";
 import { h, replace, setText } from "./dom";
 import { ago, bytes, percent } from "./format";

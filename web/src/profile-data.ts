@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report format "page" (docs/formats.md): columns of numbers, and what follows from them.
+// The report format "page" (docs/formats.md): columns of numbers, and values derived from them.
 
 export interface Graph {
   found: boolean;
-  path: number; // the row that the graph begins at; those before it are the way there
+  path: number; // the first row of the graph; those before it are its ancestors
   nodes: number;
   hidden_nodes: number;
   parent: number[];
@@ -13,7 +13,7 @@ export interface Graph {
   self: number[];
   error: number[];
   other: number[];
-  extent?: number[]; // these against a base
+  extent?: number[]; // these only with a base
   base?: number[];
   base_error?: number[];
   significance?: number[];
@@ -76,7 +76,8 @@ export interface Profile {
   stacks?: Stacks;
 }
 
-/** A graph as it is drawn: where each row begins, in units of the value, and the rows of each level from left to right. */
+/** The layout of a graph: where each row begins, in units of the value, and the rows of each level from left to
+ * right. */
 export interface Layout {
   graph: Graph;
   extent: number[];
@@ -125,7 +126,8 @@ const encoder = new TextEncoder();
 
 const times = (hash: bigint): bigint => BigInt.asUintN(64, hash * FNV_PRIME);
 
-/** The key of the frame NAME called from the one with the key CALLER: that, and FNV-1a of 64 bits of the name, hashed. */
+/** The key of the frame NAME called from the frame with the key CALLER: a hash of that key and the 64-bit FNV-1a of the
+ * name. */
 function hashName(caller: bigint, name: string): bigint {
   let hash = FNV_BASIS;
   for (const byte of encoder.encode(name)) {
@@ -136,13 +138,14 @@ function hashName(caller: bigint, name: string): bigint {
 
 const written = (hash: bigint): string => hash.toString(16).padStart(16, "0");
 
-/** The key of ROW, which means the same frame in another dump: a hash of the names from the outermost frame. "": the root. */
+/** The key of ROW, which identifies the same frame in other dumps: a hash of the names from the outermost frame. "":
+ * the root. */
 export function keyOf(profile: Profile, graph: Graph, row: number): string {
   const rows = ancestry(graph, row).filter((at) => graph.frame[at] >= 0);
   return rows.length === 0 ? "" : written(rows.reduce((hash, at) => hashName(hash, rowName(profile, graph, at)), FNV_BASIS));
 }
 
-/** The row that has KEY; the root if none has. */
+/** The row with KEY; the root if there is no such row. */
 export function rowOf(profile: Profile, graph: Graph, key: string): number {
   const hashes: bigint[] = [];
   for (let row = 0; row < graph.parent.length; row++) {
@@ -155,7 +158,7 @@ export function rowOf(profile: Profile, graph: Graph, key: string): number {
   return 0;
 }
 
-/** A pattern that matches exactly NAME. */
+/** A pattern that matches only NAME. */
 export function exactly(name: string): string {
   return `^${name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")}$`;
 }

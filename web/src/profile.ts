@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile, or the change between two: flame graph with the functions, the tree or the stacks beside it, all of the same data.
+// A profile, or the change between two: flame graph with the functions, the tree or the stacks beside it, all from the
+// same data.
 import * as ahead from "./ahead";
 import * as api from "./api";
 import { BY, FILTERS, regexField, select, VALUE_NAMES } from "./choices";
@@ -20,7 +21,7 @@ const REPORTED = ["value", "by", "focus", "ignore", "exclude", "retain", "show-f
 const TREE_OPEN = 40;
 const TYPING_MS = 300;
 
-/** In a column. */
+/** For a column. */
 function brieflyNamed(text: string): HTMLElement {
   const element = name(brief(text));
   if (brief(text) !== text) {
@@ -30,26 +31,26 @@ function brieflyNamed(text: string): HTMLElement {
 }
 
 export interface Bases {
-  rows: [string, string][]; // what the address has, text
-  before: string | null; // the one that it is usually compared with
-  others?: [string, string][]; // of whom else there may be some: what the address has, text
+  rows: [string, string][]; // value in the address, text
+  before: string | null; // the usual one for comparison
+  others?: [string, string][]; // targets that may have more: value in the address, text
 }
 
-/** Where the answers come from: a server's dump, or what a file holds. */
+/** The source of the answers: a server's dump, or the contents of a file. */
 export interface ProfileSource {
   title: string;
-  back: route.State; // where its reader came from
-  /** Other dumps that it may be compared with. */
+  back: route.State; // the previous view
+  /** Other dumps that it can be compared with. */
   bases?(of: string): Promise<Bases>;
-  /** Its name where only the answer has that. */
+  /** Its name, if only the answer has that. */
   named?(profile: Profile): string;
-  /** What there is to say of its process, in a line. */
+  /** A line of text about its process. */
   line?(signal: AbortSignal): Promise<string>;
-  /** What can be done with it, beside the heading. */
+  /** Controls for it, beside the heading. */
   controls?: HTMLElement;
   fetch(query: api.Query, signal: AbortSignal): Promise<Profile>;
   source?(query: api.Query, signal: AbortSignal): Promise<string>;
-  /** All is there: nothing else can be asked. */
+  /** All data is present: nothing can be requested. */
   isWhole: boolean;
 }
 
@@ -108,11 +109,11 @@ export class ProfileView implements shell.View {
   private typing = 0;
   private name: string | null = null;
   private bases: Bases = { rows: [], before: null };
-  private basesOf: string | null = null; // whose they are
+  private basesOf: string | null = null; // the profile they belong to
   private expanded = new Set<number>();
   private treeRows: number[] = [];
-  private zoomed = 0; // the row of the first graph
-  private lastRow: number | null = null; // the selected one
+  private zoomed = 0; // zoomed row of the first graph
+  private lastRow: number | null = null; // the selected row
 
   constructor(private readonly source: ProfileSource) {
     this.title = source.title;
@@ -187,7 +188,7 @@ export class ProfileView implements shell.View {
     return true;
   }
 
-  /** The question that STATE is, without what can be shown from the same answer. */
+  /** The request for STATE, without what the same answer can show. */
   private query(state: route.State): api.Query {
     const query: api.Query = { width: ahead.width(this.graphs.clientWidth) };
     for (const id of REPORTED) {
@@ -216,7 +217,7 @@ export class ProfileView implements shell.View {
     this.element.setAttribute("aria-busy", "true");
     try {
       const profile = await this.source.fetch(query, this.abort.signal);
-      // The reader may have gone on meanwhile to what the same answer shows.
+      // The reader may meanwhile have selected another state that the same answer shows.
       this.show(profile, route.read());
       this.error.hidden = true;
       void this.fetchLine();
@@ -231,7 +232,7 @@ export class ProfileView implements shell.View {
     }
   }
 
-  /** After the profile, since a server answers few requests of a client at a time. */
+  /** After the profile, since a server limits the concurrent requests of a client. */
   private async fetchLine(): Promise<void> {
     if (this.source.line === undefined || this.lineAsked) {
       return;
@@ -242,7 +243,7 @@ export class ProfileView implements shell.View {
       this.line.hidden = false;
     } catch (error) {
       if (!api.isAbort(error)) {
-        this.lineAsked = false; // it is asked for with the next answer
+        this.lineAsked = false; // it is requested again with the next answer
       }
     }
   }
@@ -345,7 +346,7 @@ export class ProfileView implements shell.View {
     }
   }
 
-  /** In a file all frames are there, and zooming is only another look at them. */
+  /** A file contains all frames, so zooming only changes the display. */
   private zoomLocally(state: route.State): void {
     const first = this.flames[0];
     if (this.source.isWhole && first !== undefined && this.profile !== null) {
@@ -372,7 +373,7 @@ export class ProfileView implements shell.View {
       h("a", { href: route.address(route.changed({ zoom: keyOf(profile, first, row) })) }, name(rowName(profile, first, row)))]));
   }
 
-  /** What is zoomed to, in words. */
+  /** Describes the zoomed frame. */
   private present(): string {
     const first = this.flames[0]?.layout.graph;
     return first === undefined || first.parent.length === 0 ? "" : this.describe(first, this.lastRow ?? this.zoomed);
@@ -397,7 +398,8 @@ export class ProfileView implements shell.View {
     return parts.filter((part) => part !== "").join(" · ");
   }
 
-  /** What stands beside TOTAL: objects beside bytes, and bytes beside everything else; through them, an age is a mean. */
+  /** The value displayed beside TOTAL: objects for bytes, and bytes for everything else, by which an age becomes a
+   * mean. */
   private other(total: number, value: number): string {
     const unit = this.profile?.unit;
     const mean = unit === "byte-seconds" && value > 0 ? `mean ${duration(total / value)} of ` : "";
@@ -474,7 +476,7 @@ export class ProfileView implements shell.View {
     route.apply({ side: next === "functions" ? "" : next }, "replace");
   }
 
-  // What is beside the graph.
+  // Shows the panel beside the graph.
 
   private showSide(state: route.State): void {
     const side = state.side ?? "functions";
@@ -518,7 +520,7 @@ export class ProfileView implements shell.View {
     const whole = profile.source.shown[profile.value].total || 1;
     const unit = BY.find(([id]) => id === profile.by)?.[1] ?? "functions";
     const title = unit[0].toUpperCase() + unit.slice(1);
-    // Nothing calls a size class or a thread.
+    // A size class or a thread has no callers.
     const isGroup = profile.by === "size" || profile.by === "thread";
     const last = isChange ? "Change" : "Share";
     const columns: GridColumn[] = [{ title, sort: "name" },
@@ -567,7 +569,7 @@ export class ProfileView implements shell.View {
     const { layout } = first;
     const { graph } = layout;
     this.expanded = new Set(ancestry(graph, this.zoomed));
-    // The heaviest way is open.
+    // The heaviest path is expanded.
     for (let row = this.zoomed, depth = 0; depth < TREE_OPEN && layout.children[row]?.length > 0; depth++) {
       this.expanded.add(row);
       row = layout.children[row][0];
@@ -717,7 +719,7 @@ export class ProfileView implements shell.View {
     }
   }
 
-  /** The server counts what matches, as it also knows the frames that are not drawn. */
+  /** The server counts the matches, since it also knows the frames that are not drawn. */
   private async showShare(text: string): Promise<void> {
     const profile = this.profile as Profile;
     if (this.source.isWhole) {
@@ -768,7 +770,7 @@ export class ProfileView implements shell.View {
   }
 }
 
-/** A kept dump, or one taken now, of a target. */
+/** A kept dump of a target, or one taken now. */
 export function dumpSource(state: route.State): ProfileSource {
   if (state.ended !== undefined) {
     return keptSource(state.ended, state.dump ?? "latest");
@@ -787,7 +789,7 @@ export function dumpSource(state: route.State): ProfileSource {
   };
 }
 
-/** What reports of the dump at PATH answer. */
+/** Requests for reports on the dump at PATH. */
 function reports(path: string): Pick<ProfileSource, "fetch" | "source"> {
   return {
     fetch: (query, signal) => {
@@ -798,7 +800,7 @@ function reports(path: string): Pick<ProfileSource, "fetch" | "source"> {
   };
 }
 
-/** Other processes of the same user, those of the same name first: their dumps may be compared as well. */
+/** Other processes of the same user, those of the same name first: their dumps can be compared as well. */
 async function othersOf(target: string): Promise<[string, string][]> {
   const { targets } = await api.json<{ targets: Target[] }>(api.url("/api/v1/targets", { state: "all" }));
   const own = targets.find((other) => other.id === target || other.unique === target);
@@ -815,7 +817,7 @@ async function basesOf(target: string, dump: string, of: string): Promise<Bases>
   return { rows: dumps.filter((_, index) => index !== own).map((other) => [String(other.id), `dump ${other.id}, ${clock(other.taken)}`]), before: before === undefined ? null : String(before.id), others };
 }
 
-/** A file that the reader has sent, or that is kept. */
+/** A file that the reader has uploaded, or that is kept. */
 export function sentSource(state: route.State): ProfileSource {
   const id = state.file ?? "";
   return {
@@ -823,7 +825,8 @@ export function sentSource(state: route.State): ProfileSource {
   };
 }
 
-/** What `jescope last` begins with: how it ended, how much the last profile explains, what has grown since the first one. */
+/** The first lines of `jescope last`: how the process ended, the share that the last profile explains, the growth since
+ * the first one. */
 async function lineOf(id: string, signal: AbortSignal): Promise<string> {
   const path = `/api/v1/blackbox/${encodeURIComponent(id)}`;
   const life = await api.json<Life>(path, { signal });
@@ -838,13 +841,13 @@ async function lineOf(id: string, signal: AbortSignal): Promise<string> {
   return shown(`${life.summary}, ${told}${time}`);
 }
 
-/** Of a process of the black box. */
+/** For a process in the black box. */
 function keptSource(id: string, dump: string): ProfileSource {
   const path = `/api/v1/blackbox/${encodeURIComponent(id)}/dumps/${encodeURIComponent(dump)}`;
   return { title: `Snapshot ${dump} of ${id.split(".")[0]}`, back: { view: "ended" }, isWhole: false, line: (signal) => lineOf(id, signal), ...reports(path) };
 }
 
-/** The one profile of a page that is a file. */
+/** The only profile of a page from a file. */
 export function fileSource(profile: Profile): ProfileSource {
   return { title: profile.source.name, back: {}, isWhole: true, fetch: () => Promise.resolve(profile) };
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page shows is in its address: a link shows the same to its reader. A page that is a file has it after '#'.
+// The address contains the state of the page: a link shows the same to every reader. In a page from a file it is after
+// '#'.
 
 export type State = { [name: string]: string };
 
@@ -31,18 +32,18 @@ export function changed(changes: { [name: string]: string | null | undefined }):
   return clean({ ...read(), ...changes });
 }
 
-/** Shows STATE, as a step that the browser's Back undoes. */
+/** Shows STATE, as a step that the browser's Back reverts. */
 export function go(state: { [name: string]: string | null | undefined }): void {
   history.pushState(null, "", address(state));
   onchange(read());
 }
 
-/** Notes CHANGES of the present state in the address. */
+/** Adds CHANGES of the present state to the address. */
 export function note(changes: { [name: string]: string | null | undefined }): void {
   history.replaceState(null, "", address(changed(changes)));
 }
 
-/** Notes CHANGES and shows the result; "step": Back undoes it. */
+/** Adds CHANGES and shows the result; "step": Back reverts it. */
 export function apply(changes: { [name: string]: string | null | undefined }, how: "step" | "replace" = "step"): void {
   if (how === "step") {
     history.pushState(null, "", address(changed(changes)));
@@ -52,7 +53,7 @@ export function apply(changes: { [name: string]: string | null | undefined }, ho
   onchange(read());
 }
 
-/** Calls SHOW with each state that is to be shown from now on. Links within the page become steps. */
+/** Calls SHOW with each state to be shown from now on. Links within the page become steps. */
 export function start(show: (state: State) => void): void {
   onchange = show;
   addEventListener("popstate", () => show(read()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who uses the page: what may be done, and signing in with a token, of which only the server keeps anything.
+// The user of the page: permissions, and signing in with a token, which only the server stores.
 import * as api from "./api";
 import { h, replace, shown } from "./dom";
 import * as shell from "./shell";
@@ -15,7 +15,7 @@ const PATH = "/api/v1/session";
 
 let role: Session["role"] = "control";
 
-/** Whether the reader may change something; the server decides, this is for the looks. */
+/** Whether the user may change something; for the display only, since the server decides. */
 export function mayControl(): boolean {
   return role === "control";
 }
@@ -36,7 +36,7 @@ function note(session: Session, signedOut: () => void): void {
   } }, "Sign out"));
 }
 
-/** Whether the reader may see anything. */
+/** Whether the user may see anything. */
 export async function look(signedOut: () => void): Promise<boolean> {
   const session = await api.json<Session>(PATH);
   note(session, signedOut);

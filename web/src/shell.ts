@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What surrounds every view: the heading, messages, the state of the connection, the theme.
+// The frame around every view: the heading, messages, the state of the connection, the theme.
 import { ApiError, isAbort } from "./api";
 import { h, replace, setText, shown } from "./dom";
 import * as keys from "./keys";
@@ -12,7 +12,7 @@ export interface View {
   title: string;
   element: HTMLElement;
   keys?: keys.Key[];
-  /** Shows another state of the same view; false: it must be made anew. */
+  /** Shows another state of the same view; false: the view must be rebuilt. */
   update?(state: { [name: string]: string }): boolean;
   destroy?(): void;
 }
@@ -49,12 +49,12 @@ function nextTheme(): void {
   try {
     localStorage.setItem(STORED, name);
   } catch {
-    // A page that is a file may have no storage: the theme lasts until it is closed.
+    // A page from a file may have no storage: the theme lasts until it is closed.
   }
   setTheme(name);
 }
 
-/** Calls LISTENER when colours change; the result ends this. */
+/** Calls LISTENER when colours change; the result unsubscribes. */
 export function onTheme(listener: () => void): () => void {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   addEventListener("themechange", listener);
@@ -65,7 +65,7 @@ export function onTheme(listener: () => void): () => void {
   };
 }
 
-/** Has screen readers speak TEXT. */
+/** Announces TEXT to screen readers. */
 export function say(text: string): void {
   live.textContent = text;
 }
@@ -76,7 +76,7 @@ function message(kind: "error" | "done", ...parts: (Node | string)[]): void {
   messages.replaceChildren(box);
 }
 
-/** Shows why something failed and what to do; what the reader left is no failure. */
+/** Shows why something failed and what to do; an aborted request is not a failure. */
 export function fail(error: unknown): void {
   if (isAbort(error) || error instanceof ApiError && (error.status === 401 || error.status === 0)) {
     return;
@@ -105,12 +105,12 @@ export function setLost(text: string | null): void {
   lost.hidden = text === null;
 }
 
-/** Who uses the page, beside the heading. */
+/** Shows the user of the page beside the heading. */
 export function setAccount(...parts: (Node | string)[]): void {
   replace(account, ...parts);
 }
 
-/** Whether there is a fleet to look at. */
+/** Sets whether the server has a fleet. */
 export function setFleet(there: boolean): void {
   fleet.hidden = !there;
 }
@@ -122,7 +122,7 @@ export function show(view: View): void {
   main.replaceChildren(view.element);
 }
 
-/** Moves the focus to the beginning of the view, for who does not see that it has changed. */
+/** Moves the focus to the beginning of the view, for users of screen readers. */
 export function focusView(): void {
   const heading = main.querySelector<HTMLElement>("h1");
   if (heading !== null) {

@@ -5,7 +5,8 @@ import { h, svg } from "./dom";
 const WIDTH = 120;
 const HEIGHT = 24;
 
-/** POINTS of time and value, unknown ones left out; LABEL says what it shows, given the least and the greatest value and the seconds. */
+/** POINTS of time and value, without unknown ones; LABEL describes the graph, given the minimum, the maximum and the
+ * seconds. */
 export function sparkline(points: [number, number | null][], label: (low: number, high: number, seconds: number) => string): Node {
   const known = points.filter((point): point is [number, number] => point[1] !== null);
   if (known.length < 2) {

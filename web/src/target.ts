@@ -169,12 +169,12 @@ export class TargetView implements shell.View {
     }
   }
 
-  /** The progress of what runs, between the refreshes of everything. */
+  /** The progress of running recordings, between complete refreshes. */
   private async refreshRecording(): Promise<void> {
     try {
       this.showTarget(await this.get<Target>(""));
     } catch {
-      // The next refresh of everything says why.
+      // The next complete refresh reports the reason.
     }
   }
 
@@ -185,7 +185,7 @@ export class TargetView implements shell.View {
       step: span[1] - span[0] > POINTS ? `${step}s` : "" });
     const lines = METRICS.map(([metric, label]) => ({ label, points: answer.series.filter((series) => series.metric === metric).flatMap((series) => series.points) }));
     const filled = lines.filter((line) => line.points.length > 0);
-    // What came before the history began is not shown as if there had been nothing.
+    // The time before the history began is not shown as if there had been no values.
     const begin = Math.min(...filled.map((line) => line.points[0][0]), span[1] - 10);
     this.chart.set(filled, this.marks(), route.read().from ? span : [Math.max(span[0], begin), span[1]]);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every process that jescope serves, as they come and go.
+// All processes that jescope serves, updated as they start and end.
 import * as api from "./api";
 import * as coverage from "./coverage";
 import type { Series, Target } from "./documents";
@@ -29,7 +29,7 @@ const figure = (id: "allocated" | "resident" | "rss", title: string): Column => 
   show: (target) => [typeof target.sample?.[id] === "number" ? bytes(target.sample[id] as number) : "–"],
 });
 
-/** What profiles of TARGET explain depends on since when it samples. */
+/** The share that profiles of TARGET explain depends on the time since which it is sampled. */
 export function samplingText(target: Target): string {
   const profiling = target.profiling;
   if (profiling === null) {
@@ -74,7 +74,7 @@ interface Row {
   trend: HTMLTableCellElement;
   texts: string[];
   trendAt: number;
-  isSeen: boolean; // in the window: only then its trend is asked for
+  isSeen: boolean; // visible: only then its trend is requested
   target: Target;
 }
 
@@ -224,7 +224,7 @@ export class TargetsView implements shell.View {
       this.rows.set(target.unique, row);
       seen.add(target.unique);
       this.fill(row, target);
-      // Moved only when needed: a row that moves loses the focus.
+      // Moved only when needed: a moved row loses the focus.
       if (this.body.children[index] !== row.element) {
         this.body.insertBefore(row.element, this.body.children[index] ?? null);
         this.observer.observe(row.element);
