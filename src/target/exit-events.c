@@ -68,15 +68,15 @@ receive(int subscription, guint8 message[MESSAGE_SIZE])
 static gboolean
 request(int subscription, enum proc_cn_mcast_op operation, guint32 number)
 {
-    struct {
-        struct nlmsghdr header;
-        struct cn_msg message;
-        guint32 operation;
-    } __attribute__((packed))
-    wanted = {.header = {.nlmsg_len = sizeof(wanted), .nlmsg_type = NLMSG_DONE},
-              .message = {.id = {CN_IDX_PROC, CN_VAL_PROC}, .ack = number, .len = sizeof(guint32)},
-              .operation = operation};
-    return send(subscription, &wanted, sizeof(wanted), 0) == sizeof(wanted);
+    enum { SIZE = EVENT + sizeof(guint32) };
+    const guint32 word = operation;
+    const struct nlmsghdr header = {.nlmsg_len = SIZE, .nlmsg_type = NLMSG_DONE};
+    const struct cn_msg message = {.id = {CN_IDX_PROC, CN_VAL_PROC}, .ack = number, .len = sizeof(word)};
+    guint8 wanted[SIZE];
+    memcpy(wanted, &header, NLMSG_HDRLEN);
+    memcpy(wanted + NLMSG_HDRLEN, &message, sizeof(message));
+    memcpy(wanted + EVENT, &word, sizeof(word));
+    return send(subscription, wanted, SIZE, 0) == SIZE;
 }
 
 /* ---- filters, to which a word of a message is big-endian ---- */
@@ -105,14 +105,14 @@ filter_followed(void)
     const struct sock_filter head[] = {
         LOAD(WHAT),   IF_EQUAL(PROC_EVENT_EXIT, 1, 0), DROP, LOAD(STATUS), IF_EQUAL(0, 0, 2), LOAD(THREAD), SKIP(1),
         LOAD(PROCESS)};
-    enum { STEPS_MAX = G_N_ELEMENTS(head) + 2 * EXIT_EVENTS_MOST + 1 };
+    const gsize most = G_N_ELEMENTS(head) + 2 * (gsize)EXIT_EVENTS_MOST;
     static const struct sock_filter take = TAKE, drop = DROP;
     g_autoptr(GArray) steps = g_array_new(FALSE, FALSE, sizeof(struct sock_filter));
     GHashTableIter iter;
     gpointer pid;
     g_array_append_vals(steps, head, G_N_ELEMENTS(head));
     g_hash_table_iter_init(&iter, events.followed);
-    while (steps->len < STEPS_MAX - 1 && g_hash_table_iter_next(&iter, &pid, NULL)) {
+    while (steps->len < most && g_hash_table_iter_next(&iter, &pid, NULL)) {
         const struct sock_filter is_this = IF_EQUAL((guint32)GPOINTER_TO_INT(pid), 0, 1);
         g_array_append_val(steps, is_this);
         g_array_append_val(steps, take);
@@ -178,7 +178,8 @@ begin(void)
 static void
 end(void)
 {
-    g_clear_pointer(&events.followed, g_hash_table_unref);
+    g_hash_table_unref(events.followed);
+    events.followed = NULL;
     if (events.subscription >= 0 && reach_elsewhere() == NULL)
         exit_events_unsubscribe(events.subscription);
     else if (events.subscription >= 0)

@@ -117,8 +117,9 @@ try_pidfd(void)
 {
     int status;
     pid_t child = fork();
-    while (child == 0)
-        raise(SIGKILL);
+    if (child == 0)
+        for (;;)
+            raise(SIGKILL);
     int pidfd = child > 0 ? (int)syscall(SYS_pidfd_open, child, 0) : -1;
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         continue;
