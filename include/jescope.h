@@ -58,7 +58,7 @@ typedef enum JescopeCode {
 
 typedef struct JescopeError {
     int code;          /* JescopeCode */
-    int error;         /* an errno value where the code says so, else 0 */
+    int error;         /* an errno value if the code says so, else 0 */
     char message[512]; /* one sentence: what failed, with which value, what to do; no full stop */
 } JescopeError;
 

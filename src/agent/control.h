@@ -15,7 +15,7 @@ WireStatus control_answer(Guest *guest, const WireCtlRequest *request, WireCtlRe
 /* Whether @name may be read from jemalloc as a @type (WireType): WIRE_STATUS_OK, or why not. */
 WireStatus control_check_read(const Guest *guest, const char *name, uint32_t type);
 
-/* The place of a control in jemalloc's tree, once it was looked up; length zero: not known. */
+/* The place of a control in jemalloc's tree, found by control_look_up(); length zero: not known. */
 enum { CONTROL_DEPTH_MAX = 8 };
 typedef struct {
     size_t places[CONTROL_DEPTH_MAX];
@@ -25,7 +25,7 @@ typedef struct {
 /* Looks @name up; if that fails, the length of @mib is zero. */
 void control_look_up(const Allocator *allocator, const char *name, ControlMib *mib);
 
-/* control_read_number() for a control that was looked up. */
+/* Like control_read_number(), for a control that was looked up. */
 int control_read_number_at(const Allocator *allocator, const ControlMib *mib, uint32_t type, uint64_t *value);
 
 /* Reads a number in the form of WireCtlReply.value. Returns jemalloc's error; then @value is untouched. */

@@ -92,7 +92,8 @@ map_scratch(void)
     return scratch == MAP_FAILED ? NULL : scratch;
 }
 
-/* The host may change its root, its directory and its umask; /proc, our socket and its mode must stay as they are. */
+/* The host may change its root, its working directory and its umask; /proc, the agent's socket and its mode must stay
+ * as they are. */
 static void
 isolate(void)
 {
@@ -401,7 +402,7 @@ static void
 join_ended_thread(void)
 {
     if (agent.to_join && !agent.serving && !agent.stopping) {
-        pthread_join(agent.thread, NULL); /* it has nothing left to do */
+        pthread_join(agent.thread, NULL); /* it is about to exit */
         agent.to_join = false;
     }
 }

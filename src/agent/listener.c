@@ -25,7 +25,7 @@ enum {
 
 typedef struct {
     char path[DIRECTORY_MAX + NUMBER_TEXT_MAX];
-    bool new; /* it must not be there yet */
+    bool new; /* it must not exist yet */
 } Candidate;
 
 typedef struct {
@@ -178,7 +178,7 @@ bind_socket(const char *path, int directory, const char *name)
         return -1;
     if (is_socket(directory, name)) {
         unlinkat(directory, name,
-                 0); /* of our own pid and start: from before an exec, or of a listener the host closed */
+                 0); /* of the agent's own pid and start time: from before an exec, or of a listener the host closed */
     }
     if (!listen_at(descriptor, &address, directory, name)) {
         int error = errno;

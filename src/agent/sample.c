@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SHORT_COMPONENTS = 2 }; /* of "stats.arenas.", which a "." at the beginning stands for */
+enum { SHORT_COMPONENTS = 2 }; /* of "stats.arenas.", abbreviated by a "." at the beginning */
 
 /* A control of the request, and its place in jemalloc. */
 typedef struct {

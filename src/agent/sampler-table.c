@@ -9,7 +9,7 @@ enum {
     ADD_TRIES = 4, /* each doubles the period */
     LG_BITS = 8,
     NODES_FOR_LOST = 512, /* for samples without a stack, when the others are taken */
-    RECORD_HEADER = 2,    /* words in front of a stack's frames */
+    RECORD_HEADER = 2,    /* words before a stack's frames */
     DEAD_LG_SHIFT = 56,
     NS_PER_US = 1000,
 };

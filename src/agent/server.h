@@ -24,8 +24,7 @@ const char *server_socket_path(void);
  */
 void server_abandon(void);
 
-/* At exit, in any thread: removes the socket's file and prevents that it is created again. Never waits for the agent
- * thread. */
+/* At exit, in any thread: removes the socket's file and prevents its re-creation. Never waits for the agent thread. */
 void server_leave(void);
 
 #endif

@@ -21,7 +21,7 @@ void waker_clear(void);
 /* Disables waker_wake(): the thread is about to end, or this is a forked child without it. Async-signal-safe. */
 void waker_forget(void);
 
-/* From any thread that has the turn: makes the agent thread notice changes soon. */
+/* In any thread that has the turn: makes the agent thread notice changes soon. */
 void waker_wake(void);
 
 #endif

@@ -185,7 +185,8 @@ find_culprits(Run *run, const DoctorClasses *classes, GError **error)
     return TRUE;
 }
 
-/* By the births between two dumps of jescope's sampler: the function that allocates most, and those that grow. */
+/* Determines, by the births between two dumps of jescope's sampler, the function that allocates most, and those that
+ * grow. */
 static gboolean
 find_born(Run *run, const DoctorClasses *classes, GError **error)
 {
@@ -354,7 +355,7 @@ make_answer(gpointer data, GOutputStream *out, GError **error)
     return run->has_dumps && run->dumps.partial ? STATUS_PARTIAL : STATUS_DONE;
 }
 
-/* ---- what it is given ---- */
+/* ---- the answer ---- */
 
 static int
 answer(Run *run, GError **error)

@@ -96,7 +96,7 @@ reduce_privileges(const ServeOptions *options, GError **error)
     return serve_privileges_reduce(needs_of(options), error);
 }
 
-/* In the broker. */
+/* Runs in the broker. */
 static BrokerPolicy *
 read_policy(gpointer data)
 {

@@ -24,7 +24,7 @@ typedef struct {
     const char *max_size; /* --max-size */
 } KeepingLimits;
 
-/* By default no limit. */
+/* Unlimited by default. */
 gboolean keeping_parse_limits(const KeepingLimits *limits, HistoryRetention *retention, GError **error);
 
 #endif

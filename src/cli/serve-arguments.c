@@ -378,7 +378,7 @@ parse(const Settings *settings, ServeOptions *options, GError **error)
            parse_limits(settings, &options->limits, error) && parse_service(settings, &options->service, error);
 }
 
-/* ---- the whole ---- */
+/* ---- all settings ---- */
 
 ServeArguments *
 serve_arguments_read(char **operands, GError **error)

@@ -3,7 +3,7 @@
 
 #include "stats/advice.h"
 
-/* By name; absent values are omitted. */
+/* Values by name; absent ones are omitted. */
 static json_t *
 metrics_json(const StatsValues *values, StatsScope scope)
 {

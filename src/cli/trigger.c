@@ -44,7 +44,8 @@ child_ended(GPid pid, gint wait_status, gpointer data)
     rest(trigger);
 }
 
-/* In the child, before it executes the command: its own process group, so that its children end with it. */
+/* Runs in the child before it executes the command: creates a process group, so that the command's children end with
+ * it. */
 static void
 lead_group(gpointer data)
 {

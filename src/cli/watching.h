@@ -8,7 +8,7 @@
 #include "doctor/evidence.h"
 #include "target/target.h"
 
-/* How a target is watched. */
+/* Options of a watch. */
 typedef struct {
     guint64 ms;
     gboolean record;       /* switch sampling on for the watch if it is off, and restore it... */

@@ -64,7 +64,7 @@ channel_receive(int socket, ChannelMessage *message)
     } while (got < 0 && errno == EINTR);
     if (got < 0)
         return FALSE;
-    take_fds(&header, message); /* an empty message may have some, too */
+    take_fds(&header, message); /* an empty message may have descriptors, too */
     if (got == 0) {
         channel_close_fds(message);
         errno = 0;

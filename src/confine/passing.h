@@ -7,7 +7,7 @@
 #include <glib.h>
 
 typedef struct {
-    gpointer head; /* head_length bytes, always all of them */
+    gpointer head; /* head_length bytes, never fewer */
     gsize head_length;
     gpointer body;
     gsize body_length; /* when receiving: the capacity, then the received size */

@@ -10,7 +10,7 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* In the child; the child ends when it returns. */
+/* Runs in the child, which ends when it returns. */
 typedef void PeerWork(int socket);
 
 typedef struct {

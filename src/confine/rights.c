@@ -92,7 +92,8 @@ rights_see_our_files(int directory)
     return is_ours(directory, "ns/mnt") && is_ours(directory, "root");
 }
 
-/* Those of a container may be of its user namespace alone, and any process of root may have given them up. */
+/* Whether the process has such a capability in this user namespace: a container's may be valid in its own only, and any
+ * process of root may have dropped them. */
 static gboolean
 has_our_capabilities(int directory, const char *status)
 {

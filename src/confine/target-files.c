@@ -277,7 +277,7 @@ open_found(int found, TargetFile *file)
     return file->fd < 0 ? errno : 0;
 }
 
-/* If the root directory is a directory of ours, paths in it begin with its path. */
+/* If jescope sees the root directory of the process, the names of files in it begin with its path. */
 static char *
 name_of_fd(int fd)
 {
@@ -473,7 +473,8 @@ target_files_number(const TargetFiles *files)
     return files->number;
 }
 
-/* By the rights of a user, which are looked up if KNOWN is NULL. Two users are not trusted with each other's files. */
+/* Opens with the rights of a user, which are looked up if KNOWN is NULL. Two users are not trusted with each other's
+ * files. */
 static void
 narrow(Authors *authors, uid_t uid, const Rights *known)
 {

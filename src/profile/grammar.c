@@ -102,7 +102,7 @@ seconds_lived(const DumpReader *reader, const ProfileSample *sample)
     return sample->born < reader->sampler.window ? (gdouble)(reader->sampler.window - sample->born) / US_PER_S : 0;
 }
 
-/* Of one sampled object, or of several of a size. */
+/* For one sampled object, or several of one size. */
 static BuilderPart
 part_of(const DumpReader *reader, guint32 thread, guint64 size)
 {

@@ -398,7 +398,7 @@ share_unused(const Holes *holes, const Class *class, HolesSum *sum)
 
 /* ---- what if ---- */
 
-/* What the slabs of the occupancies of one stratum, or of all, would return, in slabs. */
+/* The number of slabs of the occupancies of one stratum, or of all, that would be returned. */
 static gdouble
 slabs_of(const Class *class, guint first, guint last, gdouble share, gdouble together)
 {

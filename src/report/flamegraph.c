@@ -28,7 +28,7 @@ enum {
     FLAME_SHADES = 5,
 };
 
-/* Of the monospaced 12px label font; scripts measure it, this is used without them. */
+/* Width in the monospaced 12px label font; scripts measure it, this is used without them. */
 #define FLAME_LETTER_WIDTH 7.2
 
 typedef struct {

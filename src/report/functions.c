@@ -380,7 +380,7 @@ display_with_line(const Entry *entry)
     return g_strdup_printf("%s [%s, line %u]", name, entry->spelling->stem, entry->spelling->start_line);
 }
 
-/* From the shortest to the most exact. */
+/* Display names, from the shortest to the most exact. */
 static char *(*const displays[])(const Entry *) = {
     display_short, display_plain, display_elided, display_full, display_with_object, display_with_line,
 };

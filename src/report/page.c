@@ -106,7 +106,7 @@ write_table_column(const Page *page, const TableColumn *column, guint n)
     writer_text(page->writer, "],\n");
 }
 
-/* Of value_other(), now. */
+/* Writes the values of value_other(), of the present side. */
 static void
 write_row_others(const Page *page, const char *name, gboolean cumulative, guint n)
 {

@@ -10,7 +10,7 @@
 
 G_DEFINE_QUARK(jescope_report_error, report_error)
 
-/* In the order of report_formats. */
+/* The writers in the order of report_formats. */
 static ReportWrite *const writers[] = {
 #define FORMAT(writer, name, suffixes, type, suffix, flags, about) writer##_write,
 #include "routes/formats.def"

@@ -103,7 +103,7 @@ compare_lines(gconstpointer a, gconstpointer b, gpointer user)
     return left < right ? -1 : left > right;
 }
 
-/* By function, heaviest first. */
+/* The rows by function, heaviest first. */
 static GPtrArray *
 collect(const Source *source, GHashTable *listings)
 {

@@ -44,7 +44,7 @@ write_row(const Report *report, const Layout *layout, const TableRow *row, gdoub
                   view_node(report->view, row->node)->name);
 }
 
-/* Of the whole profile, before any filter, as in jeprof. */
+/* The total of the whole profile, before any filter, as in jeprof. */
 static gdouble
 whole_total(const Report *report)
 {

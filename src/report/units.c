@@ -74,7 +74,7 @@ append_number(char *buffer, gdouble amount, const char *format)
     g_strlcat(buffer, g_ascii_formatd(number, sizeof(number), format, amount), UNITS_BUFFER);
 }
 
-/* In the largest unit not above the value. */
+/* Formats in the largest unit not above the value. */
 static void
 append_time(char *buffer, gdouble seconds)
 {

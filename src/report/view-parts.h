@@ -94,7 +94,7 @@ typedef struct {
     gboolean collapses;    /* adjacent frames with the same node count as one */
 } ViewGranularity;
 
-/* By ReportGranularity. */
+/* Indexed by ReportGranularity. */
 extern const ViewGranularity view_granularities[];
 
 /* KEY must live as long as the view. Returns the number of the new node. */

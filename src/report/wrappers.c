@@ -270,7 +270,7 @@ wrapper_is_language(const char *plain)
 static gboolean
 is_listed(const char *name)
 {
-    /* What glibc calls itself by another name, as debug information of it tells. */
+    /* The prefix of glibc's internal aliases in its debug information. */
     if (g_str_has_prefix(name, "__GI_"))
         name += strlen("__GI_");
     return bsearch(name, functions, G_N_ELEMENTS(functions), sizeof(functions[0]), compare_names) != NULL;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    FIRST = 2, /* component of "/help/memory-profiler/start" behind the actor's name */
+    FIRST = 2, /* component of "/help/memory-profiler/start" after the actor's name */
     SECOND = 3,
     NAME_MAX_SIZE = 32,
 };

@@ -10,7 +10,7 @@
 
 #define NATIVE_PATH "/api/v1/targets/{target}"
 
-/* Of a component in /api/v1/targets/{target}/KIND/{id}, counted from 0. */
+/* Index of a component in /api/v1/targets/{target}/KIND/{id}, counted from 0. */
 enum {
     NATIVE_TARGET = 3,
     NATIVE_ID = 5,

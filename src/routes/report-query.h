@@ -47,17 +47,17 @@ bool report_query_offers(const char *option);
 /* Rows of RouteParameter for all of them, including "format" and "base". */
 extern const RouteParameter report_query_parameters[];
 
-/* Those of a growth report. */
+/* Parameters of a growth report. */
 extern const RouteParameter growth_query_parameters[];
 
-/* How a dump is taken. */
+/* Rows for options of taking a dump. */
 #define CAPTURE_PARAMETER_ROWS                                                                                         \
     {"force", "boolean", "take the dump even if the target's memory control group may have no room for it"},           \
     {                                                                                                                  \
         "max-output", "size", "maximum size of the dump, from 4KiB to 64GiB (default 1GiB)"                            \
     }
 
-/* How a dump that is kept is taken. */
+/* Rows for options of taking a dump that is kept. */
 #define KEEP_PARAMETER_ROWS {"symbolize", "boolean", "store the names of functions in the dump"}, CAPTURE_PARAMETER_ROWS
 
 /* report_query_parameters and CAPTURE_PARAMETER_ROWS. */

@@ -152,8 +152,8 @@ typedef struct {
      * OUTCOME_NOT_FOUND: one of the dumps is not kept (any more); failure says which. */
     Outcome (*page)(void *host, const RoutePage *page, int *descriptor, Failure *failure);
 
-    /* Has a file in a private directory of the host's, unless it is there already, for clients that ask where it is.
-     * OUTCOME_NOT_FOUND: it is not there, and there was nothing to write. */
+    /* Creates a file in a private directory of the host, unless it exists, and returns its directory to clients that
+     * request it. OUTCOME_NOT_FOUND: it does not exist, and nothing was to be written. */
     Outcome (*publish)(void *host, const RoutePublication *what, Failure *failure);
 
     /* Fills in what is known without querying the target, except hello. NULL: nothing. */

@@ -80,7 +80,7 @@ static const struct {
 
 enum { N_DURATION_UNITS = sizeof(duration_units) / sizeof(duration_units[0]) };
 
-/* One "NUMBER UNIT" of *text, which is moved behind it; *next is the first unit that may follow. */
+/* Parses one "NUMBER UNIT" at *text, which is moved past it; *next is the first unit that may follow. */
 static bool
 add_part(const char **text, size_t *next, double *ms)
 {

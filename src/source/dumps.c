@@ -18,7 +18,7 @@ dumps_clear(Dumps *dumps)
     g_clear_pointer(&dumps->files, target_files_unref);
 }
 
-/* With the fraction of a second if the dump has it. */
+/* Includes the fraction of a second if the dump has it. */
 static gdouble
 time_of(const Source *source)
 {
@@ -126,8 +126,8 @@ count_sampled_time(Dumps *dumps)
     return TRUE;
 }
 
-/* What the program held at the first and at the last dump by the allocator's own counters, without sampling. Returns
- * the seconds between them; 0: unknown. */
+/* The memory of the program at the first and at the last dump by the allocator's own counters, without sampling.
+ * Returns the seconds between them; 0: unknown. */
 static gdouble
 held_by_counters(const Dumps *dumps, guint64 *first_held, guint64 *last_held)
 {

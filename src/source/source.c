@@ -125,7 +125,7 @@ open_file(Source *source, const char *name, GError **error)
     return TRUE;
 }
 
-/* How a heap profile begins: jemalloc's, gperftools', symbolized; gzip, zstd. */
+/* The first bytes of heap profiles: jemalloc's, gperftools', symbolized; gzip, zstd. */
 static const char *const beginnings[] = {
     "heap_v2/", "heap profile:", "--- symbol", "--- heapprofile", "--- heap", "\x1f\x8b", "\x28\xb5\x2f\xfd",
 };

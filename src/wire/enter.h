@@ -21,8 +21,8 @@ typedef enum {
     WIRE_ENTER_DIRECTORY = 6,   /* the directory is not an absolute path, or too long */
 } WireEntered;
 
-/* Where the socket goes, as in src/agent/environment.h; NULL or "": not given. Neither is used in a process that gained
- * privileges (AT_SECURE). */
+/* The directories for the socket, as in src/agent/environment.h; NULL or "": not given. Ignored in a process that
+ * gained privileges (AT_SECURE). */
 typedef int (*WireEnter)(const char *socket_directory, const char *runtime_directory);
 
 #endif

@@ -22,7 +22,7 @@ enum {
 };
 
 typedef struct {
-    int error;                 /* errno, or what mallctl returned, where the outcome says so; else 0 */
+    int error;                 /* errno, or mallctl's return value, if the outcome says so; else 0 */
     char why[FAILURE_WHY_MAX]; /* one sentence that names the value and what to do; no full stop, no newline */
 } Failure;
 

@@ -83,7 +83,7 @@ typedef struct {
 typedef struct {
     WireHeader header;
     uint32_t status; /* WireStatus */
-    int32_t error;   /* errno-like value where the status says so, else 0 */
+    int32_t error;   /* an errno value if the status says so, else 0 */
 } WireReply;
 
 typedef struct {

@@ -10,7 +10,7 @@ export const VALUE_NAMES: { [value: string]: string } = {
 };
 export const BY: [string, string][] = [["function", "functions"], ["line", "lines"], ["file", "files"], ["object", "modules"], ["address", "addresses"],
   ["size", "size classes"], ["thread", "threads"]];
-/** Of stacks and frames: parameter, label, what it does. All but the last are regular expressions. */
+/** For stacks and frames: parameter, label, description. All but the last are regular expressions. */
 export const FILTERS: [string, string, string][] = [
   ["focus", "Focus", "only stacks with a frame that matches"],
   ["ignore", "Ignore", "no stacks with a frame that matches"],
@@ -25,7 +25,7 @@ export function select(label: string, values: [string, string][], onchange: (val
   return box;
 }
 
-/** A field for a filter: LABEL, and what it is for. */
+/** A field for a filter: LABEL, and its description. */
 export function regexField(label: string, about: string, onchange: (text: string) => void): HTMLInputElement {
   const input: HTMLInputElement = h("input", { type: "text", "aria-label": `${label}: ${about}`, title: about, placeholder: label, spellcheck: "false", onchange: () => onchange(input.value) });
   return input;
