@@ -123,7 +123,7 @@ batch_settle(Batch *batch, guint64 present)
     batch->settled = TRUE;
 }
 
-/* Sets METRIC to the first of its controls that jemalloc has. */
+/* Sets METRIC unless it is set: of several controls for a metric, the first that jemalloc has is used. */
 static void
 take_value(StatsValues *values, StatsMetric metric, guint64 value)
 {
