@@ -17,7 +17,7 @@ typedef struct {
     atomic_bool leaves;      /* a LEAVE was answered: the thread is about to end, and forked children start none */
     bool is_invited;         /* started later than the program */
     bool is_settled;         /* allocator_settle_thread() was called in this thread */
-    bool shares_descriptors; /* descriptors_isolate() was refused: they are in the host's table */
+    bool shares_descriptors; /* descriptors_isolate() was refused: the agent's descriptors are in the host's table */
     bool is_linked;          /* other threads call the agent, and may need to wake its thread */
     bool is_silent;          /* has no socket */
     /* Timed work of the linked library, or NULL: called in the agent thread each time it runs. Returns the milliseconds

@@ -262,7 +262,7 @@ member_ended(Session *session, Recording *recording, GError *cause)
     g_ptr_array_remove(session->recordings, recording);
 }
 
-/* FALSE: there are no more. */
+/* Tends all recordings. FALSE: all have ended. */
 static gboolean
 tend_all(Session *session)
 {

@@ -31,7 +31,7 @@ modified(const char *path)
     return (gint64)status.st_mtim.tv_sec * G_USEC_PER_SEC + status.st_mtim.tv_nsec / 1000;
 }
 
-/* NULL: none. */
+/* The path of the newest console log, or NULL. */
 static char *
 newest_console(void)
 {

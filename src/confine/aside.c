@@ -158,7 +158,7 @@ patience_with(uid_t user)
     return count_given_up(user) > 0 ? PATIENCE_AGAIN_US : PATIENCE_US;
 }
 
-/* Takes CHILD, a pidfd; 0: it has ended. */
+/* Takes ownership of CHILD, a pidfd; 0: it has ended. */
 static void
 note_given_up(uid_t user, int child)
 {

@@ -105,7 +105,7 @@ open_directory(const char *path)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Takes prefix. */
+/* Takes ownership of prefix. */
 static void
 add_tree(TargetFiles *files, char *prefix, int root, gboolean ours)
 {

@@ -593,7 +593,7 @@ refuse_download(RouteReply *reply, const char *why)
                "Cannot generate file: Failed to create artifact: Error trying to run jeprof. %s.\n", why);
 }
 
-/* Makes the report and replaces *descriptor by its descriptor. */
+/* Makes the report; closes *descriptor, and replaces it by the report's. False: the reply has the error. */
 static bool
 render(const RouteHost *host, const Download *download, int *descriptor, RouteReply *reply)
 {

@@ -98,7 +98,7 @@ format_classes(const StatsSample *sample)
     return g_string_free(lines, FALSE);
 }
 
-/* Takes DUMP. */
+/* Takes ownership of DUMP. */
 static int
 describe(int dump, const ProfileCapture *capture, const StatsSample *sample, GError **error)
 {
