@@ -57,17 +57,17 @@ static gboolean sums, replicated;
     }
 
 static const GOptionEntry options[] = {
-    {"store", 0, 0, G_OPTION_ARG_STRING, &store_url, "the store to ask (default: JESCOPE_STORE)", "URL"},
+    {"store", 0, 0, G_OPTION_ARG_STRING, &store_url, "store to query (default: JESCOPE_STORE)", "URL"},
     {"service", 0, 0, G_OPTION_ARG_STRING, &service, "trace: only of this service", "NAME"},
     PART_ENTRIES("", now, "only ", ""),
-    {"window", 0, 0, G_OPTION_ARG_STRING, &window,
-     "a process counts with its latest dump of this long before a time (5m)", "DURATION"},
+    {"window", 0, 0, G_OPTION_ARG_STRING, &window, "use the latest dump of each process within this time before (5m)",
+     "DURATION"},
     PART_ENTRIES("base-", before, "diff: before, ", "diff: before, "),
     {"sum", 0, 0, G_OPTION_ARG_NONE, &sums, "diff: compare all processes together instead of the mean of one", NULL},
     {"keep", 0, 0, G_OPTION_ARG_STRING, &keep, "expire: keep this long (30d)", "DURATION"},
-    {"cluster", 0, 0, G_OPTION_ARG_STRING, &cluster,
-     "schema: of tables over the servers of this cluster, for each of them", "NAME"},
-    {"replicated", 0, 0, G_OPTION_ARG_NONE, &replicated, "schema: and replicated on the replicas of a shard", NULL},
+    {"cluster", 0, 0, G_OPTION_ARG_STRING, &cluster, "schema: distributed tables over the servers of this cluster",
+     "NAME"},
+    {"replicated", 0, 0, G_OPTION_ARG_NONE, &replicated, "schema: replicated on the replicas of each shard", NULL},
     {"server-version", 0, 0, G_OPTION_ARG_STRING, &server_version,
      "schema: for this version of ClickHouse (default: of the store, or 18.16)", "VERSION"},
     REPORT_SHAPE_ENTRIES REPORT_SELECT_ENTRIES ACCESS_OPTIONS,
@@ -526,30 +526,28 @@ static const Example examples[] = {
 
 const Command cmd_fleet = {
     .name = "fleet",
-    .synopsis = "QUESTION [SERVICE|FUNCTION]",
-    .summary = "ask a store about the dumps of many processes",
+    .synopsis = "QUERY [SERVICE|FUNCTION]",
+    .summary = "query a store of many processes' dumps",
     .description =
-        "Asks the ClickHouse database that 'jescope push' fills (docs/fleet.md). QUESTION is one of:\n"
-        "\n"
-        " services: the services, their processes, hosts and versions, and what they have in use\n"
-        " top [bytes|waste|growth]: the services that have most in use, waste most, or grew most in the last hour\n"
-        " report SERVICE: what holds the memory of all its processes, in any format of 'jescope report'\n"
-        " diff SERVICE: what is different from the processes, or the time, that --base-... options choose; what is not "
-        "given is the same on both sides. The values are those of one process, in the mean; with --sum those of all "
-        "together\n"
-        " growth SERVICE: which functions and stacks grow, at 12 times of a day or of --from and --to\n"
-        " hosts SERVICE: what a process has in use on each host, and the hosts that differ from the others\n"
-        " trace FUNCTION: what stacks with this function have held, over 12 times of a day, and on which hosts\n"
-        " schema: the statements that create the tables\n"
-        " expire: drop the days that are older than --keep\n"
-        "\n"
-        "A process counts at a time with its latest dump of the --window before it; a range of --from and --to is the "
-        "mean of 12 times. Every value is an estimate; the variances of processes add up, so that --error, the marks "
-        "for noise and the verdicts of growth hold for all processes together.\n"
-        "\n"
-        "The file of --token-file has the line 'USER PASSWORD'; the user needs no more than the right to read. Exits "
-        "with status 3 if "
-        "the store has nothing that fits.",
+        "Queries the ClickHouse database that 'jescope push' fills (docs/fleet.md). QUERY is one of:\n\n"
+        "services: the services with their processes, hosts, versions and memory in use\n\n"
+        "top [bytes|waste|growth]: the services with most memory in use, most waste, or most growth in the last "
+        "hour\n\n"
+        "report SERVICE: what holds the memory of all its processes, in any format of 'jescope report'\n\n"
+        "diff SERVICE: the difference from the processes, or the time, that the --base-... options select; what "
+        "these do not set is the same on both sides. Values are means per process; with --sum, totals\n\n"
+        "growth SERVICE: functions and stacks that grow, from 12 points in time of the last day or of --from and "
+        "--to\n\n"
+        "hosts SERVICE: memory in use per process on each host, and the hosts that differ from the others\n\n"
+        "trace FUNCTION: memory held by stacks with this function at 12 points in time of the last day, and by "
+        "host\n\n"
+        "schema: print the statements that create the tables\n\n"
+        "expire: drop the days that are older than --keep\n\n"
+        "The state of a process at a point in time is its latest dump within the --window before it; a range of "
+        "--from and --to is the mean of 12 points in time. Every value is an estimate; the variances of processes "
+        "add up, so --error, noise marks and the verdicts of growth refer to all processes together.\n\n"
+        "The file of --token-file has the line 'USER PASSWORD'; this user needs only the right to read. Exits with "
+        "status 3 if the store has no matching data.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_NONE,

@@ -18,7 +18,7 @@ enum {
 static gboolean as_json, all_lines;
 
 static const GOptionEntry options[] = {
-    {.long_name = "all", .arg_data = &all_lines, .description = "also print lines of no bytes"},
+    {.long_name = "all", .arg_data = &all_lines, .description = "also print empty lines (0 bytes)"},
     {.long_name = "json", .arg_data = &as_json, .description = "print JSON"},
     VIA_OPTION,
     {0},

@@ -29,9 +29,9 @@ static struct {
 } given = {.dump_share = 1};
 
 static const GOptionEntry options[] = {
-    {"to", 0, 0, G_OPTION_ARG_STRING, &given.to, "where to push", "URL"},
+    {"to", 0, 0, G_OPTION_ARG_STRING, &given.to, "destination", "URL"},
     {"print", 0, 0, G_OPTION_ARG_STRING, &given.print,
-     "push nothing, and print what is known beside the stacks, or the whole batch as it is queued",
+     "send nothing; print all data except the stacks, or the whole batch as it is queued",
      "json|" RENDER_BATCH "|" RENDER_BATCH_WITH_HEAP},
     {"pid", 0, 0, G_OPTION_ARG_INT, &arguments.pid,
      "live process that the dump was taken of; functions are named from its files, even if they were replaced", "PID"},
@@ -39,21 +39,20 @@ static const GOptionEntry options[] = {
     {"host", 0, 0, G_OPTION_ARG_STRING, &given.host, "name of the host (default: of this one)", "NAME"},
     {"label", 'l', 0, G_OPTION_ARG_STRING_ARRAY, &given.labels, "add a label, may be given again", "NAME=VALUE"},
     {"label-from-env", 0, 0, G_OPTION_ARG_STRING_ARRAY, &given.variables,
-     "add a label with the value that the target's environment has for a variable, may be given again",
-     "NAME=VARIABLE"},
+     "add a label with the value of a variable in the target's environment, may be given again", "NAME=VARIABLE"},
     {"queue", 0, 0, G_OPTION_ARG_FILENAME, &given.queue, "keep batches here until they are sent", "DIRECTORY"},
     {"queue-size", 0, 0, G_OPTION_ARG_STRING, &given.queue_size, "drop the oldest batches beyond this (256MiB)",
      "SIZE"},
     {"for", 0, 0, G_OPTION_ARG_STRING, &given.duration, "try to send for this long (30s)", "DURATION"},
-    {"every", 0, 0, G_OPTION_ARG_STRING, &given.every, "go on: dump and push the processes once in each DURATION",
-     "DURATION"},
+    {"every", 0, 0, G_OPTION_ARG_STRING, &given.every,
+     "keep running: dump and push the processes once in each DURATION", "DURATION"},
     {"per-service", 0, 0, G_OPTION_ARG_INT, &given.per_service,
-     "with --every: of each name and user dump at most N processes in a round (0: all)", "N"},
+     "with --every: dump at most N processes of each name and user per round (0: all)", "N"},
     {"dump-share", 0, 0, G_OPTION_ARG_INT, &given.dump_share,
      "with --every: percent of its time that a process may spend in dumps (1)", "N"},
     {"token-file", 0, 0, G_OPTION_ARG_FILENAME, &given.token, "send the token in this file to the URL", "FILE"},
     {"ca-file", 0, 0, G_OPTION_ARG_FILENAME, &given.ca, "trust these certificates, not the system's", "FILE"},
-    {"cert-file", 0, 0, G_OPTION_ARG_FILENAME, &given.cert, "our certificate for TLS", "FILE"},
+    {"cert-file", 0, 0, G_OPTION_ARG_FILENAME, &given.cert, "client certificate for TLS", "FILE"},
     {"key-file", 0, 0, G_OPTION_ARG_FILENAME, &given.key, "private key of that certificate", "FILE"},
     REPORT_FILES_ENTRIES MAX_OUTPUT_OPTION,
     FORCE_OPTION,
@@ -286,10 +285,10 @@ run(char **operands, GError **error)
 }
 
 static const Example examples[] = {
-    {"jescope push redis-server --print=json", "see what would be sent beside the stacks"},
+    {"jescope push redis-server --print=json", "show what would be sent, except the stacks"},
     {"jescope push redis.heap --to=directory:///var/lib/profiles", "store a dump with its names in a directory"},
     {"jescope push redis-server --to=pyroscope://pyroscope.example.com --every=5m",
-     "profile redis-server in Pyroscope, for as long as both run"},
+     "send profiles of redis-server to Pyroscope every five minutes"},
     {"jescope push 4711 --to=s3://s3.example.com/heap?region=eu --token-file=key",
      "put a dump of a process into an object store"},
     {0},
@@ -298,24 +297,24 @@ static const Example examples[] = {
 const Command cmd_push = {
     .name = "push",
     .synopsis = "SOURCE...",
-    .summary = "send dumps with the names of their functions to another system",
+    .summary = "send dumps with function names to another system",
     .description =
-        "Takes each SOURCE, a dump or a process, which is dumped for it, names its functions here, where the files "
-        "are, and sends what results as one batch to the URL of --to: with the labels of the process, and of a process "
-        "on this machine also its statistics and its ledger. docs/push.md lists the kinds of URLs and what each system "
-        "gets.\n\n"
-        "Batches are kept on disk (--queue, else $XDG_STATE_HOME/jescope/push) until the other side has taken them, "
-        "and sent in their order. If it does not answer or is overloaded, push tries again for the time of --for, then "
-        "ends with status 3; what is left is sent by the next push to the same URL. When the queue grows beyond "
-        "--queue-size, the oldest batches are dropped and counted.\n\n"
-        "With --every it goes on until a signal ends it: in each DURATION the processes that SOURCE names at that "
-        "moment are dumped and pushed once. Hosts are spread over the DURATION by a hash of their names; a process "
-        "whose dump takes more than the share of the DURATION that --dump-share permits is left out of the next "
-        "rounds. Profiling is not switched on or off: where it is off, statistics and the ledger are pushed.\n\n"
-        "What leaves this host: names and places of functions, sizes and counts of allocations, the path and build ID "
-        "of the program and its libraries, its pid, the host's name, the user, systemd unit, container and pod of the "
-        "process, and labels that you name. Arguments and the environment of the process do not, but for the variables "
-        "named with --label-from-env, and neither do contents of its memory.",
+        "Sends heap dumps to another system. SOURCE is a dump file, or a process, of which a dump is taken. "
+        "Function names are resolved on this host, and each dump is sent to the URL of --to as one batch with the "
+        "labels of its process and, if the process runs on this machine, its statistics and its ledger. "
+        "docs/push.md lists the kinds of URLs and the data that each system gets.\n\n"
+        "Batches are kept on disk (--queue, else $XDG_STATE_HOME/jescope/push) until the destination has accepted "
+        "them, and are sent in order. If the destination does not answer or is overloaded, push tries again for "
+        "the time of --for and then exits with status 3; the next push to the same URL sends the remaining "
+        "batches. When the queue grows beyond --queue-size, the oldest batches are dropped and counted.\n\n"
+        "With --every, push runs until a signal ends it: once in each DURATION, it dumps and pushes the processes "
+        "that SOURCE names at that moment. Hosts are spread over the DURATION by a hash of their names. A process "
+        "whose dump takes more of its time than --dump-share permits is skipped in the next rounds. Profiling is "
+        "not switched on or off: if it is off, statistics and the ledger are pushed.\n\n"
+        "Data that leaves this host: names and locations of functions, sizes and counts of allocations, the path "
+        "and build ID of the program and its libraries, its pid, the host's name, the user, systemd unit, "
+        "container and pod of the process, and labels that you add. Arguments and environment of the process "
+        "(except variables named with --label-from-env) and contents of its memory are not sent.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_SOURCE,

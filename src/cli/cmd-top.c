@@ -180,18 +180,19 @@ const Command cmd_top = {
     .synopsis = "[TARGET...|URL]",
     .summary = "watch the memory of processes live in a terminal",
     .description =
-        "Shows processes that use jemalloc, with the memory that each holds and gains: those with an agent, and beside "
-        "them, with what the kernel says, those without one. Enter opens one with its memory from the process down, "
-        "charts, arenas, size classes, advice and events; from there, 's' shows the functions, lines or stacks that "
-        "hold it and what they gained, 'f' a flame graph, by a heap dump; '?' shows the keys of each screen. With "
-        "TARGET, a pid or the name of processes, only those are shown, and the screen of a single one is opened.\n\n"
-        "It reads statistics only. Heap dumps, recordings, profiling for a limited time and purges are done after a "
-        "question; what is switched on is a lease that ends with the screens of the target, or ten seconds after top "
-        "is killed. A process without an agent is stopped for a moment at each interval if it was named as TARGET, or "
-        "opened after a question; --readonly does not open one.\n\n"
-        "--replay shows the samples of a history file in the same screens: 't' and 'T' go one sample on and back, 'j' "
-        "and 'J' a time, space plays; sites and flame graphs are those of the heap dumps that were kept. A URL shows "
-        "the targets of another jescope.\n\n"
+        "Shows the processes that use jemalloc, with the memory that each holds and gains. Processes without an "
+        "agent are listed with the kernel's figures only. Enter opens a process: the components of its memory, "
+        "charts, arenas, size classes, advice and events. From there, 's' shows the functions, lines or stacks "
+        "that hold the memory and their growth, 'f' a flame graph, both from a heap dump; '?' shows the keys of "
+        "each screen. TARGET is a pid or a process name: only such processes are shown, and the screen of a single "
+        "one is opened.\n\n"
+        "top only reads statistics. Heap dumps, recordings, profiling for a limited time and purges require a "
+        "confirmation; profiling is enabled by a lease, which ends when the screens of the target are closed, or "
+        "ten seconds after top is killed. A process without an agent is briefly stopped at each interval if it was "
+        "named as TARGET or opened after a confirmation; --readonly does not open one.\n\n"
+        "--replay shows the samples of a history file on the same screens: 't' and 'T' move one sample forward and "
+        "back, 'j' and 'J' a duration, space plays; sites and flame graphs come from the kept heap dumps. A URL "
+        "shows the targets of another jescope.\n\n"
         "--once and --json need no terminal. Colours follow --color and NO_COLOR.",
     .examples = examples,
     .options = options,

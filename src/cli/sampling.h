@@ -26,7 +26,7 @@ typedef struct {
     {.long_name = "sampler",                                                                                           \
      .arg = G_OPTION_ARG_STRING,                                                                                       \
      .arg_data = &(arguments).sampler,                                                                                 \
-     .description = "who samples: jemalloc's profiler, jescope's own, or auto: jemalloc if it can",                    \
+     .description = "sampler: jemalloc's profiler, jescope's own, or auto: jemalloc's if possible",                    \
      .arg_description = "auto|jemalloc|jescope"},                                                                      \
     {                                                                                                                  \
         .long_name = "sampler-memory", .arg = G_OPTION_ARG_STRING, .arg_data = &(arguments).memory,                    \

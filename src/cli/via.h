@@ -42,7 +42,7 @@
     {                                                                                                                  \
         .long_name = "force", .flags = G_OPTION_FLAG_NO_ARG, .arg = G_OPTION_ARG_CALLBACK,                             \
         .arg_data = (gpointer)via_set_forced,                                                                          \
-        .description = "take a dump also where the target's control group may have no memory for it"                   \
+        .description = "take a dump even if the target's control group may have no room for it"                        \
     }
 
 /* of commands that write dumps; FLAG: whether it was given. */
