@@ -105,7 +105,7 @@ def test_what_jemalloc_does_not_sample_is_named(tmp_path, name):
         assert now["active"] and now["sampler"] == "jemalloc", now
 
 
-@pytest.mark.parametrize("name", ["churn-frames", "cache-full"])
+@pytest.mark.parametrize("name", ["churn-frames", "trade-pages"])
 def test_what_comes_and_goes_is_seen_without_a_profile(tmp_path, name):
     """By the counters of size classes, small and large."""
     case = next(case for case in battery.cases() if case.name == name)
