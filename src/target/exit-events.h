@@ -12,7 +12,7 @@
 #include <glib.h>
 #include <sys/types.h>
 
-enum { EXIT_EVENTS_MOST = 512 }; /* processes that can be followed at a time: what the kernel's filter has room for */
+enum { EXIT_EVENTS_MOST = 128 }; /* processes followed at a time: for more, net.core.optmem_max may lack room */
 
 /* To be followed by exit_events_forget(). Where there is no subscription, or too many are followed, nothing will be
  * known of PID. */
