@@ -23,6 +23,8 @@ enum {
     TICK_MS = 200,
     FOLLOW_MS = 1000, /* interval of searching for new processes */
     TRIES = 5,        /* attempts to reach a process that has just been started */
+    QUICK_MS = 100,   /* a failed attempt that takes longer is counted */
+    SLOW_MS = 5000,   /* that failed attempts may take for the processes of one user */
 };
 
 /* The command line. */
@@ -84,6 +86,7 @@ typedef struct {
     GPtrArray *recordings; /* Recording, of running processes */
     GPtrArray *ended;      /* NamedDump, of processes that have ended */
     GHashTable *tried;     /* "PID.START" -> number of attempts; TRIES: given up */
+    GHashTable *slow;      /* user -> milliseconds of failed attempts */
     guint64 duration_ms;   /* G_MAXUINT64: until a signal */
     guint64 every_ms;      /* 0: one dump at the end */
     unsigned lg;
@@ -91,6 +94,7 @@ typedef struct {
     gboolean attached; /* by this command */
     guint dumps;       /* written */
     gint64 start_us;
+    gboolean begun; /* the duration counts from START_US on */
     guint64 followed_ms;
     gboolean interrupted;
     gboolean partial; /* a process was skipped, or nothing was sampled */
@@ -109,7 +113,7 @@ session_ms(const Session *session)
 static guint64
 left_ms(const Session *session)
 {
-    guint64 passed = session_ms(session);
+    guint64 passed = session->begun ? session_ms(session) : 0;
     return session->duration_ms > passed ? session->duration_ms - passed : 0;
 }
 
@@ -120,6 +124,7 @@ session_clear(Session *session)
     g_clear_pointer(&session->recordings, g_ptr_array_unref);
     g_clear_pointer(&session->ended, g_ptr_array_unref);
     g_clear_pointer(&session->tried, g_hash_table_unref);
+    g_clear_pointer(&session->slow, g_hash_table_unref);
     g_clear_pointer(&session->output, output_free);
     g_clear_pointer(&session->path, g_free);
     g_clear_pointer(&session->label, g_free);
@@ -330,19 +335,41 @@ is_recorded(const Session *session, const Process *process)
     return FALSE;
 }
 
+/* Any user may have processes of the name that let each deadline pass. Meanwhile the leases of the others go on. */
+static void
+note_slow(Session *session, const Process *process, gint64 begin)
+{
+    const gpointer user = GUINT_TO_POINTER(process->uids[1]);
+    const guint ms = (guint)((g_get_monotonic_time() - begin) / 1000);
+    if (ms <= QUICK_MS)
+        return;
+    const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user));
+    g_hash_table_insert(session->slow, user, GUINT_TO_POINTER(before + ms));
+    tend_all(session);
+    session->interrupted = session->interrupted || interrupt_wait(&session->interrupt, 0);
+}
+
 static void
 try_candidate(Session *session, const Candidate *candidate)
 {
     g_autoptr(GError) cause = NULL;
+    const gpointer user = GUINT_TO_POINTER(candidate->process.uids[1]);
     if (candidate->reach == REACH_NO_JEMALLOC || is_recorded(session, &candidate->process))
         return;
     guint tries = count_try(session, &candidate->process);
     if (tries >= TRIES)
         return;
+    if (GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user)) >= SLOW_MS) {
+        if (tries + 1 == TRIES)
+            leave_out(session, &candidate->process, "other processes of its user do not answer in time");
+        return;
+    }
+    const gint64 begin = g_get_monotonic_time();
     g_autofree char *pid = g_strdup_printf("%d", (int)candidate->process.pid);
     Target *target = candidate->reach == REACH_NOT ? NULL : via_open(pid, &cause);
     if (target != NULL && add(session, target, &cause) != NULL)
         return;
+    note_slow(session, &candidate->process, begin);
     gboolean gone = !process_alive(candidate->process.pid, candidate->process.start_time);
     if (tries + 1 == TRIES && !gone)
         leave_out(session, &candidate->process, cause != NULL ? cause->message : candidate->obstacle);
@@ -354,7 +381,7 @@ follow(Session *session, GError **error)
 {
     g_autoptr(GPtrArray) found = candidates_find(session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
     session->followed_ms = session_ms(session);
-    for (guint i = 0; found != NULL && i < found->len; i++)
+    for (guint i = 0; found != NULL && i < found->len && !session->interrupted; i++)
         try_candidate(session, found->pdata[i]);
     return found != NULL;
 }
@@ -613,6 +640,7 @@ session_init(Session *session)
     session->recordings = g_ptr_array_new_with_free_func((GDestroyNotify)recording_free);
     session->ended = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
     session->tried = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    session->slow = g_hash_table_new(NULL, NULL);
     session->start_us = g_get_monotonic_time();
 }
 
@@ -622,6 +650,7 @@ record_all(Session *session, GError **error)
     if (session->lg != RECORDING_PERIOD_AS_IT_IS && session->recordings->len > 0)
         sampling_warn_of(((Recording *)g_ptr_array_index(session->recordings, 0))->target, session->lg);
     session->start_us = g_get_monotonic_time();
+    session->begun = TRUE;
     if (session->output == NULL && !open_output(session, error)) {
         end_all(session, NULL);
         return STATUS_FAILED;

@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -31,6 +32,7 @@ MANY = 40
 ASKED_AT_ONCE = 20
 BUSY = 4  # requests that wait, of those of test_end_under_load
 END_S = 120
+RECORD_S = 60  # 12, and 5 for a user, and its own work on a busy machine; 5 for each of 20 would be more
 PS_S = 40  # 30 at most, and its own work on a busy machine
 HONEST_S = 10  # of patience with an honest answer; that of a server that does not share fairly is half a minute and more
 
@@ -261,6 +263,18 @@ def test_ps_with_a_crowded_directory_of_sockets(folder, profiled):  # noqa: F811
             assert profiled.pid in {row["pid"] for row in rows}
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_record_of_a_service_with_silent_namesakes(folder, profiled):  # noqa: F811
+    """Each would be waited for for 5 s, longer than leases last together; the service's own recording goes on."""
+    name = pathlib.Path(f"/proc/{profiled.pid}/comm").read_text().strip()
+    dump = folder / "all.heap"
+    with hostile(folder, 20, "silent", name=name):
+        begin = time.monotonic()
+        done = jescope(folder, "record", name, "--children", "--for=12s", "-o", dump, check=False)
+        assert time.monotonic() - begin < RECORD_S
+        assert done.returncode == 3 and "other processes of its user do not answer in time" in done.stderr, done
+        assert "aborted" not in done.stderr and f"({profiled.pid}) is left out" not in done.stderr and dump.stat().st_size > 0, done
 
 
 def waiting_requests(server):
