@@ -8,10 +8,12 @@
 static const gdouble FREED_LEAST = 0.5; /* of what is allocated in the class */
 static const gdouble FALSE_DISCOVERIES = 0.05;
 static const gdouble ONE_SAMPLE = 0.5; /* or more: estimates of their number are not whole */
+static const gdouble SLOWING = 0.2;    /* the probability with which a fill counts as steady, at most */
 
 /* How the live bytes of a function change from dump to dump. */
 typedef struct {
-    guint64 rises, falls, recent; /* their numbers; the rises in the last third */
+    guint64 rises, falls; /* their numbers */
+    gdouble early, late;  /* bytes by which it rises in the first two thirds, and in the last one */
 } Changes;
 
 static Changes
@@ -22,10 +24,21 @@ changes_of(const gdouble *values, gsize n)
     for (gsize i = 1; i < n; i++) {
         gdouble change = values[i] - values[i - 1];
         changes.rises += change > 0;
-        changes.recent += change > 0 && i >= n - n / 3;
         changes.falls += change < 0;
+        *(i < n - n / 3 ? &changes.early : &changes.late) += MAX(change, 0);
     }
     return changes;
+}
+
+/* Whether the samples of the last third, SAMPLE bytes each, are more than a cache that fills would have: one whose pace
+ * has slowed down to TREND_SLOWER of its mean. */
+static gboolean
+is_steady(const Changes *changes, gdouble sample)
+{
+    guint64 late = (guint64)(changes->late / sample + ONE_SAMPLE);
+    guint64 early = (guint64)(changes->early / sample + ONE_SAMPLE);
+
+    return significance_share(late, early, TREND_SLOWER / 3) < SLOWING;
 }
 
 /* Whether all its objects are of one class, whose counters do not show growth while much is freed. */
@@ -46,11 +59,10 @@ look_at(const CallerTree *tree, guint32 index)
     const gdouble *values = caller_tree_values(tree, index);
     Changes changes = changes_of(values, tree->n_profiles);
     Unfreed unfreed = {.node = index, .p = 1, .grown = values[tree->n_profiles - 1] - values[0]};
-    gdouble recent = 3 * ((gdouble)changes.recent + sqrt((gdouble)changes.recent));
     /* Frees that births between two dumps outweigh are only seen in dumps with births. */
     gboolean freed = tree->input->births ? node->deaths >= ONE_SAMPLE : changes.falls > 0;
 
-    if (!freed && recent >= TREND_SLOWER * (gdouble)changes.rises && is_hidden(tree, node))
+    if (!freed && is_hidden(tree, node) && is_steady(&changes, caller_tree_sample_bytes(tree, node)))
         unfreed.p = significance_binomial(changes.rises, 0);
     return unfreed;
 }

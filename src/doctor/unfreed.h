@@ -17,7 +17,8 @@ typedef struct {
  * allocated in their size class is. P is that of the sign test, which holds however many objects come at once: where
  * nothing grows, the number of live samples goes down from one dump to the next as often as up, and it never went down.
  * The rate of false discoveries among all functions is bounded (Benjamini and Hochberg 1995). A function whose samples
- * come at less than half of their pace in the last third is not among them. None of fewer than 12 dumps, nor where
+ * may come at half of their mean pace in the last third, by the binomial distribution, is not among them: it may fill a
+ * cache. None of fewer than 12 dumps, nor where
  * sampling is young: then frees are not seen.
  */
 GArray *unfreed_find(const CallerTree *tree);

@@ -7,24 +7,30 @@
 enum { MOST_EXACT = 100000 };
 
 gdouble
-significance_binomial(guint64 births, guint64 deaths)
+significance_share(guint64 inside, guint64 outside, gdouble share)
 {
-    guint64 n = births + deaths;
-    gdouble log_half = (gdouble)n * log(0.5);
-    gdouble sum = 0;
+    guint64 n = inside + outside;
+    gdouble mean = (gdouble)n * share, sum = 0;
 
     if (n == 0)
         return 1;
     /* For more samples than occur in practice, the normal approximation is exact enough, and constant in time. */
     if (n > MOST_EXACT)
-        return 0.5 * erfc(((gdouble)births - 0.5 - (gdouble)n / 2) / sqrt((gdouble)n / 2));
-    for (guint64 k = births; k <= n; k++) {
-        gdouble term = exp(lgamma((gdouble)n + 1) - lgamma((gdouble)k + 1) - lgamma((gdouble)(n - k) + 1) + log_half);
+        return 0.5 * erfc(((gdouble)inside - 0.5 - mean) / sqrt(2 * mean * (1 - share)));
+    for (guint64 k = inside; k <= n; k++) {
+        gdouble term = exp(lgamma((gdouble)n + 1) - lgamma((gdouble)k + 1) - lgamma((gdouble)(n - k) + 1) +
+                           (gdouble)k * log(share) + (gdouble)(n - k) * log1p(-share));
         sum += term;
-        if (term < sum * 1e-12 && 2 * k > n)
+        if (term < sum * 1e-12 && (gdouble)k > mean)
             break;
     }
     return MIN(sum, 1);
+}
+
+gdouble
+significance_binomial(guint64 births, guint64 deaths)
+{
+    return significance_share(births, deaths, 0.5);
 }
 
 /* The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's method. */

@@ -15,11 +15,15 @@
  */
 gdouble significance_binomial(guint64 births, guint64 deaths);
 
+/* The exact probability of at least INSIDE among INSIDE + OUTSIDE samples in a part of the time that has SHARE (between
+ * 0 and 1) of them on average: the upper tail of the binomial distribution. */
+gdouble significance_share(guint64 inside, guint64 outside, gdouble share);
+
 /*
- * The same if births and deaths are not known, from N values in bytes in time order and the mean bytes per sample: the
- * larger of two probabilities. The first is Student's test of the increments, whose scatter reflects the births and
- * deaths; the second, since few increments may be equal by chance, that of this number of births without deaths. 1:
- * fewer than 3 values, or no growth.
+ * The same as significance_binomial() if births and deaths are not known, from N values in bytes in time order and the
+ * mean bytes per sample: the larger of two probabilities. The first is Student's test of the increments, whose scatter
+ * reflects the births and deaths; the second, since few increments may be equal by chance, that of this number of
+ * births without deaths. 1: fewer than 3 values, or no growth.
  */
 gdouble significance_increments(const gdouble *values, gsize n, gdouble bytes_per_sample);
 

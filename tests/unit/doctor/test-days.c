@@ -242,26 +242,30 @@ test_leaks_are_named(void)
         Tally all = {0};
         look_at_leaks(rates[i], days, &seed, &all);
         /* What one has in common with a program that moves is hidden in it. */
-        g_assert_cmpuint(all.named[BOTH], >=, all.looks * (rates[i] < 8 ? 80 : 95) / 100);
-        g_assert_cmpuint(all.named[BOTH_COUNTING], >=, all.looks * (rates[i] < 8 ? 80 : 95) / 100);
+        g_assert_cmpuint(all.named[BOTH], >=, all.looks * (rates[i] < 8 ? 90 : 95) / 100);
+        g_assert_cmpuint(all.named[BOTH_COUNTING], >=, all.looks * (rates[i] < 8 ? 90 : 95) / 100);
         g_assert_cmpuint(all.inside[BOTH], >=, all.found[BOTH] * 80 / 100);
     }
 }
 
-/* Each was an alarm once: a size class of a cache at its limit, whose number of objects wanders, and a sawtooth in beat
- * with the readings. */
+/* Each was an alarm once: a size class of a cache at its limit, whose number of objects wanders; a sawtooth in beat
+ * with the readings; and a cache that is almost full, in whose size class others allocate and free. */
 static void
 test_alarms_of_the_past(void)
 {
     static const struct {
         DaysChoice choice;
         guint from, minutes;
-    } looks[] = {{{DAYS_CACHE, 61000116, 0, 64}, 180, WATCH}, {{DAYS_SAWTOOTH, 62000195, 0, 64}, 0, DAY}};
+        Mode mode;
+    } looks[] = {{{DAYS_CACHE, 61000116, 0, 64}, 180, WATCH, STATISTICS},
+                 {{DAYS_SAWTOOTH, 62000195, 0, 64}, 0, DAY, STATISTICS},
+                 {{DAYS_FILLING, 301000060, 0, 0}, 360, WATCH, BOTH},
+                 {{DAYS_FILLING, 301000075, 0, 0}, 360, WATCH, BOTH_COUNTING}};
 
     for (gsize i = 0; i < G_N_ELEMENTS(looks); i++) {
         Day day;
         day_init(&day, &looks[i].choice);
-        g_assert_cmpuint(alarms_in(&day, &looks[i].choice, STATISTICS, looks[i].from, looks[i].minutes), ==, 0);
+        g_assert_cmpuint(alarms_in(&day, &looks[i].choice, looks[i].mode, looks[i].from, looks[i].minutes), ==, 0);
         day_clear(&day);
     }
 }
@@ -275,7 +279,7 @@ test_hidden_leaks(void)
         guint from;
     } looks[] = {
         {{DAYS_DIURNAL, 7100008, 2, 64}, 360}, {{DAYS_DIURNAL, 7100001, 8, 512}, 720},
-        {{DAYS_NOISE, 7000006, 1, 4096}, 360}, {{DAYS_CONNECTIONS, 7000006, 1, 4096}, 720},
+        {{DAYS_NOISE, 7000006, 1, 4096}, 360}, {{DAYS_CONNECTIONS, 7000007, 1, 4096}, 720},
         {{DAYS_DRIFT, 7000006, 8, 4096}, 0},
     };
 

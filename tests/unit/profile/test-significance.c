@@ -7,6 +7,9 @@ static void
 test_binomial(void)
 {
     g_assert_cmpfloat(significance_binomial(0, 0), ==, 1);
+    g_assert_cmpfloat_with_epsilon(significance_share(2, 1, 1 / 6.0), (3 * 5 + 1) / 216.0, 1e-12);
+    g_assert_cmpfloat_with_epsilon(significance_share(0, 7, 1 / 6.0), 1, 1e-12);
+    g_assert_cmpfloat_with_epsilon(significance_share(20000, 80001, 0.2), significance_share(20000, 79999, 0.2), 1e-2);
     g_assert_cmpfloat_with_epsilon(significance_binomial(1, 0), 0.5, 1e-12);
     g_assert_cmpfloat_with_epsilon(significance_binomial(6, 0), 1 / 64.0, 1e-12);
     g_assert_cmpfloat_with_epsilon(significance_binomial(3, 1), 5 / 16.0, 1e-12);
