@@ -340,8 +340,7 @@ finish(Watch *watch, GError **error)
     watch->watching->evidence.last = read_ledger(watch, &watch->watching->last);
     if (g_get_monotonic_time() + arenas_us(watch) <= watch->end_us + LATE_US * 3 / 2)
         watch->watching->statistics = target_stats(watch->target, "Jx", NULL);
-    else
-        watch->watching->evidence.without_arenas = TRUE;
+    watch->watching->evidence.without_arenas = watch->watching->statistics <= 0;
     if (target_pid(watch->target) != 0) {
         guint64 started = process_start_time(target_pid(watch->target));
         watch->watching->evidence.age =

@@ -66,7 +66,7 @@ typedef struct {
     gdouble age;             /* of the process in seconds, at the end; 0: unknown */
     guint64 limit;           /* of the control group; 0: none known */
     const char *unloaded;    /* a file that was mapped executable and unmapped during the watch, or NULL */
-    gboolean without_arenas; /* there was no time to read the size classes of every arena */
+    gboolean without_arenas; /* the size classes of every arena could not be read, or not in time */
 } DoctorEvidence;
 
 void doctor_moment_clear(DoctorMoment *moment);

@@ -119,9 +119,10 @@ add_notes(const Case *the, DoctorReport *report)
                           "a cache that fills, or a warm-up; watch for longer (--for) to see whether it ends",
                           the->classes->rate * the->classes->seconds));
     if (the->evidence->without_arenas)
-        g_ptr_array_add(report->notes,
-                        g_strdup("the size classes of each arena were not read, since that would have taken too long: "
-                                 "many-arenas could not be told; watch for longer (--for)"));
+        g_ptr_array_add(
+            report->notes,
+            g_strdup("the size classes of each arena could not be read, or not in time, so many-arenas cannot be "
+                     "recognised; a longer watch (--for) may help"));
     if (report->findings->len > 0 && the->evidence->born_objects <= 0 &&
         ((const DoctorFinding *)report->findings->pdata[0])->cause == CAUSE_CHURN)
         g_ptr_array_add(report->notes,
