@@ -289,6 +289,7 @@ def test_configuration_file(scratch, profiled, second):  # noqa: F811
     config.write_text(f"# what to serve\n[serve]\ntargets={profiled.pid};{second.pid}\ndefault={profiled.pid}\ndialects=libmtev\n"
                       "max-connections=100\ninsecure=false\n")
     with serve(scratch, "--config", config) as endpoint:
+        wait_for(lambda: answers(endpoint, {str(profiled.pid), str(second.pid)}), "the targets of the file are found")
         assert endpoint.get(STATUS).status == 200
         assert endpoint.get("/memory-profiler/state").status == 404
         config.write_text(f"[serve]\ntargets={profiled.pid};{second.pid}\n")
