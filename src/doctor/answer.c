@@ -7,7 +7,7 @@
 
 enum { FRAMES_SHOWN = 4 };
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void
 append_duration(GString *out, gdouble seconds)
@@ -20,7 +20,7 @@ append_duration(GString *out, gdouble seconds)
         g_string_append_printf(out, "%.1f h", seconds / 3600);
 }
 
-/* Slow growth in the unit in which it is felt. */
+/* Slow rates are shown per hour. */
 static void
 append_rate(GString *out, gdouble per_second)
 {
@@ -112,7 +112,7 @@ doctor_answer_text(GString *out, const DoctorSubject *subject, const DoctorRepor
         g_string_append_printf(out, "%s%s\n", i == 0 ? "\n" : "", (const char *)report->notes->pdata[i]);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static json_t *
 strings_json(const GPtrArray *strings)
@@ -124,7 +124,7 @@ strings_json(const GPtrArray *strings)
     return list;
 }
 
-/* null where it is unknown or without limit. */
+/* null if unknown or infinite. */
 static json_t *
 number_json(gboolean known, gdouble value)
 {

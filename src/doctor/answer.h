@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the doctor found, for people and for programs (docs/formats.md, "jescope-doctor"). */
+/* Writes a doctor report as text and as JSON (docs/formats.md, "jescope-doctor"). */
 #ifndef JESCOPE_DOCTOR_ANSWER_H
 #define JESCOPE_DOCTOR_ANSWER_H
 
@@ -7,16 +7,16 @@
 
 #include <jansson.h>
 
-/* What a report is about. */
+/* The subject of a report. */
 typedef struct {
-    const char *name;     /* "redis-server (4711)", or of the files */
-    gdouble seconds;      /* that were looked at */
-    const Ledger *ledger; /* at the end, or NULL */
+    const char *name;     /* a process, "redis-server (4711)", or files */
+    gdouble seconds;      /* duration of the watch */
+    const Ledger *ledger; /* at the end of the watch; may be NULL */
 } DoctorSubject;
 
 void doctor_answer_text(GString *out, const DoctorSubject *subject, const DoctorReport *report);
 
-/* The members of the document; a new reference. */
+/* Returns an object with the members of the document; a new reference. */
 json_t *doctor_answer_json(const DoctorSubject *subject, const DoctorReport *report);
 
 #endif

@@ -9,11 +9,11 @@
 #include <math.h>
 #include <string.h>
 
-static const gdouble SHARED_STILL = 0.1;     /* of what stands still, for other callers */
-static const gdouble HELD_FOR_OTHERS = 0.02; /* of what a function holds for one caller */
-static const gdouble SCATTER = 0.8;          /* of the size of one sample, where objects of many sizes are allocated */
-static const gdouble TELLING = 3;            /* samples that would have moved */
-static const gdouble FREED = 0.9;            /* samples that were freed: what leaks never is */
+static const gdouble SHARED_STILL = 0.1;     /* with this share of all still memory, a function may serve others */
+static const gdouble HELD_FOR_OTHERS = 0.02; /* maximum held for other callers, as a share of that for one caller */
+static const gdouble SCATTER = 0.8; /* relative scatter of the size of one sample, if objects have many sizes */
+static const gdouble TELLING = 3;   /* minimum number of samples for a conclusion */
+static const gdouble FREED = 0.9;   /* samples: as many must have been freed, since leaked memory never is */
 
 CallerNode *
 caller_tree_node(const CallerTree *tree, guint32 index)
@@ -43,7 +43,7 @@ child_of(CallerTree *tree, guint32 parent, guint32 view)
     return tree->nodes->len - 1;
 }
 
-/* The mean size of objects of one class is that of the class; a single sample tells nothing. */
+/* If the mean size is that of a size class, all objects are of that class, unless there are too few samples to tell. */
 static void
 note_sizes(const CallerTree *tree, CallerNode *node, const StackShare *share)
 {
@@ -155,7 +155,7 @@ caller_tree_clear(CallerTree *tree)
     g_free(tree->seen);
 }
 
-/* ---- what is known of a node ---- */
+/* ---- properties of a node ---- */
 
 gdouble
 caller_tree_specificity(const CallerTree *tree, guint32 index)
@@ -201,7 +201,7 @@ caller_tree_sample_bytes(const CallerTree *tree, const CallerNode *node)
     return MAX(MAX(by_error, block), 1);
 }
 
-/* Of samples; a hostile dump may name any number. */
+/* Rounds a number of samples; clamped, since a hostile dump may contain any number. */
 static guint64
 whole(gdouble samples)
 {
@@ -250,8 +250,8 @@ is_wrapper(const CallerTree *tree, guint32 index)
     return wrapper_is_known(plain) || wrapper_is_generic(plain);
 }
 
-/* Whether what others than ABOVE allocate through a function is freed, and what ABOVE does is kept: not the function
- * leaks then, but the one that calls it and does not free. */
+/* Whether memory that callers other than ABOVE allocate through a function is freed, and ABOVE's is kept: then the
+ * caller that does not free leaks, not the function. */
 static gboolean
 is_freed_by_others(const CallerTree *tree, guint32 index, guint32 above)
 {
@@ -262,8 +262,8 @@ is_freed_by_others(const CallerTree *tree, guint32 index, guint32 above)
            gone <= STANDS_STILL * tree->specific[caller_tree_node(tree, above)->view];
 }
 
-/* Whether much of what stands still is allocated through a function, but not through the one ABOVE that leads to it:
- * then the function allocates for others as well. */
+/* Whether a function also allocates for callers other than ABOVE: they free their memory, or much memory that does not
+ * grow is allocated through the function but not through ABOVE. */
 static gboolean
 serves_others(const CallerTree *tree, guint32 index, guint32 above)
 {
@@ -274,21 +274,21 @@ serves_others(const CallerTree *tree, guint32 index, guint32 above)
            (still >= SHARED_STILL * tree->all_still && tree->still[caller_tree_node(tree, above)->view] < still / 2);
 }
 
-/* Samples that a node's memory rests on, about. */
+/* The approximate number of samples of a node. */
 static gdouble
 samples_of(const CallerTree *tree, const CallerNode *node)
 {
     return node->held / caller_tree_sample_bytes(tree, node);
 }
 
-/* Whether what lies below A would have moved as well, if it came and went like what is below B. */
+/* Whether memory below A would have changed as well if it came and went like that below B. */
 static gboolean
 would_have_moved(const CallerTree *tree, const CallerNode *a, const CallerNode *b)
 {
     return a->moved <= 0 && b->held > 0 && samples_of(tree, a) * MIN(1, b->moved / b->held) >= TELLING;
 }
 
-/* Objects of one size for A, of many sizes for B. */
+/* Whether A has objects of one size class, and B of several. */
 static gboolean
 is_purer(const CallerNode *a, const CallerNode *b)
 {
@@ -306,7 +306,8 @@ caller_tree_are_alike(const CallerTree *tree, const CallerNode *a, const CallerN
            !is_purer(b, a) && !would_have_moved(tree, a, b) && !would_have_moved(tree, b, a);
 }
 
-/* Code of the C library that begins a program or a thread. */
+/* Whether a function starts a program or a thread: code of the C library or of a language's runtime, or without a
+ * name. */
 static gboolean
 is_start(const CallerTree *tree, guint32 index)
 {
@@ -337,7 +338,8 @@ caller_tree_is_first(const CallerTree *tree, guint32 index)
     return TRUE;
 }
 
-/* That a thread does something else than the function that began the program says nothing of what both call. */
+/* Stops at the first function of a program or a thread: that threads do different things says nothing about the
+ * functions that they share. */
 static gboolean
 serves_any_others(const CallerTree *tree, guint32 index)
 {
@@ -348,7 +350,7 @@ serves_any_others(const CallerTree *tree, guint32 index)
     return FALSE;
 }
 
-/* The same by what is held: other callers hold other memory through the function. */
+/* The same test by held memory: whether other callers hold different memory through the function. */
 static gboolean
 holds_for_others(const CallerTree *tree, guint32 index)
 {
@@ -379,15 +381,15 @@ caller_tree_without_wrappers(const CallerTree *tree, guint32 index, gboolean by_
     return index;
 }
 
-/* ---- a function by all of its callers ---- */
+/* ---- a function over all of its callers ---- */
 
-/* What lies below one node, function by function. */
+/* Sums over the paths below a node, by function. */
 typedef struct {
     const CallerTree *tree;
     CallerWeight weight;
     gdouble *sums, *depths; /* per view node; depths are weighted */
-    guint32 *heaviest;      /* per view node: the path with most of it */
-    guint8 *open;           /* per view node: on the path to here */
+    guint32 *heaviest;      /* per view node: the path with the largest weight */
+    guint8 *open;           /* per view node: whether it is on the current path */
 } Below;
 
 static void

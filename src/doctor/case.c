@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-/* "%S" stands for a size in bytes, of a gdouble; the other conversions are "%s", of a string, and "%u". */
 char *
 case_sentence(const char *format, ...)
 {
@@ -57,7 +56,6 @@ case_add(Case *the, Rank rank, CauseId cause, gdouble bytes)
     return finding;
 }
 
-/* Takes TEXT. */
 void
 case_say(DoctorFinding *finding, char *text)
 {
@@ -119,7 +117,6 @@ case_merged(const StatsSample *sample, StatsMetric metric)
     return merged != NULL ? stats_values_or(merged->values, metric, 0) : 0;
 }
 
-/* Processors that were used from moment FROM to moment TO; 0: unknown. */
 gdouble
 case_processors(const Case *the, guint from, guint to)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/classes.h"
 
-enum { NOTABLE_PART = 50 }; /* of all growth, one part in this many */
+enum { NOTABLE_PART = 50 }; /* 1/NOTABLE_PART of all growth is notable */
 
-static const gdouble STEADY_SHARE = 0.1; /* of all growth, that goes on while the rest slows down */
+static const gdouble STEADY_SHARE = 0.1; /* minimum share of steady growth while the rest slows down */
 
-/* What the two kinds of classes call their values. */
+/* The metrics of a kind of classes. */
 typedef struct {
     StatsMetric size, live, made;
 } Kind;
@@ -16,15 +16,15 @@ static const Kind large_kind = {STATS_LARGE_SIZE, STATS_LARGE_CURLEXTENTS, STATS
 /* The moments that have statistics. */
 typedef struct {
     gdouble *times, *values;
-    gdouble *made;        /* bytes that were allocated in the class of values */
-    gdouble *steady;      /* the sum of the classes that grow, and neither slow down nor follow the load, */
-    gdouble *steady_made; /* and what was allocated in them */
-    gdouble steady_noise; /* of their turnover */
+    gdouble *made;        /* bytes allocated so far in the class of values */
+    gdouble *steady;      /* sum of the classes that grow, and neither slow down nor follow the load */
+    gdouble *steady_made; /* bytes allocated so far in these classes */
+    gdouble steady_noise; /* noise from their turnover */
     gdouble *all_made;
     const StatsSample **samples;
     gsize n;
-    gboolean fills; /* all classes together grow ever more slowly: then those do not that remain as fast */
-    gdouble pace;   /* of the last third of the watch in processor time, of that of all of it; at most 1 */
+    gboolean fills; /* all classes together slow down: then classes that slow down less count as filling, too */
+    gdouble pace;   /* processor use in the last third of the watch relative to the whole watch; at most 1 */
 } Moments;
 
 static gdouble
@@ -35,7 +35,7 @@ processor_share(const DoctorMoment *from, const DoctorMoment *to)
     return (gdouble)(to->processor_ms - from->processor_ms) / (to->seconds - from->seconds);
 }
 
-/* A program that does less grows more slowly. */
+/* Processor use, since a program that does less grows more slowly. */
 static gdouble
 pace_of(const GArray *all)
 {
@@ -90,7 +90,8 @@ table_of(const StatsSample *sample, const Kind *kind)
     return kind == &small_kind ? merged->bins : merged->large;
 }
 
-/* Rows are in ascending order of sizes, but those of classes never used may be missing. */
+/* The row of a class, which is usually at NEAR: rows are in ascending order of sizes, but rows of classes that were
+ * never used may be missing. */
 static const StatsValues *
 row_of(const StatsTable *table, const Kind *kind, guint64 size, guint near)
 {
@@ -184,7 +185,8 @@ add_classes(DoctorClasses *classes, Moments *moments, const Kind *kind)
         add_class(classes, moments, kind, i);
 }
 
-/* Of all classes that hold more than at first, what came for it as the sum of the squares of sizes. */
+/* The variance of what was added to the classes that hold more than at first: the sum of the squared sizes of
+ * objects. */
 static gdouble
 squares_of_risen(const DoctorClasses *classes)
 {
@@ -197,7 +199,7 @@ squares_of_risen(const DoctorClasses *classes)
     return sum;
 }
 
-/* What classes hold that have a notable part of the growth of all. */
+/* The bytes held by the classes that have a notable part of the growth. */
 static gdouble
 held_by_risen(const DoctorClasses *classes)
 {
@@ -218,7 +220,7 @@ forget_growth(DoctorClasses *classes)
     classes->onset = G_MAXDOUBLE;
 }
 
-/* A cache that fills beside a leak, or what comes with the load: it is set apart if the rest, taken together, grows
+/* Excludes caches that fill beside a leak, and classes that follow the load, if the remaining classes together grow
  * steadily. */
 static void
 set_apart(DoctorClasses *classes, const Moments *moments)
@@ -250,7 +252,7 @@ set_apart(DoctorClasses *classes, const Moments *moments)
     }
 }
 
-/* What all classes hold together. */
+/* Computes the trend of what all classes hold together. Returns the number of its values. */
 static gsize
 look_at_all(DoctorClasses *classes, Moments *moments)
 {
@@ -269,8 +271,8 @@ look_at_all(DoctorClasses *classes, Moments *moments)
     return n;
 }
 
-/* Whether the classes that grow steadily leak although all together grow faster: the others fill or come with the load,
- * and these do not. */
+/* Whether the classes that grow steadily leak although all classes together grow faster: the others fill or follow the
+ * load, and these do not. */
 static gboolean
 leaks_beside_load(const Moments *moments, gsize n)
 {
@@ -290,7 +292,8 @@ leaks_beside_load(const Moments *moments, gsize n)
            doctor_outgrows(moments->times, moments->steady, others, n, moments->steady_noise);
 }
 
-/* By the counters of all together: of objects of many sizes no class may grow by itself, or only some of them. */
+/* Judges by the counters of all classes together: if objects have many sizes, only some classes or none may grow by
+ * themselves. */
 static void
 judge_held(DoctorClasses *classes, Moments *moments)
 {

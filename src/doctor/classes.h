@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The size classes of the merged arena over a watch: which grow, by exact counters, and which are allocated from. */
+/* Finds the size classes of the merged arena that grow during a watch, by jemalloc's exact counters, and measures what
+ * is allocated in each. */
 #ifndef JESCOPE_DOCTOR_CLASSES_H
 #define JESCOPE_DOCTOR_CLASSES_H
 
@@ -11,25 +12,25 @@ typedef struct {
     gdouble bytes;     /* live at the end */
     gdouble allocated; /* during the watch */
     gdouble grown;     /* during the watch; 0: it does not grow */
-    gdouble risen;     /* last less first */
-    gboolean fills;    /* it grows, at less than half of its speed by the end */
-    gboolean follows;  /* it grows in step with what is allocated in it */
+    gdouble risen;     /* last value minus the first */
+    gboolean fills;    /* it grows, less than half as fast by the end */
+    gboolean follows;  /* it grows in step with the rate of allocation in it */
 } DoctorClass;
 
 typedef struct {
-    GArray *classes;         /* DoctorClass by ascending size; empty without classes */
-    DoctorTrend held;        /* of what the program holds altogether */
-    gboolean grows;          /* a class does, or all of them together */
-    gboolean slows;          /* what grows does so at less than half of its speed by the end */
-    gdouble rate, low, high; /* bytes per second of what grows, with its 95 % interval */
-    gdouble recent;          /* the same in the last third, at most */
-    gdouble onset;           /* seconds from the first moment */
-    gdouble apart;    /* bytes per second of classes that fill or follow the load, which are not part of it, as others
-                         grow steadily */
-    gboolean follows; /* it grows in step with what is allocated: with the load */
-    DoctorLoad load;  /* if so */
-    gdouble bytes;    /* that the growing classes hold; of all if only their sum grows */
-    gdouble seconds;  /* of the watch */
+    GArray *classes;         /* DoctorClass by ascending size; empty if the statistics lack them */
+    DoctorTrend held;        /* of all memory that the program holds */
+    gboolean grows;          /* a class grows, or all classes together */
+    gboolean slows;          /* the growth is less than half as fast by the end */
+    gdouble rate, low, high; /* growth in bytes per second, with its 95 % interval */
+    gdouble recent;          /* upper bound of the rate in the last third */
+    gdouble onset;           /* of the growth, in seconds from the first moment */
+    gdouble apart;    /* bytes per second of classes that fill or follow the load; excluded from rate, since others grow
+                         steadily */
+    gboolean follows; /* the growth is in step with the rate of allocation, the load */
+    DoctorLoad load;  /* if follows */
+    gdouble bytes;    /* held by the growing classes; if only the sum grows, by the classes that contribute */
+    gdouble seconds;  /* duration of the watch */
 } DoctorClasses;
 
 void doctor_classes(const GArray *moments, DoctorClasses *classes);

@@ -7,14 +7,13 @@
 
 #include <math.h>
 
-static const gdouble NOTABLE_SHARE = 0.1; /* of all growth: less does not make a finding */
-static const gdouble ERRORS_OF_EXACT = 2; /* by which the exact counter may differ from the samples */
+static const gdouble NOTABLE_SHARE = 0.1; /* minimum share of all growth for a finding */
+static const gdouble ERRORS_OF_EXACT = 2; /* standard errors by which the exact counter may differ from the samples */
 static const gdouble FALSE_DISCOVERIES = 0.05;
 
-/* ---- what a function is said to hold ---- */
+/* ---- the description of a function ---- */
 
-/* Without the anonymous namespace, which says nothing to a reader; a frame without a name is passed over until there is
- * one. */
+/* The name of a function without "(anonymous namespace)::". */
 static char *
 name_of(const ViewNode *view)
 {
@@ -48,14 +47,15 @@ add_path_to(const CallerTree *tree, guint32 index, CallerNode *sum, gdouble *val
         values[i] += caller_tree_values(tree, index)[i];
 }
 
-/* Whether both are called by what begins a program or a thread: then the function fills at the start, and goes on. */
+/* Whether both are called by the first function of a program or a thread: one fills at startup, and the other
+ * continues. */
 static gboolean
 are_called_first(const CallerTree *tree, const CallerNode *a, const CallerNode *b)
 {
     return caller_tree_is_first(tree, a->parent) && caller_tree_is_first(tree, b->parent);
 }
 
-/* Paths to the same function by other callers, if they behave like this one. */
+/* Adds the paths to the same function by other callers, if they behave like this one. */
 static void
 add_other_paths(const CallerTree *tree, guint32 index, CallerNode *sum, gdouble *values)
 {
@@ -70,7 +70,7 @@ add_other_paths(const CallerTree *tree, guint32 index, CallerNode *sum, gdouble 
     }
 }
 
-/* The exact counter, unless the samples tell that it is another one's as well. */
+/* The exact counter, unless the samples show that it includes memory of others. */
 static gdouble
 bytes_of(const CallerNode *sum)
 {
@@ -85,7 +85,7 @@ is_below(const CallerTree *tree, guint32 node, guint32 above)
     return node == above;
 }
 
-/* What was allocated below a node, dump by dump. */
+/* Adds what was allocated below a node to MADE, dump by dump. */
 static void
 add_births(const CallerTree *tree, guint32 index, gdouble *made)
 {
@@ -96,7 +96,7 @@ add_births(const CallerTree *tree, guint32 index, gdouble *made)
     }
 }
 
-/* What the dumps tell of the growth of a stack beyond its ends. */
+/* Sets the trend of a stack over all dumps, and the load that it follows. */
 static void
 watch_stack(const CallerTree *tree, guint32 index, const gdouble *values, DoctorStack *stack)
 {
@@ -142,7 +142,7 @@ describe(const CallerTree *tree, guint32 index)
     return stack;
 }
 
-/* Found by two of its callers, a function is named once. */
+/* Takes ownership of STACK. A function that is found through two callers is added once. */
 static void
 add_found(DoctorStack *stack, GPtrArray *found)
 {
@@ -197,7 +197,7 @@ search_growth(const CallerTree *tree, guint32 index, GPtrArray *found)
     gdouble best = 0;
     for (guint i = 0; i < parts->len; i++)
         best = MAX(best, caller_tree_specificity(tree, g_array_index(parts, guint32, i)));
-    /* What also holds much that does not grow only leads to those that grow. */
+    /* A function that also holds much memory that does not grow only leads to those that grow. */
     if (parts->len > 0 && caller_tree_specificity(tree, index) < LESS_SPECIFIC * best)
         for (guint i = 0; i < parts->len; i++)
             search_growth(tree, g_array_index(parts, guint32, i), found);
@@ -223,8 +223,8 @@ search_holder(const CallerTree *tree)
     return index != 0 ? describe(tree, caller_tree_without_wrappers(tree, index, FALSE)) : NULL;
 }
 
-/* The function with most objects of about this size: the mean of a stack whose objects are all of one class is that of
- * the class, that of several is somewhere near at best. */
+/* The path with the most memory in stacks whose mean object size is within FACTOR of SIZE. The mean is exact for
+ * objects of a single class; for several classes it is approximate at best. */
 static guint32
 most_of_size(const CallerTree *tree, guint64 size, gdouble factor)
 {
@@ -242,7 +242,8 @@ most_of_size(const CallerTree *tree, guint64 size, gdouble factor)
     return best;
 }
 
-/* Objects of several classes share a mean that says little of the class whose holes are charged to them. */
+/* The pinned bytes of a stack; 0 for objects of several classes, whose mean size says little about the class whose
+ * holes are charged to them. */
 static gdouble
 pinned_by(const CallerTree *tree, guint32 stack)
 {
@@ -254,7 +255,7 @@ pinned_by(const CallerTree *tree, guint32 stack)
     return growth_stack_values(tree->input->pinned, stack)[tree->n_profiles - 1];
 }
 
-/* The function whose objects keep most holes. */
+/* Finds the function whose objects cause the most holes, and their BYTES. */
 static DoctorStack *
 search_pinner(const CallerTree *tree, gdouble *bytes)
 {
@@ -288,7 +289,7 @@ search_class_holder(const CallerTree *tree, guint64 size)
     return NULL;
 }
 
-/* Where no sample tells whose growth it is: by the objects of the class that grows most. */
+/* Used if no sample shows what grows: finds the function with most objects of the class that grows most. */
 static void
 search_growing_class(const CallerTree *tree, const DoctorClasses *classes, GPtrArray *found)
 {
@@ -322,7 +323,7 @@ search_unfreed(const CallerTree *tree, GPtrArray *found)
     }
 }
 
-/* By births where the dumps have them, else by what differs between them. */
+/* Uses births if the dumps have them, otherwise the differences between dumps. */
 static DoctorStack *
 search_mover(const CallerTree *tree)
 {
@@ -348,7 +349,7 @@ is_named(const CallerTree *tree, guint32 view, const char *name)
     return g_str_equal(shown, name);
 }
 
-/* Whether CALLEE allocates objects of another size for others than CALLER, of all that is held. */
+/* Whether CALLEE holds objects of a size other than BLOCK for callers other than CALLER. */
 static gboolean
 helps_others(const CallerTree *tree, const char *callee, const char *caller, guint64 block)
 {
@@ -366,7 +367,8 @@ helps_others(const CallerTree *tree, const char *callee, const char *caller, gui
     return FALSE;
 }
 
-/* A function found in samples of a short time is not one that helps others, as far as the profile of all shows. */
+/* STACK is from samples of a short time: removes its innermost functions that serve other callers according to the
+ * whole profile. */
 static void
 blame_caller(const CallerTree *tree, DoctorStack *stack)
 {

@@ -5,17 +5,17 @@
 #include <stddef.h>
 
 /* The thresholds of causes.def. */
-static const gdouble STACK_LEAST = 2 * MIB;   /* of growth that dumps alone show */
-static const gdouble URGENT_RATE = 0.2 * MIB; /* per second; or this share of the memory in a minute */
+static const gdouble STACK_LEAST = 2 * MIB;   /* minimum growth that dumps alone show */
+static const gdouble URGENT_RATE = 0.2 * MIB; /* bytes per second; or URGENT_SHARE of the memory per minute */
 static const gdouble URGENT_SHARE = 0.01;
-static const gdouble NOTABLE_STACK = 0.1; /* of the growth */
+static const gdouble NOTABLE_STACK = 0.1; /* minimum share of the growth */
 static const gdouble SIGNIFICANT = 0.05;
-static const gdouble TOGETHER = 0.95;   /* correlation of memory and load */
-static const gdouble LOAD_LEAST = 0.1;  /* by which the load has risen */
-static const gdouble LONG_WATCH = 7200; /* seconds: then it is said in hours */
-static const gdouble UNSURE = 0.15;     /* relative error of what a stack holds */
+static const gdouble TOGETHER = 0.95;   /* minimum correlation of memory and load */
+static const gdouble LOAD_LEAST = 0.1;  /* minimum relative rise of the load */
+static const gdouble LONG_WATCH = 7200; /* seconds: minimum for unfreed samples, and for durations in hours */
+static const gdouble UNSURE = 0.15;     /* maximum relative error of what a stack holds */
 static const gdouble CONTRADICTION = 2; /* standard errors */
-static const gdouble LEAST_KNOWN = 0.6; /* of a rate by samples: the low end of its interval */
+static const gdouble LEAST_KNOWN = 0.6; /* minimum low end of a sampled rate's interval, relative to the rate */
 static const gdouble Z95 = 1.96;
 static const gdouble HALF_SURE = 0.5;
 
@@ -27,7 +27,7 @@ value_of(const DoctorMoment *moment, gsize offset)
     return value == G_MAXUINT64 ? NAN : (gdouble)value;
 }
 
-/* The correlation of what the program holds with threads or descriptors, if both have risen enough. */
+/* The correlation of what the program holds with threads or descriptors; 0 unless those have risen enough. */
 static gdouble
 follows(const Case *the, gsize offset, gdouble *from, gdouble *to)
 {
@@ -85,9 +85,9 @@ find_load(const Case *the, char **evidence)
     return the->classes->follows;
 }
 
-/* What a leak holds that has this SHARE of the growth. At least what it grew by during the watch; and where the samples
- * are few, what it would hold if it had leaked at this rate ever since the process began, unless they contradict. Where
- * sampling is younger than the growth, the profile holds only a part of what the stack does. */
+/* The bytes held by a leak with this SHARE of the growth: at least its growth during the watch. If the samples are few,
+ * what it would hold had it leaked at this rate since the process started, unless the samples contradict that. If
+ * sampling is younger than the growth, the profile has only a part of what the stack holds. */
 static gdouble
 held_by(const Case *the, const DoctorStack *stack, gdouble share)
 {
@@ -140,7 +140,7 @@ say_growth(const Case *the, DoctorFinding *finding)
         case_say_against(finding, CAUSE_CACHE, "the growth did not slow down");
 }
 
-/* The exact counters are the proof that something grows; the samples of the profile only say who. */
+/* The exact counters prove that something grows; the samples of the profile only show which function. */
 static gdouble
 confidence_in(const Case *the, const DoctorStack *stack)
 {
@@ -181,7 +181,7 @@ add_leak(Case *the, const DoctorStack *stack, gdouble share, const char *load)
     return finding;
 }
 
-/* Of samples, the chance of which came counts as well. */
+/* The trend of a stack, with its interval widened by the randomness of sampling. */
 static DoctorTrend
 trend_by_samples(const DoctorEvidence *evidence, const DoctorStack *stack)
 {
@@ -191,8 +191,8 @@ trend_by_samples(const DoctorEvidence *evidence, const DoctorStack *stack)
     return trend;
 }
 
-/* Whether a stack has grown beyond chance. Of few dumps only the ends tell; of many it has to grow steadily from the
- * first to the last, more than what comes and goes does at times. */
+/* Whether a stack has grown beyond chance. With few dumps, only the first and the last count; with many, it must grow
+ * steadily, and more than temporary memory does at times. */
 static gboolean
 has_grown(const DoctorEvidence *evidence, const DoctorStack *stack)
 {
@@ -231,7 +231,7 @@ set_growth_of_dumps(const DoctorEvidence *evidence, const DoctorStack *stack, Do
     finding->onset = trend.onset;
 }
 
-/* Growth that the dumps alone show: without statistics over time, by the stacks that grew significantly. */
+/* Judges growth without statistics over time, by the stacks that grew significantly between the dumps. */
 static void
 judge_growth_of_dumps(Case *the)
 {
@@ -255,7 +255,7 @@ judge_growth_of_dumps(Case *the)
     }
 }
 
-/* What slows down although the program works as before fills: a cache, a warm-up. */
+/* Whether the growth slows down although the program is as busy as before: a cache that fills, or a warm-up. */
 static gboolean
 fills(const Case *the)
 {
@@ -276,7 +276,7 @@ any_unloaded(const GPtrArray *stacks)
     return FALSE;
 }
 
-/* Samples of the growth that a profile should have; 0: the period is not known. */
+/* The number of samples of the growth that the profile should have; 0: the sampling period is unknown. */
 static gdouble
 expected_samples(const Case *the)
 {
@@ -285,8 +285,8 @@ expected_samples(const Case *the)
     return lg < 64 ? the->classes->rate * the->classes->seconds / (gdouble)(UINT64_C(1) << lg) : 0;
 }
 
-/* Each thread of jemalloc's profiler draws its samples from its own address: threads that follow each other at the same
- * one, and do little, are sampled at the same place, mostly never (prof_sample_new_event_wait() and
+/* jemalloc seeds the sampling of each thread with the address of its thread data. Short-lived threads that reuse the
+ * same address and allocate little are sampled at the same points, mostly never (prof_sample_new_event_wait() and
  * tsd_prng_state_init() of jemalloc 5.3). */
 static void
 add_nameless_leak(Case *the, const char *load)
@@ -311,7 +311,7 @@ add_nameless_leak(Case *the, const char *load)
                                     evidence->unloaded));
 }
 
-/* Growth that the exact counters show. */
+/* Judges growth that the exact counters show. */
 static void
 judge_growth_of_classes(Case *the)
 {
@@ -351,7 +351,8 @@ is_found(const Case *the, const DoctorStack *stack)
     return FALSE;
 }
 
-/* Growth that the exact counters hide. In a short watch, what any cache stores at first is not freed either. */
+/* Judges growth that the exact counters hide. Short watches are excluded, since what a cache stores at first is not
+ * freed either. */
 static void
 judge_unfreed(Case *the)
 {

@@ -5,23 +5,22 @@
 
 /* The thresholds of causes.def. */
 static const gdouble NAMELESS_LEAST = 64 * MIB, NAMELESS_SHARE = 0.6; /* a holder without a function */
-static const gdouble TURNOVER = 0.005;   /* allocated in a class during the watch, of what it holds */
-static const gdouble TELLING = 2;        /* samples that would have come or gone, to conclude from those that did */
-static const gdouble OTHERS_SHARE = 0.1; /* of these: if fewer did, other functions allocate in the class */
+static const gdouble TURNOVER = 0.005;   /* minimum allocated in a class during the watch, relative to what it holds */
+static const gdouble TELLING = 2;        /* minimum expected number of samples that change, for a conclusion */
+static const gdouble OTHERS_SHARE = 0.1; /* of these: if fewer change, other functions allocate in the class */
 static const gdouble UNTOUCHED_SHARE = 0.25;
-static const guint64 PAGES = 16384; /* bytes: blocks of pages of their own, some of which may never be written */
-static const gdouble HINT = 0.6;    /* confidence in capacity by the shape of blocks alone */
+static const guint64 PAGES = 16384; /* bytes: blocks with pages of their own, which may never be written */
+static const gdouble HINT = 0.6;    /* confidence in CAUSE_CAPACITY if only block sizes indicate it */
 static const gdouble BURST_LEAST = 32 * MIB, BURST_SHARE = 1.0 / 3;
 static const gdouble RETAINED_LEAST = 256 * MIB;
 static const gdouble RETAINED_BEYOND_BURST = 2;
-static const gdouble CHURN_REQUESTS = 100000, CHURN_BYTES = 64 * MIB; /* a second */
-static const gdouble CHURN_BUSY =
-    0.3; /* of one processor: then fewer requests are enough, as counters see a part of them */
+static const gdouble CHURN_REQUESTS = 100000, CHURN_BYTES = 64 * MIB; /* per second */
+static const gdouble CHURN_BUSY = 0.3; /* processors: then fewer requests suffice, as counters miss some */
 static const gdouble CHURN_BUSY_SHARE = 0.2;
 
-/* ---- what holds the memory, if nothing is wrong with it ---- */
+/* ---- what holds the memory of a healthy process ---- */
 
-/* Of the heap: what it holds, and what was allocated in its size classes during the watch. */
+/* A part of the heap: the bytes that it holds, and those allocated in its size classes during the watch. */
 typedef struct {
     gdouble bytes, allocated;
 } Part;
@@ -52,7 +51,8 @@ parts_of(const DoctorClasses *classes)
     return parts;
 }
 
-/* How much was allocated in the classes of these objects during the watch, of what they hold. */
+/* The bytes allocated during the watch in the class of objects of BLOCK bytes, relative to what it holds; of all
+ * classes if it is unknown. */
 static gdouble
 turnover(const Case *the, guint64 block)
 {
@@ -63,7 +63,7 @@ turnover(const Case *the, guint64 block)
     return bytes > 0 ? (parts.renewed.allocated + parts.still.allocated) / bytes : 0;
 }
 
-/* Blocks of a power of two are what containers have that double. */
+/* Whether BLOCK is a power of two, as in containers that double their capacity. */
 static gboolean
 is_doubled(guint64 block)
 {
@@ -73,7 +73,7 @@ is_doubled(guint64 block)
     return fabs(exponent - round(exponent)) < 0.01;
 }
 
-/* Where samples show it, by those of the holder itself: its size classes may be those of others as well. */
+/* Uses the holder's own samples if there are enough, since other functions may use its size classes as well. */
 static gboolean
 turns_over(const Case *the, const DoctorStack *holder, gdouble renewed)
 {
@@ -129,7 +129,6 @@ add_holder(Case *the, const DoctorStack *holder, gdouble bytes, gdouble renewed,
     case_say_against(finding, CAUSE_HEAP_LEAK, the->fills ? "the growth slows down" : "it did not grow");
 }
 
-/* Whether it is known that nothing grew: by statistics, or by dumps that are long enough apart. */
 gboolean
 case_saw_time_pass(const Case *the)
 {
@@ -138,8 +137,8 @@ case_saw_time_pass(const Case *the)
     return (the->sample != NULL && the->classes->seconds > 0) || the->evidence->profiled_seconds >= LONG_ENOUGH;
 }
 
-/* What was allocated during the watch and lives, in a heap that does not grow, has replaced what was there before: all
- * of its size class, or of those that are renewed. */
+/* In a heap that does not grow, live memory that was allocated during the watch has replaced older memory: all of its
+ * size class, or of the classes that are renewed. */
 static gdouble
 replaced_bytes(const Case *the, gdouble renewed)
 {
@@ -151,7 +150,8 @@ replaced_bytes(const Case *the, gdouble renewed)
     return MAX(holder->bytes, class != NULL && class->size == holder->block ? class->bytes : renewed);
 }
 
-/* What is probably one function's: a single size class that is much, what is renewed, or what is not. */
+/* A part that is probably one function's: a single large size class, or the larger of the classes that are renewed and
+ * those that are not. */
 static Part
 notable_part(const Case *the, const Parts *parts)
 {
@@ -164,8 +164,8 @@ notable_part(const Case *the, const Parts *parts)
     return case_is_holder(the, more->bytes) ? *more : none;
 }
 
-/* A profile of the whole run leaves nothing unexplained: then many functions hold the rest. Otherwise it is what has
- * replaced the rest, a part of it, or all that there is. */
+/* With a profile of the whole run, many functions hold the rest, and nothing is reported. Otherwise it reports the
+ * memory that was replaced, a notable part, or all that is held. */
 static void
 judge_nameless(Case *the, gdouble held)
 {
@@ -201,9 +201,9 @@ judge_holder(Case *the)
     judge_nameless(the, (gdouble)held);
 }
 
-/* ---- what was ---- */
+/* ---- past events ---- */
 
-/* What was resident once and is not any more; 0: not worth a word. */
+/* The bytes that were resident at the peak and are not now; 0: not notable. */
 static gdouble
 past_burst(const Case *the)
 {
@@ -231,7 +231,7 @@ judge_retained(Case *the)
 {
     uint64_t retained = the->sample != NULL ? stats_values_or(the->sample->totals, STATS_RETAINED, 0) : 0;
 
-    /* A burst leaves address space behind: it is the cause, unless there is much more of it. */
+    /* A burst leaves retained address space: it is the cause unless there is much more of it. */
     if ((gdouble)retained < RETAINED_LEAST || (gdouble)retained < 2 * the->memory ||
         (gdouble)retained < RETAINED_BEYOND_BURST * past_burst(the))
         return;

@@ -3,10 +3,10 @@
 
 /* The thresholds of causes.def. */
 static const gdouble METADATA_SHARE = 0.1;
-static const gdouble PLACE_SHARE = 0.25;    /* of static data, files and shared memory, which are not waste */
-static const gdouble HOLDER_OF_PLACE = 0.5; /* of the bytes of a line: it may be this function's memory */
-static const gdouble GROWTH_LEAST = 4 * MIB, GROWTH_SHARE = 0.05; /* of a line of the ledger, over the watch */
-static const gdouble FALLEN = 0.9; /* of the unused pages at the start: they are being returned */
+static const gdouble PLACE_SHARE = 0.25;    /* minimum for static data, files and shared memory, which are not waste */
+static const gdouble HOLDER_OF_PLACE = 0.5; /* share of a line's bytes: a holder with more is named */
+static const gdouble GROWTH_LEAST = 4 * MIB, GROWTH_SHARE = 0.05; /* minimum growth of a ledger line during the watch */
+static const gdouble FALLEN = 0.9; /* of the unused pages at the start: if there are fewer, they are being returned */
 
 /* ---- lines of the ledger ---- */
 
@@ -80,9 +80,9 @@ judge_places(Case *the)
         judge_place(the, &places[i]);
 }
 
-/* ---- what jemalloc holds and the program does not use ---- */
+/* ---- memory that jemalloc holds and the program does not use ---- */
 
-/* At any moment of the watch: one arena may sweep while another one, whose threads sleep, keeps its pages. */
+/* The minimum over the watch: one arena may be purging while another, whose threads sleep, keeps its pages. */
 static gdouble
 least_unused(const Case *the)
 {
@@ -154,7 +154,7 @@ judge_arenas(Case *the)
     const StatsWaste *waste = &the->waste;
     gdouble bytes = (gdouble)(waste->spread + waste->arena_data);
 
-    /* Where most of it is the arenas' own data, that is what is said. */
+    /* If most of it is the arenas' own data, judge_metadata() reports it. */
     if (!case_is_waste(the, bytes) || waste->spread < waste->arena_data)
         return;
     DoctorFinding *finding = case_add(the, RANK_WASTE, CAUSE_ARENAS, (gdouble)waste->spread);

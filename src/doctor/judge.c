@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/case.h"
 
-static const gdouble BURST_OUTWEIGHS = 2, RETAINED_OUTWEIGHS = 4; /* times what holds most */
-static const gdouble BUSY = 0.05;                                 /* of a processor */
-static const gdouble SMALL_HOLDER = 64 * MIB;                     /* beside which churn is said */
+static const gdouble BURST_OUTWEIGHS = 2, RETAINED_OUTWEIGHS = 4; /* times the holder's bytes */
+static const gdouble BUSY = 0.05;                                 /* processors in use */
+static const gdouble SMALL_HOLDER = 64 * MIB;                     /* churn is reported instead of a smaller holder */
 
-/* What cannot be given back by a remedy counts by its size. */
+/* Growth counts by its rate, waste by the bytes that its remedy frees, and everything else by its size. */
 static gdouble
 weight_of(const Ranked *ranked)
 {
@@ -30,7 +30,7 @@ by_rank(gconstpointer a, gconstpointer b)
     return (left->finding->cause > right->finding->cause) - (left->finding->cause < right->finding->cause);
 }
 
-/* Whether what was says more than what holds the memory: every program holds some. */
+/* Whether a past event explains more than the holder; every program has one. */
 static gboolean
 outweighs(const DoctorFinding *past, const DoctorFinding *holder)
 {
@@ -64,7 +64,7 @@ prefer_the_past(Case *the)
         }
 }
 
-/* What only explains is of interest if nothing is wrong: the past, if nothing holds the memory. */
+/* Holders are reported only if nothing is wrong, past events only if there is no holder either. */
 static void
 take_findings(Case *the, DoctorReport *report)
 {
@@ -80,8 +80,8 @@ take_findings(Case *the, DoctorReport *report)
     }
 }
 
-/* What takes from a thread cache and gives back to it moves no counter of jemalloc: churn is not seen then, and a cache
- * is not told from memory that was allocated long ago. */
+/* Allocations from a thread cache that are freed to it do not change jemalloc's counters: churn is not seen then, and a
+ * cache cannot be distinguished from memory that was allocated long ago. */
 static gboolean
 may_allocate_unseen(const Case *the, const DoctorReport *report)
 {

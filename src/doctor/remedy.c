@@ -3,14 +3,14 @@
 
 enum {
     CACHED_BEYOND = 8 << 10, /* lg_tcache_max:13 does not cache larger objects */
-    IDLE_STACK = 16 << 10,   /* that a thread that does nothing has touched */
+    IDLE_STACK = 16 << 10,   /* bytes touched by an idle thread */
 };
 
-static const gdouble MOST = 0.5;      /* of the bytes: a remedy for less of them is not offered */
-static const gdouble HALF = 0.5;      /* a limit, or a number of threads, that is half of what it was */
-static const gdouble DOUBLING = 0.25; /* of blocks that double, on average, is the room that was never needed */
+static const gdouble MOST = 0.5;      /* minimum share of the bytes for a remedy to be offered */
+static const gdouble HALF = 0.5;      /* what halving a limit or the load saves */
+static const gdouble DOUBLING = 0.25; /* mean unused share of blocks that double */
 
-/* Takes ADVICE. */
+/* Takes ownership of ADVICE. */
 static void
 offer(DoctorFinding *finding, gdouble gives_back, char *advice)
 {
@@ -58,7 +58,7 @@ load_less(const Case *the, DoctorFinding *finding)
           case_sentence("%s; it is %S at most", causes[finding->cause].advice, finding->bytes));
 }
 
-/* Room that was never written to is not resident. */
+/* Capacity that was never written is not resident. */
 static void
 shrink(const Case *the, DoctorFinding *finding)
 {
@@ -108,8 +108,8 @@ join_arenas(const Case *the, DoctorFinding *finding)
                         the->waste.arenas, finding->bytes + (gdouble)the->waste.arena_data));
 }
 
-/* How much of the thread caches may be objects that a cache of small objects alone would not take: at least what the
- * small classes cannot be, at most what the larger classes hold. */
+/* Cached objects of more than 8 KiB, which a cache of small objects would not take, are at least the bytes that the
+ * small classes cannot account for. */
 static void
 shrink_caches(const Case *the, DoctorFinding *finding)
 {
@@ -171,7 +171,7 @@ give_up(const Case *the, DoctorFinding *finding)
           case_sentence("%s; it is %S at most", causes[finding->cause].advice, finding->bytes));
 }
 
-/* What waits in buffers is read, tables and stacks are those of mappings and threads. */
+/* Offers the remedy for the largest kind of kernel memory. */
 static void
 drain(const Case *the, DoctorFinding *finding)
 {
@@ -232,7 +232,7 @@ share_more(const Case *the, DoctorFinding *finding)
                         causes[finding->cause].advice, finding->bytes));
 }
 
-/* What another allocator would give back is not known: its free lists cannot be read from outside. */
+/* How much another allocator could free is unknown: its free lists cannot be read from outside. */
 static void
 name_other(const Case *the, DoctorFinding *finding)
 {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static const gdouble ENOUGH_BY_CLASS = 0.5; /* of the exact growth that the stacks of growing classes explain */
+static const gdouble ENOUGH_BY_CLASS = 0.5; /* minimum share of the exact growth in stacks of growing classes */
 
 gsize
 stack_shares_first_counted(const CulpritInput *input)
@@ -15,8 +15,8 @@ stack_shares_first_counted(const CulpritInput *input)
     return input->young ? growth_n_profiles(input->growth) / 2 : 0;
 }
 
-/* The mean size of an object of a stack, in the dump in which it held most; if it never held any, of what it has
- * allocated; 0: unknown. */
+/* The mean object size of a stack in the dump in which it held most; if it never held any, that of all its allocations;
+ * 0: unknown. */
 static guint64
 block_of(const CulpritInput *input, guint32 stack)
 {
@@ -50,7 +50,7 @@ asks_for_more(const char *function)
     return FALSE;
 }
 
-/* Whether LOCATION is in a file that was mapped during the watch, and is not any more. */
+/* The file of LOCATION if it was unmapped during the watch, otherwise NULL. */
 static const char *
 vanished_object(const CulpritInput *input, guint32 location)
 {
@@ -78,8 +78,8 @@ stack_shares_vanished(const CulpritInput *input, guint32 stack)
     return NULL;
 }
 
-/* Frames of containers are next to the allocation. Code without a file is unloaded if the frames of an interpreter's or
- * a run-time compiler's code, anonymous memory with a mapping, are not it. */
+/* Frames of containers are near the allocation. Code without a mapping is unloaded; code of interpreters and run-time
+ * compilers has a mapping of anonymous memory. */
 static StackTraits
 traits_of(const CulpritInput *input, guint32 stack)
 {
@@ -130,9 +130,9 @@ read_share(const CulpritInput *input, guint32 stack, StackShare *share)
     }
 }
 
-/* ---- callers that hand over to each other ---- */
+/* ---- callers that take over memory from each other ---- */
 
-/* Of the stacks through one function with objects of one size: what grows, and what shrinks. */
+/* The growth and the shrinkage of the stacks through one function with objects of one size. */
 typedef struct {
     gdouble up, down;
 } Exchange;
@@ -143,7 +143,7 @@ typedef struct {
     gdouble *kept; /* per stack: the part of its change that remains */
 } HandOver;
 
-/* Size classes are a quarter of a doubling apart. */
+/* Sizes are rounded to a quarter of a doubling, the distance between size classes. */
 static guint64
 exchange_key(guint32 view, const StackShare *share)
 {
@@ -183,7 +183,7 @@ find_kept(const ViewPath *path, gpointer user)
     }
 }
 
-/* What one caller of a function allocates is freed of what another one did: the function does not grow by it. */
+/* If one caller of a function allocates what another has freed, the function does not grow by it. */
 static void
 cancel_hand_over(const CulpritInput *input, StackShare *shares, guint32 n)
 {
@@ -199,7 +199,7 @@ cancel_hand_over(const CulpritInput *input, StackShare *shares, guint32 n)
         shares[i].grown *= kept[i];
 }
 
-/* The place of a stack's size class, or the number of classes. */
+/* The index of a stack's size class, or the number of classes. */
 static guint
 class_index(const DoctorClasses *classes, guint64 block)
 {
@@ -208,8 +208,8 @@ class_index(const DoctorClasses *classes, guint64 block)
     return class ? (guint)(class - (DoctorClass *)(void *)classes->classes->data) : classes->classes->len;
 }
 
-/* What turns over in a class seems to grow or shrink by the luck of its samples: the growth of a class is rather that
- * of its stacks that grow steadily, if there are some. */
+/* By sampling, stacks that turn over in a class seem to grow or shrink: the growth of the class is attributed to its
+ * stacks that grow steadily, if any. */
 static gdouble
 weight_of(const StackShare *share)
 {
@@ -219,7 +219,7 @@ weight_of(const StackShare *share)
     return MAX(0, share->grown) * (share->grown >= STEADY * share->spread ? 1 : UNSTEADY);
 }
 
-/* If stacks that grow steadily have at least ENOUGH of the growth. */
+/* Reduces growth that is not steady to almost nothing, if steady growth is at least ENOUGH. */
 static void
 keep_steady(StackShare *shares, guint32 n, gdouble enough)
 {
@@ -231,8 +231,8 @@ keep_steady(StackShare *shares, guint32 n, gdouble enough)
         shares[i].grown = shares[i].grown > 0 ? weight_of(&shares[i]) : shares[i].grown;
 }
 
-/* The exact growth of each class is shared out over its stacks: few large samples lose their error, and a profile that
- * fills is not taken for growth. */
+/* Distributes the exact growth of each class over its stacks: this removes the error of few large samples, and does not
+ * mistake a profile that fills for growth. */
 static void
 share_out(const DoctorClasses *classes, StackShare *shares, guint32 n)
 {
@@ -248,7 +248,7 @@ share_out(const DoctorClasses *classes, StackShare *shares, guint32 n)
             given[i] = g_array_index(classes->classes, DoctorClass, at).grown * weight_of(&shares[i]) / sums[at];
         attributed += given[i];
     }
-    /* Stacks of objects of many sizes are in no class; what swings does not grow then either. */
+    /* Stacks with objects of many sizes have no class; those that fluctuate do not count as growing then either. */
     if (attributed < ENOUGH_BY_CLASS * all) {
         keep_steady(shares, n, ENOUGH_BY_CLASS * all);
         return;
@@ -257,7 +257,7 @@ share_out(const DoctorClasses *classes, StackShare *shares, guint32 n)
         shares[i].grown = given[i];
 }
 
-/* What a class holds, likewise. */
+/* Distributes what each class holds likewise. */
 static void
 share_out_held(const DoctorClasses *classes, StackShare *shares, guint32 n)
 {

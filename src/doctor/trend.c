@@ -9,20 +9,20 @@
 enum { FEWEST = 4, FEWEST_OF_TAIL = 12, WANDER_PARTS = 30, LONGEST_WANDER = 5 };
 
 static const gdouble Z95 = 1.96;
-static const gdouble NORMAL = 1e6;       /* degrees of freedom with which Student's law is the normal one */
-static const gdouble Z_ALARM = 5;        /* a program is watched often, and what drifts seems to rise at times */
-static const gdouble SINCE_ENDED = 0.02; /* of all growth, that has come since it ended */
-static const gdouble CHANCE = 0.02;      /* of a rise without aim, for a watch of... */
-static const gdouble LEAST_WANDER = 0.1; /* of the steps' own variance */
-static const gdouble DRAWN_BACK = 0.4;   /* of the steps' own variance, by which those after them undo them */
-static const gdouble WALK_SLOPE = 1.2;   /* variance of a random walk's slope, of that by its ends */
-static const gdouble LEAST_OF_TAIL = 2 * TREND_LEAST; /* bytes: the end of what fills is slow as well */
-static const gdouble SHORT_WATCH = 120;       /* seconds: longer ones are looked at again and again as they go on */
-static const gdouble IN_STEP = 0.9;           /* correlation of live bytes and the rate of allocation */
-static const gdouble LOAD_LEAST = 0.1;        /* by which that rate has risen */
-static const gdouble SURVIVE = 0.5;           /* of what was allocated; more does not come and go */
-static const gdouble LONGEST_STAY = 0.5;      /* of the watch: what stays longer is not told from a leak */
-static const gdouble STRONGEST_MEMORY = 0.95; /* of the correlation of a value with the one before */
+static const gdouble NORMAL = 1e6; /* degrees of freedom with which Student's distribution is the normal one */
+static const gdouble Z_ALARM = 5;  /* high, since programs are watched often, and drift looks like growth at times */
+static const gdouble SINCE_ENDED = 0.02; /* maximum share of all growth after it has ended */
+static const gdouble CHANCE = 0.02;      /* accepted probability of a random rise in a watch of SHORT_WATCH */
+static const gdouble LEAST_WANDER = 0.1; /* minimum variance, relative to that of the steps */
+static const gdouble DRAWN_BACK = 0.4;   /* of the variance of the steps: with less, values revert to their line */
+static const gdouble WALK_SLOPE = 1.2;   /* variance of the slope of a random walk, relative to that from its ends */
+static const gdouble LEAST_OF_TAIL = 2 * TREND_LEAST; /* bytes: the end of a fill is slow as well */
+static const gdouble SHORT_WATCH = 120;               /* seconds: longer watches are tested repeatedly */
+static const gdouble IN_STEP = 0.9;                   /* minimum correlation of live bytes and the rate of allocation */
+static const gdouble LOAD_LEAST = 0.1;                /* minimum relative rise of that rate */
+static const gdouble SURVIVE = 0.5;      /* maximum live share of allocated bytes; with more, it is not temporary */
+static const gdouble LONGEST_STAY = 0.5; /* maximum lifetime relative to the watch; longer ones look like a leak */
+static const gdouble STRONGEST_MEMORY = 0.95; /* maximum autocorrelation */
 
 gdouble
 doctor_correlation(const gdouble *a, const gdouble *b, gsize n)
@@ -41,8 +41,7 @@ doctor_correlation(const gdouble *a, const gdouble *b, gsize n)
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : 0;
 }
 
-/* How much longer a series has to be since its values remember the ones before: the errors of a slope are not
- * independent. */
+/* The factor by which autocorrelation increases the error of a slope. */
 static gdouble
 memory_factor(const gdouble *times, const gdouble *values, gsize n, gdouble slope)
 {
@@ -52,13 +51,12 @@ memory_factor(const gdouble *times, const gdouble *values, gsize n, gdouble slop
     for (gsize i = 0; i < n; i++)
         rest[i] = values[i] - slope * times[i];
     memory = doctor_correlation(rest, rest + 1, n - 1);
-    /* A short series seems to remember less than it does, more so after its trend was taken off (Marriott and Pope
-     * 1954). */
+    /* Autocorrelation is underestimated in a short series, and more so after detrending (Marriott and Pope 1954). */
     memory = CLAMP(memory + (2 + 4 * memory) / (gdouble)n, 0, STRONGEST_MEMORY);
     return sqrt((1 + memory) / (1 - memory));
 }
 
-/* The last value from which on none falls below it: before, it came back. */
+/* The time of the last value that is at most a tenth of the total rise above the minimum. */
 static gdouble
 find_onset(const gdouble *times, const gdouble *values, gsize n)
 {
@@ -78,7 +76,7 @@ find_onset(const gdouble *times, const gdouble *values, gsize n)
     return times[onset];
 }
 
-/* Every this many values, the last one always. */
+/* Thins a series to at most TREND_POINTS evenly spaced values, including the last. Returns their number. */
 static gsize
 thin(const gdouble *from, gsize n, gdouble *to)
 {
@@ -89,7 +87,7 @@ thin(const gdouble *from, gsize n, gdouble *to)
     return kept;
 }
 
-/* At most how fast the last third is; its own error is unknown if it has three values or fewer. */
+/* An upper bound of the rate in the last third; without the error, which is unknown, for three values or fewer. */
 static gdouble
 recent_rate(const gdouble *times, const gdouble *values, gsize n)
 {
@@ -101,7 +99,7 @@ recent_rate(const gdouble *times, const gdouble *values, gsize n)
     return row.slope + row.slope_error;
 }
 
-/* Whether nothing to speak of has come since the middle: a start or a warm-up that is over. */
+/* Whether there is almost no growth since the middle: a startup or a warm-up that is over. */
 static gboolean
 has_ended(const gdouble *values, gsize n)
 {
@@ -112,15 +110,15 @@ has_ended(const gdouble *values, gsize n)
     return values[n - 1] - after <= SINCE_ENDED * (values[n - 1] - before);
 }
 
-/* How probable a rise without aim may be: long watches are looked at again and again as they go on, and each of AMONG
- * series in each of them. */
+/* The accepted probability of a random rise: less for long watches, which are tested repeatedly, and for each of AMONG
+ * series. */
 static gdouble
 allowed_chance(gdouble span, guint among)
 {
     return span > SHORT_WATCH ? CHANCE * SHORT_WATCH / span / MAX(1, among) : CHANCE;
 }
 
-/* The least value of each of N_PARTS parts. */
+/* The minimum of each of N_PARTS parts. */
 static void
 find_lows(const gdouble *values, gsize n, gdouble *lows, gsize n_parts)
 {
@@ -131,8 +129,8 @@ find_lows(const gdouble *values, gsize n, gdouble *lows, gsize n_parts)
     }
 }
 
-/* The variance of the growth over N values by how unevenly they grew: of a random walk that of its steps, in STEPS;
- * less of what is drawn back, more of what goes on as it did (Newey and West 1987). */
+/* The variance of the growth over N values, from its unevenness: for a random walk that of its steps, which is set in
+ * STEPS; less for values that revert, more for persistent changes (Newey and West 1987). */
 static gdouble
 wander(const gdouble *values, gsize n, gdouble *steps)
 {
@@ -154,9 +152,9 @@ wander(const gdouble *values, gsize n, gdouble *steps)
 }
 
 /*
- * How much less may be a rise by chance, of what wanders without aim, with the rise of the low-water marks in RISEN.
- * Marks of short parts of the watch show most of its steps, those of long ones contain the ebb of what swings: the
- * clearest of them counts.
+ * The largest rise of the low-water marks that may be due to chance in a random series; RISEN is set to the actual
+ * rise. The marks of short parts of the watch include most of its steps, those of long parts the troughs of a series
+ * that oscillates: the clearest result counts.
  */
 static gdouble
 chance_rise(const gdouble *values, gsize n, gdouble chance, gdouble *risen)
@@ -179,8 +177,8 @@ chance_rise(const gdouble *values, gsize n, gdouble chance, gdouble *risen)
 }
 
 /*
- * How well readings tell the low-water marks of what swings: on average, a low is this far below the nearer of the two
- * readings around it, and the true one as far below it at most. Where the readings are in beat with the swings, their
+ * The resolution of the low-water marks of an oscillating series. On average, a low is this far below the nearer of its
+ * two neighbours, and the true minimum is at most as far below the low. If the sampling beats with the oscillation, the
  * lows rise by up to that, and fall back at the end of the beat.
  */
 static gdouble
@@ -198,8 +196,8 @@ resolution_of_lows(const gdouble *values, gsize n)
     return lows > 0 ? sum / (gdouble)lows : 0;
 }
 
-/* The standard error of the slope of a random walk, as the number of objects that have leaked is one; 0: the values are
- * drawn back. */
+/* The standard error of the slope of a random walk, such as the number of objects that have leaked; 0 if the values
+ * revert to their line. */
 static gdouble
 walk_error(const gdouble *values, gsize n, gdouble span)
 {
@@ -254,8 +252,9 @@ median_slope(const gdouble *times, const gdouble *values, gsize n)
     return row.slope;
 }
 
-/* Whether the second half goes on to slow down as the first half became the second: what fills at a speed in proportion
- * to what is missing loses the same share of it in each quarter. Steady growth loses none; the mean of both decides. */
+/* Whether the second half continues to slow down like the first: a fill at a speed proportional to what is missing
+ * loses the same share of its speed in each quarter, and steady growth loses none. The threshold is the geometric mean
+ * of both. */
 static gboolean
 goes_on_filling(const gdouble *times, const gdouble *values, gsize n)
 {
@@ -267,8 +266,8 @@ goes_on_filling(const gdouble *times, const gdouble *values, gsize n)
     return after > 0 && after < TREND_SLOWER * before && fourth < pow(after / before, 0.25) * third;
 }
 
-/* What grows steadily in the second half has only begun faster: a start hides it. Since it is looked at for want of
- * growth in the whole, it has to be beyond a random walk, too. */
+/* Takes the trend of the second half if it grows steadily, which a faster start may hide. Since this is a second test,
+ * it must also exceed a random walk. */
 static void
 take_tail(const gdouble *times, const gdouble *values, gsize n, guint among, DoctorTrend *trend)
 {
@@ -327,7 +326,7 @@ doctor_trend_doubt(DoctorTrend *trend, const DoctorTurnover *turnover, gdouble s
                     significance_quantile(allowed_chance(seconds, among), NORMAL) * sqrt(variance) * turnover->size;
 }
 
-/* With a memory of this many parts of the watch. */
+/* Correlates HELD with what was allocated in the last MEMORY parts of the watch. */
 static gdouble
 correlate_load(const gdouble *held, const gdouble *made, gsize memory, gsize longest, DoctorLoad *load)
 {
@@ -368,7 +367,7 @@ doctor_follows(const gdouble *times, const gdouble *values, const gdouble *made,
     return best >= IN_STEP && values[n - 1] - values[0] <= (load->to - load->from) * LONGEST_STAY * span;
 }
 
-/* What is left of VALUES after regression on a constant and X: their residuals. */
+/* Replaces VALUES by their residuals after regression on a constant and X. */
 static void
 take_out(const gdouble *x, gdouble *values, gsize n)
 {
@@ -386,7 +385,7 @@ take_out(const gdouble *x, gdouble *values, gsize n)
         values[i] -= mean + (xx > 0 ? xy / xx : 0) * (x[i] - mean_x);
 }
 
-/* Of the regression of values on times, whose mean is 0: the sum of the squares of TIME in SQUARES. */
+/* The slope of the regression of VALUE on TIME, whose mean is 0; SQUARES is set to the sum of the squares of TIME. */
 static gdouble
 slope_of(const gdouble *time, const gdouble *value, gsize n, gdouble *squares)
 {
@@ -424,7 +423,7 @@ doctor_outgrows(const gdouble *times, const gdouble *values, const gdouble *load
         value[i] -= slope * time[i];
         squares += value[i] * value[i];
     }
-    /* A slope is the less certain the more of time's movement is the load's as well. */
+    /* The more of the variation of time is also that of the load, the less certain is the slope. */
     gdouble error =
         MAX(sqrt(squares / (gdouble)(kept - 3) / left) * memory, walk_error(value, kept, span) * sqrt(all / left));
     error = MAX(error, sqrt(noise * (gdouble)kept / span / left));

@@ -5,15 +5,15 @@
 
 #include <math.h>
 
-static const gdouble FREED_LEAST = 0.5; /* of what is allocated in the class */
+static const gdouble FREED_LEAST = 0.5; /* minimum share freed of what is allocated in the class */
 static const gdouble FALSE_DISCOVERIES = 0.05;
-static const gdouble ONE_SAMPLE = 0.5; /* or more: estimates of their number are not whole */
-static const gdouble SLOWING = 0.2;    /* the probability with which a fill counts as steady, at most */
+static const gdouble ONE_SAMPLE = 0.5; /* rounds estimates of their number, which are fractional */
+static const gdouble SLOWING = 0.2;    /* maximum probability of accepting a fill as steady */
 
 /* How the live bytes of a function change from dump to dump. */
 typedef struct {
-    guint64 rises, falls; /* their numbers */
-    gdouble early, late;  /* bytes by which it rises in the first two thirds, and in the last one */
+    guint64 rises, falls; /* numbers of changes */
+    gdouble early, late;  /* bytes by which it rises in the first two thirds, and in the last third */
 } Changes;
 
 static Changes
@@ -30,8 +30,8 @@ changes_of(const gdouble *values, gsize n)
     return changes;
 }
 
-/* Whether the samples of the last third, SAMPLE bytes each, are more than a cache that fills would have: one whose pace
- * has slowed down to TREND_SLOWER of its mean. */
+/* Whether the samples of the last third, SAMPLE bytes each, are too many for a cache that fills, whose pace has fallen
+ * to TREND_SLOWER of its mean. */
 static gboolean
 is_steady(const Changes *changes, gdouble sample)
 {
@@ -41,7 +41,7 @@ is_steady(const Changes *changes, gdouble sample)
     return significance_share(late, early, TREND_SLOWER / 3) < SLOWING;
 }
 
-/* Whether all its objects are of one class, whose counters do not show growth while much is freed. */
+/* Whether all its objects are of one size class, whose counters show no growth while much is freed. */
 static gboolean
 is_hidden(const CallerTree *tree, const CallerNode *node)
 {
@@ -59,7 +59,7 @@ look_at(const CallerTree *tree, guint32 index)
     const gdouble *values = caller_tree_values(tree, index);
     Changes changes = changes_of(values, tree->n_profiles);
     Unfreed unfreed = {.node = index, .p = 1, .grown = values[tree->n_profiles - 1] - values[0]};
-    /* Frees that births between two dumps outweigh are only seen in dumps with births. */
+    /* Frees that are outweighed by births between two dumps are only visible in dumps with births. */
     gboolean freed = tree->input->births ? node->deaths >= ONE_SAMPLE : changes.falls > 0;
 
     if (!freed && is_hidden(tree, node) && is_steady(&changes, caller_tree_sample_bytes(tree, node)))
