@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of `jescope serve` that stays root: it finds targets, connects to them, opens what only root may open, and
- * starts what needs a target's rights, for one process without privileges, which started together with it.
- * docs/decisions/0012-root-server.md describes it and the remaining risk if the server is taken over.
+ * The part of `jescope serve` that stays root: it finds targets, connects to them, opens files that only root may open,
+ * and starts work that needs a target's privileges, for one unprivileged process that was started together with it.
+ * docs/decisions/0012-root-server.md describes it and the remaining risk if the server is compromised.
  */
 #ifndef JESCOPE_BROKER_BROKER_H
 #define JESCOPE_BROKER_BROKER_H
 
 #include <glib.h>
 
-/* The operator's settings of what is allowed. Vectors end with NULL. */
+/* The operator's permissions. Vectors end with NULL. */
 typedef struct {
-    char **targets; /* as ServiceOptions.targets: what may be opened with all means; empty: nothing, agents are found */
-    char **files;   /* that may be read */
+    char **targets;   /* like ServiceOptions.targets: may be opened in any way; empty: none, agents are discovered */
+    char **files;     /* that may be read */
     char **variables; /* of targets' environments that may be read */
     char **sockets;   /* that may be removed */
     gboolean source;  /* reports may show lines of source files */

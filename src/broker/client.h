@@ -9,7 +9,7 @@
 /* SOCKET stays open as long as the process lives. */
 void broker_client_init(int socket);
 
-/* For reach_through(), and for ServiceOptions.root. */
+/* The operations for reach_through() and for ServiceOptions.root. */
 const ReachOps *broker_client_reach(void);
 const ServiceRoot *broker_client_root(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of a server without privileges to the process that kept them: messages of fixed size, one at a time, each
- * with one reply (confine/channel.h). A request about a process has its pid and start time; it is refused if the pid
- * now belongs to another process.
+ * Requests of an unprivileged server to the process that kept its privileges: messages of fixed size, one at a time,
+ * each with one reply (confine/channel.h). A request about a process has its pid and start time; it is refused if the
+ * pid now belongs to another process.
  *
  * Work that may take time, or reads data that a process controls, is done in a session: the reply carries a socket to a
  * separate process that does this work.
@@ -24,17 +24,17 @@ typedef enum {
     /* Sessions. */
     BROKER_CONNECT,  /* text: the path of an agent's socket. A BrokerResult with the connection */
     BROKER_VARIABLE, /* text: a name. A BrokerResult with the value */
-    BROKER_OWN_DUMP, /* with the dump; detail: the process's id for itself; text: a prefix. A BrokerResult */
-    BROKER_RENDER, /* with the dump and perhaps a base; text: format, title and options, each with a NUL, and one more;
-                    * detail: seconds, number: bytes of RenderSetup. A BrokerRendered with the report */
-    BROKER_GROWTH, /* with the dumps in their order; text: the id of each, then options, each with a NUL, and one more;
-                    * detail and number as for RENDER. A BrokerRendered with the answer */
+    BROKER_OWN_DUMP, /* with the dump; detail: the process's pid in its own namespace; text: a prefix. A BrokerResult */
+    BROKER_RENDER,   /* with the dump and optionally a base; text: format, title and options, each NUL-terminated, and a
+                        final NUL; detail: seconds, number: bytes of RenderSetup. A BrokerRendered with the report */
+    BROKER_GROWTH, /* with the dumps in order; text: the id of each, then options, each NUL-terminated, and a final NUL;
+                      detail and number as for RENDER. A BrokerRendered with the answer */
     BROKER_TARGET, /* text: an address; detail: a TargetVia. target/proxy.h */
-    /* number: the most targets of a user. BrokerHints, each answered with BrokerSeen up to one of BROKER_SEEN_END */
+    /* number: the maximum number of targets per user. Each BrokerHints is answered with BrokerSeen messages up to
+     * BROKER_SEEN_END */
     BROKER_SCAN,
-    /* With the samples of its history or without (RenderExamination.kept); text: an address; detail: seconds, number:
-     * milliseconds of the watch. A BrokerRendered with the answer; it is ended early if the other end of the session is
-     * closed */
+    /* optionally with the samples of its history (RenderExamination.kept); text: an address; detail: seconds, number:
+     * milliseconds of the watch. A BrokerRendered with the answer; closing the other end of the session cancels it */
     BROKER_EXAMINE,
     BROKER_N_KINDS,
 } BrokerKind;
@@ -49,7 +49,7 @@ enum {
 
 typedef struct {
     guint32 magic, kind;
-    gint32 pid; /* 0: about no process */
+    gint32 pid; /* 0: not about a process */
     guint32 detail;
     guint64 start_time; /* Process.start_time */
     guint64 number;
@@ -57,12 +57,12 @@ typedef struct {
 } BrokerRequest;
 
 typedef struct {
-    gint32 error; /* errno; 0: done */
+    gint32 error; /* errno; 0: success */
 } BrokerReply;
 
 typedef struct {
     gint32 error;
-    guint32 present; /* VARIABLE: it is set */
+    guint32 present; /* VARIABLE: the variable is set */
     char value[BROKER_VALUE_MAX];
 } BrokerResult;
 
@@ -78,8 +78,8 @@ typedef struct {
 
 typedef enum {
     BROKER_SEEN_FOUND,
-    BROKER_SEEN_LOST,    /* of process: pid and start_time */
-    BROKER_SEEN_TROUBLE, /* address: the error of a name */
+    BROKER_SEEN_LOST,    /* of process, only pid and start_time */
+    BROKER_SEEN_TROUBLE, /* address: the error of a target's name */
     BROKER_SEEN_END,
 } BrokerSeenKind;
 
@@ -95,15 +95,15 @@ typedef struct {
     char address[BROKER_PATH_MAX];
 } BrokerSeen;
 
-/* Checks SIZE bytes received with N_FDS descriptors; 0 or errno. Afterwards text is terminated, detail is in its range,
- * and the number of descriptors is right. */
+/* Checks a request, received as SIZE bytes with N_FDS descriptors. If it returns 0, text is terminated, and detail and
+ * the number of descriptors are valid; otherwise it returns an errno value. */
 int broker_check_request(const BrokerRequest *request, gsize size, guint n_fds);
 
-/* Whether the server offers the report of a RENDER request, or makes it for itself: its format and its options. SOURCE:
- * lines of source files are offered. */
+/* Whether the server uses the format and options in TEXT, of a RENDER request, for itself or its clients. SOURCE: lines
+ * of source files are permitted. */
 gboolean broker_check_rendering(const char *text, gboolean source);
 
-/* Whether TEXT is that of a GROWTH request with N dumps: their ids, and options that the server offers. */
+/* Whether TEXT is valid for a GROWTH request with N dumps: their ids, then options that the server offers. */
 gboolean broker_check_growth(const char *text, guint n);
 
 #endif

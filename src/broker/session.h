@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One session of the broker (protocol.h), in a process of its own. */
+/* A session of the broker (protocol.h), in a separate process. */
 #ifndef JESCOPE_BROKER_SESSION_H
 #define JESCOPE_BROKER_SESSION_H
 
@@ -11,13 +11,13 @@ typedef struct {
     const BrokerPolicy *policy;
     const int *fds; /* received with the request */
     guint n_fds;
-    Process process; /* that the request names, and which was it a moment ago */
+    Process process; /* the process of the request, checked just before */
 } Session;
 
-/* Whether the policy has it begin: 0 or errno. */
+/* Whether the policy permits the session: 0 or an errno value. */
 int session_check(const Session *session);
 
-/* Until it is done, or the other end of SOCKET is closed. */
+/* Runs the session until it is done or the other end of SOCKET is closed. */
 void session_run(const Session *session, int socket);
 
 #endif

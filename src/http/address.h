@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the server listens. */
+/* Addresses on which the server listens. */
 #ifndef JESCOPE_HTTP_ADDRESS_H
 #define JESCOPE_HTTP_ADDRESS_H
 
@@ -30,27 +30,27 @@ typedef struct {
     socklen_t size;
 } Address;
 
-/* "ADDR:PORT", "[V6ADDR]:PORT", ADDR alone, a port alone (on 127.0.0.1), or unix:PATH. ADDR is numeric or "localhost";
- * other names are refused, since they may change. Port 0 is any free one. FALSE with ADDRESS_ERROR_NAME, *address
- * untouched. */
+/* Parses "ADDR:PORT", "[V6ADDR]:PORT", ADDR alone, a port alone (on 127.0.0.1), or unix:PATH. ADDR is numeric or
+ * "localhost"; other names are rejected, since they may change. Port 0 means any free port. FALSE with
+ * ADDRESS_ERROR_NAME and *ADDRESS unchanged. */
 gboolean address_parse(const char *text, Address *address, GError **error);
 
-/* The address of socket FD. FALSE: not a listening stream socket of the internet or unix families. */
+/* Sets *ADDRESS to that of socket FD. FALSE unless it is a listening stream socket of the internet or unix families. */
 gboolean address_of_listener(int fd, Address *address);
 
-/* Only this machine can connect: a loopback address or a unix socket. */
+/* Whether only this machine can connect: a loopback address or a unix socket. */
 gboolean address_is_local(const Address *address);
 gboolean address_is_unix(const Address *address);
 
-/* "127.0.0.1:7469", "[::1]:7469", "unix:/run/jescope.sock". */
+/* "127.0.0.1:7469", "[::1]:7469" or "unix:/run/jescope.sock", to be freed. */
 char *address_format(const Address *address);
 
 /* The same without the port: "127.0.0.1", "::1"; NULL for a unix socket. An IPv4 address of an IPv6 socket is written
  * as IPv4. */
 char *address_format_host(const Address *address);
 
-/* A listening socket, not blocking, close-on-exec; -1 on error. A unix socket gets mode 0600, and one that a dead
- * server left behind is replaced. */
+/* Opens a listening socket, non-blocking and close-on-exec; -1 on error. A unix socket gets mode 0600 and replaces a
+ * stale socket file. */
 int address_listen(const Address *address, GError **error);
 
 #endif

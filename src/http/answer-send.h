@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sending side of answers, for the server alone. */
+/* Sends answers; only for the server. */
 #ifndef JESCOPE_HTTP_ANSWER_SEND_H
 #define JESCOPE_HTTP_ANSWER_SEND_H
 
@@ -7,20 +7,20 @@
 
 #include <microhttpd.h>
 
-/* Queues REPLY, or 304 if the client has it already. */
+/* Queues ANSWER, or 304 if the client already has it. */
 enum MHD_Result answer_queue(Answer *answer, struct MHD_Connection *connection, const char *method);
 
 /* The maximum number of bytes sent; G_MAXUINT64 for a stream. */
 guint64 answer_size(const Answer *answer);
 
-/* The exchange is over: a stream ends. */
+/* Ends a stream, since its exchange is over. */
 void answer_end(Answer *answer);
 
-/* FAILURE as a whole HTTP response. The connection ends after it. */
+/* FAILURE as a complete HTTP response, after which the connection is closed. */
 GBytes *answer_last_words(const AnswerFailure *failure);
 
-/* Some clients of old read the words behind the status, and libmicrohttpd has none but its own. NULL: those will do.
- * Otherwise ANSWER to METHOD as a whole HTTP response. The connection ends after it. */
+/* ANSWER to METHOD as a complete HTTP response, after which the connection is closed, if it has its own reason phrase,
+ * which some old clients read; libmicrohttpd sends only standard ones. NULL if the standard phrase suffices. */
 GBytes *answer_wire_text(const Answer *answer, const char *method);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One request and its answer. The server creates it when a request arrives and frees it when the response is sent or
- * the client has disconnected, but not before it is answered. For the server's thread.
+ * A request and its answer. The server creates it when a request arrives, and frees it after it was answered and the
+ * response was sent or the client disconnected. For the server's thread.
  */
 #ifndef JESCOPE_HTTP_EXCHANGE_H
 #define JESCOPE_HTTP_EXCHANGE_H
@@ -15,17 +15,17 @@ typedef struct Exchange Exchange;
 
 typedef gboolean ExchangeTest(const Exchange *exchange, gconstpointer data);
 
-/* The kind of listener that a connection came in by. */
+/* The kind of listener that accepted a connection. */
 typedef enum {
-    EXCHANGE_LOCAL = 1 << 0, /* only this machine can connect there */
+    EXCHANGE_LOCAL = 1 << 0, /* only this machine can connect */
     EXCHANGE_UNIX = 1 << 1,
     EXCHANGE_TLS = 1 << 2,
 } ExchangeListener;
 
-/* The path is decoded, the body complete. Valid as long as the exchange. */
+/* The request with a decoded path and the complete body. Valid as long as the exchange. */
 const RouteRequest *exchange_request(const Exchange *exchange);
 
-/* The body, if it is a file (ServerHandler.is_file): a memfd at offset 0, which is the caller's from now on; -1: the
+/* Returns the body, if it is a file (ServerHandler.is_file), as a memfd at offset 0, which the caller closes; -1 if the
  * request has no body. */
 int exchange_take_file(Exchange *exchange);
 
@@ -35,50 +35,50 @@ const char *exchange_header(const Exchange *exchange, const char *name);
 ExchangeListener exchange_listener(const Exchange *exchange);
 Peer *exchange_peer(const Exchange *exchange);
 
-/* It has an invalid token: the answer is held back if its peer guesses tokens (peers_note_failure()). */
+/* Records an invalid token: the answer is delayed if the peer guesses tokens (peers_note_failure()). */
 void exchange_note_failure(Exchange *exchange);
 
-/* Our own address as this client sees it: "10.0.0.5"; NULL on a unix socket. */
+/* The local address of the connection, to be freed: "10.0.0.5"; NULL on a unix socket. */
 char *exchange_local_host(const Exchange *exchange);
 
-/* The client's name in the audit: that of its token, else of its peer. */
+/* The client's name in the audit: that of its token, otherwise of its peer. */
 const char *exchange_who(const Exchange *exchange);
 void exchange_set_who(Exchange *exchange, const char *who);
 
-/* The most it may do; ROUTE_ROLE_READ until it is set. */
+/* The client's role; ROUTE_ROLE_READ by default. */
 RouteRole exchange_role(const Exchange *exchange);
 void exchange_set_role(Exchange *exchange, RouteRole role);
 
-/* Whether it was admitted by its session; FALSE until it is set. */
+/* Whether it was admitted by its session; FALSE by default. */
 gboolean exchange_has_session(const Exchange *exchange);
 void exchange_note_session(Exchange *exchange);
 
-/* The targets it is shown; VIEWER_NONE until it is set. */
+/* The targets that the client may see; VIEWER_NONE by default. */
 Viewer exchange_viewer(const Exchange *exchange);
 void exchange_set_viewer(Exchange *exchange, Viewer viewer);
 
 gboolean exchange_accepts_gzip(const Exchange *exchange);
 
-/* Its connection ends with it, and its answer says so. */
+/* Whether its connection ends with it, as its answer then says. */
 gboolean exchange_is_last(const Exchange *exchange);
 
 typedef enum {
-    EXCHANGE_TO_THE_END,      /* of the server: a change is made and audited even if its client has disconnected */
-    EXCHANGE_WHILE_CONNECTED, /* until the client disconnects, or closes its side */
+    EXCHANGE_TO_THE_END, /* until the server ends: a change is made and audited even if the client has disconnected */
+    EXCHANGE_WHILE_CONNECTED, /* until the client disconnects or closes its side */
 } ExchangeWait;
 
-/* It will be answered later, by the caller. If it ends before that, LEFT is called with DATA, and it is not to be
- * answered any more. */
+/* Announces that the caller will answer later. If the exchange ends before, LEFT is called with DATA, and it must no
+ * longer be answered. */
 void exchange_wait(Exchange *exchange, ExchangeWait how_long, void (*left)(Exchange *exchange, gpointer data),
                    gpointer data);
 
-/* Answers, once. Takes ANSWER. */
+/* Answers the request; once per exchange. Takes ownership of ANSWER. */
 void exchange_answer(Exchange *exchange, Answer *answer);
 
 /* The same with answer_new_failure(). */
 void exchange_fail(Exchange *exchange, const AnswerFailure *failure);
 
-/* The stream it is answered with has nothing to read (from within its READ), until it has again. */
+/* exchange_pause(), called from the READ of the stream, suspends sending until exchange_wake(). */
 void exchange_pause(Exchange *exchange);
 void exchange_wake(Exchange *exchange);
 

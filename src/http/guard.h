@@ -2,16 +2,17 @@
 /*
  * Access control (docs/serve.md):
  *
- * - On a unix socket no token is needed, unless RULES say so. On a loopback address neither, but a client can do
- *   only what its user could do without us: root and our own user may do all, another user sees its own targets, and a
- *   client whose user is not known needs a token. Elsewhere every client needs one, unless RULES say otherwise. A token
- * that is sent counts everywhere, and a wrong one is refused.
+ * - On unix sockets and loopback addresses, no token is needed unless the rules demand one. On loopback addresses, a
+ *   client without a token can only do what its user could do without jescope: root and our own user may do everything,
+ *   another user sees its own targets, and a client of an unknown user needs a token. On other addresses, every client
+ *   needs a token unless the rules say otherwise. A token that is sent applies everywhere, and an invalid one is
+ *   refused.
  * - Without a token, Host must name this server: a page whose name was made to resolve to 127.0.0.1 (DNS rebinding)
- *   names itself.
- * - A browser that has signed in sends a cookie, which counts as the token that it signed in with.
- * - What changes something, whatever its method, is refused from a browser unless the browser says that a page of this
- *   server caused it, or a token was sent. What another site caused is refused if it loads a part of a page; following
- * a link is not.
+ *   sends its own name.
+ * - A browser that has signed in sends a cookie, which is equivalent to the token used for signing in.
+ * - A request for a change, with any method, is refused from a browser unless the browser reports that a page of this
+ *   server caused it, or a token was sent. A request caused by another site is refused if it loads a part of a page,
+ *   but not if it follows a link.
  */
 #ifndef JESCOPE_HTTP_GUARD_H
 #define JESCOPE_HTTP_GUARD_H
@@ -22,39 +23,37 @@
 
 typedef struct {
     const Tokens *tokens;          /* NULL: none */
-    Sessions *sessions;            /* of browsers that signed in with one of them */
-    const char *const *hosts;      /* further names of this server, NULL at the end; may be NULL */
-    gboolean local_needs_token;    /* on loopback addresses and unix sockets too */
+    Sessions *sessions;            /* of browsers that signed in with a token */
+    const char *const *hosts;      /* further names of this server, NULL-terminated; may be NULL */
+    gboolean local_needs_token;    /* also on loopback addresses and unix sockets */
     gboolean others_need_no_token; /* --insecure */
-    gboolean local_is_trusted;     /* --trust-local: every user of this machine may do all on loopback addresses */
+    gboolean local_is_trusted; /* --trust-local: every user of this machine may do everything on loopback addresses */
 } GuardRules;
 
-/* Whether the client of EXCHANGE is admitted. NULL: yes, and the exchange has its name, role and viewer; else the
- * answer. */
+/* Returns NULL if the client of EXCHANGE is admitted, and sets its name, role and viewer; otherwise the answer. */
 Answer *guard_admit(const GuardRules *rules, Exchange *exchange);
 
-/* The same of a client without a token for what shows nothing of a target: it is shown none (VIEWER_NONE) and may not
- * change anything. */
+/* The same for a client without a token and a request that shows nothing of a target: it sees no target (VIEWER_NONE)
+ * and may not change anything. */
 Answer *guard_admit_stranger(const GuardRules *rules, Exchange *exchange);
 
-/* The name of the cookie with which the browser of EXCHANGE sends its session; to be freed. NULL: its Host is invalid.
- */
+/* The name of the session cookie of EXCHANGE's browser, to be freed; NULL if Host is invalid. */
 char *guard_cookie_name(const Exchange *exchange);
 
-/* The session of EXCHANGE, if it has one that counts; NULL: none. */
+/* The valid session of EXCHANGE, or NULL. */
 const Session *guard_session(const GuardRules *rules, const Exchange *exchange);
 
-/* Whether EXCHANGE was admitted by a session that has ended since. An ExchangeTest of RULES. */
+/* Whether EXCHANGE was admitted by a session that has ended since. An ExchangeTest with RULES as its data. */
 gboolean guard_session_is_over(const Exchange *exchange, gconstpointer rules);
 
-/* Whether EXCHANGE may change something as far as its origin is concerned, whatever its role. NULL: yes. */
+/* Returns NULL if the origin of EXCHANGE permits a change, whatever its role; otherwise the answer. */
 Answer *guard_check_origin(const Exchange *exchange);
 
-/* Whether EXCHANGE, which was admitted, has the role NEEDED. NULL: yes. */
+/* Returns NULL if EXCHANGE, which was admitted, has the role NEEDED; otherwise the answer. */
 Answer *guard_allow(const Exchange *exchange, RouteRole needed);
 
-/* Whether HOST, a Host header, names this server for a client that connected through DOOR to the address LOCAL (NULL: a
- * unix socket). */
+/* Whether HOST, a Host header, names this server for a client that connected through LISTENER to the address LOCAL
+ * (NULL: a unix socket). */
 gboolean guard_host_is_ours(const GuardRules *rules, const char *host, ExchangeListener listener, const char *local);
 
 #endif

@@ -8,19 +8,19 @@
 /* Whether a client with this Accept-Encoding header (NULL: none) takes gzip, RFC 9110 section 12.5.3. */
 gboolean gzip_is_accepted(const char *accept);
 
-/* Whether it pays: a body of text of some size, but not of more than 1 GiB. */
+/* Whether compression pays: for text above a minimum size and up to 1 GiB. */
 gboolean gzip_pays(const char *content_type, guint64 size);
 
 GBytes *gzip_bytes(GBytes *plain);
 
-/* Asked now and then, on the thread that packs: FALSE ends it. */
+/* Called regularly on the compressing thread; FALSE cancels the compression. */
 typedef struct {
     gboolean (*is_wanted)(gpointer data);
     gpointer data;
 } GzipWish;
 
-/* The SIZE bytes of FD (from offset 0 on; its own offset does not matter), as a memfd of *packed bytes; -1 with errno,
- * ECANCELED if WISH (NULL: it is wanted in any case) said so. */
+/* Compresses SIZE bytes of FD from offset 0, independent of its file offset, into a memfd of *PACKED bytes. -1 with
+ * errno, which is ECANCELED if WISH (may be NULL) cancelled it. */
 int gzip_descriptor(int fd, guint64 size, const GzipWish *wish, guint64 *packed);
 
 #endif

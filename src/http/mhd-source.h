@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libmicrohttpd's own epoll as a source of our main loop. */
+/* libmicrohttpd's epoll descriptor as a source of the main loop. */
 #ifndef JESCOPE_HTTP_MHD_SOURCE_H
 #define JESCOPE_HTTP_MHD_SOURCE_H
 

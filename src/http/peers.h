@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The clients that are connected, and their limits. A peer is an IPv4 address, an IPv6 /64 (one owner usually
- * has all of its addresses), or a user of this machine, at the other end of unix sockets and of TCP connections from
- * whatever address. Loopback connections whose user is not known are one peer. For one thread.
+ * The clients that are connected, and their limits. A peer is an IPv4 address, an IPv6 /64 (whose addresses usually
+ * have one owner), or a user of this machine, for unix sockets and local TCP connections from any address. All loopback
+ * connections of unknown users are one peer. For one thread.
  */
 #ifndef JESCOPE_HTTP_PEERS_H
 #define JESCOPE_HTTP_PEERS_H
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 enum {
-    PEERS_REMEMBERED_MAX = 16384, /* then new peers are refused until others are forgotten */
+    PEERS_REMEMBERED_MAX = 16384, /* beyond it, new peers are refused until others are forgotten */
     PEERS_FREE_FAILURES = 5,
     PEERS_FAILURE_DELAY_MAX_S = 10,
 };
@@ -32,32 +32,32 @@ Peers *peers_new(const PeerLimits *limits);
 void peers_free(Peers *peers);
 void peers_set_limits(Peers *peers, const PeerLimits *limits);
 
-/* A new connection of ADDRESS; of the user UID, if it comes from this machine. NULL: over a limit. */
+/* Counts a new connection from ADDRESS, by the user UID if it comes from this machine. NULL if a limit is exceeded. */
 Peer *peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid);
 void peers_disconnect(Peers *peers, Peer *peer);
 
-/* Whether there is room for another connection from ADDRESS of an internet family; of a loopback address, whether there
- * may be, since its user is not known yet. */
+/* Whether the limits admit another connection from ADDRESS, of an internet family; TRUE is preliminary for a loopback
+ * address, whose user is not known yet. */
 gboolean peers_has_room(const Peers *peers, const struct sockaddr *address);
 
-/* Counts a request at NOW_US (monotonic). FALSE: too many, and *wait_s is the time until a retry. */
+/* Counts a request at NOW_US (monotonic). FALSE if there are too many; *WAIT_S is then the time until a retry. */
 gboolean peers_spend(Peers *peers, Peer *peer, gint64 now_us, guint *wait_s);
 
-/* Counts a request that was refused for its peer's rate. Returns the milliseconds by which its refusal should be
- * delayed: the first ones are not, those of a peer that continues are by up to a second. A refusal does not count for
- * the rate: a peer that keeps sending is served at its rate. */
+/* Counts a request that was refused for its peer's rate. Returns the milliseconds by which to delay the refusal: 0 for
+ * the first ones, up to a second for a peer that continues. Refusals do not count for the rate, so a peer that keeps
+ * sending is served at its rate. */
 guint peers_note_limited(const Peers *peers, Peer *peer);
 
 /* Counts the cost of an accepted request: SPENT_US of processor time of the server's thread, which all peers share. An
  * expensive one counts as several, so that a peer at its rate uses at most a tenth of the thread. */
 void peers_charge(const Peers *peers, Peer *peer, gint64 spent_us);
 
-/* Counts an invalid token at NOW_US. Returns for how many milliseconds its refusal should be held back:
- * PEERS_FREE_FAILURES are refused at once, further ones one per second. A right token is never held back, since its
- * sender may share an address with a client that guesses. */
+/* Counts an invalid token at NOW_US. Returns the milliseconds by which to delay the refusal: PEERS_FREE_FAILURES are
+ * refused at once, further ones at one per second. A valid token is never delayed, since its sender may share an
+ * address with a client that guesses. */
 guint peers_note_failure(Peer *peer, gint64 now_us);
 
-/* Forgets disconnected peers without counts. */
+/* Forgets disconnected peers that have no more counts. */
 void peers_forget(Peers *peers, gint64 now_us);
 
 guint peers_connections(const Peers *peers);
@@ -68,23 +68,23 @@ const char *peer_name(const Peer *peer);
 /* The user at the other end; PEERS_USER_UNKNOWN if it is on another machine, or unknown. */
 uid_t peer_user(const Peer *peer);
 
-/* What a peer has under way: counted here, bounded by the caller. */
+/* A peer's work in progress; counted here, limited by the caller. */
 typedef enum {
-    PEER_STREAMS, /* streams of events that are open */
-    PEER_WAITING, /* requests that take as long as they say */
-    PEER_KEPT,  /* requests for files and for what the black box has kept: until their thread is done, whether connected
-                   or not */
-    PEER_FILES, /* bodies that are received into files */
-    PEER_FLEET, /* questions to the store of a fleet, likewise */
+    PEER_STREAMS, /* open event streams */
+    PEER_WAITING, /* requests that specify their own duration */
+    PEER_KEPT,  /* requests for files and for records of the black box, until their thread is done, even if disconnected
+                 */
+    PEER_FILES, /* bodies being received into files */
+    PEER_FLEET, /* queries of a fleet's store, likewise */
     PEER_COUNTS,
 } PeerCount;
 
 guint *peer_count(Peer *peer, PeerCount what);
 
-/* Bytes of large answers that are made and not sent to their end: counted here, bounded by the sender. */
+/* Bytes of large answers that are not completely sent; counted here, limited by the sender. */
 guint64 *peer_unread(Peer *peer);
 
-/* It is on this machine. */
+/* Whether PEER is on this machine. */
 gboolean peer_is_local(const Peer *peer);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The transport: sockets, TLS, limits and deadlines, on the main context it was made on. The owner answers the
+ * The HTTP transport: sockets, TLS, limits and deadlines, on the main context of its creator. The owner answers the
  * requests.
  *
- * A client has a time for each step: for its headers, for its body, for being idle between two requests, and for
- * reading the answer, by its size. One that takes longer is disconnected, even if it sends or reads all the time.
+ * Each step of a client has a deadline: its headers, its body, idling between two requests, and reading the answer,
+ * which depends on the size. A client that takes longer is disconnected, even if it sends or reads continuously.
  */
 #ifndef JESCOPE_HTTP_SERVER_H
 #define JESCOPE_HTTP_SERVER_H
@@ -16,22 +16,23 @@
 enum {
     SERVER_URI_MAX = 8 * 1024,
     SERVER_BODY_MAX = 64 * 1024,
-    SERVER_FILE_MAX = 64 << 20,       /* of a body that is received into a file */
-    SERVER_FILES_AT_ONCE = 4,         /* that are being received, of all peers */
-    SERVER_FILES_OF_PEER = 2,         /* and of one */
-    SERVER_HEADERS_MAX = 16 * 1024,   /* together with what libmicrohttpd needs for the connection */
+    SERVER_FILE_MAX = 64 << 20,       /* bytes of a body that is received into a file */
+    SERVER_FILES_AT_ONCE = 4,         /* being received from all peers */
+    SERVER_FILES_OF_PEER = 2,         /* from one peer */
+    SERVER_HEADERS_MAX = 16 * 1024,   /* including libmicrohttpd's memory for the connection */
     SERVER_SEND_RATE_MIN = 64 * 1024, /* bytes per second; slower readers are disconnected */
-    SERVER_UNREAD_MAX = 256 << 20, /* bytes of large answers that a peer may have unread; of a single one, any number */
-    SERVER_UNREAD_LEAST = 1 << 20, /* bytes of one that is large */
+    SERVER_UNREAD_MAX =
+        256 << 20, /* bytes of large answers that a peer may leave unread; a single answer may be larger */
+    SERVER_UNREAD_LEAST = 1 << 20, /* minimum bytes of a large answer */
 };
 
 typedef struct {
-    /* Whether the body of EXCHANGE, whose path is known, is a file: then it may be as long as SERVER_FILE_MAX, and
-     * exchange_take_file() has it. NULL: none is. */
+    /* Whether the body of EXCHANGE, whose path is known, is a file, for exchange_take_file(): its limit is then
+     * SERVER_FILE_MAX. NULL: none is a file. */
     gboolean (*is_file)(const Exchange *exchange, gpointer data);
-    /* The headers were received, the body was not. NULL: continue; else the response. */
+    /* Called after the headers and before the body. Returns NULL to continue, or the response. */
     Answer *(*admit)(Exchange *exchange, gpointer data);
-    /* The request is complete: answer it now or later. */
+    /* Called for a complete request, to be answered now or later. */
     void (*handle)(Exchange *exchange, gpointer data);
     gpointer data;
 } ServerHandler;
@@ -45,16 +46,16 @@ typedef struct Server Server;
 
 Server *server_new(const ServerHandler *handler, const ServerLimits *limits);
 
-/* At once, whatever is under way. */
+/* Ends at once, with requests in progress. */
 void server_free(Server *server);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Server, server_free)
 
 typedef enum {
-    SERVER_SOCKET_OURS,  /* a unix socket's file is removed at the end, and only our own user and root may connect */
-    SERVER_SOCKET_GIVEN, /* access to it was decided when it was made */
+    SERVER_SOCKET_OURS,  /* the file of a unix socket is removed at the end; only our own user and root may connect */
+    SERVER_SOCKET_GIVEN, /* its creator has decided about access */
 } ServerSocket;
 
-/* Serves the listening socket FD and takes ownership of it (always). TLS (may be NULL) is borrowed for the call. */
+/* Serves the listening socket FD; takes ownership of FD, also on error. TLS (may be NULL) is borrowed for the call. */
 gboolean server_add(Server *server, int fd, ServerSocket kind, const Tls *tls, GError **error);
 
 /* New connections use TLS from now on; existing ones are unchanged. */
@@ -62,19 +63,20 @@ gboolean server_set_tls(Server *server, const Tls *tls, GError **error);
 
 void server_set_limits(Server *server, const ServerLimits *limits);
 
-/* Ends the streams of clients for which ENDS is TRUE: the right to read them has changed. */
+/* Ends the streams for which ENDS is TRUE, after permissions have changed. */
 void server_end_streams(Server *server, ExchangeTest *ends, gconstpointer data);
 
 /* Its listening addresses, of Address. Valid until the next server_add(). */
 const GArray *server_addresses(const Server *server);
 
-/* No new connections and requests; STOPPED is called when those under way are answered, or TIMEOUT_S later. */
+/* Accepts no more connections and requests. STOPPED is called when current requests are answered, or after TIMEOUT_S
+ * seconds. */
 void server_stop(Server *server, guint timeout_s, void (*stopped)(gpointer data), gpointer data);
 
-/* For our own metrics. */
+/* For the server's own metrics. */
 typedef struct {
     guint connections;
-    guint waiting;       /* exchanges that are not answered yet */
+    guint waiting;       /* exchanges not answered yet */
     guint64 requests;    /* answered */
     guint64 refused;     /* connections over a limit */
     guint64 limited;     /* requests over their peer's rate */

@@ -10,7 +10,7 @@ typedef struct {
     char *key;         /* PEM */
 } Tls;
 
-/* Fails if a file cannot be read, others can read the key, or the two do not belong together. */
+/* Fails if a file cannot be read, others can read the key, or the key does not match the certificate. */
 Tls *tls_read(const char *certificate_path, const char *key_path, GError **error);
 void tls_free(Tls *tls);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tls, tls_free)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The token file: the clients of other machines, and their roles. One token per line, "ROLE TOKEN [NAME]" with ROLE
- * "read" or "control" and NAME for the audit; empty lines and those that begin with '#' are skipped.
+ * The token file: tokens of clients, and their roles. One token per line, "ROLE TOKEN [NAME]" with ROLE "read" or
+ * "control" and NAME for the audit; empty lines and those that begin with '#' are skipped.
  */
 #ifndef JESCOPE_HTTP_TOKENS_H
 #define JESCOPE_HTTP_TOKENS_H
@@ -27,17 +27,17 @@ enum {
 
 typedef struct Tokens Tokens;
 
-/* Errors name PATH and the line, never a token. */
+/* Errors contain PATH and the line number, never a token. */
 Tokens *tokens_read(const char *path, GError **error);
 Tokens *tokens_parse(const char *text, const char *path, GError **error);
 void tokens_free(Tokens *tokens);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tokens, tokens_free)
 
-/* Takes the same time whatever TEXT has in common with a token. NULL: no such token, *role untouched; else its name
- * ("a token" if it has none), valid as long as TOKENS. */
+/* Finds the token TEXT in a time that does not depend on its similarity to a token. Sets *ROLE and returns the name ("a
+ * token" if it has none), valid as long as TOKENS; NULL, with *ROLE unchanged, if there is no such token. */
 const char *tokens_find(const Tokens *tokens, const char *text, RouteRole *role);
 
-/* The digest by which a token is known here, and the same look-up by it. */
+/* The digest of a token, and the same look-up by digest. */
 void tokens_digest(const char *text, guint8 digest[TOKEN_DIGEST_SIZE]);
 const char *tokens_find_digest(const Tokens *tokens, const guint8 digest[TOKEN_DIGEST_SIZE], RouteRole *role);
 

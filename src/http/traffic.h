@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The connections of a server and the exchanges on them: libmicrohttpd's callbacks, and the deadlines it does not know.
- * For server.c alone.
+ * The connections of a server and their exchanges: libmicrohttpd's callbacks, and deadlines that it does not have. Only
+ * for server.c.
  */
 #ifndef JESCOPE_HTTP_TRAFFIC_H
 #define JESCOPE_HTTP_TRAFFIC_H
@@ -14,10 +14,10 @@ typedef struct {
     ServerHandler handler;
     Peers *peers;
     guint timeout_s;
-    gboolean closing;   /* the response is the last on its connection */
+    gboolean closing;   /* each response is the last on its connection */
     GQueue connections; /* of Connection */
     guint tick;         /* source id of the deadlines' timer; 0: no connection */
-    guint files;        /* bodies that are received into files */
+    guint files;        /* bodies being received into files */
     ServerFigures figures;
     void (*closed)(gpointer data); /* a connection has ended */
     gpointer data;
@@ -34,26 +34,26 @@ typedef struct {
 
 void traffic_init(Traffic *traffic, const ServerHandler *handler, const ServerLimits *limits);
 
-/* All connections have ended. */
+/* To be called after all connections have ended. */
 void traffic_clear(Traffic *traffic);
 
-/* Those for which ENDS is TRUE. Their clients may come again, if they are admitted. */
+/* Ends the streams for which ENDS is TRUE. Their clients may reconnect, if they are admitted. */
 void traffic_end_streams(Traffic *traffic, ExchangeTest *ends, gconstpointer data);
 
-/* Disconnects clients that are between two requests or read a stream, and the others once they are answered. */
+/* Disconnects clients that are idle or read a stream, and the others once they are answered. */
 void traffic_close(Traffic *traffic);
 
-/* Disconnects all clients; those that wait for an answer get one that says so. */
+/* Disconnects all clients; those that wait get an answer that says so. */
 void traffic_abandon(Traffic *traffic);
 
-/* For libmicrohttpd; the closure of each is a TrafficListener. */
+/* Callbacks for libmicrohttpd; the closure is a TrafficListener. */
 enum MHD_Result traffic_on_accept(void *listener, const struct sockaddr *address, socklen_t size);
 void traffic_on_connection(void *listener, struct MHD_Connection *mhd, void **context,
                            enum MHD_ConnectionNotificationCode what);
 void *traffic_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd);
 enum MHD_Result traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, const char *method,
                                    const char *version, const char *upload, size_t *upload_size, void **context);
-/* Something about a request that libmicrohttpd refuses by itself. */
+/* A message about a request that libmicrohttpd refuses by itself. */
 void traffic_on_log(void *listener, const char *format, va_list arguments) G_GNUC_PRINTF(2, 0);
 void traffic_on_completed(void *listener, struct MHD_Connection *mhd, void **context,
                           enum MHD_RequestTerminationCode code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory map of a process, and its bytes; without stopping it. */
+/* The memory map of a process, and access to its memory. Does not stop the process. */
 #ifndef JESCOPE_TARGET_ADDRESS_SPACE_H
 #define JESCOPE_TARGET_ADDRESS_SPACE_H
 
@@ -27,37 +27,38 @@ typedef struct {
     pid_t pid;
     GArray *mappings; /* of Mapping, in the order of their addresses */
     GStringChunk *paths;
-    guint reads_left; /* of symbols and their names in its memory, which a hostile process may make endless */
+    guint reads_left; /* remaining reads of symbols and names in its memory: a hostile process may make the tables
+                         endless */
 } AddressSpace;
 
-/* A process of a thousand libraries takes a sixth of them. */
+/* The initial reads_left; a process with a thousand libraries needs a sixth of it. */
 enum { ADDRESS_SPACE_READS = 2000000 };
 
-/* NULL with a TARGET_ERROR: it has ended, or reading is not permitted. */
+/* Reads the map of PID. NULL with a TARGET_ERROR if the process has ended or reading is not permitted. */
 AddressSpace *address_space_new(pid_t pid, GError **error);
 void address_space_free(AddressSpace *space);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AddressSpace, address_space_free)
 
-/* The text of a maps file. */
+/* Parses MAPS, the text of a maps file. */
 AddressSpace *address_space_parse(pid_t pid, const char *maps);
 
 /* The mapping at ADDRESS, or NULL. */
 const Mapping *address_space_find(const AddressSpace *space, guint64 address);
 
-/* Where the beginning of the file that MAPPING is of was mapped, at or below it; NULL: it was not. */
+/* The mapping at or below MAPPING that maps the beginning of the same file; NULL if there is none. */
 const Mapping *address_space_first(const AddressSpace *space, const Mapping *mapping);
 
-/* The last component of its path, "" for none; no longer with " (deleted)". */
+/* The last component of its path without " (deleted)", to be freed; "" if it has none. */
 char *mapping_name(const Mapping *mapping);
 
-/* All LENGTH bytes or FALSE with errno. */
+/* Read or write LENGTH bytes at ADDRESS. FALSE with errno unless all were transferred. */
 gboolean remote_read(pid_t pid, guint64 address, void *bytes, gsize length);
 gboolean remote_write(pid_t pid, guint64 address, const void *bytes, gsize length);
 
-/* The string at ADDRESS, at most LIMIT bytes of it; NULL with errno. */
+/* The string at ADDRESS, truncated to LIMIT bytes, to be freed; NULL with errno. */
 char *remote_read_string(pid_t pid, guint64 address, gsize limit);
 
-/* As many bytes as can be read, up to LENGTH. */
+/* Reads up to LENGTH bytes; returns the number that could be read. */
 gsize remote_read_some(pid_t pid, guint64 address, void *bytes, gsize length);
 
 #endif

@@ -6,7 +6,7 @@
 #include "target/process.h"
 #include "target/target.h"
 
-/* How long an agent may take, in milliseconds. */
+/* Timeouts of an agent, in milliseconds. */
 typedef struct {
     guint connect; /* to listen again after the target closed its descriptors */
     guint answer;  /* to answer HELLO, CTL and LEASE */
@@ -22,11 +22,11 @@ typedef struct {
     AgentDeadlines deadlines;
 } AgentAddress;
 
-/* Connects and says HELLO. ADDRESS is copied. */
+/* Connects and exchanges HELLO. ADDRESS is copied. */
 Target *agent_open(const AgentAddress *address, GError **error);
 
-/* A connected socket at which the agent of PROCESS listens, in a directory that can be trusted (discovery.h), or, where
- * PROCESS is NULL, any listener at PATH; -1 with errno. The caller must check which process listens. */
+/* Connects to PATH: the socket of the agent of PROCESS, which must be in a trusted directory (discovery.h), or any
+ * socket if PROCESS is NULL. Returns a descriptor, or -1 with errno. The caller must check which process listens. */
 int agent_connect(const Process *process, const char *path);
 
 #endif

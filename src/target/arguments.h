@@ -5,12 +5,12 @@
 
 #include <glib.h>
 
-/* LENGTH bytes of WORDS, each with a NUL behind it, with blanks between them and fit for terminals. The value of an
- * option that is called as a secret is ("--password X", "--token=X", "requirepass X"), and the password in a URL, is
- * "***". A secret under another name stays. */
+/* WORDS, LENGTH bytes of NUL-terminated strings, as one line, separated by blanks and safe for terminals. Passwords in
+ * URLs and the values of options with the name of a secret ("--password X", "--token=X", "requirepass X") are replaced
+ * by "***"; secrets under other names are not recognised. */
 char *arguments_text(const char *words, gsize length);
 
-/* The same words, not fit for terminals, with a NUL behind each. */
+/* The same as NUL-terminated strings, not sanitized for terminals. */
 GString *arguments_words(const char *words, gsize length);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct {
     FunctionRange forks[C_LIBRARY_FORKS]; /* fork() and the like, which run handlers; empty: not exported */
 } CLibrary;
 
-/* All zero for a static executable. */
+/* Sets *LIBRARY; all zero for a static executable. */
 void c_library_find(const AddressSpace *space, CLibrary *library);
 
 #endif

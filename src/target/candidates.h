@@ -2,11 +2,11 @@
 /*
  * Which processes a name means, and how each can be reached.
  *
- * A process goes by the name that the kernel has for it (whole, also where the kernel cut it), by the name its first
- * argument gives it ("traffic_server", whose kernel name is "[TS_MAIN]"), or that of its executable file ("varnishd",
- * whose worker calls itself "cache-main"). Any process may choose these: a name is not an identity.
+ * A process matches by its kernel name (completed if the kernel truncated it), by the name in its first argument
+ * ("traffic_server", whose kernel name is "[TS_MAIN]"), or by its executable file ("varnishd", whose worker calls
+ * itself "cache-main"). A process can choose all of these: a name is not an identity.
  *
- * Everything here looks from outside; no process is stopped or asked.
+ * All functions examine processes from outside; none is stopped or contacted.
  */
 #ifndef JESCOPE_TARGET_CANDIDATES_H
 #define JESCOPE_TARGET_CANDIDATES_H
@@ -23,18 +23,18 @@ typedef enum {
 typedef struct {
     Process process;
     Reach reach;
-    char *socket;      /* REACH_AGENT: where its agent listens */
+    char *socket;      /* REACH_AGENT: the path of the agent's socket */
     gboolean hidden;   /* not permitted to see whether it uses jemalloc */
     char *obstacle;    /* REACH_NOT: why, and what to change */
-    gboolean left_out; /* REACH_NOT: there was no time left to look at it (aside_set_end()) */
+    gboolean left_out; /* REACH_NOT: not examined for lack of time (aside_set_end()) */
 } Candidate;
 
-/* Looks at one process; never NULL. */
+/* Examines one process; never NULL. */
 Candidate *candidate_new(const Process *process);
 
-/* The same for an array of Process: a GPtrArray of Candidate, first those that no other user can delay, then one of
- * each user, then the second of each, and so on. A process whose user delays the look at it is REACH_NOT after 3 s
- * (confine/aside.h); three of a user, and its others are too, for a minute. */
+/* The same for an array of Process. Returns a GPtrArray of Candidate: first those that no other user can delay, then
+ * one of each user, then the second of each, and so on. A process whose user delays its examination is REACH_NOT after
+ * 3 s (confine/aside.h); after three of a user, all its processes are REACH_NOT for a minute. */
 GPtrArray *candidates_look(const GArray *processes);
 
 void candidate_free(Candidate *candidate);
@@ -42,21 +42,21 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Candidate, candidate_free)
 
 typedef enum {
     CANDIDATES_NAMED = 0,          /* the meaning of the name */
-    CANDIDATES_FAMILY = 1u << 0,   /* and all their descendants, whatever their names */
+    CANDIDATES_FAMILY = 1u << 0,   /* and all their descendants, of any name */
     CANDIDATES_JEMALLOC = 1u << 1, /* without those that do not use jemalloc, unless nothing is left then */
 } CandidatesFlags;
 
-/* All living processes that match NAME, as a GPtrArray of Candidate in the order of their pids: for a pid that process;
- * for a name those that have it: the caller's own if there are any, and for root those of every user.
- * OUTCOME_NO_PROCESS, with a suggestion, if there is none. The calling process is never included. */
+/* All living processes that match NAME, a pid or a name, as a GPtrArray of Candidate in the order of their pids. A name
+ * matches the caller's own processes if there are any, and for root those of every user. NULL with OUTCOME_NO_PROCESS,
+ * with a suggestion, if there is none. The calling process is never included. */
 GPtrArray *candidates_find(const char *name, CandidatesFlags flags, GError **error);
 
-/* The one of ALL (candidates_find() of NAME with CANDIDATES_NAMED) that NAME means. It is the only one, or the only one
- * that uses jemalloc among processes of one user; otherwise OUTCOME_AMBIGUOUS; its message of several lines lists and
- * describes them all, also those that cannot be reached. Borrowed from ALL. */
+/* Selects the process that NAME means from ALL, the result of candidates_find() with CANDIDATES_NAMED: the only one, or
+ * the only one that uses jemalloc if all belong to one user. Otherwise NULL with OUTCOME_AMBIGUOUS, whose message of
+ * several lines describes the candidates. The result is borrowed from ALL. */
 const Candidate *candidates_choose(const GPtrArray *all, const char *name, GError **error);
 
-/* Whether PROCESS has NAME. */
+/* Whether NAME is one of the names of PROCESS. */
 gboolean process_goes_by(const Process *process, const char *name);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the bytes of one entry of .eh_frame: the encodings of numbers (DWARF 5 section 7.6) and of pointers (Linux
- * Standard Base, "DWARF extensions"). Nothing is read beyond the entry; what is not there, or is encoded in a way that
- * is not known, sets BAD and counts as 0.
+ * Standard Base, "DWARF extensions"). Reading beyond the entry, or an unknown encoding, sets BAD and returns 0.
  */
 #ifndef JESCOPE_TARGET_CFI_CURSOR_H
 #define JESCOPE_TARGET_CFI_CURSOR_H
 
 #include <glib.h>
 
-/* How pointers are encoded: the Linux Standard Base, "DWARF extensions". */
+/* Pointer encodings: the Linux Standard Base, "DWARF extensions". */
 enum {
     DW_EH_PE_absptr = 0x00,
     DW_EH_PE_udata2 = 0x02,
@@ -34,7 +33,7 @@ typedef struct {
     guint64 address; /* of bytes[0] */
 } CfiEntry;
 
-/* The part of an entry that is still to be read. */
+/* The unread part of an entry. */
 typedef struct {
     const CfiEntry *entry;
     gsize at;
@@ -42,17 +41,17 @@ typedef struct {
     gboolean bad;
 } CfiCursor;
 
-/* SIZE bytes, at most 8. */
+/* Reads an unsigned number of SIZE bytes, at most 8. */
 guint64 cfi_take_fixed(CfiCursor *cursor, gsize size);
 
-/* LEB128. */
+/* Read a number in LEB128. */
 guint64 cfi_take_unsigned(CfiCursor *cursor);
 gint64 cfi_take_signed(CfiCursor *cursor);
 
-/* A pointer in one of the encodings that compilers use for code in .eh_frame. */
+/* Reads a pointer in one of the encodings that compilers use for code in .eh_frame. */
 guint64 cfi_take_pointer(CfiCursor *cursor, guint8 encoding);
 
-/* VALUE of SIZE bytes as a signed number. */
+/* VALUE of SIZE bytes, sign-extended. */
 gint64 cfi_sign_extend(guint64 value, gsize size);
 
 #endif

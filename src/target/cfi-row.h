@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row of an unwind table: where the caller's registers are while the function is at some instruction (DWARF 5,
+/* One row of an unwind table: the locations of the caller's registers at an instruction of the function (DWARF 5,
  * section 6.4.1). */
 #ifndef JESCOPE_TARGET_CFI_ROW_H
 #define JESCOPE_TARGET_CFI_ROW_H
@@ -17,7 +17,7 @@ typedef enum {
     CFI_RULE_VALUE_EXPRESSION,
 } CfiRuleKind;
 
-/* Where a register of the caller's is. */
+/* The location of one of the caller's registers. */
 typedef struct {
     CfiRuleKind kind;
     gint64 number;
@@ -31,8 +31,8 @@ typedef struct {
     CfiRule rules[REGISTERS_DWARF];
 } CfiRow;
 
-/* Runs the instructions of TABLE up to PC. The expressions of the rules point into TABLE. FALSE: an instruction is
- * unknown or damaged. */
+/* Sets *ROW by running the instructions of TABLE up to PC. The expressions of the rules point into TABLE. FALSE if an
+ * instruction is unknown or invalid. */
 gboolean cfi_row_find(const CfiTable *table, guint64 pc, CfiRow *row);
 
 #endif

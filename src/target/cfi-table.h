@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The unwind table of a function in the memory of a program: its FDE in .eh_frame, found by .eh_frame_hdr, and the CIE
- * of it (Linux Standard Base, DWARF 5 section 6.4.1).
+ * The unwind table of a function in the memory of a program: its FDE in .eh_frame, found through .eh_frame_hdr, and the
+ * FDE's CIE (Linux Standard Base, DWARF 5 section 6.4.1).
  */
 #ifndef JESCOPE_TARGET_CFI_TABLE_H
 #define JESCOPE_TARGET_CFI_TABLE_H
@@ -29,11 +29,11 @@ typedef struct {
     gboolean augmented;
     gboolean signal_frame;
     guint64 start;     /* of the function */
-    gsize cie_program; /* where instructions begin */
+    gsize cie_program; /* offset of the first instruction */
     gsize fde_program;
 } CfiTable;
 
-/* The table of the function that has PC; FALSE: it has none, or one that is not understood. */
+/* Reads the table of the function that contains PC. FALSE if it has none, or one that is not supported. */
 gboolean cfi_table_find(const CfiMemory *memory, guint64 pc, CfiTable *table);
 
 #endif

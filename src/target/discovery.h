@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where agents listen: DIRECTORY/PID.STARTTIME.sock with DIRECTORY one of $JESCOPE_SOCKET_DIR, $XDG_RUNTIME_DIR/jescope
- * and /tmp/.jescope-UID, or /tmp/.jescope-UID.RANDOM where that name was taken; all as the target sees them (its
- * environment, its root directory, its pid and user namespaces).
+ * Finds the sockets of agents: DIRECTORY/PID.STARTTIME.sock, where DIRECTORY is $JESCOPE_SOCKET_DIR,
+ * $XDG_RUNTIME_DIR/jescope or /tmp/.jescope-UID, or /tmp/.jescope-UID.RANDOM if that name was taken; all as the target
+ * sees them (its environment, root directory, pid and user namespaces).
  */
 #ifndef JESCOPE_TARGET_DISCOVERY_H
 #define JESCOPE_TARGET_DISCOVERY_H
@@ -13,25 +13,25 @@
  * no trusted one. It may be stale. */
 char *discovery_socket(const Process *process);
 
-/* Whether to look up names that PROCESS chooses may take for as long as its user likes (confine/aside.h). */
+/* Whether the user of PROCESS can delay the lookup of names that PROCESS chooses without limit (confine/aside.h). */
 gboolean discovery_may_be_delayed(const Process *process);
 
-/* The last component of it. */
+/* The file name of the socket, to be freed. */
 char *discovery_socket_name(const Process *process);
 
-/* Opens the directory of a socket (O_PATH) if it can be trusted: really a directory, owned by root, us or, when we are
- * root, the user of PROCESS, and closed to others. -1 with errno otherwise. */
+/* Opens the directory PATH of a socket (O_PATH) if it is trusted: a real directory without access for others, owned by
+ * root, by the caller or, if the caller is root, by the user of PROCESS. -1 with errno otherwise. */
 int discovery_open_directory(const char *path, const Process *process);
 
-/* Where the agent of PROCESS may have put its socket, as the process sees it; the likeliest first, of char *. */
+/* The directories in which the agent of PROCESS may have created its socket, as the process sees them, the likeliest
+ * first; of char *. */
 GPtrArray *discovery_directories(const Process *process);
 
-/* Adds the directories in which agents of our own user listen to an inotify descriptor, making those that are missing.
- */
+/* Adds the directories in which agents of the caller's user listen to INOTIFY; creates missing ones. */
 void discovery_watch_own(int inotify);
 
-/* Removes sockets on which no agent listens, and will not: from our own directories, and for root from every user's;
- * what half a second suffices for. */
+/* Removes stale sockets from the caller's directories, and for root from those of every user, for half a second at
+ * most. */
 void discovery_remove_dead(void);
 
 #endif

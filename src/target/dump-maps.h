@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of mapped files at the end of a heap dump. */
+/* Completes the list of mapped files at the end of a heap dump. */
 #ifndef JESCOPE_TARGET_DUMP_MAPS_H
 #define JESCOPE_TARGET_DUMP_MAPS_H
 
@@ -8,8 +8,8 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* Takes ownership of FD, a sealed dump written by WRITER, process PID. If jemalloc could not open /proc/self/maps, as
- * in a chroot, adds the list of mapped files. Returns FD or its replacement; -1 on error. */
+/* Takes ownership of FD, a sealed dump written by WRITER, process PID. Adds the list of mapped files if jemalloc could
+ * not open /proc/self/maps, as in a chroot. Returns FD or its replacement; -1 on error. */
 int dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error);
 
 #endif

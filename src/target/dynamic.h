@@ -17,7 +17,7 @@ typedef gboolean (*DynamicRead)(gpointer data, guint64 address, void *bytes, gsi
 typedef struct {
     DynamicRead read;
     gpointer data;
-    guint64 base; /* where its ELF header is */
+    guint64 base; /* address of its ELF header */
     guint64 bias; /* the offset from linked to actual addresses */
     guint64 strings;
     guint64 strings_size;
@@ -32,28 +32,29 @@ enum {
     DYNAMIC_NAME_MAX = 128, /* with the NUL: of a symbol, a version or a library */
 };
 
-/* FALSE: there is no 64-bit shared object of this machine's kind at BASE. Set read, data and base before. */
+/* Opens the object at BASE; the caller sets read, data and base before. FALSE unless it is a 64-bit shared object of
+ * this architecture. */
 gboolean dynamic_open(Dynamic *image);
 
 /* The address of its exported function NAME, in the default version; 0: not found. */
 guint64 dynamic_function(const Dynamic *image, const char *name);
 
-/* And how long it is. */
+/* The same; *SIZE is the size of the function in bytes. */
 guint64 dynamic_function_sized(const Dynamic *image, const char *name, guint64 *size);
 
 /* The same for a variable. */
 guint64 dynamic_variable(const Dynamic *image, const char *name);
 
-/* The name of the function at ADDRESS, if it exports it. Looks at all symbols. */
+/* Sets NAME to that of the exported function at ADDRESS. FALSE if there is none. Searches all symbols. */
 gboolean dynamic_name(const Dynamic *image, guint64 address, char name[DYNAMIC_NAME_MAX]);
 
-/* Whether it defines the symbol version. */
+/* Whether the object defines the symbol version. */
 gboolean dynamic_gives(const Dynamic *image, const char *version);
 
-/* The symbol versions it needs of LIBRARY, e.g. "GLIBC_2.34"; a NULL-terminated list. */
+/* The symbol versions that the object needs of LIBRARY, e.g. "GLIBC_2.34"; a NULL-terminated vector to be freed. */
 char **dynamic_needs(const Dynamic *image, const char *library);
 
-/* Over a file's bytes: set up an Dynamic with dynamic_read_file, a GBytes and base 0. */
+/* A DynamicRead of a file's bytes: set read to it, data to a GBytes and base to 0. */
 gboolean dynamic_read_file(gpointer bytes, guint64 address, void *buffer, gsize n);
 
 #endif

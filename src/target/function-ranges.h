@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code of a statically linked jemalloc in an executable, by the symbols of its .symtab. */
+/* Locates the code of a statically linked jemalloc in an executable by the symbols of its .symtab. */
 #ifndef JESCOPE_TARGET_FUNCTION_RANGES_H
 #define JESCOPE_TARGET_FUNCTION_RANGES_H
 
@@ -13,12 +13,12 @@ typedef struct {
 } FunctionRange;
 
 /*
- * The ranges, as linked, that hold jemalloc's functions (and small gaps between them), and those of fork() and similar:
- * a GArray of FunctionRange, sorted; empty if the file has no .symtab. PREFIX is that of its public functions.
- * *JEMALLOC says how many of jemalloc's functions there are.
+ * The ranges, as linked, of jemalloc's functions (with small gaps between them) and of fork() and similar: a sorted
+ * GArray of FunctionRange, empty if the file has no .symtab. PREFIX is that of the public functions. *JEMALLOC is the
+ * number of jemalloc's functions that were found.
  *
- * Jemalloc's are known by their names, PREFIX and "je_" before them, and by the source file that a local one is of
- * (STT_FILE). Every count and offset of the file is checked.
+ * jemalloc's functions are recognised by their names, with PREFIX or "je_", and local ones by their source file
+ * (STT_FILE). Every count and offset in the file is checked.
  */
 GArray *function_ranges_read(const ElfFile *file, const char *prefix, guint *jemalloc);
 

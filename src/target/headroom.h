@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who pays for a dump, and whether they can: the control groups of the target, or this process (output-pages.h).
+ * Decides who is charged for a dump, the target's control groups or this process (output-pages.h), and checks that
+ * there is room for it.
  */
 #ifndef JESCOPE_TARGET_HEADROOM_H
 #define JESCOPE_TARGET_HEADROOM_H
@@ -12,8 +13,8 @@
 gdouble headroom_spare(void);
 
 /* Sets the plan of TARGET's dumps. FALSE with OUTCOME_NO_HEADROOM if neither this process nor the memory control groups
- * of TARGET have room for a dump of the size that is to be expected. PROC and CGROUPS are "/proc" and "/sys/fs/cgroup".
- * Asks TARGET only if there is a limit. */
+ * of TARGET have room for a dump of the expected size. PROC and CGROUPS are "/proc" and "/sys/fs/cgroup". TARGET is
+ * queried only if there is a limit. */
 gboolean headroom_check(Target *target, const char *proc, const char *cgroups, GError **error);
 
 #endif

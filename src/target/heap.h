@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The malloc that serves a program, as far as visible from outside: for messages about programs without a visible
- * jemalloc. No process is stopped or contacted.
+ * Identifies the malloc of a program from outside, for messages about programs without a visible jemalloc. No process
+ * is stopped or contacted.
  */
 #ifndef JESCOPE_TARGET_HEAP_H
 #define JESCOPE_TARGET_HEAP_H

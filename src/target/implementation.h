@@ -6,7 +6,7 @@
 #include "target/output-pages.h"
 #include "target/target.h"
 
-/* As the functions of target.h with the same names; output() serves dump (LETTERS is NULL) and stats. */
+/* Like the functions of target.h with the same names; output() serves dump (LETTERS is NULL) and stats. */
 typedef struct {
     TargetVia via;
     gboolean (*hello)(Target *target, WireHelloReply *hello, GError **error);
@@ -17,16 +17,16 @@ typedef struct {
     int (*output_named)(Target *target, GError **error); /* NULL but for TARGET_VIA_SERVER */
     gboolean (*lease)(Target *target, const WireLeaseRequest *request, WireLease *lease, GError **error);
     gboolean (*leave)(Target *target, GError **error); /* NULL: without an agent */
-    void (*free)(Target *target);                      /* of everything but the fields below */
+    void (*free)(Target *target);                      /* frees everything but the fields below */
 } TargetOps;
 
 /* An implementation's own struct begins with this. */
 struct _Target {
     const TargetOps *ops;
     pid_t pid;
-    pid_t own_pid;      /* target_own_pid() where pid is 0 */
-    guint64 start_time; /* Process.start_time; 0: unknown. Its pid may become another process's */
-    gboolean of_root;   /* process_is_roots() when it was found; FALSE as well where that is not known */
+    pid_t own_pid;      /* target_own_pid() if pid is 0 */
+    guint64 start_time; /* Process.start_time, since the pid may be reused; 0: unknown */
+    gboolean of_root;   /* process_is_roots() when it was found; FALSE if unknown */
     char *name;
     char *label;
     char *operand;
@@ -34,16 +34,16 @@ struct _Target {
     int failure; /* target_errno() */
     DumpLimits limits;
     guint64 output_max; /* limit of the output in bytes; set before output() is called */
-    OutputPlan plan;    /* who pays for it; set before output() is called */
+    OutputPlan plan;    /* who is charged for the output; set before output() is called */
 };
 
-/* Whether target_set_forced() or the limits of this target say so. */
+/* Whether dumps are forced, by target_set_forced() or by the limits of this target. */
 gboolean target_is_forced(const Target *target);
 
-/* The Nth name of REQUEST for arena ARENA, written out; see WireSampleRequest. Returns its type. */
+/* Sets NAME to the Nth name of REQUEST, expanded for ARENA; see WireSampleRequest. Returns its type. */
 WireType target_sample_name(const SampleRequest *request, guint n, guint arena, char name[WIRE_CONTROL_NAME_MAX]);
 
-/* Sets name and label, freeing earlier ones. */
+/* Sets name and label; frees earlier ones. */
 void target_set_name(Target *target, const char *name);
 
 #endif

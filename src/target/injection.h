@@ -10,8 +10,8 @@
 #include "target/process.h"
 #include "target/target.h"
 
-/* Afterwards the agent in FILE is in PROCESS and about to listen; it may have been there before. OUTCOME_NO_AGENT
- * with the reason where it cannot be. */
+/* Loads the agent in FILE into PROCESS unless it is there, and starts it; it is then about to listen. FALSE with
+ * OUTCOME_NO_AGENT and the reason if that is not possible. */
 gboolean injection_run(const Process *process, const char *file, TargetAttachFlags flags, GError **error);
 
 #endif

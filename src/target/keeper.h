@@ -15,25 +15,25 @@ typedef struct _Keeper Keeper;
 typedef struct {
     pid_t pid;
     guint64 start_time;
-    Lease lease; /* what it sets and restores; id and deadline are not looked at */
+    Lease lease; /* what it sets and restores; id and deadline are ignored */
 } KeptLease;
 
-/* Until the first keeper_renew() only our end ends the lease. NULL with an error; also NULL, without one, if no program
- * was named by target_set_keeper(). */
+/* Starts a keeper of LEASE. Until the first keeper_renew(), it ends the lease only when this process ends. NULL with an
+ * error, or without one if target_set_keeper() has named no program. */
 Keeper *keeper_start(const KeptLease *lease, GError **error);
 
 void keeper_renew(Keeper *keeper, guint64 remaining_ms);
 
 typedef enum {
     KEEPER_DONE,   /* the lease has been ended */
-    KEEPER_END_IT, /* that is left to the keeper */
+    KEEPER_END_IT, /* the keeper is to end the lease */
 } KeeperOrder;
 
-/* Frees it. */
+/* Frees KEEPER after giving it ORDER. */
 void keeper_dismiss(Keeper *keeper, KeeperOrder order);
 
-/* In the keeper itself: returns when the lease is over; END() is tried until it returns TRUE or the process has ended.
- * FALSE: these are not the words that a keeper is given. */
+/* The main function of the keeper: returns when the lease is over; END() is retried until it returns TRUE or the
+ * process has ended. FALSE if WORDS are not the arguments of a keeper. */
 gboolean keeper_run(char **words, gboolean (*end)(const KeptLease *lease));
 
 #endif

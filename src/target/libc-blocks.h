@@ -5,10 +5,10 @@
 #include "target/mappings.h"
 
 /*
- * Resident bytes of the large blocks of glibc's malloc, each of which it maps by itself (M_MMAP_THRESHOLD), in the
- * largest anonymous mappings: they are recognised by the header of each block (glibc's malloc/malloc.c, IS_MMAPPED),
- * sixteen bytes that are read from the memory of the process. FALSE, *BYTES untouched: it may not be read, or TIME_US
- * microseconds were too short.
+ * Sets *BYTES to the resident bytes, in the largest anonymous mappings, of large blocks that glibc's malloc mapped
+ * individually (M_MMAP_THRESHOLD). Blocks are recognised by their headers (glibc's malloc/malloc.c, IS_MMAPPED),
+ * sixteen bytes read from the memory of the process. FALSE, with *BYTES unchanged, if reading is not permitted or takes
+ * longer than TIME_US microseconds.
  */
 gboolean libc_blocks_read(pid_t pid, const Mappings *mappings, gint64 time_us, guint64 *bytes);
 

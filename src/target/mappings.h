@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mappings of a process by kind, as /proc/PID/smaps shows them (proc(5), the kernel's filesystems/proc.rst): what
- * each kind has resident, in huge pages, in swap. The list is as long as the process makes it: reading it is limited in
+ * Sums the mappings of a process by kind, from /proc/PID/smaps (proc(5), the kernel's filesystems/proc.rst): bytes that
+ * are resident, in huge pages, and in swap. The process determines the length of the list, so reading is limited in
  * bytes and in time. The kernel holds the process's mmap lock for reading while it writes a part of the list.
  */
 #ifndef JESCOPE_TARGET_MAPPINGS_H
@@ -18,10 +18,10 @@ typedef enum {
     MAPPING_NORESERVE,
     MAPPING_ANONYMOUS,   /* other private anonymous memory */
     MAPPING_BRK,         /* [heap] */
-    MAPPING_GLIBC_ARENA, /* an arena of glibc's malloc: aligned to 64 MiB, unused rest without access rights */
+    MAPPING_GLIBC_ARENA, /* an arena of glibc's malloc: aligned to 64 MiB, the unused rest without access rights */
     MAPPING_ALLOCATOR,   /* named by another allocator, as [anon:scudo:primary] */
     MAPPING_STACK,       /* [stack], and stacks of threads */
-    MAPPING_DATA,        /* .bss, and the pages of data segments that were written to */
+    MAPPING_DATA,        /* .bss, and modified pages of data segments */
     MAPPING_TEXT,        /* the other pages of programs and libraries, and the vdso */
     MAPPING_FILE,        /* other files */
     MAPPING_SHARED,      /* shared anonymous memory, System V segments */
@@ -29,15 +29,15 @@ typedef enum {
     MAPPING_KINDS,
 } MappingKind;
 
-/* Bytes, but for count. */
+/* In bytes, except count. */
 typedef struct {
     guint64 count;
     guint64 size; /* of address space */
     guint64 rss;
     guint64 pss;
     guint64 anonymous;        /* of rss */
-    guint64 shared_anonymous; /* of anonymous: other processes have the same pages */
-    guint64 lazy_free;        /* of rss: the kernel may take them (MADV_FREE) */
+    guint64 shared_anonymous; /* of anonymous: pages shared with other processes */
+    guint64 lazy_free;        /* of rss: the kernel may reclaim them (MADV_FREE) */
     guint64 huge;             /* of rss: in transparent huge pages */
     guint64 swap;
 } MappingSum;
@@ -46,7 +46,7 @@ enum {
     MAPPINGS_RANGES_MAX = 64,
 };
 
-/* One mapping, and the bytes for which it is remembered. */
+/* One mapping with the bytes by which it is ranked. */
 typedef struct {
     guint64 start, end;
     guint64 bytes;
@@ -60,30 +60,30 @@ typedef struct {
 
 typedef struct {
     MappingSum kinds[MAPPING_KINDS];
-    guint64 unread;          /* of the resident set: the list was cut, at a limit */
+    guint64 unread;          /* resident bytes missing here since a limit was reached */
     MappingRanges huge;      /* by bytes in huge pages */
     MappingRanges anonymous; /* of MAPPING_ANONYMOUS, by resident bytes */
 } Mappings;
 
-/* What helps to recognise stacks; zeros: nothing. */
+/* Hints for recognising stacks; zeros: none. */
 typedef struct {
-    const guint64 *stack_pointers; /* of threads, ascending */
+    const guint64 *stack_pointers; /* of the threads, ascending */
     gsize n_stack_pointers;
-    guint64 stack_size; /* of a thread by default (RLIMIT_STACK) */
+    guint64 stack_size; /* default size of a thread's stack (RLIMIT_STACK) */
 } MappingHints;
 
-/* Reading a list line by line; HINTS stay the caller's until the end. */
+/* Reads a list line by line. HINTS are borrowed until mappings_reader_end(). */
 typedef struct MappingsReader MappingsReader;
 MappingsReader *mappings_reader_new(const MappingHints *hints);
 
-/* LINE is without its line feed. A line that is neither a mapping nor one of its figures is passed over. */
+/* Adds LINE, without its line feed. Lines other than mappings and their figures are ignored. */
 void mappings_reader_line(MappingsReader *reader, const char *line);
 
-/* Frees READER. */
+/* Sets *MAPPINGS and frees READER. */
 void mappings_reader_end(MappingsReader *reader, Mappings *mappings);
 
-/* The mappings of process PID, read for TIME_US microseconds at most. MEMORY_MAP_DENIED or MEMORY_MAP_GONE: nothing was
- * read. With MEMORY_MAP_STOPPED (no time left) and MEMORY_MAP_TOO_LARGE, unread has the rest. */
+/* Reads the mappings of process PID for TIME_US microseconds at most. After MEMORY_MAP_STOPPED (no time left) and
+ * MEMORY_MAP_TOO_LARGE, unread has the rest; after MEMORY_MAP_DENIED and MEMORY_MAP_GONE, nothing was read. */
 MemoryMapEnd mappings_read(pid_t pid, gint64 time_us, Mappings *mappings);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading /proc/PID/maps, and other lists of /proc, line by line: a process decides how long they are, and may make
- * them hundreds of megabytes. */
+/* Reads /proc/PID/maps and other lists of /proc line by line, since a process can make them hundreds of megabytes
+ * long. */
 #ifndef JESCOPE_TARGET_MEMORY_MAP_H
 #define JESCOPE_TARGET_MEMORY_MAP_H
 
@@ -11,9 +11,9 @@
 
 typedef enum {
     MEMORY_MAP_READ,
-    MEMORY_MAP_STOPPED,   /* EACH has seen enough */
+    MEMORY_MAP_STOPPED,   /* EACH returned FALSE */
     MEMORY_MAP_TOO_LARGE, /* longer than the limit: the rest was not read */
-    MEMORY_MAP_DENIED,    /* may not be read */
+    MEMORY_MAP_DENIED,    /* reading is not permitted */
     MEMORY_MAP_GONE,      /* the process has ended */
 } MemoryMapEnd;
 
@@ -22,16 +22,16 @@ enum {
     MEMORY_MAP_MAX = 32 << 20,
 };
 
-/* LINE is without its line feed, and EACH's to change. FALSE ends the reading. */
+/* Called for each line, without its line feed; may modify LINE. FALSE ends the reading. */
 typedef gboolean (*MemoryMapFunc)(char *line, gpointer data);
 
-/* Calls EACH for every line, for no more than LIMIT bytes; needs no memory beyond a line's. */
+/* Calls EACH for every line of /proc/PID/maps, up to LIMIT bytes. Memory use is bounded by the length of a line. */
 MemoryMapEnd memory_map_read(pid_t pid, gsize limit, MemoryMapFunc each, gpointer data);
 
-/* The same of another FILE of process PID. */
+/* The same for another FILE of process PID. */
 MemoryMapEnd memory_map_read_file(pid_t pid, ReachFile file, gsize limit, MemoryMapFunc each, gpointer data);
 
-/* The same of another list of process PID, e.g. "net/unix". */
+/* The same for another list of process PID, e.g. "net/unix". */
 MemoryMapEnd memory_map_read_list(pid_t pid, const char *list, gsize limit, MemoryMapFunc each, gpointer data);
 
 #endif

@@ -8,13 +8,12 @@
 
 typedef struct {
     guint64 tmpfs; /* bytes of pages; each file once */
-    guint64
-        pipes; /* bytes of pages of what waits in pipes, each once; G_MAXUINT64: unknown (they are another user's) */
-    GArray *sockets; /* of guint32: their inodes, ascending */
+    guint64 pipes; /* bytes of pages of unread data in pipes, each once; G_MAXUINT64: unknown (another user's pipes) */
+    GArray *sockets; /* of guint32: inodes, ascending */
 } OpenFiles;
 
-/* FALSE, nothing to clear: they may not be read, are more than 65536, or the time UNTIL_US (CLOCK_MONOTONIC) is over.
- */
+/* Reads the open files of PID until UNTIL_US (CLOCK_MONOTONIC) at the latest. FALSE, with nothing to clear, if that is
+ * too short, reading is not permitted, or there are more than 65536 files. */
 gboolean open_files_read(pid_t pid, gint64 until_us, OpenFiles *files);
 void open_files_clear(OpenFiles *files);
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what the user typed to a process. */
+/* Finds the process that an operand of the command line names. */
 #ifndef JESCOPE_TARGET_OPEN_H
 #define JESCOPE_TARGET_OPEN_H
 
 #include "target/process.h"
 #include "target/target.h"
 
-/* The process that target_open() would open for NAME, a pid or a process's name; whether it can be reached is not
- * looked at. */
+/* Sets *PROCESS to the process that target_open() would open for NAME, a pid or a process name, without checking
+ * whether it can be reached. */
 gboolean open_find_process(const char *name, Process *process, GError **error);
 
-/* target_open_via() for a process that was found by ADDRESS before: OUTCOME_GONE if it is not the same any more.
- */
+/* Like target_open_via(), for a process that was found by ADDRESS before: OUTCOME_GONE if it is no longer the same. */
 Target *target_open_process(const Process *process, const char *address, TargetVia via, GError **error);
 
 #endif

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory file that a target writes a dump or statistics to. The target holds a descriptor of it for as long as it
- * likes, and may be hostile: it may write without end, write nothing but a size, go on writing, or move the offset that
- * both descriptors share. Nothing is read before output_file_take().
+ * The memory file to which a target writes a dump or statistics. A hostile target may keep its descriptor, write
+ * without limit, set a size without writing, continue to write, or move the offset that both descriptors share. Nothing
+ * is read before output_file_take().
  */
 #ifndef JESCOPE_TARGET_OUTPUT_FILE_H
 #define JESCOPE_TARGET_OUTPUT_FILE_H
 
 #include <glib.h>
 
-/* Who writes, for messages, and the bytes that it may write. */
+/* The writer's name for messages, and the maximum number of bytes that it may write. */
 typedef struct {
     const char *label;
     guint64 limit;
 } OutputWriter;
 
-/* An empty one, to be sent to a target; -1 on error (OUTCOME_SYSTEM). */
+/* A new empty memory file, to be sent to a target; -1 on error (OUTCOME_SYSTEM). */
 int output_file_new(GError **error);
 
-/* FALSE, with OUTCOME_TOO_LARGE, once FD holds more than WRITER may write. To be called while it writes. */
+/* FALSE with OUTCOME_TOO_LARGE if FD exceeds WRITER's limit. To be called while the target writes. */
 gboolean output_file_check_size(int fd, const OutputWriter *writer, GError **error);
 
-/* Takes over FD, to which WRITER says it has written BYTES bytes: seals it against every change, checks that they are
- * there, and returns a read-only descriptor of our own, whose offset WRITER cannot move. -1 on error; FD is closed in
- * any case. */
+/* Takes ownership of FD, to which WRITER reports to have written BYTES bytes: seals it against changes, checks its
+ * size, and returns a separate read-only descriptor, whose offset WRITER cannot move. -1 on error; FD is closed in any
+ * case. */
 int output_file_take(int fd, guint64 bytes, const OutputWriter *writer, GError **error);
 
-/* Takes over FD, which is of no use any more: what was written is freed, and its writer can write no more. */
+/* Takes ownership of FD, frees its contents and closes it; its writer can write no more. */
 void output_file_discard(int fd);
 
 #endif

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pages of a memory file that a target writes to. The kernel charges a page to the memory control group of the
- * process that touches it first, so this process allocates the pages (fallocate(2)) before the target reaches them: a
- * dump is charged to jescope. jemalloc opens the file with O_TRUNC, which frees what was allocated until then; so the
- * file is looked at every OUTPUT_PAGES_EVERY_US, and the pages are allocated again. The target never waits but for the
- * lock of the file, during one step. What it writes where there is no page yet is charged to itself: that is bounded,
- * and a dump beyond the bound is stopped. docs/decisions/0015-who-pays-for-a-dump.md.
+ * Allocates the pages of a memory file to which a target writes. The kernel charges a page to the memory control group
+ * of the process that touches it first, so this process allocates pages (fallocate(2)) before the target reaches them,
+ * and a dump is charged to jescope. jemalloc opens the file with O_TRUNC, which frees the pages; so the file is checked
+ * every OUTPUT_PAGES_EVERY_US, and the pages are allocated again. The target waits only for the lock of the file,
+ * during one step. Pages that it reaches first are charged to itself, up to a limit at which the dump is stopped.
+ * docs/decisions/0015-who-pays-for-a-dump.md.
  */
 #ifndef JESCOPE_TARGET_OUTPUT_PAGES_H
 #define JESCOPE_TARGET_OUTPUT_PAGES_H
 
 #include <glib.h>
 
-/* The most that this process allocates for one file: a hostile target could have it allocate without end. */
+/* Default maximum of bytes that this process allocates for one file, which a hostile target could make grow without
+ * limit. */
 #define OUTPUT_PAGES_MOST  (G_GUINT64_CONSTANT(256) << 20)
 #define OUTPUT_PAGES_FIRST (G_GUINT64_CONSTANT(8) << 20) /* where the target cannot bear much */
 
-/* In which jemalloc writes some 100 KiB of a dump. */
+/* In this time, jemalloc writes some 100 KiB of a dump. */
 enum { OUTPUT_PAGES_EVERY_US = 500 };
 
-/* What this process may pay, and what the target can bear; bytes. */
+/* How many bytes may be charged to this process and to the target. */
 typedef struct {
-    guint64 most;    /* that this process allocates for one file */
-    guint64 first;   /* that it allocates before the target writes */
-    guint64 allowed; /* that may be charged to the target before it is stopped; G_MAXUINT64: any */
+    guint64 most;    /* allocated by this process for one file, at most */
+    guint64 first;   /* allocated before the target writes */
+    guint64 allowed; /* charged to the target before the dump is stopped; G_MAXUINT64: unlimited */
 } OutputPlan;
 
 /* For a target whose control groups have no limit. */
@@ -32,19 +33,19 @@ extern const OutputPlan output_plan_default;
 typedef struct {
     OutputPlan plan;
     int fd;            /* the memory file; the caller's */
-    guint64 reach;     /* bytes from the beginning for which there are pages */
-    guint64 overtaken; /* bytes that the target wrote where there were none */
+    guint64 reach;     /* end of the allocated pages, in bytes from the beginning */
+    guint64 overtaken; /* bytes that the target wrote to pages not yet allocated */
 } OutputPages;
 
-/* Allocates the first pages of FD. */
+/* Initializes PAGES and allocates the first pages of FD. */
 void output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan);
 
-/* Allocates the pages that the target reaches next. To be called every OUTPUT_PAGES_EVERY_US until it has written, or
- * whenever it is stopped. FALSE with OUTCOME_NO_HEADROOM if LABEL, the target, has to bear more than it may: then it
- * can write no more. */
+/* Allocates the pages that the target reaches next. To be called every OUTPUT_PAGES_EVERY_US until the target has
+ * finished, or whenever it is stopped. FALSE with OUTCOME_NO_HEADROOM if more is charged to the target, LABEL, than
+ * allowed; it can then write no more. */
 gboolean output_pages_advance(OutputPages *pages, const char *label, GError **error);
 
-/* Frees the pages behind the end of the file. The target writes no more. */
+/* Frees the pages beyond the end of the file. The target must have finished. */
 void output_pages_end(OutputPages *pages);
 
 #endif

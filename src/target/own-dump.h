@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dumps where a program was told to leave them: in a file as jemalloc makes one when prof.dump gets no name,
- * PREFIX.PID.N.mN.heap by opt.prof_prefix. The file is made by us, but with the target's rights, in its root and its
- * working directory, and only where there is none of that name: the names are predictable, and what another user has
- * put there must not be followed or overwritten.
+ * Writes a dump to the file that jemalloc would create if prof.dump were given no name: PREFIX.PID.N.mN.heap according
+ * to opt.prof_prefix. jescope creates the file, with the target's privileges, in its root and working directory. The
+ * names are predictable, so an existing file or link of another user is neither followed nor overwritten.
  */
 #ifndef JESCOPE_TARGET_OWN_DUMP_H
 #define JESCOPE_TARGET_OWN_DUMP_H
@@ -14,10 +13,11 @@
 #define TARGET_OWN_DUMP_ERROR (target_own_dump_error_quark())
 GQuark target_own_dump_error_quark(void);
 
-/* Makes the file. 0 or errno. */
+/* Creates and writes the file. Returns 0 or an errno value. */
 int own_dump_store(const ReachOwnDump *wanted);
 
-/* Errors of the target's are TARGET_ERROR, of the file's TARGET_OWN_DUMP_ERROR. */
+/* Takes a dump of TARGET and stores it. Errors of the target are TARGET_ERROR, those of the file
+ * TARGET_OWN_DUMP_ERROR. */
 gboolean target_dump_to_own_file(Target *target, GError **error);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocators in the program files of other processes: these are untrusted, so they are read by a worker without
- * privileges (confine/worker.h), and its answers are checked. In a file that cannot be read there (it takes too long or
- * crashes the reader) nothing is found.
+ * Finds allocators in the program files of other processes. The files are untrusted, so an unprivileged worker reads
+ * them (confine/worker.h), and its answers are checked. In a file that it cannot read (reading takes too long or
+ * crashes the worker) nothing is found.
  */
 #ifndef JESCOPE_TARGET_PROGRAM_FILE_H
 #define JESCOPE_TARGET_PROGRAM_FILE_H
@@ -13,7 +13,7 @@
 #include <glib.h>
 
 enum {
-    PROGRAM_FILE_CODE = 16, /* bytes of a function that are compared with those in memory */
+    PROGRAM_FILE_CODE = 16, /* bytes of a function to compare with those in memory */
     PROGRAM_FILE_HEADERS_MAX = 64,
 };
 
@@ -29,7 +29,7 @@ typedef struct {
     gboolean unread; /* it could not be read there */
 } ProgramJemallocs;
 
-/* jemallocs in the file open as FD, as elf_find_jemalloc() finds them. */
+/* Finds the jemallocs in the file open as FD, as of elf_find_jemalloc(). */
 void program_file_jemallocs(int fd, ProgramJemallocs *jemallocs);
 
 typedef struct {
@@ -43,7 +43,7 @@ void program_file_traits(int fd, ProgramTraits *traits);
 /* Whether the file has the N program headers at HEADERS. */
 gboolean program_file_is_loaded(int fd, const Elf64_Phdr *headers, guint n);
 
-/* function_ranges_read() of it; NULL if it has none of jemalloc's functions. */
+/* function_ranges_read() of the file open as FD; NULL if it has none of jemalloc's functions. */
 GArray *program_file_ranges(int fd, const char *prefix);
 
 #endif

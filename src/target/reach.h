@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations on other users' processes that require privileges. A program does them itself, unless reach_through() was
- * called: `jescope serve` as root drops its privileges and sends requests to a small process that keeps them
+ * Operations on other users' processes that require privileges. A program performs them itself unless reach_through()
+ * was called: `jescope serve` as root drops its privileges and sends requests to a small process that keeps them
  * (src/broker/).
  */
 #ifndef JESCOPE_TARGET_REACH_H
@@ -17,49 +17,49 @@ typedef enum {
     REACH_N_FILES,
 } ReachFile;
 
-/* A dump for a file of the target's own naming (own-dump.h). */
+/* A dump for a file that the target names (own-dump.h). */
 typedef struct {
-    pid_t process, inner; /* inner: as the process knows itself */
+    pid_t process, inner; /* inner: its pid in its own namespace */
     const char *prefix;
     int dump;
-    gboolean was_user; /* it was not root's: EPERM if it is by now, as with a set-user-ID program */
+    gboolean was_user; /* it did not belong to root: EPERM if it does now, as a set-user-ID program */
 } ReachOwnDump;
 
 /* Thread-safe. Descriptors belong to the caller; -1 with errno on failure. */
 typedef struct {
-    uid_t user; /* the user whose rights are used */
+    uid_t user; /* the user whose privileges are used */
     int (*open)(pid_t pid, ReachFile file);
     int (*connect)(const Process *process, const char *path); /* agent_connect() */
     char *(*variable)(pid_t pid, const char *name);           /* process_variable() */
     Target *(*target)(const Process *process, const char *address, TargetVia via, GError **error);
     int (*own_dump)(const ReachOwnDump *wanted); /* 0 or errno */
     int (*setting)(const char *path);
-    int (*exit_events)(void); /* exit_events_subscribe(); it ends with that process */
+    int (*exit_events)(void); /* exit_events_subscribe(); ends with that process */
     void (*watch)(int inotify);
     void (*unlink)(const char *path);
 } ReachOps;
 
-/* Before threads are made. REACH stays the caller's. */
+/* Performs the operations through REACH, which is borrowed. To be called before threads are created. */
 void reach_through(const ReachOps *reach);
 
-/* NULL: this program reaches processes itself. */
+/* The argument of reach_through(); NULL if this program performs the operations itself. */
 const ReachOps *reach_elsewhere(void);
 
-/* The user whose rights count: the caller's, or that of the process that acts for it. */
+/* The user whose privileges apply: the caller's, or that of the process that acts for it. */
 uid_t reach_user(void);
 
-/* In /proc/PID. */
+/* The name of FILE in /proc/PID. */
 const char *reach_file_name(ReachFile file);
 
-enum { REACH_FILE_MAX = 64 << 20 }; /* bytes of it that are read: 65530 mappings, with names of usual length */
+enum { REACH_FILE_MAX = 64 << 20 }; /* bytes read, at most: 65530 mappings with names of usual length */
 
-/* A file of /proc/PID, read only; process_open(). */
+/* Opens a file of /proc/PID read-only, like process_open(). */
 int reach_open(pid_t pid, ReachFile file);
 
-/* The whole of it, or NULL. */
+/* The contents of the file, to be freed, or NULL. */
 char *reach_read(pid_t pid, ReachFile file);
 
-/* A file of the operator's: configuration, certificate, key, tokens. Read only; does not wait for a writer. */
+/* Opens a file of the operator (configuration, certificate, key, tokens) read-only, without waiting for a writer. */
 int reach_open_setting(const char *path);
 char *reach_read_setting(const char *path, GError **error); /* G_FILE_ERROR */
 

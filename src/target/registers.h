@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The registers of a stopped thread, and two operations on them: a call, and the return. One implementation per
- * architecture (registers-x86_64.c, registers-aarch64.c); all but registers_read() and the setters is pure.
+ * architecture (registers-x86_64.c, registers-aarch64.c); all functions are pure except those that take a thread or
+ * pid.
  *
- * The return is the kernel's: a signal frame, as the kernel writes it before it runs a signal handler
- * (arch/ARCH/kernel/signal.c, <asm/sigcontext.h>), and the C library's rt_sigreturn code as the address to return to.
- * With or without a tracer, the thread resumes with every register restored.
+ * The return uses a signal frame, as the kernel writes it before it runs a signal handler (arch/ARCH/kernel/signal.c,
+ * <asm/sigcontext.h>), and the C library's rt_sigreturn code as the return address. With or without a tracer, the
+ * thread resumes with every register restored.
  */
 #ifndef JESCOPE_TARGET_REGISTERS_H
 #define JESCOPE_TARGET_REGISTERS_H
@@ -31,21 +32,21 @@ enum { REGISTERS_DWARF = 17, REGISTERS_DWARF_SP = 7 };
 typedef struct {
     GeneralRegisters general; /* NT_PRSTATUS */
     guint64 blocked;          /* signals */
-    gint64 call;              /* the system call it was interrupted in; -1: none */
-    gint64 restarts;          /* the system call that takes up the interrupted one; -1: none was interrupted */
-    gboolean entering;        /* CALL was not interrupted, it is about to begin */
+    gint64 call;              /* the interrupted system call; -1: none */
+    gint64 restarts;          /* the system call that resumes the interrupted one; -1: none was interrupted */
+    gboolean entering;        /* CALL was not interrupted but is about to begin */
     gsize extended_size;
-    guint8 *extended; /* NT_X86_XSTATE or NT_PRFPREG, of the size that the kernel gives; owned */
+    guint8 *extended; /* NT_X86_XSTATE or NT_PRFPREG, of the size that the kernel reports; owned */
 } Registers;
 
-/* Code of the process that a call needs, as addresses there. */
+/* Addresses of code in the process that a call needs. */
 typedef struct {
     guint64 back;   /* the system call rt_sigreturn */
     guint64 system; /* any system call, then return */
-    guint64 store;  /* keeps a function's result before BACK overwrites it; unused on aarch64 */
-    gint8 offset;   /* that STORE adds to where it puts it */
-    guint8 base;    /* the register that says where that is, by the processor's number */
-    guint8 popped;  /* words that STORE takes off the stack before it returns */
+    guint64 store;  /* saves a function's result before BACK overwrites it; unused on aarch64 */
+    gint8 offset;   /* displacement of STORE from BASE */
+    guint8 base;    /* number of the register with the address that STORE writes to */
+    guint8 popped;  /* words that STORE pops before it returns */
 } RemoteCode;
 
 /* Instruction patterns to find in executable memory. Several patterns may provide one field, the best first. */
@@ -58,7 +59,7 @@ typedef struct {
 extern const CodePattern registers_patterns[];
 extern const gsize registers_n_patterns;
 
-/* Where the end of some function stores its result, relative to a callee-saved register. Sets store, offset, base and
+/* Finds the end of a function that stores its result relative to a callee-saved register. Sets store, offset, base and
  * popped, unless STORE is set. */
 void registers_find_store(const guint8 *bytes, gsize length, guint64 address, RemoteCode *code);
 
@@ -67,10 +68,10 @@ extern const gboolean registers_needs_store;
 /* The number of the system call that returns from a signal handler. */
 extern const gint64 registers_sigreturn;
 
-/* AUDIT_ARCH_*: of a system call with our numbers. A program may make others, as by int 0x80 those of i386. */
+/* AUDIT_ARCH_* of system calls with our numbers. A program may make others, such as those of i386 by int 0x80. */
 extern const guint32 registers_architecture;
 
-/* Whether the registers that a tracer sees where a system call begins are all the program's own. */
+/* Whether all registers that a tracer sees at a system call's entry are the program's own. */
 extern const gboolean registers_entry_is_whole;
 
 /* Bytes below the stack pointer that belong to the interrupted function. */
@@ -78,11 +79,11 @@ extern const gsize registers_red_zone;
 
 void registers_clear(Registers *registers);
 
-/* Reads them from a thread that we stopped. FALSE with errno; *REGISTERS is then untouched. */
+/* Read the registers of a thread that we stopped. FALSE with errno; *REGISTERS is then unchanged. */
 gboolean registers_read(pid_t thread, Registers *registers);
 gboolean registers_read_general(pid_t thread, GeneralRegisters *general);
 
-/* Sets them. FALSE with errno. */
+/* Set registers of a stopped thread. FALSE with errno. */
 gboolean registers_write_general(pid_t thread, const GeneralRegisters *general);
 gboolean registers_write_extended(pid_t thread, const Registers *registers);
 
@@ -93,46 +94,46 @@ guint64 registers_result(const GeneralRegisters *general);
 void registers_set_result(GeneralRegisters *general, guint64 result);
 void registers_set_argument(GeneralRegisters *general, guint n, guint64 value);
 
-/* The system call in which it was interrupted, also if it has been resumed since; -1: none or unknown. */
+/* The system call that was interrupted originally, even if it has been resumed since; -1: none or unknown. */
 gint64 registers_call_at_first(pid_t pid, const Registers *registers);
 
-/* Whether it is before restart_syscall: between the end of an interrupted call and its restart, which a return from a
- * signal frame would prevent. */
+/* Whether the thread is about to call restart_syscall: between the end of an interrupted call and its restart, which a
+ * return from a signal frame would prevent. */
 gboolean registers_is_restarting(const Registers *registers);
 
-/* Where the thread's own data are (%fs, tpidr_el0). FALSE with errno. */
+/* Sets *POINTER to the thread pointer (%fs, tpidr_el0). FALSE with errno. */
 gboolean registers_thread_pointer(pid_t thread, const GeneralRegisters *general, guint64 *pointer);
 
-/* The way back to SAVED, to be written at address BOTTOM. */
+/* The data for the return, to be written at address BOTTOM. */
 typedef struct {
     guint64 bottom;   /* the initial stack pointer of the called function */
     guint64 result;   /* address where a function's result is stored; 0: it stays in its register */
     guint64 store_to; /* the register value for STORE */
-    guint64 frame;    /* stack pointer when the thread has come back and calls rt_sigreturn */
+    guint64 frame;    /* the stack pointer when the thread has returned and calls rt_sigreturn */
     GByteArray *bytes;
 } ReturnPath;
 
-/* Lays it out below address TOP. BYTES are the caller's to free. */
+/* Lays out the return to SAVED below address TOP. The caller frees BYTES. */
 ReturnPath registers_return_path(const Registers *saved, guint64 top, const RemoteCode *code);
 
-/* A stop makes some system calls fail with EINTR that no signal interrupted, and the kernel does not take them up
+/* Whether a stop makes this system call fail with EINTR, without a signal, and the kernel does not restart it
  * (signal(7), "Interruption of system calls and library functions by stop signals"). For Registers.restarts, on every
  * architecture. */
 gboolean registers_stop_ends(gint64 number);
 
-/* Whether the C library makes this system call on behalf of the program alone, holding no lock of its own: waiting,
- * reading, writing. On every architecture. */
+/* Whether the C library makes this system call only on behalf of the program, without holding a lock of its own:
+ * waiting, reading, writing. On every architecture. */
 gboolean registers_is_programs(gint64 number);
 
-/* Whether a stop made the system call fail that SAVED were read after (above). *GENERAL: registers of a thread in user
- * mode that is about to make it once more. FALSE for others, which the kernel takes up. */
+/* Whether a stop made the system call before SAVED fail (registers_stop_ends()). If so, *GENERAL becomes the registers
+ * of a thread in user mode that is about to repeat it. FALSE for other calls, which the kernel restarts. */
 gboolean registers_taken_up(const Registers *saved, GeneralRegisters *general);
 
-/* For a thread that is about to have a signal delivered: where it was when SAVED were read. A system call that was
- * interrupted then, or about to begin, is made once more. */
+/* Registers that put a thread with a signal to deliver back to where SAVED were read. A system call that was
+ * interrupted there, or about to begin, is repeated. */
 GeneralRegisters registers_home(const Registers *saved);
 
-/* Registers with which the thread calls FUNCTION and returns along PATH, which must be laid out with CODE. */
+/* Registers with which the thread calls FUNCTION and returns through PATH, which must be laid out with CODE. */
 GeneralRegisters registers_call(const Registers *saved, const ReturnPath *path, const RemoteCode *code,
                                 guint64 function, const guint64 arguments[REGISTERS_ARGUMENTS]);
 
@@ -143,7 +144,7 @@ GeneralRegisters registers_system_call(const Registers *saved, const ReturnPath 
 /* Resumes the system call in which SAVED was interrupted, in a thread that is about to make a system call. */
 GeneralRegisters registers_restart(const Registers *saved);
 
-/* For a thread that is about to do a system call: makes it NUMBER, -1 for none. GENERAL is set as well. FALSE with
+/* Replaces the system call that the thread is about to make by NUMBER, -1 for none, also in *GENERAL. FALSE with
  * errno. */
 gboolean registers_replace_call(pid_t thread, GeneralRegisters *general, gint64 number);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mallctl() in a stopped thread. */
+/* Calls mallctl() in a stopped thread. */
 #ifndef JESCOPE_TARGET_REMOTE_CONTROL_H
 #define JESCOPE_TARGET_REMOTE_CONTROL_H
 
@@ -22,17 +22,18 @@ typedef struct {
     int error;       /* out: what mallctl() returned */
 } RemoteControl;
 
-/* Keeps TRACEE from stopping a thread where jemalloc must not be called. */
+/* Prevents TRACEE from using a thread at a place where jemalloc must not be called. */
 void remote_control_guard(Tracee *tracee, const RemoteJemalloc *jemalloc);
 
-/* Calls it once in the attached TRACEE. FALSE if the call could not be made; an error of jemalloc's is in *CONTROL. */
+/* Calls mallctl() once in the attached TRACEE. FALSE if the call could not be made; control->error has an error of
+ * jemalloc. */
 gboolean remote_control(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteControl *control, GError **error);
 
-/* prof.dump with the address of a file name. */
+/* Calls prof.dump with the address of a file name; *FAILURE is what mallctl() returned. */
 gboolean remote_control_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, guint64 file_name, int *failure,
                              GError **error);
 
-/* Where on the scratch memory callers may keep their own things. */
+/* The offset in the scratch memory from which callers may store their own data. */
 enum { REMOTE_CONTROL_FREE = 512 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which jemalloc a process uses and where its functions are; found without stopping it. */
+/* Finds the jemalloc that a process uses, and its functions, without stopping the process. */
 #ifndef JESCOPE_TARGET_REMOTE_JEMALLOC_H
 #define JESCOPE_TARGET_REMOTE_JEMALLOC_H
 
@@ -21,9 +21,9 @@ typedef struct {
 } RemoteJemalloc;
 
 /*
- * Exported functions are read from memory, even if the files were replaced; others from .symtab of the file that was
- * loaded, or of its separate debug file. Of several copies it is the one that serves malloc, which is the first
- * exported malloc in the order of the dynamic linker; else a prefixed one, which is called by its own names.
+ * Exported functions are found in memory, even if the files were replaced; others in .symtab of the file that was
+ * loaded or of its separate debug file. Of several copies, the one that serves malloc is chosen, i.e. the first
+ * exported malloc in the order of the dynamic linker; otherwise a prefixed one, which is called by its own names.
  */
 gboolean remote_jemalloc_find(const Process *process, const AddressSpace *space, RemoteJemalloc *found, GError **error);
 

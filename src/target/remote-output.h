@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Output of jemalloc in a stopped thread. Nothing is written to a file system, no code is injected: jescope follows the
- * thread's system calls while jemalloc runs. For a dump, it replaces the opening of the file by memfd_create();
- * jemalloc writes to that and closes it. For statistics, it reads the text that jemalloc writes to stderr and skips the
- * call.
+ * Captures the output of jemalloc in a stopped thread, without writing to a file system or injecting code: jescope
+ * traces the thread's system calls while jemalloc runs. For a dump, it replaces the opening of the file by
+ * memfd_create(); jemalloc writes to that and closes it. For statistics, it reads the text that jemalloc writes to
+ * stderr and skips the call.
  */
 #ifndef JESCOPE_TARGET_REMOTE_OUTPUT_H
 #define JESCOPE_TARGET_REMOTE_OUTPUT_H
@@ -15,22 +15,22 @@
 typedef struct {
     const Process *process;
     const char *letters; /* of statistics */
-    guint64 limit;       /* bytes that it may write */
-    OutputPlan plan;     /* who pays for a dump */
+    guint64 limit;       /* maximum size in bytes */
+    OutputPlan plan;     /* who is charged for a dump */
     OutputPages pages;   /* of a dump, once there is a descriptor */
     int descriptor;      /* out: a memfd to read from; the caller closes it. Initially -1 */
     int failure;         /* out: an errno */
-    GError *refused;     /* why its memory file was not taken; NULL once it is over */
-    pid_t thread;        /* that is stopped */
+    GError *refused;     /* why the memory file was rejected; NULL once reported */
+    pid_t thread;        /* the stopped thread */
     guint64 name;        /* address of the file name that jemalloc is given */
-    gboolean opening;    /* it is being opened */
+    gboolean opening;    /* the file is being opened */
 } RemoteOutput;
 
-/* In the attached TRACEE. */
+/* Run in the attached TRACEE. FALSE with ERROR set. */
 gboolean remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput *output, GError **error);
 gboolean remote_output_stats(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput *output, GError **error);
 
-/* Once detached: the descriptor becomes a read-only one of our own, of a sealed file, at offset 0. */
+/* After detaching: replaces the descriptor by a separate read-only one of the sealed file, at offset 0. */
 gboolean remote_output_finish(RemoteOutput *output, GError **error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a stopped thread may call jemalloc (docs/attach.md has the argument). */
+/* Decides whether a stopped thread may call jemalloc (docs/attach.md has the reasoning). */
 #ifndef JESCOPE_TARGET_SAFE_POINT_H
 #define JESCOPE_TARGET_SAFE_POINT_H
 
@@ -11,34 +11,35 @@ typedef struct _SafePoints SafePoints;
 
 typedef enum {
     SAFE_POINT_HERE,
-    SAFE_POINT_MOVING,      /* it cannot be looked at just now */
+    SAFE_POINT_MOVING,      /* it cannot be examined at the moment */
     SAFE_POINT_IN_LOADER,   /* ADDRESS is in the dynamic loader */
     SAFE_POINT_IN_FORK,     /* ADDRESS is in fork(), which runs handlers */
     SAFE_POINT_IN_JEMALLOC, /* ADDRESS is in jemalloc */
     SAFE_POINT_IN_HANDLER,  /* it runs a signal handler */
-    SAFE_POINT_NO_WAIT,     /* it is not in a system call for something outside */
-    SAFE_POINT_OTHER_STACK, /* a coroutine's, or an alternative one for signals */
-    SAFE_POINT_NO_ROOM,     /* on its stack */
-    SAFE_POINT_SEQUENCE,    /* in a restartable sequence */
+    SAFE_POINT_NO_WAIT,     /* it is not waiting in a system call for an external event */
+    SAFE_POINT_OTHER_STACK, /* it runs on a coroutine's stack or an alternative signal stack */
+    SAFE_POINT_NO_ROOM,     /* too little stack is left */
+    SAFE_POINT_SEQUENCE,    /* it is in a restartable sequence */
 } SafePointVerdict;
 
 typedef struct {
     SafePointVerdict verdict;
     guint64 pc;      /* where the thread was */
-    guint64 address; /* that decided it */
-    guint64 unknown; /* code with an unknown caller, so that ADDRESS may be stale; 0: it is one of the frames */
-    gboolean waits;  /* it was in a system call that had not ended, or the process is stopped: it may stay there */
-    guint64 top;     /* SAFE_POINT_HERE: the first unused address on its stack, downwards */
+    guint64 address; /* the address that decided it */
+    guint64 unknown; /* code with an unknown caller, so ADDRESS may be a stale word on the stack; 0: ADDRESS is that of
+                        a frame */
+    gboolean waits;  /* it was in an unfinished system call, or the process is stopped: it may stay there */
+    guint64 top;     /* SAFE_POINT_HERE: the highest unused address on its stack */
 } SafePoint;
 
 /* SPACE must outlive it. */
 SafePoints *safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrary *library);
 void safe_points_free(SafePoints *points);
 
-/* No thread may be in code from START to END, which is jemalloc's. */
+/* Excludes threads in code from START to END, which is jemalloc's. */
 void safe_points_avoid(SafePoints *points, guint64 start, guint64 end);
 
-/* As tracee_require_foreign_wait() and tracee_require_wait(). */
+/* Like tracee_require_foreign_wait() and tracee_require_wait(). */
 void safe_points_require_foreign_wait(SafePoints *points);
 void safe_points_require_wait(SafePoints *points);
 

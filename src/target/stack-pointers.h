@@ -5,8 +5,8 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* Where the stacks of the threads of process PID are: a GArray of guint64, ascending, of those threads that wait in the
- * kernel (of others, it is not visible). Empty if it may not be read. Of at most 4096 threads. */
+/* The stack pointers of the threads of process PID that wait in the kernel (others are not visible), 4096 threads at
+ * most: an ascending GArray of guint64, empty if reading is not permitted. */
 GArray *stack_pointers_read(pid_t pid);
 
 #endif

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The threads of a process, from outside. */
+/* Examines the threads of a process from outside. */
 #ifndef JESCOPE_TARGET_THREADS_H
 #define JESCOPE_TARGET_THREADS_H
 
 #include <glib.h>
 #include <sys/types.h>
 
-/* Their ids as a GArray of pid_t. Those that wait in a system call come first (they are more likely at a safe point),
- * the main thread after the first few of its equals, or first if jemalloc has background threads. Threads that cannot
- * be stopped now are left out: zombies and those in an uninterruptible wait, such as vfork(). */
+/* The ids of the threads as a GArray of pid_t, those first that wait in a system call, since they are more likely at a
+ * safe point. The main thread follows the first few of equal rank, or is first if jemalloc has background threads.
+ * Threads that cannot be stopped now are omitted: zombies and those in an uninterruptible wait, such as vfork(). */
 GArray *threads_by_promise(pid_t pid);
 
-/* A thread that cannot be stopped now, and whether it waits in vfork() for its child; 0: none. */
+/* A thread in an uninterruptible wait, with *IN_VFORK set to whether it waits in vfork() for its child; 0 if there is
+ * none. */
 pid_t threads_unstoppable(pid_t pid, gboolean *in_vfork);
 
-/* Sets of signals, bit N - 1 for signal N. */
+/* Sets of signals; bit N - 1 is signal N. */
 typedef struct {
-    guint64 pending; /* for the thread, or for any of the process */
-    guint64 ignored; /* nothing happens when they are delivered, by the program's wish or by default */
-    guint64 caught;  /* there is a handler */
+    guint64 pending; /* for the thread or the process */
+    guint64 ignored; /* without effect when delivered, as set by the program or by default */
+    guint64 caught;  /* have a handler */
 } ThreadSignals;
 
-/* All empty if it has ended. */
+/* The signals of THREAD; all sets are empty if it has ended. */
 ThreadSignals threads_signals(pid_t thread);
 
 #endif

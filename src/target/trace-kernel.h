@@ -9,7 +9,7 @@
 #include <sys/ptrace.h>
 
 typedef enum {
-    TRACE_WAIT_NOTHING, /* no stop to report now */
+    TRACE_WAIT_NOTHING, /* no stop to report at the moment */
     TRACE_WAIT_STATUS,
     TRACE_WAIT_NONE, /* the thread can no longer be waited for */
 } TraceWait;
@@ -36,12 +36,12 @@ typedef struct {
     gboolean (*block)(gpointer data, pid_t thread, guint64 signals);
     gboolean (*write)(gpointer data, pid_t thread, guint64 address, const void *bytes, gsize length);
     ThreadSignals (*signals)(gpointer data, pid_t thread);
-    gboolean (*wants_processor)(gpointer data, pid_t thread); /* it would run if it were its turn */
+    gboolean (*wants_processor)(gpointer data, pid_t thread); /* it is runnable */
     gint64 (*now)(gpointer data);                             /* microseconds */
-    void (*pause)(gpointer data, gint64 passed);              /* between two waits; PASSED: since the first */
+    void (*pause)(gpointer data, gint64 passed); /* between two waits; PASSED: microseconds since the first */
 } TraceKernel;
 
-/* Linux; its data is not looked at. */
+/* Linux; ignores DATA. */
 extern const TraceKernel trace_kernel_linux;
 
 #endif

@@ -3,12 +3,11 @@
  * Calls functions and system calls in one stopped thread of an unprepared process (ptrace(2)). docs/attach.md explains
  * why this is safe.
  *
- *   tracee_new()     looks at the process from outside; nothing is stopped
- *   tracee_visit()   stops one thread at a safe point, while the others keep running; there, as often as needed:
- *     tracee_call()
- *                    then the thread goes on as if nothing had happened
+ *   tracee_new()     examines the process from outside; nothing is stopped
+ *   tracee_visit()   stops one thread at a safe point, while the others keep running, and resumes it afterwards
+ *   tracee_call()    during a visit, as often as needed
  *
- * If we are killed in between, the target's thread finishes the call that is under way and goes on.
+ * If jescope is killed during a visit, the target's thread finishes the current call and continues.
  */
 #ifndef JESCOPE_TARGET_TRACEE_H
 #define JESCOPE_TARGET_TRACEE_H
@@ -25,38 +24,38 @@ enum {
 /* Limits in milliseconds. */
 typedef struct {
     guint attach; /* to find a thread at a safe point */
-    guint call;   /* all calls of a visit; after that the last is left to finish by itself */
+    guint call;   /* all calls of a visit; then the last one is left to finish by itself */
 } TraceeDeadlines;
 
 extern const TraceeDeadlines tracee_deadlines_default;
 
-/* Looks for the code that calls need. The error says why the process cannot be attached to and what to change. */
+/* Finds the code that calls need. NULL with the reason why the process cannot be attached to, and what to change. */
 Tracee *tracee_new(const Process *process, GError **error);
 
-/* Detaches if need be. */
+/* Detaches if necessary. */
 void tracee_free(Tracee *tracee);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Tracee, tracee_free)
 
 void tracee_set_deadlines(Tracee *tracee, const TraceeDeadlines *deadlines);
 
-/* Whether it may make system calls that the program itself may not: FALSE where a seccomp filter is in force that we
- * cannot suspend (that takes CAP_SYS_ADMIN). */
+/* Whether system calls may be made that the program itself may not make: FALSE under a seccomp filter that this process
+ * cannot suspend for lack of CAP_SYS_ADMIN. */
 gboolean tracee_may_call_system(const Tracee *tracee);
 
-/* From START to END lies code of jemalloc: a safe point is one whose stack holds no address of it, or a wait for
- * something outside; the dynamic loader, fork() and signal handlers are checked in any case. */
+/* Declares START to END as code of jemalloc: at a safe point, the stack has no address in it, or the thread waits for
+ * an external event. The dynamic loader, fork() and signal handlers are checked in any case. */
 void tracee_avoid(Tracee *tracee, guint64 start, guint64 end);
 
-/* From now on only a thread in a system call made by the program itself is used: a waiting one, or one that can be
+/* Uses, from now on, only a thread in a system call made by the program itself: a waiting one, or one that can be
  * followed to its next call. For functions that take locks of the C library, which are not held there. */
 void tracee_require_wait(Tracee *tracee);
 
-/* The functions that are called next may make any system call while the process's seccomp filter is suspended. Only on
- * explicit request of the user, since the process controls these functions. */
+/* Permits the functions called from now on to make any system call while the process's seccomp filter is suspended.
+ * Only for an explicit request of the user, since the process controls these functions. */
 void tracee_permit_all(Tracee *tracee);
 
-/* If jemalloc's code cannot be distinguished from the program's: only a thread that waits in a system call which
- * jemalloc never makes is at a safe point. */
+/* For jemalloc code that cannot be distinguished from the program's: accepts only a thread that waits in a system call
+ * which jemalloc never makes. */
 void tracee_require_foreign_wait(Tracee *tracee);
 
 /* Work while a thread is stopped; runs in a separate thread. */
@@ -85,10 +84,10 @@ gboolean tracee_call(Tracee *tracee, guint64 function, const guint64 *arguments,
 gboolean tracee_system_call(Tracee *tracee, gint64 number, const guint64 *arguments, guint n, gint64 *result,
                             GError **error);
 
-/* Asked about every system call of the functions called from now on. NULL: none. Copied. */
+/* Sets the callbacks for every system call of the functions called from now on; NULL: none. WATCH is copied. */
 void tracee_watch(Tracee *tracee, const TraceeWatch *watch);
 
-/* Nanoseconds from the stop to the release of the last visit that is over. */
+/* Nanoseconds from the stop to the release in the last completed visit. */
 guint64 tracee_pause_ns(const Tracee *tracee);
 
 #endif

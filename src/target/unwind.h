@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Unwinds the stack of a stopped thread with the unwind tables in the program's memory (.eh_frame and .eh_frame_hdr of
- * the Linux Standard Base, DWARF 5 section 6.4). Nothing is guessed: where there is no table, or one says what is not
- * understood, unwinding ends. Everything may be hostile: every length is bounded.
+ * the Linux Standard Base, DWARF 5 section 6.4). Nothing is guessed: unwinding ends at code without a table, or with
+ * one that is not supported. The memory may be hostile, so every length is bounded.
  *
- * Read out of memory, and not with libdw, since that wants files, which may be replaced, deleted or in another root;
- * and since it follows frame pointers where tables are missing.
+ * libdw is not used: it needs files, which may be replaced, deleted or in another root, and it follows frame pointers
+ * if tables are missing.
  */
 #ifndef JESCOPE_TARGET_UNWIND_H
 #define JESCOPE_TARGET_UNWIND_H
@@ -21,7 +21,7 @@ typedef struct {
     gboolean interrupted; /* PC is an interrupted instruction, not a return address */
 } Unwind;
 
-/* The frame of a thread with these registers. */
+/* Sets *UNWIND to the frame of a thread with these registers. */
 void unwind_begin(Unwind *unwind, const GeneralRegisters *general);
 
 typedef enum {
@@ -30,8 +30,8 @@ typedef enum {
     UNWIND_UNKNOWN, /* unknown */
 } UnwindStep;
 
-/* Moves to the caller of the present frame. LIMIT: the end of the stack. *SIGNAL_FRAME: whether the kernel made the
- * present frame for a signal handler, so that the next one is the interrupted code. */
+/* Moves to the caller of the current frame. LIMIT is the end of the stack. *SIGNAL_FRAME is set to whether the kernel
+ * made the current frame for a signal handler, so that the next one is the interrupted code. */
 UnwindStep unwind_step(Unwind *unwind, guint64 limit, gboolean *signal_frame);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes that a client is shown: those that one user could reach, all of them, or none. */
+/* The processes that are visible to a client: those that one user could reach, all, or none. */
 #ifndef JESCOPE_TARGET_VIEWER_H
 #define JESCOPE_TARGET_VIEWER_H
 
