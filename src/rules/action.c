@@ -69,7 +69,7 @@ parse_run(const char *words, RuleAction *action, char **why)
     return FALSE;
 }
 
-/* Options of `jescope push` that a rule may give, by their beginnings. */
+/* Prefixes of the options of `jescope push` that a rule may use. */
 static const char *const push_options[] = {"--token-file=", "--ca-file=", "--cert-file=", "--key-file=", "--queue=",
                                            "--queue-size=", "--service=", "--label=",     NULL};
 
@@ -131,7 +131,7 @@ parse_post(const char *words, RuleAction *action, char **why)
     return FALSE;
 }
 
-/* A collector's address without a path means its place for logs. */
+/* A collector's address without a path gets the default path for logs. */
 static gboolean
 parse_otlp(const char *words, RuleAction *action, char **why)
 {

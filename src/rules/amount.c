@@ -89,7 +89,7 @@ static const struct {
     [AMOUNT_TIME] = {parse_time, format_time, "5ms", "5ms/s"},
 };
 
-/* Cuts the "/h" off TEXT. */
+/* Removes a period such as "/h" from TEXT, and sets SECONDS to it; FALSE if there is none. */
 static gboolean
 take_period(char *text, gdouble *seconds)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Amounts as rules write them: "2GiB", "90%", "1MiB/h", "5ms", "-3". Pure, thread-safe. */
+/* Parses and formats the amounts in rules: "2GiB", "90%", "1MiB/h", "5ms", "-3". Pure, thread-safe. */
 #ifndef JESCOPE_RULES_AMOUNT_H
 #define JESCOPE_RULES_AMOUNT_H
 
 #include <glib.h>
 
-/* What a number counts. Each has one unit inside: bytes, 1, 1 (90 % is 0.9), seconds. */
+/* What an amount measures. Values are in bytes, counts, fractions (90 % is 0.9) and seconds. */
 typedef enum {
     AMOUNT_BYTES,
     AMOUNT_COUNT,
@@ -15,10 +15,10 @@ typedef enum {
 
 typedef struct {
     AmountKind kind;
-    gboolean rate; /* per second; it is written per s, m, h or d */
+    gboolean rate; /* per second; written per s, m, h or d */
 } AmountUnit;
 
-/* FALSE: TEXT is not an amount of UNIT, *VALUE untouched; amount_example() is one. */
+/* Parses TEXT as an amount of UNIT. FALSE, with *VALUE unchanged, if it is invalid; amount_example() is a valid one. */
 gboolean amount_parse(const char *text, AmountUnit unit, gdouble *value);
 const char *amount_example(AmountUnit unit);
 

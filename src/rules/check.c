@@ -7,7 +7,7 @@
 
 enum {
     KEPT_LIVES = 10000,
-    KEPT_DUMPS = 64,    /* of one life */
+    KEPT_DUMPS = 64,    /* per life */
     MISSING_HALVES = 5, /* half intervals without a sample are a gap */
 };
 
@@ -15,12 +15,12 @@ enum {
 typedef struct {
     Engine *engine;
     const HistoryTarget *target;
-    guint gap; /* the next one of the target's */
+    guint gap; /* index of the target's next gap */
     guint64 life;
     RuleReading reading;
     GArray *firings;
     RulesCheck **checks; /* one for each rule */
-    RuleReason *before;  /* of each rule */
+    RuleReason *before;  /* the previous reason of each rule */
     guint n;
 } Replay;
 
@@ -54,7 +54,7 @@ is_limit(RuleReason reason)
     return limits[reason];
 }
 
-/* Whether SAMPLE is of another process than the one before. */
+/* Begins another life if SAMPLE is not from the process of the previous one. */
 static void
 follow_lives(Replay *replay, const StatsSample *sample)
 {
@@ -70,7 +70,7 @@ follow_lives(Replay *replay, const StatsSample *sample)
     replay->reading.began_us = sample->time_us;
 }
 
-/* Hands the firings of one sample to their rules. */
+/* Moves the firings of a sample to the checks of their rules. */
 static void
 take_firings(Replay *replay)
 {
@@ -104,7 +104,7 @@ replay_sample(StatsSample *sample, gpointer data, GError **error)
     return TRUE;
 }
 
-/* ---- what it needs of the history ---- */
+/* ---- input from the history ---- */
 
 static StatsIterator *
 open_samples(History *history, const GPtrArray *rules, const char *series, HistoryRange range, GError **error)
@@ -131,7 +131,7 @@ gap_of(const HistoryTarget *target)
     return every_us * MISSING_HALVES / 2;
 }
 
-/* The mean size of the dumps that are kept of SERIES; 0: there are none. */
+/* The mean size of the dumps kept for SERIES; 0: there are none. */
 static guint64
 mean_dump(History *history, const char *series)
 {
@@ -190,7 +190,7 @@ replay_series(History *history, const GPtrArray *rules, HistoryRange range, Repl
     return read;
 }
 
-/* Appends to CHECKS what rules did on TARGET; of those that do not choose it, why is not set. */
+/* Replays RULES on TARGET, and appends a check to CHECKS for each rule that selects it. */
 static gboolean
 check_series(History *history, const GPtrArray *rules, HistoryRange range, const HistoryTarget *target,
              GPtrArray *checks, GError **error)

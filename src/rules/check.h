@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When rules would have fired over recorded samples, and what that would have cost. */
+/* Replays rules over recorded samples: when they would have fired, and at what cost. */
 #ifndef JESCOPE_RULES_CHECK_H
 #define JESCOPE_RULES_CHECK_H
 
@@ -7,12 +7,12 @@
 
 #include "history/history.h"
 
-/* What the actions would have cost. */
+/* The cost that the actions would have had. */
 typedef struct {
     guint64 times[RULE_ACTIONS];
-    guint64 recorded_ms; /* profiling switched on by "record" */
-    guint64 dumps;       /* "dump" and "record" */
-    guint64 dump_bytes;  /* of one, the mean of those in the history; 0: there are none */
+    guint64 recorded_ms; /* time with profiling switched on by "record" */
+    guint64 dumps;       /* by "dump" and "record" */
+    guint64 dump_bytes;  /* mean size of the dumps in the history; 0: it has none */
 } RulesCost;
 
 /* One rule on one series. */
@@ -21,7 +21,7 @@ typedef struct {
     char *series;
     guint64 samples;
     GArray *firings;               /* of RuleFiring; times are those of samples */
-    guint held_back[RULE_REASONS]; /* how often a limit began to forbid it; other reasons are 0 */
+    guint held_back[RULE_REASONS]; /* how often each limit began to prevent firing; other reasons are 0 */
     RuleState state;               /* at the end, and why */
     char *why;
     RulesCost cost;
@@ -30,12 +30,12 @@ typedef struct {
 void rules_check_free(RulesCheck *check);
 
 typedef struct {
-    const char *const *series; /* NULL-terminated; empty: every one */
+    const char *const *series; /* NULL-terminated; empty: all */
     HistoryRange range;
 } RulesCheckQuery;
 
-/* Of RulesCheck, by rule and series, where the rule chooses the series. Of the filters, process and series are looked
- * at: the history does not have the others. */
+/* Returns an array of RulesCheck, sorted by rule and series, with the series that each rule selects. Only the filters
+ * process and series are applied: the history lacks the other facts. */
 GPtrArray *rules_check(History *history, const GPtrArray *rules, const RulesCheckQuery *query, GError **error);
 
 #endif

@@ -32,7 +32,7 @@ take_word(const char **text, const char *word)
     return TRUE;
 }
 
-/* What a quantity cannot be: less than 0 or more than 100 %, but for changes. */
+/* Whether a quantity cannot have VALUE: below 0 or above 100 %, except for rates. */
 static gboolean
 is_out_of_range(gdouble value, AmountUnit unit)
 {

@@ -6,10 +6,11 @@
 #include "rules/rule.h"
 
 enum {
-    CONDITIONS_MAX = 16, /* of one rule */
+    CONDITIONS_MAX = 16, /* per rule */
 };
 
-/* Appends what TEXT says to CONDITIONS. FALSE with a sentence in *WHY (to be freed). */
+/* Appends the conditions in TEXT to CONDITIONS (of RuleCondition). FALSE with a sentence in *WHY, to be freed, if TEXT
+ * is invalid. */
 gboolean condition_parse(const char *text, GArray *conditions, char **why);
 
 #endif

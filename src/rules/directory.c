@@ -17,7 +17,7 @@ enum { FILES_MAX = 1000 };
 
 struct RulesDirectory {
     char *path;
-    char *seen; /* the names and states of the files that were read; NULL: none were yet */
+    char *seen; /* names and states of the files that were read; NULL: not read yet */
     GPtrArray *rules, *problems;
 };
 
@@ -61,7 +61,7 @@ compare_names(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Of char *; NULL: the directory cannot be read. */
+/* The names of the rule files, of char *, sorted; NULL: the directory cannot be read. */
 static GPtrArray *
 list_files(const RulesDirectory *directory)
 {
@@ -99,7 +99,7 @@ describe_files(const RulesDirectory *directory, const GPtrArray *names)
     return g_string_free(seen, FALSE);
 }
 
-/* A phrase if others decide what is in it, else NULL. */
+/* A phrase if other users can change the file, otherwise NULL. */
 static const char *
 check_owner(const struct stat *st)
 {

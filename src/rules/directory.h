@@ -14,10 +14,11 @@ RulesDirectory *rules_directory_new(const char *path);
 void rules_directory_free(RulesDirectory *directory);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(RulesDirectory, rules_directory_free)
 
-/* Reads the files if one has come, gone or changed since the last call. FALSE: none has. */
+/* Reads all files if one was added, removed or changed since the last call. FALSE if none was. */
 gboolean rules_directory_refresh(RulesDirectory *directory);
 
-/* Of Rule; and of char *: why a file or a rule is not used. Valid until the next call of the above. */
+/* Arrays of Rule, and of char *: sentences that say why a file or a rule is not used. Valid until the next
+ * rules_directory_refresh(). */
 const GPtrArray *rules_directory_rules(const RulesDirectory *directory);
 const GPtrArray *rules_directory_problems(const RulesDirectory *directory);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What engine.h says of states to people, and the arrays of it. */
+/* The names of states and reasons, and the array of counts (engine.h). */
 #include "rules/engine.h"
 
 static const char *const state_names[RULE_STATES] = {"armed", "holding", "cooling"};

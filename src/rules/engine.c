@@ -10,29 +10,29 @@
 
 typedef struct {
     gint64 time_us;
-    guint64 bytes; /* that its actions have kept */
+    guint64 bytes; /* stored by its actions */
 } Fired;
 
 /* One rule on one series. */
 typedef struct {
-    gboolean chosen; /* the rule's filters choose the process */
+    gboolean chosen; /* the rule's filters match the process */
     RuleState state;
     RuleReason reason;
-    guint condition;    /* that the reason is about */
-    gboolean has_value; /* of that */
+    guint condition;    /* the one that the reason is about */
+    gboolean has_value; /* of that condition */
     gdouble value;
     guint32 on;          /* bit i: condition i holds */
-    gint64 since_us;     /* holding */
-    gdouble fired_value; /* of the first condition */
+    gint64 since_us;     /* since when the conditions hold */
+    gdouble fired_value; /* value of the first condition at the last firing */
     gboolean at_work;
     GArray *fired; /* of Fired, in the rule's window; NULL: none */
 } Standing;
 
 typedef struct {
     char *name;
-    char *user;      /* of its process; NULL: unknown */
-    gboolean begun;  /* what follows is known */
-    gboolean chosen; /* Standing.chosen is known */
+    char *user;      /* user of its process; NULL: unknown */
+    gboolean begun;  /* the following members are valid */
+    gboolean chosen; /* Standing.chosen is up to date */
     guint64 life;
     gint64 began_us, now_us; /* of the last reading */
     GHashTable *windows;     /* Quantity.text -> Window */
@@ -43,8 +43,8 @@ struct Engine {
     GPtrArray *rules;   /* of Rule */
     GHashTable *series; /* name -> Series */
     GPtrArray *order;   /* of Series, borrowed */
-    GHashTable *works;  /* "RULE SERIES" -> the user, of those that are under way */
-    guint64 judged;     /* rules on samples */
+    GHashTable *works;  /* "RULE SERIES" -> the user, for actions that are running */
+    guint64 judged;     /* number of judgements of a rule on a sample */
 };
 
 G_STATIC_ASSERT(CONDITIONS_MAX <= 32);
@@ -69,7 +69,7 @@ free_series(const Engine *engine, Series *series)
     g_free(series);
 }
 
-/* Those of the rules there are now; the ones that were there before go on. */
+/* Creates the windows for the current rules; existing ones are kept. */
 static void
 make_windows(const Engine *engine, Series *series)
 {
@@ -126,7 +126,7 @@ reset_windows(const Series *series)
         window_reset(window);
 }
 
-/* Another process: what was seen of the one before says nothing of it. */
+/* Starts over for another process, to which earlier observations do not apply. */
 static void
 begin_life(const Engine *engine, Series *series, const RuleReading *reading)
 {
@@ -149,7 +149,7 @@ choose(const Engine *engine, Series *series, const RuleSubject *subject)
     series->chosen = TRUE;
 }
 
-/* The clock was set back: what happened later than now happened now. */
+/* The clock was set back: times in the future are moved to now. */
 static void
 set_back(const Engine *engine, Series *series, gint64 now_us)
 {
@@ -161,7 +161,7 @@ set_back(const Engine *engine, Series *series, gint64 now_us)
     }
 }
 
-/* Samples are missing, or the clock was set: a time in which something holds begins now. */
+/* Samples are missing, or the clock was set: the time for which a condition holds starts over. */
 static void
 interrupt(const Engine *engine, Series *series, gint64 now_us)
 {
@@ -189,7 +189,7 @@ feed_windows(const Series *series, const RuleReading *reading)
     }
 }
 
-/* Beyond LIMIT with all of its 95 % interval. */
+/* Whether the whole 95 % interval of VALUE is beyond LIMIT. */
 static gboolean
 is_beyond(RuleSide side, const WindowValue *value, gdouble limit)
 {
@@ -212,7 +212,7 @@ judge_condition(const Series *series, const RuleCondition *condition, const Rule
     return is_beyond(condition->side, value, was_on ? condition->clear : condition->threshold) ? HOLDS : HOLDS_NOT;
 }
 
-/* Whether the conditions hold. If not, the reason is the first one of the last alternative that does not. */
+/* Whether the conditions hold. If not, the reason is the first condition that fails in the last alternative. */
 static gboolean
 judge_conditions(const Series *series, const Rule *rule, const RuleReading *reading, Standing *standing)
 {
@@ -248,7 +248,7 @@ last_fired(const Standing *standing)
                : NULL;
 }
 
-/* Those before the rule's window do not count, but the last one does for the cooldown. */
+/* Removes firings before the rule's window, except the last one, which counts for the cooldown. */
 static void
 forget_old(const Rule *rule, Standing *standing, gint64 now_us)
 {
@@ -293,7 +293,7 @@ first_value(const Series *series, const Rule *rule, const RuleReading *reading, 
     return TRUE;
 }
 
-/* Whether the first condition's quantity has moved on since it fired, by what the rule calls enough. */
+/* Whether the first condition's quantity has moved by at least rule->again since the rule fired. */
 static gboolean
 goes_on(const Series *series, const Rule *rule, const RuleReading *reading, const Standing *standing)
 {
@@ -304,7 +304,7 @@ goes_on(const Series *series, const Rule *rule, const RuleReading *reading, cons
     return (g_array_index(rule->conditions, RuleCondition, 0).side == RULE_BELOW ? -moved : moved) >= rule->again;
 }
 
-/* How often a rule has fired, in its window, for all processes of USER, whatever their number and names. */
+/* How often a rule has fired, in its window, for all processes of USER. */
 static guint
 count_of_user(const Engine *engine, const char *user, guint index, gint64 now_us)
 {
@@ -330,8 +330,8 @@ works_of_user(const Engine *engine, const char *user)
     return count;
 }
 
-/* A limit of the user of SERIES that forbids rule number INDEX to fire now, or RULE_FIRED. FIRINGS are of this moment:
- * their works have not begun. */
+/* The per-user limit that prevents rule number INDEX from firing for SERIES, or RULE_FIRED. FIRINGS of this moment
+ * count, since their actions have not begun. */
 static RuleReason
 check_user(const Engine *engine, const Series *series, guint index, gint64 now_us, const GArray *firings)
 {
@@ -344,7 +344,7 @@ check_user(const Engine *engine, const Series *series, guint index, gint64 now_u
                : RULE_FIRED;
 }
 
-/* A limit that forbids to fire now, or RULE_FIRED. */
+/* The limit that prevents the rule from firing now, or RULE_FIRED. */
 static RuleReason
 check_limits(const Rule *rule, const Standing *standing, const RuleReading *reading)
 {
@@ -393,7 +393,8 @@ fire(const Series *series, Rule *rule, const RuleReading *reading, Standing *sta
     standing->reason = RULE_FIRED;
 }
 
-/* It has fired: when it is armed again, and whether it fires once more before. */
+/* Judges a rule that has fired: arms it when the conditions no longer hold and the cooldown is over, or returns TRUE if
+ * it should fire once more before. */
 static gboolean
 judge_cooling(const Series *series, const Rule *rule, const RuleReading *reading, gboolean holds, Standing *standing)
 {
@@ -407,7 +408,7 @@ judge_cooling(const Series *series, const Rule *rule, const RuleReading *reading
     return FALSE;
 }
 
-/* Whether it is to fire, limits aside. */
+/* Whether a rule that is armed or holding should fire, apart from limits. */
 static gboolean
 judge_waiting(const Rule *rule, gint64 now_us, gboolean holds, Standing *standing)
 {
@@ -525,7 +526,8 @@ index_of(const GPtrArray *rules, const char *name)
     return i;
 }
 
-/* What OLD, the standing of another version of the rule, leaves to the one of NEW. */
+/* The standing of a rule that replaces another with the standing OLD, whose firings it takes. SAME: they have the same
+ * text. */
 static Standing
 inherit(Standing *old, gboolean same)
 {
@@ -536,7 +538,7 @@ inherit(Standing *old, gboolean same)
     return next;
 }
 
-/* before[i] is the index of rule i in the old rules, or their number. */
+/* before[i] is the index of rule i in the old rules, or their number if it is new. */
 static void
 replace_standings(const Engine *engine, Series *series, const GPtrArray *old, const guint *before)
 {
@@ -569,7 +571,7 @@ engine_set_rules(Engine *engine, const GPtrArray *rules)
     g_ptr_array_unref(old);
 }
 
-/* ---- what becomes of it ---- */
+/* ---- ended series, actions and standings ---- */
 
 static void
 drop_series(Engine *engine, Series *series)
@@ -588,7 +590,7 @@ is_at_work(const Engine *engine, const Series *series)
     return FALSE;
 }
 
-/* Of processes that have ended what fired is kept, but any user's processes may have any number of names. */
+/* Limits the number of ended series that are kept for their firings, since processes may have any number of names. */
 static void
 forget_oldest(Engine *engine)
 {

@@ -13,7 +13,7 @@
 
 enum { DAYS_MAX = 365 };
 
-/* One rule while it is read: lines [first, first + n) of its file, the first being "[NAME]". */
+/* A rule that is being read: lines [first, first + n) of its file; the first is "[NAME]". */
 typedef struct {
     const char *file;
     char **lines;
@@ -22,7 +22,8 @@ typedef struct {
     Rule *rule;
 } Section;
 
-/* A value of KEY for the rule; FALSE with a sentence in *WHY. MEMBER is the place of a value of a common kind. */
+/* A key of a rule. PARSE stores its value in RULE, or returns FALSE with a sentence in *WHY; MEMBER tells a parser for
+ * several keys where to store it. */
 typedef struct KeyRow KeyRow;
 struct KeyRow {
     const char *name;
@@ -44,10 +45,10 @@ parse_filter(const KeyRow *row, const char *value, Rule *rule, char **why)
     return TRUE;
 }
 
-/* Those that a process has by itself (export/labels.h, and its user). */
+/* The labels that a process has automatically (export/labels.h), and its user. */
 static const char *const label_names[] = {"user", "unit", "container", "pod", NULL};
 
-/* NAME=PATTERN; FALSE: it is not. */
+/* Parses "NAME=PATTERN"; FALSE if it is invalid. */
 static gboolean
 parse_label(const char *text, RuleLabel *label)
 {
@@ -174,7 +175,7 @@ parse_run_as(const KeyRow *row, const char *value, Rule *rule, char **why)
     return TRUE;
 }
 
-/* An action of it needs a dump that none before it makes. */
+/* Whether the rule pushes a dump before an action has made one. */
 static gboolean
 pushes_nothing(const Rule *rule)
 {
@@ -211,13 +212,13 @@ parse_do(const KeyRow *row, const char *value, Rule *rule, char **why)
     return *why == NULL;
 }
 
-/* Its unit is the first condition's, which may stand behind it in the file: read when all others are. */
+/* Parsed after all other keys: its unit is that of the first condition, which may follow it in the file. */
 static gboolean
 parse_again(const KeyRow *row, const char *value, Rule *rule, char **why)
 {
     const RuleCondition *first = rule->conditions->len > 0 ? &g_array_index(rule->conditions, RuleCondition, 0) : NULL;
     if (first == NULL)
-        return TRUE; /* that 'when' is missing or wrong is another problem */
+        return TRUE; /* a missing or invalid 'when' is reported elsewhere */
     if (first->side == RULE_IS) {
         *why = g_strdup("grows() has no amount; put a condition with 'above' or 'below' first");
         return FALSE;
@@ -263,7 +264,8 @@ find_row(const char *key)
 
 /* ---- a rule ---- */
 
-/* The key of LINE, to be freed; NULL: a comment, or an empty line. A line without '=' is all key, "[NAME]" too. */
+/* The key of LINE, to be freed; NULL: a comment, or an empty line. A line without '=', such as "[NAME]", is a key as a
+ * whole. */
 static char *
 key_of(const char *line)
 {
@@ -271,7 +273,7 @@ key_of(const char *line)
     return key[0] == '\0' && strchr(line, '=') == NULL ? NULL : key[0] == '#' ? NULL : g_steal_pointer(&key);
 }
 
-/* The index of KEY's first line in the section, from BEGIN on; n: it has none. */
+/* The index of KEY's first line in the section, from BEGIN on; n if there is none. */
 static guint
 find_line(const Section *section, const char *key, guint begin)
 {
@@ -304,7 +306,7 @@ describe_unknown_key(const char *key)
     return g_strdup_printf("unknown key; the keys are %s", list);
 }
 
-/* That each line is a comment or a known key, once. NULL: it is so. */
+/* Checks that each line is a comment or a known key that occurs once. Returns a problem, to be freed, or NULL. */
 static char *
 check_lines(const Section *section)
 {
@@ -353,7 +355,7 @@ check_whole(const Section *section)
     return NULL;
 }
 
-/* The lines of the section that say something, as one text, to be freed. */
+/* The lines of the section, without comments and empty lines, as one text, to be freed. */
 static char *
 section_text(const Section *section)
 {
@@ -366,7 +368,7 @@ section_text(const Section *section)
     return g_string_free(text, FALSE);
 }
 
-/* Returns what is wrong, to be freed; NULL: section->rule is read. */
+/* Reads section->rule. Returns a problem, to be freed, or NULL. */
 static char *
 read_section(Section *section)
 {
@@ -385,7 +387,7 @@ read_section(Section *section)
 
 /* ---- the file ---- */
 
-/* The name in "[NAME]", to be freed; NULL: the line is not one. */
+/* The name in "[NAME]", to be freed; "" if the bracket is not closed; NULL for any other line. */
 static char *
 name_of(const char *line)
 {
@@ -439,7 +441,7 @@ take_section(Section *section, const char *name, GPtrArray *rules, GPtrArray *pr
         g_ptr_array_add(problems, problem);
 }
 
-/* Lines before the first rule: comments alone. */
+/* Reports the first line before the first rule that is not a comment. */
 static void
 check_head(const char *file, char **lines, guint n, GPtrArray *problems)
 {

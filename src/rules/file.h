@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rule files: GLib key files, one group for each rule (docs/rules.md, docs/decisions/0020-rule-files.md). A wrong rule
- * is left out, and the others are used.
+ * Rule files: GLib key files, one group for each rule (docs/rules.md, docs/decisions/0020-rule-files.md). An invalid
+ * rule is skipped, and the others are used.
  */
 #ifndef JESCOPE_RULES_FILE_H
 #define JESCOPE_RULES_FILE_H
@@ -10,14 +10,14 @@
 
 enum {
     RULES_FILE_MAX = 256 * 1024, /* bytes; a larger file is not read */
-    RULES_MAX = 1000,            /* in all */
+    RULES_MAX = 1000,            /* in total */
 };
 
-/* Appends the rules of TEXT to RULES (of Rule), in which names are unique. For each rule that is left out, PROBLEMS (of
- * char *) gets a sentence with FILE, its line and its key. */
+/* Appends the rules in TEXT to RULES (of Rule), where names must be unique. For each rule that is skipped, a sentence
+ * with FILE, its line and its key is appended to PROBLEMS (of char *). */
 void rules_file_parse(const char *file, const char *text, gsize length, GPtrArray *rules, GPtrArray *problems);
 
-/* For RULES. */
+/* A new array of Rule, which releases its elements. */
 GPtrArray *rules_new(void);
 
 #endif

@@ -8,15 +8,15 @@
 
 enum {
     REGEX_MAX = 1000,
-    LINE_MAX_BYTES = 1 << 20, /* of a stack: a match, which nothing interrupts, takes longer the longer its text is */
+    LINE_MAX_BYTES = 1 << 20, /* of a stack: a match cannot be interrupted, and its time grows with the length */
 };
 
-/* Of a match at one place of a text; nested repetitions end there. */
+/* The limit of a match at one position of a text, which stops nested repetitions. */
 #define MATCH_LIMIT "(*LIMIT_MATCH=10000)"
 
 const char *const probe_words[PROBE_KINDS + 1] = {"ledger", "function", "stack", NULL};
 
-/* The kind of "WORD(...)"; PROBE_KINDS: another word. */
+/* The kind of "WORD(...)"; PROBE_KINDS if the word is unknown. */
 static ProbeKind
 kind_of(const char *text)
 {
@@ -115,7 +115,7 @@ matches(const Sum *sum, const Probe *probe, const char *text)
     return !is_over(sum) && g_regex_match(probe->regex, text, (GRegexMatchFlags)0, NULL);
 }
 
-/* The probes of functions that match NAME. */
+/* The probes of functions that match NAME, as bits. */
 static guint
 probes_of(const Sum *sum, const char *name)
 {
@@ -132,7 +132,7 @@ probes_of(const Sum *sum, const char *name)
     return found;
 }
 
-/* Of "main;serve;keep", which is taken apart. */
+/* The probes that match STACK, "main;serve;keep", as bits. STACK is modified. */
 static guint
 probes_of_stack(const Sum *sum, char *stack)
 {
@@ -151,7 +151,7 @@ probes_of_stack(const Sum *sum, char *stack)
     return found;
 }
 
-/* A line "main;serve;keep 4096". */
+/* Adds a line "main;serve;keep 4096"; FALSE if it is invalid. */
 static gboolean
 add_line(const Sum *sum, char *line, gdouble *sums)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a condition can compare that no sample has, since to measure it costs more than a sample:
+ * Quantities of conditions that samples do not have, since measuring them costs more than a sample:
  *
  *   ledger(LINE)     bytes of a line of the ledger (docs/ledger.md)
- *   function(REGEX)  bytes that are held, by the profile, in stacks with a function whose name matches
- *   stack(REGEX)     the same of stacks that match as a whole, "main;serve;keep", the outermost function first
+ *   function(REGEX)  bytes held, by the profile, in stacks with a function whose name matches
+ *   stack(REGEX)     the same for stacks that match as a whole, "main;serve;keep", the outermost function first
  *
  * A regular expression matches anywhere in a name unless it has '^' or '$'.
  */
@@ -27,24 +27,24 @@ typedef struct {
 } Probe;
 
 enum {
-    PROBES_MAX = 32, /* of one process; others have no value */
+    PROBES_MAX = 32, /* per process; further ones have no value */
 };
 
-/* The word before the parenthesis of TEXT is one of theirs. */
+/* Whether TEXT begins with the word of a probe and a parenthesis. */
 gboolean probe_is(const char *text);
 
-/* Of "function(^zmalloc)"; NULL with a sentence in *WHY, to be freed. */
+/* Parses a probe such as "function(^zmalloc)". NULL with a sentence in *WHY, to be freed, if it is invalid. */
 Probe *probe_parse(const char *text, char **why);
 void probe_free(Probe *probe);
 
-/* The names of their forms, NULL at the end, for suggestions. */
+/* The words of the probes, NULL-terminated, for suggestions. */
 extern const char *const probe_words[PROBE_KINDS + 1];
 
 /*
- * Adds to SUMS, for each of the first PROBES_MAX of PROBES (of Probe), what TEXT, a report in the format folded, has of
- * it; of those about the ledger nothing. Names come from the program and may be made to match slowly. FALSE: it took
- * more than LIMIT_US and a match, or TEXT is not such a report, or has a line of more than 1 MiB; SUMS are of no use
- * then.
+ * Adds to SUMS, for each of the first PROBES_MAX of PROBES (of Probe), the bytes that it matches in TEXT, a report in
+ * folded format; probes of the ledger are ignored. Names come from the program and may be made to match slowly: FALSE
+ * if it took longer than LIMIT_US and a match, if TEXT is not such a report, or if it has a line of more than 1 MiB.
+ * SUMS are invalid then.
  */
 gboolean probes_sum(const GPtrArray *probes, const char *text, gsize length, gint64 limit_us, gdouble *sums);
 

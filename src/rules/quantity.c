@@ -9,7 +9,7 @@
 
 enum { NEEDS_MAX = 3 };
 
-/* A name that stands for more than one metric, or for a share. */
+/* A quantity that is computed from several metrics, or is a share. */
 typedef struct {
     const char *name;
     StatsMetric needs[NEEDS_MAX];
@@ -18,8 +18,8 @@ typedef struct {
 } Derived;
 
 struct QuantitySource {
-    Probe *probe;           /* NULL: a sample has it... */
-    const Derived *derived; /* ...as this; NULL: it is a metric */
+    Probe *probe;           /* NULL: samples have it */
+    const Derived *derived; /* NULL: it is a metric, or has a probe */
     Selector selector;
     guint64 size; /* of the selector's class */
 };
@@ -64,7 +64,7 @@ find_class(const StatsTable *table, StatsMetric size_metric, guint64 size)
     return NULL;
 }
 
-/* The values of the selector's scope in ARENA, which is NULL for the process; NULL: it has none. */
+/* The values of the selector's scope in ARENA (NULL: of the process), or NULL. */
 static const StatsValues *
 find_values(const QuantitySource *source, const StatsSample *sample, const StatsArena *arena)
 {
@@ -119,7 +119,7 @@ read_metric(const QuantitySource *source, const StatsSample *sample, uint64_t *v
     return selector->choice == OWNER_TOGETHER && read_sum(source, sample, value);
 }
 
-/* Of one of a unit's, in what AmountKind counts. */
+/* The factor from UNIT to the unit of its AmountKind. */
 static gdouble
 unit_scale(StatsUnit unit)
 {
@@ -207,7 +207,8 @@ describe_unknown(const char *text, const GError *cause)
     return g_strdup_printf("%s", cause->message);
 }
 
-/* One value per sample: "all" and a class without its size are several. */
+/* Returns a sentence, to be freed, unless the selector has one value per sample: "all" and a class without its size
+ * have several. */
 static char *
 check_single(const char *text, QuantitySource *source)
 {
@@ -286,14 +287,14 @@ static const struct {
     {"grows", QUANTITY_GROWS, TRUE},
 };
 
-/* "slope(held,10m)", TEXT having no blanks; *BEHIND is its parenthesis. */
+/* Parses "slope(held,10m)". TEXT has no blanks; BEHIND is its parenthesis. */
 static gboolean
 parse_form(const char *text, const char *behind, Quantity *quantity, char **why)
 {
     g_autofree char *word = g_strndup(text, (gsize)(behind - text));
     gsize length = strlen(behind);
     g_autofree char *inner = length >= 2 && behind[length - 1] == ')' ? g_strndup(behind + 1, length - 2) : NULL;
-    const char *comma = inner != NULL ? strrchr(inner, ',') : NULL; /* a regular expression may have others */
+    const char *comma = inner != NULL ? strrchr(inner, ',') : NULL; /* a regular expression may contain others */
     for (gsize i = 0; i < G_N_ELEMENTS(forms); i++) {
         if (strcmp(forms[i].word, word) != 0)
             continue;
@@ -309,12 +310,12 @@ parse_form(const char *text, const char *behind, Quantity *quantity, char **why)
     return FALSE;
 }
 
-/* In a regular expression they stay: "function(std::map<int, char>)". */
+/* Removes blanks, except in a regular expression: "function(std::map<int, char>)". To be freed. */
 static char *
 without_blanks(const char *text)
 {
     GString *kept = g_string_new(NULL);
-    guint depth = 0; /* of parentheses, from the one of a probe on */
+    guint depth = 0; /* of parentheses, counted from that of a probe */
     for (const char *word = text; *text != '\0'; text++) {
         if (*text == '(' && (depth > 0 || probe_is(word)))
             depth++;

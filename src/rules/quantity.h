@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a condition compares: a value of a sample, or what it does over time.
+ * The quantities that conditions compare: a value of a sample, or its change over time.
  *
  *   held, arena.mapped@3, bin.curregs@merged/64   a metric (docs/metrics.md), named as for `jescope series`
- *   working-set     the share of the control group's limit that is in use, without page cache that can be given up
+ *   working-set     the share of the control group's limit that is in use, without reclaimable page cache
  *   fragmentation   the share of the pages in use that is not allocated
  *   pressure        the share of the time in which a process of the control group waited for memory
  *   ledger(LINE), function(REGEX), stack(REGEX)   see probe.h
- *   rate(QUANTITY)           change per second since the sample before
+ *   rate(QUANTITY)           change per second since the previous sample
  *   slope(QUANTITY, WINDOW)  change per second over a time, with its error
- *   grows(QUANTITY, WINDOW)  whether it grows beyond its own movement: true or false
+ *   grows(QUANTITY, WINDOW)  whether it grows beyond its own variation: true or false
  */
 #ifndef JESCOPE_RULES_QUANTITY_H
 #define JESCOPE_RULES_QUANTITY_H
@@ -32,7 +32,7 @@ typedef struct {
     QuantityForm form;
     char *text;      /* as it was written, without blanks */
     char *base;      /* the quantity in the parentheses, or text */
-    AmountUnit unit; /* of what is compared */
+    AmountUnit unit; /* of the value that is compared */
     gint64 window_us;
     QuantitySource *source;
 } Quantity;
@@ -41,19 +41,19 @@ enum {
     QUANTITY_WINDOW_MAX_DAYS = 31,
 };
 
-/* A sentence in *WHY (to be freed) and FALSE: TEXT is not a quantity. */
+/* Parses TEXT. FALSE with a sentence in *WHY, to be freed, if it is invalid. */
 gboolean quantity_parse(const char *text, Quantity *quantity, char **why);
 void quantity_clear(Quantity *quantity);
 
-/* What it is measured by; NULL: a sample has it. */
+/* The probe that measures it; NULL if samples have it. */
 const Probe *quantity_probe(const Quantity *quantity);
 
-/* The value of the base in SAMPLE, or of one with a probe in PROBED: a table of Quantity.base -> gdouble, which may be
- * NULL. FALSE: it has none. */
+/* Reads the value of the base from SAMPLE, or if it has a probe from PROBED, a table of Quantity.base -> gdouble, which
+ * may be NULL. FALSE if there is no value. */
 gboolean quantity_read(const Quantity *quantity, const StatsSample *sample, GHashTable *probed, gdouble *value);
 
-/* The metrics that quantity_read() looks at are appended to METRICS, of StatsMetric; returns their parts of a sample.
- */
+/* Appends the metrics that quantity_read() reads to METRICS (of StatsMetric). Returns the parts of a sample that have
+ * them. */
 HistoryParts quantity_needs(const Quantity *quantity, GArray *metrics);
 
 #endif

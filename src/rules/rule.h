@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rule: of which processes, when, what is done, and how often at most. docs/rules.md explains the language; a rule is
- * read by file.h and judged by engine.h. Immutable once read, reference counted. Times are microseconds.
+ * A rule: for which processes, when, what it does, and how often at most. docs/rules.md explains the language; file.h
+ * reads rules, and engine.h judges them. Immutable once read, reference counted. Times are microseconds.
  */
 #ifndef JESCOPE_RULES_RULE_H
 #define JESCOPE_RULES_RULE_H
 
 #include "rules/quantity.h"
 
-/* What is known of a process, to choose by; NULL: it cannot be known, and is not looked at. */
+/* The facts about a process that filters match; one that is NULL is unknown and not checked. */
 typedef enum {
     RULE_FILTER_PROCESS, /* its name */
     RULE_FILTER_ARGUMENTS,
@@ -21,10 +21,10 @@ typedef enum {
 
 typedef struct {
     const char *facts[RULE_FILTERS];
-    const char *const *labels; /* "NAME=VALUE" (export/labels.h), NULL at the end; NULL: they cannot be known */
+    const char *const *labels; /* "NAME=VALUE" (export/labels.h), NULL-terminated; NULL: unknown */
 } RuleSubject;
 
-/* A process has a label NAME with a value that PATTERN matches. */
+/* Matches a process that has a label NAME with a value that matches PATTERN. */
 typedef struct {
     char *name;
     GPatternSpec *pattern;
@@ -33,15 +33,15 @@ typedef struct {
 typedef enum {
     RULE_ABOVE,
     RULE_BELOW,
-    RULE_IS, /* of QUANTITY_GROWS */
+    RULE_IS, /* for QUANTITY_GROWS */
 } RuleSide;
 
 typedef struct {
     Quantity quantity;
     RuleSide side;
     gdouble threshold;
-    gdouble clear;     /* where it stops to hold; equal to threshold if none was given */
-    guint alternative; /* conditions of one alternative must hold together; one alternative is enough */
+    gdouble clear;     /* where it stops holding; threshold by default */
+    guint alternative; /* all conditions of an alternative must hold; one alternative is enough */
 } RuleCondition;
 
 typedef enum {
@@ -50,9 +50,9 @@ typedef enum {
     RULE_STATISTICS,
     RULE_PURGE,
     RULE_DECAY,  /* amount: milliseconds; -1: never */
-    RULE_RENEW,  /* amount: bytes of the sampling period, 0: as it is */
+    RULE_RENEW,  /* amount: sampling period in bytes; 0: unchanged */
     RULE_RUN,    /* argv */
-    RULE_PUSH,   /* argv: options of `jescope push`, the one that says where to first */
+    RULE_PUSH,   /* argv: options of `jescope push`, the destination first */
     RULE_POST,   /* url */
     RULE_OTLP,   /* url */
     RULE_SYSLOG, /* path */
@@ -74,28 +74,28 @@ typedef struct {
     char *place;                         /* "FILE:LINE", for messages */
     char *text;                          /* its lines; two rules with the same text are the same */
     GPatternSpec *filters[RULE_FILTERS]; /* NULL: any */
-    char *patterns[RULE_FILTERS];        /* as they were written */
+    char *patterns[RULE_FILTERS];        /* as written */
     GArray *labels;                      /* of RuleLabel: all of them must match */
     GArray *conditions;                  /* of RuleCondition, by alternative */
-    gint64 for_us;                       /* they must hold for so long */
-    gint64 warm_up_us;                   /* after the process was started */
+    gint64 for_us;                       /* how long they must hold */
+    gint64 warm_up_us;                   /* after the start of the process: it does not fire */
     GArray *actions;                     /* of RuleAction, in order */
     gint64 time_limit_us;                /* of a command or a request */
     char *run_as;                        /* the user that commands run as; NULL: jescope's own */
-    guint count;                         /* it fires at most so often for one series... */
-    guint user_count;                    /* and so often for all series of one user... */
+    guint count;                         /* maximum number of firings for a series... */
+    guint user_count;                    /* ...and for all series of a user... */
     gint64 window_us;                    /* ...in this time */
-    gint64 cooldown_us;                  /* not before so long after the last time... */
-    gdouble again;                       /* ...unless the first condition's quantity has moved on by this; NAN: never */
-    guint64 disk;                        /* bytes of dumps in one window; 0: any */
-    gdouble spare;                       /* the share of the machine's memory that must be available */
+    gint64 cooldown_us;                  /* minimum time between firings... */
+    gdouble again; /* ...unless the first condition's quantity has moved by this; NAN: no exception */
+    guint64 disk;  /* maximum bytes of dumps in one window; 0: no limit */
+    gdouble spare; /* the share of the machine's memory that must be available */
 } Rule;
 
 Rule *rule_ref(Rule *rule);
 void rule_unref(Rule *rule);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Rule, rule_unref)
 
-/* Nothing is set in it but the defaults. */
+/* A new rule with default values. */
 Rule *rule_new(const char *name);
 
 gboolean rule_matches(const Rule *rule, const RuleSubject *subject);

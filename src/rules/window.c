@@ -8,12 +8,12 @@
 
 enum {
     FEWEST = 4,
-    FILLED = 90,   /* percent of the window */
-    JUDGINGS = 60, /* of growth in one window: each takes a moment */
+    FILLED = 90,   /* percent of the window that values must cover */
+    JUDGINGS = 60, /* of growth in one window, since each takes time */
 };
 
 static const gdouble Z95 = 1.96;
-static const gdouble STRONGEST_MEMORY = 0.95; /* of the correlation of a value with the one before */
+static const gdouble STRONGEST_MEMORY = 0.95; /* maximum autocorrelation */
 
 struct Window {
     const Quantity *quantity;
@@ -75,7 +75,7 @@ seconds(gint64 us)
     return (gdouble)us / G_USEC_PER_SEC;
 }
 
-/* Drops what has left the window, and the oldest where there is no more room. */
+/* Drops values that have left the window, and the oldest one if there is no room. */
 static void
 make_room(Window *window, gdouble now)
 {
@@ -96,7 +96,7 @@ add_point(Window *window, gint64 now_us, gdouble value)
     if (window->n == 0)
         window->base_us = now_us;
     gdouble now = seconds(now_us - window->base_us);
-    /* A tenth less, since samples come a little early at times. */
+    /* A tenth less, since samples are a little early at times. */
     gdouble apart = seconds(window->quantity->window_us) / TREND_POINTS * 0.9;
     if (window->n > 0 && now - window->times[window->n - 1] < apart)
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of one quantity of one process over a time, thinned to TREND_POINTS. Times are microseconds of the
- * caller's clock. */
+/* The recent values of a quantity of a process, thinned to TREND_POINTS. Times are microseconds of the caller's
+ * clock. */
 #ifndef JESCOPE_RULES_WINDOW_H
 #define JESCOPE_RULES_WINDOW_H
 
@@ -8,27 +8,28 @@
 
 typedef struct Window Window;
 
-/* For QUANTITY, which is not QUANTITY_VALUE and outlives it. */
+/* QUANTITY must not have the form QUANTITY_VALUE, and must outlive the window. */
 Window *window_new(const Quantity *quantity);
 void window_free(Window *window);
 
-/* The same quantity, which outlives it from now on. */
+/* Replaces the quantity by an equal one, which must outlive the window. */
 void window_set_quantity(Window *window, const Quantity *quantity);
 const Quantity *window_quantity(const Window *window);
 
-/* What QUANTITY's base is now. A time that is not after the one before, and window_reset(), begin a new window. */
+/* Adds the current value of the quantity's base. If NOW_US is not after the previous time, the window is reset
+ * first. */
 void window_add(Window *window, gint64 now_us, gdouble value);
 void window_reset(Window *window);
 
 /*
- * Of QUANTITY_SLOPE, by least squares: the change per second, and its 95 % interval, whose error grows with the
- * correlation of neighbouring values. Of the other two, all three are the value.
+ * For QUANTITY_SLOPE, the change per second by least squares, and its 95 % interval, which is wider if neighbouring
+ * values are correlated. For the other forms, all three are the value.
  */
 typedef struct {
     gdouble value, low, high;
 } WindowValue;
 
-/* FALSE: too little was seen. */
+/* FALSE if there are too few values. */
 gboolean window_value(Window *window, WindowValue *value);
 
 #endif
