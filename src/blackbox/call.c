@@ -11,8 +11,8 @@ struct WatchCall {
     int wake; /* an eventfd: ASKED may be set */
     GMutex lock;
     GCond answered;
-    pid_t pid;      /* of the process of the watch that has it now; 0: none has */
-    gboolean asked; /* for a snapshot that is not done */
+    pid_t pid;      /* the process that the watch answers for; 0: none */
+    gboolean asked; /* a snapshot is requested and not done */
 };
 
 WatchCall *

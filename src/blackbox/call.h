@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Snapshots that another thread asks watches (watch.h) for, before a control group is killed, and waits for. A watch
- * may be busy with a dump of a process that takes its time, so all are asked at once and then waited for.
+ * Requests for snapshots from another thread to watches (watch.h), before a control group is killed. A watch may be
+ * busy with a slow dump, so all of them are asked before any is waited for.
  */
 #ifndef JESCOPE_BLACKBOX_CALL_H
 #define JESCOPE_BLACKBOX_CALL_H
@@ -9,25 +9,25 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* Between one watch and those who ask it. From any thread. */
+/* Connects a watch with the threads that ask it. Thread-safe. */
 typedef struct WatchCall WatchCall;
 
 WatchCall *watch_call_new(void);
 void watch_call_free(WatchCall *call);
 
-/* Has each watch with one of the N CALLS take a snapshot, if the control group of its process is GROUP or below it, and
- * waits for them, for MS at most in all. One at a time for each call. */
+/* Makes each watch with one of the N CALLS take a snapshot if the control group of its process is GROUP or below it,
+ * and waits for them, at most MS milliseconds in total. Each call may be used by one such function at a time. */
 void watch_calls_before_kill(WatchCall *const *calls, guint n, const char *group, guint ms);
 
 /* ---- for the watch ---- */
 
-/* From now on it answers for process PID; 0: for none, and no call waits for it. */
+/* Sets the process that the watch answers for; 0: none. Callers that wait for it return. */
 void watch_call_answers_for(WatchCall *call, pid_t pid);
 
-/* A descriptor that is readable while a snapshot may be asked for. */
+/* A descriptor, owned by CALL, that is readable if a snapshot may have been requested. */
 int watch_call_wake(const WatchCall *call);
 
-/* Whether a snapshot is asked for; then watch_call_done() is to follow it. */
+/* Whether a snapshot is requested; if so, call watch_call_done() after it. */
 gboolean watch_call_take(WatchCall *call);
 void watch_call_done(WatchCall *call);
 

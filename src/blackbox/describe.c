@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <string.h>
 
-/* Its unit may be that of what stands behind it. */
+/* SIZE without its unit if OTHER has the same. */
 static char *
 without_unit(const char *size, const char *other)
 {
@@ -113,7 +113,7 @@ json_text(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
-/* Its directory may have any name. */
+/* Its directory's name may contain any bytes. */
 static json_t *
 json_path(const char *path)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the black box has kept, in words and as JSON. */
+/* Describes what the black box has kept, in words and as JSON. */
 #ifndef JESCOPE_BLACKBOX_DESCRIBE_H
 #define JESCOPE_BLACKBOX_DESCRIBE_H
 

@@ -115,7 +115,7 @@ files_boot(void)
     return g_file_get_contents("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL) ? g_strstrip(boot) : g_strdup("");
 }
 
-/* Of the open file, not of the process: looking at it takes no lock, not even for a moment. */
+/* For a lock of the open file, not of the process: testing it takes no lock, not even briefly. */
 static const struct flock whole_file = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
 int
@@ -164,7 +164,7 @@ files_make_root(const char *root, GError **error)
     return FALSE;
 }
 
-/* Files whose name ends with SUFFIX. */
+/* Removes the files in LIFE whose names end with SUFFIX. */
 static void
 remove_files(const char *life, const char *suffix)
 {
@@ -181,10 +181,10 @@ void
 files_remove_life(const char *life)
 {
     g_autofree char *name = g_path_get_dirname(life);
-    remove_files(life, snapshot_suffix); /* a dump without one is not a snapshot */
+    remove_files(life, snapshot_suffix); /* first: a dump without one is not a snapshot */
     remove_files(life, "");
     rmdir(life);
-    rmdir(name); /* fails while there is another */
+    rmdir(name); /* fails if it contains another life */
 }
 
 void

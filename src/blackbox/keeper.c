@@ -21,7 +21,7 @@ struct BlackboxKeeper {
     RecordProcess process;
     pid_t pid;
     guint64 start_time;
-    uid_t owner; /* as target_files_user_of(), the least since it began */
+    uid_t owner; /* as target_files_user_of(), the least privileged since the start */
     uid_t sole_user;
     BlackboxQuota quota;
     int lock;
@@ -103,8 +103,8 @@ has_dump(const char *life, guint number)
     return g_file_test(dump, G_FILE_TEST_EXISTS);
 }
 
-/* The first one shows what the later ones have grown from. Those without a dump push out none that has one: only the
- * latest of all may be without. */
+/* Removes what exceeds the number of snapshots, but never the first, from which the later ones have grown. Snapshots
+ * without a dump do not displace any with one: only the latest of all may lack a dump. */
 static void
 thin_out(const BlackboxKeeper *keeper)
 {
@@ -133,8 +133,8 @@ bytes_of(const BlackboxLife *life)
     return bytes;
 }
 
-/* Of LIVES, the latest first, those of this user that are too many of one name, or of all: any process may take any
- * name. */
+/* Removes this user's ended lives that exceed the limit of one name or of all names, since a process may take any name.
+ * LIVES are sorted, the latest first. */
 static void
 remove_old_lives(const BlackboxKeeper *keeper, GPtrArray *lives)
 {
@@ -155,7 +155,7 @@ remove_old_lives(const BlackboxKeeper *keeper, GPtrArray *lives)
     }
 }
 
-/* Finds the oldest of LIVES of USER that is not watched. FALSE: USER has no such life. */
+/* Removes the oldest of LIVES of USER that is not watched. FALSE if USER has no such life. */
 static gboolean
 remove_life_of(GPtrArray *lives, uid_t user)
 {
@@ -170,7 +170,7 @@ remove_life_of(GPtrArray *lives, uid_t user)
     return FALSE;
 }
 
-/* The oldest snapshot of USER that is not the last one of its life. */
+/* Removes the oldest snapshot of USER that is not the last one of its life. FALSE if USER has no such snapshot. */
 static gboolean
 remove_snapshot_of(const GPtrArray *lives, uid_t user)
 {
@@ -191,7 +191,7 @@ remove_snapshot_of(const GPtrArray *lives, uid_t user)
     return TRUE;
 }
 
-/* Bytes by user. */
+/* A new table of user -> bytes. */
 static GHashTable *
 sum_up(const GPtrArray *lives)
 {
@@ -208,7 +208,7 @@ sum_up(const GPtrArray *lives)
     return sums;
 }
 
-/* Of those who are not in SPARED, the user of whom most is kept. FALSE: all are in it. */
+/* Finds the user with the most bytes who is not in SPARED. FALSE if all are. */
 static gboolean
 find_heaviest(const GPtrArray *lives, GHashTable *spared, uid_t *user)
 {
@@ -237,11 +237,11 @@ bytes_of_all(const GPtrArray *lives)
     return bytes;
 }
 
-/* Of each user the oldest lives first, then the oldest snapshots. */
+/* Removes a user's oldest lives first, then the oldest snapshots. */
 static void
 keep_to_bytes(const BlackboxKeeper *keeper, GPtrArray *lives)
 {
-    g_autoptr(GHashTable) spared = g_hash_table_new(NULL, NULL); /* those of whom all that is left stays */
+    g_autoptr(GHashTable) spared = g_hash_table_new(NULL, NULL); /* users with nothing left to remove */
     uid_t user = 0;
     while (bytes_of_all(lives) > keeper->quota.bytes && find_heaviest(lives, spared, &user))
         if (!remove_life_of(lives, user) && !remove_snapshot_of(lives, user))
@@ -259,7 +259,7 @@ keep_to_quota(const BlackboxKeeper *keeper)
     keep_to_bytes(keeper, lives);
 }
 
-/* After the end of the process its user cannot be read. One that was root's may have become another user's. */
+/* Updates the users of the process, which cannot be read after its end. A process of root may have changed its user. */
 static void
 look_at_owner(BlackboxKeeper *keeper)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes what life.h reads. Belongs to one thread. */
+/* Writes the files that life.h reads. A keeper belongs to one thread. */
 #ifndef JESCOPE_BLACKBOX_KEEPER_H
 #define JESCOPE_BLACKBOX_KEEPER_H
 
@@ -7,31 +7,32 @@
 #include "target/process.h"
 
 enum {
-    BLACKBOX_SNAPSHOTS_MIN = 2, /* the first one and the last */
+    BLACKBOX_SNAPSHOTS_MIN = 2, /* the first and the last */
 };
 
-/* What stays: of each life the first snapshot and the latest ones. */
+/* Limits of what is kept. Of each life, the first snapshot and the latest ones stay. */
 typedef struct {
-    guint snapshots;     /* of one life, at least 2 */
-    guint lives;         /* ended ones of one name and user */
-    guint lives_of_user; /* ended ones of one user, whatever their names */
-    guint64 bytes;       /* below the directory, all together: the user of whom most is kept loses the oldest; the last
-                          * snapshot of a life that is watched stays */
+    guint snapshots;     /* per life, at least 2 */
+    guint lives;         /* ended ones per name and user */
+    guint lives_of_user; /* ended ones per user */
+    guint64 bytes; /* in total below the directory: beyond it, the user with the most bytes loses the oldest, except the
+                      last snapshot of a life that is watched */
 } BlackboxQuota;
 
 extern const BlackboxQuota blackbox_quota_default;
 
 typedef struct BlackboxKeeper BlackboxKeeper;
 
-/* For PROCESS. An earlier jescope's snapshots of the same life are continued. */
+/* A keeper for PROCESS, which continues the snapshots of an earlier jescope for the same life. NULL with
+ * BLACKBOX_ERROR_FILE or _BUSY. */
 BlackboxKeeper *blackbox_keeper_new(const char *directory, const Process *process, const BlackboxQuota *quota,
                                     GError **error);
 void blackbox_keeper_set_quota(BlackboxKeeper *keeper, const BlackboxQuota *quota);
 void blackbox_keeper_free(BlackboxKeeper *keeper);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlackboxKeeper, blackbox_keeper_free)
 
-/* Keeps SNAPSHOT, whose number, dump, dump_bytes and owner are set by this, with the dump DESCRIPTOR (-1: none, missing
- * says why); then removes what the quota does not allow. */
+/* Keeps SNAPSHOT with the dump DESCRIPTOR (-1: none, SNAPSHOT->missing says why), and sets its number, dump,
+ * dump_bytes, owner and sole_user; then removes what exceeds the quota. */
 gboolean blackbox_keeper_add(BlackboxKeeper *keeper, BlackboxSnapshot *snapshot, int descriptor, GError **error);
 
 gboolean blackbox_keeper_end(BlackboxKeeper *keeper, const BlackboxEnd *end, GError **error);

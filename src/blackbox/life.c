@@ -80,7 +80,7 @@ leave_out(GPtrArray *left_out, const char *path, const GError *error)
         g_ptr_array_add(left_out, g_strdup_printf("%s: %s", path, error->message));
 }
 
-/* The name is that of the latest record. */
+/* The latest record determines the name. */
 static void
 take_process(BlackboxLife *life, RecordProcess *process)
 {
@@ -91,7 +91,7 @@ take_process(BlackboxLife *life, RecordProcess *process)
     life->user = process->user;
 }
 
-/* What is at PATH may change at any time if the directory is another user's. */
+/* The file at PATH may change at any time if another user owns the directory. */
 static char *
 read_record(const char *path, gsize *length, GError **error)
 {
@@ -156,7 +156,7 @@ read_end(BlackboxLife *life, GPtrArray *left_out)
     life->latest_us = life->end.time_us;
 }
 
-/* NULL: DIRECTORY is not a life, or nothing is in it yet. */
+/* NULL if DIRECTORY is not a life, or is empty. */
 static BlackboxLife *
 read_life(const char *directory, GPtrArray *left_out)
 {

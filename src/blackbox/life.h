@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the black box keeps on disk, below one directory: NAME/PID.STARTTICKS for each life of a target, in it
+ * The files of the black box, below one directory: NAME/PID.STARTTICKS for each life of a target, which contains
  *   NUMBER.heap, NUMBER.snapshot   a heap dump, and its key file: when and why it was taken, and the memory then
  *   end                            a key file: when and how the process ended
  *   lock                           locked while the life is watched
- * A file appears under its name when it is whole and on the disk, the dump before its key file, and what it replaces is
+ * A file gets its name when it is complete and on disk, the dump before its key file; files that it replaces are
  * removed after that. docs/formats.md has the keys.
  */
 #ifndef JESCOPE_BLACKBOX_LIFE_H
@@ -20,14 +20,14 @@ GQuark blackbox_error_quark(void);
 
 typedef enum {
     BLACKBOX_ERROR_FILE,   /* a file cannot be read or written */
-    BLACKBOX_ERROR_FORMAT, /* it is not one of ours, or damaged */
+    BLACKBOX_ERROR_FORMAT, /* not a file of the black box, or damaged */
     BLACKBOX_ERROR_BUSY,   /* another jescope watches this life */
 } BlackboxError;
 
-/* Bytes in a figure that is not known. */
+/* The value of an unknown number of bytes. */
 #define BLACKBOX_UNKNOWN G_MAXUINT64
 
-/* Bytes, as of one moment. */
+/* Bytes at one moment. */
 typedef struct {
     guint64 used;  /* as CgroupReading.used; without a group, resident */
     guint64 limit; /* BLACKBOX_UNKNOWN: none */
@@ -37,15 +37,15 @@ typedef struct {
 
 typedef struct {
     guint number;   /* 1, 2, ... in its life */
-    gint64 time_us; /* of the dump's beginning, CLOCK_REALTIME */
+    gint64 time_us; /* start of the dump, CLOCK_REALTIME */
     gint64 took_us;
     char *reason; /* pacer_reason_name() */
     BlackboxMemory memory;
     char *dump;         /* its path; NULL: no dump */
-    guint64 dump_bytes; /* of it */
+    guint64 dump_bytes; /* size of the dump */
     char *missing;      /* why no dump exists */
-    uid_t sole_user;    /* process_user() until then; (uid_t)-1: of several, or unknown */
-    uid_t owner;        /* as target_files_user_of(): with whose rights the files are read that the dump names */
+    uid_t sole_user;    /* process_user() so far; (uid_t)-1: several, or unknown */
+    uid_t owner;        /* as target_files_user_of(): files that the dump names are read with this user's rights */
 } BlackboxSnapshot;
 
 void blackbox_snapshot_free(BlackboxSnapshot *snapshot);
@@ -53,7 +53,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlackboxSnapshot, blackbox_snapshot_free)
 
 typedef enum {
     BLACKBOX_CAUSE_UNKNOWN,
-    BLACKBOX_CAUSE_OOM,        /* SIGKILL, and its group has one oom_kill more, or its unit's result is that */
+    BLACKBOX_CAUSE_OOM,        /* SIGKILL, and oom_kill of its group has risen, or its unit's result is oom-kill */
     BLACKBOX_CAUSE_OOM_LIKELY, /* SIGKILL with less than 5 % of the limit left; the group's counter could not be read */
     BLACKBOX_CAUSE_SIGNAL,
     BLACKBOX_CAUSE_EXIT,
@@ -66,15 +66,15 @@ const char *blackbox_cause_name(BlackboxCause cause);
 typedef struct {
     gint64 time_us; /* CLOCK_REALTIME */
     BlackboxCause cause;
-    gint number; /* of the signal, or the exit status */
+    gint number; /* signal number or exit status */
     guint64 used, limit;
     gint64 read_us;                     /* when these were read */
-    guint64 kills_before, kills_after;  /* CgroupReading.oom_kills; BLACKBOX_UNKNOWN */
-    char unit[UNIT_NAME_SIZE];          /* of systemd; "": it was in none, or its manager did not say how it ended: */
+    guint64 kills_before, kills_after;  /* CgroupReading.oom_kills, or BLACKBOX_UNKNOWN */
+    char unit[UNIT_NAME_SIZE];          /* of systemd; "": none, or the manager did not say how it ended */
     char unit_result[UNIT_RESULT_SIZE]; /* UnitEnd.result */
 } BlackboxEnd;
 
-/* A life as it is found on disk. */
+/* A life as read from disk. */
 typedef struct {
     char *directory;
     char *name; /* of the process */
@@ -82,34 +82,37 @@ typedef struct {
     guint64 start_time; /* as Process.start_time */
     char *boot;
     uid_t user;           /* the real one of the process; (uid_t)-1: unknown */
-    GPtrArray *snapshots; /* of BlackboxSnapshot, oldest first; never empty but for a life that has just begun */
+    GPtrArray *snapshots; /* of BlackboxSnapshot, oldest first; empty only for a life that has just begun */
     gboolean has_end;
     BlackboxEnd end;
-    gboolean watched; /* now */
+    gboolean watched; /* currently */
     gboolean alive;   /* the process runs */
     gint64 latest_us; /* of the end, or of the last snapshot */
 } BlackboxLife;
 
-/* "4711.8812033", of no other process since boot. To be freed. */
+/* "4711.8812033", unique among the processes since boot. To be freed. */
 char *blackbox_life_id(const BlackboxLife *life);
 
 void blackbox_life_free(BlackboxLife *life);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlackboxLife, blackbox_life_free)
 
-/* $JESCOPE_BLACKBOX, else jescope/blackbox in $XDG_STATE_HOME, else in ~/.local/state. */
+/* $JESCOPE_BLACKBOX, else jescope/blackbox in $XDG_STATE_HOME, else in ~/.local/state. To be freed. */
 char *blackbox_default_directory(void);
 
-/* Of `jescope serve`: $JESCOPE_BLACKBOX, else of root's server /var/lib/jescope-serve/blackbox, else as above. */
+/* The directory of `jescope serve`: $JESCOPE_BLACKBOX, else /var/lib/jescope-serve/blackbox for root, else as above. To
+ * be freed. */
 char *blackbox_server_directory(void);
 
-/* Where `last` looks: blackbox_default_directory(), and that of root's server. NULL at the end, to be freed. */
+/* The directories that `jescope last` searches: blackbox_default_directory(), and without $JESCOPE_BLACKBOX that of
+ * root's server if it is readable. NULL-terminated, to be freed with g_strfreev(). */
 char **blackbox_directories(void);
 
-/* The lives below DIRECTORY, of NAME (a process's name, or a pid) unless it is NULL; the latest first. A damaged file
- * is left out, with a sentence in LEFT_OUT (of char *, may be NULL). A missing directory has none. */
+/* Returns the lives below DIRECTORY, the latest first; those of NAME (a process's name, or a pid) unless it is NULL. A
+ * damaged file is skipped, with a sentence in LEFT_OUT (of char *, may be NULL). The array is empty if DIRECTORY does
+ * not exist. */
 GPtrArray *blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GError **error);
 
-/* The same of several DIRECTORIES, NULL at the end. */
+/* The same for several DIRECTORIES, NULL-terminated. */
 GPtrArray *blackbox_all_lives(const char *const *directories, const char *name, GPtrArray *left_out, GError **error);
 
 #endif

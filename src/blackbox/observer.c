@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 enum {
-    KILLS_KEPT_US = 2000000, /* counters are compared with those this long before the end: a victim takes time to die */
+    KILLS_KEPT_US = 2000000, /* age of the counters that the last ones are compared with: a victim takes time to die */
     STATUS_WAIT_US = 1000000,
     STATUS_STEP_US = 10000,
     LIKELY_LEFT_PERCENT = 5,
     UNIT_WAIT_US = 3000000,
     UNPROFILED_MS = 60000,
-    DUMP_SHARE = 4, /* of all bytes that may be kept, one dump has at most a quarter */
+    DUMP_SHARE = 4, /* a dump may have at most a quarter of the quota's bytes */
 };
 
 struct BlackboxObserver {
@@ -31,21 +31,21 @@ struct BlackboxObserver {
     ProcessEnd *end;
     BlackboxKeeper *keeper;
     ObserverOptions options;
-    Unit unit; /* as it began; its name is "" where it is in none */
+    Unit unit; /* at the start; its name is "" if there is none */
     CgroupGauge *gauge;
-    PressureWatch *pressure; /* NULL: it has no such variables */
-    guint64 pressed;         /* how often it was */
+    PressureWatch *pressure; /* NULL: the process has no variables for it */
+    guint64 pressed;         /* number of its events */
     Pacer pacer;
     CgroupReading reading;     /* the latest */
-    CgroupReading earlier;     /* the one before */
+    CgroupReading earlier;     /* the previous one */
     gint64 read_us;            /* CLOCK_REALTIME */
-    guint64 kills, kills_next; /* oom_kills, of KILLS_KEPT_US ago or earlier and the next ones to be these */
+    guint64 kills, kills_next; /* oom_kills of at least KILLS_KEPT_US ago, and the next value of it */
     gint64 kills_us;
-    gint64 profile_us; /* of the last dump that was kept: CLOCK_REALTIME; 0: none */
+    gint64 profile_us; /* of the last dump that was kept, CLOCK_REALTIME; 0: none */
     Recorder recorder; /* of the lease; lease 0: none */
-    guint64 tend_ms;   /* monotonic: when the lease is looked at next */
-    gboolean lent;     /* another client has profiling for a time */
-    gboolean was_on;   /* when it was looked at last, without a lease */
+    guint64 tend_ms;   /* monotonic time of the next check of the lease */
+    gboolean lent;     /* another client uses profiling for a time */
+    gboolean was_on;   /* profiling was on at the last check without a lease */
     gboolean unwanted; /* another client switched profiling off */
 };
 
@@ -128,7 +128,7 @@ note_kills(BlackboxObserver *observer)
     observer->kills_us = now;
 }
 
-/* FALSE: it has just ended, and the figures of before are kept. */
+/* FALSE if the process is ending; the previous figures are kept. */
 static gboolean
 read_memory(BlackboxObserver *observer)
 {
@@ -264,8 +264,8 @@ use_lease(BlackboxObserver *observer, Target *target, WireLeaseAction action)
     return OUTCOME_DONE;
 }
 
-/* Without a lease, or after its loss: to one that another client has taken, to its deadline, or because another client
- * has switched profiling off. */
+/* Decides whether to take a lease if there is none or it was lost: to a lease of another client, to its deadline, or
+ * because another client has switched profiling off. */
 static Outcome
 take_again(BlackboxObserver *observer, Target *target)
 {
@@ -353,7 +353,7 @@ observer_judge_end(BlackboxEnd *end, const int *status)
         end->cause = WIFSIGNALED(*status) ? BLACKBOX_CAUSE_SIGNAL : BLACKBOX_CAUSE_EXIT;
 }
 
-/* Asks its unit, which has restarted it before long. */
+/* Reads how the unit ended, at once, since it may restart soon. FALSE if the status is unknown. */
 static gboolean
 ask_unit(const BlackboxObserver *observer, BlackboxEnd *end, int *status)
 {
@@ -368,7 +368,7 @@ ask_unit(const BlackboxObserver *observer, BlackboxEnd *end, int *status)
     return said.has_status;
 }
 
-/* Its status is known when its parent has waited for it, which may take a moment. */
+/* Waits until the status is known, which is when the parent has waited for the process. */
 static gboolean
 wait_for_status(const BlackboxObserver *observer, int *status)
 {

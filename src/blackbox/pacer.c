@@ -9,9 +9,9 @@ enum {
     TICK_MAX_US = 100000,
     TICK_UNLIMITED_US = 250000,
     TICK_FILLS_PERCENT = 1,
-    NEAR_STEPS_PERCENT = 1, /* growth since the last snapshot without which being near the limit needs no other */
-    REST = 9,               /* pause after a snapshot, as a multiple of the stall: a tenth of the time at most */
-    REST_NEAR = 1,          /* the same near the limit: half of it */
+    NEAR_STEPS_PERCENT = 1, /* minimum growth since the last snapshot for another one near the limit */
+    REST = 9,      /* pause after a snapshot, as a multiple of stall_us: dumps take at most a tenth of the time */
+    REST_NEAR = 1, /* the same near the limit: at most half of the time */
     PRESSURE_EVERY_US = 10000000,
     STALLED_PERCENT = 10, /* of the time since the last reading */
 };
@@ -43,7 +43,7 @@ pacer_tick_us(const Pacer *pacer)
     return (gint64)CLAMP(us, TICK_MIN_US, TICK_MAX_US);
 }
 
-/* Half of it is the latest change: fast enough for a burst, and one large allocation does not last. */
+/* Half of the rate is the latest change: it follows a burst quickly, and one large allocation has no lasting effect. */
 static void
 note_rate(Pacer *pacer, const PacerReading *reading)
 {
@@ -54,7 +54,7 @@ note_rate(Pacer *pacer, const PacerReading *reading)
     pacer->rate = (pacer->rate + change / (gdouble)passed * G_USEC_PER_SEC) / 2;
 }
 
-/* Whether a snapshot after RESTS_US more could be too late, because the limit is reached before it is whole. */
+/* Whether the limit may be reached before a snapshot that begins after another RESTS_US is complete. */
 static gboolean
 is_reached_within(const Pacer *pacer, const PacerReading *reading, gint64 rests_us)
 {
@@ -63,7 +63,7 @@ is_reached_within(const Pacer *pacer, const PacerReading *reading, gint64 rests_
     return pacer->rate > 0 && (gdouble)left / pacer->rate * G_USEC_PER_SEC < needed_us;
 }
 
-/* Growth by a step does not wait for the rest of a slow dump if the limit would not either. */
+/* After growth by a step, the rest of the pause is skipped if the limit may be reached during it. */
 static gboolean
 is_near_limit(const Pacer *pacer, const PacerReading *reading, gint64 rests_us)
 {
@@ -108,8 +108,8 @@ pacer_judge(Pacer *pacer, const PacerReading *reading)
     return PACER_PRESSURE;
 }
 
-/* A dump that takes much longer than the one before has waited for a processor, as the target has: on a busy machine, a
- * pause as for a large dump would let the profile become old. */
+/* A dump that takes much longer than the previous one has waited for a processor, like the target: on a busy machine, a
+ * pause as after a large dump would make the profile too old. */
 void
 pacer_note(Pacer *pacer, guint64 used, gint64 cost_us, gint64 now_us)
 {

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 enum {
-    CALL_MAX = 16 * 1024, /* bytes; a path of a group has at most 4096 */
-    CALL_MS = 5000,       /* that a client may take for its call, and for each part of the answer */
-    WAITING = 4,          /* connections */
+    CALL_MAX = 16 * 1024, /* bytes; the path of a group has at most 4096 */
+    CALL_MS = 5000,       /* timeout for each part of a client's call and of the answer */
+    WAITING = 4,          /* connections in the backlog */
 };
 
 struct PrekillHook {
@@ -26,7 +26,7 @@ struct PrekillHook {
     int stop; /* an eventfd */
     PrekillNotify notify;
     gpointer data;
-    GThread *thread; /* NULL: it has not begun, or has ended */
+    GThread *thread; /* NULL: the hook has not begun, or has ended */
 };
 
 /* ---- messages ---- */
@@ -73,7 +73,7 @@ prekill_concerns(const char *path, const char *group)
 
 /* ---- connections ---- */
 
-/* FALSE: the hook is to end, or EVENTS have not come within MS (-1: any time). */
+/* Waits for EVENTS, at most MS milliseconds (-1: forever). FALSE if they did not occur, or the hook should end. */
 static gboolean
 wait_for(const PrekillHook *hook, int fd, short events, int ms)
 {
@@ -85,7 +85,7 @@ wait_for(const PrekillHook *hook, int fd, short events, int ms)
     return n > 0 && fds[1].revents == 0;
 }
 
-/* A message ends with a zero byte. NULL: none came. To be freed. */
+/* Reads a message, which ends with a zero byte; to be freed. NULL on timeout or error. */
 static char *
 read_message(const PrekillHook *hook, int fd)
 {
@@ -146,7 +146,7 @@ run(gpointer data)
 
 /* ---- the socket ---- */
 
-/* What is there and is not a socket stays. */
+/* Replaces a socket at PATH, but no other file. */
 static gboolean
 bind_socket(int fd, const char *path)
 {
@@ -158,7 +158,7 @@ bind_socket(int fd, const char *path)
     }
     if (lstat(path, &status) == 0 && S_ISSOCK(status.st_mode))
         unlink(path);
-    /* The rights of the descriptor are those of the file that bind() makes. */
+    /* bind() creates the file with the mode of the descriptor. */
     return fchmod(fd, S_IRUSR | S_IWUSR) == 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
            listen(fd, WAITING) == 0;
 }

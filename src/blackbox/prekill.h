@@ -9,27 +9,27 @@
 
 #include <glib.h>
 
-/* GROUP ("/system.slice/redis.service") is about to be killed: returns when what is to be done before that is done. On
- * a thread of the hook, for one group at a time. */
+/* Called before GROUP ("/system.slice/redis.service") is killed; the kill waits until this returns. Runs on a thread of
+ * the hook, for one group at a time. */
 typedef void (*PrekillNotify)(const char *group, gpointer data);
 
 typedef struct PrekillHook PrekillHook;
 
-/* Listens at the socket PATH, which only its owner and root can connect to; one that is left there by another process
- * is replaced. Calls wait until prekill_hook_begin(). */
+/* Listens on the socket PATH, which only its owner and root can connect to; a socket that another process has left
+ * there is replaced. Calls wait until prekill_hook_begin(). NULL with BLACKBOX_ERROR_FILE. */
 PrekillHook *prekill_hook_new(const char *path, GError **error);
 
 void prekill_hook_begin(PrekillHook *hook, PrekillNotify notify, gpointer data);
 
-/* NOTIFY is not called any more; waits for it. What calls now is not answered. */
+/* Waits for NOTIFY, which is not called any more. Later calls are not answered. */
 void prekill_hook_end(PrekillHook *hook);
 
-/* Ends it, and removes the socket. */
+/* Ends the hook and removes the socket. */
 void prekill_hook_free(PrekillHook *hook);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(PrekillHook, prekill_hook_free)
 
-/* The group of the Varlink call TEXT, to be freed. NULL: it is another call, and *ANSWER (to be freed) is its answer,
- * an error; or *ANSWER is NULL, since it is not a call. */
+/* Returns the group of the Varlink call TEXT, to be freed. NULL for any other call, with an error in *ANSWER (to be
+ * freed) to reply with; *ANSWER is NULL if TEXT is not a call. */
 char *prekill_parse(const char *text, char **answer);
 
 /* Whether GROUP is PATH, or below it. */

@@ -11,7 +11,7 @@ earliest_first(gconstpointer a, gconstpointer b)
 void
 round_choose(GArray *due)
 {
-    g_autoptr(GHashTable) of_user = g_hash_table_new(NULL, NULL); /* how many were taken */
+    g_autoptr(GHashTable) of_user = g_hash_table_new(NULL, NULL); /* user -> number of targets chosen */
     guint kept = 0;
     g_array_sort(due, earliest_first);
     for (guint i = 0; i < due->len; i++) {

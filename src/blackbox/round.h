@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of many targets are read now: readings take a small part of a processor's time, which users share. Pure. */
+/* Chooses which of many targets to read now: readings take a small part of a processor's time, which users share.
+ * Pure. */
 #ifndef JESCOPE_BLACKBOX_ROUND_H
 #define JESCOPE_BLACKBOX_ROUND_H
 
@@ -14,11 +15,12 @@ enum {
 typedef struct {
     gint64 since_us; /* when it became due */
     uid_t user;
-    gboolean ended; /* it is taken in any case */
+    gboolean ended; /* it is always chosen */
     gpointer data;
 } RoundEntry;
 
-/* Leaves in DUE (of RoundEntry) those of this round, the ones that wait longest of each user; the others stay due. */
+/* Reduces DUE (of RoundEntry) to the targets of this round: those of each user that have waited longest. The others
+ * stay due. */
 void round_choose(GArray *due);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    FAILURES_US = 60000000, /* interval of reporting snapshots that fail */
+    FAILURES_US = 60000000, /* minimum interval between reports of snapshots that fail */
 };
 
 typedef struct {
@@ -79,7 +79,8 @@ note_end(Watch *watch)
         watch->options->tells.ended(watch->target, what, watch->options->tells.data);
 }
 
-/* TRUE: it was neither the time nor a call that ended it. */
+/* Waits until the next reading is due or a snapshot is requested. TRUE if the process has ended or the watch should
+ * stop. */
 static gboolean
 wait_until_due(const Watch *watch, gboolean *stopped)
 {
