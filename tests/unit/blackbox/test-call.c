@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads stand in for watches; their process is this one, so "/" concerns them. */
+/* Threads simulate watches; their process is this one, so "/" includes them. */
 #include "blackbox/call.h"
 
 #include <poll.h>
@@ -10,7 +10,7 @@ enum { LONG_MS = 60000 };
 typedef struct {
     WatchCall *call;
     gint taken;  /* atomic */
-    gint *first; /* atomic: of the other; NULL: it waits for no other */
+    gint *first; /* atomic: that of the other watch, to wait for; NULL: none */
 } Watch;
 
 static gpointer
@@ -28,7 +28,7 @@ answer_once(gpointer data)
     return NULL;
 }
 
-/* The dump of one process, of another user perhaps, may take as long as it likes: the second is asked meanwhile. */
+/* The dump of one process, perhaps of another user, may take any time: the other one is asked meanwhile. */
 static void
 test_all_at_once(void)
 {
@@ -47,7 +47,7 @@ test_all_at_once(void)
     }
 }
 
-/* None answers: those that have no process, that are of another group, and that stop meanwhile are not waited for. */
+/* Calls do not wait for watches that have no process, are of another group, or stop meanwhile. */
 static void
 test_not_waited_for(void)
 {

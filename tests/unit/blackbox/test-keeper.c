@@ -38,7 +38,7 @@ keeper_of(const char *name, pid_t pid, const BlackboxQuota *quota)
     return blackbox_keeper_new(root, &process, quota, NULL);
 }
 
-/* A dump of BYTES bytes; 0: none. */
+/* Adds a snapshot with a dump of BYTES bytes; 0: no dump. */
 static void
 add(BlackboxKeeper *keeper, gint64 time_us, gsize bytes)
 {
@@ -73,7 +73,7 @@ assert_numbers(const BlackboxLife *life, const char *expected)
     g_assert_cmpstr(numbers->str, ==, expected);
 }
 
-/* Written and read back: the first and the latest stay, and the end. */
+/* Snapshots are written and read back: the first, the latest ones and the end are kept. */
 static void
 test_round(void)
 {
@@ -122,7 +122,7 @@ test_round(void)
     end();
 }
 
-/* Those that have no dump push out none that has one. */
+/* Snapshots without a dump do not displace any with one. */
 static void
 test_without_dump(void)
 {
@@ -142,7 +142,7 @@ test_without_dump(void)
     end();
 }
 
-/* A second one is refused; after the first is gone it goes on counting. */
+/* A second keeper is refused; after the first is freed, it continues the numbers. */
 static void
 test_again(void)
 {
@@ -167,7 +167,7 @@ test_again(void)
     end();
 }
 
-/* Old lives of the name, then the oldest of all, go; one that is watched stays, with its last snapshot. */
+/* Old lives of the name are removed, then the oldest of all; a watched one keeps its last snapshot. */
 static void
 test_quota(void)
 {
@@ -182,7 +182,7 @@ test_quota(void)
     g_autoptr(BlackboxKeeper) keeper = keeper_of("service", PID + 10, &quota);
     add(keeper, 20, 4000);
     g_autoptr(GPtrArray) some = lives_of("service");
-    g_assert_cmpuint(some->len, ==, 3); /* two ended ones and this */
+    g_assert_cmpuint(some->len, ==, 3); /* two ended lives and this one */
     add(keeper, 21, 4000);
     add(keeper, 22, 9500);
     g_autoptr(GPtrArray) lives = lives_of(NULL);
@@ -201,7 +201,8 @@ count_of(const GPtrArray *lives, uid_t whose)
     return n;
 }
 
-/* A user whose processes take the name of another's service, and end as often as they like, removes nothing of it. */
+/* A user whose processes take the name of another user's service, and end any number of times, removes nothing of
+ * it. */
 static void
 test_namesakes(void)
 {
@@ -218,12 +219,13 @@ test_namesakes(void)
     }
     g_autoptr(GPtrArray) lives = lives_of("service");
     g_assert_cmpuint(count_of(lives, 1000), ==, 1);
-    g_assert_cmpuint(count_of(lives, 1001), ==, 3); /* two ended ones, and the one that ran at the last look */
+    g_assert_cmpuint(count_of(lives, 1001), ==,
+                     3); /* two ended lives, and the one that was running at the last check */
     end();
     user = 0;
 }
 
-/* Nor does a user whose processes take many names fill the directory. What kept nothing leaves nothing. */
+/* A user whose processes take many names does not fill the directory. A life without snapshots leaves no files. */
 static void
 test_many_names(void)
 {
@@ -247,12 +249,13 @@ test_many_names(void)
     g_assert_false(g_file_test(empty, G_FILE_TEST_EXISTS));
     g_autoptr(GPtrArray) lives = lives_of(NULL);
     g_assert_cmpuint(count_of(lives, 0), ==, 1);
-    g_assert_cmpuint(count_of(lives, 1001), ==, 4); /* three ended ones, and the one that ran at the last look */
+    g_assert_cmpuint(count_of(lives, 1001), ==,
+                     4); /* three ended lives, and the one that was running at the last check */
     end();
     user = 0;
 }
 
-/* The user of whom most is kept loses the oldest, also if its processes are watched and came last. */
+/* The user with the most bytes loses the oldest, even if its processes are watched and came last. */
 static void
 test_users_share_the_bytes(void)
 {
@@ -276,7 +279,7 @@ test_users_share_the_bytes(void)
     user = 0;
 }
 
-/* Files are removed by names in the directory: another user could have put links there. */
+/* Files in the directory are removed by name, and another user could have put links there. */
 static void
 test_directory_of_others(void)
 {
@@ -293,7 +296,7 @@ test_directory_of_others(void)
     end();
 }
 
-/* A damaged file is left out, the others are read. */
+/* A damaged file is skipped, and the others are read. */
 static void
 test_damaged(void)
 {

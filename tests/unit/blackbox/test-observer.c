@@ -16,7 +16,7 @@ static const struct {
 } cases[] = {
     {0, 1, 990, SIGKILL, BLACKBOX_CAUSE_OOM, SIGKILL, NULL},
     {0, 1, 990, -1, BLACKBOX_CAUSE_OOM, 0, NULL},
-    {3, 3, 990, SIGKILL, BLACKBOX_CAUSE_SIGNAL, SIGKILL, NULL}, /* by another process */
+    {3, 3, 990, SIGKILL, BLACKBOX_CAUSE_SIGNAL, SIGKILL, NULL}, /* sent by another process */
     {0, 1, 990, SIGTERM, BLACKBOX_CAUSE_SIGNAL, SIGTERM, NULL}, /* the kernel has killed another process of the group */
     {0, 1, 990, 0, BLACKBOX_CAUSE_EXIT, 0, NULL},
     {0, BLACKBOX_UNKNOWN, 990, SIGKILL, BLACKBOX_CAUSE_OOM_LIKELY, SIGKILL, NULL},
@@ -26,8 +26,9 @@ static const struct {
     {0, BLACKBOX_UNKNOWN, 990, -1, BLACKBOX_CAUSE_UNKNOWN, 0, NULL},
     {0, BLACKBOX_UNKNOWN, 900, -1, BLACKBOX_CAUSE_OOM, 0, "oom-kill"},
     {0, BLACKBOX_UNKNOWN, 900, SIGKILL, BLACKBOX_CAUSE_OOM, SIGKILL, "oom-kill"},
-    {3, 3, 900, SIGKILL, BLACKBOX_CAUSE_OOM, SIGKILL, "oom-kill"},    /* by systemd-oomd */
-    {3, 4, 900, SIGTERM, BLACKBOX_CAUSE_SIGNAL, SIGTERM, "oom-kill"}, /* its unit is stopped after another's kill */
+    {3, 3, 900, SIGKILL, BLACKBOX_CAUSE_OOM, SIGKILL, "oom-kill"}, /* by systemd-oomd */
+    {3, 4, 900, SIGTERM, BLACKBOX_CAUSE_SIGNAL, SIGTERM,
+     "oom-kill"}, /* its unit is stopped after another process was killed */
     {0, BLACKBOX_UNKNOWN, 990, SIGKILL, BLACKBOX_CAUSE_OOM_LIKELY, SIGKILL, "signal"},
     {0, 0, 900, -1, BLACKBOX_CAUSE_UNKNOWN, 0, "watchdog"},
 };
@@ -47,7 +48,7 @@ test_causes(void)
 
 /* ---- profiling ---- */
 
-/* A target as far as leases go. */
+/* A target that only has leases. */
 typedef struct {
     Target target;
     gboolean active;
@@ -83,8 +84,8 @@ fake_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, GE
 
 static const TargetOps fake_ops = {.via = TARGET_VIA_AGENT, .hello = fake_hello, .lease = fake_lease};
 
-/* What happens to profiling from one look at it to the next: another lease (1 to 99), none (0), the box's (100 or
- * more); whether it is on; and whether the box takes it then. */
+/* Changes of profiling between two checks: the lease, of another client (1 to 99), none (0), or the black box's (100 or
+ * more); whether profiling is on; and whether the black box takes a lease then. */
 static const struct {
     const char *what;
     guint64 lease;
@@ -114,7 +115,7 @@ test_profiling(void)
     g_assert_true(process_read(getpid(), &self));
     g_autoptr(BlackboxObserver) observer = observer_new(&self, &options, &error);
     g_assert_no_error(error);
-    /* A lease that has been renewed is not lent any more: that it is lost then is another client's wish. */
+    /* After its lease has been renewed, profiling is not lent any more: losing it then is another client's wish. */
     observer_look_at_profiling(observer, &fake.target);
     observer_lend_profiling(observer);
     observer_look_at_profiling(observer, &fake.target);
@@ -134,7 +135,7 @@ test_profiling(void)
         observer_look_at_profiling(observer, &fake.target);
         g_assert_cmpuint(fake.takes - takes, ==, turns[i].taken ? 1 : 0);
     }
-    /* A client of this jescope had it for less than the time between two looks. */
+    /* A client of this jescope used profiling for less than the time between two checks. */
     observer_lend_profiling(observer);
     fake.active = FALSE;
     observer_look_at_profiling(observer, &fake.target);

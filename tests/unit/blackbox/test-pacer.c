@@ -5,7 +5,7 @@ enum { TICK_US = 100000 };
 
 static const guint64 mib = 1 << 20, gib = 1 << 30;
 
-/* A target from one reading to the next. */
+/* A simulated target, from one reading to the next. */
 typedef struct {
     Pacer pacer;
     PacerReading reading;
@@ -43,7 +43,7 @@ test_step(void)
     g_assert_cmpuint(pacer_step(100 * gib, G_MAXUINT64), ==, 5 * (100 * gib / 100));
 }
 
-/* Slowly, so that the limit is far away: one snapshot for each step, measured from the least since the last one. */
+/* Slow growth far from the limit: one snapshot for each step, measured from the minimum since the last one. */
 static void
 test_grew(void)
 {
@@ -57,7 +57,7 @@ test_grew(void)
     g_assert_cmpint(go_to(&course, 1700 * mib), ==, PACER_GREW);
 }
 
-/* Below a step, but the limit is reached before the next but one reading; not twice at the same place. */
+/* Growth below a step, but the limit is reached before the next reading but one; not twice at the same usage. */
 static void
 test_near_limit(void)
 {
@@ -72,7 +72,7 @@ test_near_limit(void)
     g_assert_cmpint(go_to(&course, used), ==, PACER_NOT_YET);
 }
 
-/* One tenth of the time for dumps. */
+/* Dumps take at most a tenth of the time. */
 static void
 test_budget(void)
 {
@@ -87,8 +87,8 @@ test_budget(void)
     g_assert_cmpuint(waited, <=, 90);
 }
 
-/* RATE bytes per second up to the limit with dumps of COST_US: the age of the last one at that moment, in microseconds.
- */
+/* Grows by RATE bytes per second up to the limit, with dumps of COST_US. Returns the age of the last dump at that
+ * moment, in microseconds. */
 static gint64
 age_at_limit(guint64 limit, guint64 rate, gint64 cost_us)
 {
@@ -100,7 +100,7 @@ age_at_limit(guint64 limit, guint64 rate, gint64 cost_us)
         if (pacer_judge(&pacer, &reading) != PACER_NOT_YET) {
             reading.time_us += cost_us;
             pacer_note(&pacer, reading.used, cost_us, reading.time_us);
-            /* One that ends when the process has been killed is not kept. */
+            /* A dump that ends after the process has been killed is not kept. */
             if (rate * (guint64)reading.time_us / G_USEC_PER_SEC < limit)
                 taken_us = began_us;
         }
@@ -110,8 +110,8 @@ age_at_limit(guint64 limit, guint64 rate, gint64 cost_us)
     return (gint64)(limit * G_USEC_PER_SEC / rate) - taken_us;
 }
 
-/* Dumps of a second, as of many stacks or on a busy machine, are followed by nine of rest; but not where the limit is
- * reached before that is over. */
+/* Dumps of one second, as with many stacks or on a busy machine, are followed by a pause of nine seconds, unless the
+ * limit is reached during it. */
 static void
 test_slow_dumps(void)
 {
@@ -134,7 +134,7 @@ test_pressure(void)
     course.reading.high_events++;
     g_assert_cmpint(go_to(&course, gib), ==, PACER_PRESSURE);
     course.reading.high_events++;
-    g_assert_cmpint(go_to(&course, gib), ==, PACER_NOT_YET); /* ten seconds at least */
+    g_assert_cmpint(go_to(&course, gib), ==, PACER_NOT_YET); /* at least ten seconds apart */
     course.reading.time_us += 20 * G_USEC_PER_SEC;
     g_assert_cmpint(go_to(&course, gib), ==, PACER_NOT_YET);
     course.reading.stalled_us += TICK_US / 20;
@@ -143,7 +143,7 @@ test_pressure(void)
     g_assert_cmpint(go_to(&course, gib), ==, PACER_PRESSURE);
 }
 
-/* Pressure in the rest that follows a slow dump is answered after it. */
+/* Pressure during the pause after a slow dump leads to a snapshot after the pause. */
 static void
 test_pressure_in_the_rest(void)
 {
@@ -161,7 +161,7 @@ test_pressure_in_the_rest(void)
     g_assert_cmpuint(waited, <=, 90);
 }
 
-/* One that has waited for a processor needs no longer pause than the one before; a second one does. */
+/* A dump that has waited for a processor does not make the pause longer; a second one does. */
 static void
 test_one_slow_dump(void)
 {
@@ -174,7 +174,7 @@ test_one_slow_dump(void)
     g_assert_cmpint(go_to(&course, 2500 * mib), ==, PACER_GREW);
 }
 
-/* The faster it grows, the shorter: 1 % of the limit. */
+/* The interval is shorter the faster the target grows: 1 % of the limit. */
 static void
 test_tick(void)
 {

@@ -50,7 +50,8 @@ note(const char *group, gpointer data)
     g_string_append_printf(data, "%s ", group);
 }
 
-/* What a client that behaves as systemd-oomd does, or does not, gets: all that is sent until the other side closes. */
+/* Sends TEXT as systemd-oomd would, or as it would not; returns everything that is received until the other side
+ * closes. */
 static char *
 call(const char *path, const char *text, gsize length)
 {

@@ -10,7 +10,7 @@ count_of(const GArray *due, uid_t user)
     return n;
 }
 
-/* The thousand targets of one user leave those of another their time; those that wait longest are the first. */
+/* A thousand targets of one user do not delay those of another; those that have waited longest come first. */
 static void
 test_users_share(void)
 {
@@ -30,7 +30,7 @@ test_users_share(void)
         g_assert_cmpint(g_array_index(due, RoundEntry, i).since_us, ==, 1 + i);
 }
 
-/* An end is noted at once. */
+/* An ended target is always chosen. */
 static void
 test_ended(void)
 {

@@ -22,7 +22,7 @@ static const char *const functions[SITES][3] = {
     [SITE_LEAK] = {"session_store", "serve", "main"},
 };
 
-/* Objects of one size that were allocated together, and are freed together. */
+/* Objects of one size that are allocated together and freed together. */
 typedef struct {
     gdouble death; /* minute */
     guint32 count, sampled;
@@ -33,7 +33,7 @@ typedef struct {
     guint64 objects, bytes, all_objects, all_bytes;
 } Sampled;
 
-/* What a program keeps: freed in the order of their age, or any. */
+/* The blocks that a program keeps; freed in the order of their age, or in any order. */
 typedef struct {
     GArray *blocks; /* Block */
     guint oldest;
@@ -44,11 +44,11 @@ typedef struct {
     const DaysChoice *choice;
     GRand *random;
     gdouble now;    /* minutes */
-    GArray *deaths; /* Block, a heap: the next to die first */
+    GArray *deaths; /* Block; a binary heap, the next to die first */
     Sampled sampled[SITES];
     guint64 live[CLASSES], made[CLASSES];
     Pool pool;
-    gdouble size, rate, period, width, level, load; /* of the program, at random */
+    gdouble size, rate, period, width, level, load; /* random parameters of the program */
     guint least_class, most_class;
 } World;
 
@@ -86,7 +86,7 @@ poisson(World *world, gdouble mean)
     return n;
 }
 
-/* Four to a doubling. */
+/* Four classes per doubling. */
 static guint
 class_size(guint class)
 {
@@ -175,7 +175,7 @@ let_die(World *world)
     }
 }
 
-/* Objects of a size of the program's, at least 4 KiB of them together. */
+/* Objects of a random size class of the program, at least 4 KiB together. */
 static Block
 work(World *world)
 {
@@ -298,7 +298,7 @@ start_diurnal(World *world)
     world->level = between(world, 0, DAY);
 }
 
-/* Each work item is a session's. */
+/* Each work item belongs to a session. */
 static void
 come(World *world, gdouble bytes_a_minute, gdouble stay)
 {
@@ -365,7 +365,7 @@ batch(World *world, guint minute)
     pool_reach(world, fmod(minute + world->level, world->period) < world->width ? world->size / 2 : 0);
 }
 
-/* A tenant's objects are all there until it leaves. */
+/* All objects of a tenant stay until it leaves. */
 static void
 add_tenant(World *world)
 {
@@ -455,7 +455,7 @@ always(World *world)
     }
 }
 
-/* ---- what is read of them ---- */
+/* ---- readings ---- */
 
 static StatsSample *
 moment_of(const World *world)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Days of simulated programs: objects that are born and die at several places of a program, the allocator's exact
- * counters of them every minute, and what a heap profiler that samples them has in its dumps. An object that is sampled
- * is so in every dump of its life.
+ * Simulates days of programs: objects are born and die at several places of a program; the allocator's exact counters
+ * are read every minute, and a sampling heap profiler makes dumps. A sampled object is in every dump during its life.
  */
 #ifndef JESCOPE_TESTS_DOCTOR_DAYS_H
 #define JESCOPE_TESTS_DOCTOR_DAYS_H
@@ -20,16 +19,16 @@ enum {
 };
 
 typedef enum {
-    DAYS_FILLING,     /* a cache that fills, ever more slowly */
+    DAYS_FILLING,     /* a cache that fills more and more slowly */
     DAYS_CACHE,       /* a cache at its limit, of objects of many sizes */
-    DAYS_WARM_UP,     /* a start, then nothing more */
-    DAYS_SAWTOOTH,    /* collects, and empties */
-    DAYS_DIURNAL,     /* sessions of minutes, few of them at night */
-    DAYS_NOISE,       /* swings by 30 % */
-    DAYS_DRIFT,       /* a random walk that is drawn back */
+    DAYS_WARM_UP,     /* grows at startup only */
+    DAYS_SAWTOOTH,    /* fills and empties periodically */
+    DAYS_DIURNAL,     /* sessions of some minutes, few at night */
+    DAYS_NOISE,       /* fluctuates by 30 % */
+    DAYS_DRIFT,       /* a random walk that reverts to its mean */
     DAYS_BATCH,       /* works for some minutes every hour or so */
-    DAYS_TENANTS,     /* come, and stay for hours */
-    DAYS_CONNECTIONS, /* come and go, at times more */
+    DAYS_TENANTS,     /* tenants come and stay for hours */
+    DAYS_CONNECTIONS, /* connections come and go, sometimes in bursts */
     DAYS_PROGRAMS,
 } DaysProgram;
 
@@ -38,14 +37,14 @@ extern const char *const days_names[DAYS_PROGRAMS];
 typedef struct {
     DaysProgram program;
     guint32 seed;
-    gdouble leak;    /* MiB an hour, by the function session_store */
-    guint leak_size; /* of its objects in bytes: a power of two from 64 on */
+    gdouble leak;    /* MiB per hour, in the function session_store */
+    guint leak_size; /* object size in bytes: a power of two, at least 64 */
 } DaysChoice;
 
 typedef struct {
     StatsSample *moments[DAY_MOMENTS];
-    Profile *dumps[DAY_DUMPS];    /* without births, */
-    Profile *counting[DAY_DUMPS]; /* and with them */
+    Profile *dumps[DAY_DUMPS];    /* without births */
+    Profile *counting[DAY_DUMPS]; /* with births */
 } Day;
 
 void day_init(Day *day, const DaysChoice *choice);

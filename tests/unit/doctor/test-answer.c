@@ -104,7 +104,7 @@ test_json(void)
     json_decref(document);
 }
 
-/* What is not known is null, and numbers without limit are not numbers of JSON. */
+/* Unknown values are null; so are infinite numbers, which JSON lacks. */
 static void
 test_json_of_the_unknown(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Six dumps of a program whose stacks grow or stand still: who is named. */
+/* Which function is named in six dumps of a program whose stacks grow or do not. */
 #include "../report/fixture.h"
 
 #include "doctor/culprit.h"
@@ -90,7 +90,7 @@ find_in(char *const *texts, guint n, const DoctorClasses *classes, DoctorEvidenc
         fixture_clear(&dumps[i]);
 }
 
-/* SIZES: of the objects of each stack, or NULL: 4096. */
+/* SIZES are the object sizes of each stack; NULL: 4096. */
 static void
 find_sized(const Stack *stacks, const guint *sizes, const DoctorClasses *classes, DoctorEvidence *evidence)
 {
@@ -119,43 +119,43 @@ static const struct {
     Stack stacks[STACKS];
     const char *blamed[3]; /* in order */
 } cases[] = {
-    /* A leak beside a heap that stands still. */
+    /* A leak beside a heap that does not grow. */
     {{{{"session_store", "handle", "main"}, 5, 2}, {{"load_config", "main"}, 40, 0}}, {"session_store"}},
-    /* The deepest function with four fifths: it calls two that have a half each. */
+    /* The deepest function with four fifths of the growth: it calls two with a half each. */
     {{{{"copy_key", "session_store", "main"}, 5, 2},
       {{"copy_value", "session_store", "main"}, 5, 2},
       {{"load_config", "main"}, 40, 0}},
      {"session_store"}},
-    /* A known wrapper, one whose name says so, and one that others use. */
+    /* A known wrapper, one that is recognised by its name, and one with other users. */
     {{{{"zmalloc", "session_store", "main"}, 5, 2}, {{"zmalloc", "load_config", "main"}, 40, 0}}, {"session_store"}},
     {{{{"my_safe_malloc", "session_store", "main"}, 5, 2}}, {"session_store"}},
     {{{{"__GI___strdup", "xdup", "session_store", "main"}, 5, 2}}, {"session_store"}},
     {{{{"node_of", "session_store", "main"}, 5, 2}, {{"node_of", "load_config", "main"}, 40, 0}}, {"session_store"}},
-    /* Two leaks: what calls both also holds what stands still. */
+    /* Two leaks: the caller of both also holds memory that does not grow. */
     {{{{"session_store", "main"}, 5, 3}, {{"log_line", "main"}, 5, 2}, {{"load_config", "main"}, 80, 0}},
      {"session_store", "log_line"}},
-    /* F2: callers of a cache that hand over to each other: none of them grows. */
+    /* F2: callers of a cache that take over memory from each other: the cache does not grow. */
     {{{{"cache_put", "fill", "main"}, 60, (guint)-10},
       {{"cache_put", "serve", "main"}, 5, 10},
       {{"task_new", "serve", "main"}, 5, 2}},
      {"task_new"}},
-    /* F12: by each of its callers a third. */
+    /* F12: each of three callers has a third of the growth. */
     {{{{"session_store", "login", "main"}, 5, 2},
       {{"session_store", "renew", "main"}, 5, 2},
       {{"session_store", "import", "main"}, 5, 2},
       {{"load_config", "main"}, 40, 0}},
      {"session_store"}},
-    /* One helper behind the other. */
+    /* A helper that calls another helper. */
     {{{{"filled", "pool_take", "task_new", "serve", "main"}, 5, 2},
       {{"filled", "pool_take", "cache_put", "serve", "main"}, 50, 0},
       {{"filled", "load_config", "main"}, 20, 0}},
      {"task_new"}},
-    /* What another caller allocates is freed. */
+    /* Another caller's memory is freed. */
     {{{{"ticket_new", "refund", "serve", "main"}, 5, 4},
       {{"ticket_new", "query", "serve", "main"}, 12, (guint)-2},
       {{"load_config", "main"}, 40, 0}},
      {"refund"}},
-    /* What the program filled goes on in its threads. */
+    /* A function that fills memory at startup and continues in threads. */
     {{{{"span_store", "worker", "start_thread"}, 5, 2},
       {{"span_store", "main"}, 50, 0},
       {{"load_config", "main"}, 40, 0}},
@@ -186,7 +186,7 @@ test_who_grows(void)
     }
 }
 
-/* Of a function, by all of its callers. */
+/* The memory of a function is summed over all of its callers. */
 static void
 test_callers_are_summed(void)
 {
@@ -203,7 +203,8 @@ test_callers_are_summed(void)
     g_assert_cmpfloat_with_epsilon(evidence.holder->bytes, 105 << 20, 1);
 }
 
-/* Filled by one caller and renewed by another: of few samples, sizes differ by chance, and not each has moved. */
+/* A cache that is filled by one caller and renewed by another: with few samples, sizes differ by chance, and not every
+ * caller's memory has changed. */
 static void
 test_callers_of_a_cache(void)
 {
@@ -238,7 +239,7 @@ test_who_holds(void)
     g_assert_null(evidence.mover);
 }
 
-/* Of the class that is looked for, whoever holds more of a size that is only near it. */
+/* The holder of the wanted size class is found, even if another function holds more of a similar size. */
 static void
 test_who_holds_a_class(void)
 {
@@ -250,8 +251,7 @@ test_who_holds_a_class(void)
     g_assert_cmpstr(function_of(evidence.class_holder), ==, "session_store");
 }
 
-/* A helper that allocates rows of one size for one caller, and of several sizes, near that on the whole, for another.
- */
+/* A helper that allocates rows of one size for one caller, and of several sizes with a similar mean for another. */
 static void
 test_sizes_tell_callers_apart(void)
 {
@@ -284,7 +284,7 @@ test_buckets(void)
     }
 }
 
-/* The cache has more objects of the class, in full slabs; the sessions keep the holes. */
+/* The cache has more objects of the class, in full slabs; the sessions cause the holes. */
 static void
 test_who_pins(void)
 {
@@ -306,7 +306,7 @@ test_who_pins(void)
     g_assert_cmpfloat_with_epsilon(evidence.pinned, 90 * 4096, 1);
 }
 
-/* What is freed at once is in no dump; births show who allocates it. */
+/* Memory that is freed at once is in no dump; births show which function allocates it. */
 static void
 test_who_allocates(void)
 {
@@ -328,8 +328,8 @@ test_who_allocates(void)
     g_assert_cmpstr(function_of(evidence.mover), ==, "render_page");
 }
 
-/* Found by samples of a short time, a function is not named if the profile of all shows that it helps others: with
- * objects of another size. */
+/* A function that is found by samples of a short time is not named if the profile of the whole run shows that it serves
+ * other callers, with objects of another size. */
 static void
 test_mover_of_other_samples(void)
 {
@@ -351,7 +351,7 @@ test_mover_of_other_samples(void)
     }
 }
 
-/* A helper that others use as well is not the holder; what comes and goes is told from what stays. */
+/* A helper with other users is not the holder; memory that comes and goes is distinguished from memory that stays. */
 static void
 test_helpers(void)
 {
@@ -368,7 +368,7 @@ test_helpers(void)
     g_assert_cmpfloat_with_epsilon(evidence.mover->moved, (DUMPS - 1) << 20, 1);
 }
 
-/* A profile that fills: the class of its objects stands still by the exact counter, that of the leak grows. */
+/* A profile that fills: by the exact counters, the class of its objects does not grow, and that of the leak does. */
 static void
 test_exact_counters_decide(void)
 {
@@ -389,7 +389,7 @@ test_exact_counters_decide(void)
     g_assert_cmpfloat_with_epsilon(((DoctorStack *)evidence.growing->pdata[1])->grown, 20 << 20, 1);
 }
 
-/* No sample of what grows was drawn during the watch: it is what holds most of the class. */
+/* Without a sample of the growth during the watch, the function that holds most of the class is named. */
 static void
 test_growth_without_samples(void)
 {
@@ -405,7 +405,7 @@ test_growth_without_samples(void)
     g_assert_cmpstr(function_of(evidence.growing->pdata[0]), ==, "session_store");
 }
 
-/* The same of a leak that jemalloc's profiler misses: its own samples decide where it has some. */
+/* The same for a leak that jemalloc's profiler misses: its own samples decide if it has any. */
 static void
 test_growth_of_other_samples(void)
 {
@@ -435,8 +435,7 @@ test_growth_of_other_samples(void)
     }
 }
 
-/* One stack for every way through LEVELS calls of one of two functions, with as many objects each as there are dumps.
- */
+/* One stack for each path of LEVELS calls to one of two functions, each with as many objects as there are dumps. */
 static char *
 ways_text(guint levels, guint objects)
 {
@@ -455,7 +454,7 @@ ways_text(guint levels, guint objects)
     return g_string_free(g_steal_pointer(&text), FALSE);
 }
 
-/* Paths of many calls of few functions: a table of them in which those of a function share a place takes minutes. */
+/* Paths of many calls to few functions: it takes minutes with a hash table in which the paths of a function collide. */
 static void
 test_many_paths(void)
 {

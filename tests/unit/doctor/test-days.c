@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole doctor on days of simulated programs (days.h), each looked at again and again as what was kept of it grows:
- * programs without a leak are never said to have one, and a leak is found within six hours, by its function.
- * JESCOPE_PROOF=N simulates N times as many days, JESCOPE_SEED=N others.
+ * The whole doctor on days of simulated programs (days.h), each judged repeatedly as its history grows: it never
+ * reports a leak in a program without one, and finds a leak within six hours, with its function. JESCOPE_PROOF=N
+ * simulates N times as many days, JESCOPE_SEED=N others.
  */
 #include "days.h"
 
@@ -14,7 +14,7 @@
 
 enum { WATCH = 360 }; /* minutes */
 
-/* What of a program the doctor is given. */
+/* The input of the doctor. */
 typedef enum { BOTH, BOTH_COUNTING, STATISTICS, DUMPS, DUMPS_COUNTING, MODES } Mode;
 
 static const char *const mode_names[MODES] = {
@@ -37,7 +37,7 @@ growth_of(Profile *const *dumps, const gdouble *times, gsize n, ProfileValue val
     return growth;
 }
 
-/* As `jescope doctor` does it with dumps. */
+/* Like `jescope doctor` with dumps. */
 static void
 find_culprits(Profile *const *dumps, const gdouble *times, gsize n, const DoctorClasses *classes,
               DoctorEvidence *evidence)
@@ -66,7 +66,7 @@ find_culprits(Profile *const *dumps, const gdouble *times, gsize n, const Doctor
     culprit_find(&culprits, evidence);
 }
 
-/* What is found from the minute FROM on for so many MINUTES. */
+/* Judges MINUTES of the day, from the minute FROM on. */
 static void
 look(const Day *day, Mode mode, guint from, guint minutes, DoctorReport *report)
 {
@@ -140,7 +140,7 @@ look_every(guint step, const DaysChoice *choice)
 
     day_init(&day, choice);
     for (Mode i = 0; i < MODES; i++) {
-        /* Without births, the samples of a load that rises for six hours are those of a leak. */
+        /* Without births, the samples of a load that rises for six hours look like those of a leak. */
         gboolean alike = choice->program == DAYS_DIURNAL && i == DUMPS;
         for (guint from = 0; from + WATCH <= DAY && !alike; from += step)
             alarms += alarms_in(&day, choice, i, from, WATCH);
@@ -168,7 +168,7 @@ test_no_false_alarms(void)
     g_assert_cmpuint(alarms, ==, 0);
 }
 
-/* How often a leak of one rate was found in a program, and its rate was inside the interval. */
+/* How often a leak of one rate was found in a program, and its rate was within the interval. */
 typedef struct {
     guint looks, found[MODES], named[MODES], inside[MODES];
 } Tally;
@@ -241,15 +241,15 @@ test_leaks_are_named(void)
     for (gsize i = 0; i < G_N_ELEMENTS(rates); i++) {
         Tally all = {0};
         look_at_leaks(rates[i], days, &seed, &all);
-        /* What one has in common with a program that moves is hidden in it. */
+        /* A leak is hidden if the program's memory fluctuates in the same size class. */
         g_assert_cmpuint(all.named[BOTH], >=, all.looks * (rates[i] < 8 ? 90 : 95) / 100);
         g_assert_cmpuint(all.named[BOTH_COUNTING], >=, all.looks * (rates[i] < 8 ? 90 : 95) / 100);
         g_assert_cmpuint(all.inside[BOTH], >=, all.found[BOTH] * 80 / 100);
     }
 }
 
-/* Each was an alarm once: a size class of a cache at its limit, whose number of objects wanders; a sawtooth in beat
- * with the readings; and a cache that is almost full, in whose size class others allocate and free. */
+/* Each was once a false alarm: a size class of a cache at its limit, whose number of objects fluctuates; a sawtooth
+ * that beats with the readings; and a cache that is almost full, in whose size class others allocate and free. */
 static void
 test_alarms_of_the_past(void)
 {
@@ -270,7 +270,7 @@ test_alarms_of_the_past(void)
     }
 }
 
-/* Beside a load that rises, and in the size class of a program that swings, comes and goes, or drifts. */
+/* Leaks beside a load that rises, and in the size class of a program that fluctuates, turns over, or drifts. */
 static void
 test_hidden_leaks(void)
 {

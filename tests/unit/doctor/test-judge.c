@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each cause is found, first, on evidence made for it, and not on what speaks against it. */
+/* Each cause is the first finding for evidence that was made for it, and is not found if the evidence contradicts
+ * it. */
 #include "doctor/judge.h"
 
 #include <string.h>
 
 #define MIB (UINT64_C(1) << 20)
 
-enum { MOMENTS = 31 }; /* one a second */
+enum { MOMENTS = 31 }; /* one per second */
 
-/* What one simulated process is made of; zeros: nothing of it. */
+/* The properties of a simulated process; 0: none. */
 typedef struct {
     guint64 live;                           /* MiB in the class of 4096 bytes at the start */
-    guint64 leak;                           /* KiB a second more */
-    gdouble slower;                         /* the leak's speed at the end, of that at the start, if not 0 */
-    guint64 turnover;                       /* KiB a second allocated and freed in that class */
+    guint64 leak;                           /* growth in KiB per second */
+    gdouble slower;                         /* the leak's rate at the end relative to the start; 0: constant */
+    guint64 turnover;                       /* KiB per second allocated and freed in that class */
     guint64 more_descriptors, more_threads; /* a second */
     guint64 dirty, tcache, metadata, retained;
     gint64 decay_ms;
-    guint64 peak;         /* VmHWM; 0: as the resident set */
+    guint64 peak;         /* VmHWM; 0: that of the resident set */
     guint64 requests;     /* a second */
-    guint64 processor_ms; /* of processor time, a second */
-    gboolean rests;       /* none of it after two thirds of the watch */
+    guint64 processor_ms; /* of processor time per second */
+    gboolean rests;       /* no processor time after two thirds of the watch */
     guint64 empty_slabs;  /* MiB of slabs of 64 KiB with one region of 512 bytes each */
-    guint64 unread;       /* arenas of which only their sum is known */
-    guint arenas;         /* over which the slabs are spread; 0: one */
+    guint64 unread;       /* number of arenas if only their sum is known */
+    guint arenas;         /* number of arenas with the slabs; 0: one */
     guint64 base;         /* KiB of each arena's own data */
-    LedgerId line;        /* of the ledger, with... */
+    LedgerId line;        /* a line of the ledger with the following bytes */
     gint64 bytes;         /* MiB, at the end */
-    gint64 bytes_before;  /* MiB, at the start; 0: as at the end */
+    gint64 bytes_before;  /* MiB, at the start; 0: the same as at the end */
 } Simulated;
 
 typedef struct {
@@ -190,7 +191,7 @@ static const struct {
     {{.live = 40, .turnover = 4096}, CAUSE_HEALTHY, 0},
     {{.live = 40, .leak = 1024}, CAUSE_HEAP_LEAK, 70},
     {{.live = 40, .leak = 100}, CAUSE_HEAP_LEAK, 43},
-    /* A cache that fills is no leak; a program that does less leaks less. */
+    /* A cache that fills is not a leak; a program that does less leaks less. */
     {{.live = 5, .leak = 2000, .slower = 0.01}, CAUSE_HEALTHY, 0},
     {{.live = 40, .leak = 3000, .slower = 0.01}, CAUSE_CACHE, 84},
     {{.live = 40, .leak = 3000, .slower = 0.01, .processor_ms = 500}, CAUSE_CACHE, 84},
@@ -214,9 +215,9 @@ static const struct {
     {{.live = 40, .metadata = 60}, CAUSE_METADATA, 60},
     {{.live = 20, .retained = 1000}, CAUSE_RETAINED, 1000},
     {{.live = 40, .peak = 300}, CAUSE_BURST, 250},
-    {{.live = 40, .peak = 300, .retained = 260}, CAUSE_BURST, 250}, /* which leaves address space behind */
+    {{.live = 40, .peak = 300, .retained = 260}, CAUSE_BURST, 250}, /* a burst leaves retained address space */
     {{.live = 20, .peak = 140, .retained = 1000}, CAUSE_RETAINED, 1000},
-    /* Every program holds something: a past that is much larger says more, one that is not does not. */
+    /* Every program holds something: a past event takes precedence only if it is much larger. */
     {{.live = 80, .peak = 400}, CAUSE_BURST, 310},
     {{.live = 150, .peak = 400}, CAUSE_STARTUP, 150},
     {{.live = 80, .retained = 1000}, CAUSE_RETAINED, 1000},
@@ -231,7 +232,7 @@ static const struct {
     {{.live = 40, .line = LEDGER_STACKS, .bytes = 100}, CAUSE_STACKS, 100},
     {{.live = 40, .line = LEDGER_RETAINED, .bytes = 100}, CAUSE_THP, 100},
     {{.live = 40, .line = LEDGER_CHILDREN, .bytes = 100}, CAUSE_FORK, 100},
-    /* Below what is worth a change. */
+    /* Below the amounts that are worth a change. */
     {{.live = 40, .line = LEDGER_STACKS, .bytes = 10}, CAUSE_HEALTHY, 0},
     {{.live = 45, .dirty = 12}, CAUSE_HEALTHY, 0},
     {{.live = 45, .tcache = 15}, CAUSE_HEALTHY, 0},
@@ -264,7 +265,7 @@ test_causes(void)
     }
 }
 
-/* The function whose objects keep the holes; by the slabs themselves, or by shares only. */
+/* The function whose objects cause the holes is named, by the slabs themselves or only by shares. */
 static void
 test_holes_have_an_owner(void)
 {
@@ -302,7 +303,7 @@ test_growth_has_a_rate(void)
     g_assert_true(leak->grows);
     g_assert_cmpfloat_with_epsilon(leak->rate, (gdouble)MIB, 20000);
     g_assert_true(leak->low <= leak->rate && leak->rate <= leak->high);
-    /* 80 MiB are resident at the end, and 120 left. */
+    /* 80 MiB are resident at the end, and 120 MiB are left. */
     g_assert_cmpfloat_with_epsilon(leak->hours, 120 / 3600.0, 0.001);
     g_assert_nonnull(strstr(leak->against->pdata[0], "not bounded-cache, because"));
 }
@@ -318,8 +319,8 @@ test_healthy_says_what_would_have_been_seen(void)
     g_assert_cmpfloat_with_epsilon(examined.report.detectable, (gdouble)TREND_LEAST / (MOMENTS - 1), 1);
 }
 
-/* One class grows enough to be seen by itself, and eleven others do not, which are most of the growth; while they
- * shrink instead, that class alone counts. */
+/* One class grows significantly, and eleven others, with most of the growth, do not; if they shrink instead, only the
+ * first class counts. */
 static void
 test_growth_of_many_sizes(void)
 {
@@ -351,7 +352,7 @@ test_growth_of_many_sizes(void)
     }
 }
 
-/* What a leak holds: of few samples by its rate, if they agree; never less than it grew by. */
+/* The bytes held by a leak: with few samples by its rate, if they agree; never less than it grew by. */
 static void
 test_bytes_of_a_leak(void)
 {
@@ -383,7 +384,7 @@ test_bytes_of_a_leak(void)
     }
 }
 
-/* Two leaks: each by its share, the faster first; and what they are called if their code is gone. */
+/* Two leaks: each has its share, the faster is first; and their cause if their code was unloaded. */
 static void
 test_stacks(void)
 {
@@ -408,7 +409,7 @@ test_stacks(void)
     g_assert_cmpfloat_with_epsilon(two->bytes, 15.0 * (gdouble)MIB, 1);
 }
 
-/* The holder has the function; containers with room are told by what was never written. */
+/* The holder has a function; containers with spare capacity are recognised by memory that was never written. */
 static void
 test_holder(void)
 {
@@ -439,7 +440,7 @@ test_holder(void)
     }
 }
 
-/* Others allocate in its size class: what is sampled of the holder does not come and go as it would then. */
+/* Others allocate in the holder's size class: its own samples do not change as they would if it turned over. */
 static void
 test_holder_by_its_samples(void)
 {
@@ -462,7 +463,7 @@ test_holder_by_its_samples(void)
     }
 }
 
-/* What a plugin left behind when it was unloaded, long ago. */
+/* Memory of a plugin that was unloaded long ago. */
 static void
 test_unloaded_holder(void)
 {
@@ -477,7 +478,7 @@ test_unloaded_holder(void)
     g_assert_cmpint(first_cause(&examined), ==, CAUSE_UNLOADED_CODE);
 }
 
-/* Other arenas sweep all the time. */
+/* Other arenas purge all the time. */
 static void
 test_dirty_pages_of_a_sleeper(void)
 {
@@ -493,7 +494,7 @@ test_dirty_pages_of_a_sleeper(void)
     g_assert_cmpint(first_cause(&examined), ==, CAUSE_DIRTY);
 }
 
-/* The counters of classes miss what thread caches serve; births do not. Without them it is said how to get them. */
+/* The counters of classes miss what thread caches serve; births do not. Without births, a note says how to get them. */
 static void
 test_churn_by_births(void)
 {
@@ -531,7 +532,7 @@ asks_for_births(const Examined *examined)
     return FALSE;
 }
 
-/* Thread caches may serve all that a busy process allocates, and no counter moves. */
+/* Thread caches may serve all allocations of a busy process, so that no counter changes. */
 static void
 test_unseen_allocations(void)
 {
@@ -556,7 +557,7 @@ test_unseen_allocations(void)
     g_assert_true(asks_for_births(&holding));
 }
 
-/* A profile of the whole run that names no great holder: many functions hold the heap, and that is no finding. */
+/* A profile of the whole run without a large holder: many functions hold the heap, which is not a finding. */
 static void
 test_many_holders(void)
 {
@@ -571,7 +572,8 @@ test_many_holders(void)
     g_assert_cmpint(first_cause(&examined), ==, CAUSE_HEALTHY);
 }
 
-/* Without a profile: one size class, or those that are renewed or are not, tell how much it is and what. */
+/* Without a profile, one size class, or those that are renewed or those that are not, show how much is held, and
+ * why. */
 static void
 test_part_of_the_heap(void)
 {
@@ -606,7 +608,7 @@ test_part_of_the_heap(void)
     }
 }
 
-/* F18: pages that are being returned, and arenas that sweep, are no finding. */
+/* F18: pages that are being returned, and arenas that purge, are not findings. */
 static void
 test_dirty_pages_that_fall(void)
 {
@@ -620,7 +622,7 @@ test_dirty_pages_that_fall(void)
     g_assert_cmpint(first_cause(&examined), ==, CAUSE_HEALTHY);
 }
 
-/* Growth is said first, also beside waste that is larger. */
+/* Growth is reported first, even if there is more waste. */
 static void
 test_order(void)
 {
@@ -646,7 +648,7 @@ test_nothing_is_known(void)
     g_assert_cmpint(first_cause(&examined), ==, CAUSE_HEALTHY);
 }
 
-/* One dump says who holds the memory, but not for how long. */
+/* One dump shows which function holds the memory, but not for how long. */
 static void
 test_one_look(void)
 {
@@ -662,7 +664,7 @@ test_one_look(void)
     g_assert_true(g_str_has_prefix(examined.report.notes->pdata[0], "load_tables holds the largest part, 150.0 MiB;"));
 }
 
-/* One size class fills, ever more slowly, beside one that grows steadily: that one leaks. */
+/* One size class fills more and more slowly beside one that grows steadily: the latter leaks. */
 static void
 test_filling_is_set_apart(void)
 {
@@ -689,8 +691,8 @@ test_filling_is_set_apart(void)
         doctor_moment_clear(&g_array_index(moments, DoctorMoment, i));
 }
 
-/* Growth without a function: what the profile should have is said, and code that was unloaded if there is no profile.
- */
+/* Growth without a function: the evidence says how many samples the profile should have, or without a profile which
+ * code was unloaded. */
 static void
 test_growth_without_a_function(void)
 {
@@ -720,8 +722,8 @@ test_growth_without_a_function(void)
     }
 }
 
-/* What was allocated since sampling began and lives, in a heap that does not grow, is a cache's; all of its class is.
- */
+/* In a heap that does not grow, live memory that was allocated since sampling began is a cache's, with all of its
+ * class. */
 static void
 test_young_profile_of_a_cache(void)
 {
@@ -739,7 +741,7 @@ test_young_profile_of_a_cache(void)
     g_assert_cmpfloat_with_epsilon(finding->bytes, 100.0 * (gdouble)MIB, 1);
 }
 
-/* Only what the larger classes must hold is gained by caches of small objects alone. */
+/* Limiting caches to small objects frees only what the larger classes must hold. */
 static void
 test_remedy_of_thread_caches(void)
 {
@@ -760,7 +762,7 @@ test_remedy_of_thread_caches(void)
     }
 }
 
-/* Dumps alone, without statistics: by the significance of the stack. */
+/* Dumps without statistics are judged by the significance of the stack. */
 static void
 test_dumps_alone(void)
 {

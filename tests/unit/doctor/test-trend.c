@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs at accelerated time: their live bytes once a minute over six hours, looked at in windows. JESCOPE_PROOF=N
- * simulates N times as many days.
+ * Simulated programs: their live bytes every minute over six hours, judged in windows. JESCOPE_PROOF=N simulates N
+ * times as many days.
  */
 #include "doctor/trend.h"
 
@@ -24,7 +24,7 @@ noise(GRand *random)
 /* Live bytes MINUTE minutes after the start; each program keeps its state in STATE. */
 typedef gdouble Program(guint minute, gdouble *state, GRand *random);
 
-/* Its misses fill it with a time constant of 20 minutes. */
+/* Misses fill it with a time constant of 20 minutes. */
 static gdouble
 filling_cache(guint minute, gdouble *state, GRand *random)
 {
@@ -57,14 +57,14 @@ swinging(guint minute, gdouble *state, GRand *random)
     return 100 * MIB * g_rand_double_range(random, 0.7, 1.3);
 }
 
-/* Every hour a batch of five minutes. */
+/* A batch of five minutes every hour. */
 static gdouble
 batch(guint minute, gdouble *state, GRand *random)
 {
     return 60 * MIB + (minute % 60 < 5 ? 150 * MIB : 0) + 0.3 * MIB * noise(random);
 }
 
-/* A random walk that is drawn back. */
+/* A random walk that reverts to its mean. */
 static gdouble
 drifting(guint minute, gdouble *state, GRand *random)
 {
@@ -72,7 +72,7 @@ drifting(guint minute, gdouble *state, GRand *random)
     return 200 * MIB + *state;
 }
 
-/* A load of a day, of which the night has nothing. */
+/* A daily load that is zero at night. */
 static gdouble
 diurnal(guint minute, gdouble *state, GRand *random)
 {
@@ -83,7 +83,7 @@ static const struct {
     const char *name;
     Program *program;
     guint first; /* minute of the window */
-    guint step;  /* minutes from one value to the next: the watch is MINUTES of them */
+    guint step;  /* minutes between values; the watch has MINUTES values */
 } healthy[] = {
     {"cache that fills", filling_cache, 0, 1},
     {"cache that is full", full_cache, 0, 1},
@@ -133,7 +133,7 @@ test_no_false_alarms(void)
     g_assert_cmpuint(alarms, ==, 0);
 }
 
-/* In a program that is quiet, after a warm-up, and in one that drifts. */
+/* Leaks in a quiet program, after a warm-up, and in a program that drifts. */
 static void
 test_leaks_are_seen(void)
 {
@@ -155,7 +155,7 @@ test_leaks_are_seen(void)
     }
 }
 
-/* The interval of the rate holds the true one about as often as it says. */
+/* The interval of the rate contains the true rate about as often as it should. */
 static void
 test_interval(void)
 {
@@ -192,7 +192,7 @@ test_small_series(void)
     g_assert_true(trend.low <= MIB && MIB <= trend.high);
     doctor_trend(times, late, 9, &trend);
     g_assert_cmpfloat(trend.onset, ==, 3);
-    /* A start that is over. */
+    /* A startup that is over. */
     for (guint i = 0; i < 9; i++)
         late[i] = 50 * MIB + MIN(i, 4) * 3 * MIB;
     doctor_trend(times, late, 9, &trend);
@@ -204,7 +204,7 @@ test_small_series(void)
     g_assert_cmpfloat_with_epsilon(trend.detectable, TREND_LEAST / 8.0, 1);
 }
 
-/* A start of hundreds of MiB, and then 1 MiB/h; without that, a start. */
+/* A startup of hundreds of MiB, with and without a leak of 1 MiB/h after it. */
 static void
 test_behind_a_start(void)
 {
@@ -224,7 +224,7 @@ test_behind_a_start(void)
     }
 }
 
-/* A cache that still fills in the second half, as slowly as the watch is long. */
+/* A cache that still fills in the second half, with a time constant as long as the watch. */
 static void
 test_goes_on_filling(void)
 {
@@ -245,7 +245,7 @@ test_goes_on_filling(void)
     g_assert_cmpuint(alarms, ==, 0);
 }
 
-/* A walk without aim is no growth, however far it gets; the same way in even steps is. */
+/* A random walk is not growth, however far it gets; the same distance in even steps is. */
 static void
 test_wanders(void)
 {
@@ -266,8 +266,8 @@ test_wanders(void)
     g_assert_true(trend.grows);
 }
 
-/* What lives for ten minutes, of ever more that is allocated; a leak of a tenth of what is, by an even load; and one of
- * all of it, by a load that rises. */
+/* Objects that live for ten minutes, of which more and more are allocated; a leak of a tenth of an even load; and a
+ * leak of all of a load that rises. */
 static void
 test_follows(void)
 {
@@ -289,7 +289,7 @@ test_follows(void)
     g_assert_false(doctor_follows(times, load, made, 20, &found));
 }
 
-/* What seems to rise in step with allocations that hardly rise: each of them would have to live for days. */
+/* Live bytes that seem to follow a rate of allocation that hardly rises: the objects would have to live for days. */
 static void
 test_lives_too_long(void)
 {
@@ -305,7 +305,7 @@ test_lives_too_long(void)
     g_assert_false(doctor_follows(times, values, made, MINUTES, &found));
 }
 
-/* Beside a load of a day that rises for six hours: a leak, a part of the load, and both together. */
+/* Beside a daily load that rises for six hours: a leak, a part of the load, and both together. */
 static void
 test_outgrows(void)
 {
@@ -330,8 +330,8 @@ test_outgrows(void)
     g_assert_false(doctor_outgrows(&(gdouble){0}, &(gdouble){0}, &(gdouble){0}, 1, 0));
 }
 
-/* A sawtooth in beat with its readings: four in a little more than a period. The same rise beyond what they tell of its
- * low-water marks is growth. */
+/* A sawtooth that beats with the readings, of which four take a little more than a period. The same rise beyond the
+ * resolution of its low-water marks is growth. */
 static void
 test_beat(void)
 {
@@ -350,7 +350,7 @@ test_beat(void)
     }
 }
 
-/* Objects of one size that come and go on their own, and those of a leak beside others that live briefly. */
+/* Objects of one size that come and go independently, and those of a leak beside others that live briefly. */
 static void
 test_turnover(void)
 {
@@ -358,7 +358,7 @@ test_turnover(void)
         DoctorTurnover turnover;
         gboolean grows;
     } cases[] = {
-        {{57344, 269, 213, 670}, FALSE}, /* a size class of a cache at its limit: its number wanders */
+        {{57344, 269, 213, 670}, FALSE}, /* a size class of a cache at its limit: its number of objects fluctuates */
         {{65536, 96, 0, 100}, TRUE},         {{4096, 5100, 3600, 2200}, TRUE},
         {{4096, 101500, 100000, 800}, TRUE}, {{4096, 0, 0, 0}, TRUE},
     };

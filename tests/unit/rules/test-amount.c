@@ -57,7 +57,7 @@ test_wrong(void)
     }
 }
 
-/* What is shown as an example can be written. */
+/* The examples are valid amounts. */
 static void
 test_examples(void)
 {

@@ -24,7 +24,7 @@ begin(History *history, const char *target, gint64 pid)
     return incarnation;
 }
 
-/* COUNT samples from SECONDS on that hold HELD bytes. */
+/* Adds COUNT samples that hold HELD bytes, from SECONDS on. */
 static void
 add(History *history, gint64 incarnation, gint64 seconds, guint count, guint64 held)
 {
@@ -121,7 +121,7 @@ test_limits(void)
     g_assert_cmpuint(app->held_back[RULE_NOT_TRUE], ==, 0);
 }
 
-/* Gaps and restarts are no time in which a condition held. */
+/* A condition does not hold during gaps and restarts. */
 static void
 test_gaps(void)
 {

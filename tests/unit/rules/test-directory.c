@@ -53,7 +53,7 @@ problem(const RulesDirectory *directory, guint i)
     return rules_directory_problems(directory)->pdata[i];
 }
 
-/* In the order of names, and again when something changes. */
+/* Files are read in the order of their names, and again when something changes. */
 static void
 test_refresh(void)
 {
@@ -111,7 +111,7 @@ test_many_files(void)
     end();
 }
 
-/* A rule decides what is run: only those whom we trust decide what is in it. */
+/* Rules decide what is run, so only trusted users may write them. */
 static void
 test_owners(void)
 {
@@ -148,7 +148,7 @@ test_owners(void)
     end();
 }
 
-/* No program runs as root but where the rule says so. */
+/* Programs run as root only if the rule says so. */
 static void
 test_run_as(void)
 {

@@ -7,7 +7,7 @@
 #define SECOND G_GINT64_CONSTANT(1000000)
 #define EVERY  (10 * SECOND)
 
-/* One engine over one series "app", a sample every ten seconds. */
+/* An engine with one series, "app", and a sample every ten seconds. */
 typedef struct {
     Engine *engine;
     GArray *firings;
@@ -53,7 +53,7 @@ holding(guint64 bytes)
     return sample;
 }
 
-/* One sample, STEP_US after the one before; returns how many rules fired. */
+/* Judges a sample, STEP_US after the previous one; returns how many rules fired. */
 static guint
 step(Bench *bench, gint64 step_us, guint64 held)
 {
@@ -95,7 +95,7 @@ take(const RuleStanding *standing, gpointer data)
     g_strlcpy(seen->why, standing->why, sizeof(seen->why));
 }
 
-/* Of the last rule on the last series. */
+/* The standing of the last rule on the last series. */
 static Seen
 look(const Bench *bench)
 {
@@ -135,7 +135,7 @@ test_states(void)
     end(&bench);
 }
 
-/* What held for a while and then not begins from the start. */
+/* A condition that held for a while and then stopped starts over. */
 static void
 test_interrupted(void)
 {
@@ -160,7 +160,7 @@ test_cooldown(void)
     g_assert_cmpint(look(&bench).reason, ==, RULE_NOT_CLEARED);
     g_assert_cmpuint(steps(&bench, 20, 50), ==, 0);
     g_assert_cmpuint(step(&bench, EVERY, 120), ==, 1);
-    /* A restart does not shorten it. */
+    /* A restart does not shorten the cooldown. */
     bench.reading.life++;
     g_assert_cmpuint(step(&bench, EVERY, 120), ==, 0);
     g_assert_cmpint(look(&bench).reason, ==, RULE_IN_COOLDOWN);
@@ -168,7 +168,7 @@ test_cooldown(void)
     end(&bench);
 }
 
-/* TiDB's rule: what goes on to grow is worth another look, in spite of the cooldown. */
+/* TiDB's rule: memory that continues to grow is worth another firing, in spite of the cooldown. */
 static void
 test_again(void)
 {
@@ -180,7 +180,7 @@ test_again(void)
     g_assert_cmpuint(step(&bench, EVERY, 170), ==, 1);
     g_assert_cmpuint(step(&bench, EVERY, 219), ==, 0);
     g_assert_cmpuint(step(&bench, EVERY, 220), ==, 1);
-    g_assert_cmpuint(step(&bench, EVERY, 900), ==, 0); /* the count still holds */
+    g_assert_cmpuint(step(&bench, EVERY, 900), ==, 0); /* the limit of the count still applies */
     g_assert_cmpuint(step(&bench, EVERY, 3000), ==, 0);
     end(&bench);
     begin(&bench, "[b]\nwhen = held below 1000\ncooldown = 1h\nagain = 400\ndo = log\n");
@@ -201,7 +201,7 @@ test_count(void)
     g_assert_cmpuint(fired, ==, 2);
     g_assert_cmpint(look(&bench).reason, ==, RULE_COUNTED_OUT);
     g_assert_cmpint(look(&bench).state, ==, RULE_HOLDING);
-    /* As soon as the window lets it, what holds all the time fires. */
+    /* A condition that holds all the time fires as soon as the window allows it. */
     fired = 0;
     for (guint i = 0; i < 40; i++)
         fired += step(&bench, EVERY, 120);
@@ -229,7 +229,7 @@ test_machine_and_work(void)
     step(&bench, EVERY, 50);
     g_assert_cmpuint(step(&bench, EVERY, 120), ==, 0);
     g_assert_cmpint(look(&bench).reason, ==, RULE_DISK_FULL);
-    /* Of rules and series that are gone. */
+    /* Rules and series that no longer exist. */
     engine_begin_work(bench.engine, "x", "app");
     engine_end_work(bench.engine, "a", "other", 5);
     end(&bench);
@@ -264,7 +264,7 @@ test_filter(void)
     end(&bench);
 }
 
-/* Samples that are missing are no time in which it held; nor is a step of the clock. */
+/* The condition does not hold while samples are missing, nor during a step of the clock. */
 static void
 test_gaps_and_clock(void)
 {
@@ -275,7 +275,7 @@ test_gaps_and_clock(void)
     g_assert_cmpuint(steps(&bench, 5, 120), ==, 0);
     g_assert_cmpuint(steps(&bench, 1, 120), ==, 1);
     step(&bench, EVERY, 50);
-    /* Back by a day: the cooldown lasts its ten minutes from now on, not a day and ten minutes. */
+    /* The clock is set back by a day: the cooldown lasts ten minutes from now on, not a day and ten minutes. */
     g_assert_cmpuint(step(&bench, -86400 * SECOND, 120), ==, 0);
     g_assert_cmpuint(steps(&bench, 50, 50), ==, 0);
     g_assert_cmpuint(steps(&bench, 10, 50), ==, 0);
@@ -303,7 +303,7 @@ test_slope(void)
     Bench bench;
     begin(&bench, "[a]\nwhen = slope(held, 5m) above 1KiB/s\ndo = log\n");
     for (guint i = 0; i < 100; i++)
-        g_assert_cmpuint(step(&bench, EVERY, 1000000 + i * 5 * 1024), ==, 0); /* half of that */
+        g_assert_cmpuint(step(&bench, EVERY, 1000000 + i * 5 * 1024), ==, 0); /* half of that rate */
     guint fired = 0;
     for (guint i = 0; i < 40; i++)
         fired += step(&bench, EVERY, 2000000 + i * 20 * 1024);
@@ -315,7 +315,7 @@ test_slope(void)
     end(&bench);
 }
 
-/* A rule that did not change goes on, one that did begins again and keeps its count; windows stay filled. */
+/* An unchanged rule continues, a changed one starts over and keeps its count; windows stay filled. */
 static void
 test_reload(void)
 {
@@ -328,7 +328,7 @@ test_reload(void)
     g_autoptr(GPtrArray) rules = parse(both);
     engine_set_rules(bench.engine, rules);
     g_assert_cmpuint(step(&bench, EVERY, 120), ==, 1); /* new */
-    g_assert_cmpuint(steps(&bench, 2, 120), ==, 1);    /* a, after its minute */
+    g_assert_cmpuint(steps(&bench, 2, 120), ==, 1);    /* rule a, after its minute */
     for (guint i = 0; i < 31; i++)
         step(&bench, EVERY, 5000);
     g_autofree char *changed =
@@ -336,8 +336,8 @@ test_reload(void)
     g_autoptr(GPtrArray) next = parse(changed);
     engine_set_rules(bench.engine, next);
     g_assert_cmpuint(step(&bench, EVERY, 10), ==, 0);
-    g_assert_cmpint(look(&bench).reason, ==, RULE_NOT_TRUE); /* of s: its window is filled */
-    g_assert_cmpuint(step(&bench, EVERY, 120), ==, 0);       /* a has fired already */
+    g_assert_cmpint(look(&bench).reason, ==, RULE_NOT_TRUE); /* rule s: its window is filled */
+    g_assert_cmpuint(step(&bench, EVERY, 120), ==, 0);       /* rule a has fired already */
     g_autoptr(GPtrArray) none = g_ptr_array_new();
     engine_set_rules(bench.engine, none);
     g_assert_cmpuint(step(&bench, EVERY, 120), ==, 0);
@@ -361,7 +361,7 @@ test_forget(void)
     end(&bench);
 }
 
-/* Any number of names that have fired: the last ones are kept, and those at work. */
+/* Of any number of ended series with firings, the last ones and those with running actions are kept. */
 static void
 test_forget_many(void)
 {
@@ -392,8 +392,7 @@ note_probe(Rule *rule, const Quantity *quantity, gpointer data)
     g_ptr_array_add(data, g_strdup_printf("%s %s", rule->name, quantity->base));
 }
 
-/* What is measured beside samples: it is asked for where a rule chooses the process, and a window takes each value
- * once. */
+/* Quantities that samples lack are measured if a rule selects the process, and a window takes each value once. */
 static void
 test_probed(void)
 {
@@ -423,7 +422,8 @@ test_probed(void)
     end(&bench);
 }
 
-/* One user has any number of processes: all together fire a rule so often, and rules act on so many at a time. */
+/* A user may have any number of processes: the limits of firings and of running actions apply to all of them
+ * together. */
 static void
 test_users(void)
 {
@@ -468,11 +468,11 @@ test_works_of_users(void)
     bench.reading.series = "app";
     bench.subject.facts[RULE_FILTER_USER] = "app";
     engine_end_work(bench.engine, "r0", "app", 0);
-    g_assert_cmpuint(step(&bench, SECOND, 120), ==, 1); /* one of those that waited */
+    g_assert_cmpuint(step(&bench, SECOND, 120), ==, 1); /* one of those that were waiting */
     end(&bench);
 }
 
-/* Many rules on many series: each fires for itself. */
+/* Many rules on many series: each fires independently. */
 static void
 test_many(void)
 {

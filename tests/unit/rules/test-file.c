@@ -103,7 +103,7 @@ test_labels(void)
         g_assert_cmpint(rule_matches(rules->pdata[0], &rows[i].subject), ==, rows[i].matches);
 }
 
-/* A wrong rule names its line and key, and the ones around it are used. */
+/* The problem of an invalid rule has its line and key, and the rules around it are used. */
 static void
 test_wrong(void)
 {

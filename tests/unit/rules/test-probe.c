@@ -60,7 +60,7 @@ sums(const char *text, gdouble *sums)
     return probes_sum(probes, text, strlen(text), 600 * (gint64)G_USEC_PER_SEC, sums);
 }
 
-/* A stack counts once, also where two of its functions match. */
+/* A stack counts once, even if two of its functions match. */
 static void
 test_sums(void)
 {
@@ -83,7 +83,7 @@ test_not_a_report(void)
         g_assert_false(sums(rows[i], sum));
 }
 
-/* Names that a hostile program has made for the regular expression: one match is bounded, and all of them. */
+/* Names that a hostile program has made to match slowly: the time of one match and of all of them is limited. */
 static void
 test_slow_names(void)
 {
@@ -96,7 +96,7 @@ test_slow_names(void)
     g_assert_false(probes_sum(probes, text->str, text->len, 1000, &sum));
 }
 
-/* A match is the slower the longer its text, and cannot be interrupted. */
+/* The time of a match, which cannot be interrupted, grows with the length of the text. */
 static void
 test_long_line(void)
 {

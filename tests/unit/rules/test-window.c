@@ -40,7 +40,7 @@ test_rate(void)
     quantity_clear(&quantity);
 }
 
-/* The interval holds the true slope 95 times in 100, and covers 0 where nothing grows. */
+/* The interval contains the true slope 95 times in 100, and contains 0 if nothing grows. */
 static void
 test_slope(void)
 {
@@ -66,7 +66,7 @@ test_slope(void)
     quantity_clear(&quantity);
 }
 
-/* What left the window does not count, however many samples there are. */
+/* Values that have left the window do not count, however many samples there are. */
 static void
 test_window(void)
 {
