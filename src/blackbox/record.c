@@ -137,7 +137,7 @@ get_time(GKeyFile *file, const char *group, const char *key, gint64 *time_us)
     return missing == NULL && *time_us >= 0;
 }
 
-/* As get_line(), into a buffer of SIZE bytes: empty if the line is missing or does not fit. */
+/* Like get_line(), but into a buffer of SIZE bytes: empty if the line is missing or does not fit. */
 static void
 get_short_line(GKeyFile *file, const char *key, char *line, gsize size)
 {

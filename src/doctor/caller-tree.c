@@ -13,7 +13,7 @@ static const gdouble SHARED_STILL = 0.1;     /* with this share of all still mem
 static const gdouble HELD_FOR_OTHERS = 0.02; /* maximum held for other callers, as a share of that for one caller */
 static const gdouble SCATTER = 0.8; /* relative scatter of the size of one sample, if objects have many sizes */
 static const gdouble TELLING = 3;   /* minimum number of samples for a conclusion */
-static const gdouble FREED = 0.9;   /* samples: as many must have been freed, since leaked memory never is */
+static const gdouble FREED = 0.9;   /* minimum number of freed samples; leaked memory is never freed */
 
 CallerNode *
 caller_tree_node(const CallerTree *tree, guint32 index)
@@ -338,8 +338,8 @@ caller_tree_is_first(const CallerTree *tree, guint32 index)
     return TRUE;
 }
 
-/* Stops at the first function of a program or a thread: that threads do different things says nothing about the
- * functions that they share. */
+/* Whether a function also allocates for others than one of its callers, up to the first function of a program or a
+ * thread: that threads do different things says nothing about the functions that they share. */
 static gboolean
 serves_any_others(const CallerTree *tree, guint32 index)
 {

@@ -9,7 +9,7 @@ static const gdouble TURNOVER = 0.005;   /* minimum allocated in a class during 
 static const gdouble TELLING = 2;        /* minimum expected number of samples that change, for a conclusion */
 static const gdouble OTHERS_SHARE = 0.1; /* of these: if fewer change, other functions allocate in the class */
 static const gdouble UNTOUCHED_SHARE = 0.25;
-static const guint64 PAGES = 16384; /* bytes: blocks with pages of their own, which may never be written */
+static const guint64 PAGES = 16384; /* bytes: larger blocks have their own pages, which may never be written */
 static const gdouble HINT = 0.6;    /* confidence in CAUSE_CAPACITY if only block sizes indicate it */
 static const gdouble BURST_LEAST = 32 * MIB, BURST_SHARE = 1.0 / 3;
 static const gdouble RETAINED_LEAST = 256 * MIB;

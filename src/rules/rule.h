@@ -78,7 +78,7 @@ typedef struct {
     GArray *labels;                      /* of RuleLabel: all of them must match */
     GArray *conditions;                  /* of RuleCondition, by alternative */
     gint64 for_us;                       /* how long they must hold */
-    gint64 warm_up_us;                   /* after the start of the process: it does not fire */
+    gint64 warm_up_us;                   /* how long after the start of the process it does not fire */
     GArray *actions;                     /* of RuleAction, in order */
     gint64 time_limit_us;                /* of a command or a request */
     char *run_as;                        /* the user that commands run as; NULL: jescope's own */
