@@ -17,15 +17,15 @@
 #include <unistd.h>
 
 enum {
-    SOCKET = 3,           /* our end, the only descriptor that is not one of the three every process has */
-    SESSIONS_MAX = 1024,  /* at once; each is a process of root's */
-    SESSIONS_OF_USER = 64 /* for processes of one user, but for targets that the operator has named */
+    SOCKET = 3,           /* our end, the only descriptor besides the three standard ones */
+    SESSIONS_MAX = 1024,  /* concurrent sessions, each a process of root */
+    SESSIONS_OF_USER = 64 /* for processes of one user, except targets that the operator has named */
 };
 
-/* A session that has not ended, as far as was looked. */
+/* A session that is not known to have ended. */
 typedef struct {
     pid_t pid;
-    uid_t user; /* the user of the process it is about; root if it is about none */
+    uid_t user; /* the user of the session's process; root if it has none */
     gboolean named;
 } Child;
 
@@ -33,10 +33,10 @@ typedef struct {
     const BrokerSettings *settings;
     BrokerPolicy *policy;
     GArray *children; /* Child */
-    int exits;        /* the subscription; -1: none was requested yet */
+    int exits;        /* the subscription; -1: none requested yet */
 } Broker;
 
-/* A request in progress. fd is the reply's descriptor, -1: none. */
+/* A request in progress. fd is the reply's descriptor, or -1. */
 typedef struct {
     const BrokerRequest *request;
     const int *fds;
@@ -62,7 +62,7 @@ renew_policy(Broker *broker)
     BrokerPolicy *policy = broker->settings->read(broker->settings->data);
     if (policy == NULL)
         return;
-    /* Sockets are made at the start alone. */
+    /* Sockets are created only at the start. */
     if (broker->policy != NULL) {
         g_strfreev(policy->sockets);
         policy->sockets = g_steal_pointer(&broker->policy->sockets);
@@ -77,13 +77,14 @@ is_listed(char **list, const char *text)
     return list != NULL && g_strv_contains((const char *const *)list, text);
 }
 
-/* ---- requests that are done at once ---- */
+/* ---- immediate requests ---- */
 
 static int
 open_file_of_process(Broker *broker, Work *work)
 {
     char path[32];
-    /* The directory stays that of one process: of another one that has its pid later, nothing can be opened here. */
+    /* The open directory belongs to one process: if its pid is reused, nothing of the new process can be opened through
+     * it. */
     g_snprintf(path, sizeof(path), "/proc/%d", (int)work->request->pid);
     int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0)
@@ -126,7 +127,7 @@ remove_socket(Broker *broker, Work *work)
     return !S_ISSOCK(facts.st_mode) ? EINVAL : unlink(path) != 0 ? errno : 0;
 }
 
-/* One for the life of the server, which may close its own descriptor of it. */
+/* There is one subscription for the life of the server, which may close its own descriptor of it. */
 static int
 hand_exits(Broker *broker, Work *work)
 {
@@ -149,7 +150,7 @@ fork_session(const Session *session, Work *work, pid_t *child)
     int error = errno;
     if (*child == 0) {
         close(ends[0]);
-        close(SOCKET); /* the child does not reach the broker's own */
+        close(SOCKET); /* the child must not use the broker's socket */
         session_run(session, ends[1]);
         _exit(0);
     }
@@ -158,8 +159,8 @@ fork_session(const Session *session, Work *work, pid_t *child)
     return *child > 0 ? 0 : error;
 }
 
-/* Data in the process's memory is read only if the policy needs it, in a server with named targets: a process can delay
- * its reader. */
+/* The memory of the process is read only if the policy needs it, in a server with named targets, since a process can
+ * delay its reader. */
 static gboolean
 find_process(const Broker *broker, const BrokerRequest *request, Process *process)
 {
@@ -177,7 +178,8 @@ forget_ended(Broker *broker)
             g_array_remove_index_fast(broker->children, i - 1);
 }
 
-/* A server that was taken over, or targets that let their sessions wait, cannot use up root's processes. */
+/* Limits sessions, so that a compromised server, or targets that delay their sessions, cannot exhaust root's
+ * processes. */
 static gboolean
 is_crowded(const Broker *broker, const Child *new)
 {
@@ -253,7 +255,7 @@ answer_one(Broker *broker)
 void
 broker_run(int socket, const BrokerSettings *settings)
 {
-    /* It ends when the server has; a terminal and a supervisor send these to both. */
+    /* The broker ends after the server, so it ignores signals that a terminal or supervisor sends to both. */
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     Broker broker = {.settings = settings, .children = g_array_new(FALSE, FALSE, sizeof(Child)), .exits = -1};
     for (gsize i = 0; i < G_N_ELEMENTS(ignored); i++)

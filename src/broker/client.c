@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static int broker = -1;
-static GMutex turn; /* one request and its reply at a time */
+static GMutex turn; /* serializes requests with their replies */
 
 void
 broker_client_init(int socket)
@@ -42,7 +42,8 @@ exchange(const ChannelMessage *asked, ChannelMessage *message)
     return channel_send(broker, asked) && channel_receive(broker, message);
 }
 
-/* 0 or errno. *FD, which may be NULL, is the reply's descriptor, -1: none. */
+/* Sends a request and receives its reply. Returns 0 or an errno value; *FD (FD may be NULL) is set to the reply's
+ * descriptor, or -1. */
 static int
 ask_with(BrokerRequest *request, const int *fds, guint n_fds, int *fd)
 {
@@ -65,7 +66,7 @@ ask(BrokerRequest *request, int *fd)
     return ask_with(request, NULL, 0, fd);
 }
 
-/* A descriptor, or -1 with errno. */
+/* Requests a descriptor; -1 with errno. */
 static int
 ask_for_descriptor(BrokerRequest *request)
 {
@@ -75,7 +76,7 @@ ask_for_descriptor(BrokerRequest *request)
     return error == 0 ? fd : -1;
 }
 
-/* ---- sessions of one answer ---- */
+/* ---- sessions with one answer ---- */
 
 /* Receives an answer of SIZE bytes from SOCKET, which is closed, with or without a descriptor in *FD. */
 static gboolean
@@ -136,7 +137,7 @@ reach_own_dump(const ReachOwnDump *wanted)
     return receive_answer(session, result, sizeof(*result), &fd) ? result->error : EIO;
 }
 
-/* ---- the rest of Reach ---- */
+/* ---- the rest of ReachOps ---- */
 
 static Target *
 reach_open_target(const Process *process, const char *address, TargetVia via, GError **error)
@@ -275,7 +276,7 @@ add_word(GString *words, const char *word)
     g_string_append_len(words, word, (gssize)strlen(word) + 1);
 }
 
-/* The text of REQUEST: WORDS, then OPTIONS, each with its NUL. FALSE: they do not fit. */
+/* Sets the text of REQUEST to WORDS, then OPTIONS, each NUL-terminated. FALSE if they do not fit. */
 static gboolean
 put_words(BrokerRequest *request, GString *words, const char *const *options)
 {
@@ -288,7 +289,7 @@ put_words(BrokerRequest *request, GString *words, const char *const *options)
     return TRUE;
 }
 
-/* For a report that is made as SETUP says. */
+/* A request for a report with SETUP. */
 static BrokerRequest *
 request_report(BrokerKind kind, const RenderSetup *setup)
 {
@@ -296,7 +297,7 @@ request_report(BrokerKind kind, const RenderSetup *setup)
     request->detail = setup->seconds;
     request->number = setup->bytes;
     if (request->start_time == 0)
-        request->pid = 0; /* it has ended */
+        request->pid = 0; /* the process has ended */
     return request;
 }
 
@@ -354,7 +355,7 @@ growth(const RenderSetup *setup, const RenderGrowth *wanted, int *descriptor, Fa
     return receive_report(request, &handed, descriptor, failure);
 }
 
-/* FALSE: the answer of SESSION is not wanted any more. */
+/* Waits for the answer of SESSION. FALSE if it is no longer wanted. */
 static gboolean
 wait_for_answer(int session, const RenderSetup *setup)
 {

@@ -13,7 +13,7 @@ typedef enum {
     TEXT_NONE, /* empty */
     TEXT_ONE,
     TEXT_PATH, /* absolute */
-    TEXT_LIST, /* each with a NUL, and one more */
+    TEXT_LIST, /* NUL-terminated strings and a final NUL */
 } TextKind;
 
 static const struct {
@@ -64,7 +64,7 @@ broker_check_request(const BrokerRequest *request, gsize size, guint n_fds)
         return EBADF;
     if (request->detail > kinds[request->kind].detail_max || !text_fits(request->text, kinds[request->kind].text))
         return EINVAL;
-    /* A report may be about a process or none. */
+    /* A report need not be about a process. */
     gboolean reports = request->kind == BROKER_RENDER || request->kind == BROKER_GROWTH;
     gboolean process = kinds[request->kind].process || (reports && request->pid != 0);
     return process ? (request->pid > 0 && request->start_time != 0 ? 0 : ESRCH) : request->pid == 0 ? 0 : EINVAL;

@@ -50,8 +50,8 @@ may_be_opened(const Session *session)
     return FALSE;
 }
 
-/* The variable of Mesos' endpoints (routes/mesos.c), and those that the operator has named; no other variable leaves
- * this process. */
+/* Permits the variable of Mesos' endpoints (routes/mesos.c) and those that the operator has named; no other variable is
+ * returned. */
 static gboolean
 is_known_variable(const char *name, const BrokerPolicy *policy)
 {
@@ -60,7 +60,8 @@ is_known_variable(const char *name, const BrokerPolicy *policy)
     return strcmp(name, "LIBPROCESS_MEMORY_PROFILING") == 0 || g_str_has_suffix(name, "MALLOC_CONF");
 }
 
-/* The socket an agent of that process would have: a daemon of root's may take another one's clients for root. */
+/* Whether the path is the socket of this process's agent: another daemon of root might treat a connection as one of
+ * root. */
 static gboolean
 is_agents_socket(const Session *session)
 {
@@ -69,8 +70,8 @@ is_agents_socket(const Session *session)
     return strcmp(last, name) == 0;
 }
 
-/* The request's descriptor is opened again as root, so it must already be readable; and a file, since to open a FIFO
- * may take for ever. */
+/* Checks the request's descriptors, which root opens again: they must already be readable, and files, since opening a
+ * FIFO may block forever. */
 static gboolean
 are_readable(const int *fds, guint n)
 {
@@ -104,7 +105,7 @@ session_check(const Session *session)
     return granted ? 0 : EPERM;
 }
 
-/* ---- sessions of one answer ---- */
+/* ---- sessions with one answer ---- */
 
 static void
 answer(int socket, int error, int fd)
@@ -117,7 +118,7 @@ answer(int socket, int error, int fd)
     channel_send(socket, &message);
 }
 
-/* The kernel reports which process called listen() at the other end. */
+/* Whether process PID listens at the other end, as the kernel reports. */
 static gboolean
 is_answered_by(int fd, pid_t pid)
 {
@@ -159,7 +160,7 @@ is_set_up_with(pid_t pid, const char *prefix)
     return g_strv_contains((const char *const *)options, option);
 }
 
-/* Listens where only root can put a socket. */
+/* Whether the agent of the process listens, on a socket that only root can create. */
 static gboolean
 has_agent(const Session *session)
 {
@@ -172,12 +173,12 @@ has_agent(const Session *session)
     return answers;
 }
 
-/* The server chooses the path and the content of the file. With root's rights that would be dangerous, so the path must
- * be one that root started the process with, not, as for sudo(8), another user. */
+/* The server chooses the path and the contents of the file, which is dangerous with root's privileges. So the path of a
+ * root process must be one with which root started it, not another user, as by sudo(8). */
 static gboolean
 may_have_own_dump(const Session *session, guint roots)
 {
-    static const char usual[] = "jeprof"; /* of jemalloc, in the process's directory */
+    static const char usual[] = "jeprof"; /* jemalloc's default, in the working directory of the process */
     if (roots == 0)
         return TRUE;
     return roots == PROCESS_UIDS && has_agent(session) &&
@@ -218,7 +219,7 @@ run_render(const Session *session, int socket)
     guint n = 0;
     for (const char *text = title + strlen(title) + 1; *text != '\0' && n < OPTIONS_MAX - 1; text += strlen(text) + 1)
         options[n++] = text;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the report dies with us, and we with the server */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* the report ends with us, and we with the server */
     rendered.result = render_report(&setup, &rendering, &message.fds[0], &rendered.failure);
     message.n_fds = rendered.result == OUTCOME_DONE ? 1 : 0;
     channel_send(socket, &message);
@@ -247,7 +248,7 @@ run_growth(const Session *session, int socket)
     channel_send(socket, &message);
 }
 
-/* ---- sessions that last ---- */
+/* ---- long sessions ---- */
 
 static bool
 is_waited_for(void *data)
@@ -256,7 +257,7 @@ is_waited_for(void *data)
     return poll(&other, 1, 0) <= 0;
 }
 
-/* Without its agent a process is stopped, which only the operator may allow. */
+/* A process without an agent must be stopped, which only the operator may permit. */
 static void
 run_examination(const Session *session, int socket)
 {

@@ -30,7 +30,7 @@ parse_unix(const char *path, Address *address)
     return TRUE;
 }
 
-/* HOST without brackets. */
+/* Parses HOST, which is without brackets. */
 static gboolean
 parse_host(const char *host, guint16 port, Address *address)
 {
@@ -66,7 +66,7 @@ parse_internet(const char *text, Address *address)
         return FALSE;
     size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
     g_autofree char *host = closing != NULL ? g_strndup(text + 1, length - 2) : g_strndup(text, length);
-    /* ":7469" and "*:7469" are every address, as elsewhere. */
+    /* ":7469" and "*:7469" mean every address, as usual. */
     if (strcmp(host, "*") == 0 || (host[0] == '\0' && colon == text))
         return parse_host("0.0.0.0", port, address);
     gboolean bracketed = strchr(host, ':') != NULL;
@@ -166,7 +166,7 @@ address_format(const Address *address)
     return g_strdup_printf(strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port_of(address));
 }
 
-/* A server that was killed leaves its socket behind; one that lives is not to be robbed of its own. */
+/* Removes a socket file that a killed server has left, but not that of a running server. */
 static void
 remove_dead_socket(const Address *address)
 {
@@ -188,7 +188,7 @@ bind_and_listen(int fd, const Address *address)
     static const int yes = 1;
     if (address_is_unix(address)) {
         remove_dead_socket(address);
-        /* The file is made with the socket's own mode: at no moment can others connect. */
+        /* The file is created with the socket's mode, so others can never connect. */
         if (fchmod(fd, UNIX_MODE) != 0)
             return FALSE;
     } else {

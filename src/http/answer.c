@@ -22,8 +22,8 @@ struct Answer {
     guint64 size;
     char *etag;
     struct MHD_Response *response;
-    Stream *stream; /* the response's; NULL: the body has an end */
-    /* Only where the words of the status are not the usual ones. */
+    Stream *stream; /* the stream of the response; NULL: the body is complete */
+    /* Set only if it differs from the standard reason phrase. */
     char *reason;
     GString *head;
     GBytes *body;
@@ -83,8 +83,8 @@ answer_set_header(Answer *answer, const char *name, const char *value)
     answer_add_header(answer, name, value);
 }
 
-/* Headers of every answer: its type is not guessed, other sites do not embed it, and a cache keeps it for this client
- * alone, and asks again before it uses it. */
+/* Adds the headers of every answer: its type must not be guessed, other sites must not embed it, and a cache must be
+ * private and revalidate. */
 static void
 add_standing_headers(Answer *answer, const char *content_type)
 {
@@ -100,7 +100,7 @@ add_standing_headers(Answer *answer, const char *content_type)
                           "form-action 'none'; frame-ancestors 'none'");
 }
 
-/* Takes RESPONSE. REASON is NULL for the usual words. */
+/* Takes RESPONSE. REASON is NULL for the standard phrase. */
 static Answer *
 wrap(struct MHD_Response *response, unsigned status, guint64 size, const char *reason)
 {
@@ -127,7 +127,7 @@ response_of_bytes(GBytes *bytes)
 {
     gsize size;
     const char *data = g_bytes_get_data(bytes, &size);
-    /* Not written to, whatever the signature says. */
+    /* libmicrohttpd does not write to it, despite the signature. */
     void *borrowed = (void *)(gsize)(data != NULL ? data : "");
     return MHD_create_response_from_buffer_with_free_callback_cls(size, borrowed, release_bytes, g_bytes_ref(bytes));
 }
@@ -166,7 +166,7 @@ answer_new(unsigned status, const char *content_type, GBytes *body, AnswerCoding
 static GBytes *
 text_of_failure(const AnswerFailure *failure)
 {
-    /* A message may quote what a client sent. */
+    /* A message may quote input of a client. */
     g_autofree char *message = g_utf8_make_valid(failure->message, -1);
     json_t *error =
         json_pack("{s:{s:s, s:s, s:s*}}", "error", "code", failure->code, "message", message, "hint", failure->hint);
@@ -213,7 +213,7 @@ add_lines(Answer *answer, const char *headers)
     }
 }
 
-/* A compressed body (profile.proto) is unchanged: gzip_pays() does not know its type. */
+/* A body that is already compressed (profile.proto) stays as it is, since gzip_pays() rejects its type. */
 static Answer *
 new_from_descriptor(const RouteReply *route, AnswerCoding coding, const GzipWish *wish)
 {

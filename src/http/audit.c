@@ -4,15 +4,15 @@
 #include <string.h>
 
 enum {
-    TEXT_MAX = 1024,  /* of a path or query */
-    PEERS_MAX = 1024, /* refusals of each are counted apart, those of further peers together */
+    TEXT_MAX = 1024,  /* bytes of a path or query */
+    PEERS_MAX = 1024, /* with separate counts of refusals; further peers share one */
 };
 
 static const char other_peers[] = "other peers";
 
-/* The lines of one peer. */
+/* The allowance of one peer. */
 typedef struct {
-    double refusals; /* that it has free */
+    double refusals; /* remaining lines */
     double changes;  /* likewise */
     gint64 counted_us;
     guint64 left_out;
@@ -51,7 +51,7 @@ is_full(const Account *account)
     return account->refusals >= AUDIT_REFUSALS_AT_ONCE && account->changes >= AUDIT_CHANGES_AT_ONCE;
 }
 
-/* Takes one free line. */
+/* Uses one line of an allowance. */
 static gboolean
 spend(double *of)
 {
@@ -124,7 +124,7 @@ find_account(Audit *audit, const char *peer)
     return account;
 }
 
-/* Escaped, so that a client cannot forge a line, and no longer than a line should be. */
+/* TEXT, escaped so that a client cannot forge a line, and shortened. */
 static char *
 quote(const char *text)
 {

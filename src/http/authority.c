@@ -12,7 +12,7 @@ is_port(const char *text)
     return *text == '\0' || g_ascii_string_to_unsigned(text, 10, 0, G_MAXUINT16, &port, NULL);
 }
 
-/* A registered name or an IPv4 address; underscores are in names of containers. */
+/* Whether TEXT is a registered name or an IPv4 address; names of containers may have underscores. */
 static gboolean
 is_name(const char *text, gsize size)
 {

@@ -47,10 +47,10 @@ static Answer *
 check_host(const GuardRules *rules, const Exchange *exchange)
 {
     const char *host = exchange_header(exchange, "Host");
-    /* HTTP/1.0 needs none, and no browser speaks it. */
+    /* HTTP/1.0 does not require Host, and no browser uses it. */
     if (host == NULL)
         return NULL;
-    /* The name that most clients use needs no question to the kernel. */
+    /* The usual names are checked first, without a system call. */
     if (guard_host_is_ours(rules, host, exchange_listener(exchange), NULL))
         return NULL;
     g_autofree char *local = exchange_local_host(exchange);
@@ -79,7 +79,7 @@ ask_for_token(const char *message)
     return answer;
 }
 
-/* The text behind "Bearer", or NULL. */
+/* The text after "Bearer", or NULL. */
 static const char *
 bearer_of(const char *authorization)
 {
@@ -89,7 +89,7 @@ bearer_of(const char *authorization)
     return authorization + strlen(scheme) + strspn(authorization + strlen(scheme), " ");
 }
 
-/* The client of EXCHANGE has the token NAME of ROLE. */
+/* Admits the client of EXCHANGE, which has the token NAME with ROLE. */
 static void
 admit_as(Exchange *exchange, const char *name, RouteRole role)
 {
@@ -122,7 +122,7 @@ guard_cookie_name(const Exchange *exchange)
     g_autofree char *name = host != NULL ? authority_host(host) : NULL;
     if (name == NULL)
         return NULL;
-    /* Browsers keep one cookie of a name for all ports of a host, and accept "__Host-" with TLS alone. */
+    /* Browsers keep one cookie per name for all ports of a host, and accept "__Host-" only with TLS. */
     return g_strdup_printf("%sjescope-session-%s", exchange_listener(exchange) & EXCHANGE_TLS ? "__Host-" : "",
                            authority_port(host));
 }
@@ -137,7 +137,7 @@ guard_session(const GuardRules *rules, const Exchange *exchange)
                : NULL;
 }
 
-/* FALSE: it has no session, or one whose token has been withdrawn. */
+/* Admits EXCHANGE by its session. FALSE if it has none, or its token was withdrawn. */
 static gboolean
 admit_session(const GuardRules *rules, Exchange *exchange)
 {
@@ -165,7 +165,7 @@ needs_token(const GuardRules *rules, ExchangeListener listener)
     return (listener & EXCHANGE_LOCAL) != 0 ? rules->local_needs_token : !rules->others_need_no_token;
 }
 
-/* The targets that a client without a token is shown. */
+/* The targets that are visible to a client without a token. */
 static Viewer
 viewer_of(const GuardRules *rules, const Exchange *exchange)
 {
@@ -209,10 +209,10 @@ guard_admit_stranger(const GuardRules *rules, Exchange *exchange)
 /* The origin of a request. Another site's page can make a browser send a request, but cannot control the headers Fetch
  * Metadata, Origin and Referer. */
 typedef enum {
-    SENDER_TOOL,      /* nothing says that it is a browser */
+    SENDER_TOOL,      /* no sign of a browser */
     SENDER_OWN_PAGE,  /* a page of this server */
     SENDER_TOKEN,     /* a client that added a header that no other site's page can add */
-    SENDER_BROWSER,   /* a browser, and nothing says what made it send this: a link in a mail, or an old browser */
+    SENDER_BROWSER,   /* a browser that does not say what caused the request: a link in a mail, or an old browser */
     SENDER_OTHER_SITE /* a page of another site */
 } Sender;
 
@@ -223,7 +223,7 @@ has_bearer(const Exchange *exchange)
     return authorization != NULL && bearer_of(authorization) != NULL;
 }
 
-/* Whether URL, of Origin or Referer, is of this server. A proxy may have ended TLS, but adds none. */
+/* Whether URL, from Origin or Referer, is of this server. A proxy may terminate TLS, but does not add it. */
 static gboolean
 is_own_url(const Exchange *exchange, const char *url)
 {
@@ -243,7 +243,7 @@ is_safe_method(const Exchange *exchange)
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
 }
 
-/* What browsers send with each request, and tools do not. (fetch() of Node.js sends "*".) */
+/* Whether the request has headers that every browser and no tool sends. (fetch() of Node.js sends "*".) */
 static gboolean
 looks_like_a_browser(const Exchange *exchange)
 {
@@ -273,8 +273,8 @@ sender_of(const Exchange *exchange)
     return site != NULL || looks_like_a_browser(exchange) ? SENDER_BROWSER : SENDER_TOOL;
 }
 
-/* Whether the user follows a link. A frame or an object is a navigation as well, which a page can hide and repeat, and
- * so is what a browser fetches before the user asks for it; the user would see neither. */
+/* Whether the user follows a link. Frames and objects, which a page can hide and repeat, and prefetching are
+ * navigations too, but are rejected since the user would not see them. */
 static gboolean
 is_link(const Exchange *exchange)
 {
@@ -284,7 +284,7 @@ is_link(const Exchange *exchange)
            exchange_header(exchange, "Sec-Purpose") == NULL;
 }
 
-/* A page of another site may link here, but neither load a part of a page nor read. */
+/* A page of another site may link here, but not load parts of a page or read data. */
 static gboolean
 may_read(const Exchange *exchange)
 {
@@ -292,7 +292,7 @@ may_read(const Exchange *exchange)
     return site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || is_link(exchange);
 }
 
-/* NULL: nothing is in the way. */
+/* The reason to refuse EXCHANGE for its origin, or NULL. */
 static const AnswerFailure *
 find_foreign(const Exchange *exchange, RouteRole needed)
 {

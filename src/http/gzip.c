@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-static const guint64 packable_max = G_GUINT64_CONSTANT(1) << 30; /* more takes too long to wait for */
+static const guint64 packable_max = G_GUINT64_CONSTANT(1) << 30; /* more would take too long */
 
 enum {
     WORTH_BYTES = 1024,
@@ -17,7 +17,7 @@ enum {
     WINDOW_GZIP = 15 + 16,
     MEMORY = 8,
     CHUNK = 64 * 1024,
-    WISH_BYTES = 16 * CHUNK, /* after which it is asked whether the result is still wanted */
+    WISH_BYTES = 16 * CHUNK, /* interval at which GzipWish is called */
 };
 
 /* "gzip;q=0" is a refusal; so is "*;q=0" where gzip is not named. */

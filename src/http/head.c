@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Headers that decide where a request ends, its recipient or its sender: a second one is an attack. */
+/* Headers that determine the end, the recipient or the sender of a request: a duplicate is an attack. */
 static const char *const single[] = {
     "Authorization", "Content-Length", "Content-Type",   "Expect",         "Host",           "Origin",
     "Referer",       "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", "Sec-Fetch-User", "Transfer-Encoding",
@@ -13,7 +13,7 @@ static const char *const single[] = {
 
 typedef struct {
     const HeadLine *line;
-    const char *end;   /* of what was looked at */
+    const char *end;   /* end of the checked part */
     gboolean in_place; /* the strings are in the receive buffer */
     const char *fault;
     const char *host;
@@ -22,10 +22,10 @@ typedef struct {
     gboolean seen[G_N_ELEMENTS(single)];
 } Head;
 
-/* ---- where the bytes are ---- */
+/* ---- positions of the bytes ---- */
 
-/* libmicrohttpd 0.9 splits a head where it received it, with a NUL for a colon and one for each byte of a line's end.
- * From 1.0 on it does not, and it refuses by itself what cannot be seen here. */
+/* Whether libmicrohttpd splits a head in its receive buffer, overwriting colons and line ends with NULs, as 0.9 does.
+ * Later versions do not, and refuse by themselves what cannot be checked here. */
 static gboolean
 is_split_in_place(void)
 {
@@ -38,29 +38,29 @@ head_strictness(void)
     return is_split_in_place() ? 0 : 1;
 }
 
-/* Whether TEXT begins N bytes behind END; both are in the buffer of one connection. */
+/* Whether TEXT begins N bytes after END; both are in the buffer of one connection. */
 static gboolean
 begins_behind(const char *text, const char *end, gsize n)
 {
     return (guintptr)text == (guintptr)end + n;
 }
 
-/* A line ends with CR and LF, and the next one begins there: none was continued, none ended otherwise, none held a NUL.
- */
+/* Whether TEXT begins directly after CR and LF at END, so that the line was neither continued nor ended otherwise and
+ * contained no NUL. */
 static gboolean
 follows_line(const char *text, const char *end)
 {
     return begins_behind(text, end, strlen("\r\n")) && end[0] == '\0' && end[1] == '\0';
 }
 
-/* One blank is between method and target and between target and version: the target was not cut at a NUL. */
+/* Whether single blanks separate method, target and version, so that the target was not truncated at a NUL. */
 static gboolean
 is_joined(const HeadLine *line)
 {
     return begins_behind(line->version, line->method, strlen(line->method) + strlen(line->target) + 2);
 }
 
-/* Between name and value are a colon and blanks. */
+/* Whether only a colon and blanks separate name and value. */
 static gboolean
 follows_name(const char *value, const char *name, gsize name_size)
 {
@@ -71,7 +71,7 @@ follows_name(const char *value, const char *name, gsize name_size)
     return strspn(blanks, " \t") == (gsize)(value - blanks);
 }
 
-/* All of it was looked at: its size is what libmicrohttpd counted, with the empty line. */
+/* Whether the whole head was checked: its size with the empty line is the one that libmicrohttpd counted. */
 static gboolean
 is_complete(struct MHD_Connection *mhd, const Head *head)
 {
@@ -137,7 +137,7 @@ look(void *data, enum MHD_ValueKind kind, const char *name, size_t name_size, co
     return head->fault == NULL ? MHD_YES : MHD_NO;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole head ---- */
 
 static gboolean
 is_number(const char *text)
@@ -158,7 +158,8 @@ find_fault_of_body(const Head *head)
     return g_ascii_strcasecmp(head->coding, "chunked") == 0 ? NULL : "the only possible Transfer-Encoding is chunked";
 }
 
-/* "http://host/path" is sent to proxies, and legal everywhere (RFC 9112 section 3.2.2). */
+/* Whether TARGET, "http://host/path" as sent to proxies and legal everywhere (RFC 9112 section 3.2.2), names another
+ * host than Host. */
 static gboolean
 names_other_host(const char *target, const char *host)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    PATIENCE_S = 1, /* the kernel answers at once */
+    PATIENCE_S = 1, /* seconds; the kernel answers at once */
     ANSWER_MAX = 4096,
 };
 
@@ -26,7 +26,7 @@ typedef struct {
     struct inet_diag_req_v2 request;
 } Question;
 
-/* The user id of those that have none in this user namespace. */
+/* The user id of users without a number in this user namespace. */
 static uid_t
 read_overflow_uid(void)
 {
@@ -72,7 +72,7 @@ v4_behind(const End *end)
     return &end->v6.sin6_addr.s6_addr[12];
 }
 
-/* The socket with the local address THEIRS. An IPv4 client of an IPv6 socket has an IPv4 one. */
+/* Requests the socket with the local address THEIRS. An IPv4 client of an IPv6 socket has an IPv4 socket. */
 static void
 describe(const End *ours, const End *theirs, struct inet_diag_req_v2 *request)
 {
@@ -80,7 +80,7 @@ describe(const End *ours, const End *theirs, struct inet_diag_req_v2 *request)
     gboolean mapped = !v4 && IN6_IS_ADDR_V4MAPPED(&theirs->v6.sin6_addr);
     *request = (struct inet_diag_req_v2){.sdiag_protocol = IPPROTO_TCP, .idiag_states = G_MAXUINT32};
     request->sdiag_family = v4 || mapped ? AF_INET : AF_INET6;
-    /* The ports of both families are at the same place. */
+    /* The port has the same offset in both families. */
     request->id.idiag_sport = theirs->v4.sin_port;
     request->id.idiag_dport = ours->v4.sin_port;
     request->id.idiag_cookie[0] = request->id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
@@ -123,7 +123,7 @@ ask(const struct inet_diag_req_v2 *request, struct inet_diag_msg *answer)
     return TRUE;
 }
 
-/* Connected, and held by a process. */
+/* Whether the socket is connected and open in a process. */
 static gboolean
 has_owner(const struct inet_diag_msg *socket)
 {

@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 enum {
-    BURST_SECONDS = 2, /* burst of requests */
+    BURST_SECONDS = 2, /* duration of a burst of requests */
     PREFIX_BYTES = 8,  /* a /64 */
-    SHARE = 10,        /* of the server's thread a peer has the SHAREth part */
+    SHARE = 10,        /* a peer may use 1/SHARE of the server's thread */
 };
 
 static const double REFUSAL_COST = 0.1; /* of a request */
 
-/* Families do not collide: an IPv4 address is a mapped one, a user has a prefix that no address has. */
+/* The kinds do not collide: IPv4 addresses are IPv4-mapped, and users have a prefix that no address has. */
 typedef struct {
     guint8 bytes[16];
 } PeerKey;
@@ -29,9 +29,9 @@ struct Peer {
     guint counts[PEER_COUNTS];
     guint64 unread;
     double allowance; /* requests it may send now */
-    double pressed;   /* refusals that it has not worked off, as requests */
+    double pressed;   /* unexpired refusals, as requests */
     gint64 counted_us;
-    gint64 forgiven_us; /* when its failures are worked off */
+    gint64 forgiven_us; /* when its failures have expired */
     char name[INET6_ADDRSTRLEN + 16];
 };
 
@@ -78,10 +78,10 @@ peers_set_limits(Peers *peers, const PeerLimits *limits)
     peers->limits = *limits;
 }
 
-/* By listener first, since it is named after that. */
+/* A user's key includes the kind of listener, which determines the peer's name. */
 typedef enum { USER_OF_UNIX, USER_OF_V4, USER_OF_V6 } UserKind;
 
-/* Users who could stop the server anyway. */
+/* Whether UID could stop the server anyway. */
 static gboolean
 is_ours(uid_t uid)
 {
@@ -104,7 +104,7 @@ describe_user(Peer *peer, UserKind kind, uid_t uid)
         g_snprintf(peer->name, sizeof(peer->name), "%s uid %u", addresses[kind], uid);
 }
 
-/* A user is one peer, from whichever address of the machine the connection comes. */
+/* A user is one peer, for connections from any address of the machine. */
 static void
 describe_v4(Peer *peer, const void *bytes, uid_t uid)
 {

@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 enum {
-    CONNECTIONS_CEILING = 65536, /* PeerLimits rules; libmicrohttpd's own default would be below it */
-    SILENCE_SECONDS = 60,        /* libmicrohttpd's own timeout, for what has no deadline: streams that are not read */
+    CONNECTIONS_CEILING = 65536, /* libmicrohttpd's default would be below PeerLimits */
+    SILENCE_SECONDS = 60,        /* libmicrohttpd's timeout, for streams that are not read, which have no deadline */
     LAST_WORDS_SECONDS = 1,
 };
 
 #define TLS_PRIORITIES "NORMAL:-VERS-TLS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-/* One libmicrohttpd daemon: a listening socket with or without TLS. When its certificate changes, another one takes the
- * socket over and this one lives until its connections end. */
+/* A libmicrohttpd daemon: a listening socket with or without TLS. When the certificate changes, another daemon takes
+ * over the socket, and this one continues until its connections end. */
 typedef struct {
     TrafficListener listener;
     struct MHD_Daemon *mhd;
@@ -37,8 +37,8 @@ struct Server {
     GPtrArray *listeners; /* of Listener */
     GArray *addresses;    /* of Address, by listener */
     GPtrArray *retired;   /* of Daemon */
-    guint sweep;          /* source id: retired daemons may be over, and the server with them */
-    guint deadline;       /* source id: of stopping */
+    guint sweep;          /* source id: checks whether retired daemons, and the server with them, have ended */
+    guint deadline;       /* source id: the timeout of stopping */
     void (*stopped)(gpointer data);
     gpointer data;
 };
@@ -96,7 +96,7 @@ start_daemon(Server *server, const Listener *listener, const Address *address, G
     return daemon;
 }
 
-/* It accepts no more connections and ends with its last one. The socket stays open. */
+/* Makes DAEMON accept no more connections and end with its last one. The socket stays open. */
 static void
 retire(Server *server, Daemon *daemon)
 {
@@ -124,7 +124,7 @@ on_sweep(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* Not from within libmicrohttpd's own callback. */
+/* Deferred, since it must not run within libmicrohttpd's callback. */
 static void
 sweep_soon(gpointer data)
 {

@@ -9,7 +9,7 @@ enum {
 };
 
 struct Sessions {
-    GHashTable *by_digest; /* of an id, so that the time of a look-up tells nothing about ids -> Session */
+    GHashTable *by_digest; /* digest of an id, so that the time of a lookup reveals nothing about ids -> Session */
 };
 
 Sessions *
@@ -38,7 +38,7 @@ new_id(void)
 {
     guint8 bytes[ID_BYTES];
     GString *id = g_string_sized_new(SESSION_ID_DIGITS);
-    /* Fails for larger requests only, once the kernel's pool is initialized, for which it waits. */
+    /* getrandom() waits until the kernel's pool is initialized; then only larger requests can fail. */
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
         g_error("the kernel has no random bytes for a session");
     for (gsize i = 0; i < sizeof(bytes); i++)

@@ -34,7 +34,7 @@ check_file(int fd, const char *path, PemKind kind, GError **error)
     return FALSE;
 }
 
-/* Terminated. */
+/* The contents of FD, NUL-terminated. */
 static char *
 read_all(int fd)
 {

@@ -17,7 +17,7 @@ enum {
     NAME_MAX_LENGTH = 64,
 };
 
-/* Tokens themselves are not kept: digests of equal length are compared. */
+/* Tokens themselves are not stored; digests of equal length are compared. */
 typedef struct {
     RouteRole role;
     guint8 digest[TOKEN_DIGEST_SIZE];
@@ -52,7 +52,7 @@ parse_role(const char *word, RouteRole *role)
     return FALSE;
 }
 
-/* The next word of *text, terminated, or NULL. */
+/* The next word of *TEXT, NUL-terminated, or NULL. */
 static char *
 take_word(char **text)
 {
@@ -63,7 +63,7 @@ take_word(char **text)
     return length > 0 ? word : NULL;
 }
 
-/* NULL: LINE is valid or empty; else its error. */
+/* Adds the token in LINE to ROWS. NULL if LINE is valid or empty, otherwise its error. */
 static const char *
 parse_line(char *line, GArray *rows)
 {
@@ -110,7 +110,7 @@ tokens_parse(const char *text, const char *path, GError **error)
     return g_steal_pointer(&tokens);
 }
 
-/* Looks at the open file, so that it cannot be replaced in between. */
+/* Checks the open file, so that it cannot be replaced in between. */
 static gboolean
 check_mode(int fd, const char *path, GError **error)
 {

@@ -39,21 +39,21 @@ struct Exchange {
     RouteRequest request;
     GByteArray *body;
     gboolean is_file; /* the body goes into a file; counted in Traffic.files */
-    int file;         /* -1: nothing of it was received */
+    int file;         /* -1: nothing received yet */
     guint64 file_size;
     int file_error;        /* errno of receiving it; 0: none */
-    gboolean begun;        /* its headers were seen */
-    gboolean is_malformed; /* where it ends is in doubt */
-    gboolean too_long;     /* its body is longer than any we take */
-    gboolean handled;      /* its owner has or had it */
+    gboolean begun;        /* its headers were received */
+    gboolean is_malformed; /* its end is ambiguous */
+    gboolean too_long;     /* its body exceeds the limit */
+    gboolean handled;      /* it was passed to its owner */
     gboolean waiting;      /* counted in ServerFigures.waiting */
-    gboolean suspended;    /* libmicrohttpd waits for us */
-    guint delay_ms;        /* for which the refusal is held back */
-    gboolean held_back;    /* and libmicrohttpd returns to the same point again */
-    guint delay;           /* source id of its timer */
-    Answer *held;          /* the answer that is sent then; NULL: that before the body, or none is held back */
+    gboolean suspended;    /* libmicrohttpd waits until we resume it */
+    guint delay_ms;        /* delay of the refusal */
+    gboolean held_back;    /* the refusal was delayed, and libmicrohttpd calls back at the same point */
+    guint delay;           /* source id of the delay's timer */
+    Answer *held;          /* the answer to send after the delay; NULL: none, or the one before the body */
     ExchangeWait how_long;
-    void (*left)(Exchange *exchange, gpointer data); /* NULL: its owner does not wait */
+    void (*left)(Exchange *exchange, gpointer data); /* NULL: its owner is not waiting */
     gpointer data;
     Answer *answer;
     guint64 unread; /* counted in peer_unread() */
@@ -73,7 +73,7 @@ set_deadline(Connection *connection, guint64 seconds)
     connection->deadline_us = g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
 }
 
-/* libmicrohttpd sees the end of the connection and cleans up. */
+/* Shuts the connection down; libmicrohttpd notices that and cleans up. */
 static void
 disconnect(Connection *connection)
 {
@@ -81,7 +81,7 @@ disconnect(Connection *connection)
     shutdown(connection->fd, SHUT_RDWR);
 }
 
-/* libmicrohttpd does not look at a connection while it waits for us. */
+/* Checks for a disconnected client, since libmicrohttpd does not watch a suspended connection. */
 static gboolean
 has_hung_up(const Connection *connection)
 {
@@ -89,7 +89,7 @@ has_hung_up(const Connection *connection)
     return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* Its owner does not answer it any more. */
+/* Tells the owner that the exchange must no longer be answered. */
 static void
 leave(Exchange *exchange)
 {
@@ -130,7 +130,7 @@ on_tick(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* ---- exchanges, as their owner sees them ---- */
+/* ---- the owner's interface of exchanges ---- */
 
 const RouteRequest *
 exchange_request(const Exchange *exchange)
@@ -234,8 +234,8 @@ exchange_accepts_gzip(const Exchange *exchange)
     return gzip_is_accepted(exchange_header(exchange, MHD_HTTP_HEADER_ACCEPT_ENCODING));
 }
 
-/* libmicrohttpd 0.9 ends a chunk's line at a bare LF: a proxy in front of it may see another end of the body, and what
- * is a request to one of them may not be one to the other. */
+/* libmicrohttpd 0.9 ends a chunk's line at a bare LF: a proxy in front of it may see another end of the body, so that
+ * the two disagree about the next request. */
 gboolean
 exchange_is_last(const Exchange *exchange)
 {
@@ -294,7 +294,7 @@ exchange_answer(Exchange *exchange, Answer *answer)
         exchange->held = answer;
         exchange->delay = g_timeout_add(exchange->delay_ms, on_hold_over, exchange);
         exchange->delay_ms = 0;
-        /* It does not keep the server from its end. */
+        /* A stream does not delay the end of the server. */
         count_waiting(exchange, FALSE);
         return;
     }
@@ -343,7 +343,7 @@ free_exchange(Exchange *exchange)
 
 /* ---- sending ---- */
 
-/* TRUE: all of it is on its way. A reply of some hundred bytes always fits an idle connection's buffer. */
+/* TRUE if all of TEXT was sent. A reply of some hundred bytes always fits into an idle connection's buffer. */
 static gboolean
 send_wire_text(Exchange *exchange, GBytes *text)
 {
@@ -364,7 +364,7 @@ refuse_unread(void)
     return answer;
 }
 
-/* An answer takes memory until it is read, and a client may take its time. */
+/* Counts a large answer, which occupies memory until a possibly slow client has read it; refuses it above the limit. */
 static void
 count_unread(Exchange *exchange)
 {
@@ -394,7 +394,7 @@ send_answer(Exchange *exchange)
     traffic->figures.requests++;
     traffic->figures.by_class[MIN(answer_status(answer) / 100, G_N_ELEMENTS(traffic->figures.by_class)) - 1]++;
     if (size == G_MAXUINT64)
-        connection->deadline_us = 0; /* libmicrohttpd's own timeout watches over heartbeats that are not read */
+        connection->deadline_us = 0; /* libmicrohttpd's timeout detects heartbeats that are not read */
     else
         set_deadline(connection, traffic->timeout_s + size / SERVER_SEND_RATE_MIN);
     g_autoptr(GBytes) text = answer_wire_text(answer, exchange->request.method);
@@ -472,7 +472,7 @@ refuse_body(const Exchange *exchange)
 
 #define MALFORMED_HINT "send each header once, with a colon right after its name, and end each line with CR and LF"
 
-/* NULL: the head is sound. */
+/* NULL if the head is valid, otherwise the refusal. */
 static Answer *
 check_head(Exchange *exchange, const char *version)
 {
@@ -484,7 +484,7 @@ check_head(Exchange *exchange, const char *version)
     return refuse(MHD_HTTP_BAD_REQUEST, "malformed_request", fault, MALFORMED_HINT);
 }
 
-/* NULL: there is room for another body that is a file. */
+/* NULL if another body may be received into a file, otherwise the refusal. */
 static Answer *
 begin_file(Exchange *exchange)
 {
@@ -502,7 +502,7 @@ begin_file(Exchange *exchange)
     return NULL;
 }
 
-/* NULL: the request may go on. */
+/* NULL if the request may continue, otherwise the refusal. */
 static Answer *
 begin(Exchange *exchange, const char *method, const char *version)
 {
@@ -537,7 +537,8 @@ begin(Exchange *exchange, const char *method, const char *version)
     return traffic->handler.admit(exchange, traffic->handler.data);
 }
 
-/* A body that is too long is still read to its end, since an early response would not be seen. The deadline ends it. */
+/* A body that is too long is still read until its end or the deadline, since the client would not read an early
+ * response. */
 static void
 collect_file(Exchange *exchange, const char *bytes, size_t size)
 {
@@ -609,7 +610,7 @@ on_delay_over(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-/* The refusal of a request before its body was received. */
+/* Sends the refusal of a request before its body was received. */
 static enum MHD_Result
 send_refusal(Exchange *exchange)
 {
@@ -620,7 +621,7 @@ send_refusal(Exchange *exchange)
         exchange_pause(exchange);
         return MHD_YES;
     }
-    /* A refused body is not read, which ends the connection; without a body the connection continues. */
+    /* A refused body is not read, which ends the connection; without a body, the connection continues. */
     return exchange->is_malformed || has_body(exchange) ? send_answer(exchange) : MHD_YES;
 }
 
@@ -655,9 +656,8 @@ traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, 
     return send_answer(exchange);
 }
 
-/* libmicrohttpd 0.9 writes two heads for a Content-Length that is not a number. It reports this first, and jescope's is
- * sent instead. It does not report which connection it is, but each with such a length gets this response eventually.
- * */
+/* libmicrohttpd 0.9 sends two heads for an invalid Content-Length. It logs that before, so jescope's response is sent
+ * instead. The log does not identify the connection, but every one with such a length gets this response. */
 void
 traffic_on_log(void *listener, const char *format, va_list arguments)
 {
@@ -681,7 +681,7 @@ void *
 traffic_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd)
 {
     Connection *connection = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-    /* A request that libmicrohttpd itself refused has had no other end. */
+    /* A request that libmicrohttpd refused by itself has not ended before. */
     if (connection->exchange != NULL)
         free_exchange(connection->exchange);
     Exchange *exchange = g_new0(Exchange, 1);
@@ -715,7 +715,7 @@ enum MHD_Result
 traffic_on_accept(void *data, const struct sockaddr *address, socklen_t size)
 {
     Traffic *traffic = ((TrafficListener *)data)->traffic;
-    /* The user at the other end of a unix socket is known later. */
+    /* The user at the other end of a unix socket is determined later. */
     if (address->sa_family == AF_UNIX || peers_has_room(traffic->peers, address))
         return MHD_YES;
     traffic->figures.refused++;
@@ -773,8 +773,8 @@ close_connection(Connection *connection)
     g_queue_unlink(&traffic->connections, &connection->link);
     g_free(connection);
     listener->connections--;
-    /* When a connection ends, libmicrohttpd may leave others that were resumed with it for a later turn, and asks for
-     * none. */
+    /* When a connection ends, libmicrohttpd may defer others that were resumed at the same time, without requesting
+     * another iteration. */
     mhd_source_wake(listener->source);
     traffic->closed(traffic->data);
 }
@@ -789,7 +789,7 @@ traffic_on_connection(void *listener, struct MHD_Connection *mhd, void **context
         close_connection(*context);
 }
 
-/* ---- all of them ---- */
+/* ---- all connections ---- */
 
 void
 traffic_init(Traffic *traffic, const ServerHandler *handler, const ServerLimits *limits)
@@ -860,6 +860,6 @@ traffic_abandon(Traffic *traffic)
         } else if (exchange != NULL && is_stream(exchange))
             end_stream(exchange);
         else if (exchange != NULL)
-            exchange_wake(exchange); /* a refusal that is held back */
+            exchange_wake(exchange); /* a delayed refusal */
     }
 }

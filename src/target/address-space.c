@@ -14,7 +14,7 @@ static const char deleted[] = " (deleted)";
 
 enum {
     FLAGS_LENGTH = 4, /* "r-xp" */
-    PAGE = 4096,      /* the smallest there is: strings are read up to its end */
+    PAGE = 4096,      /* the smallest page size: strings are read up to the end of a page */
 };
 
 static void
@@ -122,7 +122,7 @@ address_space_first(const AddressSpace *space, const Mapping *mapping)
 {
     const Mapping *begin = (const Mapping *)(void *)space->mappings->data;
     for (const Mapping *one = mapping; one >= begin; one--) {
-        /* The vdso is not a file, and contiguous. */
+        /* The vdso is not a file and is contiguous. */
         gboolean same =
             one == mapping || (mapping->inode != 0 && one->inode == mapping->inode && one->device == mapping->device);
         if (same && one->offset == 0)
@@ -177,7 +177,7 @@ remote_read_string(pid_t pid, guint64 address, gsize limit)
     g_autofree char *text = g_malloc(limit + 1);
     gsize length = 0;
     while (length < limit) {
-        /* Not beyond a page at once: the next may not be there. */
+        /* A read does not cross the end of a page, since the next page may not be mapped. */
         gsize step = MIN(PAGE - (gsize)((address + length) % PAGE), limit - length);
         gsize got = remote_read_some(pid, address + length, text + length, step);
         const char *end = memchr(text + length, '\0', got);

@@ -23,24 +23,24 @@
 typedef struct {
     Target target;
     char *path;
-    gboolean named; /* process was given by the caller, not found out from the peer */
+    gboolean named; /* process was given by the caller, not taken from the peer */
     gboolean known; /* process is set */
     Process process;
     AgentDeadlines deadlines;
     int socket; /* -1: not connected */
     guint32 sequence;
-    gint64 patience; /* microseconds that are left for quick answers, as they were at `rested` */
+    gint64 patience; /* microseconds left for quick answers at the time `rested` */
     gint64 rested;   /* time of the last quick reply, or of its failure */
 } AgentTarget;
 
-/* One request and the room for its answer. */
+/* A request and the buffer for its answer. */
 typedef struct {
     WireHeader *request;
     size_t request_size;
     int descriptor;    /* the memory file for the answer, or -1 */
     OutputPages pages; /* of that file */
-    guint deadline;    /* milliseconds, for all attempts together */
-    gint64 until;      /* the same as a moment of g_get_monotonic_time() */
+    guint deadline;    /* milliseconds for all attempts */
+    gint64 until;      /* the deadline as a g_get_monotonic_time() */
     union {
         WireReply reply;
         WireHelloReply hello;
@@ -62,9 +62,9 @@ const AgentDeadlines agent_deadlines_default = {.connect = 1000, .answer = 5000,
 
 enum {
     RETRY_INTERVAL_US = 20000,
-    MS = 1000,    /* microseconds of g_get_monotonic_time() in one */
-    PATIENCE = 2, /* quick answers that may take all the time there is, one behind the other */
-    RECOVERY = 4, /* the allowance regains this fraction of the time without a request */
+    MS = 1000,    /* microseconds of g_get_monotonic_time() in a millisecond */
+    PATIENCE = 2, /* successive quick answers that may take their whole deadline */
+    RECOVERY = 4, /* the allowance grows by this fraction of the time without a request */
 };
 
 static AgentTarget *
@@ -98,7 +98,7 @@ open_directory(const Process *process, const char *path)
     return open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The directory is pinned, so the checked one is used, and the address fits into sockaddr_un for any path. */
+/* Opens the directory, so that the one that was checked is used and the address fits into sockaddr_un for any path. */
 static int
 connect_here(const Process *process, const char *path)
 {
@@ -192,7 +192,7 @@ set_unreachable(AgentTarget *agent, int code, GError **error)
     return FALSE;
 }
 
-/* The process that called listen() on the other side, as reported by the kernel. */
+/* Checks the process that called listen() at the other end, as reported by the kernel. */
 static gboolean
 check_peer(AgentTarget *agent, int fd, GError **error)
 {
@@ -224,7 +224,7 @@ passing(int code)
     return code == ECONNREFUSED || code == ECONNRESET || code == EPIPE || code == EAGAIN || code == ENOENT;
 }
 
-/* Whether an agent that does not listen now may do so in a moment. */
+/* Whether an agent that does not listen now may do so soon. */
 static gboolean
 may_listen_again(const AgentTarget *agent)
 {
@@ -245,8 +245,8 @@ find_anew(AgentTarget *agent)
     agent->path = path;
 }
 
-/* UNTIL: a moment of g_get_monotonic_time(). A target that closes all its descriptors takes the agent's along; the
- * agent notices and listens again a moment later. */
+/* UNTIL is a g_get_monotonic_time(). A target that closes all its descriptors also closes the agent's; the agent
+ * notices that and soon listens again. */
 static gboolean
 connect_until(AgentTarget *agent, gint64 until, GError **error)
 {
@@ -276,7 +276,7 @@ set_silent(AgentTarget *agent, const Exchange *exchange, GError **error)
     return SENT_FAILED;
 }
 
-/* How long to sleep at most, in microseconds; 0: the time is over. */
+/* The maximum time to sleep, in microseconds; 0 after the deadline. */
 static gint64
 next_sleep(const Exchange *exchange)
 {
@@ -362,7 +362,7 @@ check_reply(AgentTarget *agent, Exchange *exchange, size_t length, GError **erro
     return SENT_ANSWERED;
 }
 
-/* No room for control data is given, so descriptors that a hostile peer sends along are closed by the kernel. */
+/* There is no buffer for control data, so the kernel closes descriptors that a hostile peer sends. */
 static Sent
 receive_reply(AgentTarget *agent, Exchange *exchange, GError **error)
 {
@@ -401,7 +401,7 @@ exchange_message(AgentTarget *agent, Exchange *exchange, GError **error)
         if (sent == SENT_ANSWERED)
             return TRUE;
         int code = errno;
-        disconnect(agent); /* a late answer must not be taken for the next one */
+        disconnect(agent); /* a late answer must not be mistaken for the next one */
         if (sent == SENT_FAILED)
             return FALSE;
         if (!alive(agent) || !passing(code) || g_get_monotonic_time() >= until)
@@ -419,7 +419,7 @@ patience_max(const AgentTarget *agent)
 }
 
 /* A command sends many requests, and a target could delay each of them up to its deadline. So they share an allowance,
- * which regrows while no request is pending. */
+ * which recovers while no request is pending. */
 static gboolean
 exchange_quickly(AgentTarget *agent, Exchange *exchange, GError **error)
 {
@@ -473,7 +473,7 @@ clean_hello(WireHelloReply *hello)
     hello->sampler.lg = MIN(hello->sampler.lg, WIRE_LEASE_PERIOD_MAX - 1);
 }
 
-/* HELLO may fail in two ways, and neither causes another request. */
+/* Sets the error of a failed HELLO; neither of its two kinds causes another request. */
 static gboolean
 set_not_greeted(Target *target, const Exchange *exchange, GError **error)
 {
@@ -523,7 +523,7 @@ set_hooks_taken(Target *target, GError **error)
                 target->label);
 }
 
-/* WHAT: the subject of the request: the name of a control, "dump"... */
+/* WHAT is the subject of the request: the name of a control, "dump"... */
 static gboolean
 set_refused(Target *target, const Exchange *exchange, const char *what, GError **error)
 {
@@ -564,7 +564,7 @@ set_refused(Target *target, const Exchange *exchange, const char *what, GError *
 
 typedef gboolean (*Exchanging)(AgentTarget *agent, Exchange *exchange, GError **error);
 
-/* A complete transaction about WHAT: TRUE only if there is a reply with status OK. */
+/* Completes a transaction about WHAT: TRUE only for a reply with status OK. */
 static gboolean
 transact(AgentTarget *agent, Exchange *exchange, Exchanging exchange_it, const char *what, GError **error)
 {
@@ -580,7 +580,7 @@ agent_ctl(Target *target, WireCtlRequest *request, WireCtlReply *value, GError *
 {
     AgentTarget *agent = agent_of(target);
     Exchange exchange = exchange_for(agent, WIRE_OP_CTL, request, sizeof(*request));
-    /* A purge of a large heap takes its time. */
+    /* A purge of a large heap takes long. */
     gboolean action = request->type == WIRE_TYPE_NONE;
     if (action)
         exchange.deadline = agent->deadlines.output;
@@ -609,15 +609,15 @@ agent_write(Target *target, const char *control, WireType type, guint64 value, G
     return agent_ctl(target, &request, NULL, error);
 }
 
-/* A sample being taken in several exchanges. */
+/* A sample that is taken in several exchanges. */
 typedef struct {
     WireSampleRequest request;
-    guint n; /* controls of a row */
+    guint n; /* controls per row */
     gint64 until;
     guint64 *spent_ns;
 } Sampling;
 
-/* As many rows as the agent gives at once. Returns their number, 0 on error. */
+/* Takes as many rows as the agent sends at once. Returns their number, 0 on error. */
 static guint
 sample_some(AgentTarget *agent, Sampling *sampling, guint64 *rows, GError **error)
 {

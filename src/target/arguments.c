@@ -7,7 +7,7 @@
 
 static const char hidden[] = "***";
 
-/* The last part of the name of an option ("--db-password", "aws.secretKey") whose value is a secret. */
+/* Whether PART, the last of an option's name ("--db-password", "aws.secretKey"), marks a secret. */
 static gboolean
 is_secret_part(const char *part)
 {
@@ -19,7 +19,7 @@ is_secret_part(const char *part)
     return strcmp(part, "pwd") == 0;
 }
 
-/* "--api-key" is "apikey": parts that only mean something together. */
+/* "--api-key" is "apikey": parts that have a meaning only together. */
 static gboolean
 is_secret(const char *name, gsize length)
 {
@@ -36,7 +36,7 @@ is_secret(const char *name, gsize length)
            g_str_has_suffix(joined->str, "privatekey");
 }
 
-/* The length of the first URL in WORD up to its password ("scheme://user:"), or 0; *END: behind that. */
+/* The length of the first URL in WORD up to its password ("scheme://user:"), or 0; *END is set to its end. */
 static gsize
 url_password(const char *word, const char **end)
 {
@@ -51,7 +51,7 @@ url_password(const char *word, const char **end)
     return 0;
 }
 
-/* Appends WORD without the passwords of URLs in it: "scheme://user:password@host". */
+/* Appends WORD, replacing passwords in URLs: "scheme://user:password@host". */
 static void
 append_word(GString *text, const char *word)
 {
@@ -64,8 +64,8 @@ append_word(GString *text, const char *word)
     g_string_append(text, word);
 }
 
-/* Where a secret begins in WORD, which may hold several: "host=x password=y", "?a=b&token=c", "app --token x" (of a
- * shell, or as a title). */
+/* The beginning of the first secret in WORD, which may have several: "host=x password=y", "?a=b&token=c", "app --token
+ * x" (of a shell, or as a title). */
 static gsize
 secret_in(const char *word)
 {
@@ -79,7 +79,7 @@ secret_in(const char *word)
     return strlen(word);
 }
 
-/* What follows a secret in the same word is left out as well: where it ends is not known. */
+/* Omits everything after a secret in the same word, since its end is unknown. */
 static void
 append_up_to_secret(GString *text, const char *word)
 {
@@ -97,7 +97,7 @@ append_option(GString *text, const char *word)
     return strchr(word, '=') == NULL && is_secret(word, strlen(word));
 }
 
-/* Without secrets, and with BETWEEN between two words. */
+/* Joins WORDS without secrets, separated by BETWEEN. */
 static GString *
 join_words(const char *words, gsize length, char between)
 {

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 enum {
-    LISTED_MAX = 16,     /* candidates that an error names */
-    LISTED_COLUMNS = 79, /* of each of its lines */
+    LISTED_MAX = 16,     /* candidates listed in an error */
+    LISTED_COLUMNS = 79, /* per line */
     LISTED_USER = 8,
-    PREFIX_MIN = 3, /* letters of a name that make its beginning worth a suggestion */
+    PREFIX_MIN = 3, /* minimum letters of a prefix for a suggestion */
 };
 
 void
@@ -29,7 +29,7 @@ candidate_free(Candidate *candidate)
     g_free(candidate);
 }
 
-/* Of a process without a socket, which has OBJECTS. */
+/* Determines how a process without a socket, with OBJECTS, can be reached. */
 static Reach
 judge(const Process *process, MappedObjects objects, GError **obstacle)
 {
@@ -59,11 +59,11 @@ look(const Process *process)
     return candidate;
 }
 
-/* ---- processes of users who may delay the look at them ---- */
+/* ---- processes whose users can delay their examination ---- */
 
 enum { TEXT_MAX = 4096 };
 
-/* What a child passes on of a Candidate. */
+/* The part of a Candidate that a child process transfers. */
 typedef struct {
     gint32 reach, hidden;
     gint32 has_socket, has_obstacle;
@@ -136,7 +136,8 @@ compare_turns(gconstpointer a, gconstpointer b)
     return (left->turn > right->turn) - (left->turn < right->turn);
 }
 
-/* One of each user, then the second of each: many processes of one user come behind the first ones of the others. */
+/* Orders the first process of each user before the second of each, so that many processes of one user do not delay
+ * those of others. */
 static void
 take_turns(GArray *processes)
 {
@@ -197,7 +198,8 @@ static gboolean
 has_kernels_name(const Process *process, const char *name)
 {
     size_t length = strlen(process->name);
-    /* Names that the kernel has cut and that could not be completed, and the cut name itself, as ps(1) shows it. */
+    /* Accepts names that the kernel truncated and that could not be completed, and the truncated name, as ps(1) shows
+     * it. */
     gboolean cut = length >= PROCESS_COMM_MAX && strncmp(process->name, name, PROCESS_COMM_MAX) == 0 &&
                    (length == PROCESS_COMM_MAX || strlen(name) == PROCESS_COMM_MAX);
     return cut || strcmp(process->name, name) == 0;
@@ -216,7 +218,7 @@ is_living(const Process *process)
     return process->state != 'Z' && process->state != 'X';
 }
 
-/* Removes from PROCESSES what KEEP does not keep, unless it keeps none. */
+/* Removes the PROCESSES that KEEP rejects, unless it rejects all. */
 static void
 prefer(GArray *processes, gboolean (*keep)(const Process *process))
 {
@@ -231,7 +233,7 @@ prefer(GArray *processes, gboolean (*keep)(const Process *process))
 }
 
 typedef struct {
-    GArray *unsure; /* Process: their users may delay the look at their arguments */
+    GArray *unsure; /* of Process: their users can delay reading their arguments */
     const char *name;
     GArray *named;
 } Naming;
@@ -249,7 +251,7 @@ user_of_unsure(gconstpointer data, guint i)
     return g_array_index(((const Naming *)data)->unsure, Process, i).uids[1];
 }
 
-/* One whose arguments cannot be read does not have the name. */
+/* A process whose arguments cannot be read does not match. */
 static void
 take_name(gpointer data, guint i, gconstpointer answer)
 {
@@ -290,7 +292,7 @@ holds(const GArray *processes, pid_t pid)
     return FALSE;
 }
 
-/* Children may have smaller pids than their parents, so until nothing is added. */
+/* Children may have smaller pids than their parents, so this is repeated until nothing is added. */
 static void
 add_descendants(GArray *family, const GArray *all)
 {
@@ -333,7 +335,7 @@ look_at(const GArray *processes, CandidatesFlags flags)
     return candidates;
 }
 
-/* The name of ALL that the user may have meant with NAME: one that begins with it or has it in it, or a near one. */
+/* The name in ALL that the user may have meant with NAME: one that begins with NAME, contains it, or is similar. */
 static const char *
 near_name(const GArray *all, const char *name)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Operations of expressions: DWARF 5 section 7.7.1. */
+/* Operations of expressions (DWARF 5 section 7.7.1). */
 enum {
     DW_OP_deref = 0x06,
     DW_OP_const1u = 0x08,

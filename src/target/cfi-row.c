@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/cfi-row.h"
 
-/* Instructions of unwind tables: DWARF 5 section 7.24. */
+/* Instructions of unwind tables (DWARF 5 section 7.24). */
 enum {
     DW_CFA_nop = 0x00,
     DW_CFA_set_loc = 0x01,
@@ -33,10 +33,10 @@ enum {
 };
 
 enum {
-    SAVED_MAX = 8, /* DW_CFA_remember_state */
+    SAVED_MAX = 8, /* nested DW_CFA_remember_state */
 };
 
-/* The instructions of one CIE or FDE, up to the row for PC. */
+/* The execution of the instructions of a CIE or FDE up to the row for PC. */
 typedef struct {
     const CfiTable *table;
     CfiCursor cursor;
@@ -52,7 +52,7 @@ rule_of(Program *program, guint64 number)
 {
     if (number < REGISTERS_DWARF)
         return &program->row->rules[number];
-    program->cursor.bad = TRUE; /* vector registers are in no call's way */
+    program->cursor.bad = TRUE; /* vector registers are not needed to unwind */
     return &program->row->rules[0];
 }
 
@@ -94,7 +94,7 @@ define_cfa(Program *program, guint64 number, gint64 offset)
     program->row->offset = offset;
 }
 
-/* Modulo 2^64, as addresses are: values in a table may be larger. */
+/* Computes modulo 2^64, like addresses, since values in a table may be larger. */
 static gint64
 factored(const Program *program, guint64 number)
 {
@@ -131,7 +131,7 @@ recall(Program *program)
         *program->row = program->saved[--program->n_saved];
 }
 
-/* Of those without an operand in the opcode. */
+/* Runs an instruction without an operand in its opcode. */
 static void
 run_extended(Program *program, guint8 opcode)
 {
@@ -213,7 +213,7 @@ run_extended(Program *program, guint8 opcode)
     case DW_CFA_GNU_args_size:
         cfi_take_unsigned(cursor);
         return;
-    default: /* DW_CFA_AARCH64_negate_ra_state among them: signed return addresses are not followed */
+    default: /* including DW_CFA_AARCH64_negate_ra_state: signed return addresses are not supported */
         cursor->bad = TRUE;
     }
 }
@@ -238,7 +238,7 @@ run_instruction(Program *program)
     }
 }
 
-/* From BEGIN to the end of ENTRY, or to where the row for PC is complete. */
+/* Runs from BEGIN to the end of ENTRY, or until the row for PC is complete. */
 static gboolean
 run_program(Program *program, const CfiEntry *entry, gsize begin, guint64 pc)
 {

@@ -8,14 +8,14 @@
 
 enum {
     HEADERS_MAX = 64,
-    SEARCH_MAX = 32, /* halvings of a table */
+    SEARCH_MAX = 32, /* steps of a binary search */
 
     HDR_VERSION = 1,
     ENCODED_COUNT = DW_EH_PE_udata4,
     ENCODED_TABLE = DW_EH_PE_datarel | DW_EH_PE_sdata4,
 };
 
-/* A CIE or FDE at ADDRESS, without its length. */
+/* Reads the CIE or FDE at ADDRESS, without its length. */
 static gboolean
 read_entry(const CfiMemory *memory, guint64 address, CfiEntry *entry)
 {
@@ -48,7 +48,7 @@ take_augmentation(CfiTable *table, const char *letters, CfiCursor *cursor)
         else if (*letter == 'S')
             table->signal_frame = TRUE;
         else
-            break; /* the rest is not needed: LENGTH gives its end */
+            break; /* the rest is not needed: LENGTH is its end */
     if (length > cursor->end - begin)
         cursor->bad = TRUE;
     else
@@ -77,7 +77,7 @@ parse_cie(CfiTable *table)
     return !cursor.bad && table->return_register < REGISTERS_DWARF;
 }
 
-/* PC must be in the function of the FDE at ADDRESS. */
+/* Reads the FDE at ADDRESS, whose function must contain PC, and its CIE. */
 static gboolean
 read_table(const CfiMemory *memory, guint64 address, guint64 pc, CfiTable *table)
 {
@@ -127,7 +127,7 @@ find_header(const CfiMemory *memory, guint64 pc)
     return loadable && found != 0 ? bias + found : 0;
 }
 
-/* By the sorted table in .eh_frame_hdr. */
+/* Searches the sorted table in .eh_frame_hdr. */
 gboolean
 cfi_table_find(const CfiMemory *memory, guint64 pc, CfiTable *table)
 {

@@ -4,20 +4,20 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Version 1 writes a limit that is not set as the largest number of whole pages. */
+/* Version 1 reports an unset limit as the largest number of whole pages. */
 #define NO_LIMIT_FROM (G_GUINT64_CONSTANT(1) << 62)
 
 enum {
-    DEPTH_MAX = 32, /* of a group below the root */
+    DEPTH_MAX = 32, /* maximum depth of a group */
 };
 
-/* Where the two versions keep the same numbers. */
+/* The files and words of a version for the same numbers. */
 typedef struct {
-    const char *mount; /* under the control groups' directory */
+    const char *mount; /* below the control groups' directory */
     const char *current;
     const char *max;
-    const char *high;     /* a limit above which everything becomes slow; NULL: it has none */
-    const char *inactive; /* in memory.stat: page cache that is given up first */
+    const char *high;     /* the limit above which processes are throttled; NULL: none */
+    const char *inactive; /* word of memory.stat for page cache that is reclaimed first */
     const char *kills;    /* the file that counts processes killed by the kernel for lack of memory */
 } Version;
 
@@ -45,7 +45,7 @@ read_limit(const char *directory, const char *file)
     return file != NULL && read_number(directory, file, &limit) && limit < NO_LIMIT_FROM ? limit : G_MAXUINT64;
 }
 
-/* The number behind WORD (with a blank at its end) in a line of FILE; 0: there is none. */
+/* The number after WORD (which ends with a blank) at the beginning of a line of FILE; 0 if there is none. */
 static guint64
 read_word(const char *directory, const char *file, const char *word)
 {
@@ -60,7 +60,8 @@ read_word(const char *directory, const char *file, const char *word)
     return 0;
 }
 
-/* Of memory.pressure, the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", microseconds; G_MAXUINT64: unknown. */
+/* The total of the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" of memory.pressure in microseconds;
+ * G_MAXUINT64 if unknown. */
 static guint64
 read_stalled(const char *directory)
 {
@@ -76,8 +77,8 @@ read_stalled(const char *directory)
 /* The group of a process. */
 typedef struct {
     const Version *version;
-    char *mount; /* the directory of the root of the groups */
-    char *path;  /* of the group below it, with a leading slash */
+    char *mount; /* directory of the root group */
+    char *path;  /* path of the group below it, with a leading slash */
     guint64 current;
 } Group;
 
@@ -98,7 +99,7 @@ depth_of(const char *path)
     return depth;
 }
 
-/* The root of version 2 has no files. A user may have thousands of groups in each other, whose files would take long to
+/* The root group of version 2 has no files. A user may nest thousands of groups, whose files would take long to
  * read. */
 static gboolean
 group_take(Group *group, const char *cgroups, const char *path, const Version *version)
@@ -144,7 +145,7 @@ group_find(Group *group, const char *proc, const char *cgroups, int pid)
     return FALSE;
 }
 
-/* Makes PATH that of the group above; FALSE: it was the root's. */
+/* Changes PATH to that of the parent group; FALSE if it was the root. */
 static gboolean
 step_up(char *path)
 {
@@ -155,7 +156,7 @@ step_up(char *path)
     return TRUE;
 }
 
-/* Whether the group PATH is GROUP, or one above it. */
+/* Whether the group PATH is GROUP or one of its ancestors. */
 static gboolean
 holds(const char *path, const Group *group)
 {
@@ -166,7 +167,7 @@ holds(const char *path, const Group *group)
 
 static const CgroupRoom unlimited = {G_MAXUINT64, G_MAXUINT64};
 
-/* *TO_MAX, if it is not NULL: without regard to memory.high. */
+/* The room of a group; *TO_MAX (may be NULL) is set to that without memory.high. */
 static CgroupRoom
 room_of(const char *directory, const Version *version, CgroupRoom *to_max)
 {
@@ -244,7 +245,7 @@ cgroup_path(int pid)
     return NULL;
 }
 
-/* Which figure of memory.stat, or which file beside it, goes where. */
+/* Maps a figure of memory.stat, or another file of the group, to its field. */
 typedef struct {
     const char *word; /* in memory.stat; NULL: the file is a number */
     const char *file;
@@ -307,7 +308,7 @@ cgroup_charges_read(const char *proc, const char *cgroups, int pid, CgroupCharge
 }
 
 struct CgroupGauge {
-    Group group; /* the last one that was seen; its mount is NULL before that */
+    Group group; /* the group that was read last; mount is NULL before the first reading */
 };
 
 CgroupGauge *
@@ -325,7 +326,7 @@ cgroup_gauge_free(CgroupGauge *gauge)
     g_free(gauge);
 }
 
-/* Whether it ends, or has ended. A process that ends is moved to the root of the groups of version 1 before it is a
+/* Whether the process is ending or has ended. Version 1 moves an ending process to the root group before it is a
  * zombie. */
 static gboolean
 is_ending(const char *proc, int pid)
@@ -341,8 +342,8 @@ is_ending(const char *proc, int pid)
            (g_ascii_strtoull(fields[FLAGS_AFTER_NAME], NULL, 10) & EXITING) != 0;
 }
 
-/* The process may be moved to another group at any time. Whether it ends is asked after its group was read: a process
- * that does not end then was in that group. */
+/* An ending process is moved to another group. So is_ending() is called after the group was read: if the process is not
+ * ending then, the group is valid. */
 static CgroupGaugeResult
 follow(CgroupGauge *gauge, const char *proc, const char *cgroups, int pid)
 {

@@ -18,8 +18,8 @@
 
 enum {
     YOUNG_SECONDS = 2,
-    /* Of a memory map, where a jemalloc or the agent is looked for: twice what 65530 mappings take, the kernel's limit
-     * by default. A process may fill hundreds of megabytes with long names. */
+    /* Bytes of a memory map that are searched for a jemalloc or the agent: twice the size of 65530 mappings, the
+     * kernel's default limit. A process can make its map hundreds of megabytes long. */
     SEARCHED_MAX = 8 << 20,
 };
 
@@ -59,7 +59,7 @@ diagnosis_jemalloc_prefix(const char *path)
     return look_into(path, &jemallocs) && jemallocs.n > 0 ? g_strdup(jemallocs.found[0].symbols.prefix) : NULL;
 }
 
-/* Of several settings jemalloc takes the last. */
+/* jemalloc uses the last of several settings. */
 static gboolean
 asks_for_profiling(const char *conf)
 {
@@ -131,7 +131,7 @@ presence_of(const Process *process, const Objects *objects)
     ProgramJemallocs linked = {0};
     if (objects->end == MEMORY_MAP_DENIED)
         return JEMALLOC_HIDDEN;
-    /* Statically linked jemalloc has no object of its own. */
+    /* A statically linked jemalloc is part of the executable. */
     if (objects->jemalloc || (look_into(image, &linked) && linked.n > 0))
         return JEMALLOC_PRESENT;
     return objects->end == MEMORY_MAP_TOO_LARGE || linked.unread ? JEMALLOC_BURIED : JEMALLOC_ABSENT;

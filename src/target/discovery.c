@@ -20,13 +20,13 @@
 #include <unistd.h>
 
 enum {
-    DEAD_AGE_SECONDS = 2,          /* a younger socket may be bound and about to listen */
-    CLEANED_MAX = 4096,            /* directories, and entries of one, that are looked at */
-    CLEAN_US = G_USEC_PER_SEC / 2, /* that this may take: any user can make as many, each with a process of his */
-    SOCKETS_MAX = 8 << 20,         /* of a list of sockets: any user may bind as many as its limit of descriptors */
-    BOUND_MAX = 64,                /* directories that have a socket of one name */
+    DEAD_AGE_SECONDS = 2,          /* a younger socket may be bound but not listening yet */
+    CLEANED_MAX = 4096,            /* maximum number of directories, and of entries in each */
+    CLEAN_US = G_USEC_PER_SEC / 2, /* maximum duration, since any user can create many directories */
+    SOCKETS_MAX = 8 << 20,         /* bytes of a list of sockets: any user can bind many */
+    BOUND_MAX = 64,                /* directories with a socket of the same name */
     SOCKET_PATH_MAX = 8 << 10,
-    LISTENING = 1 << 16, /* among the flags of a socket in /proc/net/unix (unix_seq_show() in the kernel) */
+    LISTENING = 1 << 16, /* flag of a listening socket in /proc/net/unix (unix_seq_show() in the kernel) */
 };
 
 static void
@@ -38,7 +38,7 @@ add_directory(GPtrArray *list, char *directory)
         g_free(directory);
 }
 
-/* The agent used its user id at its start, which may be any of the ids. */
+/* The agent used the user id that the process had at the agent's start, which may be any of its ids. */
 GPtrArray *
 discovery_directories(const Process *process)
 {
@@ -77,10 +77,10 @@ discovery_watch_own(int inotify)
 
 typedef struct {
     GPtrArray *directories;
-    const char *suffix; /* of the path of a socket that is looked for */
+    const char *suffix; /* of the paths to find */
 } Bound;
 
-/* "Num RefCount Protocol Flags Type St Inode Path": one of a file in a directory, that is listened on. The path of an
+/* Adds the directory of a listening socket from LINE: "Num RefCount Protocol Flags Type St Inode Path". The path of an
  * abstract socket begins with '@'. */
 static gboolean
 note_bound(char *line, gpointer data)
@@ -95,8 +95,8 @@ note_bound(char *line, gpointer data)
     return bound->directories->len < BOUND_MAX;
 }
 
-/* The directories of sockets called NAME in the network namespace of PROCESS. For programs that write their title over
- * their environment, as redis-server does. */
+/* The directories of sockets called NAME in the network namespace of PROCESS. For programs that overwrite their
+ * environment with their title, as redis-server does. */
 static GPtrArray *
 bound_directories(const Process *process, const char *name)
 {
@@ -143,7 +143,7 @@ has_socket(const char *directory, const char *name, const Process *process)
     return found;
 }
 
-/* A listener that cannot take more connections at this moment counts. */
+/* Counts a listener with a full backlog too. */
 static gboolean
 listens(int directory, const char *name)
 {
@@ -171,8 +171,9 @@ socket_listens(const char *path, const Process *process)
     return listening;
 }
 
-/* A process that became another user may have left a socket in the directory of the earlier one: of several, one that
- * is listened on counts. A single one is not tried, since that would have its agent get ready for a client. */
+/* A process that has changed its user may have left a socket in the directory of the previous user: of several sockets,
+ * one with a listener is chosen. A single one is not tested, since a connection makes its agent prepare for a
+ * client. */
 static char *
 find_in_view(const char *view, const Process *process, const GPtrArray *directories, const char *name)
 {
@@ -188,7 +189,7 @@ find_in_view(const char *view, const Process *process, const GPtrArray *director
     return found->len > 0 ? g_strdup(found->pdata[0]) : NULL;
 }
 
-/* The root of a process, as a prefix of paths for this process; the agent's thread keeps the initial one. */
+/* The root of a process as a prefix of paths for this process; the agent's thread keeps its initial root. */
 static char *
 root_of_agent(const Process *process)
 {
@@ -201,14 +202,14 @@ find_socket(const Process *process, const GPtrArray *directories, const char *na
 {
     g_autofree char *root = g_strdup_printf("/proc/%d/root", (int)process->pid);
     char *path = find_in_view(root, process, directories, name);
-    /* Our own view as well: the root of a process that is not dumpable is closed to us. */
+    /* Also tries our own view, since the root of a non-dumpable process is inaccessible to us. */
     if (path == NULL)
         path = find_in_view("", process, directories, name);
     g_autofree char *earlier = path == NULL ? root_of_agent(process) : NULL;
     return earlier != NULL ? find_in_view(earlier, process, directories, name) : path;
 }
 
-/* That of an earlier user of the process may be one that was left behind. */
+/* A socket of a previous user of the process may be a stale one. */
 static gboolean
 is_of_its_user(const char *path, const Process *process)
 {
@@ -268,7 +269,8 @@ discovery_socket(const Process *process)
     return path[0] != '\0' ? g_strdup(path) : NULL;
 }
 
-/* Who may delay a look into directories of all users, which can be those of a file system of theirs; no user's id. */
+/* Stands for all users in confine/aside.h: directories of all users may be on file systems that delay access. Not a
+ * user id. */
 static const uid_t SOMEBODY = (uid_t)-1;
 
 static gboolean
@@ -288,16 +290,16 @@ is_dead(int directory, const char *name)
     struct stat st;
     if (fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISSOCK(st.st_mode) || is_new(&st))
         return FALSE;
-    /* The pid may be one of another pid namespace that shares this directory; a process that listens lives. Without a
-     * thread of the agent's, nothing will listen again. */
+    /* The pid may be of another pid namespace that shares this directory; a listening process is alive. Without the
+     * agent's thread, nothing will listen again. */
     Process process;
     gboolean may_listen =
         process_alive(pid, start_time) && process_read(pid, &process) && diagnosis_agent_thread(&process) != 0;
     return !may_listen && !listens(directory, name);
 }
 
-/* As discovery_open_directory(), but root looks after all users' sockets: only names in a directory that is closed to
- * others and not reached through a link are removed, and only if no agent is behind them. */
+/* Like discovery_open_directory(), but for root's cleaning of all users' sockets: names are removed only in directories
+ * without access for others, not reached through a link, and only if no agent listens. */
 static int
 open_to_clean(const char *path)
 {
@@ -329,10 +331,10 @@ clean_directory(const char *path, gint64 until)
     gboolean unused = fstat(directory, &st) == 0 && !is_new(&st);
     close(directory);
     if (unused && g_pattern_match_simple("/tmp/.jescope-*.*", path))
-        rmdir(path); /* made for one process; fails unless it is empty */
+        rmdir(path); /* created for one process; fails unless empty */
 }
 
-/* Every user's for root, else the caller's. */
+/* Adds every user's directories for root, otherwise the caller's. */
 static void
 add_matching(GPtrArray *directories, const char *pattern)
 {

@@ -15,7 +15,7 @@ static const char heading[] = "\nMAPPED_LIBRARIES:\n"; /* jemalloc, src/prof_sys
 
 enum {
     PIECE = 256 * 1024,
-    OVERLAP = sizeof(heading) - 2, /* bytes of a heading that may be in the previous piece */
+    OVERLAP = sizeof(heading) - 2, /* bytes of a heading that may extend into the next piece */
 };
 
 static gboolean
@@ -30,7 +30,7 @@ read_at(int fd, char *bytes, gsize length, guint64 offset)
     return TRUE;
 }
 
-/* From the end, where it is. */
+/* Searches from the end, where the list is. */
 static gboolean
 has_list(int fd, guint64 size)
 {
@@ -76,7 +76,7 @@ dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error
     g_autoptr(GString) maps = g_string_new(NULL);
     if (fstat(fd, &st) != 0 || has_list(fd, (guint64)st.st_size))
         return fd;
-    /* Without a list the reader says that it is missing; with the beginning of one it would not know. */
+    /* An incomplete list is not added: the reader reports a missing list, but could not detect a truncated one. */
     if (memory_map_read(pid, MEMORY_MAP_MAX, add_line, maps) != MEMORY_MAP_READ || maps->len == 0)
         return fd;
     int whole = with_list(fd, (guint64)st.st_size, maps->str, writer, error);

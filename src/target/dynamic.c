@@ -7,10 +7,10 @@
 enum {
     HEADERS_MAX = 64,
     ENTRIES_MAX = 512,
-    CHAIN_MAX = 4096, /* symbols looked at for one name */
+    CHAIN_MAX = 4096, /* symbols examined per name */
     VERSIONS_MAX = 1024,
     SYMBOLS_MAX = 64 * 1024,
-    HIDDEN = 0x8000, /* of a symbol's version: not the default */
+    HIDDEN = 0x8000, /* flag of a symbol's version: not the default */
 };
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -46,7 +46,7 @@ read_headers(const Dynamic *image, Elf64_Phdr headers[HEADERS_MAX], guint *n)
     return image->read(image->data, image->base + header.e_phoff, headers, *n * sizeof(*headers));
 }
 
-/* glibc writes the final addresses into the dynamic section of what it has loaded; others leave them as they are. */
+/* glibc relocates the addresses in the dynamic section of loaded objects; other C libraries do not. */
 static guint64
 loaded_address(const Dynamic *image, guint64 value)
 {
@@ -108,7 +108,7 @@ dynamic_open(Dynamic *image)
     return TRUE;
 }
 
-/* Byte by byte, since the memory after the end of the string may not be readable. */
+/* Reads byte by byte, since the memory after the end of the string may not be readable. */
 static gboolean
 read_string(const Dynamic *image, guint64 offset, char text[DYNAMIC_NAME_MAX])
 {
@@ -137,7 +137,7 @@ gnu_hash(const char *name)
     return hash;
 }
 
-/* Whether symbol INDEX is NAME of that TYPE (STT_FUNC, STT_OBJECT) in its default version. */
+/* Whether symbol INDEX is NAME with TYPE (STT_FUNC, STT_OBJECT) in its default version. */
 static gboolean
 judge_symbol(const Dynamic *image, guint64 index, const char *name, int type, Elf64_Sym *found)
 {
@@ -211,7 +211,7 @@ gboolean
 dynamic_name(const Dynamic *image, guint64 address, char name[DYNAMIC_NAME_MAX])
 {
     Elf64_Sym symbol;
-    /* How many there are is written nowhere; linkers put the strings behind them. */
+    /* The number of symbols is not stored, but linkers place the strings after them. */
     guint64 n = image->strings > image->symbols ? (image->strings - image->symbols) / sizeof(symbol) : 0;
     for (guint64 i = 1; i < MIN(n, SYMBOLS_MAX); i++) {
         if (!get(image, image->symbols + i * sizeof(symbol), &symbol, sizeof(symbol)))
@@ -281,7 +281,7 @@ dynamic_read_file(gpointer bytes, guint64 address, void *buffer, gsize n)
     gsize size;
     const char *data = g_bytes_get_data(bytes, &size);
     Elf64_Ehdr header;
-    /* The headers are read before any address is known. */
+    /* The headers are read before any segment is known. */
     guint64 offset = address;
     if (size < sizeof(header))
         return FALSE;

@@ -16,14 +16,14 @@
 
 enum {
     ANSWERED = NLMSG_HDRLEN + offsetof(struct cn_msg, ack),
-    EVENT = NLMSG_HDRLEN + sizeof(struct cn_msg), /* where a message has its struct proc_event */
+    EVENT = NLMSG_HDRLEN + sizeof(struct cn_msg), /* offset of the struct proc_event in a message */
     WHAT = EVENT + offsetof(struct proc_event, what),
     THREAD = EVENT + offsetof(struct proc_event, event_data.exit.process_pid),
     PROCESS = EVENT + offsetof(struct proc_event, event_data.exit.process_tgid),
     STATUS = EVENT + offsetof(struct proc_event, event_data.exit.exit_code),
     REFUSAL = EVENT + offsetof(struct proc_event, event_data.ack.err),
     MESSAGE_SIZE = EVENT + sizeof(struct proc_event),
-    QUEUE_BYTES = 1 << 20, /* of EXIT_EVENTS_MOST events: each has a few hundred bytes in the kernel */
+    QUEUE_BYTES = 1 << 20, /* for EXIT_EVENTS_MOST events, each a few hundred bytes in the kernel */
 };
 
 typedef struct {
@@ -35,7 +35,7 @@ typedef struct {
 static struct {
     GMutex lock;
     GHashTable *followed; /* pid -> Followed; NULL: none */
-    int subscription;     /* -1: none, or it was refused */
+    int subscription;     /* -1: none, or refused */
 } events = {.subscription = -1};
 
 /* ---- messages ---- */
@@ -48,8 +48,8 @@ word_at(const guint8 *message, gsize offset)
     return word;
 }
 
-/* The next message of the kernel. FALSE: there is none now. Where the queue was full (ENOBUFS), what it holds is valid.
- */
+/* Receives the next message of the kernel. FALSE if there is none. After an overflow of the queue (ENOBUFS), the queued
+ * messages are still valid. */
 static gboolean
 receive(int subscription, guint8 message[MESSAGE_SIZE])
 {
@@ -79,7 +79,7 @@ request(int subscription, enum proc_cn_mcast_op operation, guint32 number)
     return send(subscription, wanted, SIZE, 0) == SIZE;
 }
 
-/* ---- filters, to which a word of a message is big-endian ---- */
+/* ---- filters, which see the words of a message as big-endian ---- */
 
 #define LOAD(offset)                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
 #define IF_EQUAL(value, skipped, otherwise) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(value), skipped, otherwise)
@@ -95,9 +95,9 @@ set_filter(int subscription, struct sock_filter *steps, gsize n)
 }
 
 /*
- * Exits of the processes that are followed. The status of a thread that ends alone is 0: it counts only for the first
- * thread of a process. Threads that end with their process have its status, which remains the last one if the first
- * thread had ended before.
+ * Accepts exits of the followed processes. The status of a thread that ends alone is 0, so it is used only for the
+ * first thread. Threads that end with their process have its status, which is the final one if the first thread had
+ * ended before.
  */
 static void
 filter_followed(void)
@@ -125,7 +125,7 @@ filter_followed(void)
 
 /* ---- the subscription ---- */
 
-/* The kernel has answered in the call that sent the request; from other namespaces it answers nothing. */
+/* The kernel answers during the call that sends the request; requests from other namespaces get no answer. */
 static gboolean
 is_granted(int subscription, guint32 number)
 {
@@ -165,7 +165,7 @@ exit_events_unsubscribe(int subscription)
     close(subscription);
 }
 
-/* ---- those that are followed: with the lock ---- */
+/* ---- followed processes; called with the lock held ---- */
 
 static void
 begin(void)

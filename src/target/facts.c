@@ -11,7 +11,7 @@ enum {
     TEXT_MAX = 4096, /* bytes of the arguments, with the NUL */
 };
 
-/* The arguments are memory of the process, which its user may have delayed (FUSE). */
+/* The arguments are read from memory of the process, which its user can block (FUSE). */
 static gboolean
 may_be_delayed(const Process *process)
 {
@@ -41,7 +41,7 @@ read_arguments(const Process *process)
         text[0] = '\0';
     }
     text[sizeof(text) - 1] = '\0';
-    /* A letter may have been cut. */
+    /* The last character may have been truncated. */
     g_utf8_validate(text, -1, &end);
     return g_strndup(text, (gsize)(end - text));
 }

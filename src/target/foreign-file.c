@@ -19,7 +19,8 @@
 
 const guint64 foreign_file_flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 
-/* Of the thread itself, which may have its own descriptor table; before Linux 6.9 only of the main thread. */
+/* Opens a pidfd of the thread, which may have its own descriptor table; before Linux 6.9, only the main thread has
+ * one. */
 static int
 open_thread(pid_t thread)
 {
@@ -38,8 +39,8 @@ open_main_thread(pid_t thread)
     return line != NULL ? pidfd_open((pid_t)g_ascii_strtoll(line + 6, NULL, 10), 0) : -1;
 }
 
-/* Every file system that has a name has a device of its own; memory files share one that has none. Only one made with
- * MFD_ALLOW_SEALING is without F_SEAL_SEAL. */
+/* Mounted file systems have devices of their own; memory files share one of an internal mount. Only files created with
+ * MFD_ALLOW_SEALING lack F_SEAL_SEAL. */
 static gboolean
 is_memory_file(int fd)
 {
@@ -62,8 +63,8 @@ close_it(gpointer fd)
     return NULL;
 }
 
-/* What it is, its owner has chosen: to close the last reference to a socket may take as long as he has set (SO_LINGER),
- * that to a file as long as its file system takes. */
+/* Closes a descriptor of unknown kind in a separate thread: closing the last reference to a socket may take as long as
+ * its owner has set (SO_LINGER), to a file as long as its file system takes. */
 static void
 close_unknown(int fd)
 {

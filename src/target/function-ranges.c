@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum {
-    SECTION_MAX = 512 * 1024 * 1024, /* of symbols or their names */
-    GAP_MAX = 16 * 1024, /* between two functions of jemalloc: padding, and functions without a name we know */
+    SECTION_MAX = 512 * 1024 * 1024, /* maximum size of the symbols, and of their names */
+    GAP_MAX = 16 * 1024, /* gap between two functions of jemalloc: padding, and functions with unknown names */
 };
 
 /* The sources of jemalloc 3 to 5 (src/), sorted. */
@@ -94,7 +94,7 @@ static const char *const sources[] = {
 static const char *const forks[] = {
     "fork", "__fork", "__libc_fork", "_Fork", "vfork", "__vfork", "__run_prefork_handlers", "__run_postfork_handlers"};
 
-/* On every stack of the main thread; linkers place them in a gap between functions of jemalloc. */
+/* Are on every stack of the main thread, and linkers may place them in a gap between functions of jemalloc. */
 static const char *const outermost[] = {"main", "_start"};
 
 static const char *const publics[] = {"mallctl",
@@ -155,7 +155,7 @@ compare_ranges(gconstpointer a, gconstpointer b)
     return (left->start > right->start) - (left->start < right->start);
 }
 
-/* Makes one of two that touch or nearly do. */
+/* Merges ranges that are at most GAP_MAX apart. */
 static GArray *
 merge(GArray *ranges)
 {
@@ -172,7 +172,7 @@ merge(GArray *ranges)
     return merged;
 }
 
-/* Takes INNER out of the range that it lies in. */
+/* Removes INNER from the range that contains it. */
 static void
 cut_out(GArray *ranges, const FunctionRange *inner)
 {

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 enum {
-    /* What must be left to the target's own groups where jescope pays: for what jemalloc writes before jescope has
-     * allocated the pages again, and for what the program itself allocates meanwhile. */
+    /* Bytes that must be left in the target's own groups if jescope is charged: for pages that jemalloc writes before
+     * jescope has allocated them again, and for allocations of the program meanwhile. */
     RESERVE = 8 << 20,
 };
 
@@ -24,7 +24,7 @@ read_number(Target *target, const char *control, WireType type, guint64 *number)
     return TRUE;
 }
 
-/* With prof_accum, stacks of which nothing lives stay as well. */
+/* With prof_accum, stacks without live objects are kept too. */
 static guint64
 expected_bytes(Target *target)
 {
@@ -37,7 +37,7 @@ expected_bytes(Target *target)
     return headroom_estimate(allocated, lg_sample);
 }
 
-/* The bytes behind WORD in /proc/meminfo; G_MAXUINT64: unknown. */
+/* The value after WORD in /proc/meminfo in bytes; G_MAXUINT64 if unknown. */
 static guint64
 read_machine(const char *word)
 {
@@ -55,7 +55,7 @@ headroom_spare(void)
     return available != G_MAXUINT64 && total != G_MAXUINT64 && total > 0 ? (gdouble)available / (gdouble)total : 1;
 }
 
-/* What this process can pay for a dump. */
+/* The bytes of a dump that can be charged to this process. */
 static guint64
 own_means(const char *proc, const char *cgroups)
 {
@@ -65,10 +65,10 @@ own_means(const char *proc, const char *cgroups)
     return left > RESERVE ? MIN(left - RESERVE, OUTPUT_PAGES_MOST) : 0;
 }
 
-/* What a dump takes of a group, and why not less. */
+/* The room that a dump needs in a group, with the reason. */
 typedef struct {
     guint64 expected; /* bytes of the dump */
-    guint64 needed;   /* that must be left */
+    guint64 needed;   /* bytes that must be left */
     CgroupRoom room;
     const char *why;
 } Need;
@@ -99,8 +99,8 @@ headroom_check(Target *target, const char *proc, const char *cgroups, GError **e
         return TRUE;
     const guint64 expected = MIN(expected_bytes(target), target->output_max);
     const guint64 paid = MIN(own_means(proc, cgroups), expected);
-    /* Above memory.high, what is charged to the target makes it wait, which is next to nothing where jescope pays for
-     * all of it. That is when a dump is wanted. */
+    /* Above memory.high, the target is throttled for what is charged to it, which is next to nothing if jescope is
+     * charged for the dump; and above memory.high, a dump is most useful. So the limit is ignored then. */
     const Need alone = {
         expected, MIN(expected, expected - paid + RESERVE), paid == expected ? rooms.alone_to_max : rooms.alone,
         paid > 0 ? "although jescope pays for the dump" : "since jescope has no memory to pay for the dump"};

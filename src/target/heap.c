@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 enum {
-    ANCESTORS_MAX = 8, /* shells and wrappers between a program and the 'jescope run' that started it */
+    ANCESTORS_MAX =
+        8, /* maximum number of shells and wrappers between a program and the 'jescope run' that started it */
     MAP_SEARCHED_MAX = 8 << 20,
 };
 
 static const struct {
-    const char *part; /* of the name of its library */
+    const char *part; /* part of its library's name */
     const char *name;
 } allocators[] = {
     {"/libtcmalloc", "tcmalloc"}, {"/libmimalloc", "mimalloc"}, {"/libsnmalloc", "snmalloc"},
@@ -37,7 +38,7 @@ heap_traits(const char *path)
 }
 
 typedef struct {
-    const char *name; /* of the allocator; NULL: none of those we know */
+    const char *name; /* name of the allocator; NULL: unknown */
     char *file;
 } Library;
 
@@ -86,7 +87,7 @@ is_below_run(const Process *process)
     return FALSE;
 }
 
-/* Why 'jescope run' would not, or did not, bring jemalloc in; NULL: nothing is in its way. */
+/* The reason why 'jescope run' would not, or did not, load jemalloc; NULL if there is none. */
 static const char *
 obstacle_to_run(const Process *process)
 {

@@ -12,9 +12,9 @@
 
 enum {
     TIME_US = 2 * G_USEC_PER_SEC,
-    STATUS_MAX_BYTES = 1 << 20, /* of the lists of groups and processors */
+    STATUS_MAX_BYTES = 1 << 20, /* lists of groups and processors may be long */
     CHILDREN_MAX = 256,
-    CHILDREN_MAX_BYTES = CHILDREN_MAX * 12, /* of their pids, with blanks */
+    CHILDREN_MAX_BYTES = CHILDREN_MAX * 12, /* their pids with blanks */
 };
 
 static const struct {
@@ -65,7 +65,7 @@ add_child(pid_t child, const char *program, Holdings *holdings)
         memory_map_read_file(child, REACH_ROLLUP, STATUS_MAX_BYTES, take_private, &holdings->children);
 }
 
-/* Of every thread, /proc/PID/task/THREAD/children lists the children that it made: "12 13 ". */
+/* /proc/PID/task/THREAD/children lists the children that each thread has created: "12 13 ". */
 static void
 read_children(pid_t pid, gint64 until_us, Holdings *holdings)
 {

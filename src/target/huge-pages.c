@@ -10,9 +10,9 @@ enum {
     PAGE = 4096,
     HUGE = 2 << 20,
     PAGES = HUGE / PAGE,
-    BLOCKS = 256,       /* huge pages looked at, all ranges together */
+    BLOCKS = 256,       /* huge pages examined in all ranges */
     PAGES_OF_BLOCK = 4, /* small pages of each */
-    TRIES = 8,          /* places in a range for each block: not all of it is in huge pages */
+    TRIES = 8,          /* random places tried per block, since only parts of a range are in huge pages */
 };
 
 /* proc(5), pagemap: the page is resident. */
@@ -24,12 +24,12 @@ typedef struct {
     GRand *random;
 } Look;
 
-/* What was seen of a range. */
+/* The findings about a range. */
 typedef struct {
     guint pages, zeros;
 } Seen;
 
-/* Small pages are resident one by one, so 512 side by side are a huge page. */
+/* Small pages become resident individually, so 512 adjacent resident pages are taken for a huge page. */
 static gboolean
 is_huge(const Look *look, guint64 address)
 {
@@ -83,7 +83,7 @@ total_of(const Mappings *mappings)
     return total;
 }
 
-/* Of each range as many as its share. FALSE: no time left. */
+/* Examines each range in proportion to its share. FALSE if there is no time left. */
 static gboolean
 look_at_ranges(const Look *look, const Mappings *mappings, guint64 zeros[MAPPING_KINDS])
 {

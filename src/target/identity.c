@@ -16,7 +16,7 @@ read_unit(pid_t pid)
     return unit != NULL ? unit : g_strdup("");
 }
 
-/* A file that was replaced by an upgrade is the same program. */
+/* A file that was replaced by an upgrade counts as the same program. */
 static char *
 read_program(pid_t pid)
 {
@@ -30,7 +30,7 @@ read_program(pid_t pid)
     return path;
 }
 
-/* The file system of its root directory, which may be one that does not answer, is not asked. */
+/* Does not access the file system of its root directory, which may block. */
 static gboolean
 is_contained(pid_t pid)
 {

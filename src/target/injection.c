@@ -25,7 +25,7 @@
 enum {
     AGENT_BYTES_MAX = 16 << 20,
     DLERROR_MAX = 512,
-    DIRECTORY_ROOM = 4096, /* in the scratch memory, for each of two */
+    DIRECTORY_ROOM = 4096, /* bytes of the scratch memory for each of two directories */
     LEAVING_TRIES = 200,
     LEAVING_PAUSE_US = 10000,
 };
@@ -74,7 +74,7 @@ read_remote(gpointer data, guint64 address, void *bytes, gsize n)
     return remote_read(GPOINTER_TO_INT(data), address, bytes, n);
 }
 
-/* The object whose first page is mapped under a NAME that MATCHES. */
+/* The object that MATCHES accepts by its name. */
 static gboolean
 find_image(const Process *process, const AddressSpace *space, gboolean (*matches)(const char *name), Dynamic *image)
 {
@@ -138,7 +138,7 @@ find_loader(Injection *injection, const AddressSpace *space, Dynamic *libc, GErr
     }
     injection->dlopen = dynamic_function(libc, "dlopen");
     injection->dlerror = dynamic_function(libc, "dlerror");
-    /* Before glibc 2.34. */
+    /* Before glibc 2.34, dlopen() was in libdl. */
     if (injection->dlopen == 0 && find_image(process, space, is_libdl, &libdl)) {
         injection->dlopen = dynamic_function(&libdl, "dlopen");
         injection->dlerror = dynamic_function(&libdl, "dlerror");
@@ -164,7 +164,7 @@ check_versions(const Injection *injection, const Dynamic *libc, GError **error)
     return TRUE;
 }
 
-/* Only the part that the loader maps is needed: further sections may be ten times as large. */
+/* Only the part that the loader maps is needed; other sections may be ten times as large. */
 static GBytes *
 loaded_part(const char *bytes, gsize size)
 {
@@ -200,7 +200,7 @@ read_agent(Injection *injection, const char *file, GError **error)
     return TRUE;
 }
 
-/* The directory that the process would use; jescope's own if its environment names none. */
+/* Reads the socket directory that the process would use; jescope's own if its environment has none. */
 static gboolean
 read_environment(Injection *injection, GError **error)
 {
@@ -230,7 +230,7 @@ check_filter(const Process *process, TargetAttachFlags flags, GError **error)
                   "--under-seccomp attaches anyway; 'status', 'dump' and other commands need no agent");
 }
 
-/* The agent's function, if the agent is loaded. */
+/* Finds the agent's entry function, if the agent is loaded. */
 static gboolean
 find_enter(Injection *injection, const AddressSpace *space, GError **error)
 {
@@ -273,7 +273,7 @@ write_string(Tracee *tracee, guint64 address, const char *text, GError **error)
     return tracee_write(tracee, address, text, strlen(text) + 1, error);
 }
 
-/* Before Linux 6.3 without MFD_EXEC every memory file may be executed. */
+/* Linux before 6.3 has no MFD_EXEC; every memory file is executable there. */
 static gboolean
 make_memory_file(Tracee *tracee, gint64 *descriptor, GError **error)
 {
@@ -310,7 +310,7 @@ fill_memory_file(const Injection *injection, Tracee *tracee, gint64 descriptor, 
     return done == size || refuse(injection->process, error, "cannot write to its memory file: %s", g_strerror(saved));
 }
 
-/* Why dlopen() has failed, in its own words. */
+/* Sets the error with the message of dlerror(). */
 static gboolean
 set_dlerror(const Injection *injection, Tracee *tracee, GError **error)
 {
@@ -336,8 +336,8 @@ load(Injection *injection, Tracee *tracee, gint64 descriptor, GError **error)
     return handle != 0 || set_dlerror(injection, tracee, error);
 }
 
-/* Loads the agent and finds its function. The descriptor is always closed, unless a call did not return: the thread can
- * then no longer be used. */
+/* Loads the agent and finds its function. The descriptor is always closed, unless a call did not return, since the
+ * thread can then no longer be used. */
 static gboolean
 bring_in(Injection *injection, Tracee *tracee, GError **error)
 {
@@ -379,7 +379,7 @@ typedef struct {
     WireEntered entered;
 } Entry;
 
-/* One stop: loads the agent if necessary, and calls it. */
+/* Work of one stop: loads the agent if necessary and calls it. */
 static gboolean
 enter_once(Tracee *tracee, gpointer data, GError **error)
 {

@@ -18,15 +18,15 @@ extern char **environ;
 
 struct _Keeper {
     pid_t pid;
-    int orders; /* the writing end */
+    int orders; /* the write end */
 };
 
 /* A message: milliseconds until the deadline, or this. */
 static const guint64 is_done = G_MAXUINT64;
 
 enum {
-    WORDS = 6,          /* of keeper_run() */
-    TRY_MS = 60 * 1000, /* to end a lease */
+    WORDS = 6,          /* arguments of keeper_run() */
+    TRY_MS = 60 * 1000, /* how long ending a lease is retried */
     RETRY_US = 200 * 1000,
 };
 
@@ -110,7 +110,7 @@ keeper_start(const KeptLease *lease, GError **error)
 static void
 order(const Keeper *keeper, guint64 word)
 {
-    /* SIGPIPE: a keeper that was killed keeps nothing any more. */
+    /* Ignores SIGPIPE, since the keeper may have been killed. */
     sigset_t pipe_signal;
     sigset_t before;
     const struct timespec none = {0};
@@ -142,9 +142,9 @@ keeper_dismiss(Keeper *keeper, KeeperOrder how)
     g_free(keeper);
 }
 
-/* From here on in the keeper itself. */
+/* The following runs in the keeper. */
 
-/* TRUE: the lease is to be ended. */
+/* Returns TRUE if the lease is to be ended. */
 static gboolean
 await_end(void)
 {

@@ -6,16 +6,16 @@
 
 enum {
     PAGE = 4096,
-    FLAGS = 7,     /* of a size: the lowest bits */
-    IS_MAPPED = 2, /* the only one that such a block has */
+    FLAGS = 7,     /* lowest bits of a size */
+    IS_MAPPED = 2, /* the only flag of such a block */
 };
 
 typedef struct {
-    guint64 before; /* unused bytes in front of it, for its alignment */
+    guint64 before; /* unused bytes before it, for its alignment */
     guint64 size;   /* with flags */
 } Header;
 
-/* The length of the block with HEADER, at most MOST; 0: it is not that of a block. */
+/* The length of the block with HEADER, at most MOST; 0 if HEADER is not that of a block. */
 static guint64
 length_of(const Header *header, guint64 most)
 {
@@ -25,7 +25,8 @@ length_of(const Header *header, guint64 most)
     return fits && size + header->before <= most ? size + header->before : 0;
 }
 
-/* The kernel merges mappings that lie side by side: one block behind the other. FALSE: no time left. */
+/* Adds the blocks of a range, which may be adjacent since the kernel merges adjacent mappings. FALSE if there is no
+ * time left. */
 static gboolean
 add_range(int memory, const MappingRange *range, gint64 until_us, guint64 *bytes)
 {

@@ -23,10 +23,10 @@ enum {
 typedef struct {
     Elf64_Phdr headers[HEADERS_MAX];
     guint n;
-    gboolean fixed; /* ET_EXEC: loaded where it was linked for */
+    gboolean fixed; /* ET_EXEC: loaded at its linked address */
 } Headers;
 
-/* The beginning of the dynamic linker's struct link_map and struct r_debug (<link.h>), as they are over there. */
+/* The beginning of the dynamic linker's struct link_map and struct r_debug (<link.h>), as laid out in the target. */
 typedef struct {
     guint64 bias;
     guint64 name;
@@ -84,7 +84,7 @@ first_mapping(const AddressSpace *space, guint64 address)
     }
 }
 
-/* An entry of the vector that the kernel gives a program at its start (getauxval(3)); 0: not there. */
+/* An entry of the auxiliary vector (getauxval(3)); 0 if absent. */
 static guint64
 auxiliary_value(pid_t pid, guint64 type)
 {
@@ -128,7 +128,7 @@ is_listed(const GArray *objects, const Mapping *first)
     return FALSE;
 }
 
-/* Each file once, even if the map has it several times. */
+/* Adds each file once, even if the link map has it several times. */
 static void
 add_linked(const AddressSpace *space, guint64 at, GArray *objects)
 {
@@ -136,7 +136,7 @@ add_linked(const AddressSpace *space, guint64 at, GArray *objects)
     for (guint n = 0; n < OBJECTS_MAX && at != 0 && remote_read(space->pid, at, &map, sizeof(map));
          n++, at = map.next) {
         LoadedObject object = {.first = first_mapping(space, map.dynamic), .bias = map.bias};
-        /* The first is the executable, which is known already. */
+        /* The first object is the executable, which was added already. */
         if (n > 0 && object.first != NULL && !is_listed(objects, object.first))
             g_array_append_val(objects, object);
     }
@@ -179,7 +179,7 @@ check_same(int fd, const Headers *headers)
     return fd;
 }
 
-/* Paths from the kernel are opened with jescope's rights, those from the process with the process's. */
+/* Opens a path from the kernel with jescope's privileges; paths from the process are opened with the process's. */
 static int
 open_kernels(const char *path)
 {
@@ -214,7 +214,7 @@ loaded_open(const AddressSpace *space, const LoadedObject *object)
     return fd >= 0 ? fd : check_same(open_theirs(space, named), &headers);
 }
 
-/* The build id in the notes of LENGTH bytes, as hexadecimal digits, or NULL. */
+/* The build id in NOTES, LENGTH bytes, as hexadecimal digits, or NULL. */
 static char *
 build_id_in(const guint8 *notes, gsize length)
 {

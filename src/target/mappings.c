@@ -12,7 +12,7 @@
 enum {
     LIST_MAX = 64 << 20, /* 65530 mappings, the kernel's default limit, with names of usual length */
     TIME_CHECK_LINES = 512,
-    GUARD_MAX = 1 << 20,  /* below a stack */
+    GUARD_MAX = 1 << 20,  /* maximum size of the guard below a stack */
     STACK_MAX = 64 << 20, /* a larger mapping with a stack in it has been merged with others */
     GLIBC_HEAP = 64 << 20,
     NAME_MAX_BYTES = 4096,
@@ -41,7 +41,7 @@ struct MappingsReader {
     Mappings *mappings;
     Area now;
     gboolean has_now;
-    guint64 before_start, before_end; /* the mapping before it */
+    guint64 before_start, before_end; /* the preceding mapping */
     gboolean before_guards;           /* private anonymous, without access rights */
     gboolean before_is_data;          /* the writable segment of a program or library */
     Object object;
@@ -91,8 +91,8 @@ end_object(MappingsReader *reader)
     memset(&reader->object, 0, sizeof(reader->object));
 }
 
-/* Of a private mapping, the pages that were written to are anonymous. Pss of the two is not told apart: shared pages
- * are rather those of the file. */
+/* Modified pages of a private mapping are anonymous. Pss is not reported separately for them; shared pages are more
+ * likely those of the file. */
 static void
 add_to_object(MappingsReader *reader, const Area *area)
 {
@@ -128,7 +128,7 @@ holds_stack_pointer(const MappingHints *hints, const Area *area)
     return low < hints->n_stack_pointers && hints->stack_pointers[low] < area->end;
 }
 
-/* Since 6.7 the kernel keeps huge pages off what is mapped as a stack (MAP_STACK), which marks it. */
+/* Since Linux 6.7, a mapping with MAP_STACK is flagged as excluded from huge pages. */
 static gboolean
 is_stack(const MappingsReader *reader, const Area *area)
 {
@@ -142,7 +142,7 @@ is_stack(const MappingsReader *reader, const Area *area)
     return (size <= STACK_MAX || area->no_huge_pages) && holds_stack_pointer(reader->hints, area);
 }
 
-/* NEXT_START, NEXT_END: of the mapping behind it, if that has no access rights; else 0. */
+/* NEXT_START and NEXT_END are those of the next mapping if it has no access rights, otherwise 0. */
 static MappingKind
 anonymous_kind(const MappingsReader *reader, const Area *area, guint64 next_start, guint64 next_end)
 {
@@ -166,7 +166,7 @@ kind_of(const MappingsReader *reader, const Area *area, guint64 next_start, guin
     return area->file ? MAPPING_FILE : anonymous_kind(reader, area, next_start, next_end);
 }
 
-/* In place of the one with the least, if there are too many. */
+/* Adds RANGE, in place of the one with the fewest bytes if there are too many. */
 static void
 note_range(MappingRanges *ranges, const MappingRange *range)
 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    BUFFER_SIZE = 64 << 10, /* several lines: the longest path has 4095 bytes, escaped four times that */
+    BUFFER_SIZE = 64 << 10, /* several lines: a path has at most 4095 bytes, four times that if escaped */
 };
 
 typedef struct {
@@ -18,7 +18,7 @@ typedef struct {
     char bytes[BUFFER_SIZE + 1];
 } Buffer;
 
-/* Passes on complete lines, keeps the rest. A line that fills the buffer is passed on truncated. */
+/* Passes complete lines to the callback and keeps the rest. A line that fills the buffer is truncated. */
 static gboolean
 take_lines(Buffer *buffer)
 {
@@ -57,7 +57,7 @@ read_lines(int fd, gsize limit, Buffer *buffer)
     return MEMORY_MAP_TOO_LARGE;
 }
 
-/* Takes fd, which may be -1 with errno. */
+/* Takes ownership of FD, which may be -1 with errno. */
 static MemoryMapEnd
 read_list(int fd, gsize limit, MemoryMapFunc each, gpointer data)
 {

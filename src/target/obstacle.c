@@ -17,7 +17,7 @@ enum {
     SCOPE_ROOT = 2,
     SCOPE_NOBODY = 3,
 
-    TURN_US = 2000 * 1000, /* that another jescope may take */
+    TURN_US = 2000 * 1000, /* maximum wait for another jescope */
     TURN_PAUSE_US = 500,
 };
 
@@ -62,7 +62,7 @@ obstacle_seccomp(const Process *process)
 gboolean
 obstacle_may_suspend_seccomp(void)
 {
-    /* Who is filtered himself may not. */
+    /* A process under a filter may not suspend one. */
     g_autofree char *own = status_value("self", "Seccomp");
     return we_have(CAP_SYS_ADMIN) && (own == NULL || strcmp(own, "0") == 0);
 }
@@ -84,7 +84,7 @@ obstacle_traced_by_us(pid_t thread)
     return process != NULL && atoi(process) == getpid();
 }
 
-/* Another jescope traces threads of it, which takes milliseconds. */
+/* Whether another jescope traces a thread of it, which takes milliseconds. */
 static gboolean
 is_traced_by_jescope(pid_t pid)
 {
@@ -111,7 +111,8 @@ obstacle_passes(pid_t thread)
     return FALSE;
 }
 
-/* The thread that traces it and stays; NULL: none does, or ours does. Every jescope has a turn, and then another. */
+/* The thread that traces the process permanently, to be freed; NULL if there is none or it is ours. Waits for each
+ * jescope that traces it in turn. */
 static char *
 lasting_tracer(const Process *process)
 {
@@ -128,7 +129,7 @@ lasting_tracer(const Process *process)
     }
 }
 
-/* TRUE: another process traces it, and the error is set. */
+/* TRUE, with ERROR set, if another process traces it. */
 static gboolean
 is_traced(const Process *process, GError **error)
 {

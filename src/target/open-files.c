@@ -18,13 +18,13 @@
 enum {
     FILES_MAX = 65536,
     MOUNTS_MAX_BYTES = 4 << 20,
-    BLOCK = 512, /* of st_blocks */
+    BLOCK = 512, /* unit of st_blocks */
 };
 
 typedef struct {
     pid_t pid;
     GHashTable *mounts; /* id -> whether it is a tmpfs */
-    GHashTable *seen;   /* "device:inode" of files counted */
+    GHashTable *seen;   /* "device:inode" of counted files */
     OpenFiles *files;
 } Walk;
 
@@ -39,18 +39,18 @@ note_mount(char *line, gpointer data)
     return TRUE;
 }
 
-/* The mount that a file was opened through, without asking its file system; -1: unknown. */
+/* The mount through which a file was opened, without accessing its file system; -1 if unknown. */
 static int
 mount_of(pid_t pid, const char *number)
 {
-    enum { BEGINNING = 4096 }; /* of a file, every lock has a line behind it */
+    enum { BEGINNING = 4096 }; /* sufficient bytes of a file: a line for each lock follows */
     g_autofree char *file = g_strconcat("fdinfo/", number, NULL);
     g_autofree char *text = process_text(pid, file, BEGINNING, NULL);
     const char *found = text != NULL ? strstr(text, "mnt_id:") : NULL;
     return found != NULL ? atoi(found + strlen("mnt_id:")) : -1;
 }
 
-/* A memory file is in no mount that the process sees. */
+/* A memory file is in a mount that the process does not see. */
 static gboolean
 is_in_memory(const Walk *walk, const char *number, const char *name)
 {
@@ -74,9 +74,9 @@ note_file(Walk *walk, const char *number, const char *name, int directory)
         walk->files->tmpfs += (guint64)MAX(about.st_blocks, 0) * BLOCK;
 }
 
-/* Opens the pipe NAME, which descriptor NUMBER was a moment ago; -1 with errno, which is EBADF if it is another file
- * now: such a name is of no other file. A copy of the descriptor (pidfd_getfd(2)) might be of a socket by now, whose
- * last reference, closed here, waits for as long as its owner has set (SO_LINGER). */
+/* Opens the pipe NAME, which descriptor NUMBER just referred to; -1 with errno, which is EBADF if it refers to another
+ * file now: no other file has such a name. A copy of the descriptor (pidfd_getfd(2)) is not used, since it might be of
+ * a socket by now; closing its last reference waits for as long as its owner has set (SO_LINGER). */
 static int
 open_pipe(int directory, const char *number, const char *name)
 {
@@ -96,7 +96,7 @@ open_pipe(int directory, const char *number, const char *name)
     return fd;
 }
 
-/* What waits in a pipe is known to those that have it open: we have, for a moment. */
+/* The unread bytes of a pipe are available only through an open descriptor, so it is opened briefly. */
 static void
 note_pipe(Walk *walk, const char *number, const char *name, int directory)
 {
@@ -171,7 +171,7 @@ read_files(pid_t pid, gint64 until_us, OpenFiles *files)
     return read;
 }
 
-/* What a child passes on of them. */
+/* The part of OpenFiles that a child process transfers. */
 typedef struct {
     gboolean read;
     guint n_sockets;
@@ -221,7 +221,8 @@ take(gpointer data, guint i, gconstpointer bytes)
     g_array_append_vals(question->files->sockets, answer->sockets, answer->n_sockets);
 }
 
-/* A pipe is locked while a process writes to it, from memory that may be a file of a file system of its own (FUSE). */
+/* A pipe is locked while a process writes to it, possibly from memory of its own file system (FUSE), so reading may
+ * block. */
 gboolean
 open_files_read(pid_t pid, gint64 until_us, OpenFiles *files)
 {

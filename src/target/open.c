@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* target_open(): from what the user typed to a target. */
+/* target_open(): from the user's operand to a target. */
 #include "target/open.h"
 
 #include "target/agent.h"
@@ -21,8 +21,8 @@ enum {
     ENTERED_MAX_US = 5 * 1000 * 1000,
 };
 
-/* A program that has just been started needs a moment until its agent listens. It may become another user meanwhile,
- * on whom it depends where that is: PROCESS is read again. */
+/* Waits for the agent of a program that was just started to listen. PROCESS is read again, since the place of the
+ * socket depends on its user, which may change meanwhile. */
 static char *
 wait_for_socket(Process *process)
 {
@@ -37,7 +37,7 @@ wait_for_socket(Process *process)
 }
 
 typedef enum {
-    OPEN_PATIENTLY, /* its process may have closed its socket, and it makes another one */
+    OPEN_PATIENTLY, /* the process may have closed the agent's socket, and the agent makes another one */
     OPEN_AT_ONCE,
 } OpenPatience;
 
@@ -61,8 +61,8 @@ open_through_agent(const Process *found, GError **error)
     return NULL;
 }
 
-/* NULL without an error: there is no agent that listens. One that is silent is another matter: it is busy, perhaps
- * inside jemalloc, or its process is stopped. */
+/* NULL without an error if no agent listens. A silent agent is an error: it is busy, perhaps inside jemalloc, or its
+ * process is stopped. */
 static Target *
 open_present(const Process *process, char *path, OpenPatience patience, GError **error)
 {
@@ -76,7 +76,7 @@ open_present(const Process *process, char *path, OpenPatience patience, GError *
     return target;
 }
 
-/* With an agent that does not listen a process must not be harder to reach than without one. */
+/* A process with an agent that does not listen must not be harder to reach than one without an agent. */
 static Target *
 open_any_way(const Process *found, GError **error)
 {
@@ -110,8 +110,8 @@ open_process(const Process *process, TargetVia via, GError **error)
     }
 }
 
-/* Its thread was started a moment ago, and may not have its name yet; a socket may be there that an earlier one left.
- * NULL without an error: it does not listen. */
+/* Waits for the agent to listen: its thread was just started and may not have its name yet, and a stale socket may
+ * exist. NULL without an error if it does not listen. */
 static Target *
 wait_for_entered(const Process *process, GError **error)
 {

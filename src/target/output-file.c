@@ -60,7 +60,7 @@ check_content(int fd, guint64 bytes, const OutputWriter *writer, GError **error)
                     "%s reports %" G_GUINT64_FORMAT " bytes, but wrote %" G_GUINT64_FORMAT, label, bytes, size);
         return FALSE;
     }
-    /* Zeroes that were never written cost the target nothing and their readers everything. */
+    /* A sparse file costs the target nothing, but its readers much. */
     if ((guint64)st.st_blocks * STAT_BLOCK < size)
         return set_malformed(label, "a memory file with holes", error);
     return check_size(size, writer, error);
@@ -70,7 +70,7 @@ static int
 reopen(int fd, const char *label, GError **error)
 {
     g_autofree char *path = g_strdup_printf("/proc/thread-self/fd/%d", fd);
-    int own = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* the target may hold a lease */
+    int own = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* the target may have a lease on the file */
     if (own < 0)
         g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "cannot open the output of %s: %s", label, g_strerror(errno));
     return own;

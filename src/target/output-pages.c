@@ -10,14 +10,14 @@
 enum {
     MIB = 1 << 20,
     STAT_BLOCK = 512, /* unit of st_blocks */
-    STEP = MIB,       /* one fallocate(), during which a write() of the target waits: a millisecond */
+    STEP = MIB,       /* bytes of one fallocate(), during which a write() of the target waits: a millisecond */
     AHEAD_MAX = 16 * MIB,
 };
 
 const OutputPlan output_plan_default = {
-    .most = OUTPUT_PAGES_MOST, .first = MIB /* as much as a small dump needs */, .allowed = G_MAXUINT64};
+    .most = OUTPUT_PAGES_MOST, .first = MIB /* enough for a small dump */, .allowed = G_MAXUINT64};
 
-/* A step that fails (no memory left for this process) is the last one. */
+/* Stops after a step that fails, as without memory for this process. */
 static void
 allocate_until(OutputPages *pages, guint64 goal)
 {
@@ -31,7 +31,7 @@ allocate_until(OutputPages *pages, guint64 goal)
     }
 }
 
-/* The larger the file, the more may be written until this process runs again. */
+/* The larger the file is, the more may be written before this process runs again. */
 static void
 allocate_ahead(OutputPages *pages, guint64 size)
 {
@@ -67,7 +67,7 @@ output_pages_advance(OutputPages *pages, const char *label, GError **error)
     if (fstat(pages->fd, &st) != 0)
         return TRUE;
     guint64 size = (guint64)st.st_size;
-    /* Or it is about to be truncated: then this call gets the lock of the file next, before the target writes. */
+    /* If it is just being truncated, fallocate() gets the lock of the file next, before the target writes. */
     if (size == 0 || (guint64)st.st_blocks * STAT_BLOCK < pages->reach)
         pages->reach = 0; /* it was truncated */
     if (size > pages->reach) {

@@ -15,10 +15,10 @@
 
 enum {
     CHUNK = 64 * 1024,
-    FILE_MODE = 0644, /* as jemalloc's own, less the umask */
+    FILE_MODE = 0644, /* like jemalloc's own, minus the umask */
 };
 
-/* Where a target's names begin. */
+/* The directory at which a target's names begin. */
 typedef struct {
     int directory;
     Rights rights;
@@ -35,8 +35,8 @@ clear_place(Place *place)
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Place, clear_place)
 
-/* A whole path begins at the target's root, another one at its working directory: in that of a process that sees other
- * files, an absolute link or ".." would lead to ours. */
+/* An absolute path begins at the target's root, a relative one at its working directory, which is confined for a
+ * process that sees other files: there, an absolute link or ".." would lead to our files. */
 static gboolean
 find_place(pid_t pid, const char *prefix, Place *place)
 {
@@ -56,7 +56,7 @@ find_place(pid_t pid, const char *prefix, Place *place)
     return place->directory >= 0;
 }
 
-/* A new file, never one that is there, and never through a link in its place. */
+/* Creates a new file; never opens an existing one or follows a link in its place. */
 static int
 create_first(const Place *place, const char *prefix, pid_t pid)
 {
@@ -119,7 +119,7 @@ own_dump_store(const ReachOwnDump *wanted)
     int to = create_as(&place, wanted->prefix, wanted->inner);
     if (to < 0)
         return errno;
-    /* What a full disk cut short stays, as jemalloc leaves it. */
+    /* A dump truncated by a full disk is kept, as jemalloc does. */
     int error = copy(wanted->dump, to) ? 0 : errno;
     if (close(to) != 0 && error == 0)
         error = errno;

@@ -14,7 +14,7 @@
 
 enum {
     TRIGGER_MAX = 256,         /* bytes */
-    ENVIRONMENT_MAX = 1 << 20, /* of which more is not read */
+    ENVIRONMENT_MAX = 1 << 20, /* maximum bytes that are read */
 };
 
 struct PressureWatch {
@@ -22,7 +22,7 @@ struct PressureWatch {
     gboolean is_socket;
 };
 
-/* The variable NAME of the environment of PID as it began, to be freed; NULL: it has none. */
+/* The variable NAME of ENVIRONMENT, to be freed; NULL if it is not set. */
 static char *
 read_variable(const char *environment, gsize length, const char *name)
 {
@@ -45,7 +45,7 @@ is_pressure_file(const char *path, int pid)
            (group != NULL && strstr(group, "/..") == NULL && (strcmp(path, unified) == 0 || strcmp(path, hybrid) == 0));
 }
 
-/* "some 200000 2000000", with a zero byte at its end or without. */
+/* Whether TEXT is a trigger: "some 200000 2000000", with or without a NUL at its end. */
 static gboolean
 is_trigger(const char *text, gsize length)
 {
@@ -58,7 +58,7 @@ static int
 open_file(const char *path, const char *trigger, gsize length)
 {
     int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-    /* The zero byte behind it belongs to what the kernel reads. */
+    /* The kernel expects the terminating NUL. */
     if (fd >= 0 && write(fd, trigger, strnlen(trigger, length) + 1) > 0)
         return fd;
     if (fd >= 0)
@@ -81,15 +81,15 @@ open_socket(const char *path, const char *text, gsize length)
     return -1;
 }
 
-/* With all of its ids: the environment of a set-user-ID program is its caller's. */
+/* Whether all its user ids are ours: the caller chooses the environment of a set-user-ID program. */
 static gboolean
 is_ours(const Process *process)
 {
     return process_user(process) == geteuid() && process_sees_our_files(process->pid);
 }
 
-/* Ours when its environment was read and afterwards: in between, it may have executed another program, or its pid may
- * have become another process's. */
+/* Whether the process was ours when its environment was read and is still the same: meanwhile, it may have executed
+ * another program, or its pid may have been reused. */
 static gboolean
 was_ours(const Process *before)
 {
@@ -148,7 +148,7 @@ pressure_watch_take(PressureWatch *watch)
     struct pollfd fd = {.fd = watch->fd, .events = watch->is_socket ? POLLIN : POLLPRI};
     if (poll(&fd, 1, 0) <= 0)
         return FALSE;
-    /* Several messages count once; the end of the connection does not count. */
+    /* Several messages count as one; the end of the connection does not count. */
     return watch->is_socket ? recv(watch->fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0
                             : (fd.revents & (POLLPRI | POLLERR)) == POLLPRI;
 }

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* struct pidfd_info of <linux/pidfd.h>, which older headers do not have. */
+/* struct pidfd_info of <linux/pidfd.h>, which older headers lack. */
 typedef struct {
     guint64 mask;
     guint64 cgroup;
@@ -23,7 +23,7 @@ typedef struct {
 #define PIDFD_INFO_EXIT_BIT    (G_GUINT64_CONSTANT(1) << 3)
 
 enum {
-    EXIT_CODE_FIELD = 52, /* of /proc/PID/stat */
+    EXIT_CODE_FIELD = 52, /* field of /proc/PID/stat */
     FIRST_FIELD_AFTER_NAME = 3,
 };
 
@@ -73,7 +73,7 @@ ask_pidfd(int pidfd, int *status)
     return TRUE;
 }
 
-/* By the same rule, the kernel shows the status in /proc/PID/stat, where it is 0 to others, and this link. */
+/* The kernel permits reading this link by the same rule as the status in /proc/PID/stat, which is 0 for others. */
 static gboolean
 may_see_status(pid_t pid)
 {
@@ -82,7 +82,7 @@ may_see_status(pid_t pid)
     return readlink(link, ns, sizeof(ns)) > 0;
 }
 
-/* Until its parent has waited for it, its pid has no other process. */
+/* Whether its parent has waited for it; until then, its pid cannot be reused. */
 static gboolean
 is_reaped(int pidfd)
 {
@@ -111,7 +111,7 @@ process_end_read(const ProcessEnd *end, int *status)
            read_zombie(end, status);
 }
 
-/* By the end of a child. */
+/* Tests pidfds with a child that ends. */
 static gboolean
 try_pidfd(void)
 {
@@ -132,7 +132,7 @@ try_pidfd(void)
 gboolean
 process_end_is_told_by_pidfd(void)
 {
-    static gsize known; /* 1: no, 2: yes */
+    static gsize known; /* 0: untested, 1: no, 2: yes */
     if (g_once_init_enter(&known))
         g_once_init_leave(&known, try_pidfd() ? 2 : 1);
     return known == 2;

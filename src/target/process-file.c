@@ -42,7 +42,8 @@ process_may_delay(pid_t pid, uid_t *user)
     return (real | effective | saved) != 0 || !process_sees_our_files(pid);
 }
 
-/* Those that are not here the kernel makes from the process's memory, or while it holds a lock of its memory map. */
+/* Whether reading FILE cannot block. The kernel generates other files from the process's memory, or while it holds a
+ * lock of its memory map. */
 static gboolean
 is_quick(const char *file)
 {

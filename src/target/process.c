@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 enum {
-    ARGUMENTS_MAX = 4096, /* bytes of a process's arguments that are looked at */
-    FILE_MAX = 1 << 20,   /* of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
-    USER_MAX = 4096,      /* of what is known of a user */
+    ARGUMENTS_MAX = 4096, /* maximum bytes of a process's arguments that are read */
+    FILE_MAX = 1 << 20,   /* maximum bytes of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
+    USER_MAX = 4096,      /* buffer for a user's entry in the user database */
 };
 
 static char *
@@ -63,7 +63,7 @@ process_executable(pid_t pid)
     return g_strdup(last_part(path));
 }
 
-/* "-/usr/sbin/nginx: master process" and "redis-server *:6379" are titles that begin with a name. */
+/* The name at the beginning of a title, such as "-/usr/sbin/nginx: master process" or "redis-server *:6379". */
 char *
 process_called(pid_t pid)
 {
@@ -77,7 +77,7 @@ process_called(pid_t pid)
     return name[0] != '\0' ? g_strdup(name) : NULL;
 }
 
-/* A name that fills the kernel's field was perhaps cut there. */
+/* Completes a name that fills the kernel's field and so may be truncated. */
 static void
 complete_name(Process *process)
 {
@@ -92,7 +92,7 @@ complete_name(Process *process)
         g_strlcpy(process->name, whole, sizeof(process->name));
 }
 
-/* "PID (NAME) STATE ...": a name may hold parentheses and blanks, so the last ')' ends it. */
+/* "PID (NAME) STATE ...": a name may contain parentheses and blanks, so it ends at the last ')'. */
 static gboolean
 parse_stat(const char *stat, Process *process)
 {
@@ -126,7 +126,7 @@ parse_status(const char *status, Process *process)
     return TRUE;
 }
 
-/* With the kernel's name, unchanged. */
+/* Reads the process, with the kernel's name unchanged. */
 static gboolean
 read_facts(pid_t pid, Process *process)
 {
@@ -279,7 +279,7 @@ typedef enum {
     NAME_ENDING,
 } NameMatch;
 
-/* There is a NUL behind the last byte. */
+/* ENVIRONMENT has a NUL after its last byte. */
 static char *
 find_variable(const char *environment, gsize length, const char *name, NameMatch match)
 {

@@ -8,7 +8,7 @@
 
 enum {
     SCRATCH_BYTES = 256 * 1024,
-    RANGES_MAX = 2048, /* after those that touch are joined; 47 in the largest program seen */
+    RANGES_MAX = 2048, /* after adjacent ones are merged; 47 in the largest program seen */
 };
 
 static const guint64 searched_max = G_GUINT64_CONSTANT(256) << 20;
@@ -87,7 +87,7 @@ answer_ranges(int fd, gconstpointer question, gpointer answer)
 
 /* Requests and the validation of their answers ---------------------------------------------------------------- */
 
-/* An answer of that size, or FALSE. */
+/* Asks the worker. FALSE unless the answer has SIZE bytes. */
 static gboolean
 ask(const WorkerQuestion *question, gpointer answer, gsize size)
 {
@@ -98,7 +98,7 @@ ask(const WorkerQuestion *question, gpointer answer, gsize size)
     return length == (gssize)size;
 }
 
-/* Names of symbols may have any characters; those of jemallocs in use are part of a C identifier. */
+/* Symbols may have any characters; prefixes of real jemallocs are part of a C identifier. */
 static gboolean
 is_prefix(const char *prefix)
 {

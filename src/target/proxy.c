@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 enum {
-    WORDS = 1024, /* of rows, in one reply */
+    WORDS = 1024, /* of rows in one reply */
     TEXT_MAX = 1024,
 };
 
@@ -29,7 +29,7 @@ typedef enum {
 typedef struct {
     guint32 ask;
     guint32 type;                      /* WireType; OUTPUT: whether text has letters */
-    char text[WIRE_SAMPLE_NAMES_SIZE]; /* a control, letters, names as of a SampleRequest; ends with two NULs */
+    char text[WIRE_SAMPLE_NAMES_SIZE]; /* a control, letters, or names as in a SampleRequest; ends with two NULs */
     guint64 value;
     OutputPlan plan;                  /* OUTPUT */
     guint32 n, first, count, refresh; /* SAMPLE */
@@ -57,7 +57,7 @@ typedef struct {
     };
 } Reply;
 
-/* ---- the end that has the target ---- */
+/* ---- the end with the target ---- */
 
 static void
 set_failed(Reply *reply, const GError *error)
@@ -67,7 +67,7 @@ set_failed(Reply *reply, const GError *error)
     g_strlcpy(reply->message, error->message, sizeof(reply->message));
 }
 
-/* Names as target_sample() requires them, from untrusted bytes. */
+/* Checks untrusted names for target_sample(). */
 static gboolean
 names_are_whole(const Request *request)
 {
@@ -110,7 +110,7 @@ do_sample(Target *target, const Request *request, Reply *reply, GError **error)
 static gboolean
 do_output(Target *target, const Request *request, ChannelMessage *message, GError **error)
 {
-    /* The check for room for a dump, and its completion, are done at the other end. */
+    /* The other end checks that there is room for a dump, and completes it. */
     target->output_max = request->value != 0 ? request->value : target_output_limit();
     target->plan = request->plan;
     int fd = target->ops->output(target, request->type != 0 ? request->text : NULL, error);
@@ -219,7 +219,7 @@ static gboolean
 ask(Proxy *proxy, Request *request, int *fd, GError **error)
 {
     const ChannelMessage message = {.bytes = request, .size = sizeof(*request)};
-    channel_send(proxy->socket, &message); /* where it cannot be sent, there is no answer either */
+    channel_send(proxy->socket, &message); /* if it cannot be sent, there is no answer either */
     return receive(proxy, fd, error);
 }
 

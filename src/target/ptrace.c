@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 enum {
-    CALLS_PER_STOP = 64,  /* so that a thread is not held up for more than a few milliseconds, */
-    STOP_US = 2000,       /* and where calls take long because many want to run, for no longer than this and one call */
+    CALLS_PER_STOP = 64,  /* so that a thread is stopped for a few milliseconds at most, */
+    STOP_US = 2000,       /* and, if calls take long on a busy machine, for no longer than this and one call */
     SAMPLE_US = 30000000, /* all stops of a sample together */
     FRESH_US = 100000,    /* maximum age of values that are not read again by the same command */
-    RELEASE_MS = 20000,   /* to leave nothing switched on */
-    OUTPUT_MS = 120000,   /* a dump of a large heap, a purge: as long as the agent is given */
+    RELEASE_MS = 20000,   /* to restore the settings at the end */
+    OUTPUT_MS = 120000,   /* for a dump of a large heap or a purge, as for the agent */
 };
 
 typedef struct {
@@ -37,11 +37,11 @@ typedef struct {
     WireHelloReply hello; /* constant */
     unsigned quirks;
     guint32 activity;      /* the earlier WIRE_FLAG_PROF_ACTIVE */
-    gint64 activity_until; /* g_get_monotonic_time() up to which that is believed */
-    Lease lease;           /* ours: no other client knows of it */
-    Keeper *keeper;        /* of it; NULL: there is nothing to restore, or nothing keeps it */
+    gint64 activity_until; /* g_get_monotonic_time() until which ACTIVITY is used */
+    Lease lease;           /* our own; other clients do not know of it */
+    Keeper *keeper;        /* of LEASE; NULL: there is nothing to restore, or no keeper */
     guint64 leases;
-    gint64 switched_on_ns; /* by us, CLOCK_REALTIME; 0: not by us */
+    gint64 switched_on_ns; /* CLOCK_REALTIME at which we enabled profiling; 0: not by us */
     gint64 reset_ns;
 } PtraceTarget;
 
@@ -100,7 +100,7 @@ visit_activity(PtraceTarget *self, gpointer data, GError **error)
     return TRUE;
 }
 
-/* The constant properties of the process, and whether profiling is active. */
+/* Reads the constant properties of the process, and whether profiling is active. */
 static gboolean
 visit_introduction(PtraceTarget *self, gpointer data, GError **error)
 {
@@ -155,7 +155,7 @@ set_not_allowed(Target *target, const char *control, GError **error)
     return FALSE;
 }
 
-/* Whether the profiler may be touched at all if CONTROL is part of it. */
+/* Whether CONTROL may be used: if it belongs to the profiler, the profiler must be available. */
 static gboolean
 check_profiling(PtraceTarget *self, const char *control, GError **error)
 {
@@ -225,7 +225,7 @@ ptrace_read(Target *target, const char *control, WireType type, WireCtlReply *va
     return TRUE;
 }
 
-/* A value that jemalloc accepts but that crashes the process; see version.h. */
+/* Whether jemalloc accepts VALUE but the process then crashes; see version.h. */
 static gboolean
 is_harmful(PtraceTarget *self, const char *control, guint64 value)
 {
@@ -271,11 +271,11 @@ ptrace_write(Target *target, const char *control, WireType type, guint64 value, 
     return TRUE;
 }
 
-/* Part of a sample: the calls of one stop. */
+/* The part of a sample that is read in one stop. */
 typedef struct {
     const SampleRequest *request;
     guint64 *rows;
-    guint next; /* of all the controls of all rows */
+    guint next; /* index of the next control, counted over all rows */
     gboolean refresh;
     guint64 *spent_ns;
 } Sampling;
@@ -338,7 +338,7 @@ set_slow(const PtraceTarget *self, GError **error)
     return FALSE;
 }
 
-/* All numbers are those of the epoch's one refresh, however many stops it takes to read them. */
+/* The epoch is refreshed once, so all numbers are of one time, even if several stops are needed to read them. */
 static gboolean
 ptrace_sample(Target *target, const SampleRequest *request, guint64 *rows, guint64 *spent_ns, GError **error)
 {
@@ -404,13 +404,13 @@ ptrace_output(Target *target, const char *letters, GError **error)
 
 /* ---- leases ---- */
 
-/* What is done with a lease in one stop. */
+/* An operation on a lease in one stop. */
 typedef struct {
     int (*step)(PtraceTarget *self, gpointer data, const LeaseControls *controls);
     gpointer data;
 } LeaseStep;
 
-/* The controls of a lease in that stop. After an error no further call is made. */
+/* Access to the controls of a lease in that stop. After an error, no further call is made. */
 typedef struct {
     PtraceTarget *self;
     GError **error;
@@ -452,7 +452,7 @@ read_period(void *data, uint8_t *period)
     return error;
 }
 
-/* prof.reset is the only way to another period. */
+/* Only prof.reset can change the period. */
 static int
 write_period(void *data, uint8_t period)
 {
@@ -471,7 +471,7 @@ visit_lease(PtraceTarget *self, gpointer data, GError **error)
     return step->step(self, step->data, &controls) == 0;
 }
 
-/* A lease being taken. */
+/* A lease that is being taken. */
 typedef struct {
     const WireLeaseRequest *request;
     Lease lease;
@@ -507,7 +507,7 @@ agent_has_lease(const PtraceTarget *self)
     return agent != NULL && target_hello(agent, &hello, NULL) && hello.lease.id != 0;
 }
 
-/* Before anything is changed, so that a crash at any moment leaves nothing changed. */
+/* Starts the keeper before anything is changed, so that a crash at any time leaves nothing changed. */
 static gboolean
 start_keeper(PtraceTarget *self, const Lease *lease, GError **error)
 {
@@ -661,7 +661,7 @@ ptrace_open(const Process *process, GError **error)
     return g_steal_pointer(&target);
 }
 
-/* For the keeper. */
+/* Ends a lease on behalf of the keeper. */
 static gboolean
 end_kept(const KeptLease *kept)
 {

@@ -41,7 +41,7 @@ reach_open(pid_t pid, ReachFile file)
     return elsewhere != NULL ? elsewhere->open(pid, file) : process_open(pid, reach_file_name(file), REACH_FILE_MAX);
 }
 
-/* Takes fd, which may be -1. NULL with errno. */
+/* Reads all of FD and closes it; FD may be -1. NULL with errno. */
 static char *
 read_whole(int fd)
 {

@@ -47,7 +47,7 @@ describe_code(const AddressSpace *space, guint64 address)
                            address - mapping->start + mapping->offset);
 }
 
-/* The thread's activity; "%s" is the code at the decisive address. */
+/* What the thread was doing; "%s" is the code at the decisive address. */
 static const char *const reasons[] = {
     [SAFE_POINT_MOVING] = "could not be examined",
     [SAFE_POINT_IN_LOADER] = "is in the dynamic loader (%s)",

@@ -2,8 +2,8 @@
 /*
  * AArch64: AAPCS64 (calls), arch/arm64/kernel/signal.c and <asm/sigcontext.h> (frames).
  *
- * When the kernel stops a thread in a system call that it will take up again, it has set the program counter back to
- * the call already. Of a call that a stop makes fail with EINTR the first argument is lost, so it stays failed.
+ * When the kernel stops a thread in a system call that it will restart, it has already set the program counter back to
+ * the call. A call that a stop makes fail with EINTR cannot be repeated, since its first argument is lost.
  */
 #include "target/registers.h"
 
@@ -31,7 +31,7 @@ enum {
     STACK_UNCHANGED = 0x70, /* no valid ss_flags: the kernel leaves the alternative signal stack alone */
 };
 
-/* struct rt_sigframe, of which the kernel does not read siginfo. */
+/* struct rt_sigframe; the kernel does not read its siginfo. */
 typedef struct {
     guint8 siginfo[128];
     guint64 flags;
@@ -49,7 +49,7 @@ typedef struct {
     guint8 records[4096];
 } SignalFrame;
 
-/* struct fpsimd_context, the record of what NT_PRFPREG gives. */
+/* struct fpsimd_context, the record with the contents of NT_PRFPREG. */
 typedef struct {
     guint32 magic;
     guint32 size;
@@ -77,7 +77,7 @@ const gsize registers_n_patterns = G_N_ELEMENTS(registers_patterns);
 const gboolean registers_needs_store = FALSE;
 const gint64 registers_sigreturn = SYS_rt_sigreturn;
 const guint32 registers_architecture = AUDIT_ARCH_AARCH64;
-const gboolean registers_entry_is_whole = FALSE; /* x7 says that it is an entry */
+const gboolean registers_entry_is_whole = FALSE; /* x7 is overwritten to indicate an entry */
 const gsize registers_red_zone = 0;
 
 void
@@ -122,7 +122,7 @@ registers_write_general(pid_t thread, const GeneralRegisters *general)
     return write_set(thread, NT_PRSTATUS, &copy, sizeof(copy));
 }
 
-/* Whether the kernel keeps the state of the call (its "restart block"), so that its timeout does not start again. */
+/* Whether the kernel keeps the state of the call ("restart block"), so that its timeout does not start again. */
 static gboolean
 has_restart_block(const GeneralRegisters *general)
 {
@@ -138,7 +138,7 @@ has_restart_block(const GeneralRegisters *general)
     }
 }
 
-/* The system call that it is about to make. */
+/* The system call that the thread is about to make. */
 static gint64
 interrupted_call(pid_t thread, const GeneralRegisters *general)
 {
@@ -147,7 +147,8 @@ interrupted_call(pid_t thread, const GeneralRegisters *general)
     return errno == 0 && (guint32)code == SVC ? (gint64)general->regs[NUMBER] : -1;
 }
 
-/* Vector registers of variable length are lost by any system call, so only a thread outside of one can have some. */
+/* Any system call discards vector registers of variable length, so only a thread outside of system calls can have
+ * some. */
 static gboolean
 has_long_vectors(pid_t thread)
 {
@@ -233,7 +234,7 @@ registers_call_at_first(pid_t pid, const Registers *registers)
     return registers->call == SYS_restart_syscall ? -1 : registers->call;
 }
 
-/* Then it is as one that was interrupted in it. */
+/* A thread at the entry of a system call is treated as interrupted in it. */
 gboolean
 registers_is_restarting(const Registers *registers)
 {
@@ -260,7 +261,7 @@ fill_record(guint8 *records, const Registers *saved)
     record.status = extended.fpsr;
     record.control = extended.fpcr;
     memcpy(record.vectors, extended.vregs, sizeof(record.vectors));
-    memcpy(records, &record, sizeof(record)); /* the record after it is all zero, which ends them */
+    memcpy(records, &record, sizeof(record)); /* the zero record after it terminates the list */
 }
 
 ReturnPath

@@ -18,20 +18,20 @@
 #include <sys/uio.h>
 
 enum {
-    /* Results of interrupted system calls; include/linux/errno.h. */
+    /* Results of interrupted system calls (include/linux/errno.h). */
     RESTART_FIRST = 512,
     RESTART_LAST = 514,
     RESTART_BLOCK = 516,
 
-    FX_SIZE = 512,     /* of the legacy area, FXSAVE */
-    FX_RESERVED = 464, /* its bytes for software: struct _fpx_sw_bytes */
+    FX_SIZE = 512,     /* size of the legacy area (FXSAVE) */
+    FX_RESERVED = 464, /* offset of its bytes for software, struct _fpx_sw_bytes */
     XSAVE_HEADER = 64,
     XSAVE_ALIGNMENT = 64,
     XSAVE_LEAF = 0xd, /* of CPUID */
     XSAVE_COMPONENTS = 63,
     X87_AND_SSE = 3,
     MAGIC1 = 0x46505853, /* FP_XSTATE_MAGIC1 */
-    MAGIC2 = 0x46505845, /* FP_XSTATE_MAGIC2, behind the area */
+    MAGIC2 = 0x46505845, /* FP_XSTATE_MAGIC2, after the area */
 
     /* uc_flags of <asm/ucontext.h> */
     FLAG_FP_XSTATE = 1,
@@ -43,7 +43,7 @@ enum {
     STACK_ALIGNMENT = 16,
 };
 
-/* The kernel's struct ucontext; the C library's has a longer signal mask and more behind. */
+/* The kernel's struct ucontext; the C library's has a longer signal mask and further fields. */
 typedef struct {
     guint64 flags;
     guint64 link;
@@ -86,7 +86,7 @@ const gboolean registers_entry_is_whole = TRUE;
 const gsize registers_red_zone = 128;
 
 enum {
-    REX = 0x40, /* and its bits: */
+    REX = 0x40, /* with these bits: */
     REX_W = 8,
     REX_R = 4,
     REX_B = 1,
@@ -100,7 +100,7 @@ enum {
     RSP = 4,
     EPILOGUE_MAX = 16, /* instructions */
     POPPED_MAX = 32,
-    NEAR_MAX = 112, /* bytes of the scratch memory that an epilogue may write, up from where the base points */
+    NEAR_MAX = 112, /* bytes of the scratch memory, from the base upwards, that an epilogue may write */
 };
 
 /* mov %SOURCE,DISPLACEMENT(%BASE), or between registers if BASE is -1. */
@@ -128,10 +128,10 @@ decode_move(const guint8 *bytes, gsize left, Move *move)
     }
     if (mode == 1)
         move->displacement = (gint8)bytes[3];
-    return mode != 2 && low != RSP && (mode == 1 || low != 5); /* no index, not relative to the program counter */
+    return mode != 2 && low != RSP && (mode == 1 || low != 5); /* neither indexed nor relative to the program counter */
 }
 
-/* How many words the code up to its ret takes off the stack, if it does nothing else but write near BASE; -1. */
+/* The number of words that the code up to its ret pops; -1 if it does anything else but write near BASE. */
 static gint
 measure_epilogue(const guint8 *bytes, gsize left, gint base)
 {
@@ -167,7 +167,7 @@ measure_epilogue(const guint8 *bytes, gsize left, gint base)
     return -1;
 }
 
-/* Registers that a function keeps for its caller, so that they are as set when it returns. */
+/* Whether NUMBER is a callee-saved register, which has its initial value when the function returns. */
 static gboolean
 is_kept(gint number)
 {
@@ -281,7 +281,7 @@ registers_sp(const GeneralRegisters *general)
     return general->rsp;
 }
 
-/* The kernel does not keep the number of the first call, but the code there is "mov $NUMBER,%eax; syscall". */
+/* The kernel does not keep the number of the original call, but the code there is "mov $NUMBER,%eax; syscall". */
 gint64
 registers_call_at_first(pid_t pid, const Registers *registers)
 {
@@ -329,7 +329,7 @@ registers_set_argument(GeneralRegisters *general, guint n, guint64 value)
     *places[n] = value;
 }
 
-/* Which parts of the state are in use, the others being as at a program's start. */
+/* The components of the extended state that are in use; the others have their initial values. */
 static guint64
 features_of(const Registers *saved)
 {
@@ -338,8 +338,8 @@ features_of(const Registers *saved)
     return features | X87_AND_SSE;
 }
 
-/* Of the area up to its last part in use: the kernel takes no larger one than the thread could need (tile registers
- * must be asked for), while NT_X86_XSTATE has room for all the processor knows. */
+/* The size of the area up to its last component in use. NT_X86_XSTATE has room for all components of the processor, but
+ * the kernel accepts no larger area than the thread may use (tile registers must be requested). */
 static gsize
 size_in_use(const Registers *saved)
 {
@@ -405,8 +405,8 @@ static void
 fill_context(SignalContext *context, const Registers *saved, guint64 extended)
 {
     GeneralRegisters general = saved->general;
-    /* As the kernel does on delivery with SA_RESTART, for a thread that returns without a tracer. A wait with a timeout
-     * then starts again. */
+    /* Repeats the call, as the kernel does on delivery with SA_RESTART, for a thread that returns without a tracer. A
+     * timeout then starts again. */
     if (saved->restarts >= 0) {
         general.rax = general.orig_rax;
         general.rip -= SYSCALL_LENGTH;
@@ -418,8 +418,9 @@ fill_context(SignalContext *context, const Registers *saved, guint64 extended)
     context->blocked = saved->blocked;
 }
 
-/* From the bottom: STORE, the values that it pops, its return address, the signal frame (which the kernel finds at the
- * stack pointer; siginfo is never read), space that STORE may write next to the result, the extended state. */
+/* The layout from the bottom: STORE, the values that it pops, its return address, the signal frame (which the kernel
+ * finds at the stack pointer; siginfo is never read), space around the result that STORE may write, the extended
+ * state. */
 ReturnPath
 registers_return_path(const Registers *saved, guint64 top, const RemoteCode *code)
 {
@@ -428,7 +429,7 @@ registers_return_path(const Registers *saved, guint64 top, const RemoteCode *cod
     guint64 extended = (top - size - sizeof(guint32)) & ~(guint64)(XSAVE_ALIGNMENT - 1);
     guint64 store_to = extended - NEAR_MAX - sizeof(guint64);
     const gsize before = sizeof(guint64) * (2 + (gsize)code->popped);
-    /* A function finds its return address 8 below a multiple of 16. */
+    /* At a function's entry, its return address is 8 below a multiple of 16. */
     guint64 bottom = ((store_to - before - sizeof(context)) & ~(guint64)(STACK_ALIGNMENT - 1)) - sizeof(guint64);
     ReturnPath laid = {
         .bottom = bottom, .result = store_to + (guint64)code->offset, .store_to = store_to, .frame = bottom + before};
@@ -499,7 +500,7 @@ registers_restart(const Registers *saved)
     return general;
 }
 
-/* Back to where the system call is made. */
+/* Registers SAVED, set back to the instruction of the system call. */
 static GeneralRegisters
 rewound(const Registers *saved)
 {

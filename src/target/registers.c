@@ -3,8 +3,8 @@
 
 #include <sys/syscall.h>
 
-/* signal(7). Of those that read, write and accept it is sockets with a timeout; without one the kernel takes them up.
- */
+/* The list of signal(7). read, write and accept are on it for sockets with a timeout; otherwise the kernel restarts
+ * them. */
 static const gint64 ended[] = {
 #ifdef SYS_epoll_wait
     SYS_epoll_wait,

@@ -6,10 +6,10 @@
 #include <string.h>
 
 enum {
-    SEARCHED_MAX = 8 * 1024 * 1024, /* bytes of one mapping; the C library has a quarter of that */
+    SEARCHED_MAX = 8 * 1024 * 1024, /* bytes of one mapping; the C library has a quarter of it */
 };
 
-/* The C library first: its code is assembly with correct unwind information. */
+/* The C library is searched first: its code is assembly with correct unwind information. */
 static const char *const preferred[] = {"libc.so", "libc-", "ld-musl", ""};
 
 static guint64 *
@@ -43,7 +43,7 @@ remote_code_is_complete(const RemoteCode *code)
     return TRUE;
 }
 
-/* How much of it could be read. */
+/* Returns the number of bytes that could be read. */
 static gsize
 search_mapping(const AddressSpace *space, const Mapping *mapping, RemoteCode *code)
 {

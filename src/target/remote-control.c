@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* The data of mallctl()'s arguments. */
+/* Memory for mallctl()'s arguments. */
 typedef struct {
     char name[WIRE_CONTROL_NAME_MAX];
     guint64 old;
@@ -14,7 +14,7 @@ typedef struct {
 
 _Static_assert(sizeof(Block) <= REMOTE_CONTROL_FREE, "the block lies before what is free");
 
-/* Targets are little-endian as we are, so that every number is the beginning of a 64-bit one. */
+/* Targets are little-endian, so every number is at the beginning of a 64-bit one. */
 static const gsize sizes[] = {
     [WIRE_TYPE_NONE] = 0,  [WIRE_TYPE_BOOL] = 1, [WIRE_TYPE_UNSIGNED] = 4, [WIRE_TYPE_SIZE] = 8,
     [WIRE_TYPE_SSIZE] = 8, [WIRE_TYPE_U64] = 8,  [WIRE_TYPE_STRING] = 8,

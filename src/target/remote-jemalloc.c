@@ -10,19 +10,19 @@
 #include <unistd.h>
 
 enum {
-    SEARCH_MAX_S = 60, /* for jemalloc in all files of a process; a second is long */
+    SEARCH_MAX_S = 60, /* seconds for all files of a process; more than one is unusual */
 };
 
-/* Prefixes of exported functions: none, upstream's own on systems that cannot replace malloc, Rust's. Any other is
- * found through the file. */
+/* Prefixes of exported functions: none, upstream's default on systems that cannot replace malloc, Rust's. Others are
+ * found in the file's symbols. */
 static const char *const usual_prefixes[] = {"", "je_", "_rjem_"};
 
 typedef struct {
     const AddressSpace *space;
-    const LoadedObject *malloc_of; /* which object's malloc the others call; NULL: none exports one */
+    const LoadedObject *malloc_of; /* the object whose malloc the others call; NULL: none exports one */
     GArray *candidates;            /* of Candidate */
-    gint64 end;                    /* of looking, monotonic time in microseconds */
-    gboolean replaced;             /* a file could not be read since it was deleted or replaced */
+    gint64 end;                    /* deadline of the search, monotonic time in microseconds */
+    gboolean replaced;             /* a file was unreadable since it was deleted or replaced */
 } Search;
 
 typedef struct {
@@ -93,7 +93,7 @@ search_exported(Search *search, const LoadedObject *object)
     return found;
 }
 
-/* Whether the file's bytes at the function are those in memory. A debug file has none. */
+/* Whether the function's code in the file equals that in memory. A debug file has none. */
 static gboolean
 is_same_code(const Search *search, const LoadedObject *object, const ProgramJemalloc *found)
 {
@@ -155,7 +155,7 @@ search_object(Search *search, const LoadedObject *object)
     gboolean found = fd >= 0 && search_file(search, object, fd, FILE_LOADED);
     if (fd >= 0)
         close(fd);
-    /* A library without its names is not worth a look into the debug files of everything that is installed. */
+    /* Separate debug files are searched only for the executable, not for all libraries. */
     if (!found && object->program)
         search_debug_file(search, object);
 }
@@ -171,7 +171,7 @@ find_malloc(Search *search, GArray *objects)
     }
 }
 
-/* Higher is better: an unprefixed copy that does not serve malloc is dead code. */
+/* The rank of a copy; higher is better. An unprefixed copy that does not serve malloc is dead code. */
 static guint
 worth_of(const RemoteJemalloc *jemalloc)
 {
@@ -190,7 +190,7 @@ add_mappings(const AddressSpace *space, const Mapping *first, GArray *ranges)
     }
 }
 
-/* By the symbols of a file; NULL if it has none of jemalloc's. */
+/* The ranges by the symbols of a file; NULL if it has none of jemalloc's. */
 static GArray *
 ranges_of_file(int fd, const Candidate *candidate)
 {
@@ -205,7 +205,7 @@ ranges_of_file(int fd, const Candidate *candidate)
     return g_steal_pointer(&ranges);
 }
 
-/* A library is avoided as a whole, an executable only where jemalloc is. */
+/* The ranges to avoid: all code of a library, but only jemalloc's in an executable. */
 static GArray *
 ranges_of(const AddressSpace *space, const Candidate *candidate)
 {

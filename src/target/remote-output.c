@@ -13,12 +13,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* This file cannot be created: if jescope ends before jemalloc opens it, the dump just fails. */
+/* A file that cannot be created, so that the dump just fails if jescope ends before jemalloc opens it. */
 static const char dump_name[] = "/proc/self/fd/jescope/heap";
 static const char memfd_name[] = "jescope";
 
 enum {
-    /* Places on the scratch memory. */
+    /* Offsets in the scratch memory. */
     DUMP_NAME_AT = REMOTE_CONTROL_FREE,
     MEMFD_NAME_AT = DUMP_NAME_AT + 64,
     LETTERS_AT = MEMFD_NAME_AT + 64,
@@ -28,7 +28,7 @@ enum {
     MAPS_PATH_MAX = 64,
 };
 
-/* How files are opened: the number of the system call, and which argument is the name and which the flags. */
+/* A system call that opens files: its number, and the indices of its arguments for the name and the flags. */
 static const struct {
     gint64 number;
     guint name;
@@ -50,7 +50,7 @@ opens_dump(const TraceeSystemCall *call, guint64 name)
     return FALSE;
 }
 
-/* jemalloc's own list of mapped files, at the end of a dump. */
+/* Whether CALL opens the list of mapped files, which jemalloc appends to a dump. */
 static gboolean
 opens_maps(const TraceeSystemCall *call, pid_t pid)
 {
@@ -170,7 +170,7 @@ before_stats(TraceeSystemCall *call, gpointer data)
     return TRACEE_SKIP;
 }
 
-/* A program that has set this function receives the text itself. */
+/* Fails if the program has set malloc_message, since it then receives the text itself. */
 static gboolean
 check_message(Tracee *tracee, const RemoteJemalloc *jemalloc, const RemoteOutput *output, GError **error)
 {

@@ -8,9 +8,9 @@
 #include <sys/syscall.h>
 
 enum {
-    ROOM = 64 * 1024,              /* that must be left on a thread's stack */
-    ROOM_GROWING = 32 * 1024,      /* mapped already, of a stack that grows */
-    SCANNED_MAX = 8 * 1024 * 1024, /* larger stacks are not examined */
+    ROOM = 64 * 1024,              /* bytes that must be left on a thread's stack */
+    ROOM_GROWING = 32 * 1024,      /* bytes of a growing stack that must be mapped */
+    SCANNED_MAX = 8 * 1024 * 1024, /* bytes; larger stacks are not examined */
     FRAMES_MAX = 256,
 };
 
@@ -22,13 +22,14 @@ typedef struct {
 
 struct _SafePoints {
     const AddressSpace *space;
-    GArray *ranges; /* of Range: where no thread may be */
+    GArray *ranges; /* of Range: code in which no thread may be */
     guint64 back;   /* the return address of signal handlers */
     gboolean only_foreign_waits;
     gboolean only_waits;
 };
 
-/* System calls that wait for something outside, and in which jemalloc never waits. Not futex: its locks are that. */
+/* System calls that wait for external events and in which jemalloc never waits. futex is excluded: jemalloc's locks use
+ * it. */
 static const gint64 waits[] = {
     SYS_epoll_pwait,
     SYS_ppoll,
@@ -58,7 +59,7 @@ static const gint64 waits[] = {
 #endif
 };
 
-/* Of these jemalloc makes some all the same, on files that do not let it wait. */
+/* jemalloc makes some of these too, but only on files on which they do not wait. */
 static const gint64 reads[] = {SYS_read, SYS_readv};
 
 static void
@@ -117,7 +118,7 @@ safe_points_free(SafePoints *points)
     g_free(points);
 }
 
-/* SAFE_POINT_HERE: nothing speaks against a thread in this code. */
+/* The verdict on a thread in code at ADDRESS; SAFE_POINT_HERE if it is not excluded. */
 static SafePointVerdict
 verdict_on(const SafePoints *points, guint64 address)
 {
@@ -134,14 +135,14 @@ is_growing(const Mapping *stack)
     return strcmp(stack->path, "[stack]") == 0;
 }
 
-/* A coroutine's stack may be of any size, and be left for another's at any time. */
+/* A coroutine's stack may have any size, and be switched for another at any time. */
 static gboolean
 is_own_stack(const Mapping *stack, guint64 thread_pointer)
 {
     return is_growing(stack) || (thread_pointer >= stack->start && thread_pointer < stack->end);
 }
 
-/* The stack of the thread that is judged. */
+/* The stack of the examined thread. */
 typedef struct {
     const SafePoints *points;
     guint64 *words;
@@ -150,8 +151,8 @@ typedef struct {
     gboolean waits_outside;
 } Stack;
 
-/* Every word from address FROM up may be a return address. Old addresses in jemalloc remain on every stack: for a
- * thread that waits for an external event they are ignored, since jemalloc never does. */
+/* Treats every word from address FROM upwards as a return address. Stale addresses in jemalloc remain on every stack;
+ * they are ignored for a thread that waits for an external event, since jemalloc never does. */
 static SafePoint
 scan(const Stack *stack, guint64 from)
 {
@@ -179,8 +180,8 @@ read_memory(gpointer data, guint64 address, void *bytes, gsize n)
 }
 
 /*
- * Words between frames are ignored as far as there are unwind tables; from there on, every word counts, beginning one
- * frame earlier: an error in a table shows in the next frame, for which there is none.
+ * Follows the frames while there are unwind tables, ignoring other words; then examines every word, beginning one frame
+ * earlier, since a wrong table leads to a frame without a table.
  */
 static SafePoint
 walk(const Stack *stack, const Registers *registers)
@@ -205,7 +206,7 @@ walk(const Stack *stack, const Registers *registers)
     }
     if (step == UNWIND_END)
         return (SafePoint){.verdict = in_handler && points->only_waits ? SAFE_POINT_IN_HANDLER : SAFE_POINT_HERE};
-    /* The code that a handler has interrupted may be anywhere. */
+    /* A signal handler may have interrupted any code. */
     SafePoint found = in_handler ? (SafePoint){.verdict = SAFE_POINT_IN_HANDLER} : scan(stack, last);
     found.unknown = unwind.pc;
     return found;
@@ -227,13 +228,13 @@ judge_stack(const SafePoints *points, const Registers *registers, const Mapping 
     SafePointVerdict verdict = verdict_on(points, pc);
     if (verdict != SAFE_POINT_HERE && !(verdict == SAFE_POINT_IN_JEMALLOC && waits_outside))
         return (SafePoint){.verdict = verdict, .address = pc};
-    /* Without such a word there is no such frame. */
+    /* A frame in excluded code would have such a word on the stack. */
     SafePoint found = scan(&stack, start);
     stack.waits_outside = waits_outside;
     return found.verdict == SAFE_POINT_HERE ? found : walk(&stack, registers);
 }
 
-/* A restartable sequence (rseq(2)) must not be left and entered again. */
+/* Whether the thread is in a restartable sequence (rseq(2)), which must not be left and resumed. */
 static gboolean
 in_restartable_sequence(pid_t pid, pid_t thread)
 {

@@ -17,8 +17,8 @@ enum {
     BUFFER_BYTES = 64 << 10,
 };
 
-/* What is summed up of a socket (enum of linux/sock_diag.h): TCP counts packets that were sent and may be sent again as
- * queued, and copies of them on their way as allocated; the others as allocated alone. */
+/* The figure of a socket for sent data (enum of linux/sock_diag.h): TCP counts packets that may be retransmitted as
+ * queued, and their copies in transit as allocated; the other protocols count all as allocated. */
 static const struct {
     int family, protocol;
     int sent;
@@ -51,7 +51,7 @@ is_wanted(const GArray *inodes, guint32 inode)
     return low < inodes->len && g_array_index(inodes, guint32, low) == inode;
 }
 
-/* FIGURES of a socket: what is received, sent, and set aside for more. */
+/* Adds the figures of a socket: memory received, sent, and reserved. */
 static void
 add_figures(Dump *dump, struct rtattr *attribute)
 {
@@ -115,7 +115,7 @@ send_request(int fd, int family, int protocol)
     return send(fd, &request, request.header.nlmsg_len, 0) == (ssize_t)request.header.nlmsg_len;
 }
 
-/* FALSE: the time is over. */
+/* FALSE after the deadline. */
 static gboolean
 wait_for_answer(int fd, gint64 until_us)
 {
@@ -163,7 +163,8 @@ socket_memory_read(pid_t pid, const GArray *inodes, gint64 until_us)
             fd >= 0 && send_request(fd, kinds[i].family, kinds[i].protocol) && read_dump(fd, &dump, until_us);
         if (fd >= 0)
             close(fd);
-        /* A kernel without the module of a protocol: its sockets are not counted. Without any: unknown. */
+        /* A kernel without a protocol's module: its sockets are not counted. If Unix sockets are missing, the sum is
+         * unknown. */
         if (!read && kinds[i].family == AF_UNIX)
             return G_MAXUINT64;
         bytes += read ? dump.bytes : 0;

@@ -15,17 +15,17 @@ typedef struct {
 
 enum {
     RANK_WAITING = 0,
-    RANK_WAITING_ANEW = 2, /* with a timeout that starts again when it is interrupted */
+    RANK_WAITING_ANEW = 2, /* with a timeout that restarts after an interruption */
     RANK_RUNNING = 4,
     RANK_MAIN = 1,   /* added */
-    RANK_BOUND = -8, /* the same in a program with jemalloc's background threads */
+    RANK_BOUND = -8, /* added instead in a program with jemalloc's background threads */
 };
 
-/* Those of jemalloc itself and of our agent are busy with jemalloc. */
+/* The threads of jemalloc itself and of our agent are busy with jemalloc. */
 static const char background[] = "(jemalloc_bg_thd)";
 static const char *const unsuitable[] = {background, "(jescope)"};
 
-/* Field 3 of stat; '\0' if it has ended or cannot be used. */
+/* The state of a thread, field 3 of stat; '\0' if it has ended or cannot be used. */
 static char
 state_of(pid_t pid, pid_t thread)
 {
@@ -49,7 +49,7 @@ compare_candidates(gconstpointer a, gconstpointer b)
                                      : (left->thread > right->thread) - (left->thread < right->thread);
 }
 
-/* Of one that sleeps; -1: it does not. */
+/* The system call in which a thread sleeps; -1 if it does not. */
 static gint64
 system_call_of(pid_t pid, pid_t thread)
 {
@@ -85,8 +85,8 @@ is_background(pid_t pid, const char *thread)
     return g_file_get_contents(path, &stat, NULL, NULL) && strstr(stat, background) != NULL;
 }
 
-/* A thread that never allocated is bound to an arena by its first call, a new one if there are too few; each arena gets
- * a background thread, which stays. The main thread is bound already. */
+/* The first call binds a thread to an arena, perhaps a new one, and each arena gets a background thread, which stays.
+ * The main thread is already bound. */
 static void
 prefer_main(GArray *candidates, pid_t pid)
 {
@@ -97,7 +97,7 @@ prefer_main(GArray *candidates, pid_t pid)
     }
 }
 
-/* Hundreds of threads with stacks too small for a call look alike; that of the main thread is not one of them. */
+/* Hundreds of similar threads may have stacks that are too small for a call; the main thread's is large enough. */
 static void
 take_main_early(GArray *candidates, pid_t pid)
 {
@@ -164,7 +164,7 @@ threads_unstoppable(pid_t pid, gboolean *in_vfork)
     return 0;
 }
 
-/* The mask in the line of KEY, e.g. "\nSigCgt:"; 0: no such line. */
+/* The mask in the line of KEY, e.g. "\nSigCgt:"; 0 if there is none. */
 static guint64
 mask_in(const char *status, const char *key)
 {

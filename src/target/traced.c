@@ -18,17 +18,17 @@
 /* One stop of the thread; the next resumption frees it. */
 typedef struct {
     TracedPlace place;
-    int signal;    /* TRACED_AT_SIGNAL: to deliver */
-    gint64 number; /* TRACED_AT_ENTRY: of the system call */
+    int signal;    /* TRACED_AT_SIGNAL: the signal to deliver */
+    gint64 number; /* TRACED_AT_ENTRY: number of the system call */
     struct __ptrace_syscall_info info;
-    gboolean known; /* REGISTERS were read, at this stop */
+    gboolean known; /* REGISTERS were read at this stop */
     Registers registers;
 } Stop;
 
 typedef enum {
-    LOAN_FRESH,    /* nothing has been changed: the stop is the one at which HOME was read */
-    LOAN_OUT,      /* it runs what we call */
-    LOAN_RETURNED, /* it is about to return from our signal frame */
+    LOAN_FRESH,    /* nothing was changed: the stop is still the one at which HOME was read */
+    LOAN_OUT,      /* the called function runs */
+    LOAN_RETURNED, /* the thread is about to return from our signal frame */
 } LoanState;
 
 /* The program does not run during a loan, so HOME stays valid. */
@@ -37,10 +37,10 @@ typedef struct {
     TracedPlace place; /* where it was borrowed */
     Registers home;
     ReturnPath path;
-    gboolean replaced; /* the next exit is that of a call of which our own took the place */
-    gboolean skipped;  /* the next exit is that of a call that TRACEE_SKIP kept from being made */
+    gboolean replaced; /* the next exit is that of a call that our own has replaced */
+    gboolean skipped;  /* the next exit is that of a call that TRACEE_SKIP prevented */
     TraceeSystemCall call;
-    gboolean suspended; /* the filter is, now */
+    gboolean suspended; /* the filter is suspended now */
 } Loan;
 
 struct _Traced {
@@ -48,18 +48,18 @@ struct _Traced {
     gpointer data;
     pid_t thread;
     TracedFilter filter;
-    Stop *stop; /* NULL: it runs */
+    Stop *stop; /* NULL: the thread runs */
     Loan *loan; /* NULL: the program itself runs */
     gboolean attached;
 };
 
 enum {
-    MS = 1000,       /* microseconds of the kernel's clock in one */
-    STOP_MS = 100,   /* a thread that is not stopped by then is in an uninterruptible wait */
-    BUSY_MS = 20000, /* or waits for a processor, among too many others */
+    MS = 1000,       /* microseconds of the kernel's clock in a millisecond */
+    STOP_MS = 100,   /* a thread that has not stopped by then is in an uninterruptible wait */
+    BUSY_MS = 20000, /* or waits for a processor on a busy machine */
     SYSCALL_STOP = SIGTRAP | 0x80,
     EVENT_SHIFT = 16,
-    FOREIGN_CALL = -1, /* instead of the number of another architecture's */
+    FOREIGN_CALL = -1, /* stands for the number of another architecture's call */
 };
 
 /* Signals of faults; the kernel kills a thread that has blocked them. */
@@ -81,7 +81,7 @@ end_stop(Traced *traced)
 
 static const guintptr trace_options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
 
-/* Only while a called function runs: the filter applies to the program itself. */
+/* Suspends the filter while a called function runs; it stays in force for the program itself. */
 static gboolean
 suspend_filter(Traced *traced)
 {
@@ -105,7 +105,7 @@ end_loan(Traced *traced)
     g_clear_pointer(&traced->loan, g_free);
 }
 
-/* The thread has ended, or is in an unexpected state. */
+/* Handles a thread that has ended or is in an unexpected state. */
 static void
 forget(Traced *traced)
 {
@@ -146,7 +146,7 @@ note_system_call(Traced *traced, Stop *stop)
     return TRUE;
 }
 
-/* FALSE: it has ended meanwhile. */
+/* FALSE if the thread has ended meanwhile. */
 static gboolean
 begin_stop(Traced *traced, int status)
 {
@@ -161,7 +161,7 @@ begin_stop(Traced *traced, int status)
     else if (!note_system_call(traced, stop))
         return FALSE;
     traced->stop = g_steal_pointer(&stop);
-    /* Memory, map and all that was judged are another program's now. */
+    /* After an exec, the memory and everything examined belong to another program. */
     return event != PTRACE_EVENT_EXEC;
 }
 
@@ -210,7 +210,7 @@ traced_registers(Traced *traced)
     return &stop->registers;
 }
 
-/* Whether a signal is on its way for which the program would have seen its system call fail anyhow. */
+/* Whether a signal is pending that would have made the system call fail without us. */
 static gboolean
 is_signalled(const Traced *traced, guint64 blocked)
 {
@@ -222,8 +222,8 @@ is_signalled(const Traced *traced, guint64 blocked)
     return (due & ~signals.ignored) != 0;
 }
 
-/* A system call that failed with EINTR for nothing but our stop, or a signal that the program ignores and would not
- * have heard of without a tracer, is made once more. At the very stop at which its registers are read. */
+/* Repeats a system call that failed with EINTR only because of our stop, or of an ignored signal, which would have no
+ * effect without a tracer. Done at the stop at which its registers are read. */
 static gboolean
 undo_interruption(Traced *traced)
 {
@@ -239,7 +239,7 @@ undo_interruption(Traced *traced)
            traced->kernel->write_general(traced->data, traced->thread, &general);
 }
 
-/* Ends the stop, and with it all that was read at it. */
+/* Ends the stop, with everything that was read at it. */
 static gboolean
 let_program_run(Traced *traced, TraceResume how)
 {
@@ -252,7 +252,7 @@ let_program_run(Traced *traced, TraceResume how)
     return traced->kernel->resume(traced->data, traced->thread, how, signal);
 }
 
-/* The same for what we have called. */
+/* The same for a called function. */
 static gboolean
 let_call_run(Traced *traced, int signal)
 {
@@ -262,7 +262,7 @@ let_call_run(Traced *traced, int signal)
     return traced->kernel->resume(traced->data, traced->thread, TRACE_RESUME_TO_SYSTEM_CALL, signal);
 }
 
-/* Only a thread that runs can be asked to stop: another would keep the request for later. */
+/* Only a running thread is asked to stop, since a stopped one would keep the request for later. */
 static gboolean
 ask_to_stop(Traced *traced)
 {
@@ -270,14 +270,14 @@ ask_to_stop(Traced *traced)
     return traced->kernel->interrupt(traced->data, traced->thread);
 }
 
-/* Until the requested stop, or another that replaces it. */
+/* Waits for the requested stop, or another one that replaces it. */
 static Came
 await_asked_until(Traced *traced, gint64 patience)
 {
     gint64 now = now_of(traced);
     for (;; now = now_of(traced)) {
         Came came = await_stop(traced, now + (gint64)STOP_MS * MS);
-        /* It will stop when it is scheduled; to abandon it now would leave it stopped. */
+        /* The thread will stop when it is scheduled; if it were abandoned now, it would stay stopped. */
         if (came != CAME_NOTHING || now >= patience || !traced->kernel->wants_processor(traced->data, traced->thread))
             return came;
     }
@@ -314,7 +314,7 @@ traced_stop(Traced *traced)
         return TRACED_GONE;
     const gint64 patience = now_of(traced) + (gint64)BUSY_MS * MS;
     Came came = await_asked_until(traced, patience);
-    /* A pending signal is delivered; it replaced the requested stop. If signals do not end, the thread is stopped
+    /* Delivers a pending signal, which has replaced the requested stop. If signals do not end, the thread is stopped
      * anyway, but cannot be borrowed. */
     while (came == CAME_STOP && is_passing(traced) && now_of(traced) < patience) {
         if (!let_program_run(traced, TRACE_RESUME_ON) || !ask_to_stop(traced))
@@ -327,7 +327,7 @@ traced_stop(Traced *traced)
 gboolean
 traced_follow(Traced *traced, gint64 until, gboolean (*suits)(Traced *traced, gpointer data), gpointer data)
 {
-    /* A process that was stopped stays so. */
+    /* A process in a job-control stop is left stopped. */
     while (traced->stop != NULL && traced->stop->place != TRACED_AT_JOB_STOP && now_of(traced) < until) {
         if (!let_program_run(traced, TRACE_RESUME_TO_SYSTEM_CALL))
             return FALSE;
@@ -396,8 +396,8 @@ everything_blocked(void)
 }
 
 /*
- * The order makes the return safe at every moment: first memory below the stack pointer, which is unused; then all
- * general registers at once, which makes call and return complete; finally the state that the return restores.
+ * The order makes the return safe at any time: first unused memory below the stack pointer; then all general registers
+ * at once, which completes the call and its return; finally the state that the return restores.
  */
 static gboolean
 enter(Traced *traced, const GeneralRegisters *general)
@@ -409,7 +409,7 @@ enter(Traced *traced, const GeneralRegisters *general)
     if (!suspend_filter(traced) ||
         !kernel->write(traced->data, traced->thread, loan->path.bottom, bytes->data, bytes->len))
         return FALSE;
-    /* About to make a system call, rt_sigreturn or its own: skip that. */
+    /* A thread that is about to make a system call, rt_sigreturn or its own, skips it. */
     loan->replaced = traced->stop->place == TRACED_AT_ENTRY;
     gboolean set = loan->replaced ? kernel->replace_call(traced->data, traced->thread, &skipping, -1)
                                   : kernel->write_general(traced->data, traced->thread, general);
@@ -427,7 +427,7 @@ judge_call(const Traced *traced, const TracedCall *by)
     return TRACEE_SKIP;
 }
 
-/* What has the number of a harmless call may be another one in another architecture. */
+/* Whether the call is of our architecture; the number of a harmless call may mean another one elsewhere. */
 static gboolean
 is_native(const Stop *stop)
 {
@@ -452,7 +452,7 @@ ask_before(Traced *traced, const TracedCall *by)
     for (guint i = 0; i < REGISTERS_ARGUMENTS; i++)
         registers_set_argument(&general, i, loan->call.arguments[i]);
     loan->skipped = verdict == TRACEE_SKIP;
-    /* A filter is asked about no call as well, and may kill for it; the call itself is one it knows. */
+    /* A filter also sees an invalid number and may kill the thread for it; it permits the call itself. */
     gint64 number = loan->skipped && traced->filter != TRACED_FILTERED ? -1 : loan->call.number;
     return traced->kernel->replace_call(traced->data, traced->thread, &general, number);
 }
@@ -478,7 +478,7 @@ tell_after(Traced *traced, const TraceeWatch *watch)
     return traced->kernel->write_general(traced->data, traced->thread, &general);
 }
 
-/* The program has a handler, or the kernel acts without asking. */
+/* Whether the program has a handler for the signal, or the signal cannot be caught. */
 static gboolean
 is_deliverable(const Traced *traced, int signal)
 {
@@ -486,8 +486,8 @@ is_deliverable(const Traced *traced, int signal)
     return signal == SIGSTOP || signal == SIGKILL || (signals.caught >> (signal - 1) & 1) != 0;
 }
 
-/* The called function crashed. Going back to where the thread was spares the program the signal; a lock that jemalloc
- * held stays held. */
+/* Handles a crash of the called function: the thread returns to its original place, so the program does not get the
+ * signal. A lock that jemalloc held stays locked. */
 static gboolean
 back_out(Traced *traced)
 {
@@ -504,7 +504,7 @@ back_out(Traced *traced)
     return restored;
 }
 
-/* Leaves it to finish by itself: it keeps its way back, in its own memory. */
+/* Leaves the thread to finish by itself; its return path stays in its own memory. */
 static TracedReturn
 leave(Traced *traced, int signal)
 {
@@ -530,7 +530,7 @@ typedef enum {
     STEP_LOST, /* errno */
 } Step;
 
-/* The reason of the stop. *SIGNAL: to continue with. */
+/* Handles a stop during a call. Sets *SIGNAL to the signal with which to continue. */
 static Step
 take_step(Traced *traced, const TracedCall *call, int *signal)
 {
@@ -580,15 +580,15 @@ traced_call(Traced *traced, const TracedCall *call, int *signal)
             return back_out(traced) ? TRACED_CRASHED : TRACED_LOST;
         if (step == STEP_LOST)
             return lose(traced, errno);
-        /* A call whose result jescope supplies ends first. */
+        /* A skipped call, whose result jescope supplies, must end first. */
         gboolean skipping = traced->stop->place == TRACED_AT_ENTRY && traced->loan->skipped;
         if ((late || now_of(traced) >= until) && !skipping)
             return leave(traced, *signal);
     }
 }
 
-/* The interrupted system call is made here and now, in place of rt_sigreturn. Registers last: up to then the signal
- * frame holds. */
+/* Makes the interrupted system call in place of rt_sigreturn. Registers are set last; until then, the signal frame is
+ * valid. */
 static gboolean
 make_interrupted_call(Traced *traced)
 {
@@ -607,7 +607,7 @@ traced_give_back(Traced *traced)
     if (!make_interrupted_call(traced))
         return TRACED_GONE;
     end_loan(traced);
-    /* Requested before it continues, so that it occurs before the program runs. */
+    /* The stop is requested before the thread continues, so that it occurs before the program runs. */
     if (!traced->kernel->interrupt(traced->data, traced->thread) || !let_program_run(traced, TRACE_RESUME_ON))
         return TRACED_GONE;
     Came came = await_asked(traced);
@@ -616,7 +616,7 @@ traced_give_back(Traced *traced)
     return outcome_of(traced, came);
 }
 
-/* Nothing was called: the registers read belong to the stop again. */
+/* Cancels a loan without a call: the registers belong to the stop again. */
 static void
 cancel_loan(Traced *traced)
 {
@@ -626,7 +626,7 @@ cancel_loan(Traced *traced)
     end_loan(traced);
 }
 
-/* While its filter, which may not know rt_sigreturn, is still suspended. */
+/* Lets rt_sigreturn complete while the filter, which may forbid it, is still suspended. */
 static gboolean
 see_it_return(Traced *traced)
 {
@@ -638,8 +638,8 @@ see_it_return(Traced *traced)
 }
 
 /*
- * rt_sigreturn brings everything back, and a system call that was interrupted is made once more. Only how a wait with a
- * timeout is taken up would be forgotten; that is done at once instead.
+ * rt_sigreturn restores everything and repeats an interrupted system call. Only the remaining time of a wait with a
+ * timeout would be lost; such a wait is resumed here instead.
  */
 static gboolean
 come_home(Traced *traced)

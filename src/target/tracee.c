@@ -24,31 +24,31 @@ struct _Tracee {
     TraceeDeadlines deadlines;
     TracedFilter filter;
     gboolean must_wait;
-    TracedPermit permit; /* of the functions that are called */
+    TracedPermit permit; /* for the called functions */
     TraceeWatch watch;
-    int memory; /* of the program that SPACE describes: nothing can be read from it once another is executed */
+    int memory; /* memory of the program that SPACE describes; unreadable once another program is executed */
 
     Traced *traced; /* NULL: no thread is stopped */
     pid_t thread;
     SafePoint point; /* the last result */
     guint64 scratch;
-    guint64 error_address; /* of the thread's errno; 0: not known */
+    guint64 error_address; /* address of the thread's errno; 0: unknown */
     gint32 error_number;
-    gboolean error_saved; /* ERROR_NUMBER is the program's; the present value may come from a call */
+    gboolean error_saved; /* ERROR_NUMBER is the program's value; the current one may be from a call */
     gint64 stopped_at;
-    gint64 calls_until; /* for all calls of the visit together, so that the thread is not held up longer */
+    gint64 calls_until; /* deadline of all calls of the visit, to limit how long the thread is stopped */
     guint64 pause_us;
 };
 
 const TraceeDeadlines tracee_deadlines_default = {.attach = 2000, .call = 5000};
 
 enum {
-    MS = 1000,             /* microseconds of g_get_monotonic_time() in one */
-    FOLLOW_MS = 20,        /* a thread on its way to a system call */
-    RETRY_US = 2000,       /* before the threads are looked at once more, */
-    RETRY_MAX_US = 32000,  /* the longer the longer nothing changes */
-    UNCHANGED_MS = 100,    /* then nothing will */
-    UNSTOPPABLE_MS = 1000, /* as a disk may let a thread wait */
+    MS = 1000,             /* microseconds of g_get_monotonic_time() in a millisecond */
+    FOLLOW_MS = 20,        /* for a running thread to enter a system call */
+    RETRY_US = 2000,       /* initial wait before the threads are tried again, */
+    RETRY_MAX_US = 32000,  /* which grows up to this while nothing changes */
+    UNCHANGED_MS = 100,    /* after which no change is expected */
+    UNSTOPPABLE_MS = 1000, /* a wait for a disk may take that long */
 };
 
 static gboolean
@@ -123,7 +123,7 @@ tracee_new(const Process *process, GError **error)
     tracee->points = safe_points_new(tracee->space, &tracee->code, &tracee->library);
     if (obstacle_seccomp(process))
         tracee->filter = obstacle_may_suspend_seccomp() ? TRACED_FILTER_SUSPENDED : TRACED_FILTERED;
-    /* Only the program's own system call may be made: where none was interrupted, our way back is one it may not. */
+    /* Only the program's own system calls may be made: if none was interrupted, our return may be a forbidden one. */
     if (tracee->filter == TRACED_FILTERED)
         safe_points_require_wait(tracee->points);
     return g_steal_pointer(&tracee);
@@ -222,7 +222,7 @@ tracee_write(Tracee *tracee, guint64 address, const void *bytes, gsize length, G
     return FALSE;
 }
 
-/* Whether it still executes the program whose address space was examined. */
+/* Whether the thread still executes the program whose address space was examined. */
 static gboolean
 is_same_program(const Tracee *tracee, guint64 stack_pointer)
 {
@@ -230,7 +230,7 @@ is_same_program(const Tracee *tracee, guint64 stack_pointer)
     return pread(tracee->memory, &byte, sizeof(byte), (off_t)stack_pointer) == (ssize_t)sizeof(byte);
 }
 
-/* Whether the thread can be borrowed where it is stopped; then it is. Otherwise why not, in POINT. */
+/* Borrows the thread if that is possible at its current stop; otherwise POINT has the reason. */
 static gboolean
 borrow(Tracee *tracee, Traced *traced)
 {
@@ -256,7 +256,7 @@ suits(Traced *traced, gpointer data)
     return registers != NULL && registers_is_programs(registers->call) && borrow(tracee, traced);
 }
 
-/* Lets a thread that is busy run to where a system call of the program's begins. */
+/* Lets a busy thread run until the program enters a system call. */
 static gboolean
 follow(Tracee *tracee, Traced *traced)
 {
@@ -268,8 +268,8 @@ follow(Tracee *tracee, Traced *traced)
 
 typedef enum {
     TRY_BORROWED, /* it is stopped at a safe point */
-    TRY_NEXT,     /* it goes on */
-    TRY_STUCK,    /* it is still traced, and let go of when our own thread ends */
+    TRY_NEXT,     /* it continues; try the next thread */
+    TRY_STUCK,    /* it stays traced until our own thread ends */
 } Try;
 
 /* *DENIED gets an errno if stopping it is not permitted. */
@@ -279,7 +279,7 @@ try_thread(Tracee *tracee, pid_t thread, int *denied)
     g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, NULL, thread, tracee->filter);
     if (traced == NULL && (errno == ESRCH || obstacle_traced_by_us(thread) || obstacle_passes(thread)))
         return TRY_NEXT;
-    /* Retry: another jescope may have detached between the attempt and the search for the tracer. */
+    /* Retried, since another jescope may have detached between the attempt and the search for the tracer. */
     if (traced == NULL)
         traced = traced_seize(&trace_kernel_linux, NULL, thread, tracee->filter);
     if (traced == NULL) {
@@ -301,7 +301,7 @@ try_thread(Tracee *tracee, pid_t thread, int *denied)
     return next;
 }
 
-/* One visit, repeated as often as necessary. */
+/* A visit, retried as often as necessary. */
 typedef struct {
     Tracee *tracee;
     TraceeVisit visit;
@@ -310,8 +310,8 @@ typedef struct {
     gint64 until;
     GArray *stuck;    /* of pid_t: threads that cannot be stopped */
     GArray *refusals; /* of Refusal, one per thread */
-    gint64 since;     /* they have been the same */
-    gint64 denied;    /* since when each try was refused; 0: the last was not */
+    gint64 since;     /* when REFUSALS last changed */
+    gint64 denied;    /* when the current series of denied attempts began; 0: the last one was not denied */
     gboolean again;
     gboolean done;
 } Visit;
@@ -325,7 +325,7 @@ is_stuck(const Visit *visit, pid_t thread)
     return FALSE;
 }
 
-/* *REFUSALS: one for each that was tried. */
+/* Tries the threads in turn; adds a Refusal for each to REFUSALS. */
 static Try
 try_threads(Visit *visit, GArray *refusals, int *denied)
 {
@@ -345,7 +345,7 @@ try_threads(Visit *visit, GArray *refusals, int *denied)
     return TRY_NEXT;
 }
 
-/* For how long each thread has been found at the same place, in milliseconds. */
+/* Returns for how many milliseconds each thread has been found at the same place. */
 static guint
 note_refusals(Visit *visit, GArray *refusals)
 {
@@ -365,7 +365,7 @@ set_refused(const Visit *visit, guint unchanged, GError **error)
     return FALSE;
 }
 
-/* Stops one thread at a safe point. FALSE with an error, or AGAIN is set. */
+/* Stops one thread at a safe point. FALSE with an error, or with AGAIN set. */
 static gboolean
 attach(Visit *visit)
 {
@@ -380,7 +380,7 @@ attach(Visit *visit)
             return tried == TRY_BORROWED;
         if (!process_alive(tracee->process.pid, tracee->process.start_time))
             return set_gone(tracee, visit->error);
-        /* Another jescope may have had it just then. */
+        /* Another jescope may have traced it just then. */
         visit->denied = denied == 0 ? 0 : visit->denied != 0 ? visit->denied : g_get_monotonic_time();
         if (denied != 0 && g_get_monotonic_time() - visit->denied >= (gint64)UNCHANGED_MS * MS) {
             obstacle_set_denied(&tracee->process, denied, visit->error);
@@ -395,7 +395,7 @@ attach(Visit *visit)
     return set_refused(visit, 0, visit->error);
 }
 
-/* A function may change errno; it is restored before the program resumes. */
+/* Restores errno, which a called function may have changed, before the program resumes. */
 static gboolean
 restore_errno(Tracee *tracee)
 {
@@ -429,7 +429,7 @@ run_visit(gpointer data)
     return NULL;
 }
 
-/* In a separate thread: its end always detaches, and the caller need not know that tracing is bound to a thread. */
+/* Runs in a separate thread: its end always detaches, and callers need not care that tracing is bound to a thread. */
 gboolean
 tracee_visit(Tracee *tracee, TraceeVisit visit, gpointer data, GError **error)
 {
@@ -526,7 +526,7 @@ make(Tracee *tracee, const GeneralRegisters *general, guint64 *result, GError **
     return run(tracee, general, tracee->permit, error) && fetch_result(tracee, result, error);
 }
 
-/* Where a thread's errno is does not change while it lives. */
+/* Finds the address of the thread's errno, which is constant during its life. */
 static gboolean
 find_errno(Tracee *tracee, GError **error)
 {
@@ -536,7 +536,7 @@ find_errno(Tracee *tracee, GError **error)
     return make(tracee, &general, &tracee->error_address, error);
 }
 
-/* Under a filter every call begins where the thread was stopped at first. */
+/* Under a filter, every call begins at the thread's original stop. */
 static gboolean
 get_ready(Tracee *tracee, GError **error)
 {
@@ -567,7 +567,7 @@ save_errno(Tracee *tracee, GError **error)
     return TRUE;
 }
 
-/* Before any call: the thread can make it, and the arguments fill all registers for them. */
+/* Prepares a call: checks that the thread can make it, and expands the arguments to all registers. */
 static gboolean
 prepare_call(Tracee *tracee, const guint64 *arguments, guint n, guint64 all[REGISTERS_ARGUMENTS], GError **error)
 {

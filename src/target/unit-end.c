@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 enum {
-    STEP_US = 20000,    /* between two questions, until the manager has noticed the end */
-    WORKER_US = 200000, /* for a process that is not the main one, whose end need not change the unit */
+    STEP_US = 20000,    /* between two queries, until the manager has noticed the end */
+    WORKER_US = 200000, /* for a process other than the main one, whose end need not change the unit */
     CODE_EXITED = 1,    /* CLD_EXITED, CLD_KILLED and CLD_DUMPED of <signal.h>, as ExecMainCode has them */
     CODE_KILLED = 2,
     CODE_DUMPED = 3,
@@ -18,14 +18,14 @@ enum {
 
 static const char bus_name[] = "org.freedesktop.systemd1";
 
-/* A conversation with a manager. Its calls are asynchronous on a context of their own, so that the deadline can end
- * each of them. */
+/* A connection to a manager. Its calls are asynchronous on a separate context, so that the deadline can end each of
+ * them. */
 typedef struct {
     GMainContext *context;
     GSource *deadline;
     GCancellable *cancellable;
     GDBusConnection *connection; /* NULL: none */
-    GAsyncResult *answer;        /* of the call that is waited for */
+    GAsyncResult *answer;        /* of the pending call */
 } Talk;
 
 static gboolean
@@ -73,7 +73,7 @@ wait_for_answer(Talk *talk)
     return g_steal_pointer(&talk->answer);
 }
 
-/* The bus of the manager, to be freed; NULL: it is another user's. Nothing is started for it. */
+/* The bus address of the manager, to be freed; NULL for another user's manager. No bus is started. */
 static char *
 bus_address(uid_t manager)
 {
@@ -105,7 +105,7 @@ typedef struct {
     const GVariantType *type; /* of the answer */
 } Call;
 
-/* NULL: it failed, or the deadline is over. */
+/* NULL if the call failed or the deadline has passed. */
 static GVariant *
 talk_call(Talk *talk, const Call *call)
 {
@@ -135,7 +135,7 @@ read_properties(Talk *talk, const Unit *unit)
     return answer != NULL ? g_variant_get_child_value(answer, 0) : NULL;
 }
 
-/* FALSE: the kernel gives no such number. */
+/* Sets the status from ExecMainCode and ExecMainStatus. FALSE if they are invalid. */
 static gboolean
 take_status(UnitEnd *end, gint32 code, gint32 number)
 {
@@ -147,8 +147,8 @@ take_status(UnitEnd *end, gint32 code, gint32 number)
 }
 
 typedef enum {
-    UNIT_KNOWS_NOT_YET, /* its main process was this one, which has not ended for it */
-    UNIT_KNOWS_NOTHING, /* this was not its main process, and its result is that of success */
+    UNIT_KNOWS_NOT_YET, /* this was its main process, whose end it has not noticed yet */
+    UNIT_KNOWS_NOTHING, /* this was not its main process, and its result is "success" */
     UNIT_KNOWS,
 } UnitKnowledge;
 

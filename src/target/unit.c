@@ -23,7 +23,7 @@ unit_innermost(const char *path, const char *suffix)
     return innermost(path, suffixes);
 }
 
-/* Of the outermost "user@1000.service" above another unit. */
+/* The user of the outermost "user@1000.service" above another unit. */
 static uid_t
 manager_of(const char *path, const char *name)
 {

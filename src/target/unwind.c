@@ -54,7 +54,7 @@ unwind_begin(Unwind *unwind, const GeneralRegisters *general)
     unwind->interrupted = TRUE;
 }
 
-/* The caller's registers. */
+/* Sets UNWIND's registers to the caller's. */
 static gboolean
 apply(Unwind *unwind, const CfiTable *table, const CfiRow *row, guint64 cfa)
 {
@@ -78,7 +78,7 @@ unwind_step(Unwind *unwind, guint64 limit, gboolean *signal_frame)
     g_autofree CfiRow *row = g_new0(CfiRow, 1);
     const CfiContext context = {.memory = &unwind->memory, .registers = unwind->values};
     guint64 cfa;
-    /* A call that does not return may be a function's last instruction. */
+    /* A call that does not return may be a function's last instruction, so the return address may be outside. */
     guint64 pc = unwind->pc - (unwind->interrupted ? 0 : 1);
     const guint64 before = unwind->sp;
     if (!cfi_table_find(&unwind->memory, pc, table) || !cfi_row_find(table, pc, row))
@@ -87,7 +87,7 @@ unwind_step(Unwind *unwind, guint64 limit, gboolean *signal_frame)
     const CfiRule *back = &row->rules[table->return_register];
     if (back->kind == CFI_RULE_UNDEFINED)
         return UNWIND_END;
-    /* Only the innermost function may have its return address in a register still. */
+    /* Only the innermost function may still have its return address in a register. */
     gboolean leaf = back->kind == CFI_RULE_SAME;
     if ((leaf && !unwind->interrupted) || !find_cfa(&context, row, &cfa) || cfa > limit ||
         !apply(unwind, table, row, cfa))
