@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attach-again PID status|enable|dump COUNT: does the same as these commands over ptrace, COUNT times; prints begin and
- * end of each (CLOCK_MONOTONIC, nanoseconds).
+ * attach-again PID status|enable|dump COUNT: runs these commands COUNT times over ptrace, and prints the begin and end
+ * of each (CLOCK_MONOTONIC, nanoseconds).
  */
 #include "cli/state.h"
 #include "target/target.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the milliseconds that a confined child costs beside its work, as the first of its process, as every report is,
- * and a later one; with "worker" those of the first and of a later question to a worker; with "fork" those of a child
- * that is not confined. */
+/* Prints the overhead of a confined child in milliseconds: of the first one in a process, as for every report, and of a
+ * later one; with "worker", of the first and of a later request to a worker; with "fork", of an unconfined child. */
 #include "confine/confined.h"
 #include "confine/worker.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded, it gives the program's jemalloc hooks that do nothing: the floor of any sampler that uses them. */
+/* A library to preload: it installs jemalloc hooks that do nothing, to measure the minimum cost of a sampler that uses
+ * hooks. */
 #include <stddef.h>
 #include <stdint.h>
 

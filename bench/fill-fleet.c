@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends dumps of made-up processes to ClickHouse, by the sink of `jescope push`:
+ * Sends dumps of simulated processes to ClickHouse through the sink of `jescope push`:
  * fill-fleet URL DUMP PROCESSES MINUTES CHANGED BEGIN.
  *
- * Each process of the service "bench" begins with the stacks of the file DUMP and values about its own, and sends a
- * dump a minute from BEGIN (seconds since 1970) on. From one to the next CHANGED per cent of its stacks have one
- * sampled object more or less. Ten processes are on a host; the second half of the hosts runs version 2. Prints how
- * many dumps were sent, and the seconds that it took.
+ * Each process of the service "bench" begins with the stacks of the file DUMP and similar values, and sends a dump per
+ * minute from BEGIN (seconds since 1970) on. From one dump to the next, CHANGED per cent of its stacks gain or lose one
+ * sampled object. Each host has ten processes; the second half of the hosts runs version 2. Prints the number of dumps
+ * sent and the seconds taken.
  */
 #include "export/batch-build.h"
 #include "export/sink.h"
@@ -20,7 +20,7 @@ enum {
     A_HOST = 10,
     HOST_NAME = 16,
     PER_CENT = 100,
-    DIFFERENT = 32, /* changes of each stack before the first dump, so that no two processes are alike */
+    DIFFERENT = 32, /* changes of each stack before the first dump, so that all processes differ */
 };
 
 static guint64 state = 88172645463325252u;
@@ -46,7 +46,7 @@ read_dump(const char *path, GError **error)
 
 typedef struct {
     Batch *batch;
-    gdouble *objects; /* sampled ones of each stack */
+    gdouble *objects; /* sampled objects of each stack */
     char host[HOST_NAME];
     BatchLabel version;
 } Sender;
@@ -75,7 +75,7 @@ sender_init(Sender *process, guint number, GBytes *bytes, gboolean second)
     batch->n_labels = 1;
 }
 
-/* One object more or less, never none. */
+/* Adds or removes one object, but keeps at least one. */
 static void
 change_stack(Sender *process, gsize stack)
 {

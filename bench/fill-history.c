@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills a history file with made-up months: fill-history FILE TARGETS DAYS ARENAS [SECONDS].
+ * Fills a history file with simulated months: fill-history FILE TARGETS DAYS ARENAS [SECONDS].
  *
- * A sample every ten seconds (or SECONDS). Every gauge walks at random by pages, every counter grows at a rate of its
- * own with noise on it, one metric in three stands still, as it does in a service that works.
+ * Adds a sample every ten seconds (or SECONDS). Gauges are random walks in pages, counters grow at individual noisy
+ * rates, and one metric in three is constant, as in a real service.
  */
 #include "history/store.h"
 
@@ -14,7 +14,7 @@
 
 enum {
     DAY_S = 86400,
-    STILL = 3, /* one metric in so many */
+    STILL = 3, /* one metric in STILL is constant */
     PAGE = 4096,
 };
 

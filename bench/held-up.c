@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * held-up FILE STACKS DUMPS: a program that notices when it is stopped. It keeps STACKS sampled blocks, each of a stack
- * of its own; takes DUMPS heap dumps itself, prints its pid and the median and 99th percentile of their time in ns;
- * then looks at the clock for ever, and notes in the mapped FILE every moment that it missed.
+ * held-up FILE STACKS DUMPS: a program that detects when it is stopped. It keeps STACKS sampled blocks, each from a
+ * separate stack; takes DUMPS heap dumps itself, and prints its pid and the median and 99th percentile of their
+ * duration in ns; then reads the clock forever, and records every gap in the mapped FILE.
  */
 #include "../tests/victims/victim.h"
 
@@ -21,7 +21,7 @@ enum {
     MISSED_NS = 10000,
     BUSY_NS = 9000000,
     REST_NS = 1000000,
-    WAKING_NS = 60000, /* the timer's slack */
+    WAKING_NS = 60000, /* nanoseconds of timer slack */
     GAPS_MAX = 1 << 20,
     DUMPS_MAX = 1000
 };
@@ -124,8 +124,8 @@ note(Gaps *gaps, uint64_t begin, uint64_t end)
     __atomic_store_n(&gaps->count, gaps->count + 1, __ATOMIC_RELEASE);
 }
 
-/* It sleeps for a tenth of the time: the kernel takes the processor from urgent programs that never do. Only what a
- * sleep was too long by is missed. */
+/* Sleeps for a tenth of the time, since the kernel throttles real-time programs that never sleep. Only the excess of a
+ * sleep counts as a gap. */
 static void
 watch(Gaps *gaps)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The maximum of libmicrohttpd: one thread, epoll, the same few bytes for every request. bench/serve compares with it.
- * Prints its port, ends with its stdin. */
+/* Measures the maximum throughput of libmicrohttpd, for comparison by bench/serve: one thread, epoll, the same few
+ * bytes for every request. Prints its port; ends at the end of stdin. */
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judges RULES rules on SERIES series for TICKS samples each: judge-rules RULES SERIES TICKS. One rule in four has a
- * slope. */
+/* Evaluates RULES rules on SERIES series for TICKS samples each: judge-rules RULES SERIES TICKS. One rule in four uses
+ * a slope. */
 #include "rules/engine.h"
 #include "rules/file.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocates known numbers of objects at known places, dumps the heap profile, frees them and starts again: ROUNDS files
- * PREFIX.0, PREFIX.1, ... The scale argument is the bytes that each place allocates. Run by bench/sampling-error under
+ * Allocates known numbers of objects at known places, dumps the heap profile and frees them, repeatedly: ROUNDS files
+ * PREFIX.0, PREFIX.1, ... The scale argument is the number of bytes per place. Run by bench/sampling-error under
  * jemalloc.
  */
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ keep(void *object)
     live[n_live++] = object;
 }
 
-/* A place: sizes[] in turn until their sum reaches bytes. Prints what it did: the truth. */
+/* A place that allocates the sizes[] in turn until their sum reaches bytes. Prints the true numbers. */
 #define PLACE(name, ...)                                                                                               \
     __attribute__((noinline)) static void name(size_t bytes)                                                           \
     {                                                                                                                  \

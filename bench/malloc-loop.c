@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* malloc-loop PAIRS: this number of pairs of malloc and free, in a separate function for callgrind to count. With
- * -DEMBEDS, libjescope is linked and started. */
+/* malloc-loop PAIRS: runs PAIRS pairs of malloc and free in a separate function, for callgrind to count. With -DEMBEDS,
+ * libjescope is linked and started. */
 #ifdef EMBEDS
 #include <jescope.h>
 #endif
@@ -24,7 +24,7 @@ main(int argc, char **argv)
     if (jescope_start(NULL, NULL) != JESCOPE_OK)
         return 1;
 #endif
-    /* The first pair sets the thread up, which is not what the loop is about. */
+    /* The first pair initializes the thread, which is not to be counted. */
     loop(1);
     if (argc == 2)
         loop(atol(argv[1]));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints every stack of the dumps named: file, then per value estimate, low and high of 95 %, then its addresses. */
+/* Prints every stack of the given dumps: the file, for each value the estimate and the limits of its 95 % interval,
+ * then the addresses. */
 #include "profile/profile.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the dumps named and prints what they hold, how long reading took and the peak memory: bench/read runs it. */
+/* Reads the given dumps and prints their contents, the duration of reading and the peak memory. Run by bench/read. */
 #include "profile/profile.h"
 
 #include <stdio.h>

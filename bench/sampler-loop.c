@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampler-loop MODE PAIRS [LG]: pairs of malloc and free of 64 bytes in a function for callgrind to count; prints the
- * nanoseconds of processor time of a pair. MODE: none (empty-hooks.so may be preloaded), on (jescope's sampler with the
- * period 2^LG, 19), removed (the same, switched off again), deep (on, below 40 functions).
+ * sampler-loop MODE PAIRS [LG]: runs pairs of malloc and free of 64 bytes in a separate function, for callgrind to
+ * count, and prints the processor time of a pair in nanoseconds. MODE: none (empty-hooks.so may be preloaded), on
+ * (jescope's sampler with the period 2^LG, by default 2^19), removed (the same, disabled again), deep (on, below 40
+ * functions).
  */
 #include "agent/sampler.h"
 
@@ -29,7 +30,7 @@ loop(long pairs)
     }
 }
 
-/* Not by loop(), whose instructions are counted. */
+/* Separate from loop(), whose instructions are counted. */
 __attribute__((noinline)) static void
 warm_up(void)
 {

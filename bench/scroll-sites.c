@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many frames a second the sites of a report scroll by: scroll-sites FILE, a report in the format "page". Frames
- * are those of a terminal of 120 columns and 40 rows. Prints frames per second of processor time, and the bytes of one.
- */
+/* Measures scrolling through the sites of a report: scroll-sites FILE, where FILE is a report in the format "page", on
+ * a terminal of 120 columns and 40 rows. Prints frames per second of processor time, and bytes per frame. */
 #include "tui/explore.h"
 #include "tui/screen.h"
 #include "tui/view.h"
@@ -38,7 +37,7 @@ show(Feed *feed, const json_t *document)
     return model;
 }
 
-/* Seconds of processor time. */
+/* The processor time used, in seconds. */
 static double
 spent(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * start-up ROUNDS LIBRARY PROGRAM: runs PROGRAM without and with LIBRARY preloaded, in turns, and prints the median
- * time of each from spawning to the end, and the median difference of a pair, in microseconds. start-up ROUNDS --linked
- * OTHER PROGRAM: OTHER, which has the library linked, in place of that.
+ * start-up ROUNDS LIBRARY PROGRAM: runs PROGRAM alternately without and with LIBRARY preloaded, and prints the median
+ * time of each from start to end, and the median difference of a pair, in microseconds.
+ *
+ * start-up ROUNDS --linked OTHER PROGRAM: runs OTHER, which is linked with the library, instead of preloading.
  */
 #include <spawn.h>
 #include <stdio.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What bench/stats asks of the library.
+ * Library measurements for bench/stats.
+ *
  *   stats-library read FILE      reads all samples; prints bytes, samples, seconds of processor time, megabytes per
- * second, peak KiB stats-library live TARGET N  takes N samples of totals and merged values, and N of all arenas'
- * sizes; prints for each kind the median of the whole and of the time in jemalloc, beside jemalloc's epoch alone
+ *                                second and peak KiB
+ *   stats-library live TARGET N  takes N samples of totals and merged values, and N of all arenas' sizes; prints for
+ *                                each kind the median duration in all and in jemalloc, and that of jemalloc's epoch
  */
 #include "stats/live.h"
 #include "stats/log-reader.h"

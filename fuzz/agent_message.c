@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client may send: a run of messages, with and without a descriptor, to the agent's request handling over a
- * jemalloc made of variables. Input: one byte of set-up, then records of one byte of options, one byte of length, and
- * the message.
+ * Messages of a client, with and without a descriptor, to the agent's request handling with a simulated jemalloc.
+ * Input: one byte of setup, then records of one byte of options, one byte of length, and the message.
  */
 #include "agent/request.h"
 
@@ -20,10 +19,10 @@ enum {
     SETUP_NEWER = 8,
 
     RECORD_MEMFD = 1,
-    RECORD_PIPE = 2,     /* instead: something the agent must refuse */
-    RECORD_HEADER = 4,   /* the header is made right, so that what follows it is reached */
-    RECORD_DEADLINE = 8, /* the lease's deadline passes first */
-    RECORD_LONG = 16,    /* zeroes to the size of the largest request follow, which one byte of length cannot tell */
+    RECORD_PIPE = 2,     /* a pipe instead, which the agent must refuse */
+    RECORD_HEADER = 4,   /* the header is corrected, so that the rest is reached */
+    RECORD_DEADLINE = 8, /* the lease expires first */
+    RECORD_LONG = 16,    /* padded with zeroes to the largest request, since the length is one byte */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

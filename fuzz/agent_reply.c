@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a hostile target answers. Byte 0, bit 0: HELLO is answered well, so that the others get their turn; bit 1: the
- * header of the answers is right. The rest is the answer.
+ * Replies of a hostile target. Byte 0, bit 0: the reply to HELLO is valid, so that other requests follow; bit 1: the
+ * headers of the replies are valid. The rest is the reply.
  */
 #include "fake-agent.h"
 #include "target/agent.h"
@@ -19,7 +19,7 @@ enum {
     GOOD_HEADER = 1 << 1,
 };
 
-/* A copy, because the fake agent's thread may still answer when the client has given up and the input is gone. */
+/* A copy, since the fake agent's thread may still reply after the client has given up and the input is freed. */
 typedef struct {
     GMutex lock;
     uint8_t flags;

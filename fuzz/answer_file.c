@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of the symbol cache. The checksum is made right first, or nothing else would ever be reached. */
+/* A file of the symbol cache. The checksum is corrected first, since nothing else would be reached otherwise. */
 #include "symbolize/answer-file.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key files that the black box keeps: what is read is written again and read again, the same. */
+/* The key files of the black box: a record that was read, written and read again must be the same. */
 #include "blackbox/record.h"
 
 #include <stdint.h>

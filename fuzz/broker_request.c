@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of a server that was taken over to the process that stays root. Input: the number of descriptors, and the
- * bytes of a request. Accepted requests are well-formed: texts and lists are terminated. */
+/* Requests of a compromised server to the process that stays root. Input: the number of descriptors, and the bytes of a
+ * request. Accepted requests are well-formed: texts and lists are terminated. */
 #include "broker/protocol.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Format, title, options, up to an empty one; the rest is not examined. */
+/* LIST is format, title and options up to an empty string; the rest is not examined. */
 static gboolean
 writes_a_file(const char *list)
 {
@@ -38,7 +38,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 1)
         return 0;
-    /* The rest of a request that is given in part is zero, so that short inputs get past the size; and as it is. */
+    /* The input is tried padded with zeroes to a whole request, so that short inputs pass the check of the size, and as
+     * it is. */
     g_autofree BrokerRequest *request = g_new0(BrokerRequest, 1);
     gsize given = MIN(size - 1, sizeof(*request));
     memcpy(request, data + 1, given);

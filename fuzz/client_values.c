@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What src/client reads: URLs that users write, and documents and events of a server that is not trusted. A first byte
- * chooses. */
+/* The inputs of src/client: URLs of users, and documents and events of an untrusted server. The first byte chooses the
+ * kind. */
 #include "client/document.h"
 #include "client/event-stream.h"
 #include "client/url.h"
@@ -20,7 +20,7 @@ read_url(const char *text)
     g_assert_nonnull(url.base);
     g_assert_null(strpbrk(url.base, " \r\n"));
     g_assert_true(url.id == NULL || strpbrk(url.id, "/?# \r\n") == NULL);
-    /* What stands before the id means the same server. */
+    /* The part before the id names the same server. */
     if (url.socket == NULL) {
         g_assert_true(client_url_parse(url.base, &again, NULL));
         g_assert_cmpint(again.in_clear, ==, url.in_clear);
@@ -60,7 +60,7 @@ events_in(const char *text, size_t size, size_t step)
     return g_string_free(all, FALSE);
 }
 
-/* In whatever pieces it comes, it has the same events. */
+/* The events must be the same for any division of the input. */
 static void
 read_events(const char *text, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dump as bytes: plain, gzip or zstd, whole, damaged, cut short or of far more than it seems to be. */
+/* The bytes of a dump: plain, gzip or zstd; valid, damaged, truncated or expanding to a huge size. */
 #include "profile/source.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
-    TEXT_MAX = 16 << 20, /* of what expands beyond measure, so much is enough */
+    TEXT_MAX = 16 << 20, /* limit for inputs that expand to a huge size */
 };
 
 static void
@@ -19,11 +19,11 @@ check_run(const TextRun *run)
 {
     char slack[BYTE_SOURCE_SLACK];
     g_assert_true(run->cut == (run->limit[-1] != '\n'));
-    /* A scanner may load words up to there. */
+    /* A scanner may load words up to the end of the slack. */
     memcpy(slack, run->limit, sizeof(slack));
 }
 
-/* The digest of its text, or of what could be had before an error. */
+/* The digest of the text, up to an error. */
 static char *
 read_all(ByteSource *source)
 {

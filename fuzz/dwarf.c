@@ -50,7 +50,7 @@ ask(const DwarfUnit *unit)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static Image *program; /* any will do: the sections do not come from it */
+    static Image *program; /* any image: the sections are not read from it */
     if (program == NULL) {
         int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
         program = image_open_descriptor(NULL, self, "/proc/self/exe", NULL);

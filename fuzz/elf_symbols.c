@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stranger's ELF file: finding symbols, the cheap look, and the way from an address to the file. */
+/* An untrusted ELF file: finding symbols, the quick check, and the mapping of addresses to file offsets. */
 #include "jemalloc/elf-symbols.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The least there may be, so that small inputs meet the borders between pieces. */
+/* The minimum, so that small inputs cross the borders between pieces. */
 static _Alignas(16) uint8_t scratch[ELF_SCRATCH_MIN];
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request to a program that mounts jescope's routes: METHOD SP TARGET LF BODY. There is no jemalloc here, so that no
- * child is started; fuzz/routes.c has a host that does everything. Whatever comes, there is a status, and a body in one
- * place.
+ * A request to a program that mounts jescope's routes: METHOD SP TARGET LF BODY. There is no jemalloc, so no child is
+ * started; fuzz/routes.c has a complete host. Every request must get a status, and a body in only one form.
  */
 #include <jescope.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A copy with a NUL. */
+/* A NUL-terminated copy. */
 static char *
 text_of(const uint8_t *data, size_t size)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store that was taken over, and names from other machines: answers that become profiles; and text on its way into
- * SQL. */
+/* Answers of a compromised store that become profiles, and names from other machines as text in SQL. */
 #include "export/sql.h"
 #include "fleet/state.h"
 #include "symbolize/symbolize.h"
@@ -22,7 +21,7 @@ read_document(const uint8_t *data, size_t size)
     close(fd);
 }
 
-/* A literal is read as ClickHouse reads it: it ends with the last byte, and says what it was made of. */
+/* Parses a literal like ClickHouse: it must end with the last byte and have the original value. */
 static void
 write_text(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The name of a function as a hostile executable, dump or perf map spells it. */
+/* The name of a function from a hostile executable, dump or perf map. */
 #include "report/function-name.h"
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* No name becomes longer, but by an ellipsis. */
+/* A name may become longer only by an ellipsis. */
 static void
 check_unclone(const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stranger's executable: where its jemalloc lies. */
+/* The ranges of jemalloc in an untrusted executable. */
 #include "target/function-ranges.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader of heap dumps in every mode, and the sum of what came out of it. */
+/* The reader of heap dumps in every mode; its results are summed. */
 #include "profile/holes.h"
 
 #include <math.h>
@@ -52,7 +52,7 @@ check_holes(const Profile *profile)
                           isfinite(weights[i].variance[value]) && weights[i].variance[value] >= 0);
 }
 
-/* Every index a consumer follows is inside its array. */
+/* Checks that every index which consumers use is inside its array. */
 static void
 check(const Profile *profile)
 {
@@ -77,7 +77,7 @@ check(const Profile *profile)
     }
     for (guint32 i = 0; i < profile_n_threads(profile); i++)
         g_assert_true(g_utf8_validate(profile_threads(profile)[i].name, -1, NULL));
-    volatile guint64 sink = sum; /* so that the loops above are not removed */
+    volatile guint64 sink = sum; /* prevents the removal of the loops above */
     (void)sink;
 }
 

@@ -22,7 +22,7 @@ enum {
     TARGETS_MAX = 4,
     SAMPLES_MAX = 256,
     KEPT_MAX = 8,
-    DUMP_READ_MAX = 1 << 20, /* of a dump that expands to more, only the head is looked at */
+    DUMP_READ_MAX = 1 << 20, /* bytes read of a dump that expands to more */
 };
 
 static const gint64 now_us = G_GINT64_CONSTANT(1700000000000000);
@@ -30,7 +30,7 @@ static const gint64 now_us = G_GINT64_CONSTANT(1700000000000000);
 static char *directory;
 static char *path;
 
-/* SQLite's auxiliary files. */
+/* Removes SQLite's auxiliary files. */
 static void
 remove_logs(void)
 {
@@ -51,7 +51,7 @@ remove_directory(void)
     g_free(directory);
 }
 
-/* In memory where there is such a file system: nothing waits for a disk. */
+/* Uses a file system in memory if there is one, to avoid waiting for a disk. */
 static void
 make_directory(void)
 {
@@ -96,7 +96,7 @@ read_samples(History *history, const char *target)
     iterator->free(iterator);
 }
 
-/* One by one: an error ends a query. */
+/* Reads the series one by one, since an error ends a query. */
 static void
 read_series(History *history, const char *target)
 {

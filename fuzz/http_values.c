@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values from clients and operators that src/http parses: a first byte chooses the reader. */
+/* Values from clients and operators that src/http parses: the first byte chooses the parser. */
 #include "history/selector.h"
 #include "http/address.h"
 #include "http/guard.h"
@@ -63,7 +63,7 @@ read_series(const char *text)
     series_request_clear(&request);
 }
 
-/* "METHOD PATH?QUERY": whatever it is, it has a row of the table, or an answer of its own. */
+/* "METHOD PATH?QUERY": every request must match a row of the table or get a specific answer. */
 static void
 read_request(const char *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client sends, as raw bytes to libmicrohttpd with the options of the server. A head that is accepted must be
- * one that another reader of HTTP cannot understand otherwise.
+ * Raw bytes of a client, sent to libmicrohttpd with the options of the server. An accepted head must be unambiguous for
+ * other parsers of HTTP.
  */
 #include "http/head.h"
 
@@ -25,8 +25,8 @@ enum {
 typedef struct {
     const char *sent;
     gsize size;
-    struct MHD_Connection *mhd; /* NULL: it is over */
-    char *uri;                  /* of the request that is being received */
+    struct MHD_Connection *mhd; /* NULL: the connection has ended */
+    char *uri;                  /* of the request being received */
     gboolean begun;
     guint requests;
 } Client;
@@ -34,7 +34,7 @@ typedef struct {
 static Client client;
 static struct MHD_Daemon *server;
 
-/* ---- what can be read in one way only ---- */
+/* ---- unambiguous heads ---- */
 
 static gboolean
 has_name(const char *line, gsize size, const char *name)
@@ -61,7 +61,7 @@ static void
 check_lines(const char *head, gsize size)
 {
     for (gsize i = 0; i < size; i++) {
-        g_assert_true(head[i] != '\0' || head[i + 1] == '\n'); /* looks like the CR that it stands for */
+        g_assert_true(head[i] != '\0' || head[i + 1] == '\n'); /* indistinguishable from the CR that it replaces */
         if (head[i] == '\n') {
             g_assert_true(i > 0 && (head[i - 1] == '\r' || head[i - 1] == '\0'));
             g_assert_true(head[i + 1] != ' ' && head[i + 1] != '\t');
@@ -70,8 +70,8 @@ check_lines(const char *head, gsize size)
     }
 }
 
-/* Heads whose end libmicrohttpd overwrites with NULs, so that head_fault() cannot judge them: line ends with a NUL
- * among them, or a line that has neither name nor value. */
+/* Whether the head ends in a way that libmicrohttpd hides from head_fault() by overwriting it with NULs: line ends that
+ * contain a NUL, or a line with neither name nor value. */
 static gboolean
 is_hidden_end(const char *at)
 {
@@ -91,8 +91,8 @@ find_end(const char *sent, gsize size)
     return NULL;
 }
 
-/* Before the request libmicrohttpd skips empty lines, and takes those that begin with a NUL for such; nothing of them
- * is left to be seen. A line ends at the LF: a CR alone is in it. */
+/* Whether libmicrohttpd skips the line before the request: an empty one, or one that begins with a NUL, which leaves no
+ * trace. A line ends at the LF; it may contain a single CR. */
 static gboolean
 is_skipped(const char *line, const char *end)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A log with statistics of jemalloc among other lines, plain or gzip, imported as `jescope import` does it. */
+/* A log with statistics of jemalloc among other lines, plain or gzip, imported like `jescope import`. */
 #include "history/import.h"
 
 #include <stddef.h>
@@ -27,7 +27,7 @@ import_twice(History *history, const char *path)
     ImportResult second;
     if (!import_file(history, path, &options, &first, NULL))
         return;
-    /* Whatever was imported once is known. */
+    /* A second import must recognise everything as known. */
     g_assert_true(import_file(history, path, &options, &second, NULL));
     g_assert_cmpuint(second.added, ==, 0);
     g_assert_cmpuint(second.known, ==, first.added + first.known);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A console log as extract-jem-stats reads it, line by line, and what was made of it; then the input as jemdata.py. */
+/* A console log, read line by line like extract-jem-stats, and its result; then the input as jemdata.py. */
 #include "stats/jemdata.h"
 
 #include <stddef.h>

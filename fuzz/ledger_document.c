@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger that another jescope sends. What was read is written and read again, and is the same. */
+/* The ledger from another jescope: a ledger that was read, written and read again must be the same. */
 #include "stats/ledger-read.h"
 #include "stats/ledger-write.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of a hostile process: ELF headers, r_debug, link map, dynamic sections and notes. The input is that
- * memory: process_vm_readv() is replaced by a function that reads it. The mappings are made up, and the pid is larger
- * than any that the kernel gives, so that no file is opened.
+ * memory: process_vm_readv() is replaced by a function that reads it. The mappings are invented, and the pid is above
+ * the kernel's maximum, so that no file is opened.
  */
 #include "target/loaded.h"
 
@@ -22,7 +22,7 @@ enum {
     NO_PID = 1 << 23, /* PID_MAX_LIMIT is 2^22 */
 };
 
-/* The program, two libraries, one of which is deleted, and memory of no file. */
+/* The program, two libraries, one of them deleted, and anonymous memory. */
 static const char maps[] = "200000000000-200000001000 r--p 00000000 08:01 7 /nonexistent/program\n"
                            "200000001000-200000003000 r--p 00000000 08:01 8 /nonexistent/library.so\n"
                            "200000003000-200000004000 r--p 00000000 08:01 9 /nonexistent/gone.so (deleted)\n"
@@ -34,7 +34,7 @@ static struct {
     size_t size;
 } memory;
 
-/* Pages behind the input are there, and zero. */
+/* Pages after the input are readable and zero. */
 ssize_t
 process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local, const struct iovec *remote,
                  unsigned long n_remote, unsigned long flags)

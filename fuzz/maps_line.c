@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    /* As a source hands lines out: ended by '\n', with bytes behind it that may be read. */
+    /* Prepares the line like a source: terminated by '\n' and followed by readable bytes. */
     g_autofree char *line = g_malloc0(size + 1 + BYTE_SOURCE_SLACK);
     MapsLine map = {0};
     const char *expected = NULL;

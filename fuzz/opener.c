@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a confined process that was taken over may say to its parent. Input: messages, each of one byte of options, one
- * byte of length, and its bytes. Handlers answer with what they were given, so that both directions are exercised.
+ * Messages of a compromised confined process to its parent. Input: messages of one byte of options, one byte of length,
+ * and the bytes. Handlers echo their input, so that both directions are exercised.
  */
 #include "confine/opener.h"
 
@@ -17,12 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum {
     MESSAGE_DESCRIPTOR = 1 << 0,
-    MESSAGE_SIZED = 1 << 1, /* its length is made right, so that what follows it is reached */
-    MESSAGE_TWO = 1 << 2,   /* one descriptor more than any question has */
-    MESSAGE_LONG = 1 << 3,  /* to the longest text, or one byte beyond it */
+    MESSAGE_SIZED = 1 << 1, /* its length is corrected, so that the rest is reached */
+    MESSAGE_TWO = 1 << 2,   /* one descriptor more than any request has */
+    MESSAGE_LONG = 1 << 3,  /* extended to the longest text, or one byte beyond it */
 };
 
-/* The beginning of a message, as opener.c writes it. */
+/* The beginning of a message as in opener.c. */
 typedef struct {
     guint64 subject;
     guint32 kind;
@@ -48,7 +48,7 @@ set_up(void)
     g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), ==, 0);
     memory = memfd_create("fuzz", MFD_CLOEXEC);
     g_assert_cmpint(memory, >=, 0);
-    /* One kind has no handler, as in a process that does not serve it. */
+    /* The last kind has no handler, as in a process that does not serve it. */
     for (OpenerKind kind = OPENER_FILE; kind < OPENER_CACHE_WRITE; kind++)
         opener_handle(kind, answer_same);
 }
@@ -73,7 +73,7 @@ say(const guint8 *bytes, gsize size, gsize descriptors)
     g_assert_cmpint(sendmsg(ends[0], &message, MSG_NOSIGNAL), ==, (gssize)size);
 }
 
-/* The answer is whole, and a descriptor in it is ours to close. */
+/* Checks that the answer is complete, and closes its descriptor. */
 static void
 hear(void)
 {
@@ -119,7 +119,7 @@ exchange(guint8 options, const guint8 *bytes, gsize size)
         hear();
 }
 
-/* Nothing that came in a message stays open. */
+/* Checks that no received descriptor stays open. */
 static void
 check_descriptors(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents of a server that is not trusted, as `top URL` reads and draws them: statuses, tables, stacks, graphs. */
+/* Documents of an untrusted server, read and drawn like `top URL`: statuses, tables, stacks, graphs. */
 #include "client/document.h"
 #include "tui/explore.h"
 #include "tui/view.h"
@@ -44,7 +44,7 @@ check_flame(const json_t *document)
     }
 }
 
-/* The answer to a question of the screen KIND. */
+/* Shows the answer to a request of the screen KIND. */
 static void
 show(Model *model, ViewKind kind, const json_t *document)
 {
@@ -84,7 +84,7 @@ read_document(const json_t *document)
     draw(model);
     model_open(model, key);
     draw(model);
-    explore_enter(model, VIEW_SITES); /* asks nothing, there is no dump; makes what is explored */
+    explore_enter(model, VIEW_SITES); /* sends no request without a dump; creates the explored data */
     if (model->explore == NULL)
         return;
     json_t *dump = json_loads(taken, 0, NULL);

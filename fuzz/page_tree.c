@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page tree, and pages that are cut from it. */
+/* A page tree, and pages derived from it. */
 #include "report/page.h"
 
 #include <stddef.h>

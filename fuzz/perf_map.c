@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The map of generated code that a process leaves in /tmp. */
+/* The map of generated code that a process writes to /tmp. */
 #include "symbolize/perf-map.h"
 
 #include <stdint.h>
@@ -21,7 +21,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (gsize i = 0; i < G_N_ELEMENTS(addresses); i++) {
         const char *name = perf_map_find(map, addresses[i]);
         if (name) {
-            g_assert_true(name > text && name < text + size); /* behind two numbers, and never empty */
+            g_assert_true(name > text && name < text + size); /* after two numbers, and never empty */
             g_assert_true(*name != '\0' && strchr(name, '\n') == NULL);
             names++;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of systemd-oomd at the socket of the black box: a group or an answer, never both. */
+/* Calls of systemd-oomd to the black box: the result is a group or an answer, never both. */
 #include "blackbox/prekill.h"
 
 #include <stdint.h>

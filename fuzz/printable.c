@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and messages of others on their way to a terminal. The first byte is a number of columns. */
+/* Untrusted names and messages for a terminal. The first byte is a number of columns. */
 #include "text/printable.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process's memory map: its paths are a stranger's. */
+/* A process's memory map with untrusted paths. */
 #include "target/address-space.h"
 
 #include <stdint.h>

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Visits everything that a sink may. */
+/* Accesses everything that a sink may. */
 static void
 use(const Batch *batch)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of a query, and values of each kind. Input: a name, a line end, the query. */
+/* Parameters of a query, and values of each kind. Input: a name, a line feed, the query. */
 #include "routes/query.h"
 #include "routes/mesos-duration.h"
 #include "routes/values.h"
@@ -52,7 +52,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     query_find_in(query, length, wanted, &value);
     check(&value);
     read_values(value.text);
-    /* Listed parameters can be found. */
+    /* Every listed parameter must be found. */
     for (const char *at = query; query_next(&at, query + length, &name);) {
         check(&name);
         if (name.state == QUERY_GIVEN && query_find_in(query, length, name.text, &value) == QUERY_ABSENT)

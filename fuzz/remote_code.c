@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executable memory of a hostile process, searched for the instructions that a remote call returns through. */
+/* Executable memory of a hostile process, searched for the instructions through which a remote call returns. */
 #include "target/remote-code.h"
 
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a fuzz target over every file of the directories named: the corpus and every finding, as an ordinary test. */
+/* Runs a fuzz target with every file of the given directories, the corpus and all findings, as an ordinary test. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@ replay_file(const char *path)
     }
     size_t size = (size_t)ftell(file);
     rewind(file);
-    /* Exactly sized, so that a sanitizer sees a read past the end. */
+    /* Exactly sized, so that a sanitizer detects a read beyond the end. */
     uint8_t *data = malloc(size ? size : 1);
     int failed = data == NULL || fread(data, 1, size, file) != size;
     fclose(file);

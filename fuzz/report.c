@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A dump with the names that it brings along, through every format of report: byte 0 chooses the format, byte 1 the
- * options. No file of this machine is read.
+ * A dump that contains its names, in every format of report: byte 0 chooses the format, byte 1 the options. No file of
+ * this machine is read.
  */
 #include "report/report.h"
 
@@ -19,7 +19,7 @@ typedef struct {
     gboolean with_base;
 } Task;
 
-/* No file is found, so that the names are those in the dump. */
+/* No files are found, so the names in the dump are used. */
 static const SymbolizeOptions nowhere = {.sysroot = "/nonexistent", .no_cache = TRUE, .owner = 65534};
 
 static const char *const notes[] = {"a note", NULL};
@@ -28,7 +28,7 @@ static gboolean
 choose(Task *task, uint8_t format, uint8_t options)
 {
     task->format = &report_formats[format % report_n_formats];
-    /* It is laid out by another program; "callgraph" writes what that one reads. */
+    /* Another program lays this format out; "callgraph" writes its input. */
     if (strcmp(task->format->name, "callgraph-svg") == 0)
         return FALSE;
     report_options_init(&task->options);
@@ -47,7 +47,7 @@ choose(Task *task, uint8_t format, uint8_t options)
     return TRUE;
 }
 
-/* Formats for other tools are valid. */
+/* Checks that formats for other tools are valid. */
 static void
 check_output(const Task *task, GBytes *bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to every route over a host made of variables. Input: one byte of set-up, then a request per line: method,
- * path, query and body with tabs between them.
+ * Requests to every route with a simulated host. Input: one byte of setup, then a request per line: method, path, query
+ * and body, separated by tabs.
  */
 #include "routes/query.h"
 
@@ -25,7 +25,7 @@ enum {
 
     LINE_MAX_SIZE = 4096,
     N_FIELDS = 4,
-    SOON_MS = 2000, /* routes wait for what ends sooner */
+    SOON_MS = 2000, /* routes wait for recordings shorter than this */
 };
 
 static void
@@ -43,7 +43,7 @@ set_up(uint8_t options)
         strcpy(fake.hello.jemalloc_version, "5.2.1-0-g1");
 }
 
-/* Header lines, whole ones, and nothing in them that ends one. */
+/* Checks that the header lines are complete and contain no line ends. */
 static void
 check_headers(const char *headers)
 {
@@ -63,7 +63,7 @@ check_reply(const RouteReply *reply, bool native)
         (reply->descriptor < 0 && reply->body_size > sizeof(reply->body)))
         abort();
     check_headers(reply->headers);
-    /* Reports come from elsewhere. */
+    /* Reports are not produced by the routes. */
     if (native && reply->content_type != NULL && strcmp(reply->content_type, "application/json") == 0 &&
         reply->descriptor < 0) {
         json_t *value = json_loads(fake_body(), JSON_DECODE_ANY, NULL);
@@ -73,7 +73,7 @@ check_reply(const RouteReply *reply, bool native)
     }
 }
 
-/* A row that would sleep is asked not to. */
+/* Whether the route would sleep; such requests are skipped. */
 static bool
 would_sleep(const Route *route, const char *query)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rule files: a rule that is read has all it needs, and its own lines give the same rule again. */
+/* Rule files: a rule that was read must be complete, and its own lines must yield the same rule again. */
 #include "rules/file.h"
 
 #include <stdint.h>

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A sample that is written is read as the same. */
+/* A sample that was written and read must be the same. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unwind tables that jescope's sampler reads in the process where they are: any bytes, at any instruction. */
+/* The unwind tables that jescope's sampler reads in its own process: any bytes, at any instruction. */
 #include "agent/sampler-cfi.h"
 
 #include <glib.h>
@@ -13,7 +13,7 @@ enum { PAGE = 4096, PAGES = 16, MOST = PAGE * PAGES };
 
 static uintptr_t base;
 
-/* What is behind the tables cannot be read, as at the end of a mapping. */
+/* The memory after the tables is unreadable, as at the end of a mapping. */
 static bool
 is_readable(uintptr_t address)
 {
@@ -28,8 +28,8 @@ check_row(const UnwindRow *row)
         g_assert_true(row->cfa_register == UNWIND_SP || row->cfa_register < UNWIND_SAVED);
 }
 
-/* The first four bytes choose the instruction, an offset from the header; the header is the rest, up to the end of the
- * last page that can be read. */
+/* The first four bytes are the offset of the instruction from the header; the rest is the header, placed at the end of
+ * the last readable page. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -38,7 +38,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     UnwindRow row;
 
     if (pages == NULL) {
-        /* At one address always: pointers in the input can be absolute. */
+        /* Always at the same address, so that the input may have absolute pointers. */
         pages = mmap((void *)0x10000000, MOST + PAGE, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         g_assert_true(pages != MAP_FAILED && mprotect(pages + MOST, PAGE, PROT_NONE) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/PID/smaps: names and sizes are the process's. */
+/* /proc/PID/smaps with names and sizes that the process chooses. */
 #include "target/mappings.h"
 
 #include <stdint.h>

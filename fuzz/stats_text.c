@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader of statistics, text and JSON, cut into pieces whose size the first byte chooses. */
+/* The reader of statistics, text and JSON; the first byte chooses the size of the pieces. */
 #include "stats/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

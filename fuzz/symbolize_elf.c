@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hostile ELF file through everything that reads one: sections and their compression, symbol tables, debug
- * information. */
+/* A hostile ELF file, read by all readers: sections and their compression, symbol tables, debug information. */
 #include "symbolize/debug-file.h"
 #include "symbolize/dwarf-task.h"
 #include "symbolize/symbol-table.h"
@@ -42,7 +41,7 @@ read_debug(Image *image)
     object_work_free(work);
 }
 
-/* Named files are searched in an empty directory. */
+/* Searches for linked files in an empty directory. */
 static void
 follow_links(Image *image)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread that asks a child a question and checks the answer, without end:
+ * One thread that sends queries to a child and checks the answers, forever:
  *   busy [signals]
- * says "ready". A word on its stack looks like an address in the dynamic loader. With "signals" a timer interrupts it a
- * thousand times a second. Once stdin ends it says "asked N"; a system call that was made twice, or not at all, or
- * failed for no reason ends it with "wrong".
+ * prints "ready". A word on its stack looks like an address in the dynamic loader. With "signals", a timer interrupts
+ * it a thousand times per second. At the end of stdin it prints "asked N"; it ends with "wrong" if a system call was
+ * made twice or not at all, or failed without reason.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,7 @@
 
 enum {
     IN_LOADER = 0x8a98,
-    LOOKS_AFTER = 64, /* questions, at whether stdin has ended */
+    LOOKS_AFTER = 64, /* queries between checks for the end of stdin */
     SPREAD = 3000,
     STEPS = 2000,
     INTERVAL_US = 1000,
@@ -54,7 +54,7 @@ complain(const char *what, uint64_t n, uint64_t got)
     abort();
 }
 
-/* Waits in epoll_wait(), which fails with EINTR for nothing but a signal. */
+/* Waits in epoll_wait(), which may fail with EINTR only because of a signal. */
 static void
 wait_for_answer(int poll_end, uint64_t n)
 {

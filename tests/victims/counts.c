@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts the signals it gets while it does something else:
+ * Counts the SIGRTMIN signals that it receives while it does something else:
  *   counts [THREADS]
- * says "ready"; SIGRTMIN is counted. Each of THREADS threads (none: the main one) allocates and frees without end. Once
- * stdin ends it says "signals N mask HEX". Its alternative signal stack must be as it was.
+ * prints "ready". Each of THREADS threads (by default the main one) allocates and frees forever. At the end of stdin it
+ * prints "signals N mask HEX". Its alternative signal stack must be unchanged.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -12,7 +12,7 @@
 
 enum { FIRST_FOREIGN = 3, DESCRIPTORS_SEEN = 65536 };
 
-/* One by one: close_range() may be refused (see forbid.c). */
+/* Closes one by one, since close_range() may be refused (see forbid.c). */
 static void
 close_all_from(int first)
 {
@@ -30,7 +30,7 @@ run_close_from(char *argument)
     answer("%d", first);
 }
 
-/* abandon: closes every descriptor, stdin too, and lives on without them. */
+/* abandon: closes every descriptor including stdin, and continues without them. */
 static void
 run_abandon(char *argument)
 {
@@ -40,7 +40,7 @@ run_abandon(char *argument)
         pause();
 }
 
-/* Puts a copy of MINE on every number from 3 on that is in use: whoever held those has lost them. */
+/* Replaces every open descriptor from 3 on by a copy of MINE. */
 static int
 take_over(int mine)
 {
@@ -52,7 +52,7 @@ take_over(int mine)
     return taken;
 }
 
-/* take-over FILE: with a file of its own, opened for reading and writing. */
+/* take-over FILE: replaces them by FILE, opened for reading and writing. */
 static void
 run_take_over(char *argument)
 {
@@ -64,7 +64,7 @@ run_take_over(char *argument)
         answer("%d", take_over(mine));
 }
 
-/* take-over-listening PATH: with a listening socket of its own, of the very type the agent uses. */
+/* take-over-listening PATH: replaces them by a listening socket of the agent's type. */
 static void
 run_take_over_listening(char *argument)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A victim that links libjescope: it starts it before it greets, unless VICTIM_EMBED=later, and calls all of it. */
+/* A victim that links libjescope and calls all its functions. It starts it before its greeting, unless
+ * VICTIM_EMBED=later. */
 #include "victim.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ enum { ODD_ERRNO = 4242 };
 
 static JescopeError failure;
 
-/* "ok 0", or "ok CODE ERROR SENTENCE"; errno must be as it was. */
+/* Answers "ok 0" or "ok CODE ERROR SENTENCE"; errno must be unchanged. */
 static void
 report(int code)
 {
@@ -42,7 +43,7 @@ run_start(char *argument)
     report(jescope_start(argument[0] != '\0' || options.program ? &options : NULL, &failure));
 }
 
-/* start-odd: options that cannot be meant. */
+/* start-odd: starts with invalid options. */
 static void
 run_start_odd(char *argument)
 {
@@ -108,7 +109,7 @@ run_reset(char *argument)
     report(jescope_reset(strtoull(argument, NULL, 10), &failure));
 }
 
-/* A descriptor for what comes after the first word of ARGUMENT: a number, or a file. */
+/* Opens the rest of ARGUMENT after its first word: the number of a descriptor, or a file. */
 static int
 open_output(const char *argument)
 {
@@ -164,7 +165,7 @@ typedef struct {
     int inner;
 } Seen;
 
-/* Calls in again, which must not wait for itself. */
+/* Calls the library again from its callback, which must not deadlock. */
 static void
 look(void *opaque, const char *text, size_t size)
 {
@@ -191,7 +192,7 @@ run_stats_write(char *argument)
     }
 }
 
-/* jescope-http FILE METHOD TARGET [FLAGS [BODY]]: the body goes to FILE; the answer is the status, the type and the
+/* jescope-http FILE METHOD TARGET [FLAGS [BODY]]: writes the body to FILE; answers with the status, the type and the
  * further headers. */
 static void
 run_http(char *argument)
@@ -234,7 +235,7 @@ run_http(char *argument)
     answer("%u\t%s\t%s", reply.status, reply.content_type ? reply.content_type : "-", headers);
 }
 
-/* Threads that do all of it at once, while another starts and stops. */
+/* Threads that make all calls concurrently, while another one starts and stops the library. */
 static atomic_bool ending;
 static atomic_int unexpected;
 
@@ -291,8 +292,7 @@ ask_for_report(void *statuses)
     return NULL;
 }
 
-/* jescope-reports COUNT: so many threads that ask for a report; the answer is how many were told that there are too
- * many. */
+/* jescope-reports COUNT: COUNT threads request a report; answers with the number that were refused as too many. */
 static void
 run_reports(char *argument)
 {
@@ -325,7 +325,7 @@ call_in_child(void)
     return jescope_status(&status, NULL) == JESCOPE_OK && jescope_dump(null, NULL) == JESCOPE_OK ? 0 : 1;
 }
 
-/* jescope-fork COUNT: children, forked while other threads have the turn or wait for it, that call at once. */
+/* jescope-fork COUNT: forks children while other threads make or wait for calls; each child makes a call at once. */
 static void
 run_fork(char *argument)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hostile: as soon as its other thread is made to open a file, another thread puts one of its choice in that place.
+ * A hostile process: as soon as one thread is made to open a file, another thread replaces the descriptor by FILE:
  *   exchange FILE
- * with O_PATH, for which no right on the file is needed. Says "ready"; once stdin ends, "exchanged N".
+ * opens FILE with O_PATH, which needs no permission on it. Prints "ready", and "exchanged N" at the end of stdin.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,7 +43,7 @@ main(int argc, char **argv)
     chosen = open(argv[1], O_PATH);
     if (chosen < 0)
         return 1;
-    next = dup(chosen); /* the lowest free number: what the next file gets */
+    next = dup(chosen); /* the lowest free number, which the next file gets */
     close(next);
     free(malloc(1000));
     pthread_create(&thread, NULL, exchange, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lives under a seccomp filter that kills for every system call but those it makes itself, jemalloc's locks included.
- * Says "ready", waits on stdin, says "alive" for each line, ends with it.
+ * Runs under a seccomp filter that kills it for every system call except its own, jemalloc's locks included. Prints
+ * "ready", then "alive" for each line of stdin; ends at the end of stdin.
  */
 #include <linux/audit.h>
 #include <linux/filter.h>

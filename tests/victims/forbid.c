@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forbid CALL... -- PROGRAM [ARGUMENT...]: runs PROGRAM where the kernel answers EPERM to these system calls, as many a
- * container's filter does (seccomp(2)).
+ * forbid CALL... -- PROGRAM [ARGUMENT...]: runs PROGRAM under a filter that makes these system calls fail with EPERM,
+ * as many containers do (seccomp(2)).
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A shared object with a jemalloc of its own inside, whose symbols nobody outside sees: they are in .symtab alone.
+ * A shared object with a private jemalloc, whose symbols are not exported: they are only in .symtab.
  */
 #include <stddef.h>
 

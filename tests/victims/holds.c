@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds memory of known sizes and says so: holds [small=MIB] [cached=THREADS] [buffers=N] [elsewhere=MIB] [leak=KIB]
- *   small      of blocks of 128 bytes
- *   cached     threads that allocated and freed everything, and live
- *   buffers    blocks of 16 KiB, the size as which sampled small objects are counted
- *   elsewhere  of memory that no malloc knows
- *   leak       more every 10 ms, in blocks of 4 KiB, from when a line is read on; another line stops it
+ * Holds memory of known sizes and prints it: holds [small=MIB] [cached=THREADS] [buffers=N] [elsewhere=MIB] [leak=KIB]
+ *   small      MiB in blocks of 128 bytes
+ *   cached     live threads that have allocated and freed everything
+ *   buffers    blocks of 16 KiB, the size that is counted for sampled small objects
+ *   elsewhere  MiB unknown to every malloc
+ *   leak       KiB more every 10 ms, in blocks of 4 KiB, after a line was read; another line stops it
  */
 #include <poll.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ enum { SMALL = 128, BUFFER = 16384, LEAKED = 4096, BLOCKS = 400, ROUNDS = 30, BE
 
 static void *kept;
 
-/* Chained, so that they stay reachable. */
+/* Keeps blocks in a chain, so that they stay reachable. */
 static void
 keep(size_t size)
 {
@@ -79,7 +79,7 @@ hold(const char *what, size_t amount)
         memset(mmap(NULL, mib, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1, mib);
 }
 
-/* Until the next line comes. */
+/* Leaks until the next line is read. */
 static void
 leak(size_t kib)
 {

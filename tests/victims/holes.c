@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program with holes in its slabs that can say what would have gone back. One command per line on stdin, one answer
- * per line on stdout, after "ok"; the pid comes first.
+ * A program with holes in its slabs that can report which slabs would be returned. One command per line on stdin, one
+ * answer per line on stdout, after "ok"; the pid comes first.
  *
- *   build KIND SIZE SEED   what survives of 200000 objects of SIZE bytes, by KIND (below)
- *   without FUNCTION       the bytes of slabs that go back if its objects are freed: tried in a forked child
- *   free FUNCTION          its objects
- *   holes                  the bytes of free regions in slabs
+ *   build KIND SIZE SEED   allocates 200000 objects of SIZE bytes, and keeps some of them by KIND (below)
+ *   without FUNCTION       bytes of slabs that are returned if its objects are freed, tested in a forked child
+ *   free FUNCTION          frees its objects
+ *   holes                  bytes of free regions in slabs
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ typedef struct {
     Owner owner;
 } Object;
 
-static Object *objects; /* not in jemalloc's memory */
+static Object *objects; /* outside of jemalloc's memory */
 static size_t n_objects;
 static uint64_t state;
 
@@ -41,7 +41,7 @@ draw(uint32_t limit)
     return (uint32_t)((state >> 33) % limit);
 }
 
-/* ---- who allocates ---- */
+/* ---- allocating functions ---- */
 
 NAMED static void *
 request_buffer(size_t size)
@@ -85,8 +85,8 @@ static const struct {
     [CACHE] = {"cache_insert", cache_insert},
 };
 
-/* Per thousand of the objects; sessions come in groups of at most `together`; the cache is dense, in slabs of its own.
- */
+/* Shares are per thousand of the objects; sessions come in groups of at most `together`; the cache is dense, in
+ * separate slabs. */
 static const struct {
     const char *name;
     unsigned session, index, together;
@@ -145,7 +145,7 @@ build(const char *name, size_t size)
     return true;
 }
 
-/* ---- the truth ---- */
+/* ---- the true numbers ---- */
 
 static size_t
 read_class(const char *table, unsigned class, const char *leaf, size_t width)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that grows as it is told, one line at a time on standard input:
+ * A program that allocates on command, one per line of stdin:
  *   stacks N    allocates once from each of N call stacks
  *   hold N      allocates and touches N bytes
  *   leak N      allocates and touches N bytes per second from now on, in a thread
- * It writes its pid first, and a line after each command.
+ * It prints its pid first, and a line after each command.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-    DEPTH = 20, /* frames that differ: up to 2^20 stacks */
+    DEPTH = 20, /* frames with two variants: up to 2^20 stacks */
     SMALL = 64,
     BLOCK = 64 * 1024,
     TICK_NS = 10000000,
@@ -46,7 +46,7 @@ turn(unsigned way, int depth)
         left(way >> 1, depth - 1);
 }
 
-/* The empty statement keeps the compiler from a jump instead of a call. */
+/* The empty statement prevents a tail call. */
 __attribute__((noinline)) static void
 left(unsigned way, int depth)
 {

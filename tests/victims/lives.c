@@ -3,11 +3,12 @@
  * A program that knows what it has allocated, freed and kept, by function. One command per line on stdin, one answer
  * per line on stdout; the pid comes first.
  *
- *   lives BYTES SIZE SEED   each function allocates about BYTES in all; SIZE is about the largest object. The answer
- * has for each: its name, objects and bytes allocated so far, objects and bytes of it in use dump FILE jemalloc's own
- * profiler writes its dump
+ *   lives BYTES SIZE SEED   each function allocates about BYTES in all; SIZE is the approximate size of the largest
+ *                           object. Answers for each function: name, objects and bytes allocated so far, objects and
+ *                           bytes in use
+ *   dump FILE               jemalloc's own profiler writes its dump
  *
- * What it needs itself is not the allocator's.
+ * Its own data are not allocated by the allocator.
  */
 #include <malloc.h>
 #include <stdbool.h>
@@ -31,7 +32,7 @@ typedef struct {
 } Truth;
 
 static uint64_t state;
-static void **blocks; /* those that live; of all functions */
+static void **blocks; /* live blocks of all functions */
 static size_t n_blocks;
 
 static uint64_t
@@ -50,7 +51,7 @@ count(Sum *sum, void *block)
     sum->bytes += malloc_usable_size(block);
 }
 
-/* What is not kept dies some time later; the last ones of these still live at the end. */
+/* Blocks that are not kept are freed some time later; the last of them are still live at the end. */
 static void
 keep(Truth *truth, void *block)
 {
@@ -73,7 +74,7 @@ keep(Truth *truth, void *block)
     dying[i].block = block;
 }
 
-/* ---- the functions that a profile is to name ---- */
+/* ---- the functions that a profile must name ---- */
 
 #define NOT_LAST(block) __asm__ volatile("" : "+r"(block)) /* no tail call */
 
@@ -110,7 +111,7 @@ take_aligned(Truth *truth, size_t largest)
     keep(truth, block);
 }
 
-/* Never in place: the classes are small ones. */
+/* Never resizes in place, since the size classes are small. */
 __attribute__((noinline)) static void
 take_grown(Truth *truth, size_t largest)
 {

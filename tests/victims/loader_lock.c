@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded: ends the program when the agent's thread asks the loader for its objects, under a lock that a child forked
- * meanwhile would find held for ever. */
+/* A library to preload: ends the program when the agent's thread lists the loader's objects, which takes a lock that a
+ * child forked meanwhile would find locked forever. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>

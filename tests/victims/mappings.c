@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process whose memory map is hundreds of megabytes of text: as many mappings as the kernel grants, of a file with
- * the longest path there is, called like the agent. Run it in an empty directory. Prints "mappings N", then waits for
- * the end of its input.
+ * A process whose memory map has hundreds of megabytes of text: as many mappings as the kernel permits, of a file with
+ * the longest possible path and the agent's name. Run it in an empty directory. Prints "mappings N", then waits for the
+ * end of stdin.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 enum {
     COMPONENT = 200,
     DEPTH = 18,
-    MAPPINGS = 65400, /* vm.max_map_count is 65530 where nobody changed it */
+    MAPPINGS = 65400, /* vm.max_map_count is 65530 by default */
     PAGE = 4096,
 };
 
@@ -38,7 +38,7 @@ main(void)
     char byte;
     if (file < 0 || ftruncate(file, PAGE) != 0)
         return 1;
-    /* Neighbours that differ are not merged. */
+    /* Adjacent mappings that differ are not merged. */
     for (; mappings < MAPPINGS; mappings++)
         if (mmap(NULL, PAGE, PROT_READ | (mappings % 2 != 0 ? PROT_WRITE : 0), MAP_SHARED, file, 0) == MAP_FAILED)
             break;

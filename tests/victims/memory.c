@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Weak: a victim without jemalloc answers ENOSYS. */
+/* Weak, so that a victim without jemalloc answers ENOSYS. */
 int VICTIM_MALLCTL(const char *name, void *old, size_t *old_size, void *new, size_t new_size) __attribute__((weak));
 void VICTIM_STATS_PRINT(void (*write_text)(void *, const char *), void *closure, const char *letters)
     __attribute__((weak));
@@ -71,7 +71,7 @@ allocate_on_path(unsigned path, int bits, size_t size)
     return block;
 }
 
-/* hold COUNT SIZE: keeps COUNT blocks, each allocated from a stack of its own. */
+/* hold COUNT SIZE: keeps COUNT blocks, each allocated from a separate stack. */
 static void
 run_hold(char *argument)
 {
@@ -103,7 +103,7 @@ run_drop(char *argument)
     answer("dropped");
 }
 
-/* read SIZE NAME: a control as the program itself sees it, SIZE bytes wide. */
+/* read SIZE NAME: reads a control of SIZE bytes in the program itself. */
 static void
 run_read(char *argument)
 {
@@ -123,7 +123,7 @@ run_read(char *argument)
         answer("%llu", (unsigned long long)value);
 }
 
-/* allocated: stats.allocated, without what waits in this thread's cache (which jemalloc counts as allocated). */
+/* allocated: stats.allocated without this thread's cache (which jemalloc counts as allocated). */
 static void
 run_allocated(char *argument)
 {
@@ -149,7 +149,7 @@ run_active(char *argument)
         answer("%d", active);
 }
 
-/* dump FILE: this program's own prof.dump; answers with the nanoseconds it took. */
+/* dump FILE: calls prof.dump in the program itself; answers with its nanoseconds. */
 static void
 run_dump(char *argument)
 {
@@ -174,7 +174,7 @@ write_to(void *closure, const char *text)
         abort();
 }
 
-/* stats FILE [LETTERS]: this program's own malloc_stats_print. */
+/* stats FILE [LETTERS]: calls malloc_stats_print in the program itself. */
 static void
 run_stats(char *argument)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiled with musl-gcc: a program with the C library musl, whose mallctl() and malloc_stats_print() stand in for a
- * jemalloc that is built for it. Says "ready", and once stdin ends "over".
+ * Compiled with musl-gcc: a program with the C library musl, whose mallctl() and malloc_stats_print() simulate a
+ * jemalloc built for it. Prints "ready", and "over" at the end of stdin.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_siz
     static const char *const version = "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c";
     static const bool yes = true;
     static const size_t zero;
-    errno = ENOTTY; /* which nobody must notice */
+    errno = ENOTTY; /* which must stay invisible */
     if (strcmp(name, "version") == 0)
         return give(old, old_size, &version, sizeof(version));
     if (strcmp(name, "config.prof") == 0 || strcmp(name, "opt.prof") == 0 || strcmp(name, "config.stats") == 0)

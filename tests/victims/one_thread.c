@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded in the agent's place: one thread that does nothing, or (built with ASKS) asks jemalloc one question first.
- * What a victim holds with it is what any such thread costs there: glibc's bookkeeping for a thread, jemalloc's arena
- * for it and its table of controls. That is the measure of what the agent itself costs.
+ * A library to preload in place of the agent: one thread that does nothing, or (built with ASKS) first makes one
+ * mallctl() call. The memory of a victim with it is the cost of any such thread: glibc's bookkeeping, jemalloc's arena
+ * and its table of controls. The agent's own cost is measured against it.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ wait_forever(void *unused)
 {
     (void)unused;
     ask();
-    prctl(PR_SET_NAME, "waiting"); /* for tests to see that all has been done */
+    prctl(PR_SET_NAME, "waiting"); /* tells tests that it is done */
     for (;;)
         pause();
     return NULL;

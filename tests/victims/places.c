@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits for the end of its stdin in a place of a certain kind, with nothing else to do:
- *   places stale         in a frame with 12 KiB that it never wrote, over what dlopen() left there
+ * Waits for the end of stdin in a place of a certain kind, doing nothing else:
+ *   places stale         in a frame with 12 KiB that it never wrote, over stale data of dlopen()
  *   places handlers      in a signal handler within signal handlers, the outermost of which interrupted a wait
  *   places jemalloc      in a function that jemalloc calls while it holds locks
  *   places loader FILE   in the constructor of library FILE, while it is loaded
  *   places fork          in a handler of fork()
- *   places coroutine     on a stack of its own
- * says "ready" there.
+ *   places coroutine     on a separate stack
+ * prints "ready" there.
  */
 #include <dlfcn.h>
 #include <poll.h>

@@ -17,14 +17,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A value no system call sets errno to. */
+/* A value to which no system call sets errno. */
 enum { ODD_ERRNO = 4242 };
 
 static int leash = -1;
 static pid_t child;
 static void *library;
 
-/* The child lives until the parent lets go of the leash (or dies), and exits 1 if fork changed its errno. */
+/* The child runs until the parent closes the leash (or ends), and exits with 1 if fork changed its errno. */
 static void
 live_on_leash(int end)
 {
@@ -76,7 +76,7 @@ run_reap(char *argument)
         answer("%d", status);
 }
 
-/* fork-many COUNT: children that exit at once, one after the other. */
+/* fork-many COUNT: forks children, one after the other, that exit at once. */
 static void
 run_fork_many(char *argument)
 {
@@ -103,8 +103,8 @@ run_exec(char *argument)
     fail("execv");
 }
 
-/* fork-exec: the child becomes a fresh victim that keeps stdin and stdout; the parent waits for it and exits as it
- * does. */
+/* fork-exec: the child becomes a fresh victim that keeps stdin and stdout; the parent waits for it and exits with its
+ * status. */
 static void
 run_fork_exec(char *argument)
 {
@@ -172,7 +172,7 @@ run_setuid(char *argument)
         answer("%d", (int)geteuid());
 }
 
-/* For a time: the process may become its earlier user again. */
+/* A temporary change: the process can return to its previous user. */
 static void
 run_seteuid(char *argument)
 {
@@ -182,7 +182,7 @@ run_seteuid(char *argument)
         answer("%d", (int)geteuid());
 }
 
-/* Answers with the errno that dlopen left, having started from ODD_ERRNO. */
+/* Answers with errno after dlopen, which was ODD_ERRNO before. */
 static void
 run_dlopen(char *argument)
 {
@@ -207,7 +207,8 @@ run_dlclose(char *argument)
         answer("closed");
 }
 
-/* dlopen-copy FILE: from a memory file that is closed again, as jescope brings the agent into a running process. */
+/* dlopen-copy FILE: loads a copy from a memory file, which is then closed, as jescope loads the agent into a running
+ * process. */
 static void
 run_dlopen_copy(char *argument)
 {
@@ -231,8 +232,8 @@ run_dlopen_copy(char *argument)
         fail(dlerror());
 }
 
-/* enter DIRECTORY: calls the agent's function in the library opened last, else the preloaded one. Answers with its
- * result and what became of errno. */
+/* enter DIRECTORY: calls the agent's entry function in the library opened last, otherwise in the preloaded one. Answers
+ * with its result and errno. */
 static void
 run_enter(char *argument)
 {

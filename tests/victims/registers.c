@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fills every register it can, waits or spins, and looks whether they are as they were:
+ * Fills as many registers as possible, waits or spins, and checks that they are unchanged:
  *   registers sleep|spin
- * says "ready"; once stdin ends it says "rounds N changed M errno E": in how many rounds some register, or errno, was
- * not as before. x86-64: general, x87, vector and mask registers, MXCSR, the direction flag and the red zone below the
- * stack pointer (registers-round.S); errno everywhere.
+ * prints "ready", and at the end of stdin "rounds N changed M errno E": the numbers of all rounds, of those in which a
+ * register has changed, and of those in which errno has. x86-64: general, x87, vector and mask registers, MXCSR, the
+ * direction flag and the red zone below the stack pointer (registers-round.S); errno everywhere.
  */
 #include <errno.h>
 #include <poll.h>

@@ -4,19 +4,19 @@
  * on stdout; the pid comes first.
  *
  *   churn N         N allocations of mixed sizes by every function of the allocator, all freed again; errno is kept
- *   tree N SIZE     N blocks of SIZE bytes, by a stack of 40 functions, kept
- *   alternate N     N times, from a signal handler on an alternate stack of 8 KiB; after a stack overflow as well
+ *   tree N SIZE     N blocks of SIZE bytes, from a stack of 40 functions, kept
+ *   alternate N     N times, from a signal handler on an alternate stack of 8 KiB; also after a stack overflow
  *   jump N          leaves a hook N times by siglongjmp() out of a signal handler; then other threads allocate
  *   threads N       N threads that allocate, also in the destructors of their variables
- *   crowd N         N threads that live at once, each with a block of 5000 bytes; says how many there are
- *   rest N          the same, but each frees its block before it waits, and nothing afterwards
- *   disperse        ends them, without the blocks
- *   renew N         N threads that allocate, one after the other, each with a stack so large that the C library gives
- *                   back the stacks of all that have ended
+ *   crowd N         N concurrent threads, each with a block of 5000 bytes; answers with their number
+ *   rest N          the same, but each frees its block before it waits, and then calls nothing
+ *   disperse        ends them, without freeing the blocks
+ *   renew N         N threads that allocate, one after the other, each with a stack so large that the C library frees
+ *                   the stacks of all ended threads
  *   processes N     N children by fork, which allocate, and N by vfork, which execute a program
- *   resize N        N blocks that grow and shrink in place where they can
- *   generated SIZE  blocks of SIZE bytes from generated code, as a JIT compiler's: in memory without a file and without
- *                   unwind tables, with a frame pointer and with other values in its register. Says where the code is
+ *   resize N        N blocks that grow and shrink, in place if possible
+ *   generated SIZE  blocks of SIZE bytes from code generated as by a JIT compiler: in memory without file and unwind
+ *                   tables, with a frame pointer and with other values in its register. Prints where the code is
  */
 #include <errno.h>
 #include <malloc.h>
@@ -50,7 +50,7 @@ expect(bool true_enough, const char *what)
     }
 }
 
-/* Keeps the compiler from dropping what nothing looks at. */
+/* Prevents the compiler from removing an unused block. */
 static void
 use(void *block)
 {
@@ -146,7 +146,7 @@ static sigjmp_buf out_of_hook;
 static uintptr_t agent_begin, agent_end;
 static volatile sig_atomic_t jumped;
 
-/* Only out of the agent's code: jemalloc itself does not survive it elsewhere. */
+/* Jumps only out of the agent's code: elsewhere, jemalloc itself would break. */
 static void
 jump_out_of_agent(int number, siginfo_t *info, void *context)
 {
@@ -209,7 +209,7 @@ set_timer(unsigned microseconds)
     setitimer(ITIMER_PROF, microseconds != 0 ? &timer : &(struct itimerval){0}, NULL);
 }
 
-/* Each time in a thread of its own: jemalloc does not call the hooks of one that has left them so. */
+/* Each jump is in a new thread, since jemalloc no longer calls hooks in a thread that has left one in this way. */
 static void *
 jump_once(void *unused)
 {
@@ -278,7 +278,7 @@ stay(void *unused)
     return NULL;
 }
 
-/* A thread that calls nothing of the allocator's from the start of its wait to its end. */
+/* A thread that does not call the allocator from the start of its wait on. */
 static void *
 rest(void *unused)
 {
@@ -362,7 +362,7 @@ static uintptr_t generated_at;
 #if defined(__x86_64__)
 enum { CODE_PAGE = 4096 };
 
-/* push rbp; mov rbp, rsp (or BASE); mov rax, malloc; call rax; pop rbp; ret. Ends where the page does. */
+/* push rbp; mov rbp, rsp (or BASE); mov rax, malloc; call rax; pop rbp; ret. Ends at the end of the page. */
 static Generated
 generate(uint8_t *page, const uintptr_t *base)
 {
@@ -393,7 +393,7 @@ call_generated(Generated code, size_t size)
     __asm__ volatile("" ::: "memory"); /* no tail call */
 }
 
-/* A page that can be executed and perhaps not be read, between two that cannot be used. */
+/* A page that is executable, and readable depending on PROTECTION, between two inaccessible ones. */
 static void
 allocate_in_generated(const uintptr_t *base, int protection, size_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A malloc of the program's own, in front of a jemalloc that is linked but serves nobody.
+ * A program with its own malloc, which hides a linked jemalloc that is not used.
  */
 #include <stddef.h>
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slow_files DEVICE DIRECTORY PROGRAM...: a file system that does not answer when a name "never" is looked up
- * (fuse(4)), by DEVICE, and another one on top of it (overlayfs), where root waits for it as well; both in name spaces
- * of its own, in which any user may mount them. Executes PROGRAM with JESCOPE_SOCKET_DIR=DIRECTORY/top/never. Exits
- * with 77 where that is not possible.
+ * slow_files DEVICE DIRECTORY PROGRAM...: mounts a file system through DEVICE that does not answer lookups of the name
+ * "never" (fuse(4)), and another one on top of it (overlayfs), which blocks root too. Both are in new namespaces, in
+ * which any user may mount them. Executes PROGRAM with JESCOPE_SOCKET_DIR=DIRECTORY/top/never. Exits with 77 if that is
+ * not possible.
  *
- * slow_files --image DEVICE DIRECTORY PROGRAM...: executes a copy of PROGRAM in that file system, which opens it for
- * nobody any more once it has written a line.
- * slow_files --arguments DEVICE DIRECTORY x: its own arguments and environment are in a page of memory that this file
- * system does not provide.
+ * slow_files --image DEVICE DIRECTORY PROGRAM...: executes a copy of PROGRAM in that file system, which no longer lets
+ * it be opened once it has written a line.
+ *
+ * slow_files --arguments DEVICE DIRECTORY x: places its own arguments and environment in a page of memory that this
+ * file system does not deliver.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,7 @@ enum { IMPOSSIBLE = 77, PAGE = 4096, INODE_PROGRAM = 2, INODE_PAGE = 3 };
 
 static int image = -1; /* the program, open */
 static struct stat image_status;
-static char stop[1024]; /* a file: from when it is there, nothing is opened any more */
+static char stop[1024]; /* path of a file; once it exists, nothing can be opened */
 
 static void
 give_up(const char *what)
@@ -153,7 +154,7 @@ enter_own_spaces(void)
         give_up("private mounts");
 }
 
-/* The page of the arguments, which is far above what functions called from here use of the stack. */
+/* The page of the arguments is far above the part of the stack that functions called from here use. */
 static void
 wait_without_arguments(char **argv, const char *top)
 {

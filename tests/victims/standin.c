@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A library whose mallctl answers as jemalloc 4.5 to 5.2 does, and which notes every call it receives, one line each,
- * in the file STANDIN_LOG names. It serves malloc (from glibc's heap), so that an agent takes it for a live jemalloc.
- * Where the real library would crash (prof.reset after thread.prof.*, background threads after a limit of zero), it
- * aborts. As 3.x it refuses to dump in a thread that has never called its malloc.
+ * A library whose mallctl answers like jemalloc 4.5 to 5.2, and which logs every call as a line of the file
+ * STANDIN_LOG. It serves malloc (from glibc's heap), so that an agent accepts it as a live jemalloc. It aborts where
+ * the real library would crash (prof.reset after thread.prof.*, background threads after a limit of zero). As version
+ * 3.x, it refuses to dump in a thread that has never called its malloc.
  *
- * STANDIN_VERSION: the version it gives itself (default 5.2.1). STANDIN_PROF: "off" (default): built with profiling but
- * started with prof:false; "none": built without; "on": started with prof:true,prof_active:false, its dumps hold one
- * stack, or are copies of the file STANDIN_DUMP. STANDIN_FAIL: a file of lines "read CONTROL ERROR" or "write CONTROL
- * ERROR", errors it shall answer as long as the file says so. STANDIN_CONF: what config.malloc_conf says.
+ * STANDIN_VERSION: its version (default 5.2.1).
+ * STANDIN_PROF: "off" (default): built with profiling but started with prof:false; "none": built without; "on": started
+ * with prof:true,prof_active:false.
+ * STANDIN_DUMP: a file to copy as its dump; by default, a dump has one stack.
+ * STANDIN_FAIL: a file of lines "read CONTROL ERROR" or "write CONTROL ERROR": errors to return while the file has
+ * them.
+ * STANDIN_CONF: the value of config.malloc_conf.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +34,7 @@ typedef struct {
     size_t size;
     unsigned access; /* Access */
     Needs needs;
-    int write_error; /* what a write answers */
+    int write_error; /* result of a write */
     uint64_t value;
 } Node;
 
@@ -53,7 +56,7 @@ PUBLIC void malloc_stats_print(void (*write_text)(void *, const char *), void *c
 
 enum { MAX_BACKGROUND_THREADS = 4 };
 
-/* Values that a write changes. */
+/* Values that writes change. */
 typedef struct {
     const char *name;
     uint64_t value;
@@ -221,7 +224,7 @@ value_of(const Node *node)
     return state ? *state : node->value;
 }
 
-/* The error that STANDIN_FAIL wants, or 0. */
+/* The error that STANDIN_FAIL specifies, or 0. */
 static int
 wanted_error(const char *verb, const char *name)
 {
@@ -288,13 +291,13 @@ write_dump(const char *path)
     return done ? 0 : EFAULT;
 }
 
-/* What writing NEW does, with prof:true. */
+/* The effect of writing NEW, with prof:true. */
 static int
 write_node(const Node *node, const void *new)
 {
     uint64_t value = 0;
 
-    /* 3.x knows a thread once it has allocated. */
+    /* 3.x knows a thread only after it has allocated. */
     if (strcmp(node->name, "prof.dump") == 0 && version()[0] == '3' && !known_thread)
         return EFAULT;
     if (strcmp(node->name, "prof.dump") == 0 && prof_is_on())
@@ -310,7 +313,7 @@ write_node(const Node *node, const void *new)
     return prof_is_on() && node->needs == PROF_BUILT ? 0 : node->write_error;
 }
 
-/* What stands in the way of a call, or 0. */
+/* The error of a call, or 0. */
 static int
 obstacle(const Node *node, bool writes, size_t new_size)
 {
@@ -381,7 +384,7 @@ mallctlbymib(const size_t *mib, size_t length, void *old, size_t *old_size, void
     return mallctl(nodes[mib[0]].name, old, old_size, new, new_size);
 }
 
-/* The shape of 5.2: JSON is indented and ends with a newline, text tells prof.active in a section of its own. */
+/* The format of 5.2: JSON is indented and ends with a newline; text has prof.active in a separate section. */
 void
 malloc_stats_print(void (*write_text)(void *, const char *), void *closure, const char *letters)
 {

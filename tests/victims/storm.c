@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storm FILE THREADS: all threads, the first one included, do nothing but malloc and free, for ever; there is not one
- * system call in their loop. Each counts its rounds in the mapped FILE, and ends the program if a block does not hold
- * what it was given.
+ * storm FILE THREADS: all threads, including the first, only call malloc and free, forever, without a system call in
+ * the loop. Each counts its rounds in the mapped FILE, and ends the program if a block has changed contents.
  */
 #include <fcntl.h>
 #include <pthread.h>

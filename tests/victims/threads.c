@@ -111,7 +111,8 @@ count_signal(int number)
         atomic_fetch_add(&caught_elsewhere, 1);
 }
 
-/* catch: every signal that can have a handler gets one, and this thread, the program's only one, blocks them all. */
+/* catch: installs handlers for all signals that can have one, and blocks them all in this thread, the program's only
+ * one. */
 static void
 run_catch(char *argument)
 {
@@ -126,7 +127,7 @@ run_catch(char *argument)
     answer("blocked");
 }
 
-/* caught: lets pending signals in; answers how many handlers ran on the main thread and how many on another. */
+/* caught: unblocks pending signals; answers with the numbers of handlers that ran on the main thread and on others. */
 static void
 run_caught(char *argument)
 {

@@ -70,7 +70,7 @@ main(void)
 #ifdef VICTIM_EMBEDS
     embed_start();
 #endif
-    /* A first allocation through the allocator under test, as any program has made by now. */
+    /* Makes a first allocation through the allocator under test, as any program has at this point. */
     VICTIM_FREE(VICTIM_MALLOC(100));
     answer("%d errno %d", getpid(), errno_at_start);
     while (fgets(line, sizeof(line), stdin)) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program for the agent to be a guest in. It obeys one command per line on stdin and answers each with one line on
- * stdout, "ok ..." or "failed ...": what it did is then known to the test without waiting for time to pass.
+ * A program for the agent to run in. It executes one command per line of stdin and answers each with one line on
+ * stdout, "ok ..." or "failed ...", so that tests need no delays.
  */
 #ifndef JESCOPE_VICTIMS_VICTIM_H
 #define JESCOPE_VICTIMS_VICTIM_H
 
 #include <stddef.h>
 
-/* The allocator under test. Another build of the same program names another one with these macros. */
+/* The allocator under test; another build of the same program defines these macros for another one. */
 #ifndef VICTIM_MALLOC
 #define VICTIM_MALLOC malloc
 #define VICTIM_FREE   free
@@ -25,7 +25,7 @@ void VICTIM_FREE(void *block);
 
 typedef struct {
     const char *name;
-    /* argument: the rest of the line, "" if none. Answers with answer() or fail(), unless the process is gone. */
+    /* ARGUMENT is the rest of the line, "" if none. Answers with answer() or fail(), unless the process ends. */
     void (*run)(char *argument);
 } Command;
 
@@ -36,7 +36,7 @@ extern const Command descriptor_commands[];
 
 #ifdef VICTIM_EMBEDS
 extern const Command embed_commands[];
-/* What such a program does first in main(). */
+/* Called first in main(). */
 void embed_start(void);
 #endif
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits in one system call and judges how the wait ended:
+ * Waits in one system call and reports how the wait ended:
  *   waits KIND MILLISECONDS
- * says "ready" before it, then "ended RESULT ERRNO MILLISECONDS". What a wait is for is done by a child after
- * MILLISECONDS, or it is the wait's own timeout. No signal handler is installed unless the wait is for a signal.
+ * prints "ready" before the wait, then "ended RESULT ERRNO MILLISECONDS". A child causes the awaited event after
+ * MILLISECONDS, or the wait has that timeout. No signal handler is installed unless the wait is for a signal.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 static long period; /* milliseconds */
-static int ends[2]; /* of a pipe or a pair of sockets */
+static int ends[2]; /* of a pipe or a socket pair */
 
 static struct timespec
 span(void)
@@ -48,7 +48,7 @@ moment(clockid_t clock)
     return now;
 }
 
-/* A child that writes to the other end when the time has come. */
+/* Forks a child that writes to the other end after the period. */
 static pid_t
 write_later(void)
 {
@@ -179,7 +179,7 @@ wait_recv(void)
     return recv(ends[0], &byte, 1, 0);
 }
 
-/* SO_RCVTIMEO makes the kernel give EINTR where it would otherwise take the call up again. */
+/* With SO_RCVTIMEO, the kernel returns EINTR instead of restarting the call. */
 static long
 wait_recv_timeout(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library whose constructor says "ready" and waits for the end of stdin. */
+/* A library whose constructor prints "ready" and waits for the end of stdin. */
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
