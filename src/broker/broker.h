@@ -20,7 +20,8 @@ typedef struct {
 
 void broker_policy_free(BrokerPolicy *policy);
 
-/* Reads the settings; called again before each requested file. NULL: they are invalid, the last ones stay in force. */
+/* Reads the settings; called again before each requested file. NULL if they are invalid; the previous ones then stay in
+ * force. */
 typedef BrokerPolicy *BrokerReadPolicy(gpointer data);
 
 typedef struct {

@@ -25,7 +25,7 @@ void audit_free(Audit *audit);
 /* Describes the request of EXCHANGE on the target LABEL (NULL: none) for audit_change(). Free with g_free(). */
 char *audit_describe(const Exchange *exchange, const char *label);
 
-/* Whether a change requested by EXCHANGE may be logged; counts it for the limit of its peer. */
+/* Whether the peer of EXCHANGE, a request for a change, is within its limit of changes; counts this one. */
 gboolean audit_takes_change(Audit *audit, const Exchange *exchange);
 
 /* Logs that the change ABOUT, of audit_describe(), was answered with ANSWER. */

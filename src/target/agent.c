@@ -231,7 +231,7 @@ may_listen_again(const AgentTarget *agent)
     return alive(agent) && (!agent->named || diagnosis_agent_may_come(&agent->process));
 }
 
-/* The socket moves if the process changes its user, or if its file was removed. */
+/* Finds the socket again: it moves if the process changes its user, or if its file was removed. */
 static void
 find_anew(AgentTarget *agent)
 {

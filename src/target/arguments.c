@@ -36,7 +36,8 @@ is_secret(const char *name, gsize length)
            g_str_has_suffix(joined->str, "privatekey");
 }
 
-/* The length of the first URL in WORD up to its password ("scheme://user:"), or 0; *END is set to its end. */
+/* The length of WORD up to the password of its first URL with one ("scheme://user:"), or 0; *END is then the password's
+ * end. */
 static gsize
 url_password(const char *word, const char **end)
 {
@@ -89,7 +90,7 @@ append_up_to_secret(GString *text, const char *word)
     g_string_append(text, word[length] != '\0' ? hidden : "");
 }
 
-/* TRUE: the next word is a secret. */
+/* Appends an option. TRUE if the next word is a secret. */
 static gboolean
 append_option(GString *text, const char *word)
 {

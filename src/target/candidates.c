@@ -125,7 +125,7 @@ take_looked(gpointer data, guint i, gconstpointer answer)
 }
 
 typedef struct {
-    guint turn; /* of its user */
+    guint turn; /* its rank among the processes of its user */
     Process process;
 } Turn;
 

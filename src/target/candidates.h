@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which processes a name means, and how each can be reached.
+ * Finds the processes that a name means, and how each can be reached.
  *
  * A process matches by its kernel name (completed if the kernel truncated it), by the name in its first argument
  * ("traffic_server", whose kernel name is "[TS_MAIN]"), or by its executable file ("varnishd", whose worker calls
@@ -25,7 +25,7 @@ typedef struct {
     Reach reach;
     char *socket;      /* REACH_AGENT: the path of the agent's socket */
     gboolean hidden;   /* not permitted to see whether it uses jemalloc */
-    char *obstacle;    /* REACH_NOT: why, and what to change */
+    char *obstacle;    /* REACH_NOT: the reason, and what to change */
     gboolean left_out; /* REACH_NOT: not examined for lack of time (aside_set_end()) */
 } Candidate;
 

@@ -94,7 +94,7 @@ static const char *const sources[] = {
 static const char *const forks[] = {
     "fork", "__fork", "__libc_fork", "_Fork", "vfork", "__vfork", "__run_prefork_handlers", "__run_postfork_handlers"};
 
-/* Are on every stack of the main thread, and linkers may place them in a gap between functions of jemalloc. */
+/* Functions on every stack of the main thread, which linkers may place in a gap between functions of jemalloc. */
 static const char *const outermost[] = {"main", "_start"};
 
 static const char *const publics[] = {"mallctl",

@@ -11,7 +11,7 @@ enum {
     HUGE = 2 << 20,
     PAGES = HUGE / PAGE,
     BLOCKS = 256,       /* huge pages examined in all ranges */
-    PAGES_OF_BLOCK = 4, /* small pages of each */
+    PAGES_OF_BLOCK = 4, /* small pages examined in each */
     TRIES = 8,          /* random places tried per block, since only parts of a range are in huge pages */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an implementation of Target provides; for the files of target/ and client/ only. */
+/* The interface of implementations of Target; only for target/ and client/. */
 #ifndef JESCOPE_TARGET_IMPLEMENTATION_H
 #define JESCOPE_TARGET_IMPLEMENTATION_H
 

@@ -21,7 +21,7 @@ struct _Keeper {
     int orders; /* the write end */
 };
 
-/* A message: milliseconds until the deadline, or this. */
+/* A message is the milliseconds until the deadline, or this. */
 static const guint64 is_done = G_MAXUINT64;
 
 enum {

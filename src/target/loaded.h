@@ -16,7 +16,7 @@ typedef struct {
  * executable if it is static, and empty if nothing can be read. SPACE must outlive the result. */
 GArray *loaded_objects(const AddressSpace *space);
 
-/* The same for the program with headers (AT_PHDR) at PROGRAM_HEADERS. */
+/* The same for the program whose headers (AT_PHDR) are at PROGRAM_HEADERS. */
 GArray *loaded_objects_from(const AddressSpace *space, guint64 program_headers);
 
 /* Opens its file for reading if it is the one that was loaded; -1 if it was deleted or replaced, or may not be read. */

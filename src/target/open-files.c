@@ -43,7 +43,7 @@ note_mount(char *line, gpointer data)
 static int
 mount_of(pid_t pid, const char *number)
 {
-    enum { BEGINNING = 4096 }; /* sufficient bytes of a file: a line for each lock follows */
+    enum { BEGINNING = 4096 }; /* bytes to read; after them, each lock has a line */
     g_autofree char *file = g_strconcat("fdinfo/", number, NULL);
     g_autofree char *text = process_text(pid, file, BEGINNING, NULL);
     const char *found = text != NULL ? strstr(text, "mnt_id:") : NULL;

@@ -15,7 +15,7 @@
 /* Default maximum of bytes that this process allocates for one file, which a hostile target could make grow without
  * limit. */
 #define OUTPUT_PAGES_MOST  (G_GUINT64_CONSTANT(256) << 20)
-#define OUTPUT_PAGES_FIRST (G_GUINT64_CONSTANT(8) << 20) /* where the target cannot bear much */
+#define OUTPUT_PAGES_FIRST (G_GUINT64_CONSTANT(8) << 20) /* for a target with a limit */
 
 /* In this time, jemalloc writes some 100 KiB of a dump. */
 enum { OUTPUT_PAGES_EVERY_US = 500 };

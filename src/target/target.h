@@ -86,7 +86,8 @@ int target_errno(const Target *target);
 /* Reads the target's identity and current state. */
 gboolean target_hello(Target *target, WireHelloReply *hello, GError **error);
 
-/* Reads a control; sets only value->text for WIRE_TYPE_STRING, otherwise only value->value. */
+/* Reads a control. The result is value->text for WIRE_TYPE_STRING, otherwise value->value; other fields are
+ * unspecified. */
 gboolean target_read(Target *target, const char *control, WireType type, WireCtlReply *value, GError **error);
 
 /* Writes a control; WIRE_TYPE_NONE runs an action (VALUE is ignored). */

@@ -89,7 +89,7 @@ typedef struct {
 
 typedef enum {
     TRACEE_PROCEED, /* continue with the call; while the filter is suspended only if it is harmless (harmless-calls.h),
-                       else the function gets EPERM */
+                       otherwise the function gets EPERM */
     TRACEE_ALLOW,   /* the same of any call */
     TRACEE_REPLACE, /* make the call with the changed number and arguments */
     TRACEE_SKIP,    /* do not make the call; the function gets result. Under a seccomp filter, the call is made with the

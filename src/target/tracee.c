@@ -272,7 +272,7 @@ typedef enum {
     TRY_STUCK,    /* it stays traced until our own thread ends */
 } Try;
 
-/* *DENIED gets an errno if stopping it is not permitted. */
+/* Tries to borrow THREAD. *DENIED is set to an errno value if stopping it is not permitted. */
 static Try
 try_thread(Tracee *tracee, pid_t thread, int *denied)
 {

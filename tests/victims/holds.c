@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holds memory of known sizes and prints it: holds [small=MIB] [cached=THREADS] [buffers=N] [elsewhere=MIB] [leak=KIB]
+ * Holds memory of known sizes: holds [small=MIB] [cached=THREADS] [buffers=N] [elsewhere=MIB] [leak=KIB]
  *   small      MiB in blocks of 128 bytes
  *   cached     live threads that have allocated and freed everything
  *   buffers    blocks of 16 KiB, the size that is counted for sampled small objects
