@@ -5,9 +5,10 @@
 
 /* The thresholds of causes.def. */
 static const gdouble NAMELESS_LEAST = 64 * MIB, NAMELESS_SHARE = 0.6; /* a holder without a function */
-static const gdouble TURNOVER = 0.005;   /* minimum allocated in a class during the watch, relative to what it holds */
-static const gdouble TELLING = 2;        /* minimum expected number of samples that change, for a conclusion */
-static const gdouble OTHERS_SHARE = 0.1; /* of these: if fewer change, other functions allocate in the class */
+static const gdouble TURNOVER = 0.005; /* minimum allocated in a class during the watch, relative to what it holds */
+static const gdouble NAMELESS_TURNOVER = 0.0005; /* the same without a function; thread caches hide most of it */
+static const gdouble TELLING = 2;                /* minimum expected number of samples that change, for a conclusion */
+static const gdouble OTHERS_SHARE = 0.1;         /* of these: if fewer change, other functions allocate in the class */
 static const gdouble UNTOUCHED_SHARE = 0.25;
 static const guint64 PAGES = 16384; /* bytes: larger blocks have their own pages, which may never be written */
 static const gdouble HINT = 0.6;    /* confidence in CAUSE_CAPACITY if only block sizes indicate it */
@@ -44,7 +45,7 @@ parts_of(const DoctorClasses *classes)
 
     for (guint i = 0; i < classes->classes->len; i++) {
         const DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
-        add_class(class->allocated >= TURNOVER * class->bytes ? &parts.renewed : &parts.still, class);
+        add_class(class->allocated >= NAMELESS_TURNOVER * class->bytes ? &parts.renewed : &parts.still, class);
         if (class->bytes > parts.largest.bytes)
             parts.largest = (Part){class->bytes, class->allocated};
     }
@@ -78,7 +79,7 @@ static gboolean
 turns_over(const Case *the, const DoctorStack *holder, gdouble renewed)
 {
     if (holder == NULL)
-        return renewed >= TURNOVER;
+        return renewed >= NAMELESS_TURNOVER;
     gdouble samples = holder->error > 0 ? holder->bytes * holder->bytes / (holder->error * holder->error) : 0;
     gdouble expected = MIN(renewed, 1);
     if (the->evidence->profile == DOCTOR_PROFILE_WHOLE && the->evidence->profiled_seconds > 0 &&
