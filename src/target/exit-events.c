@@ -23,6 +23,7 @@ enum {
     STATUS = EVENT + offsetof(struct proc_event, event_data.exit.exit_code),
     REFUSAL = EVENT + offsetof(struct proc_event, event_data.ack.err),
     MESSAGE_SIZE = EVENT + sizeof(struct proc_event),
+    LAST_EVENT_MS = 50,    /* by which the last event of a process may follow its end, on a busy machine */
     QUEUE_BYTES = 1 << 20, /* for EXIT_EVENTS_MOST events, each a few hundred bytes in the kernel */
 };
 
@@ -215,11 +216,10 @@ exit_events_forget(pid_t pid)
         end();
 }
 
-gboolean
-exit_events_read(pid_t pid, int *status)
+static void
+take_events(void)
 {
     guint8 message[MESSAGE_SIZE];
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
     while (receive(events.subscription, message)) {
         Followed *ended = g_hash_table_lookup(events.followed, GINT_TO_POINTER((gint)word_at(message, PROCESS)));
         if (ended == NULL)
@@ -227,7 +227,21 @@ exit_events_read(pid_t pid, int *status)
         ended->status = (int)word_at(message, STATUS);
         ended->told = TRUE;
     }
+}
+
+/* The kernel announces the end of a process before it sends the last event (do_exit() calls exit_notify() first). So a
+ * status of 0 may be that of a first thread which had ended before: another event may be about to come. */
+gboolean
+exit_events_read(pid_t pid, int *status)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
     const Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
+    take_events();
+    if (followed->told && followed->status == 0) {
+        GPollFD subscription = {.fd = events.subscription, .events = G_IO_IN};
+        g_poll(&subscription, 1, LAST_EVENT_MS);
+        take_events();
+    }
     *status = followed->status;
     return followed->told;
 }
