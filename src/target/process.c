@@ -169,6 +169,25 @@ process_start_time(pid_t pid)
     return stat != NULL && parse_stat(stat, &found) ? found.start_time : 0;
 }
 
+gboolean
+process_program(pid_t pid, ProcessProgram *program)
+{
+    enum { STACK_FIELD = 28, FIRST_FIELD_AFTER_NAME = 3 };
+    g_autofree char *path = g_strdup_printf("/proc/%d/exe", (int)pid);
+    g_autofree char *stat_text = read_proc(pid, "stat", NULL);
+    const char *rest = stat_text != NULL ? strrchr(stat_text, ')') : NULL;
+    struct stat executable;
+    if (rest == NULL || rest[1] == '\0' || stat(path, &executable) != 0)
+        return FALSE;
+    g_auto(GStrv) fields = g_strsplit(rest + 2, " ", -1);
+    if (g_strv_length(fields) <= STACK_FIELD - FIRST_FIELD_AFTER_NAME)
+        return FALSE;
+    *program = (ProcessProgram){.stack = g_ascii_strtoull(fields[STACK_FIELD - FIRST_FIELD_AFTER_NAME], NULL, 10),
+                                .device = executable.st_dev,
+                                .inode = executable.st_ino};
+    return TRUE;
+}
+
 static int
 compare_pids(gconstpointer a, gconstpointer b)
 {

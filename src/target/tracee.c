@@ -26,7 +26,8 @@ struct _Tracee {
     gboolean must_wait;
     TracedPermit permit; /* for the called functions */
     TraceeWatch watch;
-    int memory; /* memory of the program that SPACE describes; unreadable once another program is executed */
+    int memory; /* memory of the program that SPACE describes; unreadable once another program is executed, */
+    ProcessProgram program; /* unless another process shares it: so this is compared too */
 
     Traced *traced; /* NULL: no thread is stopped */
     pid_t thread;
@@ -107,6 +108,10 @@ tracee_new(const Process *process, GError **error)
             obstacle_set_denied(process, errno, error);
         else
             set_gone(tracee, error);
+        return NULL;
+    }
+    if (!process_program(process->pid, &tracee->program)) {
+        set_gone(tracee, error);
         return NULL;
     }
     g_autoptr(GError) cause = NULL;
@@ -226,8 +231,11 @@ tracee_write(Tracee *tracee, guint64 address, const void *bytes, gsize length, G
 static gboolean
 is_same_program(const Tracee *tracee, guint64 stack_pointer)
 {
+    ProcessProgram now;
     guint8 byte;
-    return pread(tracee->memory, &byte, sizeof(byte), (off_t)stack_pointer) == (ssize_t)sizeof(byte);
+    return pread(tracee->memory, &byte, sizeof(byte), (off_t)stack_pointer) == (ssize_t)sizeof(byte) &&
+           process_program(tracee->process.pid, &now) && now.stack == tracee->program.stack &&
+           now.device == tracee->program.device && now.inode == tracee->program.inode;
 }
 
 /* Borrows the thread if that is possible at its current stop; otherwise POINT has the reason. */

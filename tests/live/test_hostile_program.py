@@ -121,6 +121,50 @@ def test_a_filter_of_system_calls_holds_while_functions_are_called(tmp_path):
     assert not directory.exists()
 
 
+KEEPS_ITS_MEMORY = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static int keep_memory(void *nothing)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;)
+        pause();
+}
+
+int main(int argc, char **argv)
+{
+    void *volatile kept = malloc(100000);
+    if (argc > 2)
+        for (;;)
+            usleep(20000);
+    char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    clone(keep_memory, stack + 65536, CLONE_VM | SIGCHLD, NULL);
+    for (int i = 0; i < 20; i++)
+        usleep(20000);
+    execl("./other", "./other", "1", "2", NULL);
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_the_memory_of_a_program_that_executed_another_one(tmp_path):
+    """A process shares it, so it can still be read: nothing is called in the other program at addresses that were found in the first."""
+    (tmp_path / "first.c").write_text(KEEPS_ITS_MEMORY)
+    subprocess.run(["gcc", "-O1", "-w", tmp_path / "first.c", "-o", tmp_path / "first"], check=True)
+    shutil.copy(tmp_path / "first", tmp_path / "other")
+    variables = {"MALLOC_CONF": "prof:true,prof_active:false,lg_prof_sample:14", "LD_PRELOAD": "libjemalloc.so.2"}
+    with started(["setarch", "-R", "./first", "1"], env=environment(tmp_path, **variables), cwd=tmp_path) as program:
+        wait_for_exec(program.pid, tmp_path / "first")
+        done = jescope(tmp_path, "record", "--via=attach", "--for=1s", "-o", tmp_path / "dump.heap", program.pid, check=False)
+    assert done.returncode == 1 and "jemalloc cannot be called" in done.stderr, done.stderr
+
+
 @pytest.fixture
 def endless(open_path):
     try:
