@@ -35,7 +35,7 @@ gboolean process_look(pid_t pid, Process *process);
 /* Process.start_time of PID, cheaper than process_read(); 0 if there is no such process. */
 guint64 process_start_time(pid_t pid);
 
-/* What execve(2) changes, whoever still has the memory of the earlier program. */
+/* What execve(2) changes, even while another process keeps the memory of the earlier program. */
 typedef struct {
     guint64 stack;         /* start of the stack, field 28 of /proc/PID/stat: random if the program has other rights */
     guint64 device, inode; /* of the executable */
