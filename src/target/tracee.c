@@ -26,8 +26,8 @@ struct _Tracee {
     gboolean must_wait;
     TracedPermit permit; /* for the called functions */
     TraceeWatch watch;
-    int memory; /* memory of the program that SPACE describes; unreadable once another program is executed, */
-    ProcessProgram program; /* unless another process shares it: so this is compared too */
+    int memory; /* memory of the program that SPACE describes; usually unreadable once another one is executed */
+    ProcessProgram program; /* the same program: compared too, since another process may keep the memory */
 
     Traced *traced; /* NULL: no thread is stopped */
     pid_t thread;
