@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/cgroup.h"
 
+#include "target/process-stat.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -331,15 +333,12 @@ cgroup_gauge_free(CgroupGauge *gauge)
 static gboolean
 is_ending(const char *proc, int pid)
 {
-    enum { FLAGS_AFTER_NAME = 6, EXITING = 0x4 /* PF_EXITING of the kernel */ };
+    enum { EXITING = 0x4 /* PF_EXITING of the kernel */ };
     g_autofree char *path = g_strdup_printf("%s/%d/stat", proc, pid);
-    g_autofree char *text = NULL;
-    const char *rest = g_file_get_contents(path, &text, NULL, NULL) ? strrchr(text, ')') : NULL;
-    if (rest == NULL || rest[1] == '\0')
-        return TRUE;
-    g_auto(GStrv) fields = g_strsplit(rest + 2, " ", FLAGS_AFTER_NAME + 2);
-    return g_strv_length(fields) > FLAGS_AFTER_NAME &&
-           (g_ascii_strtoull(fields[FLAGS_AFTER_NAME], NULL, 10) & EXITING) != 0;
+    g_autofree char *stat = NULL;
+    guint64 flags;
+    return !g_file_get_contents(path, &stat, NULL, NULL) || !process_stat_number(stat, PROCESS_STAT_FLAGS, &flags) ||
+           (flags & EXITING) != 0;
 }
 
 /* An ending process is moved to another group. So is_ending() is called after the group was read: if the process is not

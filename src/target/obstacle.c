@@ -208,9 +208,10 @@ obstacle_set_denied(const Process *process, int code, GError **error)
         set_denied(process, error, "it has privileges, ids other than yours, or is not dumpable; run jescope as root");
     else
         set_denied(process, error,
-                   code == EPERM ? "the kernel refuses; run jescope with CAP_SYS_PTRACE in the target's user namespace "
-                                   "or above, outside of any container"
-                                 : g_strerror(code));
+                   code == EPERM || code == EACCES
+                       ? "the kernel refuses; run jescope with CAP_SYS_PTRACE in the target's user namespace "
+                         "or above, outside of any container"
+                       : g_strerror(code));
 }
 
 gboolean

@@ -2,6 +2,8 @@
 #include "target/process-end.h"
 
 #include "target/exit-events.h"
+#include "target/process-file.h"
+#include "target/process-stat.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,10 +24,7 @@ typedef struct {
 #define PIDFD_GET_INFO_REQUEST _IOWR(0xFF, 11, PidfdInfo)
 #define PIDFD_INFO_EXIT_BIT    (G_GUINT64_CONSTANT(1) << 3)
 
-enum {
-    EXIT_CODE_FIELD = 52, /* field of /proc/PID/stat */
-    FIRST_FIELD_AFTER_NAME = 3,
-};
+enum { STAT_MAX = 4096 }; /* maximum bytes of /proc/PID/stat */
 
 struct ProcessEnd {
     pid_t pid;
@@ -92,15 +91,11 @@ is_reaped(int pidfd)
 static gboolean
 read_zombie(const ProcessEnd *end, int *status)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)end->pid);
-    g_autofree char *text = NULL;
-    const char *rest = g_file_get_contents(path, &text, NULL, NULL) ? strrchr(text, ')') : NULL;
-    if (rest == NULL || rest[1] == '\0')
+    g_autofree char *stat = process_text(end->pid, "stat", STAT_MAX, NULL);
+    guint64 code;
+    if (process_stat_state(stat) != 'Z' || !process_stat_number(stat, PROCESS_STAT_EXIT_CODE, &code))
         return FALSE;
-    g_auto(GStrv) fields = g_strsplit(rest + 2, " ", -1);
-    if (g_strv_length(fields) <= EXIT_CODE_FIELD - FIRST_FIELD_AFTER_NAME || fields[0][0] != 'Z')
-        return FALSE;
-    *status = (int)g_ascii_strtoll(fields[EXIT_CODE_FIELD - FIRST_FIELD_AFTER_NAME], NULL, 10);
+    *status = (int)code;
     return (*status != 0 || may_see_status(end->pid)) && !is_reaped(end->pidfd);
 }
 

@@ -2,6 +2,7 @@
 #include "target/process.h"
 
 #include "target/arguments.h"
+#include "target/process-stat.h"
 #include "target/reach.h"
 #include "text/printable.h"
 
@@ -32,14 +33,6 @@ read_arguments(pid_t pid, gsize *length)
 {
     g_autofree char *text = process_text(pid, "cmdline", ARGUMENTS_MAX, length);
     return text != NULL && *length > 0 ? g_steal_pointer(&text) : NULL;
-}
-
-static void
-copy_name(Process *process, const char *begin, const char *end)
-{
-    size_t length = MIN((size_t)(end - begin), sizeof(process->name) - 1);
-    memcpy(process->name, begin, length);
-    process->name[length] = '\0';
 }
 
 /* The part after the last '/' of a path. */
@@ -92,21 +85,20 @@ complete_name(Process *process)
         g_strlcpy(process->name, whole, sizeof(process->name));
 }
 
-/* "PID (NAME) STATE ...": a name may contain parentheses and blanks, so it ends at the last ')'. */
 static gboolean
 parse_stat(const char *stat, Process *process)
 {
-    const char *open = strchr(stat, '(');
-    const char *close = strrchr(stat, ')');
-    if (open == NULL || close == NULL || close < open)
+    const char *name;
+    gsize length;
+    guint64 parent;
+    if (!process_stat_name(stat, &name, &length) || !process_stat_number(stat, PROCESS_STAT_PARENT, &parent) ||
+        !process_stat_number(stat, PROCESS_STAT_START_TIME, &process->start_time))
         return FALSE;
-    copy_name(process, open + 1, close);
-    unsigned long long start_time;
-    if (sscanf(close + 1,
-               " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", // 3..22
-               &process->state, &process->parent, &start_time) != 3)
-        return FALSE;
-    process->start_time = start_time;
+    length = MIN(length, sizeof(process->name) - 1);
+    memcpy(process->name, name, length);
+    process->name[length] = '\0';
+    process->state = process_stat_state(stat);
+    process->parent = (pid_t)parent;
     return TRUE;
 }
 
@@ -133,7 +125,7 @@ read_facts(pid_t pid, Process *process)
     g_autofree char *stat = read_proc(pid, "stat", NULL);
     g_autofree char *status = read_proc(pid, "status", NULL);
     *process = (Process){.pid = pid};
-    return stat != NULL && status != NULL && parse_stat(stat, process) && parse_status(status, process);
+    return status != NULL && parse_stat(stat, process) && parse_status(status, process);
 }
 
 static gboolean
@@ -165,26 +157,24 @@ guint64
 process_start_time(pid_t pid)
 {
     g_autofree char *stat = read_proc(pid, "stat", NULL);
-    Process found;
-    return stat != NULL && parse_stat(stat, &found) ? found.start_time : 0;
+    guint64 start_time;
+    return process_stat_number(stat, PROCESS_STAT_START_TIME, &start_time) ? start_time : 0;
 }
 
 gboolean
 process_program(pid_t pid, ProcessProgram *program)
 {
-    enum { STACK_FIELD = 28, FIRST_FIELD_AFTER_NAME = 3 };
     g_autofree char *path = g_strdup_printf("/proc/%d/exe", (int)pid);
-    g_autofree char *stat_text = read_proc(pid, "stat", NULL);
-    const char *rest = stat_text != NULL ? strrchr(stat_text, ')') : NULL;
     struct stat executable;
-    if (rest == NULL || rest[1] == '\0' || stat(path, &executable) != 0)
+    if (stat(path, &executable) != 0)
         return FALSE;
-    g_auto(GStrv) fields = g_strsplit(rest + 2, " ", -1);
-    if (g_strv_length(fields) <= STACK_FIELD - FIRST_FIELD_AFTER_NAME)
+    g_autofree char *stat_text = read_proc(pid, "stat", NULL);
+    guint64 stack;
+    if (!process_stat_number(stat_text, PROCESS_STAT_STACK, &stack)) {
+        errno = ESRCH;
         return FALSE;
-    *program = (ProcessProgram){.stack = g_ascii_strtoull(fields[STACK_FIELD - FIRST_FIELD_AFTER_NAME], NULL, 10),
-                                .device = executable.st_dev,
-                                .inode = executable.st_ino};
+    }
+    *program = (ProcessProgram){.stack = stack, .device = executable.st_dev, .inode = executable.st_ino};
     return TRUE;
 }
 

@@ -41,7 +41,7 @@ typedef struct {
     guint64 device, inode; /* of the executable */
 } ProcessProgram;
 
-/* The program that PID executes. FALSE if that is unknown, or it has ended. */
+/* The program that PID executes. FALSE with errno if it cannot be read: ENOENT or ESRCH if the process has ended. */
 gboolean process_program(pid_t pid, ProcessProgram *program);
 
 /* Converts a Process.start_time to microseconds of CLOCK_REALTIME. */

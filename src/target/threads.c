@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/threads.h"
 
+#include "target/process-stat.h"
 #include "target/registers.h"
 
 #include <signal.h>
@@ -36,8 +37,7 @@ state_of(pid_t pid, pid_t thread)
     for (gsize i = 0; i < G_N_ELEMENTS(unsuitable); i++)
         if (strstr(stat, unsuitable[i]) != NULL)
             return '\0';
-    const char *close = strrchr(stat, ')');
-    return close != NULL && close[1] == ' ' ? close[2] : '\0';
+    return process_stat_state(stat);
 }
 
 static gint

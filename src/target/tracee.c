@@ -103,15 +103,11 @@ tracee_new(const Process *process, GError **error)
     if (!obstacle_check(process, error))
         return NULL;
     tracee->memory = open_memory(process->pid);
-    if (tracee->memory < 0) {
+    if (tracee->memory < 0 || !process_program(process->pid, &tracee->program)) {
         if (errno != ENOENT && errno != ESRCH)
             obstacle_set_denied(process, errno, error);
         else
             set_gone(tracee, error);
-        return NULL;
-    }
-    if (!process_program(process->pid, &tracee->program)) {
-        set_gone(tracee, error);
         return NULL;
     }
     g_autoptr(GError) cause = NULL;

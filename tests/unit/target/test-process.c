@@ -2,6 +2,7 @@
 #include "target/discovery.h"
 #include "target/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
@@ -48,6 +49,48 @@ test_ended(void)
     g_assert_false(process_alive(child, zombie.start_time));
     g_assert_cmpint(waitpid(child, NULL, 0), ==, child);
     g_assert_false(process_read(child, &zombie));
+}
+
+static void
+test_program(void)
+{
+    ProcessProgram program, again;
+    g_assert_true(process_program(getpid(), &program));
+    g_assert_true(process_program(getpid(), &again));
+    g_assert_cmpmem(&program, sizeof(program), &again, sizeof(again));
+    g_assert_cmpuint(program.stack, !=, 0);
+    g_assert_cmpuint(program.inode, !=, 0);
+}
+
+/* The errno value with which process_program() fails for PID, to a process that was root; 0 if it does not fail. */
+static int
+refusal_to_nobody(pid_t pid)
+{
+    enum { NOBODY = 65534 };
+    ProcessProgram program;
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(setresuid(NOBODY, NOBODY, NOBODY) == 0 && process_program(pid, &program) ? 0 : errno);
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* A missing right is not taken for an end. */
+static void
+test_program_refused(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root can start a process of another user");
+        return;
+    }
+    g_assert_cmpint(refusal_to_nobody(getpid()), ==, EACCES);
+    pid_t ended = fork();
+    if (ended == 0)
+        _exit(0);
+    g_assert_cmpint(waitpid(ended, NULL, 0), ==, ended);
+    g_assert_cmpint(refusal_to_nobody(ended), ==, ENOENT);
 }
 
 static void
@@ -99,6 +142,8 @@ main(int argc, char **argv)
     g_test_add_func("/process/self", test_self);
     g_test_add_func("/process/name-is-cleaned", test_name_is_cleaned);
     g_test_add_func("/process/ended", test_ended);
+    g_test_add_func("/process/program", test_program);
+    g_test_add_func("/process/program-refused", test_program_refused);
     g_test_add_func("/process/list", test_list);
     g_test_add_func("/process/variable", test_variable);
     g_test_add_func("/discovery/directory", test_directory);
