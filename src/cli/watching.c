@@ -22,8 +22,8 @@ enum {
     LEAST_INTERVAL_MS = 250,
     MOST_INTERVAL_MS = 60000,
     DUMPS = 12,             /* of a watch, including the one at its end */
-    LOOK_MS = 50,           /* interval of reading the memory map */
-    LOOK_SHARE = 10,        /* maximum share of the time for reading it */
+    LOOK_MS = 5,            /* interval of reading the memory map: plugins are used for less than a millisecond */
+    LOOK_SHARE = 20,        /* 1/LOOK_SHARE of the time is the maximum for reading it */
     DEAREST_DUMP = 40,      /* a dump that takes longer than this part of the watch is the last one before the end */
     ARENA_US = 5000,        /* to read the classes of one arena, on a busy machine */
     LATE_US = 1000000,      /* acceptable delay of the end */
