@@ -2,6 +2,7 @@
 /* The targets: one row each, sorted, filtered, or grouped by control group. */
 #include "tui/amount.h"
 #include "tui/draw.h"
+#include "tui/tui.h"
 #include "tui/view.h"
 
 #include "routes/unprofiled.h"

@@ -43,9 +43,6 @@ void view_draw_list(Model *model, Cells *cells);
 /* Handles a key press. */
 void view_key(Model *model, const Key *key);
 
-/* The sort keys of the targets list, NULL-terminated. */
-extern const char *const targets_sort_words[];
-
 /* The target under the cursor of the targets screen, or NULL. */
 FeedTarget *targets_chosen(Model *model);
 

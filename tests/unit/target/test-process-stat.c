@@ -35,7 +35,8 @@ test_fields(void)
 static void
 test_incomplete(void)
 {
-    static const char *const stats[] = {NULL, "", "42", "42 (x", "42 x)", "42 (x)", "42 (x) ", "42 (x) S", "42 (x) S x"};
+    static const char *const stats[] = {NULL,     "",        "42",       "42 (x",     "42 x)",
+                                        "42 (x)", "42 (x) ", "42 (x) S", "42 (x) S x"};
     for (gsize i = 0; i < G_N_ELEMENTS(stats); i++) {
         guint64 number = 5;
         g_assert_false(process_stat_number(stats[i], PROCESS_STAT_PARENT, &number));

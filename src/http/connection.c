@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/connection.h"
+
+#include "http/exchange-internal.h"
+#include "http/mhd-source.h"
+#include "http/peer-user.h"
+
+#include "target/reach.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+void
+connection_set_deadline(Connection *connection, guint64 seconds)
+{
+    connection->deadline_us = g_get_monotonic_time() + (gint64)(seconds * G_USEC_PER_SEC);
+}
+
+void
+connection_disconnect(Connection *connection)
+{
+    connection->deadline_us = 0;
+    shutdown(connection->fd, SHUT_RDWR);
+}
+
+gboolean
+connection_has_hung_up(const Connection *connection)
+{
+    struct pollfd end = {.fd = connection->fd, .events = POLLRDHUP};
+    return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+static Peer *
+connect_peer(const TrafficListener *listener, struct MHD_Connection *mhd, int fd)
+{
+    struct ucred user = {.uid = (uid_t)-1};
+    socklen_t size = sizeof(user);
+    if ((listener->kind & EXCHANGE_UNIX) == 0) {
+        if ((listener->kind & EXCHANGE_LOCAL) != 0 && !peer_user_find(fd, &user.uid))
+            user.uid = PEERS_USER_UNKNOWN;
+        return peers_connect(listener->traffic->peers,
+                             MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr, user.uid);
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0)
+        return NULL;
+    if (listener->own_users && user.uid != 0 && user.uid != reach_user())
+        return NULL;
+    return peers_connect(listener->traffic->peers, &(struct sockaddr){.sa_family = AF_UNIX}, user.uid);
+}
+
+Connection *
+connection_open(TrafficListener *listener, struct MHD_Connection *mhd)
+{
+    Traffic *traffic = listener->traffic;
+    Connection *connection = g_new0(Connection, 1);
+    connection->link.data = connection;
+    connection->listener = listener;
+    connection->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    connection->peer = connect_peer(listener, mhd, connection->fd);
+    listener->connections++;
+    g_queue_push_tail_link(&traffic->connections, &connection->link);
+    connection_set_deadline(connection, traffic->timeout_s);
+    if (connection->peer == NULL) {
+        traffic->figures.refused++;
+        connection_disconnect(connection);
+    }
+    return connection;
+}
+
+void
+connection_close(Connection *connection)
+{
+    TrafficListener *listener = connection->listener;
+    Traffic *traffic = listener->traffic;
+    if (connection->exchange != NULL)
+        exchange_free(connection->exchange);
+    if (connection->peer != NULL)
+        peers_disconnect(traffic->peers, connection->peer);
+    g_queue_unlink(&traffic->connections, &connection->link);
+    g_free(connection);
+    listener->connections--;
+    /* When a connection ends, libmicrohttpd may defer others that were resumed at the same time, without requesting
+     * another iteration. */
+    mhd_source_wake(listener->source);
+    traffic->closed(traffic->data);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A client's connection and its deadline, which libmicrohttpd does not have. Only for the files that handle exchanges. */
+#ifndef JESCOPE_HTTP_CONNECTION_H
+#define JESCOPE_HTTP_CONNECTION_H
+
+#include "http/traffic.h"
+
+typedef struct {
+    GList link; /* in Traffic.connections */
+    TrafficListener *listener;
+    Peer *peer; /* NULL: refused */
+    int fd;
+    gint64 deadline_us; /* monotonic; 0: none */
+    Exchange *exchange; /* NULL: between two requests */
+} Connection;
+
+/* Takes the connection that libmicrohttpd has accepted; without a peer, it is shut down. */
+Connection *connection_open(TrafficListener *listener, struct MHD_Connection *mhd);
+
+/* Frees it after its end. */
+void connection_close(Connection *connection);
+
+void connection_set_deadline(Connection *connection, guint64 seconds);
+
+/* Shuts the connection down; libmicrohttpd notices that and cleans up. */
+void connection_disconnect(Connection *connection);
+
+/* Whether the client has disconnected, which libmicrohttpd does not notice while the connection is suspended. */
+gboolean connection_has_hung_up(const Connection *connection);
+
+#endif

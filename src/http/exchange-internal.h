@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of an exchange, for the files that receive its request and send its answer. */
+#ifndef JESCOPE_HTTP_EXCHANGE_INTERNAL_H
+#define JESCOPE_HTTP_EXCHANGE_INTERNAL_H
+
+#include "http/connection.h"
+
+struct Exchange {
+    Connection *connection;
+    struct MHD_Connection *mhd;
+    char *uri;
+    char *path;
+    char *who;
+    RouteRole role;
+    Viewer viewer;
+    gboolean by_session;
+    RouteRequest request;
+    GByteArray *body;
+    gboolean is_file; /* the body goes into a file; counted in Traffic.files */
+    int file;         /* -1: nothing received yet */
+    guint64 file_size;
+    int file_error;        /* errno of receiving it; 0: none */
+    gboolean begun;        /* its headers were received */
+    gboolean is_malformed; /* its end is ambiguous */
+    gboolean too_long;     /* its body exceeds the limit */
+    gboolean handled;      /* it was passed to its owner */
+    gboolean waiting;      /* counted in ServerFigures.waiting */
+    gboolean suspended;    /* libmicrohttpd waits until we resume it */
+    guint delay_ms;        /* delay of the refusal */
+    gboolean held_back;    /* the refusal was delayed, and libmicrohttpd calls back at the same point */
+    guint delay;           /* source id of the delay's timer */
+    Answer *held;          /* the answer to send after the delay; NULL: none, or the one before the body */
+    ExchangeWait how_long;
+    void (*left)(Exchange *exchange, gpointer data); /* NULL: its owner is not waiting */
+    gpointer data;
+    Answer *answer;
+    guint64 unread; /* counted in peer_unread() */
+};
+
+/* The exchange of a request for URI that begins on the connection. */
+Exchange *exchange_new(Connection *connection, struct MHD_Connection *mhd, const char *uri);
+void exchange_free(Exchange *exchange);
+
+/* Tells the owner that the exchange must no longer be answered. */
+void exchange_leave(Exchange *exchange);
+
+void exchange_count_waiting(Exchange *exchange, gboolean waiting);
+
+/* Counts a body that is received into a file, until exchange_free(). */
+void exchange_count_file(Exchange *exchange);
+
+/* An answer by the transport itself. */
+Answer *exchange_refusal(unsigned status, const char *code, const char *message, const char *hint);
+
+#endif
