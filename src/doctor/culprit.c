@@ -70,11 +70,23 @@ add_other_paths(const CallerTree *tree, guint32 index, CallerNode *sum, gdouble 
     }
 }
 
-/* The exact counter, unless the samples show that it includes memory of others. */
-static gdouble
-bytes_of(const CallerNode *sum)
+static gboolean
+agrees(gdouble exact, const CallerNode *node)
 {
-    return fabs(sum->exact - sum->held) <= ERRORS_OF_EXACT * sqrt(sum->variance) ? sum->exact : sum->held;
+    return fabs(exact - node->held) <= ERRORS_OF_EXACT * sqrt(node->variance);
+}
+
+/* The exact counter of its size class, unless the samples show that it includes memory of others. Objects of many sizes
+ * have no such counter: then, if the samples of all stacks agree with what the program holds, its share of that. */
+static gdouble
+bytes_of(const CallerTree *tree, const CallerNode *sum)
+{
+    const CallerNode *all = caller_tree_node(tree, 0);
+    gdouble held = tree->input->classes ? tree->input->classes->held.last : 0;
+
+    if (agrees(sum->exact, sum))
+        return sum->exact;
+    return held > 0 && all->held > 0 && agrees(held, all) ? sum->held * held / all->held : sum->held;
 }
 
 static gboolean
@@ -127,7 +139,7 @@ describe(const CallerTree *tree, guint32 index)
     for (guint32 i = index; i != 0; i = caller_tree_node(tree, i)->parent)
         add_name(tree, i, stack->functions);
     const StackShare *heaviest = &tree->shares[sum.heaviest];
-    stack->bytes = bytes_of(&sum);
+    stack->bytes = bytes_of(tree, &sum);
     stack->error = sqrt(sum.variance);
     stack->grown = sum.grown;
     stack->moved = sum.moved;

@@ -13,7 +13,7 @@ static const gdouble SIGNIFICANT = 0.05;
 static const gdouble TOGETHER = 0.95;   /* minimum correlation of memory and load */
 static const gdouble LOAD_LEAST = 0.1;  /* minimum relative rise of the load */
 static const gdouble LONG_WATCH = 7200; /* seconds: minimum for unfreed samples, and for durations in hours */
-static const gdouble UNSURE = 0.15;     /* relative error above which a stack's bytes are uncertain */
+static const gdouble RATE_UNSURE = 0.5; /* relative error of what a leak would hold at a constant rate */
 static const gdouble CONTRADICTION = 2; /* standard errors */
 static const gdouble LEAST_KNOWN = 0.6; /* minimum low end of a sampled rate's interval, relative to the rate */
 static const gdouble Z95 = 1.96;
@@ -85,9 +85,23 @@ find_load(const Case *the, char **evidence)
     return the->classes->follows;
 }
 
-/* The bytes held by a leak with this SHARE of the growth: at least its growth during the watch. If the samples are few,
- * what it would hold had it leaked at this rate since the process started, unless the samples contradict that. If
- * sampling is younger than the growth, the profile has only a part of what the stack holds. */
+/* The bytes of a stack by its samples and by EVER, what it would hold had it leaked at its present rate since the
+ * process started: the mean of their logarithms, weighted by their precision; by the samples alone if they contradict
+ * EVER. */
+static gdouble
+bytes_by_both(const DoctorStack *stack, gdouble ever)
+{
+    gdouble error = stack->bytes > 0 ? stack->error / stack->bytes : INFINITY;
+
+    if (ever <= 0 || error <= 0 || fabs(ever - stack->bytes) > CONTRADICTION * stack->error)
+        return stack->bytes;
+    gdouble by_samples = 1 / (error * error), by_rate = 1 / (RATE_UNSURE * RATE_UNSURE);
+    gdouble part = by_rate / (by_samples + by_rate);
+    return stack->bytes > 0 ? pow(stack->bytes, 1 - part) * pow(ever, part) : ever;
+}
+
+/* The bytes held by a leak with this SHARE of the growth: at least its growth during the watch. If sampling is younger
+ * than the growth, the profile has only a part of what the stack holds. */
 static gdouble
 held_by(const Case *the, const DoctorStack *stack, gdouble share)
 {
@@ -100,9 +114,7 @@ held_by(const Case *the, const DoctorStack *stack, gdouble share)
         gdouble least = MAX(grown, stack != NULL ? stack->bytes : 0);
         return ever > least && ever < most ? ever : MAX(least, most);
     }
-    if (stack->error > UNSURE * stack->bytes && fabs(ever - stack->bytes) <= CONTRADICTION * stack->error)
-        return MAX(grown, ever);
-    return MAX(grown, stack->bytes);
+    return MAX(grown, bytes_by_both(stack, ever));
 }
 
 static void

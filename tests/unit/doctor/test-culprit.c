@@ -268,6 +268,38 @@ test_sizes_tell_callers_apart(void)
     g_assert_cmpstr(function_of(evidence.class_holder), ==, "row_insert");
 }
 
+/* The bytes of objects of many sizes: their share of what the program holds, unless the samples contradict that. */
+static void
+test_share_of_what_is_held(void)
+{
+    static const struct {
+        gdouble held, said; /* relative to the estimate from samples; 0: unknown */
+    } heaps[] = {{0, 1}, {0.9, 0.9}, {1.1, 1.1}, {3, 1}};
+    const char *text =
+        "--- symbol\n0x1000 parse_tree\n0x2000 load_config\n0x3000 main\n---\n--- heap\n"
+        "heap_v2/524288\n  t*: 200: 600000 [0: 0]\n"
+        "@ 0x1000 0x3001\n  t*: 120: 360000 [0: 0]\n@ 0x2000 0x3001\n  t*: 80: 240000 [0: 0]\n\nMAPPED_LIBRARIES:\n";
+    char *texts[DUMPS];
+    gdouble all = 0, own = 0;
+
+    for (guint i = 0; i < DUMPS; i++)
+        texts[i] = (char *)(guintptr)text;
+    for (gsize i = 0; i < G_N_ELEMENTS(heaps); i++) {
+        g_auto(DoctorEvidence) evidence = {0};
+        g_auto(DoctorClasses) classes = {.classes = g_array_new(FALSE, FALSE, sizeof(DoctorClass)), .seconds = 50};
+        const DoctorClass sizes[] = {{.size = 2560, .bytes = 1}, {.size = 3072, .bytes = 1 << 20}};
+        g_array_append_vals(classes.classes, sizes, G_N_ELEMENTS(sizes));
+        classes.held.last = heaps[i].held * all;
+        doctor_evidence_init(&evidence);
+        find_in(texts, DUMPS, &classes, &evidence);
+        g_assert_cmpstr(function_of(evidence.holder), ==, "parse_tree");
+        all = i == 0 ? evidence.profiled : all;
+        own = i == 0 ? evidence.holder->bytes : own;
+        g_assert_cmpfloat_with_epsilon(evidence.holder->bytes, heaps[i].said * own, 1);
+        g_assert_cmpfloat(own, >, 0.5 * all);
+    }
+}
+
 /* The array of a hash table, and its entries. */
 static void
 test_buckets(void)
@@ -481,6 +513,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/culprit/callers", test_callers_are_summed);
     g_test_add_func("/doctor/culprit/holds-class", test_who_holds_a_class);
     g_test_add_func("/doctor/culprit/sizes", test_sizes_tell_callers_apart);
+    g_test_add_func("/doctor/culprit/share-of-what-is-held", test_share_of_what_is_held);
     g_test_add_func("/doctor/culprit/buckets", test_buckets);
     g_test_add_func("/doctor/culprit/callers-of-a-cache", test_callers_of_a_cache);
     g_test_add_func("/doctor/culprit/pins", test_who_pins);
