@@ -56,7 +56,7 @@ append_growth(GString *out, const DoctorFinding *finding)
     if (finding->onset > 0 && finding->onset < G_MAXDOUBLE) {
         g_string_append(out, ", since ");
         append_duration(out, finding->onset);
-        g_string_append(out, " after the first look");
+        g_string_append(out, " after the first reading");
     }
     if (finding->hours > 0)
         g_string_append_printf(out, "; the limit of the control group is reached in %.1f h", finding->hours);

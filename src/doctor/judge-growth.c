@@ -55,7 +55,7 @@ follows(const Case *the, gsize offset, gdouble *from, gdouble *to)
 static char *
 load_sentence(const DoctorLoad *load)
 {
-    return case_sentence("what is allocated rose from %S/s to %S/s, and what is held in step with it", load->from,
+    return case_sentence("the rate of allocation rose from %S/s to %S/s, and the live bytes in proportion", load->from,
                          load->to);
 }
 
@@ -76,8 +76,8 @@ find_load(const Case *the, char **evidence)
             continue;
         gdouble each = the->classes->rate * the->classes->seconds / (to - from);
         g_autofree char *range = g_strdup_printf("%.0f to %.0f", from, to);
-        *evidence = case_sentence("%s rose from %s in step with the heap: %S for each %s", loads[i].what, range, each,
-                                  loads[i].each);
+        *evidence = case_sentence("%s rose from %s, and the heap in proportion: %S for each %s", loads[i].what, range,
+                                  each, loads[i].each);
         return TRUE;
     }
     if (the->classes->follows)
@@ -142,12 +142,14 @@ say_growth(const Case *the, DoctorFinding *finding)
              case_sentence("live bytes rose by %S/s (95 %% between %S and %S) over %s, with rising low-water marks",
                            finding->rate, finding->low, finding->high, seconds));
     if (the->classes->apart > 0)
-        case_say(finding,
-                 case_sentence("other size classes grew by %S/s in all, and slowed down to less than half of their "
-                               "speed, or rose in step with what is allocated in them: they are not part of it",
-                               the->classes->apart));
+        case_say(
+            finding,
+            case_sentence("excluded: size classes that grew by %S/s in total, but at the end less than half as fast, "
+                          "or in proportion to their rate of allocation",
+                          the->classes->apart));
     if (the->classes->slows)
-        case_say(finding, g_strdup("the growth slowed down to less than half during the watch, as did the program"));
+        case_say(finding,
+                 g_strdup("the growth slowed down to less than half during the watch, and so did the program"));
     else
         case_say_against(finding, CAUSE_CACHE, "the growth did not slow down");
 }
@@ -189,7 +191,7 @@ add_leak(Case *the, const DoctorStack *stack, gdouble share, const char *load)
         case_say(finding, g_strdup(load));
     else
         case_say_against(finding, CAUSE_LOAD,
-                         "neither threads, open descriptors nor the rate of allocation rose in step");
+                         "neither threads, open descriptors nor the rate of allocation rose in proportion");
     return finding;
 }
 
@@ -259,9 +261,10 @@ judge_growth_of_dumps(Case *the)
         case_set_functions(finding, stack);
         set_growth_of_dumps(evidence, stack, finding);
         finding->confidence = evidence->profile == DOCTOR_PROFILE_YOUNG ? 0.5 : 0.9;
-        case_say(finding,
-                 case_sentence("%S more at the last dump than at the first, by chance with a probability of %s",
-                               stack->grown, p));
+        case_say(
+            finding,
+            case_sentence("it held %S more in the last dump than in the first; the probability of this by chance is %s",
+                          stack->grown, p));
         if (stack->follows)
             case_say(finding, load_sentence(&stack->load));
     }
@@ -311,15 +314,15 @@ add_nameless_leak(Case *the, const char *load)
 
     if (evidence->profile == DOCTOR_PROFILE_WHOLE && expected >= SURE)
         case_say(finding,
-                 case_sentence("about %s samples of it should be in the profile, and none is: short-lived threads "
-                               "that follow each other escape jemalloc's profiler, but not jescope's sampler "
-                               "(--record, with the agent in the process)",
+                 case_sentence("the profile should contain about %s samples of it, but has none: jemalloc's profiler "
+                               "misses successive short-lived threads; jescope's sampler does not (--record, with "
+                               "the agent in the process)",
                                samples));
     if (load != NULL || evidence->unloaded == NULL || evidence->profile >= DOCTOR_PROFILE_YOUNG)
         return;
     finding->cause = CAUSE_UNLOADED_CODE;
     finding->confidence = HALF_SURE;
-    case_say(finding, case_sentence("%s was unloaded during the watch; a profile would tell whether it leaks",
+    case_say(finding, case_sentence("%s was unloaded during the watch; a profile would show whether it leaks",
                                     evidence->unloaded));
 }
 
@@ -381,12 +384,13 @@ judge_unfreed(Case *the)
         set_growth_of_dumps(evidence, stack, finding);
         finding->confidence = HALF_SURE;
         case_say(finding,
-                 case_sentence("%S more at the last dump than at the first, and next to nothing of it was freed, by "
-                               "chance with a probability of %s",
+                 case_sentence("it held %S more in the last dump than in the first, and almost nothing was freed; the "
+                               "probability of this by chance is %s",
                                stack->grown, p));
-        case_say(finding, g_strdup("the counters of its size class do not show it, since other functions allocate and "
-                                   "free much in it"));
-        case_say_against(finding, CAUSE_CACHE, "its samples come until the end of the watch");
+        case_say(finding,
+                 g_strdup("the counters of its size class do not show the leak, since other functions allocate "
+                          "and free much in this class"));
+        case_say_against(finding, CAUSE_CACHE, "new samples arrive until the end of the watch");
     }
 }
 

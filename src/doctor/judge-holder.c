@@ -109,22 +109,23 @@ add_holder(Case *the, const DoctorStack *holder, gdouble bytes, gdouble renewed,
     finding->confidence = confidence;
     case_say(finding,
              case_sentence(the->fills
-                               ? "it holds %S, %s of the memory; the heap grew during the watch, and slowed down to "
-                                 "less than half of its speed"
+                               ? "it holds %S, %s of the memory; the heap grew during the watch, at the end less than "
+                                 "half as fast"
                                : "it holds %S, %s of the memory, and did not grow",
                            bytes, share));
     case_say(finding, case_sentence("allocations in its size classes during the watch: %s of what they hold", percent));
     case_say_unloaded(finding, holder);
     if (cause == CAUSE_CAPACITY && unwritten)
         case_say(finding,
-                 case_sentence(holder != NULL ? "a container asked for it, and %S of the heap were never written"
+                 case_sentence(holder != NULL ? "a container requested it, and %S of the heap were never written"
                                               : "%S of the heap were never written",
                                untouched));
     else if (cause == CAUSE_CAPACITY && holder->buckets)
         case_say(finding, g_strdup("most of it is the array of a hash table, which is larger than all of its entries"));
     else if (cause == CAUSE_CAPACITY)
-        case_say(finding, case_sentence("a container asked for it, in blocks of %S: each time it is full it doubles",
-                                        (gdouble)holder->block));
+        case_say(finding,
+                 case_sentence("a container requested it, in blocks of %S: its capacity doubles each time it is full",
+                               (gdouble)holder->block));
     if (cause == CAUSE_CAPACITY && !unwritten)
         finding->confidence = HINT;
     case_say_against(finding, CAUSE_HEAP_LEAK, the->fills ? "the growth slows down" : "it did not grow");
@@ -224,7 +225,7 @@ judge_burst(Case *the)
     gdouble peak = (gdouble)the->last->peak, rss = (gdouble)the->last->rss;
     DoctorFinding *finding = case_add(the, RANK_PAST, CAUSE_BURST, gone);
     finding->confidence = 0.85;
-    case_say(finding, case_sentence("%S are resident, and %S were at most (VmHWM)", rss, peak));
+    case_say(finding, case_sentence("%S are resident; the maximum was %S (VmHWM)", rss, peak));
 }
 
 static void
@@ -266,8 +267,8 @@ judge_churn(Case *the)
     g_autofree char *count = g_strdup_printf("%.0f", requests);
     finding->confidence = 0.8;
     case_set_functions(finding, the->evidence->mover);
-    case_say(finding,
-             case_sentence("%s allocations and at least %S a second, while what is held stays the same", count, bytes));
+    case_say(finding, case_sentence("%s allocations and at least %S per second, while the live bytes stay the same",
+                                    count, bytes));
 }
 
 void

@@ -116,7 +116,7 @@ judge_dirty(Case *the)
                                           waste->never_arena));
     else if (watched)
         case_say(finding,
-                 case_sentence("there were at least %S of them at every moment of the watch", least_unused(the)));
+                 case_sentence("at no time during the watch were there less than %S of them", least_unused(the)));
     case_say_against(finding, CAUSE_HEAP_LEAK, "the program has freed this memory");
 }
 
@@ -133,19 +133,20 @@ judge_fragmentation(Case *the)
     g_autofree char *class = g_strdup_printf("%" G_GUINT64_FORMAT, waste->class_size);
     case_set_functions(finding, holder);
     finding->confidence = 0.9;
-    case_say(finding, case_sentence("packed, the live regions would need %S of slabs less; %S of that in size class %s",
-                                    bytes, (gdouble)waste->class_slabs, class));
+    case_say(finding,
+             case_sentence("if the live regions were packed, slabs would take %S less, of which %S in size class %s",
+                           bytes, (gdouble)waste->class_slabs, class));
     if (holder != NULL && the->evidence->pinned > 0)
         case_say(
             finding,
             case_sentence(the->evidence->slabs_known
-                              ? "%S of free regions are in slabs that objects of %s keep"
-                              : "%S of free regions are charged to %s by the number of its objects in each size class",
+                              ? "%S of free regions are in slabs that contain objects of %s"
+                              : "%S of free regions are charged to %s in proportion to its objects in each size class",
                           the->evidence->pinned, (const char *)holder->functions->pdata[0]));
     else if (holder != NULL)
         case_say(finding, case_sentence("most live objects of that class are allocated by %s",
                                         (const char *)holder->functions->pdata[0]));
-    case_say_against(finding, CAUSE_ARENAS, "the slabs of each arena are empty themselves");
+    case_say_against(finding, CAUSE_ARENAS, "the slabs of each arena are mostly empty themselves");
 }
 
 static void
@@ -159,7 +160,7 @@ judge_arenas(Case *the)
         return;
     DoctorFinding *finding = case_add(the, RANK_WASTE, CAUSE_ARENAS, (gdouble)waste->spread);
     finding->confidence = 0.9;
-    case_say(finding, case_sentence("%u arenas: one would need %S less of slabs, and %S less for its own data",
+    case_say(finding, case_sentence("%u arenas: a single one would need %S less for slabs, and %S less for metadata",
                                     waste->arenas, (gdouble)waste->spread, (gdouble)waste->arena_data));
 }
 
@@ -190,8 +191,8 @@ judge_metadata(Case *the)
     DoctorFinding *finding = case_add(the, RANK_WASTE, CAUSE_METADATA, bytes);
     finding->confidence = 0.9;
     case_say(finding,
-             case_sentence("jemalloc's own data is %S: %S are its allocations from arenas (the profiler, thread "
-                           "caches), %S the data of %u arenas",
+             case_sentence("metadata is %S: %S are internal allocations (profiler, thread caches), %S belong to %u "
+                           "arenas",
                            bytes, (gdouble)waste->internal, (gdouble)waste->arena_data, waste->arenas));
 }
 

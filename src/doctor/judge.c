@@ -97,11 +97,11 @@ add_notes(const Case *the, DoctorReport *report)
 {
     static const char *const profiles[] = {
         [DOCTOR_PROFILE_NONE] =
-            ("no heap profile: functions cannot be named; start the program with 'jescope run' to have one, or use "
-             "--record after 'jescope attach'"),
+            ("no heap profile, so functions cannot be named; start the program with 'jescope run', or use --record "
+             "after 'jescope attach'"),
         [DOCTOR_PROFILE_READY] =
-            "sampling is off: --record switches it on for the watch, and names the functions that allocate then",
-        [DOCTOR_PROFILE_YOUNG] = "sampling began shortly ago: functions that allocated earlier are not known",
+            "sampling is off; --record enables it during the watch, and names the functions that allocate then",
+        [DOCTOR_PROFILE_YOUNG] = "sampling began only recently: functions that allocated earlier are unknown",
     };
     if (the->evidence->profile < G_N_ELEMENTS(profiles))
         g_ptr_array_add(report->notes, g_strdup(profiles[the->evidence->profile]));
@@ -109,32 +109,32 @@ add_notes(const Case *the, DoctorReport *report)
         const DoctorStack *holder = the->evidence->holder;
         g_ptr_array_add(
             report->notes,
-            case_sentence("%s holds the largest part, %S; only several looks over time tell whether it grows",
+            case_sentence("%s holds the largest part, %S; only several readings over time show whether it grows",
                           (const char *)holder->functions->pdata[0], holder->bytes));
     }
     if (the->fills)
         g_ptr_array_add(
             report->notes,
-            case_sentence("the heap grew by %S during the watch, and slowed down to less than half of its speed: "
-                          "a cache that fills, or a warm-up; watch for longer (--for) to see whether it ends",
+            case_sentence("the heap grew by %S during the watch, at the end less than half as fast: a cache that "
+                          "fills, or a warm-up; a longer watch (--for) shows whether it stops",
                           the->classes->rate * the->classes->seconds));
     if (the->evidence->without_arenas)
-        g_ptr_array_add(
-            report->notes,
-            g_strdup("the size classes of each arena could not be read, or not in time: many-arenas cannot be "
-                     "recognised; a longer watch (--for) may help"));
+        g_ptr_array_add(report->notes,
+                        g_strdup("the size classes of each arena could not be read in time, so many-arenas cannot be "
+                                 "recognised; a longer watch (--for) may help"));
     if (report->findings->len > 0 && the->evidence->born_objects <= 0 &&
         ((const DoctorFinding *)report->findings->pdata[0])->cause == CAUSE_CHURN)
-        g_ptr_array_add(report->notes,
-                        g_strdup("the function that allocates is known by births, which jescope's own sampler counts "
-                                 "(--record), and jemalloc's profiler with prof_accum:true"));
+        g_ptr_array_add(
+            report->notes,
+            g_strdup("the allocating function can be named only by births, which jescope's own sampler counts "
+                     "(--record), and jemalloc's profiler with prof_accum:true"));
     if (may_allocate_unseen(the, report))
         g_ptr_array_add(
             report->notes,
-            g_strdup("the process is busy, and jemalloc's counters do not move by what thread caches serve: "
-                     "births (--record) would tell whether it allocates at a high rate, or renews a cache"));
+            g_strdup("the process is busy, and jemalloc's counters omit allocations from thread caches; births "
+                     "(--record) would show whether it allocates at a high rate, or replaces the contents of a cache"));
     if (the->evidence->last == NULL)
-        g_ptr_array_add(report->notes, g_strdup("the memory of the process outside of jemalloc is not known here"));
+        g_ptr_array_add(report->notes, g_strdup("the memory of the process outside jemalloc is unknown here"));
 }
 
 void

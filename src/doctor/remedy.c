@@ -28,10 +28,10 @@ culprit_of(const DoctorFinding *finding, const char *otherwise)
 static void
 free_it(const Case *the, DoctorFinding *finding)
 {
-    g_autofree char *pace = finding->grows ? case_sentence(", and %S more come each hour", finding->rate * 3600) : NULL;
+    g_autofree char *pace = finding->grows ? case_sentence(", growing by %S per hour", finding->rate * 3600) : NULL;
 
     offer(finding, finding->bytes,
-          case_sentence("%s: what %s has left so far is %S%s", causes[finding->cause].advice,
+          case_sentence("%s; so far, %s has left %S%s", causes[finding->cause].advice,
                         culprit_of(finding, "the program"), finding->bytes, pace != NULL ? pace : ""));
 }
 
@@ -40,15 +40,14 @@ bound_load(const Case *the, DoctorFinding *finding)
 {
     offer(
         finding, finding->bytes * HALF,
-        case_sentence("%s; half of the load would hold %S less", causes[finding->cause].advice, finding->bytes * HALF));
+        case_sentence("%s; half of the load would use %S less", causes[finding->cause].advice, finding->bytes * HALF));
 }
 
 static void
 limit_cache(const Case *the, DoctorFinding *finding)
 {
     offer(finding, finding->bytes * HALF,
-          case_sentence("%s: half of the limit gives back about %S", causes[finding->cause].advice,
-                        finding->bytes * HALF));
+          case_sentence("%s: half of the limit saves about %S", causes[finding->cause].advice, finding->bytes * HALF));
 }
 
 static void
@@ -66,12 +65,12 @@ shrink(const Case *the, DoctorFinding *finding)
 
     if (untouched >= MOST * finding->bytes)
         offer(finding, 0,
-              case_sentence("%s: %S of it was never written, which gives back address space and what the program "
-                            "counts as its own, but no resident memory",
+              case_sentence("%s: %S of it was never written; this reduces address space and the program's own "
+                            "counts, but not resident memory",
                             causes[finding->cause].advice, untouched));
     else
         offer(finding, finding->bytes * DOUBLING,
-              case_sentence("%s: containers that double have a quarter of room on average, here %S",
+              case_sentence("%s: containers that double their capacity leave a quarter unused on average, here %S",
                             causes[finding->cause].advice, finding->bytes * DOUBLING));
 }
 
@@ -79,7 +78,7 @@ static void
 pack(const Case *the, DoctorFinding *finding)
 {
     offer(finding, finding->bytes,
-          case_sentence("%s; packed into full slabs, the same objects take %S less", causes[finding->cause].advice,
+          case_sentence("%s; in full slabs, the same objects take %S less", causes[finding->cause].advice,
                         finding->bytes));
 }
 
@@ -91,20 +90,21 @@ purge(const Case *the, DoctorFinding *finding)
     if (never >= MOST * finding->bytes)
         offer(finding, finding->bytes,
               case_sentence(
-                  "jescope purge returns %S now; a dirty_decay_ms of at least 0 instead of -1 keeps %S of it so",
+                  "jescope purge returns %S now; a dirty_decay_ms of 0 or more instead of -1 keeps %S of it returned",
                   finding->bytes, never));
     else
         offer(finding, finding->bytes,
-              case_sentence("jescope purge returns %S now; background_thread:true keeps it so while threads sleep",
-                            finding->bytes));
+              case_sentence(
+                  "jescope purge returns %S now; background_thread:true continues to return it while threads sleep",
+                  finding->bytes));
 }
 
 static void
 join_arenas(const Case *the, DoctorFinding *finding)
 {
     offer(finding, finding->bytes + (gdouble)the->waste.arena_data,
-          case_sentence("narenas:1 instead of %u would give back %S; more threads then share an arena, so take as many "
-                        "as the speed needs",
+          case_sentence("narenas:1 instead of %u would save %S; since more threads then share an arena, choose the "
+                        "smallest number with sufficient throughput",
                         the->waste.arenas, finding->bytes + (gdouble)the->waste.arena_data));
 }
 
@@ -123,13 +123,13 @@ shrink_caches(const Case *the, DoctorFinding *finding)
     if (larger >= MOST * finding->bytes)
         offer(
             finding, larger,
-            case_sentence("lg_tcache_max:13 (tcache_max:8192 from 5.3 on) gives back at least %S, which are in objects "
-                          "of more than 8 KiB; thread.tcache.flush in each of %u threads gives back %S",
+            case_sentence("lg_tcache_max:13 (tcache_max:8192 since 5.3) saves at least %S, the cached objects of more "
+                          "than 8 KiB; thread.tcache.flush in each of %u threads returns %S",
                           larger, (guint)threads, finding->bytes));
     else
         offer(finding, finding->bytes,
-              case_sentence("thread.tcache.flush in each of %u threads when it becomes idle gives back %S; each thread "
-                            "less, %S",
+              case_sentence("thread.tcache.flush in each of %u threads when it becomes idle returns %S; each thread "
+                            "less saves %S",
                             (guint)threads, finding->bytes, finding->bytes / threads));
 }
 
@@ -140,10 +140,10 @@ shrink_metadata(const Case *the, DoctorFinding *finding)
     gdouble part = MAX((gdouble)the->waste.arena_data, (gdouble)the->waste.internal);
 
     if (remedy != NULL)
-        offer(finding, part, case_sentence("%s; that part is %S", remedy, part));
+        offer(finding, part, case_sentence("%s; this part is %S", remedy, part));
     else
         offer(finding, 0,
-              case_sentence("no single setting gives back most of it: %S are the data of arenas (narenas), %S its "
+              case_sentence("no single setting saves most of it: %S belong to arenas (narenas), %S are internal "
                             "allocations (thread caches, the profiler)",
                             (gdouble)the->waste.arena_data, (gdouble)the->waste.internal));
 }
@@ -153,8 +153,8 @@ leave_room(const Case *the, DoctorFinding *finding)
 {
     offer(finding, 0,
           case_sentence(
-              "none is needed now; a limit has to leave room for %S more than is resident, or what happened at the "
-              "time of the burst has to take less",
+              "none is needed now; a memory limit must leave room for %S more than is resident, or the burst must "
+              "become smaller",
               finding->bytes));
 }
 
@@ -179,11 +179,10 @@ drain(const Case *the, DoctorFinding *finding)
         LedgerId line;
         const char *remedy;
     } parts[] = {
-        {LEDGER_SOCKETS,
-         "read what waits in sockets, close those that are not needed, make SO_RCVBUF and SO_SNDBUF smaller"},
-        {LEDGER_PIPES, "read what waits in pipes, and close those that are not needed"},
-        {LEDGER_KERNEL_STACKS, "fewer threads"},
-        {LEDGER_PAGE_TABLES, "fewer and denser mappings: unmap what is touched only here and there"},
+        {LEDGER_SOCKETS, "read pending data from sockets, close unused ones, reduce SO_RCVBUF and SO_SNDBUF"},
+        {LEDGER_PIPES, "read pending data from pipes, and close unused ones"},
+        {LEDGER_KERNEL_STACKS, "use fewer threads"},
+        {LEDGER_PAGE_TABLES, "use fewer and denser mappings: unmap sparsely used ones"},
     };
     gsize most = 0;
 
@@ -191,7 +190,7 @@ drain(const Case *the, DoctorFinding *finding)
         if (case_line_now(the, parts[i].line) > case_line_now(the, parts[most].line))
             most = i;
     gdouble bytes = case_line_now(the, parts[most].line);
-    offer(finding, bytes, case_sentence("%s: that gives back %S at most", parts[most].remedy, bytes));
+    offer(finding, bytes, case_sentence("%s: this returns at most %S", parts[most].remedy, bytes));
 }
 
 static void
@@ -200,11 +199,10 @@ end_threads(const Case *the, DoctorFinding *finding)
     guint64 threads = the->last != NULL && the->last->threads != G_MAXUINT64 ? MAX(the->last->threads, 1) : 1;
     gdouble idle = (gdouble)threads * IDLE_STACK;
 
-    offer(
-        finding, finding->bytes - idle,
-        case_sentence("less on the stacks, or fewer threads: each of %u has %S, and needs 16 KiB at least, so that %S "
-                      "can be given back; join or detach threads that have ended, since their stacks stay",
-                      (guint)threads, finding->bytes / (gdouble)threads, MAX(0, finding->bytes - idle)));
+    offer(finding, finding->bytes - idle,
+          case_sentence("use less stack, or fewer threads: each of %u has %S and needs at least 16 KiB, so at most %S "
+                        "can be saved; join or detach threads that have ended, since their stacks remain mapped",
+                        (guint)threads, finding->bytes / (gdouble)threads, MAX(0, finding->bytes - idle)));
 }
 
 static void
@@ -214,21 +212,21 @@ split_pages(const Case *the, DoctorFinding *finding)
 
     if (retained >= MOST * finding->bytes)
         offer(finding, finding->bytes,
-              case_sentence("thp:never, and metadata_thp:disabled, give back %S, of which jemalloc has returned %S",
+              case_sentence("thp:never and metadata_thp:disabled save %S, of which jemalloc has returned %S",
                             finding->bytes, retained));
     else
-        offer(
-            finding, finding->bytes,
-            case_sentence("no huge pages (thp:never, prctl(PR_SET_THP_DISABLE), no MADV_HUGEPAGE) for what is touched "
-                          "here and there: %S of zeros are given back",
-                          finding->bytes));
+        offer(finding, finding->bytes,
+              case_sentence(
+                  "use no huge pages (thp:never, prctl(PR_SET_THP_DISABLE), no MADV_HUGEPAGE) for sparsely used "
+                  "memory: this saves %S of zeros",
+                  finding->bytes));
 }
 
 static void
 share_more(const Case *the, DoctorFinding *finding)
 {
     offer(finding, finding->bytes,
-          case_sentence("%s: the children have %S of their own, which were shared after fork() or are new",
+          case_sentence("%s: the children have %S of their own, copied since fork() or new",
                         causes[finding->cause].advice, finding->bytes));
 }
 
@@ -240,7 +238,7 @@ name_other(const Case *the, DoctorFinding *finding)
 
     offer(finding, 0,
           case_sentence(
-              "%s; how much of the %S is in use there cannot be seen from outside, jemalloc itself has %S unused",
+              "%s; how much of the %S is in use cannot be determined from outside; jemalloc itself has %S unused",
               causes[finding->cause].advice, finding->bytes, free_in_jemalloc));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client's connection and its deadline, which libmicrohttpd does not have. Only for the files that handle exchanges. */
+/* A client's connection and its deadline, which libmicrohttpd does not have. Only for the files that handle exchanges.
+ */
 #ifndef JESCOPE_HTTP_CONNECTION_H
 #define JESCOPE_HTTP_CONNECTION_H
 

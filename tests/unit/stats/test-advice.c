@@ -201,9 +201,11 @@ test_metadata(void)
         gboolean profiler;
         const char *change;
     } metadata[] = {
-        {200, 4, 2, TRUE, "fewer arenas"},      {2, 1000, 30, TRUE, "fewer threads"},
-        {2, 4, 30, FALSE, "fewer threads"},     {2, 4, 30, TRUE, "a longer sampling period"},
-        {2, 4, 2, TRUE, "by its largest part"},
+        {200, 4, 2, TRUE, "fewer arenas"},
+        {2, 1000, 30, TRUE, "fewer threads"},
+        {2, 4, 30, FALSE, "fewer threads"},
+        {2, 4, 30, TRUE, "a longer sampling period"},
+        {2, 4, 2, TRUE, "depending on its largest part"},
     };
 
     for (gsize i = 0; i < G_N_ELEMENTS(metadata); i++) {
