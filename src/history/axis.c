@@ -47,15 +47,20 @@ round_step(double rough, StatsUnit unit)
     return 10 * power;
 }
 
+double
+axis_mark(const Axis *axis, guint index)
+{
+    return axis->first + axis->step * index;
+}
+
 Axis
 axis_values(double low, double high, guint count, StatsUnit unit)
 {
-    if (!(high > low))
+    static const double resolution = 1e-9; /* of a double, with enough digits left for the marks between */
+    if (!(high - low > fmax(fabs(low), fabs(high)) * resolution))
         high = low + fmax(fabs(low) * 0.1, 1);
-    Axis axis = {.step = round_step((high - low) / count, unit)};
-    axis.first = floor(low / axis.step) * axis.step;
-    axis.last = ceil(high / axis.step) * axis.step;
-    return axis;
+    const double step = round_step((high - low) / count, unit), first = floor(low / step), last = ceil(high / step);
+    return (Axis){.first = first * step, .last = last * step, .step = step, .n = (guint)(last - first) + 1};
 }
 
 Axis
@@ -65,8 +70,13 @@ axis_times(gint64 from_us, gint64 to_us, guint count)
     while (i + 1 < G_N_ELEMENTS(time_steps) && (to_us - from_us) / time_steps[i] >= (gint64)count)
         i++;
     gint64 step = time_steps[i];
+    while ((to_us - from_us) / step >= (gint64)count)
+        step *= 2;
     gint64 first = from_us % step == 0 ? from_us : from_us - (from_us % step + step) % step + step;
-    return (Axis){.first = (double)first, .last = (double)to_us, .step = (double)step};
+    return (Axis){.first = (double)first,
+                  .last = (double)to_us,
+                  .step = (double)step,
+                  .n = first <= to_us ? (guint)((to_us - first) / step) + 1 : 0};
 }
 
 char *

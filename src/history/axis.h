@@ -5,14 +5,20 @@
 
 #include "history/series.h"
 
-/* Marks at FIRST, FIRST + STEP, ... up to LAST. */
+/* N marks at FIRST, FIRST + STEP, ..., none of them after LAST. */
 typedef struct {
     double first;
     double last;
     double step;
+    guint n;
 } Axis;
 
-/* About COUNT round marks that cover LOW..HIGH: powers of two for bytes, otherwise 1, 2 or 5 times a power of ten. */
+/* The mark of INDEX, which is less than N. */
+double axis_mark(const Axis *axis, guint index);
+
+/* About COUNT round marks that cover LOW..HIGH, both finite: powers of two for bytes, otherwise 1, 2 or 5 times a power
+ * of ten. Of values that differ in their last digits only, the axis is that of one value: a step could not be added to
+ * them. */
 Axis axis_values(double low, double high, guint count, StatsUnit unit);
 
 /* At most COUNT marks within FROM..TO (microseconds), at round times of day (UTC). */

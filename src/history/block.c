@@ -363,6 +363,15 @@ read_section(sqlite3_stmt *statement, int column, guint rows, GError **error)
     return NULL;
 }
 
+/* Whether a time can follow BEFORE_US in a block. Those that can are in the years 1 to 9999, which GDateTime has, so
+ * that no difference of two overflows. */
+static gboolean
+time_may_follow(gint64 time_us, gint64 before_us)
+{
+    static const gint64 first_us = -62135596800 * G_USEC_PER_SEC, end_us = 253402300800 * G_USEC_PER_SEC;
+    return time_us >= MAX(before_us, first_us) && time_us < end_us;
+}
+
 static gboolean
 read_times(Block *block, sqlite3_stmt *statement, guint rows, GError **error)
 {
@@ -370,11 +379,15 @@ read_times(Block *block, sqlite3_stmt *statement, guint rows, GError **error)
     if (section == NULL || !section_load(section, error))
         return FALSE;
     for (guint row = 0; row < rows; row++) {
-        guint64 time_us;
-        if (section_columns(section) != 1 || !section_get(section, 0, row, &time_us)) {
-            g_set_error_literal(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED, "damaged block: a time is missing");
+        guint64 value;
+        const gint64 before_us = row > 0 ? block_time(block, row - 1) : G_MININT64;
+        if (section_columns(section) != 1 || !section_get(section, 0, row, &value) ||
+            !time_may_follow((gint64)value, before_us)) {
+            g_set_error_literal(error, HISTORY_ERROR, HISTORY_ERROR_DAMAGED,
+                                "damaged block: a time is missing or out of order");
             return FALSE;
         }
+        const gint64 time_us = (gint64)value;
         g_array_append_val(block->times, time_us);
     }
     return TRUE;

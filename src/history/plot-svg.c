@@ -80,8 +80,8 @@ append_rule(GString *out, double x0, double y0, double x1, double y1)
 static void
 append_axes(const Frame *frame, StatsUnit unit)
 {
-    for (double mark = frame->values.first; mark <= frame->values.last + frame->values.step / 2;
-         mark += frame->values.step) {
+    for (guint i = 0; i < frame->values.n; i++) {
+        const double mark = axis_mark(&frame->values, i);
         g_autofree char *label = axis_value_label(mark, unit);
         double y = y_of(frame, mark);
         append_rule(frame->out, LEFT, y, WIDTH - RIGHT, y);
@@ -89,7 +89,8 @@ append_axes(const Frame *frame, StatsUnit unit)
     }
     append_text(frame->out, LEFT - 8, frame->top + HEIGHT + 18, "end", PLOT_TIME_ZONE);
     Axis times = axis_times(frame->span.from_us, frame->span.to_us, TIME_MARKS);
-    for (double mark = times.first; mark <= times.last; mark += times.step) {
+    for (guint i = 0; i < times.n; i++) {
+        const double mark = axis_mark(&times, i);
         g_autofree char *label = axis_time_label((gint64)mark, (gint64)times.step);
         double x = x_of(frame, mark);
         append_rule(frame->out, x, frame->top + HEIGHT, x, frame->top + HEIGHT + 4);

@@ -101,9 +101,11 @@ append_cell(const Canvas *canvas, guint cell, PlotFlags flags, GString *out)
 static char *
 row_label(const Canvas *canvas, guint row, StatsUnit unit)
 {
-    for (double mark = canvas->values.first; mark <= canvas->values.last * (1 + 1e-12); mark += canvas->values.step)
+    for (guint i = 0; i < canvas->values.n; i++) {
+        const double mark = axis_mark(&canvas->values, i);
         if (y_of(canvas, mark) / DOTS_DOWN == row)
             return axis_value_label(mark, unit);
+    }
     return NULL;
 }
 
@@ -134,13 +136,14 @@ append_time_axis(const Canvas *canvas, PlotFlags flags, GString *out)
     g_autoptr(GString) labels = g_string_new(NULL);
     g_string_append_printf(out, "%*s %s", LABELS, "", ascii ? "+" : "└");
     guint column = 0;
-    for (double mark = axis.first; mark <= axis.last; mark += axis.step) {
-        guint at = x_of(canvas, (gint64)mark) / DOTS_ACROSS;
+    for (guint i = 0; i < axis.n; i++) {
+        const gint64 mark = (gint64)axis_mark(&axis, i);
+        guint at = x_of(canvas, mark) / DOTS_ACROSS;
         for (; column < at; column++)
             g_string_append(out, ascii ? "-" : "─");
         g_string_append(out, ascii ? "+" : "┴");
         column++;
-        g_autofree char *label = axis_time_label((gint64)mark, (gint64)axis.step);
+        g_autofree char *label = axis_time_label(mark, (gint64)axis.step);
         guint length = (guint)g_utf8_strlen(label, -1);
         guint begin = at > length / 2 ? at - length / 2 : 0;
         if (begin < labels->len + (labels->len > 0) || begin + length > canvas->columns)

@@ -90,8 +90,12 @@ plot_span(const GPtrArray *series)
     HistoryRange span = {.from_us = G_MAXINT64, .to_us = G_MININT64};
     for (guint i = 0; i < series->len; i++) {
         const GArray *points = ((const Series *)series->pdata[i])->points;
-        span.from_us = MIN(span.from_us, g_array_index(points, SeriesPoint, 0).time_us);
-        span.to_us = MAX(span.to_us, g_array_index(points, SeriesPoint, points->len - 1).time_us);
+        /* Those of a forged history need not be in order. */
+        for (guint j = 0; j < points->len; j++) {
+            const gint64 time_us = g_array_index(points, SeriesPoint, j).time_us;
+            span.from_us = MIN(span.from_us, time_us);
+            span.to_us = MAX(span.to_us, time_us);
+        }
     }
     span.to_us = MAX(span.to_us, span.from_us + SPAN_MIN_US);
     return span;

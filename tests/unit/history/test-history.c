@@ -376,6 +376,21 @@ test_damaged_block(void)
     fixture_remove(path);
 }
 
+/* A forged block at the end of all times, G_MAXINT64. */
+static void
+test_damaged_time(void)
+{
+    char *path = fixture_path();
+    g_autoptr(History) history = fixture_open(path);
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY, 1);
+    run_sql(path,
+            "UPDATE block SET times = x'00120101000000000b00feffffffffffffffff01', last_us = 9223372036854775807");
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", (HistoryRange){G_MININT64, G_MAXINT64});
+    g_assert_cmpuint(samples->len, ==, 0);
+    g_assert_cmpuint(history_damaged_blocks(history), ==, 1);
+    fixture_remove(path);
+}
+
 static void
 test_corrupt_file(void)
 {
@@ -539,6 +554,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/process", test_process);
     g_test_add_func("/history/locked", test_locked);
     g_test_add_func("/history/damaged-block", test_damaged_block);
+    g_test_add_func("/history/damaged-time", test_damaged_time);
     g_test_add_func("/history/corrupt-file", test_corrupt_file);
     g_test_add_func("/history/full", test_full);
     g_test_add_func("/history/keep", test_keep);

@@ -4,6 +4,7 @@
 #include "fixture.h"
 
 #include "history/axis.h"
+#include "history/plot.h"
 
 static GPtrArray *
 read_series(History *history, const char *selector, guint64 step_us, gboolean rate)
@@ -192,6 +193,46 @@ test_marks(void)
     g_assert_cmpint((gint64)times.first, >=, SOME_DAY);
 }
 
+/* The next double after either of these is 2048 away. */
+static void
+test_marks_of_large_values(void)
+{
+    static const StatsUnit units[] = {STATS_UNIT_BYTES, STATS_UNIT_COUNT};
+    const double low = 0x1p64 - 0x1p13, high = low + 0x1p11;
+    for (size_t i = 0; i < G_N_ELEMENTS(units); i++) {
+        Axis values = axis_values(low, high, 5, units[i]);
+        g_assert_cmpuint(values.n, >=, 2);
+        g_assert_cmpuint(values.n, <=, 8);
+        g_assert_cmpfloat(axis_mark(&values, 0), <=, low);
+        g_assert_cmpfloat(axis_mark(&values, values.n - 1), >=, high);
+        for (guint j = 1; j < values.n; j++)
+            g_assert_cmpfloat(axis_mark(&values, j), >, axis_mark(&values, j - 1));
+    }
+    g_assert_cmpuint(axis_times(-62135596800 * SECOND, 253402300799 * SECOND, 8).n, <=, 8);
+}
+
+/* Points of a forged history, in any order. */
+static void
+test_plot_of_points_out_of_order(void)
+{
+    const SeriesPoint points[] = {{.time_us = SOME_DAY + SECOND, .value = 0x1p64 - 0x1p13},
+                                  {.time_us = SOME_DAY + 900 * SECOND, .value = 0x1p64 - 0x1p12},
+                                  {.time_us = SOME_DAY - 900 * SECOND, .value = 0x1p64 - 0x1p13},
+                                  {.time_us = SOME_DAY, .value = 0x1p64}};
+    g_autoptr(GArray) array = g_array_new(FALSE, FALSE, sizeof(SeriesPoint));
+    g_array_append_vals(array, points, G_N_ELEMENTS(points));
+    Series one = {.target = (char *)(gsize) "redis", .metric = STATS_ALLOCATED, .points = array};
+    g_autoptr(GPtrArray) series = g_ptr_array_new();
+    g_autoptr(GString) text = g_string_new(NULL), picture = g_string_new(NULL);
+    g_ptr_array_add(series, &one);
+    HistoryRange span = plot_span(series);
+    g_assert_cmpint(span.from_us, ==, SOME_DAY - 900 * SECOND);
+    g_assert_cmpint(span.to_us, ==, SOME_DAY + 900 * SECOND);
+    plot_text(series, 80, PLOT_PLAIN, text);
+    plot_svg(series, picture);
+    g_assert_cmpuint(picture->len, <, 1 << 16);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -203,5 +244,7 @@ main(int argc, char **argv)
     g_test_add_func("/series/limits", test_limits);
     g_test_add_func("/axis/labels", test_labels);
     g_test_add_func("/axis/marks", test_marks);
+    g_test_add_func("/axis/marks-of-large-values", test_marks_of_large_values);
+    g_test_add_func("/plot/points-out-of-order", test_plot_of_points_out_of_order);
     return g_test_run();
 }
