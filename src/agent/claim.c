@@ -22,7 +22,7 @@ __asm__(".pushsection .note.jescope, \"a\", %note\n"
         ".long jescope_claim_word - .\n"
         ".popsection\n");
 
-/* Reads the note at @at; returns the next one, or NULL at the end. Sets @claim if the note is jescope's. */
+/* Reads the note at AT; returns the next one, or NULL at the end. Sets CLAIM if the note is jescope's. */
 static const uint8_t *
 read_note(const uint8_t *at, const uint8_t *end, uint32_t **claim)
 {

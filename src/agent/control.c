@@ -36,7 +36,7 @@ static const size_t value_sizes[] = {
     [WIRE_TYPE_STRING] = sizeof(const char *),
 };
 
-/* False if @value does not fit the type. */
+/* False if VALUE does not fit the type. */
 static bool
 pack(uint32_t type, uint64_t value, Value *packed)
 {
@@ -81,7 +81,7 @@ copy_text(WireCtlReply *reply, const char *string)
     reply->text[n] = '\0';
 }
 
-/* Values that jemalloc would accept to the detriment of the process. @value is the new one. */
+/* Values that jemalloc would accept to the detriment of the process. VALUE is the new one. */
 static bool
 is_harmful(const Guest *guest, const char *name, uint64_t value)
 {

@@ -7,12 +7,12 @@
 #include "wire/wire.h"
 
 /*
- * @request has passed wire_request_check(). Fills @reply's value, text and truncated on WIRE_STATUS_OK, and its error
+ * REQUEST has passed wire_request_check(). Fills REPLY's value, text and truncated on WIRE_STATUS_OK, and its error
  * (jemalloc's) on WIRE_STATUS_CONTROL_FAILED.
  */
 WireStatus control_answer(Guest *guest, const WireCtlRequest *request, WireCtlReply *reply);
 
-/* Whether @name may be read from jemalloc as a @type (WireType): WIRE_STATUS_OK, or why not. */
+/* Whether NAME may be read from jemalloc as a TYPE (WireType): WIRE_STATUS_OK, or why not. */
 WireStatus control_check_read(const Guest *guest, const char *name, uint32_t type);
 
 /* The place of a control in jemalloc's tree, found by control_look_up(); length zero: not known. */
@@ -22,13 +22,13 @@ typedef struct {
     size_t length;
 } ControlMib;
 
-/* Looks @name up; if that fails, the length of @mib is zero. */
+/* Looks NAME up; if that fails, the length of MIB is zero. */
 void control_look_up(const Allocator *allocator, const char *name, ControlMib *mib);
 
 /* Like control_read_number(), for a control that was looked up. */
 int control_read_number_at(const Allocator *allocator, const ControlMib *mib, uint32_t type, uint64_t *value);
 
-/* Reads a number in the form of WireCtlReply.value. Returns jemalloc's error; then @value is untouched. */
+/* Reads a number in the form of WireCtlReply.value. Returns jemalloc's error; then VALUE is untouched. */
 int control_read_number(const Allocator *allocator, const char *name, uint32_t type, uint64_t *value);
 
 #endif

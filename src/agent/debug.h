@@ -5,8 +5,8 @@
 
 void debug_enable(void);
 
-/* Writes "jescope-agent: WHAT: DETAIL (errno ERROR)" and a line feed to stderr in one piece. No @detail if NULL, no
- * @error if 0. */
+/* Writes "jescope-agent: WHAT: DETAIL (errno ERROR)" and a line feed to stderr in one piece. No DETAIL if NULL, no
+ * ERROR if 0. */
 void debug_say(const char *what, const char *detail, int error);
 
 #endif

@@ -29,11 +29,11 @@ typedef enum {
 /* Gives the calling thread its own, empty descriptor table. False: it still shares the process's. */
 bool descriptors_isolate(DescriptorsKept kept);
 
-/* Takes ownership of @raw (may be -1: false) as a CLOEXEC descriptor with a high number. On failure @raw is closed,
- * *@descriptor untouched. */
+/* Takes ownership of RAW (may be -1: false) as a CLOEXEC descriptor with a high number. On failure RAW is closed,
+ * *DESCRIPTOR untouched. */
 bool descriptor_adopt(Descriptor *descriptor, int raw);
 
-/* Describes @raw, which stays the caller's: @descriptor must not be closed. False, and none, if it is not open. */
+/* Describes RAW, which stays the caller's: DESCRIPTOR must not be closed. False, and none, if it is not open. */
 bool descriptor_borrow(Descriptor *descriptor, int raw);
 
 /* Whether the number still refers to the adopted file. */

@@ -33,7 +33,7 @@ is_listed(const char *list)
     return environment_lists(list, program_invocation_short_name) || environment_lists(list, name);
 }
 
-/* False if @value is set to an unusable path. */
+/* False if VALUE is set to an unusable path. */
 static bool
 copy_directory(char directory[DIRECTORY_MAX], const char *value)
 {

@@ -42,21 +42,21 @@ typedef struct {
 /* Not thread safe against setenv() in the host, so it is called in the constructor only. Preserves errno. */
 void environment_read(Environment *environment);
 
-/* Sets the directories from values that another process has read: either may be NULL or "". False, @environment
+/* Sets the directories from values that another process has read: either may be NULL or "". False, ENVIRONMENT
  * untouched, if a directory cannot be used. Async-signal-safe. */
 bool environment_given(Environment *environment, const char *socket_directory, const char *runtime_directory);
 
-/* Sets the socket directory that a program which links the agent chose. False, @environment untouched, if it cannot be
+/* Sets the socket directory that a program which links the agent chose. False, ENVIRONMENT untouched, if it cannot be
  * used. */
 bool environment_set_directory(Environment *environment, const char *socket_directory);
 
-/* The value of MALLOC_CONF for a jemalloc whose symbols have @prefix, cut to 255 characters; NULL: it was not set. */
+/* The value of MALLOC_CONF for a jemalloc whose symbols have PREFIX, cut to 255 characters; NULL: it was not set. */
 const char *environment_malloc_conf(const char *prefix);
 
 /* Parses JESCOPE_SAMPLER. False, and nothing is set, if a word is unknown. */
 bool environment_sampler(const char *text, SamplerWish *wish);
 
-/* Whether the comma-separated @list contains @name. */
+/* Whether the comma-separated LIST contains NAME. */
 bool environment_lists(const char *list, const char *name);
 
 #endif

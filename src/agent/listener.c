@@ -145,7 +145,7 @@ has_its_mode(int directory, const char *name)
            ((status.st_mode & 0777) == SOCKET_MODE || fchmodat(directory, name, SOCKET_MODE, 0) == 0);
 }
 
-/* @descriptor is bound and listens; false with errno on failure. */
+/* DESCRIPTOR is bound and listens; false with errno on failure. */
 static bool
 listen_at(int descriptor, const struct sockaddr_un *address, int directory, const char *name)
 {
@@ -231,7 +231,7 @@ listener_open(Listener *listener, const Environment *environment, const ProcessI
     return false;
 }
 
-/* Whether the process belongs to one user only and cannot change to another one. @user is the effective one. */
+/* Whether the process belongs to one user only and cannot change to another one. USER is the effective one. */
 static bool
 is_of_one_user(uid_t *user)
 {

@@ -245,7 +245,7 @@ serves_malloc(const Search *search, const Allocator *allocator)
     return counts_malloc(allocator, &search->objects);
 }
 
-/* Takes @candidate if it is a jemalloc in use; true if it serves malloc, which ends the search. */
+/* Takes CANDIDATE if it is a jemalloc in use; true if it serves malloc, which ends the search. */
 static bool
 judge(const Search *search, Allocator *candidate)
 {

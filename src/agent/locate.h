@@ -16,19 +16,19 @@ typedef struct {
 
 /*
  * The quick search of the constructor, a fraction of a millisecond, in the thread that loads the agent. Does not call
- * jemalloc. Keeps no descriptor, but the list of loaded objects until locate_forget(). @allocator is filled if located,
- * but not yet examined. @scratch as in jemalloc/elf-symbols.h.
+ * jemalloc. Keeps no descriptor, but the list of loaded objects until locate_forget(). ALLOCATOR is filled if located,
+ * but not yet examined. SCRATCH as in jemalloc/elf-symbols.h.
  */
 LocateGlance locate_glance(Allocator *allocator, void *scratch, size_t scratch_size);
 
-/* Whether this library was loaded under a name that starts with @begin. */
+/* Whether this library was loaded under a name that starts with BEGIN. */
 bool locate_own_name_begins(const char *begin);
 
 /* The calling thread. The agent's own immediately releases what jemalloc assigns to it on its first call. */
 typedef enum { LOCATE_FROM_HOST, LOCATE_FROM_AGENT } LocateThread;
 
 /*
- * Finds jemalloc and fills @allocator: the one that serves malloc in this process, else a prefixed one (called by its
+ * Finds jemalloc and fills ALLOCATOR: the one that serves malloc in this process, else a prefixed one (called by its
  * own names). An unprefixed copy that does not serve malloc is unused code and ignored. Searches the objects listed by
  * locate_glance(), calls jemalloc, allocates and frees one small block. Takes no lock of the loader.
  */

@@ -11,7 +11,7 @@
 #include "agent/guest.h"
 #include "wire/wire.h"
 
-/* Replace the content of @descriptor by a heap profile, or by the statistics with the option @letters. */
+/* Replace the content of DESCRIPTOR by a heap profile, or by the statistics with the option LETTERS. */
 WireStatus output_dump(const Guest *guest, const Descriptor *descriptor, WireOutputReply *reply);
 WireStatus output_stats(const Guest *guest, const Descriptor *descriptor, const char *letters, WireOutputReply *reply);
 

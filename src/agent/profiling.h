@@ -38,7 +38,7 @@ bool profiling_choose(Profiling *profiling, const Allocator *allocator, WireSamp
 /* Ends jescope's sampler when the agent ends. */
 void profiling_leave(Profiling *profiling, const Allocator *allocator);
 
-/* Called when the agent starts. @since: the source of the time since which prof.active is set, if it is. Lease ids
+/* Called when the agent starts. SINCE: the source of the time since which prof.active is set, if it is. Lease ids
  * continue those of an earlier agent in this process. */
 void profiling_init(Profiling *profiling, const Allocator *allocator, WireSince since);
 
@@ -48,13 +48,13 @@ void profiling_inherit(Profiling *profiling);
 /* Rereads prof.active, which the program may have set. */
 void profiling_refresh(Profiling *profiling, const Allocator *allocator);
 
-/* An explicit write of prof.active: ends a lease. Returns mallctl's error; @old may be NULL. */
+/* An explicit write of prof.active: ends a lease. Returns mallctl's error; OLD may be NULL. */
 int profiling_set_active(Profiling *profiling, const Allocator *allocator, bool active, bool *old);
 
 /* Discards the samples, and sets the period 2^*LG unless LG is NULL. Returns mallctl's error. */
 int profiling_reset(Profiling *profiling, const Allocator *allocator, const size_t *lg);
 
-/* Executes a lease request that passed wire_request_check(). @error is mallctl's for WIRE_STATUS_CONTROL_FAILED. */
+/* Executes a lease request that passed wire_request_check(). ERROR is mallctl's for WIRE_STATUS_CONTROL_FAILED. */
 WireStatus profiling_lease(Profiling *profiling, const Allocator *allocator, const WireLeaseRequest *request,
                            int *error);
 

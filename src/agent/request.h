@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 /*
- * Answers the @received unchecked bytes in @request, with the @descriptor received with them (number -1: none; the
- * caller keeps ownership). Returns the size of the reply in @answer, which is never 0.
+ * Answers the RECEIVED unchecked bytes in REQUEST, with the DESCRIPTOR received with them (number -1: none; the
+ * caller keeps ownership). Returns the size of the reply in ANSWER, which is never 0.
  */
 size_t request_answer(Guest *guest, const WireRequest *request, size_t received, const Descriptor *descriptor,
                       WireAnswer *answer);

@@ -7,7 +7,7 @@
 #include "wire/wire.h"
 
 /*
- * @request has passed wire_request_check(). Each control is checked like a CTL that reads it; one that is not allowed
+ * REQUEST has passed wire_request_check(). Each control is checked like a CTL that reads it; one that is not allowed
  * fails the request. A control that jemalloc does not have is only absent from its rows.
  */
 WireStatus sample_answer(const Guest *guest, const WireSampleRequest *request, WireSampleReply *reply);

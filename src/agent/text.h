@@ -10,7 +10,7 @@
 
 enum { NUMBER_TEXT_MAX = 21 }; /* room for any number, with the NUL */
 
-/* Text under construction in the caller's @bytes; always NUL-terminated. */
+/* Text under construction in the caller's BYTES; always NUL-terminated. */
 typedef struct {
     char *bytes;
     size_t size;
@@ -22,7 +22,7 @@ void text_init(Text *text, char *bytes, size_t size);
 void text_add(Text *text, const char *more);
 void text_add_number(Text *text, uint64_t number);
 
-/* Copies as much of the end of @from as fits. */
+/* Copies as much of the end of FROM as fits. */
 void text_copy_tail(char *to, size_t size, const char *from);
 
 #endif

@@ -9,22 +9,22 @@
 #include "wire/message.h"
 #include "wire/outcome.h"
 
-/* Initializes @request as one of @op with @size bytes, all zero. */
+/* Initializes REQUEST as one of OP with SIZE bytes, all zero. */
 void ask_prepare(WireRequest *request, WireOp op, size_t size);
 
 /*
- * Answers @request in @answer; OUTCOME_DONE only if the outcome in @answer is this, too. Fails without jemalloc, and
+ * Answers REQUEST in ANSWER; OUTCOME_DONE only if the outcome in ANSWER is this, too. Fails without jemalloc, and
  * for a lease that no thread would end.
  */
 Outcome ask(const WireRequest *request, int descriptor, WireAnswer *answer, Failure *failure);
 
-/* These implement functions of RouteHostOps; @host is not used. */
+/* These implement functions of RouteHostOps; HOST is not used. */
 Outcome ask_hello(void *host, WireHelloReply *hello, Failure *failure);
 Outcome ask_read(void *host, const char *control, WireType type, WireCtlReply *value, Failure *failure);
 Outcome ask_write(void *host, const char *control, WireType type, uint64_t value, Failure *failure);
 Outcome ask_lease(void *host, const WireLeaseRequest *wanted, WireLease *lease, Failure *failure);
 
-/* Creates a memory file, at offset 0, with a dump (@letters NULL), as jemalloc writes it, or statistics. The caller
+/* Creates a memory file, at offset 0, with a dump (LETTERS NULL), as jemalloc writes it, or statistics. The caller
  * closes it. */
 Outcome ask_for_file(const char *letters, int *descriptor, Failure *failure);
 

@@ -192,7 +192,7 @@ render(void *host, const RouteRendering *rendering, int *descriptor, Failure *fa
     return result;
 }
 
-/* Symbolizes the kept dump @id, and replaces *DESCRIPTOR, a copy of it, with the result. Unless OUTCOME_DONE,
+/* Symbolizes the kept dump ID, and replaces *DESCRIPTOR, a copy of it, with the result. Unless OUTCOME_DONE,
  * *DESCRIPTOR is unchanged. */
 static Outcome
 name_dump(void *host, uint64_t id, int *descriptor, Failure *failure)

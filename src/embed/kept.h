@@ -12,13 +12,13 @@ void kept_limit(unsigned n, uint64_t bytes);
 /* Takes and keeps a dump; with wanted->capture.symbolized it is marked as not symbolized yet (kept_name()). */
 Outcome kept_take(const CaptureWanted *wanted, RouteDump *dump, Failure *failure);
 
-/* Fills at most @n rows, newest first; returns their number. */
+/* Fills at most N rows, newest first; returns their number. */
 size_t kept_list(RouteDump *rows, size_t n);
 
-/* Copies dump @id to a memory file, which the caller closes. Sets *NAMELESS if it still has to be symbolized. */
+/* Copies dump ID to a memory file, which the caller closes. Sets *NAMELESS if it still has to be symbolized. */
 Outcome kept_open(uint64_t id, int *descriptor, bool *nameless, Failure *failure);
 
-/* Replaces the content of dump @id with its symbolized form in @descriptor, which is closed. Does nothing if the dump
+/* Replaces the content of dump ID with its symbolized form in DESCRIPTOR, which is closed. Does nothing if the dump
  * is not kept any more. */
 void kept_name(uint64_t id, int descriptor);
 

@@ -18,7 +18,7 @@ typedef struct {
 /* Creates an empty memory file, close-on-exec; -1 with errno. */
 int memory_file_make(void);
 
-/* Maps the content of @descriptor, which is always closed. False with errno. */
+/* Maps the content of DESCRIPTOR, which is always closed. False with errno. */
 bool memory_file_keep(int descriptor, Mapped *mapped);
 
 void memory_file_drop(Mapped *mapped);

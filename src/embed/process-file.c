@@ -64,7 +64,7 @@ process_file_copy(const char *path, int *descriptor, Failure *failure)
     return result;
 }
 
-/* The value of the variable, of *length bytes; NULL if it is not in @environment. */
+/* The value of the variable, of *length bytes; NULL if it is not in ENVIRONMENT. */
 static const char *
 find_variable(const Mapped *environment, const char *name, size_t *length)
 {

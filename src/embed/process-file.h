@@ -5,13 +5,13 @@
 
 #include "wire/outcome.h"
 
-/* Reads at most @size bytes from the beginning of the file; *n receives their number. */
+/* Reads at most SIZE bytes from the beginning of the file; *n receives their number. */
 Outcome process_file_read(const char *path, char *bytes, size_t size, size_t *n, Failure *failure);
 
 /* Copies the file to a memory file, at offset 0, which the caller closes. */
 Outcome process_file_copy(const char *path, int *descriptor, Failure *failure);
 
-/* Copies the variable NAME of the program's initial environment, truncated to @size bytes including the NUL; "" if it
+/* Copies the variable NAME of the program's initial environment, truncated to SIZE bytes including the NUL; "" if it
  * was not set. */
 Outcome process_file_variable(const char *name, char *text, size_t size, Failure *failure);
 

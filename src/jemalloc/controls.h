@@ -41,21 +41,21 @@ typedef struct {
     const char *since; /* first tested release that has it */
 } Control;
 
-/* The row for @name, or NULL for an unknown name (which jemalloc may still have). */
+/* The row for NAME, or NULL for an unknown name (which jemalloc may still have). */
 const Control *control_find(const char *name);
 
-/* Whether @name has valid characters and the form of a control name: a component that begins with a digit is a number.
+/* Whether NAME has valid characters and the form of a control name: a component that begins with a digit is a number.
  * Other names must not be passed to jemalloc. */
 bool control_name_is_sound(const char *name);
 
-/* Whether a client may read @name as a @type. Strings are only permitted for controls with this type in the table,
+/* Whether a client may read NAME as a TYPE. Strings are only permitted for controls with this type in the table,
  * since a wrong pointer would be dereferenced. */
 bool control_may_read(const char *name, ControlType type);
 
-/* Whether a client may write @name as a @type. */
+/* Whether a client may write NAME as a TYPE. */
 bool control_may_write(const char *name, ControlType type);
 
-/* Whether @name belongs to the profiler, whose controls must not be used unless config.prof and opt.prof are true. */
+/* Whether NAME belongs to the profiler, whose controls must not be used unless config.prof and opt.prof are true. */
 bool control_is_profiling(const char *name);
 
 #endif

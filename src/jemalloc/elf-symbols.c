@@ -169,7 +169,7 @@ find_tables(const ElfFile *file, Tables *tables)
     }
 }
 
-/* Records the string that ends in a name at @tail; @start..@tail are the available bytes before it. */
+/* Records the string that ends in a name at TAIL; START..TAIL are the available bytes before it. */
 static void
 add_hit(Hits *hits, const uint8_t *start, const uint8_t *tail, uint64_t tail_offset)
 {
@@ -185,7 +185,7 @@ add_hit(Hits *hits, const uint8_t *start, const uint8_t *tail, uint64_t tail_off
     hit->prefix[length] = '\0';
 }
 
-/* Collects the strings of @table that end in @name. */
+/* Collects the strings of TABLE that end in NAME. */
 static bool
 find_strings(const ElfFile *file, const ElfTable *table, const char *name, Hits *hits)
 {
@@ -236,7 +236,7 @@ add_function(Functions *functions, const Hit *hit, const Elf64_Sym *symbol, int 
     function->address = symbol->st_value;
 }
 
-/* Finds the defined functions of @table whose names are among @hits, one set of hits per name. */
+/* Finds the defined functions of TABLE whose names are among HITS, one set of hits per name. */
 static bool
 find_functions(const ElfFile *file, const ElfTable *table, const Hits hits[NAMES], Functions functions[NAMES])
 {

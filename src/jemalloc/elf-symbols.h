@@ -23,7 +23,7 @@ enum {
     ELF_SCRATCH_MIN = 4096, /* minimum scratch memory; more is faster */
 };
 
-/* The source of a file's bytes: memory if @bytes is not NULL, otherwise a descriptor. */
+/* The source of a file's bytes: memory if BYTES is not NULL, otherwise a descriptor. */
 typedef struct {
     int descriptor;
     const uint8_t *bytes;
@@ -52,20 +52,20 @@ typedef struct {
     bool is_symtab;
 } ElfTable;
 
-/* Initializes @file for @descriptor, which the caller still owns. False if its size is unknown or 0. */
+/* Initializes FILE for DESCRIPTOR, which the caller still owns. False if its size is unknown or 0. */
 bool elf_file_init(ElfFile *file, int descriptor, void *scratch, size_t scratch_size);
 
-/* Initializes @file for @bytes, which are borrowed. */
+/* Initializes FILE for BYTES, which are borrowed. */
 void elf_file_init_memory(ElfFile *file, const void *bytes, size_t size, void *scratch, size_t scratch_size);
 
-/* Reads exactly @n bytes at @offset; false if that fails. */
+/* Reads exactly N bytes at OFFSET; false if that fails. */
 bool elf_read(const ElfFile *file, uint64_t offset, void *buffer, size_t n);
 
 /* False if the file has no .symtab. */
 bool elf_find_symtab(const ElfFile *file, ElfTable *table);
 
 /*
- * Stores every pair PREFIXmallctl, PREFIXmalloc_stats_print with the same prefix in @found; returns their number, at
+ * Stores every pair PREFIXmallctl, PREFIXmalloc_stats_print with the same prefix in FOUND; returns their number, at
  * most ELF_FOUND_MAX. 0 if there is none or the file is not a native ELF file.
  */
 size_t elf_find_jemalloc(const ElfFile *file, ElfJemalloc found[ELF_FOUND_MAX]);
@@ -76,24 +76,24 @@ typedef enum {
     ELF_MENTION_UNKNOWN, /* the search would have exceeded the budget */
 } ElfMention;
 
-/* A cheap check of symbol names only. Subtracts the bytes read from @budget. */
+/* A cheap check of symbol names only. Subtracts the bytes read from BUDGET. */
 ElfMention elf_mentions_jemalloc(const ElfFile *file, uint64_t *budget);
 
-/* The linked address of function @name, exported or only in .symtab; 0 if not found. */
+/* The linked address of function NAME, exported or only in .symtab; 0 if not found. */
 uint64_t elf_find_function(const ElfFile *file, const char *name);
 
-/* Whether the file exports a function @name (shorter than ELF_PREFIX_MAX), i.e. defines it in .dynsym. */
+/* Whether the file exports a function NAME (shorter than ELF_PREFIX_MAX), i.e. defines it in .dynsym. */
 bool elf_exports(const ElfFile *file, const char *name);
 
 /*
- * Whether the file contains @text within its first @limit bytes.
+ * Whether the file contains TEXT within its first LIMIT bytes.
  */
 bool elf_holds_text(const ElfFile *file, const char *text, uint64_t limit);
 
-/* Whether the file's program headers equal the @n at @headers, i.e. it is the file that was loaded. */
+/* Whether the file's program headers equal the N at HEADERS, i.e. it is the file that was loaded. */
 bool elf_has_program_headers(const ElfFile *file, const ElfW(Phdr) * headers, size_t n);
 
-/* Copies the @n bytes of the file at the linked address @address; false if no readable segment contains them all. */
+/* Copies the N bytes of the file at the linked address ADDRESS; false if no readable segment contains them all. */
 bool elf_read_address(const ElfFile *file, uint64_t address, void *bytes, size_t n);
 
 #endif

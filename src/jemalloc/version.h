@@ -21,16 +21,16 @@ typedef enum {
     JEMALLOC_QUIRK_DUMP_AFTER_ALLOCATION = 1u << 1,
 } JemallocQuirk;
 
-/* Parses "MAJOR.MINOR.BUGFIX-NREV-gSHA", the form of the control "version". If false, @version is unchanged. */
+/* Parses "MAJOR.MINOR.BUGFIX-NREV-gSHA", the form of the control "version". If false, VERSION is unchanged. */
 bool jemalloc_version_parse(const char *text, JemallocVersion *version);
 
 /* Whether this version of jemalloc supports hooks for allocations (experimental.hooks.install): 5.2.0 to 5.3.1. */
 bool jemalloc_version_has_hooks(const char *text);
 
-/* The set of JemallocQuirk of @version. NULL (a version that cannot be parsed) has all of them. */
+/* The set of JemallocQuirk of VERSION. NULL (a version that cannot be parsed) has all of them. */
 unsigned jemalloc_quirks(const JemallocVersion *version);
 
-/* Whether writing @value to the control @name, which jemalloc accepts, harms the process. */
+/* Whether writing VALUE to the control NAME, which jemalloc accepts, harms the process. */
 typedef enum {
     JEMALLOC_HARMLESS,
     JEMALLOC_HARMFUL,

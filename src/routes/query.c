@@ -18,7 +18,7 @@ hex_digit(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* Removes one character from @piece, which is not empty. */
+/* Removes one character from PIECE, which is not empty. */
 static char
 next_character(Piece *piece)
 {

@@ -35,7 +35,7 @@ typedef union {
 } WireAnswer;
 
 /*
- * Checks a request of @received bytes in @request as received: header, size, version, enum values, NULs, and that there
+ * Checks a request of RECEIVED bytes in REQUEST as received: header, size, version, enum values, NULs, and that there
  * is a descriptor if and only if the operation takes one. WIRE_STATUS_OK means that every field may be used as
  * declared.
  */
@@ -49,12 +49,12 @@ bool wire_sample_name(const char *item, uint32_t arena, char name[static WIRE_CO
 bool wire_lease_is_sound(const WireLeaseRequest *request);
 
 /*
- * The size of a reply to @op with @status; 0: the protocol has no such reply. The only table of legal replies: the
+ * The size of a reply to OP with STATUS; 0: the protocol has no such reply. The only table of legal replies: the
  * agent sends no other, and a client rejects any other as malformed.
  */
 size_t wire_reply_size(uint32_t op, uint32_t status);
 
-/* Zeroes @answer and makes it the reply of @size bytes to @request, of which @received bytes are valid. */
+/* Zeroes ANSWER and makes it the reply of SIZE bytes to REQUEST, of which RECEIVED bytes are valid. */
 void wire_answer_begin(WireAnswer *answer, const WireRequest *request, size_t received, WireStatus status, size_t size);
 
 #endif

@@ -47,11 +47,11 @@ typedef struct {
 
 extern FakeAllocator fake;
 
-/* Fills `fake` and @guest with the state after start-up: 5.3.0, prof:true, inactive. Change `fake`, then
+/* Fills `fake` and GUEST with the state after start-up: 5.3.0, prof:true, inactive. Change `fake`, then
  * fake_examine(). */
 void fake_reset(Guest *guest);
 
-/* Makes @guest examine `fake` again, as the agent does at start-up. */
+/* Makes GUEST examine `fake` again, as the agent does at start-up. */
 void fake_examine(Guest *guest);
 
 #endif

@@ -22,13 +22,13 @@ FakeElf *fake_elf_new(void);
 void fake_elf_free(FakeElf *elf);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FakeElf, fake_elf_free)
 
-/* Adds a table of @type (SHT_DYNSYM, SHT_SYMTAB) with the @n symbols and their strings. */
+/* Adds a table of TYPE (SHT_DYNSYM, SHT_SYMTAB) with the N symbols and their strings. */
 void fake_elf_add_table(FakeElf *elf, uint32_t type, const FakeSymbol *symbols, size_t n);
 
 /* The same with strings and Elf64_Sym of the test's own making. */
 void fake_elf_add_raw_table(FakeElf *elf, uint32_t type, GArray *symbols, const void *strings, size_t strings_size);
 
-/* Writes the section headers and the file header; the result stays @elf's. */
+/* Writes the section headers and the file header; the result stays ELF's. */
 GByteArray *fake_elf_finish(FakeElf *elf);
 
 #endif
