@@ -95,7 +95,7 @@ keep_lease(Target *target, const Interrupt *interrupt, guint64 ms, WireLease *le
 {
     gint64 until = g_get_monotonic_time() + (gint64)ms * 1000;
     gboolean interrupted = FALSE;
-    while (!interrupted && g_get_monotonic_time() < until && target_alive(target))
+    while (!interrupted && g_get_monotonic_time() < until && target_alive(target, NULL))
         interrupted =
             interrupt_wait(interrupt, MIN((guint64)(until - g_get_monotonic_time()) / 1000 + 1, (guint64)LOOK_MS));
     WireLeaseRequest release = {.action = WIRE_LEASE_RELEASE, .lease_id = lease->id};

@@ -238,7 +238,7 @@ static NamedDump *
 dump_of_ended(const Recording *recording, int kept)
 {
     NamedDump *dump = named_dump_new(kept, recording->target);
-    if (target_alive(recording->target))
+    if (target_alive(recording->target, NULL))
         return dump;
     dump->pid = 0;
     dump->owner = recording->owner;

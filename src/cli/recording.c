@@ -159,10 +159,8 @@ gboolean
 recording_tend(Recording *recording, guint64 left_ms, GError **error)
 {
     guint64 passed = recording_ms(recording);
-    if (!target_alive(recording->target)) {
-        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", target_label(recording->target));
+    if (!target_alive(recording->target, error))
         return FALSE;
-    }
     if (now_ms() - recording->recorder.renewed_ms >= RECORDER_RENEW_MS &&
         !lease_for(recording, WIRE_LEASE_RENEW, left_ms, error))
         return FALSE;
@@ -183,7 +181,7 @@ static gboolean
 has_samples(const Recording *recording)
 {
     WireHelloReply hello;
-    return target_alive(recording->target) &&
+    return target_alive(recording->target, NULL) &&
            (!changes_period(recording) ||
             (target_hello(recording->target, &hello, NULL) && hello.lease.id == recording->lease.id));
 }

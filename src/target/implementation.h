@@ -16,8 +16,9 @@ typedef struct {
     int (*output)(Target *target, const char *letters, GError **error);
     int (*output_named)(Target *target, GError **error); /* NULL but for TARGET_VIA_SERVER */
     gboolean (*lease)(Target *target, const WireLeaseRequest *request, WireLease *lease, GError **error);
-    gboolean (*leave)(Target *target, GError **error); /* NULL: without an agent */
-    void (*free)(Target *target);                      /* frees everything but the fields below */
+    gboolean (*leave)(Target *target, GError **error);               /* NULL: without an agent */
+    gboolean (*check_program)(const Target *target, GError **error); /* of target_alive(); NULL: any program */
+    void (*free)(Target *target);                                    /* frees everything but the fields below */
 } TargetOps;
 
 /* An implementation's own struct begins with this. */

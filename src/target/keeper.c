@@ -25,7 +25,7 @@ struct _Keeper {
 static const guint64 is_done = G_MAXUINT64;
 
 enum {
-    WORDS = 6,          /* arguments of keeper_run() */
+    WORDS = 9,          /* arguments of keeper_run() */
     TRY_MS = 60 * 1000, /* how long ending a lease is retried */
     RETRY_US = 200 * 1000,
 };
@@ -61,8 +61,9 @@ static int
 spawn(const KeptLease *lease, int orders, pid_t *pid)
 {
     const Lease *set = &lease->lease;
-    const guint64 numbers[WORDS] = {(guint64)lease->pid, lease->start_time, set->active,
-                                    set->restores,       set->period,       set->restores_period};
+    const guint64 numbers[WORDS] = {(guint64)lease->pid,   lease->start_time,    lease->program.stack,
+                                    lease->program.device, lease->program.inode, set->active,
+                                    set->restores,         set->period,          set->restores_period};
     char words[WORDS][32];
     char name[] = "jescope";
     char *arguments[2 + WORDS + 1] = {name, option};
@@ -178,10 +179,11 @@ parse(char **words, KeptLease *lease)
             return FALSE;
     *lease = (KeptLease){.pid = (pid_t)numbers[0],
                          .start_time = numbers[1],
-                         .lease = {.active = numbers[2] != 0,
-                                   .restores = numbers[3] != 0,
-                                   .period = (guint8)MIN(numbers[4], (guint64)WIRE_LEASE_PERIOD_MAX),
-                                   .restores_period = (guint8)MIN(numbers[5], (guint64)WIRE_LEASE_PERIOD_MAX)}};
+                         .program = {.stack = numbers[2], .device = numbers[3], .inode = numbers[4]},
+                         .lease = {.active = numbers[5] != 0,
+                                   .restores = numbers[6] != 0,
+                                   .period = (guint8)MIN(numbers[7], (guint64)WIRE_LEASE_PERIOD_MAX),
+                                   .restores_period = (guint8)MIN(numbers[8], (guint64)WIRE_LEASE_PERIOD_MAX)}};
     return TRUE;
 }
 

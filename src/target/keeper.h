@@ -15,7 +15,8 @@ typedef struct _Keeper Keeper;
 typedef struct {
     pid_t pid;
     guint64 start_time;
-    Lease lease; /* what it sets and restores; id and deadline are ignored */
+    ProcessProgram program; /* it changes nothing in another one */
+    Lease lease;            /* what it sets and restores; id and deadline are ignored */
 } KeptLease;
 
 /* Starts a keeper of LEASE. Until the first keeper_renew(), it ends the lease only when this process ends. NULL with an

@@ -178,6 +178,12 @@ process_program(pid_t pid, ProcessProgram *program)
     return TRUE;
 }
 
+gboolean
+process_program_equal(const ProcessProgram *a, const ProcessProgram *b)
+{
+    return a->stack == b->stack && a->device == b->device && a->inode == b->inode;
+}
+
 static int
 compare_pids(gconstpointer a, gconstpointer b)
 {

@@ -44,6 +44,8 @@ typedef struct {
 /* The program that PID executes. FALSE with errno if it cannot be read: ENOENT or ESRCH if the process has ended. */
 gboolean process_program(pid_t pid, ProcessProgram *program);
 
+gboolean process_program_equal(const ProcessProgram *a, const ProcessProgram *b);
+
 /* Converts a Process.start_time to microseconds of CLOCK_REALTIME. */
 gint64 process_started_us(guint64 start_time);
 

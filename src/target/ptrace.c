@@ -511,7 +511,7 @@ agent_has_lease(const PtraceTarget *self)
 static gboolean
 start_keeper(PtraceTarget *self, const Lease *lease, GError **error)
 {
-    const KeptLease kept = {self->process.pid, self->process.start_time, *lease};
+    const KeptLease kept = {self->process.pid, self->process.start_time, tracee_program(self->tracee), *lease};
     g_autoptr(GError) cause = NULL;
     if (lease->restores != lease->active || lease->restores_period != lease->period)
         self->keeper = keeper_start(&kept, &cause);
@@ -524,10 +524,8 @@ start_keeper(PtraceTarget *self, const Lease *lease, GError **error)
 static gboolean
 renew_lease(PtraceTarget *self, const WireLeaseRequest *request, GError **error)
 {
-    if (!process_alive(self->process.pid, self->process.start_time)) {
-        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s has ended", self->target.label);
+    if (!tracee_check_program(self->tracee, error))
         return FALSE;
-    }
     self->lease.deadline_ms = now_ms() + request->duration_ms;
     keeper_renew(self->keeper, request->duration_ms);
     return TRUE;
@@ -596,6 +594,12 @@ ptrace_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, 
     return TRUE;
 }
 
+static gboolean
+ptrace_check_program(const Target *target, GError **error)
+{
+    return tracee_check_program(((const PtraceTarget *)target)->tracee, error);
+}
+
 static void
 ptrace_free(Target *target)
 {
@@ -615,6 +619,7 @@ static const TargetOps ptrace_ops = {
     .sample = ptrace_sample,
     .output = ptrace_output,
     .lease = ptrace_lease,
+    .check_program = ptrace_check_program,
     .free = ptrace_free,
 };
 
@@ -661,6 +666,15 @@ ptrace_open(const Process *process, GError **error)
     return g_steal_pointer(&target);
 }
 
+/* Whether the process has executed another program, so that the settings of the profiler are gone, or one that may not
+ * be attached to. */
+static gboolean
+is_over(const KeptLease *kept)
+{
+    ProcessProgram now;
+    return process_program(kept->pid, &now) ? !process_program_equal(&now, &kept->program) : errno == EACCES;
+}
+
 /* Ends a lease on behalf of the keeper. */
 static gboolean
 end_kept(const KeptLease *kept)
@@ -668,7 +682,7 @@ end_kept(const KeptLease *kept)
     Process process;
     Lease lease = kept->lease;
     LeaseStep ending = {end_lease, &lease};
-    if (!process_read(kept->pid, &process) || process.start_time != kept->start_time)
+    if (!process_read(kept->pid, &process) || process.start_time != kept->start_time || is_over(kept))
         return TRUE;
     g_autoptr(Target) target = ptrace_open(&process, NULL);
     return target != NULL && stop_and(ptrace_of(target), visit_lease, &ending, NULL);

@@ -44,8 +44,8 @@ typedef enum {
 /* Like target_open(), but reaches the target only in this way. */
 Target *target_open_via(const char *name, TargetVia via, GError **error);
 
-/* Whether the process still runs; TRUE if unknown. */
-gboolean target_alive(const Target *target);
+/* Whether the process still runs; TRUE if unknown. FALSE too, without an agent, if it executes another program now. */
+gboolean target_alive(const Target *target, GError **error);
 
 /* Process.start_time of the process; 0: unknown. */
 guint64 target_start_time(const Target *target);

@@ -59,6 +59,14 @@ set_gone(const Tracee *tracee, GError **error)
     return FALSE;
 }
 
+static gboolean
+set_replaced(const Tracee *tracee, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has executed another program", tracee->process.name,
+                (int)tracee->process.pid);
+    return FALSE;
+}
+
 static void
 forget_thread(Tracee *tracee)
 {
@@ -230,8 +238,30 @@ is_same_program(const Tracee *tracee, guint64 stack_pointer)
     ProcessProgram now;
     guint8 byte;
     return pread(tracee->memory, &byte, sizeof(byte), (off_t)stack_pointer) == (ssize_t)sizeof(byte) &&
-           process_program(tracee->process.pid, &now) && now.stack == tracee->program.stack &&
-           now.device == tracee->program.device && now.inode == tracee->program.inode;
+           process_program(tracee->process.pid, &now) && process_program_equal(&now, &tracee->program);
+}
+
+gboolean
+tracee_check_program(const Tracee *tracee, GError **error)
+{
+    const Process *process = &tracee->process;
+    ProcessProgram now;
+    guint8 byte;
+    /* Nothing is read once the last process with this memory has left it. */
+    const gboolean left = pread(tracee->memory, &byte, sizeof(byte), (off_t)tracee->program.stack) == 0;
+    const gboolean known = process_program(process->pid, &now);
+    const gboolean hidden = !known && errno == EACCES;
+    if (!process_alive(process->pid, process->start_time) || (left && !known && !hidden))
+        return set_gone(tracee, error);
+    if (left || (known && !process_program_equal(&now, &tracee->program)))
+        return set_replaced(tracee, error);
+    return TRUE;
+}
+
+ProcessProgram
+tracee_program(const Tracee *tracee)
+{
+    return tracee->program;
 }
 
 /* Borrows the thread if that is possible at its current stop; otherwise POINT has the reason. */
@@ -378,6 +408,9 @@ attach(Visit *visit)
     do {
         int denied = 0;
         g_autoptr(GArray) refusals = g_array_new(FALSE, FALSE, sizeof(Refusal));
+        visit->again = FALSE;
+        if (!tracee_check_program(tracee, visit->error))
+            return FALSE;
         Try tried = try_threads(visit, refusals, &denied);
         visit->again = tried == TRY_STUCK;
         if (tried != TRY_NEXT)

@@ -65,6 +65,12 @@ typedef gboolean (*TraceeVisit)(Tracee *tracee, gpointer data, GError **error);
  * or the thread could not be restored. */
 gboolean tracee_visit(Tracee *tracee, TraceeVisit visit, gpointer data, GError **error);
 
+/* FALSE with OUTCOME_GONE: the process has ended, or executes another program now. Stops nothing. */
+gboolean tracee_check_program(const Tracee *tracee, GError **error);
+
+/* The program that was examined. */
+ProcessProgram tracee_program(const Tracee *tracee);
+
 /* The thread that is stopped. */
 pid_t tracee_thread(const Tracee *tracee);
 

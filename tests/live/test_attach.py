@@ -760,6 +760,36 @@ def test_what_is_killed_leaves_nothing_on(tmp_path, program, words):
     assert victim.status()["profiling"]["sample_bytes"] == before
 
 
+def switches(pid):
+    """How often its thread has run: it does after each stop."""
+    return [line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if "_ctxt_switches" in line]
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can give another user a set-user-ID program of its own")
+def test_another_program_is_left_alone(tmp_path, open_path, program):
+    """A recording is over once its process executes another program, which neither it nor its keeper stops."""
+    other = open_path / "other"
+    shutil.copy(os.path.realpath(shutil.which("sleep")), other)
+    other.chmod(0o4755)
+    victim = program("/bin/sh", "-c", f"echo ready; read line; exec {other} 600", user=NOBODY, group=NOBODY, extra_groups=[])
+    recording = subprocess.Popen([JESCOPE, "record", "--for", "1h", str(victim.pid)], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path)
+    try:
+        wait_for(lambda: keepers(victim.pid) and victim.status()["profiling"]["active"], "profiling is on")
+        wait_for(lambda: stopped_outside(recording, victim.pid), "jescope is stopped, and does not hold the program")
+        print(file=victim.process.stdin, flush=True)
+        wait_for(lambda: "nanosleep" in pathlib.Path(f"/proc/{victim.pid}/wchan").read_text(), "the other program sleeps")
+        before = switches(victim.pid)
+        recording.send_signal(signal.SIGCONT)
+        _, said = recording.communicate(timeout=DEADLINE)
+    finally:
+        recording.kill()
+        recording.wait()
+    assert f"sh ({victim.pid}) has executed another program" in said
+    wait_for(lambda: not keepers(victim.pid), "the keeper has ended")
+    assert switches(victim.pid) == before
+
+
 def stopped_outside(process, pid):
     """Whether it could be stopped while it traces nothing."""
     process.send_signal(signal.SIGSTOP)

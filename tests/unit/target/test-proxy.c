@@ -157,11 +157,11 @@ static void
 test_a_reused_pid_is_not_alive(void)
 {
     Target target = {.ops = &granting_ops, .pid = getpid(), .start_time = process_start_time(getpid())};
-    g_assert_true(target_alive(&target));
+    g_assert_true(target_alive(&target, NULL));
     target.start_time++;
-    g_assert_false(target_alive(&target));
+    g_assert_false(target_alive(&target, NULL));
     target.start_time = 0; /* unknown */
-    g_assert_true(target_alive(&target));
+    g_assert_true(target_alive(&target, NULL));
 }
 
 int
