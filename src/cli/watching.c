@@ -27,6 +27,7 @@ enum {
     DEAREST_DUMP = 40,      /* a dump that takes longer than this part of the watch is the last one before the end */
     ARENA_US = 5000,        /* to read the classes of one arena, on a busy machine */
     LATE_US = 1000000,      /* acceptable delay of the end */
+    LATEST_US = 2000000,    /* what takes longer than this after the end is left out, but for dumps */
     READ_BYTES_PER_US = 25, /* of dumps, for finding their functions: 100 000 stacks, about 46 MB, take two seconds */
     PROFILE_PARTS = 3, /* two of these parts of the watch are for jemalloc's profiler if jescope's sampler counts births
                           in the last */
@@ -133,6 +134,12 @@ look_at_process(DoctorMoment *moment, pid_t pid)
     moment->processor_ms = processor_ms(pid);
 }
 
+static void
+limit_waits(const Watch *watch)
+{
+    target_wait_until(watch->target, MAX(watch->end_us, g_get_monotonic_time()) + LATEST_US);
+}
+
 static gboolean
 take_moment(Watch *watch, GError **error)
 {
@@ -171,11 +178,13 @@ static gboolean
 take_dump(Watch *watch, RecordingDump last, GError **error)
 {
     gint64 before = g_get_monotonic_time();
+    target_wait_until(watch->target, 0);
     int dump = watch->recording != NULL ? recording_dump(watch->recording, last, error)
                                         : capture_dump(watch->target, NULL, CAPTURE_NAMES, error);
 
     struct stat status;
 
+    limit_waits(watch);
     if (dump < 0)
         return FALSE;
     gint64 read_us = fstat(dump, &status) == 0 ? (gint64)status.st_size / READ_BYTES_PER_US : 0;
@@ -261,9 +270,17 @@ begin_births_if_due(Watch *watch, GError **error)
     return take_dump(watch, RECORDING_GOES_ON, error);
 }
 
+/* Whether a moment is missing only because it would have come after the end. */
+static gboolean
+is_too_late(const Watch *watch, const GError *cause)
+{
+    return g_error_matches(cause, TARGET_ERROR, OUTCOME_SILENT) && g_get_monotonic_time() >= watch->end_us;
+}
+
 static gboolean
 watch_on(Watch *watch, guint64 interval_ms, GError **error)
 {
+    g_autoptr(GError) cause = NULL;
     for (gint64 last_us = last_look_us(watch); g_get_monotonic_time() < last_us; last_us = last_look_us(watch)) {
         gint64 left_ms = (last_us - g_get_monotonic_time()) / 1000 + 1;
         if (wait_for(watch, (guint64)MIN((gint64)interval_ms, left_ms)))
@@ -272,7 +289,13 @@ watch_on(Watch *watch, guint64 interval_ms, GError **error)
                        (guint64)(watch->end_us - watch->begin_us));
         if (watch->recording != NULL && !recording_tend(watch->recording, (guint64)left_ms, error))
             return FALSE;
-        if (!take_moment(watch, error) || !dump_if_due(watch, error) || !begin_births_if_due(watch, error))
+        if (!take_moment(watch, &cause)) {
+            if (is_too_late(watch, cause))
+                return TRUE;
+            g_propagate_error(error, g_steal_pointer(&cause));
+            return FALSE;
+        }
+        if (!dump_if_due(watch, error) || !begin_births_if_due(watch, error))
             return FALSE;
     }
     return TRUE;
@@ -368,6 +391,7 @@ run_watch(Watch *watch, const WatchingChoice *choice, GError **error)
     watch->end_us = began_us + (gint64)choice->ms * 1000;
     if (watch->births_us != 0)
         watch->births_us = watch->begin_us + (watch->end_us - watch->begin_us) * (PROFILE_PARTS - 1) / PROFILE_PARTS;
+    limit_waits(watch);
     if (watch->live == NULL || !take_moment(watch, error))
         return FALSE;
     watch->watching->evidence.first = read_ledger(watch, &watch->watching->first);
@@ -389,6 +413,8 @@ watching_run(Watching *watching, Target *target, const WatchingChoice *choice, G
     watch.progress = progress_begin("watching %s", target_label(target));
     g_autofree char *label = g_strdup(target_label(target));
     gboolean fine = run_watch(&watch, choice, error);
+    if (watch.target != NULL)
+        target_wait_until(watch.target, 0);
     progress_end(g_steal_pointer(&watch.progress));
     interrupt_release(&watch.interrupt);
     if (watch.recording != NULL && !recording_end(watch.recording, &restored))

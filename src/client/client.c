@@ -73,8 +73,7 @@ ask_target(ServerTarget *self, const char *method, GError **error, const char *f
     g_autofree char *below = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     g_autofree char *path = g_strconcat(self->path, below, NULL);
-    json_t *document = ask(self->connection, method, path, error);
-    return document;
+    return ask_within(self->connection, method, path, target_time_limit(&self->target, ANSWER_MS), error);
 }
 
 static gboolean
@@ -167,8 +166,11 @@ static gboolean
 refresh(ServerTarget *self, GError **error)
 {
     g_autofree char *path = g_strconcat(self->path, "/statistics?format=text&options=gmdablxeh", NULL);
-    const ExchangeRequest request = {
-        .method = "GET", .path = path, .type = "text/plain", .limit = DOCUMENT_MAX, .deadline_ms = ANSWER_MS};
+    const ExchangeRequest request = {.method = "GET",
+                                     .path = path,
+                                     .type = "text/plain",
+                                     .limit = DOCUMENT_MAX,
+                                     .deadline_ms = target_time_limit(&self->target, ANSWER_MS)};
     int fd = connection_exchange(self->connection, &request, error);
     if (fd >= 0)
         close(fd);
@@ -211,8 +213,11 @@ fetch(Target *target, const char *path, const char *type, GError **error)
 {
     ServerTarget *self = server_of(target);
     g_autofree char *whole = g_strconcat(self->path, path, NULL);
-    const ExchangeRequest request = {
-        .method = "GET", .path = whole, .type = type, .limit = target->output_max, .deadline_ms = OUTPUT_MS};
+    const ExchangeRequest request = {.method = "GET",
+                                     .path = whole,
+                                     .type = type,
+                                     .limit = target->output_max,
+                                     .deadline_ms = target_time_limit(target, OUTPUT_MS)};
     return connection_exchange(self->connection, &request, error);
 }
 

@@ -447,8 +447,10 @@ exchange_for(AgentTarget *agent, WireOp op, void *request, size_t request_size)
     WireHeader *header = request;
     *header = (WireHeader){
         .magic = WIRE_MAGIC, .version = WIRE_VERSION_MAX, .op = (uint16_t)op, .size = (uint32_t)request_size};
-    return (Exchange){
-        .request = header, .request_size = request_size, .descriptor = -1, .deadline = agent->deadlines.answer};
+    return (Exchange){.request = header,
+                      .request_size = request_size,
+                      .descriptor = -1,
+                      .deadline = target_time_limit(&agent->target, agent->deadlines.answer)};
 }
 
 static void
@@ -583,7 +585,7 @@ agent_ctl(Target *target, WireCtlRequest *request, WireCtlReply *value, GError *
     /* A purge of a large heap takes long. */
     gboolean action = request->type == WIRE_TYPE_NONE;
     if (action)
-        exchange.deadline = agent->deadlines.output;
+        exchange.deadline = target_time_limit(target, agent->deadlines.output);
     if (!transact(agent, &exchange, action ? exchange_patiently : exchange_quickly, request->name, error))
         return FALSE;
     text_clean(exchange.ctl.text, sizeof(exchange.ctl.text));
@@ -645,7 +647,7 @@ agent_sample(Target *target, const SampleRequest *sample, guint64 *rows, guint64
     Sampling sampling = {
         .request = {.flags = sample->refresh ? WIRE_SAMPLE_REFRESH : 0},
         .n = sample->n,
-        .until = g_get_monotonic_time() + (gint64)agent->deadlines.answer * MS,
+        .until = g_get_monotonic_time() + (gint64)target_time_limit(target, agent->deadlines.answer) * MS,
         .spent_ns = spent_ns,
     };
     gsize length = 0;
@@ -674,7 +676,7 @@ agent_output(Target *target, const char *letters, GError **error)
     g_strlcpy(stats.letters, letters != NULL ? letters : "", sizeof(stats.letters));
     Exchange exchange = letters == NULL ? exchange_for(agent, WIRE_OP_DUMP, &dump, sizeof(dump))
                                         : exchange_for(agent, WIRE_OP_STATS, &stats, sizeof(stats));
-    exchange.deadline = agent->deadlines.output;
+    exchange.deadline = target_time_limit(target, agent->deadlines.output);
     exchange.descriptor = output_file_new(error);
     if (exchange.descriptor < 0)
         return -1;

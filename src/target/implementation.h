@@ -36,7 +36,11 @@ struct _Target {
     DumpLimits limits;
     guint64 output_max; /* limit of the output in bytes; set before output() is called */
     OutputPlan plan;    /* who is charged for the output; set before output() is called */
+    gint64 until;       /* of target_wait_until() */
 };
+
+/* MS, the time limit of an operation that begins now, or what is left until target_wait_until(), in milliseconds. */
+guint target_time_limit(const Target *target, guint ms);
 
 /* Whether dumps are forced, by target_set_forced() or by the limits of this target. */
 gboolean target_is_forced(const Target *target);

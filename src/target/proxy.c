@@ -31,6 +31,7 @@ typedef struct {
     guint32 type;                      /* WireType; OUTPUT: whether text has letters */
     char text[WIRE_SAMPLE_NAMES_SIZE]; /* a control, letters, or names as in a SampleRequest; ends with two NULs */
     guint64 value;
+    gint64 until;                     /* target_wait_until() */
     OutputPlan plan;                  /* OUTPUT */
     guint32 n, first, count, refresh; /* SAMPLE */
     WireLeaseRequest lease;
@@ -84,7 +85,7 @@ static gboolean
 is_sound(const Request *request, gsize size)
 {
     if (size != sizeof(*request) || request->ask >= ASK_COUNT || request->text[sizeof(request->text) - 1] != '\0' ||
-        request->type > WIRE_TYPE_STRING)
+        request->type > WIRE_TYPE_STRING || request->until < 0)
         return FALSE;
     if (request->ask == ASK_LEASE)
         return wire_lease_is_sound(&request->lease);
@@ -154,6 +155,7 @@ serve_one(int socket, Target *target)
     channel_close_fds(&asked);
     if (!is_sound(&request, asked.size))
         return FALSE;
+    target_wait_until(target, request.until);
     if (!act(target, &request, reply, &message, &error))
         set_failed(reply, error);
     reply->failure = target_errno(target);
@@ -219,6 +221,7 @@ static gboolean
 ask(Proxy *proxy, Request *request, int *fd, GError **error)
 {
     const ChannelMessage message = {.bytes = request, .size = sizeof(*request)};
+    request->until = proxy->target.until;
     channel_send(proxy->socket, &message); /* if it cannot be sent, there is no answer either */
     return receive(proxy, fd, error);
 }

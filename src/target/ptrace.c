@@ -20,12 +20,12 @@
 #include <unistd.h>
 
 enum {
-    CALLS_PER_STOP = 64,  /* so that a thread is stopped for a few milliseconds at most, */
-    STOP_US = 2000,       /* and, if calls take long on a busy machine, for no longer than this and one call */
-    SAMPLE_US = 30000000, /* all stops of a sample together */
-    FRESH_US = 100000,    /* maximum age of values that are not read again by the same command */
-    RELEASE_MS = 20000,   /* to restore the settings at the end */
-    OUTPUT_MS = 120000,   /* for a dump of a large heap or a purge, as for the agent */
+    CALLS_PER_STOP = 64, /* so that a thread is stopped for a few milliseconds at most, */
+    STOP_US = 2000,      /* and, if calls take long on a busy machine, for no longer than this and one call */
+    SAMPLE_MS = 30000,   /* all stops of a sample together */
+    FRESH_US = 100000,   /* maximum age of values that are not read again by the same command */
+    RELEASE_MS = 20000,  /* to restore the settings at the end */
+    OUTPUT_MS = 120000,  /* for a dump of a large heap or a purge, as for the agent */
 };
 
 typedef struct {
@@ -70,6 +70,15 @@ stop_and(PtraceTarget *self, gboolean (*visit)(PtraceTarget *, gpointer, GError 
 {
     Visit what = {.self = self, .visit = visit, .data = data};
     return tracee_visit(self->tracee, run_visit, &what, error);
+}
+
+/* Limits the next visit to ATTACH and CALL milliseconds. */
+static void
+set_limits(PtraceTarget *self, guint attach, guint call)
+{
+    const TraceeDeadlines deadlines = {.attach = target_time_limit(&self->target, attach),
+                                       .call = target_time_limit(&self->target, call)};
+    tracee_set_deadlines(self->tracee, &deadlines);
 }
 
 static gboolean
@@ -195,10 +204,8 @@ visit_control(PtraceTarget *self, gpointer data, GError **error)
 static gboolean
 exchange_control(PtraceTarget *self, Exchange *exchange, GError **error)
 {
-    TraceeDeadlines deadlines = tracee_deadlines_default;
-    if (exchange->control.type == WIRE_TYPE_NONE)
-        deadlines.call = OUTPUT_MS;
-    tracee_set_deadlines(self->tracee, &deadlines);
+    const gboolean action = exchange->control.type == WIRE_TYPE_NONE;
+    set_limits(self, tracee_deadlines_default.attach, action ? OUTPUT_MS : tracee_deadlines_default.call);
     if ((exchange->control.access & REMOTE_WRITE) != 0)
         self->activity_until = 0;
     if (!stop_and(self, visit_control, exchange, error))
@@ -330,11 +337,11 @@ visit_sample(PtraceTarget *self, gpointer data, GError **error)
 }
 
 static gboolean
-set_slow(const PtraceTarget *self, GError **error)
+set_slow(const PtraceTarget *self, guint limit_ms, GError **error)
 {
     g_set_error(error, TARGET_ERROR, OUTCOME_SILENT,
-                "%s: its statistics could not be read within %d s, since the machine is busy; try again later",
-                self->target.label, SAMPLE_US / 1000000);
+                "%s: its statistics could not be read within %g s, since the machine is busy; try again later",
+                self->target.label, limit_ms / 1000.0);
     return FALSE;
 }
 
@@ -349,11 +356,12 @@ ptrace_sample(Target *target, const SampleRequest *request, guint64 *rows, guint
     g_return_val_if_fail(request->n > 0 && request->n <= WIRE_SAMPLE_CONTROLS_MAX, FALSE);
     if (!check_names(self, request, error))
         return FALSE;
-    tracee_set_deadlines(self->tracee, &tracee_deadlines_default);
-    const gint64 until = g_get_monotonic_time() + SAMPLE_US;
+    set_limits(self, tracee_deadlines_default.attach, tracee_deadlines_default.call);
+    const guint limit_ms = target_time_limit(target, SAMPLE_MS);
+    const gint64 until = g_get_monotonic_time() + (gint64)limit_ms * 1000;
     while (sampling.refresh || sampling.next < request->n * request->count) {
         if (g_get_monotonic_time() >= until)
-            return set_slow(self, error);
+            return set_slow(self, limit_ms, error);
         if (!stop_and(self, visit_sample, &sampling, error))
             return FALSE;
     }
@@ -378,7 +386,6 @@ ptrace_output(Target *target, const char *letters, GError **error)
 {
     PtraceTarget *self = ptrace_of(target);
     const char *what = letters == NULL ? "heap dump" : "statistics";
-    TraceeDeadlines deadlines = {.attach = tracee_deadlines_default.attach, .call = OUTPUT_MS};
     RemoteOutput output = {.process = &self->process,
                            .letters = letters,
                            .limit = target->output_max,
@@ -386,7 +393,7 @@ ptrace_output(Target *target, const char *letters, GError **error)
                            .descriptor = -1};
     if (letters == NULL && !check_profiling(self, "prof.dump", error))
         return -1;
-    tracee_set_deadlines(self->tracee, &deadlines);
+    set_limits(self, tracee_deadlines_default.attach, OUTPUT_MS);
     g_autoptr(GError) cause = NULL;
     if (stop_and(self, letters == NULL ? visit_dump : visit_stats, &output, &cause) &&
         remote_output_finish(&output, &cause))
@@ -555,8 +562,7 @@ static gboolean
 release_lease(PtraceTarget *self, GError **error)
 {
     LeaseStep ending = {end_lease, &self->lease};
-    TraceeDeadlines patient = {.attach = RELEASE_MS, .call = tracee_deadlines_default.call};
-    tracee_set_deadlines(self->tracee, &patient);
+    set_limits(self, RELEASE_MS, tracee_deadlines_default.call);
     if (!stop_and(self, visit_lease, &ending, error))
         return FALSE;
     forget_lease(self, KEEPER_DONE);
@@ -587,7 +593,7 @@ ptrace_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, 
         return FALSE;
     if (taking && (self->lease.id != 0 || agent_has_lease(self)))
         return target_set_busy(target, lease_left_ms(&self->lease, now_ms()), error);
-    tracee_set_deadlines(self->tracee, &tracee_deadlines_default);
+    set_limits(self, tracee_deadlines_default.attach, tracee_deadlines_default.call);
     if (!(taking ? take_lease : change_lease)(self, request, error))
         return FALSE;
     *lease = lease_describe(&self->lease, now_ms());

@@ -147,6 +147,19 @@ target_note(const Target *target)
     return target->note;
 }
 
+void
+target_wait_until(Target *target, gint64 until)
+{
+    target->until = until;
+}
+
+guint
+target_time_limit(const Target *target, guint ms)
+{
+    const gint64 left = target->until != 0 ? (target->until - g_get_monotonic_time()) / 1000 : (gint64)ms;
+    return (guint)CLAMP(left, 1, (gint64)ms);
+}
+
 int
 target_errno(const Target *target)
 {

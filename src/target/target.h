@@ -83,6 +83,10 @@ const char *target_note(const Target *target);
 /* The errno of the last OUTCOME_CONTROL_FAILED (mallctl's) or OUTCOME_SYSTEM; 0 if there was none. */
 int target_errno(const Target *target);
 
+/* From now on, no operation waits for TARGET after UNTIL, a g_get_monotonic_time(), even if its own time limit is
+ * longer; 0: each up to its own. */
+void target_wait_until(Target *target, gint64 until);
+
 /* Reads the target's identity and current state. */
 gboolean target_hello(Target *target, WireHelloReply *hello, GError **error);
 

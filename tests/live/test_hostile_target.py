@@ -95,6 +95,16 @@ def test_holes_are_no_dump(folder):
         assert not (folder / "taken").exists()
 
 
+def test_doctor_does_not_wait_for_the_last_statistics(folder):
+    """It did for two minutes; what is missing is said."""
+    with hostile(folder, "late-statistics") as target:
+        begun = time.monotonic()
+        done = jescope(folder, "doctor", "--for=2s", target.pid, check=False)
+        assert done.returncode in (0, 4), done
+        assert "the size classes of each arena could not be read, or not in time" in done.stdout
+        assert time.monotonic() - begun < SECONDS
+
+
 @pytest.mark.parametrize("command", ["dump", "stats"])
 def test_output_without_end(folder, command):
     with hostile(folder, "endless") as target:

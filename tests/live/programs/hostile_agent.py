@@ -80,6 +80,8 @@ def move_offset(descriptor):
 def output(request, descriptor):
     if MODE == "becomes-root":  # as by executing sudo, with this thread in another process
         os.setresuid(0, 0, 0)
+    if MODE == "late-statistics" and request.op == wire.WIRE_OP_STATS:
+        time.sleep(1000)
     if MODE == "sparse":
         os.ftruncate(descriptor, HUGE)
         size = HUGE
@@ -104,7 +106,7 @@ def sample(request, message):
     asked = wire.WireSampleRequest.from_buffer_copy(message)
     if MODE == "one-row":
         time.sleep(0.3)
-    value = {"ones": 2**64 - 1, "one-row": 1 << 20}.get(MODE, 1000)
+    value = {"ones": 2**64 - 1, "one-row": 1 << 20, "late-statistics": 1}.get(MODE, 1000)
     return reply_to(request, wire.WireSampleReply(rows=1 if MODE == "one-row" else min(asked.count, 2), words=(wire.ctypes.c_uint64 * 122)(*[value] * 122)))
 
 

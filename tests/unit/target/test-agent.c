@@ -159,6 +159,36 @@ test_silent(void)
 }
 
 static ssize_t
+answer_hello_only(const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+    return request->header.op == WIRE_OP_HELLO ? fake_answer_well(request, reply, data) : FAKE_SILENT;
+}
+
+/* Every operation keeps the limit that was set for all of them. */
+static void
+test_wait_until(void)
+{
+    g_autoptr(FakeAgent) fake = fake_agent_new("", answer_hello_only, NULL);
+    const SampleRequest sample = {.names = "1epoch\0", .n = 1, .count = 1};
+    guint64 row[2];
+    WireCtlReply value;
+    for (guint i = 0; i < 3; i++) {
+        g_autoptr(GError) error = NULL;
+        g_autoptr(Target) target = open_fake(fake, patient, &error);
+        g_assert_no_error(error);
+        target_wait_until(target, g_get_monotonic_time() + 20000);
+        if (i == 0)
+            g_assert_cmpint(target_stats(target, "Jx", &error), ==, -1);
+        else if (i == 1)
+            g_assert_false(target_read(target, "epoch", WIRE_TYPE_U64, &value, &error));
+        else
+            g_assert_false(target_sample(target, &sample, row, NULL, &error));
+        g_assert_error(error, TARGET_ERROR, OUTCOME_SILENT);
+        g_assert_null(strstr(error->message, "within 20 s"));
+    }
+}
+
+static ssize_t
 answer_dirty(const FakeRequest *request, FakeReply *reply, gpointer data)
 {
     fake_answer_well(request, reply, data);
@@ -573,6 +603,7 @@ main(int argc, char **argv)
     g_test_add_func("/agent/peer", test_peer);
     g_test_add_func("/agent/nonsense", test_nonsense);
     g_test_add_func("/agent/silent", test_silent);
+    g_test_add_func("/agent/wait-until", test_wait_until);
     g_test_add_func("/agent/dirty-text", test_dirty_text);
     g_test_add_func("/agent/reconnect", test_reconnect);
     g_test_add_func("/agent/always-broken", test_always_broken);
