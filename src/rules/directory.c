@@ -121,31 +121,19 @@ check_file(int fd)
     return check_owner(&st);
 }
 
-static char *
-read_all(int fd, gsize *length)
-{
-    enum { MOST = RULES_FILE_MAX + 1 };
-    char *text = g_malloc(MOST);
-    ssize_t n;
-    *length = 0;
-    while (*length < MOST && ((n = read(fd, text + *length, MOST - *length)) > 0 || (n < 0 && errno == EINTR)))
-        *length += n > 0 ? (gsize)n : 0;
-    return text;
-}
-
 static void
 read_file(RulesDirectory *directory, int dir, const char *name)
 {
     g_autofree char *path = g_build_filename(directory->path, name, NULL);
     int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const char *wrong = fd < 0 ? (errno == ELOOP ? "it is a symbolic link" : g_strerror(errno)) : check_file(fd);
-    if (wrong == NULL) {
-        gsize length;
-        g_autofree char *text = read_all(fd, &length);
+    gsize length;
+    g_autofree char *text = wrong == NULL ? rules_file_read(fd, &length) : NULL;
+    if (text != NULL)
         rules_file_parse(path, text, length, directory->rules, directory->problems);
-    } else {
-        g_ptr_array_add(directory->problems, g_strdup_printf("%s: not used: %s", path, wrong));
-    }
+    else
+        g_ptr_array_add(directory->problems,
+                        g_strdup_printf("%s: not used: %s", path, wrong != NULL ? wrong : g_strerror(errno)));
     if (fd >= 0)
         close(fd);
 }

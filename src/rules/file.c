@@ -7,9 +7,13 @@
 #include "routes/values.h"
 #include "text/suggest.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* of UTF-8, which some editors write */
 
 enum { DAYS_MAX = 365 };
 
@@ -472,6 +476,22 @@ rules_new(void)
     return g_ptr_array_new_with_free_func((GDestroyNotify)rule_unref);
 }
 
+char *
+rules_file_read(int fd, gsize *length)
+{
+    enum { MOST = RULES_FILE_MAX + 1 };
+    g_autofree char *text = g_malloc(MOST);
+    ssize_t n = 1;
+    *length = 0;
+    while (*length < MOST && n != 0) {
+        n = read(fd, text + *length, MOST - *length);
+        if (n < 0 && errno != EINTR)
+            return NULL;
+        *length += (gsize)MAX(n, 0);
+    }
+    return g_steal_pointer(&text);
+}
+
 void
 rules_file_parse(const char *file, const char *text, gsize length, GPtrArray *rules, GPtrArray *problems)
 {
@@ -483,7 +503,8 @@ rules_file_parse(const char *file, const char *text, gsize length, GPtrArray *ru
         return;
     }
     g_autofree char *copy = g_strndup(text, length);
-    g_auto(GStrv) lines = g_strsplit(copy, "\n", -1);
+    const gsize mark = g_str_has_prefix(copy, BYTE_ORDER_MARK) ? strlen(BYTE_ORDER_MARK) : 0;
+    g_auto(GStrv) lines = g_strsplit(copy + mark, "\n", -1);
     guint at = next_section(lines, 0);
     check_head(file, lines, at, problems);
     while (lines[at] != NULL) {

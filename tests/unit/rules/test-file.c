@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rules/file.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static GPtrArray *
 parse(const char *text, GPtrArray **problems)
@@ -197,6 +200,38 @@ test_names(void)
 }
 
 static void
+test_byte_order_mark(void)
+{
+    g_autoptr(GPtrArray) problems = NULL;
+    g_autoptr(GPtrArray) rules = parse("\xef\xbb\xbf[one]\nwhen = held above 1\ndo = log\n", &problems);
+    g_assert_cmpuint(problems->len, ==, 0);
+    g_assert_cmpuint(rules->len, ==, 1);
+    g_assert_cmpstr(((const Rule *)rules->pdata[0])->name, ==, "one");
+}
+
+/* The part before a read error may lack what limits a rule. */
+static void
+test_read_error(void)
+{
+    int ends[2];
+    gsize length;
+    g_assert_no_errno(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+    g_assert_cmpint(write(ends[0], "unread", 6), ==, 6);
+    g_assert_cmpint(write(ends[1], "[one]\n", 6), ==, 6);
+    close(ends[1]);
+    g_assert_null(rules_file_read(ends[0], &length));
+    g_assert_cmpint(errno, ==, ECONNRESET);
+    close(ends[0]);
+    g_assert_no_errno(pipe(ends));
+    g_assert_cmpint(write(ends[1], "[one]\n", 6), ==, 6);
+    close(ends[1]);
+    g_autofree char *text = rules_file_read(ends[0], &length);
+    g_assert_nonnull(text);
+    g_assert_cmpuint(length, ==, 6);
+    close(ends[0]);
+}
+
+static void
 test_defaults(void)
 {
     g_autoptr(GPtrArray) problems = NULL;
@@ -220,5 +255,7 @@ main(int argc, char **argv)
     g_test_add_func("/file/wrong", test_wrong);
     g_test_add_func("/file/names", test_names);
     g_test_add_func("/file/defaults", test_defaults);
+    g_test_add_func("/file/byte-order-mark", test_byte_order_mark);
+    g_test_add_func("/file/read-error", test_read_error);
     return g_test_run();
 }
