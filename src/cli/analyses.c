@@ -2,6 +2,7 @@
 #include "cli/analyses.h"
 
 #include "cli/confined-work.h"
+#include "confine/input-file.h"
 #include "history/handed.h"
 #include "history/history.h"
 #include "stats/jemdata.h"
@@ -22,12 +23,8 @@ analyses_is_history(const char *file)
 {
     static const char magic[] = "SQLite format 3";
     char start[sizeof(magic)];
-    FILE *stream = strcmp(file, "-") != 0 ? fopen(file, "re") : NULL;
-    if (stream == NULL)
-        return FALSE;
-    gsize got = fread(start, 1, sizeof(start), stream);
-    fclose(stream);
-    return got == sizeof(start) && memcmp(start, magic, sizeof(magic)) == 0;
+    return strcmp(file, "-") != 0 && input_file_peek(file, start, sizeof(start)) == sizeof(start) &&
+           memcmp(start, magic, sizeof(magic)) == 0;
 }
 
 /* The metrics that the analyses use. */

@@ -9,11 +9,13 @@
 #include "cli/words.h"
 
 #include "client/exchange.h"
+#include "confine/input-file.h"
 #include "history/handed.h"
 #include "rules/check.h"
 #include "rules/file.h"
 #include "text/printable.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,12 +46,17 @@ static const GOptionEntry options[] = {
 static gboolean
 read_file(const char *path, GPtrArray *rules, GPtrArray *problems, GError **error)
 {
-    g_autofree char *text = NULL;
     gsize length;
-    if (!g_file_get_contents(path, &text, &length, error)) {
-        g_prefix_error(error, "cannot read the rules: ");
+    g_autoptr(GError) why = NULL;
+    int fd = input_file_open(path, &why);
+    g_autofree char *text = fd >= 0 ? rules_file_read(fd, &length) : NULL;
+    if (text == NULL)
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot read the rules in %s: %s", path,
+                    why != NULL ? why->message : g_strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    if (text == NULL)
         return FALSE;
-    }
     rules_file_parse(path, text, length, rules, problems);
     return TRUE;
 }

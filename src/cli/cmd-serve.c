@@ -7,12 +7,12 @@
 #include "blackbox/prekill.h"
 #include "broker/client.h"
 #include "cli/notify.h"
+#include "confine/input-file.h"
 #include "target/process-end.h"
 
 #include <glib-unix.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -154,17 +154,6 @@ on_reload(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* Each connection needs a descriptor, and so does each target's socket. */
-static void
-raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 /* *HOOK is owned by the caller and outlives the server; NULL: none. */
 static Serve *
 start(char **operands, PrekillHook **hook, GError **error)
@@ -259,7 +248,7 @@ run(char **operands, GError **error)
     /* A closed connection and a file size limit are reported like any other error. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    raise_descriptor_limit();
+    input_file_raise_limit(); /* each connection needs a descriptor, and so does each target's socket */
     g_autoptr(PrekillHook) hook = NULL;
     g_autoptr(Serve) serve = start(operands, &hook, error);
     if (serve == NULL)

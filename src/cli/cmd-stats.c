@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "cli/via.h"
 #include "cli/words.h"
+#include "confine/input-file.h"
 #include "source/source.h"
 
 #include "stats/advice.h"
@@ -20,7 +21,6 @@
 #include "target/target.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -310,10 +310,7 @@ static gboolean
 may_be_statistics(const char *path)
 {
     char begin[SELFMAG] = "";
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    gboolean program = fd >= 0 && read(fd, begin, SELFMAG) == SELFMAG && memcmp(begin, ELFMAG, SELFMAG) == 0;
-    if (fd >= 0)
-        close(fd);
+    gboolean program = input_file_peek(path, begin, SELFMAG) == SELFMAG && memcmp(begin, ELFMAG, SELFMAG) == 0;
     return !program && !g_file_test(path, G_FILE_TEST_IS_DIR);
 }
 

@@ -2,6 +2,7 @@
 /* extract-jem-stats: [FILE], by default the newest console log of Aerospike, becomes ./jemdata.py. */
 #include "cli/multicall.h"
 
+#include "confine/input-file.h"
 #include "stats/jemdata.h"
 
 #include <errno.h>
@@ -120,9 +121,11 @@ extract_file(const char *path)
 {
     printf("Extracting data from %s....", path);
     fflush(stdout);
-    FILE *from = fopen(path, "re");
+    g_autoptr(GError) why = NULL;
+    const int fd = input_file_open(path, &why);
+    FILE *from = fd >= 0 ? fdopen(fd, "r") : NULL;
     gboolean fine = from != NULL && extract(from);
-    int code = errno;
+    const char *reason = why != NULL ? why->message : strerror(errno);
     if (from != NULL)
         fclose(from);
     if (fine) {
@@ -130,7 +133,7 @@ extract_file(const char *path)
         return EXIT_SUCCESS;
     }
     putchar('\n');
-    fprintf(stderr, "extract-jem-stats: cannot write %s from %s: %s\n", data_name, path, strerror(code));
+    fprintf(stderr, "extract-jem-stats: cannot write %s from %s: %s\n", data_name, path, reason);
     return EXIT_FAILURE;
 }
 

@@ -4,12 +4,12 @@
 #include "cli/analyses.h"
 #include "cli/command.h"
 
+#include "confine/input-file.h"
 #include "history/handed.h"
 #include "history/history.h"
 #include "stats/sample-bytes.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,11 +18,8 @@ enum { MOST_MOMENTS = 480 }; /* with more, every second one is dropped */
 static gsize
 read_start(const char *path, char *start, gsize size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t n = fd >= 0 ? read(fd, start, size - 1) : -1;
+    gssize n = input_file_peek(path, start, size - 1);
 
-    if (fd >= 0)
-        close(fd);
     start[MAX(n, 0)] = '\0';
     return (gsize)MAX(n, 0);
 }

@@ -39,6 +39,7 @@ child_keep_only(const int *kept, guint n)
         next = fd + 1;
     }
     syscall(SYS_close_range, next, ~0u, 0);
+    sandbox_keep_files(next);
 }
 
 gboolean

@@ -3,6 +3,7 @@
 
 #include "confine/child.h"
 #include "confine/opener.h"
+#include "confine/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -191,6 +192,7 @@ confined_run(const Confined *confined, ConfinedResult *result, GError **error)
     g_autoptr(GString) words = g_string_new(NULL);
     *result = (ConfinedResult){.output = -1};
     fflush(stdout);
+    sandbox_prepare();
     gboolean ready = set_up(&child, error);
     if (ready && (child.pid = fork()) == 0)
         run_child(confined, &child, self);

@@ -33,7 +33,7 @@
 #define MAX_MEMORY ((rlim_t)16 << 30) /* address space; a report of the largest real programs takes a quarter */
 #define MAX_OUTPUT ((rlim_t)1 << 30)
 #define MAX_CPU    ((rlim_t)1800) /* seconds, of all threads */
-#define MAX_FILES  ((rlim_t)1024)
+#define MAX_FILES  ((rlim_t)1024) /* above those that were handed in */
 
 enum { MAX_INSTRUCTIONS = 4096 }; /* of a filter: the kernel's limit */
 
@@ -62,16 +62,25 @@ limit(__rlimit_resource_t resource, rlim_t most)
     }
 }
 
+static guint handed_in;
+
+void
+sandbox_keep_files(guint below)
+{
+    handed_in = below;
+}
+
 static void
 set_limits(void)
 {
-    static const struct {
+    const struct {
         __rlimit_resource_t resource;
         rlim_t most;
         gboolean sanitized; /* also set in a build with a sanitizer */
     } limits[] = {
-        {RLIMIT_AS, MAX_MEMORY, FALSE},   {RLIMIT_FSIZE, MAX_OUTPUT, TRUE}, {RLIMIT_CPU, MAX_CPU, TRUE},
-        {RLIMIT_NOFILE, MAX_FILES, TRUE}, {RLIMIT_CORE, 0, TRUE},
+        {RLIMIT_AS, MAX_MEMORY, FALSE}, {RLIMIT_FSIZE, MAX_OUTPUT, TRUE},
+        {RLIMIT_CPU, MAX_CPU, TRUE},    {RLIMIT_NOFILE, handed_in + MAX_FILES, TRUE},
+        {RLIMIT_CORE, 0, TRUE},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(limits); i++)
         if (COMPLETE || limits[i].sanitized)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/source.h"
 
+#include "confine/input-file.h"
 #include "confine/rights.h"
 #include "report/coverage.h"
 #include "source/capture.h"
@@ -108,13 +109,15 @@ parse(Source *source, const SourceOptions *options, GError **error)
 static gboolean
 open_file(Source *source, const char *name, GError **error)
 {
+    g_autoptr(GError) why = NULL;
     struct stat status;
 
     source->input.time = g_get_real_time() / G_USEC_PER_SEC;
     source->owner = geteuid();
-    source->fd = g_str_equal(name, "-") ? dup(STDIN_FILENO) : open(name, O_RDONLY | O_CLOEXEC);
+    source->fd = g_str_equal(name, "-") ? dup(STDIN_FILENO) : input_file_open(name, &why);
     if (source->fd < 0) {
-        g_set_error(error, SOURCE_ERROR, SOURCE_ERROR_FAILED, "cannot read %s: %s", name, g_strerror(errno));
+        g_set_error(error, SOURCE_ERROR, SOURCE_ERROR_FAILED, "cannot read %s: %s", name,
+                    why != NULL ? why->message : g_strerror(errno));
         return FALSE;
     }
     if (fstat(source->fd, &status) == 0 && S_ISREG(status.st_mode)) {
@@ -135,21 +138,14 @@ static gboolean
 may_be_profile(const char *path)
 {
     char begin[LONGEST_BEGINNING] = "";
-    struct stat status;
-    gssize got = -1;
-    int fd;
+    gssize got = input_file_peek(path, begin, sizeof(begin));
 
-    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
-        return !S_ISDIR(status.st_mode);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        got = read(fd, begin, sizeof(begin));
-        close(fd);
-    }
+    if (got < 0)
+        return !g_file_test(path, G_FILE_TEST_IS_DIR);
     for (guint i = 0; i < G_N_ELEMENTS(beginnings); i++)
         if (got >= (gssize)strlen(beginnings[i]) && memcmp(begin, beginnings[i], strlen(beginnings[i])) == 0)
             return TRUE;
-    return got < 0;
+    return FALSE;
 }
 
 gboolean

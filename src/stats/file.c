@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/reader.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "confine/input-file.h"
+
 #include <gio/gio.h>
 #include <gio/gunixinputstream.h>
 #include <unistd.h>
@@ -50,9 +50,9 @@ stats_open_file(const char *path, GError **error)
 {
     if (g_str_equal(path, "-"))
         return dup(STDIN_FILENO);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = input_file_open(path, error);
     if (fd < 0)
-        g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot open %s: %s", path, g_strerror(errno));
+        g_prefix_error(error, "cannot open %s: ", path);
     return fd;
 }
 

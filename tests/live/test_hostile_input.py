@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -81,6 +82,80 @@ def test_output_into_what_another_user_has_put_there(tmp_path):
     assert os.read(reader, 1 << 16)
     os.close(reader)
     assert report(dump, "-o", "/dev/stdout", "--format=text").stdout
+
+
+READERS = [["report"], ["diff"], ["growth"], ["doctor"], ["stats"], ["abs"], ["import", "--history=@/history.db"], ["rules", "check"]]
+
+
+def read_by(reader, *paths, tmp_path, **options):
+    """The second and third file of those who compare."""
+    more = {"diff": 1, "growth": 2}.get(reader[0], 0)
+    words = [word.replace("@", str(tmp_path)) for word in reader]
+    return subprocess.run([JESCOPE, *words, *map(str, paths), *[str(paths[0])] * more], check=False, capture_output=True, text=True,
+                          timeout=60, stdin=subprocess.DEVNULL, **options)
+
+
+@needs_root
+@pytest.mark.parametrize("reader", READERS, ids=lambda words: words[0])
+def test_what_another_user_has_put_where_a_file_is_read(tmp_path, reader):
+    """A FIFO blocked the command; a link had it print a line of what only root may read."""
+    secret, own = tmp_path / "secret", tmp_path / "his"
+    secret.write_text("root:hash\n")
+    own.write_text("heap_v1/none\n")
+    os.mkfifo(tmp_path / "fifo.heap")
+    (tmp_path / "secret.heap").symlink_to(secret)
+    (tmp_path / "tty.heap").symlink_to("/dev/tty")
+    (tmp_path / "his.heap").symlink_to(own)
+    for path in [own, *tmp_path.glob("*.heap")]:
+        os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+    for name, why in [("fifo.heap", "it is a FIFO of another user"), ("tty.heap", "a link of another user leads there"),
+                      ("secret.heap", "a link of another user leads there, and the file is not his")]:
+        done = read_by(reader, tmp_path / name, tmp_path=tmp_path)
+        assert done.returncode == 1 and why in done.stderr and "root:hash" not in done.stdout + done.stderr, done
+    assert "another user" not in read_by(reader, tmp_path / "his.heap", tmp_path=tmp_path).stderr
+
+
+@needs_root
+def test_links_of_another_user_in_a_directory(tmp_path):
+    secret, folder = tmp_path / "secret", tmp_path / "folder"
+    secret.write_text("root:hash\n")
+    folder.mkdir()
+    (folder / "a.heap").symlink_to(secret)
+    os.chown(folder / "a.heap", NOBODY, NOBODY, follow_symlinks=False)
+    done = read_by(["doctor"], folder, tmp_path=tmp_path)
+    assert done.returncode == 1 and "a link of another user leads there" in done.stderr and "root:hash" not in done.stderr
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda words: words[0])
+def test_devices_are_not_read(tmp_path, reader):
+    done = read_by(reader, "/dev/zero", tmp_path=tmp_path)
+    assert done.returncode == 1 and "it is a device, not a file" in done.stderr, done
+
+
+def test_pipes_of_ours(tmp_path):
+    dump = write_dump(tmp_path / "a.heap", [[0x1000]])
+    expected = report(dump, "--format=folded").stdout
+    assert expected
+    shell = ["bash", "-c", 'cat "$2" | "$1" report --format=folded - && "$1" report --format=folded <(cat "$2") && '
+             'cat "$2" | "$1" report --format=folded /dev/stdin && mkfifo "$2.fifo" && { cat "$2" > "$2.fifo" & } && '
+             '"$1" report --format=folded "$2.fifo"', "bash", JESCOPE, dump]
+    done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == 4 * expected, done
+
+
+@pytest.mark.parametrize("most", [64, None], ids=["limited", "raised"])
+def test_more_files_than_may_be_open(tmp_path, most):
+    for number in range(200):
+        write_dump(tmp_path / f"{number:03}.heap", [[0x1000]])
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, most or resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+    done = read_by(["doctor"], tmp_path, tmp_path=tmp_path, preexec_fn=limited)
+    if most is None:
+        assert done.returncode in (0, 4), done
+    else:
+        assert done.returncode == 1 and "no more than 64 files may be open at once; name fewer" in done.stderr, done
 
 
 @pytest.mark.parametrize("output", ["text", "stacks", "tree", "folded", "flamegraph", "callgraph", "speedscope", "pprof", "json"])

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -331,6 +332,39 @@ test_memory_is_bounded(void)
     g_free(result.words);
 }
 
+enum { HANDED_IN = 1500 }; /* more than sandbox_enter() allows by itself */
+
+static int
+use_new_descriptor(gpointer data, GOutputStream *out, GError **error)
+{
+    const int *handed = data;
+    char byte;
+    return read(handed[HANDED_IN - 1], &byte, 1) == 0 && dup(handed[0]) >= 0 ? 0 : 1;
+}
+
+static void
+test_many_descriptors(void)
+{
+    g_autofree int *handed = g_new(int, HANDED_IN);
+    struct rlimit limit;
+    ConfinedResult result;
+    g_assert_no_errno(getrlimit(RLIMIT_NOFILE, &limit));
+    limit.rlim_cur = limit.rlim_max;
+    g_assert_no_errno(setrlimit(RLIMIT_NOFILE, &limit));
+    if (limit.rlim_max < HANDED_IN + 64) {
+        g_test_skip("so many files may not be open");
+        return;
+    }
+    for (guint i = 0; i < HANDED_IN; i++)
+        handed[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const Confined confined = {.work = use_new_descriptor, .data = handed, .keep = handed, .n_keep = HANDED_IN};
+    g_assert_cmpint(confined_run(&confined, &result, NULL), ==, 0);
+    close(result.output);
+    g_free(result.words);
+    for (guint i = 0; i < HANDED_IN; i++)
+        close(handed[i]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -343,5 +377,6 @@ main(int argc, char **argv)
     g_test_add_func("/confine/confined/death-is-an-error", test_death_is_an_error);
     g_test_add_func("/confine/confined/words-come-back-bounded", test_words_come_back_bounded);
     g_test_add_func("/confine/confined/memory-is-bounded", test_memory_is_bounded);
+    g_test_add_func("/confine/confined/many-descriptors", test_many_descriptors);
     return g_test_run();
 }

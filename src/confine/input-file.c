@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/input-file.h"
+
+#include "confine/rights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum { LINKS_MAX = 40 }; /* as the kernel */
+
+/* A path that is followed component by component. */
+typedef struct {
+    int at;            /* what was reached */
+    char *rest;        /* of the path */
+    guint links;       /* followed so far */
+    gboolean led;      /* by a link of another user, */
+    uid_t leader;      /* of this one, */
+    gboolean several;  /* and by one of yet another */
+    gboolean by_magic; /* the last step was a link of /proc, which the kernel resolves without a path */
+} Walk;
+
+static int
+step_to(Walk *walk, int next)
+{
+    int code = errno;
+    if (next < 0)
+        return code;
+    if (walk->at >= 0)
+        close(walk->at);
+    walk->at = next;
+    return 0;
+}
+
+static int
+start_at(Walk *walk, const char *directory)
+{
+    return step_to(walk, open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+/* Removes the first component of the rest and returns it, to be freed; NULL: there is none. */
+static char *
+take_component(Walk *walk)
+{
+    const char *begin = walk->rest + strspn(walk->rest, "/");
+    const gsize length = strcspn(begin, "/");
+    if (length == 0)
+        return NULL;
+    char *component = g_strndup(begin, length);
+    char *rest = g_strdup(begin + length);
+    g_free(walk->rest);
+    walk->rest = rest;
+    return component;
+}
+
+static void
+note_owner(Walk *walk, uid_t owner)
+{
+    if (rights_are_trusted(owner))
+        return;
+    walk->several |= walk->led && walk->leader != owner;
+    walk->leader = owner;
+    walk->led = TRUE;
+}
+
+/* LINK is open. */
+static int
+follow_link(Walk *walk, int link, uid_t owner)
+{
+    char text[PATH_MAX];
+    const ssize_t length = readlinkat(link, "", text, sizeof(text));
+    if (length < 0)
+        return errno;
+    if (length == 0 || length == sizeof(text))
+        return length == 0 ? ENOENT : ENAMETOOLONG;
+    if (++walk->links > LINKS_MAX)
+        return ELOOP;
+    note_owner(walk, owner);
+    char *rest = g_strdup_printf("%.*s%s", (int)length, text, walk->rest);
+    g_free(walk->rest);
+    walk->rest = rest;
+    return text[0] == '/' ? start_at(walk, "/") : 0;
+}
+
+static gboolean
+is_of_proc(int fd)
+{
+    struct statfs status;
+    return fstatfs(fd, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
+}
+
+/* 0 or errno. */
+static int
+step(Walk *walk, const char *component)
+{
+    struct stat status;
+    int next = openat(walk->at, component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    walk->by_magic = FALSE;
+    if (next < 0 || fstat(next, &status) != 0 || !S_ISLNK(status.st_mode))
+        return step_to(walk, next);
+    int code = 0;
+    if (is_of_proc(next)) {
+        code = step_to(walk, openat(walk->at, component, O_PATH | O_CLOEXEC));
+        walk->by_magic = TRUE;
+    } else {
+        code = follow_link(walk, next, status.st_uid);
+    }
+    close(next);
+    return code;
+}
+
+/* The file that PATH names is then open in WALK, unread. 0 or errno. */
+static int
+find(Walk *walk, const char *path)
+{
+    *walk = (Walk){.at = -1, .rest = g_strdup(path)};
+    int code = path[0] == '\0' ? ENOENT : start_at(walk, path[0] == '/' ? "/" : ".");
+    while (code == 0) {
+        g_autofree char *component = take_component(walk);
+        if (component == NULL)
+            break;
+        code = step(walk, component);
+    }
+    g_clear_pointer(&walk->rest, g_free);
+    return code;
+}
+
+static int
+set_refused(GError **error, int code, const char *why)
+{
+    g_set_error_literal(error, G_IO_ERROR, g_io_error_from_errno(code), why);
+    return -1;
+}
+
+gboolean
+input_file_raise_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return FALSE;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int
+set_too_many(GError **error)
+{
+    struct rlimit limit = {0};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    g_set_error(error, G_IO_ERROR, G_IO_ERROR_TOO_MANY_OPEN_FILES,
+                "no more than %" G_GUINT64_FORMAT " files may be open at once; name fewer, or raise the limit (ulimit "
+                "-Hn, LimitNOFILE= of a unit)",
+                (guint64)limit.rlim_max);
+    return -1;
+}
+
+static const char *
+type_of(mode_t mode)
+{
+    return S_ISSOCK(mode) ? "it is a socket, not a file" : "it is a device, not a file";
+}
+
+/* Opens what was found, for reading. */
+static int
+open_found(const Walk *walk, int flags, GError **error)
+{
+    char same[64];
+    g_snprintf(same, sizeof(same), "/proc/self/fd/%d", walk->at);
+    int fd = open(same, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
+    if (fd >= 0)
+        return fd;
+    return set_refused(error, errno,
+                       errno == EWOULDBLOCK ? "another process has a lease on it (fcntl(2), F_SETLEASE); try again"
+                                            : g_strerror(errno));
+}
+
+static int
+open_other(const Walk *walk, const struct stat *status, GError **error)
+{
+    if (walk->led)
+        return set_refused(error, EPERM, "a link of another user leads there; it is not a regular file");
+    if (walk->by_magic)
+        return open_found(walk, 0, error);
+    if (!S_ISFIFO(status->st_mode))
+        return set_refused(error, EINVAL, type_of(status->st_mode));
+    if (!rights_are_trusted(status->st_uid))
+        return set_refused(error, EPERM, "it is a FIFO of another user");
+    return open_found(walk, 0, error);
+}
+
+typedef enum {
+    WANTED_ANY,     /* what input_file_open() allows */
+    WANTED_REGULAR, /* a regular file */
+} Wanted;
+
+static int
+open_walked(const Walk *walk, Wanted wanted, GError **error)
+{
+    struct stat status;
+    if (fstat(walk->at, &status) != 0 || S_ISDIR(status.st_mode))
+        return set_refused(error, EISDIR, g_strerror(EISDIR));
+    if (!S_ISREG(status.st_mode))
+        return wanted == WANTED_ANY ? open_other(walk, &status, error) : set_refused(error, EINVAL, "not regular");
+    if (walk->led && (walk->several || walk->leader != status.st_uid))
+        return set_refused(error, EPERM,
+                           "a link of another user leads there, and the file is not his; name the file itself");
+    return open_found(walk, O_NONBLOCK, error); /* a lease would delay it by 45 s */
+}
+
+static int
+open_once(const char *path, Wanted wanted, GError **error)
+{
+    Walk walk;
+    const int code = find(&walk, path);
+    const int fd = code != 0 ? set_refused(error, code, g_strerror(code)) : open_walked(&walk, wanted, error);
+    if (walk.at >= 0)
+        close(walk.at);
+    return fd;
+}
+
+static int
+open_path(const char *path, Wanted wanted, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    int fd = open_once(path, wanted, &cause);
+    if (g_error_matches(cause, G_IO_ERROR, G_IO_ERROR_TOO_MANY_OPEN_FILES) && input_file_raise_limit()) {
+        g_clear_error(&cause);
+        fd = open_once(path, wanted, &cause);
+    }
+    if (g_error_matches(cause, G_IO_ERROR, G_IO_ERROR_TOO_MANY_OPEN_FILES))
+        return set_too_many(error);
+    if (cause != NULL)
+        g_propagate_error(error, g_steal_pointer(&cause));
+    return fd;
+}
+
+int
+input_file_open(const char *path, GError **error)
+{
+    return open_path(path, WANTED_ANY, error);
+}
+
+gssize
+input_file_peek(const char *path, char *start, gsize size)
+{
+    const int fd = open_path(path, WANTED_REGULAR, NULL);
+    const gssize got = fd >= 0 ? read(fd, start, size) : -1;
+    if (fd >= 0)
+        close(fd);
+    return got;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that the user of a command names. Where another user can write to a directory on the way, he could put
+ * something there that blocks the reader, or a link to a file that only the reader may read.
+ */
+#ifndef JESCOPE_CONFINE_INPUT_FILE_H
+#define JESCOPE_CONFINE_INPUT_FILE_H
+
+#include <gio/gio.h>
+
+/* Opens PATH for reading. -1 with an error that does not name PATH, unless PATH leads to
+ *  - a regular file; the links of another user on the way lead only to files of his own;
+ *  - a FIFO of root or the caller, not by a link of another user;
+ *  - what a process has open (/dev/stdin, /dev/fd/N), not by such a link. */
+int input_file_open(const char *path, GError **error);
+
+/* Lets this process open as many files as it may at most (RLIMIT_NOFILE). FALSE: it may open no more than before.
+ * input_file_open() does it where it has to. */
+gboolean input_file_raise_limit(void);
+
+/* Reads up to SIZE bytes from the beginning of PATH. -1: it is not a regular file, or cannot be opened. */
+gssize input_file_peek(const char *path, char *start, gsize size);
+
+#endif
