@@ -101,7 +101,7 @@ def test_doctor_does_not_wait_for_the_last_statistics(folder):
         begun = time.monotonic()
         done = jescope(folder, "doctor", "--for=2s", target.pid, check=False)
         assert done.returncode in (0, 4), done
-        assert "the size classes of each arena could not be read, or not in time" in done.stdout
+        assert "the size classes of each arena could not be read in time" in done.stdout
         assert time.monotonic() - begun < SECONDS
 
 
