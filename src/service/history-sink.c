@@ -45,8 +45,9 @@ static void
 on_remark(gpointer state, const CollectedRemark *remark)
 {
     HistorySink *sink = state;
-    gboolean changed = remark->kind == REMARK_NOTE || set_missing(sink, remark->series, remark->kind == REMARK_MISSING);
-    if (!changed || remark->kind == REMARK_OVER)
+    const gboolean missing = remark->kind == REMARK_MISSING || remark->kind == REMARK_ENDED;
+    const gboolean changed = remark->kind != REMARK_NOTE && set_missing(sink, remark->series, missing);
+    if (remark->kind == REMARK_OVER || (remark->kind == REMARK_MISSING && !changed))
         return;
     shared_history_add_note(sink->service->history, remark->series, remark->text);
     service_say(sink->service, "%s%s%s", remark->subject != NULL ? remark->subject : "",
@@ -85,7 +86,9 @@ on_sample(gpointer state, const CollectedSample *collected)
     g_autoptr(GError) error = NULL;
     const CollectedRemark again = {
         .series = collected->life.target, .subject = collected->subject, .text = "sampled again"};
-    if (set_missing(sink, again.series, FALSE))
+    /* The last sample of a process may arrive after the remark that it has ended. */
+    const gboolean gone = collected->target != NULL && service_target_state(collected->target) == SERVICE_TARGET_GONE;
+    if (!gone && set_missing(sink, again.series, FALSE))
         on_remark(sink, &again);
     shared_history_add_sample(sink->service->history, &collected->life, collected->sample, &error);
     note_written(sink, error);

@@ -128,7 +128,7 @@ static void
 remark_end(Registry *registry, const ServiceTarget *target)
 {
     g_autofree char *text = g_strdup_printf("%s has ended", service_target_label(target));
-    remark_on(registry, target, live_is_followed(target) ? REMARK_MISSING : REMARK_OVER, text);
+    remark_on(registry, target, live_is_followed(target) ? REMARK_ENDED : REMARK_OVER, text);
 }
 
 /* Remarks that a process begins, except for the first of a name. */

@@ -19,6 +19,7 @@ typedef struct {
 typedef enum {
     REMARK_NOTE,
     REMARK_MISSING, /* samples are missing until the next one; sent once until then */
+    REMARK_ENDED,   /* a process has ended: samples are missing until the next one */
     REMARK_OVER,    /* the series ends; TEXT is not used */
 } RemarkKind;
 

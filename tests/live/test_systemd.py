@@ -95,7 +95,7 @@ needs_root = pytest.mark.skipif(not AS_ROOT, reason="giving rights away needs ro
 def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, theirs, open_path):
     """The socket is not in our mounts, as with PrivateTmp."""
     history = tmp_path / "history.db"
-    collect = [*confined("jescope-collect@"), JESCOPE, "collect", "--for=1s", "--every=500ms", f"--history={history}"]
+    collect = [*confined("jescope-collect@"), JESCOPE, "collect", "--for=5s", "--every=500ms", f"--history={history}"]
     hide = f'mount -t tmpfs none {open_path} && exec "$@"'
     done = subprocess.run([*own_mounts, "sh", "-c", hide, "sh", *collect, "victim"], capture_output=True,
                           text=True, timeout=DEADLINE, check=False, env={"PATH": os.environ["PATH"]})
