@@ -326,14 +326,14 @@ doctor_trend_doubt(DoctorTrend *trend, const DoctorTurnover *turnover, gdouble s
                     significance_quantile(allowed_chance(seconds, among), NORMAL) * sqrt(variance) * turnover->size;
 }
 
-/* Correlates HELD with what was allocated in the last MEMORY parts of the watch. */
+/* Correlates HELD with what was allocated in the last MEMORY of PARTS parts of the watch. */
 static gdouble
-correlate_load(const gdouble *held, const gdouble *made, gsize memory, gsize longest, DoctorLoad *load)
+correlate_load(const gdouble *held, const gdouble *made, gsize parts, gsize memory, gsize longest, DoctorLoad *load)
 {
     gdouble rates[WANDER_PARTS];
     gsize n = 0;
 
-    for (gsize i = longest; i <= WANDER_PARTS; i++)
+    for (gsize i = longest; i <= parts; i++)
         rates[n++] = made[i] - made[i - memory];
     load->from = (rates[0] + rates[1] + rates[2]) / 3 / (gdouble)memory;
     load->to = (rates[n - 1] + rates[n - 2] + rates[n - 3]) / 3 / (gdouble)memory;
@@ -343,25 +343,26 @@ correlate_load(const gdouble *held, const gdouble *made, gsize memory, gsize lon
 gboolean
 doctor_follows(const gdouble *times, const gdouble *values, const gdouble *made, gsize n, DoctorLoad *load)
 {
-    enum { LONGEST = 8 };
+    enum { LONGEST = 8, FEWEST_PARTS = 20 }; /* a busy machine misses some moments of a short watch */
     gdouble held[WANDER_PARTS + 1], all[WANDER_PARTS + 1], best = 0;
+    gsize parts = MIN(n, WANDER_PARTS + 1) - 1;
 
-    if (n <= WANDER_PARTS || values[n - 1] - values[0] > SURVIVE * (made[n - 1] - made[0]))
+    if (n <= FEWEST_PARTS || values[n - 1] - values[0] > SURVIVE * (made[n - 1] - made[0]))
         return FALSE;
-    for (gsize i = 0; i <= WANDER_PARTS; i++) {
-        gsize at = i * (n - 1) / WANDER_PARTS;
+    for (gsize i = 0; i <= parts; i++) {
+        gsize at = i * (n - 1) / parts;
         held[i] = values[at];
         all[i] = made[at];
     }
     for (gsize memory = 1; memory <= LONGEST; memory *= 2) {
         DoctorLoad here;
-        gdouble correlation = correlate_load(held, all, memory, LONGEST, &here);
+        gdouble correlation = correlate_load(held, all, parts, memory, LONGEST, &here);
         if (correlation > best && here.to >= (1 + LOAD_LEAST) * here.from) {
             best = correlation;
             *load = here;
         }
     }
-    gdouble span = times[n - 1] - times[0], part = span / WANDER_PARTS;
+    gdouble span = times[n - 1] - times[0], part = span / (gdouble)parts;
     load->from /= part;
     load->to /= part;
     return best >= IN_STEP && values[n - 1] - values[0] <= (load->to - load->from) * LONGEST_STAY * span;

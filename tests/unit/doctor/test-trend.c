@@ -289,6 +289,24 @@ test_follows(void)
     g_assert_false(doctor_follows(times, load, made, 20, &found));
 }
 
+/* A watch of 8 s at 250 ms, of which a busy machine left 25 readings: objects live for one second. */
+static void
+test_follows_briefly(void)
+{
+    enum { READINGS = 25, LIFE = 3 };
+    gdouble times[READINGS], load[READINGS], made[READINGS], sum = 0;
+    DoctorLoad found;
+
+    for (guint i = 0; i < READINGS; i++) {
+        times[i] = i / 3.0;
+        sum += (1 + i / (gdouble)READINGS) * MIB;
+        made[i] = sum;
+        load[i] = 20 * MIB + sum - (i >= LIFE ? made[i - LIFE] : 0);
+    }
+    g_assert_true(doctor_follows(times, load, made, READINGS, &found));
+    g_assert_false(doctor_follows(times, made, made, READINGS, &found));
+}
+
 /* Live bytes that seem to follow a rate of allocation that hardly rises: the objects would have to live for days. */
 static void
 test_lives_too_long(void)
@@ -383,6 +401,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/trend/goes-on-filling", test_goes_on_filling);
     g_test_add_func("/doctor/trend/wanders", test_wanders);
     g_test_add_func("/doctor/trend/follows", test_follows);
+    g_test_add_func("/doctor/trend/follows-briefly", test_follows_briefly);
     g_test_add_func("/doctor/trend/lives-too-long", test_lives_too_long);
     g_test_add_func("/doctor/trend/outgrows", test_outgrows);
     g_test_add_func("/doctor/trend/beat", test_beat);
