@@ -13,13 +13,33 @@ static const gdouble FALSE_DISCOVERIES = 0.05;
 
 /* ---- the description of a function ---- */
 
-/* The name of a function without "(anonymous namespace)::". */
+/* The name of a function without "(anonymous namespace)::" and without the object that tells it from its namesakes: a
+ * finding has its callers beside it. */
 static char *
 name_of(const ViewNode *view)
 {
     g_auto(GStrv) parts = g_strsplit(view->display, "(anonymous namespace)::", -1);
+    char *name = g_strjoinv("", parts);
+    char *object = view->known && g_str_has_suffix(name, "]") ? g_strrstr(name, " [") : NULL;
 
-    return g_strjoinv("", parts);
+    if (object != NULL && object != name)
+        *object = '\0';
+    return name;
+}
+
+/* Whether a node without a name is code of another file than its innermost caller with a name: that caller, such as a
+ * library's event loop or the start of the program, then says nothing about it. */
+static gboolean
+is_of_another_file(const CallerTree *tree, guint32 index)
+{
+    const ViewNode *view = view_node(tree->input->view, caller_tree_node(tree, index)->view);
+
+    for (guint32 i = index; i != 0 && view->object != NULL; i = caller_tree_node(tree, i)->parent) {
+        const ViewNode *caller = view_node(tree->input->view, caller_tree_node(tree, i)->view);
+        if (caller->known)
+            return g_strcmp0(caller->object, view->object) != 0;
+    }
+    return FALSE;
 }
 
 static void
@@ -27,7 +47,8 @@ add_name(const CallerTree *tree, guint32 index, GPtrArray *names)
 {
     const ViewNode *view = view_node(tree->input->view, caller_tree_node(tree, index)->view);
 
-    if (view->known || caller_tree_node(tree, index)->parent == 0)
+    if (view->known || caller_tree_node(tree, index)->parent == 0 ||
+        (names->len == 0 && is_of_another_file(tree, index)))
         g_ptr_array_add(names, name_of(view));
 }
 

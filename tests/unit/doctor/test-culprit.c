@@ -239,6 +239,30 @@ test_who_holds(void)
     g_assert_null(evidence.mover);
 }
 
+/* Code without names, called by a library: the caller is named for a part of itself only. */
+static void
+test_code_without_names(void)
+{
+    static const struct {
+        const char *inner, *named;
+    } calls[] = {{"0x400100", "[server+0x100]"}, {"0x7f0000005001", "loop_run"}};
+
+    for (guint i = 0; i < G_N_ELEMENTS(calls); i++) {
+        g_auto(DoctorEvidence) evidence = {0};
+        g_autofree char *text =
+            g_strdup_printf("--- symbol\n0x7f0000001000 loop_run\n0x7f0000002000 start_thread\n---\n--- heap\n"
+                            "heap profile: 1: 104857600 [0: 0] @ heapprofile\n"
+                            "1: 104857600 [0: 0] @ %s 0x7f0000001001 0x7f0000002001\n\nMAPPED_LIBRARIES:\n"
+                            "00400000-00500000 r-xp 00000000 08:01 1 /opt/server\n"
+                            "7f0000000000-7f0000010000 r-xp 00000000 08:01 2 /opt/libloop.so\n",
+                            calls[i].inner);
+        doctor_evidence_init(&evidence);
+        find_in((char *[]){text, text, text}, 3, NULL, &evidence);
+        g_assert_nonnull(evidence.holder);
+        g_assert_cmpstr(function_of(evidence.holder), ==, calls[i].named);
+    }
+}
+
 /* The holder of the wanted size class is found, even if another function holds more of a similar size. */
 static void
 test_who_holds_a_class(void)
@@ -512,6 +536,7 @@ main(int argc, char **argv)
     g_test_add_func("/doctor/culprit/holds", test_who_holds);
     g_test_add_func("/doctor/culprit/callers", test_callers_are_summed);
     g_test_add_func("/doctor/culprit/holds-class", test_who_holds_a_class);
+    g_test_add_func("/doctor/culprit/code-without-names", test_code_without_names);
     g_test_add_func("/doctor/culprit/sizes", test_sizes_tell_callers_apart);
     g_test_add_func("/doctor/culprit/share-of-what-is-held", test_share_of_what_is_held);
     g_test_add_func("/doctor/culprit/buckets", test_buckets);
