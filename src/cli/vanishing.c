@@ -14,7 +14,7 @@ enum { MOST = 4096 }; /* maximum number of mappings */
 typedef struct {
     guint64 start, end, offset, inode;
     dev_t device;
-    char *path;
+    char *path;      /* as the kernel shows it */
     gboolean mapped; /* at the last check */
     gboolean left;   /* it was absent at an earlier check */
 } Seen;
@@ -53,7 +53,7 @@ is_same(gconstpointer a, gconstpointer b)
 {
     const Seen *one = a, *other = b;
     return is_same_range(one, other) && one->inode == other->inode && one->device == other->device &&
-           one->offset == other->offset;
+           one->offset == other->offset && g_str_equal(one->path, other->path); /* an inode may be used again */
 }
 
 Vanishing *
@@ -77,11 +77,13 @@ vanishing_free(Vanishing *vanishing)
 static void
 note(Vanishing *vanishing, const Mapping *mapping)
 {
+    g_autofree char *path = g_strdup(mapping->path);
     const Seen now = {.start = mapping->start,
                       .end = mapping->end,
                       .offset = mapping->offset,
                       .inode = mapping->inode,
                       .device = mapping->device,
+                      .path = path,
                       .mapped = TRUE};
     Seen *seen = g_hash_table_lookup(vanishing->index, &now);
     if (seen != NULL) {
@@ -91,7 +93,7 @@ note(Vanishing *vanishing, const Mapping *mapping)
     if (vanishing->seen->len == MOST)
         return;
     seen = g_memdup2(&now, sizeof(now));
-    seen->path = g_strdup(mapping->path);
+    seen->path = g_steal_pointer(&path);
     g_ptr_array_add(vanishing->seen, seen);
     g_hash_table_add(vanishing->index, seen);
 }
@@ -128,6 +130,31 @@ is_covered(const Vanishing *vanishing, const Seen *gone)
     return FALSE;
 }
 
+/* Whether a mapping is the latest of several files that came to the same place after each other, as versions of a
+ * module that is reloaded: its addresses in a dump are those of the earlier files as well. */
+static gboolean
+is_reloaded(const Vanishing *vanishing, const Seen *now)
+{
+    enum { EARLIER = 2 };
+    guint n = 0;
+
+    for (guint i = 0; i < vanishing->seen->len; i++) {
+        const Seen *seen = vanishing->seen->pdata[i];
+        n += !seen->mapped && seen->start < now->end && now->start < seen->end;
+    }
+    return now->mapped && n >= EARLIER;
+}
+
+/* The path without the kernel's mark of a deleted file: a profile has it without. */
+static char *
+path_of(const Seen *seen)
+{
+    static const char deleted[] = " (deleted)";
+    gsize length = strlen(seen->path);
+
+    return g_strndup(seen->path, g_str_has_suffix(seen->path, deleted) ? length - strlen(deleted) : length);
+}
+
 GPtrArray *
 vanishing_files(const Vanishing *vanishing)
 {
@@ -135,9 +162,10 @@ vanishing_files(const Vanishing *vanishing)
 
     for (guint i = 0; i < vanishing->seen->len; i++) {
         const Seen *seen = vanishing->seen->pdata[i];
-        if (seen->left && (seen->mapped || !is_covered(vanishing, seen)) &&
-            !g_ptr_array_find_with_equal_func(files, seen->path, g_str_equal, NULL))
-            g_ptr_array_add(files, g_strdup(seen->path));
+        gboolean left = seen->left && (seen->mapped || !is_covered(vanishing, seen));
+        g_autofree char *path = path_of(seen);
+        if ((left || is_reloaded(vanishing, seen)) && !g_ptr_array_find_with_equal_func(files, path, g_str_equal, NULL))
+            g_ptr_array_add(files, g_steal_pointer(&path));
     }
     return files;
 }

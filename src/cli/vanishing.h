@@ -15,7 +15,8 @@ void vanishing_free(Vanishing *vanishing);
 /* Reads the memory map; to be called as often as code may be loaded and unloaded. */
 void vanishing_look(Vanishing *vanishing);
 
-/* The files that were mapped executable and were unmapped, of char *: some may be mapped again. */
+/* The files that were mapped executable and were unmapped, of char *: some may be mapped again. A file that is mapped
+ * where others were before, one after the other, stands for them. */
 GPtrArray *vanishing_files(const Vanishing *vanishing);
 
 /* Adds the vanished mappings to DUMP, as lines of its memory map, where nothing else is mapped now; returns a new

@@ -257,14 +257,20 @@ start_tracing(void)
 /* ---- a plugin that leaks and is unloaded ---- */
 
 static void
-with_plugin(const char *function)
+plugin_path(char path[4096])
 {
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 32);
+    ssize_t length = readlink("/proc/self/exe", path, 4096 - 32);
     if (length <= 0)
         abort();
     path[length] = '\0';
     strcpy(strrchr(path, '/'), "/battery-plugin.so");
+}
+
+static void
+with_plugin(const char *function)
+{
+    char path[4096];
+    plugin_path(path);
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     size_t (*leak)(void) = NULL;
     if (plugin != NULL)
@@ -308,9 +314,7 @@ unload_now_and_then(void)
     static size_t (*leak)(void);
     char path[4096];
     if (n % 200 == 0) {
-        ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 32);
-        path[length > 0 ? length : 0] = '\0';
-        strcpy(strrchr(path, '/'), "/battery-plugin.so");
+        plugin_path(path);
         plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         *(void **)&leak = plugin != NULL ? dlsym(plugin, "decoder_open") : NULL;
     }
@@ -318,6 +322,44 @@ unload_now_and_then(void)
         truth += leak();
     if (n++ % 200 == 100 && plugin != NULL)
         dlclose(plugin);
+}
+
+/* Copies the plugin to a file of its own, as each version of a module has. */
+static void
+copy_plugin(const char *to)
+{
+    char block[4096];
+    plugin_path(block);
+    FILE *from = fopen(block, "re"), *copy = fopen(to, "we");
+    size_t length;
+    if (from == NULL || copy == NULL)
+        abort();
+    while ((length = fread(block, 1, sizeof(block), from)) > 0)
+        fwrite(block, 1, length, copy);
+    fclose(from);
+    fclose(copy);
+}
+
+/* Each version takes the place of the one before, and its file is deleted as soon as it is loaded. */
+static void
+reload_module(void)
+{
+    static unsigned n;
+    static void *module;
+    char name[32];
+    if (n++ % 50 != 0)
+        return;
+    if (module != NULL)
+        dlclose(module);
+    snprintf(name, sizeof(name), "./module-%u.so", n);
+    copy_plugin(name);
+    module = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    unlink(name);
+    size_t (*leak)(void) = NULL;
+    if (module != NULL)
+        *(void **)&leak = dlsym(module, "filter_compile");
+    for (int i = 0; leak != NULL && i < 4; i++)
+        truth += leak();
 }
 
 /* ---- load ---- */
@@ -364,6 +406,32 @@ more_threads(void)
         return;
     used++;
     truth += 256 * KIB;
+}
+
+/* A request waits for its answer for 200 steps, and more and more come. */
+enum { WAITING = 200, MIN_REQUESTS = 4 };
+
+NAMED static void *
+request_read(size_t size)
+{
+    return filled(size);
+}
+
+static void
+more_requests(void)
+{
+    static size_t sizes[SLOTS];
+    static unsigned ends[WAITING], steps, first;
+    for (; steps >= WAITING && first != ends[steps % WAITING]; first++) {
+        truth -= sizes[first % SLOTS];
+        free(slots[first % SLOTS]);
+    }
+    for (unsigned i = 0; i < MIN_REQUESTS + steps / 100; i++, used++) {
+        sizes[used % SLOTS] = 3000 + random_below(9000);
+        slots[used % SLOTS] = request_read(sizes[used % SLOTS]);
+        truth += sizes[used % SLOTS];
+    }
+    ends[steps++ % WAITING] = used;
 }
 
 /* ---- caches ---- */
@@ -633,6 +701,7 @@ const Case heap_cases[] = {
     {"unloaded-decoder", "leak-in-unloaded-code", "decoder_open|leak|with_plugin", "", nothing, unload_decoder},
     {"unloaded-filter", "leak-in-unloaded-code", "filter_compile|leak|with_plugin", "", nothing, unload_filter},
     {"load-connections", "growth-with-load", "connection_new", "", nothing, more_connections},
+    {"load-waiting", "growth-with-load", "request_read", "", nothing, more_requests},
     {"load-threads", "growth-with-load", "worker_context", "", nothing, more_threads},
     {"cache-full", "bounded-cache", "cache_insert", "", fill_cache, turn_cache},
     {"cache-ring", "bounded-cache", "ring_push", "", fill_ring, turn_ring},
@@ -648,6 +717,7 @@ const Case heap_cases[] = {
     {"leak-tasks", "heap-leak", "task_new", "", fill_pages, leak_tasks},
     {"leak-threads", "heap-leak", "trace_span", "", start_tracing, NULL},
     {"unloaded-codec", "leak-in-unloaded-code", "filter_compile|with_plugin|unload_codec", "", unload_codec, NULL},
+    {"unloaded-reloaded", "leak-in-unloaded-code", "filter_compile|leak", "", nothing, reload_module},
     {"unloaded-seen", "leak-in-unloaded-code", "decoder_open|leak", "", nothing, unload_now_and_then},
     {"cache-lru", "bounded-cache", "lru_put", "", fill_lru, turn_lru},
     {"startup-tree", "startup-memory", "parse_tree|node_new", "", parse_tree, answer_requests},
