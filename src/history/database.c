@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -549,6 +550,27 @@ make_private_file(const char *path, GError **error)
     return TRUE;
 }
 
+/* The name of the file to write, without links, to be freed. In a directory of another user, a link of his would have a
+ * file made, or written to, wherever he likes. */
+static char *
+place_to_write(const char *path, GError **error)
+{
+    struct stat status;
+    const gboolean link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+    if (link && !rights_are_trusted(status.st_uid)) {
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+                    "%s is a link of another user; name the file itself with --history FILE", path);
+        return NULL;
+    }
+    g_autofree char *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    char *whole = realpath(link ? path : parent, NULL);
+    char *place = whole == NULL ? NULL : link ? g_strdup(whole) : g_build_filename(whole, name, NULL);
+    if (whole == NULL)
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot open %s: %s", path, g_strerror(errno));
+    free(whole);
+    return place;
+}
+
 static gboolean
 open_writer(History *history, GError **error)
 {
@@ -558,9 +580,10 @@ open_writer(History *history, GError **error)
                     "%s may not be written to (%s); use another --history FILE", history->path, g_strerror(errno));
         return FALSE;
     }
-    if (!make_private_file(history->path, error))
+    g_autofree char *place = place_to_write(history->path, error);
+    if (place == NULL || !make_private_file(place, error))
         return FALSE;
-    return connect_database(history, history->path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error) &&
+    return connect_database(history, place, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, error) &&
            set_up_writer(history, error);
 }
 

@@ -257,3 +257,28 @@ def test_journal_of_another_user_is_not_played_back(foreign_history):
     done = run_import(database)
     assert done.returncode == 1 and "belongs to another user" in done.stderr
     assert journal.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+@pytest.mark.parametrize("exists", [True, False])
+def test_link_of_another_user_is_not_followed(tmp_path, exists):
+    elsewhere, link = tmp_path / "elsewhere", tmp_path / "history.db"
+    if exists:
+        elsewhere.touch()
+    link.symlink_to(elsewhere)
+    os.chown(link, 65533, 65533, follow_symlinks=False)
+    done = run_import(link)
+    assert done.returncode == 1 and "is a link of another user" in done.stderr
+    assert elsewhere.exists() == exists and not (exists and elsewhere.stat().st_size)
+
+
+def test_own_links_are_followed(run, tmp_path):
+    file, place, link = tmp_path / "console.log", tmp_path / "place", tmp_path / "link"
+    file.write_text(log(1))
+    place.mkdir()
+    (place / "kept.db").touch(mode=0o600)
+    link.symlink_to(place)
+    (tmp_path / "name.db").symlink_to(link / "kept.db")
+    run("import", file, "--history", tmp_path / "name.db")
+    run("import", file, "--history", link / "new.db")
+    assert (place / "kept.db").stat().st_size and (place / "new.db").stat().st_size
