@@ -101,10 +101,30 @@ obstacle_to_run(const Process *process)
     return NULL;
 }
 
+/* For the pid of a 'jescope run', which shells know as that of the program; NULL for any other process. jescope's own
+ * file has the mark of a jemalloc, since it searches others for it. */
+static char *
+describe_run(const Process *process)
+{
+    if (strcmp(process->name, "jescope") != 0)
+        return NULL;
+    g_autoptr(GArray) all = process_list();
+    for (guint i = 0; i < all->len; i++) {
+        const Process *other = &g_array_index(all, Process, i);
+        if (other->parent == process->pid)
+            return g_strdup_printf("is jescope itself; the program that it runs is %s (%d)", other->name,
+                                   (int)other->pid);
+    }
+    return g_strdup("is jescope itself, and runs no program");
+}
+
 char *
 heap_describe(const Process *process)
 {
     Library library = {0};
+    char *run = describe_run(process);
+    if (run != NULL)
+        return run;
     g_autofree char *image = g_strdup_printf("/proc/%d/exe", (int)process->pid);
     unsigned traits = heap_traits(image);
     if ((traits & HEAP_UNREAD) != 0)

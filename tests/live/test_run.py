@@ -374,6 +374,13 @@ def test_a_static_program_is_not_ended_by_prof(tmp_path):
     assert done.stdout == "" and done.returncode == 128 + signal.SIGABRT
 
 
+def test_the_pid_of_run_itself(tmp_path):
+    """Shells know it as that of the program ($!)."""
+    with service(tmp_path) as process:
+        done = jescope(tmp_path, "doctor", process.runner.pid, check=False)
+        assert done.returncode == 1 and re.search(rf"is jescope itself; the program that it runs is python\S* \({process.pid}\)", done.stderr)
+
+
 def test_a_stripped_jemalloc_is_said_before_it_starts(tmp_path):
     """Its executable exports malloc, so none that is preloaded is used: nothing would be seen, and nothing would say so."""
     stripped = tmp_path / "stripped"
