@@ -67,7 +67,7 @@ check(const Profile *profile)
             check_value(profile, i, value);
     }
     check_lives(profile);
-    if (profile_knows(profile, PROFILE_PINNED))
+    if (profile_has_value(profile, PROFILE_PINNED))
         check_holes(profile);
     for (guint32 i = 0; i < profile_n_locations(profile); i++) {
         const ProfileLocation *location = &profile_locations(profile)[i];

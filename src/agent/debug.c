@@ -18,7 +18,7 @@ debug_enable(void)
 }
 
 void
-debug_say(const char *what, const char *detail, int error)
+debug_log(const char *what, const char *detail, int error)
 {
     if (!enabled)
         return;

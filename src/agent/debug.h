@@ -7,6 +7,6 @@ void debug_enable(void);
 
 /* Writes "jescope-agent: WHAT: DETAIL (errno ERROR)" and a line feed to stderr in one piece. No DETAIL if NULL, no
  * ERROR if 0. */
-void debug_say(const char *what, const char *detail, int error);
+void debug_log(const char *what, const char *detail, int error);
 
 #endif

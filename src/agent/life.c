@@ -100,8 +100,8 @@ isolate(void)
     bool own_root = unshare(CLONE_FS) == 0;
     bool own_table = descriptors_isolate(agent.environment.debug ? DESCRIPTORS_KEEP_STDERR : DESCRIPTORS_KEEP_NONE);
     agent.guest.shares_descriptors = !own_table;
-    debug_say(own_root ? "root directory is our own" : "root directory is shared with the program", NULL, 0);
-    debug_say(own_table ? "descriptors are our own" : "descriptors are shared with the program", NULL, 0);
+    debug_log(own_root ? "root directory is our own" : "root directory is shared with the program", NULL, 0);
+    debug_log(own_table ? "descriptors are our own" : "descriptors are shared with the program", NULL, 0);
 }
 
 static void
@@ -162,7 +162,7 @@ static bool
 search(void)
 {
     if (!locate_closely(LOCATE_FROM_AGENT)) {
-        debug_say("this process does not use jemalloc", NULL, 0);
+        debug_log("this process does not use jemalloc", NULL, 0);
         agent.finding = ABSENT;
         locate_forget();
         return false;
@@ -238,7 +238,7 @@ start_thread(void)
     agent.to_join = error == 0 && agent.guest.is_linked;
     if (error != 0) {
         agent.serving = false;
-        debug_say("cannot start a thread", NULL, error);
+        debug_log("cannot start a thread", NULL, error);
     }
     return error;
 }
@@ -257,7 +257,7 @@ restart_in_child(void)
     int saved = errno;
     /* Both handlers may be registered: the first call is enough. */
     if (agent.owner != getpid()) {
-        bool goes_on = agent.serving && !agent.guest.leaves && agent.finding != ABSENT;
+        bool keeps_serving = agent.serving && !agent.guest.leaves && agent.finding != ABSENT;
         agent.owner = getpid();
         agent.in_child = true;
         agent.serving = agent.to_join = agent.stopping = false;
@@ -267,7 +267,7 @@ restart_in_child(void)
             profiling_inherit(&agent.guest.profiling);
         if (agent.on_fork != NULL)
             agent.on_fork();
-        if (goes_on)
+        if (keeps_serving)
             start_thread();
     }
     errno = saved;
@@ -314,9 +314,9 @@ take_environment(const Environment *environment)
     if (environment->debug)
         debug_enable();
     if (environment->bad_sampler)
-        debug_say("JESCOPE_SAMPLER has a word that is unknown, or an invalid number, and is ignored", NULL, 0);
+        debug_log("JESCOPE_SAMPLER has a word that is unknown, or an invalid number, and is ignored", NULL, 0);
     if (environment->bad_socket_directory)
-        debug_say("JESCOPE_SOCKET_DIR is not an absolute path or is too long; the agent is disabled", NULL, 0);
+        debug_log("JESCOPE_SOCKET_DIR is not an absolute path or is too long; the agent is disabled", NULL, 0);
 }
 
 static WireEntered
@@ -328,7 +328,7 @@ begin(void)
     }
     if (!claim_take()) {
         locate_forget();
-        debug_say("another copy of the agent serves the process; this one is disabled", NULL, 0);
+        debug_log("another copy of the agent serves the process; this one is disabled", NULL, 0);
         return WIRE_ENTER_PRESENT;
     }
     agent.owner = getpid();

@@ -98,13 +98,13 @@ open_directory(const Candidate *candidate)
     bool made = mkdir(path, DIRECTORY_MODE) == 0;
     int descriptor = made || !candidate->new ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     if (descriptor < 0) {
-        debug_say("cannot use socket directory", path, errno);
+        debug_log("cannot use socket directory", path, errno);
         return -1;
     }
     if (made)
         fchmod(descriptor, DIRECTORY_MODE); /* whatever the umask made of it */
     if (!is_private_directory(descriptor)) {
-        debug_say("socket directory must be owned by the user with mode 0700", path, 0);
+        debug_log("socket directory must be owned by the user with mode 0700", path, 0);
         close(descriptor);
         return -1;
     }
@@ -206,7 +206,7 @@ open_in(Listener *listener, const Candidate *candidate, const ProcessIdentity *p
     text_add_number(&text, process->start_time);
     text_add(&text, ".sock");
     bool opened = descriptor_adopt(&listener->socket, bind_socket(listener->path, directory.number, name));
-    debug_say(opened ? "listening" : "cannot listen", listener->path, opened ? 0 : errno);
+    debug_log(opened ? "listening" : "cannot listen", listener->path, opened ? 0 : errno);
     descriptor_close(&directory);
     listener->own_directory = candidate->new;
     if (!opened && candidate->new)

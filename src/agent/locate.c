@@ -256,7 +256,7 @@ judge(const Search *search, Allocator *candidate)
     if (serves_malloc(search, candidate))
         candidate->flags |= WIRE_FLAG_SERVES_MALLOC;
     bool serves = (candidate->flags & WIRE_FLAG_SERVES_MALLOC) != 0;
-    debug_say(serves ? "serves malloc" : "does not serve malloc", candidate->found_in, 0);
+    debug_log(serves ? "serves malloc" : "does not serve malloc", candidate->found_in, 0);
     if (serves || (candidate->prefix[0] != '\0' && search->chosen->mallctl == NULL))
         *search->chosen = *candidate;
     return serves;
@@ -373,7 +373,7 @@ judge_found(const Search *search, const ElfFile *file, const Object *object)
     for (size_t i = 0; i < n; i++) {
         Allocator candidate;
         if (!trust(file, &found[i], object->bias, &candidate)) {
-            debug_say("file changed since it was loaded", object_path(object), 0);
+            debug_log("file changed since it was loaded", object_path(object), 0);
             continue;
         }
         text_copy_tail(candidate.prefix, sizeof(candidate.prefix), found[i].prefix);

@@ -356,7 +356,7 @@ sampler_begin(const Allocator *allocator)
     if (memory == NULL)
         return ENOMEM;
     if (!sampler_ends_guard(allocator))
-        debug_say("threads that wait until they end are not forgotten by jemalloc", NULL, 0);
+        debug_log("threads that wait until they end are not forgotten by jemalloc", NULL, 0);
     give_back(); /* of another size */
     sampler.table.memory = memory;
     sampler.lg_memory = sampler.lg_memory_default;

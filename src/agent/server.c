@@ -86,7 +86,7 @@ accept_client(Guest *guest, uint64_t now)
         return;
     guest_settle(guest);
     if (!guest_examine(guest)) {
-        debug_say("the library found does not behave like jemalloc", NULL, 0);
+        debug_log("the library found does not behave like jemalloc", NULL, 0);
         descriptor_close(&socket);
         guest->leaves = true;
         return;
@@ -342,13 +342,13 @@ fulfil(Guest *guest, const SamplerWish *wish)
     if (wish->period != 0)
         sampler_reset(wish->period - 1);
     if (wish->memory != 0 && sampler_set_memory(wish->memory, SAMPLER_FROM_NOW_ON) != 0)
-        debug_say("JESCOPE_SAMPLER: memory must be a power of two from 1 MiB to 1 GiB", NULL, 0);
+        debug_log("JESCOPE_SAMPLER: memory must be a power of two from 1 MiB to 1 GiB", NULL, 0);
     if (!wish->active)
         return;
     guest_settle(guest);
     if (guest_examine(guest) && profiling_sampler(&guest->profiling, &guest->allocator) == WIRE_SAMPLER_JESCOPE &&
         profiling_set_active(&guest->profiling, &guest->allocator, true, &before) != 0)
-        debug_say("jescope's sampler cannot be switched on", NULL, 0);
+        debug_log("jescope's sampler cannot be switched on", NULL, 0);
 }
 
 void

@@ -57,12 +57,6 @@ blackbox_keeper_new(const char *directory, const Process *process, const Blackbo
     return g_steal_pointer(&keeper);
 }
 
-void
-blackbox_keeper_set_quota(BlackboxKeeper *keeper, const BlackboxQuota *quota)
-{
-    keeper->quota = *quota;
-}
-
 static gboolean
 is_empty(const BlackboxKeeper *keeper)
 {

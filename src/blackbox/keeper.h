@@ -27,7 +27,6 @@ typedef struct BlackboxKeeper BlackboxKeeper;
  * BLACKBOX_ERROR_FILE or _BUSY. */
 BlackboxKeeper *blackbox_keeper_new(const char *directory, const Process *process, const BlackboxQuota *quota,
                                     GError **error);
-void blackbox_keeper_set_quota(BlackboxKeeper *keeper, const BlackboxQuota *quota);
 void blackbox_keeper_free(BlackboxKeeper *keeper);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlackboxKeeper, blackbox_keeper_free)
 

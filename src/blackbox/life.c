@@ -179,7 +179,7 @@ read_life(const char *directory, GPtrArray *left_out)
 }
 
 static gboolean
-goes_by(const BlackboxLife *life, const char *name)
+has_name(const BlackboxLife *life, const char *name)
 {
     g_autofree char *pid = g_strdup_printf("%d", (int)life->pid);
     return name == NULL || strcmp(life->name, name) == 0 || strcmp(pid, name) == 0;
@@ -203,7 +203,7 @@ blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GEr
         g_autoptr(GPtrArray) found = files_subdirectories(names->pdata[i], NULL);
         for (guint n = 0; found != NULL && n < found->len; n++) {
             g_autoptr(BlackboxLife) life = read_life(found->pdata[n], left_out);
-            if (life != NULL && goes_by(life, name))
+            if (life != NULL && has_name(life, name))
                 g_ptr_array_add(lives, g_steal_pointer(&life));
         }
     }

@@ -93,13 +93,6 @@ observer_free(BlackboxObserver *observer)
     g_free(observer);
 }
 
-void
-observer_set_options(BlackboxObserver *observer, const ObserverOptions *options)
-{
-    observer->options = *options;
-    blackbox_keeper_set_quota(observer->keeper, &options->quota);
-}
-
 int
 observer_pidfd(const BlackboxObserver *observer)
 {

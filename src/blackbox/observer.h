@@ -20,7 +20,6 @@ typedef enum {
     OBSERVER_LEAVES_PROFILING,
     OBSERVER_PROFILES_WITH_JEMALLOC, /* if jemalloc was started with prof:true */
     OBSERVER_PROFILES,               /* otherwise with jescope's sampler */
-    OBSERVER_PROFILING_CHOICES,
 } ObserverProfiling;
 
 typedef struct {
@@ -32,9 +31,6 @@ typedef struct {
 BlackboxObserver *observer_new(const Process *process, const ObserverOptions *options, GError **error);
 void observer_free(BlackboxObserver *observer);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(BlackboxObserver, observer_free)
-
-/* Changes the quota and profiling; the directory stays. */
-void observer_set_options(BlackboxObserver *observer, const ObserverOptions *options);
 
 /* A descriptor that is readable when the process has ended; owned by the observer. */
 int observer_pidfd(const BlackboxObserver *observer);

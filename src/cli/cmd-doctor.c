@@ -145,7 +145,7 @@ find_culprits(Run *run, const DoctorClasses *classes, GError **error)
     g_autoptr(Growth) births = growth && has_births(dumps) ? growth_of(dumps, PROFILE_ALLOC_SPACE, error) : NULL;
     const Profile *last = dumps->profiles->pdata[dumps->profiles->len - 1];
     g_autoptr(Growth) pinned =
-        growth && profile_knows(last, PROFILE_PINNED) ? growth_of(dumps, PROFILE_PINNED, error) : NULL;
+        growth && profile_has_value(last, PROFILE_PINNED) ? growth_of(dumps, PROFILE_PINNED, error) : NULL;
     g_autoptr(Symbols) names = growth ? symbolize(growth_profile(growth), &run->source.symbolize, error) : NULL;
     ReportOptions report;
     StatsWaste waste = {0};

@@ -36,7 +36,7 @@ dump(Target *target, Output *output, GError **error)
     int fd = capture_dump(target, NULL, symbolized ? CAPTURE_NAMES : CAPTURE_ADDRESSES, error);
     g_autoptr(NamedDump) dump = fd < 0 ? NULL : named_dump_new(fd, target);
     if (symbolized)
-        progress_say(progress, "naming functions of %s", target_label(target));
+        progress_show(progress, "naming functions of %s", target_label(target));
     return dump != NULL && (!symbolized || named_dump_finish(dump, error)) && output_copy(output, dump->fd, error) &&
            output_commit(output, error);
 }

@@ -52,7 +52,7 @@ show_progress(guint64 samples, gint64 time_us, gpointer data)
 {
     Import *import = data;
     g_autofree char *time = axis_time_full(time_us);
-    progress_say(import->progress, "%s: %" G_GUINT64_FORMAT " samples, up to %s", import->name, samples, time);
+    progress_show(import->progress, "%s: %" G_GUINT64_FORMAT " samples, up to %s", import->name, samples, time);
 }
 
 static void

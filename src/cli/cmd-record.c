@@ -396,8 +396,8 @@ show_progress(Session *session)
     gboolean bounded = session->duration_ms != G_MAXUINT64;
     if (session->progress == NULL)
         session->progress = progress_begin("recording %s", session->label);
-    progress_say_timed(session->progress, "recording %s: %s%s%s, Ctrl-C ends it", session->label,
-                       session_ms(session) < 1000 ? "0 s" : passed, bounded ? " of " : "", bounded ? whole : "");
+    progress_show_timed(session->progress, "recording %s: %s%s%s, Ctrl-C ends it", session->label,
+                        session_ms(session) < 1000 ? "0 s" : passed, bounded ? " of " : "", bounded ? whole : "");
 }
 
 /* The dumps of all running processes, and of those that have ended since the last dumps. */
@@ -504,7 +504,7 @@ end_with_dumps(Session *session, GError **error)
     g_autoptr(GPtrArray) dumps = collect_dumps(session, RECORDING_ENDS);
     end_all(session, &cause);
     if (arguments.symbolized)
-        progress_say(session->progress, "naming functions of %s", session->label);
+        progress_show(session->progress, "naming functions of %s", session->label);
     if (dumps->len > 0 && name_dumps(session, dumps, RECORDING_ENDS, cause == NULL ? &cause : NULL))
         write_dumps(session, dumps, cause == NULL ? &cause : NULL);
     if (cause != NULL)

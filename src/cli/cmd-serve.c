@@ -80,7 +80,7 @@ static ServeNeeds
 needs_of(const ServeOptions *options)
 {
     gboolean named = options->service.targets != NULL && options->service.targets[0] != NULL;
-    return (process_end_is_told_by_pidfd() ? 0 : SERVE_FOLLOWS_EXITS) | (named ? SERVE_REACHES_BY_PTRACE : 0) |
+    return (process_end_pidfd_has_status() ? 0 : SERVE_FOLLOWS_EXITS) | (named ? SERVE_REACHES_BY_PTRACE : 0) |
            (holds_secrets(options) ? SERVE_HOLDS_SECRETS : 0);
 }
 

@@ -151,7 +151,7 @@ say(Progress *progress, gboolean timed, const char *format, va_list arguments)
 }
 
 void
-progress_say(Progress *progress, const char *format, ...)
+progress_show(Progress *progress, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -160,7 +160,7 @@ progress_say(Progress *progress, const char *format, ...)
 }
 
 void
-progress_say_timed(Progress *progress, const char *format, ...)
+progress_show_timed(Progress *progress, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -5,7 +5,7 @@
  *
  *     g_autoptr(Progress) progress = progress_begin("reading %s", path);
  *     ...
- *     progress_say(progress, "naming %u addresses", n);
+ *     progress_show(progress, "naming %u addresses", n);
  *     ...
  *     progress_end(g_steal_pointer(&progress));      before anything else is printed on a terminal
  *
@@ -22,9 +22,9 @@ typedef struct _Progress Progress;
 Progress *progress_begin(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
 /* Changes the text of the line, followed by the time since progress_begin(), "3 s", unless the text contains its own
- * (progress_say_timed()). */
-void progress_say(Progress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
-void progress_say_timed(Progress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
+ * (progress_show_timed()). */
+void progress_show(Progress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void progress_show_timed(Progress *progress, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* Sets the completed share, shown as a percentage after the text. WHOLE 0: unknown. */
 void progress_share(Progress *progress, guint64 done, guint64 whole);

@@ -331,7 +331,7 @@ on_progress(void *user, curl_off_t unused1, curl_off_t unused2, curl_off_t unuse
 {
     const Following *following = user;
     gboolean is_silent = g_get_monotonic_time() - following->latest_us > following->silence_us;
-    return is_silent || !following->stream->goes_on(following->stream->data);
+    return is_silent || !following->stream->may_continue(following->stream->data);
 }
 
 long

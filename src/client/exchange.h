@@ -41,7 +41,7 @@ int connection_exchange(Connection *connection, const ExchangeRequest *request, 
 /* The receiver of a response without an end. Called on the thread of connection_follow(). */
 typedef struct {
     gboolean (*take)(const char *bytes, gsize length, gpointer data); /* FALSE: stop */
-    gboolean (*goes_on)(gpointer data);                               /* called about once a second; FALSE: stop */
+    gboolean (*may_continue)(gpointer data);                          /* called about once a second; FALSE: stop */
     gpointer data;
 } ExchangeStream;
 

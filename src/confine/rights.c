@@ -34,7 +34,7 @@ rights_are_trusted(uid_t uid)
 }
 
 static void
-nobody(Rights *rights)
+set_nobody(Rights *rights)
 {
     *rights = (Rights){.limited = TRUE, .uid = RIGHTS_NOBODY, .gid = RIGHTS_NOBODY};
 }
@@ -114,7 +114,7 @@ rights_of_process(int directory, Rights *rights)
         close(fd);
     guint32 uid, gid;
     if (!read_ids(find_line(status, "Uid:"), &uid) || !read_ids(find_line(status, "Gid:"), &gid)) {
-        nobody(rights);
+        set_nobody(rights);
         return;
     }
     *rights = (Rights){
@@ -130,7 +130,7 @@ rights_of_user(uid_t uid, Rights *rights)
 {
     struct passwd entry, *found = NULL;
     g_autofree char *buffer = g_malloc(STATUS_SIZE);
-    nobody(rights);
+    set_nobody(rights);
     rights->uid = uid;
     rights->limited = uid != 0;
     if (getpwuid_r(uid, &entry, buffer, STATUS_SIZE, &found) != 0 || found == NULL)

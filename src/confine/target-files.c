@@ -467,12 +467,6 @@ target_files_user_of(pid_t pid)
     return files->elsewhere ? RIGHTS_NOBODY : files->rights.uid;
 }
 
-guint64
-target_files_number(const TargetFiles *files)
-{
-    return files->number;
-}
-
 /* Opens with the rights of a user, which are looked up if KNOWN is NULL. Two users are not trusted with each other's
  * files. */
 static void

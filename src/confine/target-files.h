@@ -87,7 +87,4 @@ char *target_files_origin(void);
  * another root directory or other mounts than this process, or has already ended. */
 uid_t target_files_user_of(pid_t pid);
 
-/* The number that identifies files in requests to the opener (opener.h). */
-guint64 target_files_number(const TargetFiles *files);
-
 #endif

@@ -38,7 +38,7 @@ block_of(const CulpritInput *input, guint32 stack)
 }
 
 static gboolean
-asks_for_more(const char *function)
+grows_container(const char *function)
 {
     static const char *const parts[] = {"realloc",   "reserve",         "resize",         "rehash",
                                         "_M_insert", "_M_range_insert", "_M_fill_insert", "_M_default_append",
@@ -94,7 +94,7 @@ traits_of(const CulpritInput *input, guint32 stack)
         if (profile_locations(profile)[location].mapping == PROFILE_NONE || vanished_object(input, location))
             traits |= STACK_UNLOADED;
         for (guint32 j = 0; j < symbol->n_frames && i < NEAR; j++) {
-            traits |= asks_for_more(symbol->frames[j].function) ? STACK_CONTAINER : 0;
+            traits |= grows_container(symbol->frames[j].function) ? STACK_CONTAINER : 0;
             traits |= strstr(symbol->frames[j].function, "allocate_buckets") ? STACK_BUCKETS : 0;
         }
     }

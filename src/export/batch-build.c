@@ -222,7 +222,7 @@ static gdouble
 weight_of(const Profile *profile, guint32 stack)
 {
     const ProfileWeight *weight = &profile_weights(profile)[stack];
-    gdouble allocated = profile_knows(profile, PROFILE_ALLOC_SPACE) ? weight->estimate[PROFILE_ALLOC_SPACE] : 0;
+    gdouble allocated = profile_has_value(profile, PROFILE_ALLOC_SPACE) ? weight->estimate[PROFILE_ALLOC_SPACE] : 0;
     return weight->estimate[PROFILE_INUSE_SPACE] + allocated / (gdouble)(1 << 20);
 }
 
@@ -277,14 +277,14 @@ add_samples(const Build *build, GVariantBuilder *root)
     gsize n = build->stacks->len, cells = n * build->n_values;
     g_autofree gdouble *estimates = g_new0(gdouble, cells + 1), *variances = g_new0(gdouble, cells + 1);
     g_autofree gdouble *lives = g_new0(gdouble, 2 * n + 1);
-    gboolean knows_lives = profile_knows(profile, PROFILE_ALLOC_OBJECTS);
+    gboolean has_lives = profile_has_value(profile, PROFILE_ALLOC_OBJECTS);
     for (guint32 i = 0; i < profile_n_stacks(profile); i++) {
         const ProfileWeight *weight = &profile_weights(profile)[i];
         gsize row = build->rows[i];
         add_numbers(build, weight->estimate, estimates + row * build->n_values);
         add_numbers(build, weight->variance, variances + row * build->n_values);
-        lives[2 * row] += knows_lives ? weight->births : 0;
-        lives[2 * row + 1] += knows_lives ? weight->deaths : 0;
+        lives[2 * row] += has_lives ? weight->births : 0;
+        lives[2 * row + 1] += has_lives ? weight->deaths : 0;
     }
     g_variant_builder_add_value(root, fixed("d", estimates, cells, sizeof(gdouble)));
     g_variant_builder_add_value(root, fixed("d", variances, cells, sizeof(gdouble)));
@@ -455,7 +455,7 @@ build_begin(Build *build)
     build->frames = g_array_new(FALSE, FALSE, sizeof(guint32));
     build->row_of_hash = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL);
     for (ProfileValue value = 0; value < PROFILE_N_VALUES; value++)
-        if (profile_knows(build->input->profile, value))
+        if (profile_has_value(build->input->profile, value))
             build->values[build->n_values++] = value;
 }
 

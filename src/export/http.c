@@ -12,7 +12,7 @@ enum {
     CONNECT_MS = 10000,
     HEADERS_MAX = 64 * 1024,
     RETRY_MAX_S = 3600,
-    SAID_MAX = 400, /* bytes of an answer quoted in a message: ClickHouse gives the reason after the path of a file */
+    QUOTE_MAX = 400, /* bytes of an answer quoted in a message: ClickHouse gives the reason after the path of a file */
     STATUS_OK = 200,
     STATUS_REDIRECT = 300,
     STATUS_BAD_REQUEST = 400,
@@ -21,7 +21,7 @@ enum {
 };
 
 /* Status codes that do not depend on the content: wrong token, overloaded or missing server. */
-static const long whatever_is_sent[] = {401, 403, 407, 408, 429, 502, 503, 504};
+static const long independent_of_content[] = {401, 403, 407, 408, 429, 502, 503, 504};
 
 struct Http {
     CURL *curl;
@@ -287,7 +287,7 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
 static void
 set_answered(const Http *http, const HttpAnswer *answer, GError **error)
 {
-    g_autofree char *said = g_strndup(answer->body->str, SAID_MAX);
+    g_autofree char *said = g_strndup(answer->body->str, QUOTE_MAX);
     const char *to = NULL;
     text_clean(said, strlen(said) + 1);
     g_strdelimit(said, "\n\t", ' ');
@@ -300,8 +300,8 @@ set_answered(const Http *http, const HttpAnswer *answer, GError **error)
 static gboolean
 is_doubtful(long status)
 {
-    for (gsize i = 0; i < G_N_ELEMENTS(whatever_is_sent); i++)
-        if (status == whatever_is_sent[i])
+    for (gsize i = 0; i < G_N_ELEMENTS(independent_of_content); i++)
+        if (status == independent_of_content[i])
             return FALSE;
     return TRUE;
 }

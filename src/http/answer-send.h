@@ -17,7 +17,7 @@ guint64 answer_size(const Answer *answer);
 void answer_end(Answer *answer);
 
 /* FAILURE as a complete HTTP response, after which the connection is closed. */
-GBytes *answer_last_words(const AnswerFailure *failure);
+GBytes *answer_failure_response(const AnswerFailure *failure);
 
 /* ANSWER to METHOD as a complete HTTP response, after which the connection is closed, if it has its own reason phrase,
  * which some old clients read; libmicrohttpd sends only standard ones. NULL if the standard phrase suffices. */

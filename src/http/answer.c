@@ -185,7 +185,7 @@ answer_new_failure(const AnswerFailure *failure)
 }
 
 GBytes *
-answer_last_words(const AnswerFailure *failure)
+answer_failure_response(const AnswerFailure *failure)
 {
     g_autoptr(GBytes) body = text_of_failure(failure);
     gsize size;

@@ -283,12 +283,6 @@ peer_name(const Peer *peer)
     return peer->name;
 }
 
-gboolean
-peer_is_local(const Peer *peer)
-{
-    return peer->local;
-}
-
 uid_t
 peer_user(const Peer *peer)
 {

@@ -84,7 +84,4 @@ guint *peer_count(Peer *peer, PeerCount what);
 /* Bytes of large answers that are not completely sent; counted here, limited by the sender. */
 guint64 *peer_unread(Peer *peer);
 
-/* Whether PEER is on this machine. */
-gboolean peer_is_local(const Peer *peer);
-
 #endif

@@ -13,7 +13,7 @@
 enum {
     CONNECTIONS_CEILING = 65536, /* libmicrohttpd's default would be below PeerLimits */
     SILENCE_SECONDS = 60,        /* libmicrohttpd's timeout, for streams that are not read, which have no deadline */
-    LAST_WORDS_SECONDS = 1,
+    FINAL_ANSWERS_SECONDS = 1,
 };
 
 #define TLS_PRIORITIES "NORMAL:-VERS-TLS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -255,7 +255,7 @@ server_addresses(const Server *server)
 }
 
 static gboolean
-on_last_words(gpointer data)
+on_final_deadline(gpointer data)
 {
     Server *server = data;
     void (*stopped)(gpointer) = g_steal_pointer(&server->stopped);
@@ -269,7 +269,7 @@ on_deadline(gpointer data)
 {
     Server *server = data;
     traffic_abandon(&server->traffic);
-    server->deadline = g_timeout_add_seconds(LAST_WORDS_SECONDS, on_last_words, server);
+    server->deadline = g_timeout_add_seconds(FINAL_ANSWERS_SECONDS, on_final_deadline, server);
     return G_SOURCE_REMOVE;
 }
 

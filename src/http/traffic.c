@@ -199,7 +199,7 @@ traffic_on_log(void *listener, const char *format, va_list arguments)
 {
     const Traffic *traffic = ((TrafficListener *)listener)->traffic;
     const AnswerFailure failure = receive_malformed("Content-Length is not a number");
-    g_autoptr(GBytes) text = answer_last_words(&failure);
+    g_autoptr(GBytes) text = answer_failure_response(&failure);
     for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
         Connection *connection = link->data;
         Exchange *exchange = connection->exchange;

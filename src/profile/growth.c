@@ -267,7 +267,7 @@ weights_with(const Profile *profile, ProfileValue value)
     ProfileWeight *weights = g_memdup2(profile->weights, profile->n_stacks * sizeof(ProfileWeight));
     HolesSum sum;
 
-    if (value == PROFILE_PINNED && profile_knows(profile, value))
+    if (value == PROFILE_PINNED && profile_has_value(profile, value))
         holes_compute(profile, NULL, weights, &sum);
     return weights;
 }
@@ -300,7 +300,7 @@ counts_go_on(const Profile *const *profiles, gsize n_profiles, ProfileValue valu
         const Profile *before = profiles[i > 0 ? i - 1 : 0];
         const ProfileSampler *sampler = profile_sampler(profiles[i]);
         const ProfileSampler *earlier = profile_sampler(before);
-        if (!profile_knows(profiles[i], PROFILE_ALLOC_OBJECTS) || profiles[i]->period != before->period ||
+        if (!profile_has_value(profiles[i], PROFILE_ALLOC_OBJECTS) || profiles[i]->period != before->period ||
             (sampler ? sampler->since : 0) != (earlier ? earlier->since : 0) ||
             profiles[i]->total.births < before->total.births || profiles[i]->total.deaths < before->total.deaths)
             return FALSE;

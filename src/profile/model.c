@@ -88,7 +88,7 @@ profile_total(const Profile *profile)
 }
 
 gboolean
-profile_knows(const Profile *profile, ProfileValue value)
+profile_has_value(const Profile *profile, ProfileValue value)
 {
     return (profile->known & PROFILE_BIT(value)) != 0;
 }

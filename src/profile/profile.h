@@ -13,7 +13,7 @@
 typedef struct Profile Profile;
 
 /*
- * The values of a stack; profile_knows() says which ones a profile has. The first four are those of pprof, in its
+ * The values of a stack; profile_has_value() says which ones a profile has. The first four are those of pprof, in its
  * order. Age and lifetime are sums, so that they can be added like the others: bytes times the seconds that their
  * objects have lived; profile_mean() computes the means.
  */
@@ -118,7 +118,7 @@ guint64 profile_period(const Profile *profile); /* mean bytes between samples; 1
 /* The sum over all stacks; sums of threads differ from it by rounding (docs/formats.md). */
 const ProfileWeight *profile_total(const Profile *profile);
 /* Whether the profile carries VALUE. Without prof_accum:true, jemalloc's dumps carry PROFILE_INUSE_* only. */
-gboolean profile_knows(const Profile *profile, ProfileValue value);
+gboolean profile_has_value(const Profile *profile, ProfileValue value);
 /* The names that a symbolized file has for a location, or NULL: the function, then the functions inlined in it, joined
  * with "--", and, if the file has them, the places "FILE:LINE:START" of these frames in the same order, each after a
  * tab. */

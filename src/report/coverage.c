@@ -161,7 +161,7 @@ coverage_note_value(const View *view, const ReportOptions *options)
 
     if (holes)
         return value == PROFILE_PINNED ? note_pinned(holes) : note_whatif(holes, options);
-    if (!sampler || !view_knows(view, value))
+    if (!sampler || !view_has_value(view, value))
         return NULL;
     if (value == PROFILE_AGE)
         return g_strdup("rows are ordered by bytes times age; what was allocated before the recording is not included");
@@ -264,7 +264,7 @@ coverage_why_unknown(const Profile *profile, ProfileValue value)
 {
     const char *name = report_value_name(value);
 
-    if (profile_n_stacks(profile) == 0 || profile_knows(profile, value))
+    if (profile_n_stacks(profile) == 0 || profile_has_value(profile, value))
         return NULL;
     if (value_is_of_holes(value))
         return g_strdup_printf("%s is not in the profile: it takes the statistics of the size classes, which jescope "

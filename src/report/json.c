@@ -28,7 +28,7 @@ write_weight(const View *view, Writer *writer, const char *before, const Profile
 
     writer_text(writer, before);
     for (ProfileValue value = 0; value < PROFILE_N_VALUES; value++) {
-        if (!view_knows(view, value) || (value_is_mean(value) && weight->estimate[value_space(value)] <= 0))
+        if (!view_has_value(view, value) || (value_is_mean(value) && weight->estimate[value_space(value)] <= 0))
             continue;
         writer_text(writer, separator);
         writer_text(writer, report_value_name(value));

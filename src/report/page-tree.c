@@ -63,7 +63,7 @@ add_run(Build *build, guint32 parent, guint32 depth)
 
 /* Whether the only child of NODE has the same width. */
 static gboolean
-goes_on(const Build *build, guint32 node)
+extends_run(const Build *build, guint32 node)
 {
     const CallNode *from = calltree_node(build->tree, node);
 
@@ -89,7 +89,7 @@ add_nodes(Build *build)
     for (guint32 at = calltree_next(tree, 0); at != PROFILE_NONE; at = calltree_next(tree, at)) {
         const CallNode *node = calltree_node(tree, at);
         leave(build, node->depth - 1);
-        if (!goes_on(build, node->parent))
+        if (!extends_run(build, node->parent))
             add_run(build, build->last, node->depth);
         PageRun *run = run_at(build, build->last);
         run->n++;

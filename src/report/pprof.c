@@ -107,11 +107,11 @@ write_header(Pprof *pprof)
     write_value_type(pprof, PROFILE_PERIOD_TYPE, "space", "bytes");
     write_number(pprof, PROFILE_PERIOD, (gint64)MIN(profile_period(input->profile), (guint64)G_MAXINT64));
     write_number(pprof, PROFILE_TIME_NANOS, input->time * 1000000000);
-    write_number(
-        pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
-        (gint64)proto_strings_index(pprof->strings, report_value_name(view_knows(report->view, report->options->value)
-                                                                          ? report->options->value
-                                                                          : PROFILE_INUSE_SPACE)));
+    write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
+                 (gint64)proto_strings_index(pprof->strings,
+                                             report_value_name(view_has_value(report->view, report->options->value)
+                                                                   ? report->options->value
+                                                                   : PROFILE_INUSE_SPACE)));
     for (const char *const *note = report->options->notes; note && *note; note++)
         write_number(pprof, PROFILE_COMMENT, (gint64)proto_strings_index(pprof->strings, *note));
 }

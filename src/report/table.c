@@ -26,7 +26,7 @@ choose_values(TableBuild *build, const View *view)
     for (ProfileValue value = 0; value < PROFILE_N_VALUES; value++) {
         gboolean known = FALSE;
         for (guint side = 0; side < view_n_sides(view); side++)
-            known = known || profile_knows(view_input(view, side)->profile, value);
+            known = known || profile_has_value(view_input(view, side)->profile, value);
         if (known)
             build->values[build->n_values++] = value;
     }
@@ -70,12 +70,6 @@ gdouble
 table_change(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
 {
     return weights[VIEW_NOW].estimate[value] - weights[VIEW_BASE].estimate[value];
-}
-
-gdouble
-table_variance(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value)
-{
-    return weights[VIEW_NOW].variance[value] + weights[VIEW_BASE].variance[value];
 }
 
 static void

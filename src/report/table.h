@@ -17,9 +17,8 @@ typedef struct {
  * name (in jeprof's layout by name only). */
 GArray *table_new(const View *view, const ReportOptions *options);
 
-/* now - base, and its variance. */
+/* now - base */
 gdouble table_change(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value);
-gdouble table_variance(const ProfileWeight weights[VIEW_N_SIDES], ProfileValue value);
 
 /* Standard errors up to which sampling alone explains a change, at 95 %. */
 #define TABLE_NOISE 1.96

@@ -222,7 +222,7 @@ write_source(const Report *report, ViewSide side, Writer *writer)
     char amount[UNITS_BUFFER], error[UNITS_BUFFER], rate[UNITS_BUFFER];
 
     writer_format(writer, "%s%s: ", side == VIEW_BASE ? "against " : "", input->name);
-    if (profile_knows(input->profile, value) || n_stacks == 0)
+    if (profile_has_value(input->profile, value) || n_stacks == 0)
         writer_format(writer, "%s ± %s %s, ", units_format(amount, value, table_shown(total, value), UNITS_PLAIN),
                       units_format(error, value, table_shown_error(total, value), UNITS_PLAIN), value_titles[value]);
     writer_format(writer, "%u %s, ", n_stacks, n_stacks == 1 ? "stack" : "stacks");
@@ -231,7 +231,7 @@ write_source(const Report *report, ViewSide side, Writer *writer)
                       units_format(rate, PROFILE_INUSE_SPACE, (gdouble)period, UNITS_PLAIN));
     else
         writer_text(writer, "every allocation counted\n");
-    if (fabs(total->estimate[value] - whole->estimate[value]) > 0.5 && profile_knows(input->profile, value))
+    if (fabs(total->estimate[value] - whole->estimate[value]) > 0.5 && profile_has_value(input->profile, value))
         writer_format(writer, "filters leave %s of %s\n",
                       units_percent(rate, total->estimate[value], whole->estimate[value]),
                       value_is_mean(value) ? value_unit(value)

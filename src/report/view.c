@@ -198,7 +198,7 @@ compute_holes(View *view)
         ViewSideState *side = &view->sides[i];
         const Profile *profile = side->input->profile;
         guint32 n = profile_n_stacks(profile);
-        if (profile_knows(profile, view->options->value)) {
+        if (profile_has_value(profile, view->options->value)) {
             side->weights = g_memdup2(profile_weights(profile), n * sizeof(ProfileWeight));
             holes_compute(profile, owners[i], side->weights, &side->holes);
             if (view->options->value == PROFILE_PINNED) {
@@ -410,7 +410,7 @@ view_carries(const View *view, ProfileValue value)
 
     for (guint i = 0; i < view->n_sides; i++) {
         const Profile *profile = view->sides[i].input->profile;
-        if (profile_n_stacks(profile) > 0 && !profile_knows(profile, value))
+        if (profile_n_stacks(profile) > 0 && !profile_has_value(profile, value))
             return FALSE;
         any = any || profile_n_stacks(profile) > 0;
     }
@@ -418,7 +418,7 @@ view_carries(const View *view, ProfileValue value)
 }
 
 gboolean
-view_knows(const View *view, ProfileValue value)
+view_has_value(const View *view, ProfileValue value)
 {
     return (!value_is_of_holes(value) || value == view->options->value) && view_carries(view, value);
 }
@@ -426,7 +426,7 @@ view_knows(const View *view, ProfileValue value)
 gboolean
 view_exports(const View *view, ProfileValue value)
 {
-    return (value < PROFILE_N_PPROF_VALUES || value == view->options->value) && view_knows(view, value);
+    return (value < PROFILE_N_PPROF_VALUES || value == view->options->value) && view_has_value(view, value);
 }
 
 const ProfileWeight *

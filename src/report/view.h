@@ -77,7 +77,7 @@ const HolesSum *view_holes(const View *view, ViewSide side);
 gboolean view_carries(const View *view, ProfileValue value);
 
 /* Whether the weights of this view contain it as well: holes only if requested. */
-gboolean view_knows(const View *view, ProfileValue value);
+gboolean view_has_value(const View *view, ProfileValue value);
 
 /* Whether an export with several values includes VALUE: the known ones of pprof's four, and the chosen one. */
 gboolean view_exports(const View *view, ProfileValue value);

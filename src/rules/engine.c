@@ -295,7 +295,7 @@ first_value(const Series *series, const Rule *rule, const RuleReading *reading, 
 
 /* Whether the first condition's quantity has moved by at least rule->again since the rule fired. */
 static gboolean
-goes_on(const Series *series, const Rule *rule, const RuleReading *reading, const Standing *standing)
+moved_again(const Series *series, const Rule *rule, const RuleReading *reading, const Standing *standing)
 {
     gdouble value;
     if (isnan(rule->again) || !first_value(series, rule, reading, &value))
@@ -399,7 +399,7 @@ static gboolean
 judge_cooling(const Series *series, const Rule *rule, const RuleReading *reading, gboolean holds, Standing *standing)
 {
     gboolean cooling = is_in_cooldown(rule, standing, reading->now_us);
-    if (holds && goes_on(series, rule, reading, standing))
+    if (holds && moved_again(series, rule, reading, standing))
         return TRUE;
     if (holds || cooling)
         standing->reason = holds ? RULE_NOT_CLEARED : RULE_IN_COOLDOWN;

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const filter_names[RULE_FILTERS] = {"process", "arguments", "user", "unit", "cgroup", "series"};
-
 static const char *const action_names[RULE_ACTIONS] = {
     [RULE_RECORD] = "record", [RULE_DUMP] = "dump",     [RULE_STATISTICS] = "statistics",
     [RULE_PURGE] = "purge",   [RULE_DECAY] = "decay",   [RULE_RENEW] = "renew",
@@ -105,12 +103,6 @@ rule_matches(const Rule *rule, const RuleSubject *subject)
         if (!has_label(subject, &g_array_index(rule->labels, RuleLabel, i)))
             return FALSE;
     return TRUE;
-}
-
-const char *
-rule_filter_name(RuleFilter filter)
-{
-    return filter_names[filter];
 }
 
 const char *

@@ -100,8 +100,7 @@ Rule *rule_new(const char *name);
 
 gboolean rule_matches(const Rule *rule, const RuleSubject *subject);
 
-/* "process"; "record". */
-const char *rule_filter_name(RuleFilter filter);
+/* "record" */
 const char *rule_action_name(RuleActionKind kind);
 
 /* "held above 2 GiB", for people. To be freed. */

@@ -23,7 +23,7 @@ enum {
     LOOK_US = 60000000,    /* interval of checking whether a target now has a limit or can be watched */
     RETRY_US = 2000000,    /* the interval if another jescope watches the target */
     SHARE = 20,            /* readings of all targets take at most 1/20 of the time of one processor */
-    TELL_US = 600000000,   /* interval of reporting failures */
+    REPORT_US = 600000000, /* interval of reporting failures */
     PREKILL_US = 30000000, /* for snapshots before a group is killed */
     EVENTS_AT_ONCE = 64,
 };
@@ -38,7 +38,7 @@ typedef struct {
     GMutex lock;                   /* guards the following */
     GHashTable *watched;           /* ServiceTarget -> Watched */
     ServiceBlackboxFigures counts; /* except watched */
-    gint64 told_us;                /* monotonic: when a failure was last reported; 0: never */
+    gint64 reported_us;            /* monotonic: when a failure was last reported; 0: never */
     gboolean stopping;
     GCond answered; /* signalled when a target is no longer called, or when stopping */
 } BlackBox;
@@ -111,10 +111,10 @@ tell_failure(BlackBox *box, const ServiceTarget *target, const GError *error)
 {
     const gint64 now = g_get_monotonic_time();
     g_mutex_lock(&box->lock);
-    const gboolean tell = box->told_us == 0 || now - box->told_us >= TELL_US;
+    const gboolean tell = box->reported_us == 0 || now - box->reported_us >= REPORT_US;
     box->counts.failures++;
     if (tell)
-        box->told_us = now;
+        box->reported_us = now;
     g_mutex_unlock(&box->lock);
     if (tell)
         service_say(box->service, "the black box keeps nothing of %s: %s", service_target_label(target),

@@ -228,7 +228,7 @@ service_end_needed(Service *service)
 }
 
 void
-service_tell_stopped(Service *service)
+service_notify_stopped(Service *service)
 {
     void (*stopped)(gpointer data) = g_steal_pointer(&service->stopped);
     if (stopped != NULL)
@@ -242,7 +242,7 @@ service_check_stopped(Service *service)
     gboolean over = service->needed == 0;
     g_mutex_unlock(&service->lock);
     if (over)
-        service_tell_stopped(service);
+        service_notify_stopped(service);
 }
 
 /* ---- threads ---- */

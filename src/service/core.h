@@ -115,6 +115,6 @@ void service_end_needed(Service *service);
 /* Both call the function given to service_stop(), once, in the main context; service_check_stopped() only if there is
  * nothing left to wait for. */
 void service_check_stopped(Service *service);
-void service_tell_stopped(Service *service);
+void service_notify_stopped(Service *service);
 
 #endif

@@ -160,6 +160,6 @@ host_page(void *job, const RoutePage *page, int *descriptor, Failure *failure)
     const ServicePage wanted = {
         .user = live_user(target), .key = key, .options = page->options, .render = render_kept, .data = &kept};
     /* The report does not need the target, so other work on it may begin. */
-    work_let_go(job);
+    work_release(job);
     return service_page(live_service(target), &wanted, descriptor, failure);
 }

@@ -371,7 +371,7 @@ host_render(void *job, const RouteRendering *rendering, int *descriptor, Failure
                                   .pid = live_pid(target),
                                   .rendering = rendering};
     /* The report does not need the target, so other work on it may begin. */
-    work_let_go(job);
+    work_release(job);
     return service_render(live_service(target), &wanted, descriptor, failure);
 }
 
@@ -402,7 +402,7 @@ service_work_growth(const RouteHost *host, const ServiceGrowth *wanted, int *des
         result = host_open_dump(host->data, wanted->ids[opened], &dumps[opened], failure);
         opened += result == OUTCOME_DONE;
     }
-    work_let_go(host->data);
+    work_release(host->data);
     if (result == OUTCOME_DONE)
         result = render_growth_of(work_target(host->data), &growth, descriptor, failure);
     while (opened > 0)
@@ -480,7 +480,7 @@ service_work_examine(const RouteHost *host, guint64 watch_ms, int *descriptor, F
                                .data = host->data};
     Outcome result = OUTCOME_GONE;
     /* The child connects to the target itself. */
-    work_let_go(host->data);
+    work_release(host->data);
     const RenderExamination wanted = {
         .watch_ms = watch_ms, .via = live_is_named(target) ? NULL : "agent", .kept = open_kept(host)};
     if (process_alive(process->pid, process->start_time))

@@ -89,7 +89,7 @@ offload(LogSource *log, void (*func)(gpointer data))
 }
 
 static void
-let_go(LogSource *log)
+release(LogSource *log)
 {
     g_autoptr(ServiceHold) service G_GNUC_UNUSED = log->service;
     unref(log);
@@ -101,7 +101,7 @@ run_poll(gpointer data)
     LogSource *log = data;
     poll_log(log);
     g_atomic_int_set(&log->polling, FALSE);
-    let_go(log);
+    release(log);
 }
 
 static gboolean
@@ -123,7 +123,7 @@ on_finished(gpointer data)
 static void
 free_finished(gpointer data)
 {
-    let_go(data);
+    release(data);
 }
 
 static void

@@ -202,7 +202,7 @@ push_target(const RouteHost *host, gpointer data)
 /* ---- rounds, in the main context ---- */
 
 static void submit(Pusher *pusher);
-static void let_go(Pusher *pusher);
+static void free_if_idle(Pusher *pusher);
 
 static Past *
 past_of(Pusher *pusher, const ServiceTarget *target)
@@ -244,7 +244,7 @@ on_pushed(gpointer result, const GError *error, gpointer data)
         past_of(pusher, job->target)->idle = schedule_idle_rounds(&pusher->push->schedule, pushed->took_us);
     }
     submit(pusher);
-    let_go(pusher);
+    free_if_idle(pusher);
 }
 
 /* Takes the next of the remaining targets, alternating between users, so that one user's slow targets do not delay
@@ -455,7 +455,7 @@ const Sink push_sink = {.new = new_state, .free = free_state, .stop = stop, .clo
 
 /* Frees a retired section once its last work is done. */
 static void
-let_go(Pusher *pusher)
+free_if_idle(Pusher *pusher)
 {
     if (pusher->under_way == 0)
         g_ptr_array_remove_fast(pusher->all->retired, pusher);
@@ -469,7 +469,7 @@ retire(Pushers *all, Pusher *pusher)
     end_rounds(pusher);
     push_sender_end(pusher->sender);
     g_ptr_array_add(all->retired, pusher);
-    let_go(pusher);
+    free_if_idle(pusher);
 }
 
 /* Moves the state of PUSHER to NEXT, which has the same destination. */

@@ -201,7 +201,7 @@ on_status(void *host, RouteStatus *status)
 static void
 on_pause(void *host, uint64_t ms)
 {
-    work_let_go(host);
+    work_release(host);
     g_usleep(ms * 1000);
 }
 

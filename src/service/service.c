@@ -234,7 +234,7 @@ on_stop_alarm(gpointer data)
 {
     Service *service = data;
     work_drop_waiting(service);
-    service_tell_stopped(service);
+    service_notify_stopped(service);
     return G_SOURCE_REMOVE;
 }
 

@@ -58,6 +58,6 @@ gpointer
 service_work_read_history(const RouteHost *host, ServiceReadFunc func, gpointer data, GError **error)
 {
     Job *job = host->data;
-    work_let_go(job);
+    work_release(job);
     return shared_history_read(live_service(work_target(job))->history, func, data, error);
 }

@@ -169,7 +169,7 @@ dispatch(Service *service)
 }
 
 static void
-let_go(Service *service, const Job *job)
+release(Service *service, const Job *job)
 {
     if (lane_of(job->target)->holder != job)
         return;
@@ -184,7 +184,7 @@ end_job(Job *job)
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     job->state = JOB_OVER;
     service->figures.done++;
-    let_go(service, job);
+    release(service, job);
     turns_done(&service->turns[job->work.pace], live_user(job->target));
     dispatch(service);
 }
@@ -200,11 +200,11 @@ run_job(gpointer data, gpointer user_data)
 }
 
 void
-work_let_go(Job *job)
+work_release(Job *job)
 {
     Service *service = live_service(job->target);
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    let_go(service, job);
+    release(service, job);
     dispatch(service);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs on targets, one at a time per target, on pools of threads, one per ServicePace, which the users that targets run
- * as share fairly (turns.h). A slow job that no longer needs its target lets the next one begin (work_let_go()).
+ * as share fairly (turns.h). A slow job that no longer needs its target lets the next one begin (work_release()).
  */
 #ifndef JESCOPE_SERVICE_WORK_H
 #define JESCOPE_SERVICE_WORK_H
@@ -22,7 +22,7 @@ void work_end(Service *service);
 ServiceTicket *work_submit_own(ServiceTarget *target, const ServiceWork *work, ServiceDone done, gpointer data);
 
 /* Called by a job on its thread: other work on the target may begin from now on. */
-void work_let_go(Job *job);
+void work_release(Job *job);
 
 /* The target and client of JOB, for its host. */
 ServiceTarget *work_target(const Job *job);

@@ -196,7 +196,7 @@ static const struct {
 };
 
 gboolean
-advice_knows(CauseId cause)
+advice_covers(CauseId cause)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(rules); i++)
         if (rules[i].cause == cause)

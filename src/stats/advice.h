@@ -21,6 +21,6 @@ typedef struct {
 GPtrArray *advice_find(const StatsSample *now, const StatsSample *earlier);
 
 /* Whether advice_find() can find CAUSE. */
-gboolean advice_knows(CauseId cause);
+gboolean advice_covers(CauseId cause);
 
 #endif

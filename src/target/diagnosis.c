@@ -61,7 +61,7 @@ diagnosis_jemalloc_prefix(const char *path)
 
 /* jemalloc uses the last of several settings. */
 static gboolean
-asks_for_profiling(const char *conf)
+enables_profiling(const char *conf)
 {
     gboolean asks = FALSE;
     g_auto(GStrv) pairs = g_strsplit(conf, ",", -1);
@@ -77,7 +77,7 @@ is_prepared(pid_t pid)
     g_autofree char *path = g_strdup_printf("/proc/%d/root/etc/malloc.conf", (int)pid);
     g_autofree char *link = g_file_read_link(path, NULL);
     g_autofree char *variable = process_variable_ending(pid, "MALLOC_CONF");
-    return (variable != NULL && asks_for_profiling(variable)) || (link != NULL && asks_for_profiling(link));
+    return (variable != NULL && enables_profiling(variable)) || (link != NULL && enables_profiling(link));
 }
 
 static void

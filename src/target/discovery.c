@@ -234,13 +234,13 @@ static char *
 search_socket(const Process *process)
 {
     g_autofree char *name = discovery_socket_name(process);
-    g_autoptr(GPtrArray) told = discovery_directories(process);
-    g_autofree char *path = find_socket(process, told, name);
+    g_autoptr(GPtrArray) directories = discovery_directories(process);
+    g_autofree char *path = find_socket(process, directories, name);
     if ((path != NULL && is_of_its_user(path, process)) || !diagnosis_has_agent(process))
         return g_steal_pointer(&path);
     g_autoptr(GPtrArray) bound = bound_directories(process, name);
-    for (guint i = 0; i < told->len; i++)
-        add_directory(bound, g_strdup(told->pdata[i]));
+    for (guint i = 0; i < directories->len; i++)
+        add_directory(bound, g_strdup(directories->pdata[i]));
     return find_socket(process, bound, name);
 }
 

@@ -29,7 +29,7 @@ enum {
 
 typedef struct {
     guint followers;
-    gboolean told;
+    gboolean received;
     int status;
 } Followed;
 
@@ -162,7 +162,7 @@ void
 exit_events_unsubscribe(int subscription)
 {
     if (!request(subscription, PROC_CN_MCAST_IGNORE, 0))
-        g_debug("the process connector was not told of the end");
+        g_debug("the process connector did not report the end");
     close(subscription);
 }
 
@@ -225,7 +225,7 @@ take_events(void)
         if (ended == NULL)
             continue;
         ended->status = (int)word_at(message, STATUS);
-        ended->told = TRUE;
+        ended->received = TRUE;
     }
 }
 
@@ -237,11 +237,11 @@ exit_events_read(pid_t pid, int *status)
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
     const Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
     take_events();
-    if (followed->told && followed->status == 0) {
+    if (followed->received && followed->status == 0) {
         GPollFD subscription = {.fd = events.subscription, .events = G_IO_IN};
         g_poll(&subscription, 1, LAST_EVENT_MS);
         take_events();
     }
     *status = followed->status;
-    return followed->told;
+    return followed->received;
 }

@@ -39,7 +39,7 @@ process_end_new(pid_t pid)
     if (pidfd < 0)
         return NULL;
     ProcessEnd *end = g_new0(ProcessEnd, 1);
-    *end = (ProcessEnd){.pid = pid, .pidfd = pidfd, .followed = !process_end_is_told_by_pidfd()};
+    *end = (ProcessEnd){.pid = pid, .pidfd = pidfd, .followed = !process_end_pidfd_has_status()};
     if (end->followed)
         exit_events_follow(pid);
     return end;
@@ -118,14 +118,14 @@ try_pidfd(void)
     int pidfd = child > 0 ? (int)syscall(SYS_pidfd_open, child, 0) : -1;
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         continue;
-    const gboolean told = pidfd >= 0 && ask_pidfd(pidfd, &status);
+    const gboolean works = pidfd >= 0 && ask_pidfd(pidfd, &status);
     if (pidfd >= 0)
         close(pidfd);
-    return told;
+    return works;
 }
 
 gboolean
-process_end_is_told_by_pidfd(void)
+process_end_pidfd_has_status(void)
 {
     static gsize known; /* 0: untested, 1: no, 2: yes */
     if (g_once_init_enter(&known))

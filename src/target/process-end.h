@@ -22,6 +22,6 @@ int process_end_pidfd(const ProcessEnd *end);
 gboolean process_end_read(const ProcessEnd *end, int *status);
 
 /* Whether pidfds of this kernel report an exit status. */
-gboolean process_end_is_told_by_pidfd(void);
+gboolean process_end_pidfd_has_status(void);
 
 #endif

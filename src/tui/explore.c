@@ -168,7 +168,7 @@ explore_next_value(Model *model)
             return;
         }
     }
-    model_say(model, "the dump has no other value");
+    model_show_message(model, "the dump has no other value");
 }
 
 /* ---- what changes the target ---- */
@@ -178,11 +178,11 @@ may_change(Model *model)
 {
     const FeedTarget *target = model_opened(model);
     if (model->readonly)
-        model_say(model, "not with --readonly");
+        model_show_message(model, "not with --readonly");
     else if (model->feed == NULL || model->feed->ops->replays)
-        model_say(model, "this is a replay: the process cannot be changed");
+        model_show_message(model, "this is a replay: the process cannot be changed");
     else if (target == NULL || target->gone)
-        model_say(model, "the process has ended");
+        model_show_message(model, "the process has ended");
     else
         return TRUE;
     return FALSE;
@@ -196,13 +196,13 @@ may_profile(Model *model)
     if (!may_change(model))
         return FALSE;
     if (!target->status.has_hello) {
-        model_say(model, "whether it can be profiled is not known yet");
+        model_show_message(model, "whether it can be profiled is not known yet");
         return FALSE;
     }
     if (!unprofiled_applies(&target->status.hello))
         return TRUE;
     unprofiled_describe(&target->status.hello, why, sizeof(why));
-    model_say(model, "it cannot be profiled: %s", why);
+    model_show_message(model, "it cannot be profiled: %s", why);
     return FALSE;
 }
 
@@ -263,8 +263,8 @@ ask_for_dump(Model *model)
     if (!may_profile(model))
         return;
     if ((target->status.hello.flags & WIRE_FLAG_PROF_ACTIVE) == 0 && explore_of(model)->lease == 0)
-        model_say(model, "profiling is not active, a dump would be empty: R records for %u s, E enables it",
-                  EXPLORE_RECORD_S);
+        model_show_message(model, "profiling is not active, a dump would be empty: R records for %u s, E enables it",
+                           EXPLORE_RECORD_S);
     else
         question(model, dump, "Take a heap dump of TARGET?");
 }
@@ -274,7 +274,7 @@ ask_for_lease(Model *model)
 {
     if (explore_of(model)->lease != 0) {
         end_lease(model);
-        model_say(model, "profiling is as it was before");
+        model_show_message(model, "profiling is as it was before");
     } else if (may_profile(model)) {
         question(model, take_lease, "Enable profiling of TARGET while its screens are open?");
     }
@@ -299,12 +299,13 @@ set_mark(Model *model)
 {
     Explore *explore = explore_of(model);
     if (explore->now.id == 0) {
-        model_say(model, is_replay(model) ? "there is no dump to mark" : "there is no dump to mark yet: D takes one");
+        model_show_message(model,
+                           is_replay(model) ? "there is no dump to mark" : "there is no dump to mark yet: D takes one");
         return;
     }
     explore->mark = explore->now;
-    model_say(model, is_replay(model) ? "gains are since this dump from now on"
-                                      : "gains are since this dump from now on; D takes the next one");
+    model_show_message(model, is_replay(model) ? "gains are since this dump from now on"
+                                               : "gains are since this dump from now on; D takes the next one");
     explore_refresh(model);
 }
 
@@ -431,7 +432,7 @@ take_sites(Model *model, const json_t *document)
     g_autoptr(GError) error = NULL;
     Sites *sites = sites_read(document, &error);
     if (sites == NULL) {
-        model_say(model, "%s", error->message);
+        model_show_message(model, "%s", error->message);
         return;
     }
     sites_free(explore->sites);
@@ -449,7 +450,7 @@ take_flame(Model *model, const json_t *document)
     g_autoptr(GError) error = NULL;
     Flame *flame = flame_read(document, &error);
     if (flame == NULL) {
-        model_say(model, "%s", error->message);
+        model_show_message(model, "%s", error->message);
         return;
     }
     flame_free(explore->flame);
@@ -478,13 +479,14 @@ lose_lease(Model *model)
         return;
     }
     take_lease(model, NULL);
-    model_say(model, "profiling had ended since top did not run for %u s; it is enabled again", EXPLORE_LEASE_S);
+    model_show_message(model, "profiling had ended since top did not run for %u s; it is enabled again",
+                       EXPLORE_LEASE_S);
 }
 
 static void
 take_purged(Model *model, const json_t *document)
 {
-    model_say(model, "unused pages were given back to the kernel");
+    model_show_message(model, "unused pages were given back to the kernel");
 }
 
 static void
@@ -499,7 +501,7 @@ fail(Model *model, const GError *error)
     explore->doing = NULL;
     g_free(explore->trouble);
     explore->trouble = g_strdup(error->message);
-    model_say(model, "%s", error->message);
+    model_show_message(model, "%s", error->message);
 }
 
 void

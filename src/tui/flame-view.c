@@ -221,7 +221,7 @@ change_key(Model *model, const Key *pressed)
     if (letter == 'i')
         explore->inverted = !explore->inverted, g_array_set_size(explore->zooms, 0);
     else if (letter == 'd' && explore->mark.id == explore->now.id)
-        return model_say(model, "no difference: M marks this dump, D takes the next one"), TRUE;
+        return model_show_message(model, "no difference: M marks this dump, D takes the next one"), TRUE;
     else if (letter == 'd')
         explore->plain = !explore->plain;
     else if (letter == 'w')

@@ -267,7 +267,7 @@ model_open(Model *model, const char *key)
 }
 
 void
-model_say(Model *model, const char *format, ...)
+model_show_message(Model *model, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -139,7 +139,7 @@ void model_leave(Model *model);
 ViewKind model_view(const Model *model);
 
 /* Shows one line at the bottom until the next key. */
-void model_say(Model *model, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void model_show_message(Model *model, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
 /* Shows the question; calls its yes function with its data if the user confirms. */
 void model_ask(Model *model, const Question *question);

@@ -170,7 +170,7 @@ take(const char *bytes, gsize length, gpointer data)
 }
 
 static gboolean
-goes_on(gpointer data)
+may_continue(gpointer data)
 {
     return is_wanted(((const Reading *)data)->events);
 }
@@ -191,7 +191,7 @@ run(gpointer data)
     while (is_wanted(events)) {
         g_autoptr(EventStream) stream = event_stream_new(on_event, events);
         Reading reading = {events, stream};
-        const ExchangeStream wanted = {take, goes_on, &reading};
+        const ExchangeStream wanted = {take, may_continue, &reading};
         long status = connection_follow(events->connection, "/api/v1/events?after=0", SILENCE_MS, &wanted);
         if (status == HTTP_NOT_FOUND)
             break;

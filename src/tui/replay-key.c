@@ -21,7 +21,7 @@ seconds_of(const char *text)
 static void
 say_end(Model *model, gint64 direction)
 {
-    model_say(model, direction > 0 ? "this is the last sample" : "this is the first sample");
+    model_show_message(model, direction > 0 ? "this is the last sample" : "this is the first sample");
 }
 
 static void
@@ -29,7 +29,7 @@ jump(Model *model, const char *text, gint64 direction)
 {
     gint64 seconds = seconds_of(text);
     if (seconds == 0)
-        model_say(model, "'%s' is not a time: 90s, 10m, 2h or 1d", text);
+        model_show_message(model, "'%s' is not a time: 90s, 10m, 2h or 1d", text);
     else if (!model->feed->ops->jump(model->feed, direction * seconds))
         say_end(model, direction);
 }

@@ -299,7 +299,7 @@ find(Model *model, gboolean backwards)
         }
     }
     if (explore->search != NULL && explore->search[0] != '\0')
-        model_say(model, "not found: %s", explore->search);
+        model_show_message(model, "not found: %s", explore->search);
 }
 
 static void

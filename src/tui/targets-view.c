@@ -550,7 +550,7 @@ follow(Model *model, gpointer data)
     const FeedTarget *target = model_find(model, data);
     g_autoptr(GError) error = NULL;
     if (target != NULL && !model->feed->ops->follow(model->feed, target, &error))
-        model_say(model, "%s", error->message);
+        model_show_message(model, "%s", error->message);
     if (target != NULL && error == NULL)
         model_open(model, data);
 }
@@ -579,7 +579,8 @@ enter(Model *model)
     if (!unasked || model->feed == NULL || model->feed->ops->follow == NULL)
         model_open(model, target->key);
     else if (model->readonly)
-        model_say(model, "--readonly: statistics of %s need a stop of one of its threads", target->status.name);
+        model_show_message(model, "--readonly: statistics of %s need a stop of one of its threads",
+                           target->status.name);
     else
         ask_to_follow(model, target);
 }

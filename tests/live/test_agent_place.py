@@ -64,10 +64,10 @@ def without_place(folder):
 
 
 @contextlib.contextmanager
-def daemon(folder, *deeds):
+def daemon(folder, *changes):
     root = folder / "root"
     root.mkdir(exist_ok=True)
-    command = [JESCOPE, "run", "--", PYTHON, "-c", DAEMON_PROGRAM, root, *deeds]
+    command = [JESCOPE, "run", "--", PYTHON, "-c", DAEMON_PROGRAM, root, *changes]
     with started(command, env=without_place(folder)) as process:
         yield int(process.stdout.readline())
 
@@ -85,9 +85,9 @@ def reach(folder, pid, user=None):
     return json.loads(done.stdout)["reach"], done.stderr
 
 
-@pytest.mark.parametrize("deeds", [["chroot"], ["setuid"], ["chroot", "setuid"]])
-def test_an_agent_is_found_after_its_process_went_elsewhere(folder, deeds):
-    with daemon(folder, *deeds) as pid:
+@pytest.mark.parametrize("changes", [["chroot"], ["setuid"], ["chroot", "setuid"]])
+def test_an_agent_is_found_after_its_process_went_elsewhere(folder, changes):
+    with daemon(folder, *changes) as pid:
         wait_for(lambda: sockets_of(pid), "the agent listens")
         assert reach(folder, pid) == ("agent", "")
         assert ask(folder, "dump", "-o", folder / "taken", pid).returncode == 0

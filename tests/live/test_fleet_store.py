@@ -97,35 +97,35 @@ def test_replicas(replicas, releases, tmp_path):  # noqa: F811
     def send(number, server, *words, **options):
         return push(f"{server.url}?create=no", tmp_path / f"queue{number}", dumps[number], "--service=shop", f"--host=host{number}", *words, **options)
 
-    def is_told(server, number):
+    def holds_dumps(server, number):
         """Its answer is about the first dumps up to NUMBER, each once."""
         assert held(Fleet(server, tmp_path)) == pytest.approx(sum(sizes[:number]), abs=number)
 
     send(0, one)
     send(1, two)
     wait_for(lambda: rows(one) == rows(two) and rows(one)["dump"] == 2, "both have both")
-    is_told(one, 2)
-    is_told(two, 2)
+    holds_dumps(one, 2)
+    holds_dumps(two, 2)
     servers[0].kill()
-    is_told(two, 2)
+    holds_dumps(two, 2)
     send(2, two)
-    is_told(two, 3)
+    holds_dumps(two, 3)
     one = servers[0].begin()
     wait_for(lambda: rows(one) == rows(two) and is_writable(one), "the first one has what it missed")
     servers[1].kill()
-    is_told(one, 3)
+    holds_dumps(one, 3)
     send(0, one)
-    is_told(one, 3)
+    holds_dumps(one, 3)
     keeper.kill()
     wait_for(lambda: not is_writable(one), "tables cannot be written")
     told = send(3, one, f"--for={PATIENCE}", status=3)
     assert "status 500: Code: " in told.stderr and len(waiting(tmp_path / "queue3")) == 1
-    is_told(one, 3)
+    holds_dumps(one, 3)
     keeper.begin()
     wait_for(lambda: is_writable(one), "tables can be written")
     assert "1 batch sent" in subprocess.run([JESCOPE, "push", dumps[3], "--service=shop", "--host=host3", f"--to={one.url}?create=no",
                                              f"--queue={tmp_path}/queue4"], capture_output=True, text=True, timeout=DEADLINE, check=True).stdout
-    is_told(one, 4)
+    holds_dumps(one, 4)
 
 
 def test_days_of_replicas_are_dropped(replicas, releases, tmp_path):  # noqa: F811

@@ -150,12 +150,12 @@ static Truth truths[FUNCTIONS];
 static void
 lives(uint64_t bytes, size_t largest)
 {
-    for (bool goes_on = true; goes_on;) {
-        goes_on = false;
+    for (bool running = true; running;) {
+        running = false;
         for (size_t i = 0; i < FUNCTIONS; i++) {
             if (truths[i].allocated.bytes >= bytes)
                 continue;
-            goes_on = true;
+            running = true;
             functions[i].take(&truths[i], largest);
         }
     }

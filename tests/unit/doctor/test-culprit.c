@@ -67,7 +67,7 @@ find_in(char *const *texts, guint n, const DoctorClasses *classes, DoctorEvidenc
     g_autoptr(Growth) growth = growth_new(profiles, times, n, PROFILE_INUSE_SPACE, &error);
     g_assert_no_error(error);
     g_autoptr(Growth) pinned =
-        profile_knows(profiles[0], PROFILE_PINNED) ? growth_new(profiles, times, n, PROFILE_PINNED, &error) : NULL;
+        profile_has_value(profiles[0], PROFILE_PINNED) ? growth_new(profiles, times, n, PROFILE_PINNED, &error) : NULL;
     g_assert_no_error(error);
     g_autoptr(Symbols) names = symbolize(growth_profile(growth), NULL, &error);
     g_assert_no_error(error);

@@ -525,7 +525,7 @@ test_churn_by_births(void)
 }
 
 static gboolean
-asks_for_births(const Examined *examined)
+notes_missing_births(const Examined *examined)
 {
     for (guint i = 0; i < examined->report.notes->len; i++)
         if (strstr(examined->report.notes->pdata[i], "births (--record) would show"))
@@ -543,19 +543,19 @@ test_unseen_allocations(void)
 
     examine(&idle, &quiet);
     judge(&idle);
-    g_assert_false(asks_for_births(&idle));
+    g_assert_false(notes_missing_births(&idle));
     examine(&busy, &working);
     judge(&busy);
     g_assert_cmpint(first_cause(&busy), ==, CAUSE_HEALTHY);
-    g_assert_true(asks_for_births(&busy));
+    g_assert_true(notes_missing_births(&busy));
     examine(&counted, &working);
     counted.evidence.born_objects = 100;
     judge(&counted);
-    g_assert_false(asks_for_births(&counted));
+    g_assert_false(notes_missing_births(&counted));
     examine(&holding, &large);
     judge(&holding);
     g_assert_cmpint(first_cause(&holding), ==, CAUSE_STARTUP);
-    g_assert_true(asks_for_births(&holding));
+    g_assert_true(notes_missing_births(&holding));
 }
 
 /* A profile of the whole run without a large holder: many functions hold the heap, which is not a finding. */

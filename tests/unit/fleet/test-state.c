@@ -47,7 +47,7 @@ test_a_moment(void)
     g_assert_cmpuint(profile_period(profile), ==, 512);
     g_assert_cmpfloat(profile_total(profile)->estimate[PROFILE_INUSE_SPACE], ==, 150);
     g_assert_cmpfloat(profile_total(profile)->variance[PROFILE_INUSE_SPACE], ==, 500);
-    g_assert_false(profile_knows(profile, PROFILE_ALLOC_SPACE));
+    g_assert_false(profile_has_value(profile, PROFILE_ALLOC_SPACE));
     const Symbol *symbol = symbols_location(symbols, 0);
     g_assert_cmpuint(symbol->n_frames, ==, 2);
     g_assert_cmpstr(symbol->frames[0].function, ==, "inner");

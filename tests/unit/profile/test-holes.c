@@ -49,7 +49,8 @@ compute(const char *text, gboolean together)
 
     for (guint32 i = 0; i < n && !together; i++)
         groups[i] = i;
-    g_assert_true(profile_knows(result.profile, PROFILE_PINNED) && profile_knows(result.profile, PROFILE_WHATIF));
+    g_assert_true(profile_has_value(result.profile, PROFILE_PINNED) &&
+                  profile_has_value(result.profile, PROFILE_WHATIF));
     result.weights = g_new0(ProfileWeight, n + 1);
     holes_compute(result.profile, groups, result.weights, &result.sum);
     return result;
@@ -162,8 +163,8 @@ test_unknown(void)
     const Profile *const twice[] = {with, with};
     g_autoptr(Profile) merged = profile_merge(twice, G_N_ELEMENTS(twice), NULL);
 
-    g_assert_false(profile_knows(without, PROFILE_PINNED));
-    g_assert_false(profile_knows(merged, PROFILE_WHATIF));
+    g_assert_false(profile_has_value(without, PROFILE_PINNED));
+    g_assert_false(profile_has_value(merged, PROFILE_WHATIF));
 }
 
 /* Numbers that no jemalloc writes: nothing but finite numbers come of it. */

@@ -54,7 +54,7 @@ test_values(void)
     gdouble mean, variance;
 
     for (guint value = 0; value < PROFILE_PINNED; value++) {
-        g_assert_true(profile_knows(profile, value));
+        g_assert_true(profile_has_value(profile, value));
         g_assert_cmpfloat_with_epsilon(total_of(profile)->estimate[value], expected[value], 1e-9);
         g_assert_cmpfloat(total_of(profile)->variance[value], ==, 0);
     }
@@ -81,8 +81,8 @@ test_threads(void)
         g_assert_cmpfloat(profile_weights(profile)[samples[i].stack].estimate[PROFILE_INUSE_SPACE], ==,
                           samples[i].size);
     }
-    g_assert_true(profile_knows(profile, PROFILE_INUSE_SPACE) && profile_knows(profile, PROFILE_AGE));
-    g_assert_false(profile_knows(profile, PROFILE_ALLOC_SPACE) || profile_knows(profile, PROFILE_LIFETIME));
+    g_assert_true(profile_has_value(profile, PROFILE_INUSE_SPACE) && profile_has_value(profile, PROFILE_AGE));
+    g_assert_false(profile_has_value(profile, PROFILE_ALLOC_SPACE) || profile_has_value(profile, PROFILE_LIFETIME));
 }
 
 static void
@@ -94,14 +94,14 @@ test_jemalloc_knows(void)
     g_autoptr(Profile) merged = profile_merge(both, G_N_ELEMENTS(both), NULL);
 
     g_assert_null(profile_sampler(plain));
-    g_assert_false(profile_knows(plain, PROFILE_ALLOC_SPACE) || profile_knows(plain, PROFILE_FREED_SPACE));
-    g_assert_true(profile_knows(plain, PROFILE_INUSE_OBJECTS) && profile_knows(accum, PROFILE_FREED_OBJECTS));
-    g_assert_false(profile_knows(accum, PROFILE_AGE) || profile_knows(accum, PROFILE_CHURN));
+    g_assert_false(profile_has_value(plain, PROFILE_ALLOC_SPACE) || profile_has_value(plain, PROFILE_FREED_SPACE));
+    g_assert_true(profile_has_value(plain, PROFILE_INUSE_OBJECTS) && profile_has_value(accum, PROFILE_FREED_OBJECTS));
+    g_assert_false(profile_has_value(accum, PROFILE_AGE) || profile_has_value(accum, PROFILE_CHURN));
     g_assert_cmpfloat(total_of(accum)->estimate[PROFILE_FREED_OBJECTS], ==, 2);
     g_assert_cmpfloat(total_of(accum)->estimate[PROFILE_FREED_SPACE], ==, 32);
     g_assert_cmpfloat(total_of(accum)->births, ==, 3);
     g_assert_cmpfloat(total_of(accum)->deaths, ==, 2);
-    g_assert_false(profile_knows(merged, PROFILE_ALLOC_SPACE));
+    g_assert_false(profile_has_value(merged, PROFILE_ALLOC_SPACE));
 }
 
 static void
@@ -113,7 +113,7 @@ test_merge(void)
     gdouble mean, variance;
     guint32 n;
 
-    g_assert_true(profile_knows(merged, PROFILE_LIFETIME));
+    g_assert_true(profile_has_value(merged, PROFILE_LIFETIME));
     g_assert_true(profile_mean(total_of(merged), PROFILE_LIFETIME, &mean, &variance));
     g_assert_cmpfloat_with_epsilon(mean, 2, 1e-9);
     g_assert_null(profile_sampler(merged));

@@ -91,7 +91,7 @@ doctor_document(void)
     for (guint i = 0; i < CAUSES; i++) {
         const Cause *cause = &causes[i];
         g_string_append_printf(out, "\n## %s%s\n\n%s.\n\n- Found when: %s.\n- Against it: %s.\n- What to do: %s.\n",
-                               cause->name, advice_knows(i) ? " *" : "", cause->finding, cause->rule, cause->against,
+                               cause->name, advice_covers(i) ? " *" : "", cause->finding, cause->rule, cause->against,
                                cause->advice);
     }
     return g_string_free(g_steal_pointer(&out), FALSE);
