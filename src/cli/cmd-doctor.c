@@ -36,18 +36,18 @@ static const GOptionEntry options[] = {
      .arg_description = "DURATION"},
     {.long_name = "record",
      .arg_data = &record,
-     .description = "switch sampling on for the watch if it is off, count what is allocated, and restore it"},
+     .description = "enable sampling for the watch if it is off, count allocations, and restore the state"},
     SAMPLER_OPTIONS(sampler),
     {.long_name = "history",
      .arg = G_OPTION_ARG_FILENAME,
      .arg_data = &history_file,
-     .description = "what serve or collect kept of a live target, too",
+     .description = "also use the samples of a live target that serve or collect kept",
      .arg_description = "FILE"},
     {.long_name = "json", .arg_data = &as_json, .description = "print JSON"},
     {.long_name = "target",
      .arg = G_OPTION_ARG_STRING,
      .arg_data = &target_word,
-     .description = "whose samples, if a history file has several",
+     .description = "select a target of a history file",
      .arg_description = "NAME"},
     VIA_OPTION,
     MAX_OUTPUT_OPTION,
@@ -501,27 +501,30 @@ const Command cmd_doctor = {
     .synopsis = "TARGET | FILE...",
     .summary = "say what holds the memory of a program, and what to do about it",
     .description =
-        "Watches TARGET for a while (--for), and names the causes for which it holds its memory, the likeliest first: "
-        "each with its size, the function if there is one, the evidence, what else was considered, and what to do. "
-        "Growth has a rate with a 95 % interval. Without a finding the target is healthy, and the answer says from "
-        "which rate on a leak would have been seen. " JESCOPE_DOC_DIR "/doctor.md lists the causes and their rules.\n"
+        "Watches TARGET for some time (--for) and names the causes of its memory use, the most probable first: each "
+        "with "
+        "its size, the function if it is known, the evidence, the alternatives that were rejected, and the remedy. "
+        "Rates "
+        "of growth have a 95 % interval. Without a finding, the target is healthy, and the rate is given above which a "
+        "leak would have been found. " JESCOPE_DOC_DIR "/doctor.md lists the causes and their rules.\n"
         "\n"
-        "It takes what there is: statistics of jemalloc and figures of the kernel always; heap dumps, which name "
-        "functions, if sampling is on. Where sampling is only ready, --record switches it on for the watch and "
-        "restores it at the end; without it nothing is changed. Where jemalloc cannot profile, jescope's own sampler "
-        "does, if the agent is in the target (see jescope attach). It counts births and deaths, as jemalloc does with "
-        "prof_accum:true alone, so that --record uses it wherever it can unless --sampler=jemalloc is given; where "
-        "jemalloc's profiler is on already, it does so for the last third of the watch, and names the function of "
-        "allocation-churn, and of a leak that jemalloc's profiler misses.\n"
+        "The doctor always reads jemalloc's statistics and the kernel's figures, and, if sampling is on, heap dumps, "
+        "which name functions. --record enables sampling for the watch and restores the earlier state; without it, "
+        "nothing is changed. If jemalloc cannot profile, jescope's own sampler does, if the agent is in the target "
+        "(see "
+        "jescope attach). Since it counts births and deaths, as jemalloc does only with prof_accum:true, --record "
+        "prefers it unless --sampler=jemalloc is given. If jemalloc's profiler is already on, it samples during the "
+        "last third of the watch, and names the function of allocation-churn, and of leaks that jemalloc's profiler "
+        "misses.\n"
         "\n"
-        "With --history, the samples that serve or collect kept of this process count as well: what grows too slowly "
-        "for "
-        "the watch is found there, and its function among what holds most of the size class.\n"
+        "With --history, the samples of this process that serve or collect kept are used as well: they show growth "
+        "that "
+        "is too slow for the watch, and its function is searched among the largest of the size class.\n"
         "\n"
-        "Instead of a target, FILEs are heap dumps of one program in the order they were taken, statistics (a log, "
-        "jemalloc's JSON), a history file of jescope, or a directory with such files, which are taken by name.\n"
+        "FILEs replace the target: heap dumps of one program in the order in which they were taken, statistics (a log, "
+        "jemalloc's JSON), a history file of jescope, or a directory with such files, which are sorted by name.\n"
         "\n"
-        "The exit status is 0 for a healthy target and 4 with a finding.",
+        "The exit status is 0 for a healthy target, and 4 with a finding.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_SOURCE,

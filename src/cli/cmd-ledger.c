@@ -114,14 +114,14 @@ const Command cmd_ledger = {
                    "holes in slabs, unused pages and metadata of jemalloc, from its statistics; other anonymous "
                    "mappings, other allocators, stacks, data, program text, files and shared memory, from the kernel's "
                    "list of mappings. The last line is the unexplained rest. A negative line is memory that jemalloc "
-                   "counts and that is not resident. Where a line is an estimate, its range follows in parentheses.\n"
+                   "counts but that is not resident. The range of an estimate follows in parentheses.\n"
                    "\n"
                    "Further sections show memory of the process outside of its resident set (tmpfs files and socket "
                    "buffers that it has open, kernel stacks, page tables, swap), what its memory control group is "
                    "charged for, and how much of the resident set is shared. docs/ledger.md has every line.\n"
                    "\n"
-                   "A process without a jemalloc that can be asked has the lines that the kernel can tell. Of a URL, "
-                   "the jescope that serves it reads the mappings, on its machine.",
+                   "Without a reachable jemalloc, only the kernel's lines are shown. For a URL, the jescope at that "
+                   "address reads the mappings on its machine.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_TARGET,

@@ -101,24 +101,26 @@ const Command cmd_msg = {
     .synopsis = "TARGET memory_profile MESSAGE|jem-stats:[...]",
     .summary = "send a message as traffic_ctl or asinfo does",
     .description =
-        "Does for any TARGET what 'traffic_ctl plugin msg memory_profile MESSAGE' does for Apache Traffic Server, and "
-        "like it prints nothing on success. MESSAGE is one of\n"
+        "Gives any TARGET the messages of two servers. 'memory_profile MESSAGE' does what 'traffic_ctl plugin msg "
+        "memory_profile MESSAGE' does for Apache Traffic Server; it prints nothing on success. MESSAGE is one of\n"
         "\n"
-        "activate: switch heap profiling on;\n"
+        "activate: enable heap profiling;\n"
         "\n"
-        "dump: write a dump to a new file named PREFIX.PID.N.mN.heap by the prof_prefix that TARGET was started with, "
-        "with the rights of TARGET ('jescope dump' needs no prefix and prints the name);\n"
+        "dump: write a dump to a new file PREFIX.PID.N.mN.heap, with the rights of TARGET; PREFIX is the prof_prefix "
+        "that "
+        "TARGET was started with ('jescope dump' needs no prefix and prints the file name);\n"
         "\n"
-        "deactivate: switch heap profiling off;\n"
+        "deactivate: disable heap profiling;\n"
         "\n"
-        "stats: print jemalloc's statistics, on the standard output of jescope.\n"
+        "stats: print jemalloc's statistics to standard output.\n"
         "\n"
-        "'jem-stats:file=PATH;options=LETTERS;sites=PATH', where every parameter may be omitted, does for any TARGET "
-        "what 'asinfo -v' with that command does for an Aerospike server, and prints the reply of the server, 'ok' or "
-        "'ERROR:4:...'. file: append the statistics to this file, opened by jescope for its caller; without it they go "
-        "to standard error as lines of a log. options: letters of malloc_stats_print(3). sites: append the line with "
-        "the date, which is all there is without debug-allocations of the server. The exit status is 1 where a file "
-        "could not be written, although the reply is 'ok'.",
+        "'jem-stats:file=PATH;options=LETTERS;sites=PATH' does what 'asinfo -v' with this command does for an "
+        "Aerospike "
+        "server, and prints the server's reply, 'ok' or 'ERROR:4:...'. All parameters are optional. file: append the "
+        "statistics to this file, which jescope opens as its caller (default: lines of a log on standard error). "
+        "options: "
+        "letters of malloc_stats_print(3). sites: append the line with the date; the server writes more only with "
+        "debug-allocations. The exit status is 1 if a file could not be written, although the reply is 'ok'.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_TARGET,

@@ -10,10 +10,10 @@ static gboolean children;
 static ReportArguments arguments = REPORT_ARGUMENTS_NONE;
 
 static const GOptionEntry options[] = {
-    REPORT_SHAPE_ENTRIES{"base", 0, 0, G_OPTION_ARG_STRING, &arguments.base, "report what changed since this one",
+    REPORT_SHAPE_ENTRIES{"base", 0, 0, G_OPTION_ARG_STRING, &arguments.base, "report the change since this one",
                          "SOURCE"},
     {"pid", 0, 0, G_OPTION_ARG_INT, &arguments.pid,
-     "live process that the dump was taken of; functions are named from its files, even if they were replaced", "PID"},
+     "live process of the dump; functions are named from its files, even if these were replaced", "PID"},
     {"title", 0, 0, G_OPTION_ARG_STRING, &arguments.title, "title of the report", "TEXT"},
     {"all", 0, 0, G_OPTION_ARG_NONE, &every, "add up all processes of that name", NULL},
     {"children", 0, 0, G_OPTION_ARG_NONE, &children, "add up a process and all its descendants", NULL},
@@ -62,17 +62,20 @@ const Command cmd_report = {
         "SOURCE is a heap dump (jemalloc 3.x to head, gperftools; plain, gzip or zstd; '-' is standard input) or a "
         "live target, which is dumped. Several dumps are added up.\n"
         "\n"
-        "Values are unbiased estimates of the program's memory; --error shows their standard error. flat is what a "
-        "function allocated itself, cum includes all it called. Frames of the allocator itself are left out, and what "
-        "allocator wrappers (zmalloc, g_malloc, operator new...) and std:: code allocate is charged to their callers; "
-        "--wrappers shows them, --fold adds to them.\n"
+        "Values are unbiased estimates of the program's memory; --error shows their standard errors. flat: memory that "
+        "a "
+        "function allocated itself; cum: including the functions that it called. Frames of the allocator are omitted, "
+        "and "
+        "allocations of wrappers (zmalloc, g_malloc, operator new...) and of std:: code are charged to their callers; "
+        "--wrappers shows them, --fold adds further wrappers.\n"
         "\n"
-        "--focus and --ignore choose stacks, --retain and --exclude frames, --show-from where stacks begin; all take "
-        "Perl regular expressions and look at names, focus and ignore at FILE:LINE and addresses too.\n"
+        "--focus and --ignore select stacks, --retain and --exclude frames, --show-from the first frame of stacks. All "
+        "are "
+        "Perl regular expressions for function names; --focus and --ignore also match FILE:LINE and addresses.\n"
         "\n"
-        "With --base the report shows the change; a change that sampling alone explains is marked as noise.\n"
+        "With --base, the report shows the change; changes within the sampling error are marked as noise.\n"
         "\n"
-        "With -o the suffix chooses the format: .txt, .folded, .pb.gz, .svg, .dot, .json...; an existing file is never "
+        "With -o, the suffix selects the format: .txt, .folded, .pb.gz, .svg, .dot, .json...; existing files are never "
         "overwritten.\n"
         "\n"
         "Formats:\n"
@@ -80,8 +83,9 @@ const Command cmd_report = {
 #include "routes/formats.def"
 #undef FORMAT
         "\n"
-        "pprof's and jeprof's options with a meaning here (-inuse_space, --lines, -nodecount, -base, --hide, -traces, "
-        "-list...) are taken as well.",
+        "Options of pprof and jeprof that have an equivalent (-inuse_space, --lines, -nodecount, -base, --hide, "
+        "-traces, "
+        "-list...) are accepted.",
     .translate = pprof_options_translate,
     .examples = examples,
     .options = options,

@@ -359,17 +359,20 @@ const Command cmd_rules = {
     .synopsis = "check FILE... | status [URL]",
     .summary = "check rules over a history; show the state of a server's",
     .description =
-        "Rules say of which processes, when and how often something is to be done: \"if redis-server holds more than 2 "
-        "GiB for five minutes, record for 30 seconds, at most three times a day\". 'serve' and 'collect' act by those "
-        "in the directory of --rules. Their language is explained in docs/rules.md.\n\n"
-        "'check' reads the rules of each FILE and says when each would have fired over the statistics in the history "
-        "(of 'collect', 'serve' or 'import'), because of which value, which limits would have held it back, and what "
-        "its actions would have cost. Nothing is done, and no process is asked.\n\n"
-        "'status' asks the server at URL (http://127.0.0.1:7469, or for root the unix socket of root's server) for the "
-        "state of each rule on each target: armed, holding or cooling, how often it has fired in its window, and why "
-        "it does not fire now.\n\n"
-        "A wrong rule is left out with a message that names its line and key; the exit status is then 3. Of the "
-        "filters, process and series are looked at, since the history does not have the others.",
+        "Rules define for which processes, when and how often an action is taken: \"if redis-server holds more than 2 "
+        "GiB for five minutes, record for 30 seconds, at most three times a day\". 'serve' and 'collect' execute the "
+        "rules in the directory of --rules. docs/rules.md describes their language.\n\n"
+        "'check' reads the rules of each FILE and reports when each would have fired over the statistics in the "
+        "history "
+        "(of 'collect', 'serve' or 'import'), with the value, the limits that would have prevented it, and the costs "
+        "of "
+        "its actions. It takes no action and contacts no process.\n\n"
+        "'status' requests from the server at URL (http://127.0.0.1:7469, or for root the unix socket of root's "
+        "server) "
+        "the state of each rule for each target: armed, holding or cooling, how often it has fired in its window, and "
+        "why it does not fire now.\n\n"
+        "Invalid rules are skipped with a message that names the line and key; the exit status is then 3. Of the "
+        "filters, only process and series apply, since the history lacks the other properties.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_FILE,

@@ -120,7 +120,7 @@ add_notes(const Case *the, DoctorReport *report)
                           the->classes->rate * the->classes->seconds));
     if (the->evidence->without_arenas)
         g_ptr_array_add(report->notes,
-                        g_strdup("the size classes of each arena could not be read in time, so many-arenas cannot be "
+                        g_strdup("the size classes of each arena could not be read in time; many-arenas cannot be "
                                  "recognised; a longer watch (--for) may help"));
     if (report->findings->len > 0 && the->evidence->born_objects <= 0 &&
         ((const DoctorFinding *)report->findings->pdata[0])->cause == CAUSE_CHURN)

@@ -21,16 +21,15 @@
     ROW("cum", 0, FLAG, cumulative, "same as --sort=cum", NULL)                                                        \
     ROW("count", 'n', COUNT, count, "maximum number of rows or nodes; 0: no limit", "N")                               \
     ROW("by", 0, WORDS, by, "aggregate by", REPORT_GRANULARITIES)                                                      \
-    ROW("min-fraction", 0, FRACTION, min_fraction, "fold away what holds less of the total", "FRACTION")               \
-    ROW("edge-fraction", 0, FRACTION, edge_fraction, "callgraph: leave out edges that hold less of the total",         \
+    ROW("min-fraction", 0, FRACTION, min_fraction, "omit rows and nodes below this share of the total", "FRACTION")    \
+    ROW("edge-fraction", 0, FRACTION, edge_fraction, "callgraph: omit edges below this share of the total",            \
         "FRACTION")                                                                                                    \
-    ROW("callers", 0, FLAG, callers, "tree, flamegraph: from allocations up to callers", NULL)                         \
+    ROW("callers", 0, FLAG, callers, "tree, flamegraph: begin at the allocations", NULL)                               \
     ROW("error", 0, FLAG, error, "text: show the standard error of every value", NULL)                                 \
     ROW("bytes", 0, FLAG, bytes, "text, tree: exact bytes", NULL)                                                      \
     ROW("jeprof", 0, FLAG, jeprof, "text: jeprof's layout", NULL)                                                      \
-    ROW("part", 0, WORDS, part, "page: all is graph and table, whole is that and stacks",                              \
-        "all|graph|table|stacks|whole")                                                                                \
-    ROW("width", 0, COUNT, width, "page: pixels of the graph; what is narrower than one is hidden (default 1200)",     \
+    ROW("part", 0, WORDS, part, "page: all: graph and table; whole: also stacks", "all|graph|table|stacks|whole")      \
+    ROW("width", 0, COUNT, width, "page: width of the graph; frames narrower than a pixel are hidden (default 1200)",  \
         "PIXELS")                                                                                                      \
     ROW("depth", 0, COUNT, depth, "page: levels of the graph (default 256)", "N")                                      \
     ROW("zoom", 0, TEXT, zoom, "page: key of the frame that the graph begins at", "KEY")                               \
@@ -38,9 +37,8 @@
 
 #define REPORT_SELECT_OPTIONS(ROW)                                                                                     \
     ROW("value", 0, WORDS, value,                                                                                      \
-        "what to count: space or objects in use, allocated or freed; churn; mean age or lifetime; holes in slabs "     \
-        "that "                                                                                                        \
-        "objects pin, or slabs that would go back without them",                                                       \
+        "what to count: bytes or objects in use, allocated or freed; churn; mean age or lifetime; pinned: holes in "   \
+        "slabs that objects keep; whatif: slabs that would be freed without them",                                     \
         REPORT_VALUES)                                                                                                 \
     ROW("focus", 0, REGEX, focus, "only stacks with a frame that matches", "REGEX")                                    \
     ROW("ignore", 0, REGEX, ignore, "no stacks with a frame that matches", "REGEX")                                    \
@@ -49,7 +47,7 @@
     ROW("show-from", 0, REGEX, show_from,                                                                              \
         "begin each stack at its outermost frame that matches; no stacks without one", "REGEX")                        \
     ROW("wrappers", 0, FLAG, wrappers, "show allocator wrappers and std:: frames instead of their callers", NULL)      \
-    ROW("fold", 0, REGEX, fold, "charge what these functions allocate to their callers too", "REGEX")                  \
+    ROW("fold", 0, REGEX, fold, "further wrappers: charge their allocations to their callers", "REGEX")                \
     ROW("keep-allocator", 0, FLAG, keep_allocator, "keep the allocator's own frames; implies wrappers", NULL)          \
     ROW("thread", 0, TEXT, thread, "only what this thread allocated", "NUMBER|NAME")
 
