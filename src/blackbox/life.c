@@ -182,7 +182,7 @@ static gboolean
 has_name(const BlackboxLife *life, const char *name)
 {
     g_autofree char *pid = g_strdup_printf("%d", (int)life->pid);
-    return name == NULL || strcmp(life->name, name) == 0 || strcmp(pid, name) == 0;
+    return name == NULL || process_name_is(life->name, name) || strcmp(pid, name) == 0;
 }
 
 static gint

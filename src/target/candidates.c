@@ -194,21 +194,10 @@ is_called(char *called, const char *name)
     return called != NULL && strcmp(called, name) == 0;
 }
 
-static gboolean
-has_kernels_name(const Process *process, const char *name)
-{
-    size_t length = strlen(process->name);
-    /* Accepts names that the kernel truncated and that could not be completed, and the truncated name, as ps(1) shows
-     * it. */
-    gboolean cut = length >= PROCESS_COMM_MAX && strncmp(process->name, name, PROCESS_COMM_MAX) == 0 &&
-                   (length == PROCESS_COMM_MAX || strlen(name) == PROCESS_COMM_MAX);
-    return cut || strcmp(process->name, name) == 0;
-}
-
 gboolean
 process_goes_by(const Process *process, const char *name)
 {
-    return has_kernels_name(process, name) || is_called(process_called(process->pid), name) ||
+    return process_name_is(process->name, name) || is_called(process_called(process->pid), name) ||
            is_called(process_executable(process->pid), name);
 }
 
@@ -270,7 +259,7 @@ select_named(const GArray *all, const char *name)
         const Process *process = &g_array_index(all, Process, i);
         if (process->pid == getpid())
             continue;
-        if (discovery_may_be_delayed(process) && !has_kernels_name(process, name))
+        if (discovery_may_be_delayed(process) && !process_name_is(process->name, name))
             g_array_append_val(unsure, *process);
         else if (process_goes_by(process, name))
             g_array_append_val(named, *process);

@@ -241,6 +241,17 @@ process_read_again(Process *process)
 }
 
 gboolean
+process_name_is(const char *name, const char *asked)
+{
+    g_autofree char *clean = g_strdup(asked);
+    text_clean_line(clean, strlen(asked) + 1);
+    const gsize length = strlen(name);
+    const gboolean cut = length >= PROCESS_COMM_MAX && strncmp(name, clean, PROCESS_COMM_MAX) == 0 &&
+                         (length == PROCESS_COMM_MAX || strlen(clean) == PROCESS_COMM_MAX);
+    return cut || strcmp(name, clean) == 0;
+}
+
+gboolean
 process_is_roots(const Process *process)
 {
     guint roots = 0;

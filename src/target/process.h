@@ -62,6 +62,10 @@ gboolean process_read_again(Process *process);
 /* Whether all its user ids are root's. */
 gboolean process_is_roots(const Process *process);
 
+/* Whether NAME, a Process.name, is the one that the user calls ASKED: the kernel's name as it is, with the characters
+ * that are replaced in Process.name, and a name that the kernel truncated, whole or as ps(1) shows it. */
+gboolean process_name_is(const char *name, const char *asked);
+
 /* The user of all its ids; (uid_t)-1 if they differ. */
 uid_t process_user(const Process *process);
 

@@ -73,6 +73,31 @@ assert_numbers(const BlackboxLife *life, const char *expected)
     g_assert_cmpstr(numbers->str, ==, expected);
 }
 
+/* A process is found by its name as the kernel has it, whatever is in it. */
+static void
+test_names(void)
+{
+    static const char *const names[][2] = {
+        {"two words", "two words"}, {" blanks ", " blanks "},    {"back\\slash", "back\\slash"},
+        {"a?[31mb", "a\033[31mb"},  {"a?b", "a\xff\x62"},        {"a-name-of-a-service", "a-name-of-a-ser"},
+        {"; #=[x]", "; #=[x]"},     {"line?feed", "line\nfeed"},
+    };
+    const BlackboxQuota quota = {.snapshots = 3, .lives = 50, .lives_of_user = 99, .bytes = 1 << 20};
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        begin();
+        BlackboxKeeper *keeper = keeper_of(names[i][0], PID, &quota);
+        add(keeper, 11, 1000);
+        g_autoptr(GPtrArray) whole = lives_of(names[i][0]);
+        g_autoptr(GPtrArray) found = lives_of(names[i][1]);
+        g_autoptr(GPtrArray) none = lives_of("another");
+        g_assert_cmpuint(whole->len, ==, 1);
+        g_assert_cmpuint(found->len, ==, 1);
+        g_assert_cmpuint(none->len, ==, 0);
+        blackbox_keeper_free(keeper);
+        end();
+    }
+}
+
 /* Snapshots are written and read back: the first, the latest ones and the end are kept. */
 static void
 test_round(void)
@@ -329,5 +354,6 @@ main(int argc, char **argv)
     g_test_add_func("/keeper/users-share-the-bytes", test_users_share_the_bytes);
     g_test_add_func("/keeper/directory-of-others", test_directory_of_others);
     g_test_add_func("/keeper/damaged", test_damaged);
+    g_test_add_func("/keeper/names", test_names);
     return g_test_run();
 }
