@@ -172,8 +172,15 @@ no_statistics(const StatsLive *live, GError **error)
 static gboolean
 check_statistics(const Take *take, GError **error)
 {
-    uint64_t allocated;
-    return stats_values_get(take->sample->totals, STATS_ALLOCATED, &allocated) || no_statistics(take->live, error);
+    uint64_t allocated, arenas;
+    if (!stats_values_get(take->sample->totals, STATS_ALLOCATED, &allocated))
+        return no_statistics(take->live, error);
+    if (!stats_values_get(take->sample->totals, STATS_ARENAS, &arenas) || arenas <= ARENAS_MAX)
+        return TRUE;
+    g_set_error(error, STATS_ERROR, STATS_ERROR_FORMAT,
+                "%s says that it has %" G_GUINT64_FORMAT " arenas; jemalloc has %d at most",
+                target_label(take->live->target), (guint64)arenas, ARENAS_MAX);
+    return FALSE;
 }
 
 static gboolean
@@ -229,7 +236,7 @@ take_both(Take *take, GError **error)
 static guint
 arena_limit(const Take *take)
 {
-    return (guint)MIN(stats_values_or(take->sample->totals, STATS_ARENAS, 0), ARENAS_MAX);
+    return (guint)stats_values_or(take->sample->totals, STATS_ARENAS, 0); /* check_statistics() */
 }
 
 static guint

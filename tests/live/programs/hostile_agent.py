@@ -106,8 +106,11 @@ def sample(request, message):
     asked = wire.WireSampleRequest.from_buffer_copy(message)
     if MODE == "one-row":
         time.sleep(0.3)
-    value = {"ones": 2**64 - 1, "one-row": 1 << 20, "late-statistics": 1}.get(MODE, 1000)
-    return reply_to(request, wire.WireSampleReply(rows=1 if MODE == "one-row" else min(asked.count, 2), words=(wire.ctypes.c_uint64 * 122)(*[value] * 122)))
+    value = {"ones": 2**64 - 1, "one-row": 4096, "late-statistics": 1, "arenas": 1 << 32}.get(MODE, 1000)
+    words = (wire.ctypes.c_uint64 * 122)(*[value] * 122)
+    if MODE == "arenas":
+        words[0] = 2**64 - 1  # all values are there
+    return reply_to(request, wire.WireSampleReply(rows=1 if MODE == "one-row" else min(asked.count, 2), words=words))
 
 
 def answer(request, message, descriptor):
