@@ -94,10 +94,13 @@ add_standing_headers(Answer *answer, const char *content_type)
     if (content_type == NULL)
         return;
     answer_add_header(answer, "Content-Type", content_type);
-    if (g_str_has_prefix(content_type, "text/html") || g_str_has_prefix(content_type, "image/svg"))
+    if (g_str_has_prefix(content_type, "text/html") || g_str_has_prefix(content_type, "image/svg")) {
         answer_add_header(answer, "Content-Security-Policy",
                           "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
                           "form-action 'none'; frame-ancestors 'none'");
+        /* A window that another site has opened would tell it how many frames there are, and could be led elsewhere. */
+        answer_add_header(answer, "Cross-Origin-Opener-Policy", "same-origin");
+    }
 }
 
 /* Takes RESPONSE. REASON is NULL for the standard phrase. */

@@ -177,6 +177,7 @@ def test_other_sites_cause_no_dumps_unseen(server, said, may):
 def test_answers_forbid_embedding(server):
     page = server.get("/")
     assert "frame-ancestors 'none'" in page.header("content-security-policy")
+    assert page.header("cross-origin-opener-policy") == "same-origin"
     for answer in (page, server.get(STATUS), server.get("/nowhere")):
         assert answer.header("x-content-type-options") == "nosniff"
         assert answer.header("cross-origin-resource-policy") == "same-origin"
