@@ -10,6 +10,7 @@
 #include "stats/sample-bytes.h"
 #include "target/own-dump.h"
 #include "target/reach.h"
+#include "text/json-check.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,15 +131,38 @@ host_write(void *job, const char *control, WireType type, uint64_t value, Failur
     return result;
 }
 
+/* What a target prints may be anything, and is passed on as JSON or UTF-8. */
+static gboolean
+check_printed(const ServiceTarget *target, int fd, const char *letters, GError **error)
+{
+    g_autoptr(GMappedFile) printed = g_mapped_file_new_from_fd(fd, FALSE, error);
+    if (printed == NULL)
+        return FALSE;
+    const char *text = g_mapped_file_get_contents(printed);
+    const gsize length = g_mapped_file_get_length(printed);
+    const gboolean json = strchr(letters, 'J') != NULL;
+    if (json ? json_check(text, length) : g_utf8_validate_len(text != NULL ? text : "", length, NULL))
+        return TRUE;
+    g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s printed statistics that are not %s",
+                service_target_label(target), json ? "JSON" : "UTF-8 text");
+    return FALSE;
+}
+
 Outcome
 host_stats(void *job, const char *letters, int *descriptor, Failure *failure)
 {
     Use use = take(job);
     int fd = use.target != NULL ? target_stats(use.target, letters, &use.error) : -1;
     Outcome result = give_back(&use, failure);
-    if (result == OUTCOME_DONE)
+    g_autoptr(GError) error = NULL;
+    if (result != OUTCOME_DONE)
+        return result;
+    if (check_printed(work_target(job), fd, letters, &error)) {
         *descriptor = fd;
-    return result;
+        return OUTCOME_DONE;
+    }
+    close(fd);
+    return failure_from_error(error, 0, failure);
 }
 
 Outcome

@@ -88,11 +88,33 @@ def test_serve_lives_on(folder):
             assert server.poll() is None
 
 
+def test_what_is_no_json_is_not_served_as_json(folder):
+    """Clients read what the server says is JSON; the target prints a dump there."""
+    socket = folder / "http.sock"
+    with started([JESCOPE, "serve", "--blackbox=off", "--listen", f"unix:{socket}"], env=environment(folder)) as server:
+        wait_for(socket.exists, "serve listens")
+        with hostile(folder, "well") as target:
+            wait_for(lambda: target.pid in pids_served(socket), "serve lists the target")
+            failure = get(socket, f"/api/v1/targets/{target.pid}/statistics").stdout
+            assert "printed statistics that are not JSON" in json.loads(failure)["error"]["message"], failure
+            assert get(socket, f"/api/v1/targets/{target.pid}/statistics?format=text").stdout.startswith("heap_v2")
+            assert server.poll() is None
+
+
 def test_holes_are_no_dump(folder):
     with hostile(folder, "sparse") as target:
         done = jescope(folder, "dump", target.pid, "-o", folder / "taken", check=False)
         assert done.returncode == 1 and "holes" in done.stderr
         assert not (folder / "taken").exists()
+
+
+@pytest.mark.parametrize("command", [["stats"], ["doctor", "--for=1s"], ["ledger"]], ids=lambda words: words[0])
+def test_more_arenas_than_jemalloc_has(folder, command):
+    """Reading each of them took half a minute."""
+    with hostile(folder, "arenas") as target:
+        done = jescope(folder, *command, target.pid, check=False)
+        said = "says that it has 4294967296 arenas; jemalloc has 4096 at most" in done.stderr
+        assert done.returncode == 1 and said or command == ["ledger"] and "arenas" not in done.stdout, done
 
 
 def test_doctor_does_not_wait_for_the_last_statistics(folder):
