@@ -427,25 +427,12 @@ scaled(const Machine *machine, uint64_t operand)
     return (int64_t)(operand * (uint64_t)machine->cie->data_factor);
 }
 
-/* DW_CFA_* whose operands are not in the opcode itself. */
+/* The rule of a register (6.4.2.3 of DWARF 5). */
 static void
-run_extended(Machine *machine, Reader *reader, unsigned opcode)
+run_register_rule(Machine *machine, Reader *reader, unsigned opcode)
 {
     uint64_t dwarf;
     switch (opcode) {
-    case 0x00: /* nop */
-    case 0x2d: /* AARCH64_negate_ra_state */
-        break;
-    case 0x01: /* set_loc */
-        machine->at = take_pointer(reader, machine->cie->encoding);
-        break;
-    case 0x02: /* advance_loc1 */
-    case 0x03: /* advance_loc2 */
-        machine->at += take(reader, opcode - 1) * machine->cie->code_factor;
-        break;
-    case 0x04: /* advance_loc4 */
-        machine->at += take(reader, 4) * machine->cie->code_factor;
-        break;
     case 0x05: /* offset_extended */
         dwarf = take_uleb(reader);
         set_saved(machine, dwarf, scaled(machine, take_uleb(reader)), false);
@@ -478,12 +465,27 @@ run_extended(Machine *machine, Reader *reader, unsigned opcode)
         take_sleb(reader);
         set_saved(machine, dwarf, UNWIND_LOST, false);
         break;
-    case 0x0a:
-        remember(machine, reader);
+    case 0x10: /* expression */
+        dwarf = take_uleb(reader);
+        set_expression(machine, dwarf, take_block(reader));
         break;
-    case 0x0b:
-        recall(machine, reader);
+    case 0x16: /* val_expression */
+        dwarf = take_uleb(reader);
+        take_block(reader);
+        set_saved(machine, dwarf, UNWIND_LOST, false);
         break;
+    default:
+        reader->failed = true;
+        break;
+    }
+}
+
+/* The definition of the CFA (6.4.2.2). */
+static void
+run_cfa_definition(Machine *machine, Reader *reader, unsigned opcode)
+{
+    uint64_t dwarf;
+    switch (opcode) {
     case 0x0c: /* def_cfa */
         dwarf = take_uleb(reader);
         set_cfa(machine, dwarf, (int64_t)take_uleb(reader));
@@ -504,20 +506,41 @@ run_extended(Machine *machine, Reader *reader, unsigned opcode)
     case 0x0f: /* def_cfa_expression */
         set_cfa_expression(machine, take_block(reader));
         break;
-    case 0x10: /* expression */
-        dwarf = take_uleb(reader);
-        set_expression(machine, dwarf, take_block(reader));
+    default:
+        run_register_rule(machine, reader, opcode);
         break;
-    case 0x16: /* val_expression */
-        dwarf = take_uleb(reader);
-        take_block(reader);
-        set_saved(machine, dwarf, UNWIND_LOST, false);
+    }
+}
+
+/* DW_CFA_* whose operands are not in the opcode itself: locations, the stack of rows, padding, and the above. */
+static void
+run_extended(Machine *machine, Reader *reader, unsigned opcode)
+{
+    switch (opcode) {
+    case 0x00: /* nop */
+    case 0x2d: /* AARCH64_negate_ra_state */
+        break;
+    case 0x01: /* set_loc */
+        machine->at = take_pointer(reader, machine->cie->encoding);
+        break;
+    case 0x02: /* advance_loc1 */
+    case 0x03: /* advance_loc2 */
+        machine->at += take(reader, opcode - 1) * machine->cie->code_factor;
+        break;
+    case 0x04: /* advance_loc4 */
+        machine->at += take(reader, 4) * machine->cie->code_factor;
+        break;
+    case 0x0a: /* remember_state */
+        remember(machine, reader);
+        break;
+    case 0x0b: /* restore_state */
+        recall(machine, reader);
         break;
     case 0x2e: /* GNU_args_size */
         take_uleb(reader);
         break;
     default:
-        reader->failed = true;
+        run_cfa_definition(machine, reader, opcode);
         break;
     }
 }
