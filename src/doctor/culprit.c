@@ -161,7 +161,7 @@ describe(const CallerTree *tree, guint32 index)
         add_name(tree, i, stack->functions);
     const StackShare *heaviest = &tree->shares[sum.heaviest];
     stack->bytes = bytes_of(tree, &sum);
-    stack->error = sqrt(sum.variance);
+    stack->error = sum.held > 0 ? sqrt(sum.variance) * stack->bytes / sum.held : sqrt(sum.variance);
     stack->grown = sum.grown;
     stack->moved = sum.moved;
     stack->samples = sum.grown / caller_tree_sample_bytes(tree, &sum);

@@ -7,7 +7,7 @@
 static const gdouble NAMELESS_LEAST = 64 * MIB, NAMELESS_SHARE = 0.6; /* a holder without a function */
 static const gdouble TURNOVER = 0.005; /* minimum allocated in a class during the watch, relative to what it holds */
 static const gdouble NAMELESS_TURNOVER = 0.0005; /* the same without a function; thread caches hide most of it */
-static const gdouble TELLING = 2;                /* minimum expected number of samples that change, for a conclusion */
+static const gdouble TELLING = 1;                /* minimum expected number of samples that change, for a conclusion */
 static const gdouble OTHERS_SHARE = 0.1;         /* of these: if fewer change, other functions allocate in the class */
 static const gdouble UNTOUCHED_SHARE = 0.25;
 static const guint64 PAGES = 16384; /* bytes: larger blocks have their own pages, which may never be written */

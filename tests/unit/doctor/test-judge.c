@@ -446,13 +446,18 @@ static void
 test_holder_by_its_samples(void)
 {
     static const struct {
-        gdouble moved; /* MiB */
+        guint64 turnover; /* KiB/s */
+        gdouble moved;    /* MiB */
         CauseId cause;
-    } holders[] = {{0, CAUSE_STARTUP}, {2, CAUSE_STARTUP}, {60, CAUSE_CACHE}};
+    } holders[] = {{4096, 0, CAUSE_STARTUP},
+                   {4096, 2, CAUSE_STARTUP},
+                   {4096, 60, CAUSE_CACHE},
+                   {40, 0, CAUSE_STARTUP},
+                   {40, 2, CAUSE_CACHE}};
 
     for (gsize i = 0; i < G_N_ELEMENTS(holders); i++) {
         g_auto(Examined) examined = {0};
-        const Simulated process = {.live = 200, .turnover = 4096};
+        const Simulated process = {.live = 200, .turnover = holders[i].turnover};
         examine(&examined, &process);
         examined.evidence.profile = DOCTOR_PROFILE_WHOLE;
         examined.evidence.profiled_seconds = MOMENTS - 1;
