@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/protocol.h"
 
+#include "routes/native-parameters.h"
 #include "routes/render.h"
 #include "routes/report-format.h"
 #include "routes/report-query.h"
@@ -21,6 +22,7 @@ static const struct {
     TextKind text;
     guint least_fds, most_fds;
     guint32 detail_max;
+    guint64 number_max; /* of a report, or of an examination */
 } kinds[BROKER_N_KINDS] = {
     [BROKER_OPEN] = {TRUE, TEXT_NONE, 0, 0, REACH_N_FILES - 1},
     [BROKER_FILE] = {FALSE, TEXT_ONE, 0, 0, 0},
@@ -30,11 +32,11 @@ static const struct {
     [BROKER_CONNECT] = {TRUE, TEXT_PATH, 0, 0, 0},
     [BROKER_VARIABLE] = {TRUE, TEXT_ONE, 0, 0, 0},
     [BROKER_OWN_DUMP] = {TRUE, TEXT_ONE, 1, 1, G_MAXINT32},
-    [BROKER_RENDER] = {FALSE, TEXT_LIST, 1, 2, G_MAXUINT32},
-    [BROKER_GROWTH] = {FALSE, TEXT_LIST, 3, RENDER_GROWTH_MAX, G_MAXUINT32},
-    [BROKER_EXAMINE] = {TRUE, TEXT_ONE, 0, 1, G_MAXUINT32},
+    [BROKER_RENDER] = {FALSE, TEXT_LIST, 1, 2, RENDER_SECONDS, RENDER_BYTES},
+    [BROKER_GROWTH] = {FALSE, TEXT_LIST, 3, RENDER_GROWTH_MAX, RENDER_SECONDS, RENDER_BYTES},
+    [BROKER_EXAMINE] = {TRUE, TEXT_ONE, 0, 1, NATIVE_WATCH_MAX_MS / 1000 + RENDER_SECONDS, NATIVE_WATCH_MAX_MS},
     [BROKER_TARGET] = {TRUE, TEXT_ONE, 0, 0, TARGET_VIA_ATTACH},
-    [BROKER_SCAN] = {FALSE, TEXT_NONE, 0, 0, 0},
+    [BROKER_SCAN] = {FALSE, TEXT_NONE, 0, 0, 0, G_MAXUINT32},
 };
 
 static gboolean
@@ -62,7 +64,8 @@ broker_check_request(const BrokerRequest *request, gsize size, guint n_fds)
         return ENOSYS;
     if (n_fds < kinds[request->kind].least_fds || n_fds > kinds[request->kind].most_fds)
         return EBADF;
-    if (request->detail > kinds[request->kind].detail_max || !text_fits(request->text, kinds[request->kind].text))
+    if (request->detail > kinds[request->kind].detail_max || request->number > kinds[request->kind].number_max ||
+        !text_fits(request->text, kinds[request->kind].text))
         return EINVAL;
     /* A report need not be about a process. */
     gboolean reports = request->kind == BROKER_RENDER || request->kind == BROKER_GROWTH;

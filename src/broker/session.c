@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
@@ -70,6 +72,14 @@ is_agents_socket(const Session *session)
     return strcmp(last, name) == 0;
 }
 
+/* What a file of /proc shows may depend on who opens it. */
+static gboolean
+is_of_proc(int fd)
+{
+    struct statfs status;
+    return fstatfs(fd, &status) != 0 || status.f_type == PROC_SUPER_MAGIC;
+}
+
 /* Checks the request's descriptors, which root opens again: they must already be readable, and files, since opening a
  * FIFO may block forever. */
 static gboolean
@@ -79,7 +89,7 @@ are_readable(const int *fds, guint n)
         struct stat st;
         int flags = fcntl(fds[i], F_GETFL);
         if (flags < 0 || (flags & O_PATH) != 0 || (flags & O_ACCMODE) == O_WRONLY || fstat(fds[i], &st) != 0 ||
-            !S_ISREG(st.st_mode))
+            !S_ISREG(st.st_mode) || is_of_proc(fds[i]))
             return FALSE;
     }
     return TRUE;
@@ -199,6 +209,7 @@ run_own_dump(const Session *session, int socket)
     answer(socket, may_have_own_dump(session, roots) ? own_dump_store(&wanted) : EPERM, -1);
 }
 
+/* The server may have made the dump itself: the files that it names are no secret of its process. */
 static void
 run_render(const Session *session, int socket)
 {
@@ -208,6 +219,7 @@ run_render(const Session *session, int socket)
     RenderSetup setup = {.program = RENDER_SELF,
                          .title = title,
                          .pid = session->process.pid,
+                         .public_files = true,
                          .seconds = request->detail,
                          .bytes = request->number};
     RouteRendering rendering = {.format = request->text,
@@ -233,8 +245,11 @@ run_growth(const Session *session, int socket)
     const char *text = request->text;
     guint64 ids[RENDER_GROWTH_MAX];
     guint n = 0;
-    const RenderSetup setup = {
-        .program = RENDER_SELF, .pid = session->process.pid, .seconds = request->detail, .bytes = request->number};
+    const RenderSetup setup = {.program = RENDER_SELF,
+                               .pid = session->process.pid,
+                               .public_files = true,
+                               .seconds = request->detail,
+                               .bytes = request->number};
     const RenderGrowth wanted = {.options = options, .dumps = session->fds, .ids = ids, .n = session->n_fds};
     BrokerRendered rendered = {0};
     ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};
@@ -257,7 +272,22 @@ is_waited_for(void *data)
     return poll(&other, 1, 0) <= 0;
 }
 
-/* A process without an agent must be stopped, which only the operator may permit. */
+/* Whether the operator permits that the process is stopped, as one without an agent must be. A named socket stands for
+ * the process that listens there. */
+static gboolean
+may_be_stopped(const Session *session)
+{
+    static const char scheme[] = "unix:";
+    const char *address = session->request->text;
+    if (!may_be_opened(session) || !g_str_has_prefix(address, scheme))
+        return may_be_opened(session);
+    int fd = agent_connect(&session->process, address + strlen(scheme));
+    gboolean listens = fd >= 0 && is_answered_by(fd, session->process.pid);
+    if (fd >= 0)
+        close(fd);
+    return listens;
+}
+
 static void
 run_examination(const Session *session, int socket)
 {
@@ -268,7 +298,7 @@ run_examination(const Session *session, int socket)
                                .is_wanted = is_waited_for,
                                .data = &socket};
     const RenderExamination wanted = {.watch_ms = request->number,
-                                      .via = may_be_opened(session) ? NULL : "agent",
+                                      .via = may_be_stopped(session) ? NULL : "agent",
                                       .kept = session->n_fds > 0 ? session->fds[0] : -1};
     BrokerRendered rendered = {0};
     ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};

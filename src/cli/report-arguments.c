@@ -264,6 +264,7 @@ report_fill_source_options(SourceOptions *options, const ReportArguments *argume
     options->symbolize.debuginfod = arguments->debuginfod || (urls && *urls);
     options->symbolize.no_inlines = arguments->no_inlines;
     options->symbolize.no_files = arguments->no_files;
+    options->symbolize.public_files = arguments->public_files;
 }
 
 /* The report is built in memory: a file appears complete, or not at all. */

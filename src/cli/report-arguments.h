@@ -25,7 +25,7 @@ typedef struct {
         owner; /* of the program that wrote the dumps, with whose rights files are opened; 0: the owner of the dumps */
     gboolean cumulative, no_inlines, error, partial, debuginfod, callers, jeprof, bytes, keep_allocator, wrappers;
     gboolean json;
-    gboolean no_files;
+    gboolean no_files, public_files;
 } ReportArguments;
 
 #define REPORT_ARGUMENTS_NONE                                                                                          \
@@ -62,6 +62,13 @@ typedef struct {
          G_OPTION_ARG_NONE,                                                                                             \
          &arguments.no_files,                                                                                           \
          "use only the names that the dump itself has; open no other file",                                             \
+         NULL},                                                                                                         \
+        {"public-files",                                                                                                \
+         0,                                                                                                             \
+         0,                                                                                                             \
+         G_OPTION_ARG_NONE,                                                                                             \
+         &arguments.public_files,                                                                                       \
+         "name functions only from files that every user may read, and from those that the process has mapped",         \
          NULL},
 
 #define REPORT_NAMES_ENTRIES REPORT_READ_OPTIONS(REPORT_ENTRY) REPORT_FILES_ENTRIES

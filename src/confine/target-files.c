@@ -16,6 +16,8 @@
 
 enum { OPEN_ATTEMPTS = 16 };
 
+static const Rights nobody = {.limited = TRUE, .uid = RIGHTS_NOBODY, .gid = RIGHTS_NOBODY};
+
 /* A directory tree in which names are resolved. */
 typedef struct {
     char *prefix;  /* of the paths that are resolved in this tree */
@@ -36,9 +38,10 @@ struct TargetFiles {
     GArray *trees;  /* Tree; the last one is our root, which matches any path */
     int process;    /* its directory in /proc, O_PATH; -1 without one */
     char *map_files;
-    gboolean closed;    /* as in the options */
-    gboolean elsewhere; /* the process has another root or other mounts than this one: it does not see our files */
-    char *origin;       /* as target_files_origin() */
+    gboolean closed;      /* as in the options */
+    gboolean public_only; /* likewise */
+    gboolean elsewhere;   /* the process has another root or other mounts than this one: it does not see our files */
+    char *origin;         /* as target_files_origin() */
     Rights rights;
     Authors *authors;
     GMutex lock;
@@ -161,6 +164,7 @@ target_files_new(const TargetFilesOptions *options)
     g_mutex_init(&files->lock);
     files->process = -1;
     files->closed = options->closed;
+    files->public_only = options->public_only;
     files->trees = g_array_new(FALSE, FALSE, sizeof(Tree));
     g_array_set_clear_func(files->trees, tree_clear);
     if (options->pid > 0)
@@ -302,7 +306,6 @@ static const Rights *
 rights_in(const TargetFiles *files, const Tree *tree, const Rights *rights)
 {
     static const Rights own = {.limited = FALSE};
-    static const Rights nobody = {.limited = TRUE, .uid = RIGHTS_NOBODY, .gid = RIGHTS_NOBODY};
     return tree->ours ? &own : files->elsewhere && tree == our_root(files) ? &nobody : rights;
 }
 
@@ -346,6 +349,16 @@ is_range(const char *name)
     return first > 0 && second > 0 && name[first + 1 + second] == '\0';
 }
 
+/* The range that PATH names in /proc/PID/map_files, or NULL. */
+static const char *
+mapped_range(const TargetFiles *files, const char *path)
+{
+    if (files->map_files == NULL || !g_str_has_prefix(path, files->map_files))
+        return NULL;
+    const char *range = path + strlen(files->map_files);
+    return is_range(range) ? range : NULL;
+}
+
 /* Returns 0 or errno. */
 static int
 open_with(const TargetFiles *files, const char *path, const Rights *rights, TargetFile *opened)
@@ -355,10 +368,9 @@ open_with(const TargetFiles *files, const char *path, const Rights *rights, Targ
     TargetFile file = {.fd = -1};
     if (files->closed)
         return ENOENT;
-    const char *range =
-        files->map_files != NULL && g_str_has_prefix(path, files->map_files) ? path + strlen(files->map_files) : "";
-    int failure = is_range(range) ? open_mapped(files, range, &file)
-                                  : open_in_tree(tree, below, rights_in(files, tree, rights), &file);
+    const char *range = mapped_range(files, path);
+    int failure = range != NULL ? open_mapped(files, range, &file)
+                                : open_in_tree(tree, below, rights_in(files, tree, rights), &file);
     if (failure != 0 && tree->ours) { /* a link led outside the directory */
         tree = our_root(files);
         failure = open_in_tree(tree, path, rights_in(files, tree, rights), &file);
@@ -386,6 +398,50 @@ target_files_origin(void)
     return copy;
 }
 
+/* Whether FILE is the map of names that a compiler in the process writes (symbolize/perf-map.h), and no link. */
+static gboolean
+is_perf_map(const TargetFiles *files, const TargetFile *file)
+{
+    static const char directory[] = "/root/tmp/perf-";
+    const char *root = files->map_files;
+    gsize length = root != NULL ? strlen(root) - strlen("/map_files/") : 0;
+    if (root == NULL || strncmp(file->path, root, length) != 0 || !g_str_has_prefix(file->path + length, directory))
+        return FALSE;
+    const char *number = file->path + length + strlen(directory);
+    return g_str_equal(number + strspn(number, "0123456789"), ".map");
+}
+
+/* Whether every user may read what PATH names, and this is FILE. */
+static gboolean
+is_public(const TargetFiles *files, const char *path, const TargetFile *file)
+{
+    const char *below;
+    const Tree *tree = find_tree(files, path, &below);
+    TargetFile again = {.fd = -1};
+    if (tree->ours || mapped_range(files, path) != NULL || is_perf_map(files, file))
+        return TRUE;
+    if ((file->status.st_mode & S_IROTH) == 0 || open_in_tree(tree, below, &nobody, &again) != 0)
+        return FALSE;
+    close(again.fd);
+    g_free(again.path);
+    return again.status.st_dev == file->status.st_dev && again.status.st_ino == file->status.st_ino;
+}
+
+/* As open_with(), for a file whose content is not shown. */
+static int
+open_for_names(const TargetFiles *files, const char *path, TargetFile *opened)
+{
+    g_auto(TargetFile) file = {.fd = -1};
+    int failure = open_with(files, path, &files->rights, &file);
+    if (failure == 0 && files->public_only && !is_public(files, path, &file))
+        failure = EACCES;
+    if (failure == 0) {
+        *opened = file;
+        file = (TargetFile){.fd = -1};
+    }
+    return failure;
+}
+
 static gint gave_foreign; /* atomic */
 
 gboolean
@@ -399,7 +455,7 @@ answer_file(const OpenerQuestion *question, OpenerAnswer *answer)
 {
     g_autoptr(TargetFiles) files = find_in_list(question->subject);
     TargetFile file = {.fd = -1};
-    int failure = files != NULL ? open_with(files, question->text, &files->rights, &file) : EINVAL;
+    int failure = files != NULL ? open_for_names(files, question->text, &file) : EINVAL;
     if (failure == 0) {
         target_files_add_author(files, file.status.st_uid);
         if (!rights_are_trusted(file.status.st_uid))

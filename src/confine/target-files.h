@@ -37,6 +37,7 @@ typedef struct {
     const char *const *directories; /* named by the user, absolute or relative, NULL-terminated, or NULL */
     uid_t owner;                    /* of the dump, if there is no process */
     gboolean closed;                /* opens no file, whatever the path */
+    gboolean public_only; /* only what every user may read, or the process has mapped, or its compilers write */
 } TargetFilesOptions;
 
 /* Never fails: if the process has ended, no file will be found, and the rights are those of RIGHTS_NOBODY. */

@@ -12,7 +12,6 @@
 
 enum {
     SIMILAR_MAX = 2, /* maximum edit distance of a misspelled name */
-    WATCH_MAX_MS = 300000,
 };
 
 void
@@ -241,7 +240,7 @@ static const struct {
 } kinds[] = {
     [NATIVE_DURATION] = {parse_duration, 1, WIRE_LEASE_MAX_MS,
                          "a duration like 90s, 5m or 1h30m, of " WIRE_LEASE_MAX_TEXT " at most"},
-    [NATIVE_WATCH] = {parse_duration, 1, WATCH_MAX_MS, "a duration like 30s, of 5m at most"},
+    [NATIVE_WATCH] = {parse_duration, 1, NATIVE_WATCH_MAX_MS, "a duration like 30s, of 5m at most"},
     [NATIVE_PERIOD] = {value_size, 1, UINT64_C(1) << 62, "a size like 512KiB, greater than 0"},
     [NATIVE_SAMPLER_MEMORY] = {value_size, WIRE_SAMPLER_MEMORY_MIN, WIRE_SAMPLER_MEMORY_MAX,
                                "a size from 1MiB to 1GiB"},

@@ -22,10 +22,12 @@ bool native_check(const Route *route, const RouteRequest *request, RouteReply *r
 
 QueryState native_find(const RouteRequest *request, const char *name, QueryValue *value);
 
+enum { NATIVE_WATCH_MAX_MS = 300000 }; /* how long a request may last */
+
 /* The type of a value, with its limits. */
 typedef enum {
     NATIVE_DURATION, /* milliseconds, up to the maximum of a lease */
-    NATIVE_WATCH,    /* milliseconds, up to the maximum duration of a request */
+    NATIVE_WATCH,    /* milliseconds, up to NATIVE_WATCH_MAX_MS */
     NATIVE_PERIOD,   /* bytes */
     NATIVE_OUTPUT,   /* bytes of a dump */
     NATIVE_SAMPLER_MEMORY,

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 enum {
-    SECONDS = 120,
     ARGUMENTS_MAX = 192,
     WORD_MAX = 32, /* of a number or the path of a descriptor */
     TEXT_MAX = 4096,
@@ -34,7 +33,8 @@ enum {
     NO_STATUS = -1,
 };
 
-static const uint64_t address_space = UINT64_C(4) << 30;
+#define PUBLIC_FILES "--public-files"
+
 static const rlim_t output_max = (rlim_t)256 << 20;
 
 /* The child's descriptors, in this order; from FIRST_OF_GROWTH on the dumps of a growth report. */
@@ -225,7 +225,7 @@ set_limit(struct rlimit *limit, int resource, rlim_t most)
 static unsigned
 seconds_of(const RenderSetup *setup)
 {
-    return setup->seconds != 0 ? setup->seconds : SECONDS;
+    return setup->seconds != 0 ? setup->seconds : RENDER_SECONDS;
 }
 
 static void
@@ -233,7 +233,7 @@ prepare_limits(Child *child, const RenderSetup *setup)
 {
     /* Several threads may consume the time in parallel. */
     const rlim_t most[] = {(rlim_t)seconds_of(setup) * 4, output_max, 0,
-                           setup->bytes != 0 ? setup->bytes : address_space};
+                           setup->bytes != 0 ? setup->bytes : RENDER_BYTES};
     for (size_t i = 0; i < sizeof(limited) / sizeof(limited[0]); i++)
         set_limit(&child->limits[i], limited[i], most[i]);
 }
@@ -304,7 +304,7 @@ prepare_arguments(Child *child, const RenderSetup *setup, const RouteRendering *
     const char *const base[] = {"--base", "/proc/self/fd/4"};
     const char *const process[] = {"--pid", pid};
     const char *const title[] = {"--title", setup->title};
-    const char *const no_files[] = {"--no-files"};
+    const char *const no_files[] = {"--no-files"}, *const public_files[] = {PUBLIC_FILES};
     const char *const end[] = {"--", "/proc/self/fd/3"};
     const Words groups[] = {
         {batch ? push : fixed, 4, true},
@@ -312,6 +312,7 @@ prepare_arguments(Child *child, const RenderSetup *setup, const RouteRendering *
         {process, 2, setup->pid > 0},
         {title, 2, setup->title != NULL && !batch},
         {no_files, 1, setup->no_files},
+        {public_files, 1, setup->public_files},
         {rendering->options, 0, rendering->options != NULL},
         {end, 2, true},
     };
@@ -588,10 +589,12 @@ render_growth(const RenderSetup *setup, const RenderGrowth *wanted, int *descrip
     char pid[WORD_MAX];
     const char *const fixed[] = {"jescope", "growth", "--json"};
     const char *const process[] = {"--pid", pid};
+    const char *const public_files[] = {PUBLIC_FILES};
     const char *const end[] = {"--"};
     const Words groups[] = {
         {fixed, 3, true},
         {process, 2, setup->pid > 0},
+        {public_files, 1, setup->public_files},
         {words.titles, 2 * wanted->n, wanted->n > 0},
         {wanted->options, 0, wanted->options != NULL},
         {end, 1, true},

@@ -22,13 +22,18 @@
 /* The variable with the number of the descriptor to which the child writes its exit status, one byte. */
 #define RENDER_STATUS_VARIABLE "JESCOPE_STATUS_FD"
 
+/* The usual limits of a child: of time, and of its address space. */
+enum { RENDER_SECONDS = 120 };
+#define RENDER_BYTES (UINT64_C(4) << 30)
+
 typedef struct {
     const char *program;           /* the `jescope` to run; NULL: the one on PATH */
     const char *title;             /* the title of reports, "redis-server (4711)"; NULL: none */
     pid_t pid;                     /* the process of the dump, for its files; 0: it has ended */
     bool no_files;                 /* names only from the dump itself, whatever files it names */
-    unsigned seconds;              /* time limit; 0: 120 */
-    uint64_t bytes;                /* limit of the address space; 0: 4 GiB */
+    bool public_files;             /* names only from files that every user may read, or the process has mapped */
+    unsigned seconds;              /* time limit; 0: RENDER_SECONDS */
+    uint64_t bytes;                /* limit of the address space; 0: RENDER_BYTES */
     bool (*is_wanted)(void *data); /* called about every 200 ms; false: the child is killed. NULL: never */
     void *data;
 } RenderSetup;

@@ -39,8 +39,8 @@ static const ServiceLimits limits_default = {
     .waiting_seconds = 30,
     .stop_seconds = 30,
     .renderings = 2,
-    .rendering_seconds = 120,
-    .rendering_bytes = G_GUINT64_CONSTANT(4) << 30,
+    .rendering_seconds = RENDER_SECONDS,
+    .rendering_bytes = RENDER_BYTES,
     .page_tree_bytes = G_GUINT64_CONSTANT(256) << 20,
 };
 

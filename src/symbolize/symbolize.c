@@ -317,6 +317,7 @@ symbolize_files(const SymbolizeOptions *options)
         .directories = (const char *const *)directories->pdata,
         .owner = options->owner,
         .closed = options->no_files,
+        .public_only = options->public_files,
     };
     return target_files_new(&files);
 }

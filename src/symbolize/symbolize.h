@@ -59,12 +59,13 @@ typedef struct {
     uid_t owner;                    /* of the dump, if pid is 0: the user who chose the file names in it */
     const char *const *debug_paths; /* extra roots of debug files (--debug-path), NULL-terminated, or NULL */
     const char *sysroot;            /* prefix of every object's path (--sysroot), or NULL */
-    pid_t pid;           /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */
-    gint64 taken;        /* when the dump was taken, seconds since 1970; 0: unknown. Younger files are not used. */
-    gboolean debuginfod; /* query the network (only on explicit request) */
-    gboolean no_cache;   /* neither read nor write $XDG_CACHE_HOME/jescope */
-    gboolean no_inlines; /* physical functions only */
-    gboolean no_files;   /* only names in the dump itself: no file is opened, no cache read, no server queried */
+    pid_t pid;             /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */
+    gint64 taken;          /* when the dump was taken, seconds since 1970; 0: unknown. Younger files are not used. */
+    gboolean debuginfod;   /* query the network (only on explicit request) */
+    gboolean no_cache;     /* neither read nor write $XDG_CACHE_HOME/jescope */
+    gboolean no_inlines;   /* physical functions only */
+    gboolean no_files;     /* only names in the dump itself: no file is opened, no cache read, no server queried */
+    gboolean public_files; /* besides those that the process has mapped, only files that every user may read */
     void (*advance)(guint done, guint whole); /* called when an object is done, from any thread; or NULL */
 } SymbolizeOptions;
 

@@ -4,6 +4,8 @@
 #include "broker/protocol.h"
 
 #include "confine/channel.h"
+#include "routes/native-parameters.h"
+#include "routes/render.h"
 #include "target/discovery.h"
 #include "target/exit-events.h"
 #include "target/own-dump.h"
@@ -35,7 +37,8 @@ read_policy(gpointer data)
 {
     const Scene *scene = data;
     const char *const files[] = {scene->file, NULL}, *const sockets[] = {scene->made, scene->secret, NULL};
-    const char *const targets[] = {"1", "unix:/run/named.sock", NULL};
+    g_autofree char *named = g_strconcat("unix:", scene->made, NULL);
+    const char *const targets[] = {"1", named, NULL};
     static const char *const variables[] = {"LANG", NULL};
     BrokerPolicy *policy = g_new0(BrokerPolicy, 1);
     policy->variables = g_strdupv((char **)(gsize)variables);
@@ -414,6 +417,39 @@ rendering(const char *const *words)
     return worded(BROKER_RENDER, words);
 }
 
+/* The arguments of the program that answers REQUEST, which is taken, with N_FDS dumps. */
+static char *
+arguments_for(const Scene *scene, BrokerRequest *request, guint n_fds)
+{
+    BrokerRendered rendered;
+    ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};
+    char text[4096] = {0};
+    int session;
+    g_assert_cmpint(ask(scene, request, n_fds, &session), ==, 0);
+    g_assert_true(channel_receive(session, &message));
+    g_assert_cmpuint(rendered.result, ==, OUTCOME_DONE);
+    g_assert_cmpuint(message.n_fds, ==, 1);
+    g_assert_cmpint(pread(message.fds[0], text, sizeof(text) - 1, 0), >, 0);
+    channel_close_fds(&message);
+    close(session);
+    return g_strdup(text);
+}
+
+/* The names in a dump that the server may have written are not those of its process. */
+static void
+test_files_of_reports(Scene *scene, gconstpointer data)
+{
+    static const char *const report[] = {"text", "title", NULL}, *const growth[] = {"1", "2", "3", NULL};
+    BrokerRequest *of_process = rendering(report);
+    of_process->pid = scene->other;
+    of_process->start_time = process_start_time(scene->other);
+    BrokerRequest *requests[] = {of_process, rendering(report), worded(BROKER_GROWTH, growth)};
+    for (gsize i = 0; i < G_N_ELEMENTS(requests); i++) {
+        g_autofree char *words = arguments_for(scene, requests[i], i < 2 ? 1 : 3);
+        g_assert_nonnull(strstr(words, " --public-files "));
+    }
+}
+
 /* A report is root's program: it takes no option that a request cannot lead to. */
 static void
 test_reports(Scene *scene, gconstpointer data)
@@ -441,6 +477,11 @@ test_reports(Scene *scene, gconstpointer data)
         assert_refused(scene, rendering(refused[i]), 1, EPERM);
     assert_refused(scene, rendering(granted), 0, EBADF);
     assert_refused(scene, rendering(granted), 3, EBADF);
+    BrokerRequest *slow = rendering(granted), *large = rendering(granted);
+    slow->detail = RENDER_SECONDS + 1;
+    assert_refused(scene, slow, 1, EINVAL);
+    large->number = RENDER_BYTES + 1;
+    assert_refused(scene, large, 1, EINVAL);
     static const char *const batch[] = {"batch-with-heap", "title", NULL};
     g_assert_cmpint(ask(scene, rendering(granted), 1, &session), ==, 0);
     close(session);
@@ -477,6 +518,24 @@ test_examinations(Scene *scene, gconstpointer data)
     assert_refused(scene, about(BROKER_EXAMINE, scene->other, ""), 0, EINVAL);
     assert_refused(scene, about(BROKER_EXAMINE, 0, "none"), 0, ESRCH);
     assert_refused(scene, about(BROKER_EXAMINE, scene->other, "none"), 2, EBADF);
+    BrokerRequest *endless = about(BROKER_EXAMINE, scene->other, "none");
+    endless->number = NATIVE_WATCH_MAX_MS + 1;
+    assert_refused(scene, endless, 0, EINVAL);
+}
+
+/* A socket that the operator has named permits nothing about a process that does not listen there. */
+static void
+test_examinations_by_socket(Scene *scene, gconstpointer data)
+{
+    g_autofree char *named = g_strconcat("unix:", scene->made, NULL);
+    int listener = listen_at(scene->made);
+    g_autofree char *ours = arguments_for(scene, about(BROKER_EXAMINE, getpid(), named), 0);
+    g_assert_null(strstr(ours, " --via agent "));
+    g_autofree char *others = arguments_for(scene, about(BROKER_EXAMINE, scene->other, named), 0);
+    g_assert_nonnull(strstr(others, " --via agent "));
+    close(listener);
+    g_autofree char *ended = arguments_for(scene, about(BROKER_EXAMINE, getpid(), named), 0);
+    g_assert_nonnull(strstr(ended, " --via agent "));
 }
 
 /* A report opens what it is handed once more, as root: that must not make it readable. */
@@ -509,6 +568,18 @@ test_fifo(Scene *scene, gconstpointer data)
     assert_refused(scene, rendering(words), 1, EBADF);
     assert_refused(scene, worded(BROKER_GROWTH, ids), 3, EBADF);
     g_assert_no_errno(unlink(path));
+}
+
+/* What is in a file of /proc depends on who opens it. */
+static void
+test_file_of_proc(Scene *scene, gconstpointer data)
+{
+    static const char *const words[] = {"text", "title", NULL};
+    g_assert_no_errno(close(scene->handed));
+    scene->handed = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    g_assert_cmpint(scene->handed, >=, 0);
+    assert_refused(scene, rendering(words), 1, EBADF);
+    assert_refused(scene, about(BROKER_EXAMINE, scene->other, "none"), 1, EBADF);
 }
 
 /* Sessions are independent: an error ends only one of them. */
@@ -551,18 +622,33 @@ main(int argc, char **argv)
         const char *name;
         void (*run)(Scene *scene, gconstpointer data);
     } tests[] = {
-        {"sizes", test_sizes},         {"kinds", test_kinds},
-        {"exits", test_exits},         {"processes", test_processes},
-        {"files", test_files},         {"connections", test_connections},
-        {"variables", test_variables}, {"own-dumps", test_own_dumps},
-        {"targets", test_targets},     {"reports", test_reports},
-        {"growth", test_growth},       {"handed", test_handed},
-        {"fifo", test_fifo},           {"examinations", test_examinations},
-        {"sessions", test_sessions},   {"sessions-are-bounded", test_sessions_are_bounded},
+        {"sizes", test_sizes},
+        {"kinds", test_kinds},
+        {"exits", test_exits},
+        {"processes", test_processes},
+        {"files", test_files},
+        {"connections", test_connections},
+        {"variables", test_variables},
+        {"own-dumps", test_own_dumps},
+        {"targets", test_targets},
+        {"reports", test_reports},
+        {"growth", test_growth},
+        {"handed", test_handed},
+        {"fifo", test_fifo},
+        {"examinations", test_examinations},
+        {"examinations-by-socket", test_examinations_by_socket},
+        {"files-of-reports", test_files_of_reports},
+        {"file-of-proc", test_file_of_proc},
+        {"sessions", test_sessions},
+        {"sessions-are-bounded", test_sessions_are_bounded},
     };
-    /* The reports that are granted below are made by this very program. */
-    if (argc > 1 && (strcmp(argv[1], "report") == 0 || strcmp(argv[1], "growth") == 0))
-        return 0;
+    /* The reports that are granted below are made by this very program, which prints its arguments. */
+    static const char *const made[] = {"report", "push", "growth", "doctor", NULL};
+    if (argc > 1 && g_strv_contains(made, argv[1])) {
+        g_autofree char *words = g_strjoinv(" ", argv);
+        puts(words);
+        return write(atoi(g_getenv(RENDER_STATUS_VARIABLE)), "", 1) != 1;
+    }
     g_test_init(&argc, &argv, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(tests); i++) {
         g_autofree char *path = g_strconcat("/broker/", tests[i].name, NULL);

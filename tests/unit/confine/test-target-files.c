@@ -166,6 +166,64 @@ test_with_the_rights_of_the_process(Fixture *fixture, gconstpointer data)
     g_assert_false(may_open(fixture, "to-secret"));
 }
 
+static gboolean
+opens(const Fixture *fixture, TargetFiles *files, const char *prefix, const char *name)
+{
+    g_auto(TargetFile) file = {.fd = -1};
+    g_autofree char *path = in(fixture, name);
+    g_autofree char *whole = g_strconcat(prefix, path, NULL);
+    return target_files_open(files, whole, &file, NULL);
+}
+
+/* The names may be somebody else's than those of the process. */
+static void
+test_files_that_every_user_may_read(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    g_autofree char *closed = in(fixture, "closed"), *within = in(fixture, "closed/within");
+    const pid_t pid = start_process(NULL, stay_root);
+    g_assert_no_errno(mkdir(closed, 0700));
+    add_file(fixture, "closed/within", 0, 0, 0644);
+    const TargetFilesOptions options[] = {{.pid = pid, .public_only = TRUE}, {.public_only = TRUE}};
+    g_autofree char *root = g_strdup_printf("/proc/%d/root", (int)pid);
+    for (gsize i = 0; i < G_N_ELEMENTS(options); i++) {
+        g_autoptr(TargetFiles) files = target_files_new(&options[i]);
+        static const char *const refused[] = {"secret", "to-secret", "of-nobody", "closed/within"};
+        const char *prefix = options[i].pid != 0 ? root : "";
+        g_assert_true(opens(fixture, files, prefix, "public"));
+        for (gsize j = 0; j < G_N_ELEMENTS(refused); j++)
+            g_assert_false(opens(fixture, files, prefix, refused[j]));
+    }
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    g_assert_no_errno(unlink(within));
+    g_assert_no_errno(rmdir(closed));
+}
+
+/* A compiler's map of names belongs to the process, whoever wrote the dump; what it is a link to does not. */
+static void
+test_map_of_a_compiler(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    g_autofree char *folder = in(fixture, "tmp"), *map = in(fixture, "tmp/perf-12.map");
+    g_assert_no_errno(mkdir(folder, 0755));
+    add_file(fixture, "tmp/perf-12.map", 0, 0, 0600);
+    pid_t pid = start_process(fixture->directory, stay_root);
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.pid = pid, .public_only = TRUE});
+    g_autofree char *path = g_strdup_printf("/proc/%d/root/tmp/perf-12.map", (int)pid);
+    g_auto(TargetFile) plain = {.fd = -1}, link = {.fd = -1};
+    g_assert_true(target_files_open(files, path, &plain, NULL));
+    g_assert_no_errno(unlink(map));
+    add_link(fixture, "tmp/perf-12.map", "../secret");
+    g_assert_false(target_files_open(files, path, &link, NULL));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    g_assert_no_errno(unlink(map));
+    g_assert_no_errno(rmdir(folder));
+}
+
 static void
 test_no_files_but_regular_ones(Fixture *fixture, gconstpointer data)
 {
@@ -480,6 +538,8 @@ main(int argc, char **argv)
     enum { OUR_ROOT = FALSE, ITS_ROOT = TRUE };
     g_test_init(&argc, &argv, NULL);
     add("with-the-rights-of-the-process", OUR_ROOT, test_with_the_rights_of_the_process);
+    add("files-that-every-user-may-read", OUR_ROOT, test_files_that_every_user_may_read);
+    add("map-of-a-compiler", OUR_ROOT, test_map_of_a_compiler);
     add("no-files-but-regular-ones", OUR_ROOT, test_no_files_but_regular_ones);
     add("in-the-root-of-the-process", ITS_ROOT, test_in_the_root_of_the_process);
     add("origin-is-whoever-is-not-trusted", OUR_ROOT, test_origin_is_whoever_is_not_trusted);
