@@ -32,7 +32,8 @@ typedef struct {
     gdouble memory;   /* resident, plus tmpfs files, kernel memory and children */
     gdouble resident; /* jemalloc's */
     gboolean fills;   /* the heap grows, but slows down */
-    GArray *ranked;   /* Ranked */
+    gdouble loaded; /* bytes held for all threads or descriptors, if the heap rises in step with them; 0: it does not */
+    GArray *ranked; /* Ranked */
 } Case;
 
 /* Sets the members that are derived from the evidence. */

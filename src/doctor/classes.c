@@ -312,6 +312,26 @@ judge_held(DoctorClasses *classes, Moments *moments)
     }
 }
 
+static gdouble
+cached_bytes(const StatsSample *sample)
+{
+    const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+
+    return merged != NULL ? (gdouble)stats_values_or(merged->values, STATS_ARENA_TCACHE, 0) : 0;
+}
+
+/* Whether thread caches that fill explain the growth of size classes, which count what is in the caches as live. */
+static gboolean
+is_in_caches(const DoctorClasses *classes, const Moments *moments)
+{
+    static const gdouble EXPLAINED = 0.5;
+
+    if (!classes->grows || classes->held.grows)
+        return FALSE;
+    gdouble risen = cached_bytes(moments->samples[moments->n - 1]) - cached_bytes(moments->samples[0]);
+    return risen >= EXPLAINED * classes->rate * classes->seconds;
+}
+
 void
 doctor_classes(const GArray *all, DoctorClasses *classes)
 {
@@ -326,6 +346,8 @@ doctor_classes(const GArray *all, DoctorClasses *classes)
     add_classes(classes, &moments, &large_kind);
     set_apart(classes, &moments);
     judge_held(classes, &moments);
+    if (is_in_caches(classes, &moments))
+        forget_growth(classes);
     classes->slows = classes->grows && classes->recent < (moments.fills ? TREND_STEADY : TREND_SLOWER) * classes->rate;
     moments_clear(&moments);
 }

@@ -60,7 +60,7 @@ load_sentence(const DoctorLoad *load)
 }
 
 static gboolean
-find_load(const Case *the, char **evidence)
+find_load(Case *the, char **evidence)
 {
     static const struct {
         gsize offset;
@@ -76,6 +76,7 @@ find_load(const Case *the, char **evidence)
             continue;
         gdouble each = the->classes->rate * the->classes->seconds / (to - from);
         g_autofree char *range = g_strdup_printf("%.0f to %.0f", from, to);
+        the->loaded = each * to;
         *evidence = case_sentence("%s rose from %s, and the heap in proportion: %S for each %s", loads[i].what, range,
                                   each, loads[i].each);
         return TRUE;
@@ -101,18 +102,20 @@ bytes_by_both(const DoctorStack *stack, gdouble ever)
 }
 
 /* The bytes held by a leak with this SHARE of the growth: at least its growth during the watch. If sampling is younger
- * than the growth, the profile has only a part of what the stack holds. */
+ * than the growth, the profile has only a part of what the stack holds. If it rises with threads or descriptors, those
+ * that were there before the watch hold as much each. */
 static gdouble
 held_by(const Case *the, const DoctorStack *stack, gdouble share)
 {
     const DoctorClasses *classes = the->classes;
     gdouble grown = share * classes->rate * classes->seconds, ever = share * classes->rate * the->evidence->age;
+    gdouble usual = the->loaded > 0 ? share * the->loaded : ever;
     gboolean sampled = stack != NULL && !stack->recent && the->evidence->profile == DOCTOR_PROFILE_WHOLE;
     gdouble most = classes->bytes > 0 ? share * classes->bytes : grown;
 
     if (!sampled) {
         gdouble least = MAX(grown, stack != NULL ? stack->bytes : 0);
-        return ever > least && ever < most ? ever : MAX(least, most);
+        return usual > least && usual < most ? usual : MAX(least, most);
     }
     return MAX(grown, bytes_by_both(stack, ever));
 }

@@ -29,6 +29,7 @@ typedef struct {
 typedef struct {
     Part renewed, still; /* the size classes that are allocated from, and those that are not */
     Part largest;        /* the size class that holds most */
+    Part roomy;          /* those of large blocks that are not allocated from */
 } Parts;
 
 static void
@@ -45,7 +46,10 @@ parts_of(const DoctorClasses *classes)
 
     for (guint i = 0; i < classes->classes->len; i++) {
         const DoctorClass *class = &g_array_index(classes->classes, DoctorClass, i);
-        add_class(class->allocated >= NAMELESS_TURNOVER * class->bytes ? &parts.renewed : &parts.still, class);
+        gboolean renewed = class->allocated >= NAMELESS_TURNOVER * class->bytes;
+        add_class(renewed ? &parts.renewed : &parts.still, class);
+        if (!renewed && class->size >= PAGES)
+            add_class(&parts.roomy, class);
         if (class->bytes > parts.largest.bytes)
             parts.largest = (Part){class->bytes, class->allocated};
     }
@@ -88,11 +92,18 @@ turns_over(const Case *the, const DoctorStack *holder, gdouble renewed)
     return renewed >= TURNOVER || holder->moved > 0;
 }
 
+/* Whether a notable part of BYTES was never written. */
+static gboolean
+is_unwritten(const Case *the, gdouble bytes)
+{
+    return -case_line_now(the, LEDGER_UNTOUCHED) >= UNTOUCHED_SHARE * bytes;
+}
+
 static void
 add_holder(Case *the, const DoctorStack *holder, gdouble bytes, gdouble renewed, gdouble confidence)
 {
     gdouble untouched = -case_line_now(the, LEDGER_UNTOUCHED);
-    gboolean unwritten = untouched >= UNTOUCHED_SHARE * bytes;
+    gboolean unwritten = is_unwritten(the, bytes);
     gboolean roomy = holder == NULL ? unwritten
                                     : holder->buckets || (unwritten && (holder->container || holder->block >= PAGES)) ||
                                           (holder->container && is_doubled(holder->block));
@@ -161,6 +172,9 @@ notable_part(const Case *the, const Parts *parts)
 
     if (the->fills)
         return none;
+    /* Room is of many sizes, and only large blocks have pages that were never written. */
+    if (case_is_holder(the, parts->roomy.bytes) && is_unwritten(the, parts->roomy.bytes))
+        return parts->roomy;
     if (case_is_holder(the, parts->largest.bytes))
         return parts->largest;
     return case_is_holder(the, more->bytes) ? *more : none;
