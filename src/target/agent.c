@@ -17,6 +17,8 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -98,9 +100,28 @@ open_directory(const Process *process, const char *path)
     return open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Opens the directory, so that the one that was checked is used and the address fits into sockaddr_un for any path. */
+/* Whether PROCESS has a user namespace of its own, where root of ours is no user: an agent sees it as the overflow user
+ * 65534 and refuses it. */
+static gboolean
+knows_no_root(const Process *process)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/ns/user", (int)process->pid);
+    struct stat own, its;
+    return stat("/proc/self/ns/user", &own) == 0 && stat(path, &its) == 0 &&
+           (own.st_dev != its.st_dev || own.st_ino != its.st_ino);
+}
+
+/* Of the calling thread alone; -1: as it is. */
+static gboolean
+set_effective_user(uid_t user)
+{
+    return user == (uid_t)-1 || syscall(SYS_setresuid, (uid_t)-1, user, (uid_t)-1) == 0;
+}
+
+/* Opens the directory, so that the one that was checked is used and the address fits into sockaddr_un for any path. A
+ * USER other than -1 is the one who connects, which changes the effective user of the calling thread meanwhile. */
 static int
-connect_here(const Process *process, const char *path)
+connect_here(const Process *process, const char *path, uid_t user)
 {
     int directory = open_directory(process, path);
     if (directory < 0)
@@ -111,7 +132,7 @@ connect_here(const Process *process, const char *path)
     int fd = -1;
     if (length >= (int)sizeof(address.sun_path))
         errno = ENAMETOOLONG;
-    else
+    else if (set_effective_user(user))
         fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
         int saved = errno;
@@ -120,6 +141,8 @@ connect_here(const Process *process, const char *path)
         errno = saved;
     }
     int saved = errno;
+    if (user != (uid_t)-1)
+        set_effective_user(0);
     close(directory);
     errno = saved;
     return fd;
@@ -134,7 +157,8 @@ static void
 connect_aside(gpointer data, ChannelMessage *answer)
 {
     const Place *place = data;
-    int fd = connect_here(place->process, place->path);
+    const uid_t user = knows_no_root(place->process) ? place->process->uids[1] : (uid_t)-1;
+    int fd = connect_here(place->process, place->path, user);
     *(int *)answer->bytes = fd < 0 ? errno : 0;
     if (fd >= 0)
         answer->fds[answer->n_fds++] = fd;
@@ -147,7 +171,7 @@ agent_connect(const Process *process, const char *path)
     int code = 0;
     ChannelMessage answer = {.bytes = &code, .size = sizeof(code)};
     if (process == NULL || !discovery_may_be_delayed(process))
-        return connect_here(process, path);
+        return connect_here(process, path, (uid_t)-1);
     if (aside_run(connect_aside, &place, process->uids[1], &answer) != ASIDE_DONE) {
         errno = ETIMEDOUT;
         return -1;

@@ -9,6 +9,7 @@ import tempfile
 
 import pytest
 import wire
+from services import jescope
 from victims import AGENT, BUILD, DEBUG, assert_inert, complaint, eventually, inner_pid, program, start_time, status_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming other users needs root")
@@ -251,3 +252,6 @@ def test_in_a_user_namespace(start, open_path):
     path = victim.socket_of()
     eventually(path.exists, "the agent inside")
     assert say_hello_as(OWNER, path) == "answered"
+    # Root of the host is no user in there.
+    done = jescope(open_path, "status", "--via=agent", victim.pid, check=False)
+    assert done.returncode == 0 and "reached by   agent" in done.stdout, done
