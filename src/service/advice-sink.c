@@ -5,7 +5,7 @@
 
 /* The state of a target. */
 typedef struct {
-    StatsSample *judged; /* the last sample that was examined */
+    StatsSample *judged; /* a summary of the last sample that was examined */
     GPtrArray *advice;   /* of const char *: ids of findings, static */
 } Judgement;
 
@@ -42,7 +42,7 @@ on_sample(gpointer state, const CollectedSample *collected)
         return;
     Judgement *judgement = live_part(collected->target, &judgement_part);
     g_autoptr(StatsSample) earlier = g_steal_pointer(&judgement->judged);
-    judgement->judged = stats_sample_ref(collected->sample);
+    judgement->judged = stats_sample_summary(collected->sample);
     g_autoptr(GPtrArray) found = advice_find(collected->sample, earlier);
     g_autoptr(GPtrArray) before = g_steal_pointer(&judgement->advice);
     judgement->advice = g_ptr_array_new();

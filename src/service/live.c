@@ -445,7 +445,7 @@ live_set_latest(ServiceTarget *target, StatsSample *sample)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     g_clear_pointer(&target->latest, stats_sample_unref);
-    target->latest = stats_sample_ref(sample);
+    target->latest = stats_sample_summary(sample);
 }
 
 void

@@ -88,7 +88,7 @@ gboolean live_has_kept(const ServiceTarget *target);
  * or -1. FALSE if the target is gone. */
 gboolean live_swap_delta(ServiceTarget *target, int dump, int *previous);
 
-/* Sets the latest sample, whose figures its status has. */
+/* Sets the latest sample, whose figures its status has; a summary of it is kept. */
 void live_set_latest(ServiceTarget *target, StatsSample *sample);
 
 /* Between these calls, this thread owns the connection and may call the functions below. */

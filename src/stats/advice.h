@@ -17,7 +17,7 @@ typedef struct {
 } Advice;
 
 /* The findings about NOW, of Advice, the most bytes first. EARLIER (may be NULL) is an older sample of the same
- * process, for rules about growth. A rule whose values are absent finds nothing. */
+ * process, or its summary, for rules about growth. A rule whose values are absent finds nothing. */
 GPtrArray *advice_find(const StatsSample *now, const StatsSample *earlier);
 
 /* Whether advice_find() can find CAUSE. */

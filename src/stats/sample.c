@@ -181,6 +181,20 @@ stats_sample_arena(StatsSample *sample, guint index)
     return arena;
 }
 
+StatsSample *
+stats_sample_summary(const StatsSample *sample)
+{
+    StatsSample *summary = stats_sample_new(sample->source);
+    const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
+
+    summary->time_us = sample->time_us;
+    summary->version = sample->version;
+    memcpy(summary->totals, sample->totals, values_size(STATS_SCOPE_TOTALS));
+    if (merged != NULL)
+        memcpy(stats_sample_arena(summary, STATS_ARENA_MERGED)->values, merged->values, values_size(STATS_SCOPE_ARENA));
+    return summary;
+}
+
 guint
 stats_sample_arena_count(const StatsSample *sample)
 {

@@ -167,6 +167,10 @@ StatsSample *stats_sample_ref(StatsSample *sample);
 void stats_sample_unref(StatsSample *sample);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsSample, stats_sample_unref)
 
+/* A copy with the totals and the values of the merged arena only: of a known size, however many arenas a process says
+ * it has. */
+StatsSample *stats_sample_summary(const StatsSample *sample);
+
 /* The arena with this number, or NULL. */
 StatsArena *stats_sample_find(const StatsSample *sample, guint index);
 

@@ -69,6 +69,11 @@ static gboolean
 is_found(const StatsSample *sample, const StatsSample *earlier, CauseId cause)
 {
     g_autoptr(GPtrArray) found = advice_find(sample, earlier);
+    if (earlier != NULL) {
+        g_autoptr(StatsSample) summary = stats_sample_summary(earlier);
+        g_autoptr(GPtrArray) same = advice_find(sample, summary);
+        g_assert_cmpstr(evidence_of(same, cause), ==, evidence_of(found, cause));
+    }
     return evidence_of(found, cause) != NULL;
 }
 
@@ -261,6 +266,24 @@ test_growth(void)
     g_assert_false(is_found(now, before, CAUSE_RETAINED));
 }
 
+/* What a server keeps of a process does not grow with the arenas that it says it has. */
+static void
+test_summary(void)
+{
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+    for (guint i = 0; i < 1000; i++)
+        add_class(stats_sample_arena(sample, i), 400, 64 * 144);
+    add_class(stats_sample_arena(sample, STATS_ARENA_MERGED), 400, 64 * 144);
+    set(sample, (Given){STATS_ARENA_PDIRTY, 20});
+    set(sample, (Given){STATS_RESIDENT, 8 * MIB});
+    g_autoptr(StatsSample) summary = stats_sample_summary(sample);
+    g_assert_cmpuint(summary->arenas->len, ==, 1);
+    const StatsArena *merged = stats_sample_find(summary, STATS_ARENA_MERGED);
+    g_assert_null(merged->bins);
+    g_assert_cmpuint(stats_values_or(merged->values, STATS_ARENA_PDIRTY, 0), ==, 20);
+    g_assert_cmpuint(stats_values_or(summary->totals, STATS_RESIDENT, 0), ==, 8 * MIB);
+}
+
 static void
 test_all_rules_are_tested(void)
 {
@@ -285,6 +308,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/advice/empty-class", test_empty_class);
     g_test_add_func("/stats/advice/arenas", test_arenas);
     g_test_add_func("/stats/advice/growth", test_growth);
+    g_test_add_func("/stats/advice/summary", test_summary);
     g_test_add_func("/stats/advice/all-rules-are-tested", test_all_rules_are_tested);
     return g_test_run();
 }
