@@ -19,6 +19,7 @@ enum {
     SERVER_FILE_MAX = 64 << 20,       /* bytes of a body that is received into a file */
     SERVER_FILES_AT_ONCE = 4,         /* being received from all peers */
     SERVER_FILES_OF_PEER = 2,         /* from one peer */
+    SERVER_PARAMETERS_MAX = 64,       /* of a query */
     SERVER_HEADERS_MAX = 16 * 1024,   /* including libmicrohttpd's memory for the connection */
     SERVER_SEND_RATE_MIN = 64 * 1024, /* bytes per second; slower readers are disconnected */
     SERVER_UNREAD_MAX =

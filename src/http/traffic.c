@@ -192,6 +192,15 @@ traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, 
     return send_answer(exchange);
 }
 
+/* Answers EXCHANGE before libmicrohttpd can, and closes its connection. */
+static void
+send_last_words(Exchange *exchange, const AnswerFailure *failure)
+{
+    g_autoptr(GBytes) text = answer_failure_response(failure);
+    send_wire_text(exchange, text);
+    connection_disconnect(exchange->connection);
+}
+
 /* libmicrohttpd 0.9 sends two heads for an invalid Content-Length. It logs that before, so jescope's response is sent
  * instead. The log does not identify the connection, but every one with such a length gets this response. */
 void
@@ -199,17 +208,30 @@ traffic_on_log(void *listener, const char *format, va_list arguments)
 {
     const Traffic *traffic = ((TrafficListener *)listener)->traffic;
     const AnswerFailure failure = receive_malformed("Content-Length is not a number");
-    g_autoptr(GBytes) text = answer_failure_response(&failure);
     for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
         Connection *connection = link->data;
         Exchange *exchange = connection->exchange;
         if (connection->listener != listener || exchange == NULL || exchange->begun ||
             !head_has_bad_length(exchange->mhd))
             continue;
-        send_wire_text(exchange, text);
-        connection_disconnect(connection);
+        send_last_words(exchange, &failure);
     }
 }
+
+static guint
+count_parameters(const char *uri)
+{
+    guint n = 0;
+    for (const char *at = strchr(uri, '?'); at != NULL; at = strchr(at + 1, '&'))
+        n++;
+    return n;
+}
+
+/* libmicrohttpd 0.9 keeps a record of each parameter, and abandons a connection without a word if it has no room. */
+static const AnswerFailure too_many = {.status = MHD_HTTP_URI_TOO_LONG,
+                                       .code = "uri_too_long",
+                                       .message = "the query has more than 64 parameters",
+                                       .hint = "shorten the query"};
 
 void *
 traffic_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd)
@@ -218,7 +240,10 @@ traffic_on_uri(void *listener, const char *uri, struct MHD_Connection *mhd)
     /* A request that libmicrohttpd refused by itself has not ended before. */
     if (connection->exchange != NULL)
         exchange_free(connection->exchange);
-    return exchange_new(connection, mhd, uri);
+    Exchange *exchange = exchange_new(connection, mhd, uri);
+    if (count_parameters(uri) > SERVER_PARAMETERS_MAX)
+        send_last_words(exchange, &too_many);
+    return exchange;
 }
 
 void

@@ -98,15 +98,18 @@ typedef struct {
 
 static const int limited[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_CORE, RLIMIT_AS};
 
-/* A sanitizer's shadow is larger than any limit worth having. */
 #if defined(__SANITIZE_ADDRESS__)
-enum { N_LIMITED = 3 };
+#define HAS_ADDRESS_SANITIZER
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-enum { N_LIMITED = 3 };
-#else
-enum { N_LIMITED = 4 };
+#define HAS_ADDRESS_SANITIZER
 #endif
+#endif
+
+/* A sanitizer's shadow is larger than any limit worth having. */
+#ifdef HAS_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+enum { N_LIMITED = 3 };
 #else
 enum { N_LIMITED = 4 };
 #endif
@@ -453,6 +456,16 @@ judge(const Child *child, int status, int signal_number, unsigned seconds, Failu
     return OUTCOME_SYSTEM;
 }
 
+/* The child never returned from its functions, so AddressSanitizer's marks of their variables would remain for the next
+ * stack at this address. */
+static void
+forget_marks(char *stack)
+{
+#ifdef HAS_ADDRESS_SANITIZER
+    __asan_unpoison_memory_region(stack, STACK_SIZE);
+#endif
+}
+
 /* Runs *child until it ends or the time is over. */
 static Outcome
 run(Child *child, const RenderSetup *setup, int status_pipe, Failure *failure)
@@ -468,6 +481,7 @@ run(Child *child, const RenderSetup *setup, int status_pipe, Failure *failure)
     pid_t pid = clone(run_child, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, child, &pidfd);
     int error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    forget_marks(stack);
     munmap(stack, STACK_SIZE);
     close(child->descriptors[STATUS]);
     child->descriptors[STATUS] = -1;

@@ -190,3 +190,21 @@ def test_http_1_0_without_host(server):
     with connect(server) as connection:
         connection.sendall(get(version=b"HTTP/1.0") + b"\r\n")
         assert heads(read_to_the_end(connection)) == [200]
+
+
+@pytest.mark.parametrize("kind", ["server", "secure"])
+@pytest.mark.parametrize("count", [65, 300, 4000])
+def test_many_parameters_are_answered(request, kind, count):
+    endpoint = request.getfixturevalue(kind)
+    with connect(endpoint) as connection:
+        connection.sendall(get(HOST.strip(), path=b"/healthz?" + b"&".join([b"a"] * count)) + b"\r\n")
+        answer = read_to_the_end(connection)
+    assert heads(answer) == [414] and b"64 parameters" in answer
+
+
+def test_as_many_parameters_and_bytes_as_are_possible(server):
+    query = b"/nothing?" + b"&".join([b"a"] * 64)
+    with connect(server) as connection:
+        connection.sendall(get(HOST.strip(), b"Connection: close", path=query + b"a" * (8192 - len(query))) + b"\r\n")
+        answer = read_to_the_end(connection)
+    assert heads(answer) == [404]
