@@ -343,7 +343,7 @@ correlate_load(const gdouble *held, const gdouble *made, gsize parts, gsize memo
 gboolean
 doctor_follows(const gdouble *times, const gdouble *values, const gdouble *made, gsize n, DoctorLoad *load)
 {
-    enum { LONGEST = 8, FEWEST_PARTS = 20 }; /* a busy machine misses some moments of a short watch */
+    enum { LONGEST = 8, FEWEST_PARTS = 26 }; /* a busy machine misses some moments of a watch */
     gdouble held[WANDER_PARTS + 1], all[WANDER_PARTS + 1], best = 0;
     gsize parts = MIN(n, WANDER_PARTS + 1) - 1;
 

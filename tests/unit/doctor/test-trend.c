@@ -289,11 +289,11 @@ test_follows(void)
     g_assert_false(doctor_follows(times, load, made, 20, &found));
 }
 
-/* A watch of 8 s at 250 ms, of which a busy machine left 25 readings: objects live for one second. */
+/* A watch of 8 s at 250 ms, of which a busy machine left 28 readings: objects live for one second. */
 static void
 test_follows_briefly(void)
 {
-    enum { READINGS = 25, LIFE = 3 };
+    enum { READINGS = 28, LIFE = 3 };
     gdouble times[READINGS], load[READINGS], made[READINGS], sum = 0;
     DoctorLoad found;
 
