@@ -209,7 +209,8 @@ run_own_dump(const Session *session, int socket)
     answer(socket, may_have_own_dump(session, roots) ? own_dump_store(&wanted) : EPERM, -1);
 }
 
-/* The server may have made the dump itself: the files that it names are no secret of its process. */
+/* A server that was taken over may have forged the dump. Of the files that the dump names, only those are opened that
+ * the process has mapped or that every user may read. */
 static void
 run_render(const Session *session, int socket)
 {

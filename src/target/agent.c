@@ -100,10 +100,10 @@ open_directory(const Process *process, const char *path)
     return open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Whether PROCESS has a user namespace of its own, where root of ours is no user: an agent sees it as the overflow user
- * 65534 and refuses it. */
+/* Whether PROCESS has a user namespace of its own that does not map our root: its agent sees root as the overflow user
+ * 65534, and refuses it. */
 static gboolean
-knows_no_root(const Process *process)
+lacks_root(const Process *process)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/ns/user", (int)process->pid);
     struct stat own, its;
@@ -157,7 +157,7 @@ static void
 connect_aside(gpointer data, ChannelMessage *answer)
 {
     const Place *place = data;
-    const uid_t user = knows_no_root(place->process) ? place->process->uids[1] : (uid_t)-1;
+    const uid_t user = lacks_root(place->process) ? place->process->uids[1] : (uid_t)-1;
     int fd = connect_here(place->process, place->path, user);
     *(int *)answer->bytes = fd < 0 ? errno : 0;
     if (fd >= 0)
