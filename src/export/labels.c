@@ -4,6 +4,7 @@
 #include "export/batch-circumstances.h"
 #include "export/sink.h"
 #include "target/process.h"
+#include "target/unit.h"
 
 #include <string.h>
 
@@ -99,7 +100,7 @@ labels_add_group(GArray *labels, const char *path)
         if (container != NULL) {
             g_autofree char *shown = g_strndup(container, CONTAINER_SHOWN);
             labels_add(labels, "container", shown);
-        } else if (g_str_has_suffix(*part, ".service") || g_str_has_suffix(*part, ".scope")) {
+        } else if ((g_str_has_suffix(*part, ".service") || g_str_has_suffix(*part, ".scope")) && unit_is_name(*part)) {
             labels_add(labels, "unit", *part);
         }
         if (pod != NULL)

@@ -81,13 +81,20 @@ rule_unref(Rule *rule)
     g_free(rule);
 }
 
+/* GLib may abort if the text is not UTF-8. */
+static gboolean
+fits(GPatternSpec *pattern, const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    return g_pattern_spec_match_string(pattern, valid);
+}
+
 static gboolean
 has_label(const RuleSubject *subject, const RuleLabel *label)
 {
     const gsize length = strlen(label->name);
     for (const char *const *one = subject->labels; *one != NULL; one++)
-        if (strncmp(*one, label->name, length) == 0 && (*one)[length] == '=' &&
-            g_pattern_spec_match_string(label->pattern, *one + length + 1))
+        if (strncmp(*one, label->name, length) == 0 && (*one)[length] == '=' && fits(label->pattern, *one + length + 1))
             return TRUE;
     return FALSE;
 }
@@ -96,8 +103,7 @@ gboolean
 rule_matches(const Rule *rule, const RuleSubject *subject)
 {
     for (guint i = 0; i < RULE_FILTERS; i++)
-        if (rule->filters[i] != NULL && subject->facts[i] != NULL &&
-            !g_pattern_spec_match_string(rule->filters[i], subject->facts[i]))
+        if (rule->filters[i] != NULL && subject->facts[i] != NULL && !fits(rule->filters[i], subject->facts[i]))
             return FALSE;
     for (guint i = 0; subject->labels != NULL && i < rule->labels->len; i++)
         if (!has_label(subject, &g_array_index(rule->labels, RuleLabel, i)))

@@ -65,7 +65,7 @@ read_arguments(pid_t pid)
         return g_strdup("");
     for (gsize i = 0; i + 1 < length; i++)
         text[i] = text[i] == '\0' ? ' ' : text[i];
-    return g_utf8_make_valid(text, (gssize)strlen(text));
+    return g_steal_pointer(&text);
 }
 
 /* The labels that a push of the process has by default. */

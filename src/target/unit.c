@@ -5,13 +5,20 @@
 
 static const char service_suffix[] = ".service", scope_suffix[] = ".scope", user_prefix[] = "user@";
 
+gboolean
+unit_is_name(const char *name)
+{
+    static const char allowed[] = G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS ":-_.\\@";
+    return strlen(name) < UNIT_NAME_SIZE && strspn(name, allowed) == strlen(name);
+}
+
 static char *
 innermost(const char *path, const char *const *suffixes)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
     for (guint i = g_strv_length(parts); i > 0; i--)
         for (const char *const *suffix = suffixes; *suffix != NULL; suffix++)
-            if (g_str_has_suffix(parts[i - 1], *suffix))
+            if (g_str_has_suffix(parts[i - 1], *suffix) && unit_is_name(parts[i - 1]))
                 return g_strdup(parts[i - 1]);
     return NULL;
 }
@@ -45,7 +52,7 @@ unit_of_path(const char *path, Unit *unit)
 {
     static const char *const suffixes[] = {service_suffix, scope_suffix, NULL};
     g_autofree char *name = innermost(path, suffixes);
-    if (name == NULL || strlen(name) >= sizeof(unit->name))
+    if (name == NULL)
         return FALSE;
     *unit = (Unit){.manager = manager_of(path, name)};
     g_strlcpy(unit->name, name, sizeof(unit->name));

@@ -36,6 +36,7 @@ test_groups(void)
          "cri-containerd-" ID ".scope",
          "pod=01234567-89ab-cdef-0123-456789abcdef container=0123456789ab"},
         {"/podium/podcast", ""},
+        {"/system.slice/shop.service/a\xff.service", "unit=shop.service"},
     };
     for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
         g_autoptr(GArray) labels = labels_new();

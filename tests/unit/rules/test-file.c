@@ -88,6 +88,21 @@ test_filters(void)
         g_assert_cmpint(rule_matches(rules->pdata[0], &rows[i].subject), ==, rows[i].matches);
 }
 
+/* A user may give a control group, the arguments of a process, and others names that are not UTF-8. */
+static void
+test_text_of_any_bytes(void)
+{
+    static const char *const labels[] = {"unit=a\xfd", NULL};
+    g_autoptr(GPtrArray) problems = NULL;
+    g_autoptr(GPtrArray) rules =
+        parse("[a]\nwhen = held above 2\ndo = log\ncgroup = /*/a*x.service\nlabel = unit=?*aaa\n", &problems);
+    const RuleSubject group = {.facts = {[RULE_FILTER_CGROUP] = "/user.slice/aaaaaaaaaaaaaaaaaaaaa\xfd"}};
+    const RuleSubject label = {.labels = labels};
+    g_assert_cmpuint(problems->len, ==, 0);
+    g_assert_false(rule_matches(rules->pdata[0], &group));
+    g_assert_false(rule_matches(rules->pdata[0], &label));
+}
+
 static void
 test_labels(void)
 {
@@ -252,6 +267,7 @@ main(int argc, char **argv)
     g_test_add_func("/file/whole", test_whole);
     g_test_add_func("/file/filters", test_filters);
     g_test_add_func("/file/labels", test_labels);
+    g_test_add_func("/file/text-of-any-bytes", test_text_of_any_bytes);
     g_test_add_func("/file/wrong", test_wrong);
     g_test_add_func("/file/names", test_names);
     g_test_add_func("/file/defaults", test_defaults);

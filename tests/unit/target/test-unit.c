@@ -24,6 +24,9 @@ static const struct {
     {"", NULL, 0},
     {"/system.slice", NULL, 0},
     {"/docker/023a9eda38fb", NULL, 0},
+    {"/system.slice/shop.service/a\xff.service", "shop.service", SYSTEM},
+    {"/system.slice/shop.service/\033]0;x\a.scope", "shop.service", SYSTEM},
+    {"/system.slice/\xc3\xa9.service", NULL, 0},
 };
 
 static void
