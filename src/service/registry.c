@@ -19,8 +19,9 @@ enum {
     SCAN_LEAST_MS = 1000, /* minimum interval of reading all of /proc */
     SOON_MS = 20,         /* delay that combines several arrivals */
     GONE_MAX = 32,
-    LISTED_MAX = 8, /* names listed in an error */
-    SHOWN_MAX = 64, /* bytes of the key quoted in an error */
+    LISTED_MAX = 8,   /* names listed in an error */
+    HINTS_MAX = 1024, /* processes that the next scan examines although they are not due */
+    SHOWN_MAX = 64,   /* bytes of the key quoted in an error */
     EXITS_AT_ONCE = 64,
 };
 
@@ -500,7 +501,8 @@ on_wakeup(pid_t pid, gpointer data)
     Registry *registry = data;
     if (registry->hints == NULL)
         registry->hints = g_array_new(FALSE, FALSE, sizeof(pid_t));
-    g_array_append_val(registry->hints, pid);
+    if (registry->hints->len < HINTS_MAX)
+        g_array_append_val(registry->hints, pid);
     scan_soon(registry, SOON_MS);
 }
 

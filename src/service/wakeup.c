@@ -12,6 +12,7 @@
 
 enum {
     BUFFER = 16 * 1024,
+    BUFFERS_AT_ONCE = 16, /* others in the main context have their turn, however fast more comes */
 };
 
 struct Wakeup {
@@ -35,14 +36,14 @@ on_events(int fd, GIOCondition condition, gpointer data)
 {
     const Wakeup *wakeup = data;
     _Alignas(struct inotify_event) char buffer[BUFFER];
-    ssize_t length;
-    while ((length = read(fd, buffer, sizeof(buffer))) > 0)
+    ssize_t length = 1;
+    for (guint i = 0; i < BUFFERS_AT_ONCE && (length = read(fd, buffer, sizeof(buffer))) > 0; i++)
         for (ssize_t at = 0; at < length;) {
             const struct inotify_event *event = (const struct inotify_event *)(buffer + at);
             wake(wakeup, event);
             at += (ssize_t)(sizeof(*event) + event->len);
         }
-    return length == 0 || (errno != EAGAIN && errno != EINTR) ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
+    return length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR)) ? G_SOURCE_CONTINUE : G_SOURCE_REMOVE;
 }
 
 void

@@ -56,6 +56,19 @@ discovery_directories(const Process *process)
     return list;
 }
 
+/* Only a directory that nobody else can write to: whoever owns it could have us look at all processes without end. */
+static void
+watch_directory(int inotify, const char *path)
+{
+    g_mkdir(path, S_IRWXU);
+    int directory = discovery_open_directory(path, NULL);
+    if (directory < 0)
+        return;
+    g_autofree char *pinned = g_strdup_printf("/proc/self/fd/%d", directory);
+    inotify_add_watch(inotify, pinned, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR);
+    close(directory);
+}
+
 void
 discovery_watch_own(int inotify)
 {
@@ -68,11 +81,8 @@ discovery_watch_own(int inotify)
     if (!process_read(getpid(), &self))
         return;
     g_autoptr(GPtrArray) directories = discovery_directories(&self);
-    for (guint i = 0; i < directories->len; i++) {
-        const char *path = directories->pdata[i];
-        g_mkdir(path, S_IRWXU);
-        inotify_add_watch(inotify, path, IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
-    }
+    for (guint i = 0; i < directories->len; i++)
+        watch_directory(inotify, directories->pdata[i]);
 }
 
 typedef struct {
