@@ -185,6 +185,27 @@ remove_snapshot_of(const GPtrArray *lives, uid_t user)
     return TRUE;
 }
 
+/* Removes the dump of USER's oldest snapshot, but keeps its figures, for lives that have no other. FALSE if USER has no
+ * dump. */
+static gboolean
+remove_dump_of(const GPtrArray *lives, uid_t user)
+{
+    BlackboxSnapshot *oldest = NULL;
+    for (guint i = 0; i < lives->len; i++) {
+        const BlackboxLife *life = lives->pdata[i];
+        BlackboxSnapshot *last = life->snapshots->len > 0 ? life->snapshots->pdata[life->snapshots->len - 1] : NULL;
+        if (life->user == user && last != NULL && last->dump != NULL &&
+            (oldest == NULL || last->time_us < oldest->time_us))
+            oldest = last;
+    }
+    if (oldest == NULL)
+        return FALSE;
+    unlink(oldest->dump);
+    g_clear_pointer(&oldest->dump, g_free);
+    oldest->dump_bytes = 0;
+    return TRUE;
+}
+
 /* A new table of user -> bytes. */
 static GHashTable *
 sum_up(const GPtrArray *lives)
@@ -231,14 +252,15 @@ bytes_of_all(const GPtrArray *lives)
     return bytes;
 }
 
-/* Removes a user's oldest lives first, then the oldest snapshots. */
+/* Removes a user's oldest lives first, then the oldest snapshots, then the last ones of what is watched: a user may
+ * have any number of processes watched, and the bytes of others are not his. */
 static void
 keep_to_bytes(const BlackboxKeeper *keeper, GPtrArray *lives)
 {
     g_autoptr(GHashTable) spared = g_hash_table_new(NULL, NULL); /* users with nothing left to remove */
     uid_t user = 0;
     while (bytes_of_all(lives) > keeper->quota.bytes && find_heaviest(lives, spared, &user))
-        if (!remove_life_of(lives, user) && !remove_snapshot_of(lives, user))
+        if (!remove_life_of(lives, user) && !remove_snapshot_of(lives, user) && !remove_dump_of(lives, user))
             g_hash_table_add(spared, GUINT_TO_POINTER(user));
 }
 

@@ -15,8 +15,8 @@ typedef struct {
     guint snapshots;     /* per life, at least 2 */
     guint lives;         /* ended ones per name and user */
     guint lives_of_user; /* ended ones per user */
-    guint64 bytes; /* in total below the directory: beyond it, the user with the most bytes loses the oldest, except the
-                      last snapshot of a life that is watched */
+    guint64 bytes; /* in total below the directory: beyond it, the user with the most bytes loses the oldest; the dump
+                      of the last snapshot of a life that is watched only if that is not enough */
 } BlackboxQuota;
 
 extern const BlackboxQuota blackbox_quota_default;

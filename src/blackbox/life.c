@@ -131,6 +131,9 @@ read_snapshot(BlackboxLife *life, guint number, GPtrArray *left_out)
     if (lstat(dump, &st) == 0 && S_ISREG(st.st_mode)) {
         snapshot->dump = g_steal_pointer(&dump);
         snapshot->dump_bytes = (guint64)st.st_size;
+    } else if (snapshot->missing == NULL) {
+        snapshot->missing =
+            g_strdup("it was removed, since the dumps of what is watched took more than the size for all");
     }
     take_process(life, &process);
     g_ptr_array_add(life->snapshots, snapshot);

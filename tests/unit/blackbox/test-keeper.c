@@ -209,7 +209,7 @@ test_quota(void)
     g_autoptr(GPtrArray) some = lives_of("service");
     g_assert_cmpuint(some->len, ==, 3); /* two ended lives and this one */
     add(keeper, 21, 4000);
-    add(keeper, 22, 9500);
+    add(keeper, 22, 8500);
     g_autoptr(GPtrArray) lives = lives_of(NULL);
     g_assert_cmpuint(lives->len, ==, 2);
     assert_numbers(lives->pdata[0], "3 ");
@@ -304,6 +304,43 @@ test_users_share_the_bytes(void)
     user = 0;
 }
 
+/* Any number of processes may be watched, but their last snapshots do not take more than the size for all, and displace
+ * nothing of others. */
+static void
+test_last_snapshots(void)
+{
+    enum { N = 8, EACH = 2500 };
+    const BlackboxQuota quota = {.snapshots = 9, .lives = 9, .lives_of_user = 99, .bytes = 10000};
+    BlackboxKeeper *greedy[N];
+    guint64 bytes = 0;
+    begin();
+    user = 1000;
+    g_autoptr(BlackboxKeeper) ended = keeper_of("service", PID, &quota);
+    add(ended, 1, 1000);
+    g_clear_pointer(&ended, blackbox_keeper_free);
+    user = 1001;
+    for (guint i = 0; i < N; i++) {
+        greedy[i] = keeper_of("greedy", PID + 1 + (pid_t)i, &quota);
+        add(greedy[i], 10 + i, EACH);
+    }
+    g_autoptr(GPtrArray) lives = lives_of(NULL);
+    g_assert_cmpuint(count_of(lives, 1000), ==, 1);
+    g_assert_cmpuint(count_of(lives, 1001), ==, N);
+    for (guint i = 0; i < lives->len; i++) {
+        const BlackboxLife *life = lives->pdata[i];
+        g_assert_cmpuint(life->snapshots->len, ==, 1);
+        const BlackboxSnapshot *last = life->snapshots->pdata[0];
+        g_assert_true((last->dump == NULL) == (last->missing != NULL));
+        g_assert_cmpuint(last->memory.used, ==, 5);
+        bytes += last->dump_bytes;
+    }
+    g_assert_cmpuint(bytes, ==, 1000 + 3 * EACH);
+    for (guint i = 0; i < N; i++)
+        blackbox_keeper_free(greedy[i]);
+    end();
+    user = 0;
+}
+
 /* Files in the directory are removed by name, and another user could have put links there. */
 static void
 test_directory_of_others(void)
@@ -352,6 +389,7 @@ main(int argc, char **argv)
     g_test_add_func("/keeper/namesakes", test_namesakes);
     g_test_add_func("/keeper/many-names", test_many_names);
     g_test_add_func("/keeper/users-share-the-bytes", test_users_share_the_bytes);
+    g_test_add_func("/keeper/last-snapshots", test_last_snapshots);
     g_test_add_func("/keeper/directory-of-others", test_directory_of_others);
     g_test_add_func("/keeper/damaged", test_damaged);
     g_test_add_func("/keeper/names", test_names);
