@@ -18,6 +18,7 @@ enum {
     CALL_MAX = 16 * 1024, /* bytes; the path of a group has at most 4096 */
     CALL_MS = 5000,       /* timeout for each part of a client's call and of the answer */
     WAITING = 4,          /* connections in the backlog */
+    AGAIN_MS = 200,       /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
 };
 
 struct PrekillHook {
@@ -130,12 +131,22 @@ answer_calls(const PrekillHook *hook, int fd)
     }
 }
 
+/* Waits at most MS milliseconds. TRUE: the hook should end. */
+static gboolean
+should_end_within(const PrekillHook *hook, int ms)
+{
+    struct pollfd stop = {.fd = hook->stop, .events = POLLIN};
+    return poll(&stop, 1, ms) > 0;
+}
+
 static gpointer
 run(gpointer data)
 {
     PrekillHook *hook = data;
     while (wait_for(hook, hook->listener, POLLIN, -1)) {
         int fd = accept4(hook->listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED && should_end_within(hook, AGAIN_MS))
+            break;
         if (fd < 0)
             continue;
         answer_calls(hook, fd);
@@ -167,16 +178,19 @@ PrekillHook *
 prekill_hook_new(const char *path, GError **error)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || !bind_socket(fd, path)) {
+    int stop = fd >= 0 ? eventfd(0, EFD_CLOEXEC) : -1;
+    if (stop < 0 || !bind_socket(fd, path)) {
         const int code = errno;
         g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FILE, "cannot listen at %s: %s; its directory must exist",
                     path, g_strerror(code));
         if (fd >= 0)
             close(fd);
+        if (stop >= 0)
+            close(stop);
         return NULL;
     }
     PrekillHook *hook = g_new(PrekillHook, 1);
-    *hook = (PrekillHook){.path = g_strdup(path), .listener = fd, .stop = eventfd(0, EFD_CLOEXEC)};
+    *hook = (PrekillHook){.path = g_strdup(path), .listener = fd, .stop = stop};
     return hook;
 }
 

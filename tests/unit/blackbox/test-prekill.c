@@ -3,9 +3,11 @@
 
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static void
@@ -100,6 +102,46 @@ test_calls(void)
     g_rmdir(folder);
 }
 
+static gint64
+processor_time_us(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
+}
+
+/* Without a descriptor for the client, the hook waits instead of trying without end, and answers later. */
+static void
+test_no_descriptor(void)
+{
+    static const char message[] = "{\"method\":\"io.systemd.oom.Prekill.Notify\",\"parameters\":{\"cgroup\":\"/a\"}}";
+    enum { WAIT_US = 500000 };
+    g_autofree char *folder = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "hook", NULL);
+    g_autoptr(GString) groups = g_string_new(NULL);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct rlimit limit, none;
+    char answer[64];
+    PrekillHook *hook = prekill_hook_new(path, NULL);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+    g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+    none = (struct rlimit){.rlim_cur = (rlim_t)fd + 1, .rlim_max = limit.rlim_max};
+    g_assert_cmpint(connect(fd, (struct sockaddr *)&address, sizeof(address)), ==, 0);
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &none), ==, 0);
+    const gint64 before_us = processor_time_us();
+    prekill_hook_begin(hook, note, groups);
+    g_usleep(WAIT_US);
+    g_assert_cmpint(processor_time_us() - before_us, <, WAIT_US / 2);
+    g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+    g_assert_cmpint(send(fd, message, sizeof(message), MSG_NOSIGNAL), ==, (gssize)sizeof(message));
+    g_assert_cmpint(recv(fd, answer, sizeof(answer), 0), >, 0);
+    close(fd);
+    prekill_hook_free(hook);
+    g_assert_cmpstr(groups->str, ==, "/a ");
+    g_rmdir(folder);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -107,5 +149,6 @@ main(int argc, char **argv)
     g_test_add_func("/prekill/parse", test_parse);
     g_test_add_func("/prekill/concerns", test_concerns);
     g_test_add_func("/prekill/calls", test_calls);
+    g_test_add_func("/prekill/no-descriptor", test_no_descriptor);
     return g_test_run();
 }
