@@ -212,8 +212,28 @@ push_process(const Round *round, Queue *queue, const ScheduleProcess *process)
     note_failure(past, process, error);
 }
 
-static void
-push_round(const PushEvery *every, Queue *queue, GHashTable *pasts)
+/* Any user's processes may have the names. FALSE: a signal was received. */
+static gboolean
+push_chosen(const Round *round, Queue *queue, const Interrupt *interrupt, gboolean *chosen)
+{
+    const ScheduleProcess *processes = (const ScheduleProcess *)(gconstpointer)round->processes->data;
+    const guint n = round->processes->len;
+    g_autoptr(GHashTable) spent = schedule_spent_new();
+    guint next;
+    while ((next = schedule_next(&round->every->schedule, processes, n, chosen, spent)) < n) {
+        const gint64 begun_us = g_get_monotonic_time();
+        push_process(round, queue, &processes[next]);
+        schedule_spend(spent, processes[next].user, g_get_monotonic_time() - begun_us);
+        chosen[next] = FALSE;
+        if (interrupt_wait(interrupt, 0))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* FALSE: a signal was received. */
+static gboolean
+push_round(const PushEvery *every, Queue *queue, const Interrupt *interrupt, GHashTable *pasts)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash_pointer, NULL);
     g_autoptr(GArray) processes = g_array_new(FALSE, FALSE, sizeof(ScheduleProcess));
@@ -223,10 +243,9 @@ push_round(const PushEvery *every, Queue *queue, GHashTable *pasts)
     g_autofree gboolean *chosen = g_new0(gboolean, processes->len + 1);
     schedule_choose(&every->schedule, schedule_round(&every->schedule, g_get_real_time()),
                     (const ScheduleProcess *)(gconstpointer)processes->data, processes->len, chosen);
-    for (guint i = 0; i < processes->len; i++)
-        if (chosen[i])
-            push_process(&round, queue, &g_array_index(processes, ScheduleProcess, i));
+    const gboolean goes_on = push_chosen(&round, queue, interrupt, chosen);
     g_hash_table_foreach_remove(pasts, is_gone, seen);
+    return goes_on;
 }
 
 /* ---- rounds ---- */
@@ -259,12 +278,13 @@ push_rounds(const PushEvery *every, Queue *queue, const Interrupt *interrupt, pi
     g_autoptr(GHashTable) pasts = g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, past_free);
     tell_unknown(every);
     notify_send("READY=1");
-    while (wait_for_round(every, interrupt)) {
+    gboolean goes_on = TRUE;
+    while (goes_on && wait_for_round(every, interrupt)) {
         if (waitpid(sender, NULL, WNOHANG) != 0) {
             g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "push: the process that sends has ended");
             return STATUS_FAILED;
         }
-        push_round(every, queue, pasts);
+        goes_on = push_round(every, queue, interrupt, pasts);
     }
     end_sender(sender);
     return STATUS_DONE;

@@ -77,6 +77,53 @@ schedule_choose(const Schedule *schedule, gint64 round, const ScheduleProcess *p
     }
 }
 
+/* ---- one after the other ---- */
+
+GHashTable *
+schedule_spent_new(void)
+{
+    return g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, g_free);
+}
+
+static guint64
+spent_for(GHashTable *spent, uid_t user)
+{
+    const guint64 *us = g_hash_table_lookup(spent, GUINT_TO_POINTER(user));
+    return us != NULL ? *us : 0;
+}
+
+void
+schedule_spend(GHashTable *spent, uid_t user, gint64 took_us)
+{
+    const guint64 us = spent_for(spent, user) + (guint64)MAX(took_us, 0);
+    g_hash_table_replace(spent, GUINT_TO_POINTER(user), g_memdup2(&us, sizeof(us)));
+}
+
+static gboolean
+is_of_one_user(const ScheduleProcess *processes, guint n)
+{
+    for (guint i = 1; i < n; i++)
+        if (processes[i].user != processes[0].user)
+            return FALSE;
+    return TRUE;
+}
+
+guint
+schedule_next(const Schedule *schedule, const ScheduleProcess *processes, guint n, const gboolean *waiting,
+              GHashTable *spent)
+{
+    guint64 least = is_of_one_user(processes, n) ? G_MAXUINT64 : (guint64)schedule->every_us;
+    guint next = n;
+    for (guint i = 0; i < n; i++) {
+        const guint64 us = waiting[i] ? spent_for(spent, processes[i].user) : G_MAXUINT64;
+        if (us < least) {
+            least = us;
+            next = i;
+        }
+    }
+    return next;
+}
+
 /* ---- turns ---- */
 
 enum { USERS_MAX = 4096 };

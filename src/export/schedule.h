@@ -40,6 +40,18 @@ guint schedule_idle_rounds(const Schedule *schedule, gint64 took_us);
 void schedule_choose(const Schedule *schedule, gint64 round, const ScheduleProcess *processes, guint n,
                      gboolean *chosen);
 
+/*
+ * The next of N processes of which those are WAITING that have not been dumped in this round, or N: one of the user for
+ * whose processes SPENT (user -> guint64 microseconds) has least. A user for whom it has a whole round's time waits for
+ * the next round, unless nobody else has processes, so that others' dumps are not late.
+ */
+guint schedule_next(const Schedule *schedule, const ScheduleProcess *processes, guint n, const gboolean *waiting,
+                    GHashTable *spent);
+
+/* Adds TOOK_US to the time of USER in SPENT, made by schedule_spent_new(). */
+GHashTable *schedule_spent_new(void);
+void schedule_spend(GHashTable *spent, uid_t user, gint64 took_us);
+
 /* Fair turns between the users whose processes are to be dumped. */
 typedef struct ScheduleTurns ScheduleTurns;
 

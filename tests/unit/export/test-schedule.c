@@ -103,6 +103,48 @@ test_users(void)
     }
 }
 
+/* The processes of a user that are slow to dump, however many, come after those of others, and not all in one round. */
+static void
+test_slow_processes(void)
+{
+    enum { N = 50, OTHERS = 7 };
+    const Schedule schedule = {.host = "web1", .every_us = 5 * MINUTE};
+    g_autoptr(GHashTable) spent = schedule_spent_new();
+    ScheduleProcess processes[N];
+    gboolean waiting[N];
+    guint slow = 0, others = 0, next;
+    for (guint i = 0; i < N; i++) {
+        processes[i] = (ScheduleProcess){.pid = (pid_t)(100 + i), .service = "shop", .user = i % OTHERS ? 1000 : 0};
+        waiting[i] = TRUE;
+    }
+    while ((next = schedule_next(&schedule, processes, N, waiting, spent)) < N) {
+        const gboolean is_slow = processes[next].user == 1000;
+        g_assert_true(!is_slow || slow == 0 || others == (N + OTHERS - 1) / OTHERS);
+        slow += is_slow;
+        others += !is_slow;
+        waiting[next] = FALSE;
+        schedule_spend(spent, processes[next].user, is_slow ? 2 * MINUTE : G_USEC_PER_SEC);
+    }
+    g_assert_cmpuint(others, ==, (N + OTHERS - 1) / OTHERS);
+    g_assert_cmpuint(slow, ==, 3);
+}
+
+/* Where there is one user, all processes are dumped in each round, however long that takes. */
+static void
+test_one_user(void)
+{
+    const Schedule schedule = {.host = "web1", .every_us = G_USEC_PER_SEC};
+    const ScheduleProcess processes[] = {{1, 1, "shop", 0, 0}, {2, 2, "shop", 0, 0}, {3, 3, "shop", 0, 0}};
+    g_autoptr(GHashTable) spent = schedule_spent_new();
+    gboolean waiting[] = {TRUE, FALSE, TRUE};
+    g_assert_cmpuint(schedule_next(&schedule, processes, 3, waiting, spent), ==, 0);
+    schedule_spend(spent, 0, MINUTE);
+    waiting[0] = FALSE;
+    g_assert_cmpuint(schedule_next(&schedule, processes, 3, waiting, spent), ==, 2);
+    waiting[2] = FALSE;
+    g_assert_cmpuint(schedule_next(&schedule, processes, 3, waiting, spent), ==, 3);
+}
+
 /* A user with any number of slow processes keeps others waiting for one of them at most. */
 static void
 test_turns(void)
@@ -136,6 +178,8 @@ main(int argc, char **argv)
     g_test_add_func("/schedule/idle", test_idle);
     g_test_add_func("/schedule/budget", test_budget);
     g_test_add_func("/schedule/users", test_users);
+    g_test_add_func("/schedule/slow-processes", test_slow_processes);
+    g_test_add_func("/schedule/one-user", test_one_user);
     g_test_add_func("/schedule/turns", test_turns);
     g_test_add_func("/schedule/no-budget", test_no_budget);
     return g_test_run();
