@@ -206,6 +206,8 @@ open_walked(const Walk *walk, Wanted wanted, GError **error)
         return set_refused(error, EISDIR, g_strerror(EISDIR));
     if (!S_ISREG(status.st_mode))
         return wanted == WANTED_ANY ? open_other(walk, &status, error) : set_refused(error, EINVAL, "not regular");
+    if (walk->led && is_of_proc(walk->at)) /* what his process shows may be memory that he keeps from being read */
+        return set_refused(error, EPERM, "a link of another user leads there; it is a file of /proc");
     if (walk->led && (walk->several || walk->leader != status.st_uid))
         return set_refused(error, EPERM,
                            "a link of another user leads there, and the file is not his; name the file itself");

@@ -9,7 +9,7 @@
 #include <gio/gio.h>
 
 /* Opens PATH for reading. -1 with an error that does not name PATH, unless PATH leads to
- *  - a regular file; the links of another user on the way lead only to files of his own;
+ *  - a regular file; the links of another user on the way lead only to files of his own, and to none of /proc;
  *  - a FIFO of root or the caller, not by a link of another user;
  *  - what a process has open (/dev/stdin, /dev/fd/N), not by such a link. */
 int input_file_open(const char *path, GError **error);

@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SOMEBODY = 65531, SOMEBODY_ELSE = 65532 };
@@ -224,6 +227,49 @@ test_another_user(void)
     end();
 }
 
+/* A process of SOMEBODY, whose files in /proc are his. */
+static pid_t
+start_somebody(void)
+{
+    int ends[2];
+    char byte;
+    g_assert_no_errno(pipe(ends));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        if (setgid(SOMEBODY) != 0 || setuid(SOMEBODY) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 ||
+            write(ends[1], "", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    g_assert_cmpint(read(ends[0], &byte, 1), ==, 1);
+    close(ends[0]);
+    return pid;
+}
+
+/* Its user may keep the memory that such a file shows from being read, without end. */
+static void
+test_process_of_another_user(void)
+{
+    if (geteuid() != 0) {
+        g_test_skip("only root has files of other users");
+        return;
+    }
+    begin();
+    const pid_t pid = start_somebody();
+    g_autofree char *file = g_strdup_printf("/proc/%d/cmdline", (int)pid);
+    struct stat status;
+    g_assert_no_errno(stat(file, &status));
+    g_assert_cmpuint(status.st_uid, ==, SOMEBODY);
+    add_link("to-process", file, SOMEBODY);
+    refuses("to-process", "it is a file of /proc");
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
+    end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -234,5 +280,6 @@ main(int argc, char **argv)
     g_test_add_func("/input-file/own-fifo", test_own_fifo);
     g_test_add_func("/input-file/lease", test_lease);
     g_test_add_func("/input-file/another-user", test_another_user);
+    g_test_add_func("/input-file/process-of-another-user", test_process_of_another_user);
     return g_test_run();
 }
