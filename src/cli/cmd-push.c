@@ -67,15 +67,24 @@ batches(guint64 n)
     return n == 1 ? "batch" : "batches";
 }
 
+/* What ends the sending, also within a request. */
+typedef struct {
+    Interrupt interrupt;
+    gint64 until; /* monotonic */
+} Sending;
+
+static gboolean
+is_over(gpointer data)
+{
+    const Sending *sending = data;
+    return interrupt_is_pending(&sending->interrupt) || g_get_monotonic_time() >= sending->until;
+}
+
 /* Sends until the queue is empty, the time is over, or a signal is received. */
 static gboolean
-send_all(Delivery *delivery, guint64 for_ms, GError **error)
+send_all(Delivery *delivery, const Sending *sending, GError **error)
 {
-    gint64 until = g_get_monotonic_time() + (gint64)for_ms * 1000;
     DeliveryState state = DELIVERY_GOES;
-    Interrupt interrupt;
-    if (!interrupt_catch(&interrupt, error))
-        return FALSE;
     /* At least once. */
     do {
         g_autoptr(GError) cause = NULL;
@@ -85,12 +94,11 @@ send_all(Delivery *delivery, guint64 for_ms, GError **error)
         if (state == DELIVERY_FAILED)
             g_propagate_error(error, g_steal_pointer(&cause));
         gint64 due_ms = (delivery_due_us(delivery) - g_get_monotonic_time()) / 1000;
-        gint64 left_ms = (until - g_get_monotonic_time()) / 1000;
-        if (interrupt_wait(&interrupt,
+        gint64 left_ms = (sending->until - g_get_monotonic_time()) / 1000;
+        if (interrupt_wait(&sending->interrupt,
                            state == DELIVERY_WAITS ? (guint64)CLAMP(due_ms + 1, IDLE_MS, MAX(left_ms, IDLE_MS)) : 0))
             break;
-    } while (state != DELIVERY_IDLE && state != DELIVERY_FAILED && g_get_monotonic_time() < until);
-    interrupt_release(&interrupt);
+    } while (state != DELIVERY_IDLE && state != DELIVERY_FAILED && g_get_monotonic_time() < sending->until);
     return state != DELIVERY_FAILED;
 }
 
@@ -111,8 +119,22 @@ tell(const QueueFigures *before, const QueueFigures *after, int status)
     return lost > 0 || after->waiting > 0 ? STATUS_PARTIAL : status;
 }
 
+static gboolean
+send_for(Queue *queue, Destination *destination, guint64 for_ms, GError **error)
+{
+    Sending sending = {.until = g_get_monotonic_time() + (gint64)for_ms * 1000};
+    destination->is_over = is_over;
+    destination->is_over_data = &sending;
+    g_autoptr(Delivery) delivery = delivery_new(queue, destination, error);
+    if (delivery == NULL || !interrupt_catch(&sending.interrupt, error))
+        return FALSE;
+    const gboolean sent = send_all(delivery, &sending, error);
+    interrupt_release(&sending.interrupt);
+    return sent;
+}
+
 static int
-deliver(Queue *queue, const Destination *destination, const QueueFigures *before, guint64 for_ms, GError **error)
+deliver(Queue *queue, Destination *destination, const QueueFigures *before, guint64 for_ms, GError **error)
 {
     QueueFigures after;
     g_autoptr(GError) cause = NULL;
@@ -124,8 +146,7 @@ deliver(Queue *queue, const Destination *destination, const QueueFigures *before
         command_say("push: another jescope sends from this queue, and will send these batches too");
         return STATUS_DONE;
     }
-    g_autoptr(Delivery) delivery = delivery_new(queue, destination, error);
-    if (delivery == NULL || !send_all(delivery, for_ms, error) || !queue_figures(queue, &after, error))
+    if (!send_for(queue, destination, for_ms, error) || !queue_figures(queue, &after, error))
         return STATUS_FAILED;
     return tell(before, &after, STATUS_DONE);
 }

@@ -34,6 +34,13 @@ interrupt_wait(const Interrupt *interrupt, guint64 ms)
            read(interrupt->descriptor, &info, sizeof(info)) == sizeof(info);
 }
 
+gboolean
+interrupt_is_pending(const Interrupt *interrupt)
+{
+    struct pollfd poll_fd = {.fd = interrupt->descriptor, .events = POLLIN};
+    return poll(&poll_fd, 1, 0) > 0;
+}
+
 void
 interrupt_release(Interrupt *interrupt)
 {

@@ -17,6 +17,9 @@ gboolean interrupt_catch(Interrupt *interrupt, GError **error);
 /* Waits at most MS milliseconds; TRUE: a signal was received. */
 gboolean interrupt_wait(const Interrupt *interrupt, guint64 ms);
 
+/* Whether a signal has been received that interrupt_wait() has not returned. */
+gboolean interrupt_is_pending(const Interrupt *interrupt);
+
 /* Restores the default actions; a signal received meanwhile ends jescope immediately. */
 void interrupt_release(Interrupt *interrupt);
 

@@ -30,7 +30,9 @@ typedef struct {
     GHashTable *settings; /* the query: name -> value, decoded */
     gboolean in_clear;    /* sent unencrypted to another machine */
     ExportAccess access;  /* strings owned by the destination */
-    gint *ends;           /* atomic, set by the owner: while not 0, requests are aborted; NULL: none */
+    /* Set by the owner: once it returns TRUE, requests are aborted. Called about once a second; NULL: never. */
+    gboolean (*is_over)(gpointer data);
+    gpointer is_over_data;
 } Destination;
 
 /* NULL with EXPORT_ERROR_DESTINATION. A URL with a user or password is refused, since process lists would show it. */

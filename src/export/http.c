@@ -29,7 +29,7 @@ struct Http {
     char *authorization; /* a header, or NULL */
     char *tenant;        /* a header, or NULL; X-Scope-OrgID */
     gboolean is_signed;
-    gint *ends; /* Destination.ends */
+    const Destination *destination;
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -108,8 +108,8 @@ add_credentials(Http *http, const char *token_file, HttpCredentials credentials,
 static int
 on_progress(void *user, curl_off_t down, curl_off_t downed, curl_off_t up, curl_off_t upped)
 {
-    const Http *http = user;
-    return g_atomic_int_get(http->ends) != 0;
+    const Destination *destination = user;
+    return destination->is_over(destination->is_over_data);
 }
 
 static size_t on_header(char *data, size_t one, size_t n, void *user);
@@ -132,9 +132,9 @@ set_up(Http *http, const ExportAccess *access)
     curl_library.curl_easy_setopt(curl, CURLOPT_USERAGENT, "jescope");
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
     curl_library.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    if (http->ends != NULL) {
+    if (http->destination->is_over != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-        curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http);
+        curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http->destination);
         curl_library.curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
     }
     if (access->ca_file != NULL) {
@@ -157,7 +157,7 @@ http_new(const Destination *destination, HttpCredentials credentials, const char
         return NULL;
     http = g_new0(Http, 1);
     http->origin = g_strdup(destination->origin);
-    http->ends = destination->ends;
+    http->destination = destination;
     http->curl = curl_library.curl_easy_init();
     const char *tenant = destination_setting(destination, "tenant", NULL);
     http->tenant = tenant != NULL ? g_strconcat("X-Scope-OrgID: ", tenant, NULL) : NULL;

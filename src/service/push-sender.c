@@ -142,8 +142,9 @@ push_sender_check(const ServicePush *push, GError **error)
 /* ---- the thread ---- */
 
 static gboolean
-is_ending(PushSender *sender)
+is_ending(gpointer data)
 {
+    PushSender *sender = data;
     return g_atomic_int_get(&sender->ends) != 0;
 }
 
@@ -262,7 +263,8 @@ push_sender_new(Service *service, const ServicePush *push)
     g_mutex_init(&sender->lock);
     g_cond_init(&sender->wake);
     if (open_place(push, &sender->place, &error)) {
-        sender->place.destination->ends = &sender->ends;
+        sender->place.destination->is_over = is_ending;
+        sender->place.destination->is_over_data = sender;
         sender->queue = queue_open(push->queue, push->to, push->queue_size, &error);
     }
     if (sender->queue != NULL)

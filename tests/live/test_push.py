@@ -72,6 +72,25 @@ def certificates(tmp_path_factory):
     return folder
 
 
+
+@pytest.mark.parametrize(("ended_by", "words"), [("signal", ["--for=10m"]), ("time", ["--for=1s"])])
+def test_a_request_without_an_answer_ends(tmp_path, ended_by, words):
+    """By a signal, or when the time is over, long before the request itself is given up after a minute."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(DEADLINE)
+        url = f"put+http://127.0.0.1:{silent.getsockname()[1]}"
+        with subprocess.Popen([JESCOPE, "push", DUMP, f"--to={url}", f"--queue={tmp_path}/queue", *words], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            with silent.accept()[0] as client:
+                client.settimeout(DEADLINE)
+                assert client.recv(4)
+                if ended_by == "signal":
+                    process.send_signal(signal.SIGTERM)
+                told = process.communicate(timeout=30)[1]
+    assert process.returncode == 3, told
+    assert "1 batch waits" in told, told
+
+
 def counts(queue):
     """The counters of the only queue below QUEUE, and how many entries wait."""
     [state] = queue.glob("*/state")
