@@ -43,7 +43,7 @@ void schedule_choose(const Schedule *schedule, gint64 round, const ScheduleProce
 /*
  * The next of N processes of which those are WAITING that have not been dumped in this round, or N: one of the user for
  * whose processes SPENT (user -> guint64 microseconds) has least. A user for whom it has a whole round's time waits for
- * the next round, unless nobody else has processes, so that others' dumps are not late.
+ * the next round, unless all N are of one user, so that others' dumps are not late.
  */
 guint schedule_next(const Schedule *schedule, const ScheduleProcess *processes, guint n, const gboolean *waiting,
                     GHashTable *spent);

@@ -56,7 +56,8 @@ discovery_directories(const Process *process)
     return list;
 }
 
-/* Only a directory that nobody else can write to: whoever owns it could have us look at all processes without end. */
+/* Only a directory to which no other user can write. Its owner could make jescope examine all processes again and
+ * again. */
 static void
 watch_directory(int inotify, const char *path)
 {

@@ -604,7 +604,7 @@ test_missing_file(void)
 {
     g_autoptr(GError) error = NULL;
     g_assert_false(log_reader_read("/nonexistent/file", keep, NULL, NULL, &error));
-    g_assert_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT);
+    g_assert_error(error, G_IO_ERROR, G_IO_ERROR_NOT_FOUND);
     g_assert_nonnull(strstr(error->message, "/nonexistent/file"));
 }
 
