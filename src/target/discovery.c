@@ -324,6 +324,14 @@ open_to_clean(const char *path)
     return -1;
 }
 
+/* Whether PATH was made for one process: /tmp/.jescope-USER.… Others may make such names of any bytes. */
+static gboolean
+is_for_one_process(const char *path)
+{
+    static const char prefix[] = "/tmp/.jescope-";
+    return g_str_has_prefix(path, prefix) && strchr(path + strlen(prefix), '.') != NULL;
+}
+
 static void
 clean_directory(const char *path, gint64 until)
 {
@@ -341,8 +349,8 @@ clean_directory(const char *path, gint64 until)
     struct stat st;
     gboolean unused = fstat(directory, &st) == 0 && !is_new(&st);
     close(directory);
-    if (unused && g_pattern_match_simple("/tmp/.jescope-*.*", path))
-        rmdir(path); /* created for one process; fails unless empty */
+    if (unused && is_for_one_process(path))
+        rmdir(path); /* fails unless empty */
 }
 
 /* Adds every user's directories for root, otherwise the caller's. */
