@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 enum {
-    IDLE_MS = 10, /* interval of checking for signals while there is more to send */
+    IDLE_MS = 10,     /* interval of checking for signals while there is more to send */
+    FIRST_MS = 10000, /* minimum time of the first request */
 };
 
 #define FOR_MS 30000
@@ -67,17 +68,18 @@ batches(guint64 n)
     return n == 1 ? "batch" : "batches";
 }
 
-/* What ends the sending, also within a request. */
+/* What ends the sending. The times are monotonic. */
 typedef struct {
     Interrupt interrupt;
-    gint64 until; /* monotonic */
+    gint64 until;    /* no request begins afterwards, except the first */
+    gint64 abort_us; /* requests are aborted; not before the first one has had FIRST_MS */
 } Sending;
 
 static gboolean
 is_over(gpointer data)
 {
     const Sending *sending = data;
-    return interrupt_is_pending(&sending->interrupt) || g_get_monotonic_time() >= sending->until;
+    return interrupt_is_pending(&sending->interrupt) || g_get_monotonic_time() >= sending->abort_us;
 }
 
 /* Sends until the queue is empty, the time is over, or a signal is received. */
@@ -122,7 +124,8 @@ tell(const QueueFigures *before, const QueueFigures *after, int status)
 static gboolean
 send_for(Queue *queue, Destination *destination, guint64 for_ms, GError **error)
 {
-    Sending sending = {.until = g_get_monotonic_time() + (gint64)for_ms * 1000};
+    const gint64 now = g_get_monotonic_time();
+    Sending sending = {.until = now + (gint64)for_ms * 1000, .abort_us = now + MAX((gint64)for_ms, FIRST_MS) * 1000};
     destination->is_over = is_over;
     destination->is_over_data = &sending;
     g_autoptr(Delivery) delivery = delivery_new(queue, destination, error);

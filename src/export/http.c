@@ -274,9 +274,10 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
     curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer->cut))
         return TRUE;
-    const char *why = arrival.header_bytes > HEADERS_MAX ? "the headers of its answer are larger than 64 KiB"
-                      : http->failure[0] != '\0'         ? http->failure
-                                                         : curl_library.curl_easy_strerror(code);
+    const char *why = arrival.header_bytes > HEADERS_MAX  ? "the headers of its answer are larger than 64 KiB"
+                      : code == CURLE_ABORTED_BY_CALLBACK ? "no answer before the end of the time or a signal"
+                      : http->failure[0] != '\0'          ? http->failure
+                                                          : curl_library.curl_easy_strerror(code);
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_UNREACHED, "%s did not take it: %s", http->origin, why);
     http_answer_clear(answer);
     return FALSE;

@@ -237,6 +237,7 @@ def test_stopped_and_continued(loaded):
         terminal.press("fg", "Enter")
         terminal.wait("jescope targets", "redis-server")
         terminal.press("q")
+        terminal.wait_for_shell()
         terminal.press("echo over $?", "Enter")
         terminal.wait("over 0")
 

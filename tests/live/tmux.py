@@ -49,6 +49,10 @@ class Tmux:
     def press(self, *keys):
         self.do("send-keys", *keys)
 
+    def wait_for_shell(self):
+        """Until jescope is not in the foreground: it would read, or discard, what is typed."""
+        wait_for(lambda: self.do("display-message", "-p", "#{pane_current_command}").strip() == "bash", "the shell is in the foreground")
+
     def pid(self):
         """Of jescope."""
         shell = int(self.do("display-message", "-p", "#{pane_pid}"))
