@@ -156,6 +156,30 @@ print_life(const BlackboxLife *life, GError **error)
     return STATUS_PARTIAL;
 }
 
+static char *
+name_of_user(const BlackboxLife *life)
+{
+    return life->user != (uid_t)-1 ? process_user_name(life->user) : g_strdup("?");
+}
+
+/* Any user may give a process any name. */
+static void
+tell_of_namesakes(const GPtrArray *lives, const char *name)
+{
+    const BlackboxLife *shown = lives->pdata[0];
+    for (guint i = 1; i < lives->len; i++) {
+        const BlackboxLife *other = lives->pdata[i];
+        if (other->user == shown->user)
+            continue;
+        g_autofree char *user = name_of_user(shown), *another = name_of_user(other);
+        command_say(
+            "last: '%s' stands for processes of several users: the latest one, which is shown, is of %s, and %d "
+            "of %s; 'jescope last' lists all, give a pid for another one",
+            name, user, (int)other->pid, another);
+        return;
+    }
+}
+
 static int
 print_lives(const GPtrArray *lives)
 {
@@ -163,7 +187,7 @@ print_lives(const GPtrArray *lives)
     for (guint i = 0; i < lives->len; i++) {
         const BlackboxLife *life = lives->pdata[i];
         g_autofree char *time = format_time(life->latest_us);
-        g_autofree char *user = life->user != (uid_t)-1 ? process_user_name(life->user) : g_strdup("?");
+        g_autofree char *user = name_of_user(life);
         printf("%-24s  %7d  %-12s  %-15s  %-19s  %9u\n", life->name, (int)life->pid, user, blackbox_state_word(life),
                time, life->snapshots->len);
     }
@@ -223,6 +247,8 @@ run(char **operands, GError **error)
                     operands[0] != NULL ? " of " : "", operands[0] != NULL ? operands[0] : "", where);
         return STATUS_FAILED;
     }
+    if (operands[0] != NULL)
+        tell_of_namesakes(lives, operands[0]);
     if (as_json)
         return print_json(lives, operands[0] != NULL);
     if (operands[0] == NULL)

@@ -9,6 +9,7 @@ import datetime
 import json
 import os
 import pathlib
+import pwd
 import random
 import re
 import signal
@@ -291,6 +292,21 @@ def test_profiling_is_restored(tmp_path):
             watch.send_signal(signal.SIGINT)
             assert watch.wait(DEADLINE) == 0
         assert not json.loads(jescope(tmp_path, "status", "--json", pid).stdout)["profiling"]["active"]
+
+
+def test_a_namesake_of_another_user_is_not_shown_silently(tmp_path):
+    """Any user may take the name of a service, and its process be the latest of that name."""
+    for pid, user in ((4000001, 1), (4000002, 2), (4000003, 2)):
+        life = tmp_path / "box" / "service" / f"{pid}.1"
+        life.mkdir(parents=True, mode=0o700)
+        (life / "000001.snapshot").write_text(f"[snapshot]\ntime-us={pid}\ntook-us=1\nreason=first\n"
+                                              f"[process]\nname=service\nboot=of-another-time\nuser={user}\n")
+    words = [f"--directory={tmp_path / 'box'}", "--json"]
+    done = jescope(tmp_path, "last", "service", *words)
+    assert json.loads(done.stdout)["lives"][0]["uid"] == 2
+    whose, another = (pwd.getpwuid(user).pw_name for user in (2, 1))
+    assert f"is of {whose}, and 4000001 of {another};" in done.stderr, done.stderr
+    assert jescope(tmp_path, "last", "4000003", *words).stderr == ""
 
 
 def test_errors(tmp_path):
