@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/exit-events.h"
 
+#include "target/process.h"
 #include "target/reach.h"
 
 #include <arpa/inet.h>
@@ -9,8 +10,10 @@
 #include <linux/connector.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -31,13 +34,24 @@ typedef struct {
     guint followers;
     gboolean received;
     int status;
+    uid_t user;     /* (uid_t)-1: unknown */
+    guint64 number; /* in order of their beginning */
 } Followed;
+
+/* Receives at once, on a thread of its own: each thread of a followed process may end with a status, and would fill the
+ * queue for all others. */
+typedef struct {
+    int subscription;
+    int end; /* an eventfd */
+    GThread *thread;
+} Receiver;
 
 static struct {
     GMutex lock;
     GHashTable *followed; /* pid -> Followed; NULL: none */
-    int subscription;     /* -1: none, or refused */
-} events = {.subscription = -1};
+    guint64 last_number;
+    Receiver *receiver; /* NULL: none, or refused */
+} events;
 
 /* ---- messages ---- */
 
@@ -95,6 +109,53 @@ set_filter(int subscription, struct sock_filter *steps, gsize n)
     return setsockopt(subscription, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) == 0;
 }
 
+typedef struct {
+    pid_t pid;
+    uid_t user;
+    guint64 number;
+    guint rank; /* among those of its user */
+} Choice;
+
+static gint
+by_user(gconstpointer a, gconstpointer b)
+{
+    const Choice *one = a, *other = b;
+    if (one->user != other->user)
+        return one->user < other->user ? -1 : 1;
+    return one->number < other->number ? -1 : 1;
+}
+
+static gint
+by_rank(gconstpointer a, gconstpointer b)
+{
+    const Choice *one = a, *other = b;
+    return one->rank != other->rank ? (one->rank < other->rank ? -1 : 1) : by_user(a, b);
+}
+
+/* The processes for which there is room, of Choice: as many of each user, the first ones. */
+static GArray *
+choose_followed(void)
+{
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(Choice));
+    GHashTableIter iter;
+    gpointer pid, value;
+    g_hash_table_iter_init(&iter, events.followed);
+    while (g_hash_table_iter_next(&iter, &pid, &value)) {
+        const Followed *followed = value;
+        const Choice choice = {GPOINTER_TO_INT(pid), followed->user, followed->number, 0};
+        g_array_append_val(all, choice);
+    }
+    g_array_sort(all, by_user);
+    for (guint i = 1; i < all->len; i++) {
+        const Choice *before = &g_array_index(all, Choice, i - 1);
+        Choice *choice = &g_array_index(all, Choice, i);
+        choice->rank = choice->user == before->user ? before->rank + 1 : 0;
+    }
+    g_array_sort(all, by_rank);
+    g_array_set_size(all, MIN(all->len, (guint)EXIT_EVENTS_MOST));
+    return all;
+}
+
 /*
  * Accepts exits of the followed processes. The status of a thread that ends alone is 0, so it is used only for the
  * first thread. Threads that end with their process have its status, which is the final one if the first thread had
@@ -103,24 +164,22 @@ set_filter(int subscription, struct sock_filter *steps, gsize n)
 static void
 filter_followed(void)
 {
+    if (events.receiver == NULL)
+        return;
     const struct sock_filter head[] = {
         LOAD(WHAT),   IF_EQUAL(PROC_EVENT_EXIT, 1, 0), DROP, LOAD(STATUS), IF_EQUAL(0, 0, 2), LOAD(THREAD), SKIP(1),
         LOAD(PROCESS)};
-    const gsize most = G_N_ELEMENTS(head) + 2 * (gsize)EXIT_EVENTS_MOST;
     static const struct sock_filter take = TAKE, drop = DROP;
     g_autoptr(GArray) steps = g_array_new(FALSE, FALSE, sizeof(struct sock_filter));
-    GHashTableIter iter;
-    gpointer pid;
+    g_autoptr(GArray) chosen = choose_followed();
     g_array_append_vals(steps, head, G_N_ELEMENTS(head));
-    g_hash_table_iter_init(&iter, events.followed);
-    while (steps->len < most && g_hash_table_iter_next(&iter, &pid, NULL)) {
-        const struct sock_filter is_this = IF_EQUAL((guint32)GPOINTER_TO_INT(pid), 0, 1);
+    for (guint i = 0; i < chosen->len; i++) {
+        const struct sock_filter is_this = IF_EQUAL((guint32)g_array_index(chosen, Choice, i).pid, 0, 1);
         g_array_append_val(steps, is_this);
         g_array_append_val(steps, take);
     }
     g_array_append_val(steps, drop);
-    if (events.subscription >= 0 &&
-        !set_filter(events.subscription, (struct sock_filter *)(gpointer)steps->data, steps->len))
+    if (!set_filter(events.receiver->subscription, (struct sock_filter *)(gpointer)steps->data, steps->len))
         g_debug("exits of processes are not received: %s", g_strerror(errno));
 }
 
@@ -166,67 +225,119 @@ exit_events_unsubscribe(int subscription)
     close(subscription);
 }
 
-/* ---- followed processes; called with the lock held ---- */
+/* ---- receiving ---- */
 
-static void
-begin(void)
-{
-    const ReachOps *elsewhere = reach_elsewhere();
-    events.followed = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-    events.subscription = elsewhere != NULL ? elsewhere->exit_events() : exit_events_subscribe();
-}
-
-static void
-end(void)
-{
-    g_hash_table_unref(events.followed);
-    events.followed = NULL;
-    if (events.subscription >= 0 && reach_elsewhere() == NULL)
-        exit_events_unsubscribe(events.subscription);
-    else if (events.subscription >= 0)
-        close(events.subscription);
-    events.subscription = -1;
-}
-
-void
-exit_events_follow(pid_t pid)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
-    if (events.followed == NULL)
-        begin();
-    Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
-    if (followed == NULL) {
-        followed = g_new0(Followed, 1);
-        g_hash_table_insert(events.followed, GINT_TO_POINTER(pid), followed);
-        filter_followed();
-    }
-    followed->followers++;
-}
-
-void
-exit_events_forget(pid_t pid)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
-    Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
-    if (--followed->followers > 0)
-        return;
-    g_hash_table_remove(events.followed, GINT_TO_POINTER(pid));
-    filter_followed();
-    if (g_hash_table_size(events.followed) == 0)
-        end();
-}
-
+/* With the lock. */
 static void
 take_events(void)
 {
     guint8 message[MESSAGE_SIZE];
-    while (receive(events.subscription, message)) {
+    while (events.receiver != NULL && receive(events.receiver->subscription, message)) {
         Followed *ended = g_hash_table_lookup(events.followed, GINT_TO_POINTER((gint)word_at(message, PROCESS)));
         if (ended == NULL)
             continue;
         ended->status = (int)word_at(message, STATUS);
         ended->received = TRUE;
     }
+}
+
+static gpointer
+run_receiver(gpointer data)
+{
+    const Receiver *receiver = data;
+    struct pollfd fds[] = {{.fd = receiver->subscription, .events = POLLIN}, {.fd = receiver->end, .events = POLLIN}};
+    for (;;) {
+        const int n = poll(fds, G_N_ELEMENTS(fds), -1);
+        if ((n < 0 && errno != EINTR) || (n > 0 && fds[1].revents != 0))
+            return NULL;
+        g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
+        if (events.receiver == receiver)
+            take_events();
+    }
+}
+
+/* NULL if there is no subscription. */
+static Receiver *
+receiver_new(void)
+{
+    const ReachOps *elsewhere = reach_elsewhere();
+    const int subscription = elsewhere != NULL ? elsewhere->exit_events() : exit_events_subscribe();
+    if (subscription < 0)
+        return NULL;
+    Receiver *receiver = g_new0(Receiver, 1);
+    *receiver = (Receiver){.subscription = subscription, .end = eventfd(0, EFD_CLOEXEC)};
+    /* Without a thread, or the means to end it, events are received when they are asked for. */
+    receiver->thread = receiver->end >= 0 ? g_thread_try_new("exits", run_receiver, receiver, NULL) : NULL;
+    return receiver;
+}
+
+/* Without the lock. */
+static void
+receiver_free(Receiver *receiver)
+{
+    const guint64 one = 1;
+    if (receiver == NULL)
+        return;
+    if (receiver->thread != NULL && write(receiver->end, &one, sizeof(one)) == sizeof(one))
+        g_thread_join(receiver->thread);
+    if (receiver->end >= 0)
+        close(receiver->end);
+    if (reach_elsewhere() == NULL)
+        exit_events_unsubscribe(receiver->subscription);
+    else
+        close(receiver->subscription);
+    g_free(receiver);
+}
+
+/* ---- followed processes ---- */
+
+static Followed *
+followed_new(pid_t pid)
+{
+    Process process;
+    Followed *followed = g_new0(Followed, 1);
+    followed->user = process_look(pid, &process) ? process.uids[0] : (uid_t)-1;
+    followed->number = ++events.last_number;
+    return followed;
+}
+
+void
+exit_events_follow(pid_t pid)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
+    if (events.followed == NULL) {
+        events.followed = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+        events.receiver = receiver_new();
+    }
+    Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
+    if (followed == NULL) {
+        followed = followed_new(pid);
+        g_hash_table_insert(events.followed, GINT_TO_POINTER(pid), followed);
+        filter_followed();
+    }
+    followed->followers++;
+}
+
+/* Returns the receiver if it is not needed any more. */
+static Receiver *
+forget(pid_t pid)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&events.lock);
+    Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
+    if (--followed->followers > 0)
+        return NULL;
+    g_hash_table_remove(events.followed, GINT_TO_POINTER(pid));
+    filter_followed();
+    if (g_hash_table_size(events.followed) > 0)
+        return NULL;
+    g_clear_pointer(&events.followed, g_hash_table_unref);
+    return g_steal_pointer(&events.receiver);
+}
+
+void
+exit_events_forget(pid_t pid)
+{
+    receiver_free(forget(pid));
 }
 
 /* The kernel announces the end of a process before it sends the last event (do_exit() calls exit_notify() first). So a
@@ -238,7 +349,7 @@ exit_events_read(pid_t pid, int *status)
     const Followed *followed = g_hash_table_lookup(events.followed, GINT_TO_POINTER(pid));
     take_events();
     if (followed->received && followed->status == 0) {
-        GPollFD subscription = {.fd = events.subscription, .events = G_IO_IN};
+        GPollFD subscription = {.fd = events.receiver->subscription, .events = G_IO_IN};
         g_poll(&subscription, 1, LAST_EVENT_MS);
         take_events();
     }

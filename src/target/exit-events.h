@@ -13,8 +13,8 @@
 
 enum { EXIT_EVENTS_MOST = 128 }; /* processes followed at a time: net.core.optmem_max may not allow more */
 
-/* Follows PID until exit_events_forget(). Without a subscription, or if too many are followed, its status stays
- * unknown. */
+/* Follows PID until exit_events_forget(). Without a subscription, or if too many of its user are followed, its status
+ * stays unknown. */
 void exit_events_follow(pid_t pid);
 void exit_events_forget(pid_t pid);
 

@@ -215,6 +215,83 @@ test_many(void)
     stop(&scene);
 }
 
+static void *
+end_with_status(void *nothing)
+{
+    syscall(SYS_exit, 1);
+    return NULL;
+}
+
+/* More events than the kernel would keep. */
+static void
+by_flood(void)
+{
+    for (int i = 0; i < 8000; i++) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, end_with_status, NULL) == 0)
+            pthread_join(thread, NULL);
+    }
+}
+
+/* The threads of a followed process, each of which ends with a status, displace no event of another process. */
+static void
+test_flood(void)
+{
+    int status = -1, told = 0;
+    int subscription = exit_events_subscribe();
+    if (subscription < 0) {
+        g_test_skip("the process connector answers root of the initial namespaces alone");
+        return;
+    }
+    exit_events_unsubscribe(subscription);
+    const Scene honest = start(by_exit, TRUE), greedy = start(by_flood, FALSE);
+    ProcessEnd *end = process_end_new(greedy.process);
+    exit_events_follow(greedy.process);
+    exit_events_follow(honest.process);
+    end_and_wait(&greedy, end);
+    stop(&greedy); /* it has the other's pipe */
+    close(honest.go);
+    for (int i = 0; i < 200 && told == 0; i++) {
+        g_usleep(10000);
+        told = exit_events_read(honest.process, &status);
+    }
+    g_assert_true(told);
+    g_assert_cmpint(status, ==, 3 << 8);
+    exit_events_forget(honest.process);
+    exit_events_forget(greedy.process);
+    process_end_free(end);
+    stop(&honest);
+}
+
+/* Any number of processes of another user leave a process its place. */
+static void
+test_many_of_another_user(void)
+{
+    enum { MANY = 8 * EXIT_EVENTS_MOST };
+    int status = -1, told = 0;
+    int subscription = exit_events_subscribe();
+    if (subscription < 0) {
+        g_test_skip("the process connector answers root of the initial namespaces alone");
+        return;
+    }
+    exit_events_unsubscribe(subscription);
+    const Scene scene = start(by_exit, TRUE);
+    for (int i = 0; i < MANY; i++)
+        exit_events_follow(G_MAXINT - i); /* of nobody */
+    exit_events_follow(scene.process);
+    close(scene.go);
+    for (int i = 0; i < 200 && told == 0; i++) {
+        g_usleep(10000);
+        told = exit_events_read(scene.process, &status);
+    }
+    g_assert_true(told);
+    g_assert_cmpint(status, ==, 3 << 8);
+    for (int i = 0; i < MANY; i++)
+        exit_events_forget(G_MAXINT - i);
+    exit_events_forget(scene.process);
+    stop(&scene);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -226,5 +303,7 @@ main(int argc, char **argv)
         g_test_add_data_func(event, GUINT_TO_POINTER(i), test_event);
     }
     g_test_add_func("/process-end/many", test_many);
+    g_test_add_func("/process-end/flood", test_flood);
+    g_test_add_func("/process-end/many-of-another-user", test_many_of_another_user);
     return g_test_run();
 }
