@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JSON scanner alone, without lines around it. */
+/* Statistics in JSON without lines around them: the scanner, and the check of what a server passes on. */
 #include "stats/json.h"
+#include "text/json-check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,5 +21,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         g_clear_pointer(&sample, stats_sample_unref);
     }
     json_snapshot_free(snapshot);
+    if (json_check((const char *)data + 1, size - 1))
+        g_assert_true(size > 1 && g_utf8_validate_len((const char *)data + 1, size - 1, NULL));
     return 0;
 }

@@ -114,9 +114,10 @@ take_key(Check *check)
     return take(check, ':');
 }
 
-/* Takes the ends of objects and arrays up to the next value. FALSE: there is none. *FINE: all was as it has to be. */
+/* Takes what ends objects and arrays, up to the next value. FALSE: no value follows. *FINE: the text so far is valid.
+ */
 static gboolean
-go_on(Check *check, gboolean *fine)
+take_ends(Check *check, gboolean *fine)
 {
     for (;;) {
         skip_blanks(check);
@@ -160,7 +161,7 @@ json_check(const char *text, gsize length)
     while (fine) {
         skip_blanks(&check);
         fine = take_beginning(&check, &inside);
-        if (fine && !inside && !go_on(&check, &fine))
+        if (fine && !inside && !take_ends(&check, &fine))
             break;
     }
     return fine && check.at == check.end;
