@@ -43,7 +43,7 @@ start_at(Walk *walk, const char *directory)
     return step_to(walk, open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
-/* Removes the first component of the rest and returns it, to be freed; NULL: there is none. */
+/* Removes and returns the first component of the rest, to be freed; NULL if the rest is empty. */
 static char *
 take_component(Walk *walk)
 {

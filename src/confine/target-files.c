@@ -16,7 +16,7 @@
 
 enum { OPEN_ATTEMPTS = 16 };
 
-static const Rights nobody = {.limited = TRUE, .uid = RIGHTS_NOBODY, .gid = RIGHTS_NOBODY};
+static const Rights unprivileged = {.limited = TRUE, .uid = RIGHTS_NOBODY, .gid = RIGHTS_NOBODY};
 
 /* A directory tree in which names are resolved. */
 typedef struct {
@@ -306,7 +306,7 @@ static const Rights *
 rights_in(const TargetFiles *files, const Tree *tree, const Rights *rights)
 {
     static const Rights own = {.limited = FALSE};
-    return tree->ours ? &own : files->elsewhere && tree == our_root(files) ? &nobody : rights;
+    return tree->ours ? &own : files->elsewhere && tree == our_root(files) ? &unprivileged : rights;
 }
 
 static int
@@ -420,7 +420,7 @@ is_public(const TargetFiles *files, const char *path, const TargetFile *file)
     TargetFile again = {.fd = -1};
     if (tree->ours || mapped_range(files, path) != NULL || is_perf_map(files, file))
         return TRUE;
-    if ((file->status.st_mode & S_IROTH) == 0 || open_in_tree(tree, below, &nobody, &again) != 0)
+    if ((file->status.st_mode & S_IROTH) == 0 || open_in_tree(tree, below, &unprivileged, &again) != 0)
         return FALSE;
     close(again.fd);
     g_free(again.path);

@@ -44,7 +44,8 @@ typedef enum {
 /* Like target_open(), but reaches the target only in this way. */
 Target *target_open_via(const char *name, TargetVia via, GError **error);
 
-/* Whether the process still runs; TRUE if unknown. FALSE too, without an agent, if it executes another program now. */
+/* Whether the process still runs; TRUE if unknown. FALSE with OUTCOME_GONE if it has ended or, without an
+ * agent, executes another program. */
 gboolean target_alive(const Target *target, GError **error);
 
 /* Process.start_time of the process; 0: unknown. */

@@ -16,12 +16,12 @@ typedef struct {
     uid_t manager;             /* the user of its manager; (uid_t)-1: the system manager */
 } Unit;
 
-/* Whether systemd would accept NAME for a unit (systemd.unit(5)). Whoever may make control groups names them with any
- * bytes. */
+/* Whether systemd accepts NAME for a unit (systemd.unit(5)). A user who may create control groups can give them names
+ * of any bytes. */
 gboolean unit_is_name(const char *name);
 
 /* The innermost component of a control group's path that is the name of a unit and ends in SUFFIX, to be freed; NULL if
- * there is none. */
+ * no component is. */
 char *unit_innermost(const char *path, const char *suffix);
 
 /* The service or scope of such a path. FALSE, with *UNIT unchanged, if it has none. */
