@@ -2,9 +2,9 @@
 /*
  * The exit statuses of processes that are not our children, from the kernel's process connector (<linux/cn_proc.h>).
  * One subscription serves all processes that are followed; it begins with the first and ends with the last of them. The
- * kernel filters by pid, so exits of other processes are not delivered. A thread receives the events as
- * they come, while there is a subscription. Needs CAP_NET_ADMIN in the initial user, pid
- * and network namespaces, or a process that has it (reach.h). Thread-safe.
+ * kernel filters by pid, so exits of other processes are not delivered. A thread receives the events as they come,
+ * while there is a subscription. Needs CAP_NET_ADMIN in the initial user, pid and network namespaces, or a process that
+ * has it (reach.h). Thread-safe.
  */
 #ifndef JESCOPE_TARGET_EXIT_EVENTS_H
 #define JESCOPE_TARGET_EXIT_EVENTS_H

@@ -155,6 +155,27 @@ test_zombie(gconstpointer data)
     stop(&scene);
 }
 
+static gboolean
+skip_without_events(void)
+{
+    const int subscription = exit_events_subscribe();
+    if (subscription >= 0)
+        exit_events_unsubscribe(subscription);
+    else
+        g_test_skip("the process connector answers root of the initial namespaces alone");
+    return subscription < 0;
+}
+
+/* The status of a followed process that ends; -1 if none is received within two seconds. */
+static int
+received_status(pid_t pid)
+{
+    int status = -1;
+    for (int i = 0; i < 200 && !exit_events_read(pid, &status); i++)
+        g_usleep(10000);
+    return status;
+}
+
 /* The parent waits for it at once. */
 static void
 test_event(gconstpointer data)
@@ -162,16 +183,10 @@ test_event(gconstpointer data)
     const guint way = GPOINTER_TO_UINT(data);
     const Scene scene = start(ways[way].ending, TRUE);
     ProcessEnd *end = process_end_new(scene.process);
-    int subscription = exit_events_subscribe(), status = -1;
-    if (subscription < 0) {
-        g_test_skip("the process connector answers root of the initial namespaces alone");
-    } else {
-        exit_events_unsubscribe(subscription);
+    if (!skip_without_events()) {
         exit_events_follow(scene.process);
         end_and_wait(&scene, end);
-        for (int i = 0; i < 100 && !exit_events_read(scene.process, &status); i++)
-            g_usleep(10000);
-        g_assert_cmpint(status, ==, ways[way].status);
+        g_assert_cmpint(received_status(scene.process), ==, ways[way].status);
         exit_events_forget(scene.process);
     }
     process_end_free(end);
@@ -182,13 +197,8 @@ test_event(gconstpointer data)
 static void
 test_many(void)
 {
-    int status = -1, told = 0;
-    int subscription = exit_events_subscribe();
-    if (subscription < 0) {
-        g_test_skip("the process connector answers root of the initial namespaces alone");
+    if (skip_without_events())
         return;
-    }
-    exit_events_unsubscribe(subscription);
     const Scene scene = start(by_exit, TRUE);
     for (int i = 0; i < EXIT_EVENTS_MOST - 1; i++)
         exit_events_follow(G_MAXINT - i);
@@ -200,13 +210,8 @@ test_many(void)
         g_assert_cmpint(waitpid(other, NULL, 0), ==, other);
     }
     close(scene.go);
-    for (int i = 0; i < 200 && told == 0; i++) {
-        g_usleep(10000);
-        told = exit_events_read(scene.process, &status);
-    }
-    g_assert_true(told);
-    g_assert_cmpint(status, ==, 3 << 8);
-    g_assert_false(exit_events_read(G_MAXINT, &status));
+    g_assert_cmpint(received_status(scene.process), ==, 3 << 8);
+    g_assert_false(exit_events_read(G_MAXINT, &(int){0}));
     exit_events_follow(1); /* one too many */
     exit_events_forget(1);
     for (int i = 0; i < EXIT_EVENTS_MOST - 1; i++)
@@ -237,13 +242,8 @@ by_flood(void)
 static void
 test_flood(void)
 {
-    int status = -1, told = 0;
-    int subscription = exit_events_subscribe();
-    if (subscription < 0) {
-        g_test_skip("the process connector answers root of the initial namespaces alone");
+    if (skip_without_events())
         return;
-    }
-    exit_events_unsubscribe(subscription);
     const Scene honest = start(by_exit, TRUE), greedy = start(by_flood, FALSE);
     ProcessEnd *end = process_end_new(greedy.process);
     exit_events_follow(greedy.process);
@@ -251,12 +251,7 @@ test_flood(void)
     end_and_wait(&greedy, end);
     stop(&greedy); /* it has the other's pipe */
     close(honest.go);
-    for (int i = 0; i < 200 && told == 0; i++) {
-        g_usleep(10000);
-        told = exit_events_read(honest.process, &status);
-    }
-    g_assert_true(told);
-    g_assert_cmpint(status, ==, 3 << 8);
+    g_assert_cmpint(received_status(honest.process), ==, 3 << 8);
     exit_events_forget(honest.process);
     exit_events_forget(greedy.process);
     process_end_free(end);
@@ -268,24 +263,14 @@ static void
 test_many_of_another_user(void)
 {
     enum { MANY = 8 * EXIT_EVENTS_MOST };
-    int status = -1, told = 0;
-    int subscription = exit_events_subscribe();
-    if (subscription < 0) {
-        g_test_skip("the process connector answers root of the initial namespaces alone");
+    if (skip_without_events())
         return;
-    }
-    exit_events_unsubscribe(subscription);
     const Scene scene = start(by_exit, TRUE);
     for (int i = 0; i < MANY; i++)
-        exit_events_follow(G_MAXINT - i); /* of nobody */
+        exit_events_follow(G_MAXINT - i); /* no such processes */
     exit_events_follow(scene.process);
     close(scene.go);
-    for (int i = 0; i < 200 && told == 0; i++) {
-        g_usleep(10000);
-        told = exit_events_read(scene.process, &status);
-    }
-    g_assert_true(told);
-    g_assert_cmpint(status, ==, 3 << 8);
+    g_assert_cmpint(received_status(scene.process), ==, 3 << 8);
     for (int i = 0; i < MANY; i++)
         exit_events_forget(G_MAXINT - i);
     exit_events_forget(scene.process);
