@@ -193,7 +193,8 @@ test_event(gconstpointer data)
     stop(&scene);
 }
 
-/* More than are followed at a time: those that are, are told of, while thousands of others end. */
+/* With more processes than can be followed at a time, those that are followed are reported while thousands of others
+ * end. */
 static void
 test_many(void)
 {
