@@ -29,6 +29,7 @@ struct History {
     sqlite3_stmt *statements[SQL_COUNT];
     Dictionary dictionary;
     GHashTable *loose; /* incarnation -> number of unpacked samples, for incarnations that this process writes to */
+    guint claims;      /* names that this process has claimed */
     gboolean in_transaction;
     guint damaged;
 };

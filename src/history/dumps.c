@@ -15,6 +15,7 @@ enum {
     LEVEL = 3, /* dumps are repetitive text: higher levels save little */
     CHUNK = 256 * 1024,
     STORED_MAX = HISTORY_DUMP_MAX, /* limit for a dump that does not compress */
+    RECORDINGS_OF_USER = 4096,     /* any number of targets may be a user's */
 };
 
 static gboolean
@@ -366,13 +367,40 @@ remove_beyond(History *history, guint64 total_bytes, GError **error)
     return ids != NULL && remove_dumps(history, ids, error);
 }
 
+/* Keeps to the limits of the target of INCARNATION. */
 static gboolean
-retain(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us, GError **error)
+retain_of_target(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us,
+                 GError **error)
 {
     g_autoptr(GArray) ids = dumps_too_many(history, incarnation, retention, now_us, error);
     return ids != NULL && remove_dumps(history, ids, error) &&
-           (retention->total_bytes == 0 || remove_beyond(history, retention->total_bytes, error)) &&
            remove_recordings(history, incarnation, retention, now_us, error);
+}
+
+/* Keeps to the limits for all targets. */
+static gboolean
+retain_in_all(History *history, const HistoryDumpRetention *retention, GError **error)
+{
+    return (retention->total_bytes == 0 || remove_beyond(history, retention->total_bytes, error)) &&
+           (retention->count == 0 || run_with(history, SQL_RECORDINGS_OF_USERS, RECORDINGS_OF_USER, 0, error));
+}
+
+static gboolean
+retain(History *history, gint64 incarnation, const HistoryDumpRetention *retention, gint64 now_us, GError **error)
+{
+    return retain_of_target(history, incarnation, retention, now_us, error) && retain_in_all(history, retention, error);
+}
+
+/* Includes targets that no longer give dumps. */
+static gboolean
+retain_each(History *history, const HistoryDumpRetention *retention, gint64 now_us, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_KEPT_TARGETS, error);
+    g_autoptr(GArray) lives = database_ids(history, statement, error);
+    for (guint i = 0; lives != NULL && i < lives->len; i++)
+        if (!retain_of_target(history, g_array_index(lives, gint64, i), retention, now_us, error))
+            return FALSE;
+    return lives != NULL && retain_in_all(history, retention, error);
 }
 
 gboolean
@@ -384,6 +412,17 @@ history_retain_dumps(History *history, gint64 incarnation, const HistoryDumpRete
         !database_end(history, mine, retain(history, incarnation, retention, now_us, error), error))
         return FALSE;
     /* Optional, so a lock or a full disk is not an error here. */
+    sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
+    return TRUE;
+}
+
+gboolean
+history_retain_all_dumps(History *history, const HistoryDumpRetention *retention, gint64 now_us, GError **error)
+{
+    gboolean mine;
+    if (!database_begin(history, &mine, error) ||
+        !database_end(history, mine, retain_each(history, retention, now_us, error), error))
+        return FALSE;
     sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
     return TRUE;
 }

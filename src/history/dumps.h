@@ -82,6 +82,10 @@ GArray *history_recordings(History *history, gint64 incarnation, guint max, GErr
 gboolean history_retain_dumps(History *history, gint64 incarnation, const HistoryDumpRetention *retention,
                               gint64 now_us, GError **error);
 
+/* The same for all targets. */
+gboolean history_retain_all_dumps(History *history, const HistoryDumpRetention *retention, gint64 now_us,
+                                  GError **error);
+
 /* An incarnation with dumps or recordings. */
 typedef struct {
     gint64 incarnation;

@@ -94,7 +94,8 @@ typedef struct {
     const char *unit; /* systemd unit; "": none */
 } HistoryOwner;
 
-/* Claims the target NAME, which belongs permanently to its first claimant. Sets *GRANTED if it belongs to OWNER: to the
+/* Claims the target NAME, which belongs permanently to its first claimant (but of names without data a user keeps
+ * FORGET_NAMES_OF_USER). Sets *GRANTED if it belongs to OWNER: to the
  * same user, and not to another unit. */
 gboolean history_claim(History *history, const char *name, const HistoryOwner *owner, gboolean *granted,
                        GError **error);
@@ -109,6 +110,9 @@ gboolean history_find_series(History *history, const HistoryLife *life, char **s
 /* Finds or creates the incarnation of LIFE. Packs the samples of the target's earlier incarnations. */
 gboolean history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error);
 
+/* Whether INCARNATION is still there: one without samples, dumps and recordings may be removed. */
+gboolean history_has(History *history, gint64 incarnation);
+
 /* The target for samples of a log recorded under NAME: NAME for the first writer seen in it, "NAME/WRITER" for another
  * (STREAM is StatsSample.stream). */
 char *history_log_target(History *history, const char *name, const char *stream);
@@ -120,6 +124,10 @@ char *history_log_life(const StatsSample *sample);
  * process. */
 gboolean history_add(History *history, gint64 incarnation, const StatsSample *sample, HistoryParts parts,
                      GError **error);
+
+/* history_begin() and history_add() in one transaction. */
+gboolean history_record(History *history, const HistoryLife *life, const StatsSample *sample, HistoryParts parts,
+                        GError **error);
 
 /* Adds a remark to TARGET, which is created if needed: why samples are missing, or that the clock was set. */
 gboolean history_note(History *history, const char *target, gint64 time_us, const char *text, GError **error);
@@ -207,8 +215,8 @@ typedef struct {
     guint64 keep_us;       /* older samples are removed */
     guint64 thin_after_us; /* samples older than this are thinned... */
     guint64 thin_step_us;  /* ...to one per this time */
-    guint64 max_bytes; /* of the file without dumps (dumps.h): the oldest blocks of the user (history_claim()) with the
-                        * most are removed until it fits */
+    guint64 max_bytes;     /* of the file without dumps (dumps.h): the oldest blocks of the users (history_claim()) with
+                            * the most are removed until it fits (space.h) */
 } HistoryRetention;
 
 typedef struct {
@@ -216,6 +224,9 @@ typedef struct {
     guint64 thinned; /* samples removed by thinning */
     guint64 bytes;   /* size of the file afterwards */
 } HistoryRetained;
+
+/* Sets *BYTES to the size of the file without dumps. */
+gboolean history_size(History *history, guint64 *bytes, GError **error);
 
 gboolean history_retain(History *history, const HistoryRetention *retention, gint64 now_us, HistoryRetained *retained,
                         GError **error);

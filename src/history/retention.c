@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "history/forget.h"
+#include "history/space.h"
 #include "history/store.h"
 
 /* Deletes the blocks that STATEMENT lists, and adds the numbers of their samples to *REMOVED. */
@@ -115,42 +117,6 @@ thin_old(History *history, gint64 before_us, guint64 step_us, guint64 *thinned, 
     return ok;
 }
 
-/* Sets the bytes in use, not including free pages, which are returned at the end, and the part used by dumps. */
-static gboolean
-used_bytes(History *history, guint64 *bytes, guint64 *dumps, GError **error)
-{
-    sqlite3_stmt *statement = database_statement(history, SQL_PAGES, error);
-    if (!database_step_row(history, statement, error))
-        return FALSE;
-    guint64 pages = (guint64)sqlite3_column_int64(statement, 0),
-            free_pages = (guint64)sqlite3_column_int64(statement, 2);
-    *bytes = (pages - free_pages) * (guint64)sqlite3_column_int64(statement, 1);
-    *dumps = MIN((guint64)sqlite3_column_int64(statement, 3), *bytes);
-    sqlite3_reset(statement);
-    return TRUE;
-}
-
-static gboolean
-remove_oldest(History *history, guint64 *removed, GError **error)
-{
-    sqlite3_stmt *statement = database_statement(history, SQL_BLOCKS_OLDEST, error);
-    database_bind(statement, HISTORY_SOURCE_IMPORT);
-    return delete_listed(history, statement, removed, error);
-}
-
-static gboolean
-shrink(History *history, guint64 max_bytes, guint64 *removed, GError **error)
-{
-    guint64 bytes, dumps, before;
-    do {
-        before = *removed;
-        if (!used_bytes(history, &bytes, &dumps, error) ||
-            (bytes - dumps > max_bytes && !remove_oldest(history, removed, error)))
-            return FALSE;
-    } while (*removed != before);
-    return TRUE;
-}
-
 static gboolean
 retain(History *history, const HistoryRetention *retention, gint64 now_us, HistoryRetained *done, GError **error)
 {
@@ -159,7 +125,9 @@ retain(History *history, const HistoryRetention *retention, gint64 now_us, Histo
     if (retention->thin_step_us > 0 &&
         !thin_old(history, now_us - (gint64)retention->thin_after_us, retention->thin_step_us, &done->thinned, error))
         return FALSE;
-    return retention->max_bytes == 0 || shrink(history, retention->max_bytes, &done->removed, error);
+    if (retention->keep_us > 0 && !forget_empty(history, error))
+        return FALSE;
+    return retention->max_bytes == 0 || space_keep_to(history, retention->max_bytes, &done->removed, error);
 }
 
 gboolean
@@ -174,7 +142,7 @@ history_retain(History *history, const HistoryRetention *retention, gint64 now_u
     /* Optional, so a lock or a full disk is not an error here. */
     sqlite3_exec(history->db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
     guint64 dumps;
-    if (!used_bytes(history, &done.bytes, &dumps, error))
+    if (!space_used(history, &done.bytes, &dumps, error))
         return FALSE;
     if (retained != NULL)
         *retained = done;

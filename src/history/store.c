@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/store.h"
 
+#include "history/forget.h"
+
 enum {
-    LOOSE_MAX = 256, /* unpacked samples of an incarnation that trigger packing */
+    LOOSE_MAX = 256,   /* unpacked samples of an incarnation that trigger packing */
+    COUNTS_MAX = 4096, /* incarnations of which their number is remembered; processes may be any number */
+    CLAIMS = 1024,     /* new names after which those of users with too many are forgotten */
 };
 
 gboolean
@@ -20,7 +24,7 @@ add_owner(History *history, const char *name, const HistoryOwner *owner, GError 
     database_bind(statement, 0, owner->user);
     database_bind_text(statement, 1, name);
     database_bind_text(statement, 3, owner->unit);
-    return database_run(history, statement, error);
+    return database_run(history, statement, error) && (++history->claims % CLAIMS != 0 || forget_names(history, error));
 }
 
 static gboolean
@@ -129,20 +133,36 @@ put_process(History *history, gint64 id, const HistoryProcess *process, GError *
     return database_run(history, statement, error);
 }
 
+static gboolean
+begin(History *history, const HistoryLife *life, gint64 *id, GError **error)
+{
+    gint64 target;
+    return store_target(history, life->target, &target, error) && find_life(history, target, life, id, error) &&
+           (*id != 0 ? update_life(history, *id, life, error) : add_life(history, target, life, id, error)) &&
+           put_process(history, *id, &life->process, error);
+}
+
 gboolean
 history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error)
 {
     gboolean mine;
-    gint64 target, id = 0;
-    if (!database_begin(history, &mine, error))
-        return FALSE;
-    gboolean ok = store_target(history, life->target, &target, error) && find_life(history, target, life, &id, error) &&
-                  (id != 0 ? update_life(history, id, life, error) : add_life(history, target, life, &id, error)) &&
-                  put_process(history, id, &life->process, error);
-    if (!database_end(history, mine, ok, error))
+    gint64 id = 0;
+    if (!database_begin(history, &mine, error) || !database_end(history, mine, begin(history, life, &id, error), error))
         return FALSE;
     *incarnation = id;
     return TRUE;
+}
+
+gboolean
+history_has(History *history, gint64 incarnation)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_TARGET, NULL);
+    gboolean ok;
+    database_bind(statement, incarnation);
+    const gboolean has = database_next(history, statement, &ok, NULL);
+    if (statement != NULL)
+        sqlite3_reset(statement);
+    return has;
 }
 
 char *
@@ -249,6 +269,8 @@ loose_count(History *history, gint64 incarnation)
 {
     guint *count = g_hash_table_lookup(history->loose, &incarnation);
     if (count == NULL) {
+        if (g_hash_table_size(history->loose) >= COUNTS_MAX)
+            g_hash_table_remove_all(history->loose);
         g_autoptr(GArray) ids = loose_blocks(history, incarnation, NULL);
         count = g_new(guint, 1);
         *count = ids != NULL ? ids->len : 0;
@@ -257,18 +279,42 @@ loose_count(History *history, gint64 incarnation)
     return count;
 }
 
+/* The sample is stored; if packing fails, it is retried with the next sample. */
+static void
+note_loose(History *history, gint64 incarnation)
+{
+    guint *loose = g_hash_table_lookup(history->loose, &incarnation);
+    if (loose != NULL)
+        ++*loose;
+    else
+        loose = loose_count(history, incarnation);
+    if (*loose >= LOOSE_MAX && !history->in_transaction)
+        store_pack(history, incarnation, NULL);
+}
+
 gboolean
 history_add(History *history, gint64 incarnation, const StatsSample *sample, HistoryParts parts, GError **error)
 {
     gboolean mine;
     g_return_val_if_fail(sample->time_us != STATS_TIME_UNKNOWN, FALSE);
-    guint *loose = loose_count(history, incarnation);
     if (!database_begin(history, &mine, error) ||
         !database_end(history, mine, add_block(history, incarnation, sample, parts, error), error))
         return FALSE;
-    /* The sample is stored; if packing fails, it is retried with the next sample. */
-    if (++*loose >= LOOSE_MAX && !history->in_transaction)
-        store_pack(history, incarnation, NULL);
+    note_loose(history, incarnation);
+    return TRUE;
+}
+
+gboolean
+history_record(History *history, const HistoryLife *life, const StatsSample *sample, HistoryParts parts, GError **error)
+{
+    gboolean mine;
+    gint64 id = 0;
+    g_return_val_if_fail(sample->time_us != STATS_TIME_UNKNOWN, FALSE);
+    if (!database_begin(history, &mine, error) ||
+        !database_end(history, mine, begin(history, life, &id, error) && add_block(history, id, sample, parts, error),
+                      error))
+        return FALSE;
+    note_loose(history, id);
     return TRUE;
 }
 

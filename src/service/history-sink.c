@@ -102,7 +102,8 @@ on_tick(gpointer state)
     gint64 now_us = g_get_monotonic_time();
     shared_history_flush(sink->service->history, &error);
     note_written(sink, error);
-    if (sink->retained_us != 0 && now_us - sink->retained_us < RETAIN_EVERY_S * G_USEC_PER_SEC)
+    if (sink->retained_us != 0 && now_us - sink->retained_us < RETAIN_EVERY_S * G_USEC_PER_SEC &&
+        !shared_history_has_grown(sink->service->history))
         return;
     sink->retained_us = now_us;
     shared_history_retain(sink->service->history);

@@ -391,9 +391,9 @@ live_incarnation(ServiceTarget *target, gint64 *incarnation, GError **error)
     g_mutex_lock(&target->lock);
     gint64 known = target->incarnation;
     g_mutex_unlock(&target->lock);
-    if (known == 0) {
-        HistoryLife life = live_history_life(target, NULL, service_every_us(target->service));
-        g_autoptr(HistoryHold) hold = shared_history_hold(target->service->history);
+    HistoryLife life = live_history_life(target, NULL, service_every_us(target->service));
+    g_autoptr(HistoryHold) hold = shared_history_hold(target->service->history);
+    if (known == 0 || !history_has(hold->history, known)) {
         if (!history_begin(hold->history, &life, &known, error))
             return FALSE;
         g_mutex_lock(&target->lock);

@@ -2,7 +2,6 @@
 #include "service/shared-history.h"
 
 enum {
-    LIVES_MAX = 10000, /* incarnations processed at once */
     WAITING_MAX = 4096,
 };
 
@@ -19,6 +18,7 @@ struct SharedHistory {
     HistoryHold hold;
     char *path; /* NULL: in memory */
     char *boot;
+    guint64 retained_bytes; /* its size when it was last retained; guarded by the hold */
 
     GMutex lock; /* guards the following; taken after hold.lock, never held for long */
     HistoryRules rules;
@@ -135,11 +135,9 @@ static gboolean
 write_entry(SharedHistory *shared, const Entry *entry, GError **error)
 {
     History *history = shared->hold.history;
-    gint64 incarnation;
     if (entry->sample == NULL)
         return history_note(history, entry->target, entry->time_us, entry->note, error);
-    return history_begin(history, &entry->life, &incarnation, error) &&
-           history_add(history, incarnation, entry->sample, rules_now(shared).parts, error);
+    return history_record(history, &entry->life, entry->sample, rules_now(shared).parts, error);
 }
 
 gboolean
@@ -200,13 +198,14 @@ shared_history_counts(SharedHistory *shared)
     return shared->counts;
 }
 
-/* Includes targets that no longer give dumps. */
-static void
-retain_all_dumps(History *history, const HistoryDumpRetention *dumps)
+gboolean
+shared_history_has_grown(SharedHistory *shared)
 {
-    g_autoptr(GArray) lives = history_kept_lives(history, LIVES_MAX, NULL);
-    for (guint i = 0; lives != NULL && i < lives->len; i++)
-        history_retain_dumps(history, g_array_index(lives, HistoryKept, i).incarnation, dumps, g_get_real_time(), NULL);
+    g_autoptr(HistoryHold) hold = shared_history_hold(shared);
+    const guint64 max_bytes = rules_now(shared).samples.max_bytes;
+    guint64 bytes;
+    return max_bytes > 0 && history_size(hold->history, &bytes, NULL) &&
+           bytes / 5 > MAX(max_bytes, shared->retained_bytes) / 4;
 }
 
 void
@@ -218,7 +217,8 @@ shared_history_retain(SharedHistory *shared)
     /* Errors of the file are reported with the next sample. */
     if (!history_retain(hold->history, &rules.samples, g_get_real_time(), NULL, &error))
         g_debug("retention: %s", error->message);
-    retain_all_dumps(hold->history, &rules.dumps);
+    history_size(hold->history, &shared->retained_bytes, NULL);
+    history_retain_all_dumps(hold->history, &rules.dumps, g_get_real_time(), NULL);
 }
 
 gboolean

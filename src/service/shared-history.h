@@ -60,6 +60,9 @@ typedef struct {
 } SharedHistoryCounts;
 SharedHistoryCounts shared_history_counts(SharedHistory *shared);
 
+/* Whether it has grown by a quarter beyond the limit, or beyond what was left when it was last retained. */
+gboolean shared_history_has_grown(SharedHistory *shared);
+
 /* Removes the samples and dumps beyond the rules' limits. */
 void shared_history_retain(SharedHistory *shared);
 
