@@ -209,7 +209,7 @@ check_series(History *history, const GPtrArray *rules, HistoryRange range, const
         own[i] = check_new(rules->pdata[i], target->name);
     gboolean read = replay_series(history, rules, range, &replay, error);
     guint64 dump_bytes = mean_dump(history, target->name);
-    engine_each(engine, take_standing, &replay);
+    engine_each(engine, NULL, take_standing, &replay);
     for (guint i = 0; i < rules->len; i++) {
         compute_cost(own[i], dump_bytes);
         if (own[i]->why != NULL)

@@ -2,6 +2,7 @@
 #include "rules/engine.h"
 
 #include "rules/condition.h"
+#include "rules/tally.h"
 #include "rules/window.h"
 #include "text/duration.h"
 
@@ -31,6 +32,7 @@ typedef struct {
 typedef struct {
     char *name;
     char *user;      /* user of its process; NULL: unknown */
+    guint32 owner;   /* RuleReading.owner */
     gboolean begun;  /* the following members are valid */
     gboolean chosen; /* Standing.chosen is up to date */
     guint64 life;
@@ -44,7 +46,8 @@ struct Engine {
     GHashTable *series; /* name -> Series */
     GPtrArray *order;   /* of Series, borrowed */
     GHashTable *works;  /* "RULE SERIES" -> the user, for actions that are running */
-    guint64 judged;     /* number of judgements of a rule on a sample */
+    Tally *tally;
+    guint64 judged; /* number of judgements of a rule on a sample */
 };
 
 G_STATIC_ASSERT(CONDITIONS_MAX <= 32);
@@ -304,20 +307,6 @@ moved_again(const Series *series, const Rule *rule, const RuleReading *reading, 
     return (g_array_index(rule->conditions, RuleCondition, 0).side == RULE_BELOW ? -moved : moved) >= rule->again;
 }
 
-/* How often a rule has fired, in its window, for all processes of USER. */
-static guint
-count_of_user(const Engine *engine, const char *user, guint index, gint64 now_us)
-{
-    guint count = 0;
-    for (guint i = 0; i < engine->order->len; i++) {
-        const Series *series = engine->order->pdata[i];
-        guint64 bytes;
-        if (g_strcmp0(series->user, user) == 0)
-            count += count_fired(engine->rules->pdata[index], &series->standings[index], now_us, &bytes);
-    }
-    return count;
-}
-
 static guint
 works_of_user(const Engine *engine, const char *user)
 {
@@ -330,16 +319,16 @@ works_of_user(const Engine *engine, const char *user)
     return count;
 }
 
-/* The per-user limit that prevents rule number INDEX from firing for SERIES, or RULE_FIRED. FIRINGS of this moment
+/* The per-user limit that prevents RULE from firing for SERIES, or RULE_FIRED. FIRINGS of this moment
  * count, since their actions have not begun. */
 static RuleReason
-check_user(const Engine *engine, const Series *series, guint index, gint64 now_us, const GArray *firings)
+check_user(const Engine *engine, const Series *series, const Rule *rule, gint64 now_us, const GArray *firings)
 {
     if (series->user == NULL)
         return RULE_FIRED;
     if (works_of_user(engine, series->user) + firings->len >= ENGINE_WORKS_OF_USER)
         return RULE_USER_AT_WORK;
-    return count_of_user(engine, series->user, index, now_us) >= ((const Rule *)engine->rules->pdata[index])->user_count
+    return tally_count(engine->tally, rule->name, series->user, now_us, rule->window_us) >= rule->user_count
                ? RULE_USER_COUNTED_OUT
                : RULE_FIRED;
 }
@@ -450,9 +439,12 @@ judge_rule(const Engine *engine, const Series *series, guint index, const RuleRe
         return;
     standing->reason = check_limits(rule, standing, reading);
     if (standing->reason == RULE_FIRED)
-        standing->reason = check_user(engine, series, index, reading->now_us, firings);
-    if (standing->reason == RULE_FIRED)
-        fire(series, rule, reading, standing, firings);
+        standing->reason = check_user(engine, series, rule, reading->now_us, firings);
+    if (standing->reason != RULE_FIRED)
+        return;
+    fire(series, rule, reading, standing, firings);
+    if (series->user != NULL)
+        tally_add(engine->tally, rule->name, series->user, reading->now_us);
 }
 
 void
@@ -466,6 +458,7 @@ engine_judge(Engine *engine, const RuleReading *reading, GArray *firings)
     if (!series->chosen)
         choose(engine, series, reading->subject);
     series->now_us = reading->now_us;
+    series->owner = reading->owner;
     feed_windows(series, reading);
     for (guint i = 0; i < engine->rules->len; i++) {
         judge_rule(engine, series, i, reading, firings);
@@ -500,6 +493,7 @@ engine_new(void)
     engine->series = g_hash_table_new(g_str_hash, g_str_equal);
     engine->order = g_ptr_array_new();
     engine->works = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    engine->tally = tally_new();
     return engine;
 }
 
@@ -513,6 +507,7 @@ engine_free(Engine *engine)
     g_ptr_array_unref(engine->order);
     g_hash_table_unref(engine->series);
     g_hash_table_unref(engine->works);
+    tally_free(engine->tally);
     g_ptr_array_unref(engine->rules);
     g_free(engine);
 }
@@ -568,6 +563,7 @@ engine_set_rules(Engine *engine, const GPtrArray *rules)
     }
     for (guint i = 0; i < engine->order->len; i++)
         replace_standings(engine, engine->order->pdata[i], old, before);
+    tally_keep(engine->tally, rules);
     g_ptr_array_unref(old);
 }
 
@@ -590,21 +586,42 @@ is_at_work(const Engine *engine, const Series *series)
     return FALSE;
 }
 
-/* Limits the number of ended series that are kept for their firings, since processes may have any number of names. */
+/* A new table of user ("": unknown) -> number of ended series. */
+static GHashTable *
+count_ended(const Engine *engine, guint *all)
+{
+    GHashTable *counts = g_hash_table_new(g_str_hash, g_str_equal);
+    *all = 0;
+    for (guint i = 0; i < engine->order->len; i++) {
+        const Series *series = engine->order->pdata[i];
+        if (series->begun)
+            continue;
+        gpointer user = series->user != NULL ? series->user : (gpointer)(guintptr) "";
+        g_hash_table_insert(counts, user, GUINT_TO_POINTER(GPOINTER_TO_UINT(g_hash_table_lookup(counts, user)) + 1));
+        ++*all;
+    }
+    return counts;
+}
+
+/* Limits the number of ended series that are kept for their firings, since processes may have any number of names: the
+ * user with most loses the oldest. */
 static void
 forget_oldest(Engine *engine)
 {
+    guint ended, most = 0;
     Series *oldest = NULL;
-    guint ended = 0;
-    for (guint i = 0; i < engine->order->len; i++) {
+    g_autoptr(GHashTable) counts = count_ended(engine, &ended);
+    for (guint i = 0; ended > ENGINE_ENDED_MAX && i < engine->order->len; i++) {
         Series *series = engine->order->pdata[i];
-        if (series->begun)
+        if (series->begun || is_at_work(engine, series))
             continue;
-        ended++;
-        if (!is_at_work(engine, series) && (oldest == NULL || series->now_us < oldest->now_us))
+        const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, series->user != NULL ? series->user : ""));
+        if (n > most || (n == most && series->now_us < oldest->now_us)) {
+            most = n;
             oldest = series;
+        }
     }
-    if (ended > ENGINE_ENDED_MAX && oldest != NULL)
+    if (oldest != NULL)
         drop_series(engine, oldest);
 }
 
@@ -755,7 +772,8 @@ describe_why(const Rule *rule, const Standing *standing, const Series *series)
 }
 
 void
-engine_each(Engine *engine, void (*each)(const RuleStanding *standing, gpointer data), gpointer data)
+engine_each(const Engine *engine, const guint32 *owner, void (*each)(const RuleStanding *standing, gpointer data),
+            gpointer data)
 {
     for (guint r = 0; r < engine->rules->len; r++)
         for (guint s = 0; s < engine->order->len; s++) {
@@ -763,7 +781,7 @@ engine_each(Engine *engine, void (*each)(const RuleStanding *standing, gpointer 
             const Series *series = engine->order->pdata[s];
             const Standing *standing = &series->standings[r];
             guint64 bytes;
-            if (!standing->chosen)
+            if (!standing->chosen || (owner != NULL && series->owner != *owner))
                 continue;
             g_autofree char *why = describe_why(rule, standing, series);
             const Fired *last = last_fired(standing);

@@ -46,6 +46,7 @@ typedef enum {
 typedef struct {
     const char *series;
     const RuleSubject *subject;
+    guint32 owner;   /* the user whom the process belongs to, for engine_each() */
     guint64 life;    /* differs for another process */
     gint64 began_us; /* when the process began, or was first seen */
     gint64 now_us;   /* of the caller's clock, which need not be the time of day */
@@ -89,8 +90,8 @@ enum {
     ENGINE_WORKS_OF_USER = 8,
 };
 
-/* To be called when the process of SERIES has ended: only its firings are kept, for the last ENGINE_ENDED_MAX
- * series. */
+/* To be called when the process of SERIES has ended: only its firings are kept, for ENGINE_ENDED_MAX series, of which
+ * the user with most loses the oldest. */
 void engine_forget(Engine *engine, const char *series);
 
 /* To be called when the actions of the rule NAME on SERIES begin and end; it does not fire in between. BYTES is what
@@ -108,8 +109,10 @@ typedef struct {
     gint64 last_us;  /* when it fired last; 0: never */
 } RuleStanding;
 
-/* Calls EACH for each rule and each series that it selects, in order. The standing is valid during the call. */
-void engine_each(Engine *engine, void (*each)(const RuleStanding *standing, gpointer data), gpointer data);
+/* Calls EACH for each rule and each series that it selects, in order; of those of OWNER unless it is NULL. The standing
+ * is valid during the call. */
+void engine_each(const Engine *engine, const guint32 *owner, void (*each)(const RuleStanding *standing, gpointer data),
+                 gpointer data);
 
 /* The number of series that a rule selects, by its state. */
 typedef struct {

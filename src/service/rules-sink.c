@@ -30,7 +30,6 @@ typedef struct {
     GMutex lock; /* guards the following */
     Engine *engine;
     GPtrArray *problems;
-    GHashTable *users; /* series -> the user of its target */
     gdouble spare;
     RulesSinkCounts counts;
 } RulesSink;
@@ -161,6 +160,7 @@ make_reading(const RulesSink *sink, const CollectedSample *collected, const Rule
     gint64 now_us = g_get_monotonic_time();
     return (RuleReading){.series = collected->life.target,
                          .subject = subject,
+                         .owner = live_user(collected->target),
                          .life = (guint64)process->pid << 40 ^ process->start_time,
                          .began_us = now_us - (g_get_real_time() - service_target_started_us(collected->target)),
                          .now_us = now_us,
@@ -201,7 +201,6 @@ on_sample(gpointer state, const CollectedSample *collected)
     reading.probed_now = probed_now;
     engine_judge(sink->engine, &reading, firings);
     measure_probes(sink, collected);
-    g_hash_table_insert(sink->users, g_strdup(reading.series), GUINT_TO_POINTER(live_user(collected->target)));
     for (guint i = 0; i < firings->len; i++) {
         const RuleFiring *firing = &g_array_index(firings, RuleFiring, i);
         engine_begin_work(sink->engine, firing->rule->name, firing->series);
@@ -277,7 +276,6 @@ new_state(Service *service)
     sink->works = rule_works_new(service, on_work_done, sink);
     sink->engine = engine_new();
     sink->problems = g_ptr_array_new_with_free_func(g_free);
-    sink->users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     sink->spare = headroom_spare();
     sink->fresh = rules_directory_refresh(sink->directory);
     engine_set_rules(sink->engine, rules_directory_rules(sink->directory));
@@ -308,7 +306,6 @@ free_state(gpointer state)
     g_clear_pointer(&sink->directory, rules_directory_free);
     g_clear_pointer(&sink->engine, engine_free);
     g_clear_pointer(&sink->problems, g_ptr_array_unref);
-    g_clear_pointer(&sink->users, g_hash_table_unref);
     g_mutex_clear(&sink->lock);
     g_free(sink);
 }
@@ -326,31 +323,15 @@ const Sink rules_sink = {
 
 /* ---- queries ---- */
 
-typedef struct {
-    const RulesSink *sink;
-    Viewer viewer;
-    void (*each)(const RuleStanding *standing, gpointer data);
-    gpointer data;
-} Listing;
-
-static void
-list_visible(const RuleStanding *standing, gpointer data)
-{
-    const Listing *listing = data;
-    Viewer user = (Viewer)GPOINTER_TO_UINT(g_hash_table_lookup(listing->sink->users, standing->series));
-    if (listing->viewer == VIEWER_ALL || listing->viewer == user)
-        listing->each(standing, listing->data);
-}
-
 void
 rules_sink_each(gpointer state, Viewer viewer, void (*each)(const RuleStanding *standing, gpointer data), gpointer data)
 {
     RulesSink *sink = state;
-    Listing listing = {sink, viewer, each, data};
-    if (sink->directory == NULL)
+    const guint32 owner = (guint32)viewer;
+    if (sink->directory == NULL || (viewer < 0 && viewer != VIEWER_ALL))
         return;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
-    engine_each(sink->engine, list_visible, &listing);
+    engine_each(sink->engine, viewer != VIEWER_ALL ? &owner : NULL, each, data);
 }
 
 GPtrArray *

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "/api/v1/rules": the state of each rule on each target. */
-#include "site/site.h"
+#include "site/offload.h"
 #include "site/table.h"
 
 #include "routes/reply.h"
 
 #include <jansson.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void
 add_standing(const RuleStanding *standing, gpointer data)
@@ -31,20 +32,33 @@ list_problems(Site *site, Viewer viewer)
     return list;
 }
 
+typedef struct {
+    Site *site;
+    Viewer viewer;
+} Ask;
+
+/* There may be thousands of targets of a user, and a state for each rule. */
+static void
+answer_states(gpointer data, RouteReply *reply)
+{
+    const Ask *ask = data;
+    json_t *rules = json_array();
+    service_rules_each(ask->site->service, ask->viewer, add_standing, rules);
+    json_t *document = json_pack("{s:o, s:o}", "rules", rules, "problems", list_problems(ask->site, ask->viewer));
+    char *text = json_dumps(document, JSON_COMPACT);
+    json_decref(document);
+    reply_begin(reply, 200, REPLY_JSON);
+    reply_add(reply, text, strlen(text));
+    reply_add(reply, "\n", 1);
+    free(text);
+}
+
 static void
 rules_answer(Site *site, Exchange *exchange)
 {
-    Viewer viewer = exchange_viewer(exchange);
-    json_t *rules = json_array();
-    service_rules_each(site->service, viewer, add_standing, rules);
-    json_t *document = json_pack("{s:o, s:o}", "rules", rules, "problems", list_problems(site, viewer));
-    char *text = json_dumps(document, JSON_COMPACT);
-    GString *body = g_string_new(text);
-    free(text);
-    json_decref(document);
-    g_string_append_c(body, '\n');
-    exchange_answer(exchange, answer_new(200, REPLY_JSON, g_string_free_to_bytes(body),
-                                         exchange_accepts_gzip(exchange) ? ANSWER_GZIP : ANSWER_PLAIN));
+    const Ask ask = {site, exchange_viewer(exchange)};
+    offload(site, exchange,
+            &(Offload){.answer = answer_states, .data = g_memdup2(&ask, sizeof(ask)), .free_data = g_free});
 }
 
 static const Route rows[] = {

@@ -100,7 +100,7 @@ static Seen
 look(const Bench *bench)
 {
     Seen seen = {.reason = RULE_REASONS};
-    engine_each(bench->engine, take, &seen);
+    engine_each(bench->engine, NULL, take, &seen);
     return seen;
 }
 
@@ -108,7 +108,7 @@ static Seen
 look_at(const Bench *bench, const char *series)
 {
     Seen seen = {.reason = RULE_REASONS, .only = series};
-    engine_each(bench->engine, take, &seen);
+    engine_each(bench->engine, NULL, take, &seen);
     return seen;
 }
 
@@ -386,6 +386,86 @@ test_forget_many(void)
     end(&bench);
 }
 
+/* A user's processes of very many names neither make his earlier firings forgotten, nor those of others. */
+static void
+test_forget_many_of_a_user(void)
+{
+    Bench bench;
+    guint fired = 0;
+    g_autoptr(GString) text = g_string_new("[a]\nwhen = held above 100\nuser-count = 20\ncooldown = 0s\ndo = log\n");
+    for (guint i = 0; i < 4; i++)
+        g_string_append_printf(text,
+                               "[b%u]\nprocess = app%u\nwhen = held above 100\nuser-count = 1000\ncount = 1\n"
+                               "cooldown = 0s\ndo = log\n",
+                               i, i);
+    begin(&bench, text->str);
+    bench.subject.facts[RULE_FILTER_PROCESS] = "app0";
+    bench.subject.facts[RULE_FILTER_USER] = "app";
+    g_assert_cmpuint(step(&bench, SECOND, 120), ==, 2);
+    engine_forget(bench.engine, "app");
+    bench.subject.facts[RULE_FILTER_USER] = "other";
+    for (guint i = 0; i < ENGINE_ENDED_MAX * 3; i++) {
+        g_autofree char *name = g_strdup_printf("other%u", i), *process = g_strdup_printf("app%u", i / 1000);
+        bench.reading.series = name;
+        bench.subject.facts[RULE_FILTER_PROCESS] = process;
+        fired += step(&bench, SECOND, 120);
+        engine_forget(bench.engine, name);
+    }
+    g_assert_cmpuint(fired, ==, ENGINE_ENDED_MAX * 3 + 20);
+    bench.reading.series = "app";
+    bench.subject.facts[RULE_FILTER_PROCESS] = "app0";
+    bench.subject.facts[RULE_FILTER_USER] = "app";
+    g_assert_cmpuint(step(&bench, SECOND, 120), ==, 1); /* not the second rule, whose count is reached */
+    end(&bench);
+}
+
+/* A client is shown the processes of its user. */
+static void
+test_of_owner(void)
+{
+    static const struct {
+        const char *series;
+        guint32 owner;
+    } rows[] = {{"app", 1000}, {"other", 1001}};
+    Bench bench;
+    begin(&bench, "[a]\nwhen = held above 100\ndo = log\n");
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        bench.reading.series = rows[i].series;
+        bench.reading.owner = rows[i].owner;
+        step(&bench, SECOND, 50);
+    }
+    for (gsize i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const guint32 owner = rows[1 - i].owner;
+        Seen seen = {.reason = RULE_REASONS, .only = rows[i].series};
+        engine_each(bench.engine, &owner, take, &seen);
+        g_assert_cmpint(seen.reason, ==, RULE_REASONS);
+        engine_each(bench.engine, &rows[i].owner, take, &seen);
+        g_assert_cmpint(seen.reason, ==, RULE_NOT_TRUE);
+    }
+    end(&bench);
+}
+
+/* A user whose processes all hit a limit costs a time linear in their number. */
+static void
+test_crowd_of_a_user(void)
+{
+    enum { RULES = 50, SERIES = 3000 };
+    g_autoptr(GString) text = g_string_new(NULL);
+    Bench bench;
+    for (guint i = 0; i < RULES; i++)
+        g_string_append_printf(text, "[r%u]\nwhen = held above 0B\nuser-count = 2\ncooldown = 0s\ndo = log\n", i);
+    begin(&bench, text->str);
+    bench.subject.facts[RULE_FILTER_USER] = "app";
+    const gint64 began_us = g_get_monotonic_time();
+    for (guint i = 0; i < SERIES; i++) {
+        g_autofree char *name = g_strdup_printf("app%u", i);
+        bench.reading.series = name;
+        step(&bench, 1, 120);
+    }
+    g_assert_cmpint(g_get_monotonic_time() - began_us, <, 2 * SECOND);
+    end(&bench);
+}
+
 static void
 note_probe(Rule *rule, const Quantity *quantity, gpointer data)
 {
@@ -508,6 +588,9 @@ main(int argc, char **argv)
     g_test_add_func("/engine/reload", test_reload);
     g_test_add_func("/engine/forget", test_forget);
     g_test_add_func("/engine/forget-many", test_forget_many);
+    g_test_add_func("/engine/forget-many-of-a-user", test_forget_many_of_a_user);
+    g_test_add_func("/engine/of-owner", test_of_owner);
+    g_test_add_func("/engine/crowd-of-a-user", test_crowd_of_a_user);
     g_test_add_func("/engine/probed", test_probed);
     g_test_add_func("/engine/users", test_users);
     g_test_add_func("/engine/works-of-users", test_works_of_users);
