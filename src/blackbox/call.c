@@ -43,12 +43,16 @@ is_concerned(pid_t pid, const char *group)
     return own != NULL && prekill_concerns(group, own);
 }
 
-static void
+/* FALSE: it is not concerned. */
+static gboolean
 ask(WatchCall *call, const char *group)
 {
     const guint64 one = 1;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&call->lock);
-    call->asked = is_concerned(call->pid, group) && write(call->wake, &one, sizeof(one)) == sizeof(one);
+    if (!is_concerned(call->pid, group) || write(call->wake, &one, sizeof(one)) != sizeof(one))
+        return FALSE;
+    call->asked = TRUE;
+    return TRUE;
 }
 
 static void
@@ -63,10 +67,12 @@ void
 watch_calls_before_kill(WatchCall *const *calls, guint n, const char *group, guint ms)
 {
     const gint64 until_us = g_get_monotonic_time() + (gint64)ms * 1000;
+    g_autofree gboolean *asked = g_new(gboolean, MAX(n, 1));
     for (guint i = 0; i < n; i++)
-        ask(calls[i], group);
+        asked[i] = ask(calls[i], group);
     for (guint i = 0; i < n; i++)
-        wait_until(calls[i], until_us);
+        if (asked[i])
+            wait_until(calls[i], until_us);
 }
 
 void

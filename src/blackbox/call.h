@@ -16,7 +16,7 @@ WatchCall *watch_call_new(void);
 void watch_call_free(WatchCall *call);
 
 /* Makes each watch with one of the N CALLS take a snapshot if the control group of its process is GROUP or below it,
- * and waits for them, at most MS milliseconds in total. Only one thread at a time may pass a call to this. */
+ * and waits for them, at most MS milliseconds in total. */
 void watch_calls_before_kill(WatchCall *const *calls, guint n, const char *group, guint ms);
 
 /* ---- for the watch ---- */

@@ -18,6 +18,8 @@ enum {
     CALL_MAX = 16 * 1024, /* bytes; the path of a group has at most 4096 */
     CALL_MS = 5000,       /* timeout for each part of a client's call and of the answer */
     WAITING = 4,          /* connections in the backlog */
+    CALLS_AT_ONCE = 8,    /* a call about a group whose processes are slow must not hold up one about another */
+    CALLS_MAX = 64,       /* that wait for a thread */
     AGAIN_MS = 200,       /* after a shortage of descriptors or memory: poll() would spin on the waiting client */
 };
 
@@ -27,7 +29,8 @@ struct PrekillHook {
     int stop; /* an eventfd */
     PrekillNotify notify;
     gpointer data;
-    GThread *thread; /* NULL: the hook has not begun, or has ended */
+    GThread *thread;      /* NULL: the hook has not begun, or has ended */
+    GThreadPool *callers; /* of descriptors + 1; NULL as well */
 };
 
 /* ---- messages ---- */
@@ -116,19 +119,28 @@ send_message(const PrekillHook *hook, int fd, const char *text)
     }
 }
 
-static void
-answer_calls(const PrekillHook *hook, int fd)
+/* FALSE: there is none, or the connection is of no more use. */
+static gboolean
+answer_call(const PrekillHook *hook, int fd)
 {
-    for (;;) {
-        g_autofree char *text = read_message(hook, fd);
-        g_autofree char *answer = NULL;
-        g_autofree char *group = text != NULL ? prekill_parse(text, &answer) : NULL;
-        if (group != NULL)
-            hook->notify(group, hook->data);
-        else if (answer == NULL)
-            return;
-        send_message(hook, fd, group != NULL ? "{\"parameters\":{}}" : answer);
-    }
+    g_autofree char *text = read_message(hook, fd);
+    g_autofree char *answer = NULL;
+    g_autofree char *group = text != NULL ? prekill_parse(text, &answer) : NULL;
+    if (group != NULL)
+        hook->notify(group, hook->data);
+    else if (answer == NULL)
+        return FALSE;
+    send_message(hook, fd, group != NULL ? "{\"parameters\":{}}" : answer);
+    return TRUE;
+}
+
+static void
+answer_calls(gpointer data, gpointer hook)
+{
+    const int fd = GPOINTER_TO_INT(data) - 1;
+    while (answer_call(hook, fd))
+        continue;
+    close(fd);
 }
 
 /* Waits at most MS milliseconds. TRUE: the hook should end. */
@@ -149,8 +161,10 @@ run(gpointer data)
             break;
         if (fd < 0)
             continue;
-        answer_calls(hook, fd);
-        close(fd);
+        if (g_thread_pool_unprocessed(hook->callers) < CALLS_MAX)
+            g_thread_pool_push(hook->callers, GINT_TO_POINTER(fd + 1), NULL);
+        else
+            close(fd);
     }
     return NULL;
 }
@@ -199,6 +213,7 @@ prekill_hook_begin(PrekillHook *hook, PrekillNotify notify, gpointer data)
 {
     hook->notify = notify;
     hook->data = data;
+    hook->callers = g_thread_pool_new(answer_calls, hook, CALLS_AT_ONCE, FALSE, NULL);
     hook->thread = g_thread_new("prekill", run, hook);
 }
 
@@ -206,8 +221,10 @@ void
 prekill_hook_end(PrekillHook *hook)
 {
     const guint64 one = 1;
-    if (hook->thread != NULL && write(hook->stop, &one, sizeof(one)) == sizeof(one))
-        g_thread_join(g_steal_pointer(&hook->thread));
+    if (hook->thread == NULL || write(hook->stop, &one, sizeof(one)) != sizeof(one))
+        return;
+    g_thread_join(g_steal_pointer(&hook->thread));
+    g_thread_pool_free(g_steal_pointer(&hook->callers), FALSE, TRUE); /* the waits of its threads have ended */
 }
 
 void

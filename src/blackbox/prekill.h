@@ -9,8 +9,8 @@
 
 #include <glib.h>
 
-/* Called before GROUP ("/system.slice/redis.service") is killed; the kill waits until this returns. Runs on a thread of
- * the hook, for one group at a time. */
+/* Called before GROUP ("/system.slice/redis.service") is killed; the kill waits until this returns. Runs on threads
+ * of the hook, for several groups at a time. */
 typedef void (*PrekillNotify)(const char *group, gpointer data);
 
 typedef struct PrekillHook PrekillHook;

@@ -102,6 +102,57 @@ test_calls(void)
     g_rmdir(folder);
 }
 
+typedef struct {
+    GMutex lock;
+    GCond changed;
+    gboolean fast; /* the fast group was called */
+} Pair;
+
+static void
+wait_for_fast(const char *group, gpointer data)
+{
+    Pair *pair = data;
+    const gint64 until_us = g_get_monotonic_time() + 60 * G_USEC_PER_SEC;
+    g_mutex_lock(&pair->lock);
+    pair->fast = pair->fast || strcmp(group, "/fast") == 0;
+    g_cond_broadcast(&pair->changed);
+    while (!pair->fast)
+        g_assert_true(g_cond_wait_until(&pair->changed, &pair->lock, until_us));
+    g_mutex_unlock(&pair->lock);
+}
+
+static gpointer
+call_slow(gpointer path)
+{
+    static const char slow[] = "{\"method\":\"io.systemd.oom.Prekill.Notify\",\"parameters\":{\"cgroup\":\"/slow\"}}";
+    return call(path, slow, sizeof(slow));
+}
+
+/* A call about the processes of one user, which may be slow, and a client that is silent hold up no other call. */
+static void
+test_calls_beside_each_other(void)
+{
+    static const char fast[] = "{\"method\":\"io.systemd.oom.Prekill.Notify\",\"parameters\":{\"cgroup\":\"/fast\"}}";
+    g_autofree char *folder = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "hook", NULL);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    Pair pair = {.fast = FALSE};
+    PrekillHook *hook = prekill_hook_new(path, NULL);
+    prekill_hook_begin(hook, wait_for_fast, &pair);
+    const int silent = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+    g_assert_cmpint(connect(silent, (struct sockaddr *)&address, sizeof(address)), ==, 0);
+    GThread *thread = g_thread_new("slow", call_slow, path);
+    g_usleep(100000); /* the slow call comes first */
+    g_autofree char *answer = call(path, fast, sizeof(fast));
+    g_autofree char *slow_answer = g_thread_join(thread);
+    g_assert_cmpstr(answer, ==, "{\"parameters\":{}}|");
+    g_assert_cmpstr(slow_answer, ==, answer);
+    close(silent);
+    prekill_hook_free(hook);
+    g_rmdir(folder);
+}
+
 static gint64
 processor_time_us(void)
 {
@@ -149,6 +200,7 @@ main(int argc, char **argv)
     g_test_add_func("/prekill/parse", test_parse);
     g_test_add_func("/prekill/concerns", test_concerns);
     g_test_add_func("/prekill/calls", test_calls);
+    g_test_add_func("/prekill/calls-beside-each-other", test_calls_beside_each_other);
     g_test_add_func("/prekill/no-descriptor", test_no_descriptor);
     return g_test_run();
 }
