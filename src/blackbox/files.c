@@ -26,9 +26,9 @@ files_life(const char *root, const char *name, pid_t pid, guint64 start_time)
     g_autofree char *fit = g_strdup(name);
     g_autofree char *base = g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)pid, start_time);
     g_strcanon(fit, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "._+-", '_');
-    if (fit[0] == '.' || fit[0] == '\0')
+    if (fit[0] == '.')
         fit[0] = '_';
-    return g_build_filename(root, fit[0] != '\0' ? fit : "_", base, NULL);
+    return g_build_filename(root, fit[0] != '\0' ? fit : "_", base, NULL); /* a process may have no name */
 }
 
 gboolean

@@ -226,7 +226,7 @@ output_free(Output *output)
 char *
 output_dump_name(const char *name, int pid)
 {
-    g_autofree char *base = g_strdup(name);
+    g_autofree char *base = g_strdup(name[0] != '\0' ? name : "_"); /* a process may have no name */
     g_strdelimit(base, "/ \t", '_');
     if (base[0] == '.' || base[0] == '-')
         base[0] = '_';

@@ -15,6 +15,7 @@ enum {
     UNPREPARED_S = 10, /* interval between searches for processes without an agent */
     UNRELATED_S = 60,  /* time before a process without jemalloc is examined again */
     PERMILLE = 1000,
+    UNPREPARED_OF_USER = 1024, /* processes without an agent of one user, each of which is read for each frame */
 };
 
 typedef struct {
@@ -72,8 +73,17 @@ is_unrelated(LocalFeed *self, const char *key)
     return examined != NULL && g_get_monotonic_time() - *examined < UNRELATED_S * G_USEC_PER_SEC;
 }
 
+/* Whether USER has fewer rows than it may have; if so, counts another. */
+static gboolean
+has_room(GHashTable *counts, uid_t user)
+{
+    const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, GUINT_TO_POINTER(user)));
+    g_hash_table_insert(counts, GUINT_TO_POINTER(user), GUINT_TO_POINTER(n + 1));
+    return n < UNPREPARED_OF_USER;
+}
+
 static void
-examine(LocalFeed *self, const Process *process, GArray *found)
+examine(LocalFeed *self, const Process *process, GHashTable *counts, GArray *found)
 {
     g_autofree char *key = key_of(process);
     if (is_unrelated(self, key))
@@ -83,7 +93,7 @@ examine(LocalFeed *self, const Process *process, GArray *found)
     if (candidate->reach == REACH_NO_JEMALLOC || candidate->hidden) {
         gint64 now = g_get_monotonic_time();
         g_hash_table_replace(self->unrelated, g_steal_pointer(&key), g_memdup2(&now, sizeof(now)));
-    } else if (candidate->reach != REACH_AGENT) {
+    } else if (candidate->reach != REACH_AGENT && has_room(counts, process->uids[1])) {
         ProcessFacts *facts = g_hash_table_lookup(self->facts, key);
         row.facts = facts != NULL ? process_facts_ref(facts) : process_facts_new(process);
         g_array_append_val(found, row);
@@ -119,9 +129,10 @@ look_for_unprepared(gpointer data, GError **error)
     LocalFeed *self = data;
     g_autoptr(GArray) processes = process_list();
     GArray *found = g_array_new(FALSE, FALSE, sizeof(Unprepared));
+    g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* user -> number of rows */
     g_array_set_clear_func(found, clear_unprepared);
     for (guint i = 0; i < processes->len; i++)
-        examine(self, &g_array_index(processes, Process, i), found);
+        examine(self, &g_array_index(processes, Process, i), counts, found);
     g_hash_table_foreach_remove(self->unrelated, is_old, NULL);
     keep_facts(self, found);
     return found;
@@ -182,13 +193,26 @@ add_unprepared(LocalFeed *self, FeedFrame *frame, const Unprepared *row)
 
 /* ---- frames ---- */
 
-static gboolean
-has_key(const FeedFrame *frame, const char *key)
+/* The targets of all services, each once. Returns a set of their keys. */
+static GHashTable *
+add_scraped(LocalFeed *self, const FeedFrame *frame)
 {
-    for (guint i = 0; i < frame->targets->len; i++)
-        if (strcmp(((const FeedTarget *)frame->targets->pdata[i])->key, key) == 0)
-            return TRUE;
-    return FALSE;
+    GHashTable *keys = g_hash_table_new(g_str_hash, g_str_equal);
+    for (guint i = self->services->len; i > 0; i--) {
+        Watched *watched = self->services->pdata[i - 1];
+        g_autoptr(GPtrArray) targets = g_steal_pointer(&watched->targets);
+        if (targets == NULL)
+            continue;
+        g_ptr_array_set_free_func(targets, NULL);
+        for (guint t = 0; t < targets->len; t++) {
+            FeedTarget *target = targets->pdata[t];
+            if (g_hash_table_add(keys, target->key))
+                g_ptr_array_add(frame->targets, target);
+            else
+                feed_target_free(target);
+        }
+    }
+    return keys;
 }
 
 /* Sends a frame with the targets of all services and of the search. If the feed lasts, it does not wait for the search,
@@ -203,21 +227,11 @@ deliver(LocalFeed *self)
     FeedFrame *frame = feed_frame_new(g_get_real_time());
     frame->looking = looking;
     self->framed_us = g_get_monotonic_time();
-    for (guint i = self->services->len; i > 0; i--) {
-        Watched *watched = self->services->pdata[i - 1];
-        while (watched->targets != NULL && watched->targets->len > 0) {
-            FeedTarget *target = g_ptr_array_steal_index(watched->targets, 0);
-            if (has_key(frame, target->key))
-                feed_target_free(target);
-            else
-                g_ptr_array_add(frame->targets, target);
-        }
-        g_clear_pointer(&watched->targets, g_ptr_array_unref);
-    }
+    g_autoptr(GHashTable) keys = add_scraped(self, frame);
     for (guint i = 0; self->unprepared != NULL && i < self->unprepared->len; i++) {
         const Unprepared *row = &g_array_index(self->unprepared, Unprepared, i);
         g_autofree char *key = key_of(&row->process);
-        if (!has_key(frame, key))
+        if (!g_hash_table_contains(keys, key))
             add_unprepared(self, frame, row);
     }
     if (self->base.sink.frame != NULL)

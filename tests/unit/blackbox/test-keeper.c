@@ -98,6 +98,21 @@ test_names(void)
     }
 }
 
+/* Any process may have an empty name; what was in memory before must not be in the path. */
+static void
+test_no_name(void)
+{
+    gpointer blocks[8];
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++)
+        blocks[i] = g_strnfill(20, 'x');
+    for (gsize i = 0; i < G_N_ELEMENTS(blocks); i++)
+        g_free(blocks[i]);
+    g_autofree char *path = files_life("/root", "", 7, 9);
+    g_assert_cmpstr(path, ==, "/root/_/7.9");
+    g_autofree char *hidden = files_life("/root", "..", 7, 9);
+    g_assert_cmpstr(hidden, ==, "/root/_./7.9");
+}
+
 /* Snapshots are written and read back: the first, the latest ones and the end are kept. */
 static void
 test_round(void)
@@ -382,6 +397,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/keeper/no-name", test_no_name);
     g_test_add_func("/keeper/round", test_round);
     g_test_add_func("/keeper/without-dump", test_without_dump);
     g_test_add_func("/keeper/again", test_again);
