@@ -124,7 +124,7 @@ lasting_tracer(const Process *process)
         if (obstacle_passes(process->pid) && g_get_monotonic_time() < until)
             continue;
         g_autofree char *now = value_of(process, "TracerPid");
-        if (g_strcmp0(tracer, now) == 0)
+        if (g_strcmp0(tracer, now) == 0 || g_get_monotonic_time() >= until)
             return g_steal_pointer(&tracer);
     }
 }

@@ -6,7 +6,8 @@
 #include <string.h>
 
 enum {
-    SEARCHED_MAX = 8 * 1024 * 1024, /* bytes of one mapping; the C library has a quarter of it */
+    SEARCHED_MAX = 8 * 1024 * 1024,       /* bytes of one mapping; the C library has a quarter of it */
+    SEARCHED_ALL_MAX = 16 * SEARCHED_MAX, /* of all, which the process may have thousands of */
 };
 
 /* The C library is searched first: its code is assembly with correct unwind information. */
@@ -45,9 +46,9 @@ remote_code_is_complete(const RemoteCode *code)
 
 /* Returns the number of bytes that could be read. */
 static gsize
-search_mapping(const AddressSpace *space, const Mapping *mapping, RemoteCode *code)
+search_mapping(const AddressSpace *space, const Mapping *mapping, gsize most, RemoteCode *code)
 {
-    gsize length = (gsize)MIN(mapping->end - mapping->start, (guint64)SEARCHED_MAX);
+    gsize length = (gsize)MIN(mapping->end - mapping->start, (guint64)MIN(most, SEARCHED_MAX));
     g_autofree guint8 *bytes = g_malloc(length);
     length = remote_read_some(space->pid, mapping->start, bytes, length);
     remote_code_search(bytes, length, mapping->start, code);
@@ -63,8 +64,9 @@ remote_code_find(const AddressSpace *space, RemoteCode *code, GError **error)
         for (guint j = 0; j < space->mappings->len && !remote_code_is_complete(&found); j++) {
             const Mapping *mapping = &g_array_index(space->mappings, Mapping, j);
             g_autofree char *name = mapping_name(mapping);
-            if ((mapping->flags & MAPPING_EXECUTE) != 0 && g_str_has_prefix(name, preferred[i]))
-                length += search_mapping(space, mapping, &found);
+            if (length < SEARCHED_ALL_MAX && (mapping->flags & MAPPING_EXECUTE) != 0 &&
+                g_str_has_prefix(name, preferred[i]))
+                length += search_mapping(space, mapping, SEARCHED_ALL_MAX - length, &found);
         }
     if (length == 0) {
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "process %d has ended", (int)space->pid);

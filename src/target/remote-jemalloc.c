@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 enum {
-    SEARCH_MAX_S = 60, /* seconds for all files of a process; more than one is unusual */
+    SEARCH_MAX_S = 20, /* seconds for all files of a process; more than one is unusual */
 };
 
 /* Prefixes of exported functions: none, upstream's default on systems that cannot replace malloc, Rust's. Others are

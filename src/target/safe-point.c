@@ -14,16 +14,19 @@ enum {
     FRAMES_MAX = 256,
 };
 
+/* Code in which no thread may be. A process chooses how many such ranges it has, and a stack has a million words. */
 typedef struct {
-    guint64 start;
-    guint64 end;
     SafePointVerdict verdict;
-} Range;
+    GArray *ranges; /* of FunctionRange */
+    gboolean ready; /* sorted by address, without overlaps */
+} Excluded;
+
+static const SafePointVerdict exclusions[] = {SAFE_POINT_IN_LOADER, SAFE_POINT_IN_FORK, SAFE_POINT_IN_HANDLER,
+                                              SAFE_POINT_IN_JEMALLOC};
 
 struct _SafePoints {
     const AddressSpace *space;
-    GArray *ranges; /* of Range: code in which no thread may be */
-    guint64 back;   /* the return address of signal handlers */
+    Excluded excluded[G_N_ELEMENTS(exclusions)]; /* one each; the first that has an address counts */
     gboolean only_foreign_waits;
     gboolean only_waits;
 };
@@ -65,8 +68,12 @@ static const gint64 reads[] = {SYS_read, SYS_readv};
 static void
 add_range(SafePoints *points, guint64 start, guint64 end, SafePointVerdict verdict)
 {
-    Range range = {start, end, verdict};
-    g_array_append_val(points->ranges, range);
+    const FunctionRange range = {start, end};
+    for (gsize i = 0; i < G_N_ELEMENTS(exclusions) && start < end; i++)
+        if (points->excluded[i].verdict == verdict) {
+            g_array_append_val(points->excluded[i].ranges, range);
+            points->excluded[i].ready = FALSE;
+        }
 }
 
 void
@@ -88,7 +95,9 @@ safe_points_new(const AddressSpace *space, const RemoteCode *code, const CLibrar
 {
     SafePoints *points = g_new0(SafePoints, 1);
     points->space = space;
-    points->ranges = g_array_new(FALSE, FALSE, sizeof(Range));
+    for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
+        points->excluded[i] =
+            (Excluded){.verdict = exclusions[i], .ranges = g_array_new(FALSE, FALSE, sizeof(FunctionRange))};
     for (guint i = 0; i < space->mappings->len; i++)
         avoid_loader(points, &g_array_index(space->mappings, Mapping, i));
     for (guint i = 0; i < C_LIBRARY_FORKS; i++)
@@ -114,18 +123,61 @@ safe_points_free(SafePoints *points)
 {
     if (points == NULL)
         return;
-    g_array_unref(points->ranges);
+    for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
+        g_array_unref(points->excluded[i].ranges);
     g_free(points);
+}
+
+static gint
+compare_ranges(gconstpointer a, gconstpointer b)
+{
+    const FunctionRange *left = a;
+    const FunctionRange *right = b;
+    return (left->start > right->start) - (left->start < right->start);
+}
+
+static void
+make_ready(Excluded *excluded)
+{
+    GArray *ranges = excluded->ranges;
+    guint n = 0;
+    g_array_sort(ranges, compare_ranges);
+    for (guint i = 0; i < ranges->len; i++) {
+        const FunctionRange range = g_array_index(ranges, FunctionRange, i);
+        FunctionRange *last = n > 0 ? &g_array_index(ranges, FunctionRange, n - 1) : NULL;
+        if (last != NULL && range.start <= last->end)
+            last->end = MAX(last->end, range.end);
+        else
+            g_array_index(ranges, FunctionRange, n++) = range;
+    }
+    g_array_set_size(ranges, n);
+    excluded->ready = TRUE;
+}
+
+static gboolean
+has_address(const Excluded *excluded, guint64 address)
+{
+    guint low = 0;
+    for (guint high = excluded->ranges->len; low < high;) {
+        const guint middle = low + (high - low) / 2;
+        const FunctionRange *range = &g_array_index(excluded->ranges, FunctionRange, middle);
+        if (address - range->start < range->end - range->start)
+            return TRUE;
+        if (address < range->start)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return FALSE;
 }
 
 /* The verdict on a thread in code at ADDRESS; SAFE_POINT_HERE if it is not excluded. */
 static SafePointVerdict
 verdict_on(const SafePoints *points, guint64 address)
 {
-    const Range *ranges = (const Range *)(void *)points->ranges->data;
-    for (guint i = 0; i < points->ranges->len; i++)
-        if (address - ranges[i].start < ranges[i].end - ranges[i].start)
-            return ranges[i].verdict;
+    for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
+        if (has_address(&points->excluded[i], address))
+            return points->excluded[i].verdict;
     return SAFE_POINT_HERE;
 }
 
@@ -288,6 +340,9 @@ judge(const SafePoints *points, pid_t thread, const Registers *registers)
 SafePoint
 safe_points_judge(SafePoints *points, pid_t thread, const Registers *registers)
 {
+    for (gsize i = 0; i < G_N_ELEMENTS(exclusions); i++)
+        if (!points->excluded[i].ready)
+            make_ready(&points->excluded[i]);
     SafePoint point = judge(points, thread, registers);
     point.pc = registers_pc(&registers->general);
     point.waits = registers->call >= 0 && !registers->entering;
