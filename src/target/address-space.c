@@ -5,10 +5,12 @@
 #include "target/target.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 static const char deleted[] = " (deleted)";
 
@@ -142,6 +144,40 @@ mapping_name(const Mapping *mapping)
     return g_strndup(name, length);
 }
 
+int
+address_space_open(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/mem", (int)pid);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+gboolean
+address_space_read(int memory, guint64 address, void *bytes, gsize length)
+{
+    errno = EFAULT; /* also if the program has ended */
+    return pread(memory, bytes, length, (off_t)address) == (ssize_t)length;
+}
+
+gboolean
+address_space_write(int memory, guint64 address, const void *bytes, gsize length)
+{
+    errno = EFAULT;
+    return pwrite(memory, bytes, length, (off_t)address) == (ssize_t)length;
+}
+
+/* A read ends before memory that is not mapped. */
+char *
+address_space_read_string(int memory, guint64 address, gsize limit)
+{
+    g_autofree char *text = g_malloc(limit + 1);
+    errno = EFAULT;
+    ssize_t got = pread(memory, text, limit, (off_t)address);
+    if (got < 0 || (memchr(text, '\0', (gsize)got) == NULL && (gsize)got < limit))
+        return NULL;
+    text[got] = '\0';
+    return g_steal_pointer(&text);
+}
+
 gsize
 remote_read_some(pid_t pid, guint64 address, void *bytes, gsize length)
 {
@@ -156,37 +192,4 @@ remote_read(pid_t pid, guint64 address, void *bytes, gsize length)
 {
     errno = EFAULT;
     return remote_read_some(pid, address, bytes, length) == length;
-}
-
-gboolean
-remote_write(pid_t pid, guint64 address, const void *bytes, gsize length)
-{
-    union {
-        const void *in;
-        void *out;
-    } pointer = {.in = bytes};
-    struct iovec here = {.iov_base = pointer.out, .iov_len = length};
-    struct iovec there = {.iov_base = (void *)(guintptr)address, .iov_len = length}; // NOLINT: an address over there
-    errno = EFAULT;
-    return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)length;
-}
-
-char *
-remote_read_string(pid_t pid, guint64 address, gsize limit)
-{
-    g_autofree char *text = g_malloc(limit + 1);
-    gsize length = 0;
-    while (length < limit) {
-        /* A read does not cross the end of a page, since the next page may not be mapped. */
-        gsize step = MIN(PAGE - (gsize)((address + length) % PAGE), limit - length);
-        gsize got = remote_read_some(pid, address + length, text + length, step);
-        const char *end = memchr(text + length, '\0', got);
-        if (end != NULL)
-            return g_steal_pointer(&text);
-        if (got < step)
-            return NULL;
-        length += got;
-    }
-    text[limit] = '\0';
-    return g_steal_pointer(&text);
 }

@@ -51,12 +51,20 @@ const Mapping *address_space_first(const AddressSpace *space, const Mapping *map
 /* The last component of its path without " (deleted)", to be freed; "" if it has none. */
 char *mapping_name(const Mapping *mapping);
 
-/* Read or write LENGTH bytes at ADDRESS. FALSE with errno unless all were transferred. */
-gboolean remote_read(pid_t pid, guint64 address, void *bytes, gsize length);
-gboolean remote_write(pid_t pid, guint64 address, const void *bytes, gsize length);
+/* Opens /proc/PID/mem to read and write the memory of the program that PID runs now. The descriptor stays that of this
+ * program: if the process executes another one, possibly with other rights, it reads and writes nothing of it. -1 with
+ * errno. */
+int address_space_open(pid_t pid);
 
+/* Read or write LENGTH bytes at ADDRESS by such a descriptor. FALSE with errno unless all were transferred. */
+gboolean address_space_read(int memory, guint64 address, void *bytes, gsize length);
+gboolean address_space_write(int memory, guint64 address, const void *bytes, gsize length);
 /* The string at ADDRESS, truncated to LIMIT bytes, to be freed; NULL with errno. */
-char *remote_read_string(pid_t pid, guint64 address, gsize limit);
+char *address_space_read_string(int memory, guint64 address, gsize limit);
+
+/* Reads LENGTH bytes at ADDRESS of the program that PID runs when it is called. FALSE with errno unless all were
+ * read. */
+gboolean remote_read(pid_t pid, guint64 address, void *bytes, gsize length);
 
 /* Reads up to LENGTH bytes; returns the number that could be read. */
 gsize remote_read_some(pid_t pid, guint64 address, void *bytes, gsize length);

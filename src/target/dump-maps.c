@@ -45,13 +45,35 @@ has_list(int fd, guint64 size)
     return FALSE;
 }
 
+/* Whether the list was begun, but is empty, since jemalloc could not read it. */
+static gboolean
+ends_with_heading(int fd, guint64 size)
+{
+    char end[sizeof(heading) - 1];
+    return size >= sizeof(end) && read_at(fd, end, sizeof(end), size - sizeof(end)) &&
+           memcmp(end, heading, sizeof(end)) == 0;
+}
+
+static gboolean
+copy_bytes(int from, int to, guint64 size)
+{
+    g_autofree char *piece = g_malloc(PIECE);
+    for (guint64 at = 0; at < size;) {
+        const gsize length = (gsize)MIN(size - at, (guint64)PIECE);
+        if (!read_at(from, piece, length, at) || !transfer_write(to, piece, length))
+            return FALSE;
+        at += length;
+    }
+    return TRUE;
+}
+
 static int
 with_list(int fd, guint64 size, const char *maps, const OutputWriter *writer, GError **error)
 {
     int whole = output_file_new(error);
     if (whole < 0)
         return -1;
-    if (transfer_copy(fd, whole, size) && transfer_write(whole, heading, sizeof(heading) - 1) &&
+    if (copy_bytes(fd, whole, size) && transfer_write(whole, heading, sizeof(heading) - 1) &&
         transfer_write(whole, maps, strlen(maps)))
         return output_file_take(whole, size + sizeof(heading) - 1 + strlen(maps), writer, error);
     g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "cannot add the mapped files to the dump of %s: %s", writer->label,
@@ -74,12 +96,17 @@ dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error
 {
     struct stat st;
     g_autoptr(GString) maps = g_string_new(NULL);
-    if (fstat(fd, &st) != 0 || has_list(fd, (guint64)st.st_size))
+    if (fstat(fd, &st) != 0)
+        return fd;
+    guint64 size = (guint64)st.st_size;
+    if (ends_with_heading(fd, size))
+        size -= sizeof(heading) - 1;
+    else if (has_list(fd, size))
         return fd;
     /* An incomplete list is not added: the reader reports a missing list, but could not detect a truncated one. */
     if (memory_map_read(pid, MEMORY_MAP_MAX, add_line, maps) != MEMORY_MAP_READ || maps->len == 0)
         return fd;
-    int whole = with_list(fd, (guint64)st.st_size, maps->str, writer, error);
+    int whole = with_list(fd, size, maps->str, writer, error);
     close(fd);
     return whole;
 }

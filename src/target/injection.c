@@ -4,6 +4,7 @@
 #include "target/address-space.h"
 #include "target/dynamic.h"
 #include "target/foreign-file.h"
+#include "target/loaded.h"
 #include "target/obstacle.h"
 #include "target/remote-control.h"
 #include "target/tracee.h"
@@ -26,7 +27,7 @@ enum {
     AGENT_BYTES_MAX = 16 << 20,
     DLERROR_MAX = 512,
     DIRECTORY_ROOM = 4096, /* bytes of the scratch memory for each of two directories */
-    LEAVING_TRIES = 200,
+    LEAVING_MS = 2000,     /* for an agent that is ending to have ended */
     LEAVING_PAUSE_US = 10000,
 };
 
@@ -68,24 +69,16 @@ refuse(const Process *process, GError **error, const char *format, ...)
     return FALSE;
 }
 
-static gboolean
-read_remote(gpointer data, guint64 address, void *bytes, gsize n)
-{
-    return remote_read(GPOINTER_TO_INT(data), address, bytes, n);
-}
-
 /* The object that MATCHES accepts by its name. */
 static gboolean
-find_image(const Process *process, const AddressSpace *space, gboolean (*matches)(const char *name), Dynamic *image)
+find_image(const AddressSpace *space, gboolean (*matches)(const char *name), Dynamic *image)
 {
     for (guint i = 0; i < space->mappings->len; i++) {
         const Mapping *mapping = &g_array_index(space->mappings, Mapping, i);
         g_autofree char *name = mapping_name(mapping);
-        Dynamic candidate = {.read = read_remote, .data = GINT_TO_POINTER(process->pid), .base = mapping->start};
-        if (mapping->offset == 0 && (mapping->flags & MAPPING_READ) != 0 && matches(name) && dynamic_open(&candidate)) {
-            *image = candidate;
+        if (mapping->offset == 0 && (mapping->flags & MAPPING_READ) != 0 && matches(name) &&
+            loaded_image(space, mapping->start, image))
             return TRUE;
-        }
     }
     return FALSE;
 }
@@ -131,7 +124,7 @@ find_loader(Injection *injection, const AddressSpace *space, Dynamic *libc, GErr
 {
     const Process *process = injection->process;
     Dynamic libdl;
-    if (!find_image(process, space, is_libc, libc)) {
+    if (!find_image(space, is_libc, libc)) {
         if (has_mapping(space, is_musl))
             return refuse(process, error, "its C library is musl, but this agent needs glibc%s", instead);
         return refuse(process, error, "it is statically linked and cannot load libraries%s", instead);
@@ -139,7 +132,7 @@ find_loader(Injection *injection, const AddressSpace *space, Dynamic *libc, GErr
     injection->dlopen = dynamic_function(libc, "dlopen");
     injection->dlerror = dynamic_function(libc, "dlerror");
     /* Before glibc 2.34, dlopen() was in libdl. */
-    if (injection->dlopen == 0 && find_image(process, space, is_libdl, &libdl)) {
+    if (injection->dlopen == 0 && find_image(space, is_libdl, &libdl)) {
         injection->dlopen = dynamic_function(&libdl, "dlopen");
         injection->dlerror = dynamic_function(&libdl, "dlerror");
     }
@@ -235,7 +228,7 @@ static gboolean
 find_enter(Injection *injection, const AddressSpace *space, GError **error)
 {
     Dynamic image;
-    if (!find_image(injection->process, space, is_agent, &image))
+    if (!find_image(space, is_agent, &image))
         return TRUE;
     injection->enter = dynamic_function(&image, WIRE_ENTER_SYMBOL);
     return injection->enter != 0 ||
@@ -317,7 +310,7 @@ set_dlerror(const Injection *injection, Tracee *tracee, GError **error)
     guint64 text = 0;
     if (!tracee_call(tracee, injection->dlerror, NULL, 0, &text, error))
         return FALSE;
-    g_autofree char *said = text != 0 ? remote_read_string(injection->process->pid, text, DLERROR_MAX) : NULL;
+    g_autofree char *said = text != 0 ? tracee_read_string(tracee, text, DLERROR_MAX) : NULL;
     g_autofree char *clean = said != NULL ? g_utf8_make_valid(said, -1) : g_strdup("dlopen() failed");
     g_strcanon(clean, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 _-+.,:;/()[]'`=", '?');
     return refuse(injection->process, error, "its dynamic loader says: %s", clean);
@@ -408,11 +401,9 @@ gboolean
 injection_run(const Process *process, const char *file, TargetAttachFlags flags, GError **error)
 {
     g_auto(Injection) injection = {.process = process};
-    obstacle_passes(process->pid);
-    if (!obstacle_check(process, error) || !examine(&injection, file, flags, error))
-        return FALSE;
+    /* First, so that addresses of another program that the process executes meanwhile are called in none. */
     g_autoptr(Tracee) tracee = tracee_new(process, error);
-    if (tracee == NULL)
+    if (tracee == NULL || !examine(&injection, file, flags, error))
         return FALSE;
     remote_control_guard(tracee, &injection.jemalloc);
     if (!tracee_may_call_system(tracee))
@@ -420,11 +411,11 @@ injection_run(const Process *process, const char *file, TargetAttachFlags flags,
     tracee_require_wait(tracee);
     tracee_permit_all(tracee); /* under a filter only after --under-seccomp */
     Entry entry = {.injection = &injection, .entered = WIRE_ENTER_LEAVING};
-    for (int tries = 0; tries < LEAVING_TRIES && entry.entered == WIRE_ENTER_LEAVING; tries++) {
-        if (tries > 0)
-            g_usleep(LEAVING_PAUSE_US);
-        if (!tracee_visit(tracee, enter_once, &entry, error))
-            return FALSE;
+    const gint64 until = g_get_monotonic_time() + (gint64)LEAVING_MS * 1000;
+    while (tracee_visit(tracee, enter_once, &entry, error)) {
+        if (entry.entered != WIRE_ENTER_LEAVING || g_get_monotonic_time() >= until)
+            return judge_entered(&injection, entry.entered, error);
+        g_usleep(LEAVING_PAUSE_US);
     }
-    return judge_entered(&injection, entry.entered, error);
+    return FALSE;
 }

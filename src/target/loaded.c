@@ -279,12 +279,18 @@ read_memory(gpointer data, guint64 address, void *bytes, gsize n)
 }
 
 gboolean
-loaded_dynamic(const AddressSpace *space, const LoadedObject *object, Dynamic *dynamic)
+loaded_image(const AddressSpace *space, guint64 base, Dynamic *dynamic)
 {
     union {
         const AddressSpace *in;
         gpointer out;
     } pointer = {.in = space};
-    *dynamic = (Dynamic){.read = read_memory, .data = pointer.out, .base = object->first->start};
+    *dynamic = (Dynamic){.read = read_memory, .data = pointer.out, .base = base};
     return dynamic_open(dynamic);
+}
+
+gboolean
+loaded_dynamic(const AddressSpace *space, const LoadedObject *object, Dynamic *dynamic)
+{
+    return loaded_image(space, object->first->start, dynamic);
 }

@@ -29,8 +29,10 @@ int loaded_open_debug(const AddressSpace *space, const LoadedObject *object);
 /* Whether its file was deleted or replaced since it was loaded. */
 gboolean loaded_is_deleted(const LoadedObject *object);
 
-/* Sets up DYNAMIC to be read from memory; FALSE if it is not a shared object with a symbol hash. SPACE must outlive it.
- * Each read counts against SPACE's reads_left; once that is used up, nothing is found. */
+/* Sets up DYNAMIC, which begins at BASE or is OBJECT, to be read from memory; FALSE if it is not a shared object with a
+ * symbol hash. SPACE must outlive it. Each read counts against SPACE's reads_left; once that is used up, nothing is
+ * found. */
+gboolean loaded_image(const AddressSpace *space, guint64 base, Dynamic *dynamic);
 gboolean loaded_dynamic(const AddressSpace *space, const LoadedObject *object, Dynamic *dynamic);
 
 #endif

@@ -118,7 +118,7 @@ visit_introduction(PtraceTarget *self, gpointer data, GError **error)
     if (!remote_control(self->tracee, &self->jemalloc, &version, error))
         return FALSE;
     g_autofree char *text =
-        version.error == 0 ? remote_read_string(self->process.pid, version.value, WIRE_VERSION_TEXT_MAX - 1) : NULL;
+        version.error == 0 ? tracee_read_string(self->tracee, version.value, WIRE_VERSION_TEXT_MAX - 1) : NULL;
     if (text == NULL) {
         g_set_error(error, TARGET_ERROR, OUTCOME_NO_JEMALLOC, "mallctl of %s is not jemalloc's", self->target.label);
         return FALSE;
@@ -197,7 +197,7 @@ visit_control(PtraceTarget *self, gpointer data, GError **error)
     if (!remote_control(self->tracee, &self->jemalloc, control, error))
         return FALSE;
     if (control->error == 0 && control->type == WIRE_TYPE_STRING && control->value != 0)
-        exchange->text = remote_read_string(self->process.pid, control->value, WIRE_TEXT_MAX);
+        exchange->text = tracee_read_string(self->tracee, control->value, WIRE_TEXT_MAX);
     return TRUE;
 }
 

@@ -50,16 +50,17 @@ opens_dump(const TraceeSystemCall *call, guint64 name)
     return FALSE;
 }
 
-/* Whether CALL opens the list of mapped files, which jemalloc appends to a dump. */
+/* Whether CALL may open the list of mapped files, which jemalloc appends to a dump. Another thread may change the name
+ * after this. */
 static gboolean
-opens_maps(const TraceeSystemCall *call, pid_t pid)
+opens_maps(const TraceeSystemCall *call, const Tracee *tracee)
 {
     for (gsize i = 0; i < G_N_ELEMENTS(opens); i++) {
         const guint name = opens[i].name;
         if (call->number != opens[i].number || opens[i].flags < 0 ||
             (call->arguments[opens[i].flags] & ~(guint64)O_CLOEXEC) != O_RDONLY)
             continue;
-        g_autofree char *path = remote_read_string(pid, call->arguments[name], MAPS_PATH_MAX);
+        g_autofree char *path = tracee_read_string(tracee, call->arguments[name], MAPS_PATH_MAX);
         return path != NULL && g_str_has_prefix(path, "/proc/") && g_str_has_suffix(path, "/maps");
     }
     return FALSE;
@@ -72,8 +73,10 @@ before_dump(TraceeSystemCall *call, gpointer data)
     output->opening = output->descriptor < 0 && opens_dump(call, output->name);
     if (!output->opening && output->descriptor >= 0 && output->refused == NULL)
         output_pages_advance(&output->pages, output->process->name, &output->refused);
-    if (!output->opening)
-        return opens_maps(call, output->process->pid) ? TRACEE_ALLOW : TRACEE_PROCEED;
+    /* A filter that forbids to open files still does: jemalloc gets an empty file, and the list is added later
+     * (dump-maps.h). */
+    if (!output->opening && !(tracee_suspends_filter(output->tracee) && opens_maps(call, output->tracee)))
+        return TRACEE_PROCEED;
     call->number = SYS_memfd_create;
     call->arguments[0] = output->name + MEMFD_NAME_AT - DUMP_NAME_AT;
     call->arguments[1] = foreign_file_flags;
@@ -114,6 +117,7 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
                     output->process->name, (int)output->process->pid);
         return FALSE;
     }
+    output->tracee = tracee;
     output->thread = tracee_thread(tracee);
     output->name = tracee_scratch(tracee) + DUMP_NAME_AT;
     if (!tracee_write(tracee, output->name, dump_name, sizeof(dump_name), error) ||
@@ -145,7 +149,7 @@ take_text(RemoteOutput *output, guint64 address, gsize length)
     char piece[PIECE];
     for (gsize done = 0; done < length;) {
         gsize step = MIN(length - done, sizeof(piece));
-        if (!remote_read(output->process->pid, address + done, piece, step) ||
+        if (!tracee_read(output->tracee, address + done, piece, step, NULL) ||
             write(output->descriptor, piece, step) != (ssize_t)step)
             return FALSE;
         done += step;
@@ -194,6 +198,7 @@ remote_output_stats(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput
     const guint64 arguments[] = {0, 0, letters};
     if (!check_message(tracee, jemalloc, output, error))
         return FALSE;
+    output->tracee = tracee;
     output->descriptor = output_file_new(error);
     if (output->descriptor < 0)
         return FALSE;

@@ -21,6 +21,7 @@ typedef struct {
     int descriptor;      /* out: a memfd to read from; the caller closes it. Initially -1 */
     int failure;         /* out: an errno */
     GError *refused;     /* why the memory file was rejected; NULL once reported */
+    Tracee *tracee;      /* in which it is captured */
     pid_t thread;        /* the stopped thread */
     guint64 name;        /* address of the file name that jemalloc is given */
     gboolean opening;    /* the file is being opened */

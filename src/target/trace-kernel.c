@@ -98,7 +98,7 @@ linux_block(gpointer data, pid_t thread, guint64 signals)
 static gboolean
 linux_write(gpointer data, pid_t thread, guint64 address, const void *bytes, gsize length)
 {
-    return remote_write(thread, address, bytes, length);
+    return address_space_write(*(const int *)data, address, bytes, length);
 }
 
 static ThreadSignals

@@ -20,7 +20,8 @@ typedef enum {
     TRACE_RESUME_DETACHED,
 } TraceResume;
 
-/* DATA is the first argument of every call. FALSE with errno, unless noted. */
+/* DATA is the first argument of every call. FALSE with errno, unless noted. WRITE changes the memory of the program
+ * that was examined: never that of another one which took the id of THREAD by an exec of another thread. */
 typedef struct {
     gboolean (*seize)(gpointer data, pid_t thread, guintptr options);
     gboolean (*set_options)(gpointer data, pid_t thread, guintptr options);
@@ -41,7 +42,7 @@ typedef struct {
     void (*pause)(gpointer data, gint64 passed); /* between two waits; PASSED: microseconds since the first */
 } TraceKernel;
 
-/* Linux; ignores DATA. */
+/* Linux; DATA is a pointer to a descriptor of the program's /proc/PID/mem. */
 extern const TraceKernel trace_kernel_linux;
 
 #endif

@@ -10,9 +10,9 @@
 #include "target/threads.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <unistd.h>
 
 struct _Tracee {
@@ -26,7 +26,7 @@ struct _Tracee {
     gboolean must_wait;
     TracedPermit permit; /* for the called functions */
     TraceeWatch watch;
-    int memory; /* memory of the program that SPACE describes; usually unreadable once another one is executed */
+    int memory; /* of the program that SPACE describes: all is read and written there, whatever the process executes */
     ProcessProgram program; /* the same program: compared too, since another process may keep the memory */
 
     Traced *traced; /* NULL: no thread is stopped */
@@ -93,13 +93,6 @@ lose_thread(Tracee *tracee, const char *doing, GError **error)
     return FALSE;
 }
 
-static int
-open_memory(pid_t pid)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/mem", (int)pid);
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 Tracee *
 tracee_new(const Process *process, GError **error)
 {
@@ -110,7 +103,7 @@ tracee_new(const Process *process, GError **error)
     obstacle_passes(process->pid);
     if (!obstacle_check(process, error))
         return NULL;
-    tracee->memory = open_memory(process->pid);
+    tracee->memory = address_space_open(process->pid);
     if (tracee->memory < 0 || !process_program(process->pid, &tracee->program)) {
         if (errno != ENOENT && errno != ESRCH)
             obstacle_set_denied(process, errno, error);
@@ -160,6 +153,12 @@ gboolean
 tracee_may_call_system(const Tracee *tracee)
 {
     return tracee->filter != TRACED_FILTERED;
+}
+
+gboolean
+tracee_suspends_filter(const Tracee *tracee)
+{
+    return tracee->filter == TRACED_FILTER_SUSPENDED;
 }
 
 void
@@ -214,17 +213,23 @@ tracee_watch(Tracee *tracee, const TraceeWatch *watch)
 gboolean
 tracee_read(Tracee *tracee, guint64 address, void *bytes, gsize length, GError **error)
 {
-    if (remote_read(tracee->process.pid, address, bytes, length))
+    if (address_space_read(tracee->memory, address, bytes, length))
         return TRUE;
     g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s (%d): cannot read its memory: %s", tracee->process.name,
                 (int)tracee->process.pid, g_strerror(errno));
     return FALSE;
 }
 
+char *
+tracee_read_string(const Tracee *tracee, guint64 address, gsize limit)
+{
+    return address_space_read_string(tracee->memory, address, limit);
+}
+
 gboolean
 tracee_write(Tracee *tracee, guint64 address, const void *bytes, gsize length, GError **error)
 {
-    if (remote_write(tracee->process.pid, address, bytes, length))
+    if (address_space_write(tracee->memory, address, bytes, length))
         return TRUE;
     g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s (%d): cannot write its memory: %s", tracee->process.name,
                 (int)tracee->process.pid, g_strerror(errno));
@@ -237,8 +242,22 @@ is_same_program(const Tracee *tracee, guint64 stack_pointer)
 {
     ProcessProgram now;
     guint8 byte;
-    return pread(tracee->memory, &byte, sizeof(byte), (off_t)stack_pointer) == (ssize_t)sizeof(byte) &&
+    return address_space_read(tracee->memory, stack_pointer, &byte, sizeof(byte)) &&
            process_program(tracee->process.pid, &now) && process_program_equal(&now, &tracee->program);
+}
+
+/* Whether what is written to our descriptor, at unused ADDRESS below its stack, is what the stopped thread has there. A
+ * process may keep the memory of the earlier program, and have any address there, so that the check above is not
+ * enough. The kernel reads it only for the thread that we trace. */
+static gboolean
+has_our_memory(const Tracee *tracee, guint64 address)
+{
+    const guint64 mark = (guint64)g_random_int() << 32 | g_random_int();
+    if (!address_space_write(tracee->memory, address, &mark, sizeof(mark)))
+        return FALSE;
+    errno = 0;
+    const guint64 found = (guint64)ptrace(PTRACE_PEEKDATA, tracee->thread, (gpointer)(guintptr)address, NULL);
+    return errno == 0 && found == mark;
 }
 
 gboolean
@@ -277,6 +296,10 @@ borrow(Tracee *tracee, Traced *traced)
     if (tracee->point.verdict != SAFE_POINT_HERE)
         return FALSE;
     tracee->scratch = (tracee->point.top - TRACEE_SCRATCH) & ~(guint64)0xf;
+    if (!has_our_memory(tracee, tracee->scratch - sizeof(guint64))) { /* where the return path is laid out */
+        tracee->point.verdict = SAFE_POINT_MOVING;
+        return FALSE;
+    }
     return traced_borrow(traced, tracee->scratch, &tracee->code);
 }
 
@@ -310,12 +333,12 @@ typedef enum {
 static Try
 try_thread(Tracee *tracee, pid_t thread, int *denied)
 {
-    g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, NULL, thread, tracee->filter);
+    g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, &tracee->memory, thread, tracee->filter);
     if (traced == NULL && (errno == ESRCH || obstacle_traced_by_us(thread) || obstacle_passes(thread)))
         return TRY_NEXT;
     /* Retried, since another jescope may have detached between the attempt and the search for the tracer. */
     if (traced == NULL)
-        traced = traced_seize(&trace_kernel_linux, NULL, thread, tracee->filter);
+        traced = traced_seize(&trace_kernel_linux, &tracee->memory, thread, tracee->filter);
     if (traced == NULL) {
         *denied = errno == ESRCH ? *denied : errno;
         return TRY_NEXT;
@@ -438,8 +461,8 @@ restore_errno(Tracee *tracee)
 {
     gboolean saved = tracee->error_saved;
     tracee->error_saved = FALSE;
-    return !saved || remote_write(tracee->process.pid, tracee->error_address, &tracee->error_number,
-                                  sizeof(tracee->error_number));
+    return !saved || address_space_write(tracee->memory, tracee->error_address, &tracee->error_number,
+                                         sizeof(tracee->error_number));
 }
 
 static gboolean

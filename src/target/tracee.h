@@ -42,6 +42,9 @@ void tracee_set_deadlines(Tracee *tracee, const TraceeDeadlines *deadlines);
  * cannot suspend for lack of CAP_SYS_ADMIN. */
 gboolean tracee_may_call_system(const Tracee *tracee);
 
+/* Whether the seccomp filter of the process is suspended while functions are called. */
+gboolean tracee_suspends_filter(const Tracee *tracee);
+
 /* Declares START to END as code of jemalloc: at a safe point, the stack has no address in it, or the thread waits for
  * an external event. The dynamic loader, fork() and signal handlers are checked in any case. */
 void tracee_avoid(Tracee *tracee, guint64 start, guint64 end);
@@ -78,8 +81,12 @@ pid_t tracee_thread(const Tracee *tracee);
  * contents between calls. */
 guint64 tracee_scratch(const Tracee *tracee);
 
+/* The memory of the program that was examined, even if the process executes another one meanwhile. */
 gboolean tracee_read(Tracee *tracee, guint64 address, void *bytes, gsize length, GError **error);
 gboolean tracee_write(Tracee *tracee, guint64 address, const void *bytes, gsize length, GError **error);
+
+/* The string at ADDRESS, truncated to LIMIT bytes, to be freed; NULL with errno. */
+char *tracee_read_string(const Tracee *tracee, guint64 address, gsize limit);
 
 /* Calls a function with up to REGISTERS_ARGUMENTS integer or pointer arguments. On any error the thread has been
  * detached: OUTCOME_SILENT says that it has not returned in time and was left to finish. */

@@ -121,6 +121,80 @@ def test_a_filter_of_system_calls_holds_while_functions_are_called(tmp_path):
     assert not directory.exists()
 
 
+OPENS_WHAT_IT_MAY_NOT = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const char *path;
+
+static void escape(void)
+{
+    char text[100];
+    int fd = (int)syscall(SYS_openat, -100, path, O_RDONLY);
+    long n = fd >= 0 ? read(fd, text, sizeof(text)) : 0;
+    if (n > 0)
+        write(1, text, (unsigned long)n);
+    write(1, "tried\n", 6);
+}
+
+int mallctl(const char *name, void *old, size_t *length, void *value, size_t size)
+{
+    if (strcmp(name, "prof.dump") == 0)
+        escape();
+    if (old != NULL && length != NULL)
+        memset(old, 1, *length);
+    if (old != NULL && strcmp(name, "version") == 0)
+        *(const char **)old = "5.3.0-0-g0";
+    return 0;
+}
+
+void malloc_stats_print(void (*write)(void *, const char *), void *data, const char *letters)
+{
+}
+
+int main(int argc, char **argv)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(*filter), filter};
+    path = "/proc/self/cwd/maps";
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (chdir(argv[1]) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        return 1;
+    escape();
+    for (;;)
+        pause();
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None or os.geteuid() != 0, reason="needs gcc, and suspending a filter needs root")
+def test_a_filter_that_forbids_to_open_files_holds_during_a_dump(tmp_path):
+    """jemalloc opens the list of mapped files then; a process can give another file such a name."""
+    source, program = tmp_path / "opens.c", tmp_path / "opens"
+    source.write_text(OPENS_WHAT_IT_MAY_NOT)
+    (tmp_path / "maps").write_text("secret\n")
+    subprocess.run(["gcc", "-O1", "-w", "-rdynamic", source, "-o", program], check=True)
+    with started([program, tmp_path], env=environment(tmp_path)) as victim:
+        assert victim.stdout.readline() == "tried\n"
+        jescope(tmp_path, "dump", "--via=attach", "-o", "-", victim.pid, check=False)
+        assert victim.stdout.readline() == "tried\n"
+        assert victim.poll() is None
+
+
 KEEPS_ITS_MEMORY = r"""
 #define _GNU_SOURCE
 #include <sched.h>

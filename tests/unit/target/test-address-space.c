@@ -53,17 +53,37 @@ test_memory(void)
     g_assert_cmpint(mprotect(pages + page, page, PROT_NONE), ==, 0);
     memcpy(pages + page - 6, "short", 6);
     guint64 address = (guint64)(guintptr)pages + page;
-    g_autofree char *text = remote_read_string(getpid(), address - 6, 100);
-    g_assert_cmpstr(text, ==, "short");
-    g_autofree char *cut = remote_read_string(getpid(), address - 6, 3);
-    g_assert_cmpstr(cut, ==, "sho");
-    pages[page - 1] = 'x';
-    g_assert_null(remote_read_string(getpid(), address - 6, 100));
     g_assert_false(remote_read(getpid(), address - 6, bytes, sizeof(bytes)));
     g_assert_cmpuint(remote_read_some(getpid(), address - 6, bytes, sizeof(bytes)), ==, 6);
-    g_assert_true(remote_write(getpid(), address - 6, "s", 1));
-    g_assert_false(remote_write(getpid(), address, "s", 1));
     munmap(pages, 2 * page);
+}
+
+static void
+test_descriptor(void)
+{
+    const gsize page = (gsize)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const guint64 end = (guint64)(guintptr)pages + page;
+    char bytes[8];
+    int memory = address_space_open(getpid());
+    g_assert_cmpint(memory, >=, 0);
+    g_assert_cmpint(munmap(pages + page, page), ==, 0);
+    g_assert_true(address_space_write(memory, end - 6, "short", 6));
+    g_assert_cmpstr(pages + page - 6, ==, "short");
+    g_assert_false(address_space_write(memory, end - 1, "xy", 2));
+    g_assert_true(address_space_read(memory, end - 6, bytes, 6));
+    g_assert_false(address_space_read(memory, end - 6, bytes, 7));
+    pages[page - 1] = '\0';
+    g_autofree char *text = address_space_read_string(memory, end - 6, 100);
+    g_assert_cmpstr(text, ==, "short");
+    g_autofree char *cut = address_space_read_string(memory, end - 6, 3);
+    g_assert_cmpstr(cut, ==, "sho");
+    pages[page - 1] = 'x';
+    g_assert_null(address_space_read_string(memory, end - 6, 100));
+    g_assert_null(address_space_read_string(memory, end, 100));
+    g_assert_null(address_space_read_string(memory, G_MAXUINT64 - 2, 100));
+    close(memory);
+    munmap(pages, page);
 }
 
 int
@@ -73,5 +93,6 @@ main(int argc, char **argv)
     g_test_add_func("/address-space/parse", test_parse);
     g_test_add_func("/address-space/find", test_find);
     g_test_add_func("/address-space/memory", test_memory);
+    g_test_add_func("/address-space/descriptor", test_descriptor);
     return g_test_run();
 }

@@ -92,7 +92,9 @@ test_way_back(void)
     g_assert_true(registers_read(child, &saved));
     ReturnPath path = registers_return_path(&saved, registers_sp(&saved.general) - registers_red_zone, &code);
     g_assert_cmphex(path.bottom + path.bytes->len, <=, registers_sp(&saved.general) - registers_red_zone);
-    g_assert_true(remote_write(child, path.bottom, path.bytes->data, path.bytes->len));
+    int memory = address_space_open(child);
+    g_assert_true(address_space_write(memory, path.bottom, path.bytes->data, path.bytes->len));
+    close(memory);
     const guint64 arguments[REGISTERS_ARGUMENTS] = {12};
     GeneralRegisters general = registers_call(&saved, &path, &code, (guint64)(guintptr)square, arguments);
     g_assert_true(registers_write_general(child, &general));

@@ -4,6 +4,7 @@
 
 #include "target/target.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -237,6 +238,88 @@ test_crash(void)
     finish(&child);
 }
 
+/* A thread that executes another program once it is told to. */
+static gpointer
+execute(gpointer data)
+{
+    const int *told = data;
+    char byte;
+    if (read(*told, &byte, 1) == 1)
+        execl("/bin/sleep", "sleep", "60", NULL);
+    _exit(1);
+}
+
+/* The main thread waits in a call that a stop does not end, and is tried first. */
+static void
+wait_and_execute(int told)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, execute, &told) == 0)
+        pause();
+    _exit(1);
+}
+
+/* The address of the stack of the program that PID runs. */
+static guint64
+stack_of(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/maps", (int)pid);
+    g_autofree char *maps = NULL;
+    guint64 start = 0;
+    if (g_file_get_contents(path, &maps, NULL, NULL))
+        for (char *line = maps; line != NULL; line = strchr(line, '\n') != NULL ? strchr(line, '\n') + 1 : NULL)
+            if (strstr(line, "[stack]") != NULL && strstr(line, "[stack]") < line + strcspn(line, "\n"))
+                start = g_ascii_strtoull(line, NULL, 16);
+    return start;
+}
+
+static gboolean
+runs_sleep(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/cmdline", (int)pid);
+    g_autofree char *words = NULL;
+    return g_file_get_contents(path, &words, NULL, NULL) && strcmp(words, "sleep") == 0;
+}
+
+/* The main thread is stopped; another one executes a program, which gets its id. */
+static gboolean
+visit_replaced(Tracee *tracee, gpointer data, GError **error)
+{
+    Child *child = data;
+    char bytes[16] = "";
+    const pid_t pid = child->process.pid;
+    g_assert_cmpint(tracee_thread(tracee), ==, pid);
+    g_assert_cmpint(write(child->ends[1], "x", 1), ==, 1);
+    for (int i = 0; i < 5000 && !runs_sleep(pid); i++)
+        g_usleep(1000);
+    g_assert_true(runs_sleep(pid));
+    const guint64 stack = stack_of(pid);
+    g_assert_cmphex(stack, !=, 0);
+    child->seen = tracee_write(tracee, stack, "written", 8, NULL) + tracee_read(tracee, stack, bytes, 8, NULL);
+    return TRUE;
+}
+
+/* The new program may have other rights: nothing of it is read or written. */
+static void
+test_another_program(void)
+{
+    Child child = {0};
+    g_autoptr(GError) error = NULL;
+    g_assert_cmpint(pipe(child.ends), ==, 0);
+    pid_t pid = fork();
+    if (pid == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0)
+        wait_and_execute(child.ends[0]);
+    g_usleep(100000);
+    g_assert_true(process_read(pid, &child.process));
+    child.tracee = tracee_new(&child.process, &error);
+    g_assert_no_error(error);
+    tracee_visit(child.tracee, visit_replaced, &child, &error);
+    g_assert_cmpint(child.seen, ==, 0);
+    tracee_free(child.tracee);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -247,5 +330,6 @@ main(int argc, char **argv)
     g_test_add_func("/tracee/watch", test_watch);
     g_test_add_func("/tracee/too-long", test_too_long);
     g_test_add_func("/tracee/crash", test_crash);
+    g_test_add_func("/tracee/another-program", test_another_program);
     return g_test_run();
 }
