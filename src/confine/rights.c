@@ -242,24 +242,48 @@ rights_may_read(const Rights *rights, const struct stat *file)
     return (file->st_mode & S_IROTH) != 0 || (file->st_uid == rights->uid && (file->st_mode & S_IRUSR) != 0);
 }
 
-/* Of the path, or of the directory in which it would be created. */
+/* Whether a directory or link decides for root and the caller alone where a path leads. */
 static gboolean
-is_trusted_place(const char *path)
+is_trusted_step(const struct stat *status)
+{
+    gboolean shared = S_ISDIR(status->st_mode) && (status->st_mode & S_IWOTH) != 0;
+    return rights_are_trusted(status->st_uid) && (!shared || (status->st_mode & S_ISVTX) != 0);
+}
+
+gboolean
+rights_decide_alone(const char *path)
 {
     struct stat status;
-    g_autofree char *at = g_strdup(path);
-    while (stat(at, &status) != 0 && strcmp(at, "/") != 0 && strcmp(at, ".") != 0) {
-        char *parent = g_path_get_dirname(at);
-        g_free(at);
-        at = parent;
+    gboolean shared = FALSE;
+    if (!g_path_is_absolute(path))
+        return FALSE;
+    for (const char *end = path; *end != '\0'; end += strcspn(end, "/")) {
+        end += strspn(end, "/");
+        g_autofree char *step = g_strndup(path, (gsize)(end - path) + strcspn(end, "/"));
+        if (lstat(step, &status) != 0) /* another user could make it in a directory of all */
+            return errno == ENOENT && !shared;
+        if (!is_trusted_step(&status))
+            return FALSE;
+        shared = S_ISDIR(status.st_mode) && (status.st_mode & S_IWOTH) != 0;
     }
-    return rights_are_trusted(status.st_uid);
+    return TRUE;
+}
+
+static char *
+directory_of_user(const char *path, const char *const below_home[2])
+{
+    const struct passwd *root = geteuid() == 0 && !rights_decide_alone(path) ? getpwuid(0) : NULL;
+    return root != NULL ? g_build_filename(root->pw_dir, below_home[0], below_home[1], NULL) : g_strdup(path);
 }
 
 char *
 rights_state_directory(void)
 {
-    const char *state = g_get_user_state_dir();
-    const struct passwd *root = geteuid() == 0 && !is_trusted_place(state) ? getpwuid(0) : NULL;
-    return root != NULL ? g_build_filename(root->pw_dir, ".local", "state", NULL) : g_strdup(state);
+    return directory_of_user(g_get_user_state_dir(), (const char *const[]){".local", "state"});
+}
+
+char *
+rights_cache_directory(void)
+{
+    return directory_of_user(g_get_user_cache_dir(), (const char *const[]){".cache", NULL});
 }

@@ -36,10 +36,16 @@ gboolean rights_see_our_files(int directory);
 gboolean rights_are_trusted(uid_t uid);
 void rights_remember_caller(void);
 
-/* The directory for the state of this user's programs ($XDG_STATE_HOME, ~/.local/state); to be freed. sudo and su may
- * leave the variables of another user in place: root then does not write into other users' directories, but into its
- * own home. */
+/* Whether only root and the caller decide where path, an absolute one, leads: every directory and link on the way that
+ * exists is theirs. */
+gboolean rights_decide_alone(const char *path);
+
+/* The directories for the state and the caches of this user's programs ($XDG_STATE_HOME, ~/.local/state;
+ * $XDG_CACHE_HOME,
+ * ~/.cache); to be freed. sudo and su may leave the variables of another user in place: root then does not use what
+ * other users decide on, but its own home. */
 char *rights_state_directory(void);
+char *rights_cache_directory(void);
 
 /* The rights of a user according to the user database; with only the group of RIGHTS_NOBODY if uid is not in it. */
 void rights_of_user(uid_t uid, Rights *rights);

@@ -46,9 +46,10 @@ static guint
 hash_spelling(gconstpointer key)
 {
     const Spelling *spelling = key;
+    const guint64 words[] = {(guintptr)spelling->function, (guintptr)spelling->path,
+                             (guint64)spelling->start_line << 32 | spelling->side};
 
-    return g_direct_hash(spelling->function) ^ (g_direct_hash(spelling->path) << 7) ^ (spelling->start_line << 13) ^
-           spelling->side;
+    return keyed_hash_bytes(words, sizeof(words));
 }
 
 static gboolean
@@ -182,43 +183,68 @@ adoption_key(const Spelling *spelling)
     return g_strdup_printf("%u\n%s\n%s", spelling->side, spelling->stem, bare);
 }
 
-/* The mangled spelling that begins at the same line, among those with the same plain name in the same object. */
-static const Spelling *
-find_linkage(const GPtrArray *candidates, const Spelling *spelling)
-{
-    const Spelling *found = NULL;
+/* The mangled spellings with one plain name in one object; those without a start line once more by themselves. */
+typedef struct {
+    GHashTable *by_line;            /* start line -> the first spelling with it */
+    const Spelling *any, *unplaced; /* the last one; NULL: they have several names, or there is none */
+    gboolean several, several_unplaced;
+} Candidates;
 
-    for (guint i = 0; candidates && i < candidates->len; i++) {
-        const Spelling *candidate = candidates->pdata[i];
-        if (candidate->start_line && candidate->start_line == spelling->start_line)
-            return candidate;
-        if (candidate->start_line && spelling->start_line)
-            continue;
-        if (found && !g_str_equal(found->name, candidate->name))
-            return NULL;
-        found = candidate;
+static void
+free_candidates(gpointer candidates)
+{
+    g_hash_table_unref(((Candidates *)candidates)->by_line);
+    g_free(candidates);
+}
+
+static void
+note_name(const Spelling **last, gboolean *several, const Spelling *spelling)
+{
+    *several = *several || (*last && !g_str_equal((*last)->name, spelling->name));
+    *last = *several ? NULL : spelling;
+}
+
+static void
+add_candidate(GHashTable *mangled, const Spelling *spelling)
+{
+    g_autofree char *key = adoption_key(spelling);
+    gpointer line = GUINT_TO_POINTER(spelling->start_line);
+    Candidates *candidates = g_hash_table_lookup(mangled, key);
+
+    if (!candidates) {
+        candidates = g_new0(Candidates, 1);
+        candidates->by_line = g_hash_table_new(keyed_hash_pointer, NULL);
+        g_hash_table_insert(mangled, g_steal_pointer(&key), candidates);
     }
-    return found;
+    note_name(&candidates->any, &candidates->several, spelling);
+    if (!spelling->start_line)
+        note_name(&candidates->unplaced, &candidates->several_unplaced, spelling);
+    else if (!g_hash_table_contains(candidates->by_line, line))
+        g_hash_table_insert(candidates->by_line, line, (gpointer)(guintptr)spelling);
+}
+
+/* The mangled spelling that begins at the same line, else the only one that may. */
+static const Spelling *
+find_linkage(const Candidates *candidates, const Spelling *spelling)
+{
+    if (!candidates)
+        return NULL;
+    if (!spelling->start_line)
+        return candidates->any;
+    const Spelling *found = g_hash_table_lookup(candidates->by_line, GUINT_TO_POINTER(spelling->start_line));
+    return found ? found : candidates->unplaced;
 }
 
 /* Compilers give functions without external linkage a linkage name in some frames and none in others. */
 static void
 adopt_linkage_names(Functions *functions)
 {
-    g_autoptr(GHashTable) mangled =
-        g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, (GDestroyNotify)g_ptr_array_unref);
+    g_autoptr(GHashTable) mangled = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, free_candidates);
 
     for (guint i = 0; i < functions->spellings->len; i++) {
-        Spelling *spelling = functions->spellings->pdata[i];
-        if (!spelling->mangled || !strstr(spelling->name, "::"))
-            continue;
-        g_autofree char *key = adoption_key(spelling);
-        GPtrArray *list = g_hash_table_lookup(mangled, key);
-        if (!list) {
-            list = g_ptr_array_new();
-            g_hash_table_insert(mangled, g_steal_pointer(&key), list);
-        }
-        g_ptr_array_add(list, spelling);
+        const Spelling *spelling = functions->spellings->pdata[i];
+        if (spelling->mangled && strstr(spelling->name, "::"))
+            add_candidate(mangled, spelling);
     }
     for (guint i = 0; i < functions->spellings->len; i++) {
         Spelling *spelling = functions->spellings->pdata[i];
@@ -265,18 +291,46 @@ static void
 note_line(GHashTable *stems, const Spelling *spelling)
 {
     GArray *lines = g_hash_table_lookup(stems, spelling->stem);
-    guint at = 0;
 
     if (!lines) {
         lines = g_array_new(FALSE, FALSE, sizeof(guint32));
         g_hash_table_insert(stems, (gpointer)(guintptr)spelling->stem, lines);
     }
-    if (spelling->start_line == 0)
-        return;
-    while (at < lines->len && g_array_index(lines, guint32, at) < spelling->start_line)
-        at++;
-    if (at == lines->len || g_array_index(lines, guint32, at) != spelling->start_line)
-        g_array_insert_val(lines, at, spelling->start_line);
+    if (spelling->start_line != 0)
+        g_array_append_val(lines, spelling->start_line);
+}
+
+static gint
+compare_lines(gconstpointer a, gconstpointer b)
+{
+    guint32 left = *(const guint32 *)a, right = *(const guint32 *)b;
+
+    return left < right ? -1 : left > right;
+}
+
+/* Sorts the lines, each of which stays once. */
+static void
+settle_lines(gpointer stem G_GNUC_UNUSED, gpointer value, gpointer user G_GNUC_UNUSED)
+{
+    GArray *lines = value;
+    guint kept = 0;
+
+    g_array_sort(lines, compare_lines);
+    for (guint i = 0; i < lines->len; i++) {
+        guint32 line = g_array_index(lines, guint32, i);
+        if (kept == 0 || g_array_index(lines, guint32, kept - 1) != line)
+            g_array_index(lines, guint32, kept++) = line;
+    }
+    g_array_set_size(lines, kept);
+}
+
+static void
+settle_namesakes(gpointer name G_GNUC_UNUSED, gpointer value, gpointer user G_GNUC_UNUSED)
+{
+    const Namesakes *namesakes = value;
+
+    for (guint side = 0; side < N_SIDES; side++)
+        g_hash_table_foreach(namesakes->stems[side], settle_lines, NULL);
 }
 
 static GHashTable *
@@ -289,7 +343,24 @@ collect_namesakes(const Functions *functions)
         if (spelling->local)
             note_line(get_namesakes(all, spelling->name)->stems[spelling->side], spelling);
     }
+    g_hash_table_foreach(all, settle_namesakes, NULL);
     return all;
+}
+
+/* The number of lines before LINE, but the last line's rank for later ones. */
+static guint
+rank_of(const GArray *lines, guint32 line)
+{
+    guint low = 0, high = lines->len > 0 ? lines->len - 1 : 0;
+
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+        if (g_array_index(lines, guint32, middle) < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* Lines as ranks, and objects only if there are several: both change from one build to the next. */
@@ -299,13 +370,11 @@ identity_of(const Spelling *spelling, GHashTable *all)
     const Namesakes *namesakes = spelling->local ? g_hash_table_lookup(all, spelling->name) : NULL;
     GHashTable *stems = namesakes ? namesakes->stems[spelling->side] : NULL;
     const GArray *lines = stems ? g_hash_table_lookup(stems, spelling->stem) : NULL;
-    guint rank = 0;
 
     if (!stems)
         return g_strdup(spelling->name);
-    while (rank + 1 < lines->len && g_array_index(lines, guint32, rank) < spelling->start_line)
-        rank++;
-    return g_strdup_printf("%s\n%s\n%u", spelling->name, g_hash_table_size(stems) > 1 ? spelling->stem : "", rank);
+    return g_strdup_printf("%s\n%s\n%u", spelling->name, g_hash_table_size(stems) > 1 ? spelling->stem : "",
+                           rank_of(lines, spelling->start_line));
 }
 
 static void

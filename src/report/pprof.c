@@ -96,6 +96,15 @@ choose_values(Pprof *pprof)
             pprof->values[pprof->n_values++] = value;
 }
 
+/* 0, which means unknown, for a time that a dump or a file cannot have. */
+static gint64
+nanoseconds(gint64 seconds)
+{
+    gint64 time;
+
+    return __builtin_mul_overflow(seconds, G_GINT64_CONSTANT(1000000000), &time) ? 0 : time;
+}
+
 static void
 write_header(Pprof *pprof)
 {
@@ -106,7 +115,7 @@ write_header(Pprof *pprof)
         write_value_type(pprof, PROFILE_SAMPLE_TYPE, report_value_name(pprof->values[i]), unit_of(pprof->values[i]));
     write_value_type(pprof, PROFILE_PERIOD_TYPE, "space", "bytes");
     write_number(pprof, PROFILE_PERIOD, (gint64)MIN(profile_period(input->profile), (guint64)G_MAXINT64));
-    write_number(pprof, PROFILE_TIME_NANOS, input->time * 1000000000);
+    write_number(pprof, PROFILE_TIME_NANOS, nanoseconds(input->time));
     write_number(pprof, PROFILE_DEFAULT_SAMPLE_TYPE,
                  (gint64)proto_strings_index(pprof->strings,
                                              report_value_name(view_has_value(report->view, report->options->value)

@@ -156,13 +156,20 @@ write_line(const Source *source, const TableRow *row, guint32 number, const char
     writer_format(source->writer, "%8u  %s\n", number, valid ? valid : "");
 }
 
+/* The lines of a file, and their number. */
+typedef struct {
+    char **lines;
+    guint32 n;
+} Text;
+
 /* The lines around one row, up to the beginning of the next row's. */
 static void
-write_passage(const Source *source, const Listing *listing, guint index, guint32 *written, char **lines)
+write_passage(const Source *source, const Listing *listing, guint index, guint32 *written, Text text)
 {
     const TableRow *row = &g_array_index(listing->rows, TableRow, index);
     guint32 line = view_node(source->report->view, row->node)->line;
-    guint32 n_lines = g_strv_length(lines);
+    char **lines = text.lines;
+    guint32 n_lines = text.n;
     guint32 last = line;
 
     if (*written && line > *written + 1 + SOURCE_CONTEXT)
@@ -186,8 +193,9 @@ write_listing(Source *source, Listing *listing)
     writer_format(source->writer, "%s  %s%s\n%12s%12s%8s\n", listing->function, listing->file,
                   *lines ? "" : "  (file not found: only its numbers are shown; see --sysroot)", "flat", "cum", "line");
     g_array_sort_with_data(listing->rows, compare_lines, source);
+    const Text text = {lines, g_strv_length(lines)};
     for (guint i = 0; i < listing->rows->len; i++)
-        write_passage(source, listing, i, &written, lines);
+        write_passage(source, listing, i, &written, text);
     writer_text(source->writer, "\n");
 }
 

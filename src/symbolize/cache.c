@@ -2,6 +2,7 @@
 #include "symbolize/cache.h"
 
 #include "confine/opener.h"
+#include "confine/rights.h"
 #include "symbolize/answer-file.h"
 #include "wire/transfer.h"
 
@@ -19,10 +20,11 @@
 static char *
 cache_directory(void)
 {
-    return g_build_filename(g_get_user_cache_dir(), "jescope", "symbols", NULL);
+    g_autofree char *cache = rights_cache_directory();
+    return g_build_filename(cache, "jescope", "symbols", NULL);
 }
 
-/* With another user's cache directory in the environment, as after sudo -E, there is no cache. */
+/* It may have been there before, made by a user who may write to the directory around it. */
 static gboolean
 is_our_directory(const char *path)
 {
@@ -120,7 +122,9 @@ answer_write(const OpenerQuestion *question, OpenerAnswer *answer)
     if (question->fd < 0 || target_files_gave_foreign() || g_mkdir_with_parents(directory, 0700) != 0)
         return EPERM;
     g_autofree char *path = path_of(question->text);
-    int failure = path != NULL ? replace(directory, path, question->fd) : EPERM;
+    if (path == NULL)
+        return EPERM; /* the directory may be another one, in which nothing is deleted either */
+    int failure = replace(directory, path, question->fd);
     cache_trim(directory, CACHE_MAX_TOTAL);
     return failure;
 }

@@ -3,8 +3,6 @@
 
 #include "confine/opener.h"
 
-#include <dlfcn.h>
-#include <elfutils/debuginfod.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <string.h>
@@ -124,56 +122,6 @@ find_by_path(const Wanted *wanted, const GPtrArray *list)
             found = try(wanted, g_build_filename(directory, name, NULL));
     }
     return found;
-}
-
-typedef struct {
-    debuginfod_client *(*begin)(void);
-    int (*find)(debuginfod_client *, const unsigned char *, int, char **);
-    void (*end)(debuginfod_client *);
-} Debuginfod;
-
-/* Loaded on request only, since it loads an HTTP client with all its dependencies. */
-static const Debuginfod *
-debuginfod(void)
-{
-    static Debuginfod client;
-    static gsize state;
-    if (g_once_init_enter(&state)) {
-        void *library = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
-        if (library != NULL) {
-            *(void **)&client.begin = dlsym(library, "debuginfod_begin");
-            *(void **)&client.find = dlsym(library, "debuginfod_find_debuginfo");
-            *(void **)&client.end = dlsym(library, "debuginfod_end");
-        }
-        gboolean whole = client.begin != NULL && client.find != NULL && client.end != NULL;
-        g_once_init_leave(&state, whole ? 1 : 2);
-    }
-    return state == 1 ? &client : NULL;
-}
-
-/* Only a valid build id is sent over the network. */
-static int
-answer_debuginfod(const OpenerQuestion *question, OpenerAnswer *answer)
-{
-    const char *build_id = question->text;
-    const Debuginfod *client = build_id[strspn(build_id, "0123456789abcdef")] == '\0' ? debuginfod() : NULL;
-    debuginfod_client *session = client != NULL ? client->begin() : NULL;
-    if (session == NULL)
-        return ENOSYS;
-    char *path = NULL;
-    answer->fd = client->find(session, (const unsigned char *)build_id, 0, &path); /* length 0: text in hex */
-    client->end(session);
-    int failure = answer->fd < 0 ? -answer->fd : 0;
-    answer->fd = MAX(answer->fd, -1);
-    g_strlcpy(answer->text, path != NULL ? path : "", sizeof(answer->text));
-    free(path);
-    return failure;
-}
-
-void
-debug_file_allow_network(void)
-{
-    opener_handle(OPENER_DEBUGINFOD, answer_debuginfod);
 }
 
 static Image *

@@ -25,9 +25,6 @@ Image *debug_file_find(const DebugFileQuery *query, const SymbolizeOptions *opti
 /* The supplementary file that .gnu_debugaltlink of image names, checked by build id, or NULL. */
 Image *debug_file_supplement(Image *image, const SymbolizeOptions *options);
 
-/* Enables debuginfod, for this process or for a confined one (opener.h). */
-void debug_file_allow_network(void);
-
 /* The path of the target's "/": /proc/PID/root, the sysroot, or "". */
 char *debug_file_root(const SymbolizeOptions *options);
 

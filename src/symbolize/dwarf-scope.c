@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf-scope.h"
 
-#include "symbolize/names.h"
+#include "symbolize/demangle.h"
 
 #include <dwarf.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NO_SCOPE    G_MAXUINT32
@@ -211,9 +210,8 @@ prepend_function(const DwarfScopes *scopes, const Scope *scope, GString *full)
         around = scope_of_member(scopes, offset);
     }
     if (name.linkage != NULL) {
-        char *demangled = name_demangle(name.linkage);
+        g_autofree char *demangled = demangle(name.linkage);
         prepend(full, demangled != NULL ? demangled : name.linkage);
-        free(demangled);
         return NO_SCOPE;
     }
     if (name.name != NULL)

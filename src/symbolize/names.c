@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/names.h"
 #include "confine/keyed-hash.h"
+#include "symbolize/demangle.h"
 
-#include <libiberty/demangle.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Longer names stay mangled: their expansion can be exponentially longer. Real ones have some kilobytes. */
-#define MAX_MANGLED 16384
 
 #define BLOCK_FRAMES 4096
 
@@ -65,18 +61,6 @@ names_string(Names *names, const char *text, gsize length)
     return copy;
 }
 
-char *
-name_demangle(const char *name)
-{
-    if (strlen(name) > MAX_MANGLED)
-        return NULL;
-    if (name[0] == '_' && name[1] == 'D')
-        return dlang_demangle(name, DMGL_PARAMS);
-    if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || g_str_has_prefix(name, "__Z")))
-        return cplus_demangle(name, DMGL_AUTO | DMGL_PARAMS | DMGL_ANSI);
-    return NULL;
-}
-
 Name
 names_function(Names *names, const char *linkage, gsize length)
 {
@@ -86,12 +70,11 @@ names_function(Names *names, const char *linkage, gsize length)
     g_mutex_unlock(&names->mutex);
     if (function != NULL)
         return (Name){function, system_name};
-    char *plain = name_demangle(system_name); /* outside the lock: the expensive part */
+    g_autofree char *plain = demangle(system_name); /* outside the lock: the expensive part */
     g_mutex_lock(&names->mutex);
     function = plain != NULL ? insert(names, plain, strlen(plain)) : system_name;
     g_hash_table_insert(names->demangled, (gpointer)(guintptr)system_name, (gpointer)(guintptr)function);
     g_mutex_unlock(&names->mutex);
-    free(plain);
     return (Name){function, system_name};
 }
 

@@ -12,9 +12,6 @@ typedef struct {
     const char *system_name; /* as given; the same pointer if it was not mangled */
 } Name;
 
-/* A function's demangled name, to be freed with free(); NULL if linkage is not mangled, or too long to be demangled. */
-char *name_demangle(const char *linkage);
-
 Names *names_new(void);
 
 /* The one copy of text[0, length); lives as long as names. */

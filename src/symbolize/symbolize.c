@@ -2,7 +2,7 @@
 #include "symbolize/symbolize.h"
 
 #include "symbolize/cache.h"
-#include "symbolize/debug-file.h"
+#include "symbolize/debuginfod.h"
 #include "symbolize/dwarf-task.h"
 #include "symbolize/names.h"
 #include "symbolize/object.h"
@@ -63,6 +63,7 @@ typedef struct {
     GPtrArray *mappings; /* GPtrArray of const ProfileMapping, one per object */
     PerfMap *perf_map;   /* of the live process, or NULL */
     gboolean asked_perf_map;
+    guint64 page;
 } Session;
 
 /*
@@ -108,7 +109,7 @@ work_for(Session *session, guint32 object)
             .object = &profile_objects(session->profile)[object],
             .mappings = (const ProfileMapping *const *)mappings->pdata,
             .n_mappings = mappings->len,
-            .page = page_size(session->profile),
+            .page = session->page,
             .options = &session->options,
         };
         session->work->pdata[object] = object_work_new(&request, session->symbols->names);
@@ -309,7 +310,7 @@ symbolize_files(const SymbolizeOptions *options)
     g_ptr_array_add(directories, NULL);
     const char *urls = g_getenv("DEBUGINFOD_URLS");
     if (!options->no_files && (options->debuginfod || (urls != NULL && urls[0] != '\0')))
-        debug_file_allow_network();
+        debuginfod_allow();
     if (!options->no_files && !options->no_cache)
         cache_allow();
     const TargetFilesOptions files = {
@@ -341,6 +342,7 @@ symbolize(const Profile *profile, const SymbolizeOptions *options, GError **erro
         .symbols = symbols,
         .work = work,
         .mappings = mappings,
+        .page = page_size(profile),
     };
     symbols->pid = session.options.pid;
     symbols->asked_debuginfod = session.options.debuginfod;

@@ -65,6 +65,33 @@ def test_threads_made_to_collide(tmp_path):
         assert done.returncode == 0 and json.loads(done.stdout), done.stderr
 
 
+def named_dump(path, symbols, stacks):
+    text = "".join(f"@ {' '.join(map(hex, stack))}\n  t*: 1: 524288 [0: 0]\n" for stack in stacks)
+    path.write_text(f"--- symbol\nbinary=/x\n{symbols}---\n--- heap\n{HEADER}{text}\nMAPPED_LIBRARIES:\n")
+    return path
+
+
+@pytest.mark.skipif(SANITIZED, reason="measures time")
+@pytest.mark.parametrize("name", ["f", "a::f"])
+def test_functions_of_one_name_at_many_lines(tmp_path, name):
+    # Quadratic: 90 s.
+    n, deep = 1 << 19, 4000
+    symbols = "".join(f"@ a.c:1:{i + 1}\n0x{0x100000 + 16 * i:x} {name}{'(int)' * (name != 'f' and i % 2)}\n" for i in range(n))
+    stacks = [[0x100001 + 16 * j for j in range(i, min(n, i + deep))] for i in range(0, n, deep)]
+    done = report("--count=1", named_dump(tmp_path / "lines.heap", symbols, stacks), deadline=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="measures time")
+def test_as_many_files_as_locations(tmp_path):
+    # Quadratic: 70 s.
+    n, deep = 200_000, 4000
+    stacks = [[0x100001 + 0x1000 * j for j in range(i, min(n, i + deep))] for i in range(0, n, deep)]
+    maps = "".join(f"{0x100000 + 0x1000 * i:x}-{0x101000 + 0x1000 * i:x} r-xp 0 00:00 0 {tmp_path}/{i}\n" for i in range(n))
+    done = report("--count=1", write_dump(tmp_path / "files.heap", stacks, maps), deadline=60)
+    assert done.returncode == 0, done.stderr
+
+
 @needs_root
 def test_output_into_what_another_user_has_put_there(tmp_path):
     """A pipe would give him what is written, a link have a device written to; our own pipe is one to write to."""
@@ -281,6 +308,34 @@ def test_sections_that_expand_beyond_measure(tmp_path):
     done = report(dump, prefix=["sh", "-c", "ulimit -v 4194304; exec \"$@\"", "sh"])
     assert done.returncode == 0, done.stderr
     assert "left out" in done.stdout
+
+
+@needs_compiler
+@needs_root
+def test_caches_in_a_home_directory_of_another_user(tmp_path):
+    """Root neither makes nor deletes files where his links in it lead, nor below it."""
+    path = build_library(tmp_path)
+    subprocess.run(["strip", path], check=True)
+    dump = dump_of(path, tmp_path)
+    tmp_path.chmod(0o755)
+    home, others, made = tmp_path / "home", tmp_path / "others", tmp_path / "made"
+    others.mkdir(mode=0o755)
+    for number in range(2):
+        (others / f"file{number}").touch()
+        os.truncate(others / f"file{number}", 1 << 20)
+        os.posix_fallocate(os.open(others / f"file{number}", os.O_RDWR), 0, 200 << 20)
+    (home / ".cache/jescope").mkdir(parents=True)
+    (home / ".cache/debuginfod_client").mkdir()
+    (home / ".cache/jescope/symbols").symlink_to(others)
+    (home / ".cache/debuginfod_client/cache_clean_interval_s").symlink_to(made)
+    subprocess.run(["chown", "-hR", f"{NOBODY}:{NOBODY}", home], check=True)
+    before = sorted(home.rglob("*"))
+    for cache in ({}, {"DEBUGINFOD_CACHE_PATH": str(home / ".cache/debuginfod_client")}):
+        env = {**os.environ, "HOME": str(home), "DEBUGINFOD_URLS": "http://127.0.0.1:9/", **cache}
+        env.pop("XDG_CACHE_HOME", None)
+        done = subprocess.run([JESCOPE, "report", "--sysroot=/", dump], env=env, check=False, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert len(list(others.iterdir())) == 2 and not made.exists() and sorted(home.rglob("*")) == before
 
 
 @needs_compiler

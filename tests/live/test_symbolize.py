@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 
 import pytest
 
@@ -551,6 +552,31 @@ def test_debuginfod_on_request(tmp_path, debuginfod):
     env["DEBUGINFOD_URLS"] = f"http://127.0.0.1:{debuginfod.server_port}/"
     assert ask(binary, addresses, env=env) == expected
     assert debuginfod.asked != []
+
+
+class Silent(Debuginfod):
+    """Begins to answer, and sends next to nothing."""
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"x")
+        self.wfile.flush()
+        self.server.over.wait()
+
+
+def test_debuginfod_server_that_hardly_answers(tmp_path, debuginfod):
+    binary = build(tmp_path)
+    addresses = every_address(binary)[:1]
+    run("strip", binary)
+    debuginfod.RequestHandlerClass, debuginfod.over = Silent, threading.Event()
+    env = {"DEBUGINFOD_CACHE_PATH": str(tmp_path / "client"), "DEBUGINFOD_URLS": f"http://127.0.0.1:{debuginfod.server_port}/"}
+    before = time.monotonic()
+    try:
+        ask(binary, addresses, env=env)
+    finally:
+        debuginfod.over.set()
+    assert debuginfod.asked != [] and time.monotonic() - before < 40
 
 
 @needs("addr2line")

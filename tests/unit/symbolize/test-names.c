@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "symbolize/demangle.h"
 #include "symbolize/names.h"
 
 #include <string.h>
@@ -52,6 +53,57 @@ test_endless_name_stays_mangled(void)
     g_assert_cmpstr(name.function, ==, linkage->str);
 }
 
+/* "S" and a number in base 36, less one; the first is S_. */
+static void
+append_substitution(GString *to, guint number)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    g_string_append_c(to, 'S');
+    if (number > 36)
+        g_string_append_c(to, digits[(number - 1) / 36]);
+    if (number > 0)
+        g_string_append_c(to, digits[(number - 1) % 36]);
+    g_string_append_c(to, '_');
+}
+
+/* f(A, P<A, A>, P<P<A, A>, P<A, A> >, ...): each level doubles, so that 500 characters are 2^41 pairs. */
+static void
+test_name_that_stands_for_terabytes(void)
+{
+    g_autoptr(Names) names = names_new();
+    g_autoptr(GString) linkage = g_string_new("_Z1f1A1PIS_S_E");
+    for (guint level = 2; level < 42; level++) {
+        g_string_append(linkage, "S0_I");
+        append_substitution(linkage, level);
+        append_substitution(linkage, level);
+        g_string_append_c(linkage, 'E');
+    }
+    g_assert_cmpstr(names_function(names, linkage->str, linkage->len).function, ==, linkage->str);
+    Name shallow = names_function(names, "_Z1f1A1PIS_S_ES0_IS1_S1_E", 25);
+    g_assert_cmpstr(shallow.function, ==, "f(A, P<A, A>, P<P<A, A>, P<A, A> >)");
+}
+
+/* A conversion operator may have template arguments or not, and so may each of these: 2^60 ways. */
+static void
+test_name_that_can_be_read_in_many_ways(void)
+{
+    g_autoptr(Names) names = names_new();
+    const gint64 began = g_get_monotonic_time();
+    for (guint i = 0; i < 2 * DEMANGLE_LOSSES; i++) {
+        g_autoptr(GString) linkage = g_string_new("_ZN1Acv");
+        for (guint level = 0; level < 60 + i; level++)
+            g_string_append(linkage, "T_I");
+        g_string_append_c(linkage, 'i');
+        for (guint level = 0; level < 60 + i; level++)
+            g_string_append_c(linkage, 'E');
+        g_string_append(linkage, "Ev");
+        g_assert_cmpstr(names_function(names, linkage->str, linkage->len).function, ==, linkage->str);
+    }
+    const gint64 took = g_get_monotonic_time() - began;
+    g_assert_cmpint(took, <, (DEMANGLE_LOSSES * DEMANGLE_PATIENCE_S + 5) * G_USEC_PER_SEC);
+    g_assert_cmpstr(names_function(names, "_ZN5store3putERKSs", 18).function, ==, "store::put(std::string const&)");
+}
+
 static void
 test_frames_stay_apart(void)
 {
@@ -80,6 +132,8 @@ main(int argc, char **argv)
     g_test_add_func("/names/each-language-is-demangled", test_each_language_is_demangled);
     g_test_add_func("/names/one-copy-of-each", test_one_copy_of_each);
     g_test_add_func("/names/endless-name-stays-mangled", test_endless_name_stays_mangled);
+    g_test_add_func("/names/name-that-stands-for-terabytes", test_name_that_stands_for_terabytes);
+    g_test_add_func("/names/name-that-can-be-read-in-many-ways", test_name_that_can_be_read_in_many_ways);
     g_test_add_func("/names/frames-stay-apart", test_frames_stay_apart);
     return g_test_run();
 }
