@@ -188,11 +188,33 @@ has_name(const BlackboxLife *life, const char *name)
     return name == NULL || process_name_is(life->name, name) || strcmp(pid, name) == 0;
 }
 
+typedef struct {
+    char *boot; /* the current one */
+    gint64 now_us;
+} Moment;
+
+/* The clock may have been set back, or have been wrong after an earlier boot: lives of this boot are later than others,
+ * and one with a time in the future is from before the clock was set. */
 static gint
-latest_first(gconstpointer a, gconstpointer b)
+latest_first(gconstpointer a, gconstpointer b, gpointer data)
 {
     const BlackboxLife *one = *(BlackboxLife *const *)a, *other = *(BlackboxLife *const *)b;
+    const Moment *moment = data;
+    const gboolean now = strcmp(one->boot, moment->boot) == 0, other_now = strcmp(other->boot, moment->boot) == 0;
+    const gboolean wrong = one->latest_us > moment->now_us, other_wrong = other->latest_us > moment->now_us;
+    if (now != other_now)
+        return now ? -1 : 1;
+    if (wrong != other_wrong)
+        return wrong ? 1 : -1;
     return one->latest_us < other->latest_us ? 1 : one->latest_us > other->latest_us ? -1 : 0;
+}
+
+static void
+sort_lives(GPtrArray *lives)
+{
+    g_autofree char *boot = files_boot();
+    Moment moment = {boot, g_get_real_time()};
+    g_ptr_array_sort_with_data(lives, latest_first, &moment);
 }
 
 GPtrArray *
@@ -210,7 +232,7 @@ blackbox_lives(const char *directory, const char *name, GPtrArray *left_out, GEr
                 g_ptr_array_add(lives, g_steal_pointer(&life));
         }
     }
-    g_ptr_array_sort(lives, latest_first);
+    sort_lives(lives);
     return g_steal_pointer(&lives);
 }
 
@@ -224,6 +246,6 @@ blackbox_all_lives(const char *const *directories, const char *name, GPtrArray *
             return NULL;
         g_ptr_array_extend_and_steal(all, lives);
     }
-    g_ptr_array_sort(all, latest_first);
+    sort_lives(all);
     return g_steal_pointer(&all);
 }

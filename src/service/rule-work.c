@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 enum {
-    POSTS_AT_ONCE = 4,
+    POSTS_AT_ONCE = 8,
+    POSTS_TO_ONE = 2, /* to one server, so that a slow one does not hold up what is for others */
     POST_ATTEMPTS = 3,
     POST_PAUSE_S = 1,        /* pause before the second attempt; twice as long before the third */
     POST_DEADLINE_S = 10,    /* deadline of one attempt */
@@ -32,8 +33,11 @@ struct RuleWorks {
     Service *service;
     RuleWorkDone done;
     gpointer data;
-    GPtrArray *running; /* of RuleWork */
-    GThreadPool *posts; /* of Post; NULL: nothing was sent yet */
+    GPtrArray *running;  /* of RuleWork */
+    GThreadPool *posts;  /* of Post; NULL: nothing was sent yet */
+    GQueue waiting;      /* of Post */
+    GHashTable *posting; /* server -> number of posts that are being sent to it */
+    guint sending;       /* their sum */
     guint last_number;
     gboolean stopping; /* no more programs are started */
 };
@@ -443,6 +447,7 @@ push_dump(RuleWork *work, const RuleAction *action)
 typedef struct {
     Service *service; /* a reference */
     guint number;     /* RuleWork.number */
+    char *server;     /* that the URL names */
     char *url, *body;
     gint64 limit_us;
     char *failure;
@@ -453,6 +458,7 @@ free_post(gpointer data)
 {
     Post *post = data;
     service_unref(post->service);
+    g_free(post->server);
     g_free(post->url);
     g_free(post->body);
     g_free(post->failure);
@@ -481,11 +487,40 @@ free_posted(gpointer data)
     g_free(posted);
 }
 
+/* Changes the number of posts to SERVER, and returns it. */
+static guint
+count_posts(RuleWorks *works, const char *server, gint change)
+{
+    const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(works->posting, server)) + (guint)change;
+    works->sending += (guint)change;
+    if (n > 0)
+        g_hash_table_insert(works->posting, g_strdup(server), GUINT_TO_POINTER(n));
+    else
+        g_hash_table_remove(works->posting, server);
+    return n;
+}
+
+static void
+begin_posts(RuleWorks *works)
+{
+    for (GList *link = works->waiting.head, *next; link != NULL && works->sending < POSTS_AT_ONCE; link = next) {
+        Post *post = link->data;
+        next = link->next;
+        if (count_posts(works, post->server, 0) >= POSTS_TO_ONE)
+            continue;
+        g_queue_delete_link(&works->waiting, link);
+        count_posts(works, post->server, 1);
+        g_thread_pool_push(works->posts, post, NULL);
+    }
+}
+
 static gboolean
 on_posted(gpointer data)
 {
     const Posted *posted = data;
     RuleWork *work = find_work(posted->works, posted->post->number);
+    count_posts(posted->works, posted->post->server, -1);
+    begin_posts(posted->works);
     end_action(work, posted->post->failure);
     return G_SOURCE_REMOVE;
 }
@@ -544,6 +579,13 @@ report_of(const RuleWork *work)
                         .dump = work->dump};
 }
 
+static char *
+server_of(const char *url)
+{
+    g_autoptr(GUri) uri = g_uri_parse(url, G_URI_FLAGS_NONE, NULL);
+    return uri != NULL ? g_strdup_printf("%s:%d", g_uri_get_host(uri), g_uri_get_port(uri)) : g_strdup("");
+}
+
 /* Takes ownership of BODY. */
 static void
 post_body(RuleWork *work, const RuleAction *action, char *body)
@@ -552,12 +594,14 @@ post_body(RuleWork *work, const RuleAction *action, char *body)
     Post *post = g_new0(Post, 1);
     *post = (Post){.service = service_ref(works->service),
                    .number = work->number,
+                   .server = server_of(action->url),
                    .url = g_strdup(action->url),
                    .body = body,
                    .limit_us = work->rule->time_limit_us};
     if (works->posts == NULL)
         works->posts = g_thread_pool_new(post_on_thread, works, POSTS_AT_ONCE, FALSE, NULL);
-    g_thread_pool_push(works->posts, post, NULL);
+    g_queue_push_tail(&works->waiting, post);
+    begin_posts(works);
 }
 
 static void
@@ -641,6 +685,8 @@ rule_works_new(Service *service, RuleWorkDone done, gpointer data)
     RuleWorks *works = g_new0(RuleWorks, 1);
     *works = (RuleWorks){
         .service = service, .done = done, .data = data, .running = g_ptr_array_new_with_free_func(free_work)};
+    works->posting = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_queue_init(&works->waiting);
     return works;
 }
 
@@ -659,10 +705,17 @@ rule_works_stop(RuleWorks *works)
     }
 }
 
+static void
+free_waiting(gpointer post)
+{
+    free_post(post);
+}
+
 void
 rule_works_close(RuleWorks *works)
 {
     g_ptr_array_set_size(works->running, 0);
+    g_queue_clear_full(&works->waiting, free_waiting); /* each has a reference to the service */
 }
 
 void
@@ -670,6 +723,7 @@ rule_works_free(RuleWorks *works)
 {
     if (works->posts != NULL)
         g_thread_pool_free(works->posts, FALSE, FALSE);
+    g_hash_table_unref(works->posting);
     g_ptr_array_unref(works->running);
     g_free(works);
 }

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 import pytest
 from endpoint import serve
@@ -273,6 +274,20 @@ def test_push(ruled, hook):
 def test_slow_web_hook(ruled, hook):
     ruled.add("slow", f"post {hook.url}/slow/slow", f"post {hook.url}/ok/slow-after", time_limit="5s")
     assert "did not answer in time" in posted(hook, "slow-after")["actions"][0]["failure"]
+
+
+def test_slow_web_hooks_hold_up_no_others(ruled, hook):
+    """As many posts as are sent at a time are for one server, which does not answer; another one is told at once."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        for number in range(6):
+            ruled.add(f"held{number}", f"post http://127.0.0.1:{silent.getsockname()[1]}/", time_limit="30s")
+        wait_for(lambda: sum((ruled.rule(f"held{number}") or {"fired": 0})["fired"] for number in range(6)) == 6, "all fire")
+        begun = time.monotonic()
+        ruled.add("beside-held", f"post {hook.url}/ok/beside-held")
+        posted(hook, "beside-held")
+        assert time.monotonic() - begun < 8
+    for number in range(6):
+        (ruled.folder / f"held{number}.rules").unlink()
 
 
 def test_reload_in_the_middle_of_an_action(ruled, hook):

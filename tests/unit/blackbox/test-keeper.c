@@ -232,6 +232,24 @@ test_quota(void)
     end();
 }
 
+/* What was kept before the clock was set back is not the latest, and does not displace what has ended since. */
+static void
+test_clock_set_back(void)
+{
+    const gint64 now_us = g_get_real_time(), later_us = now_us + G_GINT64_CONSTANT(3600) * G_USEC_PER_SEC;
+    const BlackboxQuota quota = {.snapshots = 9, .lives = 2, .lives_of_user = 99, .bytes = 10000};
+    begin();
+    for (guint i = 0; i < 5; i++) {
+        g_autoptr(BlackboxKeeper) keeper = keeper_of("service", PID + 1 + (pid_t)i, &quota);
+        add(keeper, i < 2 ? later_us + i : now_us - 5 + i, 100);
+    }
+    g_autoptr(GPtrArray) lives = lives_of("service");
+    g_assert_cmpuint(lives->len, ==, 3); /* two that had ended when the last one was added */
+    for (guint i = 0; i < lives->len; i++)
+        g_assert_cmpint(((const BlackboxLife *)lives->pdata[i])->pid, ==, PID + 5 - (pid_t)i);
+    end();
+}
+
 static guint
 count_of(const GPtrArray *lives, uid_t whose)
 {
@@ -398,6 +416,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/keeper/no-name", test_no_name);
+    g_test_add_func("/keeper/clock-set-back", test_clock_set_back);
     g_test_add_func("/keeper/round", test_round);
     g_test_add_func("/keeper/without-dump", test_without_dump);
     g_test_add_func("/keeper/again", test_again);
