@@ -47,6 +47,7 @@ struct TargetFiles {
     GMutex lock;
     guint64 memory; /* protected by lock */
     guint left_out; /* protected by lock */
+    gint64 time_us; /* protected by lock */
 };
 
 /* All TargetFiles, for requests from a confined process. */
@@ -572,6 +573,26 @@ target_files_take_memory(TargetFiles *files, guint64 bytes)
     files->left_out += !fits;
     g_mutex_unlock(&files->lock);
     return fits;
+}
+
+gboolean
+target_files_take_time(TargetFiles *files, gint64 time_us)
+{
+    if (files == NULL)
+        return TRUE;
+    g_mutex_lock(&files->lock);
+    files->time_us += time_us;
+    g_mutex_unlock(&files->lock);
+    return !target_files_ran_out(files);
+}
+
+gboolean
+target_files_ran_out(TargetFiles *files)
+{
+    g_mutex_lock(&files->lock);
+    gboolean over = files->time_us > TARGET_FILES_MAX_TIME;
+    g_mutex_unlock(&files->lock);
+    return over;
 }
 
 guint

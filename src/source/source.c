@@ -379,6 +379,10 @@ name_addresses(Source *source, const SourceOptions *options, GError **error)
         symbolize_options.advance(0, 0);
     source->symbols = symbolize(source->profile, &symbolize_options, error);
     source_add_note(source, note_left_out(source->files));
+    if (target_files_ran_out(source->files))
+        source_add_note(source,
+                        g_strdup_printf("names are missing: program files of other users took more than %d s to read",
+                                        (int)(TARGET_FILES_MAX_TIME / G_USEC_PER_SEC)));
     return source->symbols != NULL;
 }
 

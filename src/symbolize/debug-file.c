@@ -3,8 +3,8 @@
 
 #include "confine/opener.h"
 
-#include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,6 +37,23 @@ static gboolean
 same_file(const Image *a, const Image *b)
 {
     return image_stat(a)->st_dev == image_stat(b)->st_dev && image_stat(a)->st_ino == image_stat(b)->st_ino;
+}
+
+/* The name in .gnu_debuglink, and the crc after it, which is aligned and in the file's byte order. */
+static const char *
+read_link(Image *image, guint32 *crc)
+{
+    ImageSection section;
+    if (!image_section(image, ".gnu_debuglink", &section))
+        return NULL;
+    const char *name = image_text_at(&section, 0, PATH_MAX);
+    gsize at = name != NULL ? (strlen(name) + 4) & ~(gsize)3 : section.size;
+    if (at > section.size || section.size - at < sizeof(*crc))
+        return NULL;
+    memcpy(crc, section.data + at, sizeof(*crc));
+    const char *ident = elf_getident(image_elf(image), NULL);
+    *crc = ident != NULL && ident[EI_DATA] == ELFDATA2MSB ? GUINT32_FROM_BE(*crc) : GUINT32_FROM_LE(*crc);
+    return name;
 }
 
 typedef struct {
@@ -143,8 +160,8 @@ Image *
 debug_file_find(const DebugFileQuery *query, const SymbolizeOptions *options)
 {
     g_autoptr(GPtrArray) list = directories(options);
-    GElf_Word crc = 0;
-    const char *link = dwelf_elf_gnu_debuglink(image_elf(query->file), &crc);
+    guint32 crc = 0;
+    const char *link = read_link(query->file, &crc);
     const Wanted wanted = {query, options->files, link, crc};
     Image *found = find_by_build_id(&wanted, list);
     if (found == NULL) {

@@ -85,7 +85,7 @@ demangle_now(const char *linkage)
     return plain != NULL ? plain : demangle_with(cplus_demangle_v3_callback, linkage);
 }
 
-/* A name for the thread, which owns it if nobody waits any more. */
+/* A name for the thread, which owns it if the caller does not wait any more. */
 typedef struct {
     GMutex lock;
     GCond changed;

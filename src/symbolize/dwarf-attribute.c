@@ -2,6 +2,8 @@
 /* Numbers in brackets are chapters of DWARF 5. */
 #include "symbolize/dwarf-attribute.h"
 
+#include "symbolize/patience.h"
+
 #include <dwarf.h>
 
 DwarfCursor
@@ -16,8 +18,9 @@ dwarf_file_cursor(const DwarfFile *file, DwarfSection section, guint64 offset)
 const char *
 dwarf_file_string(const DwarfFile *file, DwarfSection section, guint64 offset)
 {
-    DwarfCursor cursor = dwarf_file_cursor(file, section, offset);
-    return cursor.overrun ? NULL : dwarf_cursor_string(&cursor);
+    const char *text = image_text_at(&file->sections[section], offset, DWARF_LONGEST_TEXT);
+    patience_spend(text != NULL ? 16 : DWARF_LONGEST_TEXT >> 4);
+    return text;
 }
 
 /* The number of bytes of a form; the remaining forms are variable. */
@@ -127,7 +130,7 @@ read_abbrev(DwarfAbbrevs *abbrevs, const DwarfUnit *unit, DwarfCursor *cursor)
         return FALSE;
     for (;;) {
         DwarfSpec spec = dwarf_spec_read(cursor);
-        if (cursor->overrun)
+        if (cursor->overrun || !patience_spend(8))
             return FALSE;
         if (spec.name == 0 && spec.form == 0)
             break;
@@ -249,7 +252,7 @@ dwarf_entry_skip(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs 
         return !cursor->overrun;
     }
     const DwarfSpec *specs = &g_array_index(abbrevs->specs, DwarfSpec, abbrev->first);
-    for (guint i = 0; i < abbrev->n; i++) {
+    for (guint i = 0; i < abbrev->n && patience_spend(4); i++) {
         DwarfAttribute attribute;
         if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute))
             return FALSE;
@@ -279,7 +282,9 @@ dwarf_attribute_string(const DwarfUnit *unit, const DwarfAttribute *attribute)
     guint64 offset;
     switch (attribute->form) {
     case DW_FORM_string:
-        return attribute->text;
+        return attribute->text != NULL && strnlen(attribute->text, DWARF_LONGEST_TEXT) < DWARF_LONGEST_TEXT
+                   ? attribute->text
+                   : NULL;
     case DW_FORM_strp:
         return dwarf_file_string(file, DWARF_STR, attribute->number);
     case DW_FORM_line_strp:
@@ -374,7 +379,7 @@ read_ranges(RangeReader *reader)
 {
     guint size = reader->unit->address_size;
     guint64 all_ones = size == 8 ? G_MAXUINT64 : G_MAXUINT32;
-    while (!reader->cursor.overrun) {
+    while (!reader->cursor.overrun && patience_spend(16)) {
         guint64 start = dwarf_cursor_fixed(&reader->cursor, size);
         guint64 limit = dwarf_cursor_fixed(&reader->cursor, size);
         if (start == 0 && limit == 0)
@@ -464,7 +469,7 @@ dwarf_ranges_each(const DwarfUnit *unit, const DwarfAttribute *attribute, DwarfR
         return;
     }
     reader.cursor = dwarf_file_cursor(unit->file, DWARF_RNGLISTS, offset);
-    while (!reader.cursor.overrun && read_range_entry(&reader)) {
+    while (!reader.cursor.overrun && patience_spend(16) && read_range_entry(&reader)) {
     }
 }
 

@@ -60,6 +60,9 @@ struct DwarfUnit {
 DwarfCursor dwarf_file_cursor(const DwarfFile *file, DwarfSection section, guint64 offset);
 
 /* The string at offset of section, or NULL. */
+/* Longer strings count as absent. */
+#define DWARF_LONGEST_TEXT (64 * 1024)
+
 const char *dwarf_file_string(const DwarfFile *file, DwarfSection section, guint64 offset);
 
 /* One abbreviation: the layout of an entry. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf-file.h"
 
+#include "symbolize/patience.h"
+
 #include <dwarf.h>
 
 static const char *const section_names[DWARF_N_SECTIONS] = {
@@ -105,7 +107,7 @@ each_root_attribute(const DwarfUnit *unit, RootVisit visit, gpointer data)
     DwarfCursor entry = dwarf_file_cursor(unit->file, DWARF_INFO, unit->root);
     DwarfCursor table = dwarf_file_cursor(unit->file, DWARF_ABBREV, unit->abbrev);
     guint64 wanted = dwarf_cursor_uleb(&entry);
-    while (!table.overrun) {
+    while (!table.overrun && patience_spend(8)) {
         guint64 code = dwarf_cursor_uleb(&table);
         guint16 tag = (guint16)dwarf_cursor_uleb(&table);
         dwarf_cursor_skip(&table, 1);
@@ -114,6 +116,8 @@ each_root_attribute(const DwarfUnit *unit, RootVisit visit, gpointer data)
         gboolean found = code == wanted;
         for (;;) {
             DwarfSpec spec = dwarf_spec_read(&table);
+            if (!patience_spend(8))
+                return 0;
             if (table.overrun || (spec.name == 0 && spec.form == 0))
                 break;
             DwarfAttribute attribute;
@@ -153,7 +157,7 @@ read_root(DwarfUnit *unit)
 static void
 read_units(DwarfFile *file)
 {
-    for (guint64 offset = 0; offset < file->sections[DWARF_INFO].size;) {
+    for (guint64 offset = 0; offset < file->sections[DWARF_INFO].size && patience_spend(64);) {
         DwarfUnit unit;
         if (!read_header(file, offset, &unit))
             return; /* the start of the next one is unknown */

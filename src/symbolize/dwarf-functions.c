@@ -4,6 +4,7 @@
 
 #include "symbolize/dwarf-line.h"
 #include "symbolize/dwarf-scope.h"
+#include "symbolize/patience.h"
 
 #include <dwarf.h>
 
@@ -114,7 +115,7 @@ read_entry(DwarfCursor *cursor, const DwarfUnit *unit, const DwarfAbbrevs *abbre
     const DwarfSpec *specs = &g_array_index(abbrevs->specs, DwarfSpec, abbrev->first);
     for (guint i = 0; i < abbrev->n; i++) {
         DwarfAttribute attribute;
-        if (!dwarf_attribute_read(cursor, unit, &specs[i], &attribute))
+        if (!patience_spend(8) || !dwarf_attribute_read(cursor, unit, &specs[i], &attribute))
             return FALSE;
         note(entry, &attribute);
     }
@@ -247,7 +248,7 @@ visit_range(guint64 start, guint64 limit, gpointer data)
     if (visit->function->start == G_MAXUINT64)
         visit->function->start = start;
     for (guint i = first_at_or_after(question, start); i < question->n_asked; i++) {
-        if (question->asked[i]->address >= limit)
+        if (question->asked[i]->address >= limit || !patience_spend(16))
             return;
         if (!visit->added) {
             g_array_append_val(walk->functions, *visit->function);
@@ -292,7 +293,7 @@ walk_entries(Walk *walk)
     const guint8 *data = unit->file->sections[DWARF_INFO].data;
     cursor.end = data + unit->end;
     gboolean readable = TRUE;
-    while (readable && cursor.at < cursor.end) {
+    while (readable && cursor.at < cursor.end && patience_spend(8)) {
         guint64 offset = (guint64)(cursor.at - data);
         guint64 code = dwarf_cursor_uleb(&cursor);
         if (code == 0)
@@ -378,6 +379,8 @@ answer(Walk *walk, ObjectAsked *asked, const Hit *hits, guint32 n)
     first--;
     const Function *physical = &g_array_index(walk->functions, Function, hits[first].function);
     guint32 depth = MIN(n - first, MAX_FRAMES);
+    if (!patience_spend(64 * (guint64)depth))
+        return;
     SymbolFrame *frames = names_frames(walk->question->names, depth);
     guint32 filled = fill_frames(walk, hits + first, depth, asked, frames);
     asked->symbol = (Symbol){frames, filled};

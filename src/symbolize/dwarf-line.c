@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf-line.h"
 
+#include "symbolize/patience.h"
+
 #include <dwarf.h>
+
+enum { DWARF_LONGEST_PATH = 4096 };
 
 typedef struct {
     const char *name;
@@ -206,6 +210,8 @@ emit_row(Machine *machine)
         machine->next = first_at_or_after(machine, machine->address);
     } else {
         for (; machine->next < machine->n && machine->addresses[machine->next] < machine->address; machine->next++) {
+            if (!patience_spend(4))
+                return;
             DwarfRow *row = &machine->rows[machine->next];
             if (!row->found && !machine->discarded)
                 *row = (DwarfRow){(guint32)machine->row_file, (guint32)machine->row_line, TRUE};
@@ -298,7 +304,7 @@ dwarf_lines_run(const DwarfLines *lines, const guint64 *addresses, gsize n, guin
     Machine machine = {.lines = lines, .addresses = addresses, .n = n, .lowest = lowest, .rows = rows};
     DwarfCursor cursor = lines->program;
     reset(&machine);
-    while (cursor.at < cursor.end) {
+    while (cursor.at < cursor.end && patience_spend(8)) {
         guint8 opcode = *cursor.at++;
         if (opcode >= lines->opcode_base)
             run_special(&machine, opcode);
@@ -319,6 +325,10 @@ dwarf_lines_path(const DwarfLines *lines, guint64 index)
                                 ? g_array_index(lines->directories, const char *, file->directory)
                                 : NULL;
     const char *base = lines->unit.directory;
+    patience_spend(64);
+    if (strnlen(file->name, DWARF_LONGEST_PATH) == DWARF_LONGEST_PATH ||
+        (directory != NULL && strnlen(directory, DWARF_LONGEST_PATH) == DWARF_LONGEST_PATH))
+        return NULL;
     if (g_path_is_absolute(file->name) || directory == NULL)
         return g_strdup(file->name);
     if (g_path_is_absolute(directory) || base == NULL)

@@ -2,6 +2,7 @@
 #include "symbolize/dwarf-scope.h"
 
 #include "symbolize/demangle.h"
+#include "symbolize/patience.h"
 
 #include <dwarf.h>
 #include <string.h>
@@ -72,7 +73,7 @@ walk(DwarfScopes *scopes)
     cursor.end = data + unit->end;
     g_autoptr(GArray) around = g_array_new(FALSE, FALSE, sizeof(guint32)); /* a stack of the enclosing scopes */
     guint32 current = NO_SCOPE;
-    while (cursor.at < cursor.end) {
+    while (cursor.at < cursor.end && patience_spend(8)) {
         guint64 offset = (guint64)(cursor.at - data);
         guint64 code = dwarf_cursor_uleb(&cursor);
         if (code == 0) {
@@ -131,7 +132,7 @@ read_name(const DwarfScopes *scopes, guint64 offset)
     const DwarfAbbrev *abbrev = dwarf_abbrevs_find(scopes->abbrevs, dwarf_cursor_uleb(&cursor));
     ScopeName found = {0};
 
-    for (guint i = 0; abbrev != NULL && i < abbrev->n; i++) {
+    for (guint i = 0; abbrev != NULL && i < abbrev->n && patience_spend(8); i++) {
         DwarfAttribute attribute;
         const DwarfSpec *spec = &g_array_index(scopes->abbrevs->specs, DwarfSpec, abbrev->first + i);
         if (!dwarf_attribute_read(&cursor, unit, spec, &attribute))
@@ -234,7 +235,7 @@ dwarf_scopes_qualify(const DwarfScopes *scopes, guint64 offset, const char *name
     if (at == NO_SCOPE)
         return NULL;
     GString *full = g_string_new(name);
-    for (guint depth = 0; at != NO_SCOPE && depth < MAX_DEPTH; depth++) {
+    for (guint depth = 0; at != NO_SCOPE && depth < MAX_DEPTH && full->len < DWARF_LONGEST_TEXT; depth++) {
         const Scope *scope = &g_array_index(scopes->scopes, Scope, at);
         if (scope->tag == DW_TAG_subprogram) {
             at = prepend_function(scopes, scope, full);

@@ -4,6 +4,7 @@
 #include "symbolize/debug-file.h"
 #include "symbolize/dwarf-functions.h"
 #include "symbolize/dwarf-split.h"
+#include "symbolize/patience.h"
 
 #include <dwarf.h>
 
@@ -77,7 +78,7 @@ claim(guint64 start, guint64 limit, gpointer data)
         return;
     for (guint i = first_at_or_after(by->job, start); i < by->job->work->asked->len; i++) {
         const ObjectAsked *asked = asked_at(by->job, i);
-        if (asked->address >= limit)
+        if (asked->address >= limit || !patience_spend(8))
             return;
         if (by->owners[i] == 0 && asked->symbol.n_frames == 0)
             by->owners[i] = by->unit + 1;
@@ -97,7 +98,7 @@ claim_aranges(Claim *by, DwarfCursor table, guint8 offset_size, const guint8 *st
     guint64 used = (guint64)(table.at - start);
     dwarf_cursor_skip(&table, (2 * size - used % (2 * size)) % (2 * size)); /* pairs are aligned to their size */
     by->unit = (guint32)(unit - (const DwarfUnit *)(gconstpointer)by->job->file->units->data);
-    while (dwarf_cursor_left(&table) >= 2 * size) {
+    while (dwarf_cursor_left(&table) >= 2 * size && patience_spend(16)) {
         guint64 address = dwarf_cursor_fixed(&table, size);
         guint64 length = dwarf_cursor_fixed(&table, size);
         claim(address, address + length, by);
@@ -115,7 +116,7 @@ claim_rest(DwarfJob *job, guint32 *owners)
     if (!image_section(job->file->image, ".debug_aranges", &section))
         return;
     DwarfCursor cursor = {.at = section.data, .end = section.data + section.size};
-    while (cursor.at < cursor.end) {
+    while (cursor.at < cursor.end && patience_spend(16)) {
         const guint8 *start = cursor.at;
         guint8 offset_size;
         guint64 length = dwarf_cursor_unit_length(&cursor, &offset_size);
@@ -132,7 +133,7 @@ static GPtrArray *
 claim_all(DwarfJob *job, guint32 *owners)
 {
     GPtrArray *silent = g_ptr_array_new();
-    for (guint32 i = 0; i < job->file->units->len; i++) {
+    for (guint32 i = 0; i < job->file->units->len && patience_spend(64); i++) {
         const DwarfUnit *unit = &g_array_index(job->file->units, DwarfUnit, i);
         DwarfPlace place;
         Claim by = {job, owners, i};
@@ -249,9 +250,14 @@ ask_unit(const DwarfTask *task, const DwarfUnit *unit, const GPtrArray *asked)
     g_autoptr(DwarfFile) split = NULL;
     const DwarfUnit *entries = unit;
     if (unit->dwo_name != NULL) {
+        gint64 began_us = patience_clock_us();
         split = dwarf_split_open(unit, job->package, job->work->request.options, &entries);
         g_atomic_int_add(&job->missing, split == NULL);
         g_atomic_int_add(&job->foreign, split != NULL && !image_is_trusted(split->image));
+        if (split != NULL && !image_is_trusted(split->image)) {
+            target_files_take_time(job->work->request.options->files, patience_clock_us() - began_us);
+            patience_begin(job->work->request.options->files);
+        }
     }
     const DwarfQuestion question = {
         .unit = entries,
@@ -278,9 +284,13 @@ still_open(const GPtrArray *asked)
 void
 dwarf_task_run(DwarfTask *task)
 {
+    const DwarfJob *job = task->job;
+    gboolean trusted = image_is_trusted(job->file->image) && dwarf_job_is_trusted(job);
     for (guint i = 0; i < task->units->len; i++) {
+        patience_begin(trusted ? NULL : job->work->request.options->files);
         g_autoptr(GPtrArray) asked = still_open(task->asked);
-        if (asked->len > 0)
+        if (asked->len > 0 && patience_spend(asked->len))
             ask_unit(task, task->units->pdata[i], asked);
+        patience_end();
     }
 }

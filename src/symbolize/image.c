@@ -2,6 +2,7 @@
 #include "symbolize/image.h"
 
 #include "confine/rights.h"
+#include "symbolize/patience.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -13,10 +14,13 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#define MAX_ZLIB_RATIO 1032 /* deflate cannot do better */
-#define MAX_EMBEDDED   ((gsize)1 << 30)
-#define MAX_COPIED     ((gsize)256 << 20)
-#define MAX_BUILD_ID   64
+#define MAX_ZLIB_RATIO   1032 /* deflate cannot do better */
+#define MAX_EMBEDDED     ((gsize)1 << 30)
+#define MAX_COPIED       ((gsize)256 << 20)
+#define MAX_BUILD_ID     64
+#define MAX_SECTION_NAME 256
+#define MAX_NOTES        (16 << 20)
+#define MAX_SEGMENTS     (65536 / sizeof(Elf64_Phdr)) /* that the kernel loads */
 
 typedef struct {
     char *name;
@@ -95,11 +99,31 @@ hex(const guint8 *bytes, gsize size)
     return g_string_free(text, FALSE);
 }
 
+/* libelf looks at all notes. */
+static gboolean
+has_few_notes(Image *image)
+{
+    guint64 bytes = 0;
+    size_t n = 0;
+    elf_getphdrnum(image->elf, &n);
+    for (size_t i = 0; i < n && bytes <= MAX_NOTES; i++) {
+        GElf_Phdr segment;
+        if (gelf_getphdr(image->elf, (int)i, &segment) != NULL && segment.p_type == PT_NOTE)
+            bytes += MIN(segment.p_filesz, (guint64)MAX_NOTES + 1);
+    }
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn)) != NULL && bytes <= MAX_NOTES;) {
+        GElf_Shdr header;
+        if (gelf_getshdr(scn, &header) != NULL && header.sh_type == SHT_NOTE)
+            bytes += MIN(header.sh_size, (guint64)MAX_NOTES + 1);
+    }
+    return n <= MAX_SEGMENTS && bytes <= MAX_NOTES;
+}
+
 static void
 read_build_id(Image *image)
 {
     const void *id = NULL;
-    ssize_t size = dwelf_elf_gnu_build_id(image->elf, &id);
+    ssize_t size = has_few_notes(image) ? dwelf_elf_gnu_build_id(image->elf, &id) : 0;
     if (size > 0 && size <= MAX_BUILD_ID)
         image->build_id = hex(id, (gsize)size);
 }
@@ -112,7 +136,7 @@ read_segments(Image *image)
     if (gelf_getehdr(image->elf, &header) == NULL || elf_getphdrnum(image->elf, &n) != 0)
         return FALSE;
     image->is_program = header.e_type == ET_EXEC || header.e_type == ET_DYN;
-    for (size_t i = 0; i < n && i < G_MAXINT; i++) {
+    for (size_t i = 0; i < MIN(n, MAX_SEGMENTS); i++) {
         GElf_Phdr segment;
         if (gelf_getphdr(image->elf, (int)i, &segment) != NULL && segment.p_type == PT_LOAD)
             g_array_append_val(image->segments, segment);
@@ -175,6 +199,11 @@ open_file(TargetFiles *files, const TargetFile *file, const char *path, GError *
     image->files = files != NULL ? target_files_ref(files) : NULL;
     image->place = g_strdup(file->path);
     image->stat = file->status;
+    if (!image_is_trusted(image) && files != NULL && target_files_ran_out(files)) {
+        g_set_error(error, G_IO_ERROR, G_IO_ERROR_TIMED_OUT,
+                    "%s was left out: reading other users' files takes too long", path);
+        return NULL;
+    }
     int failure = map_file(image, file->fd);
     if (failure != 0) {
         g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(failure), "cannot read %s: %s", path,
@@ -386,17 +415,41 @@ load(Image *image, Elf_Scn *scn, const GElf_Shdr *header, OpenSection *opened)
     return TRUE;
 }
 
+gboolean
+image_texts(const Image *image, gsize section, ImageSection *texts)
+{
+    Elf_Scn *scn = elf_getscn(image->elf, section);
+    Elf_Data *data = scn != NULL ? elf_getdata(scn, NULL) : NULL;
+    if (data == NULL || data->d_buf == NULL)
+        return FALSE;
+    *texts = (ImageSection){.data = data->d_buf, .size = data->d_size};
+    return TRUE;
+}
+
+const char *
+image_text_at(const ImageSection *texts, guint64 offset, gsize longest)
+{
+    if (offset >= texts->size)
+        return NULL;
+    const guint8 *text = texts->data + offset;
+    return memchr(text, '\0', MIN(texts->size - offset, longest + 1)) != NULL ? (const char *)text : NULL;
+}
+
 static gboolean
 load_named(Image *image, const char *name, OpenSection *opened)
 {
     size_t names;
-    if (elf_getshdrstrndx(image->elf, &names) != 0)
+    ImageSection texts;
+    if (elf_getshdrstrndx(image->elf, &names) != 0 || !image_texts(image, names, &texts))
         return FALSE;
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(image->elf, scn)) != NULL;) {
         GElf_Shdr header;
-        const char *found = gelf_getshdr(scn, &header) != NULL ? elf_strptr(image->elf, names, header.sh_name) : NULL;
+        const char *found =
+            gelf_getshdr(scn, &header) != NULL ? image_text_at(&texts, header.sh_name, MAX_SECTION_NAME) : NULL;
         if (found == NULL)
             continue;
+        if (!patience_spend(16))
+            return FALSE;
         gboolean gnu = g_str_has_prefix(found, ".z") && g_strcmp0(found + 2, name + 1) == 0;
         if (!gnu && strcmp(found, name) != 0)
             continue;

@@ -59,6 +59,12 @@ guint32 image_crc(const Image *image);
 /* Finds section name, or its compressed forms, and expands it. FALSE if missing, empty or damaged. */
 gboolean image_section(Image *image, const char *name, ImageSection *section);
 
+/* The strings of the section with this number. */
+gboolean image_texts(const Image *image, gsize section, ImageSection *texts);
+
+/* The string at offset; NULL if it has no end, or more than longest bytes. elf_strptr() looks for the end of all. */
+const char *image_text_at(const ImageSection *texts, guint64 offset, gsize longest);
+
 /* Tells the kernel that these bytes of a section will not be needed again soon; they stay readable. */
 void image_release(const ImageSection *section, gsize start, gsize end);
 

@@ -3,6 +3,7 @@
 
 #include "symbolize/cache.h"
 #include "symbolize/dwarf-task.h"
+#include "symbolize/patience.h"
 
 #include <string.h>
 
@@ -52,19 +53,41 @@ translate_by_file(ObjectWork *work)
 }
 
 static gboolean
-may_use_cache(const ObjectWork *work)
+is_trusted(const ObjectWork *work)
 {
     const Image *const images[] = {work->located.file, work->located.debug};
-    gboolean may = !work->request.options->no_cache;
+    gboolean trusted = TRUE;
     for (gsize i = 0; i < G_N_ELEMENTS(images); i++)
-        may = may && (images[i] == NULL || image_is_trusted(images[i]));
-    return may;
+        trusted = trusted && (images[i] == NULL || image_is_trusted(images[i]));
+    return trusted;
+}
+
+static gboolean
+may_use_cache(const ObjectWork *work)
+{
+    return !work->request.options->no_cache && is_trusted(work);
+}
+
+static void
+begin_patience(const ObjectWork *work)
+{
+    patience_begin(is_trusted(work) ? NULL : work->request.options->files);
+}
+
+static void
+locate(ObjectWork *work)
+{
+    gint64 began_us = patience_clock_us();
+    locate_object(&work->request, &work->located);
+    if (!is_trusted(work))
+        target_files_take_time(work->request.options->files, patience_clock_us() - began_us);
 }
 
 void
 object_prepare(ObjectWork *work)
 {
-    locate_object(&work->request, &work->located);
+    locate(work);
+    begin_patience(work);
     if (work->located.file != NULL)
         translate_by_file(work);
     g_array_sort(work->asked, compare_asked);
@@ -72,6 +95,7 @@ object_prepare(ObjectWork *work)
     Image *const images[] = {work->located.debug, work->located.file};
     for (gsize i = 0; !work->cached && i < G_N_ELEMENTS(images) && work->dwarf == NULL; i++)
         work->dwarf = images[i] != NULL ? dwarf_job_new(work, images[i]) : NULL;
+    patience_end();
 }
 
 /* The complete table of the file or its debug file; without one the exported names and .gnu_debugdata's local ones. */
@@ -242,7 +266,9 @@ answer_rest(ObjectWork *work)
 void
 object_finish(ObjectWork *work)
 {
+    begin_patience(work);
     SymbolsSource source = work->cached ? work->result.source : answer_rest(work);
+    patience_end();
     describe(work, source);
     if (is_worth_keeping(work))
         cache_write(work);

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/symbol-table.h"
 
+#include "symbolize/patience.h"
+
 #include <string.h>
 
 typedef struct {
     guint64 start, limit; /* start == limit: no size of its own */
     guint64 reach;        /* once sealed: the highest limit of all symbols up to this one; ends a backward search */
     const char *name;
-    guint32 rank; /* lower is better */
+    guint32 length; /* of name, without its version */
+    guint32 rank;   /* lower is better */
 } Entry;
+
+enum {
+    LONGEST_NAME = 64 * 1024,
+    LONGEST_COMPARED = 256,
+    MOST_STEPS = 1024, /* back to a symbol around others */
+};
 
 typedef struct {
     guint64 start, limit;
@@ -44,14 +53,16 @@ name_length(const char *name)
 }
 
 static guint32
-rank(const GElf_Sym *symbol, const char *name)
+rank(const GElf_Sym *symbol, const char *name, gsize length)
 {
     static const guint8 by_binding[] = {[STB_GLOBAL] = 0, [STB_WEAK] = 1, [STB_LOCAL] = 2};
     guint binding = GELF_ST_BIND(symbol->st_info);
     guint32 class = binding < G_N_ELEMENTS(by_binding) ? by_binding[binding] : 0; /* STB_GNU_UNIQUE is global */
     guint32 untyped = GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE;
-    guint32 underscores = (guint32)MIN(strspn(name, "_"), 15);
-    return class << 24 | untyped << 20 | underscores << 16 | (guint32)MIN(name_length(name), G_MAXUINT16);
+    guint32 underscores = 0;
+    while (underscores < 15 && name[underscores] == '_')
+        underscores++;
+    return class << 24 | untyped << 20 | underscores << 16 | (guint32)MIN(length, G_MAXUINT16);
 }
 
 static GArray *
@@ -112,12 +123,15 @@ add(const Reader *reader, const GElf_Sym *symbol, guint32 index, const char *nam
     if (!section->code || start < section->start || start >= section->limit ||
         (symbol->st_size == 0 && reader->kind == SYMBOL_TABLE_EXPORTED))
         return;
+    gsize length = name_length(name);
+    patience_spend(length >> 4);
     Entry entry = {
         .start = start,
         .limit = start + MIN(symbol->st_size, section->limit - start),
         .reach = section->limit,
         .name = name,
-        .rank = rank(symbol, name),
+        .length = (guint32)length,
+        .rank = rank(symbol, name, length),
     };
     g_array_append_val(reader->table->entries, entry);
 }
@@ -151,14 +165,16 @@ symbol_table_add(SymbolTable *table, const Image *image, SymbolTableKind kind)
     GElf_Ehdr file;
     Elf_Scn *scn = find_table(elf, kind == SYMBOL_TABLE_ALL ? SHT_SYMTAB : SHT_DYNSYM, &header);
     Elf_Data *data = scn != NULL && header.sh_type != SHT_NOBITS ? elf_getdata(scn, NULL) : NULL;
-    if (data == NULL || data->d_buf == NULL || gelf_getehdr(elf, &file) == NULL)
+    ImageSection texts;
+    if (data == NULL || data->d_buf == NULL || gelf_getehdr(elf, &file) == NULL ||
+        !image_texts(image, header.sh_link, &texts))
         return FALSE;
     g_autoptr(GArray) sections = read_sections(elf);
     const Reader reader = {table, sections, kind, file.e_machine == EM_ARM};
     Elf_Data *extended = find_extended_indexes(elf, elf_ndxscn(scn));
     gsize n = data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
     guint before = table->entries->len;
-    for (gsize i = 1; i < MIN(n, G_MAXINT); i++) {
+    for (gsize i = 1; i < MIN(n, G_MAXINT) && patience_spend(16); i++) {
         GElf_Sym symbol;
         Elf32_Word wide = 0;
         if (gelf_getsymshndx(data, extended, (int)i, &symbol, &wide) == NULL)
@@ -166,7 +182,7 @@ symbol_table_add(SymbolTable *table, const Image *image, SymbolTableKind kind)
         guint32 index = symbol.st_shndx == SHN_XINDEX ? wide : symbol.st_shndx;
         gboolean defined = index != SHN_UNDEF && (index < SHN_LORESERVE || symbol.st_shndx == SHN_XINDEX);
         if (defined)
-            add(&reader, &symbol, index, elf_strptr(elf, header.sh_link, symbol.st_name));
+            add(&reader, &symbol, index, image_text_at(&texts, symbol.st_name, LONGEST_NAME));
     }
     return table->entries->len > before;
 }
@@ -180,7 +196,8 @@ compare(gconstpointer a, gconstpointer b)
         return x->start < y->start ? -1 : 1;
     if (x->rank != y->rank)
         return x->rank > y->rank ? -1 : 1; /* the best name last: searches run backwards */
-    return strcmp(y->name, x->name);
+    int order = strncmp(y->name, x->name, LONGEST_COMPARED);
+    return order != 0 ? order : y->name < x->name ? -1 : y->name > x->name;
 }
 
 /*
@@ -244,7 +261,8 @@ count_up_to(const GArray *entries, guint64 address)
 static const Entry *
 find(const SymbolTable *table, guint64 address)
 {
-    for (guint i = count_up_to(table->entries, address); i > 0; i--) {
+    guint from = count_up_to(table->entries, address);
+    for (guint i = from; i > 0 && from - i < MOST_STEPS; i--) {
         const Entry *entry = &g_array_index(table->entries, Entry, i - 1);
         if (entry->reach <= address)
             return NULL;
@@ -260,7 +278,7 @@ symbol_table_find(const SymbolTable *table, guint64 address, gsize *length)
     const Entry *entry = find(table, address);
     if (entry == NULL)
         return NULL;
-    *length = name_length(entry->name);
+    *length = entry->length;
     return entry->name;
 }
 
@@ -270,6 +288,6 @@ symbol_table_find_start(const SymbolTable *table, guint64 address, gsize *length
     const Entry *entry = find(table, address);
     if (entry == NULL || entry->start != address)
         return NULL;
-    *length = name_length(entry->name);
+    *length = entry->length;
     return entry->name;
 }

@@ -310,6 +310,32 @@ def test_sections_that_expand_beyond_measure(tmp_path):
     assert "left out" in done.stdout
 
 
+def program_with_symbols(path, number, length):
+    """An ELF program of NUMBER symbols at one address, whose names are the ends of one of LENGTH characters."""
+    texts, sections = b"\0" + b"a" * length + b"\0", b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
+    symbols = bytes(24) + b"".join(struct.pack("<IBBHQQ", 1 + i % length, 0x12, 0, 1, 0x401010, 1) for i in range(number))
+    rows, image = [(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)], bytes(0x1000) + bytes(0x1000)
+    for name, kind, flags, body, link, entry in [(7, 2, 0, symbols, 3, 24), (15, 3, 0, texts, 0, 0), (23, 3, 0, sections, 0, 0)]:
+        rows.append((name, kind, flags, 0, len(image), len(body), link, int(kind == 2), 8, entry))
+        image += body + bytes(-len(body) % 8)
+    rows.insert(1, (1, 1, 6, 0x401000, 0x1000, 0x1000, 0, 0, 16, 0))
+    head = b"\x7fELF\2\1\1".ljust(16, b"\0") + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0x401000, 64, len(image), 0, 64, 56, 1, 64, 5, 4)
+    head += struct.pack("<IIQQQQQQ", 1, 5, 0x1000, 0x401000, 0x401000, 0x1000, 0x1000, 0x1000)
+    path.write_bytes(head + image[len(head):] + b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in rows))
+    return path
+
+
+@pytest.mark.skipif(SANITIZED, reason="measures time")
+def test_names_that_are_parts_of_each_other(tmp_path):
+    # Without a bound for a name: 80 s.
+    program = program_with_symbols(tmp_path / "program", 300_000, 8 << 20)
+    dump = write_dump(tmp_path / "a.heap", [[0x1, 0x401011]], f"401000-402000 r-xp 00001000 00:00 0 {program}\n")
+    done = report("--sysroot=/", dump, deadline=60)
+    assert done.returncode == 0 and "program+0x401010" in done.stdout, done
+    program_with_symbols(program, 300_000, 1000)
+    assert report("--sysroot=/", dump, deadline=60).stdout.endswith("%  a\n")
+
+
 @needs_compiler
 @needs_root
 def test_caches_in_a_home_directory_of_another_user(tmp_path):

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processor time for files that neither root nor the caller owns: all of them together have TARGET_FILES_MAX_TIME.
+ * Their tables can refer to each other so that reading them would take years. Each loop whose length a file decides
+ * says what it does; where it is told to end, what is not known by then stays unknown. For one thread.
+ */
+#ifndef JESCOPE_SYMBOLIZE_PATIENCE_H
+#define JESCOPE_SYMBOLIZE_PATIENCE_H
+
+#include "confine/target-files.h"
+
+/* files NULL: a file of root's or the caller's, for which there is no limit. */
+void patience_begin(TargetFiles *files);
+void patience_end(void);
+
+/* The processor time of this thread. */
+gint64 patience_clock_us(void);
+
+/* Work since the clock was read; about a nanosecond each. */
+#define PATIENCE_UNSEEN (1 << 20)
+extern _Thread_local guint64 patience_unseen;
+gboolean patience_look(void);
+
+/* FALSE: the time is up. */
+static inline gboolean
+patience_spend(guint64 work)
+{
+    patience_unseen += work;
+    return G_LIKELY(patience_unseen < PATIENCE_UNSEEN) || patience_look();
+}
+
+#endif
