@@ -26,7 +26,8 @@ write_part(const char *part, size_t length, void *to)
     Plain *plain = to;
     if (length >= DEMANGLE_MAX_PLAIN - plain->length)
         longjmp(plain->too_long, 1);
-    memcpy(plain->text + plain->length, part, length);
+    if (length > 0) /* part may be NULL */
+        memcpy(plain->text + plain->length, part, length);
     plain->length += length;
 }
 
