@@ -2,7 +2,7 @@
 /*
  * The processor time for files that neither root nor the caller owns: all of them together have TARGET_FILES_MAX_TIME.
  * Their tables can refer to each other so that reading them would take years. Each loop whose length a file decides
- * says what it does; where it is told to end, what is not known by then stays unknown. For one thread.
+ * says what it does, and ends where that returns FALSE; what is not known by then stays unknown. For one thread.
  */
 #ifndef JESCOPE_SYMBOLIZE_PATIENCE_H
 #define JESCOPE_SYMBOLIZE_PATIENCE_H
