@@ -17,16 +17,20 @@
 #include <unistd.h>
 
 enum {
-    SOCKET = 3,           /* our end, the only descriptor besides the three standard ones */
-    SESSIONS_MAX = 1024,  /* concurrent sessions, each a process of root */
-    SESSIONS_OF_USER = 64 /* for processes of one user, except targets that the operator has named */
+    SOCKET = 3,            /* our end, the only descriptor besides the three standard ones */
+    SESSIONS_MAX = 1024,   /* concurrent sessions, each a process of root */
+    SESSIONS_OF_USER = 64, /* for processes of one user, except TARGETS */
+    TARGETS_OF_USER = 256, /* BROKER_TARGET; the session checks whether the operator has named the process */
+    STUCK_OF_USER = 3,     /* that take longer than STUCK_S; they do not count for SESSIONS_MAX */
+    STUCK_S = 30,
 };
 
 /* A session that is not known to have ended. */
 typedef struct {
     pid_t pid;
     uid_t user; /* the user of the session's process; root if it has none */
-    gboolean named;
+    BrokerKind kind;
+    gint64 begun_us; /* monotonic */
 } Child;
 
 typedef struct {
@@ -78,25 +82,6 @@ is_listed(char **list, const char *text)
 }
 
 /* ---- immediate requests ---- */
-
-static int
-open_file_of_process(Broker *broker, Work *work)
-{
-    char path[32];
-    /* The open directory belongs to one process: if its pid is reused, nothing of the new process can be opened through
-     * it. */
-    g_snprintf(path, sizeof(path), "/proc/%d", (int)work->request->pid);
-    int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (directory < 0)
-        return ESRCH;
-    if (process_start_time(work->request->pid) == work->request->start_time)
-        work->fd = openat(directory, reach_file_name((ReachFile)work->request->detail), O_RDONLY | O_CLOEXEC);
-    else
-        errno = ESRCH;
-    int error = errno;
-    close(directory);
-    return work->fd >= 0 ? 0 : error;
-}
 
 static int
 open_setting(Broker *broker, Work *work)
@@ -159,15 +144,11 @@ fork_session(const Session *session, Work *work, pid_t *child)
     return *child > 0 ? 0 : error;
 }
 
-/* The memory of the process is read only if the policy needs it, in a server with named targets, since a process can
- * delay its reader. */
+/* The memory of the process, which can delay its reader, is read by the session alone. */
 static gboolean
-find_process(const Broker *broker, const BrokerRequest *request, Process *process)
+find_process(const BrokerRequest *request, Process *process)
 {
-    gboolean needs_arguments =
-        request->kind == BROKER_TARGET || (request->kind == BROKER_EXAMINE && broker->policy->targets != NULL);
-    gboolean found = needs_arguments ? process_read(request->pid, process) : process_look(request->pid, process);
-    return found && process->start_time == request->start_time;
+    return process_look(request->pid, process) && process->start_time == request->start_time;
 }
 
 static void
@@ -178,17 +159,29 @@ forget_ended(Broker *broker)
             g_array_remove_index_fast(broker->children, i - 1);
 }
 
+/* Whether the process of the session has delayed it for longer than its client waits. */
+static gboolean
+is_stuck(const Child *child, gint64 now_us)
+{
+    return broker_is_brief(child->kind) && now_us - child->begun_us > STUCK_S * G_USEC_PER_SEC;
+}
+
 /* Limits sessions, so that a compromised server, or targets that delay their sessions, cannot exhaust root's
- * processes. */
+ * processes, and so that those of some users leave room for others. */
 static gboolean
 is_crowded(const Broker *broker, const Child *new)
 {
-    guint of_user = 0;
+    guint all = 0, others = 0, targets = 0, stuck = 0;
     for (guint i = 0; i < broker->children->len; i++) {
         const Child *child = &g_array_index(broker->children, Child, i);
-        of_user += child->user == new->user && !child->named;
+        const gboolean is_over = is_stuck(child, new->begun_us);
+        all += !is_over;
+        stuck += child->user == new->user &&is_over;
+        targets += child->user == new->user && child->kind == BROKER_TARGET;
+        others += child->user == new->user && child->kind != BROKER_TARGET;
     }
-    return broker->children->len >= SESSIONS_MAX || (!new->named &&of_user >= SESSIONS_OF_USER);
+    const gboolean full = new->kind == BROKER_TARGET ? targets >= TARGETS_OF_USER : others >= SESSIONS_OF_USER;
+    return full || all >= SESSIONS_MAX || stuck >= STUCK_OF_USER;
 }
 
 static int
@@ -196,12 +189,13 @@ begin_session(Broker *broker, Work *work)
 {
     const BrokerRequest *request = work->request;
     Session session = {.request = request, .policy = broker->policy, .fds = work->fds, .n_fds = work->n_fds};
-    if (request->pid != 0 && !find_process(broker, request, &session.process))
+    if (request->pid != 0 && !find_process(request, &session.process))
         return ESRCH;
     int error = session_check(&session);
     if (error != 0)
         return error;
-    Child child = {.user = session.process.uids[0], .named = request->kind == BROKER_TARGET};
+    Child child = {
+        .user = session.process.uids[0], .kind = (BrokerKind)request->kind, .begun_us = g_get_monotonic_time()};
     forget_ended(broker);
     if (is_crowded(broker, &child))
         return EAGAIN;
@@ -217,10 +211,10 @@ static int
 act(Broker *broker, Work *work)
 {
     static int (*const acts[BROKER_N_KINDS])(Broker * broker, Work * work) = {
-        [BROKER_OPEN] = open_file_of_process, [BROKER_FILE] = open_setting,     [BROKER_WATCH] = watch,
-        [BROKER_UNLINK] = remove_socket,      [BROKER_CONNECT] = begin_session, [BROKER_VARIABLE] = begin_session,
-        [BROKER_OWN_DUMP] = begin_session,    [BROKER_RENDER] = begin_session,  [BROKER_TARGET] = begin_session,
-        [BROKER_SCAN] = begin_session,        [BROKER_EXAMINE] = begin_session, [BROKER_GROWTH] = begin_session,
+        [BROKER_OPEN] = begin_session,     [BROKER_FILE] = open_setting,     [BROKER_WATCH] = watch,
+        [BROKER_UNLINK] = remove_socket,   [BROKER_CONNECT] = begin_session, [BROKER_VARIABLE] = begin_session,
+        [BROKER_OWN_DUMP] = begin_session, [BROKER_RENDER] = begin_session,  [BROKER_TARGET] = begin_session,
+        [BROKER_SCAN] = begin_session,     [BROKER_EXAMINE] = begin_session, [BROKER_GROWTH] = begin_session,
         [BROKER_EXITS] = hand_exits,
     };
     return acts[work->request->kind](broker, work);

@@ -12,6 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
+enum {
+    BRIEF_MS = 10000, /* longer than what is within them waits for */
+};
+
 static int broker = -1;
 static GMutex turn; /* serializes requests with their replies */
 
@@ -90,27 +94,52 @@ receive_answer(int socket, gpointer bytes, gsize size, int *fd)
     return got;
 }
 
+/* Has REQUEST answered by a session that ends soon unless its process delays it, and then is left to itself. *FD (FD
+ * may be NULL) is set to its descriptor or -1. Returns 0 or an errno value. */
+static int
+ask_briefly(BrokerRequest *request, BrokerResult *result, int *fd)
+{
+    int session = -1, got = -1;
+    int error = ask(request, &session);
+    struct pollfd answer = {.fd = session, .events = POLLIN};
+    if (error == 0 && poll(&answer, 1, BRIEF_MS) == 0) {
+        close(session);
+        error = ETIMEDOUT;
+    } else if (error == 0 && !receive_answer(session, result, sizeof(*result), &got)) {
+        error = EIO;
+    }
+    if (fd != NULL)
+        *fd = got;
+    else if (got >= 0)
+        close(got);
+    return error != 0 ? error : result->error;
+}
+
+/* Requests a descriptor from such a session; -1 with errno. */
+static int
+ask_briefly_for_descriptor(BrokerRequest *request)
+{
+    g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
+    int fd = -1;
+    int error = ask_briefly(request, result, &fd);
+    errno = error != 0 ? error : EIO;
+    return fd;
+}
+
 static int
 reach_file(pid_t pid, ReachFile file)
 {
     g_autofree BrokerRequest *request = request_new(BROKER_OPEN, pid, "");
     request->detail = file;
-    return ask_for_descriptor(request);
+    return ask_briefly_for_descriptor(request);
 }
 
 static int
 reach_connect(const Process *process, const char *path)
 {
     g_autofree BrokerRequest *request = request_new(BROKER_CONNECT, process->pid, path);
-    g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
-    int fd = -1;
     request->start_time = process->start_time;
-    int session = ask_for_descriptor(request);
-    if (session < 0)
-        return -1;
-    gboolean got = receive_answer(session, result, sizeof(*result), &fd);
-    errno = got && result->error != 0 ? result->error : EIO;
-    return fd;
+    return ask_briefly_for_descriptor(request);
 }
 
 static char *
@@ -118,9 +147,7 @@ reach_variable(pid_t pid, const char *name)
 {
     g_autofree BrokerRequest *request = request_new(BROKER_VARIABLE, pid, name);
     g_autofree BrokerResult *result = g_new0(BrokerResult, 1);
-    int fd;
-    int session = ask_for_descriptor(request);
-    gboolean present = session >= 0 && receive_answer(session, result, sizeof(*result), &fd) && result->present != 0;
+    gboolean present = ask_briefly(request, result, NULL) == 0 && result->present != 0;
     return present ? g_strndup(result->value, sizeof(result->value) - 1) : NULL;
 }
 
@@ -149,9 +176,11 @@ reach_open_target(const Process *process, const char *address, TargetVia via, GE
     if (session >= 0)
         return proxy_open(session, error);
     int code = errno;
-    g_set_error(error, TARGET_ERROR, code == ESRCH ? OUTCOME_GONE : OUTCOME_PERMISSION,
-                code == ESRCH ? "%s (%d) has ended" : "%s (%d) is not a target that this server was started for",
-                process->name, (int)process->pid);
+    if (code == ESRCH)
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended", process->name, (int)process->pid);
+    else
+        g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "cannot reach %s (%d): %s", process->name, (int)process->pid,
+                    g_strerror(code));
     return NULL;
 }
 

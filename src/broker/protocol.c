@@ -39,6 +39,12 @@ static const struct {
     [BROKER_SCAN] = {FALSE, TEXT_NONE, 0, 0, 0, G_MAXUINT32},
 };
 
+gboolean
+broker_is_brief(BrokerKind kind)
+{
+    return kind == BROKER_OPEN || kind == BROKER_CONNECT || kind == BROKER_VARIABLE;
+}
+
 static gboolean
 text_fits(const char *text, TextKind kind)
 {

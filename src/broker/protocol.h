@@ -16,12 +16,12 @@
 #define BROKER_MAGIC UINT32_C(0x62736a31)
 
 typedef enum {
-    BROKER_OPEN,   /* detail: a ReachFile; the reply has the descriptor */
     BROKER_FILE,   /* text: one of the operator's files; the reply has the descriptor */
     BROKER_WATCH,  /* with an inotify descriptor */
     BROKER_UNLINK, /* text: a socket of the server */
     BROKER_EXITS,  /* the reply has the subscription of exit-events.h */
     /* Sessions. */
+    BROKER_OPEN,     /* detail: a ReachFile. A BrokerResult with a copy of it */
     BROKER_CONNECT,  /* text: the path of an agent's socket. A BrokerResult with the connection */
     BROKER_VARIABLE, /* text: a name. A BrokerResult with the value */
     BROKER_OWN_DUMP, /* with the dump; detail: the process's pid in its own namespace; text: a prefix. A BrokerResult */
@@ -94,6 +94,10 @@ typedef struct {
     char program[BROKER_PATH_MAX];
     char address[BROKER_PATH_MAX];
 } BrokerSeen;
+
+/* Whether a session of this kind reads or finds something of a process, which takes little time unless the process or
+ * its user delays it. */
+gboolean broker_is_brief(BrokerKind kind);
 
 /* Checks a request, received as SIZE bytes with N_FDS descriptors. If it returns 0, text is terminated, and detail and
  * the number of descriptors are valid; otherwise it returns an errno value. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/session.h"
 
+#include "confine/aside.h"
 #include "confine/channel.h"
 #include "routes/render.h"
 #include "service/scan.h"
@@ -10,6 +11,8 @@
 #include "target/open.h"
 #include "target/own-dump.h"
 #include "target/proxy.h"
+#include "target/reach.h"
+#include "wire/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -102,9 +106,7 @@ session_check(const Session *session)
     gboolean granted = TRUE;
     if (!are_readable(session->fds, session->n_fds))
         return EBADF;
-    if (request->kind == BROKER_TARGET)
-        granted = may_be_opened(session);
-    else if (request->kind == BROKER_VARIABLE)
+    if (request->kind == BROKER_VARIABLE)
         granted = is_known_variable(request->text, session->policy);
     else if (request->kind == BROKER_CONNECT)
         granted = is_agents_socket(session);
@@ -126,6 +128,35 @@ answer(int socket, int error, int fd)
     if (fd >= 0)
         message.fds[message.n_fds++] = fd;
     channel_send(socket, &message);
+}
+
+/* The open directory belongs to one process: if its pid is reused, nothing of the new process can be opened through
+ * it. */
+static int
+open_file(const BrokerRequest *request)
+{
+    char path[32];
+    g_snprintf(path, sizeof(path), "/proc/%d", (int)request->pid);
+    int directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), file = -1;
+    if (directory >= 0 && process_start_time(request->pid) == request->start_time)
+        file = openat(directory, reach_file_name((ReachFile)request->detail), O_RDONLY | O_CLOEXEC);
+    else
+        errno = ESRCH;
+    int error = errno;
+    if (directory >= 0)
+        close(directory);
+    errno = error;
+    return file;
+}
+
+/* A process that locks its own memory map delays this session, and not the server. */
+static void
+run_open(const Session *session, int socket)
+{
+    int from = open_file(session->request);
+    int to = from >= 0 ? memfd_create("jescope-proc", MFD_CLOEXEC) : -1;
+    gboolean copied = to >= 0 && transfer_copy(from, to, REACH_FILE_MAX) && lseek(to, 0, SEEK_SET) == 0;
+    answer(socket, copied ? 0 : errno, copied ? to : -1);
 }
 
 /* Whether process PID listens at the other end, as the kernel reports. */
@@ -273,6 +304,15 @@ is_waited_for(void *data)
     return poll(&other, 1, 0) <= 0;
 }
 
+/* The session with the whole name of its process. FALSE if that has ended. */
+static gboolean
+complete(const Session *session, Session *whole)
+{
+    *whole = *session;
+    return process_read(session->request->pid, &whole->process) &&
+           whole->process.start_time == session->request->start_time;
+}
+
 /* Whether the operator permits that the process is stopped, as one without an agent must be. A named socket stands for
  * the process that listens there. */
 static gboolean
@@ -298,8 +338,9 @@ run_examination(const Session *session, int socket)
                                .seconds = request->detail,
                                .is_wanted = is_waited_for,
                                .data = &socket};
+    Session whole;
     const RenderExamination wanted = {.watch_ms = request->number,
-                                      .via = may_be_stopped(session) ? NULL : "agent",
+                                      .via = complete(session, &whole) && may_be_stopped(&whole) ? NULL : "agent",
                                       .kept = session->n_fds > 0 ? session->fds[0] : -1};
     BrokerRendered rendered = {0};
     ChannelMessage message = {.bytes = &rendered, .size = sizeof(rendered)};
@@ -309,12 +350,27 @@ run_examination(const Session *session, int socket)
     channel_send(socket, &message);
 }
 
+/* Opens the target if the operator has named it. */
+static Target *
+open_named(const Session *session, GError **error)
+{
+    Session whole;
+    const Process *process = &whole.process;
+    if (!complete(session, &whole))
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "process %d has ended", (int)session->request->pid);
+    else if (!may_be_opened(&whole))
+        g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION, "%s (%d) is not a target that this server was started for",
+                    process->name, (int)process->pid);
+    else
+        return target_open_process(process, session->request->text, (TargetVia)session->request->detail, error);
+    return NULL;
+}
+
 static void
 run_target(const Session *session, int socket)
 {
     g_autoptr(GError) error = NULL;
-    g_autoptr(Target) target =
-        target_open_process(&session->process, session->request->text, (TargetVia)session->request->detail, &error);
+    g_autoptr(Target) target = open_named(session, &error);
     proxy_serve(socket, target, error);
 }
 
@@ -385,7 +441,10 @@ session_run(const Session *session, int socket)
     static void (*const runs[BROKER_N_KINDS])(const Session *session, int socket) = {
         [BROKER_CONNECT] = run_connect,     [BROKER_VARIABLE] = run_variable, [BROKER_OWN_DUMP] = run_own_dump,
         [BROKER_RENDER] = run_render,       [BROKER_TARGET] = run_target,     [BROKER_SCAN] = run_scan,
-        [BROKER_EXAMINE] = run_examination, [BROKER_GROWTH] = run_growth,
+        [BROKER_EXAMINE] = run_examination, [BROKER_GROWTH] = run_growth,     [BROKER_OPEN] = run_open,
     };
+    /* The server gives it up when it takes too long; the broker counts it until its end. */
+    if (broker_is_brief((BrokerKind)session->request->kind))
+        aside_enter();
     runs[session->request->kind](session, socket);
 }

@@ -339,6 +339,12 @@ aside_is_inside(void)
     return inside;
 }
 
+void
+aside_enter(void)
+{
+    inside = TRUE;
+}
+
 /* ---- lists ---- */
 
 static void

@@ -42,6 +42,9 @@ gboolean aside_is_delayed_by(uid_t user);
 /* Whether this process is such a child, where slow work may be done directly. */
 gboolean aside_is_inside(void);
 
+/* Makes this process count as such a child: another one gives it up when it takes too long. */
+void aside_enter(void);
+
 /* A list of items, each with a user who may delay it. */
 typedef struct {
     guint n;
