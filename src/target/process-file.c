@@ -32,14 +32,16 @@ gboolean
 process_may_delay(pid_t pid, uid_t *user)
 {
     uid_t real, effective, saved;
-    if (geteuid() != 0 || aside_is_inside())
+    const uid_t ours = geteuid();
+    if (aside_is_inside())
         return FALSE;
     g_autofree char *status = process_text(pid, "status", STATUS_MAX, NULL);
     const char *ids = status != NULL ? strstr(status, "\nUid:") : NULL;
     if (ids == NULL || sscanf(ids, "\nUid: %u %u %u", &real, &effective, &saved) != 3)
         return FALSE;
     *user = effective;
-    return (real | effective | saved) != 0 || !process_sees_our_files(pid);
+    /* Without privileges it cannot be told which files our other processes see, and only their user would be harmed. */
+    return real != ours || effective != ours || saved != ours || (ours == 0 && !process_sees_our_files(pid));
 }
 
 /* Whether reading FILE cannot block. The kernel generates other files from the process's memory, or while it holds a

@@ -11,9 +11,9 @@
 char *process_text(pid_t pid, const char *file, gsize limit, gsize *length);
 
 /* Opens FILE in /proc/PID for reading; -1 with errno. The kernel generates some files from the process's memory or with
- * its memory map locked, which its user can block without limit (by a FUSE file system). If the caller is root and the
- * process another user's, a child process reads at most LIMIT bytes of such a file (confine/aside.h), and the
- * descriptor is of this copy; errno is ETIMEDOUT if that takes too long. */
+ * its memory map locked, which its user can block without limit (by a FUSE file system). If the process is another
+ * user's, a child process reads at most LIMIT bytes of such a file (confine/aside.h), and the descriptor is of this
+ * copy; errno is ETIMEDOUT if that takes too long. */
 int process_open(pid_t pid, const char *file, gsize limit);
 
 /* Whether *USER can delay access to the files or memory of PID without limit. FALSE in a child that may wait. */

@@ -34,6 +34,8 @@ BUSY = 4  # requests that wait, of those of test_end_under_load
 END_S = 120
 RECORD_S = 60  # 12, and 5 for a user, and its own work on a busy machine; 5 for each of 20 would be more
 PS_S = 40  # 30 at most, and its own work on a busy machine
+LOCKED = 18  # targets; there are 16 threads for short requests
+LOCKED_S = 12  # until all have locked their memory and missed a deadline
 HONEST_S = 10  # of patience with an honest answer; that of a server that does not share fairly is half a minute and more
 
 
@@ -148,7 +150,7 @@ def test_work_ends_with_its_client(folder, profiled):  # noqa: F811
 
 
 @contextlib.contextmanager
-def slow_files(folder, *mode, user=USER):
+def slow_files(folder, *mode, user=USER, words=("/bin/sh", "-c", "echo ready; while :; do read line; done"), **variables):
     """A process of another user whose socket, program file or arguments are where a file system never answers; see
     tests/victims/slow_files.c."""
     device, place, program = folder / "fuse", folder / "place", folder / "slow_files"
@@ -158,8 +160,8 @@ def slow_files(folder, *mode, user=USER):
     place.mkdir()
     os.chown(place, user, user)
     shutil.copy(BUILD / "tests/victims/slow_files", program)
-    with started([program, *mode, device, place, "/bin/sh", "-c", "echo ready; while :; do read line; done"], env=environment(folder), user=user,
-                 group=user, extra_groups=[], cwd="/", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with started([program, *mode, device, place, *words], env=environment(folder, **variables), user=user, group=user, extra_groups=[],
+                 cwd="/", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         if process.stdout.readline() != "ready\n":
             pytest.skip("this machine gives users no mount of fuse and overlayfs")
         (place / "stop").touch()
@@ -193,6 +195,37 @@ def test_file_system_that_does_not_answer(folder, profiled):  # noqa: F811
         assert profiled.pid in {row["pid"] for row in rows}
         with serve(folder, "--every=1s") as server:
             wait_for(lambda: profiled.pid in known(server), "the honest target is found")
+
+
+@contextlib.contextmanager
+def locked(folder, user):
+    """A target that does not answer, and soon locks its memory map without end: only then can its arguments not be read either."""
+    sockets = folder / "sockets"
+    sockets.mkdir(mode=0o700)
+    os.chown(sockets, user, user)
+    with slow_files(folder, "--locked", user=user, words=[sockets], JESCOPE_SOCKET_DIR=str(sockets)) as process:
+        try:
+            yield process.pid
+        finally:
+            for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                os.kill(int(child), signal.SIGKILL)
+
+
+def test_targets_that_lock_their_memory(folder, profiled):  # noqa: F811
+    """Those of two users would take all threads for short requests, if each kept one for ever."""
+    folder.chmod(0o755)
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(serve(folder, "--every=1s", port=free_port()))
+        strangers = []
+        for number in range(LOCKED):
+            own = folder / str(number)
+            own.mkdir()
+            strangers.append(stack.enter_context(locked(own, USER - number % 2)))
+        wait_for(lambda: {profiled.pid, *strangers} <= known(server), "all targets are found")
+        time.sleep(LOCKED_S)
+        for _ in range(3):
+            answer = server.get(f"/api/v1/targets/{profiled.pid}/statistics", "--max-time", str(HONEST_S))
+            assert answer.status == 200, answer.text
 
 
 def test_ps_asks_only_so_many_silent_agents_of_a_user(folder, profiled):  # noqa: F811

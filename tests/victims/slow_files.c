@@ -10,6 +10,9 @@
  *
  * slow_files --arguments DEVICE DIRECTORY x: places its own arguments and environment in a page of memory that this
  * file system does not deliver.
+ *
+ * slow_files --locked DEVICE DIRECTORY SOCKETS: listens like an agent in the directory SOCKETS, answering nothing, with
+ * a name as long as the kernel stores it; locks its own memory map without end, a while after it has written a line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +26,14 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-enum { IMPOSSIBLE = 77, PAGE = 4096, INODE_PROGRAM = 2, INODE_PAGE = 3 };
+enum { IMPOSSIBLE = 77, PAGE = 4096, INODE_PROGRAM = 2, INODE_PAGE = 3, LOCKED_AFTER_S = 8, LOCKED_S = 60 };
+
+static int locks; /* the mode is --locked */
 
 static int image = -1; /* the program, open */
 static struct stat image_status;
@@ -93,6 +100,9 @@ answer(int device, const struct fuse_in_header *asked, const char *body)
     struct fuse_init_out init = {.major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 4096};
     struct fuse_attr_out attributes = {.attr_valid = 1000, .attr = attributes_of(asked->nodeid)};
     struct fuse_open_out opened = {.fh = 1};
+    static int opens;
+    if (locks && asked->opcode == FUSE_OPEN && opens++ > 0)
+        opened.open_flags = FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE;
     struct fuse_statfs_out status = {.st = {.namelen = 255, .bsize = 4096}};
     if (asked->opcode == FUSE_INIT)
         reply(device, asked->unique, 0, &init, sizeof(init));
@@ -119,6 +129,8 @@ static void
 serve(int device)
 {
     static _Alignas(8) char bytes[1 << 18];
+    if (locks)
+        alarm(LOCKED_S); /* its end unlocks */
     for (;;) {
         ssize_t got = read(device, bytes, sizeof(bytes) - 1);
         if (got < 0 && errno != EINTR && errno != ENOENT)
@@ -173,6 +185,53 @@ wait_without_arguments(char **argv, const char *top)
         pause();
 }
 
+/* Field 22 of /proc/self/stat. */
+static unsigned long long
+start_time(void)
+{
+    char text[1024] = "";
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const char *at = read(fd, text, sizeof(text) - 1) > 0 ? strrchr(text, ')') : NULL;
+    close(fd);
+    for (int field = 2; at != NULL && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
+
+static void
+listen_like_an_agent(const char *sockets)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%d.%llu.sock", sockets, (int)getpid(), start_time());
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (prctl(PR_SET_NAME, "fifteen_letters") != 0 || listener < 0 ||
+        bind(listener, (const struct sockaddr *)&address, sizeof(address)) != 0 || listen(listener, 64) != 0)
+        give_up(sockets);
+}
+
+/* mmap() waits for the page that another process reads, with the memory map locked. */
+static void
+lock_memory_map(const char *directory)
+{
+    static const char ready[] = "ready\n";
+    char path[2048], byte;
+    snprintf(path, sizeof(path), "%s/slow/page", directory);
+    int read_from = open(path, O_RDONLY | O_CLOEXEC), mapped;
+    if (read_from < 0)
+        give_up(path);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(pread(read_from, &byte, 1, 0) != 1);
+    }
+    usleep(300000);
+    if ((mapped = open(path, O_RDONLY | O_CLOEXEC)) < 0 || write(STDOUT_FILENO, ready, strlen(ready)) < 0)
+        give_up(path);
+    sleep(LOCKED_AFTER_S);
+    mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, mapped, 0);
+    for (;;)
+        pause();
+}
+
 static void
 mount_both(const char *device_path, const char *directory, char *top, size_t size)
 {
@@ -214,7 +273,12 @@ main(int argc, char **argv)
     int with_image = mode != 0 && strcmp(argv[1], "--image") == 0;
     if (with_image && ((image = open(words[3], O_RDONLY | O_CLOEXEC)) < 0 || fstat(image, &image_status) != 0))
         give_up(words[3]);
+    locks = mode != 0 && strcmp(argv[1], "--locked") == 0;
+    if (locks)
+        listen_like_an_agent(words[3]);
     mount_both(words[1], words[2], top, sizeof(top));
+    if (locks)
+        lock_memory_map(words[2]);
     if (mode != 0 && !with_image)
         wait_without_arguments(argv, top);
     snprintf(path, sizeof(path), "%s/%s", top, with_image ? "program" : "never");
