@@ -653,5 +653,59 @@ async function run({ redis, hostile, server, browser }) {
     await view.context().close();
   });
 
+  // Each would occupy the browser for ten seconds and more, again and again.
+  await test("bounds: numbers that a process or another host decides do not occupy the browser", async () => {
+    const view = await open(browser, server);
+    const many = (count, one) => Array.from({ length: count }, (_, index) => one(index));
+    const classes = { jemalloc: { arenas: { bin: many(50000, (index) => ({ size: index + 8, nregs: 9, slab_size: 4096 })), lextent: [] },
+      "stats.arenas": { 0: { bins: many(50000, () => ({ curregs: 5, curslabs: 2 })) } } } };
+    const group = { processes: 1, hosts: 1, versions: 1, latest: "2026-11-22T10:00:00Z", inuse: 1, error: 1, allocated: 1, resident: 1 };
+    await view.route((url) => url.pathname.endsWith("/statistics"), (request) => request.fulfill({ json: classes }));
+    await view.route((url) => url.pathname === "/api/v1/fleet/top", (request) => request.fulfill({ json: { time: group.latest,
+      services: many(5000, (index) => ({ ...group, name: `s${index}`, growth: 1, growth_error: 1 })) } }));
+    await view.route((url) => url.pathname === "/api/v1/fleet/hosts", (request) => request.fulfill({ json: { time: group.latest, median: 1, needed_hosts: 6,
+      hosts: many(5000, (index) => ({ ...group, name: `h${index}`, per_process: 1, per_process_error: 1, distance: 0, outlier: false })) } }));
+    await view.goto(`${server.url}/?view=target&target=${id}`);
+    await view.locator("table.heat td").first().waitFor();
+    assert(await view.locator("table.heat td").count() <= 256, "of the classes the first are drawn");
+    await view.goto(`${server.url}/?view=fleet`);
+    await view.getByText(/^the first 1000 services/).waitFor();
+    equal(await view.locator("tbody tr").count(), 1000, "services");
+    await view.goto(`${server.url}/?view=fleet&service=s1`);
+    await view.getByText("4000 further hosts are not shown.").waitFor();
+    equal(await view.locator("tbody tr").count(), 1000, "hosts");
+    await view.context().close();
+  });
+
+  await test("stacks: of a very deep one the middle is left out", async () => {
+    const view = await open(browser, server);
+    const addresses = Array.from({ length: 3000 }, (_, index) => `0x${(0x2000 + index * 16).toString(16)}`);
+    const dump = `heap_v2/524288\n  t*: 10: 1048576 [0: 0]\n@ ${addresses.join(" ")}\n  t*: 10: 1048576 [0: 0]\n\nMAPPED_LIBRARIES:\n00001000-10000000 r-xp 00000000 00:00 1 /x\n`;
+    const { id: file } = await (await fetch(`${server.url}/api/v1/files?name=deep`, { method: "POST", body: dump, headers: { "Content-Type": "application/octet-stream" } })).json();
+    await view.goto(`${server.url}/?view=file&file=${file}&side=stacks&by=address`);
+    await view.getByText(/^\d+ frames are not shown$/).waitFor();
+    equal(await view.locator("ol.stack li").count(), 257, "rows");
+    await view.context().close();
+  });
+
+  await test("addresses: a view or an id that is not one leads nowhere else", async () => {
+    const view = await open(browser, server);
+    const asked = [];
+    view.context().expected = [/404 \(Not Found\)/];
+    view.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    for (const name of ["constructor", "__proto__", "toString"]) {
+      await view.goto(`${server.url}/?view=${name}`);
+      await view.getByRole("heading", { name: "Targets" }).waitFor();
+    }
+    for (const state of ["view=target&target=..", "view=growth&target=.", "view=file&file=..", `view=profile&target=${id}&dump=..`]) {
+      const before = asked.length;
+      await view.goto(`${server.url}/?${state}`);
+      await waitFor(() => asked.slice(before).some((path) => /\/-(\/|$)/.test(path)), `${state} is asked for`);
+    }
+    const strange = asked.filter((path) => ["/api/v1/", "/api/v1/targets/", "/api/v1/dump", `/api/v1/targets/${id}/`].includes(path));
+    equal(strange, [], "other paths of the server");
+    await view.context().close();
+  });
+
   await test("no error in the console, no request to anywhere else", async () => equal(troubles, [], "what happened"));
 }

@@ -69,8 +69,13 @@ export function url(path: string, query: Query = {}): string {
   return text ? `${path}?${text}` : path;
 }
 
+/** TEXT as one component of a path. "." and ".." name other paths, in each of their spellings: nothing has such an id. */
+export function component(text: string): string {
+  return /^\.{0,2}$/.test(text) ? "-" : encodeURIComponent(text);
+}
+
 export function targetPath(target: string, rest = ""): string {
-  return `/api/v1/targets/${encodeURIComponent(target)}${rest}`;
+  return `/api/v1/targets/${component(target)}${rest}`;
 }
 
 export function isAbort(error: unknown): boolean {

@@ -82,6 +82,16 @@ export function brief(text: string): string {
   return text.replace(/\(anonymous namespace\)::/g, "").replace(/^void /, "");
 }
 
+const FRAMES = 256; // of a stack: thousands of rows of thousands of frames would occupy the browser
+
+/** A stack, innermost frame first, with the middle omitted if it is very deep. */
+export function stack<T>(frames: T[], row: (frame: T) => HTMLElement): HTMLElement {
+  const left = frames.length - FRAMES;
+  const parts = left <= 0 ? frames.map(row)
+    : [...frames.slice(0, FRAMES / 2).map(row), h("li", { class: "faint" }, `${left} frames are not shown`), ...frames.slice(-FRAMES / 2).map(row)];
+  return h("ol", { class: "stack" }, ...parts);
+}
+
 /** A name chosen by a target, isolated from the direction of the surrounding text. */
 export function name(text: string, className = "name"): HTMLElement {
   return h("bdi", { class: className, title: text.length > 40 ? visible(text).slice(0, 4096) : null }, shown(text));

@@ -27,7 +27,7 @@ interface SentFile {
 const own: SentFile[] = [];
 
 export function path(id: string, rest = ""): string {
-  return `${PATH}/${encodeURIComponent(id)}${rest}`;
+  return `${PATH}/${api.component(id)}${rest}`;
 }
 
 async function packed(file: File): Promise<Blob> {

@@ -13,6 +13,7 @@ import * as shell from "./shell";
 import { sparkline } from "./spark";
 
 const REFRESH_SECONDS = 60;
+const ROWS_MAX = 1000; // other hosts decide how many there are
 const NORMAL = 1.96; // standard errors of 95 %
 const ORDERS: [string, string][] = [["bytes", "in use"], ["waste", "resident and not allocated"], ["growth", "growth in an hour"]];
 /** The parameters of /api/v1/fleet that select processes. */
@@ -109,9 +110,9 @@ class ServicesView implements shell.View {
 
   private async refresh(): Promise<void> {
     try {
-      const { services, time } = await api.json<{ services: Service[]; time: string }>(api.url("/api/v1/fleet/top", { by: this.order.value, count: 0 }));
-      replace(this.body, ...services.map(serviceRow));
-      setText(this.count, services.length === 0 ? "The store has no dump of the last minutes." : `${services.length} ${services.length === 1 ? "service" : "services"}, ${moment(seconds(time))}`);
+      const { services, time } = await api.json<{ services: Service[]; time: string }>(api.url("/api/v1/fleet/top", { by: this.order.value, count: ROWS_MAX }));
+      replace(this.body, ...services.slice(0, ROWS_MAX).map(serviceRow));
+      setText(this.count, services.length === 0 ? "The store has no dump of the last minutes." : `${services.length >= ROWS_MAX ? `the first ${ROWS_MAX} services` : services.length === 1 ? "1 service" : `${services.length} services`}, ${moment(seconds(time))}`);
     } catch (error) {
       shell.fail(error);
     }
@@ -139,6 +140,7 @@ class ServiceView implements shell.View {
   private readonly func = this.field("Function", "name of a function");
   private readonly facts = h("p", { class: "facts" });
   private readonly body = h("tbody");
+  private readonly rest = h("p", { class: "faint" });
   private readonly history = h("div");
   private readonly end: () => void;
 
@@ -149,7 +151,7 @@ class ServiceView implements shell.View {
     const ask = h("form", { class: "bar", onsubmit: (event: Event) => void this.trace(event) }, h("label", null, "history of ", this.func), h("button", { type: "submit" }, "Show"));
     this.element = h("div", { class: "wide" }, h("nav", { class: "crumbs", "aria-label": "Fleet" }, h("a", { href: route.address({ view: "fleet" }) }, "Fleet")),
       h("h1", null, name(service)), this.facts, go, ask, this.history, h("h2", null, "Hosts"),
-      table("Hosts", [["Host", false], ["Processes", true], ["In use", true], ["Per process", true], ["Distance from the median", true], ["Remark", false]], this.body));
+      table("Hosts", [["Host", false], ["Processes", true], ["In use", true], ["Per process", true], ["Distance from the median", true], ["Remark", false]], this.body), this.rest);
     this.showAgainst();
     this.end = live.refreshing(REFRESH_SECONDS, () => this.refresh(), () => false);
   }
@@ -190,9 +192,10 @@ class ServiceView implements shell.View {
   private async refresh(): Promise<void> {
     try {
       const { hosts, time, median, needed_hosts } = await api.json<Hosts>(api.url("/api/v1/fleet/hosts", { service: this.service }));
-      replace(this.body, ...hosts.map((host) => this.hostRow(host)));
+      replace(this.body, ...hosts.slice(0, ROWS_MAX).map((host) => this.hostRow(host)));
+      setText(this.rest, hosts.length > ROWS_MAX ? `${hosts.length - ROWS_MAX} further hosts are not shown.` : "");
       const sum = hosts.reduce((total, host) => total + host.inuse, 0);
-      const error = Math.hypot(...hosts.map((host) => host.error));
+      const error = Math.sqrt(hosts.reduce((total, host) => total + host.error ** 2, 0));
       const rest = median === null ? `hosts that differ are sought among ${needed_hosts} or more` : `a process has ${bytes(median)} on the median host`;
       setText(this.facts, `${estimate(sum, error)} in use on ${hosts.length} ${hosts.length === 1 ? "host" : "hosts"} · ${rest} · ${moment(seconds(time))}`);
     } catch (error) {

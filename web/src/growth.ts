@@ -4,7 +4,7 @@
 import * as api from "./api";
 import { BY, FILTERS, regexField, select, VALUE_NAMES } from "./choices";
 import type { Dump, Target } from "./documents";
-import { h, name, replace, setText, shown } from "./dom";
+import { h, name, replace, setText, shown, stack } from "./dom";
 import { clock, count, duration, moment, quantity, signed } from "./format";
 import * as live from "./live";
 import * as route from "./route";
@@ -215,9 +215,13 @@ export class GrowthView implements shell.View {
   }
 
   private stack(frames: string[]): HTMLElement {
-    const list = (part: string[]): HTMLElement => h("ol", { class: "stack" }, ...part.map((frame) => h("li", null, name(frame))));
-    return frames.length <= FRAMES ? list(frames)
-      : h("details", null, h("summary", null, ...frames.slice(0, FRAMES).flatMap((frame, index) => [index ? " ← " : "", name(frame)]), ` and ${frames.length - FRAMES} more`), list(frames));
+    const list = (): HTMLElement => stack(frames, (frame) => h("li", null, name(frame)));
+    if (frames.length <= FRAMES) {
+      return list();
+    }
+    const whole = h("details", null, h("summary", null, ...frames.slice(0, FRAMES).flatMap((frame, index) => [index ? " ← " : "", name(frame)]), ` and ${frames.length - FRAMES} more`));
+    whole.addEventListener("toggle", () => whole.append(list()), { once: true });
+    return whole;
   }
 
   destroy(): void {

@@ -26,17 +26,22 @@ interface Cell {
 
 const LEVELS = 8;
 const ROWS_MAX = 64;
+// A process may say that it has any number of them: jemalloc has at most 4095 arenas and about 235 classes.
+const CELLS_MAX = 1 << 20;
+const COLUMNS_MAX = 256;
 
 export type HeatValue = "used" | "unused";
 
+const cellCount = (classes: unknown[] = []): number => Math.min(classes.length, COLUMNS_MAX);
+
 function cellsOf(statistics: Statistics, arena: ArenaStatistics): Cell[] {
   const { bin, lextent } = statistics.jemalloc.arenas;
-  const small = (arena.bins ?? []).map((now, index): Cell => {
+  const small = (arena.bins ?? []).slice(0, COLUMNS_MAX).map((now, index): Cell => {
     const objects = now.curregs ?? 0;
     const free = (now.curslabs ?? 0) * bin[index].nregs - objects;
     return { size: bin[index].size, used: objects * bin[index].size, objects, unused: Math.max(0, free) * bin[index].size };
   });
-  const large = (arena.lextents ?? []).map((now, index): Cell => {
+  const large = (arena.lextents ?? []).slice(0, COLUMNS_MAX).map((now, index): Cell => {
     const objects = now.curlextents ?? 0;
     return { size: lextent[index].size, used: objects * lextent[index].size, objects, unused: 0 };
   });
@@ -78,12 +83,13 @@ export class HeatMap {
     }
     const hadFocus = this.table.contains(document.activeElement);
     const statistics = this.statistics;
-    const all = Object.entries(statistics.jemalloc["stats.arenas"]).filter(([arena]) => /^\d+$/.test(arena))
+    let left = CELLS_MAX;
+    const all = Object.entries(statistics.jemalloc["stats.arenas"]).filter(([arena, { bins, lextents }]) => /^\d+$/.test(arena) && (left -= cellCount(bins) + cellCount(lextents)) >= 0)
       .map(([arena, figures]) => ({ arena, cells: cellsOf(statistics, figures) }))
       .filter((row) => sum(row.cells, "used") + sum(row.cells, "unused") > 0);
     const rows = [...all].sort((a, b) => sum(b.cells, this.value) - sum(a.cells, this.value)).slice(0, ROWS_MAX)
       .sort((a, b) => Number(a.arena) - Number(b.arena));
-    const classes = (rows[0]?.cells ?? []).map((_, index) => index).filter((index) => rows.some((row) => row.cells[index].used + row.cells[index].unused > 0));
+    const classes = (rows[0]?.cells ?? []).map((_, index) => index).filter((index) => rows.some((row) => row.cells[index].used + row.cells[index].unused > 0)).slice(0, COLUMNS_MAX);
     const most = Math.max(1, ...rows.flatMap((row) => classes.map((index) => row.cells[index][this.value])));
     this.cells = rows.map((row, y) => classes.map((index, x) => this.cell(row, index, most, [y, x])));
     const head = h("tr", null, h("th", { scope: "col" }, "Arena"), ...classes.map((index) => h("th", { scope: "col" }, h("span", null, bytes(rows[0].cells[index].size)))));
@@ -94,8 +100,8 @@ export class HeatMap {
     if (hadFocus) {
       first?.focus();
     }
-    const left = all.length - rows.length;
-    setText(this.hidden, rows.length === 0 ? "This jemalloc has no statistics of size classes." : left > 0 ? `${left} further arenas hold less and are not shown.` : "");
+    const more = all.length - rows.length;
+    setText(this.hidden, rows.length === 0 ? "This jemalloc has no statistics of size classes." : more > 0 ? `${more} further arenas hold less and are not shown.` : "");
   }
 
   private cell(row: { arena: string; cells: Cell[] }, index: number, most: number, at: [number, number]): HTMLElement {

@@ -18,7 +18,7 @@ const SIGN_IN = "sign in";
 
 type Maker = (state: route.State) => shell.View;
 
-const makers: { [name: string]: Maker } = {
+const makers = new Map(Object.entries<Maker>({
   targets: () => new TargetsView(),
   ended: () => new EndedView(),
   target: (state) => new TargetView(state),
@@ -27,7 +27,7 @@ const makers: { [name: string]: Maker } = {
   file: (state) => new ProfileView(sentSource(state)),
   fleet: fleetView,
   profile: (state) => new ProfileView(state.fleet !== undefined ? fleetSource(state) : dumpSource(state)),
-};
+}));
 
 let present: { identity: string; view: shell.View } | null = null;
 
@@ -54,8 +54,8 @@ function show(state: route.State): void {
     return;
   }
   present?.view.destroy?.();
-  const make = makers[state.view ?? "targets"] ?? makers.targets;
-  put(identity, make(state));
+  const make = makers.get(state.view ?? "targets");
+  put(identity, make !== undefined ? make(state) : new TargetsView());
 }
 
 function signIn(): void {

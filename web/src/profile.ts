@@ -6,7 +6,7 @@ import * as api from "./api";
 import { BY, FILTERS, regexField, select, VALUE_NAMES } from "./choices";
 import * as coverage from "./coverage";
 import type { Dump, Life, Target } from "./documents";
-import { brief, h, name, replace, setText, shown, visible } from "./dom";
+import { brief, h, name, replace, setText, shown, stack, visible } from "./dom";
 import * as files from "./files";
 import { Flame } from "./flame";
 import { bytes, clock, count, duration, moment, percent, quantity, signed } from "./format";
@@ -659,8 +659,8 @@ export class ProfileView implements shell.View {
         const [size, objects] = profile.unit === "bytes" ? [stacks.total[index], stacks.other[index]] : [stacks.other[index], stacks.total[index]];
         const each = isPair && objects > 0 ? ` · ${count(objects)} objects, ${quantity(size / objects, "bytes")} each` : "";
         return h("li", null, h("strong", null, `${quantity(stacks.total[index], profile.unit)} ± ${quantity(stacks.error[index], profile.unit)}`), each,
-          h("ol", { class: "stack" }, ...frames.map((frame) => h("li", null, name(profile.frames.name[frame]), h("span", { class: "faint" }, profile.frames.file[frame] === null ? ""
-            : ` ${shown(profile.frames.file[frame] ?? "")}${profile.frames.line[frame] ? `:${profile.frames.line[frame]}` : ""}`)))));
+          stack(frames, (frame) => h("li", null, name(profile.frames.name[frame]), h("span", { class: "faint" }, profile.frames.file[frame] === null ? ""
+            : ` ${shown(profile.frames.file[frame] ?? "")}${profile.frames.line[frame] ? `:${profile.frames.line[frame]}` : ""}`))));
       });
       const rest = stacks.hidden.count > 0 ? h("p", { class: "faint" }, `${count(stacks.hidden.count)} more stacks with ${quantity(stacks.hidden.total, profile.unit)} in all.`) : null;
       replace(this.side, h("ol", { class: "stacks", tabindex: 0, "aria-label": "Heaviest stacks" }, ...rows), rest);
@@ -777,7 +777,7 @@ export function dumpSource(state: route.State): ProfileSource {
   }
   const target = state.target ?? "";
   const dump = state.dump ?? "latest";
-  const path = api.targetPath(target, `/dumps/${encodeURIComponent(dump)}`);
+  const path = api.targetPath(target, `/dumps/${api.component(dump)}`);
   return {
     title: dump === "latest" ? `Latest dump of ${target}` : `Dump ${dump} of ${target}`, back: { view: "target", target }, isWhole: false, bases: (of) => basesOf(target, dump, of),
     named: (profile) => `${profile.source.name}, ${dump === "latest" ? "latest dump" : `dump ${dump}`}`,
@@ -828,7 +828,7 @@ export function sentSource(state: route.State): ProfileSource {
 /** The first lines of `jescope last`: how the process ended, the share that the last profile explains, the growth since
  * the first one. */
 async function lineOf(id: string, signal: AbortSignal): Promise<string> {
-  const path = `/api/v1/blackbox/${encodeURIComponent(id)}`;
+  const path = `/api/v1/blackbox/${api.component(id)}`;
   const life = await api.json<Life>(path, { signal });
   const dumps = life.snapshots.filter((snapshot) => snapshot.dump !== null);
   if (dumps.length === 0) {
@@ -843,7 +843,7 @@ async function lineOf(id: string, signal: AbortSignal): Promise<string> {
 
 /** For a process in the black box. */
 function keptSource(id: string, dump: string): ProfileSource {
-  const path = `/api/v1/blackbox/${encodeURIComponent(id)}/dumps/${encodeURIComponent(dump)}`;
+  const path = `/api/v1/blackbox/${api.component(id)}/dumps/${api.component(dump)}`;
   return { title: `Snapshot ${dump} of ${id.split(".")[0]}`, back: { view: "ended" }, isWhole: false, line: (signal) => lineOf(id, signal), ...reports(path) };
 }
 
