@@ -95,9 +95,11 @@ add_standing_headers(Answer *answer, const char *content_type)
         return;
     answer_add_header(answer, "Content-Type", content_type);
     if (g_str_has_prefix(content_type, "text/html") || g_str_has_prefix(content_type, "image/svg")) {
+        /* A report has scripts of its own. In a sandbox their origin is not the server's: if a name in the report
+         * became a script, it could neither use the session nor read the storage of the page. */
         answer_add_header(answer, "Content-Security-Policy",
-                          "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
-                          "form-action 'none'; frame-ancestors 'none'");
+                          "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
+                          "style-src 'unsafe-inline'; img-src data:; form-action 'none'; frame-ancestors 'none'");
         /* A window that another site has opened would tell it how many frames there are, and could be led elsewhere. */
         answer_add_header(answer, "Cross-Origin-Opener-Policy", "same-origin");
     }

@@ -183,6 +183,13 @@ def test_answers_forbid_embedding(server):
         assert answer.header("cross-origin-resource-policy") == "same-origin"
 
 
+def test_scripts_of_reports_have_an_origin_of_their_own(server):
+    """A name that became a script would not have the page's."""
+    report = server.get(f"/api/v1/targets/{server.pid}/dumps/now?format=flamegraph")
+    assert report.status == 200 and report.header("content-type").startswith("image/svg")
+    assert report.header("content-security-policy").startswith("sandbox allow-scripts;")
+
+
 # ---- files ----
 
 
