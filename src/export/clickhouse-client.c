@@ -123,12 +123,12 @@ clickhouse_client_insert(ClickhouseClient *client, const char *into, const GStri
     return FALSE;
 }
 
-GString *
-clickhouse_client_ask(ClickhouseClient *client, const char *sql, GError **error)
+static GString *
+ask(ClickhouseClient *client, const char *sql, guint64 limit, GError **error)
 {
     g_autofree char *url = g_strconcat(client->origin, "/", NULL);
     const HttpRequest request = {
-        .method = "POST", .url = url, .body = sql, .length = strlen(sql), .limit = ANSWER_MAX, .deadline_ms = ASK_MS};
+        .method = "POST", .url = url, .body = sql, .length = strlen(sql), .limit = limit, .deadline_ms = ASK_MS};
     g_auto(HttpAnswer) answer = {0};
     ExportReply reply = {0};
     if (!http_send(client->http, &request, &answer, error) ||
@@ -136,15 +136,22 @@ clickhouse_client_ask(ClickhouseClient *client, const char *sql, GError **error)
         return NULL;
     if (!answer.cut)
         return g_steal_pointer(&answer.body);
-    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_ANSWER,
-                "the answer of %s is larger than 512 MiB; ask about less time or fewer processes", client->origin);
+    g_autofree char *most = g_format_size_full(limit, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_ANSWER, "the answer of %s is larger than %s%s", client->origin, most,
+                limit == ANSWER_MAX ? "; ask about less time or fewer processes" : "; is it ClickHouse?");
     return NULL;
+}
+
+GString *
+clickhouse_client_ask(ClickhouseClient *client, const char *sql, GError **error)
+{
+    return ask(client, sql, ANSWER_MAX, error);
 }
 
 char *
 clickhouse_client_version(ClickhouseClient *client, GError **error)
 {
-    GString *answer = clickhouse_client_ask(client, "SELECT version()", error);
+    GString *answer = ask(client, "SELECT version()", HTTP_ANSWER_MAX, error);
     return answer != NULL ? g_strstrip(g_string_free(answer, FALSE)) : NULL;
 }
 
@@ -157,7 +164,7 @@ clickhouse_client_create(ClickhouseClient *client, GError **error)
     const ClickhouseSchema schema = {.database = client->database, .dialect = clickhouse_dialect(version)};
     g_auto(GStrv) statements = clickhouse_schema_statements(&schema);
     for (char **statement = statements; *statement != NULL; statement++) {
-        GString *answer = clickhouse_client_ask(client, *statement, error);
+        GString *answer = ask(client, *statement, HTTP_ANSWER_MAX, error);
         if (answer == NULL)
             return FALSE;
         g_string_free(answer, TRUE);

@@ -272,6 +272,30 @@ def test_headers_without_end(push):
     assert "headers of its answer are larger than 64 KiB" in done.stderr
 
 
+def test_a_version_without_end(push):
+    """What the store says of its version is short; 512 MiB are for the answers that `fleet` asks for."""
+    sent = [0]
+
+    def answer(listener):
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return  # the end of the test
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+                while sent[0] < 64 << 20:
+                    connection.sendall(b"1" * 65536)
+                    sent[0] += 65536
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        done = push(f"clickhouse://127.0.0.1:{listener.getsockname()[1]}/jescope", "--for=100ms", status=3)
+    assert "is larger than 64.0\N{NO-BREAK SPACE}KiB" in done.stderr, done.stderr
+    assert sent[0] < 64 << 20
+
+
 def test_errors(push, tmp_path):
     out = f"directory://{tmp_path}/out"
     for url, words, told in (("nonsense://x", [], "unknown kind of URL"), (out, ["--label=x"], "invalid label"),
