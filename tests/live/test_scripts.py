@@ -115,3 +115,9 @@ def test_statements_that_were_false_have_their_tests():
     for number, tests in rows:
         for word in re.findall(r"`([^`]+)`", tests):
             assert any(re.search(rf"\b{number}\b", path.read_text()) for path in files_with(word)), (number, word)
+
+
+def test_the_demo_s_redis_has_no_port():
+    """It asks its clients for no password, and the demo may be root's."""
+    text = (SOURCE / "scripts/demo").read_text()
+    assert "--port 0 --unixsocket" in text and not re.search(r"redis-\S+ -p ", text)
