@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files below a directory (stored.h). A file appears once it is complete and synced, the document last. */
+#include "export/own-directory.h"
 #include "export/sink.h"
 #include "export/stored.h"
 #include "source/durable.h"
@@ -20,6 +21,8 @@ store(const char *directory, const Batch *batch, ExportReply *reply, GError **er
     g_autofree char *heap = g_strconcat(base, STORED_HEAP, NULL), *json = g_strconcat(base, STORED_DOCUMENT, NULL);
     g_autofree char *parent = g_path_get_dirname(base);
     g_autofree char *document = stored_document(batch);
+    if (!own_directory_make(directory, "directory", error))
+        return FALSE;
     if (g_mkdir_with_parents(parent, 0700) != 0) {
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s: %s", parent, g_strerror(errno));
         return FALSE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/queue.h"
 
+#include "export/own-directory.h"
 #include "export/record.h"
 #include "export/sink.h"
 #include "source/durable.h"
@@ -73,23 +74,6 @@ open_lock(const Queue *queue, const char *name, GError **error)
     return fd;
 }
 
-/* The directory must be the user's own: others who can write to it could choose what is sent with the operator's token,
- * and what is removed. */
-static gboolean
-make_own(const char *directory, GError **error)
-{
-    struct stat st;
-    if (g_mkdir_with_parents(directory, 0700) != 0 || stat(directory, &st) != 0)
-        return set_failed(error, "create", directory);
-    if ((st.st_uid == geteuid() || st.st_uid == 0) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
-        return TRUE;
-    g_set_error(
-        error, EXPORT_ERROR, EXPORT_ERROR_FILE,
-        "%s belongs to another user, or its mode lets others write to it; give a --queue that only you can write to",
-        directory);
-    return FALSE;
-}
-
 Queue *
 queue_open(const char *root, const char *url, guint64 max_bytes, GError **error)
 {
@@ -101,7 +85,7 @@ queue_open(const char *root, const char *url, guint64 max_bytes, GError **error)
     queue->directory = g_build_filename(root, place, NULL);
     queue->max_bytes = max_bytes;
     queue->lock = queue->sending = -1;
-    if (!make_own(root, error) || !make_own(queue->directory, error))
+    if (!own_directory_make(root, "--queue", error) || !own_directory_make(queue->directory, "--queue", error))
         return NULL;
     /* The note names the queue; writing it durably also syncs the directory. */
     if (!g_file_test(note, G_FILE_TEST_EXISTS) && !durable_write(note, line, strlen(line), error))

@@ -381,6 +381,17 @@ def test_queue_of_others(push, tmp_path):
     assert entry.stat().st_mode & 0o777 == 0o600 and entry.parent.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="a directory of another user needs root")
+def test_directory_of_others(push, tmp_path):
+    """By a link in it, root would write elsewhere."""
+    (tmp_path / "others").mkdir()
+    os.chown(tmp_path / "others", 65534, 65534)
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "others/wl").symlink_to(tmp_path / "ours")
+    done = push(f"directory://{tmp_path}/others", "--service=wl", "--for=100ms", status=3)
+    assert "belongs to another user" in done.stderr and not list((tmp_path / "ours").iterdir())
+
+
 def test_bounded(push, receiver):
     """The oldest are dropped and counted."""
     url = "put+http://127.0.0.1:1"
