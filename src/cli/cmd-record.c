@@ -9,6 +9,7 @@
 #include "cli/size.h"
 #include "cli/via.h"
 #include "client/client.h"
+#include "confine/aside.h"
 #include "run/preload.h"
 #include "source/named-dump.h"
 
@@ -375,15 +376,25 @@ try_candidate(Session *session, const Candidate *candidate)
         leave_out(session, &candidate->process, cause != NULL ? cause->message : candidate->obstacle);
 }
 
-/* Starts recordings of the present processes. */
-static gboolean
+static void
+tend_meanwhile(gpointer session)
+{
+    tend_all(session);
+}
+
+/* Starts recordings of the present processes; returns their number, -1: none has the name. The leases go on while
+ * processes of any user that have it are examined. */
+static int
 follow(Session *session, GError **error)
 {
+    aside_set_meanwhile(tend_meanwhile, session);
     g_autoptr(GPtrArray) found = candidates_find(session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
+    aside_set_meanwhile(NULL, NULL);
     session->followed_ms = session_ms(session);
     for (guint i = 0; found != NULL && i < found->len && !session->interrupted; i++)
         try_candidate(session, found->pdata[i]);
-    return found != NULL;
+    session->followed_ms = session_ms(session);
+    return found != NULL ? (int)found->len : -1;
 }
 
 /* ---- the course of it ---- */
@@ -599,12 +610,12 @@ begin(Session *session, GError **error)
         session->label = g_strdup(target_label(target));
         return add(session, target, error) != NULL;
     }
-    g_autoptr(GPtrArray) found = candidates_find(session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
-    if (found == NULL || !follow(session, error))
+    const int found = follow(session, error);
+    if (found < 0)
         return FALSE;
     if (session->recordings->len == 0)
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                    "no process of the %u of '%s' can be recorded; 'jescope status PID' shows why", found->len,
+                    "no process of the %d of '%s' can be recorded; 'jescope status PID' shows why", found,
                     session->name);
     return session->recordings->len > 0;
 }

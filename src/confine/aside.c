@@ -19,6 +19,7 @@ enum {
     WAITED_MOST_MS = 9000, /* of waiting for one user, until it expires; or of running beyond BUSY_US */
     WAITED_KEPT = 64,
     WAITED_FOR_ALL_MS = 9000, /* of waiting for all users if there is an end, after which PATIENCE_SHORT_US applies */
+    WAITED_FOR_LIST = 3,      /* 1/WAITED_FOR_LIST of the time of a list, the same */
     PATIENCE_US = 3 * G_USEC_PER_SEC,
     PATIENCE_SHORT_US = 100000,
     PATIENCE_AGAIN_US = 1 * G_USEC_PER_SEC, /* for a user with work that was given up */
@@ -149,11 +150,35 @@ is_given_up(uid_t user)
     return aside_has_ended() || aside_is_delayed_by(user);
 }
 
-/* How long work for USER may wait. */
-static gint64
-patience_with(uid_t user)
+static _Thread_local struct {
+    void (*call)(gpointer data);
+    gpointer data;
+} meanwhile;
+
+void
+aside_set_meanwhile(void (*call)(gpointer data), gpointer data)
 {
-    if (the_end_us != 0 && waited_for_all_ms >= WAITED_FOR_ALL_MS)
+    meanwhile.call = call;
+    meanwhile.data = data;
+}
+
+/* Not again for what it waits for itself. */
+static void
+call_meanwhile(void)
+{
+    void (*const call)(gpointer data) = meanwhile.call;
+    if (call == NULL)
+        return;
+    meanwhile.call = NULL;
+    call(meanwhile.data);
+    meanwhile.call = call;
+}
+
+/* How long work for USER may wait. SHORT_OF_TIME: because of others. */
+static gint64
+patience_with(uid_t user, gboolean short_of_time)
+{
+    if (short_of_time || (the_end_us != 0 && waited_for_all_ms >= WAITED_FOR_ALL_MS))
         return PATIENCE_SHORT_US;
     return count_given_up(user) > 0 ? PATIENCE_AGAIN_US : PATIENCE_US;
 }
@@ -224,21 +249,37 @@ typedef struct {
     const AsideList *list;
     Progress *progress;
     char *answers;
+    gint64 end_us; /* 0: none */
+    guint waited_ms;
 } Batch;
 
 typedef struct {
     AsideWork work;
     gpointer data;
     uid_t user;         /* if BATCH is NULL */
-    const Batch *batch; /* of a list, or NULL */
+    Batch *batch;       /* of a list, or NULL */
 } Job;
+
+/* BATCH may be NULL. */
+static gboolean
+has_ended(const Batch *batch)
+{
+    return aside_has_ended() || (batch != NULL && batch->end_us != 0 && g_get_monotonic_time() >= batch->end_us);
+}
+
+static gboolean
+is_short_of_time(const Batch *batch)
+{
+    return batch != NULL && batch->end_us != 0 && batch->waited_ms >= batch->list->most_ms / WAITED_FOR_LIST;
+}
 
 static void
 pass_over_given_up(const Batch *batch)
 {
     const AsideList *list = batch->list;
+    const gboolean ended = has_ended(batch);
     for (guint i = batch->progress->done; i < list->n; i++)
-        if (batch->progress->states[i] == ITEM_WAITS && is_given_up(list->user(list->data, i)))
+        if (batch->progress->states[i] == ITEM_WAITS && (ended || is_given_up(list->user(list->data, i))))
             batch->progress->states[i] = ITEM_PASSED_OVER;
 }
 
@@ -266,8 +307,12 @@ wait_for_answer(int socket, pid_t child, const Job *job)
         const gint64 taken = g_get_monotonic_time() - begin;
         if ((!running || taken > BUSY_US) && note_waited(user, running) && job->batch != NULL)
             pass_over_given_up(job->batch);
-        if (taken > RUNNING_US || (taken > patience_with(user) && !running) || aside_has_ended())
+        if (job->batch != NULL && !running)
+            job->batch->waited_ms += LOOK_MS;
+        if (taken > RUNNING_US || (taken > patience_with(user, is_short_of_time(job->batch)) && !running) ||
+            has_ended(job->batch))
             return FALSE;
+        call_meanwhile();
     }
     return TRUE;
 }
@@ -300,6 +345,7 @@ run_child(const Job *job, ChannelMessage *answer, int *stuck)
         child_bind(self);
         child_keep_only(&ends[1], 1); /* an inherited end of a pipe would hide that it was closed */
         inside = TRUE;
+        meanwhile.call = NULL;
         job->work(job->data, answer);
         _exit(channel_send(ends[1], answer) ? 0 : 1);
     }
@@ -377,7 +423,7 @@ run_batch(Batch *batch)
         const guint at = batch->progress->done;
         if (end != ASIDE_GIVEN_UP || at >= list->n)
             continue;
-        if (stuck >= 0)
+        if (stuck > 0 || (stuck == 0 && !has_ended(batch))) /* at the end, it may have been its turn for an instant */
             note_given_up(list->user(list->data, at), stuck);
         batch->progress->done = at + 1;
     }
@@ -390,15 +436,26 @@ share(gsize size)
     return memory != MAP_FAILED ? memory : NULL;
 }
 
+static _Thread_local gboolean list_ended;
+
+gboolean
+aside_list_has_ended(void)
+{
+    return list_ended;
+}
+
 void
 aside_each(const AsideList *list, AsideTake take)
 {
     const gsize progress_size = sizeof(Progress) + list->n, size = list->n * list->size;
     Batch batch = {.list = list, .progress = share(progress_size), .answers = size > 0 ? share(size) : NULL};
+    if (list->most_ms > 0)
+        batch.end_us = g_get_monotonic_time() + (gint64)list->most_ms * 1000;
     if (batch.progress != NULL && batch.answers != NULL && inside)
         work_off(&batch, NULL);
     else if (batch.progress != NULL && batch.answers != NULL)
         run_batch(&batch);
+    list_ended = batch.end_us != 0 && g_get_monotonic_time() >= batch.end_us;
     for (guint i = 0; i < list->n; i++) {
         const gboolean done = batch.progress != NULL && batch.progress->states[i] == ITEM_DONE;
         take(list->data, i, done ? batch.answers + i * list->size : NULL);

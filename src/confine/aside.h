@@ -39,6 +39,9 @@ gboolean aside_has_ended(void);
 /* Whether work for USER is currently not begun because other work for USER took too long. */
 gboolean aside_is_delayed_by(uid_t user);
 
+/* MEANWHILE is called by this thread again and again while it waits for such a child; NULL: nothing, the default. */
+void aside_set_meanwhile(void (*meanwhile)(gpointer data), gpointer data);
+
 /* Whether this process is such a child, where slow work may be done directly. */
 gboolean aside_is_inside(void);
 
@@ -52,14 +55,20 @@ typedef struct {
     gpointer data;
     void (*each)(gpointer data, guint i, gpointer answer); /* in the child: fills ANSWER, which is zeroed */
     uid_t (*user)(gconstpointer data, guint i);
+    /* For all items together, whatever the number of users: once a third of it has been waited for, waiting work is
+     * given up after 0.1 s, and at its end the other items are passed over. 0: no limit. */
+    guint most_ms;
 } AsideList;
 
 /* ANSWER is NULL if the item was given up, or skipped because too much was given up for its user or the end has
- * come. */
+ * come, that of the list or that of aside_set_end(). */
 typedef void (*AsideTake)(gpointer data, guint i, gconstpointer answer);
 
 /* Like aside_run() for each item, in one child until an item is given up; then calls TAKE for each item in the
  * caller. */
 void aside_each(const AsideList *list, AsideTake take);
+
+/* Whether the last list of this thread took all its time. */
+gboolean aside_list_has_ended(void);
 
 #endif

@@ -17,6 +17,8 @@ enum {
     LISTED_COLUMNS = 79, /* per line */
     LISTED_USER = 8,
     PREFIX_MIN = 3, /* minimum letters of a prefix for a suggestion */
+    LOOK_MS = 15000, /* total time for examining processes whose users can delay it, */
+    NAME_MS = 6000,  /* and for reading their arguments */
 };
 
 void
@@ -110,7 +112,8 @@ take_looked(gpointer data, guint i, gconstpointer answer)
         return;
     }
     candidate->reach = REACH_NOT;
-    candidate->left_out = !aside_is_delayed_by(candidate->process.uids[1]) && aside_has_ended();
+    candidate->left_out = !aside_is_delayed_by(candidate->process.uids[1]) &&
+                          (aside_has_ended() || aside_list_has_ended());
     if (candidate->left_out) {
         candidate->obstacle = g_strdup_printf("%s (%d): not examined, since processes of other users took all the time",
                                               candidate->process.name, (int)candidate->process.pid);
@@ -169,8 +172,12 @@ candidates_look(const GArray *processes)
             g_ptr_array_add(all, look(process));
     }
     take_turns(slow);
-    const AsideList list = {
-        .n = slow->len, .size = sizeof(Looked), .data = &looks, .each = look_aside, .user = user_of};
+    const AsideList list = {.n = slow->len,
+                            .size = sizeof(Looked),
+                            .data = &looks,
+                            .each = look_aside,
+                            .user = user_of,
+                            .most_ms = LOOK_MS};
     aside_each(&list, take_looked);
     return all;
 }
@@ -225,6 +232,7 @@ typedef struct {
     GArray *unsure; /* of Process: their users can delay reading their arguments */
     const char *name;
     GArray *named;
+    guint unread; /* processes that there was no time for */
 } Naming;
 
 static void
@@ -244,17 +252,20 @@ user_of_unsure(gconstpointer data, guint i)
 static void
 take_name(gpointer data, guint i, gconstpointer answer)
 {
-    const Naming *naming = data;
+    Naming *naming = data;
+    const Process *process = &g_array_index(naming->unsure, Process, i);
     if (answer != NULL && *(const guint64 *)answer != 0)
-        g_array_append_val(naming->named, g_array_index(naming->unsure, Process, i));
+        g_array_append_val(naming->named, *process);
+    naming->unread += answer == NULL && aside_list_has_ended() && !aside_is_delayed_by(process->uids[1]);
 }
 
+/* *UNREAD: of how many others the names are not known. */
 static GArray *
-select_named(const GArray *all, const char *name)
+select_named(const GArray *all, const char *name, guint *unread)
 {
     GArray *named = g_array_new(FALSE, FALSE, sizeof(Process));
     g_autoptr(GArray) unsure = g_array_new(FALSE, FALSE, sizeof(Process));
-    Naming naming = {unsure, name, named};
+    Naming naming = {.unsure = unsure, .name = name, .named = named};
     for (guint i = 0; i < all->len; i++) {
         const Process *process = &g_array_index(all, Process, i);
         if (process->pid == getpid())
@@ -264,33 +275,44 @@ select_named(const GArray *all, const char *name)
         else if (process_goes_by(process, name))
             g_array_append_val(named, *process);
     }
-    const AsideList list = {
-        .n = unsure->len, .size = sizeof(guint64), .data = &naming, .each = name_aside, .user = user_of_unsure};
+    const AsideList list = {.n = unsure->len,
+                            .size = sizeof(guint64),
+                            .data = &naming,
+                            .each = name_aside,
+                            .user = user_of_unsure,
+                            .most_ms = NAME_MS};
+    take_turns(unsure);
     aside_each(&list, take_name);
     prefer(named, is_living);
     prefer(named, process_is_ours);
+    *unread = naming.unread;
     return named;
 }
 
-static gboolean
-holds(const GArray *processes, pid_t pid)
-{
-    for (guint i = 0; i < processes->len; i++)
-        if (g_array_index(processes, Process, i).pid == pid)
-            return TRUE;
-    return FALSE;
-}
-
-/* Children may have smaller pids than their parents, so this is repeated until nothing is added. */
+/* Adds the children of each, also of those added, in a time that any user's number of processes multiplies only once. */
 static void
 add_descendants(GArray *family, const GArray *all)
 {
-    for (guint before = 0; before != family->len;) {
-        before = family->len;
-        for (guint i = 0; i < all->len; i++) {
-            const Process *process = &g_array_index(all, Process, i);
-            if (is_living(process) && holds(family, process->parent) && !holds(family, process->pid))
-                g_array_append_val(family, *process);
+    g_autoptr(GHashTable) members = g_hash_table_new(NULL, NULL);
+    g_autoptr(GHashTable) children = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)g_ptr_array_unref);
+    for (guint i = 0; i < family->len; i++)
+        g_hash_table_add(members, GINT_TO_POINTER(g_array_index(family, Process, i).pid));
+    for (guint i = 0; i < all->len; i++) {
+        Process *process = &g_array_index(all, Process, i);
+        GPtrArray *siblings = g_hash_table_lookup(children, GINT_TO_POINTER(process->parent));
+        if (siblings == NULL) {
+            siblings = g_ptr_array_new();
+            g_hash_table_insert(children, GINT_TO_POINTER(process->parent), siblings);
+        }
+        g_ptr_array_add(siblings, process);
+    }
+    for (guint i = 0; i < family->len; i++) { /* it grows */
+        const gpointer parent = GINT_TO_POINTER(g_array_index(family, Process, i).pid);
+        const GPtrArray *found = g_hash_table_lookup(children, parent);
+        for (guint j = 0; found != NULL && j < found->len; j++) {
+            const Process *child = found->pdata[j];
+            if (is_living(child) && g_hash_table_add(members, GINT_TO_POINTER(child->pid)))
+                g_array_append_vals(family, child, 1);
         }
     }
 }
@@ -353,6 +375,16 @@ set_none(const GArray *all, const char *name, GError **error)
                     "no process is named '%s'; 'jescope ps' lists those that use jemalloc", name);
 }
 
+/* One of them may be the one that is meant, and what was found another user's. */
+static void
+set_unread(guint n, const char *name, GError **error)
+{
+    g_set_error(error, TARGET_ERROR, OUTCOME_AMBIGUOUS,
+                "which process is named '%s' cannot be said: processes of other users took all the time, and the names "
+                "of %u were not read; give a pid",
+                name, n);
+}
+
 static GArray *
 find_pid(const char *text, GError **error)
 {
@@ -372,9 +404,14 @@ candidates_find(const char *name, CandidatesFlags flags, GError **error)
 {
     gboolean pid = strspn(name, "0123456789") == strlen(name);
     g_autoptr(GArray) all = pid && (flags & CANDIDATES_FAMILY) == 0 ? NULL : process_list();
-    g_autoptr(GArray) found = pid ? find_pid(name, error) : select_named(all, name);
+    guint unread = 0;
+    g_autoptr(GArray) found = pid ? find_pid(name, error) : select_named(all, name, &unread);
     if (found == NULL)
         return NULL;
+    if (unread > 0 && (found->len == 0 || (flags & CANDIDATES_FAMILY) == 0)) {
+        set_unread(unread, name, error);
+        return NULL;
+    }
     if (found->len == 0) {
         set_none(all, name, error);
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/process.h"
 
+#include "confine/aside.h"
 #include "target/arguments.h"
 #include "target/process-stat.h"
 #include "target/reach.h"
@@ -19,6 +20,7 @@ enum {
     ARGUMENTS_MAX = 4096, /* maximum bytes of a process's arguments that are read */
     FILE_MAX = 1 << 20,   /* maximum bytes of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
     USER_MAX = 4096,      /* buffer for a user's entry in the user database */
+    WHOLE_NAMES_MS = 3000, /* total time to complete the names of processes whose users can delay it */
 };
 
 static char *
@@ -192,6 +194,64 @@ compare_pids(gconstpointer a, gconstpointer b)
     return (left->pid > right->pid) - (left->pid < right->pid);
 }
 
+/* Processes with names that may be truncated, whose users can delay completing them. */
+typedef struct {
+    GArray *list;
+    GArray *at; /* guint, indices in it */
+} Cut;
+
+static Process *
+cut_process(const Cut *cut, guint i)
+{
+    return &g_array_index(cut->list, Process, g_array_index(cut->at, guint, i));
+}
+
+static void
+complete_aside(gpointer data, guint i, gpointer answer)
+{
+    Process process = *cut_process(data, i);
+    complete_name(&process);
+    g_strlcpy(answer, process.name, PROCESS_NAME_MAX);
+}
+
+static uid_t
+user_of_cut(gconstpointer data, guint i)
+{
+    return cut_process(data, i)->uids[1];
+}
+
+static void
+take_completed(gpointer data, guint i, gconstpointer answer)
+{
+    if (answer != NULL)
+        g_strlcpy(cut_process(data, i)->name, answer, PROCESS_NAME_MAX);
+}
+
+/* All at once, since a child for each of another user's thousands of processes would take minutes. */
+static void
+complete_names(GArray *list)
+{
+    g_autoptr(GArray) at = g_array_new(FALSE, FALSE, sizeof(guint));
+    uid_t user;
+    for (guint i = 0; i < list->len; i++) {
+        Process *process = &g_array_index(list, Process, i);
+        if (strlen(process->name) != PROCESS_COMM_MAX)
+            continue;
+        if (process_may_delay(process->pid, &user))
+            g_array_append_val(at, i);
+        else
+            complete_name(process);
+    }
+    Cut cut = {list, at};
+    const AsideList names = {.n = at->len,
+                             .size = PROCESS_NAME_MAX,
+                             .data = &cut,
+                             .each = complete_aside,
+                             .user = user_of_cut,
+                             .most_ms = WHOLE_NAMES_MS};
+    aside_each(&names, take_completed);
+}
+
 GArray *
 process_list(void)
 {
@@ -200,9 +260,12 @@ process_list(void)
     const char *name;
     while (proc != NULL && (name = g_dir_read_name(proc)) != NULL) {
         Process process;
-        if (g_ascii_isdigit(name[0]) && process_read(atoi(name), &process))
+        if (g_ascii_isdigit(name[0]) && read_facts(atoi(name), &process))
             g_array_append_val(list, process);
     }
+    complete_names(list);
+    for (guint i = 0; i < list->len; i++)
+        text_clean_line(g_array_index(list, Process, i).name, PROCESS_NAME_MAX);
     g_array_sort(list, compare_pids);
     return list;
 }

@@ -266,6 +266,20 @@ def test_ps_ends_where_file_systems_of_many_users_do_not_answer(folder, profiled
         assert re.search(r"processes were left out, since others did not answer in time; their users: .*6\d{4}, .* more;", done.stderr), done.stderr
 
 
+@pytest.mark.parametrize("words", [["status"], ["record", "--children", "--for=1s"]])
+def test_namesakes_of_many_users_whose_files_do_not_answer(folder, words):
+    """A command about a name looks at all processes that have it."""
+    with contextlib.ExitStack() as stack:
+        for user in range(USER - 40, USER):
+            own = folder / str(user)
+            own.mkdir()
+            stack.enter_context(slow_files(own, user=user))
+        begin = time.monotonic()
+        done = jescope(folder, *words, "sh", check=False)
+        assert time.monotonic() - begin < PS_S, done
+        assert done.returncode != 0 and "'sh'" in done.stderr, done
+
+
 CROWDED = """
 import os, pathlib, socket, sys, threading, time
 directory, names, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -226,7 +226,7 @@ test_given_up_again(void)
 
 /* ---- an end for work on behalf of many users ---- */
 
-enum { MANY = HOSTILE + 100, MANY_ITEMS = 60, END_S = 25, LONGEST_S = 2 };
+enum { MANY = HOSTILE + 100, MANY_ITEMS = 60, END_S = 25, LONGEST_S = 2, LIST_S = 2 };
 
 static uid_t
 user_of_many(gconstpointer data, guint i)
@@ -269,6 +269,47 @@ test_many_users(void)
     aside_set_end(0);
 }
 
+/* The same where a list has a time of its own. What is left over is nobody's fault. */
+static void
+test_list_end(void)
+{
+    Done done = {0};
+    const gint64 begin = g_get_monotonic_time();
+    const AsideList list = {.n = MANY_ITEMS,
+                            .size = sizeof(guint64),
+                            .data = &done,
+                            .each = wait_for_many,
+                            .user = user_of_many,
+                            .most_ms = LIST_S * 1000};
+    aside_each(&list, take_many);
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, (LIST_S + LONGEST_S) * G_USEC_PER_SEC);
+    g_assert_cmpuint(done.done, >, 0);
+    g_assert_cmpuint(done.done, <, done.of_other);
+    g_assert_true(aside_list_has_ended());
+    g_assert_false(aside_has_ended());
+    test_answer();
+    test_each();
+    g_assert_false(aside_list_has_ended());
+}
+
+static void
+count_calls(gpointer data)
+{
+    (*(guint *)data)++;
+    test_answer(); /* which waits itself */
+}
+
+static void
+test_meanwhile(void)
+{
+    guint calls = 0;
+    aside_set_meanwhile(count_calls, &calls);
+    g_assert_cmpint(run(wait_for_ever, HOSTILE + 7), ==, ASIDE_GIVEN_UP);
+    aside_set_meanwhile(NULL, NULL);
+    g_assert_cmpuint(calls, >, 2);
+    g_assert_cmpuint(calls, <, 200);
+}
+
 static void
 test_end(void)
 {
@@ -299,6 +340,8 @@ main(int argc, char **argv)
     g_test_add_func("/aside/busy", test_busy);
     g_test_add_func("/aside/given-up-again", test_given_up_again);
     g_test_add_func("/aside/many-users", test_many_users);
+    g_test_add_func("/aside/list-end", test_list_end);
+    g_test_add_func("/aside/meanwhile", test_meanwhile);
     g_test_add_func("/aside/end", test_end);
     return g_test_run();
 }
