@@ -256,8 +256,8 @@ typedef struct {
 typedef struct {
     AsideWork work;
     gpointer data;
-    uid_t user;         /* if BATCH is NULL */
-    Batch *batch;       /* of a list, or NULL */
+    uid_t user;   /* if BATCH is NULL */
+    Batch *batch; /* of a list, or NULL */
 } Job;
 
 /* BATCH may be NULL. */

@@ -16,7 +16,7 @@ enum {
     LISTED_MAX = 16,     /* candidates listed in an error */
     LISTED_COLUMNS = 79, /* per line */
     LISTED_USER = 8,
-    PREFIX_MIN = 3, /* minimum letters of a prefix for a suggestion */
+    PREFIX_MIN = 3,  /* minimum letters of a prefix for a suggestion */
     LOOK_MS = 15000, /* total time for examining processes whose users can delay it, */
     NAME_MS = 6000,  /* and for reading their arguments */
 };
@@ -112,8 +112,8 @@ take_looked(gpointer data, guint i, gconstpointer answer)
         return;
     }
     candidate->reach = REACH_NOT;
-    candidate->left_out = !aside_is_delayed_by(candidate->process.uids[1]) &&
-                          (aside_has_ended() || aside_list_has_ended());
+    candidate->left_out =
+        !aside_is_delayed_by(candidate->process.uids[1]) && (aside_has_ended() || aside_list_has_ended());
     if (candidate->left_out) {
         candidate->obstacle = g_strdup_printf("%s (%d): not examined, since processes of other users took all the time",
                                               candidate->process.name, (int)candidate->process.pid);
@@ -289,7 +289,8 @@ select_named(const GArray *all, const char *name, guint *unread)
     return named;
 }
 
-/* Adds the children of each, also of those added, in a time that any user's number of processes multiplies only once. */
+/* Adds the children of each, also of those added, in a time that any user's number of processes multiplies only once.
+ */
 static void
 add_descendants(GArray *family, const GArray *all)
 {

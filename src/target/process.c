@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 enum {
-    ARGUMENTS_MAX = 4096, /* maximum bytes of a process's arguments that are read */
-    FILE_MAX = 1 << 20,   /* maximum bytes of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
-    USER_MAX = 4096,      /* buffer for a user's entry in the user database */
+    ARGUMENTS_MAX = 4096,  /* maximum bytes of a process's arguments that are read */
+    FILE_MAX = 1 << 20,    /* maximum bytes of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
+    USER_MAX = 4096,       /* buffer for a user's entry in the user database */
     WHOLE_NAMES_MS = 3000, /* total time to complete the names of processes whose users can delay it */
 };
 

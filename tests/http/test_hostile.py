@@ -280,6 +280,25 @@ def test_namesakes_of_many_users_whose_files_do_not_answer(folder, words):
         assert done.returncode != 0 and "'sh'" in done.stderr, done
 
 
+@pytest.mark.parametrize("words", [["ps"], ["status", "no-such-name"]])
+def test_memory_of_many_users_that_is_locked(folder, profiled, words):  # noqa: F811
+    """The arguments are there, in which there are the whole of a name that the kernel has cut, and names to find a process by."""
+    folder.chmod(0o755)
+    with contextlib.ExitStack() as stack:
+        for user in range(USER - 25, USER):
+            own = folder / str(user)
+            own.mkdir()
+            stack.enter_context(locked(own, user))
+        time.sleep(LOCKED_S)
+        begin = time.monotonic()
+        done = jescope(folder, *words, check=False)
+        assert time.monotonic() - begin < PS_S, done
+        if words[0] == "ps":
+            assert re.search(r"^ *%d .* agent " % profiled.pid, done.stdout, re.M), done
+        else:
+            assert "no-such-name" in done.stderr, done
+
+
 CROWDED = """
 import os, pathlib, socket, sys, threading, time
 directory, names, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -269,7 +269,7 @@ test_many_users(void)
     aside_set_end(0);
 }
 
-/* The same where a list has a time of its own. What is left over is nobody's fault. */
+/* The same where a list has a time of its own. What is left over is not the fault of its user. */
 static void
 test_list_end(void)
 {
