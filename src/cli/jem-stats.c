@@ -2,6 +2,7 @@
 #include "cli/jem-stats.h"
 
 #include "cli/command.h"
+#include "confine/walk.h"
 #include "text/printable.h"
 #include "wire/wire.h"
 
@@ -124,8 +125,15 @@ log_text(const char *text)
 static int
 open_to_append(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, FILE_MODE);
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    g_autofree char *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    const int directory = walk_open_directory(parent, WALK_FAILS);
+    int fd = directory >= 0 ? openat(directory, name, flags, FILE_MODE) : -1;
+    const int code = errno;
     struct stat status;
+    if (directory >= 0)
+        close(directory);
+    errno = code;
     if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
         return fd;
     close(fd);
@@ -147,9 +155,10 @@ append(const char *path, const char *text)
     }
     if (!written)
         command_say("warning: cannot write '%s': %s", path,
-                    code == EINVAL  ? "not a regular file"
-                    : code == ELOOP ? "a symbolic link"
-                                    : g_strerror(code));
+                    code == EINVAL    ? "not a regular file"
+                    : code == ELOOP   ? "a symbolic link"
+                    : code == EREMOTE ? "a link of another user leads there"
+                                      : g_strerror(code));
     return written;
 }
 

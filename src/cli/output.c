@@ -2,6 +2,8 @@
 #include "cli/output.h"
 
 #include "cli/command.h"
+#include "confine/rights.h"
+#include "confine/walk.h"
 #include "text/printable.h"
 #include "wire/transfer.h"
 
@@ -21,6 +23,8 @@ typedef enum {
 struct _Output {
     OutputKind kind;
     char *path;
+    int directory; /* of a new file, and its name there */
+    char *name;
     int fd;
     gboolean committed;
 };
@@ -30,7 +34,7 @@ enum {
     FILE_MODE = 0666, /* less the umask */
     PRIVATE_MODE = 0600,
     DUMP_NAMES_MAX = 1000,
-    FOREIGN = EREMOTE, /* for set_failed(): it belongs to another user */
+    FOREIGN = EREMOTE, /* for set_failed(), as of walk.h: it belongs to another user */
 };
 
 static gboolean
@@ -40,7 +44,8 @@ set_failed(GError **error, const char *path, int code)
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "'%s' exists; remove it, or name another file with -o", path);
     else if (code == FOREIGN)
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED,
-                    "'%s' is a pipe, device or link of another user; name another file with -o", path);
+                    "'%s' is a pipe or device of another user, or a link of his leads there; name another file with -o",
+                    path);
     else
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "cannot write '%s': %s", path, g_strerror(code));
     return FALSE;
@@ -48,31 +53,32 @@ set_failed(GError **error, const char *path, int code)
 
 /* Data written to another user's pipe would leak, and another user's link could have a device overwritten. */
 static gboolean
-is_foreign(const char *path)
+is_foreign(const char *path, const Walk *walk)
 {
     struct stat entry;
-    return lstat(path, &entry) != 0 || (entry.st_uid != 0 && entry.st_uid != geteuid());
+    return walk->led || lstat(path, &entry) != 0 || !rights_are_trusted(entry.st_uid);
 }
 
 /* Ensures that the checked file is the opened one, even if it is replaced meanwhile. */
 static int
 open_existing(Output *output)
 {
+    Walk walk;
     struct stat st;
-    int fd = -1, place = open(output->path, O_PATH | O_CLOEXEC);
-    if (place < 0)
-        return -1;
-    if (fstat(place, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
+    int fd = -1, code = walk_to(&walk, output->path, WALK_FAILS);
+    if (code != 0) {
+        errno = code;
+    } else if (fstat(walk.at, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) {
         errno = S_ISDIR(st.st_mode) ? EISDIR : EEXIST;
-    } else if (is_foreign(output->path)) {
+    } else if (is_foreign(output->path, &walk)) {
         errno = FOREIGN;
     } else {
-        g_autofree char *same = g_strdup_printf("/proc/self/fd/%d", place);
+        g_autofree char *same = g_strdup_printf("/proc/self/fd/%d", walk.at);
         output->kind = OUTPUT_SPECIAL;
         fd = open(same, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     }
-    int code = errno;
-    close(place);
+    code = errno;
+    walk_end(&walk);
     errno = code;
     return fd;
 }
@@ -82,12 +88,16 @@ open_new(Output *output, OutputAccess access)
 {
     g_autofree char *directory = g_path_get_dirname(output->path);
     mode_t mode = access == OUTPUT_PRIVATE ? PRIVATE_MODE : FILE_MODE;
+    output->directory = walk_open_directory(directory, WALK_FAILS);
+    if (output->directory < 0)
+        return -1;
+    output->name = g_path_get_basename(output->path);
     output->kind = OUTPUT_NAMELESS;
-    int fd = open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+    int fd = openat(output->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
         return fd;
     output->kind = OUTPUT_NAMED;
-    return open(output->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    return openat(output->directory, output->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 }
 
 static int
@@ -103,14 +113,23 @@ open_path(Output *output, OutputAccess access)
     return errno == ENOENT ? open_new(output, access) : -1;
 }
 
+static void
+free_place(Output *output)
+{
+    if (output->directory >= 0)
+        close(output->directory);
+    g_free(output->name);
+    g_free(output->path);
+}
+
 Output *
 output_open(const char *path, OutputAccess access, GError **error)
 {
-    Output opened = {.path = g_strdup(path)};
+    Output opened = {.path = g_strdup(path), .directory = -1};
     opened.fd = open_path(&opened, access);
     if (opened.fd < 0) {
         set_failed(error, path, errno);
-        g_free(opened.path);
+        free_place(&opened);
         return NULL;
     }
     Output *output = g_new(Output, 1);
@@ -203,7 +222,7 @@ output_commit(Output *output, GError **error)
 {
     if (output->kind == OUTPUT_NAMELESS) {
         g_autofree char *nameless = g_strdup_printf("/proc/self/fd/%d", output->fd);
-        if (linkat(AT_FDCWD, nameless, AT_FDCWD, output->path, AT_SYMLINK_FOLLOW) != 0)
+        if (linkat(AT_FDCWD, nameless, output->directory, output->name, AT_SYMLINK_FOLLOW) != 0)
             return set_failed(error, output->path, errno);
     }
     output->committed = TRUE;
@@ -218,8 +237,8 @@ output_free(Output *output)
     if (output->kind != OUTPUT_STDOUT)
         close(output->fd);
     if (output->kind == OUTPUT_NAMED && !output->committed)
-        unlink(output->path);
-    g_free(output->path);
+        unlinkat(output->directory, output->name, 0);
+    free_place(output);
     g_free(output);
 }
 

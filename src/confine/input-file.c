@@ -2,133 +2,14 @@
 #include "confine/input-file.h"
 
 #include "confine/rights.h"
+#include "confine/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
-
-enum { LINKS_MAX = 40 }; /* as the kernel */
-
-/* A path that is followed component by component. */
-typedef struct {
-    int at;            /* what was reached */
-    char *rest;        /* of the path */
-    guint links;       /* followed so far */
-    gboolean led;      /* by a link of another user, */
-    uid_t leader;      /* of this one, */
-    gboolean several;  /* and by one of yet another */
-    gboolean by_magic; /* the last step was a link of /proc, which the kernel resolves without a path */
-} Walk;
-
-static int
-step_to(Walk *walk, int next)
-{
-    int code = errno;
-    if (next < 0)
-        return code;
-    if (walk->at >= 0)
-        close(walk->at);
-    walk->at = next;
-    return 0;
-}
-
-static int
-start_at(Walk *walk, const char *directory)
-{
-    return step_to(walk, open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
-
-/* Removes and returns the first component of the rest, to be freed; NULL if the rest is empty. */
-static char *
-take_component(Walk *walk)
-{
-    const char *begin = walk->rest + strspn(walk->rest, "/");
-    const gsize length = strcspn(begin, "/");
-    if (length == 0)
-        return NULL;
-    char *component = g_strndup(begin, length);
-    char *rest = g_strdup(begin + length);
-    g_free(walk->rest);
-    walk->rest = rest;
-    return component;
-}
-
-static void
-note_owner(Walk *walk, uid_t owner)
-{
-    if (rights_are_trusted(owner))
-        return;
-    walk->several |= walk->led && walk->leader != owner;
-    walk->leader = owner;
-    walk->led = TRUE;
-}
-
-/* LINK is open. */
-static int
-follow_link(Walk *walk, int link, uid_t owner)
-{
-    char text[PATH_MAX];
-    const ssize_t length = readlinkat(link, "", text, sizeof(text));
-    if (length < 0)
-        return errno;
-    if (length == 0 || length == sizeof(text))
-        return length == 0 ? ENOENT : ENAMETOOLONG;
-    if (++walk->links > LINKS_MAX)
-        return ELOOP;
-    note_owner(walk, owner);
-    char *rest = g_strdup_printf("%.*s%s", (int)length, text, walk->rest);
-    g_free(walk->rest);
-    walk->rest = rest;
-    return text[0] == '/' ? start_at(walk, "/") : 0;
-}
-
-static gboolean
-is_of_proc(int fd)
-{
-    struct statfs status;
-    return fstatfs(fd, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
-}
-
-/* 0 or errno. */
-static int
-step(Walk *walk, const char *component)
-{
-    struct stat status;
-    int next = openat(walk->at, component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    walk->by_magic = FALSE;
-    if (next < 0 || fstat(next, &status) != 0 || !S_ISLNK(status.st_mode))
-        return step_to(walk, next);
-    int code = 0;
-    if (is_of_proc(next)) {
-        code = step_to(walk, openat(walk->at, component, O_PATH | O_CLOEXEC));
-        walk->by_magic = TRUE;
-    } else {
-        code = follow_link(walk, next, status.st_uid);
-    }
-    close(next);
-    return code;
-}
-
-/* The file that PATH names is then open in WALK, unread. 0 or errno. */
-static int
-find(Walk *walk, const char *path)
-{
-    *walk = (Walk){.at = -1, .rest = g_strdup(path)};
-    int code = path[0] == '\0' ? ENOENT : start_at(walk, path[0] == '/' ? "/" : ".");
-    while (code == 0) {
-        g_autofree char *component = take_component(walk);
-        if (component == NULL)
-            break;
-        code = step(walk, component);
-    }
-    g_clear_pointer(&walk->rest, g_free);
-    return code;
-}
 
 static int
 set_refused(GError **error, int code, const char *why)
@@ -206,7 +87,7 @@ open_walked(const Walk *walk, Wanted wanted, GError **error)
         return set_refused(error, EISDIR, g_strerror(EISDIR));
     if (!S_ISREG(status.st_mode))
         return wanted == WANTED_ANY ? open_other(walk, &status, error) : set_refused(error, EINVAL, "not regular");
-    if (walk->led && is_of_proc(walk->at)) /* what his process shows may be memory that he keeps from being read */
+    if (walk->led && walk_is_of_proc(walk->at)) /* what his process shows may be memory that he keeps from being read */
         return set_refused(error, EPERM, "a link of another user leads there; it is a file of /proc");
     if (walk->led && (walk->several || walk->leader != status.st_uid))
         return set_refused(error, EPERM,
@@ -218,10 +99,9 @@ static int
 open_once(const char *path, Wanted wanted, GError **error)
 {
     Walk walk;
-    const int code = find(&walk, path);
+    const int code = walk_to(&walk, path, WALK_FAILS);
     const int fd = code != 0 ? set_refused(error, code, g_strerror(code)) : open_walked(&walk, wanted, error);
-    if (walk.at >= 0)
-        close(walk.at);
+    walk_end(&walk);
     return fd;
 }
 

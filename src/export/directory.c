@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files below a directory (stored.h). A file appears once it is complete and synced, the document last. */
+#include "confine/walk.h"
 #include "export/own-directory.h"
 #include "export/sink.h"
 #include "export/stored.h"
 #include "source/durable.h"
 
 #include <errno.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 static gpointer new (const Destination *destination, GError **error)
 {
@@ -23,10 +24,13 @@ store(const char *directory, const Batch *batch, ExportReply *reply, GError **er
     g_autofree char *document = stored_document(batch);
     if (!own_directory_make(directory, "directory", error))
         return FALSE;
-    if (g_mkdir_with_parents(parent, 0700) != 0) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s: %s", parent, g_strerror(errno));
+    const int made = walk_open_directory(parent, WALK_MAKES_DIRECTORIES);
+    if (made < 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s: %s", parent,
+                    errno == EREMOTE ? "a link of another user leads there" : g_strerror(errno));
         return FALSE;
     }
+    close(made);
     if (!durable_write(heap, batch->heap, batch->heap_size, error) ||
         !durable_write(json, document, strlen(document), error))
         return FALSE;

@@ -2,6 +2,7 @@
 #include "history/database.h"
 
 #include "confine/rights.h"
+#include "confine/walk.h"
 #include "history/guarded-files.h"
 #include "history/handed-internal.h"
 #include "history/schema.h"
@@ -20,7 +21,6 @@ G_DEFINE_QUARK(jescope_history_error, history_error)
 enum {
     WAIT_MS = 2000, /* maximum wait for another process's transaction */
     SET_UP_AGAIN_US = 5000,
-    DIRECTORY_MODE = 0700,
     FILE_MODE = 0600,
 };
 
@@ -439,10 +439,13 @@ static gboolean
 make_directory(const char *path, GError **error)
 {
     g_autofree char *directory = g_path_get_dirname(path);
-    if (g_mkdir_with_parents(directory, DIRECTORY_MODE) == 0)
+    const int made = walk_open_directory(directory, WALK_MAKES_DIRECTORIES);
+    if (made >= 0) {
+        close(made);
         return TRUE;
+    }
     g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot create the directory %s: %s", directory,
-                g_strerror(errno));
+                errno == EREMOTE ? "a link of another user leads there" : g_strerror(errno));
     return FALSE;
 }
 
@@ -556,19 +559,24 @@ static char *
 place_to_write(const char *path, GError **error)
 {
     struct stat status;
+    Walk walk;
     const gboolean link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
-    if (link && !rights_are_trusted(status.st_uid)) {
-        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
-                    "%s is a link of another user; name the file itself with --history FILE", path);
-        return NULL;
-    }
     g_autofree char *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
-    char *whole = realpath(link ? path : parent, NULL);
-    char *place = whole == NULL ? NULL : link ? g_strdup(whole) : g_build_filename(whole, name, NULL);
-    if (whole == NULL)
-        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot open %s: %s", path, g_strerror(errno));
-    free(whole);
-    return place;
+    int code = walk_to(&walk, parent, WALK_FAILS);
+    if (code == 0 && link && !walk.led) {
+        walk_end(&walk);
+        code = walk_to(&walk, path, WALK_FAILS);
+    }
+    g_autofree char *whole = code == 0 && !walk.led ? walk_name(walk.at) : NULL;
+    walk_end(&walk);
+    if (whole != NULL)
+        return link ? g_steal_pointer(&whole) : g_build_filename(whole, name, NULL);
+    if (walk.led)
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED,
+                    "%s is a link of another user, or one leads there; name the file itself with --history FILE", path);
+    else
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot open %s: %s", path, g_strerror(code));
+    return NULL;
 }
 
 static gboolean

@@ -42,7 +42,8 @@ write_beside(const char *path, const Content *content)
     static gint number;
     g_autofree char *name =
         g_strdup_printf("%s.%d-%d" DURABLE_UNFINISHED, path, (int)getpid(), g_atomic_int_add(&number, 1));
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    unlink(name); /* of an earlier process with this pid, or another user's second name of a file of ours */
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
     gboolean written = write_content(fd, content);

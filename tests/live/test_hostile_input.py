@@ -111,6 +111,23 @@ def test_output_into_what_another_user_has_put_there(tmp_path):
     assert report(dump, "-o", "/dev/stdout", "--format=text").stdout
 
 
+@needs_root
+def test_output_where_a_link_of_another_user_leads(tmp_path):
+    """A link on the way would have root make a file in a directory of his choice."""
+    dump = write_dump(tmp_path / "a.heap", [[0x1000]])
+    place, his, own = tmp_path / "place", tmp_path / "his", tmp_path / "own"
+    (place / "inner").mkdir(parents=True)
+    for link in (his, own):
+        link.symlink_to(place)
+    os.chown(his, NOBODY, NOBODY, follow_symlinks=False)
+    for path in (his / "x.txt", his / "inner/x.txt"):
+        done = report(dump, "-o", path)
+        assert done.returncode == 1 and "of another user" in done.stderr, done.stderr
+    assert list(place.iterdir()) == [place / "inner"] and not list((place / "inner").iterdir())
+    assert report(dump, "-o", own / "inner/x.txt").returncode == 0
+    assert (place / "inner/x.txt").stat().st_size > 0
+
+
 READERS = [["report"], ["diff"], ["growth"], ["doctor"], ["stats"], ["abs"], ["import", "--history=@/history.db"], ["rules", "check"]]
 
 

@@ -272,6 +272,18 @@ def test_link_of_another_user_is_not_followed(tmp_path, exists):
     assert elsewhere.exists() == exists and not (exists and elsewhere.stat().st_size)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+@pytest.mark.parametrize("name", ["history.db", "new/history.db"])
+def test_link_of_another_user_leads_nowhere(tmp_path, name):
+    place, link = tmp_path / "place", tmp_path / "link"
+    place.mkdir()
+    link.symlink_to(place)
+    os.chown(link, 65533, 65533, follow_symlinks=False)
+    done = run_import(link / name)
+    assert done.returncode == 1 and "link of another user" in done.stderr, done
+    assert not list(place.iterdir())
+
+
 def test_own_links_are_followed(run, tmp_path):
     file, place, link = tmp_path / "console.log", tmp_path / "place", tmp_path / "link"
     file.write_text(log(1))
