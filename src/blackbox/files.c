@@ -2,6 +2,7 @@
 #include "blackbox/files.h"
 
 #include "blackbox/life.h"
+#include "confine/walk.h"
 #include "source/durable.h"
 
 #include <errno.h>
@@ -152,8 +153,13 @@ gboolean
 files_make_root(const char *root, GError **error)
 {
     struct stat st;
-    if (g_mkdir_with_parents(root, 0700) != 0 || stat(root, &st) != 0)
-        return set_failed("make the directory", root, error);
+    const int made = walk_open_directory(root, WALK_MAKES_DIRECTORIES);
+    if (made < 0 || fstat(made, &st) != 0) {
+        g_set_error(error, BLACKBOX_ERROR, BLACKBOX_ERROR_FILE, "cannot make the directory %s: %s", root,
+                    walk_strerror(errno));
+        return FALSE;
+    }
+    close(made);
     const gboolean ours = st.st_uid == geteuid() || st.st_uid == 0;
     if (ours && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return TRUE;

@@ -155,10 +155,9 @@ append(const char *path, const char *text)
     }
     if (!written)
         command_say("warning: cannot write '%s': %s", path,
-                    code == EINVAL    ? "not a regular file"
-                    : code == ELOOP   ? "a symbolic link"
-                    : code == EREMOTE ? "a link of another user leads there"
-                                      : g_strerror(code));
+                    code == EINVAL  ? "not a regular file"
+                    : code == ELOOP ? "a symbolic link"
+                                    : walk_strerror(code));
     return written;
 }
 

@@ -159,6 +159,12 @@ walk_open_directory(const char *path, WalkMissing missing)
     return set_refused(code);
 }
 
+const char *
+walk_strerror(int code)
+{
+    return code == EREMOTE ? "a link of another user leads there" : g_strerror(code);
+}
+
 char *
 walk_name(int fd)
 {

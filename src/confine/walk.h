@@ -33,6 +33,9 @@ void walk_end(Walk *walk);
 /* The directory PATH, to write to (O_PATH); -1 with errno, which is EREMOTE if a link of another user leads there. */
 int walk_open_directory(const char *path, WalkMissing missing);
 
+/* g_strerror() of the two. */
+const char *walk_strerror(int code);
+
 /* The path of FD without links, to be freed, or NULL. */
 char *walk_name(int fd);
 

@@ -26,8 +26,7 @@ store(const char *directory, const Batch *batch, ExportReply *reply, GError **er
         return FALSE;
     const int made = walk_open_directory(parent, WALK_MAKES_DIRECTORIES);
     if (made < 0) {
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s: %s", parent,
-                    errno == EREMOTE ? "a link of another user leads there" : g_strerror(errno));
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s: %s", parent, walk_strerror(errno));
         return FALSE;
     }
     close(made);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/own-directory.h"
 
+#include "confine/walk.h"
 #include "export/sink.h"
 
 #include <errno.h>
@@ -11,11 +12,12 @@ gboolean
 own_directory_make(const char *directory, const char *option, GError **error)
 {
     struct stat st;
-    if (g_mkdir_with_parents(directory, 0700) != 0 || stat(directory, &st) != 0) {
-        int code = errno;
-        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s: %s", directory, g_strerror(code));
+    const int made = walk_open_directory(directory, WALK_MAKES_DIRECTORIES);
+    if (made < 0 || fstat(made, &st) != 0) {
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE, "cannot create %s: %s", directory, walk_strerror(errno));
         return FALSE;
     }
+    close(made);
     if ((st.st_uid == geteuid() || st.st_uid == 0) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
         return TRUE;
     g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_FILE,

@@ -445,7 +445,7 @@ make_directory(const char *path, GError **error)
         return TRUE;
     }
     g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_FAILED, "cannot create the directory %s: %s", directory,
-                errno == EREMOTE ? "a link of another user leads there" : g_strerror(errno));
+                walk_strerror(errno));
     return FALSE;
 }
 
