@@ -30,6 +30,48 @@ connection_has_hung_up(const Connection *connection)
     return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
+/* Whether the server has nothing to do for the connection yet: it is idle, or its request is not complete or was
+ * refused. */
+static gboolean
+may_be_ended(const Connection *connection)
+{
+    const Exchange *exchange = connection->exchange;
+    return connection->peer != NULL && (exchange == NULL || (!exchange->handled && !exchange->is_file));
+}
+
+/* Ends CONNECTION, which no longer counts. */
+static void
+displace(Traffic *traffic, Connection *connection)
+{
+    Exchange *exchange = connection->exchange;
+    peers_disconnect(traffic->peers, g_steal_pointer(&connection->peer));
+    traffic->figures.refused++;
+    connection_disconnect(connection);
+    if (exchange == NULL)
+        return;
+    g_clear_handle_id(&exchange->delay, g_source_remove);
+    exchange_wake(exchange);
+}
+
+/* Ends the oldest such connection of the peer that has most. */
+static gboolean
+make_room(guint connections, gpointer data)
+{
+    Traffic *traffic = data;
+    Connection *found = NULL;
+    guint most = connections;
+    for (GList *link = traffic->connections.head; link != NULL; link = link->next) {
+        Connection *connection = link->data;
+        if (!may_be_ended(connection) || peer_connections(connection->peer) <= most)
+            continue;
+        found = connection;
+        most = peer_connections(connection->peer);
+    }
+    if (found != NULL)
+        displace(traffic, found);
+    return found != NULL;
+}
+
 static Peer *
 connect_peer(const TrafficListener *listener, struct MHD_Connection *mhd, int fd)
 {
@@ -39,13 +81,15 @@ connect_peer(const TrafficListener *listener, struct MHD_Connection *mhd, int fd
         if ((listener->kind & EXCHANGE_LOCAL) != 0 && !peer_user_find(fd, &user.uid))
             user.uid = PEERS_USER_UNKNOWN;
         return peers_connect(listener->traffic->peers,
-                             MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr, user.uid);
+                             MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr, user.uid,
+                             make_room, listener->traffic);
     }
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0)
         return NULL;
     if (listener->own_users && user.uid != 0 && user.uid != reach_user())
         return NULL;
-    return peers_connect(listener->traffic->peers, &(struct sockaddr){.sa_family = AF_UNIX}, user.uid);
+    return peers_connect(listener->traffic->peers, &(struct sockaddr){.sa_family = AF_UNIX}, user.uid, make_room,
+                         listener->traffic);
 }
 
 Connection *
@@ -60,6 +104,8 @@ connection_open(TrafficListener *listener, struct MHD_Connection *mhd)
     listener->connections++;
     g_queue_push_tail_link(&traffic->connections, &connection->link);
     connection_set_deadline(connection, traffic->timeout_s);
+    if (connection->peer != NULL && (listener->kind & EXCHANGE_TLS) != 0)
+        peers_note_handshake(connection->peer);
     if (connection->peer == NULL) {
         traffic->figures.refused++;
         connection_disconnect(connection);

@@ -9,7 +9,7 @@
 typedef struct {
     GList link; /* in Traffic.connections */
     TrafficListener *listener;
-    Peer *peer; /* NULL: refused */
+    Peer *peer; /* NULL: refused, or displaced */
     int fd;
     gint64 deadline_us; /* monotonic; 0: none */
     Exchange *exchange; /* NULL: between two requests */

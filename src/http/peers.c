@@ -12,7 +12,10 @@ enum {
     BURST_SECONDS = 2, /* duration of a burst of requests */
     PREFIX_BYTES = 8,  /* a /64 */
     SHARE = 10,        /* a peer may use 1/SHARE of the server's thread */
+    HANDSHAKE_US = 1000,
 };
+
+static const double handshakes_most = BURST_SECONDS * (double)G_USEC_PER_SEC / SHARE / HANDSHAKE_US;
 
 static const double REFUSAL_COST = 0.1; /* of a request */
 
@@ -31,7 +34,9 @@ struct Peer {
     double allowance; /* requests it may send now */
     double pressed;   /* unexpired refusals, as requests */
     gint64 counted_us;
-    gint64 forgiven_us; /* when its failures have expired */
+    double handshakes;    /* that it has begun, unexpired */
+    gint64 handshakes_us; /* when they were counted */
+    gint64 forgiven_us;   /* when its failures have expired */
     char name[INET6_ADDRSTRLEN + 16];
 };
 
@@ -145,45 +150,73 @@ describe(Peer *peer, const struct sockaddr *address, uid_t uid)
         describe_user(peer, USER_OF_UNIX, uid);
 }
 
-/* PEER is NULL if unknown. */
+/* Whether the limits of one peer permit another connection. PEER is NULL if unknown. */
 static gboolean
 has_room(const Peers *peers, const Peer *peer)
 {
-    if (peers->connections >= peers->limits.connections)
-        return FALSE;
     if (peer == NULL)
         return g_hash_table_size(peers->by_key) < PEERS_REMEMBERED_MAX;
     return peer->connections < peers->limits.per_peer;
 }
 
+static void
+expire_handshakes(Peer *peer, gint64 now_us)
+{
+    const double expired = (double)(now_us - peer->handshakes_us) / SHARE / HANDSHAKE_US;
+    peer->handshakes = MAX(peer->handshakes - expired, 0);
+    peer->handshakes_us = now_us;
+}
+
 gboolean
-peers_has_room(const Peers *peers, const struct sockaddr *address)
+peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now_us)
 {
     Peer probe;
     describe(&probe, address, PEERS_USER_UNKNOWN);
-    if (probe.local)
-        return has_room(peers, NULL);
-    return has_room(peers, g_hash_table_lookup(peers->by_key, &probe.key));
+    Peer *peer = probe.local ? NULL : g_hash_table_lookup(peers->by_key, &probe.key);
+    if (peer != NULL)
+        expire_handshakes(peer, now_us);
+    return has_room(peers, peer) && (peer == NULL || peers->limits.rate == 0 || peer->handshakes < handshakes_most);
+}
+
+void
+peers_note_handshake(Peer *peer)
+{
+    peer->handshakes += 1;
+}
+
+gboolean
+peer_is_ours(const Peer *peer)
+{
+    return peer->local && is_ours(peer->user);
+}
+
+guint
+peer_connections(const Peer *peer)
+{
+    return peer->connections;
 }
 
 static guint
 rate_of(const Peers *peers, const Peer *peer)
 {
-    return peer->local && is_ours(peer->user) ? peers->limits.local_rate : peers->limits.rate;
+    return peer_is_ours(peer) ? peers->limits.local_rate : peers->limits.rate;
 }
 
 Peer *
-peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid)
+peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, PeersMakeRoom *make_room, gpointer data)
 {
     Peer probe;
     describe(&probe, address, uid);
     Peer *peer = g_hash_table_lookup(peers->by_key, &probe.key);
     if (!has_room(peers, peer))
         return NULL;
+    const gboolean full = peers->connections >= peers->limits.connections && !peer_is_ours(&probe);
+    if (full && (make_room == NULL || !make_room(peer != NULL ? peer->connections : 0, data)))
+        return NULL;
     if (peer == NULL) {
         peer = g_memdup2(&probe, sizeof(probe));
         peer->allowance = (double)rate_of(peers, peer) * BURST_SECONDS;
-        peer->counted_us = g_get_monotonic_time();
+        peer->counted_us = peer->handshakes_us = g_get_monotonic_time();
         g_hash_table_insert(peers->by_key, &peer->key, peer);
     }
     peer->connections++;
@@ -265,7 +298,8 @@ peers_forget(Peers *peers, gint64 now_us)
     while (g_hash_table_iter_next(&iterator, NULL, &value)) {
         Peer *peer = value;
         refill(peers, peer, now_us);
-        if (peer->connections == 0 && !has_counts(peer) && peer->forgiven_us <= now_us &&
+        expire_handshakes(peer, now_us);
+        if (peer->connections == 0 && peer->handshakes <= 0 && !has_counts(peer) && peer->forgiven_us <= now_us &&
             peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
             g_hash_table_iter_remove(&iterator);
     }

@@ -32,13 +32,27 @@ Peers *peers_new(const PeerLimits *limits);
 void peers_free(Peers *peers);
 void peers_set_limits(Peers *peers, const PeerLimits *limits);
 
-/* Counts a new connection from ADDRESS, by the user UID if it comes from this machine. NULL if a limit is exceeded. */
-Peer *peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid);
+/* Called when there is no room in all: makes it, by the end of a connection of the peer that has most, if that has more
+ * than CONNECTIONS. FALSE: there is none that may end. */
+typedef gboolean PeersMakeRoom(guint connections, gpointer data);
+
+/* Counts a new connection from ADDRESS, by the user UID if it comes from this machine. NULL if a limit is exceeded. The
+ * limit of all connections does not hold for root and our own user on this machine. MAKE_ROOM may be NULL. */
+Peer *peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, PeersMakeRoom *make_room, gpointer data);
 void peers_disconnect(Peers *peers, Peer *peer);
 
-/* Whether the limits admit another connection from ADDRESS, of an internet family; TRUE is preliminary for a loopback
- * address, whose user is not known yet. */
-gboolean peers_has_room(const Peers *peers, const struct sockaddr *address);
+/* Whether the limits of its peer admit another connection from ADDRESS, of an internet family, at NOW_US (monotonic).
+ * TRUE is preliminary: the user of a loopback address is not known yet. */
+gboolean peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now_us);
+
+/* Counts a TLS handshake, which takes the server's thread about a millisecond, for peers_has_room(): a peer may use a
+ * tenth of the thread for its handshakes. */
+void peers_note_handshake(Peer *peer);
+
+guint peer_connections(const Peer *peer);
+
+/* Whether PEER is root or our own user on this machine, who could stop the server anyway. */
+gboolean peer_is_ours(const Peer *peer);
 
 /* Counts a request at NOW_US (monotonic). FALSE if there are too many; *WAIT_S is then the time until a retry. */
 gboolean peers_spend(Peers *peers, Peer *peer, gint64 now_us, guint *wait_s);

@@ -109,7 +109,8 @@ begin_file(Exchange *exchange)
 {
     Connection *connection = exchange->connection;
     Traffic *traffic = connection->listener->traffic;
-    if (traffic->files >= SERVER_FILES_AT_ONCE || *peer_count(connection->peer, PEER_FILES) >= SERVER_FILES_OF_PEER) {
+    gboolean crowded = traffic->files >= SERVER_FILES_AT_ONCE && !peer_is_ours(connection->peer);
+    if (crowded || *peer_count(connection->peer, PEER_FILES) >= SERVER_FILES_OF_PEER) {
         Answer *answer = refuse(MHD_HTTP_TOO_MANY_REQUESTS, "crowded", "other files are being received already",
                                 "wait as long as Retry-After says");
         answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, "5");

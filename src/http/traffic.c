@@ -268,7 +268,7 @@ traffic_on_accept(void *data, const struct sockaddr *address, socklen_t size)
 {
     Traffic *traffic = ((TrafficListener *)data)->traffic;
     /* The user at the other end of a unix socket is determined later. */
-    if (address->sa_family == AF_UNIX || peers_has_room(traffic->peers, address))
+    if (address->sa_family == AF_UNIX || peers_has_room(traffic->peers, address, g_get_monotonic_time()))
         return MHD_YES;
     traffic->figures.refused++;
     return MHD_NO;

@@ -135,7 +135,7 @@ events_answer(Site *site, Exchange *exchange)
     }
     Peer *peer = exchange_peer(exchange);
     gboolean own = *peer_count(peer, PEER_STREAMS) >= EVENTS_STREAMS_OF_PEER_MAX;
-    if (own || site->streams >= EVENTS_STREAMS_MAX) {
+    if (own || (site->streams >= EVENTS_STREAMS_MAX && !peer_is_ours(peer))) {
         exchange_fail(exchange, &(AnswerFailure){.status = 503,
                                                  .code = "too_many_streams",
                                                  .message = own ? "this peer has 64 event streams open already"

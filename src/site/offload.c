@@ -54,7 +54,8 @@ why_refused(const Site *site, Exchange *exchange, const Offload *work)
     if (*peer_count(exchange_peer(exchange), PEER_KEPT) >= SITE_KEPT_OF_PEER_MAX)
         return "two requests of this peer for files, states of rules or what the black box has kept are already being "
                "answered";
-    return work->is_report && site->reports >= REPORTS_AT_ONCE ? "other reports of files are being made" : NULL;
+    gboolean crowded = site->reports >= REPORTS_AT_ONCE && !peer_is_ours(exchange_peer(exchange));
+    return work->is_report && crowded ? "other reports of files are being made" : NULL;
 }
 
 /* The thread of a disconnected client continues: it counts until it is done. */

@@ -183,6 +183,34 @@ def test_ipv6(scratch, profiled):  # noqa: F811
         assert seen_by(0, server) == [profiled.pid] and seen_by(NOBODY, server) == []
 
 
+def connect_as(user, port, count):
+    """Idle connections of this process, whose sockets another user has made."""
+    os.seteuid(user)
+    try:
+        return [socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) for _ in range(count)]
+    finally:
+        os.seteuid(0)
+
+
+def test_idle_connections_of_many_users_make_room(scratch, profiled):  # noqa: F811
+    """Of the user who has most; root, who connects last, does not need it."""
+    with serve(scratch, "--max-connections=8", "--max-connections-per-peer=6", profiled.pid, port=free_port()) as server, \
+            contextlib.ExitStack() as stack:
+        port = int(server.base.rpartition(":")[2])
+        for user, count in ((OTHER - 1, 5), (OTHER - 2, 3)):
+            for connection in connect_as(user, port, count):
+                stack.enter_context(connection)
+        for _ in range(3):
+            assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
+            assert server.get("/healthz").status == 200
+        own = connect_as(OTHER, port, 2)
+        for connection in own:
+            stack.enter_context(connection)
+        for connection in own:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert answered(connection)
+
+
 def test_one_user_has_a_share_of_the_connections(scratch, profiled):  # noqa: F811
     """From whatever loopback address they come."""
     with serve(scratch, "--max-connections-per-peer=4", profiled.pid, port=free_port()) as server, contextlib.ExitStack() as stack:
@@ -220,9 +248,10 @@ def test_one_user_has_a_share_of_the_streams(scratch, profiled):  # noqa: F811
             assert sum(first.startswith(b"HTTP/1.1 200") for first in firsts) == 64
             refused, = (first for first in firsts if not first.startswith(b"HTTP/1.1 200"))
             assert refused.startswith(b"HTTP/1.1 503") and b"this peer has 64 event streams open already" in refused
-        with ask_for_stream(0, port) as late:
+        with ask_for_stream(OTHER - 4, port) as late, ask_for_stream(0, port) as own:
             answer = late.recv(4096)
             assert answer.startswith(b"HTTP/1.1 503") and b"256 event streams are open already" in answer
+            assert own.recv(4096).startswith(b"HTTP/1.1 200"), "root has room beside them"
         assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
 
 

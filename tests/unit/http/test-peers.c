@@ -30,7 +30,7 @@ static Peer *
 connect_from(Peers *peers, const char *text)
 {
     SocketName name = name_of(text);
-    return peers_connect(peers, &name.any, PEERS_USER_UNKNOWN);
+    return peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL, NULL);
 }
 
 static void
@@ -50,7 +50,7 @@ test_names(void)
         peers_free(peers);
     }
     Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
-    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000);
+    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000, NULL, NULL);
     g_assert_cmpstr(peer_name(user), ==, "uid 1000");
     peers_free(peers);
 }
@@ -62,11 +62,11 @@ test_one_user(void)
     static const char *const addresses[] = {"127.0.0.1", "127.8.8.8",   "::1",
                                             "10.1.2.3",  "2001:db8::1", "::ffff:10.1.2.3"};
     Peers *peers = peers_new(&(PeerLimits){.connections = 100, .per_peer = 100});
-    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000);
+    Peer *user = peers_connect(peers, &(struct sockaddr){.sa_family = AF_UNIX}, 1000, NULL, NULL);
     for (gsize i = 0; i < G_N_ELEMENTS(addresses); i++) {
         SocketName name = name_of(addresses[i]);
-        g_assert_true(peers_connect(peers, &name.any, 1000) == user);
-        g_assert_true(peers_connect(peers, &name.any, 1001) != user);
+        g_assert_true(peers_connect(peers, &name.any, 1000, NULL, NULL) == user);
+        g_assert_true(peers_connect(peers, &name.any, 1001, NULL, NULL) != user);
         g_assert_true(connect_from(peers, addresses[i]) != user);
     }
     peers_free(peers);
@@ -81,9 +81,9 @@ test_one_peer(void)
     g_assert_null(connect_from(peers, "2001:db8::3"));
     g_assert_nonnull(connect_from(peers, "2001:db8:0:1::1"));
     SocketName name = name_of("2001:db8::4");
-    g_assert_false(peers_has_room(peers, &name.any));
+    g_assert_false(peers_has_room(peers, &name.any, g_get_monotonic_time()));
     peers_disconnect(peers, first);
-    g_assert_true(peers_has_room(peers, &name.any));
+    g_assert_true(peers_has_room(peers, &name.any, g_get_monotonic_time()));
     g_assert_nonnull(connect_from(peers, "2001:db8::3"));
     peers_free(peers);
 }
@@ -102,14 +102,63 @@ test_all_peers(void)
     peers_free(peers);
 }
 
+static gboolean
+note_asked(guint connections, gpointer data)
+{
+    *(guint *)data = connections;
+    return connections == 0;
+}
+
+/* Where there is no room in all, it may be made for a peer with fewer connections; root and our user need none. */
+static void
+test_room_in_all(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 2, .per_peer = 3});
+    const SocketName first = name_of("10.0.0.1"), other = name_of("10.0.0.2"), loopback = name_of("127.0.0.1");
+    guint asked = 99;
+    for (guint i = 0; i < 2; i++)
+        g_assert_nonnull(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, note_asked, &asked));
+    g_assert_cmpuint(asked, ==, 99);
+    g_assert_null(peers_connect(peers, &first.any, PEERS_USER_UNKNOWN, note_asked, &asked));
+    g_assert_cmpuint(asked, ==, 2);
+    g_assert_nonnull(peers_connect(peers, &other.any, PEERS_USER_UNKNOWN, note_asked, &asked));
+    g_assert_cmpuint(asked, ==, 0);
+    g_assert_null(peers_connect(peers, &loopback.any, geteuid() + 1, NULL, NULL));
+    for (guint i = 0; i < 3; i++)
+        g_assert_nonnull(peers_connect(peers, &loopback.any, geteuid(), NULL, NULL));
+    g_assert_null(peers_connect(peers, &loopback.any, geteuid(), note_asked, &asked));
+    peers_free(peers);
+}
+
+/* Those of one peer take a tenth of the server's thread. */
+static void
+test_handshakes(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 1000, .per_peer = 1000, .rate = 1000});
+    const SocketName name = name_of("10.0.0.1"), other = name_of("10.0.0.2");
+    Peer *peer = connect_from(peers, "10.0.0.1");
+    gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
+    for (guint i = 0; i < 200; i++) {
+        g_assert_true(peers_has_room(peers, &name.any, now));
+        peers_note_handshake(peer);
+    }
+    g_assert_false(peers_has_room(peers, &name.any, now));
+    g_assert_true(peers_has_room(peers, &other.any, now));
+    peers_disconnect(peers, peer);
+    peers_forget(peers, now);
+    g_assert_false(peers_has_room(peers, &name.any, now));
+    g_assert_true(peers_has_room(peers, &name.any, now + 20000));
+    peers_free(peers);
+}
+
 static void
 test_rate(void)
 {
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 5});
     Peer *far = connect_from(peers, "10.0.0.1");
     SocketName loopback = name_of("127.0.0.1");
-    Peer *near = peers_connect(peers, &loopback.any, geteuid());
-    Peer *neighbour = peers_connect(peers, &loopback.any, geteuid() + 1);
+    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL);
+    Peer *neighbour = peers_connect(peers, &loopback.any, geteuid() + 1, NULL, NULL);
     gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
     guint wait_s = 0;
     for (guint i = 0; i < 10; i++)
@@ -141,7 +190,7 @@ test_charge(void)
 {
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 100});
     SocketName loopback = name_of("127.0.0.1");
-    Peer *near = peers_connect(peers, &loopback.any, geteuid());
+    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL);
     Peer *quick = connect_from(peers, "10.0.0.1"), *heavy = connect_from(peers, "10.0.0.2");
     gint64 now = g_get_monotonic_time() + 2 * G_USEC_PER_SEC;
     Peer *const all[] = {near, quick, heavy};
@@ -171,7 +220,7 @@ test_refusals_take_nothing(void)
     enum { RATE = 5, TIMES = 50, SECONDS = 20 };
     Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = RATE});
     SocketName name = name_of("192.0.2.1");
-    Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN);
+    Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL, NULL);
     gint64 begun = g_get_monotonic_time();
     guint served = 0, wait_s;
     for (guint i = 0; i < TIMES * SECONDS; i++)
@@ -192,7 +241,7 @@ test_forget(void)
     SocketName name = name_of("10.0.0.0");
     for (guint i = 0; i < PEERS_REMEMBERED_MAX; i++) {
         name.v4.sin_addr.s_addr = htonl(0x0a000000 + i);
-        Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN);
+        Peer *peer = peers_connect(peers, &name.any, PEERS_USER_UNKNOWN, NULL, NULL);
         g_assert_nonnull(peer);
         peers_spend(peers, peer, g_get_monotonic_time(), &wait_s);
         peers_disconnect(peers, peer);
@@ -228,6 +277,8 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/one-user", test_one_user);
     g_test_add_func("/http/peers/one-peer", test_one_peer);
     g_test_add_func("/http/peers/all-peers", test_all_peers);
+    g_test_add_func("/http/peers/room-in-all", test_room_in_all);
+    g_test_add_func("/http/peers/handshakes", test_handshakes);
     g_test_add_func("/http/peers/rate", test_rate);
     g_test_add_func("/http/peers/charge", test_charge);
     g_test_add_func("/http/peers/refusals-take-nothing", test_refusals_take_nothing);
