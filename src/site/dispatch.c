@@ -38,8 +38,7 @@ static void
 make_change(Site *site, Exchange *exchange, Resolved *resolved)
 {
     gboolean waits = (resolved->match.flags & ROUTE_WAITING) != 0;
-    guint *waiting = waits ? peer_count(exchange_peer(exchange), PEER_WAITING) : NULL;
-    if (waiting != NULL && *waiting >= SITE_WAITING_OF_PEER_MAX)
+    if (waits && *peer_count(exchange_peer(exchange), PEER_WAITING) >= SITE_WAITING_OF_PEER_MAX)
         refuse(site, exchange,
                refuse_for_now("two requests of this peer with seconds= are already running",
                               "wait for one of them, or start a recording instead", "5"));
@@ -49,20 +48,24 @@ make_change(Site *site, Exchange *exchange, Resolved *resolved)
             site, exchange,
             refuse_for_now("this peer makes more than 50 changes per second", "wait as long as Retry-After says", "1"));
     else
-        pending_change(site->pending, exchange, resolved, waiting);
+        pending_change(site->pending, exchange, resolved);
 }
 
-/* A watch occupies a thread, and a process, for a time that its client chooses. */
+/* A watch occupies a thread, and a process, for a time that its client chooses. One that other peers have begun counts
+ * as well, since they may leave it to this one. SAME: the pending request that is equal, or NULL. */
 static void
-read_target(Site *site, Exchange *exchange, Resolved *resolved)
+read_target(Site *site, Exchange *exchange, Resolved *resolved, Pending *same)
 {
-    gboolean watches = (resolved->match.flags & ROUTE_WATCHING) != 0;
-    guint *waiting = watches ? peer_count(exchange_peer(exchange), PEER_WAITING) : NULL;
-    if (waiting != NULL && *waiting >= SITE_WAITING_OF_PEER_MAX)
+    Peer *peer = exchange_peer(exchange);
+    gboolean watches =
+        (resolved->match.flags & ROUTE_WATCHING) != 0 && (same == NULL || !pending_counts_for(same, peer));
+    if (watches && *peer_count(peer, PEER_WAITING) >= SITE_WAITING_OF_PEER_MAX)
         refuse(site, exchange,
                refuse_for_now("this peer is having two targets watched already", "wait for one of them", "5"));
+    else if (same != NULL)
+        pending_join(same, exchange);
     else
-        pending_read(site->pending, exchange, resolved, waiting);
+        pending_read(site->pending, exchange, resolved);
 }
 
 /* ---- the handler ---- */
@@ -135,8 +138,6 @@ handle(Exchange *exchange, gpointer data)
     Answer *refusal = guard_allow(exchange, match->role);
     if (refusal != NULL)
         refuse(site, exchange, in_words_of(resolved, refusal));
-    else if (same != NULL)
-        pending_join(same, exchange);
     else if (match->state != ROUTE_MATCHED)
         exchange_answer(exchange, resolved_answer_unknown(resolved));
     else if (match->route->serve != NULL)
@@ -144,7 +145,7 @@ handle(Exchange *exchange, gpointer data)
     else if (match->role == ROUTE_ROLE_CONTROL)
         make_change(site, exchange, resolved);
     else
-        read_target(site, exchange, resolved);
+        read_target(site, exchange, resolved, same);
 }
 
 ServerHandler

@@ -10,7 +10,6 @@ struct Pending {
     ServiceTicket *ticket; /* NULL: the target is not being queried */
     guint start;           /* source id; 0: no query is scheduled */
     char *about;           /* of a change, for the audit */
-    guint *count;          /* as in pending_change(); NULL: its exchange has ended */
 };
 
 struct PendingTable {
@@ -39,6 +38,13 @@ static gboolean
 is_change(const Pending *pending)
 {
     return pending->resolved->match.role == ROUTE_ROLE_CONTROL;
+}
+
+/* Whether PENDING counts as PEER_WAITING, once for each peer with an exchange. */
+static gboolean
+is_counted(const Pending *pending)
+{
+    return (pending->resolved->match.flags & (ROUTE_WATCHING | ROUTE_WAITING)) != 0;
 }
 
 static gboolean
@@ -70,15 +76,38 @@ drop_if_idle(Pending *pending)
 
 static void plan(Pending *pending);
 
+static gboolean
+has_peer(const GQueue *exchanges, const Peer *peer)
+{
+    for (const GList *link = exchanges->head; link != NULL; link = link->next)
+        if (exchange_peer(link->data) == peer)
+            return TRUE;
+    return FALSE;
+}
+
+gboolean
+pending_counts_for(const Pending *pending, const Peer *peer)
+{
+    return is_counted(pending) && (has_peer(&pending->waiting, peer) || has_peer(&pending->asking, peer));
+}
+
+/* Before EXCHANGE is added, or after it was removed. */
+static void
+count(const Pending *pending, const Exchange *exchange, int change)
+{
+    Peer *peer = exchange_peer(exchange);
+    if (is_counted(pending) && !pending_counts_for(pending, peer))
+        *peer_count(peer, PEER_WAITING) += (guint)change;
+}
+
 static void
 answer_all(Pending *pending, Answer *answer)
 {
     Exchange *exchange;
-    if (pending->count != NULL)
-        --*pending->count;
-    pending->count = NULL;
-    while ((exchange = g_queue_pop_head(&pending->asking)) != NULL)
+    while ((exchange = g_queue_pop_head(&pending->asking)) != NULL) {
+        count(pending, exchange, -1);
         exchange_answer(exchange, answer_ref(answer));
+    }
 }
 
 static void
@@ -145,11 +174,9 @@ static void
 on_left(Exchange *exchange, gpointer data)
 {
     Pending *pending = data;
-    if (pending->count != NULL)
-        --*pending->count;
-    pending->count = NULL;
     if (!g_queue_remove(&pending->waiting, exchange))
         g_queue_remove(&pending->asking, exchange);
+    count(pending, exchange, -1);
     if (is_change(pending) || pending->ticket == NULL || pending->asking.length > 0)
         return;
     service_ticket_cancel(pending->ticket);
@@ -201,6 +228,7 @@ may_use_request_in_progress(const Pending *pending)
 void
 pending_join(Pending *pending, Exchange *exchange)
 {
+    count(pending, exchange, 1);
     g_queue_push_tail(may_use_request_in_progress(pending) ? &pending->asking : &pending->waiting, exchange);
     exchange_wait(exchange, EXCHANGE_WHILE_CONNECTED, on_left, pending);
     plan(pending);
@@ -217,12 +245,9 @@ add_pending(PendingTable *table, Resolved *resolved)
 }
 
 void
-pending_read(PendingTable *table, Exchange *exchange, Resolved *resolved, guint *count)
+pending_read(PendingTable *table, Exchange *exchange, Resolved *resolved)
 {
     Pending *pending = add_pending(table, resolved);
-    pending->count = count;
-    if (count != NULL)
-        ++*count;
     if (may_share(exchange)) {
         pending->key = g_strdup(make_key(table, exchange));
         g_hash_table_insert(table->by_key, pending->key, pending);
@@ -231,12 +256,10 @@ pending_read(PendingTable *table, Exchange *exchange, Resolved *resolved, guint 
 }
 
 void
-pending_change(PendingTable *table, Exchange *exchange, Resolved *resolved, guint *count)
+pending_change(PendingTable *table, Exchange *exchange, Resolved *resolved)
 {
     Pending *pending = add_pending(table, resolved);
-    pending->count = count;
-    if (count != NULL)
-        ++*count;
+    count(pending, exchange, 1);
     g_queue_push_tail(&pending->waiting, exchange);
     exchange_wait(exchange, EXCHANGE_TO_THE_END, on_left, pending);
     ask(pending);

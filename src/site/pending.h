@@ -32,15 +32,17 @@ Pending *pending_find(PendingTable *table, const Exchange *exchange);
 /* The resolved request. */
 Resolved *pending_resolved(const Pending *pending);
 
+/* Whether PENDING specifies its own duration and one of its exchanges is PEER's, for whom it then counts once as
+ * PEER_WAITING. */
+gboolean pending_counts_for(const Pending *pending, const Peer *peer);
+
 /* Adds EXCHANGE to those that will be answered. */
 void pending_join(Pending *pending, Exchange *exchange);
 
-/* Answers EXCHANGE, whose request RESOLVED is about a target and changes nothing, and coalesces equal requests. Counted
- * in COUNT as below. */
-void pending_read(PendingTable *table, Exchange *exchange, Resolved *resolved, guint *count);
+/* Answers EXCHANGE, whose request RESOLVED is about a target and changes nothing, and coalesces equal requests. */
+void pending_read(PendingTable *table, Exchange *exchange, Resolved *resolved);
 
-/* Answers EXCHANGE, whose request RESOLVED is a change. While it is in progress it is counted in COUNT, one of
- * peer_count(); NULL: not counted. */
-void pending_change(PendingTable *table, Exchange *exchange, Resolved *resolved, guint *count);
+/* Answers EXCHANGE, whose request RESOLVED is a change. */
+void pending_change(PendingTable *table, Exchange *exchange, Resolved *resolved);
 
 #endif

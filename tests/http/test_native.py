@@ -15,6 +15,9 @@ from endpoint import is_active, is_whole_dump, serve, set_active
 from programs import fill, profiled, sampled, unprofiled  # noqa: F401
 from services import DEADLINE, JESCOPE, VICTIMS, environment, jescope, started, wait_for
 
+JOINED_S = 0.5  # until the server has received the request of a client that has just begun
+LEFT_S = 3  # until the server has noticed that a client has gone, which it looks for each second
+
 # What a report of each format begins with, or has in it.
 FORMATS = {
     "raw": b"heap_v2/",
@@ -340,6 +343,23 @@ def test_a_peer_has_two_watches(server):
         assert all(client.poll() is None for client in clients)
         for client in clients:
             client.kill()
+    wait_for(lambda: not examinations(server.pid), "the watches have ended")
+    assert server.get(path(server, "doctor?for=1s")).status == 200
+
+
+def test_watches_that_were_left_by_a_client_count(server):
+    """A client that joins a watch of the same peer and leaves it, or that has begun it and leaves it to another, makes no room for more."""
+    with contextlib.ExitStack() as stack:
+        for seconds in (298, 299):
+            command = server.command("GET", path(server, f"doctor?for={seconds}s"))
+            first, second = (stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE)) for _ in range(2))
+            stack.callback(second.kill)
+            wait_for(lambda: len(examinations(server.pid)) == seconds - 297, "the target is watched")
+            time.sleep(JOINED_S)
+            first.kill()
+            time.sleep(LEFT_S)
+        refusal = server.get(path(server, "doctor?for=297s"))
+        assert (refusal.status, refusal.json()["error"]["code"]) == (429, "crowded")
     wait_for(lambda: not examinations(server.pid), "the watches have ended")
     assert server.get(path(server, "doctor?for=1s")).status == 200
 
