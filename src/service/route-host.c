@@ -183,13 +183,17 @@ on_publish(void *host, const RoutePublication *what, Failure *failure)
     publication->user = has_bytes(publication) ? publication->user : live_process(target)->uids[1];
     guint64 *before = &publication->bytes[what->file];
     guint64 now = what->descriptor >= 0 && fstat(what->descriptor, &status) == 0 ? (guint64)status.st_size : *before;
-    if (!published_bytes_change(publication->user, *before, now))
+    const guint64 most = MAX(*before, now);
+    if (!published_bytes_change(publication->user, *before, most))
         return failure_set(failure, OUTCOME_TOO_LARGE,
                            "the files that are published of user %u would have more than %d MiB; end one of its "
                            "targets, or fetch the dump by /api/v1",
                            publication->user, PUBLISHED_BYTES_MAX >> 20);
-    *before = now;
-    return publish_put(&publication->published, g_get_tmp_dir(), what, failure);
+    Outcome result = publish_put(&publication->published, g_get_tmp_dir(), what, failure);
+    /* If that failed, the earlier file is still there. */
+    *before = result == OUTCOME_DONE ? now : *before;
+    published_bytes_change(publication->user, most, *before);
+    return result;
 }
 
 static void
