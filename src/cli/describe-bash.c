@@ -64,7 +64,7 @@ static const char bash_tail[] =
     "_jescope_targets()\n"
     "{\n"
     "    jescope ps --quiet 2>/dev/null | awk '{ pid = $1; sub(/^[0-9]+ /, \"\"); print pid; count[$0]++ }\n"
-    "        END { for (name in count) if (count[name] == 1) print name }'\n"
+    "        END { for (name in count) if (count[name] == 1 && name !~ /^(-|[0-9]*$)/) print name }'\n"
     "}\n"
     "\n"
     "_jescope_history()\n"

@@ -93,7 +93,7 @@ describe_fish(void)
           "function __jescope_targets\n"
           "    jescope ps --quiet 2>/dev/null | awk '{ pid = $1; sub(/^[0-9]+ /, \"\"); print pid \"\\t\" $0; "
           "count[$0]++ }\n"
-          "        END { for (name in count) if (count[name] == 1) print name }'\n"
+          "        END { for (name in count) if (count[name] == 1 && name !~ /^(-|[0-9]*$)/) print name }'\n"
           "end\n"
           "\n"
           "function __jescope_history\n"

@@ -171,3 +171,14 @@ def test_names_are_not_run(completed, tmp_path):
         assert str(python.pid) in completed(f"jescope status {str(python.pid)[:1]}")
         completed("jescope status $")
         assert not (tmp_path / "ran").exists()
+
+
+def test_names_that_would_mean_something_else(completed, tmp_path):
+    """An option, and another process."""
+    with service(tmp_path) as python:
+        for name, typed in (("-o/tmp/x", "jescope status "), ("99999999", "jescope status 9999")):
+            python.rename(name)
+            assert name not in completed(typed)
+        name = f"a:{os.getpid()}"
+        python.rename(name)
+        assert [offered.replace("\\", "") for offered in completed("jescope status a:")] == [name]
