@@ -477,8 +477,9 @@ run(char **operands, GError **error)
         return STATUS_USAGE;
     }
     report_fill_source_options(&doctor.source, &plain);
-    if (!source_is_target(operands[0], material_may_be))
-        return examine_files(&doctor, operands, error);
+    const SourceKind kind = source_kind(operands[0], material_may_be, error);
+    if (kind != SOURCE_IS_TARGET)
+        return kind == SOURCE_IS_FILE ? examine_files(&doctor, operands, error) : STATUS_USAGE;
     if (operands[1] != NULL) {
         g_set_error(error, CLI_ERROR, CLI_ERROR_USAGE, "doctor: one target at a time, or several files of one program");
         return STATUS_USAGE;

@@ -321,7 +321,10 @@ run(char **operands, GError **error)
     Format chosen;
     if (!check_options(error) || !choose_format(&chosen, error))
         return STATUS_USAGE;
-    if (!wants_own() && !source_is_target(operands[0], may_be_statistics))
+    const SourceKind kind = wants_own() ? SOURCE_IS_TARGET : source_kind(operands[0], may_be_statistics, error);
+    if (kind == SOURCE_IS_NEITHER)
+        return STATUS_USAGE;
+    if (kind == SOURCE_IS_FILE)
         return print_file(operands[0], stats_open_file(operands[0], error), chosen, error);
     g_autoptr(Target) target = via_open(operands[0], error);
     if (target == NULL)

@@ -178,6 +178,7 @@ is_usage(const GError *error)
     return g_error_matches(error, CLI_ERROR, CLI_ERROR_USAGE) ||
            (error->domain == TARGET_ERROR && outcome_row((unsigned)error->code)->exit == STATUS_USAGE) ||
            g_error_matches(error, SOURCE_ERROR, SOURCE_ERROR_MIXED) ||
+           g_error_matches(error, SOURCE_ERROR, SOURCE_ERROR_NAME) ||
            g_error_matches(error, REPORT_ERROR, REPORT_ERROR_NO_THREAD) ||
            g_error_matches(error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED);
 }

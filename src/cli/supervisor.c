@@ -396,7 +396,8 @@ is_supervised(const char *operand)
     guint64 pid;
     if (g_ascii_string_to_unsigned(operand, 10, 1, G_MAXINT32, &pid, NULL))
         return process_may_delay((pid_t)pid, &user);
-    return strstr(operand, "://") == NULL && strchr(operand, '/') == NULL && access(operand, F_OK) != 0;
+    /* Also if a file has the name: most commands use none, and another user may have made it. */
+    return strstr(operand, "://") == NULL && strchr(operand, '/') == NULL && strcmp(operand, "-") != 0;
 }
 
 static void

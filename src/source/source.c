@@ -148,21 +148,37 @@ may_be_profile(const char *path)
     return FALSE;
 }
 
-gboolean
-source_is_target(const char *name, gboolean (*may_be_file)(const char *path))
+static gboolean
+is_of_another_user(const char *path)
+{
+    struct stat entry, file;
+
+    return lstat(path, &entry) != 0 || stat(path, &file) != 0 || !rights_are_trusted(entry.st_uid) ||
+           !rights_are_trusted(file.st_uid);
+}
+
+SourceKind
+source_kind(const char *name, gboolean (*may_be_file)(const char *path), GError **error)
 {
     g_autoptr(GPtrArray) processes = NULL;
 
     if (g_str_has_prefix(name, "unix:") || strstr(name, "://"))
-        return TRUE;
+        return SOURCE_IS_TARGET;
     if (g_str_equal(name, "-") || strchr(name, '/'))
-        return FALSE;
+        return SOURCE_IS_FILE;
     if (!g_file_test(name, G_FILE_TEST_EXISTS))
-        return TRUE;
-    if (may_be_file(name))
-        return FALSE;
+        return SOURCE_IS_TARGET;
+    gboolean file = may_be_file(name);
+    if (file && !is_of_another_user(name))
+        return SOURCE_IS_FILE;
     processes = candidates_find(name, CANDIDATES_NAMED, NULL);
-    return processes != NULL;
+    if (processes == NULL)
+        return SOURCE_IS_FILE;
+    if (!file || strspn(name, "0123456789") == strlen(name))
+        return SOURCE_IS_TARGET;
+    g_set_error(error, SOURCE_ERROR, SOURCE_ERROR_NAME,
+                "'%s' is a process, and here a file of another user; give the pid of the process, or ./%s", name, name);
+    return SOURCE_IS_NEITHER;
 }
 
 static Source *
@@ -252,7 +268,14 @@ begin_target(const char *name, const SourceOptions *options, GError **error)
 Source *
 source_begin(const char *name, const SourceOptions *options, GError **error)
 {
-    return source_is_target(name, may_be_profile) ? begin_target(name, options, error) : begin_file(name, error);
+    switch (source_kind(name, may_be_profile, error)) {
+    case SOURCE_IS_FILE:
+        return begin_file(name, error);
+    case SOURCE_IS_TARGET:
+        return begin_target(name, options, error);
+    default:
+        return NULL;
+    }
 }
 
 gboolean

@@ -43,6 +43,7 @@ GQuark source_error_quark(void);
 typedef enum {
     SOURCE_ERROR_FAILED,
     SOURCE_ERROR_MIXED, /* files and processes cannot be added up */
+    SOURCE_ERROR_NAME,  /* of a process, and of another user's file */
 } SourceError;
 
 typedef struct {
@@ -55,7 +56,7 @@ typedef struct {
 } SourceOptions;
 
 /*
- * Opens the sources `names` (n >= 1), whose profiles are added: "-" is standard input, a name with source_is_target() a
+ * Opens the sources `names` (n >= 1), whose profiles are added: "-" is standard input, a name with source_kind() a
  * running process, which is dumped, any other name a dump file. Errors name the file or the target.
  */
 GPtrArray *source_begin_all(char *const *names, guint n, const SourceOptions *options, GError **error);
@@ -79,9 +80,17 @@ gint64 source_older(gint64 a, gint64 b);
 /* Of two Source.owner the one with fewer rights: a user rather than root; for two different users, nobody's. */
 uid_t source_lesser(uid_t a, uid_t b);
 
-/* Whether `name` is a running process: unix:PATH, a URL, a name that is not a path or file, or a file of the wrong kind
- * (may_be_file() is FALSE), such as the program itself, while a process of that name or pid runs. */
-gboolean source_is_target(const char *name, gboolean (*may_be_file)(const char *path));
+typedef enum {
+    SOURCE_IS_FILE,
+    SOURCE_IS_TARGET,
+    SOURCE_IS_NEITHER, /* with an error */
+} SourceKind;
+
+/* What `name` is. A running process: unix:PATH, a URL, a name that is not a path or file, or a file of the wrong kind
+ * (may_be_file() is FALSE), such as the program itself, while a process of that name or pid runs. Another user's file
+ * in the working directory takes the place of no process: one with its pid comes first, one with its name is an error.
+ */
+SourceKind source_kind(const char *name, gboolean (*may_be_file)(const char *path), GError **error);
 
 /* The pids of all reachable processes of `names` (pids and names, NULL-terminated), as operands for source_begin_all().
  * The reasons for skipping others are added to left_out (of char *), also on error. */

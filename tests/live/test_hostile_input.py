@@ -128,6 +128,29 @@ def test_output_where_a_link_of_another_user_leads(tmp_path):
     assert (place / "inner/x.txt").stat().st_size > 0
 
 
+@needs_root
+@pytest.mark.parametrize("command", [["report"], ["stats"], ["doctor", "--for=1s"]], ids=lambda words: words[0])
+def test_file_of_another_user_takes_the_place_of_no_process(tmp_path, command):
+    """In a directory where he may write, as /tmp: what it says would be taken for the process's."""
+    def run(name):
+        return subprocess.run([JESCOPE, *command, name], check=False, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, cwd=tmp_path)
+
+    name = f"jsc{os.getpid()}"
+    (tmp_path / "bin").mkdir()
+    shutil.copy("/bin/sleep", tmp_path / "bin" / name)
+    with subprocess.Popen([tmp_path / "bin" / name, "1000"]) as sleep:
+        try:
+            pid = str(sleep.pid)
+            for file in (pid, name):
+                write_dump(tmp_path / file, [[0x1000]])
+                os.chown(tmp_path / file, NOBODY, NOBODY)
+            assert "jemalloc" in run(pid).stderr
+            assert f"give the pid of the process, or ./{name}" in run(name).stderr
+            assert "file of another user" not in run("./" + name).stderr
+        finally:
+            sleep.kill()
+
+
 READERS = [["report"], ["diff"], ["growth"], ["doctor"], ["stats"], ["abs"], ["import", "--history=@/history.db"], ["rules", "check"]]
 
 

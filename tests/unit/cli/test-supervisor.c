@@ -283,11 +283,28 @@ test_not_supervised(void)
     }
 }
 
+/* Also if there is a file with it: another user may have made it, and a process that delays the command. */
+static void
+test_name(void)
+{
+    static const char *const names[] = {"proc", "no-such-file"};
+    if (skip())
+        return;
+    for (guint i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_assert_cmpint(chdir("/"), ==, 0);
+        const Ended ended = run(names[i], tell_whether_supervised, 0);
+        g_assert_true(WIFEXITED(ended.status));
+        g_assert_cmpint(WEXITSTATUS(ended.status), ==, STATUS);
+        g_string_free(ended.text, TRUE);
+    }
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/supervisor/not-supervised", test_not_supervised);
+    g_test_add_func("/supervisor/name", test_name);
     g_test_add_func("/supervisor/output-and-status", test_output_and_status);
     g_test_add_func("/supervisor/signal-of-its-end", test_signal_of_its_end);
     g_test_add_func("/supervisor/signals-are-passed-on", test_signals_are_passed_on);
