@@ -119,6 +119,12 @@ begin_split(const ServeArguments *arguments, ServeOptions *options, GError **err
         return FALSE;
     if (split.user.uid == 0)
         return TRUE;
+    if (name == NULL && strcmp(split.user.name, SERVE_SPLIT_USER) != 0)
+        fprintf(
+            stderr,
+            "jescope: warning: there is no user '%s', and every process of '%s' can end the server; create that user, "
+            "or give another with --user\n",
+            SERVE_SPLIT_USER, split.user.name);
     notify_connect();
     split.broker = serve_split_begin(&settings, needs_of(options), error);
     options->service.root = broker_client_root();

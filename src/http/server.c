@@ -8,6 +8,7 @@
 #include "target/reach.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -158,11 +159,22 @@ remove_files(const Server *server)
     }
 }
 
+/* Connections use half of the descriptors that this process may have, so that there are some for the others. */
+static PeerLimits
+within_descriptors(PeerLimits limits)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+        limits.connections = (guint)MIN(limits.connections, MAX(files.rlim_cur / 2, 1));
+    return limits;
+}
+
 Server *
 server_new(const ServerHandler *handler, const ServerLimits *limits)
 {
     Server *server = g_new0(Server, 1);
-    traffic_init(&server->traffic, handler, limits);
+    const ServerLimits fitting = {within_descriptors(limits->peers), limits->timeout_s};
+    traffic_init(&server->traffic, handler, &fitting);
     server->traffic.closed = sweep_soon;
     server->traffic.data = server;
     server->listeners = g_ptr_array_new_with_free_func(free_listener);
@@ -238,7 +250,8 @@ server_set_tls(Server *server, const Tls *tls, GError **error)
 void
 server_set_limits(Server *server, const ServerLimits *limits)
 {
-    peers_set_limits(server->traffic.peers, &limits->peers);
+    const PeerLimits fitting = within_descriptors(limits->peers);
+    peers_set_limits(server->traffic.peers, &fitting);
     server->traffic.timeout_s = limits->timeout_s;
 }
 

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import stat
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 
 OTHER = 65533
 ABRUPT = 200
+FEW = 200  # descriptors
 
 
 @pytest.fixture
@@ -209,6 +211,23 @@ def test_idle_connections_of_many_users_make_room(scratch, profiled):  # noqa: F
         for connection in own:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert answered(connection)
+
+
+def test_connections_leave_descriptors(scratch, profiled):  # noqa: F811
+    """Where the server may have few, idle connections of a user do not take them all."""
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FEW, FEW))
+    port = free_port()
+    command = [JESCOPE, "serve", "--blackbox=off", "--every=0", "--listen", f"127.0.0.1:{port}", profiled.pid]
+    with started(command, env=environment(scratch), preexec_fn=few, stderr=subprocess.PIPE) as process, contextlib.ExitStack() as stack:
+        while "serving on" not in process.stderr.readline():
+            pass
+        for connection in connect_as(OTHER, port, FEW):
+            stack.enter_context(connection)
+        for _ in range(3):
+            with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)) as client:
+                client.request("GET", f"/api/v1/targets/{profiled.pid}/statistics")
+                assert client.getresponse().status == 200
 
 
 def test_one_user_has_a_share_of_the_connections(scratch, profiled):  # noqa: F811
@@ -466,6 +485,14 @@ def test_roots_server_may_stay_one_process(scratch, read_token):
         assert children(server.process.pid) == []
         assert status_field(server.process.pid, "Uid") == "0"
         check_capabilities(server.process.pid, NEEDED)
+
+
+def test_a_user_with_other_processes_is_warned_of(scratch):
+    """Each of them can end the server; of a user that was named nothing is said."""
+    with serve(scratch) as server, serve(scratch, "--user=nobody") as named:
+        makes_do = "there is no user 'jescope'" in server.log.read_text()
+        assert makes_do == (subprocess.run(["id", "jescope"], capture_output=True).returncode != 0)
+        assert "there is no user" not in named.log.read_text()
 
 
 def test_a_server_of_its_user_is_not_roots_server(scratch, profiled):  # noqa: F811
