@@ -191,13 +191,17 @@ static const char *
 read_header_comment(DumpReader *reader, const char *line)
 {
     const char *expected = NULL;
+    ProfileSampler sampler = {0};
 
     if (lives_kind(line) != LIVES_SAMPLER)
         return scan_next_line(line);
-    const char *fault = lives_parse_sampler(line, &reader->sampler, &expected);
-    if (fault == NULL && reader->sampler.window == 0)
+    const char *fault = lives_parse_sampler(line, &sampler, &expected);
+    if (fault == NULL && sampler.window == 0)
         return fail(reader, line, "\"window=\" and a number from 1 on");
-    reader->has_sampler = fault == NULL;
+    if (fault == NULL) {
+        reader->sampler = sampler;
+        reader->has_sampler = TRUE;
+    }
     return after_lives(reader, line, fault, expected);
 }
 
