@@ -31,6 +31,7 @@ typedef struct {
 typedef struct {
     int broker; /* the socket; -1: there is one process */
     ServeUser user;
+    gboolean substitute; /* the user is not the one that is meant, which does not exist */
     char **operands;
     guint given; /* sockets passed by a supervisor */
 } Split;
@@ -91,6 +92,11 @@ reduce_privileges(const ServeOptions *options, GError **error)
     const ServePaths paths = {.history = options->service.history,
                               .blackbox = blackbox->scope != SERVICE_BLACKBOX_OFF ? blackbox->directory : NULL,
                               .pushes = options->service.pushes};
+    if (split.substitute)
+        fprintf(stderr,
+                "jescope: warning: there is no user '%s', and every process of '%s' can end the server; create that "
+                "user, or give another with --user\n",
+                SERVE_SPLIT_USER, split.user.name);
     if (split.broker >= 0)
         return serve_split_finish(split.broker, &split.user, &paths, error);
     return serve_privileges_reduce(needs_of(options), error);
@@ -119,12 +125,7 @@ begin_split(const ServeArguments *arguments, ServeOptions *options, GError **err
         return FALSE;
     if (split.user.uid == 0)
         return TRUE;
-    if (name == NULL && strcmp(split.user.name, SERVE_SPLIT_USER) != 0)
-        fprintf(
-            stderr,
-            "jescope: warning: there is no user '%s', and every process of '%s' can end the server; create that user, "
-            "or give another with --user\n",
-            SERVE_SPLIT_USER, split.user.name);
+    split.substitute = name == NULL && strcmp(split.user.name, SERVE_SPLIT_USER) != 0;
     notify_connect();
     split.broker = serve_split_begin(&settings, needs_of(options), error);
     options->service.root = broker_client_root();
