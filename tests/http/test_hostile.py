@@ -149,8 +149,11 @@ def test_work_ends_with_its_client(folder, profiled):  # noqa: F811
                  "the request is given up")
 
 
+SHELL_WORDS = ("-c", "echo ready; while :; do read line; done")
+
+
 @contextlib.contextmanager
-def slow_files(folder, *mode, user=USER, words=("/bin/sh", "-c", "echo ready; while :; do read line; done"), **variables):
+def slow_files(folder, *mode, user=USER, words=("/bin/sh", *SHELL_WORDS), **variables):
     """A process of another user whose socket, program file or arguments are where a file system never answers; see
     tests/victims/slow_files.c."""
     device, place, program = folder / "fuse", folder / "place", folder / "slow_files"
@@ -273,11 +276,12 @@ def test_namesakes_of_many_users_whose_files_do_not_answer(folder, words):
         for user in range(USER - 40, USER):
             own = folder / str(user)
             own.mkdir()
-            stack.enter_context(slow_files(own, user=user))
+            shell = shutil.copy("/bin/sh", own / "slow_namesake")
+            stack.enter_context(slow_files(own, user=user, words=(shell, *SHELL_WORDS)))
         begin = time.monotonic()
-        done = jescope(folder, *words, "sh", check=False)
+        done = jescope(folder, *words, "slow_namesake", check=False)
         assert time.monotonic() - begin < PS_S, done
-        assert done.returncode != 0 and "'sh'" in done.stderr, done
+        assert done.returncode != 0 and "'slow_namesake'" in done.stderr, done
 
 
 @pytest.mark.parametrize("words", [["ps"], ["status", "no-such-name"]])

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pwd
+import re
 import signal
 import socket
 import subprocess
@@ -502,9 +503,13 @@ signal.pause()
 
 
 def peak_memory(pid):
-    """Of a process and of those it has started, in bytes."""
-    status = pathlib.Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmHWM:")[2].split()[0]) * 1024 + sum(map(peak_memory, children(pid)))
+    """Of a process and of those it has started, in bytes. One that has just ended has none."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    peak = re.search(r"^VmHWM:\s*(\d+)", status, re.M)
+    return (int(peak[1]) * 1024 if peak else 0) + sum(map(peak_memory, children(pid)))
 
 
 @pytest.mark.skipif(SANITIZED, reason="a sanitizer's own memory is measured along")

@@ -103,14 +103,17 @@ needs_root = pytest.mark.skipif(not AS_ROOT, reason="giving rights away needs ro
 def test_collect_with_the_rights_of_its_unit(tmp_path, own_mounts, theirs, open_path):
     """The socket is not in our mounts, as with PrivateTmp."""
     history = tmp_path / "history.db"
-    collect = [*confined("jescope-collect@"), JESCOPE, "collect", "--for=5s", "--every=500ms", f"--history={history}"]
+    collect = [*confined("jescope-collect@"), JESCOPE, "collect", "--every=500ms", f"--history={history}", str(theirs.process.pid)]
     hide = f'mount -t tmpfs none {open_path} && exec "$@"'
-    done = subprocess.run([*own_mounts, "sh", "-c", hide, "sh", *collect, "victim"], capture_output=True,
-                          text=True, timeout=DEADLINE, check=False, env={"PATH": os.environ["PATH"]})
-    assert done.returncode == 0, done.stderr
-    listed = subprocess.run([JESCOPE, "series", f"--history={history}", "allocated", "--format=csv"], capture_output=True,
-                            text=True, timeout=DEADLINE, check=True)
-    assert len(listed.stdout.splitlines()) >= 2
+
+    def samples():
+        done = subprocess.run([JESCOPE, "series", f"--history={history}", "allocated", "--format=csv"], capture_output=True,
+                              text=True, timeout=DEADLINE, check=False)
+        return len(done.stdout.splitlines()) >= 2
+
+    with started([*own_mounts, "sh", "-c", hide, "sh", *collect], env={"PATH": os.environ["PATH"]}) as process:
+        wait_for(samples, "samples in the history")
+    assert process.returncode == 0
 
 
 @needs_root
