@@ -228,10 +228,30 @@ is_of_its_user(const char *path, const Process *process)
     return lstat(path, &st) == 0 && st.st_uid == process->uids[1];
 }
 
+/* How much the clock since boot of PROC ("self", a pid) is ahead of the machine's, in clock ticks: by its time
+ * namespace. */
+static gint64
+ticks_ahead(const char *proc)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%s/timens_offsets", proc);
+    g_autofree char *text = NULL;
+    const char *line = g_file_get_contents(path, &text, NULL, NULL) ? strstr(text, "boottime") : NULL;
+    gint64 seconds = 0;
+    gint64 ns = 0;
+    if (line == NULL || sscanf(line, "boottime %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, &seconds, &ns) != 2)
+        return 0;
+    const gint64 ticks = sysconf(_SC_CLK_TCK);
+    return seconds * ticks + ns / (G_GINT64_CONSTANT(1000000000) / ticks);
+}
+
+/* The agent knows the start time by the clock of its own time namespace. */
 char *
 discovery_socket_name(const Process *process)
 {
-    return g_strdup_printf("%d.%" G_GUINT64_FORMAT ".sock", (int)process->inner_pid, process->start_time);
+    char pid[16];
+    g_snprintf(pid, sizeof(pid), "%d", (int)process->pid);
+    const guint64 start_time = process->start_time + (guint64)(ticks_ahead(pid) - ticks_ahead("self"));
+    return g_strdup_printf("%d.%" G_GUINT64_FORMAT ".sock", (int)process->inner_pid, start_time);
 }
 
 gboolean

@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 import wire
-from services import jescope
+from services import JESCOPE, environment, jescope
 from victims import AGENT, BUILD, DEBUG, assert_inert, complaint, eventually, inner_pid, program, start_time, status_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming other users needs root")
@@ -255,3 +255,17 @@ def test_in_a_user_namespace(start, open_path):
     # Root of the host is no user in there.
     done = jescope(open_path, "status", "--via=agent", victim.pid, check=False)
     assert done.returncode == 0 and "reached by   agent" in done.stdout, done
+
+
+def test_in_a_time_namespace(start, sockets, tmp_path):
+    """The time since boot differs there, so the agent knows another start time; inside, both know the same."""
+    enter = ["unshare", "--time", "--boottime", "100000"]
+    if subprocess.run([*enter, "true"], capture_output=True).returncode != 0:
+        pytest.skip("time namespaces are not permitted here")
+    victim = start(command=[*enter, "env", f"LD_PRELOAD={AGENT}", str(program())], preload=None)
+    ahead = 100000 * os.sysconf("SC_CLK_TCK")
+    eventually(lambda: os.listdir(sockets) == [f"{victim.pid}.{start_time(victim.pid) + ahead}.sock"], "the agent inside")
+    words = ["status", "--via=agent", str(victim.pid)]
+    for command in ([JESCOPE, *words], ["nsenter", f"--time=/proc/{victim.pid}/ns/time", JESCOPE, *words]):
+        done = subprocess.run(command, env=environment(tmp_path, JESCOPE_SOCKET_DIR=str(sockets)), capture_output=True, text=True, check=False)
+        assert done.returncode == 0 and "reached by   agent" in done.stdout, done
