@@ -22,7 +22,7 @@
 enum {
     CALLS_PER_STOP = 64, /* so that a thread is stopped for a few milliseconds at most, */
     STOP_US = 2000,      /* and, if calls take long on a busy machine, for no longer than this and one call */
-    SAMPLE_MS = 30000,   /* all stops of a sample together */
+    PATIENCE_MS = 25000, /* all stops together, but for outputs; half of the time, if they go on */
     FRESH_US = 100000,   /* maximum age of values that are not read again by the same command */
     RELEASE_MS = 20000,  /* to restore the settings at the end */
     OUTPUT_MS = 120000,  /* for a dump of a large heap or a purge, as for the agent */
@@ -36,6 +36,8 @@ typedef struct {
     RemoteJemalloc jemalloc;
     WireHelloReply hello; /* constant */
     unsigned quirks;
+    gint64 patience;       /* microseconds left for stops at the time RESTED */
+    gint64 rested;         /* end of the last stop */
     guint32 activity;      /* the earlier WIRE_FLAG_PROF_ACTIVE */
     gint64 activity_until; /* g_get_monotonic_time() until which ACTIVITY is used */
     Lease lease;           /* our own; other clients do not know of it */
@@ -65,20 +67,51 @@ run_visit(Tracee *tracee, gpointer data, GError **error)
     return visit->visit(visit->self, visit->data, error);
 }
 
+typedef gboolean (*VisitFunc)(PtraceTarget *self, gpointer data, GError **error);
+
+/* Limits the visit to LIMITS. */
 static gboolean
-stop_and(PtraceTarget *self, gboolean (*visit)(PtraceTarget *, gpointer, GError **), gpointer data, GError **error)
+stop_patiently(PtraceTarget *self, const TraceeDeadlines *limits, VisitFunc visit, gpointer data, GError **error)
 {
     Visit what = {.self = self, .visit = visit, .data = data};
+    const TraceeDeadlines deadlines = {.attach = target_time_limit(&self->target, limits->attach),
+                                       .call = target_time_limit(&self->target, limits->call)};
+    tracee_set_deadlines(self->tracee, &deadlines);
     return tracee_visit(self->tracee, run_visit, &what, error);
 }
 
-/* Limits the next visit to ATTACH and CALL milliseconds. */
-static void
-set_limits(PtraceTarget *self, guint attach, guint call)
+static gboolean
+set_slow(const PtraceTarget *self, GError **error)
 {
-    const TraceeDeadlines deadlines = {.attach = target_time_limit(&self->target, attach),
-                                       .call = target_time_limit(&self->target, call)};
-    tracee_set_deadlines(self->tracee, &deadlines);
+    g_set_error(
+        error, TARGET_ERROR, OUTCOME_SILENT,
+        "%s: calls of its jemalloc took more than %d s in all, since it or the machine is busy; try again later",
+        self->target.label, PATIENCE_MS / 1000);
+    return FALSE;
+}
+
+/* A command makes many stops, and a process could delay each of them. So they share an allowance, which recovers while
+ * there is no stop. */
+static gboolean
+stop_and(PtraceTarget *self, VisitFunc visit, gpointer data, GError **error)
+{
+    const gint64 begun = g_get_monotonic_time();
+    self->patience = MIN(self->patience + begun - self->rested, (gint64)PATIENCE_MS * 1000);
+    const gint64 left_ms = self->patience / 1000;
+    self->rested = begun;
+    if (left_ms <= 0)
+        return set_slow(self, error);
+    const TraceeDeadlines limits = {.attach = (guint)MIN(left_ms, (gint64)tracee_deadlines_default.attach),
+                                    .call = (guint)MIN(left_ms, (gint64)tracee_deadlines_default.call)};
+    g_autoptr(GError) cause = NULL;
+    gboolean done = stop_patiently(self, &limits, visit, data, &cause);
+    self->rested = g_get_monotonic_time();
+    self->patience -= self->rested - begun;
+    if (self->patience <= 0 && g_error_matches(cause, TARGET_ERROR, OUTCOME_SILENT))
+        return set_slow(self, error);
+    if (cause != NULL)
+        g_propagate_error(error, g_steal_pointer(&cause));
+    return done;
 }
 
 static gboolean
@@ -201,14 +234,18 @@ visit_control(PtraceTarget *self, gpointer data, GError **error)
     return TRUE;
 }
 
+/* A purge of a large heap takes long, too. */
+static const TraceeDeadlines output_limits = {.attach = 2000, .call = OUTPUT_MS};
+
 static gboolean
 exchange_control(PtraceTarget *self, Exchange *exchange, GError **error)
 {
-    const gboolean action = exchange->control.type == WIRE_TYPE_NONE;
-    set_limits(self, tracee_deadlines_default.attach, action ? OUTPUT_MS : tracee_deadlines_default.call);
     if ((exchange->control.access & REMOTE_WRITE) != 0)
         self->activity_until = 0;
-    if (!stop_and(self, visit_control, exchange, error))
+    const gboolean stopped = exchange->control.type == WIRE_TYPE_NONE
+                                 ? stop_patiently(self, &output_limits, visit_control, exchange, error)
+                                 : stop_and(self, visit_control, exchange, error);
+    if (!stopped)
         return FALSE;
     return exchange->control.error == 0 || set_refused(&self->target, &exchange->control, error);
 }
@@ -336,15 +373,6 @@ visit_sample(PtraceTarget *self, gpointer data, GError **error)
     return TRUE;
 }
 
-static gboolean
-set_slow(const PtraceTarget *self, guint limit_ms, GError **error)
-{
-    g_set_error(error, TARGET_ERROR, OUTCOME_SILENT,
-                "%s: its statistics could not be read within %g s, since the machine is busy; try again later",
-                self->target.label, limit_ms / 1000.0);
-    return FALSE;
-}
-
 /* The epoch is refreshed once, so all numbers are of one time, even if several stops are needed to read them. */
 static gboolean
 ptrace_sample(Target *target, const SampleRequest *request, guint64 *rows, guint64 *spent_ns, GError **error)
@@ -356,12 +384,10 @@ ptrace_sample(Target *target, const SampleRequest *request, guint64 *rows, guint
     g_return_val_if_fail(request->n > 0 && request->n <= WIRE_SAMPLE_CONTROLS_MAX, FALSE);
     if (!check_names(self, request, error))
         return FALSE;
-    set_limits(self, tracee_deadlines_default.attach, tracee_deadlines_default.call);
-    const guint limit_ms = target_time_limit(target, SAMPLE_MS);
-    const gint64 until = g_get_monotonic_time() + (gint64)limit_ms * 1000;
+    const gint64 until = g_get_monotonic_time() + (gint64)target_time_limit(target, PATIENCE_MS) * 1000;
     while (sampling.refresh || sampling.next < request->n * request->count) {
         if (g_get_monotonic_time() >= until)
-            return set_slow(self, limit_ms, error);
+            return set_slow(self, error);
         if (!stop_and(self, visit_sample, &sampling, error))
             return FALSE;
     }
@@ -393,9 +419,8 @@ ptrace_output(Target *target, const char *letters, GError **error)
                            .descriptor = -1};
     if (letters == NULL && !check_profiling(self, "prof.dump", error))
         return -1;
-    set_limits(self, tracee_deadlines_default.attach, OUTPUT_MS);
     g_autoptr(GError) cause = NULL;
-    if (stop_and(self, letters == NULL ? visit_dump : visit_stats, &output, &cause) &&
+    if (stop_patiently(self, &output_limits, letters == NULL ? visit_dump : visit_stats, &output, &cause) &&
         remote_output_finish(&output, &cause))
         return output.descriptor;
     if (output.descriptor >= 0)
@@ -562,8 +587,8 @@ static gboolean
 release_lease(PtraceTarget *self, GError **error)
 {
     LeaseStep ending = {end_lease, &self->lease};
-    set_limits(self, RELEASE_MS, tracee_deadlines_default.call);
-    if (!stop_and(self, visit_lease, &ending, error))
+    const TraceeDeadlines limits = {.attach = RELEASE_MS, .call = tracee_deadlines_default.call};
+    if (!stop_patiently(self, &limits, visit_lease, &ending, error))
         return FALSE;
     forget_lease(self, KEEPER_DONE);
     return TRUE;
@@ -593,7 +618,6 @@ ptrace_lease(Target *target, const WireLeaseRequest *request, WireLease *lease, 
         return FALSE;
     if (taking && (self->lease.id != 0 || agent_has_lease(self)))
         return target_set_busy(target, lease_left_ms(&self->lease, now_ms()), error);
-    set_limits(self, tracee_deadlines_default.attach, tracee_deadlines_default.call);
     if (!(taking ? take_lease : change_lease)(self, request, error))
         return FALSE;
     *lease = lease_describe(&self->lease, now_ms());
@@ -666,6 +690,8 @@ ptrace_open(const Process *process, GError **error)
     if (self->space == NULL || !remote_jemalloc_find(process, self->space, &self->jemalloc, error))
         return NULL;
     remote_control_guard(self->tracee, &self->jemalloc);
+    self->patience = (gint64)PATIENCE_MS * 1000;
+    self->rested = g_get_monotonic_time();
     if (!stop_and(self, visit_introduction, NULL, error))
         return NULL;
     introduce(self);

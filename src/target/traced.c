@@ -56,7 +56,7 @@ struct _Traced {
 enum {
     MS = 1000,       /* microseconds of the kernel's clock in a millisecond */
     STOP_MS = 100,   /* a thread that has not stopped by then is in an uninterruptible wait */
-    BUSY_MS = 20000, /* or waits for a processor on a busy machine */
+    BUSY_MS = 10000, /* or waits for a processor on a busy machine */
     SYSCALL_STOP = SIGTRAP | 0x80,
     EVENT_SHIFT = 16,
     FOREIGN_CALL = -1, /* stands for the number of another architecture's call */

@@ -195,6 +195,47 @@ def test_a_filter_that_forbids_to_open_files_holds_during_a_dump(tmp_path):
         assert victim.poll() is None
 
 
+ANSWERS_LATE = r"""
+#include <string.h>
+#include <unistd.h>
+
+int mallctl(const char *name, void *old, size_t *length, void *value, size_t size)
+{
+    const int early = strcmp(name, "version") == 0 || strncmp(name, "config.", 7) == 0 || strncmp(name, "opt.", 4) == 0;
+    if (!early)
+        sleep(4);
+    if (old != NULL && length != NULL)
+        memset(old, 1, *length);
+    if (old != NULL && strcmp(name, "version") == 0)
+        *(const char **)old = "5.3.0-0-g0";
+    return 0;
+}
+
+void malloc_stats_print(void (*write)(void *, const char *), void *data, const char *letters)
+{
+}
+
+int main(void)
+{
+    for (;;)
+        pause();
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_calls_that_take_long_share_an_allowance(tmp_path):
+    """Each returns before its deadline, and a sample has dozens."""
+    (tmp_path / "late.c").write_text(ANSWERS_LATE)
+    subprocess.run(["gcc", "-O1", "-w", "-rdynamic", tmp_path / "late.c", "-o", tmp_path / "late"], check=True)
+    with started([tmp_path / "late"], env=environment(tmp_path)) as victim:
+        begun = time.monotonic()
+        done = jescope(tmp_path, "status", "--via=attach", victim.pid, check=False)
+        assert done.returncode != 0 and "took more than 25 s in all" in done.stderr, done.stderr
+        assert time.monotonic() - begun < 60
+        assert victim.poll() is None
+
+
 KEEPS_ITS_MEMORY = r"""
 #define _GNU_SOURCE
 #include <sched.h>
