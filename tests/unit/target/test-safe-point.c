@@ -8,9 +8,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* AddressSanitizer makes splitting a text into lines take the square of its length. */
+#ifdef __SANITIZE_ADDRESS__
+#define LOADERS 3000
+#else
+#define LOADERS 60000 /* of 65530 mappings that a process may have */
+#endif
+
 enum {
     STACK = 8 << 20,
-    LOADERS = 60000, /* of 65530 mappings that a process may have */
     LOADERS_AT = 1 << 20,
     SEARCHED = 4 << 20,
     SEARCHED_TIMES = 5000,
