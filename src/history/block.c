@@ -122,7 +122,7 @@ append_table(Appender *appender, const StatsTable *table, guint32 owner, GError 
     for (guint row = 0; row < table->count; row++) {
         SectionKey key = {.owner = owner, .scope = (guint16)table->scope};
         if (table->scope == STATS_SCOPE_MUTEX) {
-            if (!dictionary_number(appender->history, table->names[row], &key.item, error))
+            if (!dictionary_name(appender->history, table->names[row], &key.item, error))
                 return FALSE;
         } else {
             key.item = class_item(table, row);
@@ -140,7 +140,7 @@ append_word(Appender *appender, guint32 owner, const char *name, const char *wor
     if (word == NULL)
         return TRUE;
     if (!dictionary_number(appender->history, name, &name_number, error) ||
-        !dictionary_number(appender->history, word, &word_number, error))
+        !dictionary_name(appender->history, word, &word_number, error))
         return FALSE;
     SectionKey key = {.owner = owner, .scope = STATS_SCOPE_ARENA, .metric = (guint16)name_number};
     section_set(appender->block->parts[BLOCK_ARENAS], &key, word_number);

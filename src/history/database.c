@@ -24,6 +24,35 @@ enum {
     FILE_MODE = 0600,
 };
 
+static const char unknown_name[] = "?";
+
+/* The mutexes and the precedences of sbrk(2), which every sample may have. */
+static const char *const names_of_jemalloc[] = {"background_thread",
+                                                "max_per_bg_thd",
+                                                "ctl",
+                                                "prof",
+                                                "prof_thds_data",
+                                                "prof_dump",
+                                                "prof_recent_alloc",
+                                                "prof_recent_dump",
+                                                "prof_stats",
+                                                "large",
+                                                "extent_avail",
+                                                "extents_dirty",
+                                                "extents_muzzy",
+                                                "extents_retained",
+                                                "decay_dirty",
+                                                "decay_muzzy",
+                                                "base",
+                                                "tcache_list",
+                                                "hpa_shard",
+                                                "hpa_shard_grow",
+                                                "hpa_sec",
+                                                "disabled",
+                                                "primary",
+                                                "secondary",
+                                                NULL};
+
 static const char *const statement_texts[SQL_COUNT] = {
 #define STATEMENT(id, sql) [SQL_##id] = sql,
 #include "history/statements.def"
@@ -226,6 +255,20 @@ dictionary_number(History *history, const char *text, guint64 *number, GError **
     *number = (guint64)sqlite3_column_int64(statement, 0);
     sqlite3_reset(statement);
     return remember_word(history, *number, text);
+}
+
+gboolean
+dictionary_name(History *history, const char *text, guint64 *number, GError **error)
+{
+    gboolean full = FALSE;
+    if (!g_hash_table_contains(history->dictionary.numbers, text) && !g_strv_contains(names_of_jemalloc, text)) {
+        sqlite3_stmt *statement = database_statement(history, SQL_WORD_LAST, error);
+        if (!database_step_row(history, statement, error))
+            return FALSE;
+        full = sqlite3_column_int64(statement, 0) >= DICTIONARY_NAMES_MAX;
+        sqlite3_reset(statement);
+    }
+    return dictionary_number(history, full ? unknown_name : text, number, error);
 }
 
 gboolean

@@ -74,6 +74,14 @@ gboolean database_end(History *history, gboolean mine, gboolean ok, GError **err
 /* Sets *NUMBER to that of TEXT, which is added if new; must be called in a transaction. */
 gboolean dictionary_number(History *history, const char *text, guint64 *number, GError **error);
 
+enum {
+    DICTIONARY_NAMES_MAX = 32768, /* words beyond which the dictionary takes no name but those of jemalloc's own */
+};
+
+/* The same for the name of an arena or mutex, which a program chooses. Once the dictionary is full, a new one that is
+ * not jemalloc's own is stored as "?": words are never removed, and each metric needs a number of 16 bits. */
+gboolean dictionary_name(History *history, const char *text, guint64 *number, GError **error);
+
 /* Sets *NUMBER to that of METRIC's name; like dictionary_number(). */
 gboolean dictionary_metric(History *history, StatsMetric metric, guint16 *number, GError **error);
 

@@ -533,6 +533,40 @@ test_max_bytes_is_shared(void)
     fixture_remove(path);
 }
 
+/* A log names arenas as its writer likes: metrics that were not stored before are stored all the same. */
+static void
+test_any_number_of_names(void)
+{
+    enum { PER_SAMPLE = 4000 };
+    char *path = fixture_path();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(History) history = fixture_open(path);
+    const gint64 greedy = fixture_begin(history, "greedy", 1);
+    for (guint names = 0; names <= G_MAXUINT16; names += PER_SAMPLE) {
+        g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_JSON);
+        sample->time_us = SOME_DAY + names * SECOND;
+        for (guint i = 0; i < PER_SAMPLE; i++) {
+            g_autofree char *name = g_strdup_printf("arena %u", names + i);
+            stats_sample_arena(sample, i)->name = g_intern_string(name);
+        }
+        g_assert_true(history_add(history, greedy, sample, HISTORY_EVERYTHING, &error));
+        g_assert_no_error(error);
+    }
+    fixture_add(history, fixture_begin(history, "redis", 2), SOME_DAY, 2);
+    g_autoptr(GPtrArray) samples = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    for (guint i = 0; i < samples->len; i++) {
+        StatsArena *arena = stats_sample_arena(samples->pdata[i], 3);
+        g_assert_cmpstr(arena->name, ==, "?");
+        arena->name = g_intern_static_string("auto 3");
+    }
+    assert_numbers(samples, 2); /* all but this name is stored */
+    g_autoptr(GPtrArray) named = fixture_read(history, "greedy", HISTORY_ALL_TIME);
+    const StatsSample *first = named->pdata[0], *last = named->pdata[named->len - 1];
+    g_assert_cmpstr(((const StatsArena *)first->arenas->pdata[0])->name, ==, "arena 0");
+    g_assert_cmpstr(((const StatsArena *)last->arenas->pdata[0])->name, ==, "?");
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -561,5 +595,6 @@ main(int argc, char **argv)
     g_test_add_func("/history/thin", test_thin);
     g_test_add_func("/history/max-bytes", test_max_bytes);
     g_test_add_func("/history/max-bytes-is-shared", test_max_bytes_is_shared);
+    g_test_add_func("/history/any-number-of-names", test_any_number_of_names);
     return g_test_run();
 }
