@@ -51,7 +51,8 @@ collect(const RouteHost *host, gpointer data)
         const CollectedRemark missing = {.kind = REMARK_MISSING,
                                          .series = service_target_series(target),
                                          .subject = live_is_followed(target) ? live_subject(target) : NULL,
-                                         .text = error->message};
+                                         .text = error->message,
+                                         .target = target};
         service_hand_remark(live_service(target), &missing);
     }
     return NULL;
@@ -73,7 +74,8 @@ remark_slow(ServiceTarget *target, gint64 waited_us)
     const CollectedRemark slow = {.kind = REMARK_MISSING,
                                   .series = service_target_series(target),
                                   .subject = live_is_followed(target) ? live_subject(target) : NULL,
-                                  .text = text};
+                                  .text = text,
+                                  .target = target};
     service_hand_remark(live_service(target), &slow);
 }
 

@@ -33,20 +33,39 @@ free_state(gpointer state)
     g_free(sink);
 }
 
-/* FALSE if it was set already. */
+/* FALSE if it was set already, or if TARGET (may be NULL), which gave no sample, has ended: then there may be no
+ * further remark on SERIES that would remove it. */
 static gboolean
-set_missing(HistorySink *sink, const char *series, gboolean missing)
+set_missing(HistorySink *sink, const char *series, const ServiceTarget *target)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
-    return missing ? g_hash_table_add(sink->missing, g_strdup(series)) : g_hash_table_remove(sink->missing, series);
+    const gboolean gone = target != NULL && service_target_state(target) == SERVICE_TARGET_GONE;
+    return !gone && g_hash_table_add(sink->missing, g_strdup(series));
+}
+
+/* FALSE if it was not set. */
+static gboolean
+clear_missing(HistorySink *sink, const char *series)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    return g_hash_table_remove(sink->missing, series);
+}
+
+/* Whether the remark changes whether samples are missing. */
+static gboolean
+note_missing(HistorySink *sink, const CollectedRemark *remark)
+{
+    if (remark->kind == REMARK_NOTE)
+        return FALSE;
+    return remark->kind == REMARK_OVER ? clear_missing(sink, remark->series)
+                                       : set_missing(sink, remark->series, remark->target);
 }
 
 static void
 on_remark(gpointer state, const CollectedRemark *remark)
 {
     HistorySink *sink = state;
-    const gboolean missing = remark->kind == REMARK_MISSING || remark->kind == REMARK_ENDED;
-    const gboolean changed = remark->kind != REMARK_NOTE && set_missing(sink, remark->series, missing);
+    const gboolean changed = note_missing(sink, remark);
     if (remark->kind == REMARK_OVER || (remark->kind == REMARK_MISSING && !changed))
         return;
     shared_history_add_note(sink->service->history, remark->series, remark->text);
@@ -88,7 +107,7 @@ on_sample(gpointer state, const CollectedSample *collected)
         .series = collected->life.target, .subject = collected->subject, .text = "sampled again"};
     /* The last sample of a process may arrive after the remark that it has ended. */
     const gboolean gone = collected->target != NULL && service_target_state(collected->target) == SERVICE_TARGET_GONE;
-    if (!gone && set_missing(sink, again.series, FALSE))
+    if (!gone && clear_missing(sink, again.series))
         on_remark(sink, &again);
     shared_history_add_sample(sink->service->history, &collected->life, collected->sample, &error);
     note_written(sink, error);

@@ -196,6 +196,9 @@ on_sample(gpointer state, const CollectedSample *collected)
     gboolean probed_now;
     g_autoptr(GHashTable) probed = rule_probes_values(collected->target, &probed_now);
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
+    /* Its series, which is over, would be remembered for ever. */
+    if (service_target_state(collected->target) == SERVICE_TARGET_GONE)
+        return;
     RuleReading reading = make_reading(sink, collected, &subject);
     reading.probed = probed;
     reading.probed_now = probed_now;

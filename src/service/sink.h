@@ -29,13 +29,16 @@ typedef struct {
     const char *series;
     const char *subject; /* put before TEXT in messages for the operator; NULL: TEXT includes it */
     const char *text;
+    ServiceTarget *target; /* the target that gave no sample; NULL: the remark is not about one */
 } CollectedRemark;
 
 /* Each function may be NULL. STATE is the result of new(). */
 typedef struct {
     gpointer (*new)(Service *service); /* SERVICE outlives it */
     void (*free)(gpointer state);
-    /* Called on a thread of the service; other work on the target waits for it. */
+    /* Called on a thread of the service; other work on the target waits for it. The target may have ended, and its
+     * series be over, when this or remark() is called: an answer may come from another process that holds the agent's
+     * socket. */
     void (*sample)(gpointer state, const CollectedSample *collected);
     /* Called on any thread; must not block. */
     void (*remark)(gpointer state, const CollectedRemark *remark);
