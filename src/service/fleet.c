@@ -5,11 +5,21 @@
 
 #include "target/candidates.h"
 
+/* Remarks are kept in the history as those of the series' user, and any user can start any number of processes of the
+ * name. */
+enum {
+    REMARKS_MAX = 8, /* about processes that are left out, at once */
+    REMARK_S = 300,  /* after which there may be one more */
+};
+
 struct Fleet {
     char *program;
     char *series;
     GArray *members;      /* of Process */
-    GHashTable *left_out; /* set of "PID START" of processes with a remark */
+    GHashTable *left_out; /* set of "PID START" of processes with a remark, or too many for one */
+    guint remarks;        /* that there may still be */
+    gint64 since_us;      /* monotonic; when a remark was last added to them */
+    guint untold;         /* processes since the last remark */
 };
 
 Fleet *
@@ -20,6 +30,8 @@ fleet_new(const char *program, const char *series)
     fleet->series = g_strdup(series);
     fleet->members = g_array_new(FALSE, FALSE, sizeof(Process));
     fleet->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    fleet->remarks = REMARKS_MAX;
+    fleet->since_us = g_get_monotonic_time();
     return fleet;
 }
 
@@ -79,16 +91,40 @@ join(Fleet *fleet, const Process *process, ScanResult *result)
                     .process = *process, .address = address, .named = TRUE, .series = fleet->series, .numbered = TRUE});
 }
 
+static gboolean
+may_remark(Fleet *fleet)
+{
+    const gint64 gained = (g_get_monotonic_time() - fleet->since_us) / (REMARK_S * G_USEC_PER_SEC);
+    fleet->since_us += gained * REMARK_S * G_USEC_PER_SEC;
+    fleet->remarks = (guint)MIN(fleet->remarks + gained, REMARKS_MAX);
+    if (fleet->remarks == 0)
+        return FALSE;
+    fleet->remarks--;
+    return TRUE;
+}
+
+static void
+remark_left_out(Fleet *fleet, const Process *process, const char *why, ScanResult *result)
+{
+    if (!may_remark(fleet)) {
+        fleet->untold++;
+        return;
+    }
+    g_autofree char *before = fleet->untold > 0 ? g_strdup_printf(", and %u before", fleet->untold) : g_strdup("");
+    g_autofree char *text = g_strdup_printf("left out %s (%d)%s: %s", process->name, (int)process->pid, before, why);
+    fleet->untold = 0;
+    scan_result_add_remark(result, &(ScanRemark){.series = fleet->series, .text = text});
+}
+
 void
 fleet_leave_out(Fleet *fleet, const Process *process, const char *why, ScanResult *result)
 {
     g_autofree char *key = g_strdup_printf("%d %" G_GUINT64_FORMAT, (int)process->pid, process->start_time);
-    g_autofree char *text = g_strdup_printf("left out %s (%d): %s", process->name, (int)process->pid, why);
     gint member = find_member(fleet, process);
     if (member >= 0)
         g_array_remove_index(fleet->members, (guint)member);
     if (g_hash_table_add(fleet->left_out, g_steal_pointer(&key)))
-        scan_result_add_remark(result, &(ScanRemark){.series = fleet->series, .text = text});
+        remark_left_out(fleet, process, why, result);
 }
 
 guint

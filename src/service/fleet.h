@@ -18,7 +18,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Fleet, fleet_free)
 /* Adds the changes since the last call to RESULT. */
 void fleet_look(Fleet *fleet, ScanResult *result);
 
-/* Drops PROCESS until a later look finds it again. Adds the remark WHY to RESULT, once per process. */
+/* Drops PROCESS until a later look finds it again. Adds the remark WHY to RESULT, once per process; of many processes
+ * only for some, of which one says how many others there were. */
 void fleet_leave_out(Fleet *fleet, const Process *process, const char *why, ScanResult *result);
 
 /* The number of processes remembered to avoid repeated remarks; a look removes those that have exited. */

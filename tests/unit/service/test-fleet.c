@@ -108,10 +108,26 @@ test_namesakes(void)
     assert_look(fleet, 0, 0, 0, TOO_MANY - 1);
 }
 
+/* Else remarks about one user's processes would displace those about the service of another. */
+static void
+test_remarks(void)
+{
+    enum { MANY = 1000, SOME = 8 };
+    g_autoptr(Fleet) fleet = fleet_new("none", "series");
+    g_autoptr(ScanResult) result = scan_result_new();
+    for (guint i = 0; i < MANY; i++) {
+        const Process process = {.pid = (pid_t)(i + 1), .start_time = 1, .name = "none"};
+        fleet_leave_out(fleet, &process, "it does not use jemalloc", result);
+    }
+    g_assert_cmpuint(fleet_count_left_out(fleet), ==, MANY);
+    g_assert_cmpuint(result->remarks->len, ==, SOME);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fleet/namesakes", test_namesakes);
+    g_test_add_func("/fleet/remarks", test_remarks);
     return g_test_run();
 }
