@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 enum {
-    BRIEF_MS = 10000, /* longer than what is within them waits for */
+    BRIEF_MS = 10000,    /* longer than what is within them waits for */
+    OWN_DUMP_MS = 60000, /* the process chooses the file system, which may never answer */
 };
 
 static int broker = -1;
@@ -94,25 +95,34 @@ receive_answer(int socket, gpointer bytes, gsize size, int *fd)
     return got;
 }
 
-/* Has REQUEST answered by a session that ends soon unless its process delays it, and then is left to itself. *FD (FD
- * may be NULL) is set to its descriptor or -1. Returns 0 or an errno value. */
+/* Waits for the answer of SESSION, which is closed: a process may delay it without end, and it is then left to itself.
+ * *FD is set as by receive_answer(). Returns 0 or an errno value. */
+static int
+await_result(int session, int ms, BrokerResult *result, int *fd)
+{
+    struct pollfd ready = {.fd = session, .events = POLLIN};
+    *fd = -1;
+    if (poll(&ready, 1, ms) == 0) {
+        close(session);
+        return ETIMEDOUT;
+    }
+    return receive_answer(session, result, sizeof(*result), fd) ? result->error : EIO;
+}
+
+/* Has REQUEST answered by a session that ends soon unless its process delays it. *FD (FD may be NULL) is set to its
+ * descriptor or -1. Returns 0 or an errno value. */
 static int
 ask_briefly(BrokerRequest *request, BrokerResult *result, int *fd)
 {
     int session = -1, got = -1;
     int error = ask(request, &session);
-    struct pollfd answer = {.fd = session, .events = POLLIN};
-    if (error == 0 && poll(&answer, 1, BRIEF_MS) == 0) {
-        close(session);
-        error = ETIMEDOUT;
-    } else if (error == 0 && !receive_answer(session, result, sizeof(*result), &got)) {
-        error = EIO;
-    }
+    if (error == 0)
+        error = await_result(session, BRIEF_MS, result, &got);
     if (fd != NULL)
         *fd = got;
     else if (got >= 0)
         close(got);
-    return error != 0 ? error : result->error;
+    return error;
 }
 
 /* Requests a descriptor from such a session; -1 with errno. */
@@ -161,7 +171,7 @@ reach_own_dump(const ReachOwnDump *wanted)
     int error = wanted->prefix[0] == '\0' ? EINVAL : ask_with(request, &wanted->dump, 1, &session);
     if (error != 0 || session < 0)
         return error != 0 ? error : EIO;
-    return receive_answer(session, result, sizeof(*result), &fd) ? result->error : EIO;
+    return await_result(session, OWN_DUMP_MS, result, &fd);
 }
 
 /* ---- the rest of ReachOps ---- */
