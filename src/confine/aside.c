@@ -27,7 +27,9 @@ enum {
     RUNNING_US = 30 * G_USEC_PER_SEC,
     FORGOTTEN_US = 60 * G_USEC_PER_SEC,
     GIVEN_UP_MOST = 3, /* for one user, until they expire */
-    GIVEN_UP_KEPT = 64,
+    STUCK_MOST = 64,   /* children that still exist, for all users; then only work for prompt users begins */
+    PROMPT_KEPT = 256, /* users, each of whom may have another such child */
+    GIVEN_UP_KEPT = STUCK_MOST + PROMPT_KEPT,
     END_MS = 1000,     /* time to end for a child that has answered */
     GIVEN_UP_MS = 100, /* and for one that was given up */
 };
@@ -41,6 +43,10 @@ static struct {
     int child; /* a pidfd; 0: it has ended */
 } given_up[GIVEN_UP_KEPT];
 static guint n_given_up;
+
+/* Users for whom work was done in time, and none was given up since. Protected by the lock. */
+static uid_t prompt[PROMPT_KEPT];
+static guint n_prompt;
 
 /* How long answers for a user have been waited for: items that each answer just in time would delay a list by their
  * number, as would large memory maps, which keep the reader busy. Protected by the lock. */
@@ -144,10 +150,58 @@ aside_has_ended(void)
     return the_end_us != 0 && g_get_monotonic_time() >= the_end_us;
 }
 
-static gboolean
-is_given_up(uid_t user)
+/* Its index in PROMPT, or N_PROMPT. The caller holds the lock. */
+static guint
+find_prompt(uid_t user)
 {
-    return aside_has_ended() || aside_is_delayed_by(user);
+    guint i = 0;
+    while (i < n_prompt && prompt[i] != user)
+        i++;
+    return i;
+}
+
+static void
+note_prompt(uid_t user)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    if (find_prompt(user) == n_prompt && n_prompt < PROMPT_KEPT)
+        prompt[n_prompt++] = user;
+}
+
+/* The children that still exist, of all users. */
+static guint
+count_stuck(void)
+{
+    guint n = 0;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    for (guint i = 0; i < GIVEN_UP_KEPT; i++)
+        n += given_up[i].child > 0 && is_there(i);
+    return n;
+}
+
+/* No more such children for USER: any user may have thousands of user ids, and they take memory as long as they exist.
+ * STUCK: count_stuck(). */
+static gboolean
+is_full_for(uid_t user, guint stuck)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    return stuck >= GIVEN_UP_KEPT || (stuck >= STUCK_MOST && find_prompt(user) == n_prompt);
+}
+
+AsideManner
+aside_manner(uid_t user)
+{
+    if (aside_is_delayed_by(user) || count_given_up(user) > 0)
+        return ASIDE_SLOW;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    return find_prompt(user) < n_prompt ? ASIDE_PROMPT : ASIDE_UNKNOWN;
+}
+
+/* STUCK: count_stuck(). */
+static gboolean
+is_given_up(uid_t user, guint stuck)
+{
+    return aside_has_ended() || is_full_for(user, stuck) || aside_is_delayed_by(user);
 }
 
 static _Thread_local struct {
@@ -188,6 +242,9 @@ static void
 note_given_up(uid_t user, int child)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    const guint known = find_prompt(user);
+    if (known < n_prompt)
+        prompt[known] = prompt[--n_prompt];
     for (guint i = 0; i < GIVEN_UP_KEPT && is_there(n_given_up); i++)
         n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
     if (given_up[n_given_up].child > 0)
@@ -278,8 +335,9 @@ pass_over_given_up(const Batch *batch)
 {
     const AsideList *list = batch->list;
     const gboolean ended = has_ended(batch);
+    const guint stuck = count_stuck();
     for (guint i = batch->progress->done; i < list->n; i++)
-        if (batch->progress->states[i] == ITEM_WAITS && (ended || is_given_up(list->user(list->data, i))))
+        if (batch->progress->states[i] == ITEM_WAITS && (ended || is_given_up(list->user(list->data, i), stuck)))
             batch->progress->states[i] = ITEM_PASSED_OVER;
 }
 
@@ -371,11 +429,13 @@ aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
         work(data, answer);
         return ASIDE_DONE;
     }
-    if (is_given_up(user))
+    if (is_given_up(user, count_stuck()))
         return ASIDE_NOT_BEGUN;
     const AsideEnd end = run_child(&job, answer, &stuck);
     if (stuck >= 0)
         note_given_up(user, stuck);
+    else if (end == ASIDE_DONE)
+        note_prompt(user);
     return end;
 }
 
@@ -455,9 +515,11 @@ aside_each(const AsideList *list, AsideTake take)
         work_off(&batch, NULL);
     else if (batch.progress != NULL && batch.answers != NULL)
         run_batch(&batch);
-    list_ended = batch.end_us != 0 && g_get_monotonic_time() >= batch.end_us;
+    list_ended = (batch.end_us != 0 && g_get_monotonic_time() >= batch.end_us) || count_stuck() >= STUCK_MOST;
     for (guint i = 0; i < list->n; i++) {
         const gboolean done = batch.progress != NULL && batch.progress->states[i] == ITEM_DONE;
+        if (done && !inside && aside_manner(list->user(list->data, i)) == ASIDE_UNKNOWN)
+            note_prompt(list->user(list->data, i));
         take(list->data, i, done ? batch.answers + i * list->size : NULL);
     }
     if (batch.progress != NULL)

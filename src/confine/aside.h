@@ -20,9 +20,16 @@ typedef enum {
     ASIDE_GIVEN_UP,  /* after 3 s, or 1 s if work was given up for USER within the last minute, or 30 s if the child was
                         running on a busy machine */
     ASIDE_NOT_BEGUN, /* within a minute, work for USER was given up three times, or USER's answers took 9 s of waiting
-                        or 9 s of running; or three children given up for USER still exist; or fork() failed; or the end
-                        has come (aside_set_end()) */
+                        or 9 s of running; or three children given up for USER still exist, or 64 for all users and
+                        USER is not prompt; or fork() failed; or the end has come (aside_set_end()) */
 } AsideEnd;
+
+/* How a user's work has gone in this process. */
+typedef enum {
+    ASIDE_PROMPT,  /* done in time */
+    ASIDE_UNKNOWN, /* none yet, or too many others are known */
+    ASIDE_SLOW,    /* some was given up within a minute, or is still stuck */
+} AsideManner;
 
 /* Runs WORK, which USER may delay. The caller may have threads; WORK must take no lock but that of malloc(), since
  * another thread may have held it at the fork. Inside the WORK of another aside_run(), WORK is called directly. */
@@ -38,6 +45,8 @@ gboolean aside_has_ended(void);
 
 /* Whether work for USER is currently not begun because other work for USER took too long. */
 gboolean aside_is_delayed_by(uid_t user);
+
+AsideManner aside_manner(uid_t user);
 
 /* MEANWHILE is called by this thread again and again while it waits for such a child; NULL: nothing, the default. */
 void aside_set_meanwhile(void (*meanwhile)(gpointer data), gpointer data);
@@ -68,7 +77,7 @@ typedef void (*AsideTake)(gpointer data, guint i, gconstpointer answer);
  * caller. */
 void aside_each(const AsideList *list, AsideTake take);
 
-/* Whether the last list of this thread took all its time. */
+/* Whether the last list of this thread took all its time, or left as many children as there may be. */
 gboolean aside_list_has_ended(void);
 
 #endif

@@ -406,11 +406,17 @@ on_scanned(gpointer data)
 static void
 read_facts(const Scan *scan)
 {
+    g_autoptr(GPtrArray) processes = g_ptr_array_new(), found = g_ptr_array_new();
     for (guint i = 0; i < scan->result->found->len; i++) {
-        ScanFound *found = &g_array_index(scan->result->found, ScanFound, i);
-        if (scan->names->pdata[i] != NULL)
-            found->facts = process_facts_new(&found->process);
+        ScanFound *one = &g_array_index(scan->result->found, ScanFound, i);
+        if (scan->names->pdata[i] == NULL)
+            continue;
+        g_ptr_array_add(found, one);
+        g_ptr_array_add(processes, &one->process);
     }
+    g_autoptr(GPtrArray) facts = process_facts_list(processes);
+    for (guint i = 0; i < found->len; i++)
+        ((ScanFound *)found->pdata[i])->facts = process_facts_ref(facts->pdata[i]);
 }
 
 static void

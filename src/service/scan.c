@@ -17,6 +17,8 @@
 enum {
     REST_MAX = 16, /* maximum number of scans until a process is examined again */
     IMAGE_MAX = 64,
+    ADDRESS_MAX = 8 << 10,
+    LOOK_MS = 9000, /* total time of a scan for targets whose users can delay it, and the same for other processes */
 };
 
 /* A process that was examined. */
@@ -152,27 +154,6 @@ read_image(pid_t pid)
 
 /* ---- discovery ---- */
 
-static void
-read_image_aside(gpointer process, ChannelMessage *answer)
-{
-    g_autofree char *image = read_image(((const Process *)process)->pid);
-    g_strlcpy(answer->bytes, image != NULL ? image : "", IMAGE_MAX);
-}
-
-static char *
-look_at_image(Process *process)
-{
-    char image[IMAGE_MAX] = "";
-    ChannelMessage answer = {.bytes = image, .size = sizeof(image)};
-    if (!discovery_may_be_delayed(process))
-        return read_image(process->pid);
-    if (aside_run(read_image_aside, process, process->uids[1], &answer) != ASIDE_DONE)
-        return NULL;
-    channel_close_fds(&answer);
-    image[IMAGE_MAX - 1] = '\0';
-    return image[0] != '\0' ? g_strdup(image) : NULL;
-}
-
 static gboolean
 has_its_socket_and_image(const Seen *seen)
 {
@@ -224,8 +205,12 @@ look_at_targets(Scanner *scanner)
         else
             seen->same = has_its_socket_and_image(seen);
     }
-    const AsideList list = {
-        .n = delayed->len, .size = sizeof(guint64), .data = delayed, .each = look_aside, .user = user_of_seen};
+    const AsideList list = {.n = delayed->len,
+                            .size = sizeof(guint64),
+                            .data = delayed,
+                            .each = look_aside,
+                            .user = user_of_seen,
+                            .most_ms = LOOK_MS};
     aside_each(&list, take_look);
 }
 
@@ -284,31 +269,147 @@ has_room(Scanner *scanner, uid_t user, ScanResult *result)
     return FALSE;
 }
 
+/* ---- examination ---- */
+
+/* A process to be examined in this scan. */
+typedef struct {
+    Process process;
+    AsideManner manner; /* of its user */
+    guint turn;         /* its rank among the processes of its user */
+} Due;
+
+typedef struct {
+    Scanner *scanner;
+    GArray *due; /* of Due */
+    ScanResult *result;
+} Examination;
+
+/* What is found out about a process, in a child if its user can delay it. */
+typedef struct {
+    Process process; /* with its whole name */
+    char image[IMAGE_MAX];
+    char address[ADDRESS_MAX]; /* "": not a target */
+} Examined;
+
 static void
-examine(Scanner *scanner, Seen *seen, ScanResult *result)
+examine(const Process *process, Examined *examined)
 {
-    uid_t user = seen->process.uids[1];
-    if (!process_is_ours(&seen->process) || seen->process.state == 'Z')
+    examined->process = *process;
+    if (!process_read_again(&examined->process))
         return;
-    seen->address = discovery_socket(&seen->process);
-    if (seen->address == NULL)
-        return;
-    if (!has_room(scanner, user, result)) {
-        g_clear_pointer(&seen->address, g_free);
-        return;
-    }
-    count_one(scanner, user);
-    g_free(seen->image);
-    seen->image = look_at_image(&seen->process);
-    scan_result_add_found(result, &(ScanFound){.process = seen->process, .address = seen->address});
+    g_autofree char *address = discovery_socket(&examined->process);
+    g_autofree char *image = address != NULL ? read_image(process->pid) : NULL;
+    g_strlcpy(examined->address, address != NULL ? address : "", ADDRESS_MAX);
+    g_strlcpy(examined->image, image != NULL ? image : "", IMAGE_MAX);
 }
 
-/* Examines process PID; NULL if it does not exist. */
+static void
+note_examined(const Examination *examination, const Examined *examined)
+{
+    Scanner *scanner = examination->scanner;
+    Seen *seen = g_hash_table_lookup(scanner->seen, GINT_TO_POINTER(examined->process.pid));
+    const uid_t user = examined->process.uids[1];
+    seen->process = examined->process;
+    if (examined->address[0] == '\0' || !has_room(scanner, user, examination->result))
+        return;
+    count_one(scanner, user);
+    seen->address = g_strdup(examined->address);
+    seen->image = examined->image[0] != '\0' ? g_strdup(examined->image) : NULL;
+    scan_result_add_found(examination->result, &(ScanFound){.process = seen->process, .address = seen->address});
+}
+
+static const Due *
+due_at(const Examination *examination, guint i)
+{
+    return &g_array_index(examination->due, Due, i);
+}
+
+static void
+examine_aside(gpointer data, guint i, gpointer answer)
+{
+    examine(&due_at(data, i)->process, answer);
+}
+
+static uid_t
+user_of_due(gconstpointer data, guint i)
+{
+    return due_at(data, i)->process.uids[1];
+}
+
+/* What there was no time for is new to the next scan. */
+static void
+take_examined(gpointer data, guint i, gconstpointer answer)
+{
+    const Examination *examination = data;
+    const Process *process = &due_at(examination, i)->process;
+    if (answer != NULL)
+        note_examined(examination, answer);
+    else if (aside_list_has_ended() && aside_manner(process->uids[1]) != ASIDE_SLOW)
+        g_hash_table_remove(examination->scanner->seen, GINT_TO_POINTER(process->pid));
+}
+
+static gint
+compare_due(gconstpointer a, gconstpointer b)
+{
+    const Due *left = a, *right = b;
+    if (left->manner != right->manner)
+        return left->manner < right->manner ? -1 : 1;
+    return (left->turn > right->turn) - (left->turn < right->turn);
+}
+
+/* Users who were prompt before come first, those who were slow last; among them users take turns. */
+static void
+order_due(GArray *due)
+{
+    g_autoptr(GHashTable) turns = g_hash_table_new(NULL, NULL);
+    for (guint i = 0; i < due->len; i++) {
+        Due *one = &g_array_index(due, Due, i);
+        const gpointer user = GUINT_TO_POINTER(one->process.uids[1]);
+        one->manner = aside_manner(one->process.uids[1]);
+        one->turn = GPOINTER_TO_UINT(g_hash_table_lookup(turns, user));
+        g_hash_table_insert(turns, user, GUINT_TO_POINTER(one->turn + 1));
+    }
+    g_array_sort(due, compare_due);
+}
+
+/* All at once, since any user may have thousands of user ids, each of which may delay its first process. */
+static void
+examine_due(Scanner *scanner, GArray *due, ScanResult *result)
+{
+    Examination examination = {scanner, due, result};
+    order_due(due);
+    const AsideList list = {.n = due->len,
+                            .size = sizeof(Examined),
+                            .data = &examination,
+                            .each = examine_aside,
+                            .user = user_of_due,
+                            .most_ms = LOOK_MS};
+    aside_each(&list, take_examined);
+}
+
+/* Examines a process now if its user cannot delay it, else with the others. */
+static void
+begin_examination(Scanner *scanner, const Process *process, GArray *due, ScanResult *result)
+{
+    const Examination examination = {scanner, due, result};
+    const Due one = {.process = *process};
+    if (!process_is_ours(process) || process->state == 'Z')
+        return;
+    if (discovery_may_be_delayed(process)) {
+        g_array_append_val(due, one);
+        return;
+    }
+    g_autofree Examined *examined = g_new0(Examined, 1);
+    examine(process, examined);
+    note_examined(&examination, examined);
+}
+
+/* Remembers process PID, which is to be examined; NULL if it does not exist. */
 static Seen *
 look_anew(Scanner *scanner, pid_t pid)
 {
     Process process;
-    if (!process_read(pid, &process))
+    if (!process_look(pid, &process))
         return NULL;
     Seen *seen = g_new0(Seen, 1);
     seen->process = process;
@@ -317,7 +418,7 @@ look_anew(Scanner *scanner, pid_t pid)
 }
 
 static void
-look_at(Scanner *scanner, pid_t pid, gboolean hinted, ScanResult *result)
+look_at(Scanner *scanner, pid_t pid, gboolean hinted, GArray *due, ScanResult *result)
 {
     Seen *seen = g_hash_table_lookup(scanner->seen, GINT_TO_POINTER(pid));
     gboolean known = seen != NULL;
@@ -341,7 +442,7 @@ look_at(Scanner *scanner, pid_t pid, gboolean hinted, ScanResult *result)
         return;
     seen->looks = start_time == seen->process.start_time ? looks + 1 : 1;
     seen->scan = scanner->scan;
-    examine(scanner, seen, result);
+    begin_examination(scanner, &seen->process, due, result);
 }
 
 static void
@@ -371,14 +472,16 @@ static void
 discover(Scanner *scanner, const GArray *hints, ScanResult *result)
 {
     g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
+    g_autoptr(GArray) due = g_array_new(FALSE, FALSE, sizeof(Due));
     const char *name;
     count_known(scanner);
     look_at_targets(scanner);
     while (proc != NULL && (name = g_dir_read_name(proc)) != NULL) {
         pid_t pid = g_ascii_isdigit(name[0]) ? (pid_t)atoi(name) : 0;
         if (pid > 0 && pid != getpid())
-            look_at(scanner, pid, is_hinted(hints, pid), result);
+            look_at(scanner, pid, is_hinted(hints, pid), due, result);
     }
+    examine_due(scanner, due, result);
     forget_ended(scanner, result);
     g_array_sort(result->found, compare_found);
 }

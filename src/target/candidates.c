@@ -128,7 +128,8 @@ take_looked(gpointer data, guint i, gconstpointer answer)
 }
 
 typedef struct {
-    guint turn; /* its rank among the processes of its user */
+    AsideManner manner; /* of its user */
+    guint turn;         /* its rank among the processes of its user */
     Process process;
 } Turn;
 
@@ -136,11 +137,13 @@ static gint
 compare_turns(gconstpointer a, gconstpointer b)
 {
     const Turn *left = a, *right = b;
+    if (left->manner != right->manner)
+        return left->manner < right->manner ? -1 : 1;
     return (left->turn > right->turn) - (left->turn < right->turn);
 }
 
 /* Orders the first process of each user before the second of each, so that many processes of one user do not delay
- * those of others. */
+ * those of others; users that have been prompt come before all others, those that have been slow after them. */
 static void
 take_turns(GArray *processes)
 {
@@ -149,7 +152,8 @@ take_turns(GArray *processes)
     for (guint i = 0; i < processes->len; i++) {
         const Process *process = &g_array_index(processes, Process, i);
         const gpointer user = GUINT_TO_POINTER(process->uids[1]);
-        const Turn turn = {GPOINTER_TO_UINT(g_hash_table_lookup(counts, user)), *process};
+        const Turn turn = {aside_manner(process->uids[1]), GPOINTER_TO_UINT(g_hash_table_lookup(counts, user)),
+                           *process};
         g_hash_table_insert(counts, user, GUINT_TO_POINTER(turn.turn + 1));
         g_array_append_val(turns, turn);
     }

@@ -5,10 +5,12 @@
 #include "target/cgroup.h"
 #include "text/printable.h"
 
+#include <string.h>
 #include <unistd.h>
 
 enum {
     TEXT_MAX = 4096, /* bytes of the arguments, with the NUL */
+    LIST_MS = 9000,  /* total time for the arguments of processes whose users can delay it */
 };
 
 /* The arguments are read from memory of the process, which its user can block (FUSE). */
@@ -18,43 +20,94 @@ may_be_delayed(const Process *process)
     return process_user(process) != geteuid() || !process_sees_our_files(process->pid);
 }
 
-static void
-read_aside(gpointer process, ChannelMessage *answer)
+/* The processes of a list. */
+typedef struct {
+    const GPtrArray *processes; /* const Process */
+    GArray *slow;               /* guint, indices of those whose users can delay it */
+    GPtrArray *texts;           /* char *, by process; NULL: unknown */
+} Reading;
+
+static const Process *
+slow_process(const Reading *reading, guint i)
 {
-    g_autofree char *text = process_arguments(((const Process *)process)->pid);
-    g_strlcpy(answer->bytes, text, TEXT_MAX);
+    return reading->processes->pdata[g_array_index(reading->slow, guint, i)];
 }
 
-static char *
-read_arguments(const Process *process)
+static void
+read_aside(gpointer data, guint i, gpointer answer)
 {
-    char text[TEXT_MAX] = "";
-    const char *end;
-    Process copy = *process;
-    ChannelMessage answer = {.bytes = text, .size = sizeof(text)};
-    if (!may_be_delayed(process)) {
-        g_autofree char *whole = process_arguments(process->pid);
-        g_strlcpy(text, whole, sizeof(text));
-    } else if (aside_run(read_aside, &copy, process->uids[1], &answer) == ASIDE_DONE) {
-        channel_close_fds(&answer);
-    } else {
-        text[0] = '\0';
+    g_autofree char *text = process_arguments(slow_process(data, i)->pid);
+    g_strlcpy(answer, text, TEXT_MAX);
+}
+
+static uid_t
+user_of_slow(gconstpointer data, guint i)
+{
+    return slow_process(data, i)->uids[1];
+}
+
+static void
+take_text(gpointer data, guint i, gconstpointer answer)
+{
+    const Reading *reading = data;
+    reading->texts->pdata[g_array_index(reading->slow, guint, i)] = g_strdup(answer);
+}
+
+static void
+read_arguments(Reading *reading)
+{
+    for (guint i = 0; i < reading->processes->len; i++) {
+        const Process *process = reading->processes->pdata[i];
+        if (may_be_delayed(process))
+            g_array_append_val(reading->slow, i);
+        else
+            reading->texts->pdata[i] = process_arguments(process->pid);
     }
-    text[sizeof(text) - 1] = '\0';
+    const AsideList list = {.n = reading->slow->len,
+                            .size = TEXT_MAX,
+                            .data = reading,
+                            .each = read_aside,
+                            .user = user_of_slow,
+                            .most_ms = LIST_MS};
+    aside_each(&list, take_text);
+}
+
+static ProcessFacts *
+facts_of(const Process *process, const char *arguments)
+{
+    const char *end;
+    const char *text = arguments != NULL ? arguments : "";
+    g_autofree char *group = cgroup_path((int)process->pid);
+    ProcessFacts *facts = g_atomic_rc_box_new0(ProcessFacts);
+    facts->user = process_user_name(process->uids[1]);
     /* The last character may have been truncated. */
-    g_utf8_validate(text, -1, &end);
-    return g_strndup(text, (gsize)(end - text));
+    g_utf8_validate(text, (gssize)MIN(strlen(text), (gsize)TEXT_MAX - 1), &end);
+    facts->arguments = g_strndup(text, (gsize)(end - text));
+    facts->group = text_printable(group != NULL ? group : "");
+    return facts;
+}
+
+GPtrArray *
+process_facts_list(const GPtrArray *processes)
+{
+    GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)process_facts_unref);
+    g_autoptr(GArray) slow = g_array_new(FALSE, FALSE, sizeof(guint));
+    g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
+    Reading reading = {processes, slow, texts};
+    g_ptr_array_set_size(texts, (gint)processes->len);
+    read_arguments(&reading);
+    for (guint i = 0; i < processes->len; i++)
+        g_ptr_array_add(list, facts_of(processes->pdata[i], texts->pdata[i]));
+    return list;
 }
 
 ProcessFacts *
 process_facts_new(const Process *process)
 {
-    g_autofree char *group = cgroup_path((int)process->pid);
-    ProcessFacts *facts = g_atomic_rc_box_new0(ProcessFacts);
-    facts->user = process_user_name(process->uids[1]);
-    facts->arguments = read_arguments(process);
-    facts->group = text_printable(group != NULL ? group : "");
-    return facts;
+    g_autoptr(GPtrArray) one = g_ptr_array_new();
+    g_ptr_array_add(one, (gpointer)(guintptr)process);
+    g_autoptr(GPtrArray) list = process_facts_list(one);
+    return process_facts_ref(list->pdata[0]);
 }
 
 ProcessFacts *

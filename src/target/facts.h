@@ -14,6 +14,9 @@ typedef struct {
 
 /* Reads the facts of PROCESS. Waits for a process of another user no longer than aside_run(). */
 ProcessFacts *process_facts_new(const Process *process);
+/* The same for PROCESSES (of const Process), in their order. Waits for all of other users together for 9 s at most; of
+ * those that are left over, the arguments are unknown. */
+GPtrArray *process_facts_list(const GPtrArray *processes);
 ProcessFacts *process_facts_ref(ProcessFacts *facts);
 void process_facts_unref(ProcessFacts *facts);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ProcessFacts, process_facts_unref)

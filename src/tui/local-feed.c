@@ -82,22 +82,37 @@ has_room(GHashTable *counts, uid_t user)
     return n < UNPREPARED_OF_USER;
 }
 
+/* What was left out, since others took all the time, is examined by the next search. */
 static void
-examine(LocalFeed *self, const Process *process, GHashTable *counts, GArray *found)
+take_candidate(LocalFeed *self, const Candidate *candidate, GHashTable *counts, GArray *found)
 {
-    g_autofree char *key = key_of(process);
-    if (is_unrelated(self, key))
-        return;
-    g_autoptr(Candidate) candidate = candidate_new(process);
-    Unprepared row = {*process, candidate->reach, NULL};
+    g_autofree char *key = key_of(&candidate->process);
+    Unprepared row = {candidate->process, candidate->reach, NULL};
     if (candidate->reach == REACH_NO_JEMALLOC || candidate->hidden) {
         gint64 now = g_get_monotonic_time();
         g_hash_table_replace(self->unrelated, g_steal_pointer(&key), g_memdup2(&now, sizeof(now)));
-    } else if (candidate->reach != REACH_AGENT && has_room(counts, process->uids[1])) {
+    } else if (candidate->reach != REACH_AGENT && !candidate->left_out &&
+               has_room(counts, candidate->process.uids[1])) {
         ProcessFacts *facts = g_hash_table_lookup(self->facts, key);
-        row.facts = facts != NULL ? process_facts_ref(facts) : process_facts_new(process);
+        row.facts = facts != NULL ? process_facts_ref(facts) : NULL;
         g_array_append_val(found, row);
     }
+}
+
+static void
+add_facts(GArray *found)
+{
+    g_autoptr(GPtrArray) processes = g_ptr_array_new(), rows = g_ptr_array_new();
+    for (guint i = 0; i < found->len; i++) {
+        Unprepared *row = &g_array_index(found, Unprepared, i);
+        if (row->facts != NULL)
+            continue;
+        g_ptr_array_add(rows, row);
+        g_ptr_array_add(processes, &row->process);
+    }
+    g_autoptr(GPtrArray) facts = process_facts_list(processes);
+    for (guint i = 0; i < rows->len; i++)
+        ((Unprepared *)rows->pdata[i])->facts = process_facts_ref(facts->pdata[i]);
 }
 
 static void
@@ -130,9 +145,17 @@ look_for_unprepared(gpointer data, GError **error)
     g_autoptr(GArray) processes = process_list();
     GArray *found = g_array_new(FALSE, FALSE, sizeof(Unprepared));
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* user -> number of rows */
+    g_autoptr(GArray) examined = g_array_new(FALSE, FALSE, sizeof(Process));
     g_array_set_clear_func(found, clear_unprepared);
-    for (guint i = 0; i < processes->len; i++)
-        examine(self, &g_array_index(processes, Process, i), counts, found);
+    for (guint i = 0; i < processes->len; i++) {
+        g_autofree char *key = key_of(&g_array_index(processes, Process, i));
+        if (!is_unrelated(self, key))
+            g_array_append_vals(examined, &g_array_index(processes, Process, i), 1);
+    }
+    g_autoptr(GPtrArray) candidates = candidates_look(examined);
+    for (guint i = 0; i < candidates->len; i++)
+        take_candidate(self, candidates->pdata[i], counts, found);
+    add_facts(found);
     g_hash_table_foreach_remove(self->unrelated, is_old, NULL);
     keep_facts(self, found);
     return found;

@@ -311,6 +311,19 @@ test_meanwhile(void)
 }
 
 static void
+test_manner(void)
+{
+    const uid_t user = HOSTILE + 8;
+    g_assert_cmpint(aside_manner(user), ==, ASIDE_UNKNOWN);
+    test_answer();
+    g_assert_cmpint(aside_manner(OTHER), ==, ASIDE_PROMPT);
+    g_assert_cmpint(run(wait_for_ever, user), ==, ASIDE_GIVEN_UP);
+    g_assert_cmpint(aside_manner(user), ==, ASIDE_SLOW);
+    test_each();
+    g_assert_cmpint(aside_manner(OTHER), ==, ASIDE_PROMPT);
+}
+
+static void
 test_end(void)
 {
     Done done = {0};
@@ -342,6 +355,7 @@ main(int argc, char **argv)
     g_test_add_func("/aside/many-users", test_many_users);
     g_test_add_func("/aside/list-end", test_list_end);
     g_test_add_func("/aside/meanwhile", test_meanwhile);
+    g_test_add_func("/aside/manner", test_manner);
     g_test_add_func("/aside/end", test_end);
     return g_test_run();
 }
