@@ -37,7 +37,7 @@ add_line(AddressSpace *space, const char *line)
     mapping.flags = (flags[0] == 'r' ? MAPPING_READ : 0u) | (flags[1] == 'w' ? MAPPING_WRITE : 0u) |
                     (flags[2] == 'x' ? MAPPING_EXECUTE : 0u);
     mapping.device = makedev(major_number, minor_number);
-    mapping.path = g_string_chunk_insert_const(space->paths, path > 0 ? line + path : "");
+    mapping.path = string_pool_insert(space->paths, path > 0 ? line + path : "");
     g_array_append_val(space->mappings, mapping);
 }
 
@@ -48,7 +48,7 @@ new_space(pid_t pid)
     space->pid = pid;
     space->reads_left = ADDRESS_SPACE_READS;
     space->mappings = g_array_new(FALSE, FALSE, sizeof(Mapping));
-    space->paths = g_string_chunk_new(PAGE);
+    space->paths = string_pool_new();
     return space;
 }
 
@@ -97,7 +97,7 @@ address_space_free(AddressSpace *space)
     if (space == NULL)
         return;
     g_array_unref(space->mappings);
-    g_string_chunk_free(space->paths);
+    string_pool_free(space->paths);
     g_free(space);
 }
 

@@ -3,6 +3,8 @@
 #ifndef JESCOPE_TARGET_ADDRESS_SPACE_H
 #define JESCOPE_TARGET_ADDRESS_SPACE_H
 
+#include "confine/keyed-hash.h"
+
 #include <glib.h>
 #include <sys/types.h>
 
@@ -25,10 +27,10 @@ typedef struct {
 
 typedef struct {
     pid_t pid;
-    GArray *mappings; /* of Mapping, in the order of their addresses */
-    GStringChunk *paths;
-    guint reads_left; /* remaining reads of symbols and names in its memory: a hostile process may make the tables
-                         endless */
+    GArray *mappings;  /* of Mapping, in the order of their addresses */
+    StringPool *paths; /* that the process chooses */
+    guint reads_left;  /* remaining reads of symbols and names in its memory: a hostile process may make the tables
+                          endless */
 } AddressSpace;
 
 /* The initial reads_left; a process with a thousand libraries needs a sixth of it. */

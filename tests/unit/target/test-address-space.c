@@ -86,12 +86,38 @@ test_descriptor(void)
     munmap(pages, page);
 }
 
+/* Names of files that a process maps, all with the same value of g_str_hash(): each letter pair "aB" or "b!". */
+static void
+append_colliding(GString *text, guint n)
+{
+    g_string_append_printf(text, "%x000-%x000 r--p 00000000 fe:00 %u /tmp/", n + 1, n + 2, n + 1);
+    for (guint bit = 0; bit < 16; bit++)
+        g_string_append(text, (n >> bit & 1) != 0 ? "b!" : "aB");
+    g_string_append_c(text, '\n');
+}
+
+static void
+test_colliding_names(void)
+{
+    enum { MAPPINGS = 65530, MOST_S = 10 };
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (guint n = 0; n < MAPPINGS; n++)
+        append_colliding(text, n);
+    const gint64 begin = g_get_monotonic_time();
+    g_autoptr(AddressSpace) space = address_space_parse(getpid(), text->str);
+    g_assert_cmpuint(space->mappings->len, ==, MAPPINGS);
+    g_assert_cmpuint(g_str_hash(g_array_index(space->mappings, Mapping, 0).path), ==,
+                     g_str_hash(g_array_index(space->mappings, Mapping, 1).path));
+    g_assert_cmpint(g_get_monotonic_time() - begin, <, MOST_S * G_USEC_PER_SEC);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/address-space/parse", test_parse);
     g_test_add_func("/address-space/find", test_find);
+    g_test_add_func("/address-space/colliding-names", test_colliding_names);
     g_test_add_func("/address-space/memory", test_memory);
     g_test_add_func("/address-space/descriptor", test_descriptor);
     return g_test_run();
