@@ -2,6 +2,7 @@
 #include "target/discovery.h"
 
 #include "confine/aside.h"
+#include "confine/rights.h"
 #include "target/diagnosis.h"
 #include "target/memory-map.h"
 #include "target/reach.h"
@@ -57,11 +58,13 @@ discovery_directories(const Process *process)
 }
 
 /* Only a directory to which no other user can write. Its owner could make jescope examine all processes again and
- * again. */
+ * again. None is made in a directory of another user, as sudo -E names: his own agents could not use it. */
 static void
 watch_directory(int inotify, const char *path)
 {
-    g_mkdir(path, S_IRWXU);
+    g_autofree char *parent = g_path_get_dirname(path);
+    if (rights_decide_alone(parent))
+        g_mkdir(path, S_IRWXU);
     int directory = discovery_open_directory(path, NULL);
     if (directory < 0)
         return;

@@ -21,7 +21,7 @@ watch(const char *directory)
     g_autofree char *path = g_build_filename(directory, "1.1.sock", NULL);
     g_assert_cmpint(inotify, >=, 0);
     discovery_watch_own(inotify);
-    g_assert_true(g_file_set_contents(path, "", 0, NULL));
+    g_assert_true(g_file_set_contents(path, "", 0, NULL) || !g_file_test(directory, G_FILE_TEST_EXISTS));
     int noticed = read(inotify, events, sizeof(events)) > 0 ? NOTICED : NOT_NOTICED;
     g_unlink(path);
     close(inotify);
@@ -58,6 +58,22 @@ test_directory_of_others(void)
     g_rmdir(directory);
 }
 
+/* None is made there either: his own agents could not use it. */
+static void
+test_in_a_directory_of_others(void)
+{
+    g_autofree char *directory = g_dir_make_tmp("jescope-test-XXXXXX", NULL);
+    g_autofree char *below = g_build_filename(directory, "below", NULL);
+    g_assert_true(is_watched(below));
+    g_assert_cmpint(g_rmdir(below), ==, 0);
+    if (geteuid() == 0) {
+        g_assert_cmpint(chown(directory, 12345, 12345), ==, 0);
+        g_assert_false(is_watched(below));
+        g_assert_false(g_file_test(below, G_FILE_TEST_EXISTS));
+    }
+    g_rmdir(directory);
+}
+
 /* A link there may lead to a directory where much is created. */
 static void
 test_link(void)
@@ -78,6 +94,7 @@ main(int argc, char **argv)
     program = argv[0];
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/discovery/directory-of-others", test_directory_of_others);
+    g_test_add_func("/discovery/in-a-directory-of-others", test_in_a_directory_of_others);
     g_test_add_func("/discovery/link", test_link);
     return g_test_run();
 }
