@@ -149,6 +149,23 @@ command_parse(const Command *command, char **argv, GError **error)
     return parse_words(command, &help, &words, error) && (help || check_operands(command, operands_of(words), error));
 }
 
+/* Supervises the command if it is about processes: its operands, or the one of --pid, whose files it opens. */
+static void
+supervise(const Command *command, char **operands)
+{
+    g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    const GOptionEntry *entry = find_option(command, "pid");
+    const int pid = entry != NULL && entry->arg == G_OPTION_ARG_INT ? *(const int *)entry->arg_data : 0;
+    if (command->stays || (command->stays_with != NULL && *command->stays_with != NULL))
+        return;
+    for (; (command->operand == OPERAND_TARGET || command->operand == OPERAND_SOURCE) && *operands != NULL; operands++)
+        g_ptr_array_add(words, g_strdup(*operands));
+    if (pid > 0)
+        g_ptr_array_add(words, g_strdup_printf("%d", pid));
+    g_ptr_array_add(words, NULL);
+    supervisor_begin((char *const *)words->pdata, command_say);
+}
+
 static int
 run_command(const Command *command, char ***argv, GError **error)
 {
@@ -160,8 +177,7 @@ run_command(const Command *command, char ***argv, GError **error)
         g_autofree char *text = help_command(command);
         fputs(text, stdout);
     } else if (check_operands(command, operands_of(*argv), error)) {
-        if (!command->stays && (command->operand == OPERAND_TARGET || command->operand == OPERAND_SOURCE))
-            supervisor_begin(operands_of(*argv), command_say);
+        supervise(command, operands_of(*argv));
         status = command->run(operands_of(*argv), error);
     } else {
         return STATUS_USAGE;
@@ -183,6 +199,19 @@ is_usage(const GError *error)
            g_error_matches(error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED);
 }
 
+/* Further lines begin with blanks: a line feed in a name must not begin what looks like another message. */
+static char *
+indent_lines(const char *text)
+{
+    GString *indented = g_string_new(NULL);
+    for (; *text != '\0'; text++) {
+        g_string_append_c(indented, *text);
+        if (text[0] == '\n' && text[1] != ' ' && text[1] != '\0')
+            g_string_append(indented, "    ");
+    }
+    return g_string_free(indented, FALSE);
+}
+
 void
 command_say(const char *format, ...)
 {
@@ -191,7 +220,8 @@ command_say(const char *format, ...)
     g_autofree char *text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     text_clean(text, strlen(text) + 1);
-    fprintf(stderr, "jescope: %s\n", text);
+    g_autofree char *lines = indent_lines(text);
+    fprintf(stderr, "jescope: %s\n", lines);
 }
 
 int

@@ -53,8 +53,9 @@ typedef struct {
     gboolean (*translate)(char ***argv, GError **error);
     const GOptionEntry *options; /* ends with {0}; NULL: none. --help is added automatically */
     Operand operand;
-    gboolean stays;    /* runs until it is stopped: it is not supervised (supervisor.h) */
-    const char *words; /* the values of operands after the first, separated by '|'; NULL: like the first */
+    gboolean stays;          /* runs until it is stopped: it is not supervised (supervisor.h) */
+    char *const *stays_with; /* likewise if this text is set, of an option; NULL: no such option */
+    const char *words;       /* the values of operands after the first, separated by '|'; NULL: like the first */
     int operands_min;
     int operands_max; /* or OPERANDS_ANY */
     /* Runs with a NULL-terminated list of operands, whose number is checked. Data goes to stdout; main() flushes it and

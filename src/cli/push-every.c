@@ -4,13 +4,16 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/notify.h"
+#include "cli/supervisor.h"
 
 #include "confine/keyed-hash.h"
 #include "confine/rights.h"
 #include "target/candidates.h"
+#include "wire/transfer.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +23,7 @@ enum {
     SENDER_END_MS = 5000, /* time for the sender to finish its current request */
     END_STEP_MS = 20,
     EVERY_MIN_US = 1000000,
+    MESSAGE_MAX = 4096,
 };
 
 /* ---- settings ---- */
@@ -198,14 +202,83 @@ note_failure(Past *past, const ScheduleProcess *process, const GError *error)
     past->said = error != NULL ? g_strdup(error->message) : NULL;
 }
 
+/* What the child that makes a batch leaves, in shared memory. */
+typedef struct {
+    PushBatchFacts facts;
+    gboolean made;
+    char message[MESSAGE_MAX]; /* if it failed */
+} Made;
+
+typedef struct {
+    const PushBatchOptions *options;
+    pid_t pid;
+    int batch; /* a memory file */
+    Made *made;
+} Making;
+
+static void
+make_batch(gpointer data)
+{
+    const Making *making = data;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *name = g_strdup_printf("%d", (int)making->pid);
+    g_autoptr(GBytes) batch = push_batch_make(name, making->options, &making->made->facts, &error);
+    gsize size = 0;
+    const char *bytes = batch != NULL ? g_bytes_get_data(batch, &size) : NULL;
+    making->made->made = bytes != NULL && transfer_write(making->batch, bytes, size);
+    if (!making->made->made)
+        g_strlcpy(making->made->message, error != NULL ? error->message : g_strerror(errno), MESSAGE_MAX);
+}
+
+/* Its user can delay the reading of its files, but not the push of others. */
+static GBytes *
+make_supervised(const Making *making, GError **error)
+{
+    const gint64 begun_us = g_get_monotonic_time();
+    g_autofree char *why = supervisor_run(making->pid, make_batch, (gpointer)(guintptr)making);
+    if (why != NULL) {
+        making->made->facts.took_us = g_get_monotonic_time() - begun_us;
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: it is in a file system that another user answers for",
+                    why);
+        return NULL;
+    }
+    making->made->message[MESSAGE_MAX - 1] = '\0';
+    if (!making->made->made) {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s", making->made->message);
+        return NULL;
+    }
+    g_autoptr(GMappedFile) mapped = g_mapped_file_new_from_fd(making->batch, FALSE, error);
+    return mapped != NULL ? g_mapped_file_get_bytes(mapped) : NULL;
+}
+
+static GBytes *
+make(const Round *round, const ScheduleProcess *process, PushBatchFacts *facts, GError **error)
+{
+    Making making = {.options = &round->every->batch,
+                     .pid = process->pid,
+                     .batch = memfd_create("jescope-batch", MFD_CLOEXEC),
+                     .made = mmap(NULL, sizeof(Made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+    GBytes *batch = NULL;
+    if (making.batch >= 0 && making.made != MAP_FAILED) {
+        batch = make_supervised(&making, error);
+        *facts = making.made->facts;
+    } else {
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "no memory for a batch: %s", g_strerror(errno));
+    }
+    if (making.batch >= 0)
+        close(making.batch);
+    if (making.made != MAP_FAILED)
+        munmap(making.made, sizeof(Made));
+    return batch;
+}
+
 static void
 push_process(const Round *round, Queue *queue, const ScheduleProcess *process)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *name = g_strdup_printf("%d", (int)process->pid);
     PushBatchFacts facts = {0};
     Past *past = past_of(round->pasts, process);
-    g_autoptr(GBytes) batch = push_batch_make(name, &round->every->batch, &facts, &error);
+    g_autoptr(GBytes) batch = make(round, process, &facts, &error);
     if (batch != NULL)
         queue_add(queue, batch, &error);
     past->idle = schedule_idle_rounds(&round->every->schedule, facts.took_us);

@@ -3,10 +3,10 @@
 
 #include "broker/client.h"
 #include "cli/command.h"
+#include "confine/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glib/gstdio.h>
 #include <grp.h>
 #include <pwd.h>
 #include <signal.h>
@@ -102,9 +102,10 @@ is_of_history(const char *entry, const char *file)
 }
 
 static gboolean
-holds_nothing_else(const char *directory, const char *file)
+holds_nothing_else(int directory, const char *file)
 {
-    g_autoptr(GDir) entries = g_dir_open(directory, 0, NULL);
+    g_autofree char *pinned = g_strdup_printf("/proc/self/fd/%d", directory);
+    g_autoptr(GDir) entries = g_dir_open(pinned, 0, NULL);
     const char *entry;
     gboolean nothing_else = entries != NULL;
     while (nothing_else && (entry = g_dir_read_name(entries)) != NULL)
@@ -131,26 +132,55 @@ give_directory(int directory, const char *path, const char *file, const ServeUse
 {
     struct stat facts;
     if (fstat(directory, &facts) == 0 && facts.st_uid == 0 && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
-        holds_nothing_else(path, file) && fchown(directory, user->uid, user->gid) != 0)
+        holds_nothing_else(directory, file) && fchown(directory, user->uid, user->gid) != 0)
         g_debug("%s stays root's", path);
 }
 
-/* Creates the directory, and its parent, if needed; an empty one of root's is given to the user. In a directory of its
+/* -1 also if a link of another user leads to PATH: he would have a directory of root's given away. */
+static int
+open_directory(const char *path, WalkMissing missing)
+{
+    const int found = walk_open_directory(path, missing);
+    const int directory = found >= 0 ? openat(found, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const int code = errno;
+    if (found >= 0)
+        close(found);
+    errno = code;
+    return directory;
+}
+
+/* Gives the directory PATH, which is made in ABOVE if it is not there. */
+static void
+give_below(int above, const char *path, const ServeUser *user)
+{
+    g_autofree char *name = g_path_get_basename(path);
+    const gboolean there = mkdirat(above, name, S_IRWXU) == 0 || errno == EEXIST;
+    const int directory = there ? openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (directory < 0)
+        return;
+    give_directory(directory, path, "", user);
+    close(directory);
+}
+
+/* Creates the directory, or its parent if needed; an empty one of root's is given to the user. In a directory of its
  * own, the user creates it when needed. */
 static void
 give_own(const char *path, const ServeUser *user)
 {
-    g_autofree char *parent = g_path_get_dirname(path);
-    const char *made = g_mkdir(parent, S_IRWXU) == 0 ? parent : path;
     struct stat facts;
-    if (made == path && (stat(parent, &facts) != 0 || facts.st_uid == user->uid))
+    const char *given = path;
+    g_autofree char *parent = g_path_get_dirname(path);
+    g_autofree char *grandparent = g_path_get_dirname(parent);
+    int above = open_directory(parent, WALK_FAILS);
+    if (above < 0 && errno == ENOENT) {
+        above = open_directory(grandparent, WALK_FAILS);
+        given = parent;
+    }
+    if (above < 0)
         return;
-    g_mkdir(made, S_IRWXU);
-    int directory = open(made, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (directory < 0)
-        return;
-    give_directory(directory, made, "", user);
-    close(directory);
+    if (given == parent || (fstat(above, &facts) == 0 && facts.st_uid != user->uid))
+        give_below(above, given, user);
+    close(above);
 }
 
 static void
@@ -158,8 +188,7 @@ give_history(const char *path, const ServeUser *user)
 {
     g_autofree char *folder = g_path_get_dirname(path);
     g_autofree char *file = g_path_get_basename(path);
-    g_mkdir_with_parents(folder, S_IRWXU);
-    int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int directory = open_directory(folder, WALK_MAKES_DIRECTORIES);
     if (directory < 0)
         return;
     give_directory(directory, folder, file, user);

@@ -401,11 +401,17 @@ is_supervised(const char *operand)
 }
 
 static void
-become_supervised(pid_t parent, const int written[OUTPUTS])
+end_with(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
+}
+
+static void
+become_supervised(pid_t parent, const int written[OUTPUTS])
+{
+    end_with(parent);
     for (int i = 0; i < OUTPUTS; i++)
         if (written[i] >= 0)
             dup2(written[i], STDOUT_FILENO + i);
@@ -459,4 +465,49 @@ supervisor_begin(char *const *operands, SupervisorSay say)
         split(descriptor, &before, say);
     else
         sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* ---- work of a command that stays ---- */
+
+/* The reason why CHILD, which has a pidfd or -1, did not end by itself, to be freed; NULL: it did. */
+static char *
+wait_for_work(pid_t child, int pidfd)
+{
+    Watched watched = {.pid = child, .looked_us = g_get_monotonic_time()};
+    watched.calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, call_free);
+    char *why = NULL;
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+    while (why == NULL && poll(&end, 1, g_random_int_range(LOOK_MIN_MS, LOOK_MAX_MS)) <= 0 && !has_ended(child))
+        why = look(&watched);
+    g_hash_table_unref(watched.calls);
+    if (why != NULL) {
+        kill(child, SIGKILL);
+        poll(&end, 1, END_MS);
+    }
+    return why;
+}
+
+char *
+supervisor_run(pid_t pid, void (*work)(gpointer data), gpointer data)
+{
+    uid_t user;
+    int status = 0;
+    const pid_t self = getpid();
+    const pid_t child = geteuid() == 0 && process_may_delay(pid, &user) ? fork() : -1;
+    if (child < 0) {
+        work(data);
+        return NULL;
+    }
+    if (child == 0) {
+        end_with(self);
+        work(data);
+        _exit(EXIT_SUCCESS);
+    }
+    const int pidfd = pidfd_open(child, 0);
+    char *why = wait_for_work(child, pidfd);
+    if (pidfd >= 0)
+        close(pidfd);
+    if (waitpid(child, &status, why != NULL ? WNOHANG : 0) == child && why == NULL && WIFSIGNALED(status))
+        return g_strdup_printf("its child process was ended by signal %d", WTERMSIG(status));
+    return why;
 }

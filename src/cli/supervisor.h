@@ -10,6 +10,7 @@
 #define JESCOPE_CLI_SUPERVISOR_H
 
 #include <glib.h>
+#include <sys/types.h>
 
 typedef void (*SupervisorSay)(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
@@ -17,5 +18,10 @@ typedef void (*SupervisorSay)(const char *format, ...) G_GNUC_PRINTF(1, 2);
  * process forwards signals and the exit status, and never returns; for a child that is given up it prints by SAY what
  * it waited for, and exits with EXIT_FAILURE. Must be called before there are threads. */
 void supervisor_begin(char *const *operands, SupervisorSay say);
+
+/* For a command that stays: calls WORK, which accesses files of process PID, in a child that is given up in the same
+ * way if the process is of another user, who can delay it; otherwise in this process. Changes to memory may stay in the
+ * child. NULL if WORK has returned, otherwise why it did not, to be freed. */
+char *supervisor_run(pid_t pid, void (*work)(gpointer data), gpointer data);
 
 #endif

@@ -19,7 +19,7 @@ import neighbours
 import pytest
 from endpoint import serve
 from programs import profiled  # noqa: F401
-from services import DEADLINE, PYTHON, environment, free_port, jescope, started, wait_for
+from services import DEADLINE, JESCOPE, PYTHON, environment, free_port, jescope, started, wait_for
 from victims import BUILD
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="targets of another user need root")
@@ -33,6 +33,8 @@ ASKED_AT_ONCE = 20
 BUSY = 4  # requests that wait, of those of test_end_under_load
 END_S = 120
 RECORD_S = 60  # 12, and 5 for a user, and its own work on a busy machine; 5 for each of 20 would be more
+STUCK = 64 + 6  # of one jescope; and those that are just being ended
+FOUND_S = 30  # two scans, each with 9 s for such processes
 PS_S = 40  # 30 at most, and its own work on a busy machine
 LOCKED = 18  # targets; there are 16 threads for short requests
 LOCKED_S = 12  # until all have locked their memory and missed a deadline
@@ -267,6 +269,97 @@ def test_ps_ends_where_file_systems_of_many_users_do_not_answer(folder, profiled
         assert time.monotonic() - begin < PS_S
         assert re.search(r"^ *%d .* agent " % profiled.pid, done.stdout, re.M), done.stdout
         assert re.search(r"processes were left out, since others did not answer in time; their users: .*6\d{4}, .* more;", done.stderr), done.stderr
+
+
+def stuck(program):
+    """Processes of root's that wait without end for a file system, and cannot be killed."""
+    found = 0
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, state = re.match(r"\d+ \((.*)\) (.)", path.read_text()).groups()
+            found += name == program and state == "D"
+    return found
+
+
+def test_file_systems_of_many_users_that_do_not_answer(folder, profiled):  # noqa: F811
+    """One may have thousands of user ids. Of the processes that wait for each of them, a bounded number remains; the others are found."""
+    with contextlib.ExitStack() as stack:
+        for user in range(USER - 90, USER):
+            own = folder / str(user)
+            own.mkdir()
+            stack.enter_context(slow_files(own, user=user))
+        before = stuck("jescope")
+        for _ in range(3):
+            assert jescope(folder, "ps", check=False).stdout
+        assert stuck("jescope") - before <= 3 * STUCK
+        before = stuck("jescope")
+        with serve(folder, "--every=1s") as server:
+            begin = time.monotonic()
+            wait_for(lambda: profiled.pid in known(server), "a target of root's is found")
+            assert time.monotonic() - begin < FOUND_S
+            time.sleep(FOUND_S)
+            assert stuck("jescope") - before <= STUCK
+
+
+def test_a_user_who_is_known_is_found_beside_many_who_are_slow(folder):
+    """Those of a user whose processes answered before come first."""
+    folder.chmod(0o755)
+    with contextlib.ExitStack() as stack:
+        first = folder / "first"
+        first.mkdir()
+        server = stack.enter_context(serve(folder, "--every=1s", port=free_port()))
+        [known_one] = stack.enter_context(neighbours.hostile(first, 1, "late", user=USER - 91))
+        wait_for(lambda: known_one in known(server), "a target of this user is found")
+        for user in range(USER - 40, USER):
+            own = folder / str(user)
+            own.mkdir()
+            stack.enter_context(slow_files(own, user=user))
+        second = folder / "second"
+        second.mkdir()
+        [next_one] = stack.enter_context(neighbours.hostile(second, 1, "late", user=USER - 91))
+        begin = time.monotonic()
+        wait_for(lambda: next_one in known(server), "another one of it is found")
+        assert time.monotonic() - begin < FOUND_S
+
+
+@contextlib.contextmanager
+def program_of_slow_files(folder):
+    """A profiled process of another user whose program file can be opened until `close()` is called."""
+    shutil.copy(BUILD / "src/agent/libjescope-agent.so", folder)
+    sockets = folder / "sockets"
+    sockets.mkdir(mode=0o700)
+    os.chown(sockets, USER, USER)
+    variables = {"LD_PRELOAD": f"{folder}/libjescope-agent.so:libjemalloc.so.2", "JESCOPE_ONLY": "program", "JESCOPE_SOCKET_DIR": str(sockets),
+                 "MALLOC_CONF": "prof:true,prof_active:true,lg_prof_sample:4"}
+    with slow_files(folder, "--image", **variables) as process:
+        close = (folder / "place/stop").touch
+        (folder / "place/stop").unlink()
+        yield process, close
+
+
+@pytest.mark.parametrize("words", [["push", "PID"], ["push", "dump.heap", "--pid=PID"], ["report", "./dump.heap", "--pid=PID"],
+                                   ["growth", "./dump.heap", "./dump.heap", "./dump.heap", "--pid=PID"]])
+def test_commands_that_open_program_files_that_do_not_answer(folder, words):
+    folder.chmod(0o755)
+    with program_of_slow_files(folder) as (process, close):
+        jescope(folder, "dump", process.pid, "-o", "dump.heap")
+        close()
+        push = [f"--to=directory://{folder}/pushed", f"--queue={folder}/queue"] if words[0] == "push" else []
+        begin = time.monotonic()
+        done = jescope(folder, *[word.replace("PID", str(process.pid)) for word in words], *push, check=False)
+        assert time.monotonic() - begin < PS_S
+        assert done.returncode == 1 and "another user answers for" in done.stderr, done
+
+
+def test_push_goes_on_beside_program_files_that_do_not_answer(folder, profiled):  # noqa: F811
+    folder.chmod(0o755)
+    with program_of_slow_files(folder) as (process, close):
+        close()
+        pushed = folder / "pushed"
+        with started([JESCOPE, "push", str(process.pid), str(profiled.pid), f"--to=directory://{pushed}", f"--queue={folder}/queue",
+                      "--every=1s", "--dump-share=100"], env=environment(folder), stderr=subprocess.PIPE):
+            wait_for(lambda: len(list(pushed.rglob("*.batch"))) >= 2 or len([path for path in pushed.rglob("*") if path.is_file()]) >= 2,
+                     "the other process is pushed again and again")
 
 
 @pytest.mark.parametrize("words", [["status"], ["record", "--children", "--for=1s"]])

@@ -553,6 +553,22 @@ def test_settings_are_read_again_by_another_user(scratch, tmp_path):
         assert (reads_with(server, first), reads_with(server, second)) == (200, 401)
 
 
+@pytest.mark.parametrize("name", ["history", "blackbox-directory"])
+def test_a_link_of_another_user_gives_no_directory_away(scratch, name):
+    """Root makes directories for the server's user, and gives it empty ones."""
+    folder, link = scratch / f"of-root-{name}", scratch / f"link-{name}"
+    folder.mkdir(mode=0o755)
+    link.symlink_to(folder)
+    os.chown(link, 65532, 65532, follow_symlinks=False)
+    for below in ("", "new"):
+        place = link / below / "kept.db" if name == "history" else link / below
+        words = [f"--{name}={place}"] + (["--blackbox=off"] if name == "history" else [])
+        done = subprocess.run(["timeout", "5", JESCOPE, "serve", *words, "--listen", f"unix:{scratch}/unused"], env=environment(scratch),
+                              capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        assert not list(folder.iterdir()) and folder.stat().st_uid == 0, done
+
+
 def test_history_that_the_user_cannot_write(scratch):
     """An error that says which user, and what to do; nothing else's directory is given away."""
     folder = scratch / "shared"

@@ -214,3 +214,12 @@ def test_names_in_errors_are_harmless(tmp_path):
         done = jescope(tmp_path, "status", victim.pid, check=False)
         assert done.returncode == 1
         assert "libtcmalloc?]0;owned?.so" in done.stderr
+
+
+def test_a_line_feed_in_a_name_begins_no_message(tmp_path):
+    """Nor in that of a file which another user has put where root reads all of them."""
+    name = "dump\njescope: all is well"
+    (tmp_path / name).write_text("nothing")
+    for words in (["report", f"./{name}"], ["status", "no such\njescope: process"]):
+        done = jescope(tmp_path, *words, check=False)
+        assert done.stderr.count("\njescope: ") == 0 and "\n    jescope: " in done.stderr, done
