@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 #include "cli/duration.h"
+#include "cli/family.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -24,8 +25,9 @@ enum {
     TICK_MS = 200,
     FOLLOW_MS = 1000, /* interval of searching for new processes */
     TRIES = 5,        /* attempts to reach a process that has just been started */
-    QUICK_MS = 100,   /* a failed attempt that takes longer is counted */
-    SLOW_MS = 5000,   /* that failed attempts may take for the processes of one user */
+    TEND_MS = 1000,   /* between two tries, the leases are tended at this interval */
+    SLOW_MS = 5000,   /* that failed attempts may take for the processes of one user, and each attempt */
+    MANY_MS = 15000,  /* that failed attempts of one search may take for all users */
 };
 
 /* The command line. */
@@ -87,9 +89,14 @@ typedef struct {
     GPtrArray *recordings; /* Recording, of running processes */
     GPtrArray *ended;      /* NamedDump, of processes that have ended */
     GHashTable *tried;     /* "PID.START" -> number of attempts; TRIES: given up */
-    GHashTable *slow;      /* user -> milliseconds of failed attempts */
-    guint64 duration_ms;   /* G_MAXUINT64: until a signal */
-    guint64 every_ms;      /* 0: one dump at the end */
+    GHashTable *slow;      /* user -> microseconds of failed attempts */
+    gboolean has_user;     /* of all families */
+    uid_t user;
+    gboolean told;       /* that there are families of others */
+    gint64 failed_us;    /* that failed attempts of this search have taken */
+    gint64 tended_us;    /* monotonic time at which all recordings were tended, between attempts */
+    guint64 duration_ms; /* G_MAXUINT64: until a signal */
+    guint64 every_ms;    /* 0: one dump at the end */
     unsigned lg;
     SamplerChoice choice;
     gboolean attached; /* by this command */
@@ -281,21 +288,12 @@ tend_all(Session *session)
     return session->recordings->len > 0;
 }
 
-/* A worker forked during the recording has inherited the lease. NULL: it is not such a worker. */
-static Recording *
-adopt(const Session *session, Target *target)
-{
-    Recording *adopted = NULL;
-    for (guint i = 0; session->followed_ms > 0 && adopted == NULL && i < session->recordings->len; i++)
-        adopted = recording_adopt(target, session->recordings->pdata[i]);
-    return adopted;
-}
-
 /* Takes over TARGET. */
 static Recording *
 add(Session *session, Target *target, GError **error)
 {
-    Recording *recording = adopt(session, target);
+    /* A worker forked during the recording has inherited the lease. */
+    Recording *recording = session->followed_ms > 0 ? recording_adopt(target, session->recordings) : NULL;
     if (recording == NULL)
         recording = recording_begin(target, session->lg, &session->choice, error);
     if (recording == NULL)
@@ -336,17 +334,25 @@ is_recorded(const Session *session, const Process *process)
     return FALSE;
 }
 
-/* Any user may have processes of the name that let each deadline pass. Meanwhile the leases of the others go on. */
+/* Any user may have processes of the name that let each deadline pass, or thousands of them. */
 static void
-note_slow(Session *session, const Process *process, gint64 begin)
+note_failed(Session *session, const Process *process, gint64 begin_us)
 {
     const gpointer user = GUINT_TO_POINTER(process->uids[1]);
-    const guint ms = (guint)((g_get_monotonic_time() - begin) / 1000);
-    if (ms <= QUICK_MS)
-        return;
+    const guint us = (guint)(g_get_monotonic_time() - begin_us);
     const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user));
-    g_hash_table_insert(session->slow, user, GUINT_TO_POINTER(before + ms));
+    g_hash_table_insert(session->slow, user, GUINT_TO_POINTER(before + us));
+    session->failed_us += us;
+}
+
+/* Meanwhile the leases of the others go on, and a signal ends it. */
+static void
+tend_in_time(Session *session)
+{
+    if (g_get_monotonic_time() - session->tended_us < TEND_MS * 1000)
+        return;
     tend_all(session);
+    session->tended_us = g_get_monotonic_time();
     session->interrupted = session->interrupted || interrupt_wait(&session->interrupt, 0);
 }
 
@@ -360,7 +366,7 @@ try_candidate(Session *session, const Candidate *candidate)
     guint tries = count_try(session, &candidate->process);
     if (tries >= TRIES)
         return;
-    if (GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user)) >= SLOW_MS) {
+    if (GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user)) >= SLOW_MS * 1000) {
         if (tries + 1 == TRIES)
             leave_out(session, &candidate->process, "other processes of its user do not answer in time");
         return;
@@ -368,18 +374,63 @@ try_candidate(Session *session, const Candidate *candidate)
     const gint64 begin = g_get_monotonic_time();
     g_autofree char *pid = g_strdup_printf("%d", (int)candidate->process.pid);
     Target *target = candidate->reach == REACH_NOT ? NULL : via_open(pid, &cause);
-    if (target != NULL && add(session, target, &cause) != NULL)
+    if (target != NULL)
+        target_wait_until(target, begin + SLOW_MS * 1000);
+    if (target != NULL && add(session, target, &cause) != NULL) {
+        target_wait_until(target, 0);
         return;
-    note_slow(session, &candidate->process, begin);
+    }
+    note_failed(session, &candidate->process, begin);
     gboolean gone = !process_alive(candidate->process.pid, candidate->process.start_time);
     if (tries + 1 == TRIES && !gone)
         leave_out(session, &candidate->process, cause != NULL ? cause->message : candidate->obstacle);
+}
+
+/* Whether a search goes on; the next one continues with those that were not tried too often. */
+static gboolean
+goes_on(const Session *session)
+{
+    return !session->interrupted && session->failed_us < MANY_MS * 1000 &&
+           (!session->begun || session_ms(session) < session->duration_ms);
 }
 
 static void
 tend_meanwhile(gpointer session)
 {
     tend_all(session);
+}
+
+/* Chooses the user of all families at first. FALSE: there are several. */
+static gboolean
+choose_user(Session *session, const GPtrArray *found, const GArray *users, GError **error)
+{
+    for (guint i = 0; i < found->len; i++) {
+        const uid_t user = g_array_index(users, uid_t, i);
+        if (((const Candidate *)found->pdata[i])->reach == REACH_NO_JEMALLOC)
+            continue;
+        if (session->has_user && session->user != user) {
+            g_set_error(error, TARGET_ERROR, OUTCOME_AMBIGUOUS,
+                        "processes of several users are named '%s'; give the pid of one, which is recorded with its "
+                        "descendants ('jescope ps' lists them)",
+                        session->name);
+            return FALSE;
+        }
+        session->has_user = TRUE;
+        session->user = user;
+    }
+    return TRUE;
+}
+
+static void
+try_of_user(Session *session, const Candidate *candidate, uid_t user)
+{
+    if (user == session->user) {
+        try_candidate(session, candidate);
+    } else if (!session->told && candidate->reach != REACH_NO_JEMALLOC) {
+        session->told = TRUE;
+        tell(session, "%s (%d) is left out: it is of another user, or was started by one", candidate->process.name,
+             (int)candidate->process.pid);
+    }
 }
 
 /* Starts recordings of the present processes; returns their number, -1: none has the name. The leases go on while
@@ -391,8 +442,14 @@ follow(Session *session, GError **error)
     g_autoptr(GPtrArray) found = candidates_find(session->name, CANDIDATES_FAMILY | CANDIDATES_JEMALLOC, error);
     aside_set_meanwhile(NULL, NULL);
     session->followed_ms = session_ms(session);
-    for (guint i = 0; found != NULL && i < found->len && !session->interrupted; i++)
-        try_candidate(session, found->pdata[i]);
+    session->failed_us = 0;
+    g_autoptr(GArray) users = found != NULL ? families_users(found) : NULL;
+    if (found != NULL && !session->begun && !choose_user(session, found, users, error))
+        return -1;
+    for (guint i = 0; found != NULL && i < found->len && goes_on(session); i++) {
+        try_of_user(session, found->pdata[i], g_array_index(users, uid_t, i));
+        tend_in_time(session);
+    }
     session->followed_ms = session_ms(session);
     return found != NULL ? (int)found->len : -1;
 }
@@ -718,7 +775,8 @@ const Command cmd_record = {
         "\n"
         "--sample sets the sampling period for this recording; the earlier period is restored at its end. With "
         "--children, TARGET selects all processes of that name, or the pid, and their descendants, including those "
-        "started meanwhile (a reload); their dumps are written to one file, which 'jescope report' adds up.",
+        "started meanwhile (a reload); their dumps are written to one file, which 'jescope report' adds up. Processes "
+        "of the name must be of one user, as far as none of them has started the other; others that come are left out.",
     .examples = examples,
     .options = options,
     .operand = OPERAND_TARGET,

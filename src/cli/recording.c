@@ -104,13 +104,27 @@ recording_begin(Target *target, unsigned lg, const SamplerChoice *choice, GError
     return g_steal_pointer(&recording);
 }
 
+static const Recording *
+find_parent(const GPtrArray *parents, guint64 lease)
+{
+    for (guint i = 0; i < parents->len; i++) {
+        const Recording *parent = parents->pdata[i];
+        if (lease != 0 && lease == parent->lease.id)
+            return parent;
+    }
+    return NULL;
+}
+
+/* The target is asked once, whatever the number of parents: any user may have a process that answers late. */
 Recording *
-recording_adopt(Target *target, const Recording *parent)
+recording_adopt(Target *target, const GPtrArray *parents)
 {
     g_autoptr(Recording) recording = g_new0(Recording, 1);
     WireHelloReply hello;
     recording->kept = -1;
-    if (!target_hello(target, &hello, NULL) || hello.lease.id == 0 || hello.lease.id != parent->lease.id)
+    const Recording *parent =
+        parents->len > 0 && target_hello(target, &hello, NULL) ? find_parent(parents, hello.lease.id) : NULL;
+    if (parent == NULL)
         return NULL;
     *recording = *parent;
     recording->kept = -1;

@@ -32,9 +32,9 @@ typedef struct {
  * program's start. */
 Recording *recording_begin(Target *target, unsigned lg, const SamplerChoice *choice, GError **error);
 
-/* The same for a process that PARENT's target has forked during the recording and that inherited its lease. NULL
- * without an error if that is not the case; then TARGET is not taken over. */
-Recording *recording_adopt(Target *target, const Recording *parent);
+/* The same for a process that the target of one of PARENTS (of Recording) has forked during the recording and that
+ * inherited its lease. NULL without an error if that is not the case; then TARGET is not taken over. */
+Recording *recording_adopt(Target *target, const GPtrArray *parents);
 
 guint64 recording_ms(const Recording *recording); /* since its start */
 
