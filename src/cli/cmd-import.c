@@ -6,6 +6,7 @@
 
 #include "history/axis.h"
 #include "history/import.h"
+#include "text/printable.h"
 
 #include <stdio.h>
 
@@ -60,15 +61,13 @@ print_left_out(const char *path, const ImportResult *result)
 {
     const StatsReport *report = &result->report;
     if (report->truncated + report->damaged > 0)
-        fprintf(stderr,
-                "jescope: %s: left out %" G_GUINT64_FORMAT " truncated and %" G_GUINT64_FORMAT
-                " damaged snapshots, the first at line %" G_GUINT64_FORMAT ": %s\n",
-                path, report->truncated, report->damaged, report->first_left_out,
-                report->why_left_out != NULL ? report->why_left_out : "no reason known");
+        command_say("%s: left out %" G_GUINT64_FORMAT " truncated and %" G_GUINT64_FORMAT
+                    " damaged snapshots, the first at line %" G_GUINT64_FORMAT ": %s",
+                    path, report->truncated, report->damaged, report->first_left_out,
+                    report->why_left_out != NULL ? report->why_left_out : "no reason known");
     if (result->timeless > 0)
-        fprintf(
-            stderr, "jescope: %s: %" G_GUINT64_FORMAT " samples have no time; they were %s; see --start and --every\n",
-            path, result->timeless, start != NULL ? "counted from --start" : "placed before the file's last change");
+        command_say("%s: %" G_GUINT64_FORMAT " samples have no time; they were %s; see --start and --every", path,
+                    result->timeless, start != NULL ? "counted from --start" : "placed before the file's last change");
 }
 
 static gboolean
@@ -80,7 +79,8 @@ report_file(const char *path, const ImportResult *result, GError **error)
                     result->report.lines);
         return FALSE;
     }
-    printf("%s: %" G_GUINT64_FORMAT " samples added", path, result->added);
+    g_autofree char *shown = text_printable(path);
+    printf("%s: %" G_GUINT64_FORMAT " samples added", shown, result->added);
     if (result->known > 0)
         printf(", %" G_GUINT64_FORMAT " were there already", result->known);
     putchar('\n');

@@ -149,19 +149,23 @@ command_parse(const Command *command, char **argv, GError **error)
     return parse_words(command, &help, &words, error) && (help || check_operands(command, operands_of(words), error));
 }
 
-/* Supervises the command if it is about processes: its operands, or the one of --pid, whose files it opens. */
+/* Supervises the command if it is about processes: its operands, that of --base, or the one of --pid, whose files it
+ * opens. */
 static void
 supervise(const Command *command, char **operands)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
-    const GOptionEntry *entry = find_option(command, "pid");
+    const GOptionEntry *entry = find_option(command, "pid"), *other = find_option(command, "base");
     const int pid = entry != NULL && entry->arg == G_OPTION_ARG_INT ? *(const int *)entry->arg_data : 0;
+    const char *base = other != NULL && other->arg == G_OPTION_ARG_STRING ? *(char *const *)other->arg_data : NULL;
     if (command->stays || (command->stays_with != NULL && *command->stays_with != NULL))
         return;
     for (; (command->operand == OPERAND_TARGET || command->operand == OPERAND_SOURCE) && *operands != NULL; operands++)
         g_ptr_array_add(words, g_strdup(*operands));
     if (pid > 0)
         g_ptr_array_add(words, g_strdup_printf("%d", pid));
+    if (base != NULL)
+        g_ptr_array_add(words, g_strdup(base));
     g_ptr_array_add(words, NULL);
     supervisor_begin((char *const *)words->pdata, command_say);
 }

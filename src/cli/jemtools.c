@@ -2,6 +2,7 @@
 /* jemabs, jemdel, jemeff: [DATA] [numbers], all of them optional (Aerospike's tools/jem). */
 #include "cli/analyses.h"
 #include "cli/multicall.h"
+#include "text/printable.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -95,7 +96,9 @@ finish(const char *tool, gboolean fine, GError *error)
     if (fine && fflush(stdout) == 0)
         return EXIT_SUCCESS;
     fflush(stdout);
-    fprintf(stderr, "%s: %s\n", tool, owned != NULL ? owned->message : g_strerror(errno));
+    g_autofree char *why = g_strdup(owned != NULL ? owned->message : g_strerror(errno));
+    text_clean(why, strlen(why) + 1);
+    fprintf(stderr, "%s: %s\n", tool, why);
     return EXIT_TRACEBACK;
 }
 

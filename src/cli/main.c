@@ -60,14 +60,13 @@ refuse_operand(const char *word)
 {
     g_autoptr(GPtrArray) processes = word[0] != '-' ? candidates_find(word, CANDIDATES_NAMED, NULL) : NULL;
     if (processes != NULL)
-        fprintf(stderr,
-                "jescope: '%s' is a process, not a command; 'jescope status %s' describes it, 'jescope report %s' "
-                "shows what holds its memory\n",
-                word, word, word);
+        command_say("'%s' is a process, not a command; 'jescope status %s' describes it, 'jescope report %s' "
+                    "shows what holds its memory",
+                    word, word, word);
     else if (g_file_test(word, G_FILE_TEST_IS_REGULAR))
-        fprintf(stderr, "jescope: '%s' is a file, not a command; did you mean 'jescope report %s'?\n", word, word);
+        command_say("'%s' is a file, not a command; did you mean 'jescope report %s'?", word, word);
     else if (word[0] != '\0' && strspn(word, "0123456789") == strlen(word))
-        fprintf(stderr, "jescope: '%s' is not a command, and no process has this pid; see 'jescope ps'\n", word);
+        command_say("'%s' is not a command, and no process has this pid; see 'jescope ps'", word);
     else
         return FALSE;
     return TRUE;
@@ -81,9 +80,9 @@ refuse_word(const char *word)
         return STATUS_USAGE;
     const char *meant = near_word(word);
     if (meant != NULL)
-        fprintf(stderr, "jescope: unknown %s '%s'; did you mean '%s'?\n", kind, word, meant);
+        command_say("unknown %s '%s'; did you mean '%s'?", kind, word, meant);
     else
-        fprintf(stderr, "jescope: unknown %s '%s'; see 'jescope --help'\n", kind, word);
+        command_say("unknown %s '%s'; see 'jescope --help'", kind, word);
     return STATUS_USAGE;
 }
 

@@ -337,7 +337,7 @@ def program_of_slow_files(folder):
         yield process, close
 
 
-@pytest.mark.parametrize("words", [["push", "PID"], ["push", "dump.heap", "--pid=PID"], ["report", "./dump.heap", "--pid=PID"],
+@pytest.mark.parametrize("words", [["push", "PID"], ["push", "dump.heap", "--pid=PID"], ["report", "./dump.heap", "--pid=PID"], ["report", "./dump.heap", "--base=PID"],
                                    ["growth", "./dump.heap", "./dump.heap", "./dump.heap", "--pid=PID"]])
 def test_commands_that_open_program_files_that_do_not_answer(folder, words):
     folder.chmod(0o755)

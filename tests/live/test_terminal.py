@@ -223,3 +223,12 @@ def test_a_line_feed_in_a_name_begins_no_message(tmp_path):
     for words in (["report", f"./{name}"], ["status", "no such\njescope: process"]):
         done = jescope(tmp_path, *words, check=False)
         assert done.stderr.count("\njescope: ") == 0 and "\n    jescope: " in done.stderr, done
+
+
+@pytest.mark.parametrize("words", [["import", "--history=h.db"], []])
+def test_names_of_files_on_the_command_line_are_harmless(tmp_path, words):
+    """A pattern of the shell names the files of a directory in which another user has put them."""
+    name = "a\x1b[31mred.log"
+    (tmp_path / name).write_bytes(gzip.decompress(LOG.read_bytes()))
+    done = jescope(tmp_path, *words, f"./{name}" if words else name, check=False)
+    assert done.stdout + done.stderr and "\x1b" not in done.stdout + done.stderr, done
