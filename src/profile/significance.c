@@ -6,25 +6,34 @@
 
 enum { MOST_EXACT = 100000 };
 
+/* The sum of the terms of the binomial distribution from FIRST on in the direction of STEP, away from the mean, where
+ * each is smaller than the one before. */
+static gdouble
+sum_of_tail(gdouble n, gdouble first, gdouble share, gint step)
+{
+    static const gdouble NEGLIGIBLE = 1e-16;
+    gdouble odds = share / (1 - share), sum = 0;
+    gdouble term = exp(lgamma(n + 1) - lgamma(first + 1) - lgamma(n - first + 1) + first * log(share) +
+                       (n - first) * log1p(-share));
+
+    for (gdouble k = first; k >= 0 && k <= n && term > sum * NEGLIGIBLE; k += step) {
+        sum += term;
+        term *= step > 0 ? (n - k) / (k + 1) * odds : k / (n - k + 1) / odds;
+    }
+    return sum;
+}
+
 gdouble
 significance_share(guint64 inside, guint64 outside, gdouble share)
 {
-    guint64 n = inside + outside;
-    gdouble mean = (gdouble)n * share, sum = 0;
+    gdouble k = (gdouble)inside, n = k + (gdouble)outside, mean = n * share;
 
-    if (n == 0)
+    if (inside == 0)
         return 1;
     /* For more samples than occur in practice, the normal approximation is exact enough, and constant in time. */
     if (n > MOST_EXACT)
-        return 0.5 * erfc(((gdouble)inside - 0.5 - mean) / sqrt(2 * mean * (1 - share)));
-    for (guint64 k = inside; k <= n; k++) {
-        gdouble term = exp(lgamma((gdouble)n + 1) - lgamma((gdouble)k + 1) - lgamma((gdouble)(n - k) + 1) +
-                           (gdouble)k * log(share) + (gdouble)(n - k) * log1p(-share));
-        sum += term;
-        if (term < sum * 1e-12 && (gdouble)k > mean)
-            break;
-    }
-    return MIN(sum, 1);
+        return 0.5 * erfc((k - 0.5 - mean) / sqrt(2 * mean * (1 - share)));
+    return CLAMP(k > mean ? sum_of_tail(n, k, share, 1) : 1 - sum_of_tail(n, k - 1, share, -1), 0, 1);
 }
 
 gdouble

@@ -22,6 +22,39 @@ test_binomial(void)
     g_assert_cmpfloat_with_epsilon(significance_binomial(5100, 4900), 0.5 * erfc((100 - 0.5) / 50 / sqrt(2)), 1e-4);
 }
 
+/* Each of a million stacks of a dump may have such numbers. */
+static void
+test_many(void)
+{
+    enum { MANY = 20000, SAMPLES = 100000, LONGEST_S = 20 };
+    const gint64 begun = g_get_monotonic_time();
+    gdouble sum = 0;
+
+    for (guint64 i = 0; i < MANY; i++)
+        sum +=
+            significance_binomial(i % 100, SAMPLES - 100) + significance_binomial(SAMPLES / 2 - i % 100, SAMPLES / 2);
+    g_assert_cmpfloat(sum, >, MANY);
+    g_assert_cmpint(g_get_monotonic_time() - begun, <, LONGEST_S * G_USEC_PER_SEC);
+}
+
+/* Both tails, against the sum of all terms. */
+static void
+test_tails(void)
+{
+    static const gdouble shares[] = {0.5, 1 / 6.0, 0.9};
+    enum { N = 40 };
+
+    for (gsize s = 0; s < G_N_ELEMENTS(shares); s++) {
+        gdouble sum = 0;
+        for (guint64 k = N + 1; k-- > 0;) {
+            sum += exp(lgamma(N + 1) - lgamma((gdouble)k + 1) - lgamma((gdouble)(N - k) + 1)) *
+                   pow(shares[s], (gdouble)k) * pow(1 - shares[s], (gdouble)(N - k));
+            g_assert_cmpfloat_with_epsilon(significance_share(k, N - k, shares[s]), sum, 1e-12 + 1e-9 * sum);
+        }
+    }
+    g_assert_cmpfloat(significance_share(G_MAXUINT64, G_MAXUINT64, 0.5), >, 0.4); /* their sum does not overflow */
+}
+
 static void
 test_increments(void)
 {
@@ -112,6 +145,8 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/profile/significance/binomial", test_binomial);
+    g_test_add_func("/profile/significance/many", test_many);
+    g_test_add_func("/profile/significance/tails", test_tails);
     g_test_add_func("/profile/significance/increments", test_increments);
     g_test_add_func("/profile/significance/false-alarms", test_false_alarms);
     g_test_add_func("/profile/significance/power", test_power);
