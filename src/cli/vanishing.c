@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/vanishing.h"
 
+#include "confine/keyed-hash.h"
 #include "target/address-space.h"
 #include "wire/transfer.h"
 
@@ -37,8 +38,8 @@ static guint
 hash_range(gconstpointer data)
 {
     const Seen *seen = data;
-    const guint64 mixed = seen->start ^ seen->end << 16;
-    return g_int64_hash(&mixed);
+    const guint64 range[] = {seen->start, seen->end};
+    return keyed_hash_bytes(range, sizeof(range));
 }
 
 static gboolean

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/database.h"
 
+#include "confine/keyed-hash.h"
 #include "confine/rights.h"
 #include "confine/walk.h"
 #include "history/guarded-files.h"
@@ -644,7 +645,7 @@ new_history(const char *path, HistoryMode mode)
     History *history = g_new0(History, 1);
     history->path = g_strdup(path);
     history->mode = mode;
-    history->dictionary.numbers = g_hash_table_new(g_str_hash, g_str_equal);
+    history->dictionary.numbers = g_hash_table_new(keyed_hash_string, g_str_equal);
     history->dictionary.words = g_hash_table_new(NULL, NULL);
     history->dictionary.metrics = g_hash_table_new(NULL, NULL);
     history->loose = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/import.h"
 
+#include "confine/keyed-hash.h"
 #include "history/store.h"
 #include "stats/log-reader.h"
 
@@ -264,7 +265,7 @@ import_file(History *history, const char *path, const ImportOptions *options, Im
         .options = options,
         .result = &done,
         .name = options->target != NULL ? g_strdup(options->target) : import_target_name(path),
-        .sinks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_sink),
+        .sinks = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, free_sink),
         .occurrences = g_hash_table_new_full(g_bytes_hash, g_bytes_equal, unref_bytes, NULL),
         .next_us = STATS_TIME_UNKNOWN,
     };

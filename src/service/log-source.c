@@ -3,6 +3,7 @@
 
 #include "service/follow.h"
 
+#include "confine/keyed-hash.h"
 #include "stats/log-reader.h"
 
 enum {
@@ -164,7 +165,7 @@ log_source_new(Service *service, const ServiceSource *source)
     g_mutex_init(&log->lock);
     log->service = service;
     log->series = g_strdup(source->series);
-    log->writers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    log->writers = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     log->reader = log_reader_new(take_sample, log);
     log->follow = follow_new(source->name, take_bytes, log);
     log->timer = g_timeout_source_new(POLL_MS);

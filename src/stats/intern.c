@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/intern.h"
 
+#include "confine/keyed-hash.h"
 #include "text/printable.h"
 
 enum {
@@ -18,7 +19,7 @@ stats_intern(const char *text, gsize length)
     g_autofree char *copy = g_strndup(text, length);
     g_mutex_lock(&lock);
     if (interned == NULL)
-        interned = g_hash_table_new(g_str_hash, g_str_equal);
+        interned = g_hash_table_new(keyed_hash_string, g_str_equal);
     const char *known = g_hash_table_lookup(interned, copy);
     /* Known strings are already printable. */
     if (known == NULL) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/waste.h"
 
+#include "confine/keyed-hash.h"
+
 /* The slabs of one size class of one arena. */
 typedef struct {
     uint64_t regions, slabs; /* live regions, and the slabs that contain them */
@@ -71,7 +73,7 @@ allow_for_arenas(gpointer key, gpointer value, gpointer user)
 static GHashTable *
 sum_classes(const StatsSample *sample)
 {
-    GHashTable *sums = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL, g_free);
+    GHashTable *sums = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, NULL, g_free);
     for (guint i = 0; i < stats_sample_arena_count(sample); i++) {
         const StatsArena *arena = sample->arenas->pdata[i];
         if (arena->bins != NULL)

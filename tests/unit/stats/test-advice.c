@@ -295,6 +295,30 @@ test_all_rules_are_tested(void)
     }
 }
 
+/* Size classes that collide in a table whose hash is known. */
+static void
+test_many_classes(void)
+{
+    enum { ARENAS = 150, LONGEST_S = 20 };
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_JSON);
+    uint64_t size = 0;
+
+    for (guint i = 0; i < ARENAS; i++) {
+        StatsArena *arena = stats_sample_arena(sample, i);
+        arena->bins = stats_table_new(STATS_SCOPE_BIN);
+        for (guint j = 0; j < STATS_CLASSES_MAX; j++) {
+            StatsValues *bin = stats_table_add(arena->bins, NULL);
+            stats_values_set(bin, STATS_BIN_SIZE, (size += UINT64_C(1) << 32) | 8);
+            stats_values_set(bin, STATS_BIN_NREGS, 8);
+            stats_values_set(bin, STATS_BIN_CURSLABS, 1);
+            stats_values_set(bin, STATS_BIN_CURREGS, 1);
+        }
+    }
+    const gint64 begun = g_get_monotonic_time();
+    g_autoptr(GPtrArray) found G_GNUC_UNUSED = advice_find(sample, NULL);
+    g_assert_cmpint(g_get_monotonic_time() - begun, <, LONGEST_S * G_USEC_PER_SEC);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -309,6 +333,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/advice/arenas", test_arenas);
     g_test_add_func("/stats/advice/growth", test_growth);
     g_test_add_func("/stats/advice/summary", test_summary);
+    g_test_add_func("/stats/advice/many-classes", test_many_classes);
     g_test_add_func("/stats/advice/all-rules-are-tested", test_all_rules_are_tested);
     return g_test_run();
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "stats/intern.h"
 #include "stats/stats.h"
 
 #include <string.h>
@@ -198,6 +199,22 @@ test_mutexes(void)
     g_assert_null(stats_table_find(table, "mutex40"));
 }
 
+/* Names of arenas that collide in a table whose hash is known: "Ez" and "FY" have the same one by g_str_hash(). */
+static void
+test_many_names(void)
+{
+    enum { BITS = 16, LONGEST_S = 20 };
+    const gint64 begun = g_get_monotonic_time();
+
+    for (guint i = 0; i < 1U << BITS; i++) {
+        char name[2 * BITS + 1] = "";
+        for (guint bit = 0; bit < BITS; bit++)
+            g_strlcat(name, i >> bit & 1 ? "Ez" : "FY", sizeof(name));
+        stats_intern(name, strlen(name));
+    }
+    g_assert_cmpint(g_get_monotonic_time() - begun, <, LONGEST_S * G_USEC_PER_SEC);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -210,5 +227,6 @@ main(int argc, char **argv)
     g_test_add_func("/stats/sample/held", test_held);
     g_test_add_func("/stats/sample/outside", test_outside);
     g_test_add_func("/stats/sample/mutexes", test_mutexes);
+    g_test_add_func("/stats/sample/many-names", test_many_names); /* last: it leaves no room for other names */
     return g_test_run();
 }
