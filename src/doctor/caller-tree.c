@@ -15,10 +15,84 @@ static const gdouble SCATTER = 0.8; /* relative scatter of the size of one sampl
 static const gdouble TELLING = 3;   /* minimum number of samples for a conclusion */
 static const gdouble FREED = 0.9;   /* minimum number of freed samples; leaked memory is never freed */
 
+enum { MOST_COMPARISONS = 1 << 26 };
+
+/* What the name of a function says. */
+enum { KIND_KNOWN = 1 << 0, KIND_START = 1 << 1, KIND_WRAPPER = 1 << 2 };
+
 CallerNode *
 caller_tree_node(const CallerTree *tree, guint32 index)
 {
     return &g_array_index(tree->nodes, CallerNode, index);
+}
+
+gboolean
+caller_tree_compares(const CallerTree *tree)
+{
+    *tree->patience -= *tree->patience > 0;
+    return *tree->patience > 0;
+}
+
+/* ---- what names say ---- */
+
+/* Whether a function starts a program or a thread: code of the C library or of a language's runtime, or without a
+ * name. */
+static gboolean
+names_start(const ViewNode *view)
+{
+    static const char *const names[] = {"__libc_start_call_main",
+                                        "__libc_start_main",
+                                        "__libc_start_main_impl",
+                                        "_start",
+                                        "clone",
+                                        "clone3",
+                                        "__clone",
+                                        "__clone3",
+                                        "start_thread"};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
+        if (g_str_equal(view->name, names[i]))
+            return TRUE;
+    return !view->known || wrapper_is_language(view->name);
+}
+
+static gboolean
+names_wrapper(const ViewNode *view)
+{
+    g_autofree char *plain = function_name_plain(view->name);
+
+    return wrapper_is_known(plain) || wrapper_is_generic(plain);
+}
+
+/* Each name is looked at once: it may be long. */
+static guint8
+kind_of(const CallerTree *tree, guint32 index)
+{
+    guint32 number = caller_tree_node(tree, index)->view;
+    const ViewNode *view = view_node(tree->input->view, number);
+
+    if (tree->kinds[number] == 0)
+        tree->kinds[number] =
+            (guint8)(KIND_KNOWN | (names_start(view) ? KIND_START : 0) | (names_wrapper(view) ? KIND_WRAPPER : 0));
+    return tree->kinds[number];
+}
+
+static gboolean
+is_wrapper(const CallerTree *tree, guint32 index)
+{
+    return (kind_of(tree, index) & KIND_WRAPPER) != 0;
+}
+
+static gboolean
+is_start(const CallerTree *tree, guint32 index)
+{
+    return (kind_of(tree, index) & KIND_START) != 0;
+}
+
+gboolean
+caller_tree_is_first(const CallerTree *tree, guint32 index)
+{
+    return caller_tree_node(tree, index)->first;
 }
 
 /* ---- the tree ---- */
@@ -35,7 +109,8 @@ child_of(CallerTree *tree, guint32 parent, guint32 view)
                        .first_child = PROFILE_NONE,
                        .next_sibling = caller_tree_node(tree, parent)->first_child,
                        .next_of_view = tree->of_view[view],
-                       .heaviest = PROFILE_NONE};
+                       .heaviest = PROFILE_NONE,
+                       .first = parent == 0 || (caller_tree_is_first(tree, parent) && is_start(tree, parent))};
     g_array_append_val(tree->nodes, node);
     g_array_set_size(tree->all_values, tree->nodes->len * (guint)tree->n_profiles);
     caller_tree_node(tree, parent)->first_child = tree->of_view[view] = tree->nodes->len - 1;
@@ -45,13 +120,11 @@ child_of(CallerTree *tree, guint32 parent, guint32 view)
 
 /* If the mean size is that of a size class, all objects are of that class, unless there are too few samples to tell. */
 static void
-note_sizes(const CallerTree *tree, CallerNode *node, const StackShare *share)
+note_sizes(CallerNode *node, const StackShare *share)
 {
-    const DoctorClass *class = tree->input->classes ? doctor_class_of(tree->input->classes, share->block) : NULL;
-
-    if (!class || share->block == 0)
+    if (!share->class || share->block == 0)
         return;
-    if (class->size != share->block)
+    if (share->class->size != share->block)
         node->mixed += share->held;
     else if (share->held * share->held >= TELLING * share->variance)
         node->pure += share->held;
@@ -69,7 +142,7 @@ add_to_node(CallerTree *tree, guint32 index, guint32 stack)
     node->held += share->held;
     node->sized += share->sized;
     node->exact += share->exact;
-    note_sizes(tree, node, share);
+    note_sizes(node, share);
     node->variance += share->variance;
     node->births += share->births;
     node->deaths += share->deaths;
@@ -112,7 +185,8 @@ caller_tree_init(CallerTree *tree, const CulpritInput *input)
                              .view = PROFILE_NONE,
                              .first_child = PROFILE_NONE,
                              .next_sibling = PROFILE_NONE,
-                             .heaviest = PROFILE_NONE};
+                             .heaviest = PROFILE_NONE,
+                             .first = TRUE};
     guint32 n = profile_n_stacks(growth_profile(input->growth));
     gsize n_nodes = (gsize)view_n_nodes(input->view) + 1;
 
@@ -127,7 +201,10 @@ caller_tree_init(CallerTree *tree, const CulpritInput *input)
                          .fallen = g_new0(gdouble, n_nodes),
                          .of_view = g_new(guint32, n_nodes),
                          .seen = g_new0(guint32, n_nodes),
-                         .all_values = g_array_new(FALSE, TRUE, sizeof(gdouble))};
+                         .all_values = g_array_new(FALSE, TRUE, sizeof(gdouble)),
+                         .kinds = g_new0(guint8, n_nodes),
+                         .patience = g_new(guint64, 1)};
+    *tree->patience = MOST_COMPARISONS;
     memset(tree->of_view, 0xff, n_nodes * sizeof(guint32));
     g_array_append_val(tree->nodes, root);
     g_array_set_size(tree->all_values, (guint)tree->n_profiles);
@@ -153,6 +230,8 @@ caller_tree_clear(CallerTree *tree)
     g_free(tree->fallen);
     g_free(tree->of_view);
     g_free(tree->seen);
+    g_free(tree->kinds);
+    g_free(tree->patience);
 }
 
 /* ---- properties of a node ---- */
@@ -241,15 +320,6 @@ caller_tree_is_inner(const CallerTree *tree, guint32 index)
 
 /* ---- which function is named ---- */
 
-static gboolean
-is_wrapper(const CallerTree *tree, guint32 index)
-{
-    g_autofree char *plain =
-        function_name_plain(view_node(tree->input->view, caller_tree_node(tree, index)->view)->name);
-
-    return wrapper_is_known(plain) || wrapper_is_generic(plain);
-}
-
 /* Whether memory that callers other than ABOVE allocate through a function is freed, and ABOVE's is kept: then the
  * caller that does not free leaks, not the function. */
 static gboolean
@@ -306,44 +376,13 @@ caller_tree_are_alike(const CallerTree *tree, const CallerNode *a, const CallerN
            !is_purer(b, a) && !would_have_moved(tree, a, b) && !would_have_moved(tree, b, a);
 }
 
-/* Whether a function starts a program or a thread: code of the C library or of a language's runtime, or without a
- * name. */
-static gboolean
-is_start(const CallerTree *tree, guint32 index)
-{
-    static const char *const names[] = {"__libc_start_call_main",
-                                        "__libc_start_main",
-                                        "__libc_start_main_impl",
-                                        "_start",
-                                        "clone",
-                                        "clone3",
-                                        "__clone",
-                                        "__clone3",
-                                        "start_thread"};
-    const ViewNode *view = view_node(tree->input->view, caller_tree_node(tree, index)->view);
-
-    for (gsize i = 0; i < G_N_ELEMENTS(names); i++)
-        if (g_str_equal(view->name, names[i]))
-            return TRUE;
-    return !view->known || wrapper_is_language(view->name);
-}
-
-gboolean
-caller_tree_is_first(const CallerTree *tree, guint32 index)
-{
-    for (guint32 above = caller_tree_node(tree, index)->parent; above != 0;
-         above = caller_tree_node(tree, above)->parent)
-        if (!is_start(tree, above))
-            return FALSE;
-    return TRUE;
-}
-
 /* Whether a function also allocates for others than one of its callers, up to the first function of a program or a
  * thread: that threads do different things says nothing about the functions that they share. */
 static gboolean
 serves_any_others(const CallerTree *tree, guint32 index)
 {
-    for (guint32 above = caller_tree_node(tree, index)->parent; above != 0 && !caller_tree_is_first(tree, above);
+    for (guint32 above = caller_tree_node(tree, index)->parent;
+         above != 0 && !caller_tree_is_first(tree, above) && caller_tree_compares(tree);
          above = caller_tree_node(tree, above)->parent)
         if (serves_others(tree, index, above))
             return TRUE;
@@ -356,15 +395,16 @@ holds_for_others(const CallerTree *tree, guint32 index)
 {
     const CallerNode *node = caller_tree_node(tree, index);
     guint32 caller = caller_tree_node(tree, node->parent)->view;
-    gdouble others = 0;
+    gdouble others = 0, most = HELD_FOR_OTHERS * node->held;
 
-    for (guint32 i = tree->of_view[node->view]; i != PROFILE_NONE; i = caller_tree_node(tree, i)->next_of_view) {
+    for (guint32 i = tree->of_view[node->view]; i != PROFILE_NONE && others <= most && caller_tree_compares(tree);
+         i = caller_tree_node(tree, i)->next_of_view) {
         const CallerNode *other = caller_tree_node(tree, i);
         guint32 its = caller_tree_node(tree, other->parent)->view;
         if (its != caller && its != node->view && !caller_tree_are_alike(tree, node, other))
             others += other->held;
     }
-    return others > HELD_FOR_OTHERS * node->held;
+    return others > most;
 }
 
 static gboolean

@@ -14,7 +14,7 @@
 
 /* A path of functions from the root. */
 typedef struct {
-    guint32 parent; /* index into CallerTree.nodes */
+    guint32 parent; /* index into CallerTree.nodes; smaller than that of the node */
     guint32 view;   /* PROFILE_NONE for the root */
     guint32 first_child, next_sibling;
     guint32 next_of_view; /* another path that ends in the same function; PROFILE_NONE: none */
@@ -24,6 +24,7 @@ typedef struct {
     gdouble pure, mixed; /* parts of held: in stacks with objects of one size class, and of several */
     guint32 heaviest;    /* the stack below it with the most growth, or if none grows, the most memory */
     gdouble heaviest_weight;
+    gboolean first; /* only startup code of a program or a thread calls it */
 } CallerNode;
 
 typedef struct {
@@ -41,6 +42,8 @@ typedef struct {
     guint32 *of_view;     /* per view node: the first path that ends in it */
     guint32 *seen;        /* per view node: the last stack it was counted for, plus 1 */
     GArray *all_values;   /* gdouble: n_profiles for each node */
+    guint8 *kinds;        /* per view node: what its name says, once it was looked at */
+    guint64 *patience;    /* comparisons with other paths of a function that are left: see caller_tree_compares() */
 } CallerTree;
 
 typedef gdouble (*CallerWeight)(const CallerNode *node);
@@ -70,6 +73,10 @@ gdouble caller_tree_sample_bytes(const CallerTree *tree, const CallerNode *node)
  * dump. */
 gdouble caller_tree_p(const CallerTree *tree, guint32 index);
 gdouble caller_tree_p_of_values(const CallerTree *tree, const CallerNode *sum, const gdouble *values);
+
+/* Whether a further comparison may be made. In a profile of deep recursion, the paths of one function are as many as
+ * all frames, and each frame has to be compared with them; only the first comparisons are made then. */
+gboolean caller_tree_compares(const CallerTree *tree);
 
 /* Whether INDEX is below another path of the same function, which includes its memory already. */
 gboolean caller_tree_is_inner(const CallerTree *tree, guint32 index);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/culprit.h"
 
+#include "confine/keyed-hash.h"
 #include "doctor/caller-tree.h"
 #include "doctor/unfreed.h"
 #include "profile/significance.h"
@@ -10,6 +11,10 @@
 static const gdouble NOTABLE_SHARE = 0.1; /* minimum share of all growth for a finding */
 static const gdouble ERRORS_OF_EXACT = 2; /* standard errors by which the exact counter may differ from the samples */
 static const gdouble FALSE_DISCOVERIES = 0.05;
+
+/* Of the functions that grow, and of those whose growth the counters hide: the largest. An answer has few; each is
+ * searched for in all stacks. */
+enum { MOST_FOUND = 32 };
 
 /* ---- the description of a function ---- */
 
@@ -110,21 +115,27 @@ bytes_of(const CallerTree *tree, const CallerNode *sum)
     return held > 0 && all->held > 0 && agrees(held, all) ? sum->held * held / all->held : sum->held;
 }
 
-static gboolean
-is_below(const CallerTree *tree, guint32 node, guint32 above)
+/* For each node, whether it is INDEX, which is not the root, or below. */
+static gboolean *
+find_below(const CallerTree *tree, guint32 index)
 {
-    while (node != 0 && node != above)
-        node = caller_tree_node(tree, node)->parent;
-    return node == above;
+    gboolean *below = g_new0(gboolean, tree->nodes->len);
+
+    below[index] = TRUE;
+    for (guint32 i = index + 1; i < tree->nodes->len; i++)
+        below[i] = below[caller_tree_node(tree, i)->parent];
+    return below;
 }
 
 /* Adds what was allocated below a node to MADE, dump by dump. */
 static void
 add_births(const CallerTree *tree, guint32 index, gdouble *made)
 {
+    g_autofree gboolean *below = find_below(tree, index);
+
     for (guint32 i = 0; i < profile_n_stacks(growth_profile(tree->input->growth)); i++) {
         const gdouble *born = growth_stack_values(tree->input->births, i);
-        for (gsize j = 0; is_below(tree, tree->leaves[i], index) && j < tree->n_profiles; j++)
+        for (gsize j = 0; below[tree->leaves[i]] && j < tree->n_profiles; j++)
             made[j] += born[j];
     }
 }
@@ -192,7 +203,19 @@ add_found(DoctorStack *stack, GPtrArray *found)
 
 /* ---- the searches ---- */
 
-/* The significant children of a node with a notable share of all growth. */
+static gint
+by_growth_of_nodes(gconstpointer a, gconstpointer b, gpointer user)
+{
+    const CallerTree *tree = user;
+    guint32 left = *(const guint32 *)a, right = *(const guint32 *)b;
+    gdouble one = caller_tree_node(tree, left)->grown, other = caller_tree_node(tree, right)->grown;
+
+    if (one != other)
+        return one > other ? -1 : 1;
+    return left < right ? -1 : left > right;
+}
+
+/* The significant children of a node with a notable share of all growth, the largest first. */
 static GArray *
 divided(const CallerTree *tree, guint32 index)
 {
@@ -213,11 +236,14 @@ divided(const CallerTree *tree, guint32 index)
         if (accepted[i] && caller_tree_node(tree, child)->grown >= NOTABLE_SHARE * caller_tree_node(tree, 0)->grown)
             g_array_append_val(chosen, child);
     }
+    g_array_sort_with_data(chosen, by_growth_of_nodes, (gpointer)(guintptr)tree);
     return chosen;
 }
 
+/* LEFT: how many functions may still be added. If some of the growth is outweighed by what shrinks, any number of
+ * functions has a notable share of the rest. */
 static void
-search_growth(const CallerTree *tree, guint32 index, GPtrArray *found)
+search_growth(const CallerTree *tree, guint32 index, GPtrArray *found, guint *left)
 {
     for (;;) {
         guint32 child = caller_tree_heaviest(tree, index, caller_tree_grown);
@@ -232,12 +258,13 @@ search_growth(const CallerTree *tree, guint32 index, GPtrArray *found)
         best = MAX(best, caller_tree_specificity(tree, g_array_index(parts, guint32, i)));
     /* A function that also holds much memory that does not grow only leads to those that grow. */
     if (parts->len > 0 && caller_tree_specificity(tree, index) < LESS_SPECIFIC * best)
-        for (guint i = 0; i < parts->len; i++)
-            search_growth(tree, g_array_index(parts, guint32, i), found);
-    else if (index != 0)
-        add_found(describe(tree, caller_tree_without_wrappers(
-                                     tree, caller_tree_gather(tree, index, caller_tree_grown, TRUE), TRUE)),
-                  found);
+        for (guint i = 0; i<parts->len && * left> 0; i++)
+            search_growth(tree, g_array_index(parts, guint32, i), found, left);
+    else if (index != 0) {
+        guint32 deepest = caller_tree_gather(tree, index, caller_tree_grown, TRUE);
+        add_found(describe(tree, caller_tree_without_wrappers(tree, deepest, TRUE)), found);
+        --*left;
+    }
 }
 
 static DoctorStack *
@@ -280,8 +307,7 @@ most_of_size(const CallerTree *tree, guint64 size, gdouble factor)
 static gdouble
 pinned_by(const CallerTree *tree, guint32 stack)
 {
-    const DoctorClasses *classes = tree->input->slabs_known ? NULL : tree->input->classes;
-    const DoctorClass *class = classes ? doctor_class_of(classes, tree->shares[stack].block) : NULL;
+    const DoctorClass *class = tree->input->slabs_known ? NULL : tree->shares[stack].class;
 
     if (class && class->size != tree->shares[stack].block)
         return 0;
@@ -304,8 +330,9 @@ search_pinner(const CallerTree *tree, gdouble *bytes)
     if (best == 0)
         return NULL;
     best = caller_tree_without_wrappers(tree, best, FALSE);
+    g_autofree gboolean *below = find_below(tree, best);
     for (guint32 i = 0; i < n; i++)
-        *bytes += tree->leaves[i] != 0 && is_below(tree, tree->leaves[i], best) ? pinned_by(tree, i) : 0;
+        *bytes += tree->leaves[i] != 0 && below[tree->leaves[i]] ? pinned_by(tree, i) : 0;
     return describe(tree, best);
 }
 
@@ -341,12 +368,24 @@ search_growing_class(const CallerTree *tree, const DoctorClasses *classes, GPtrA
     }
 }
 
+static gint
+by_growth_of_unfreed(gconstpointer a, gconstpointer b)
+{
+    const Unfreed *left = a;
+    const Unfreed *right = b;
+
+    if (left->grown != right->grown)
+        return left->grown > right->grown ? -1 : 1;
+    return left->node < right->node ? -1 : left->node > right->node;
+}
+
 static void
 search_unfreed(const CallerTree *tree, GPtrArray *found)
 {
     g_autoptr(GArray) all = unfreed_find(tree);
 
-    for (guint i = 0; i < all->len; i++) {
+    g_array_sort(all, by_growth_of_unfreed);
+    for (guint i = 0; i < all->len && i < MOST_FOUND; i++) {
         const Unfreed *unfreed = &g_array_index(all, Unfreed, i);
         DoctorStack *stack = describe(tree, caller_tree_without_wrappers(tree, unfreed->node, TRUE));
         stack->p = unfreed->p;
@@ -374,40 +413,79 @@ search_mover(const CallerTree *tree)
     return best != 0 ? describe(tree, caller_tree_without_wrappers(tree, best, FALSE)) : NULL;
 }
 
-static gboolean
-is_named(const CallerTree *tree, guint32 view, const char *name)
-{
-    g_autofree char *shown = name_of(view_node(tree->input->view, view));
+/* The names of name_of(), by which functions of another profile are found. */
+typedef struct {
+    char **of_view;    /* per view node */
+    guint32 *next;     /* per view node: another one of that name; PROFILE_NONE: none */
+    GHashTable *first; /* name -> view node + 1 */
+} Names;
 
-    return g_str_equal(shown, name);
+static void
+names_init(Names *names, const CallerTree *tree)
+{
+    guint32 n = view_n_nodes(tree->input->view);
+
+    *names = (Names){.of_view = g_new0(char *, (gsize)n + 1),
+                     .next = g_new(guint32, (gsize)n + 1),
+                     .first = g_hash_table_new(keyed_hash_string, g_str_equal)};
+    for (guint32 i = 0; i < n; i++) {
+        names->of_view[i] = name_of(view_node(tree->input->view, i));
+        guint found = GPOINTER_TO_UINT(g_hash_table_lookup(names->first, names->of_view[i]));
+        names->next[i] = found ? found - 1 : PROFILE_NONE;
+        g_hash_table_insert(names->first, names->of_view[i], GUINT_TO_POINTER(i + 1));
+    }
 }
 
-/* Whether CALLEE holds objects of a size other than BLOCK for callers other than CALLER. */
-static gboolean
-helps_others(const CallerTree *tree, const char *callee, const char *caller, guint64 block)
+static void
+names_clear(Names *names)
 {
-    for (guint32 view = 0; view < view_n_nodes(tree->input->view); view++) {
-        if (tree->of_view[view] == PROFILE_NONE || !is_named(tree, view, callee))
-            continue;
-        for (guint32 i = tree->of_view[view]; i != PROFILE_NONE; i = caller_tree_node(tree, i)->next_of_view) {
-            const CallerNode *node = caller_tree_node(tree, i);
-            guint32 above = caller_tree_node(tree, node->parent)->view;
-            if (node->held > 0 && block > 0 && above != PROFILE_NONE && !is_named(tree, above, caller) &&
-                fabs(node->sized / node->held - log((gdouble)block)) > log(ALIKE))
-                return TRUE;
-        }
+    g_strfreev(names->of_view);
+    g_free(names->next);
+    g_clear_pointer(&names->first, g_hash_table_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Names, names_clear)
+
+/* Whether one of the paths to the function VIEW holds objects of a size other than BLOCK for callers other than
+ * CALLER. */
+static gboolean
+holds_beside(const CallerTree *tree, const Names *names, guint32 view, const char *caller, guint64 block)
+{
+    for (guint32 i = tree->of_view[view]; i != PROFILE_NONE && caller_tree_compares(tree);
+         i = caller_tree_node(tree, i)->next_of_view) {
+        const CallerNode *node = caller_tree_node(tree, i);
+        guint32 above = caller_tree_node(tree, node->parent)->view;
+        if (node->held > 0 && block > 0 && above != PROFILE_NONE && !g_str_equal(names->of_view[above], caller) &&
+            fabs(node->sized / node->held - log((gdouble)block)) > log(ALIKE))
+            return TRUE;
     }
+    return FALSE;
+}
+
+/* The same for the functions of the name CALLEE. */
+static gboolean
+helps_others(const CallerTree *tree, const Names *names, const char *callee, const char *caller, guint64 block)
+{
+    guint found = GPOINTER_TO_UINT(g_hash_table_lookup(names->first, callee));
+
+    for (guint32 view = found ? found - 1 : PROFILE_NONE; view != PROFILE_NONE && caller_tree_compares(tree);
+         view = names->next[view])
+        if (holds_beside(tree, names, view, caller, block))
+            return TRUE;
     return FALSE;
 }
 
 /* STACK is from samples of a short time: removes its innermost functions that serve other callers according to the
  * whole profile. */
 static void
-blame_caller(const CallerTree *tree, DoctorStack *stack)
+blame_caller(const CallerTree *tree, const Names *names, DoctorStack *stack)
 {
-    while (stack->functions->len > 1 &&
-           helps_others(tree, stack->functions->pdata[0], stack->functions->pdata[1], stack->block))
-        g_ptr_array_remove_index(stack->functions, 0);
+    guint n = 0;
+
+    while (stack->functions->len > n + 1 &&
+           helps_others(tree, names, stack->functions->pdata[n], stack->functions->pdata[n + 1], stack->block))
+        n++;
+    if (n > 0)
+        g_ptr_array_remove_range(stack->functions, 0, n);
 }
 
 static gint
@@ -424,24 +502,28 @@ culprit_find(const CulpritInput *input, DoctorEvidence *evidence)
 {
     g_auto(CallerTree) tree = {0};
     g_autoptr(GPtrArray) others = g_steal_pointer(&evidence->growing);
+    g_auto(Names) names = {0};
+    guint left = MOST_FOUND;
 
     evidence->growing = g_ptr_array_new_with_free_func((GDestroyNotify)doctor_stack_free);
     caller_tree_init(&tree, input);
     if (caller_tree_node(&tree, 0)->grown > 0)
-        search_growth(&tree, 0, evidence->growing);
+        search_growth(&tree, 0, evidence->growing, &left);
     if (evidence->growing->len == 0 && input->classes && input->classes->grows)
         search_growing_class(&tree, input->classes, evidence->growing);
     g_ptr_array_sort(evidence->growing, by_growth);
+    if (others->len > 0 || evidence->mover)
+        names_init(&names, &tree);
     if (others->len > 0 && !doctor_growth_is_sampled(evidence->growing)) {
         g_ptr_array_unref(evidence->growing);
         evidence->growing = g_steal_pointer(&others);
         for (guint i = 0; i < evidence->growing->len; i++)
-            blame_caller(&tree, evidence->growing->pdata[i]);
+            blame_caller(&tree, &names, evidence->growing->pdata[i]);
     }
     search_unfreed(&tree, evidence->unfreed);
     evidence->holder = search_holder(&tree);
     if (evidence->mover)
-        blame_caller(&tree, evidence->mover);
+        blame_caller(&tree, &names, evidence->mover);
     else
         evidence->mover = search_mover(&tree);
     evidence->class_holder = input->pinned ? search_pinner(&tree, &evidence->pinned) : NULL;

@@ -50,18 +50,20 @@ grows_container(const char *function)
     return FALSE;
 }
 
-/* The file of LOCATION if it was unmapped during the watch, otherwise NULL. */
-static const char *
-vanished_object(const CulpritInput *input, guint32 location)
+/* For each object, whether its file was unmapped during the watch. */
+static gboolean *
+find_vanished(const CulpritInput *input)
 {
     const Profile *profile = growth_profile(input->growth);
-    guint32 object = profile_locations(profile)[location].object;
-    const char *path = object != PROFILE_NONE ? profile_objects(profile)[object].path : NULL;
+    guint32 n = profile_n_objects(profile);
+    gboolean *vanished = g_new0(gboolean, (gsize)n + 1);
+    g_autoptr(GHashTable) paths = g_hash_table_new(keyed_hash_string, g_str_equal);
 
-    for (guint i = 0; path && input->vanished && i < input->vanished->len; i++)
-        if (g_str_equal(input->vanished->pdata[i], path))
-            return path;
-    return NULL;
+    for (guint i = 0; input->vanished && i < input->vanished->len; i++)
+        g_hash_table_add(paths, input->vanished->pdata[i]);
+    for (guint32 i = 0; i < n && g_hash_table_size(paths) > 0; i++)
+        vanished[i] = g_hash_table_contains(paths, profile_objects(profile)[i].path);
+    return vanished;
 }
 
 const char *
@@ -69,40 +71,70 @@ stack_shares_vanished(const CulpritInput *input, guint32 stack)
 {
     const Profile *profile = growth_profile(input->growth);
     const ProfileStack *frames = &profile_stacks(profile)[stack];
+    g_autofree gboolean *vanished = find_vanished(input);
 
     for (guint32 i = 0; i < frames->depth; i++) {
-        const char *path = vanished_object(input, profile_frames(profile)[frames->first + i]);
-        if (path)
-            return path;
+        guint32 object = profile_locations(profile)[profile_frames(profile)[frames->first + i]].object;
+        if (object != PROFILE_NONE && vanished[object])
+            return profile_objects(profile)[object].path;
     }
     return NULL;
 }
 
-/* Frames of containers are near the allocation. Code without a mapping is unloaded; code of interpreters and run-time
- * compilers has a mapping of anonymous memory. */
+/* KNOWN: what was found in earlier functions. Names may be long, and in many locations. */
 static StackTraits
-traits_of(const CulpritInput *input, guint32 stack)
+traits_of_function(GHashTable *known, const char *function)
 {
-    enum { NEAR = 8 };
-    const Profile *profile = growth_profile(input->growth);
-    const ProfileStack *frames = &profile_stacks(profile)[stack];
-    StackTraits traits = 0;
+    guint found = GPOINTER_TO_UINT(g_hash_table_lookup(known, function));
 
-    for (guint32 i = 0; i < frames->depth; i++) {
-        guint32 location = profile_frames(profile)[frames->first + i];
-        const Symbol *symbol = symbols_location(input->names, location);
-        if (profile_locations(profile)[location].mapping == PROFILE_NONE || vanished_object(input, location))
-            traits |= STACK_UNLOADED;
-        for (guint32 j = 0; j < symbol->n_frames && i < NEAR; j++) {
-            traits |= grows_container(symbol->frames[j].function) ? STACK_CONTAINER : 0;
-            traits |= strstr(symbol->frames[j].function, "allocate_buckets") ? STACK_BUCKETS : 0;
-        }
+    if (found)
+        return found - 1;
+    StackTraits traits =
+        (grows_container(function) ? STACK_CONTAINER : 0) | (strstr(function, "allocate_buckets") ? STACK_BUCKETS : 0);
+    g_hash_table_insert(known, (gpointer)(guintptr)function, GUINT_TO_POINTER((guint)traits + 1));
+    return traits;
+}
+
+/* The traits of each location. Code without a mapping is unloaded; code of interpreters and run-time compilers has a
+ * mapping of anonymous memory. */
+static StackTraits *
+find_traits(const CulpritInput *input)
+{
+    const Profile *profile = growth_profile(input->growth);
+    guint32 n = profile_n_locations(profile);
+    StackTraits *traits = g_new0(StackTraits, (gsize)n + 1);
+    g_autofree gboolean *vanished = find_vanished(input);
+    g_autoptr(GHashTable) known = g_hash_table_new(keyed_hash_pointer, NULL);
+
+    for (guint32 i = 0; i < n; i++) {
+        const ProfileLocation *location = &profile_locations(profile)[i];
+        const Symbol *symbol = symbols_location(input->names, i);
+        if (location->mapping == PROFILE_NONE || (location->object != PROFILE_NONE && vanished[location->object]))
+            traits[i] |= STACK_UNLOADED;
+        for (guint32 j = 0; j < symbol->n_frames; j++)
+            traits[i] |= traits_of_function(known, symbol->frames[j].function);
     }
     return traits;
 }
 
+/* Frames of containers are near the allocation. TRAITS are those of the locations. */
+static StackTraits
+traits_of(const CulpritInput *input, const StackTraits *traits, guint32 stack)
+{
+    enum { NEAR = 8 };
+    const Profile *profile = growth_profile(input->growth);
+    const ProfileStack *frames = &profile_stacks(profile)[stack];
+    StackTraits all = 0;
+
+    for (guint32 i = 0; i < frames->depth; i++) {
+        StackTraits here = traits[profile_frames(profile)[frames->first + i]];
+        all |= i < NEAR ? here : here & STACK_UNLOADED;
+    }
+    return all;
+}
+
 static void
-read_share(const CulpritInput *input, guint32 stack, StackShare *share)
+read_share(const CulpritInput *input, const StackTraits *traits, guint32 stack, StackShare *share)
 {
     gsize n = growth_n_profiles(input->growth);
     const gdouble *values = growth_stack_values(input->growth, stack);
@@ -113,7 +145,8 @@ read_share(const CulpritInput *input, guint32 stack, StackShare *share)
                           .exact = values[n - 1],
                           .variance = variances[n - 1],
                           .block = block_of(input, stack),
-                          .traits = traits_of(input, stack)};
+                          .traits = traits_of(input, traits, stack)};
+    share->class = input->classes ? doctor_class_of(input->classes, share->block) : NULL;
     share->sized = share->held * log((gdouble)MAX(share->block, 1));
     for (gsize i = 1; i < n; i++) {
         share->moved += fabs(values[i] - values[i - 1]);
@@ -201,11 +234,9 @@ cancel_hand_over(const CulpritInput *input, StackShare *shares, guint32 n)
 
 /* The index of a stack's size class, or the number of classes. */
 static guint
-class_index(const DoctorClasses *classes, guint64 block)
+class_index(const DoctorClasses *classes, const StackShare *share)
 {
-    const DoctorClass *class = doctor_class_of(classes, block);
-
-    return class ? (guint)(class - (DoctorClass *)(void *)classes->classes->data) : classes->classes->len;
+    return share->class ? (guint)(share->class - (DoctorClass *)(void *)classes->classes->data) : classes->classes->len;
 }
 
 /* By sampling, stacks that turn over in a class seem to grow or shrink: the growth of the class is attributed to its
@@ -241,9 +272,9 @@ share_out(const DoctorClasses *classes, StackShare *shares, guint32 n)
     gdouble all = classes->rate * classes->seconds, attributed = 0;
 
     for (guint32 i = 0; i < n; i++)
-        sums[class_index(classes, shares[i].block)] += weight_of(&shares[i]);
+        sums[class_index(classes, &shares[i])] += weight_of(&shares[i]);
     for (guint32 i = 0; i < n; i++) {
-        guint at = class_index(classes, shares[i].block);
+        guint at = class_index(classes, &shares[i]);
         if (at < classes->classes->len && shares[i].grown > 0)
             given[i] = g_array_index(classes->classes, DoctorClass, at).grown * weight_of(&shares[i]) / sums[at];
         attributed += given[i];
@@ -264,9 +295,9 @@ share_out_held(const DoctorClasses *classes, StackShare *shares, guint32 n)
     g_autofree gdouble *sums = g_new0(gdouble, classes->classes->len + 1);
 
     for (guint32 i = 0; i < n; i++)
-        sums[class_index(classes, shares[i].block)] += shares[i].held;
+        sums[class_index(classes, &shares[i])] += shares[i].held;
     for (guint32 i = 0; i < n; i++) {
-        guint at = class_index(classes, shares[i].block);
+        guint at = class_index(classes, &shares[i]);
         shares[i].exact = at < classes->classes->len && sums[at] > 0
                               ? g_array_index(classes->classes, DoctorClass, at).bytes * shares[i].held / sums[at]
                               : shares[i].held;
@@ -278,9 +309,10 @@ stack_shares_new(const CulpritInput *input)
 {
     guint32 n = profile_n_stacks(growth_profile(input->growth));
     StackShare *shares = g_new0(StackShare, n + 1);
+    g_autofree StackTraits *traits = find_traits(input);
 
     for (guint32 i = 0; i < n; i++)
-        read_share(input, i, &shares[i]);
+        read_share(input, traits, i, &shares[i]);
     cancel_hand_over(input, shares, n);
     if (input->classes && input->classes->classes->len > 0) {
         share_out(input->classes, shares, n);

@@ -17,13 +17,14 @@ typedef enum {
 typedef struct {
     gdouble grown; /* its part of the growth during the watch */
     gdouble held, variance;
-    gdouble exact;          /* held, according to the exact counter of its size class */
-    gdouble births, deaths; /* approximate numbers of samples */
-    gdouble moved;          /* bytes allocated or freed between dumps */
-    gdouble fallen;         /* bytes freed between dumps */
-    gdouble spread;         /* standard deviation of grown, from the unevenness of the growth */
-    guint64 block;          /* the mean size of an object; 0: unknown */
-    gdouble sized;          /* held * log(block) */
+    gdouble exact;            /* held, according to the exact counter of its size class */
+    gdouble births, deaths;   /* approximate numbers of samples */
+    gdouble moved;            /* bytes allocated or freed between dumps */
+    gdouble fallen;           /* bytes freed between dumps */
+    gdouble spread;           /* standard deviation of grown, from the unevenness of the growth */
+    guint64 block;            /* the mean size of an object; 0: unknown */
+    gdouble sized;            /* held * log(block) */
+    const DoctorClass *class; /* of objects of that size; NULL: none, or unknown */
     StackTraits traits;
 } StackShare;
 

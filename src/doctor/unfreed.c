@@ -46,7 +46,7 @@ static gboolean
 is_hidden(const CallerTree *tree, const CallerNode *node)
 {
     guint64 block = node->heaviest != PROFILE_NONE ? tree->shares[node->heaviest].block : 0;
-    const DoctorClass *class = block > 0 ? doctor_class_of(tree->input->classes, block) : NULL;
+    const DoctorClass *class = block > 0 ? tree->shares[node->heaviest].class : NULL;
 
     return class && class->size == block && node->mixed <= 0 && class->grown <= 0 && class->allocated > 0 &&
            class->allocated - class->risen >= FREED_LEAST * class->allocated;
