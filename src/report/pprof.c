@@ -24,6 +24,7 @@ typedef struct {
     Writer *writer;
     ProtoStrings *strings;
     GHashTable *functions;                 /* FunctionKey -> id */
+    GHashTable *spellings;                 /* FunctionKey of a frame's strings by address -> id */
     ProfileValue values[PROFILE_N_VALUES]; /* the sample types */
     guint n_values;
     guint64 n_locations;
@@ -200,8 +201,9 @@ clean_string_index(Pprof *pprof, const char *text)
     return proto_strings_index(pprof->strings, clean);
 }
 
+/* A name may be long, and that of very many locations: see function_id(). */
 static guint64
-function_id(Pprof *pprof, const SymbolFrame *frame)
+add_function(Pprof *pprof, const SymbolFrame *frame)
 {
     FunctionKey key = {clean_string_index(pprof, frame->function), clean_string_index(pprof, frame->system_name),
                        clean_string_index(pprof, frame->file), frame->start_line};
@@ -222,6 +224,21 @@ function_id(Pprof *pprof, const SymbolFrame *frame)
     proto_message(pprof->out, PROFILE_FUNCTION, function);
     writer_data(pprof->writer, pprof->out->data, pprof->out->len);
     g_byte_array_unref(function);
+    return id;
+}
+
+/* All frames of a function share its strings. */
+static guint64
+function_id(Pprof *pprof, const SymbolFrame *frame)
+{
+    const FunctionKey key = {(guintptr)frame->function, (guintptr)frame->system_name, (guintptr)frame->file,
+                             frame->start_line};
+    guint64 id = GPOINTER_TO_SIZE(g_hash_table_lookup(pprof->spellings, &key));
+
+    if (!id) {
+        id = add_function(pprof, frame);
+        g_hash_table_insert(pprof->spellings, g_memdup2(&key, sizeof(key)), GSIZE_TO_POINTER(id));
+    }
     return id;
 }
 
@@ -356,6 +373,7 @@ pprof_clear(Pprof *pprof)
 {
     proto_strings_free(pprof->strings);
     g_hash_table_unref(pprof->functions);
+    g_hash_table_unref(pprof->spellings);
     for (guint side = 0; side < VIEW_N_SIDES; side++) {
         g_free(pprof->location_ids[side]);
         g_free(pprof->mapping_ids[side]);
@@ -374,6 +392,7 @@ pprof_write(const Report *report, Writer *writer, GError **error)
         .writer = writer,
         .strings = proto_strings_new(),
         .functions = g_hash_table_new_full(function_hash, function_equal, g_free, NULL),
+        .spellings = g_hash_table_new_full(function_hash, function_equal, g_free, NULL),
         .sample_ids = g_array_new(FALSE, FALSE, sizeof(guint64)),
         .out = g_byte_array_new(),
         .message = g_byte_array_new(),

@@ -112,6 +112,6 @@ guint32 view_intern_place(View *view, const ViewPlace *place, ViewFunction *fact
 gboolean view_select_threads(ViewSideState *side, const char *wanted);
 
 /* The number of nodes of STACK before filtering and folding. */
-guint32 view_count_nodes(const ViewSideState *side, const ProfileStack *stack);
+guint64 view_count_nodes(const ViewSideState *side, const ProfileStack *stack);
 
 #endif

@@ -35,11 +35,11 @@ is_kept_thread(const ViewSideState *side, const ProfileStack *stack)
     return !side->threads || (stack->thread != PROFILE_NONE && side->threads[stack->thread]);
 }
 
-guint32
+guint64
 view_count_nodes(const ViewSideState *side, const ProfileStack *stack)
 {
     const guint32 *frames = profile_frames(side->input->profile) + stack->first;
-    guint32 n = 0;
+    guint64 n = 0;
 
     for (guint32 i = 0; i < stack->depth; i++)
         n += side->locations[frames[i]].n;

@@ -257,8 +257,31 @@ build_groups(View *view, ViewSideState *side)
     }
 }
 
-static void
-build_side(View *view, ViewSideState *side)
+/* A frame of a dump stands for any number of inlined ones. */
+static gboolean
+count_nodes(ViewSideState *side, GError **error)
+{
+    const Profile *profile = side->input->profile;
+    guint64 all = 0, most = 0;
+
+    for (guint32 i = 0; i < profile_n_stacks(profile); i++) {
+        guint64 n = view_count_nodes(side, &profile_stacks(profile)[i]);
+        all += n;
+        most = MAX(most, n);
+    }
+    if (all > PROFILE_MAX_FRAMES) {
+        g_set_error(
+            error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED,
+            "%s: with what is inlined, its stacks have more than %d frames in all; report --no-inlines omits that",
+            side->input->name, PROFILE_MAX_FRAMES);
+        return FALSE;
+    }
+    side->max_nodes = (guint32)most;
+    return TRUE;
+}
+
+static gboolean
+build_side(View *view, ViewSideState *side, GError **error)
 {
     const Profile *profile = side->input->profile;
     guint32 n = profile_n_locations(profile);
@@ -273,14 +296,12 @@ build_side(View *view, ViewSideState *side)
         add_location(view, side, i, first);
         first += symbols_location(side->input->symbols, i)->n_frames;
     }
-    for (guint32 i = 0; i < profile_n_stacks(profile); i++) {
-        const ProfileStack *stack = &profile_stacks(profile)[i];
-        side->max_nodes = MAX(side->max_nodes, view_count_nodes(side, stack));
-        if (stack->depth == 0 && view->no_stack == PROFILE_NONE)
+    for (guint32 i = 0; i < profile_n_stacks(profile); i++)
+        if (profile_stacks(profile)[i].depth == 0 && view->no_stack == PROFILE_NONE)
             view->no_stack =
                 view_add_node(view, "[no stack]",
                               &(ViewNode){.name = "[no stack]", .display = "[no stack]", .origin = VIEW_UNRESOLVED});
-    }
+    return count_nodes(side, error);
 }
 
 static gboolean
@@ -310,8 +331,8 @@ set_totals(ViewSideState *side, const ProfileWeight *total)
     side->whole.variance[PROFILE_WHATIF] = total->variance[PROFILE_WHATIF];
 }
 
-static void
-build_sides(View *view, const ReportInput *now, const ReportInput *base)
+static gboolean
+build_sides(View *view, const ReportInput *now, const ReportInput *base, GError **error)
 {
     note_functions(view, VIEW_NOW, now);
     if (base)
@@ -319,9 +340,11 @@ build_sides(View *view, const ReportInput *now, const ReportInput *base)
     functions_seal(view->functions);
     view->facts = g_new0(ViewFunction, (gsize)functions_n(view->functions) + 1);
     for (guint i = 0; i < view->n_sides; i++) {
-        build_side(view, &view->sides[i]);
+        if (!build_side(view, &view->sides[i], error))
+            return FALSE;
         build_groups(view, &view->sides[i]);
     }
+    return TRUE;
 }
 
 View *
@@ -337,8 +360,7 @@ view_new(const ReportInput *now, const ReportInput *base, const ReportOptions *o
     view->strings = string_pool_new();
     view->no_stack = view->unattributed = PROFILE_NONE;
     view->n_sides = base ? 2 : 1;
-    build_sides(view, now, base);
-    if (!select_all_threads(view, error))
+    if (!build_sides(view, now, base, error) || !select_all_threads(view, error))
         return NULL;
     compute_holes(view);
     view_foreach(view, add_total, totals);

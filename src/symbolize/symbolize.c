@@ -158,6 +158,13 @@ embedded_symbol(Names *names, const char *text)
     return (Symbol){frames, n};
 }
 
+/* SYMBOL, or its outermost function alone. */
+static Symbol
+expanded(const Session *session, Symbol symbol)
+{
+    return session->options.no_inlines ? (Symbol){symbol.frames + (symbol.n_frames - 1), 1} : symbol;
+}
+
 /* Code without a file: generated at run time, and named only if its compiler writes a map. */
 static Symbol
 generated_symbol(Session *session, guint64 address)
@@ -184,7 +191,7 @@ ask(Session *session, guint32 index)
     Symbols *symbols = session->symbols;
     const char *embedded = profile_embedded_symbol(session->profile, index);
     if (embedded != NULL) {
-        symbols->locations[index] = embedded_symbol(symbols->names, embedded);
+        symbols->locations[index] = expanded(session, embedded_symbol(symbols->names, embedded));
         if (location->object != PROFILE_NONE)
             symbols->objects[location->object].source = SYMBOLS_EMBEDDED;
     } else if (location->object == PROFILE_NONE || location->mapping == PROFILE_NONE ||
@@ -279,9 +286,7 @@ collect(Session *session)
         for (guint i = 0; i < work->asked->len; i++) {
             const ObjectAsked *asked = &g_array_index(work->asked, ObjectAsked, i);
             Symbol *symbol = &session->symbols->locations[asked->location];
-            *symbol = asked->symbol;
-            if (session->options.no_inlines)
-                *symbol = (Symbol){asked->symbol.frames + (asked->symbol.n_frames - 1), 1};
+            *symbol = expanded(session, asked->symbol);
         }
         session->symbols->objects[object] = work->result;
     }

@@ -92,6 +92,30 @@ def test_as_many_files_as_locations(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_inlined_frames_that_multiply(tmp_path):
+    """A frame of a dump stands for all that is inlined in it: a dump of two megabytes took minutes."""
+    deep = named_dump(tmp_path / "inlined.heap", f"0x1000 {'--'.join('a' * 300_000)}\n", [[0x100000 + i] + [0x1001] * 500 for i in range(200)])
+    done = report(deep, deadline=30)
+    assert done.returncode == 2 and "--no-inlines" in done.stderr, done.stderr
+    assert report("--no-inlines", deep, deadline=30).returncode == 0
+
+
+@needs_compiler
+@pytest.mark.skipif(SANITIZED, reason="measures time")
+def test_long_name_of_many_locations(tmp_path):
+    """Their number times the length of the name: 45 s."""
+    name, size, start = "f" * 60_000, 0x200000, 0x10000000
+    source, library = tmp_path / "long.s", tmp_path / "long.so"
+    source.write_text(f".text\n.globl {name}\n.type {name},@function\n{name}:\n.space {size},0x90\n.size {name},{size}\n")
+    subprocess.run(["gcc", "-nostdlib", "-shared", "-o", library, source], check=True)
+    segments = subprocess.run(["readelf", "-lW", library], check=True, capture_output=True, text=True).stdout
+    code = int(re.search(r"LOAD +(0x[0-9a-f]+) .* R E ", segments)[1], 16)
+    maps = f"{start + code:x}-{start + code + size:x} r-xp {code:08x} 08:01 1 {library}\n"
+    dump = write_dump(tmp_path / "long.heap", [[start + code + 16 * i + 1] for i in range(32_000)], maps)
+    done = report("--format=pprof", "-o", tmp_path / "long.pb.gz", dump, deadline=30)
+    assert done.returncode == 0, done.stderr
+
+
 @needs_root
 def test_output_into_what_another_user_has_put_there(tmp_path):
     """A pipe would give him what is written, a link have a device written to; our own pipe is one to write to."""
