@@ -196,13 +196,15 @@ page_tree_self(const PageTree *tree, guint32 run, ViewSide side)
 
 /* ---- of a file ---- */
 
+/* FIRST: the labels of the runs before it. No two runs share one, so that reading all runs takes as long as the file.
+ */
 static gboolean
-is_sound_run(const PageTree *tree, guint32 i, guint32 parent)
+is_sound_run(const PageTree *tree, guint32 i, guint32 parent, guint32 first)
 {
     const PageRun *run = &tree->runs[i];
     const PageRun *above = &tree->runs[parent];
 
-    return run->parent == parent && run->n > 0 && run->first <= tree->n_labels &&
+    return run->parent == parent && run->n > 0 && run->first == first && run->first <= tree->n_labels &&
            run->n <= tree->n_labels - run->first && run->after > i && run->after <= above->after &&
            run->depth == above->depth + run->n && run->depth <= DEPTH_MAX &&
            (run->end == PROFILE_NONE || run->end < tree->n_ends);
@@ -232,7 +234,7 @@ gboolean
 page_tree_is_sound(const PageTree *tree, guint32 n_names)
 {
     const PageRun *root = tree->runs;
-    guint32 above = 0;
+    guint32 above = 0, labels = 0;
 
     if (tree->n_runs == 0 || root->n != 0 || root->parent != PROFILE_NONE || root->depth != 0 ||
         root->after != tree->n_runs || (root->end != PROFILE_NONE && root->end >= tree->n_ends))
@@ -240,8 +242,9 @@ page_tree_is_sound(const PageTree *tree, guint32 n_names)
     for (guint32 i = 1; i < tree->n_runs; above = i++) {
         while (tree->runs[above].after <= i)
             above = tree->runs[above].parent;
-        if (!is_sound_run(tree, i, above))
+        if (!is_sound_run(tree, i, above, labels))
             return FALSE;
+        labels += tree->runs[i].n;
     }
     for (guint32 i = 0; i < tree->n_labels; i++)
         if (tree->labels[i] >= n_names)

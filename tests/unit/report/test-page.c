@@ -357,6 +357,29 @@ test_damaged_tree(void)
     }
 }
 
+/* A file of a few megabytes, in which thousands of runs had the same million labels, took minutes. */
+static void
+test_shared_labels(void)
+{
+    static const PageWeight weights[] = {{2, 1}, {1, 1}, {1, 1}};
+    static const gdouble others[G_N_ELEMENTS(weights)];
+    const guint32 labels[] = {0, 0, 0};
+    PageRun runs[] = {{.parent = PROFILE_NONE, .after = 3, .end = PROFILE_NONE},
+                      {.first = 0, .n = 2, .parent = 0, .after = 2, .depth = 2, .end = PROFILE_NONE},
+                      {.first = 2, .n = 1, .parent = 0, .after = 3, .depth = 1, .end = PROFILE_NONE}};
+    const PageTree tree = {.n_sides = 1,
+                           .n_labels = G_N_ELEMENTS(labels),
+                           .n_runs = G_N_ELEMENTS(runs),
+                           .labels = labels,
+                           .runs = runs,
+                           .sides = {weights},
+                           .others = others};
+
+    g_assert_true(page_tree_is_sound(&tree, 1));
+    runs[2].first = 1;
+    g_assert_false(page_tree_is_sound(&tree, 1));
+}
+
 static guint
 count(const char *text, const char *part)
 {
@@ -424,6 +447,7 @@ main(int argc, char **argv)
     g_test_add_func("/page/table-and-stacks", test_table_and_stacks);
     g_test_add_func("/page/tree", test_tree);
     g_test_add_func("/page/damaged-tree", test_damaged_tree);
+    g_test_add_func("/page/shared-labels", test_shared_labels);
     g_test_add_func("/page/nothing", test_nothing);
     g_test_add_func("/page/file", test_file);
     return g_test_run();
