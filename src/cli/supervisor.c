@@ -487,6 +487,17 @@ wait_for_work(pid_t child, int pidfd)
     return why;
 }
 
+/* A child that cannot be killed would keep open the outputs of the command, whose reader waits for their end. */
+static void
+discard_output(void)
+{
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        _exit(EXIT_FAILURE);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        dup2(null, fd);
+}
+
 char *
 supervisor_run(pid_t pid, void (*work)(gpointer data), gpointer data)
 {
@@ -500,6 +511,7 @@ supervisor_run(pid_t pid, void (*work)(gpointer data), gpointer data)
     }
     if (child == 0) {
         end_with(self);
+        discard_output();
         work(data);
         _exit(EXIT_SUCCESS);
     }

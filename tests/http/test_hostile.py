@@ -11,13 +11,13 @@ import re
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import time
 
 import neighbours
 import pytest
 from endpoint import serve
+from neighbours import LOCKED_S, PS_S, known, locked
 from programs import profiled  # noqa: F401
 from services import DEADLINE, JESCOPE, PYTHON, environment, free_port, jescope, started, wait_for
 from victims import BUILD
@@ -27,27 +27,20 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="targets of another us
 # Of a user that no other test has processes of: what users see of each other is test_users.py's.
 USER = 65532
 hostile = functools.partial(neighbours.hostile, user=USER)
+slow_files = functools.partial(neighbours.slow_files, user=USER)
 
 MANY = 40
 ASKED_AT_ONCE = 20
 BUSY = 4  # requests that wait, of those of test_end_under_load
 END_S = 120
 RECORD_S = 60  # 12, and 5 for a user, and its own work on a busy machine; 5 for each of 20 would be more
-STUCK = 64 + 6  # of one jescope; and those that are just being ended
-FOUND_S = 30  # two scans, each with 9 s for such processes
-PS_S = 40  # 30 at most, and its own work on a busy machine
 LOCKED = 18  # targets; there are 16 threads for short requests
-LOCKED_S = 12  # until all have locked their memory and missed a deadline
 HONEST_S = 10  # of patience with an honest answer; that of a server that does not share fairly is half a minute and more
 
 
 def value(text, family, pid):
     found = re.search(rf'^{family}\{{target="{pid}"[^}}]*\}} (\S+)$', text, re.M)
     return float(found.group(1)) if found else None
-
-
-def known(server):
-    return {row["pid"] for row in server.get("/api/v1/targets").json()["targets"]}
 
 
 @pytest.mark.parametrize("mode", ["silent", "flip", "late", "garbage", "sparse"])
@@ -151,28 +144,6 @@ def test_work_ends_with_its_client(folder, profiled):  # noqa: F811
                  "the request is given up")
 
 
-SHELL_WORDS = ("-c", "echo ready; while :; do read line; done")
-
-
-@contextlib.contextmanager
-def slow_files(folder, *mode, user=USER, words=("/bin/sh", *SHELL_WORDS), **variables):
-    """A process of another user whose socket, program file or arguments are where a file system never answers; see
-    tests/victims/slow_files.c."""
-    device, place, program = folder / "fuse", folder / "place", folder / "slow_files"
-    with contextlib.suppress(OSError):
-        os.mknod(device, stat.S_IFCHR, os.makedev(10, 229))
-        device.chmod(0o666)
-    place.mkdir()
-    os.chown(place, user, user)
-    shutil.copy(BUILD / "tests/victims/slow_files", program)
-    with started([program, *mode, device, place, *words], env=environment(folder, **variables), user=user, group=user, extra_groups=[],
-                 cwd="/", stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        if process.stdout.readline() != "ready\n":
-            pytest.skip("this machine gives users no mount of fuse and overlayfs")
-        (place / "stop").touch()
-        yield process
-
-
 @pytest.mark.parametrize("mode, name, command", [
     ("--image", "program", ["ps", "--json"]),
     ("--image", None, ["status"]),
@@ -202,20 +173,6 @@ def test_file_system_that_does_not_answer(folder, profiled):  # noqa: F811
             wait_for(lambda: profiled.pid in known(server), "the honest target is found")
 
 
-@contextlib.contextmanager
-def locked(folder, user):
-    """A target that does not answer, and soon locks its memory map without end: only then can its arguments not be read either."""
-    sockets = folder / "sockets"
-    sockets.mkdir(mode=0o700)
-    os.chown(sockets, user, user)
-    with slow_files(folder, "--locked", user=user, words=[sockets], JESCOPE_SOCKET_DIR=str(sockets)) as process:
-        try:
-            yield process.pid
-        finally:
-            for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
-                os.kill(int(child), signal.SIGKILL)
-
-
 def test_targets_that_lock_their_memory(folder, profiled):  # noqa: F811
     """Those of two users would take all threads for short requests, if each kept one for ever."""
     folder.chmod(0o755)
@@ -240,86 +197,6 @@ def test_ps_asks_only_so_many_silent_agents_of_a_user(folder, profiled):  # noqa
         assert rows[profiled.pid]["trouble"] is None
         troubles = [rows[pid]["trouble"] for pid in strangers]
         assert 2 <= sum("not asked" in trouble for trouble in troubles) < len(troubles), troubles
-
-
-def test_ps_waits_for_agents_of_many_users_together(folder, profiled):  # noqa: F811
-    """For a second with each it would take longer than the whole list may."""
-    with contextlib.ExitStack() as stack:
-        strangers = []
-        for user in range(USER - 60, USER):
-            own = folder / str(user)
-            own.mkdir()
-            strangers += stack.enter_context(neighbours.hostile(own, 1, "silent", user=user))
-        begin = time.monotonic()
-        rows = {row["pid"]: row for row in json.loads(jescope(folder, "ps", "--json").stdout)["processes"]}
-        assert time.monotonic() - begin < PS_S
-        assert rows[profiled.pid]["trouble"] is None
-        assert all(rows[pid]["trouble"] for pid in strangers)
-
-
-def test_ps_ends_where_file_systems_of_many_users_do_not_answer(folder, profiled):  # noqa: F811
-    """It says whom it left out, and lists those whose users nobody delays."""
-    with contextlib.ExitStack() as stack:
-        for user in range(USER - 60, USER):
-            own = folder / str(user)
-            own.mkdir()
-            stack.enter_context(slow_files(own, user=user))
-        begin = time.monotonic()
-        done = jescope(folder, "ps")
-        assert time.monotonic() - begin < PS_S
-        assert re.search(r"^ *%d .* agent " % profiled.pid, done.stdout, re.M), done.stdout
-        assert re.search(r"processes were left out, since others did not answer in time; their users: .*6\d{4}, .* more;", done.stderr), done.stderr
-
-
-def stuck(program):
-    """Processes of root's that wait without end for a file system, and cannot be killed."""
-    found = 0
-    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            name, state = re.match(r"\d+ \((.*)\) (.)", path.read_text()).groups()
-            found += name == program and state == "D"
-    return found
-
-
-def test_file_systems_of_many_users_that_do_not_answer(folder, profiled):  # noqa: F811
-    """One may have thousands of user ids. Of the processes that wait for each of them, a bounded number remains; the others are found."""
-    with contextlib.ExitStack() as stack:
-        for user in range(USER - 90, USER):
-            own = folder / str(user)
-            own.mkdir()
-            stack.enter_context(slow_files(own, user=user))
-        before = stuck("jescope")
-        for _ in range(3):
-            assert jescope(folder, "ps", check=False).stdout
-        assert stuck("jescope") - before <= 3 * STUCK
-        before = stuck("jescope")
-        with serve(folder, "--every=1s") as server:
-            begin = time.monotonic()
-            wait_for(lambda: profiled.pid in known(server), "a target of root's is found")
-            assert time.monotonic() - begin < FOUND_S
-            time.sleep(FOUND_S)
-            assert stuck("jescope") - before <= STUCK
-
-
-def test_a_user_who_is_known_is_found_beside_many_who_are_slow(folder):
-    """Those of a user whose processes answered before come first."""
-    folder.chmod(0o755)
-    with contextlib.ExitStack() as stack:
-        first = folder / "first"
-        first.mkdir()
-        server = stack.enter_context(serve(folder, "--every=1s", port=free_port()))
-        [known_one] = stack.enter_context(neighbours.hostile(first, 1, "late", user=USER - 91))
-        wait_for(lambda: known_one in known(server), "a target of this user is found")
-        for user in range(USER - 40, USER):
-            own = folder / str(user)
-            own.mkdir()
-            stack.enter_context(slow_files(own, user=user))
-        second = folder / "second"
-        second.mkdir()
-        [next_one] = stack.enter_context(neighbours.hostile(second, 1, "late", user=USER - 91))
-        begin = time.monotonic()
-        wait_for(lambda: next_one in known(server), "another one of it is found")
-        assert time.monotonic() - begin < FOUND_S
 
 
 @contextlib.contextmanager
@@ -360,40 +237,6 @@ def test_push_goes_on_beside_program_files_that_do_not_answer(folder, profiled):
                       "--every=1s", "--dump-share=100"], env=environment(folder), stderr=subprocess.PIPE):
             wait_for(lambda: len(list(pushed.rglob("*.batch"))) >= 2 or len([path for path in pushed.rglob("*") if path.is_file()]) >= 2,
                      "the other process is pushed again and again")
-
-
-@pytest.mark.parametrize("words", [["status"], ["record", "--children", "--for=1s"]])
-def test_namesakes_of_many_users_whose_files_do_not_answer(folder, words):
-    """A command about a name looks at all processes that have it."""
-    with contextlib.ExitStack() as stack:
-        for user in range(USER - 40, USER):
-            own = folder / str(user)
-            own.mkdir()
-            shell = shutil.copy("/bin/sh", own / "slow_namesake")
-            stack.enter_context(slow_files(own, user=user, words=(shell, *SHELL_WORDS)))
-        begin = time.monotonic()
-        done = jescope(folder, *words, "slow_namesake", check=False)
-        assert time.monotonic() - begin < PS_S, done
-        assert done.returncode != 0 and "'slow_namesake'" in done.stderr, done
-
-
-@pytest.mark.parametrize("words", [["ps"], ["status", "no-such-name"]])
-def test_memory_of_many_users_that_is_locked(folder, profiled, words):  # noqa: F811
-    """The arguments are there, in which there are the whole of a name that the kernel has cut, and names to find a process by."""
-    folder.chmod(0o755)
-    with contextlib.ExitStack() as stack:
-        for user in range(USER - 25, USER):
-            own = folder / str(user)
-            own.mkdir()
-            stack.enter_context(locked(own, user))
-        time.sleep(LOCKED_S)
-        begin = time.monotonic()
-        done = jescope(folder, *words, check=False)
-        assert time.monotonic() - begin < PS_S, done
-        if words[0] == "ps":
-            assert re.search(r"^ *%d .* agent " % profiled.pid, done.stdout, re.M), done
-        else:
-            assert "no-such-name" in done.stderr, done
 
 
 CROWDED = """

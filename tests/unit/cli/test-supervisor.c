@@ -263,6 +263,36 @@ test_other_waits(void)
     g_string_free(ended.text, TRUE);
 }
 
+/* A child that cannot be killed must not have the outputs of the command. */
+static void
+print_in_child(gpointer data)
+{
+    const char *text = data;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        dprintf(fd, "%s", text);
+}
+
+static void
+run_in_child(pid_t command)
+{
+    const pid_t stranger = begin_stranger();
+    const char *why = supervisor_run(stranger, print_in_child, (gpointer)(guintptr) "printed by the child");
+    kill(stranger, SIGKILL);
+    _exit(why == NULL ? STATUS : 1);
+}
+
+static void
+test_output_of_work(void)
+{
+    if (skip())
+        return;
+    const Ended ended = run("/", run_in_child, 0);
+    g_assert_true(WIFEXITED(ended.status));
+    g_assert_cmpint(WEXITSTATUS(ended.status), ==, STATUS);
+    g_assert_cmpstr(ended.text->str, ==, "");
+    g_string_free(ended.text, TRUE);
+}
+
 static void
 tell_whether_supervised(pid_t command)
 {
@@ -311,5 +341,6 @@ main(int argc, char **argv)
     g_test_add_func("/supervisor/given-up", test_given_up);
     g_test_add_func("/supervisor/given-up-for-all-together", test_given_up_for_all_together);
     g_test_add_func("/supervisor/other-waits", test_other_waits);
+    g_test_add_func("/supervisor/output-of-work", test_output_of_work);
     return g_test_run();
 }
