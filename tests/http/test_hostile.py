@@ -18,7 +18,7 @@ import neighbours
 import pytest
 from endpoint import serve
 from neighbours import LOCKED_S, PS_S, known, locked
-from programs import profiled  # noqa: F401
+from programs import profiled, running_redis  # noqa: F401
 from services import DEADLINE, JESCOPE, PYTHON, environment, free_port, jescope, started, wait_for
 from victims import BUILD
 
@@ -280,20 +280,18 @@ def test_record_of_a_service_with_silent_namesakes(folder, profiled):  # noqa: F
         done = jescope(folder, "record", name, "--children", "--for=12s", check=False)
         assert time.monotonic() - begin < RECORD_S
         assert done.returncode != 0 and "processes of several users" in done.stderr, done
-        jescope(folder, "record", profiled.pid, "--children", "--for=1s", "-o", dump)
-        assert dump.stat().st_size > 0
+        with started([JESCOPE, "record", profiled.pid, "--children", "--for=1s", "-o", dump], env=environment(folder)) as recording:
+            while recording.poll() is None:
+                profiled.ask("APPEND", "recorded", "x" * 10000)
+            assert recording.returncode == 0 and dump.stat().st_size > 0
 
 
 def test_record_of_a_service_with_a_late_namesake(folder, profiled, more=4):  # noqa: F811
     """It is left out: while it answers, once for each process of the service, the leases of all would be over."""
     name = pathlib.Path(f"/proc/{profiled.pid}/comm").read_text().strip()
     with contextlib.ExitStack() as stack:
-        for _ in range(more):
-            command = pathlib.Path(f"/proc/{profiled.pid}/cmdline").read_bytes().split(b"\0")[:-1]
-            variables = dict(pair.split(b"=", 1) for pair in pathlib.Path(f"/proc/{profiled.pid}/environ").read_bytes().split(b"\0") if b"=" in pair)
-            stack.callback(lambda process: (process.kill(), process.wait()),
-                           subprocess.Popen([os.fsdecode(word) for word in command], env={os.fsdecode(n): os.fsdecode(v) for n, v in variables.items()},
-                                            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL))
+        for n in range(more):
+            stack.enter_context(running_redis(folder, f"more-{n}", "--sample", "4KiB"))
         words = [JESCOPE, "record", name, "--children", "--for=30s", "-o", folder / "all.heap"]
         with started(words, env=environment(folder), cwd=folder, stderr=subprocess.PIPE) as recording:
             time.sleep(4)
