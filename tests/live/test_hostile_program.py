@@ -48,20 +48,37 @@ SANDBOXED = r"""
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char *path;
+static int has_i386; /* a kernel without these calls ends the process */
+
+static long call_i386(long number)
+{
+#ifdef __x86_64__
+    __asm__ volatile("int $0x80" : "+a"(number) : "b"(path), "c"(0755L) : "memory", "r8", "r9", "r10", "r11");
+    return number;
+#else
+    return -1;
+#endif
+}
+
+static int knows_i386(void)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(call_i386(20) == getpid() ? 0 : 1);
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
 
 /* The second call is i386's mkdir(), whose number is getpid()'s of x86-64. */
 static int escape(void)
 {
     int result = (int)syscall(SYS_mkdirat, -100, path, 0755);
-#ifdef __x86_64__
-    long other = 39;
-    __asm__ volatile("int $0x80" : "+a"(other) : "b"(path), "c"(0755L) : "memory", "r8", "r9", "r10", "r11");
-    result = other < 0 ? result : 0;
-#endif
-    return result;
+    return has_i386 && call_i386(39) >= 0 ? 0 : result;
 }
 
 int mallctl(const char *name, void *old, size_t *length, void *value, size_t size)
@@ -96,6 +113,7 @@ int main(int argc, char **argv)
 #endif
     path = mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
     strncpy(path, argv[1], 4095);
+    has_i386 = knows_i386();
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
         return 1;
