@@ -92,6 +92,7 @@ def test_as_many_files_as_locations(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(SANITIZED, reason="measures time")
 def test_inlined_frames_that_multiply(tmp_path):
     """A frame of a dump stands for all that is inlined in it: a dump of two megabytes took minutes."""
     deep = named_dump(tmp_path / "inlined.heap", f"0x1000 {'--'.join('a' * 300_000)}\n", [[0x100000 + i] + [0x1001] * 500 for i in range(200)])

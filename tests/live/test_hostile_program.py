@@ -256,12 +256,23 @@ def test_calls_that_take_long_share_an_allowance(tmp_path):
 
 KEEPS_ITS_MEMORY = r"""
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+static bool is_recorded(void)
+{
+    int (*mallctl)(const char *, void *, size_t *, void *, size_t) = dlsym(RTLD_DEFAULT, "mallctl");
+    bool active = false;
+    size_t size = sizeof(active);
+    mallctl("prof.active", &active, &size, NULL, 0);
+    return active;
+}
 
 static int keep_memory(void *nothing)
 {
@@ -278,7 +289,7 @@ int main(int argc, char **argv)
             usleep(20000);
     char *stack = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     clone(keep_memory, stack + 65536, CLONE_VM | SIGCHLD, NULL);
-    for (int i = 0; i < 20; i++)
+    while (!is_recorded())
         usleep(20000);
     execl("./other", "./other", "1", "2", NULL);
 }
