@@ -79,7 +79,7 @@ fill(History *history, gint64 target, gint64 incarnation, guint64 samples, Stats
     gboolean ok = TRUE;
     for (guint64 i = 0; ok && i < samples; i++) {
         advance_sample(sample, step_us);
-        if (!block_takes(block, sample->time_us)) {
+        if (!block_takes(block, sample->time_us, stats_sample_values(sample))) {
             ok = block_write(block, history, STORE_LEVEL_PACKED, error);
             block_free(block);
             block = block_new(target, incarnation);

@@ -4,6 +4,7 @@
 enum {
     ROWS_MAX = 512,        /* enough for difference coding; a block is the smallest unit of reading */
     CELLS_MAX = 4 << 20,   /* 32 MiB during construction */
+    COLUMN_WORDS = 16,     /* of a column without its values */
     COLUMN_FIRST_BLOB = 7, /* BLOCK_READ's column of the section BLOCK_TOTALS */
     GAP_HALVES = 5,        /* half intervals after which samples count as missing */
     BIND_FIRST_BLOB = 8,   /* BLOCK_ADD's parameter of that section */
@@ -79,18 +80,31 @@ block_is_late(const Block *block, guint64 coarsest_us, gint64 before_us, gint64 
     return interval > 0 && (guint64)(now_us - before_us) > interval * GAP_HALVES / 2;
 }
 
+guint64
+block_columns(const Block *block)
+{
+    guint64 columns = 0;
+    for (int part = 0; part < BLOCK_PARTS; part++)
+        columns += block->parts[part] != NULL ? section_columns(block->parts[part]) : 0;
+    return columns;
+}
+
+/* Each value that no earlier row has makes a column of all rows. */
 gboolean
-block_takes(const Block *block, gint64 time_us)
+block_takes(const Block *block, gint64 time_us, guint64 values)
 {
     guint rows = block_rows(block);
     if (rows == 0)
         return TRUE;
     if (rows >= ROWS_MAX || time_us < block_time(block, rows - 1))
         return FALSE;
-    guint64 columns = 0;
-    for (int part = 0; part < BLOCK_PARTS; part++)
-        columns += block->parts[part] != NULL ? section_columns(block->parts[part]) : 0;
-    return columns * (rows + 1) <= CELLS_MAX;
+    return MAX(block_columns(block), values) * (rows + 1) <= CELLS_MAX;
+}
+
+guint64
+block_words(const Block *block)
+{
+    return block_columns(block) * (block_rows(block) + COLUMN_WORDS);
 }
 
 static gboolean
@@ -165,6 +179,8 @@ append_arena(Appender *appender, const StatsArena *arena, GError **error)
 gboolean
 block_append(Block *block, History *history, const StatsSample *sample, HistoryParts parts, GError **error)
 {
+    if (stats_sample_values(sample) > CELLS_MAX)
+        parts &= HISTORY_TOTALS | HISTORY_ARENAS;
     Appender appender = {.block = block, .history = history, .parts = parts};
     g_array_append_val(block->times, sample->time_us);
     for (int part = 0; part < BLOCK_PARTS; part++)

@@ -45,10 +45,17 @@ gint64 block_time(const Block *block, guint row);
  * larger of COARSEST_US and the block's interval. */
 gboolean block_is_late(const Block *block, guint64 coarsest_us, gint64 before_us, gint64 now_us);
 
-/* Whether a sample of TIME_US may be appended: times must ascend, and the size is limited. */
-gboolean block_takes(const Block *block, gint64 time_us);
+/* The number of values that a row has at most. */
+guint64 block_columns(const Block *block);
 
-/* Appends the PARTS of SAMPLE. Adds new words to the dictionary, so it must be called in a transaction. */
+/* Whether a sample of TIME_US with VALUES values may be appended: times must ascend, and the size is limited. */
+gboolean block_takes(const Block *block, gint64 time_us, guint64 values);
+
+/* Words of memory that the values of a block under construction take, about. */
+guint64 block_words(const Block *block);
+
+/* Appends the PARTS of SAMPLE; of one with more values than any program has, not those of classes and mutexes. Adds new
+ * words to the dictionary, so it must be called in a transaction. */
 gboolean block_append(Block *block, History *history, const StatsSample *sample, HistoryParts parts, GError **error);
 
 /* Appends row ROW of FROM, which must be loaded. */

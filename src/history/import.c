@@ -10,6 +10,8 @@
 
 enum {
     DIGEST_BYTES = 16,
+    SINKS_MAX = 64,       /* writers and versions whose blocks are under construction */
+    WORDS_MAX = 32 << 20, /* of all their blocks: 256 MiB */
 };
 
 /* The metrics that identify a sample: every jemalloc prints them and every reader parses them. */
@@ -91,6 +93,42 @@ flush_sink(Import *import, Sink *sink, GError **error)
 }
 
 static gboolean
+flush_all(Import *import, GError **error)
+{
+    GHashTableIter iter;
+    gpointer sink;
+    g_hash_table_iter_init(&iter, import->sinks);
+    while (g_hash_table_iter_next(&iter, NULL, &sink))
+        if (!flush_sink(import, sink, error))
+            return FALSE;
+    return TRUE;
+}
+
+/* A log may have any number of writers and versions. */
+static gboolean
+make_room(Import *import, GError **error)
+{
+    if (g_hash_table_size(import->sinks) < SINKS_MAX)
+        return TRUE;
+    if (!flush_all(import, error))
+        return FALSE;
+    g_hash_table_remove_all(import->sinks);
+    return TRUE;
+}
+
+static guint64
+words_of_all(const Import *import)
+{
+    GHashTableIter iter;
+    gpointer sink;
+    guint64 words = 0;
+    g_hash_table_iter_init(&iter, import->sinks);
+    while (g_hash_table_iter_next(&iter, NULL, &sink))
+        words += block_words(((const Sink *)sink)->block);
+    return words;
+}
+
+static gboolean
 begin_sink(Import *import, const StatsSample *sample, Sink *sink, GError **error)
 {
     g_autofree char *name = history_log_target(import->history, import->name, sample->stream);
@@ -114,7 +152,7 @@ find_sink(Import *import, const StatsSample *sample, GError **error)
     if (sink != NULL)
         return sink;
     Sink begun = {0};
-    if (!begin_sink(import, sample, &begun, error))
+    if (!make_room(import, error) || !begin_sink(import, sample, &begun, error))
         return NULL;
     sink = g_memdup2(&begun, sizeof(begun));
     sink->block = block_new(sink->target, sink->incarnation);
@@ -214,10 +252,11 @@ give_time(Import *import, StatsSample *sample, GError **error)
 static gboolean
 add_sample(Import *import, Sink *sink, StatsSample *sample, GBytes *digest, GError **error)
 {
-    if (!block_takes(sink->block, sample->time_us) && !flush_sink(import, sink, error))
+    if (!block_takes(sink->block, sample->time_us, stats_sample_values(sample)) && !flush_sink(import, sink, error))
         return FALSE;
     g_ptr_array_add(sink->digests, g_bytes_ref(digest));
-    return block_append(sink->block, import->history, sample, HISTORY_EVERYTHING, error);
+    return block_append(sink->block, import->history, sample, HISTORY_EVERYTHING, error) &&
+           (words_of_all(import) <= WORDS_MAX || flush_all(import, error));
 }
 
 static gboolean
@@ -240,18 +279,6 @@ import_sample(StatsSample *sample, gpointer data, GError **error)
     if (import->options->progress != NULL)
         import->options->progress(import->result->known + import->result->added, sample->time_us,
                                   import->options->data);
-    return TRUE;
-}
-
-static gboolean
-flush_all(Import *import, GError **error)
-{
-    GHashTableIter iter;
-    gpointer sink;
-    g_hash_table_iter_init(&iter, import->sinks);
-    while (g_hash_table_iter_next(&iter, NULL, &sink))
-        if (!flush_sink(import, sink, error))
-            return FALSE;
     return TRUE;
 }
 

@@ -63,7 +63,8 @@ thin_row(Thinning *thinning, const Block *block, guint row, GError **error)
         return TRUE;
     }
     thinning->last_slot = slot;
-    if (thinning->kept != NULL && !block_takes(thinning->kept, block_time(block, row)) && !flush_kept(thinning, error))
+    if (thinning->kept != NULL && !block_takes(thinning->kept, block_time(block, row), block_columns(block)) &&
+        !flush_kept(thinning, error))
         return FALSE;
     if (thinning->kept == NULL)
         thinning->kept = block_new(block->target, block->incarnation);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/section.h"
 
+#include "confine/keyed-hash.h"
 #include "history/history.h"
 #include "history/varint.h"
 
@@ -66,13 +67,11 @@ section_key_compare(const SectionKey *a, const SectionKey *b)
     return (a->metric > b->metric) - (a->metric < b->metric);
 }
 
+/* The writer of a log chooses the sizes of classes. */
 static guint
-key_hash(gconstpointer data)
+key_hash(gconstpointer key)
 {
-    const SectionKey *key = data;
-    guint64 mixed = (key->item + ((guint64)key->owner << 32) + ((guint64)key->scope << 16) + key->metric) *
-                    G_GUINT64_CONSTANT(0x9e3779b97f4a7c15);
-    return (guint)(mixed >> 32);
+    return keyed_hash_bytes(key, sizeof(SectionKey));
 }
 
 static gboolean
@@ -142,7 +141,7 @@ section_add_row(Section *section)
 {
     g_assert(section->rows < SECTION_ROWS_MAX);
     if (section->rows == section->capacity) {
-        guint capacity = MAX(section->capacity * 2, 16);
+        guint capacity = section->capacity == 0 ? 1 : MAX(section->capacity * 2, 16); /* many have one row */
         for (guint i = 0; i < section->columns->len; i++)
             column_reserve(column_at(section, i), section->capacity, capacity);
         section->capacity = capacity;

@@ -229,7 +229,7 @@ pack_block(History *history, gint64 id, Block **packed, GError **error)
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
-    if (*packed != NULL && !block_takes(*packed, block_time(loose, 0))) {
+    if (*packed != NULL && !block_takes(*packed, block_time(loose, 0), block_columns(loose))) {
         if (!block_write(*packed, history, STORE_LEVEL_PACKED, error))
             return FALSE;
         g_clear_pointer(packed, block_free);

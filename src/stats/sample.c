@@ -195,6 +195,27 @@ stats_sample_summary(const StatsSample *sample)
     return summary;
 }
 
+static guint64
+count_in_table(const StatsTable *table)
+{
+    guint64 count = 0;
+    for (guint i = 0; table != NULL && i < table->count; i++)
+        count += (guint)__builtin_popcountll(stats_table_row(table, i)->present);
+    return count;
+}
+
+guint64
+stats_sample_values(const StatsSample *sample)
+{
+    guint64 count = (guint)__builtin_popcountll(sample->totals->present) + count_in_table(sample->mutexes);
+    for (guint i = 0; i < sample->arenas->len; i++) {
+        const StatsArena *arena = sample->arenas->pdata[i];
+        count += (guint)__builtin_popcountll(arena->values->present) + (arena->name != NULL) + (arena->dss != NULL) +
+                 count_in_table(arena->bins) + count_in_table(arena->large) + count_in_table(arena->mutexes);
+    }
+    return count;
+}
+
 guint
 stats_sample_arena_count(const StatsSample *sample)
 {

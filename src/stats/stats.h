@@ -180,6 +180,9 @@ StatsArena *stats_sample_arena(StatsSample *sample, guint index);
 /* The number of real arenas, sample->arenas[0..n-1], without merged and destroyed ones. */
 guint stats_sample_arena_count(const StatsSample *sample);
 
+/* The number of all values, with the names of arenas. */
+guint64 stats_sample_values(const StatsSample *sample);
+
 typedef enum {
     STATS_DERIVE_PLAIN = 0,
     STATS_DERIVE_MERGED = 1 << 0, /* the sample has all arenas: if there is only one, jemalloc has printed no merged

@@ -567,6 +567,50 @@ test_any_number_of_names(void)
     fixture_remove(path);
 }
 
+static gint64
+query_number(const char *path, const char *sql)
+{
+    sqlite3 *other = NULL;
+    sqlite3_stmt *statement = NULL;
+    g_assert_cmpint(sqlite3_open(path, &other), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_prepare_v2(other, sql, -1, &statement, NULL), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
+    const gint64 number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(other);
+    return number;
+}
+
+/* Its values would make a column each, with room for all the rows before. */
+static void
+test_wide_sample_after_many(void)
+{
+    enum { BEFORE = 255, ARENAS = 40 }; /* the next sample has them packed */
+    char *path = fixture_path();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(History) history = fixture_open(path);
+    const gint64 life = fixture_begin(history, "wide", 1);
+    for (guint i = 0; i <= BEFORE; i++) {
+        g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_JSON);
+        sample->time_us = SOME_DAY + i * SECOND;
+        stats_values_set(sample->totals, STATS_ALLOCATED, i);
+        for (guint j = 0; i == BEFORE && j < ARENAS; j++) {
+            StatsArena *arena = stats_sample_arena(sample, j);
+            arena->bins = stats_table_new(STATS_SCOPE_BIN);
+            for (guint k = 0; k < STATS_CLASSES_MAX; k++)
+                stats_values_set(stats_table_add(arena->bins, NULL), STATS_BIN_NMALLOC, 1);
+        }
+        g_assert_true(history_add(history, life, sample, HISTORY_EVERYTHING, &error));
+        g_assert_no_error(error);
+    }
+    g_autoptr(GPtrArray) samples = fixture_read(history, "wide", HISTORY_ALL_TIME);
+    g_assert_cmpuint(samples->len, ==, BEFORE + 1);
+    g_assert_cmpuint(((const StatsSample *)samples->pdata[BEFORE])->arenas->len, ==, ARENAS);
+    g_assert_cmpint(query_number(path, "SELECT max(rows) FROM block"), ==, BEFORE);
+    g_assert_cmpint(query_number(path, "SELECT max(rows) FROM block WHERE classes IS NOT NULL"), ==, 1);
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -596,5 +640,6 @@ main(int argc, char **argv)
     g_test_add_func("/history/max-bytes", test_max_bytes);
     g_test_add_func("/history/max-bytes-is-shared", test_max_bytes_is_shared);
     g_test_add_func("/history/any-number-of-names", test_any_number_of_names);
+    g_test_add_func("/history/wide-sample-after-many", test_wide_sample_after_many);
     return g_test_run();
 }
