@@ -114,8 +114,12 @@ analyses_print(const char *file, const char *target, const AnalysisRequest *requ
         history_hand_over(file);
     else if ((run.file.fd = stats_open_file(file, error)) < 0)
         return STATUS_FAILED;
-    const Confined confined = {
-        .work = analyse, .data = &run, .keep = &run.file.fd, .n_keep = 1, .memory = CONFINED_WORK_STATISTICS};
+    const Confined confined = {.work = analyse,
+                               .data = &run,
+                               .keep = &run.file.fd,
+                               .n_keep = 1,
+                               .memory = CONFINED_WORK_STATISTICS,
+                               .seconds = history_handed_seconds()};
     g_autofree char *doing = g_strdup_printf("reading %s", file);
     int status = confined_work_print(&confined, doing, error);
     if (run.file.fd >= 0)

@@ -232,7 +232,6 @@ check(char **files, GError **error)
     g_autofree char *path = history_file != NULL ? g_strdup(history_file) : history_default_path();
     Check wanted = {
         .path = path, .rules = rules, .query = {.series = targets != NULL ? (const char *const *)targets : every}};
-    const Confined confined = {.work = check_history, .data = &wanted, .memory = CONFINED_WORK_STATISTICS};
     if (!parse_range(&wanted.query.range, error))
         return STATUS_USAGE;
     for (char **file = files; *file != NULL; file++)
@@ -245,6 +244,10 @@ check(char **files, GError **error)
         return STATUS_FAILED;
     }
     history_hand_over(path);
+    const Confined confined = {.work = check_history,
+                               .data = &wanted,
+                               .memory = CONFINED_WORK_STATISTICS,
+                               .seconds = history_handed_seconds()};
     int status = confined_work_print(&confined, "checking rules", error);
     return status == STATUS_DONE && problems->len > 0 ? STATUS_PARTIAL : status;
 }

@@ -248,9 +248,10 @@ run(char **operands, GError **error)
     if (!check_plot_file(error))
         return STATUS_FAILED;
     g_autofree char *path = history_file != NULL ? g_strdup(history_file) : history_default_path();
-    const Confined confined = {.work = show, .data = &run, .memory = CONFINED_WORK_STATISTICS};
     run.path = path;
     history_hand_over(path);
+    const Confined confined = {
+        .work = show, .data = &run, .memory = CONFINED_WORK_STATISTICS, .seconds = history_handed_seconds()};
     return plot_file != NULL ? write_plot(&confined, error) : confined_work_print(&confined, doing, error);
 }
 

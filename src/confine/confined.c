@@ -99,6 +99,8 @@ run_child(const Confined *confined, const Child *child, pid_t parent)
     child_bind(parent);
     keep_descriptors(confined, child);
     opener_ask_at(child->asks);
+    if (confined->seconds != 0)
+        sandbox_limit_time(confined->seconds);
     if (child_confine(confined->memory, &failure)) {
         g_autoptr(GOutputStream) out = g_unix_output_stream_new(STDOUT_FILENO, FALSE);
         status = confined->work(confined->data, out, &failure);

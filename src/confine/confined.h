@@ -18,6 +18,7 @@ typedef struct {
     const int *keep; /* n_keep descriptors above 2 (or -1) that the child needs; it has no others */
     guint n_keep;
     guint64 memory; /* bytes of address space, including the caller's; 0: the default of sandbox_enter() */
+    guint seconds;  /* of processor time; 0: likewise */
 } Confined;
 
 enum { CONFINED_MAX_WORDS = 64 * 1024 };

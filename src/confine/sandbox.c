@@ -103,6 +103,18 @@ sandbox_limit_memory(guint64 bytes)
         limit(RLIMIT_AS, bytes);
 }
 
+/* At the hard limit the kernel sends SIGKILL, before it SIGXCPU, which says what happened. */
+void
+sandbox_limit_time(guint seconds)
+{
+    struct rlimit now;
+    limit(RLIMIT_CPU, (rlim_t)seconds + 1);
+    if (getrlimit(RLIMIT_CPU, &now) == 0) {
+        now.rlim_cur = MIN(now.rlim_cur, seconds);
+        setrlimit(RLIMIT_CPU, &now);
+    }
+}
+
 /* The bare system calls, which change the only thread: the C library's functions would look for the other threads that
  * the caller may have had before the fork. */
 static gboolean

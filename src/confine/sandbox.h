@@ -22,6 +22,9 @@ void sandbox_prepare(void);
 /* Lowers the limit of the calling process's address space below that of sandbox_enter(); to be called before it. */
 void sandbox_limit_memory(guint64 bytes);
 
+/* The same for the processor time of all its threads. */
+void sandbox_limit_time(guint seconds);
+
 /* The calling process has descriptors below BELOW; sandbox_enter() leaves room for as many new ones as without them. */
 void sandbox_keep_files(guint below);
 

@@ -8,7 +8,8 @@ typedef struct {
 
 typedef struct {
     Block *block;
-    guint row;
+    guint row;   /* the next one */
+    guint order; /* among those with the same time: as listed */
 } Open;
 
 struct Cursor {
@@ -19,7 +20,8 @@ struct Cursor {
     gpointer data;
     GArray *listed; /* of Listed, by first_us */
     guint next;     /* index in listed of the first unopened block */
-    GArray *open;   /* of Open, in the order of listed; nearly always one */
+    GArray *open;   /* of Open, a heap: the first has the earliest row; nearly always one, but any number may overlap */
+    gboolean handed_out; /* the caller has the row of the first one */
 };
 
 static gboolean
@@ -79,6 +81,47 @@ cursor_set_open_func(Cursor *cursor, CursorOpenFunc func, gpointer data)
 }
 
 static gboolean
+comes_before(const Open *one, const Open *other)
+{
+    const gint64 time_us = block_time(one->block, one->row), other_us = block_time(other->block, other->row);
+    return time_us != other_us ? time_us < other_us : one->order < other->order;
+}
+
+static Open *
+open_at(const Cursor *cursor, guint place)
+{
+    return &g_array_index(cursor->open, Open, place);
+}
+
+static void
+exchange(const Cursor *cursor, guint place, guint other)
+{
+    const Open kept = *open_at(cursor, place);
+    *open_at(cursor, place) = *open_at(cursor, other);
+    *open_at(cursor, other) = kept;
+}
+
+static void
+move_up(const Cursor *cursor, guint place)
+{
+    for (; place > 0 && comes_before(open_at(cursor, place), open_at(cursor, (place - 1) / 2)); place = (place - 1) / 2)
+        exchange(cursor, place, (place - 1) / 2);
+}
+
+static void
+move_down(const Cursor *cursor, guint place)
+{
+    for (guint below = 2 * place + 1; below < cursor->open->len; below = 2 * place + 1) {
+        if (below + 1 < cursor->open->len && comes_before(open_at(cursor, below + 1), open_at(cursor, below)))
+            below++;
+        if (!comes_before(open_at(cursor, below), open_at(cursor, place)))
+            return;
+        exchange(cursor, place, below);
+        place = below;
+    }
+}
+
+static gboolean
 open_block(Cursor *cursor, gint64 id, GError **error)
 {
     g_autoptr(GError) cause = NULL;
@@ -91,44 +134,42 @@ open_block(Cursor *cursor, gint64 id, GError **error)
         cursor->history->damaged++;
         return TRUE;
     }
-    Open open = {0};
+    Open open = {.order = cursor->next};
     while (open.row < block_rows(block) && block_time(block, open.row) < cursor->range.from_us)
         open.row++;
     if (open.row < block_rows(block)) {
         open.block = g_steal_pointer(&block);
         g_array_append_val(cursor->open, open);
+        move_up(cursor, cursor->open->len - 1);
     }
     return TRUE;
 }
 
 /* The open block with the earliest next row; if equal, the one written first. */
 static Open *
-earliest(Cursor *cursor)
+earliest(const Cursor *cursor)
 {
-    Open *best = NULL;
-    for (guint i = 0; i < cursor->open->len; i++) {
-        Open *open = &g_array_index(cursor->open, Open, i);
-        if (best == NULL || block_time(open->block, open->row) < block_time(best->block, best->row))
-            best = open;
-    }
-    return best;
+    return cursor->open->len > 0 ? open_at(cursor, 0) : NULL;
 }
 
+/* Passes the row that the caller has had. */
 static void
-close_finished(Cursor *cursor)
+pass_row(Cursor *cursor)
 {
-    for (guint i = cursor->open->len; i-- > 0;) {
-        const Open *open = &g_array_index(cursor->open, Open, i);
-        if (open->row >= block_rows(open->block))
-            g_array_remove_index(cursor->open, i);
-    }
+    if (!cursor->handed_out)
+        return;
+    cursor->handed_out = FALSE;
+    Open *first = open_at(cursor, 0);
+    if (++first->row >= block_rows(first->block))
+        g_array_remove_index_fast(cursor->open, 0); /* the last one takes its place */
+    move_down(cursor, 0);
 }
 
 gboolean
 cursor_next(Cursor *cursor, Block **block, guint *row, GError **error)
 {
-    close_finished(cursor);
-    Open *best = earliest(cursor);
+    pass_row(cursor);
+    const Open *best = earliest(cursor);
     while (cursor->next < cursor->listed->len) {
         const Listed *listed = &g_array_index(cursor->listed, Listed, cursor->next);
         if (best != NULL && block_time(best->block, best->row) < listed->first_us)
@@ -143,6 +184,7 @@ cursor_next(Cursor *cursor, Block **block, guint *row, GError **error)
         return TRUE;
     }
     *block = best->block;
-    *row = best->row++;
+    *row = best->row;
+    cursor->handed_out = TRUE;
     return TRUE;
 }

@@ -646,8 +646,9 @@ new_history(const char *path, HistoryMode mode)
     history->path = g_strdup(path);
     history->mode = mode;
     history->dictionary.numbers = g_hash_table_new(keyed_hash_string, g_str_equal);
-    history->dictionary.words = g_hash_table_new(NULL, NULL);
-    history->dictionary.metrics = g_hash_table_new(NULL, NULL);
+    /* Another user may have chosen the numbers. */
+    history->dictionary.words = g_hash_table_new(keyed_hash_pointer, NULL);
+    history->dictionary.metrics = g_hash_table_new(keyed_hash_pointer, NULL);
     history->loose = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     return history;
 }
@@ -685,6 +686,7 @@ history_close(History *history)
     g_hash_table_unref(history->dictionary.words);
     g_hash_table_unref(history->dictionary.metrics);
     g_hash_table_unref(history->loose);
+    g_clear_pointer(&history->targets, g_hash_table_unref);
     g_free(history->path);
     g_free(history);
 }
@@ -736,19 +738,56 @@ find_only_target(History *history, gint64 *id, GError **error)
     return FALSE;
 }
 
+/* All targets of a history that is only read, which does not change. A look-up of each one would take a time that grows
+ * with the square of their number, if the file has no index, or names that are not printable. */
+static GHashTable *
+read_targets(History *history, GError **error)
+{
+    g_autoptr(GHashTable) targets = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
+    sqlite3_stmt *statement = database_statement(history, SQL_TARGETS_BY_NAME, error);
+    gboolean ok;
+    while (database_next(history, statement, &ok, error)) {
+        const char *name = database_text(statement, 1);
+        const gint64 id = sqlite3_column_int64(statement, 0);
+        /* The one that is really called so comes before those that are only shown so. */
+        if (sqlite3_column_int(statement, 2) != 0 || !g_hash_table_contains(targets, name))
+            g_hash_table_replace(targets, g_strdup(name), g_memdup2(&id, sizeof(id)));
+    }
+    return ok ? g_steal_pointer(&targets) : NULL;
+}
+
+static gboolean
+look_up_target(History *history, const char *target, gint64 *id, gboolean *ok, GError **error)
+{
+    if (history->targets == NULL)
+        history->targets = read_targets(history, error);
+    *ok = history->targets != NULL;
+    const gint64 *found = *ok ? g_hash_table_lookup(history->targets, target) : NULL;
+    if (found != NULL)
+        *id = *found;
+    return found != NULL;
+}
+
+static gboolean
+query_target(History *history, const char *target, gint64 *id, gboolean *ok, GError **error)
+{
+    sqlite3_stmt *statement = database_statement(history, SQL_TARGET_FIND, error);
+    database_bind_text(statement, 1, target);
+    if (!database_next(history, statement, ok, error))
+        return FALSE;
+    *id = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return TRUE;
+}
+
 gboolean
 database_find_target(History *history, const char *target, gint64 *id, GError **error)
 {
+    gboolean ok;
     if (target == NULL)
         return find_only_target(history, id, error);
-    sqlite3_stmt *statement = database_statement(history, SQL_TARGET_FIND, error);
-    gboolean ok;
-    database_bind_text(statement, 1, target);
-    if (database_next(history, statement, &ok, error)) {
-        *id = sqlite3_column_int64(statement, 0);
-        sqlite3_reset(statement);
+    if ((history->mode == HISTORY_READ ? look_up_target : query_target)(history, target, id, &ok, error))
         return TRUE;
-    }
     if (!ok)
         return FALSE;
     g_autofree char *names = target_names(history);

@@ -28,8 +28,9 @@ struct History {
     sqlite3 *db;
     sqlite3_stmt *statements[SQL_COUNT];
     Dictionary dictionary;
-    GHashTable *loose; /* incarnation -> number of unpacked samples, for incarnations that this process writes to */
-    guint claims;      /* names that this process has claimed */
+    GHashTable *targets; /* of a history that is only read: printable name -> id; NULL: not looked up yet */
+    GHashTable *loose;   /* incarnation -> number of unpacked samples, for incarnations that this process writes to */
+    guint claims;        /* names that this process has claimed */
     gboolean in_transaction;
     guint damaged;
 };

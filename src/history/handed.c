@@ -2,6 +2,7 @@
 #include "history/handed-internal.h"
 
 #include "confine/opener.h"
+#include "confine/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +23,7 @@ static struct {
     int directory;
     char *name;
     gboolean resolved; /* the path has no links */
+    gboolean foreign;  /* it is another user's */
     gboolean confined;
 } handed = {.directory = -1};
 
@@ -131,6 +133,7 @@ void
 history_hand_over(const char *path)
 {
     g_autofree char *place = realpath(path, NULL);
+    struct stat status;
     g_free(handed.path);
     g_free(handed.place);
     g_free(handed.name);
@@ -141,7 +144,15 @@ history_hand_over(const char *path)
     handed.name = g_path_get_basename(handed.place);
     handed.resolved = place != NULL;
     handed.directory = open_directory();
+    handed.foreign = stat(handed.place, &status) == 0 && !rights_are_trusted(status.st_uid);
     opener_handle(OPENER_HISTORY, open_for_child);
+}
+
+guint
+history_handed_seconds(void)
+{
+    enum { FOREIGN_SECONDS = 30 };
+    return handed.foreign ? FOREIGN_SECONDS : 0;
 }
 
 /* In the child ------------------------------------------------------------------------------------------------------

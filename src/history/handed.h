@@ -12,6 +12,10 @@
  * the parent's rights. */
 void history_hand_over(const char *path);
 
+/* The processor time in seconds that a child may take to read that file; 0: as the sandbox allows. A file of another
+ * user may have any schema, so how long a query takes is his choice. */
+guint history_handed_seconds(void);
+
 /* To be called by the child: from now on history_open() of that PATH for reading, and SQLite, ask the parent. */
 void history_take_handed(void);
 

@@ -172,13 +172,14 @@ append_panel(const PlotPanel *panel, const GPtrArray *all, double top, GString *
     Frame frame = {.out = out, .span = plot_span(all), .top = top + LEGEND * panel->series->len + 8};
     frame.values = axis_values(panel->low, panel->high, VALUE_MARKS, panel->unit);
     append_axes(&frame, panel->unit);
+    const gboolean several = series_have_targets(all);
     g_autofree char *note = plot_scale_note(&frame.values, panel->unit);
     if (note != NULL)
         append_text(out, WIDTH - RIGHT, frame.top - 8, "end", note);
     for (guint i = 0; i < panel->series->len; i++) {
         const Series *series = panel->series->pdata[i];
         guint color = g_array_index(panel->colors, guint, i);
-        g_autofree char *title = series_title(series, all);
+        g_autofree char *title = series_title(series, several);
         append_legend(out, series, color, top + LEGEND * (i + 0.7), title);
         append_series(&frame, series, color, title);
     }

@@ -28,6 +28,12 @@ typedef struct {
     HistoryRange span;
 } Canvas;
 
+/* What all panels have in common; there may be one for each series. */
+typedef struct {
+    HistoryRange span;
+    gboolean several; /* targets */
+} Whole;
+
 static void
 set_dot(Canvas *canvas, guint x, guint y, guint color)
 {
@@ -156,12 +162,12 @@ append_time_axis(const Canvas *canvas, PlotFlags flags, GString *out)
 }
 
 static void
-append_legend(const PlotPanel *panel, const GPtrArray *all, PlotFlags flags, GString *out)
+append_legend(const PlotPanel *panel, gboolean several, PlotFlags flags, GString *out)
 {
     for (guint i = 0; i < panel->series->len; i++) {
         const Series *series = panel->series->pdata[i];
         const SeriesPoint *last = &g_array_index(series->points, SeriesPoint, series->points->len - 1);
-        g_autofree char *title = series_title(series, all), *value = axis_value_label(last->value, panel->unit);
+        g_autofree char *title = series_title(series, several), *value = axis_value_label(last->value, panel->unit);
         g_string_append_printf(out, "%*s  ", LABELS, "");
         if (flags & PLOT_COLOR)
             append_colored(out, g_array_index(panel->colors, guint, i), flags, flags & PLOT_ASCII ? "** " : "━━ ");
@@ -178,9 +184,9 @@ append_scale_note(const Canvas *canvas, StatsUnit unit, GString *out)
 }
 
 static void
-append_panel(const PlotPanel *panel, const GPtrArray *all, guint width, PlotFlags flags, GString *out)
+append_panel(const PlotPanel *panel, const Whole *whole, guint width, PlotFlags flags, GString *out)
 {
-    Canvas canvas = {.columns = width - LABELS - 3, .span = plot_span(all)};
+    Canvas canvas = {.columns = width - LABELS - 3, .span = whole->span};
     g_autofree guint8 *dots = g_new0(guint8, (gsize)ROWS * canvas.columns);
     g_autofree guint *owner = g_new0(guint, (gsize)ROWS * canvas.columns);
     canvas.dots = dots;
@@ -188,7 +194,7 @@ append_panel(const PlotPanel *panel, const GPtrArray *all, guint width, PlotFlag
     canvas.values = axis_values(panel->low, panel->high, VALUE_MARKS, panel->unit);
     for (guint i = 0; i < panel->series->len; i++)
         draw_series(&canvas, panel->series->pdata[i], g_array_index(panel->colors, guint, i));
-    append_legend(panel, all, flags, out);
+    append_legend(panel, whole->several, flags, out);
     append_scale_note(&canvas, panel->unit, out);
     append_rows(&canvas, panel, flags, out);
     append_time_axis(&canvas, flags, out);
@@ -197,9 +203,10 @@ append_panel(const PlotPanel *panel, const GPtrArray *all, guint width, PlotFlag
 void
 plot_text(const GPtrArray *series, guint width, PlotFlags flags, GString *out)
 {
+    const Whole whole = {.span = plot_span(series), .several = series_have_targets(series)};
     g_autoptr(GPtrArray) panels = plot_panels(series, flags);
     g_autofree char *heading = plot_heading(series);
     g_string_append_printf(out, "%*s  %s\n", LABELS, "", heading);
     for (guint i = 0; i < panels->len; i++)
-        append_panel(panels->pdata[i], series, MAX(width, PLOT_WIDTH_MIN), flags, out);
+        append_panel(panels->pdata[i], &whole, MAX(width, PLOT_WIDTH_MIN), flags, out);
 }

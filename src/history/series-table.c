@@ -45,12 +45,18 @@ take(Merge *merge, guint index, gint64 time_us)
     return point;
 }
 
-char *
-series_title(const Series *series, const GPtrArray *among)
+gboolean
+series_have_targets(const GPtrArray *series)
 {
-    gboolean several = FALSE;
-    for (guint i = 0; i < among->len; i++)
-        several = several || strcmp(((const Series *)among->pdata[i])->target, series->target) != 0;
+    for (guint i = 1; i < series->len; i++)
+        if (strcmp(((const Series *)series->pdata[i - 1])->target, ((const Series *)series->pdata[i])->target) != 0)
+            return TRUE;
+    return FALSE;
+}
+
+char *
+series_title(const Series *series, gboolean several)
+{
     g_autofree char *selector = series_selector(series);
     const char *rate = series->rate ? " per second" : "";
     return several ? g_strdup_printf("%s %s%s", series->target, selector, rate) : g_strconcat(selector, rate, NULL);
@@ -121,9 +127,10 @@ series_write_table(const GPtrArray *series, GString *out)
 {
     g_autofree guint *next = g_new0(guint, series->len), *widths = g_new0(guint, series->len);
     guint times = time_width(series);
+    gboolean several = series_have_targets(series);
     g_string_append_printf(out, "%-*s", (int)times, "TIME");
     for (guint i = 0; i < series->len; i++) {
-        g_autofree char *title = series_title(series->pdata[i], series);
+        g_autofree char *title = series_title(series->pdata[i], several);
         widths[i] = column_width(series->pdata[i], title);
         g_string_append(out, "  ");
         append_padded(out, title, widths[i]);
@@ -165,9 +172,10 @@ append_csv_field(GString *out, const char *text)
 void
 series_write_csv(const GPtrArray *series, GString *out)
 {
+    gboolean several = series_have_targets(series);
     g_string_append(out, "time");
     for (guint i = 0; i < series->len; i++) {
-        g_autofree char *title = series_title(series->pdata[i], series);
+        g_autofree char *title = series_title(series->pdata[i], several);
         g_string_append_c(out, ',');
         append_csv_field(out, title);
     }

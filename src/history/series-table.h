@@ -19,7 +19,10 @@ void series_write_json(const GPtrArray *series, GString *out);
  * are gauges. */
 void series_write_openmetrics(const GPtrArray *series, GString *out);
 
-/* "redis allocated"; without the target if all series have the same. */
-char *series_title(const Series *series, const GPtrArray *among);
+/* Whether the series are of several targets. */
+gboolean series_have_targets(const GPtrArray *series);
+
+/* "redis allocated"; without the target unless the series beside it are of several (series_have_targets()). */
+char *series_title(const Series *series, gboolean several);
 
 #endif

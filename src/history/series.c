@@ -19,6 +19,8 @@ typedef struct {
     Counts *counts;
     SectionKey key; /* metric is 0, since the selector has it */
     guint order;    /* the selector's index */
+    guint64 block;  /* the last one whose columns it has, as Read.blocks counts them */
+    guint binding;  /* its index there */
 
     gint64 slot; /* the current step */
     guint count; /* samples in the current step */
@@ -42,6 +44,7 @@ typedef struct {
     GPtrArray *builders; /* the target's builders */
     GHashTable *index;   /* the same builders by selector and key */
     Counts *counts;
+    guint64 blocks; /* read so far */
 } Read;
 
 /* Maps columns of a block to a builder. */
@@ -250,13 +253,12 @@ find_builder(Read *read, guint order, const Selector *selector, const SectionKey
 }
 
 static Binding *
-find_binding(GArray *bindings, Builder *builder, const Section *section)
+find_binding(const Read *read, GArray *bindings, Builder *builder, const Section *section)
 {
-    for (guint i = bindings->len; i-- > 0;) {
-        Binding *binding = &g_array_index(bindings, Binding, i);
-        if (binding->builder == builder)
-            return binding;
-    }
+    if (builder->block == read->blocks)
+        return &g_array_index(bindings, Binding, builder->binding);
+    builder->block = read->blocks;
+    builder->binding = bindings->len;
     Binding binding = {
         .builder = builder, .section = section, .columns = g_array_new(FALSE, FALSE, sizeof(guint)), .merged = -1};
     g_array_append_val(bindings, binding);
@@ -278,7 +280,7 @@ bind_section(Read *read, GArray *bindings, Section *section, guint order, GError
         Builder *builder = find_builder(read, order, selector, key);
         if (!check_limits(read, error))
             return FALSE;
-        Binding *binding = find_binding(bindings, builder, section);
+        Binding *binding = find_binding(read, bindings, builder, section);
         if (selector->choice == OWNER_TOGETHER && key->owner == STATS_ARENA_MERGED + 1)
             binding->merged = (gint)i;
         else
@@ -299,6 +301,7 @@ bind_block(Block *block, gpointer data, GError **error)
     Read *read = data;
     g_autoptr(GArray) bindings = g_array_new(FALSE, FALSE, sizeof(Binding));
     g_array_set_clear_func(bindings, clear_binding);
+    read->blocks++;
     for (guint order = 0; order < read->selectors->len; order++)
         for (int part = 0; part < BLOCK_PARTS; part++)
             if (block->parts[part] != NULL && !bind_section(read, bindings, block->parts[part], order, error))

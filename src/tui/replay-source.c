@@ -366,7 +366,7 @@ write_events(gpointer data, GOutputStream *out, GError **error)
 static int
 run_to_file(ConfinedWork *work, gpointer data, GError **error)
 {
-    const Confined confined = {.work = work, .data = data};
+    const Confined confined = {.work = work, .data = data, .seconds = history_handed_seconds()};
     ConfinedResult result;
     g_autoptr(GTimeZone) zone G_GNUC_UNUSED = g_time_zone_new_local(); /* stays cached for the child, which cannot read
                                                                         * the file */

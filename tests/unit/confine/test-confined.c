@@ -332,6 +332,26 @@ test_memory_is_bounded(void)
     g_free(result.words);
 }
 
+static int
+take_time(gpointer data, GOutputStream *out, GError **error)
+{
+    for (;;)
+        g_get_monotonic_time();
+    return 0;
+}
+
+static void
+test_time_is_bounded(void)
+{
+    g_autoptr(GError) error = NULL;
+    ConfinedResult result;
+    const Confined confined = {.work = take_time, .seconds = 1};
+    g_assert_cmpint(confined_run(&confined, &result, &error), ==, -1);
+    g_assert_nonnull(strstr(error->message, "took too much time"));
+    close(result.output);
+    g_free(result.words);
+}
+
 enum { HANDED_IN = 1500 }; /* more than sandbox_enter() allows by itself */
 
 static int
@@ -377,6 +397,7 @@ main(int argc, char **argv)
     g_test_add_func("/confine/confined/death-is-an-error", test_death_is_an_error);
     g_test_add_func("/confine/confined/words-come-back-bounded", test_words_come_back_bounded);
     g_test_add_func("/confine/confined/memory-is-bounded", test_memory_is_bounded);
+    g_test_add_func("/confine/confined/time-is-bounded", test_time_is_bounded);
     g_test_add_func("/confine/confined/many-descriptors", test_many_descriptors);
     return g_test_run();
 }

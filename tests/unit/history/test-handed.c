@@ -182,6 +182,21 @@ test_another_name_beside_the_file(void)
     fixture_remove(path);
 }
 
+/* What a query of a file costs is up to whoever made it. */
+static void
+test_time_for_another_user(void)
+{
+    char *path = make_history();
+    history_hand_over(path);
+    g_assert_cmpuint(history_handed_seconds(), ==, 0);
+    if (geteuid() == 0) {
+        g_assert_cmpint(chown(path, 12345, 12345), ==, 0);
+        history_hand_over(path);
+        g_assert_cmpuint(history_handed_seconds(), ==, 30);
+    }
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -193,5 +208,6 @@ main(int argc, char **argv)
     g_test_add_func("/history/handed/links-beside-the-file-are-not-followed", test_links_beside_the_file);
     g_test_add_func("/history/handed/directory-becomes-a-link", test_directory_becomes_a_link);
     g_test_add_func("/history/handed/another-name-beside-the-file", test_another_name_beside_the_file);
+    g_test_add_func("/history/handed/time-for-another-user", test_time_for_another_user);
     return g_test_run();
 }

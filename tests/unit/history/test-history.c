@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "history/database.h"
+#include "history/series.h"
 
 #include <glib/gstdio.h>
 #include <sqlite3.h>
@@ -611,6 +612,62 @@ test_wide_sample_after_many(void)
     fixture_remove(path);
 }
 
+/* Runs SQL in a history with two samples of one target, as another user may do, and reads all of it. The time is that
+ * of a slow machine; it was a multiple of it, growing with the square of what SQL adds. */
+static void
+read_forged(const char *sql, guint64 values)
+{
+    static const char *const selectors[] = {"allocated", NULL}, *const every[] = {NULL};
+    const SeriesQuery query = {.targets = every, .selectors = selectors, .range = HISTORY_ALL_TIME};
+    enum { MOST_SECONDS = 15 };
+    char *path = fixture_path();
+    g_autoptr(GError) error = NULL;
+    g_autoptr(History) history = fixture_open(path);
+    sqlite3 *other = NULL;
+    fixture_add(history, fixture_begin(history, "one", 1), SOME_DAY, 2);
+    g_clear_pointer(&history, history_close);
+    g_assert_cmpint(sqlite3_open(path, &other), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_exec(other, sql, NULL, NULL, NULL), ==, SQLITE_OK);
+    sqlite3_close(other);
+    const gint64 began_us = g_get_monotonic_time();
+    history = history_open(path, HISTORY_READ, &error);
+    g_assert_no_error(error);
+    g_autoptr(GPtrArray) series = series_read(history, &query, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(series->len, ==, 1);
+    const GArray *points = ((const Series *)series->pdata[0])->points;
+    g_assert_cmpuint(points->len, ==, values);
+    for (guint i = 1; i < points->len; i++)
+        g_assert_cmpint(g_array_index(points, SeriesPoint, i - 1).time_us, <=,
+                        g_array_index(points, SeriesPoint, i).time_us);
+    g_assert_cmpint(g_get_monotonic_time() - began_us, <, MOST_SECONDS * SECOND);
+    fixture_remove(path);
+}
+
+#define COUNT_TO(n) "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " #n ") "
+
+static void
+test_overlapping_blocks(void)
+{
+    read_forged(
+        COUNT_TO(20000) "INSERT INTO block(target, incarnation, first_us, last_us, rows, step_us, times, totals)"
+                        " SELECT target, incarnation, first_us, last_us + 10000000, rows, step_us, times, totals"
+                        " FROM block, n",
+        40002);
+}
+
+static void
+test_targets_with_unprintable_names(void)
+{
+    read_forged(COUNT_TO(20000) "INSERT INTO target(name) SELECT char(1) || i FROM n", 2);
+}
+
+static void
+test_words_whose_numbers_collide(void)
+{
+    read_forged(COUNT_TO(150000) "INSERT INTO word(id, text) SELECT i << 32, 'w' || i FROM n", 2);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -641,5 +698,8 @@ main(int argc, char **argv)
     g_test_add_func("/history/max-bytes-is-shared", test_max_bytes_is_shared);
     g_test_add_func("/history/any-number-of-names", test_any_number_of_names);
     g_test_add_func("/history/wide-sample-after-many", test_wide_sample_after_many);
+    g_test_add_func("/history/overlapping-blocks", test_overlapping_blocks);
+    g_test_add_func("/history/targets-with-unprintable-names", test_targets_with_unprintable_names);
+    g_test_add_func("/history/words-whose-numbers-collide", test_words_whose_numbers_collide);
     return g_test_run();
 }
