@@ -11,7 +11,8 @@
 #include <string.h>
 
 enum {
-    SIMILAR_MAX = 2, /* maximum edit distance of a misspelled name */
+    SIMILAR_MAX = 2,     /* maximum edit distance of a misspelled name */
+    PARAMETERS_MAX = 64, /* in a query or a form, with empty ones: each search for a parameter passes them all */
 };
 
 void
@@ -96,12 +97,28 @@ check_length(const char *name, QueryState state, RouteReply *reply)
     return state != QUERY_LONG;
 }
 
+static bool
+check_count(const char *text, size_t size, RouteReply *reply)
+{
+    const char *end = text + size;
+    size_t n = 1;
+    for (const char *at = text; n <= PARAMETERS_MAX && (at = memchr(at, '&', (size_t)(end - at))) != NULL; at++)
+        n++;
+    if (n > PARAMETERS_MAX) {
+        native_error(reply, 400, &(NativeError){"invalid_parameter", NATIVE_PARAMETERS_HINT},
+                     "a query, or a form, has at most %d parameters", PARAMETERS_MAX);
+    }
+    return n <= PARAMETERS_MAX;
+}
+
 /* Checks the parameters in one text of REQUEST, its query or its body as a form. */
 static bool
 check_text(const Route *route, const RouteRequest *request, const char *text, RouteReply *reply)
 {
     size_t size = text == request->query ? strlen(text) : request->body_size;
 
+    if (!check_count(text, size, reply))
+        return false;
     QueryValue name, value;
     for (const char *at = text; query_next(&at, text + size, &name);) {
         const RouteParameter *row = name.state == QUERY_LONG ? NULL : find_row(route->parameters, name.text);

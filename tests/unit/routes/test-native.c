@@ -121,6 +121,26 @@ test_parameters_in_a_form(void)
     g_assert_nonnull(strstr(fake_body(), "unknown parameter 'activ'; did you mean 'active'?"));
 }
 
+/* A search for one parameter passes all others: their number is bounded, with empty ones. */
+static void
+test_too_many_parameters(void)
+{
+    static const char *const repeated[] = {"for=5s&", "&"};
+    for (guint i = 0; i < G_N_ELEMENTS(repeated); i++) {
+        g_autoptr(GString) form = g_string_new("active=true&");
+        while (form->len < 64 * 1024)
+            g_string_append(form, repeated[i]);
+        fake_reset();
+        g_assert_cmpuint(fake_post(TARGET "/profiling", "", form->str)->status, ==, 400);
+        g_assert_nonnull(strstr(fake_body(), "at most 64 parameters"));
+        g_assert_cmpuint(fake_post(TARGET "/profiling", form->str, "")->status, ==, 400);
+        g_assert_false(fake.active);
+        g_string_truncate(form, strlen("active=true&") + 62 * strlen(repeated[i]));
+        g_string_append(form, "for=5s");
+        g_assert_cmpuint(fake_post(TARGET "/profiling", "", form->str)->status, ==, 200);
+    }
+}
+
 static void
 test_parameters_in_json(void)
 {
@@ -468,6 +488,7 @@ main(int argc, char **argv)
     g_test_add_func("/routes/native/status", test_status);
     g_test_add_func("/routes/native/profiling", test_profiling);
     g_test_add_func("/routes/native/parameters-in-a-form", test_parameters_in_a_form);
+    g_test_add_func("/routes/native/too-many-parameters", test_too_many_parameters);
     g_test_add_func("/routes/native/parameters-in-json", test_parameters_in_json);
     g_test_add_func("/routes/native/failures", test_failures);
     g_test_add_func("/routes/native/controls", test_controls);
