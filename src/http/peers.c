@@ -241,19 +241,33 @@ refill(const Peers *peers, Peer *peer, gint64 now_us)
     peer->counted_us = now_us;
 }
 
-gboolean
-peers_spend(Peers *peers, Peer *peer, gint64 now_us, guint *wait_s)
+/* Whether PEER has an allowance of LEAST requests. */
+static gboolean
+may_spend(const Peers *peers, Peer *peer, double least, gint64 now_us, guint *wait_s)
 {
     guint rate = rate_of(peers, peer);
     if (rate == 0)
         return TRUE;
     refill(peers, peer, now_us);
-    if (peer->allowance < 1) {
-        *wait_s = 1 + (guint)((1 - peer->allowance) / rate);
+    if (peer->allowance >= least)
+        return TRUE;
+    *wait_s = 1 + (guint)((1 - peer->allowance) / rate);
+    return FALSE;
+}
+
+gboolean
+peers_spend(Peers *peers, Peer *peer, gint64 now_us, guint *wait_s)
+{
+    if (!may_spend(peers, peer, 1, now_us, wait_s))
         return FALSE;
-    }
-    peer->allowance -= 1;
+    peer->allowance -= rate_of(peers, peer) != 0 ? 1 : 0;
     return TRUE;
+}
+
+gboolean
+peers_may_go_on(const Peers *peers, Peer *peer, gint64 now_us, guint *wait_s)
+{
+    return may_spend(peers, peer, 0, now_us, wait_s);
 }
 
 guint

@@ -57,6 +57,10 @@ gboolean peer_is_ours(const Peer *peer);
 /* Counts a request at NOW_US (monotonic). FALSE if there are too many; *WAIT_S is then the time until a retry. */
 gboolean peers_spend(Peers *peers, Peer *peer, gint64 now_us, guint *wait_s);
 
+/* Whether a request that was counted may be handled at NOW_US: FALSE if others of its peer have cost so much since that
+ * nothing of the allowance is left; *WAIT_S as for peers_spend(). */
+gboolean peers_may_go_on(const Peers *peers, Peer *peer, gint64 now_us, guint *wait_s);
+
 /* Counts a request that was refused for its peer's rate. Returns the milliseconds by which to delay the refusal: 0 for
  * the first ones, up to a second for a peer that continues. Refusals do not count for the rate, so a peer that keeps
  * sending is served at its rate. */

@@ -191,6 +191,14 @@ receive_body(Exchange *exchange, const char *bytes, size_t size)
 Answer *
 receive_end(Exchange *exchange)
 {
+    Traffic *traffic = exchange->connection->listener->traffic;
+    guint wait_s = 0;
+    /* A peer could send many heads before the first body, so that all are admitted before it is known what they cost.
+     */
+    if (!peers_may_go_on(traffic->peers, exchange->connection->peer, g_get_monotonic_time(), &wait_s)) {
+        traffic->figures.limited++;
+        return refuse_rate(wait_s);
+    }
     if (exchange->body != NULL) {
         exchange->request.body_size = exchange->body->len;
         g_byte_array_append(exchange->body, (const guint8 *)"", 1);

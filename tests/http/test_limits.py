@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The resources that one client can use of jescope serve are bounded."""
 
+import contextlib
 import http.client
 import json
 import signal
@@ -159,6 +160,19 @@ def test_rate(scratch, profiled):  # noqa: F811
                 return read_reply(replies)[0] == 200
 
             wait_for(served_again, "a request after the time that Retry-After names")
+
+
+def test_rate_of_heads_before_their_bodies(scratch, profiled):  # noqa: F811
+    """Requests whose heads come before it is known what they cost."""
+    port = free_port()
+    with serve(scratch, profiled.pid, "--rate=100", port=port), contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(connect(port)) for _ in range(180)]
+        for connection in connections:
+            connection.sendall(b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\nContent-Length: 1\r\n\r\n")
+        for connection in connections:
+            connection.sendall(b"&")
+        statuses = [read_reply(connection.makefile("rb"))[0] for connection in connections]
+        assert set(statuses) == {200, 429} and statuses.count(200) < 90, statuses
 
 
 def read_reply(replies):

@@ -184,6 +184,27 @@ test_rate(void)
     peers_free(peers);
 }
 
+/* Requests that were counted before it was known what others cost. */
+static void
+test_counted_together(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 100});
+    SocketName loopback = name_of("127.0.0.1");
+    Peer *near = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL), *far = connect_from(peers, "10.0.0.1");
+    gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
+    guint wait_s = 0;
+    for (guint i = 0; i < 200; i++)
+        g_assert_true(peers_spend(peers, far, now, &wait_s));
+    g_assert_true(peers_may_go_on(peers, far, now, &wait_s));
+    peers_charge(peers, far, 50000); /* counts as 50 requests */
+    g_assert_false(peers_may_go_on(peers, far, now, &wait_s));
+    g_assert_cmpuint(wait_s, ==, 1);
+    g_assert_true(peers_may_go_on(peers, far, now + G_USEC_PER_SEC / 2, &wait_s));
+    peers_charge(peers, near, G_USEC_PER_SEC);
+    g_assert_true(peers_may_go_on(peers, near, now, &wait_s));
+    peers_free(peers);
+}
+
 /* A request that keeps the server's thread busy counts as several; nothing counts for those without a rate. */
 static void
 test_charge(void)
@@ -281,6 +302,7 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/handshakes", test_handshakes);
     g_test_add_func("/http/peers/rate", test_rate);
     g_test_add_func("/http/peers/charge", test_charge);
+    g_test_add_func("/http/peers/counted-together", test_counted_together);
     g_test_add_func("/http/peers/refusals-take-nothing", test_refusals_take_nothing);
     g_test_add_func("/http/peers/forget", test_forget);
     g_test_add_func("/http/peers/forget-no-counts", test_forget_no_counts);
