@@ -85,10 +85,14 @@ first_objection(const LocateRequest *request, const Image *image)
     return text;
 }
 
+/* All ranges of an object are of one file, so a few show it even if others were unmapped since. A dump may have any
+ * number of them, and each file that is opened is checked against all. */
+enum { MAP_FILES_MAX = 16 };
+
 static void
 add_map_files(GPtrArray *paths, const LocateRequest *request)
 {
-    for (guint i = 0; i < request->n_mappings; i++) {
+    for (guint i = 0; i < MIN(request->n_mappings, MAP_FILES_MAX); i++) {
         const ProfileMapping *mapping = request->mappings[i];
         g_ptr_array_add(paths, g_strdup_printf("/proc/%d/map_files/%" G_GINT64_MODIFIER "x-%" G_GINT64_MODIFIER "x",
                                                (int)request->options->pid, mapping->start, mapping->limit));

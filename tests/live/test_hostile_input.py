@@ -93,6 +93,16 @@ def test_as_many_files_as_locations(tmp_path):
 
 
 @pytest.mark.skipif(SANITIZED, reason="measures time")
+def test_ranges_of_one_file_without_end(tmp_path):
+    """Each was opened, and checked against all: more than 40 s."""
+    place, path = re.search(r"^(\S+) r-xp [^/\n]*(/\S+)$", pathlib.Path("/proc/self/maps").read_text(), re.MULTILINE).groups()
+    begin = int(place.split("-")[0], 16)
+    lines = "".join(f"{place} r-xp {0x100000000 + 0x1000 * i:x} 08:01 0 {path}\n" for i in range(400_000))
+    done = report(f"--pid={os.getpid()}", write_dump(tmp_path / "ranges.heap", [[begin + 32, begin + 48]], lines), deadline=40)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(SANITIZED, reason="measures time")
 def test_inlined_frames_that_multiply(tmp_path):
     """A frame of a dump stands for all that is inlined in it: a dump of two megabytes took minutes."""
     deep = named_dump(tmp_path / "inlined.heap", f"0x1000 {'--'.join('a' * 300_000)}\n", [[0x100000 + i] + [0x1001] * 500 for i in range(200)])
