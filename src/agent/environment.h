@@ -5,7 +5,7 @@
  *   JESCOPE=off              do nothing at all
  *   JESCOPE_ONLY=NAME,NAME   do nothing except in these programs
  *   JESCOPE_SOCKET_DIR=DIR   where the socket goes, and nowhere else
- *   XDG_RUNTIME_DIR=DIR      otherwise it goes to DIR/jescope, or to /tmp/.jescope-UID
+ *   XDG_RUNTIME_DIR=DIR      otherwise it goes to DIR/jescope if DIR is the process's user's, or to /tmp/.jescope-UID
  *   JESCOPE_DEBUG=1           report problems on stderr
  *   JESCOPE_SAMPLER=WORDS    jescope's sampler from the start (WIRE_SAMPLER_VARIABLE)
  *   MALLOC_CONF              jemalloc's settings, also with the prefix of its symbols: kept for clients, since

@@ -64,6 +64,19 @@ add_unforeseen_candidate(Candidates *candidates, const char *user)
     }
 }
 
+/*
+ * Whether no other user can put something else in the place of a directory in PATH. The variable may have been another
+ * user's, as in a shell of root's by su(1): he could lead bind() elsewhere, and his own agents could not use a
+ * directory that root's makes there.
+ */
+static bool
+is_of_our_user(const char *path)
+{
+    struct stat status;
+    return fstatat(AT_FDCWD, path, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) &&
+           status.st_uid == geteuid() && ((status.st_mode & 0022) == 0 || (status.st_mode & S_ISVTX) != 0);
+}
+
 static void
 list_candidates(const Environment *environment, Candidates *candidates)
 {
@@ -72,7 +85,7 @@ list_candidates(const Environment *environment, Candidates *candidates)
         add_candidate(candidates, environment->socket_directory, "");
         return;
     }
-    if (environment->runtime_directory[0] != '\0')
+    if (environment->runtime_directory[0] != '\0' && is_of_our_user(environment->runtime_directory))
         add_candidate(candidates, environment->runtime_directory, "/jescope");
     char name[NUMBER_TEXT_MAX];
     Text text;

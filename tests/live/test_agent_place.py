@@ -172,6 +172,23 @@ def test_a_directory_that_another_user_has_taken(folder):
         assert not path.parent.exists()
 
 
+def test_a_runtime_directory_of_another_user_is_not_used(folder):
+    """As su(1) leaves it in the environment: its owner could have root's socket made elsewhere, by a link in it."""
+    runtime = folder / "runtime"
+    runtime.mkdir(mode=0o700)
+    variables = without_place(folder) | {"XDG_RUNTIME_DIR": str(runtime)}
+    for owner, used in ((0, True), (STRANGER, False)):
+        shutil.rmtree(runtime / "jescope", ignore_errors=True)
+        os.chown(runtime, owner, owner)
+        with started([JESCOPE, "run", "--", PYTHON, "-c", DAEMON_PROGRAM, folder], env=variables) as process:
+            pid = int(process.stdout.readline())
+            name = f"{pid}.{start_time(pid)}.sock"
+            places = [runtime / "jescope" / name, place(0) / name]
+            wait_for(lambda: any(path.exists() for path in places), "the agent listens")
+            assert [path.exists() for path in places] == [used, not used]
+        assert (runtime / "jescope").exists() == used
+
+
 def test_a_process_whose_agent_cannot_listen(folder):
     """JESCOPE_SOCKET_DIR names a directory that is not there for it: every command goes without the agent and says so."""
     variables = environment(folder, JESCOPE_SOCKET_DIR=str(folder / "missing/agents"))
