@@ -13,18 +13,24 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     BACKLOG = 16,
-    CANDIDATES_MAX = 3,
+    CANDIDATES_MAX = 4,
     RANDOM_BYTES = 8,
     SOCKET_MODE = 0600,
     DIRECTORY_MODE = 0700,
+    LEFT_AGE_S = 2,
+    LOOKED_AT_MAX = 1 << 14, /* entries of a directory: of as many live processes at most, what others leave is found */
+    ENTRIES_SIZE = 4096,
+    ENTRY_NAME_AT = 19, /* of struct linux_dirent64 */
 };
 
 typedef struct {
     char path[DIRECTORY_MAX + NUMBER_TEXT_MAX];
+    bool own; /* made for this process and its descendants alone */
     bool new; /* it must not exist yet */
 } Candidate;
 
@@ -38,7 +44,7 @@ add_candidate(Candidates *candidates, const char *directory, const char *name)
 {
     Candidate *candidate = &candidates->places[candidates->n++];
     Text text;
-    candidate->new = false;
+    candidate->own = candidate->new = false;
     text_init(&text, candidate->path, sizeof(candidate->path));
     text_add(&text, directory);
     text_add(&text, name);
@@ -53,7 +59,7 @@ add_unforeseen_candidate(Candidates *candidates, const char *user)
         return;
     Candidate *candidate = &candidates->places[candidates->n++];
     Text text;
-    candidate->new = true;
+    candidate->own = candidate->new = true;
     text_init(&text, candidate->path, sizeof(candidate->path));
     text_add(&text, "/tmp/.jescope-");
     text_add(&text, user);
@@ -62,6 +68,29 @@ add_unforeseen_candidate(Candidates *candidates, const char *user)
         const char digits[] = {"0123456789abcdef"[bytes[i] >> 4], "0123456789abcdef"[bytes[i] & 15], '\0'};
         text_add(&text, digits);
     }
+}
+
+/* PATH without its last component. */
+static void
+copy_parent(char parent[SOCKET_PATH_MAX], const char *path)
+{
+    memcpy(parent, path, SOCKET_PATH_MAX);
+    char *slash = strrchr(parent, '/');
+    if (slash != NULL)
+        *slash = '\0';
+}
+
+/* The directory that this process, or its parent, made for itself: a directory for each child would stay behind with
+ * its socket, if the child ends by a signal. */
+static void
+add_earlier_candidate(Candidates *candidates, const Listener *listener)
+{
+    char directory[SOCKET_PATH_MAX];
+    if (!listener->own_directory)
+        return;
+    copy_parent(directory, listener->path);
+    add_candidate(candidates, directory, "");
+    candidates->places[candidates->n - 1].own = true;
 }
 
 /*
@@ -78,7 +107,7 @@ is_of_our_user(const char *path)
 }
 
 static void
-list_candidates(const Environment *environment, Candidates *candidates)
+list_candidates(const Environment *environment, const Listener *earlier, Candidates *candidates)
 {
     candidates->n = 0;
     if (environment->socket_directory[0] != '\0') {
@@ -92,6 +121,7 @@ list_candidates(const Environment *environment, Candidates *candidates)
     text_init(&text, name, sizeof(name));
     text_add_number(&text, geteuid());
     add_candidate(candidates, "/tmp/.jescope-", name);
+    add_earlier_candidate(candidates, earlier);
     add_unforeseen_candidate(candidates, name);
 }
 
@@ -124,6 +154,20 @@ open_directory(const Candidate *candidate)
     return descriptor;
 }
 
+/* The address of NAME through the open directory. */
+static bool
+make_address_in(struct sockaddr_un *address, int directory, const char *name)
+{
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    Text text;
+    text_init(&text, address->sun_path, sizeof(address->sun_path));
+    text_add(&text, "/proc/thread-self/fd/");
+    text_add_number(&text, (uint64_t)directory);
+    text_add(&text, "/");
+    text_add(&text, name);
+    return !text.overflowed;
+}
+
 /* A long path does not fit an address; the path through the open directory always does. */
 static bool
 make_address(struct sockaddr_un *address, const char *path, int directory, const char *name)
@@ -132,14 +176,7 @@ make_address(struct sockaddr_un *address, const char *path, int directory, const
     Text text;
     text_init(&text, address->sun_path, sizeof(address->sun_path));
     text_add(&text, path);
-    if (text.overflowed) {
-        text_init(&text, address->sun_path, sizeof(address->sun_path));
-        text_add(&text, "/proc/thread-self/fd/");
-        text_add_number(&text, (uint64_t)directory);
-        text_add(&text, "/");
-        text_add(&text, name);
-    }
-    return !text.overflowed;
+    return !text.overflowed || make_address_in(address, directory, name);
 }
 
 static bool
@@ -202,6 +239,88 @@ bind_socket(const char *path, int directory, const char *name)
     return descriptor;
 }
 
+/* The beginning of struct linux_dirent64: the name follows. */
+typedef struct {
+    uint64_t inode;
+    int64_t next;
+    uint16_t size;
+    uint8_t type;
+} EntryHead;
+
+/* Whether NAME is PID.STARTTIME.sock of a process that has ended, or of one in another pid namespace that shares the
+ * directory. */
+static bool
+may_be_left(const char *name)
+{
+    char path[sizeof("/proc/") + NUMBER_TEXT_MAX] = "/proc/";
+    const char digits[] = "0123456789";
+    const size_t n_pid = strspn(name, digits);
+    if (n_pid == 0 || n_pid >= NUMBER_TEXT_MAX || name[n_pid] != '.')
+        return false;
+    const char *start_time = name + n_pid + 1;
+    if (strcmp(start_time + strspn(start_time, digits), ".sock") != 0)
+        return false;
+    memcpy(path + strlen(path), name, n_pid);
+    return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+/* A younger socket may be bound but not listening yet. */
+static bool
+is_older(int directory, const char *name)
+{
+    struct stat status;
+    struct timespec now = {0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode) &&
+           now.tv_sec - status.st_mtime >= LEFT_AGE_S;
+}
+
+static bool
+is_refused(int directory, const char *name)
+{
+    struct sockaddr_un address;
+    Descriptor client = DESCRIPTOR_NONE;
+    if (!make_address_in(&address, directory, name) ||
+        !descriptor_adopt(&client, socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)))
+        return false;
+    bool refused =
+        connect(client.number, (const struct sockaddr *)&address, sizeof(address)) != 0 && errno == ECONNREFUSED;
+    descriptor_close(&client);
+    return refused;
+}
+
+/* Returns the number of entries. */
+static int
+remove_left_among(const char *entries, long size, const Descriptor *directory)
+{
+    int n = 0;
+    EntryHead head;
+    for (long at = 0; at + ENTRY_NAME_AT < size; at += head.size, n++) {
+        const char *name = entries + at + ENTRY_NAME_AT;
+        memcpy(&head, entries + at, sizeof(head));
+        if (may_be_left(name) && is_older(directory->number, name) && is_refused(directory->number, name) &&
+            descriptor_is_ours(directory))
+            unlinkat(directory->number, name, 0);
+    }
+    return n;
+}
+
+/*
+ * Removes sockets of processes that ended without exit(): a service that forks for each of its clients, and whose
+ * children end by _exit() or a signal, would leave any number. Not by readdir(), which allocates.
+ */
+static void
+remove_left(const Descriptor *directory)
+{
+    char entries[ENTRIES_SIZE];
+    for (int n = 0; n < LOOKED_AT_MAX && descriptor_is_ours(directory);) {
+        const long size = syscall(SYS_getdents64, directory->number, entries, sizeof(entries));
+        if (size <= 0)
+            return;
+        n += remove_left_among(entries, size, directory);
+    }
+}
+
 static bool
 open_in(Listener *listener, const Candidate *candidate, const ProcessIdentity *process)
 {
@@ -220,9 +339,11 @@ open_in(Listener *listener, const Candidate *candidate, const ProcessIdentity *p
     text_add(&text, ".sock");
     bool opened = descriptor_adopt(&listener->socket, bind_socket(listener->path, directory.number, name));
     debug_log(opened ? "listening" : "cannot listen", listener->path, opened ? 0 : errno);
+    if (opened)
+        remove_left(&directory);
     descriptor_close(&directory);
-    listener->own_directory = candidate->new;
-    if (!opened && candidate->new)
+    listener->own_directory = candidate->own;
+    if (!opened && candidate->own)
         rmdir(candidate->path);
     return opened;
 }
@@ -231,7 +352,7 @@ bool
 listener_open(Listener *listener, const Environment *environment, const ProcessIdentity *process)
 {
     Candidates candidates;
-    list_candidates(environment, &candidates);
+    list_candidates(environment, listener, &candidates);
     __atomic_store_n(&listener->bound, 0, __ATOMIC_SEQ_CST);
     listener->socket = DESCRIPTOR_NONE;
     listener->user = geteuid();
@@ -312,8 +433,7 @@ listener_remove(Listener *listener)
         unlink(listener->path);
         if (listener->own_directory) {
             char directory[SOCKET_PATH_MAX];
-            memcpy(directory, listener->path, sizeof(directory));
-            *strrchr(directory, '/') = '\0';
+            copy_parent(directory, listener->path);
             rmdir(directory);
         }
     }

@@ -23,7 +23,7 @@ typedef struct {
     Descriptor socket;
     char path[SOCKET_PATH_MAX]; /* set before `bound` */
     int bound;                  /* atomic: path exists and was created by this process */
-    bool own_directory;         /* likewise, the directory was created for the socket alone */
+    bool own_directory;         /* likewise, the directory was created for it and its descendants alone */
     uid_t user;                 /* effective user id when the socket was created, or creating it failed */
 } Listener;
 

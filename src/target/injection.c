@@ -219,7 +219,8 @@ check_filter(const Process *process, TargetAttachFlags flags, GError **error)
         return TRUE;
     return refuse(process, error,
                   "it runs under a seccomp filter, which may kill it for a system call of the agent's (unshare, "
-                  "close_range, socket, bind, listen); the filters of Docker, Podman and Kubernetes do not, and "
+                  "close_range, socket, bind, listen, connect, getdents64); the filters of Docker, Podman and "
+                  "Kubernetes do not, and "
                   "--under-seccomp attaches anyway; 'status', 'dump' and other commands need no agent");
 }
 

@@ -172,6 +172,68 @@ def test_a_directory_that_another_user_has_taken(folder):
         assert not path.parent.exists()
 
 
+# Becomes another user, and forks as often as the word says once the directory of its agent is there.
+FORKING_PROGRAM = """
+import glob, os, signal, sys, time
+os.setgroups([]); os.setgid(%d); os.setuid(%d)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+while not glob.glob("/tmp/.jescope-%d.*/%%d.*.sock" %% os.getpid()):
+    time.sleep(0.005)
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        signal.pause()
+print(os.getpid(), flush=True)
+signal.pause()
+""" % (DAEMON, DAEMON, DAEMON)
+
+
+def test_children_share_the_directory_of_their_parent_where_another_user_has_taken_theirs(folder):
+    """Each of its own would stay behind if the child ends by a signal, and nothing would remove it."""
+    place(DAEMON).mkdir(mode=0o755)
+    os.chown(place(DAEMON), STRANGER, STRANGER)
+    with started([JESCOPE, "run", "--", PYTHON, "-c", FORKING_PROGRAM, "3"], env=without_place(folder)) as process:
+        parent = int(process.stdout.readline())
+        children = [int(word) for word in pathlib.Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+        own = f".jescope-{DAEMON}."  # the parent may have left one in root's
+        try:
+            places = [wait_for(lambda pid=pid: {path.parent for path in sockets_of(pid) if path.parent.name.startswith(own)},
+                               "it listens") for pid in (parent, *children)]
+            (shared,) = set.union(*places)
+            assert stat.S_IMODE(shared.stat().st_mode) == 0o700 and shared.stat().st_uid == DAEMON
+        finally:
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+
+
+def leave_old_socket(path):
+    leave_socket(path)
+    os.utime(path, (0, 0))
+
+
+def test_an_agent_removes_what_ended_processes_have_left(folder):
+    """A service that forks for each client, and whose children end by a signal, would fill the file system."""
+    sockets = folder / "sockets"
+    sockets.mkdir(mode=0o700)
+    beyond = 1 << 22  # no process has such an id
+    left = [sockets / f"{beyond + i}.{i}.sock" for i in range(300)]
+    kept = [sockets / "1.1.sock", sockets / f"{beyond}.sock", sockets / f"{beyond}.1.sock.old", sockets / "other"]
+    for path in (*left, *kept):
+        leave_old_socket(path)
+    young = sockets / f"{beyond}.7777.sock"
+    leave_socket(young)
+    elsewhere = sockets / f"{beyond}.8888.sock"  # as of a process in another pid namespace
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(elsewhere))
+        listener.listen()
+        os.utime(elsewhere, (0, 0))
+        os.utime(young, (time.time() + 3600,) * 2)
+        with started([JESCOPE, "run", "--", PYTHON, "-c", DAEMON_PROGRAM, folder],
+                     env=environment(folder, JESCOPE_SOCKET_DIR=str(sockets))) as process:
+            process.stdout.readline()
+            wait_for(lambda: not any(path.exists() for path in left), "they are removed")
+            assert all(path.exists() for path in (*kept, young, elsewhere))
+
+
 def test_a_runtime_directory_of_another_user_is_not_used(folder):
     """As su(1) leaves it in the environment: its owner could have root's socket made elsewhere, by a link in it."""
     runtime = folder / "runtime"
