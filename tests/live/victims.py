@@ -88,7 +88,7 @@ def threads(pid):
     for entry in os.listdir(f"/proc/{pid}/task"):
         try:
             found[int(entry)] = pathlib.Path(f"/proc/{pid}/task/{entry}/comm").read_text().rstrip("\n")
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # it ended before the open or the read
             continue
     return found
 
