@@ -35,12 +35,12 @@ enum {
 };
 
 /* Work that was given up, and its user; a ring. A child that waits for a file system's answer does not end by SIGKILL:
- * it counts as long as it exists. */
+ * it counts as long as it exists, also if it has answered. */
 static GMutex lock;
 static struct {
     uid_t user;
-    gint64 forgotten_us;
-    int child; /* a pidfd; 0: it has ended */
+    gint64 forgotten_us; /* 0: its child has answered */
+    int child;           /* a pidfd; 0: it has ended */
 } given_up[GIVEN_UP_KEPT];
 static guint n_given_up;
 
@@ -237,7 +237,20 @@ patience_with(uid_t user, gboolean short_of_time)
     return count_given_up(user) > 0 ? PATIENCE_AGAIN_US : PATIENCE_US;
 }
 
-/* Takes ownership of CHILD, a pidfd; 0: it has ended. */
+/* Takes ownership of CHILD, a pidfd; 0: it has ended. The caller holds the lock. */
+static void
+keep_child(uid_t user, int child, gint64 forgotten_us)
+{
+    for (guint i = 0; i < GIVEN_UP_KEPT && is_there(n_given_up); i++)
+        n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
+    if (given_up[n_given_up].child > 0)
+        close(given_up[n_given_up].child);
+    given_up[n_given_up].user = user;
+    given_up[n_given_up].forgotten_us = forgotten_us;
+    given_up[n_given_up].child = child;
+    n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
+}
+
 static void
 note_given_up(uid_t user, int child)
 {
@@ -245,14 +258,16 @@ note_given_up(uid_t user, int child)
     const guint known = find_prompt(user);
     if (known < n_prompt)
         prompt[known] = prompt[--n_prompt];
-    for (guint i = 0; i < GIVEN_UP_KEPT && is_there(n_given_up); i++)
-        n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
-    if (given_up[n_given_up].child > 0)
-        close(given_up[n_given_up].child);
-    given_up[n_given_up].user = user;
-    given_up[n_given_up].forgotten_us = g_get_monotonic_time() + FORGOTTEN_US;
-    given_up[n_given_up].child = child;
-    n_given_up = (n_given_up + 1) % GIVEN_UP_KEPT;
+    keep_child(user, child, g_get_monotonic_time() + FORGOTTEN_US);
+}
+
+/* The child has answered, but not ended in time. */
+static void
+note_left(uid_t user, int child)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    if (child > 0)
+        keep_child(user, child, 0);
 }
 
 static gboolean inside; /* whether this process is such a child */
@@ -390,14 +405,19 @@ end_child(pid_t child, int ms)
     return 0;
 }
 
-/* *STUCK: the result of end_child() if it was given up, else -1. */
-static AsideEnd
-run_child(const Job *job, ChannelMessage *answer, int *stuck)
+typedef struct {
+    AsideEnd end;
+    gboolean too_long; /* why it was given up */
+    int left;          /* the result of end_child() */
+} Outcome;
+
+static Outcome
+run_child(const Job *job, ChannelMessage *answer)
 {
     int ends[2];
     const pid_t self = getpid();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return ASIDE_NOT_BEGUN;
+        return (Outcome){.end = ASIDE_NOT_BEGUN};
     const pid_t child = fork();
     if (child == 0) {
         child_bind(self);
@@ -410,33 +430,34 @@ run_child(const Job *job, ChannelMessage *answer, int *stuck)
     close(ends[1]);
     if (child < 0) {
         close(ends[0]);
-        return ASIDE_NOT_BEGUN;
+        return (Outcome){.end = ASIDE_NOT_BEGUN};
     }
     const gboolean ended = wait_for_answer(ends[0], child, job);
     const gboolean answered = ended && channel_receive(ends[0], answer);
     close(ends[0]);
-    const int left = end_child(child, ended ? END_MS : GIVEN_UP_MS);
-    *stuck = ended ? -1 : left;
-    return answered ? ASIDE_DONE : ASIDE_GIVEN_UP;
+    return (Outcome){.end = answered ? ASIDE_DONE : ASIDE_GIVEN_UP,
+                     .too_long = !ended,
+                     .left = end_child(child, ended ? END_MS : GIVEN_UP_MS)};
 }
 
 AsideEnd
 aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
 {
     const Job job = {.work = work, .data = data, .user = user};
-    int stuck = -1;
     if (inside) {
         work(data, answer);
         return ASIDE_DONE;
     }
     if (is_given_up(user, count_stuck()))
         return ASIDE_NOT_BEGUN;
-    const AsideEnd end = run_child(&job, answer, &stuck);
-    if (stuck >= 0)
-        note_given_up(user, stuck);
-    else if (end == ASIDE_DONE)
+    const Outcome outcome = run_child(&job, answer);
+    if (outcome.too_long)
+        note_given_up(user, outcome.left);
+    else
+        note_left(user, outcome.left);
+    if (outcome.end == ASIDE_DONE)
         note_prompt(user);
-    return end;
+    return outcome.end;
 }
 
 gboolean
@@ -476,16 +497,19 @@ run_batch(Batch *batch)
     AsideEnd end = ASIDE_GIVEN_UP;
     while (end == ASIDE_GIVEN_UP && batch->progress->done < list->n) {
         char none = 0;
-        int stuck = -1;
         ChannelMessage answer = {.bytes = &none, .size = sizeof(none)};
         pass_over_given_up(batch);
-        end = run_child(&job, &answer, &stuck);
+        const Outcome outcome = run_child(&job, &answer);
         const guint at = batch->progress->done;
-        if (end != ASIDE_GIVEN_UP || at >= list->n)
-            continue;
-        if (stuck > 0 || (stuck == 0 && !has_ended(batch))) /* at the end, it may have been its turn for an instant */
-            note_given_up(list->user(list->data, at), stuck);
-        batch->progress->done = at + 1;
+        const uid_t user = list->user(list->data, MIN(at, list->n - 1));
+        end = outcome.end;
+        /* At the end, it may have been its turn for an instant. */
+        if (outcome.too_long && at < list->n && (outcome.left > 0 || !has_ended(batch)))
+            note_given_up(user, outcome.left);
+        else
+            note_left(user, outcome.left);
+        if (end == ASIDE_GIVEN_UP && at < list->n)
+            batch->progress->done = at + 1;
     }
 }
 
