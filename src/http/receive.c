@@ -37,19 +37,13 @@ split_uri(Exchange *exchange)
     return exchange->path != NULL && exchange->path[0] == '/';
 }
 
-static guint64
-body_max(const Exchange *exchange)
-{
-    return exchange->is_file ? SERVER_FILE_MAX : SERVER_BODY_MAX;
-}
-
 static gboolean
-announces_long_body(const Exchange *exchange)
+announces_long_body(const Exchange *exchange, gboolean is_file)
 {
     const char *length = exchange_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const guint64 most = is_file ? SERVER_FILE_MAX : SERVER_BODY_MAX;
     guint64 value;
-    return length != NULL &&
-           (!g_ascii_string_to_unsigned(length, 10, 0, G_MAXUINT64, &value, NULL) || value > body_max(exchange));
+    return length != NULL && (!g_ascii_string_to_unsigned(length, 10, 0, G_MAXUINT64, &value, NULL) || value > most);
 }
 
 gboolean
@@ -70,9 +64,9 @@ refuse_rate(guint wait_s)
 }
 
 static Answer *
-refuse_body(const Exchange *exchange)
+refuse_body(gboolean is_file)
 {
-    if (exchange->is_file)
+    if (is_file)
         return refuse(MHD_HTTP_CONTENT_TOO_LARGE, "body_too_large", "the file is larger than 64 MiB",
                       "compress it with gzip or zstd, or run jescope report where it is");
     return refuse(MHD_HTTP_CONTENT_TOO_LARGE, "body_too_large", "the body is longer than 64 KiB",
@@ -140,19 +134,18 @@ receive_begin(Exchange *exchange, const char *method, const char *version)
     if (!split_uri(exchange))
         return refuse(MHD_HTTP_BAD_REQUEST, "bad_path", "malformed path",
                       "begin it with '/' and encode bytes as %XX, but not NUL");
-    if (traffic->handler.is_file != NULL && traffic->handler.is_file(exchange, traffic->handler.data)) {
-        Answer *crowded = begin_file(exchange);
-        if (crowded != NULL)
-            return crowded;
-    }
-    if (announces_long_body(exchange))
-        return refuse_body(exchange);
+    const gboolean is_file =
+        traffic->handler.is_file != NULL && traffic->handler.is_file(exchange, traffic->handler.data);
+    if (announces_long_body(exchange, is_file))
+        return refuse_body(is_file);
     if (!peers_spend(traffic->peers, connection->peer, g_get_monotonic_time(), &wait_s)) {
         traffic->figures.limited++;
         exchange->delay_ms = peers_note_limited(traffic->peers, connection->peer);
         return refuse_rate(wait_s);
     }
-    return traffic->handler.admit(exchange, traffic->handler.data);
+    /* A client that is not admitted takes no place of those that send files, also while its refusal is delayed. */
+    Answer *refusal = traffic->handler.admit(exchange, traffic->handler.data);
+    return refusal == NULL && is_file ? begin_file(exchange) : refusal;
 }
 
 /* A body that is too long is still read until its end or the deadline, since the client would not read an early
@@ -205,7 +198,7 @@ receive_end(Exchange *exchange)
         exchange->request.body = (const char *)exchange->body->data;
     }
     if (exchange->too_long)
-        return refuse_body(exchange);
+        return refuse_body(exchange->is_file);
     if (exchange->file_error != 0)
         return refuse(MHD_HTTP_INSUFFICIENT_STORAGE, "system", "there is no memory for the file",
                       "check the memory limit of jescope");

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dumps that clients send to look at."""
 
+import contextlib
 import gzip
 import http.client
 import os
+import socket
 import subprocess
 
 import pytest
@@ -42,7 +44,9 @@ def guarded(scratch, profiled):  # noqa: F811
     tokens = scratch / "tokens"
     tokens.write_text(f"control {CONTROL} alice\nread {READ} bob\n")
     tokens.chmod(0o600)
-    with serve(scratch, profiled.pid, "--require-token", "--token-file", tokens, port=free_port()) as endpoint:
+    port = free_port()
+    with serve(scratch, profiled.pid, "--require-token", "--token-file", tokens, port=port) as endpoint:
+        endpoint.port = port
         yield endpoint
 
 
@@ -168,6 +172,17 @@ def test_kept_only_if_asked(guarded, tmp_path):
     assert guarded.ask("DELETE", path, *control).status == 200
     assert guarded.get("/api/v1/files", *control).json() == {"files": []} and guarded.get(path, *control).status == 404
     assert "/keep: 200" in guarded.log.read_text()
+
+
+def test_a_client_that_is_not_admitted_takes_no_place(guarded, tmp_path):
+    """Also while its refusal is delayed, since it has sent wrong tokens before."""
+    head = "HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong-0123456789abcdef\r\n"
+    guesses = [f"GET /healthz {head}\r\n"] * 8 + [f"POST /api/v1/files {head}Content-Length: 5\r\n\r\n"] * 2
+    with contextlib.ExitStack() as stack:
+        for guess in guesses:
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", guarded.port), timeout=DEADLINE))
+            connection.sendall(guess.encode())
+        assert send(guarded, tmp_path, text_of(3), *bearer(READ)).status == 201
 
 
 @pytest.mark.parametrize("header", ["Origin: http://evil.example", "Sec-Fetch-Site: cross-site"])
