@@ -3,7 +3,7 @@
 
 typedef struct {
     GList link; /* in Turns.ring, if anything is ready */
-    uid_t uid;
+    gsize id;
     guint running;
     GQueue ready;
 } TurnsUser;
@@ -23,22 +23,22 @@ turns_clear(Turns *turns)
 }
 
 static TurnsUser *
-find_user(const Turns *turns, uid_t uid)
+find_user(const Turns *turns, gsize id)
 {
-    return g_hash_table_lookup(turns->users, GUINT_TO_POINTER(uid));
+    return g_hash_table_lookup(turns->users, GSIZE_TO_POINTER(id));
 }
 
 static TurnsUser *
-get_user(Turns *turns, uid_t uid)
+get_user(Turns *turns, gsize id)
 {
-    TurnsUser *user = find_user(turns, uid);
+    TurnsUser *user = find_user(turns, id);
     if (user != NULL)
         return user;
     user = g_new0(TurnsUser, 1);
     user->link.data = user;
-    user->uid = uid;
+    user->id = id;
     g_queue_init(&user->ready);
-    g_hash_table_insert(turns->users, GUINT_TO_POINTER(uid), user);
+    g_hash_table_insert(turns->users, GSIZE_TO_POINTER(id), user);
     return user;
 }
 
@@ -46,13 +46,13 @@ static void
 forget_if_idle(Turns *turns, const TurnsUser *user)
 {
     if (user->running == 0 && user->ready.length == 0)
-        g_hash_table_remove(turns->users, GUINT_TO_POINTER(user->uid));
+        g_hash_table_remove(turns->users, GSIZE_TO_POINTER(user->id));
 }
 
 void
-turns_enter(Turns *turns, uid_t uid, GList *ready)
+turns_enter(Turns *turns, gsize id, GList *ready)
 {
-    TurnsUser *user = get_user(turns, uid);
+    TurnsUser *user = get_user(turns, id);
     if (user->ready.length == 0)
         g_queue_push_tail_link(&turns->ring, &user->link);
     g_queue_push_tail_link(&user->ready, ready);
@@ -67,9 +67,9 @@ take_out(Turns *turns, TurnsUser *user, GList *ready)
 }
 
 void
-turns_withdraw(Turns *turns, uid_t uid, GList *ready)
+turns_withdraw(Turns *turns, gsize id, GList *ready)
 {
-    TurnsUser *user = find_user(turns, uid);
+    TurnsUser *user = find_user(turns, id);
     take_out(turns, user, ready);
     forget_if_idle(turns, user);
 }
@@ -97,9 +97,9 @@ turns_next(Turns *turns)
 }
 
 void
-turns_done(Turns *turns, uid_t uid)
+turns_done(Turns *turns, gsize id)
 {
-    TurnsUser *user = find_user(turns, uid);
+    TurnsUser *user = find_user(turns, id);
     user->running--;
     turns->running--;
     forget_if_idle(turns, user);

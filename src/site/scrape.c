@@ -6,31 +6,29 @@
 #include "routes/query.h"
 #include "site/metrics.h"
 
-/* A scrape in progress: owned by the service until it is done. */
+typedef struct Writing Writing;
+
+/* A scrape in progress: owned by the service until it is done, except while it waits for its turn. */
 typedef struct {
     Site *site;
     Exchange *exchange; /* NULL: it has ended */
+    gsize peer;         /* in Site.scrapes */
     MetricsFormat format;
-    gboolean whole; /* with the server's own figures */
+    gboolean whole;   /* with the server's own figures */
+    Writing *writing; /* waits for its turn; NULL: not yet, or no longer */
+    GList turn;
 } Scrape;
-
-static void
-on_left(Exchange *exchange, gpointer data)
-{
-    Scrape *scrape = data;
-    scrape->exchange = NULL;
-}
 
 /* ---- writing, on a thread: a hundred targets are half a megabyte, to be compressed ---- */
 
-typedef struct {
+struct Writing {
     GPtrArray *scraped; /* of ServiceScraped, without errors */
     gint64 duration_us;
     MetricsOwn own;
     gboolean whole;
     MetricsFormat format;
     AnswerCoding coding;
-} Writing;
+};
 
 static void
 free_scraped(gpointer data)
@@ -84,16 +82,48 @@ drop_answer(gpointer data)
     answer_unref(data);
 }
 
+/* ---- in the main context ---- */
+
+static void
+on_left(Exchange *exchange, gpointer data)
+{
+    Scrape *scrape = data;
+    scrape->exchange = NULL;
+    if (scrape->writing == NULL)
+        return;
+    turns_withdraw(&scrape->site->scrapes, scrape->peer, &scrape->turn);
+    free_writing(scrape->writing);
+    g_free(scrape);
+}
+
+static void begin_next(Site *site);
+
 static void
 on_written(gpointer result, const GError *error, gpointer data)
 {
     Scrape *scrape = data;
+    Site *site = scrape->site;
+    turns_done(&site->scrapes, scrape->peer);
     if (scrape->exchange != NULL)
         exchange_answer(scrape->exchange, answer_ref(result));
     g_free(scrape);
+    begin_next(site);
 }
 
-/* ---- in the main context ---- */
+/* Peers take turns: the same threads take samples into the history, look for processes and answer others. */
+static void
+begin_next(Site *site)
+{
+    GList *turn;
+    while ((turn = turns_next(&site->scrapes)) != NULL) {
+        Scrape *scrape = turn->data;
+        const ServiceTask task = {.func = write_answer,
+                                  .data = g_steal_pointer(&scrape->writing),
+                                  .free_data = free_writing,
+                                  .free_result = drop_answer};
+        service_run_task(site->service, &task, on_written, scrape);
+    }
+}
 
 static void
 on_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
@@ -113,8 +143,9 @@ on_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
     server_figures(scrape->site->server, &writing->own.server);
     writing->own.pushes = service_push_figures(scrape->site->service);
     writing->own.rules = service_rule_counts(scrape->site->service);
-    ServiceTask task = {.func = write_answer, .data = writing, .free_data = free_writing, .free_result = drop_answer};
-    service_run_task(scrape->site->service, &task, on_written, scrape);
+    scrape->writing = writing;
+    turns_enter(&scrape->site->scrapes, scrape->peer, &scrape->turn);
+    begin_next(scrape->site);
 }
 
 static void
@@ -136,6 +167,8 @@ scrape_answer(Site *site, Exchange *exchange)
     Scrape *scrape = g_new0(Scrape, 1);
     scrape->site = site;
     scrape->exchange = exchange;
+    scrape->peer = GPOINTER_TO_SIZE(exchange_peer(exchange));
+    scrape->turn.data = scrape;
     scrape->format = metrics_format(exchange_header(exchange, "Accept"));
     scrape->whole = only == NULL && exchange_viewer(exchange) == VIEWER_ALL;
     exchange_wait(exchange, EXCHANGE_WHILE_CONNECTED, on_left, scrape);

@@ -203,6 +203,7 @@ serve_new(const ServeOptions *options, GError **error)
     serve->tls = secrets.tls;
     serve->site.sessions = sessions_new();
     serve->site.sent = sent_files_new();
+    turns_init(&serve->site.scrapes, SITE_SCRAPES_MAX, SITE_SCRAPES_OF_PEER_MAX);
     set_site(serve, options);
     serve->site.audit = audit_new(options->say, options->data);
     serve->site.page = web_page_new();
@@ -226,6 +227,7 @@ serve_free(Serve *serve)
     g_clear_pointer(&serve->server, server_free);
     g_clear_pointer(&serve->site.pending, pending_table_free);
     g_clear_pointer(&serve->service, service_free);
+    turns_clear(&serve->site.scrapes);
     g_clear_handle_id(&serve->site.expiry, g_source_remove);
     g_clear_pointer(&serve->site.sessions, sessions_free);
     g_clear_pointer(&serve->site.sent, sent_files_free);

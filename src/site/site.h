@@ -9,6 +9,7 @@
 
 #include "routes/route.h"
 #include "service/service.h"
+#include "service/turns.h"
 
 typedef struct PendingTable PendingTable;
 typedef struct SentFiles SentFiles;
@@ -17,6 +18,8 @@ typedef struct WebPage WebPage;
 enum {
     SITE_WAITING_OF_PEER_MAX = 2, /* requests whose duration is a parameter (ROUTE_WAITING) */
     SITE_KEPT_OF_PEER_MAX = 2,    /* requests for files and for the black box's data */
+    SITE_SCRAPES_MAX = 4,         /* answers to scrapes that are written at a time */
+    SITE_SCRAPES_OF_PEER_MAX = 2,
 };
 
 /* The destination of queries of /api/v1/fleet; all owned. */
@@ -37,6 +40,7 @@ typedef struct Site {
     PendingTable *pending;           /* pending.h */
     guint streams;                   /* open event streams: events.h */
     guint reports;                   /* reports in progress that are not about a target */
+    Turns scrapes;                   /* among peers, for writing the answers of scrapes */
     SentFiles *sent;                 /* sent-files.h */
     SiteStore store;
     guint fleet_questions; /* in progress */

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import select
 import signal
 import socket
 import stat
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 OTHER = 65533
 ABRUPT = 200
 FEW = 200  # descriptors
+CROWD = 400
 
 
 @pytest.fixture
@@ -301,6 +303,45 @@ def answered(connection):
         return connection.recv(64).startswith(b"HTTP/1.1 200")
     except ConnectionResetError:
         return False
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def asking(port, path, user=0):
+    """A connection of USER, who has asked for PATH."""
+    os.seteuid(user)
+    try:
+        connection = socket.create_connection(("127.0.0.1", port), timeout=DEADLINE)
+    finally:
+        os.seteuid(0)
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
+
+
+def readable(connections):
+    return select.select(connections, [], [], 0)[0]
+
+
+def status_of(connection):
+    return int(connection.makefile("rb").readline().split()[1])
+
+
+def test_one_user_has_a_share_of_the_threads_that_write_metrics(scratch, profiled):  # noqa: F811
+    """Who comes last is not answered last. All have asked before the server reads the first of them."""
+    port = free_port()
+    with serve(scratch, profiled.pid, "--trust-local", "--every=0", port=port) as server, contextlib.ExitStack() as stack:
+        with stopped(server.process.pid):
+            crowd = [stack.enter_context(asking(port, "/metrics")) for _ in range(CROWD)]
+            other = stack.enter_context(asking(port, "/metrics", NOBODY))
+        assert status_of(other) == 200
+        assert len(readable(crowd)) < CROWD / 2
 
 
 def test_root_serves_root_alone_unless_told_otherwise(scratch):
