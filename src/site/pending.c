@@ -5,11 +5,12 @@ struct Pending {
     PendingTable *table;
     char *key; /* in PendingTable.by_key; NULL: it cannot be found */
     Resolved *resolved;
-    GQueue waiting;        /* of Exchange: for the next query of the target */
-    GQueue asking;         /* of Exchange: their request to the target is in progress */
-    ServiceTicket *ticket; /* NULL: the target is not being queried */
-    guint start;           /* source id; 0: no query is scheduled */
-    char *about;           /* of a change, for the audit */
+    GQueue waiting;              /* of Exchange: for the next query of the target */
+    GQueue asking;               /* of Exchange: their request to the target is in progress */
+    ServiceTicket *ticket;       /* NULL: the target is not being queried */
+    const ServiceTarget *target; /* of the ticket */
+    guint start;                 /* source id; 0: no query is scheduled */
+    char *about;                 /* of a change, for the audit */
 };
 
 struct PendingTable {
@@ -128,6 +129,38 @@ on_done(gpointer result, const GError *error, gpointer data)
     finish(data, answer);
 }
 
+/* The number of queries of TARGET, waiting or in progress, that PEER has asked for. */
+static guint
+count_queries(const PendingTable *table, const ServiceTarget *target, const Peer *peer)
+{
+    GHashTableIter iterator;
+    gpointer key;
+    guint n = 0;
+    g_hash_table_iter_init(&iterator, table->all);
+    while (g_hash_table_iter_next(&iterator, &key, NULL)) {
+        const Pending *pending = key;
+        n += pending->ticket != NULL && pending->target == target && has_peer(&pending->asking, peer);
+    }
+    return n;
+}
+
+/* Whether TARGET may be queried for one of the peers that ask: what waits for a target is bounded, and one peer must
+ * not take all of it. */
+static gboolean
+has_share(const Pending *pending, const ServiceTarget *target, GError **error)
+{
+    const Peer *last = NULL;
+    for (const GList *link = pending->asking.head; link != NULL; link = link->next) {
+        const Peer *peer = exchange_peer(link->data);
+        if (peer != last && count_queries(pending->table, target, peer) < PENDING_OF_PEER_MAX)
+            return TRUE;
+        last = peer;
+    }
+    g_set_error(error, TARGET_ERROR, OUTCOME_CROWDED, "%d requests of this peer are already waiting for %s",
+                PENDING_OF_PEER_MAX, service_target_label(target));
+    return FALSE;
+}
+
 static void
 ask(Pending *pending)
 {
@@ -142,9 +175,10 @@ ask(Pending *pending)
         who = exchange_who(exchange);
         pending->about = audit_describe(exchange, target != NULL ? service_target_label(target) : NULL);
     }
-    if (target != NULL) {
+    if (target != NULL && has_share(pending, target, &error)) {
         ServiceWork work = resolved_work(pending->resolved, who);
         pending->ticket = service_target_submit(target, &work, on_done, pending, &error);
+        pending->target = target;
     }
     if (pending->ticket == NULL)
         on_done(NULL, error, pending);

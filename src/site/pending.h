@@ -13,7 +13,8 @@
 #include "site/resolved.h"
 
 enum {
-    PENDING_KEPT = 256, /* resolved requests, which may be repeated soon */
+    PENDING_KEPT = 256,       /* resolved requests, which may be repeated soon */
+    PENDING_OF_PEER_MAX = 16, /* different requests of one peer that wait for one target, a quarter of all */
 };
 
 /* A request, with the exchanges that wait for its answer. */

@@ -3,6 +3,7 @@
 
 import contextlib
 import http.client
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user
 OTHER = 65533
 ABRUPT = 200
 FEW = 200  # descriptors
+SHARE_OF_TARGET = 16
 CROWD = 400
 
 
@@ -331,6 +333,20 @@ def readable(connections):
 
 def status_of(connection):
     return int(connection.makefile("rb").readline().split()[1])
+
+
+def test_one_user_has_a_share_of_what_waits_for_a_target(scratch, profiled):  # noqa: F811
+    port = free_port()
+    paths = [f"/api/v1/targets/{profiled.pid}/statistics?format=text&options={letters}"
+             for n in range(3) for letters in map("".join, itertools.combinations("abdegh", n))]
+    with serve(scratch, profiled.pid, "--trust-local", "--every=0", port=port), contextlib.ExitStack() as stack:
+        with stopped(profiled.pid):
+            mine = [stack.enter_context(asking(port, path)) for path in paths]
+            wait_for(lambda: len(readable(mine)) == len(paths) - SHARE_OF_TARGET, "what is above the share is refused")
+            refused = readable(mine)
+            other = stack.enter_context(asking(port, paths[-1], NOBODY))
+        assert {status_of(connection) for connection in refused} == {429}
+        assert {status_of(connection) for connection in (other, *mine) if connection not in refused} == {200}
 
 
 def test_one_user_has_a_share_of_the_threads_that_write_metrics(scratch, profiled):  # noqa: F811
