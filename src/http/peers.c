@@ -150,12 +150,13 @@ describe(Peer *peer, const struct sockaddr *address, uid_t uid)
         describe_user(peer, USER_OF_UNIX, uid);
 }
 
-/* Whether the limits of one peer permit another connection. PEER is NULL if unknown. */
+/* Whether the limits of one peer permit another connection. PEER is NULL if unknown; OURS: whether it is root or our
+ * own user, for whom there is always room. */
 static gboolean
-has_room(const Peers *peers, const Peer *peer)
+has_room(const Peers *peers, const Peer *peer, gboolean ours)
 {
     if (peer == NULL)
-        return g_hash_table_size(peers->by_key) < PEERS_REMEMBERED_MAX;
+        return ours || g_hash_table_size(peers->by_key) < PEERS_REMEMBERED_MAX;
     return peer->connections < peers->limits.per_peer;
 }
 
@@ -175,7 +176,9 @@ peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now_us)
     Peer *peer = probe.local ? NULL : g_hash_table_lookup(peers->by_key, &probe.key);
     if (peer != NULL)
         expire_handshakes(peer, now_us);
-    return has_room(peers, peer) && (peer == NULL || peers->limits.rate == 0 || peer->handshakes < handshakes_most);
+    /* A loopback address may be ours. */
+    return has_room(peers, peer, probe.local) &&
+           (peer == NULL || peers->limits.rate == 0 || peer->handshakes < handshakes_most);
 }
 
 void
@@ -208,7 +211,7 @@ peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, PeersMake
     Peer probe;
     describe(&probe, address, uid);
     Peer *peer = g_hash_table_lookup(peers->by_key, &probe.key);
-    if (!has_room(peers, peer))
+    if (!has_room(peers, peer, peer_is_ours(&probe)))
         return NULL;
     const gboolean full = peers->connections >= peers->limits.connections && !peer_is_ours(&probe);
     if (full && (make_room == NULL || !make_room(peer != NULL ? peer->connections : 0, data)))

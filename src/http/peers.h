@@ -11,7 +11,8 @@
 #include <sys/socket.h>
 
 enum {
-    PEERS_REMEMBERED_MAX = 16384, /* beyond it, new peers are refused until others are forgotten */
+    PEERS_REMEMBERED_MAX =
+        16384, /* beyond it, new peers are refused until others are forgotten, but not root and our user */
     PEERS_FREE_FAILURES = 5,
     PEERS_FAILURE_DELAY_MAX_S = 10,
 };

@@ -268,6 +268,10 @@ test_forget(void)
         peers_disconnect(peers, peer);
     }
     g_assert_null(connect_from(peers, "11.0.0.1"));
+    const SocketName loopback = name_of("127.0.0.1");
+    g_assert_true(peers_has_room(peers, &loopback.any, g_get_monotonic_time()));
+    g_assert_null(peers_connect(peers, &loopback.any, geteuid() + 1, NULL, NULL));
+    g_assert_nonnull(peers_connect(peers, &loopback.any, geteuid(), NULL, NULL));
     peers_forget(peers, g_get_monotonic_time() + 60 * G_USEC_PER_SEC);
     g_assert_nonnull(connect_from(peers, "11.0.0.1"));
     peers_free(peers);
