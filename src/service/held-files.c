@@ -8,7 +8,7 @@
 
 typedef struct {
     char *key;
-    uid_t user;
+    guint64 user;
     int fd;
     guint64 bytes;
     gint64 used;   /* time of the last use, monotonic microseconds */
@@ -90,20 +90,27 @@ drop(HeldFiles *files, GList *link)
     g_queue_delete_link(&files->entries, link);
 }
 
-/* The bytes of USER; of all users if G_MAXUINT64. */
-static guint64
-bytes_of(const HeldFiles *files, guint64 user)
+static gboolean
+are_too_many(const HeldFiles *files)
 {
-    guint64 bytes = 0;
+    return files->entries.length > HELD_FILES_MAX;
+}
+
+/* What USER has of that of which there is too much: files, or else bytes. */
+static guint64
+share_of(const HeldFiles *files, guint64 user)
+{
+    guint64 share = 0;
 
     for (const GList *at = files->entries.head; at != NULL; at = at->next) {
         const Entry *entry = at->data;
-        bytes += user == G_MAXUINT64 || entry->user == user ? entry->bytes : 0;
+        if (entry->user == user)
+            share += are_too_many(files) ? 1 : entry->bytes;
     }
-    return bytes;
+    return share;
 }
 
-/* The least recently used entry of the user with the most bytes; NULL if all are kept. */
+/* The least recently used entry of the user with the largest share; NULL if all are kept. */
 static GList *
 choose_victim(const HeldFiles *files)
 {
@@ -112,10 +119,10 @@ choose_victim(const HeldFiles *files)
 
     for (GList *at = files->entries.tail; at != NULL; at = at->prev) {
         const Entry *entry = at->data;
-        guint64 bytes = bytes_of(files, entry->user);
-        if (!entry->kept && (victim == NULL || bytes > most)) {
+        guint64 share = share_of(files, entry->user);
+        if (!entry->kept && (victim == NULL || share > most)) {
             victim = at;
-            most = bytes;
+            most = share;
         }
     }
     return victim;
@@ -124,11 +131,15 @@ choose_victim(const HeldFiles *files)
 static gboolean
 is_full(const HeldFiles *files)
 {
-    return files->entries.length > HELD_FILES_MAX || bytes_of(files, G_MAXUINT64) > files->bytes_max;
+    guint64 bytes = 0;
+
+    for (const GList *at = files->entries.head; at != NULL; at = at->next)
+        bytes += ((const Entry *)at->data)->bytes;
+    return are_too_many(files) || bytes > files->bytes_max;
 }
 
 gboolean
-held_files_add(HeldFiles *files, const char *key, uid_t user, int fd)
+held_files_add(HeldFiles *files, const char *key, guint64 user, int fd)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
     GList *before = find_link(files, key);

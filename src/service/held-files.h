@@ -2,13 +2,12 @@
 /*
  * A cache of memory files that clients use repeatedly: page trees (report/page-material.h) of dumps, from which other
  * widths, zooms and tables are extracted, and dumps that clients have uploaded. Number, bytes and age are bounded; the
- * least recently used file of the user with the most bytes is evicted. Thread-safe.
+ * least recently used file of the user with the most bytes is evicted, or with the most files. Thread-safe.
  */
 #ifndef JESCOPE_SERVICE_HELD_FILES_H
 #define JESCOPE_SERVICE_HELD_FILES_H
 
 #include <glib.h>
-#include <sys/types.h>
 
 typedef struct HeldFiles HeldFiles;
 
@@ -27,8 +26,9 @@ int held_files_find(HeldFiles *files, const char *key);
 /* Whether there is a file for KEY; does not count as a use. */
 gboolean held_files_has(HeldFiles *files, const char *key);
 
-/* Adds a duplicate of FD, a memfd, for KEY, charged to USER. FALSE if there is no space for it. */
-gboolean held_files_add(HeldFiles *files, const char *key, uid_t user, int fd);
+/* Adds a duplicate of FD, a memfd, for KEY, charged to USER: a uid, or a number above for a client elsewhere. FALSE if
+ * there is no space for it. */
+gboolean held_files_add(HeldFiles *files, const char *key, guint64 user, int fd);
 
 /* Protects the file for KEY from eviction and replacement until it is removed. FALSE if there is none. */
 gboolean held_files_keep(HeldFiles *files, const char *key);

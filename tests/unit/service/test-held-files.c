@@ -10,7 +10,7 @@
 enum { ALICE = 1001, BOB = 1002, BYTES = 1000 };
 
 static void
-add(HeldFiles *trees, const char *key, uid_t user, off_t size)
+add(HeldFiles *trees, const char *key, guint64 user, off_t size)
 {
     int fd = memfd_create("page-tree", MFD_CLOEXEC);
 
@@ -68,6 +68,35 @@ test_users(void)
     g_assert_cmpint(size_of(trees, "alice's 98"), ==, 350);
     g_assert_cmpint(size_of(trees, "alice's 97"), ==, -1);
     held_files_free(trees);
+}
+
+/* A file of few bytes counts as much as another where there are too many. */
+static void
+test_many_small_ones(void)
+{
+    HeldFiles *files = held_files_new(BYTES);
+
+    add(files, "bob's", BOB, 300);
+    for (guint i = 0; i < 2 * HELD_FILES_MAX; i++) {
+        g_autofree char *key = g_strdup_printf("alice's %u", i);
+        add(files, key, ALICE, 1);
+    }
+    g_assert_cmpint(size_of(files, "bob's"), ==, 300);
+    held_files_free(files);
+}
+
+/* A user elsewhere is none of this machine. */
+static void
+test_clients_elsewhere(void)
+{
+    HeldFiles *files = held_files_new(BYTES);
+
+    add(files, "from elsewhere", (G_GUINT64_CONSTANT(1) << 32) + BOB, 200);
+    add(files, "bob's", BOB, 500);
+    add(files, "more", BOB, 400);
+    g_assert_cmpint(size_of(files, "from elsewhere"), ==, 200);
+    g_assert_cmpint(size_of(files, "bob's"), ==, -1);
+    held_files_free(files);
 }
 
 static void
@@ -131,6 +160,8 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/service/held-files/least-recently-used", test_least_recently_used);
     g_test_add_func("/service/held-files/users", test_users);
+    g_test_add_func("/service/held-files/many-small-ones", test_many_small_ones);
+    g_test_add_func("/service/held-files/clients-elsewhere", test_clients_elsewhere);
     g_test_add_func("/service/held-files/count-and-time", test_count_and_time);
     g_test_add_func("/service/held-files/kept", test_kept);
     g_test_add_func("/service/held-files/too-much-of-one-user", test_too_much_of_one_user);
