@@ -340,6 +340,18 @@ peer_user(const Peer *peer)
     return peer->user;
 }
 
+guint64
+peer_id(const Peer *peer)
+{
+    guint64 prefix;
+    guint32 v4;
+    if (peer->local)
+        return peer->user;
+    memcpy(&prefix, peer->key.bytes, sizeof(prefix));
+    memcpy(&v4, peer->key.bytes + 12, sizeof(v4));
+    return prefix != 0 ? GUINT64_FROM_BE(prefix) : (G_GUINT64_CONSTANT(1) << 32) + GUINT32_FROM_BE(v4);
+}
+
 guint *
 peer_count(Peer *peer, PeerCount what)
 {

@@ -87,6 +87,10 @@ const char *peer_name(const Peer *peer);
 /* The user at the other end; PEERS_USER_UNKNOWN if it is on another machine, or unknown. */
 uid_t peer_user(const Peer *peer);
 
+/* A number for the peer that no other peer has, also when it is forgotten and connects again: of a user of this machine
+ * the uid, of another machine one above all uids. */
+guint64 peer_id(const Peer *peer);
+
 /* A peer's work in progress; counted here, limited by the caller. */
 typedef enum {
     PEER_STREAMS, /* open event streams */

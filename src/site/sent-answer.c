@@ -129,6 +129,7 @@ serve_send(Site *site, Exchange *exchange)
     set_time(fd, time);
     const gboolean named = native_find(request, "name", &name) == QUERY_GIVEN && name.text[0] != '\0';
     const SentFile wanted = {.user = peer_user(exchange_peer(exchange)),
+                             .payer = peer_id(exchange_peer(exchange)),
                              .name = named ? name.text : (char *)(guintptr)unnamed,
                              .sent = g_get_real_time() / G_USEC_PER_SEC};
     const SentFile *file = sent_files_add(site->sent, &wanted, fd);

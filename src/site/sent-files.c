@@ -92,7 +92,7 @@ sent_files_add(SentFiles *files, const SentFile *file, int fd)
     row->id = new_id();
     row->name = g_strdup(file->name);
     row->bytes = fstat(fd, &status) == 0 ? (guint64)status.st_size : 0;
-    if (held_files_add(files->held, key_of(key, row->id), file->user, fd)) {
+    if (held_files_add(files->held, key_of(key, row->id), file->payer, fd)) {
         g_queue_push_head(&files->rows, row);
         return row;
     }

@@ -19,7 +19,8 @@ typedef struct SentFiles SentFiles;
 
 typedef struct {
     guint64 id;
-    uid_t user; /* the sender, as peer_user() */
+    uid_t user;    /* the sender, as peer_user() */
+    guint64 payer; /* to whom it is charged, as peer_id() */
     char *name;
     guint64 bytes;
     gint64 sent; /* seconds since 1970 */

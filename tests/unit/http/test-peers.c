@@ -277,6 +277,25 @@ test_forget(void)
     peers_free(peers);
 }
 
+/* Of users of this machine, whatever address they use, and of other machines. */
+static void
+test_ids(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10});
+    const SocketName v4 = name_of("127.0.0.1"), v6 = name_of("::1");
+    g_assert_cmpuint(peer_id(peers_connect(peers, &v4.any, 1000, NULL, NULL)), ==, 1000);
+    g_assert_cmpuint(peer_id(peers_connect(peers, &v6.any, 1000, NULL, NULL)), ==, 1000);
+    const guint64 first = peer_id(connect_from(peers, "192.0.2.1")), other = peer_id(connect_from(peers, "192.0.2.2"));
+    const guint64 net = peer_id(connect_from(peers, "2001:db8::1"));
+    g_assert_cmpuint(first, >, G_MAXUINT32);
+    g_assert_cmpuint(other, >, G_MAXUINT32);
+    g_assert_cmpuint(net, >, G_MAXUINT32);
+    g_assert_true(first != other && first != net && other != net);
+    g_assert_cmpuint(peer_id(connect_from(peers, "2001:db8::2")), ==, net);
+    g_assert_true(peer_id(connect_from(peers, "2001:db8:0:1::1")) != net);
+    peers_free(peers);
+}
+
 /* What it has under way refers to it. */
 static void
 test_forget_no_counts(void)
@@ -306,6 +325,7 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/handshakes", test_handshakes);
     g_test_add_func("/http/peers/rate", test_rate);
     g_test_add_func("/http/peers/charge", test_charge);
+    g_test_add_func("/http/peers/ids", test_ids);
     g_test_add_func("/http/peers/counted-together", test_counted_together);
     g_test_add_func("/http/peers/refusals-take-nothing", test_refusals_take_nothing);
     g_test_add_func("/http/peers/forget", test_forget);
