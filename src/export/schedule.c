@@ -129,7 +129,7 @@ schedule_next(const Schedule *schedule, const ScheduleProcess *processes, guint 
 enum { USERS_MAX = 4096 };
 
 typedef struct {
-    guint64 had;
+    guint64 taken_us; /* by what has ended */
     guint under_way;
 } Turn;
 
@@ -152,61 +152,83 @@ schedule_turns_free(ScheduleTurns *turns)
     g_free(turns);
 }
 
-static guint64
-fewest_turns(const ScheduleTurns *turns)
+/* The turn of the user whose processes have taken most. */
+static Turn
+most_taken(const ScheduleTurns *turns)
 {
     GHashTableIter each;
     gpointer turn;
-    guint64 fewest = G_MAXUINT64;
+    Turn most = {0};
     g_hash_table_iter_init(&each, turns->users);
     while (g_hash_table_iter_next(&each, NULL, &turn))
-        fewest = MIN(fewest, ((const Turn *)turn)->had);
-    return fewest != G_MAXUINT64 ? fewest : 0;
+        most.taken_us = MAX(most.taken_us, ((const Turn *)turn)->taken_us);
+    return most;
 }
 
-static gboolean
-is_idle(gpointer user, gpointer turn, gpointer data)
+/* Of those with nothing under way, the user whose processes have taken most: he loses nothing that an unknown user
+ * has. */
+static void
+forget_one(const ScheduleTurns *turns)
 {
-    return ((const Turn *)turn)->under_way == 0;
+    GHashTableIter each;
+    gpointer user, value, found = NULL;
+    const Turn *most = NULL;
+    g_hash_table_iter_init(&each, turns->users);
+    while (g_hash_table_iter_next(&each, &user, &value)) {
+        const Turn *turn = value;
+        if (turn->under_way == 0 && (most == NULL || turn->taken_us > most->taken_us)) {
+            most = turn;
+            found = user;
+        }
+    }
+    if (most != NULL)
+        g_hash_table_remove(turns->users, found);
 }
 
-static Turn *
-turn_of(const ScheduleTurns *turns, uid_t user)
+static void
+set_turn(const ScheduleTurns *turns, uid_t user, const Turn *turn)
 {
-    Turn *turn = g_hash_table_lookup(turns->users, GUINT_TO_POINTER(user));
-    if (turn != NULL)
-        return turn;
-    if (g_hash_table_size(turns->users) >= USERS_MAX)
-        g_hash_table_foreach_remove(turns->users, is_idle, NULL);
-    turn = g_new(Turn, 1);
-    *turn = (Turn){.had = fewest_turns(turns)};
-    g_hash_table_insert(turns->users, GUINT_TO_POINTER(user), turn);
-    return turn;
+    g_hash_table_insert(turns->users, GUINT_TO_POINTER(user), g_memdup2(turn, sizeof(*turn)));
+}
+
+/* UNKNOWN: the turn of a user for whom there is no room. */
+static const Turn *
+turn_of(const ScheduleTurns *turns, uid_t user, const Turn *unknown)
+{
+    const Turn *turn = g_hash_table_lookup(turns->users, GUINT_TO_POINTER(user));
+    if (turn == NULL && g_hash_table_size(turns->users) < USERS_MAX)
+        set_turn(turns, user, unknown);
+    return turn != NULL ? turn : unknown;
 }
 
 static gboolean
 comes_before(const Turn *one, const Turn *other)
 {
-    return one->under_way != other->under_way ? one->under_way < other->under_way : one->had < other->had;
+    return one->under_way != other->under_way ? one->under_way < other->under_way : one->taken_us < other->taken_us;
 }
 
 guint
 schedule_turn_next(ScheduleTurns *turns, const uid_t *users, guint n)
 {
     guint next = 0;
+    const Turn unknown = most_taken(turns);
     for (guint i = 1; i < n; i++)
-        if (users[i] != users[next] && comes_before(turn_of(turns, users[i]), turn_of(turns, users[next])))
+        if (comes_before(turn_of(turns, users[i], &unknown), turn_of(turns, users[next], &unknown)))
             next = i;
-    Turn *turn = turn_of(turns, users[next]);
-    turn->had++;
-    turn->under_way++;
+    Turn turn = *turn_of(turns, users[next], &unknown);
+    turn.under_way++;
+    if (!g_hash_table_contains(turns->users, GUINT_TO_POINTER(users[next])))
+        forget_one(turns);
+    set_turn(turns, users[next], &turn);
     return next;
 }
 
 void
-schedule_turn_end(ScheduleTurns *turns, uid_t user)
+schedule_turn_end(ScheduleTurns *turns, uid_t user, gint64 took_us)
 {
     Turn *turn = g_hash_table_lookup(turns->users, GUINT_TO_POINTER(user));
-    if (turn != NULL && turn->under_way > 0)
-        turn->under_way--;
+    if (turn == NULL || turn->under_way == 0)
+        return;
+    turn->under_way--;
+    turn->taken_us += (guint64)MAX(took_us, 0);
 }

@@ -59,8 +59,9 @@ ScheduleTurns *schedule_turns_new(void);
 void schedule_turns_free(ScheduleTurns *turns);
 
 /* Begins the turn of one of N users (at least 1) and returns its index: of the users with the fewest running turns, the
- * one with the fewest turns so far. An unknown user starts with the lowest count of any. */
+ * one whose turns have taken the least time. A new user begins with the time of the one whose turns have taken most,
+ * since any user may have thousands of user ids. */
 guint schedule_turn_next(ScheduleTurns *turns, const uid_t *users, guint n);
-void schedule_turn_end(ScheduleTurns *turns, uid_t user);
+void schedule_turn_end(ScheduleTurns *turns, uid_t user, gint64 took_us);
 
 #endif

@@ -99,6 +99,7 @@ free_pushed(gpointer data)
 typedef struct {
     Pusher *pusher;
     ServiceTarget *target; /* a reference */
+    gint64 begun_us;       /* monotonic; 0: it has not begun */
 } PushJob;
 
 static void
@@ -181,12 +182,13 @@ queue_batch(const PushJob *job, const Look *look, GBytes *batch, GError **error)
 static gpointer
 push_target(const RouteHost *host, gpointer data)
 {
-    const PushJob *job = data;
+    PushJob *job = data;
     Pushed *pushed = g_new0(Pushed, 1);
     Failure failure = {0};
     g_auto(Look) look = {.dump = -1};
     g_autoptr(GBytes) batch = NULL;
     g_autoptr(GError) error = NULL;
+    job->begun_us = g_get_monotonic_time();
     Outcome result = look_at(host, &look, &failure);
     pushed->took_us = look.took_us;
     if (result == OUTCOME_DONE)
@@ -234,7 +236,8 @@ on_pushed(gpointer result, const GError *error, gpointer data)
     Pusher *pusher = job->pusher;
     const Pushed *pushed = result;
     pusher->under_way--;
-    schedule_turn_end(pusher->turns, live_user(job->target));
+    schedule_turn_end(pusher->turns, live_user(job->target),
+                      job->begun_us != 0 ? g_get_monotonic_time() - job->begun_us : 0);
     if (pushed == NULL)
         note_failure(pusher, job->target, error->message);
     else if (!pushed->gone)
@@ -247,8 +250,8 @@ on_pushed(gpointer result, const GError *error, gpointer data)
     free_if_idle(pusher);
 }
 
-/* Takes the next of the remaining targets, alternating between users, so that one user's slow targets do not delay
- * those of others. */
+/* Takes the next of the remaining targets, of the user whose targets have taken least, so that the slow targets of some
+ * users do not delay those of others. */
 static ServiceTarget *
 take_next(Pusher *pusher)
 {
@@ -265,7 +268,7 @@ submit(Pusher *pusher)
     while (pusher->under_way < AT_ONCE && pusher->left->len > 0) {
         g_autoptr(GError) error = NULL;
         PushJob *job = g_new(PushJob, 1);
-        *job = (PushJob){pusher, take_next(pusher)};
+        *job = (PushJob){.pusher = pusher, .target = take_next(pusher)};
         const ServiceWork work = {.pace = SERVICE_SLOW,
                                   .forgoable = TRUE,
                                   .func = push_target,
@@ -276,7 +279,7 @@ submit(Pusher *pusher)
         if (service_target_submit(target, &work, on_pushed, job, &error) != NULL) {
             pusher->under_way++;
         } else {
-            schedule_turn_end(pusher->turns, live_user(target));
+            schedule_turn_end(pusher->turns, live_user(target), 0);
             note_failure(pusher, target, error->message);
         }
     }

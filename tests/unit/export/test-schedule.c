@@ -153,19 +153,39 @@ test_turns(void)
     const uid_t users[] = {1000, 1000, 1000, 0, 1000, 1001}, one[] = {1000, 1000};
     g_assert_cmpuint(schedule_turn_next(turns, users, 6), ==, 0); /* which is slow */
     g_assert_cmpuint(schedule_turn_next(turns, users, 6), ==, 3);
-    schedule_turn_end(turns, 0);
+    schedule_turn_end(turns, 0, 1);
     g_assert_cmpuint(schedule_turn_next(turns, users, 6), ==, 5);
-    schedule_turn_end(turns, 1001);
+    schedule_turn_end(turns, 1001, 1);
     for (guint i = 0; i < 10; i++) {
         guint next = schedule_turn_next(turns, users, 6);
         g_assert_cmpuint(next, ==, i % 2 == 0 ? 3 : 5);
-        schedule_turn_end(turns, users[next]);
+        schedule_turn_end(turns, users[next], 1);
     }
-    schedule_turn_end(turns, 1000); /* it is behind by now, but one after the other */
-    g_assert_cmpuint(schedule_turn_next(turns, users, 6), ==, 0);
+    schedule_turn_end(turns, 1000, MINUTE); /* it has had fewer turns, which took longer */
     g_assert_cmpuint(schedule_turn_next(turns, users, 6), ==, 3);
-    schedule_turn_end(turns, 0);
+    g_assert_cmpuint(schedule_turn_next(turns, users, 6), ==, 5);
+    g_assert_cmpuint(schedule_turn_next(turns, users, 6), ==, 0);
+    schedule_turn_end(turns, 1000, MINUTE);
     g_assert_cmpuint(schedule_turn_next(turns, one, 2), ==, 0);
+    schedule_turns_free(turns);
+}
+
+/* One who was prompt comes before any number of users whose processes are slow, and before unknown ones. */
+static void
+test_many_users(void)
+{
+    enum { MANY = 5000, HONEST = 1, STRANGER = 100000 };
+    ScheduleTurns *turns = schedule_turns_new();
+    uid_t users[] = {HONEST};
+    g_assert_cmpuint(schedule_turn_next(turns, users, 1), ==, 0);
+    schedule_turn_end(turns, HONEST, 1);
+    for (uid_t user = STRANGER; user < STRANGER + MANY; user++) {
+        users[0] = user;
+        schedule_turn_next(turns, users, 1);
+        schedule_turn_end(turns, user, MINUTE);
+    }
+    const uid_t waiting[] = {STRANGER + MANY, STRANGER + MANY - 1, STRANGER, HONEST};
+    g_assert_cmpuint(schedule_turn_next(turns, waiting, 4), ==, 3);
     schedule_turns_free(turns);
 }
 
@@ -181,6 +201,7 @@ main(int argc, char **argv)
     g_test_add_func("/schedule/slow-processes", test_slow_processes);
     g_test_add_func("/schedule/one-user", test_one_user);
     g_test_add_func("/schedule/turns", test_turns);
+    g_test_add_func("/schedule/many-users", test_many_users);
     g_test_add_func("/schedule/no-budget", test_no_budget);
     return g_test_run();
 }
