@@ -1,24 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/turns.h"
 
+#include <math.h>
+
+/* How much the jobs of a user have delayed others: the sum of the squares of their times, since a job of twice the time
+ * is waited for twice as often, and twice as long. So a thousand prompt jobs count less than one that lets a deadline
+ * pass. Half of it is forgotten after HALF_S. */
+#define HALF_S 300.0
+/* In square seconds, of a user without a record: as if a target had missed its deadline once. */
+#define NEW 25.0
+/* Users with more leave some threads to others; a new one does so for a minute and a half. */
+#define SLOW 20.0
+
 typedef struct {
-    GList link; /* in Turns.ring, if anything is ready */
+    GSequenceIter *place; /* in Turns.ring if anything is ready, in Turns.idle if nothing is running either */
     gsize id;
     guint running;
     GQueue ready;
+    /* The binary logarithm of the delay, plus the half-lives until the time at which it is that: the order of two users
+     * stays the same while their delays are forgotten. */
+    gdouble delay;
 } TurnsUser;
+
+static gdouble
+half_lives(gint64 time_us)
+{
+    return (gdouble)time_us / G_USEC_PER_SEC / HALF_S;
+}
+
+static gdouble
+delay_of(const TurnsUser *user, gint64 now_us)
+{
+    return exp2(user->delay - half_lives(now_us));
+}
+
+static void
+set_delay(TurnsUser *user, gdouble delay, gint64 now_us)
+{
+    user->delay = log2(delay) + half_lives(now_us);
+}
+
+static gint
+compare_delays(gconstpointer a, gconstpointer b, gpointer data)
+{
+    const TurnsUser *left = a, *right = b;
+    return (left->delay > right->delay) - (left->delay < right->delay);
+}
 
 void
 turns_init(Turns *turns, guint threads, guint per_user)
 {
     *turns = (Turns){.threads = threads, .per_user = per_user};
     turns->users = g_hash_table_new_full(NULL, NULL, NULL, g_free);
-    g_queue_init(&turns->ring);
+    turns->ring = g_sequence_new(NULL);
+    turns->idle = g_sequence_new(NULL);
 }
 
 void
 turns_clear(Turns *turns)
 {
+    g_clear_pointer(&turns->ring, g_sequence_free);
+    g_clear_pointer(&turns->idle, g_sequence_free);
     g_clear_pointer(&turns->users, g_hash_table_unref);
 }
 
@@ -29,78 +71,99 @@ find_user(const Turns *turns, gsize id)
 }
 
 static TurnsUser *
-get_user(Turns *turns, gsize id)
+get_user(Turns *turns, gsize id, gint64 now_us)
 {
     TurnsUser *user = find_user(turns, id);
     if (user != NULL)
         return user;
     user = g_new0(TurnsUser, 1);
-    user->link.data = user;
     user->id = id;
+    set_delay(user, NEW, now_us);
     g_queue_init(&user->ready);
     g_hash_table_insert(turns->users, GSIZE_TO_POINTER(id), user);
     return user;
 }
 
+/* Forgetting a user is never to his advantage over users without a record. */
 static void
-forget_if_idle(Turns *turns, const TurnsUser *user)
+forget_one_idle(Turns *turns)
 {
-    if (user->running == 0 && user->ready.length == 0)
-        g_hash_table_remove(turns->users, GSIZE_TO_POINTER(user->id));
+    GSequenceIter *last = g_sequence_iter_prev(g_sequence_get_end_iter(turns->idle));
+    const TurnsUser *user = g_sequence_get(last);
+    g_sequence_remove(last);
+    g_hash_table_remove(turns->users, GSIZE_TO_POINTER(user->id));
+}
+
+/* Puts the user where it belongs, after those with the same delay. */
+static void
+place(Turns *turns, TurnsUser *user)
+{
+    g_clear_pointer(&user->place, g_sequence_remove);
+    if (user->ready.length > 0)
+        user->place = g_sequence_insert_sorted(turns->ring, user, compare_delays, NULL);
+    else if (user->running == 0)
+        user->place = g_sequence_insert_sorted(turns->idle, user, compare_delays, NULL);
+    if (g_sequence_get_length(turns->idle) > TURNS_KEPT)
+        forget_one_idle(turns);
 }
 
 void
-turns_enter(Turns *turns, gsize id, GList *ready)
+turns_enter(Turns *turns, gsize id, GList *ready, gint64 now_us)
 {
-    TurnsUser *user = get_user(turns, id);
-    if (user->ready.length == 0)
-        g_queue_push_tail_link(&turns->ring, &user->link);
+    TurnsUser *user = get_user(turns, id, now_us);
     g_queue_push_tail_link(&user->ready, ready);
-}
-
-static void
-take_out(Turns *turns, TurnsUser *user, GList *ready)
-{
-    g_queue_unlink(&user->ready, ready);
-    if (user->ready.length == 0)
-        g_queue_unlink(&turns->ring, &user->link);
+    if (user->ready.length == 1)
+        place(turns, user);
 }
 
 void
 turns_withdraw(Turns *turns, gsize id, GList *ready)
 {
     TurnsUser *user = find_user(turns, id);
-    take_out(turns, user, ready);
-    forget_if_idle(turns, user);
+    g_queue_unlink(&user->ready, ready);
+    if (user->ready.length == 0)
+        place(turns, user);
+}
+
+/* How many threads may be taken when USER takes one. A single user can always reach PER_USER. */
+static guint
+threads_for(const Turns *turns, const TurnsUser *user, gint64 now_us)
+{
+    const guint left = MIN(turns->per_user / 2, turns->threads - turns->per_user);
+    return delay_of(user, now_us) > SLOW ? turns->threads - left : turns->threads;
+}
+
+/* The user with something ready who comes next, or NULL. */
+static TurnsUser *
+next_user(const Turns *turns)
+{
+    GSequenceIter *at = g_sequence_get_begin_iter(turns->ring);
+    while (!g_sequence_iter_is_end(at) && ((const TurnsUser *)g_sequence_get(at))->running >= turns->per_user)
+        at = g_sequence_iter_next(at);
+    return g_sequence_iter_is_end(at) ? NULL : g_sequence_get(at);
 }
 
 GList *
-turns_next(Turns *turns)
+turns_next(Turns *turns, gint64 now_us)
 {
-    TurnsUser *user = NULL;
-    if (turns->running >= turns->threads)
-        return NULL;
-    for (GList *link = turns->ring.head; link != NULL && user == NULL; link = link->next)
-        if (((const TurnsUser *)link->data)->running < turns->per_user)
-            user = link->data;
-    if (user == NULL)
+    TurnsUser *user = next_user(turns);
+    if (user == NULL || turns->running >= threads_for(turns, user, now_us))
         return NULL;
     GList *ready = user->ready.head;
-    take_out(turns, user, ready);
-    if (user->ready.length > 0) {
-        g_queue_unlink(&turns->ring, &user->link);
-        g_queue_push_tail_link(&turns->ring, &user->link);
-    }
+    g_queue_unlink(&user->ready, ready);
     user->running++;
     turns->running++;
+    place(turns, user);
     return ready;
 }
 
 void
-turns_done(Turns *turns, gsize id)
+turns_done(Turns *turns, gsize id, gint64 took_us, gint64 now_us)
 {
     TurnsUser *user = find_user(turns, id);
+    const gdouble took_s = (gdouble)took_us / G_USEC_PER_SEC;
     user->running--;
     turns->running--;
-    forget_if_idle(turns, user);
+    set_delay(user, delay_of(user, now_us) + took_s * took_s, now_us);
+    place(turns, user);
 }

@@ -32,6 +32,7 @@ struct Job {
     gboolean own;
     JobState state;   /* guarded by Service.lock */
     gint64 queued_us; /* monotonic time */
+    gint64 begun_us;  /* the same, once it runs */
     gpointer result;
     GError *error; /* why it was not begun */
 };
@@ -136,7 +137,7 @@ refresh(Service *service, ServiceTarget *target)
         lane->is_ready[pace] = ready;
         lane->ready[pace].data = target;
         if (ready)
-            turns_enter(&service->turns[pace], live_user(target), &lane->ready[pace]);
+            turns_enter(&service->turns[pace], live_user(target), &lane->ready[pace], g_get_monotonic_time());
         else
             turns_withdraw(&service->turns[pace], live_user(target), &lane->ready[pace]);
     }
@@ -149,6 +150,7 @@ begin(Service *service, ServiceTarget *target, ServicePace pace)
     Job *job = g_queue_peek_head(&lane->waiting[pace]);
     take_out(service, job);
     job->state = JOB_RUNNING;
+    job->begun_us = g_get_monotonic_time();
     lane->is_ready[pace] = FALSE;
     if (pace != SERVICE_KEEPS)
         lane->slow_turn = pace == SERVICE_QUICK;
@@ -163,7 +165,7 @@ dispatch(Service *service)
     static const ServicePace order[] = {SERVICE_KEEPS, SERVICE_WAITS, SERVICE_SLOW, SERVICE_QUICK};
     for (gsize i = 0; i < G_N_ELEMENTS(order) && !service->closed; i++) {
         GList *ready;
-        while ((ready = turns_next(&service->turns[order[i]])) != NULL)
+        while ((ready = turns_next(&service->turns[order[i]], g_get_monotonic_time())) != NULL)
             begin(service, ready->data, order[i]);
     }
 }
@@ -181,11 +183,12 @@ static void
 end_job(Job *job)
 {
     Service *service = live_service(job->target);
+    const gint64 now_us = g_get_monotonic_time();
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     job->state = JOB_OVER;
     service->figures.done++;
     release(service, job);
-    turns_done(&service->turns[job->work.pace], live_user(job->target));
+    turns_done(&service->turns[job->work.pace], live_user(job->target), now_us - job->begun_us, now_us);
     dispatch(service);
 }
 

@@ -17,6 +17,7 @@ typedef struct {
     gboolean whole;   /* with the server's own figures */
     Writing *writing; /* waits for its turn; NULL: not yet, or no longer */
     GList turn;
+    gint64 begun_us; /* monotonic time at which its turn came */
 } Scrape;
 
 /* ---- writing, on a thread: a hundred targets are half a megabyte, to be compressed ---- */
@@ -103,7 +104,8 @@ on_written(gpointer result, const GError *error, gpointer data)
 {
     Scrape *scrape = data;
     Site *site = scrape->site;
-    turns_done(&site->scrapes, scrape->peer);
+    const gint64 now_us = g_get_monotonic_time();
+    turns_done(&site->scrapes, scrape->peer, now_us - scrape->begun_us, now_us);
     if (scrape->exchange != NULL)
         exchange_answer(scrape->exchange, answer_ref(result));
     g_free(scrape);
@@ -115,8 +117,9 @@ static void
 begin_next(Site *site)
 {
     GList *turn;
-    while ((turn = turns_next(&site->scrapes)) != NULL) {
+    while ((turn = turns_next(&site->scrapes, g_get_monotonic_time())) != NULL) {
         Scrape *scrape = turn->data;
+        scrape->begun_us = g_get_monotonic_time();
         const ServiceTask task = {.func = write_answer,
                                   .data = g_steal_pointer(&scrape->writing),
                                   .free_data = free_writing,
@@ -144,7 +147,7 @@ on_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
     writing->own.pushes = service_push_figures(scrape->site->service);
     writing->own.rules = service_rule_counts(scrape->site->service);
     scrape->writing = writing;
-    turns_enter(&scrape->site->scrapes, scrape->peer, &scrape->turn);
+    turns_enter(&scrape->site->scrapes, scrape->peer, &scrape->turn, g_get_monotonic_time());
     begin_next(scrape->site);
 }
 
