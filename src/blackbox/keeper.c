@@ -3,6 +3,7 @@
 
 #include "blackbox/files.h"
 #include "blackbox/record.h"
+#include "confine/rights.h"
 #include "confine/target-files.h"
 #include "source/durable.h"
 #include "source/source.h"
@@ -21,7 +22,7 @@ struct BlackboxKeeper {
     RecordProcess process;
     pid_t pid;
     guint64 start_time;
-    uid_t owner; /* as target_files_user_of(), the least privileged since the start */
+    uid_t owner; /* as target_files_user_of(), the least privileged since the start, and target_user() */
     uid_t sole_user;
     BlackboxQuota quota;
     int lock;
@@ -282,7 +283,7 @@ look_at_owner(BlackboxKeeper *keeper)
     Process now;
     const uid_t user = target_files_user_of(keeper->pid);
     if (keeper->owner == 0 || process_alive(keeper->pid, keeper->start_time))
-        keeper->owner = source_lesser(keeper->owner, user);
+        keeper->owner = rights_lesser(keeper->owner, user);
     if (process_look(keeper->pid, &now) && now.start_time == keeper->start_time &&
         process_user(&now) != keeper->sole_user)
         keeper->sole_user = (uid_t)-1;
@@ -295,6 +296,7 @@ blackbox_keeper_add(BlackboxKeeper *keeper, BlackboxSnapshot *snapshot, int desc
     g_autofree char *dump = files_dump(keeper->life, keeper->next);
     g_autofree char *path = files_snapshot(keeper->life, keeper->next);
     look_at_owner(keeper);
+    keeper->owner = rights_lesser(keeper->owner, snapshot->owner);
     snapshot->owner = keeper->owner;
     snapshot->sole_user = keeper->sole_user;
     g_autofree char *text = record_of_snapshot(snapshot, &keeper->process);

@@ -206,6 +206,7 @@ observer_dump(BlackboxObserver *observer, BlackboxSnapshot *snapshot, Target *ta
     const DumpLimits limits = {.bytes = MIN(observer->options.quota.bytes / DUMP_SHARE, target_output_limit())};
     int dump = -1;
     if (target != NULL) {
+        snapshot->owner = target_user(target);
         target_set_dump_limits(target, &limits);
         dump = capture_dump(target, NULL, CAPTURE_ADDRESSES, error);
     }

@@ -441,6 +441,7 @@ examine_target(Run *run, const char *name, const WatchingChoice *choice, GError 
     run->started_us = started != 0 ? process_started_us(started) : G_MAXINT64;
     run->name = g_strdup(target_label(target));
     run->source.symbolize.pid = target_pid(target);
+    run->source.symbolize.author = target_user(target);
     if (!watching_run(&run->watching, g_steal_pointer(&target), choice, error) || !begin_watched_dumps(run, error))
         return STATUS_FAILED;
     return answer(run, error);

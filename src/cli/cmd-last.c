@@ -6,6 +6,7 @@
 #include "cli/via.h"
 
 #include "blackbox/describe.h"
+#include "confine/rights.h"
 #include "report/headline.h"
 #include "text/printable.h"
 
@@ -123,7 +124,7 @@ report_growth(const BlackboxLife *life, const BlackboxSnapshot *last, Answer *an
     char *now[] = {last->dump, NULL};
     if (arguments.count < 0)
         arguments.count = GROWERS;
-    arguments.owner = source_lesser(first->owner, last->owner);
+    arguments.owner = rights_lesser(first->owner, last->owner);
     if (alone)
         return report_run(&arguments, now, NULL, &defaults, error);
     answer->apart = format_difference(first->time_us, last->time_us);

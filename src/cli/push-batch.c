@@ -5,6 +5,7 @@
 #include "cli/confined-work.h"
 #include "cli/progress.h"
 
+#include "confine/rights.h"
 #include "export/batch-build.h"
 #include "export/labels.h"
 #include "stats/ledger-take.h"
@@ -51,13 +52,14 @@ make_batch(gpointer data, GOutputStream *out, GError **error)
 
 /* Any user's process may have any name. */
 static void
-add_user(Making *making, pid_t pid)
+add_user(Making *making, const Target *target)
 {
     Process process;
-    if (!process_look(pid, &process))
+    if (!process_look(target_pid(target), &process))
         return;
     uid_t user = process_user(&process);
-    g_autofree char *name = process_user_name(user != (uid_t)-1 ? user : process.uids[0]);
+    user = rights_lesser(user != (uid_t)-1 ? user : process.uids[0], target_user(target));
+    g_autofree char *name = process_user_name(user);
     labels_add(making->labels, "user", name);
 }
 
@@ -68,7 +70,7 @@ look_at_process(Making *making, Target *target, GError **error)
     pid_t pid = target_pid(target);
     g_autofree char *group = cgroup_path(pid), *link = g_strdup_printf("/proc/%d/exe", (int)pid);
     g_autoptr(StatsLive) live = stats_live_new(target, STATS_LIVE_TOTALS, NULL);
-    add_user(making, pid);
+    add_user(making, target);
     if (group != NULL)
         labels_add_group(making->labels, group);
     if (!labels_add_variables(making->labels, pid, making->options->variables, error))

@@ -5,6 +5,7 @@
 #include "cli/size.h"
 #include "cli/state.h"
 #include "cli/via.h"
+#include "confine/rights.h"
 #include "confine/target-files.h"
 #include "source/capture.h"
 #include "source/source.h"
@@ -93,7 +94,7 @@ recording_begin(Target *target, unsigned lg, const SamplerChoice *choice, GError
         !target_hello(target, &hello, error))
         return NULL;
     recording->start_time = hello.start_time;
-    recording->owner = target_files_user_of(target_pid(target));
+    recording->owner = rights_lesser(target_user(target), target_files_user_of(target_pid(target)));
     if (lg == RECORDING_PERIOD_AS_IT_IS)
         tell_other_period(recording);
     guint64 now_us = (guint64)g_get_real_time();
@@ -130,7 +131,7 @@ recording_adopt(Target *target, const GPtrArray *parents)
     recording->kept = -1;
     recording->next_keep_ms = recording_ms(parent) + KEEP_FIRST_MS;
     recording->start_time = hello.start_time;
-    recording->owner = target_files_user_of(target_pid(target));
+    recording->owner = rights_lesser(target_user(target), target_files_user_of(target_pid(target)));
     recording->target = target;
     if (lease_for(recording, WIRE_LEASE_RENEW, RECORDER_WITHOUT_END, NULL))
         return g_steal_pointer(&recording);
@@ -156,7 +157,7 @@ keep_dump(Recording *recording, GError **error)
     g_autoptr(GError) cause = NULL;
     guint64 before = recording_ms(recording);
     /* A process of root's may have become another user's. */
-    recording->owner = source_lesser(recording->owner, target_files_user_of(target_pid(recording->target)));
+    recording->owner = rights_lesser(recording->owner, target_files_user_of(target_pid(recording->target)));
     int dump = recording_dump(recording, RECORDING_GOES_ON, &cause);
     if (dump >= 0) {
         keep(recording, dump, recording_ms(recording) - before);

@@ -20,9 +20,9 @@ typedef struct {
     SamplerChoice choice;
     guint64 since_us;   /* start of sampling, since 1970; 0: it was on before */
     guint64 start_time; /* of the process, as Process.start_time; 0: unknown */
-    uid_t owner; /* as target_files_user_of(): the one with the fewest rights since the start; the target's own claims
-                    are ignored */
-    int kept;    /* the last intermediate dump; -1: none */
+    uid_t owner;     /* as target_files_user_of() and target_user(): the one with the fewest rights since the start; the
+                        target's own claims are ignored */
+    int kept;        /* the last intermediate dump; -1: none */
     guint64 kept_ms; /* the recorded time of that dump */
     guint64 next_keep_ms;
 } Recording;

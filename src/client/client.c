@@ -2,6 +2,7 @@
 #include "client/client.h"
 
 #include "client/document.h"
+#include "confine/rights.h"
 #include "target/implementation.h"
 #include "text/printable.h"
 #include "wire/sampler-choice.h"
@@ -374,6 +375,7 @@ open_at(const ClientUrl *url, const ClientAccess *access, GError **error)
     ServerTarget *self = g_new0(ServerTarget, 1);
     Target *target = &self->target;
     target->ops = &server_ops;
+    target->user = RIGHTS_NOBODY;
     self->connection = g_steal_pointer(&connection);
     self->path = g_strconcat("/api/v1/targets/", id, NULL);
     target->operand = g_strdup(url->text);

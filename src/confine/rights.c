@@ -52,13 +52,27 @@ find_line(const char *status, const char *key)
     return at != NULL ? at + strlen(key) : NULL;
 }
 
+uid_t
+rights_of_ids(const uid_t ids[3])
+{
+    return ids[0] != 0 ? ids[0] : ids[1] != 0 ? ids[1] : ids[2];
+}
+
+uid_t
+rights_lesser(uid_t a, uid_t b)
+{
+    if (a == 0 || b == 0 || a == b)
+        return a == 0 ? b : a;
+    return RIGHTS_NOBODY;
+}
+
 static gboolean
 read_ids(const char *line, guint32 *least)
 {
-    guint real, effective, saved;
-    if (line == NULL || sscanf(line, "%u %u %u", &real, &effective, &saved) != 3)
+    guint32 ids[3];
+    if (line == NULL || sscanf(line, "%u %u %u", &ids[0], &ids[1], &ids[2]) != 3)
         return FALSE;
-    *least = real != 0 ? real : effective != 0 ? effective : saved;
+    *least = rights_of_ids(ids);
     return TRUE;
 }
 

@@ -143,18 +143,32 @@ origin_here(const Rights *rights)
     return foreign ? g_strdup_printf("-%u", rights->uid) : g_strdup("");
 }
 
+/* Whether the rights of AUTHOR count instead of those of the process. */
+static gboolean
+limit_to_author(Rights *rights, uid_t author)
+{
+    const uid_t user = rights_lesser(rights->uid, author);
+    if (user == rights->uid)
+        return FALSE;
+    rights_clear(rights);
+    rights_of_user(user, rights);
+    return TRUE;
+}
+
 /* The directory in /proc is opened once, so that rights, root and mapped files are of the same process. */
 static void
-add_process(TargetFiles *files, pid_t pid)
+add_process(TargetFiles *files, pid_t pid, uid_t author)
 {
     g_autofree char *proc = g_strdup_printf("/proc/%d", (int)pid);
     files->process = open_directory(proc);
     rights_of_process(files->process, &files->rights);
+    const gboolean of_author = limit_to_author(&files->rights, author);
     int root = files->process >= 0 ? openat(files->process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     files->elsewhere = !rights_see_our_files(files->process);
     files->origin = files->elsewhere ? origin_elsewhere(files->rights.uid, root) : NULL;
     add_tree(files, g_strconcat(proc, "/root", NULL), root, FALSE);
-    files->map_files = g_strconcat(proc, "/map_files/", NULL);
+    if (!of_author) /* what the process has mapped may not be the author's */
+        files->map_files = g_strconcat(proc, "/map_files/", NULL);
 }
 
 TargetFiles *
@@ -169,7 +183,7 @@ target_files_new(const TargetFilesOptions *options)
     files->trees = g_array_new(FALSE, FALSE, sizeof(Tree));
     g_array_set_clear_func(files->trees, tree_clear);
     if (options->pid > 0)
-        add_process(files, options->pid);
+        add_process(files, options->pid, options->author);
     else
         rights_of_user(options->owner, &files->rights);
     if (files->origin == NULL)

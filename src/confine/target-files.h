@@ -36,7 +36,8 @@ typedef struct {
     pid_t pid;                      /* of the process; 0: none */
     const char *const *directories; /* named by the user, absolute or relative, NULL-terminated, or NULL */
     uid_t owner;                    /* of the dump, if there is no process */
-    gboolean closed;                /* opens no file, whatever the path */
+    uid_t author;    /* of the dump beside the process: their lesser counts (rights_lesser()); 0: the process alone */
+    gboolean closed; /* opens no file, whatever the path */
     gboolean public_only; /* only what every user may read, or the process has mapped, or its compilers write */
 } TargetFilesOptions;
 

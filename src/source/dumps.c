@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "source/dumps.h"
 
+#include "confine/rights.h"
 #include "report/coverage.h"
 #include "report/units.h"
 
@@ -27,22 +28,28 @@ time_of(const Source *source)
     return capture && capture->time != 0 ? (gdouble)capture->time / G_USEC_PER_SEC : (gdouble)source->input.time;
 }
 
-/* The files for names: the live target's if there is one, or those of the dumps' owners. */
+/* The files for names: the live target's if there is one, with the rights of the owners of other dumps too, or those of
+ * the dumps' owners. */
 static void
 prepare_files(Dumps *dumps, SymbolizeOptions *options)
 {
     const Source *live = NULL;
+    uid_t author = 0;
 
     for (guint i = 0; i < dumps->sources->len; i++) {
         const Source *source = dumps->sources->pdata[i];
-        options->owner = source_lesser(options->owner, source->owner);
+        options->owner = rights_lesser(options->owner, source->owner);
         options->taken = source_older(options->taken, source->taken);
+        author = rights_lesser(author, source->live ? target_user(source->target) : source->owner);
         if (source->live)
             live = source;
     }
-    if (live)
+    if (live) {
         options->pid = live->pid;
-    dumps->files = live ? target_files_ref(live->files) : symbolize_files(options);
+        options->author = author;
+    }
+    dumps->files =
+        live && author == target_user(live->target) ? target_files_ref(live->files) : symbolize_files(options);
     options->files = dumps->files;
 }
 

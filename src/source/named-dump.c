@@ -20,15 +20,16 @@ named_dump_new(int fd, const Target *target)
                         .label = g_strdup(target_label(target)),
                         .pid = target_pid(target),
                         .start = target_start_time(target),
-                        .owner = RIGHTS_NOBODY};
+                        .owner = RIGHTS_NOBODY,
+                        .author = target_user(target)};
     return dump;
 }
 
-/* The files that the dump may name, with the rights of its process; if that has ended, of its owner. */
+/* The files that the dump may name, with the rights of its process and its author; if that has ended, of its owner. */
 static TargetFiles *
 open_files(NamedDump *dump, SymbolizeOptions *options)
 {
-    *options = (SymbolizeOptions){.pid = dump->pid, .owner = dump->owner};
+    *options = (SymbolizeOptions){.pid = dump->pid, .owner = dump->owner, .author = dump->author};
     g_autoptr(TargetFiles) files = symbolize_files(options);
     /* What was opened is the process's if it still exists. */
     if (dump->pid == 0 || dump->start == 0 || process_start_time(dump->pid) == dump->start)

@@ -15,6 +15,7 @@ typedef struct {
     pid_t pid;     /* 0: it has ended, and its files are opened at the paths in the dump, with the rights of owner */
     guint64 start; /* of the process with that pid, like Process.start_time; 0: unknown */
     uid_t owner;
+    uid_t author; /* target_user() */
 } NamedDump;
 
 NamedDump *named_dump_new(int fd, const Target *target); /* takes ownership of fd; of a running process */

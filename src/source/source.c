@@ -240,9 +240,9 @@ begin_process(Target *target, const SourceOptions *options, GError **error)
 
     source->target = target;
     source->live = TRUE;
-    /* Before the target answers: it may read only what it could have read when it reported its names. */
     source->pid = target_pid(source->target);
     symbolize_options.pid = source->pid;
+    symbolize_options.author = target_user(source->target);
     set_files(source, &symbolize_options);
     source->fd = capture_dump(source->target, NULL, CAPTURE_ADDRESSES, error);
     if (source->fd < 0)
@@ -287,14 +287,6 @@ source_parse(Source *source, const SourceOptions *options, GError **error)
     source_add_note(source, source->live ? NULL : note_loss(source->profile));
     note_capture(source);
     return TRUE;
-}
-
-uid_t
-source_lesser(uid_t a, uid_t b)
-{
-    if (a == 0 || b == 0 || a == b)
-        return a == 0 ? b : a;
-    return RIGHTS_NOBODY;
 }
 
 gint64
@@ -344,7 +336,8 @@ check_together(const Source *first, const Source *part, GError **error)
                     first->name, part->name);
         return FALSE;
     }
-    if (!first->live || see_the_same(first->pid, part->pid))
+    if (!first->live ||
+        (target_user(first->target) == target_user(part->target) && see_the_same(first->pid, part->pid)))
         return TRUE;
     g_set_error(error, SOURCE_ERROR, SOURCE_ERROR_FAILED,
                 "%s and %s belong to different users or containers and cannot be added up; report each by itself",
@@ -358,7 +351,7 @@ add_part(Source *source, const Source *part)
     source->partial = source->partial || part->partial;
     source->input.time = MAX(source->input.time, part->input.time);
     source->taken = source_older(source->taken, part->taken);
-    source->owner = source_lesser(source->owner, part->owner);
+    source->owner = rights_lesser(source->owner, part->owner);
     for (char **note = part->notes; note && *note; note++)
         source_add_note(source, g_strdup_printf("%s: %s", part->name, *note));
 }
@@ -397,7 +390,7 @@ name_addresses(Source *source, const SourceOptions *options, GError **error)
     symbolize_options.files = source->files;
     symbolize_options.pid = source->pid > 0 ? source->pid : symbolize_options.pid;
     symbolize_options.taken = source->live ? 0 : source->taken;
-    symbolize_options.owner = source_lesser(options->symbolize.owner, source->owner);
+    symbolize_options.owner = rights_lesser(options->symbolize.owner, source->owner);
     if (symbolize_options.advance)
         symbolize_options.advance(0, 0);
     source->symbols = symbolize(source->profile, &symbolize_options, error);
@@ -416,9 +409,9 @@ prepare_files(const GPtrArray *parts, const SourceOptions *options)
     SymbolizeOptions symbolize_options = options->symbolize;
     Source *first = parts->pdata[0];
 
-    symbolize_options.owner = source_lesser(symbolize_options.owner, first->owner);
+    symbolize_options.owner = rights_lesser(symbolize_options.owner, first->owner);
     for (guint i = 1; i < parts->len; i++)
-        symbolize_options.owner = source_lesser(symbolize_options.owner, ((const Source *)parts->pdata[i])->owner);
+        symbolize_options.owner = rights_lesser(symbolize_options.owner, ((const Source *)parts->pdata[i])->owner);
     if (!first->files)
         set_files(first, &symbolize_options);
 }

@@ -31,7 +31,7 @@ typedef struct {
     ReportInput input;  /* borrows all of the above */
     TargetFiles *files; /* opens the files that it names */
     char *root;         /* the target's "/": the prefix of the names of source files */
-    uid_t owner;        /* of the file it was read from; of several, by source_lesser() */
+    uid_t owner;        /* of the file it was read from; of several, by rights_lesser() */
     GStrv notes;        /* notes: coverage, time of sampling, lost parts */
     gint64 taken;       /* when the oldest file was written, seconds since 1970; 0: unknown */
     gboolean partial;   /* a part of the dump could not be read */
@@ -76,9 +76,6 @@ gboolean source_parse(Source *source, const SourceOptions *options, GError **err
 
 /* The earlier of two Source.taken, ignoring an unknown one. */
 gint64 source_older(gint64 a, gint64 b);
-
-/* Of two Source.owner the one with fewer rights: a user rather than root; for two different users, nobody's. */
-uid_t source_lesser(uid_t a, uid_t b);
 
 typedef enum {
     SOURCE_IS_FILE,

@@ -322,6 +322,7 @@ symbolize_files(const SymbolizeOptions *options)
         .pid = options->pid,
         .directories = (const char *const *)directories->pdata,
         .owner = options->owner,
+        .author = options->author,
         .closed = options->no_files,
         .public_only = options->public_files,
     };

@@ -57,6 +57,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Symbols, symbols_free)
 typedef struct {
     TargetFiles *files;             /* opens the files, see symbolize_files(); NULL: symbolize() creates its own */
     uid_t owner;                    /* of the dump, if pid is 0: the user who chose the file names in it */
+    uid_t author;                   /* if there is a pid: as in TargetFilesOptions */
     const char *const *debug_paths; /* extra roots of debug files (--debug-path), NULL-terminated, or NULL */
     const char *sysroot;            /* prefix of every object's path (--sysroot), or NULL */
     pid_t pid;             /* live target: files are opened through /proc/PID/root and /proc/PID/map_files; 0: none */

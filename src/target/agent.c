@@ -2,6 +2,7 @@
 #include "target/agent.h"
 
 #include "confine/aside.h"
+#include "confine/rights.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
 #include "target/implementation.h"
@@ -237,8 +238,10 @@ check_peer(AgentTarget *agent, int fd, GError **error)
     }
     if (!agent->known) {
         agent->known = peer.pid != 0 && process_read(peer.pid, &agent->process);
-        agent->target.of_root = agent->known && peer.uid == 0 && process_is_roots(&agent->process);
+        agent->target.user = agent->known ? rights_of_ids(agent->process.uids) : RIGHTS_NOBODY;
     }
+    /* The user of the peer is the one at the time of listen(). */
+    agent->target.user = rights_lesser(agent->target.user, peer.uid);
     return TRUE;
 }
 
@@ -776,7 +779,7 @@ agent_open(const AgentAddress *address, GError **error)
         agent->process = *address->process;
         target->pid = agent->process.pid;
         target->start_time = agent->process.start_time;
-        target->of_root = process_is_roots(&agent->process);
+        target->user = rights_of_ids(agent->process.uids);
     }
     target_set_name(target, agent->named ? agent->process.name : address->path);
     WireHelloReply hello;

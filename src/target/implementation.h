@@ -27,7 +27,7 @@ struct _Target {
     pid_t pid;
     pid_t own_pid;      /* target_own_pid() if pid is 0 */
     guint64 start_time; /* Process.start_time, since the pid may be reused; 0: unknown */
-    gboolean of_root;   /* process_is_roots() when it was found; FALSE if unknown */
+    uid_t user;         /* target_user() */
     char *name;
     char *label;
     char *operand;

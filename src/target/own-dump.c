@@ -141,7 +141,7 @@ target_dump_to_own_file(Target *target, GError **error)
                                  .inner = (pid_t)hello.pid,
                                  .prefix = prefix.text,
                                  .dump = dump,
-                                 .was_user = !target->of_root};
+                                 .was_user = target->user != 0};
     int code = elsewhere != NULL ? elsewhere->own_dump(&wanted) : own_dump_store(&wanted);
     close(dump);
     if (code != 0)

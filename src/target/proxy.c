@@ -45,7 +45,7 @@ typedef struct {
     union {
         struct {
             gint32 pid;
-            guint32 via;
+            guint32 via, user;
             char name[TEXT_MAX], note[TEXT_MAX];
         } opened;
         WireHelloReply hello;
@@ -174,6 +174,7 @@ proxy_serve(int socket, Target *target, const GError *error)
     } else {
         reply->opened.pid = (gint32)target_pid(target);
         reply->opened.via = target_via(target);
+        reply->opened.user = target_user(target);
         g_strlcpy(reply->opened.name, target_name(target), sizeof(reply->opened.name));
         g_strlcpy(reply->opened.note, target_note(target) != NULL ? target_note(target) : "", TEXT_MAX);
     }
@@ -338,6 +339,7 @@ proxy_open(int socket, GError **error)
     if (!receive(proxy, NULL, error))
         return NULL;
     target->pid = proxy->reply.opened.pid;
+    target->user = proxy->reply.opened.user;
     target->start_time = process_start_time(target->pid);
     target->ops = &proxy_ops[proxy->reply.opened.via == TARGET_VIA_ATTACH ? TARGET_VIA_ATTACH : TARGET_VIA_AGENT];
     target_set_name(target, proxy->reply.opened.name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/ptrace.h"
 
+#include "confine/rights.h"
 #include "target/agent.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
@@ -675,12 +676,13 @@ introduce(PtraceTarget *self)
 Target *
 ptrace_open(const Process *process, GError **error)
 {
+    Process now;
     PtraceTarget *self = g_new0(PtraceTarget, 1);
     g_autoptr(Target) target = &self->target;
     self->target = (Target){.ops = &ptrace_ops,
                             .pid = process->pid,
                             .start_time = process->start_time,
-                            .of_root = process_is_roots(process)};
+                            .user = rights_of_ids(process->uids)};
     target_set_name(target, process->name);
     self->process = *process;
     self->tracee = tracee_new(process, error);
@@ -694,6 +696,9 @@ ptrace_open(const Process *process, GError **error)
     self->rested = g_get_monotonic_time();
     if (!stop_and(self, visit_introduction, NULL, error))
         return NULL;
+    /* It may have executed the program that is examined after it was found. */
+    target->user =
+        process_look(process->pid, &now) ? rights_lesser(target->user, rights_of_ids(now.uids)) : RIGHTS_NOBODY;
     introduce(self);
     return g_steal_pointer(&target);
 }

@@ -123,6 +123,12 @@ target_own_pid(const Target *target)
     return target->pid != 0 ? target->pid : target->own_pid;
 }
 
+uid_t
+target_user(const Target *target)
+{
+    return target->user;
+}
+
 const char *
 target_name(const Target *target)
 {

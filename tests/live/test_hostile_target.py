@@ -168,7 +168,8 @@ def dump_of_secret_library(folder):
     secret.chmod(0o600)
     stacks = "".join(f"@ {address:#x}\n  t*: 1: 8 [0: 0]\n" for address in range(first + 16, last, 997))
     path = folder / "given.heap"
-    path.write_text(f"heap_v2/524288\n  t*: 1: 8 [0: 0]\n{stacks}\nMAPPED_LIBRARIES:\n{line.replace(line.split()[-1], str(secret))}\n")
+    fields = [*line.split()[:4], str(secret.stat().st_ino), str(secret)]
+    path.write_text(f"heap_v2/524288\n  t*: 1: 8 [0: 0]\n{stacks}\nMAPPED_LIBRARIES:\n{' '.join(fields)}\n")
     return path
 
 
@@ -209,6 +210,34 @@ def test_a_dump_of_the_black_box_is_its_authors(open_path):
     assert "printf" not in jescope(folder, "last", pid, box).stdout
     [life] = json.loads(jescope(folder, "last", pid, box, "--json").stdout)["lives"]
     assert life["uid"] == 65534
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may read what others may not")
+@pytest.mark.parametrize("mode", ["becomes-root", "becomes-root-early"])
+def test_a_user_that_becomes_root_names_no_files(open_path, mode):
+    """While it is greeted, or its dump is taken, it could execute sudo, and another process with its socket answer."""
+    folder = open_path
+    (folder / "agents").mkdir(mode=0o700)
+    dump = dump_of_secret_library(folder)
+    dump.chmod(0o644)
+    box = f"--directory={folder / 'box'}"
+
+    takes = [lambda pid: jescope(folder, "dump", pid, "--symbolize", "-o", "-").stdout,
+             lambda pid: jescope(folder, "report", pid, "--format=symbolized").stdout,
+             lambda pid: kept_by_watch(folder, pid, box)]
+    for n, take in enumerate(takes):
+        with started([sys.executable, PROGRAM, mode, dump], env=environment(folder)) as target:
+            assert int(target.stdout.readline()) == target.pid
+            named = take(target.pid)
+            assert "secret.so" in named and "printf" not in named, n
+            uids = next(line for line in pathlib.Path(f"/proc/{target.pid}/status").read_text().splitlines() if line.startswith("Uid:"))
+            assert uids.split()[1:4] == ["0"] * 3
+
+
+def kept_by_watch(folder, pid, box):
+    with started([JESCOPE, "watch", "-v", "--no-profiling", box, pid], env=environment(folder), stderr=subprocess.PIPE) as watch:
+        assert "snapshot 1 (first)" in watch.stderr.readline()
+    return jescope(folder, "last", pid, box, "--format=symbolized").stdout
 
 
 def test_an_offset_that_moves(folder):

@@ -41,6 +41,8 @@ def hello(request):
     if MODE == "bad-utf8":
         texts = dict.fromkeys(texts, b"\xff\xfe\x80")
     reply = wire.WireHelloReply(version=1, flags=flags, pid=os.getpid(), uid=os.geteuid(), agent_version=b"0", **texts)
+    if MODE == "becomes-root-early":
+        os.setresuid(0, 0, 0)
     if MODE == "claims-root":
         reply.uid = 0
         reply.lease.id = len(dumps)  # there is none until the recording has begun
@@ -94,6 +96,8 @@ def output(request, descriptor):
         held.append(mmap.mmap(descriptor, size))
     elif MODE == "ansi" and request.op == wire.WIRE_OP_STATS:
         size = write_all(descriptor, STATISTICS)
+    elif MODE.startswith("becomes-root") and len(sys.argv) > 2:
+        size = write_all(descriptor, pathlib.Path(sys.argv[2]).read_bytes())
     elif MODE == "lseek":
         size = write_all(descriptor, LONG)
         move_offset(os.dup(descriptor))
@@ -162,7 +166,7 @@ def main():
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(folder / f"{os.getpid()}.{start_time}.sock"))
     listener.listen(64)
-    if MODE == "becomes-root":
+    if MODE.startswith("becomes-root"):
         os.setresuid(65534, 65534, 0)
     if MODE == "claims-root":
         os.setresuid(65534, 65534, 65534)

@@ -354,6 +354,40 @@ test_root_without_capabilities_overrides_no_mode(Fixture *fixture, gconstpointer
     waitpid(pid, NULL, 0);
 }
 
+/* "/proc/PID/map_files/RANGE" of the first mapping, which is of the program. */
+static char *
+first_mapped(pid_t pid)
+{
+    g_autofree char *maps = g_strdup_printf("/proc/%d/maps", (int)pid);
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents(maps, &text, NULL, NULL));
+    return g_strdup_printf("/proc/%d/map_files/%.*s", (int)pid, (int)strcspn(text, " "), text);
+}
+
+/* The process has become root's since its user has named the files. */
+static void
+test_author_of_a_process(Fixture *fixture, gconstpointer data)
+{
+    if (needs_root())
+        return;
+    pid_t pid = start_process(NULL, stay_root);
+    g_autoptr(TargetFiles) files = target_files_new(&(TargetFilesOptions){.pid = pid, .author = RIGHTS_NOBODY});
+    g_autoptr(TargetFiles) roots = target_files_new(&(TargetFilesOptions){.pid = pid});
+    g_auto(TargetFile) refused = {.fd = -1}, own = {.fd = -1}, ours = {.fd = -1}, mapped = {.fd = -1};
+    g_autofree char *secret = in(fixture, "secret"), *of_nobody = in(fixture, "of-nobody");
+    g_autofree char *secret_path = g_strdup_printf("/proc/%d/root%s", (int)pid, secret);
+    g_autofree char *own_path = g_strdup_printf("/proc/%d/root%s", (int)pid, of_nobody);
+    g_autofree char *range = first_mapped(pid);
+    g_assert_true(target_files_open(roots, secret_path, &ours, NULL));
+    g_assert_false(target_files_open(files, secret_path, &refused, NULL));
+    g_assert_false(target_files_open(files, secret, &refused, NULL));
+    g_assert_false(target_files_open(files, range, &refused, NULL));
+    g_assert_true(target_files_open(files, own_path, &own, NULL));
+    g_assert_true(target_files_open(roots, range, &mapped, NULL));
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
 static void
 test_root_of_other_users_overrides_no_mode(Fixture *fixture, gconstpointer data)
 {
@@ -547,6 +581,7 @@ main(int argc, char **argv)
     add("root-of-other-mounts-is-not-ours", OUR_ROOT, test_root_of_other_mounts_is_not_ours);
     add("root-without-capabilities-overrides-no-mode", OUR_ROOT, test_root_without_capabilities_overrides_no_mode);
     add("root-of-other-users-overrides-no-mode", OUR_ROOT, test_root_of_other_users_overrides_no_mode);
+    add("author-of-a-process", OUR_ROOT, test_author_of_a_process);
     add("path-says-where-a-link-led", ITS_ROOT, test_path_says_where_a_link_led);
     add("of-an-ended-process-is-nothing", OUR_ROOT, test_of_an_ended_process_is_nothing);
     add("of-mixed-ids-the-lesser", OUR_ROOT, test_of_mixed_ids_the_lesser);
