@@ -30,7 +30,8 @@ void rights_of_process(int directory, Rights *rights);
 /* Of the real, effective and saved ids of a process, the one that counts, as above. */
 uid_t rights_of_ids(const uid_t ids[3]);
 
-/* Of two users the one with fewer rights: a user rather than root; for two different users, nobody's. */
+/* Returns A or B, whichever has fewer rights: the one that is not root; RIGHTS_NOBODY if neither is root and they
+ * differ. */
 uid_t rights_lesser(uid_t a, uid_t b);
 
 /* Whether the process of that directory has the root directory and the mounts of this one, so that a name means the

@@ -62,6 +62,8 @@ void schedule_turns_free(ScheduleTurns *turns);
  * one whose turns have taken the least time. A new user begins with the time of the one whose turns have taken most,
  * since any user may have thousands of user ids. */
 guint schedule_turn_next(ScheduleTurns *turns, const uid_t *users, guint n);
+
+/* Ends a turn of USER, which has taken TOOK_US; 0: it did not begin. */
 void schedule_turn_end(ScheduleTurns *turns, uid_t user, gint64 took_us);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/turns.h"
 
+#include "confine/keyed-hash.h"
+
 #include <math.h>
 
 /* How much the jobs of a user have delayed others: the sum of the squares of their times, since a job of twice the time
@@ -14,7 +16,7 @@
 
 typedef struct {
     GSequenceIter *place; /* in Turns.ring if anything is ready, in Turns.idle if nothing is running either */
-    gsize id;
+    guint64 id;
     guint running;
     GQueue ready;
     /* The binary logarithm of the delay, plus the half-lives until the time at which it is that: the order of two users
@@ -51,7 +53,7 @@ void
 turns_init(Turns *turns, guint threads, guint per_user)
 {
     *turns = (Turns){.threads = threads, .per_user = per_user};
-    turns->users = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    turns->users = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, NULL, g_free);
     turns->ring = g_sequence_new(NULL);
     turns->idle = g_sequence_new(NULL);
 }
@@ -65,13 +67,13 @@ turns_clear(Turns *turns)
 }
 
 static TurnsUser *
-find_user(const Turns *turns, gsize id)
+find_user(const Turns *turns, guint64 id)
 {
-    return g_hash_table_lookup(turns->users, GSIZE_TO_POINTER(id));
+    return g_hash_table_lookup(turns->users, &id);
 }
 
 static TurnsUser *
-get_user(Turns *turns, gsize id, gint64 now_us)
+get_user(Turns *turns, guint64 id, gint64 now_us)
 {
     TurnsUser *user = find_user(turns, id);
     if (user != NULL)
@@ -80,7 +82,7 @@ get_user(Turns *turns, gsize id, gint64 now_us)
     user->id = id;
     set_delay(user, NEW, now_us);
     g_queue_init(&user->ready);
-    g_hash_table_insert(turns->users, GSIZE_TO_POINTER(id), user);
+    g_hash_table_insert(turns->users, &user->id, user);
     return user;
 }
 
@@ -91,7 +93,7 @@ forget_one_idle(Turns *turns)
     GSequenceIter *last = g_sequence_iter_prev(g_sequence_get_end_iter(turns->idle));
     const TurnsUser *user = g_sequence_get(last);
     g_sequence_remove(last);
-    g_hash_table_remove(turns->users, GSIZE_TO_POINTER(user->id));
+    g_hash_table_remove(turns->users, &user->id);
 }
 
 /* Puts the user where it belongs, after those with the same delay. */
@@ -108,7 +110,7 @@ place(Turns *turns, TurnsUser *user)
 }
 
 void
-turns_enter(Turns *turns, gsize id, GList *ready, gint64 now_us)
+turns_enter(Turns *turns, guint64 id, GList *ready, gint64 now_us)
 {
     TurnsUser *user = get_user(turns, id, now_us);
     g_queue_push_tail_link(&user->ready, ready);
@@ -117,7 +119,7 @@ turns_enter(Turns *turns, gsize id, GList *ready, gint64 now_us)
 }
 
 void
-turns_withdraw(Turns *turns, gsize id, GList *ready)
+turns_withdraw(Turns *turns, guint64 id, GList *ready)
 {
     TurnsUser *user = find_user(turns, id);
     g_queue_unlink(&user->ready, ready);
@@ -158,7 +160,7 @@ turns_next(Turns *turns, gint64 now_us)
 }
 
 void
-turns_done(Turns *turns, gsize id, gint64 took_us, gint64 now_us)
+turns_done(Turns *turns, guint64 id, gint64 took_us, gint64 now_us)
 {
     TurnsUser *user = find_user(turns, id);
     const gdouble took_s = (gdouble)took_us / G_USEC_PER_SEC;

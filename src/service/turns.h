@@ -31,14 +31,14 @@ void turns_init(Turns *turns, guint threads, guint per_user);
 /* To be called when no job is ready or running, and none will be submitted. */
 void turns_clear(Turns *turns);
 
-/* Queues READY (owned by the caller, in no list) for a thread of the user ID, a uid or an address of what stands for a
- * peer, until turns_next() returns it or it is withdrawn. */
-void turns_enter(Turns *turns, gsize id, GList *ready, gint64 now_us);
-void turns_withdraw(Turns *turns, gsize id, GList *ready);
+/* Queues READY (owned by the caller, in no list) for a thread of the user ID, a uid or a peer_id(), until turns_next()
+ * returns it or it is withdrawn. A record outlives its work, so an ID must not be used for another user later. */
+void turns_enter(Turns *turns, guint64 id, GList *ready, gint64 now_us);
+void turns_withdraw(Turns *turns, guint64 id, GList *ready);
 
-/* Removes and returns the next entry; its user occupies one more thread until turns_done(), which gets the time for
- * which it did. NULL if none may start. */
+/* Removes and returns the next entry; its user occupies one more thread until turns_done(), after TOOK_US. NULL if none
+ * may start. */
 GList *turns_next(Turns *turns, gint64 now_us);
-void turns_done(Turns *turns, gsize id, gint64 took_us, gint64 now_us);
+void turns_done(Turns *turns, guint64 id, gint64 took_us, gint64 now_us);
 
 #endif

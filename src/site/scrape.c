@@ -12,7 +12,7 @@ typedef struct Writing Writing;
 typedef struct {
     Site *site;
     Exchange *exchange; /* NULL: it has ended */
-    gsize peer;         /* in Site.scrapes */
+    guint64 peer;       /* peer_id() */
     MetricsFormat format;
     gboolean whole;   /* with the server's own figures */
     Writing *writing; /* waits for its turn; NULL: not yet, or no longer */
@@ -170,7 +170,7 @@ scrape_answer(Site *site, Exchange *exchange)
     Scrape *scrape = g_new0(Scrape, 1);
     scrape->site = site;
     scrape->exchange = exchange;
-    scrape->peer = GPOINTER_TO_SIZE(exchange_peer(exchange));
+    scrape->peer = peer_id(exchange_peer(exchange));
     scrape->turn.data = scrape;
     scrape->format = metrics_format(exchange_header(exchange, "Accept"));
     scrape->whole = only == NULL && exchange_viewer(exchange) == VIEWER_ALL;
