@@ -18,9 +18,9 @@ struct Cursor {
     HistoryParts parts;
     CursorOpenFunc func;
     gpointer data;
-    GArray *listed; /* of Listed, by first_us */
-    guint next;     /* index in listed of the first unopened block */
-    GArray *open;   /* of Open, a heap: the first has the earliest row; nearly always one, but any number may overlap */
+    GArray *listed;      /* of Listed, by first_us */
+    guint next;          /* index in listed of the first unopened block */
+    GSequence *open;     /* of Open, by the time of the next row; nearly always one, but any number may overlap */
     gboolean handed_out; /* the caller has the row of the first one */
 };
 
@@ -31,9 +31,10 @@ load_all(Block *block, gpointer data, GError **error)
 }
 
 static void
-clear_open(gpointer data)
+free_open(gpointer data)
 {
     block_free(((Open *)data)->block);
+    g_free(data);
 }
 
 static gboolean
@@ -58,8 +59,7 @@ cursor_new(History *history, gint64 target, HistoryRange range, HistoryParts par
     cursor->parts = parts;
     cursor->func = load_all;
     cursor->listed = g_array_new(FALSE, FALSE, sizeof(Listed));
-    cursor->open = g_array_new(FALSE, FALSE, sizeof(Open));
-    g_array_set_clear_func(cursor->open, clear_open);
+    cursor->open = g_sequence_new(free_open);
     return list_blocks(cursor, target, error) ? g_steal_pointer(&cursor) : NULL;
 }
 
@@ -69,7 +69,7 @@ cursor_free(Cursor *cursor)
     if (cursor == NULL)
         return;
     g_array_unref(cursor->listed);
-    g_array_unref(cursor->open);
+    g_sequence_free(cursor->open);
     g_free(cursor);
 }
 
@@ -80,45 +80,15 @@ cursor_set_open_func(Cursor *cursor, CursorOpenFunc func, gpointer data)
     cursor->data = data;
 }
 
-static gboolean
-comes_before(const Open *one, const Open *other)
+/* Of equal times, the block written first. */
+static gint
+compare_open(gconstpointer a, gconstpointer b, gpointer data)
 {
+    const Open *one = a, *other = b;
     const gint64 time_us = block_time(one->block, one->row), other_us = block_time(other->block, other->row);
-    return time_us != other_us ? time_us < other_us : one->order < other->order;
-}
-
-static Open *
-open_at(const Cursor *cursor, guint place)
-{
-    return &g_array_index(cursor->open, Open, place);
-}
-
-static void
-exchange(const Cursor *cursor, guint place, guint other)
-{
-    const Open kept = *open_at(cursor, place);
-    *open_at(cursor, place) = *open_at(cursor, other);
-    *open_at(cursor, other) = kept;
-}
-
-static void
-move_up(const Cursor *cursor, guint place)
-{
-    for (; place > 0 && comes_before(open_at(cursor, place), open_at(cursor, (place - 1) / 2)); place = (place - 1) / 2)
-        exchange(cursor, place, (place - 1) / 2);
-}
-
-static void
-move_down(const Cursor *cursor, guint place)
-{
-    for (guint below = 2 * place + 1; below < cursor->open->len; below = 2 * place + 1) {
-        if (below + 1 < cursor->open->len && comes_before(open_at(cursor, below + 1), open_at(cursor, below)))
-            below++;
-        if (!comes_before(open_at(cursor, below), open_at(cursor, place)))
-            return;
-        exchange(cursor, place, below);
-        place = below;
-    }
+    if (time_us != other_us)
+        return time_us < other_us ? -1 : 1;
+    return (one->order > other->order) - (one->order < other->order);
 }
 
 static gboolean
@@ -139,17 +109,17 @@ open_block(Cursor *cursor, gint64 id, GError **error)
         open.row++;
     if (open.row < block_rows(block)) {
         open.block = g_steal_pointer(&block);
-        g_array_append_val(cursor->open, open);
-        move_up(cursor, cursor->open->len - 1);
+        g_sequence_insert_sorted(cursor->open, g_memdup2(&open, sizeof(open)), compare_open, NULL);
     }
     return TRUE;
 }
 
-/* The open block with the earliest next row; if equal, the one written first. */
+/* The open block with the earliest next row, or NULL. */
 static Open *
 earliest(const Cursor *cursor)
 {
-    return cursor->open->len > 0 ? open_at(cursor, 0) : NULL;
+    GSequenceIter *first = g_sequence_get_begin_iter(cursor->open);
+    return g_sequence_iter_is_end(first) ? NULL : g_sequence_get(first);
 }
 
 /* Passes the row that the caller has had. */
@@ -159,10 +129,12 @@ pass_row(Cursor *cursor)
     if (!cursor->handed_out)
         return;
     cursor->handed_out = FALSE;
-    Open *first = open_at(cursor, 0);
-    if (++first->row >= block_rows(first->block))
-        g_array_remove_index_fast(cursor->open, 0); /* the last one takes its place */
-    move_down(cursor, 0);
+    GSequenceIter *first = g_sequence_get_begin_iter(cursor->open);
+    Open *open = g_sequence_get(first);
+    if (++open->row >= block_rows(open->block))
+        g_sequence_remove(first);
+    else if (!g_sequence_iter_is_end(g_sequence_iter_next(first)))
+        g_sequence_sort_changed(first, compare_open, NULL);
 }
 
 gboolean
