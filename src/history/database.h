@@ -72,6 +72,9 @@ gboolean database_begin(History *history, gboolean *mine, GError **error);
  * succeeded. */
 gboolean database_end(History *history, gboolean mine, gboolean ok, GError **error);
 
+/* Reads the words of the dictionary. */
+gboolean database_load_words(History *history, GError **error);
+
 /* Sets *NUMBER to that of TEXT, which is added if new; must be called in a transaction. */
 gboolean dictionary_number(History *history, const char *text, guint64 *number, GError **error);
 

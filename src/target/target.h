@@ -69,9 +69,9 @@ pid_t target_pid(const Target *target);
 /* The same, but for a process of another machine its pid there. */
 pid_t target_own_pid(const Target *target);
 
-/* Whose rights apply to what the target says, such as the names of files: the user with the fewest since it was found,
- * of the process and of who listens at the agent's socket. The process may execute a set-user-ID program and so become
- * root's, while another one that has inherited the socket goes on to answer. RIGHTS_NOBODY if unknown. */
+/* The user whose rights apply to what the target says, such as the names of files: the one with the fewest since it was
+ * found, of the process and of who listens at the agent's socket. The process may execute a set-user-ID program and so
+ * become root's, while another one that has inherited the socket goes on to answer. RIGHTS_NOBODY if unknown. */
 uid_t target_user(const Target *target);
 
 /* The process name, e.g. "redis-server"; valid as long as the target. */
