@@ -148,7 +148,7 @@ row_of(Candidate *taken, Waits *waits)
     if (row->candidate->reach == REACH_AGENT)
         ask(row, waits);
     else
-        row->prepared = diagnosis_prepared(process->pid);
+        row->prepared = !row->left_out && diagnosis_prepared(process->pid);
     if (row->asked || process_alive(process->pid, process->start_time))
         return row;
     row_free(row);
@@ -196,14 +196,14 @@ compare_rows(gconstpointer a, gconstpointer b, gpointer data)
 }
 
 static GPtrArray *
-collect_rows(Sort sort)
+collect_rows(Sort sort, ProcessListGaps *gaps)
 {
     g_autoptr(Progress) progress = progress_begin("looking at processes");
     GPtrArray *rows = g_ptr_array_new_with_free_func(row_free);
     g_autoptr(GHashTable) slow = g_hash_table_new(NULL, NULL);
     Waits waits = {.slow = slow};
     const gint64 begin = g_get_monotonic_time();
-    g_autoptr(GArray) processes = process_list();
+    g_autoptr(GArray) processes = process_list(gaps);
     for (guint i = processes->len; i-- > 0;) {
         const Process *process = &g_array_index(processes, Process, i);
         if (!process_is_ours(process) || process->state == 'Z')
@@ -434,7 +434,7 @@ print_line(const char *line, Style style)
 
 /* A note of one line for any number of processes. */
 static void
-explain_left_out(GPtrArray *rows)
+explain_left_out(GPtrArray *rows, const ProcessListGaps *gaps)
 {
     g_autoptr(GHashTable) users = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GString) names = g_string_new(NULL);
@@ -454,6 +454,9 @@ explain_left_out(GPtrArray *rows)
             "%u processes were left out, since others did not answer in time; their users: %s; 'jescope status PID' "
             "examines one",
             n, names->str);
+    if (gaps->slow + gaps->unread > 0)
+        command_say("%u processes in user namespaces were left out: too many, or with too many groups, to read in time",
+                    gaps->slow + gaps->unread);
 }
 
 /* Explanations of words and of unreachable processes, for a terminal. */
@@ -519,14 +522,15 @@ run(char **operands, GError **error)
         (sort_word != NULL && !words_find(sort_words, "--sort", sort_word, &sort, error)))
         return STATUS_USAGE;
     discovery_remove_dead();
-    g_autoptr(GPtrArray) rows = collect_rows((Sort)sort);
+    ProcessListGaps gaps;
+    g_autoptr(GPtrArray) rows = collect_rows((Sort)sort, &gaps);
     if (as_json)
         print_json(rows);
     else if (quiet)
         print_names(rows);
     else
         print_table(rows);
-    explain_left_out(rows);
+    explain_left_out(rows, &gaps);
     return STATUS_DONE;
 }
 

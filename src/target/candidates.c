@@ -408,11 +408,13 @@ GPtrArray *
 candidates_find(const char *name, CandidatesFlags flags, GError **error)
 {
     gboolean pid = strspn(name, "0123456789") == strlen(name);
-    g_autoptr(GArray) all = pid && (flags & CANDIDATES_FAMILY) == 0 ? NULL : process_list();
+    ProcessListGaps gaps = {0};
+    g_autoptr(GArray) all = pid && (flags & CANDIDATES_FAMILY) == 0 ? NULL : process_list(&gaps);
     guint unread = 0;
     g_autoptr(GArray) found = pid ? find_pid(name, error) : select_named(all, name, &unread);
     if (found == NULL)
         return NULL;
+    unread += pid ? 0 : gaps.unread;
     if (unread > 0 && (found->len == 0 || (flags & CANDIDATES_FAMILY) == 0)) {
         set_unread(unread, name, error);
         return NULL;

@@ -108,7 +108,7 @@ describe_run(const Process *process)
 {
     if (strcmp(process->name, "jescope") != 0)
         return NULL;
-    g_autoptr(GArray) all = process_list();
+    g_autoptr(GArray) all = process_list(NULL);
     for (guint i = 0; i < all->len; i++) {
         const Process *other = &g_array_index(all, Process, i);
         if (other->parent == process->pid)

@@ -5,6 +5,7 @@
 #include "target/arguments.h"
 #include "target/process-stat.h"
 #include "target/reach.h"
+#include "target/user-namespace.h"
 #include "text/printable.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ enum {
     FILE_MAX = 1 << 20,    /* maximum bytes of any other file in /proc/PID; a list of 65536 groups takes 720 KiB */
     USER_MAX = 4096,       /* buffer for a user's entry in the user database */
     WHOLE_NAMES_MS = 3000, /* total time to complete the names of processes whose users can delay it */
+    MAKER_US = 500000,     /* total time to read the processes in the user namespaces of one maker, */
+    MAKERS_US = 3000000,   /* and of all makers */
 };
 
 static char *
@@ -227,17 +230,24 @@ take_completed(gpointer data, guint i, gconstpointer answer)
         g_strlcpy(cut_process(data, i)->name, answer, PROCESS_NAME_MAX);
 }
 
+/* As process_may_delay(), which would read the status again. */
+static gboolean
+may_delay(const Process *process)
+{
+    return !aside_is_inside() &&
+           (process_user(process) != geteuid() || (geteuid() == 0 && !process_sees_our_files(process->pid)));
+}
+
 /* All at once, since a child for each of another user's thousands of processes would take minutes. */
 static void
 complete_names(GArray *list)
 {
     g_autoptr(GArray) at = g_array_new(FALSE, FALSE, sizeof(guint));
-    uid_t user;
     for (guint i = 0; i < list->len; i++) {
         Process *process = &g_array_index(list, Process, i);
         if (strlen(process->name) != PROCESS_COMM_MAX)
             continue;
-        if (process_may_delay(process->pid, &user))
+        if (may_delay(process))
             g_array_append_val(at, i);
         else
             complete_name(process);
@@ -252,17 +262,88 @@ complete_names(GArray *list)
     aside_each(&names, take_completed);
 }
 
+/* A process in another user namespace. */
+typedef struct {
+    pid_t pid;
+    guint turn;    /* its rank among those of its maker */
+    guint64 maker; /* user_namespace_maker() */
+} Enclosed;
+
+static gint
+compare_turns(gconstpointer a, gconstpointer b)
+{
+    const Enclosed *left = a, *right = b;
+    if (left->turn != right->turn)
+        return left->turn < right->turn ? -1 : 1;
+    return (left->pid > right->pid) - (left->pid < right->pid);
+}
+
+typedef struct {
+    guint n;   /* processes */
+    gint64 us; /* for reading them */
+} Taken;
+
+static Taken *
+taken_of(GHashTable *makers, guint64 maker)
+{
+    Taken *taken = g_hash_table_lookup(makers, &maker);
+    if (taken == NULL) {
+        taken = g_new0(Taken, 1);
+        g_hash_table_insert(makers, g_memdup2(&maker, sizeof(maker)), taken);
+    }
+    return taken;
+}
+
+/* The makers take turns. */
+static ProcessListGaps
+add_enclosed(GArray *list, GArray *enclosed)
+{
+    ProcessListGaps gaps = {0};
+    g_autoptr(GHashTable) makers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    gint64 all_us = 0;
+    for (guint i = 0; i < enclosed->len; i++) {
+        Enclosed *one = &g_array_index(enclosed, Enclosed, i);
+        one->turn = taken_of(makers, one->maker)->n++;
+    }
+    g_array_sort(enclosed, compare_turns);
+    for (guint i = 0; i < enclosed->len; i++) {
+        const Enclosed *one = &g_array_index(enclosed, Enclosed, i);
+        Taken *taken = taken_of(makers, one->maker);
+        Process process;
+        gaps.slow += taken->us >= MAKER_US;
+        gaps.unread += taken->us < MAKER_US && all_us >= MAKERS_US;
+        if (taken->us >= MAKER_US || all_us >= MAKERS_US)
+            continue;
+        const gint64 begin = g_get_monotonic_time();
+        if (read_facts(one->pid, &process))
+            g_array_append_val(list, process);
+        const gint64 us = g_get_monotonic_time() - begin;
+        taken->us += us;
+        all_us += us;
+    }
+    return gaps;
+}
+
 GArray *
-process_list(void)
+process_list(ProcessListGaps *gaps)
 {
     GArray *list = g_array_new(FALSE, FALSE, sizeof(Process));
+    g_autoptr(GArray) enclosed = g_array_new(FALSE, FALSE, sizeof(Enclosed));
     g_autoptr(GDir) proc = g_dir_open("/proc", 0, NULL);
     const char *name;
     while (proc != NULL && (name = g_dir_read_name(proc)) != NULL) {
         Process process;
-        if (g_ascii_isdigit(name[0]) && read_facts(atoi(name), &process))
+        if (!g_ascii_isdigit(name[0]))
+            continue;
+        const Enclosed one = {.pid = atoi(name), .maker = user_namespace_maker(atoi(name))};
+        if (one.maker != 0)
+            g_array_append_val(enclosed, one);
+        else if (read_facts(one.pid, &process))
             g_array_append_val(list, process);
     }
+    const ProcessListGaps left_out = add_enclosed(list, enclosed);
+    if (gaps != NULL)
+        *gaps = left_out;
     complete_names(list);
     for (guint i = 0; i < list->len; i++)
         text_clean_line(g_array_index(list, Process, i).name, PROCESS_NAME_MAX);
@@ -289,8 +370,10 @@ process_arguments(pid_t pid)
 gboolean
 process_alive(pid_t pid, guint64 start_time)
 {
-    Process now;
-    return process_look(pid, &now) && now.start_time == start_time && now.state != 'Z' && now.state != 'X';
+    g_autofree char *stat = read_proc(pid, "stat", NULL);
+    Process now = {0};
+    return stat != NULL && parse_stat(stat, &now) && now.start_time == start_time && now.state != 'Z' &&
+           now.state != 'X';
 }
 
 gboolean

@@ -49,8 +49,16 @@ gboolean process_program_equal(const ProcessProgram *a, const ProcessProgram *b)
 /* Converts a Process.start_time to microseconds of CLOCK_REALTIME. */
 gint64 process_started_us(guint64 start_time);
 
-/* All visible processes, as a GArray of Process in the order of their pids. */
-GArray *process_list(void);
+/* Processes in user namespaces that process_list() has left out. In a user namespace of their own, any user can give
+ * each process 65536 groups, which the kernel takes milliseconds to print. */
+typedef struct {
+    guint slow;   /* of users whose namespaces took too long */
+    guint unread; /* of others, since no time was left */
+} ProcessListGaps;
+
+/* All visible processes, as a GArray of Process in the order of their pids, except those that GAPS, which may be NULL,
+ * counts. */
+GArray *process_list(ProcessListGaps *gaps);
 
 /* Whether PID is still the process with this start time. A zombie is not alive. */
 gboolean process_alive(pid_t pid, guint64 start_time);

@@ -142,7 +142,7 @@ static gpointer
 look_for_unprepared(gpointer data, GError **error)
 {
     LocalFeed *self = data;
-    g_autoptr(GArray) processes = process_list();
+    g_autoptr(GArray) processes = process_list(NULL);
     GArray *found = g_array_new(FALSE, FALSE, sizeof(Unprepared));
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* user -> number of rows */
     g_autoptr(GArray) examined = g_array_new(FALSE, FALSE, sizeof(Process));

@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,7 +101,7 @@ test_program_refused(void)
 static void
 test_list(void)
 {
-    g_autoptr(GArray) list = process_list();
+    g_autoptr(GArray) list = process_list(NULL);
     gboolean found = FALSE;
     for (guint i = 0; i < list->len; i++) {
         found |= g_array_index(list, Process, i).pid == getpid();
@@ -133,7 +136,7 @@ test_many_cut_names(void)
     }
     g_usleep(G_USEC_PER_SEC / 5);
     getrusage(RUSAGE_CHILDREN, &before);
-    g_autoptr(GArray) list = process_list();
+    g_autoptr(GArray) list = process_list(NULL);
     getrusage(RUSAGE_CHILDREN, &after);
     for (guint i = 0; i < list->len; i++)
         found += strcmp(g_array_index(list, Process, i).name, "fifteen-letters") == 0;
@@ -143,6 +146,90 @@ test_many_cut_names(void)
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);
     }
+}
+
+enum { MANY = 600, GROUPS = 65536, ENCLOSED_USER = 65532, STACK = 4096 };
+
+static int
+wait_for_the_end(void *data)
+{
+    while (pause() != 0)
+        continue;
+    return 0;
+}
+
+static void
+write_map(pid_t pid, const char *name)
+{
+    char path[64], map[64];
+    g_snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    g_snprintf(map, sizeof(map), "0 %d 1", ENCLOSED_USER);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    g_assert_cmpint(write(fd, map, strlen(map)), ==, (gssize)strlen(map));
+    close(fd);
+}
+
+/* Runs in a child, the first process of its pid namespace: with it, all end. */
+static void
+start_many(int mapped, int begun)
+{
+    static gid_t groups[GROUPS];
+    char byte;
+    guint n = 0;
+    if (setresuid(ENCLOSED_USER, ENCLOSED_USER, ENCLOSED_USER) != 0 || unshare(CLONE_NEWUSER) != 0)
+        _exit(1);
+    prctl(PR_SET_DUMPABLE, 1);
+    prctl(PR_SET_NAME, "enclosed");
+    if (write(begun, "", 1) != 1 || read(mapped, &byte, 1) != 1 || setgroups(GROUPS, groups) != 0)
+        _exit(1);
+    for (; n < MANY; n++) {
+        char *stack = g_malloc(STACK);
+        if (clone(wait_for_the_end, stack + STACK, CLONE_VM | SIGCHLD, NULL) < 0)
+            break;
+    }
+    if (n > MANY / 2 && write(begun, "", 1) != 1)
+        _exit(1);
+    wait_for_the_end(NULL);
+}
+
+/* The kernel takes milliseconds to print the groups of each. Those of others are listed all the same. */
+static void
+test_many_groups(void)
+{
+    int mapped[2], begun[2];
+    char byte;
+    if (geteuid() != 0) {
+        g_test_skip("only root can start processes of another user");
+        return;
+    }
+    g_assert_no_errno(pipe2(mapped, O_CLOEXEC));
+    g_assert_no_errno(pipe2(begun, O_CLOEXEC));
+    const pid_t first = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (first == 0)
+        start_many(mapped[0], begun[1]);
+    close(begun[1]);
+    if (first < 0 || read(begun[0], &byte, 1) != 1) {
+        g_test_skip("no user namespaces here");
+        return;
+    }
+    write_map(first, "uid_map");
+    write_map(first, "gid_map");
+    g_assert_cmpint(write(mapped[1], "", 1), ==, 1);
+    const gboolean ready = read(begun[0], &byte, 1) == 1;
+    ProcessListGaps gaps;
+    g_autoptr(GArray) list = process_list(&gaps);
+    kill(first, SIGKILL);
+    waitpid(first, NULL, 0);
+    if (!ready) {
+        g_test_skip("not so many processes, or groups, here");
+        return;
+    }
+    guint ours = 0;
+    for (guint i = 0; i < list->len; i++)
+        ours += g_array_index(list, Process, i).pid == getpid();
+    g_assert_cmpuint(ours, ==, 1);
+    g_assert_cmpuint(gaps.slow, >, 0);
+    g_assert_cmpuint(gaps.unread, ==, 0);
 }
 
 static void
@@ -186,6 +273,7 @@ main(int argc, char **argv)
     g_test_add_func("/process/program-refused", test_program_refused);
     g_test_add_func("/process/list", test_list);
     g_test_add_func("/process/many-cut-names", test_many_cut_names);
+    g_test_add_func("/process/many-groups", test_many_groups);
     g_test_add_func("/process/variable", test_variable);
     g_test_add_func("/discovery/directory", test_directory);
     return g_test_run();
