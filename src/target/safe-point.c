@@ -187,11 +187,28 @@ is_growing(const Mapping *stack)
     return strcmp(stack->path, "[stack]") == 0;
 }
 
-/* A coroutine's stack may have any size, and be switched for another at any time. */
 static gboolean
-is_own_stack(const Mapping *stack, guint64 thread_pointer)
+has_guard(const AddressSpace *space, const Mapping *stack)
 {
-    return is_growing(stack) || (thread_pointer >= stack->start && thread_pointer < stack->end);
+    const Mapping *below = address_space_find(space, stack->start - 1);
+    return below != NULL && (below->flags & (MAPPING_READ | MAPPING_WRITE | MAPPING_EXECUTE)) == 0;
+}
+
+/*
+ * A coroutine's stack may have any size, and be switched for another at any time. The stack of the main thread grows;
+ * that of any other thread, which is the main thread in a child that this thread has forked, lies below its control
+ * block. The control block of a main thread may be in one mapping with memory of any kind, as the kernel merges
+ * adjacent mappings; only a guard below tells that it is a stack.
+ */
+static gboolean
+is_own_stack(const AddressSpace *space, pid_t thread, const Mapping *stack, const Registers *registers)
+{
+    const guint64 sp = registers_sp(&registers->general);
+    guint64 block;
+    if (is_growing(stack))
+        return TRUE;
+    return registers_thread_pointer(thread, &registers->general, &block) && block >= sp && block < stack->end &&
+           (thread != space->pid || has_guard(space, stack));
 }
 
 /* The stack of the examined thread. */
@@ -321,10 +338,9 @@ judge(const SafePoints *points, pid_t thread, const Registers *registers)
 {
     guint64 sp = registers_sp(&registers->general);
     const Mapping *stack = address_space_find(points->space, sp);
-    guint64 thread_pointer;
-    if (stack == NULL || !registers_thread_pointer(thread, &registers->general, &thread_pointer))
+    if (stack == NULL)
         return (SafePoint){.verdict = SAFE_POINT_MOVING};
-    if (!is_own_stack(stack, thread_pointer))
+    if (!is_own_stack(points->space, thread, stack, registers))
         return (SafePoint){.verdict = SAFE_POINT_OTHER_STACK, .address = sp};
     if (sp - stack->start < (is_growing(stack) ? ROOM_GROWING : ROOM))
         return (SafePoint){.verdict = SAFE_POINT_NO_ROOM, .address = sp};
