@@ -428,8 +428,8 @@ ptrace_output(Target *target, const char *letters, GError **error)
         close(output.descriptor);
     target->failure = output.failure;
     if (g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
-        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s ended before its %s was complete; it was discarded",
-                    target->label, what);
+        g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s before its %s was complete; it was discarded",
+                    cause->message, what);
     else
         g_propagate_error(error, g_steal_pointer(&cause));
     return -1;
