@@ -69,14 +69,6 @@ test_code_that_goes(void)
     g_unlink(path);
 }
 
-static gint64
-spent_us(void)
-{
-    struct timespec spent;
-    g_assert_cmpint(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent), ==, 0);
-    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
-}
-
 static guint
 count_lines_with(const char *text, const char *word)
 {
@@ -120,9 +112,9 @@ test_many_in_a_long_dump(void)
         g_string_append_printf(text, "%" G_GINT64_MODIFIER "x-%" G_GINT64_MODIFIER "x r-xp 00000000 00:00 0 /app\n", at,
                                at + LENGTH);
     g_assert_cmpint(write(dump, text->str, text->len), ==, (ssize_t)text->len);
-    gint64 before = spent_us();
+    const clock_t begun = clock();
     dump = vanishing_complete(vanishing, dump);
-    g_assert_cmpint(spent_us() - before, <, 5 * G_USEC_PER_SEC);
+    g_assert_cmpint(clock() - begun, <, 5 * CLOCKS_PER_SEC);
     g_autofree char *end = g_malloc0(2 * MAPPINGS * 100);
     g_assert_cmpint(pread(dump, end, 2 * MAPPINGS * 100 - 1, FILLED), >, 0);
     g_assert_cmpuint(count_lines_with(end, " /app\n"), ==, MAPPINGS / 2);

@@ -4,6 +4,8 @@
 
 #include "doctor/culprit.h"
 
+#include <time.h>
+
 enum { DUMPS = 4, LONGEST_S = 20, MOST_FOUND = 32 };
 
 static const guint64 MIB = 1 << 20;
@@ -73,9 +75,9 @@ find(TextOf *text_of, const GPtrArray *vanished, DoctorEvidence *evidence)
     g_autoptr(View) view = view_new(&input, NULL, &options, &error);
     g_assert_no_error(error);
     const CulpritInput culprits = {.growth = growth, .view = view, .names = names, .vanished = vanished};
-    const gint64 begun = g_get_monotonic_time();
+    const clock_t begun = clock();
     culprit_find(&culprits, evidence);
-    g_assert_cmpint(g_get_monotonic_time() - begun, <, LONGEST_S * G_USEC_PER_SEC);
+    g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
     for (guint i = 0; i < DUMPS; i++)
         fixture_clear(&dumps[i]);
 }

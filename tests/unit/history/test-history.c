@@ -7,6 +7,7 @@
 #include <glib/gstdio.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static void
 assert_numbers(GPtrArray *samples, guint count)
@@ -629,7 +630,7 @@ read_forged(const char *sql, guint64 values)
     g_assert_cmpint(sqlite3_open(path, &other), ==, SQLITE_OK);
     g_assert_cmpint(sqlite3_exec(other, sql, NULL, NULL, NULL), ==, SQLITE_OK);
     sqlite3_close(other);
-    const gint64 began_us = g_get_monotonic_time();
+    const clock_t begun = clock();
     history = history_open(path, HISTORY_READ, &error);
     g_assert_no_error(error);
     g_autoptr(GPtrArray) series = series_read(history, &query, &error);
@@ -640,7 +641,7 @@ read_forged(const char *sql, guint64 values)
     for (guint i = 1; i < points->len; i++)
         g_assert_cmpint(g_array_index(points, SeriesPoint, i - 1).time_us, <=,
                         g_array_index(points, SeriesPoint, i).time_us);
-    g_assert_cmpint(g_get_monotonic_time() - began_us, <, MOST_SECONDS * SECOND);
+    g_assert_cmpint(clock() - begun, <, MOST_SECONDS * CLOCKS_PER_SEC);
     fixture_remove(path);
 }
 

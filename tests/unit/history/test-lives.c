@@ -7,6 +7,7 @@
 
 #include <sqlite3.h>
 #include <string.h>
+#include <time.h>
 
 enum {
     LIVES = 3000,
@@ -172,9 +173,9 @@ test_dumps_of_many(void)
         }
         g_bytes_unref(packed.content);
     }
-    const gint64 began_us = g_get_monotonic_time();
+    const clock_t begun = clock();
     g_assert_true(history_retain_all_dumps(history, &retention, SOME_DAY, NULL));
-    g_assert_cmpint(g_get_monotonic_time() - began_us, <, 5 * SECOND);
+    g_assert_cmpint(clock() - begun, <, 5 * CLOCKS_PER_SEC);
     g_autoptr(GArray) kept = history_dumps(history, 1, 10, NULL);
     g_assert_cmpuint(kept->len, ==, 1);
 }

@@ -2,6 +2,7 @@
 #include "profile/significance.h"
 
 #include <math.h>
+#include <time.h>
 
 static void
 test_binomial(void)
@@ -27,14 +28,14 @@ static void
 test_many(void)
 {
     enum { MANY = 20000, SAMPLES = 100000, LONGEST_S = 20 };
-    const gint64 begun = g_get_monotonic_time();
+    const clock_t begun = clock();
     gdouble sum = 0;
 
     for (guint64 i = 0; i < MANY; i++)
         sum +=
             significance_binomial(i % 100, SAMPLES - 100) + significance_binomial(SAMPLES / 2 - i % 100, SAMPLES / 2);
     g_assert_cmpfloat(sum, >, MANY);
-    g_assert_cmpint(g_get_monotonic_time() - begun, <, LONGEST_S * G_USEC_PER_SEC);
+    g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
 }
 
 /* Both tails, against the sum of all terms. */

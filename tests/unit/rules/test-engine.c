@@ -3,6 +3,7 @@
 #include "rules/file.h"
 
 #include <string.h>
+#include <time.h>
 
 #define SECOND G_GINT64_CONSTANT(1000000)
 #define EVERY  (10 * SECOND)
@@ -456,13 +457,13 @@ test_crowd_of_a_user(void)
         g_string_append_printf(text, "[r%u]\nwhen = held above 0B\nuser-count = 2\ncooldown = 0s\ndo = log\n", i);
     begin(&bench, text->str);
     bench.subject.facts[RULE_FILTER_USER] = "app";
-    const gint64 began_us = g_get_monotonic_time();
+    const clock_t begun = clock();
     for (guint i = 0; i < SERIES; i++) {
         g_autofree char *name = g_strdup_printf("app%u", i);
         bench.reading.series = name;
         step(&bench, 1, 120);
     }
-    g_assert_cmpint(g_get_monotonic_time() - began_us, <, 2 * SECOND);
+    g_assert_cmpint(clock() - begun, <, 2 * CLOCKS_PER_SEC);
     end(&bench);
 }
 

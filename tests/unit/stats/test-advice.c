@@ -3,6 +3,7 @@
 #include "stats/advice.h"
 
 #include <string.h>
+#include <time.h>
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -314,9 +315,9 @@ test_many_classes(void)
             stats_values_set(bin, STATS_BIN_CURREGS, 1);
         }
     }
-    const gint64 begun = g_get_monotonic_time();
+    const clock_t begun = clock();
     g_autoptr(GPtrArray) found G_GNUC_UNUSED = advice_find(sample, NULL);
-    g_assert_cmpint(g_get_monotonic_time() - begun, <, LONGEST_S * G_USEC_PER_SEC);
+    g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
 }
 
 int

@@ -3,6 +3,7 @@
 #include "stats/stats.h"
 
 #include <string.h>
+#include <time.h>
 
 static void
 test_scopes(void)
@@ -204,7 +205,7 @@ static void
 test_many_names(void)
 {
     enum { BITS = 16, LONGEST_S = 20 };
-    const gint64 begun = g_get_monotonic_time();
+    const clock_t begun = clock();
 
     for (guint i = 0; i < 1U << BITS; i++) {
         char name[2 * BITS + 1] = "";
@@ -212,7 +213,7 @@ test_many_names(void)
             g_strlcat(name, i >> bit & 1 ? "Ez" : "FY", sizeof(name));
         stats_intern(name, strlen(name));
     }
-    g_assert_cmpint(g_get_monotonic_time() - begun, <, LONGEST_S * G_USEC_PER_SEC);
+    g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
 }
 
 int

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char maps[] = "00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/dbus daemon (deleted)\n"
@@ -103,12 +104,12 @@ test_colliding_names(void)
     g_autoptr(GString) text = g_string_new(NULL);
     for (guint n = 0; n < MAPPINGS; n++)
         append_colliding(text, n);
-    const gint64 begin = g_get_monotonic_time();
+    const clock_t begun = clock();
     g_autoptr(AddressSpace) space = address_space_parse(getpid(), text->str);
     g_assert_cmpuint(space->mappings->len, ==, MAPPINGS);
     g_assert_cmpuint(g_str_hash(g_array_index(space->mappings, Mapping, 0).path), ==,
                      g_str_hash(g_array_index(space->mappings, Mapping, 1).path));
-    g_assert_cmpint(g_get_monotonic_time() - begin, <, MOST_S * G_USEC_PER_SEC);
+    g_assert_cmpint(clock() - begun, <, MOST_S * CLOCKS_PER_SEC);
 }
 
 int
