@@ -3,6 +3,7 @@
 
 #include "cli/analyses.h"
 #include "cli/command.h"
+#include "cli/confined-work.h"
 
 #include "confine/input-file.h"
 #include "history/handed.h"
@@ -10,6 +11,7 @@
 #include "stats/sample-bytes.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,7 +94,6 @@ open_file(Material *material, const char *path, GPtrArray *dumps, GError **error
             return FALSE;
         }
         material->history = g_strdup(path);
-        history_hand_over(path);
         return TRUE;
     }
     StatsFile file = {.path = g_strdup(path)};
@@ -132,20 +133,6 @@ open_directory(Material *material, const char *path, GPtrArray *dumps, GError **
         return TRUE;
     g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no files", path);
     return FALSE;
-}
-
-gboolean
-material_open(Material *material, char *const *names, const char *target, GPtrArray *dumps, GError **error)
-{
-    *material = (Material){.files = g_array_new(FALSE, FALSE, sizeof(StatsFile)),
-                           .paths = g_ptr_array_new_with_free_func(g_free),
-                           .target = target};
-    for (; *names != NULL; names++) {
-        gboolean directory = g_file_test(*names, G_FILE_TEST_IS_DIR);
-        if (!(directory ? open_directory : open_file)(material, *names, dumps, error))
-            return FALSE;
-    }
-    return TRUE;
 }
 
 static uint64_t
@@ -198,6 +185,55 @@ read_history(const Material *material, GArray *moments, GError **error)
     return fine;
 }
 
+/* Runs in a child: writes the moments of the history as a SampleBytesFile. */
+static int
+extract_history(gpointer data, GOutputStream *out, GError **error)
+{
+    g_autoptr(SampleBytesFile) file = sample_bytes_file_new();
+    g_auto(DoctorEvidence) evidence = {0};
+    doctor_evidence_init(&evidence);
+    if (!read_history(data, evidence.moments, error))
+        return STATUS_FAILED;
+    for (guint i = 0; i < evidence.moments->len; i++)
+        sample_bytes_file_add(file, g_array_index(evidence.moments, DoctorMoment, i).sample);
+    if (sample_bytes_file_write(file, STDOUT_FILENO))
+        return STATUS_DONE;
+    g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: its samples cannot be written: %s",
+                ((const Material *)data)->history, g_strerror(errno));
+    return STATUS_FAILED;
+}
+
+/* How long it takes to read is up to the owner of the file. The limit must not count what is read of others, so it has
+ * a child of its own. */
+static gboolean
+open_history(Material *material, GError **error)
+{
+    history_hand_over(material->history);
+    const Confined confined = {.work = extract_history,
+                               .data = material,
+                               .memory = CONFINED_WORK_STATISTICS,
+                               .seconds = history_handed_seconds()};
+    g_autofree char *doing = g_strdup_printf("reading %s", material->history);
+    int extract = -1;
+    const gboolean fine = confined_work_run(&confined, doing, &extract, error) == STATUS_DONE;
+    material->extract = MAX(extract, 0);
+    return fine;
+}
+
+gboolean
+material_open(Material *material, char *const *names, const char *target, GPtrArray *dumps, GError **error)
+{
+    *material = (Material){.files = g_array_new(FALSE, FALSE, sizeof(StatsFile)),
+                           .paths = g_ptr_array_new_with_free_func(g_free),
+                           .target = target};
+    for (; *names != NULL; names++) {
+        gboolean directory = g_file_test(*names, G_FILE_TEST_IS_DIR);
+        if (!(directory ? open_directory : open_file)(material, *names, dumps, error))
+            return FALSE;
+    }
+    return material->history == NULL || open_history(material, error);
+}
+
 /* A file with more than the allowed number is damaged, too. */
 static gboolean
 read_samples(int fd, GArray *moments, GError **error)
@@ -235,7 +271,7 @@ material_read(Material *material, DoctorEvidence *evidence, GError **error)
             return FALSE;
         }
     }
-    return material->history == NULL || read_history(material, evidence->moments, error);
+    return material->extract <= 0 || read_samples(material->extract, evidence->moments, error);
 }
 
 void
@@ -245,6 +281,8 @@ material_descriptors(const Material *material, GArray *descriptors)
         g_array_append_val(descriptors, g_array_index(material->files, StatsFile, i).fd);
     if (material->samples > 0)
         g_array_append_val(descriptors, material->samples);
+    if (material->extract > 0)
+        g_array_append_val(descriptors, material->extract);
 }
 
 void
@@ -254,7 +292,9 @@ material_clear(Material *material)
         close(g_array_index(material->files, StatsFile, i).fd);
     if (material->samples > 0)
         close(material->samples);
-    material->samples = 0;
+    if (material->extract > 0)
+        close(material->extract);
+    material->samples = material->extract = 0;
     g_clear_pointer(&material->files, g_array_unref);
     g_clear_pointer(&material->paths, g_ptr_array_unref);
     g_clear_pointer(&material->history, g_free);

@@ -11,6 +11,7 @@ typedef struct {
     GPtrArray *paths;   /* char *: of the files */
     char *history;      /* or NULL */
     int samples;        /* an open file of the server (stats/sample-bytes.h); 0: none */
+    int extract;        /* such a file with the samples of the history file; 0: none */
     const char *target; /* in the history file, or NULL */
 } Material;
 
@@ -21,7 +22,8 @@ gboolean material_may_be(const char *path);
  * own. */
 gboolean material_is_history(const char *path);
 
-/* Opens NAMES (NULL-terminated) and adds the paths of dumps to DUMPS (char *). MATERIAL must be cleared, also on error.
+/* Opens NAMES (NULL-terminated) and adds the paths of dumps to DUMPS (char *); a history file is read by a child of its
+ * own, which has 30 s of processor time if the file is another user's. MATERIAL must be cleared, also on error.
  * TARGET selects the samples if a history file has several targets; or NULL. */
 gboolean material_open(Material *material, char *const *names, const char *target, GPtrArray *dumps, GError **error);
 

@@ -4,14 +4,16 @@
 import contextlib
 import json
 import os
+import pathlib
 import re
+import sqlite3
 import threading
 import time
 
 import battery
 import loaded
 import pytest
-from services import JESCOPE, VICTIMS, environment, jescope, redis, redis_program, started
+from services import JESCOPE, VICTIMS, children, environment, jescope, redis, redis_program, started, wait_for
 
 MIB = 1 << 20
 
@@ -161,6 +163,43 @@ def test_a_long_history(tmp_path):
     found = doctor(tmp_path, log)
     assert found["watched_seconds"] == pytest.approx(10990) and [finding["cause"] for finding in found["findings"]] == ["heap-leak"], found
     assert found["findings"][0]["bytes_per_second"] == pytest.approx(MIB / 200, rel=0.05)
+
+
+def slow_history(tmp_path):
+    """A history of another user, whose schema has each block take a second to read."""
+    sample = f'{{"jemalloc":{{"version":"5.3.0-0","arenas":{{"narenas":1,"page":4096}},"stats":{{"allocated":{MIB}}},"stats.arenas":{{}}}}}}'
+    (tmp_path / "log").write_text(f"2026-11-22T12:00:00Z\n{sample}\n")
+    jescope(tmp_path, "import", f"--history={tmp_path}/history.db", tmp_path / "log")
+    with contextlib.closing(sqlite3.connect(tmp_path / "history.db")) as database:
+        [schema] = database.execute("SELECT sql FROM sqlite_schema WHERE name = 'block'").fetchone()
+        database.execute("ALTER TABLE block RENAME TO once")
+        database.execute(schema.replace("rows INTEGER NOT NULL", "n INTEGER NOT NULL, rows INTEGER AS (n) VIRTUAL"))
+        columns = "target, incarnation, first_us + %d, last_us + %d, rows, step_us, times, totals"
+        for i in range(500):
+            database.execute("INSERT INTO block(target, incarnation, first_us, last_us, n, step_us, times, totals) SELECT " + columns % (i, i) + " FROM once")
+        database.execute("DROP TABLE once")
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_schema SET sql = replace(sql, 'AS (n)', 'AS (n + 0 * length(replace(hex(zeroblob(10000000)), ''0'', ''1'')))')")
+        database.commit()
+    os.chown(tmp_path / "history.db", 12345, 12345)
+    return tmp_path / "history.db"
+
+
+def seconds_allowed(process):
+    """The limits in seconds of processor time of the processes that PROCESS has started."""
+    for child in children(process.pid):
+        with contextlib.suppress(OSError):
+            limit = re.search(r"^Max cpu time +(\w+)", pathlib.Path(f"/proc/{child}/limits").read_text(), re.M)[1]
+            yield int(limit) if limit.isdigit() else None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_time_for_a_history_of_another_user(tmp_path):
+    """How long a query of it takes is up to its owner."""
+    history = slow_history(tmp_path)
+    with started([JESCOPE, "doctor", history], env=environment(tmp_path), cwd=tmp_path) as process:
+        wait_for(lambda: 30 in seconds_allowed(process) or process.poll() is not None, "it is read")
+        assert process.poll() is None
 
 
 def test_operands(tmp_path):
