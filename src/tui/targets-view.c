@@ -160,19 +160,71 @@ alike(const char *text, const char *other)
     return begin;
 }
 
+static gint
+compare_texts(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The arguments of the targets of each name (name -> GPtrArray of borrowed texts), sorted, each once: who has most in
+ * common with others is next to them, and who has least is at an end, whatever the number of targets. */
+static GHashTable *
+sort_arguments(const Model *model)
+{
+    GHashTable *names = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
+    GHashTableIter iterator;
+    gpointer value;
+    for (guint i = 0; model->frame != NULL && i < model->frame->targets->len; i++) {
+        const FeedTarget *target = model->frame->targets->pdata[i];
+        GPtrArray *texts = g_hash_table_lookup(names, target->status.name);
+        if (texts == NULL) {
+            texts = g_ptr_array_new();
+            g_hash_table_insert(names, (gpointer)(guintptr)target->status.name, texts);
+        }
+        g_ptr_array_add(texts, (gpointer)(guintptr)target->arguments);
+    }
+    g_hash_table_iter_init(&iterator, names);
+    while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+        GPtrArray *texts = value;
+        guint kept = 0;
+        g_ptr_array_sort(texts, compare_texts);
+        for (guint i = 0; i < texts->len; i++)
+            if (kept == 0 || strcmp(texts->pdata[i], texts->pdata[kept - 1]) != 0)
+                texts->pdata[kept++] = texts->pdata[i];
+        g_ptr_array_set_size(texts, (gint)kept);
+    }
+    return names;
+}
+
+/* The index of TEXT in the sorted TEXTS, which have it. */
+static guint
+place_of(const GPtrArray *texts, const char *text)
+{
+    guint low = 0, high = texts->len;
+    while (high - low > 1) {
+        const guint middle = low + (high - low) / 2;
+        if (strcmp(text, texts->pdata[middle]) < 0)
+            high = middle;
+        else
+            low = middle;
+    }
+    return low;
+}
+
 /* The offsets at which the arguments of TARGET first differ from those of any target of the same name (*FIRST), and
  * from the most similar ones (*LAST). FALSE if there is no other target, or none with other arguments. */
 static gboolean
-find_difference(const Model *model, const FeedTarget *target, gsize *first, gsize *last)
+find_difference(GHashTable *names, const FeedTarget *target, gsize *first, gsize *last)
 {
+    const GPtrArray *texts = g_hash_table_lookup(names, target->status.name);
+    const guint place = place_of(texts, target->arguments), end = texts->len - 1;
+    const guint others[] = {0, place > 0 ? place - 1 : 0, MIN(place + 1, end), end};
     *first = G_MAXSIZE;
     *last = 0;
-    for (guint i = 0; model->frame != NULL && i < model->frame->targets->len; i++) {
-        const FeedTarget *other = model->frame->targets->pdata[i];
-        if (other == target || strcmp(other->status.name, target->status.name) != 0 ||
-            strcmp(other->arguments, target->arguments) == 0)
+    for (gsize i = 0; i < G_N_ELEMENTS(others); i++) {
+        if (others[i] == place)
             continue;
-        gsize begin = alike(target->arguments, other->arguments);
+        gsize begin = alike(target->arguments, texts->pdata[others[i]]);
         *first = MIN(*first, begin);
         *last = MAX(*last, begin);
     }
@@ -182,11 +234,11 @@ find_difference(const Model *model, const FeedTarget *target, gsize *first, gsiz
 /* The name with all arguments if they fit into COLUMNS; else without the arguments common to the targets of this
  * name. */
 static ColumnText
-name_text_in(const Model *model, const FeedTarget *target, guint columns)
+name_text_in(const Model *model, GHashTable *names, const FeedTarget *target, guint columns)
 {
     ColumnText whole = name_text(model, target);
     gsize begins[2];
-    if (cells_text_width(whole.text) <= columns || !find_difference(model, target, &begins[0], &begins[1]))
+    if (cells_text_width(whole.text) <= columns || !find_difference(names, target, &begins[0], &begins[1]))
         return whole;
     for (gsize i = 0; i < G_N_ELEMENTS(begins); i++) {
         g_autofree char *text =
@@ -282,9 +334,23 @@ G_STATIC_ASSERT(G_N_ELEMENTS(targets_sort_words) == G_N_ELEMENTS(columns) + 1);
 /* A target, or the heading of a group. */
 typedef struct {
     FeedTarget *target; /* NULL: a group */
-    const char *group;
-    guint64 rss; /* for a group: the sum */
+    char *group;        /* owned; NULL: a target */
+    guint64 rss;        /* for a group: the sum */
 } Row;
+
+static void
+clear_row(gpointer row)
+{
+    g_free(((Row *)row)->group);
+}
+
+static GArray *
+new_rows(void)
+{
+    GArray *rows = g_array_new(FALSE, FALSE, sizeof(Row));
+    g_array_set_clear_func(rows, clear_row);
+    return rows;
+}
 
 static gboolean
 contains(const char *text, const char *folded)
@@ -321,24 +387,24 @@ compare_targets(gconstpointer a, gconstpointer b, gpointer data)
     return model->ascending ? -order : order;
 }
 
-/* The innermost service or scope in the path of a control group. Interned. */
-static const char *
+/* The innermost service or scope in the path of a control group. */
+static char *
 unit_of(const char *group)
 {
     g_auto(GStrv) parts = g_strsplit(group, "/", -1);
     for (guint i = g_strv_length(parts); i > 0; i--)
         if (g_str_has_suffix(parts[i - 1], ".service") || g_str_has_suffix(parts[i - 1], ".scope"))
-            return g_intern_string(parts[i - 1]);
-    return "(no unit)";
+            return g_strdup(parts[i - 1]);
+    return g_strdup("(no unit)");
 }
 
-static const char *
+static char *
 group_of(const Model *model, const FeedTarget *target)
 {
     const char *group = target->status.control_group;
     if (model->tree == TREE_UNITS)
         return unit_of(group);
-    return group[0] != '\0' ? group : "(no control group)";
+    return g_strdup(group[0] != '\0' ? group : "(no control group)");
 }
 
 static guint64
@@ -348,26 +414,32 @@ known_rss(const FeedTarget *target)
     return rss != STATUS_UNKNOWN && !target->gone ? rss : 0;
 }
 
-/* Groups the rows: groups in the order of their first members, members in their previous order. */
+/* Groups the rows: groups in the order of their first members, members in their previous order. Users choose the number
+ * of groups. */
 static GArray *
 below_groups(const Model *model, const GArray *flat)
 {
-    GArray *rows = g_array_new(FALSE, FALSE, sizeof(Row));
-    g_autoptr(GHashTable) done = g_hash_table_new(g_str_hash, g_str_equal);
+    GArray *rows = new_rows();
+    g_autoptr(GPtrArray) groups =
+        g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);       /* of Row: the heading first */
+    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal); /* group -> its array */
     for (guint i = 0; i < flat->len; i++) {
-        const char *group = group_of(model, g_array_index(flat, Row, i).target);
-        Row head = {.group = group};
-        guint at = rows->len;
-        if (!g_hash_table_add(done, (gpointer)(guintptr)group))
-            continue;
-        g_array_append_val(rows, head);
-        for (guint j = i; j < flat->len; j++) {
-            const Row *row = &g_array_index(flat, Row, j);
-            if (strcmp(group_of(model, row->target), group) != 0)
-                continue;
-            g_array_index(rows, Row, at).rss += known_rss(row->target);
-            g_array_append_val(rows, *row);
+        const Row *row = &g_array_index(flat, Row, i);
+        g_autofree char *name = group_of(model, row->target);
+        GArray *group = g_hash_table_lookup(known, name);
+        if (group == NULL) {
+            const Row head = {.group = g_steal_pointer(&name)};
+            group = g_array_new(FALSE, FALSE, sizeof(Row));
+            g_array_append_val(group, head);
+            g_ptr_array_add(groups, group);
+            g_hash_table_insert(known, head.group, group);
         }
+        g_array_index(group, Row, 0).rss += known_rss(row->target);
+        g_array_append_vals(group, row, 1);
+    }
+    for (guint i = 0; i < groups->len; i++) {
+        const GArray *group = groups->pdata[i];
+        g_array_append_vals(rows, group->data, group->len);
     }
     return rows;
 }
@@ -375,7 +447,7 @@ below_groups(const Model *model, const GArray *flat)
 static GArray *
 list_rows(Model *model)
 {
-    GArray *rows = g_array_new(FALSE, FALSE, sizeof(Row));
+    GArray *rows = new_rows();
     for (guint i = 0; model->frame != NULL && i < model->frame->targets->len; i++) {
         Row row = {.target = model->frame->targets->pdata[i]};
         if (passes(model, row.target))
@@ -482,7 +554,7 @@ draw_group(Cells *cells, guint row, const Row *group)
 }
 
 static void
-draw_target(const Model *model, Cells *cells, guint row, const FeedTarget *target)
+draw_target(const Model *model, Cells *cells, guint row, const FeedTarget *target, GHashTable *names)
 {
     guint shown = fitting_columns(cells->columns);
     guint at = 0;
@@ -493,7 +565,7 @@ draw_target(const Model *model, Cells *cells, guint row, const FeedTarget *targe
         if (model->tree != TREE_NONE && columns[i].columns == 0)
             span.column += cells_put(cells, span, CELL_FAINT, "\u2514 "), span.columns -= MIN(span.columns, 2);
         ColumnText field =
-            columns[i].columns == 0 ? name_text_in(model, target, span.columns) : columns[i].text(model, target);
+            columns[i].columns == 0 ? name_text_in(model, names, target, span.columns) : columns[i].text(model, target);
         put_field(cells, span, &columns[i], &field);
         at += span_of(cells, row, at, &columns[i]).columns + 1;
         g_free(field.text);
@@ -515,6 +587,7 @@ static void
 draw(Model *model, Cells *cells, guint first, guint limit)
 {
     g_autoptr(GArray) rows = list_rows(model);
+    g_autoptr(GHashTable) names = sort_arguments(model);
     guint cursor = cursor_row(model, rows);
     model->columns = cells->columns;
     model->page = limit - first - 1;
@@ -526,7 +599,7 @@ draw(Model *model, Cells *cells, guint first, guint limit)
         const Row *row = &g_array_index(rows, Row, model->place.top + i);
         guint at = first + 1 + i;
         if (row->target != NULL)
-            draw_target(model, cells, at, row->target);
+            draw_target(model, cells, at, row->target, names);
         else
             draw_group(cells, at, row);
         if (model->place.top + i == cursor && !model->still)

@@ -116,6 +116,57 @@ test_arguments(void)
     g_assert_nonnull(strstr(brief, "java b\n"));
 }
 
+enum { CROWD = 3000, LONG = 4000 };
+
+/* Replaces the targets by many of one name, each in a unit of its own, whose arguments differ at their end only: users
+ * choose all of these. */
+static Model *
+crowd(void)
+{
+    Model *model = scene_model(1);
+    FeedFrame *frame = feed_frame_new(SCENE_TIME_US + G_USEC_PER_SEC);
+    g_autofree char *common = g_strnfill(LONG, '/');
+    for (guint i = 0; i < CROWD; i++) {
+        RouteStatus status;
+        g_autofree char *key = g_strdup_printf("%u.2", i + 1);
+        g_autofree char *line = g_strdup_printf("crowd %s%05u", common, i);
+        g_autofree char *group = g_strdup_printf("/user.slice/a/b/c/d/e/f/g/h/%u.scope", i);
+        status_init(&status);
+        status.pid = i + 1;
+        status.name = "crowd";
+        status.state = "live";
+        status.reach = "attach";
+        status.arguments = line;
+        status.control_group = group;
+        g_ptr_array_add(frame->targets, feed_target_new(key, &status));
+    }
+    frame->begins = TRUE;
+    model_take_frame(frame, model);
+    return model;
+}
+
+static void
+assert_fast(Model *model)
+{
+    g_autoptr(GTimer) timer = g_timer_new();
+    g_autofree char *text = frame_text(model);
+    g_assert_cmpfloat(g_timer_elapsed(timer, NULL), <, 1);
+    g_assert_nonnull(strstr(text, "crowd"));
+}
+
+/* The time to draw a frame is no matter of what processes call themselves. */
+static void
+test_crowd(void)
+{
+    g_autoptr(Model) model = crowd();
+    assert_fast(model);
+    for (guint i = TREE_NONE + 1; i < TREES; i++) {
+        press(model, "t");
+        assert_fast(model);
+    }
+    g_assert_cmpint(model->tree, ==, TREE_UNITS);
+}
+
 /* The cursor stays on its target wherever that moves to. */
 static void
 test_cursor_follows(void)
@@ -255,6 +306,7 @@ main(int argc, char **argv)
     g_test_add_func("/tui/model/sort", test_sort);
     g_test_add_func("/tui/model/filter", test_filter);
     g_test_add_func("/tui/model/arguments", test_arguments);
+    g_test_add_func("/tui/model/crowd", test_crowd);
     g_test_add_func("/tui/model/cursor-follows", test_cursor_follows);
     g_test_add_func("/tui/model/depth", test_depth);
     g_test_add_func("/tui/model/gone", test_gone);
