@@ -284,12 +284,16 @@ is_link(const Exchange *exchange)
            exchange_header(exchange, "Sec-Purpose") == NULL;
 }
 
-/* A page of another site may link here, but not load parts of a page or read data. */
+/* A page of another site may link here, but not load parts of a page or read data. Without Fetch Metadata, as with
+ * Chromium's WebSocket, Origin tells who caused the request; a link has none. */
 static gboolean
 may_read(const Exchange *exchange)
 {
     const char *site = exchange_header(exchange, "Sec-Fetch-Site");
-    return site == NULL || strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || is_link(exchange);
+    const char *origin = exchange_header(exchange, "Origin");
+    if (site == NULL)
+        return origin == NULL || is_own_url(exchange, origin) || has_bearer(exchange);
+    return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || is_link(exchange);
 }
 
 /* The reason to refuse EXCHANGE for its origin, or NULL. */

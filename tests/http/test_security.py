@@ -174,6 +174,24 @@ def test_other_sites_cause_no_dumps_unseen(server, said, may):
     assert may or error_code(answer) == "cross_site"
 
 
+# A handshake as Chromium sends it has no Fetch Metadata.
+WEB_SOCKET = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "8Eq2MbMT0wSIcAvdk+Eq/w==")]
+
+
+@pytest.mark.parametrize("said, may", [
+    ([("Origin", "https://evil.example"), *WEB_SOCKET], False),
+    ([("Origin", "null"), *WEB_SOCKET], False),
+    ([("Origin", "http://127.0.0.1:1")], False),
+    ([("Origin", "{own}")], True),
+    ([("Referer", "https://evil.example/")], True),  # a link, in a browser without Fetch Metadata
+])
+def test_other_sites_cause_no_dumps_by_web_sockets(server, said, may):
+    words = [word for name, value in said for word in header(name, value.format(own=server.base))]
+    answer = server.get(f"/api/v1/targets/{server.pid}/dumps/now", *words)
+    assert answer.status == (200 if may else 403), answer.body[:200]
+    assert may or error_code(answer) == "cross_site"
+
+
 def test_answers_forbid_embedding(server):
     page = server.get("/")
     assert "frame-ancestors 'none'" in page.header("content-security-policy")
