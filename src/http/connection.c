@@ -92,6 +92,29 @@ connect_peer(const TrafficListener *listener, struct MHD_Connection *mhd, int fd
                          listener->traffic);
 }
 
+/* Whether the peer of CONNECTION may have another handshake. Its share is known only now: which user of this machine it
+ * is was not known when the connection was accepted. */
+static gboolean
+may_begin_handshake(const Connection *connection)
+{
+    const TrafficListener *listener = connection->listener;
+    return (listener->kind & EXCHANGE_TLS) == 0 ||
+           peers_begin_handshake(listener->traffic->peers, connection->peer, listener->handshake_us,
+                                 g_get_monotonic_time());
+}
+
+/* Ends CONNECTION before it has begun. What the client has sent already is discarded, since libmicrohttpd would read it
+ * in spite of shutdown(), and answer a handshake. */
+static void
+refuse(const TrafficListener *listener, Connection *connection)
+{
+    listener->traffic->figures.refused++;
+    connection_disconnect(connection);
+    if ((listener->kind & EXCHANGE_TLS) != 0)
+        while (recv(connection->fd, NULL, G_MAXINT, MSG_TRUNC | MSG_DONTWAIT) > 0)
+            ;
+}
+
 Connection *
 connection_open(TrafficListener *listener, struct MHD_Connection *mhd)
 {
@@ -104,12 +127,10 @@ connection_open(TrafficListener *listener, struct MHD_Connection *mhd)
     listener->connections++;
     g_queue_push_tail_link(&traffic->connections, &connection->link);
     connection_set_deadline(connection, traffic->timeout_s);
-    if (connection->peer != NULL && (listener->kind & EXCHANGE_TLS) != 0)
-        peers_note_handshake(connection->peer);
-    if (connection->peer == NULL) {
-        traffic->figures.refused++;
-        connection_disconnect(connection);
-    }
+    if (connection->peer != NULL && !may_begin_handshake(connection))
+        peers_disconnect(traffic->peers, g_steal_pointer(&connection->peer));
+    if (connection->peer == NULL)
+        refuse(listener, connection);
     return connection;
 }
 

@@ -12,10 +12,9 @@ enum {
     BURST_SECONDS = 2, /* duration of a burst of requests */
     PREFIX_BYTES = 8,  /* a /64 */
     SHARE = 10,        /* a peer may use 1/SHARE of the server's thread */
-    HANDSHAKE_US = 1000,
 };
 
-static const double handshakes_most = BURST_SECONDS * (double)G_USEC_PER_SEC / SHARE / HANDSHAKE_US;
+static const double handshakes_most_us = BURST_SECONDS * (double)G_USEC_PER_SEC / SHARE;
 
 static const double REFUSAL_COST = 0.1; /* of a request */
 
@@ -34,8 +33,8 @@ struct Peer {
     double allowance; /* requests it may send now */
     double pressed;   /* unexpired refusals, as requests */
     gint64 counted_us;
-    double handshakes;    /* that it has begun, unexpired */
-    gint64 handshakes_us; /* when they were counted */
+    double handshakes_us; /* what those that it has begun cost, unexpired */
+    gint64 expired_us;    /* when they were counted */
     gint64 forgiven_us;   /* when its failures have expired */
     char name[INET6_ADDRSTRLEN + 16];
 };
@@ -163,9 +162,9 @@ has_room(const Peers *peers, const Peer *peer, gboolean ours)
 static void
 expire_handshakes(Peer *peer, gint64 now_us)
 {
-    const double expired = (double)(now_us - peer->handshakes_us) / SHARE / HANDSHAKE_US;
-    peer->handshakes = MAX(peer->handshakes - expired, 0);
-    peer->handshakes_us = now_us;
+    const double expired = (double)(now_us - peer->expired_us) / SHARE;
+    peer->handshakes_us = MAX(peer->handshakes_us - expired, 0);
+    peer->expired_us = now_us;
 }
 
 gboolean
@@ -178,13 +177,7 @@ peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now_us)
         expire_handshakes(peer, now_us);
     /* A loopback address may be ours. */
     return has_room(peers, peer, probe.local) &&
-           (peer == NULL || peers->limits.rate == 0 || peer->handshakes < handshakes_most);
-}
-
-void
-peers_note_handshake(Peer *peer)
-{
-    peer->handshakes += 1;
+           (peer == NULL || peers->limits.rate == 0 || peer->handshakes_us < handshakes_most_us);
 }
 
 gboolean
@@ -205,6 +198,18 @@ rate_of(const Peers *peers, const Peer *peer)
     return peer_is_ours(peer) ? peers->limits.local_rate : peers->limits.rate;
 }
 
+gboolean
+peers_begin_handshake(const Peers *peers, Peer *peer, gint64 cost_us, gint64 now_us)
+{
+    if (rate_of(peers, peer) == 0)
+        return TRUE;
+    expire_handshakes(peer, now_us);
+    if (peer->handshakes_us >= handshakes_most_us)
+        return FALSE;
+    peer->handshakes_us += (double)cost_us;
+    return TRUE;
+}
+
 Peer *
 peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, PeersMakeRoom *make_room, gpointer data)
 {
@@ -219,7 +224,7 @@ peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, PeersMake
     if (peer == NULL) {
         peer = g_memdup2(&probe, sizeof(probe));
         peer->allowance = (double)rate_of(peers, peer) * BURST_SECONDS;
-        peer->counted_us = peer->handshakes_us = g_get_monotonic_time();
+        peer->counted_us = peer->expired_us = g_get_monotonic_time();
         g_hash_table_insert(peers->by_key, &peer->key, peer);
     }
     peer->connections++;
@@ -316,7 +321,7 @@ peers_forget(Peers *peers, gint64 now_us)
         Peer *peer = value;
         refill(peers, peer, now_us);
         expire_handshakes(peer, now_us);
-        if (peer->connections == 0 && peer->handshakes <= 0 && !has_counts(peer) && peer->forgiven_us <= now_us &&
+        if (peer->connections == 0 && peer->handshakes_us <= 0 && !has_counts(peer) && peer->forgiven_us <= now_us &&
             peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
             g_hash_table_iter_remove(&iterator);
     }

@@ -46,9 +46,9 @@ void peers_disconnect(Peers *peers, Peer *peer);
  * TRUE is preliminary: the user of a loopback address is not known yet. */
 gboolean peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now_us);
 
-/* Counts a TLS handshake, which takes the server's thread about a millisecond, for peers_has_room(): a peer may use a
- * tenth of the thread for its handshakes. */
-void peers_note_handshake(Peer *peer);
+/* Counts a TLS handshake of PEER at NOW_US, which takes COST_US of the server's thread, also for peers_has_room().
+ * FALSE if it must not begin: a peer may use a tenth of the thread for its handshakes. */
+gboolean peers_begin_handshake(const Peers *peers, Peer *peer, gint64 cost_us, gint64 now_us);
 
 guint peer_connections(const Peer *peer);
 

@@ -84,6 +84,7 @@ start_daemon(Server *server, const Listener *listener, const Address *address, G
     daemon->listener.own_users = listener->kind == SERVER_SOCKET_OURS;
     daemon->listener.kind = (address_is_local(address) ? EXCHANGE_LOCAL : 0) |
                             (address_is_unix(address) ? EXCHANGE_UNIX : 0) | (listener->tls != NULL ? EXCHANGE_TLS : 0);
+    daemon->listener.handshake_us = listener->tls != NULL ? listener->tls->cost_us : 0;
     daemon->mhd = start_mhd(&daemon->listener, listener->fd, listener->tls);
     if (daemon->mhd == NULL) {
         g_autofree char *name = address_format(address);

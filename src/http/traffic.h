@@ -28,7 +28,8 @@ typedef struct {
     Traffic *traffic;
     GSource *source; /* of the daemon */
     ExchangeListener kind;
-    gboolean own_users; /* of a unix socket: only the server's user and root may connect */
+    gint64 handshake_us; /* processor time of a TLS handshake */
+    gboolean own_users;  /* of a unix socket: only the server's user and root may connect */
     guint connections;
 } TrafficListener;
 

@@ -140,14 +140,36 @@ test_handshakes(void)
     gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
     for (guint i = 0; i < 200; i++) {
         g_assert_true(peers_has_room(peers, &name.any, now));
-        peers_note_handshake(peer);
+        g_assert_true(peers_begin_handshake(peers, peer, 1000, now));
     }
     g_assert_false(peers_has_room(peers, &name.any, now));
+    g_assert_false(peers_begin_handshake(peers, peer, 1000, now));
     g_assert_true(peers_has_room(peers, &other.any, now));
     peers_disconnect(peers, peer);
     peers_forget(peers, now);
     g_assert_false(peers_has_room(peers, &name.any, now));
     g_assert_true(peers_has_room(peers, &name.any, now + 20000));
+    peers_free(peers);
+}
+
+/* A user of this machine has a share, too, which is of time: a slow key permits fewer. */
+static void
+test_handshakes_of_a_user(void)
+{
+    Peers *peers = peers_new(&(PeerLimits){.connections = 1000, .per_peer = 1000, .rate = 1000});
+    const SocketName loopback = name_of("127.0.0.1");
+    Peer *ours = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL);
+    Peer *other = peers_connect(peers, &loopback.any, geteuid() + 1, NULL, NULL);
+    Peer *third = peers_connect(peers, &loopback.any, geteuid() + 2, NULL, NULL);
+    gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
+    for (guint i = 0; i < 20; i++)
+        g_assert_true(peers_begin_handshake(peers, other, 10000, now));
+    g_assert_false(peers_begin_handshake(peers, other, 10000, now));
+    g_assert_false(peers_begin_handshake(peers, other, 1000, now));
+    g_assert_true(peers_begin_handshake(peers, other, 10000, now + 10000));
+    g_assert_true(peers_begin_handshake(peers, third, 10000, now));
+    for (guint i = 0; i < 1000; i++)
+        g_assert_true(peers_begin_handshake(peers, ours, 10000, now));
     peers_free(peers);
 }
 
@@ -323,6 +345,7 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/all-peers", test_all_peers);
     g_test_add_func("/http/peers/room-in-all", test_room_in_all);
     g_test_add_func("/http/peers/handshakes", test_handshakes);
+    g_test_add_func("/http/peers/handshakes-of-a-user", test_handshakes_of_a_user);
     g_test_add_func("/http/peers/rate", test_rate);
     g_test_add_func("/http/peers/charge", test_charge);
     g_test_add_func("/http/peers/ids", test_ids);
