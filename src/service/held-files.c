@@ -159,15 +159,37 @@ held_files_add(HeldFiles *files, const char *key, guint64 user, int fd)
     return find_link(files, key) != NULL;
 }
 
-gboolean
+/* Whether WANTED may be kept, too: what is kept is never evicted, and would leave others no room. */
+static gboolean
+may_be_kept(const HeldFiles *files, const Entry *wanted)
+{
+    guint64 bytes = wanted->bytes, own_bytes = wanted->bytes;
+    guint n = 1, own = 1;
+
+    for (const GList *at = files->entries.head; at != NULL; at = at->next) {
+        const Entry *entry = at->data;
+        if (!entry->kept)
+            continue;
+        n++;
+        bytes += entry->bytes;
+        own += entry->user == wanted->user;
+        own_bytes += entry->user == wanted->user ? entry->bytes : 0;
+    }
+    return n <= HELD_FILES_MAX / HELD_FILES_KEPT && bytes <= files->bytes_max / HELD_FILES_KEPT &&
+           own <= HELD_FILES_MAX / HELD_FILES_KEPT_OF && own_bytes <= files->bytes_max / HELD_FILES_KEPT_OF;
+}
+
+HeldFilesKeep
 held_files_keep(HeldFiles *files, const char *key)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
     GList *found = find_link(files, key);
 
-    if (found != NULL)
-        ((Entry *)found->data)->kept = TRUE;
-    return found != NULL;
+    if (found == NULL)
+        return HELD_FILES_NONE;
+    Entry *entry = found->data;
+    entry->kept = entry->kept || may_be_kept(files, entry);
+    return entry->kept ? HELD_FILES_DONE : HELD_FILES_CROWDED;
 }
 
 gboolean

@@ -14,6 +14,8 @@ typedef struct HeldFiles HeldFiles;
 enum {
     HELD_FILES_MAX = 64,
     HELD_FILES_IDLE_S = 900, /* a file unused for this time is dropped */
+    HELD_FILES_KEPT = 2,     /* of number and bytes, 1/HELD_FILES_KEPT can be kept in all, */
+    HELD_FILES_KEPT_OF = 4,  /* and 1/HELD_FILES_KEPT_OF for one user */
 };
 
 /* BYTES limits the total size. */
@@ -30,8 +32,14 @@ gboolean held_files_has(HeldFiles *files, const char *key);
  * there is no space for it. */
 gboolean held_files_add(HeldFiles *files, const char *key, guint64 user, int fd);
 
-/* Protects the file for KEY from eviction and replacement until it is removed. FALSE if there is none. */
-gboolean held_files_keep(HeldFiles *files, const char *key);
+typedef enum {
+    HELD_FILES_NONE,    /* there is no such file */
+    HELD_FILES_CROWDED, /* too much is kept already, for its user or in all: others need the rest */
+    HELD_FILES_DONE,
+} HeldFilesKeep;
+
+/* Protects the file for KEY from eviction and replacement until it is removed. */
+HeldFilesKeep held_files_keep(HeldFiles *files, const char *key);
 
 /* FALSE if there is no file for KEY. */
 gboolean held_files_remove(HeldFiles *files, const char *key);

@@ -199,9 +199,16 @@ serve_keep(Site *site, Exchange *exchange)
     const SentFile *file = find_named(site, exchange);
     if (file == NULL)
         return;
-    sent_files_keep(site->sent, file->id);
-    audit(site, exchange, 200);
-    send_file(exchange, file, 200);
+    const gboolean kept = sent_files_keep(site->sent, file->id) == HELD_FILES_DONE;
+    audit(site, exchange, kept ? 200 : 507);
+    if (kept)
+        send_file(exchange, file, 200);
+    else
+        exchange_fail(exchange,
+                      &(AnswerFailure){.status = 507,
+                                       .code = "too_much_kept",
+                                       .message = "64 MiB or 16 files of one user can be kept, and twice that in all",
+                                       .hint = "remove a file that is kept"});
 }
 
 static void
@@ -368,7 +375,8 @@ static const Route rows[] = {
     {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/files/{file}", "one of them", .serve = serve_one},
     {ROUTE_DIALECT_NATIVE, "DELETE", "/api/v1/files/{file}", "forget it", .role = ROUTE_ROLE_CONTROL,
      .serve = serve_remove},
-    {ROUTE_DIALECT_NATIVE, "POST", "/api/v1/files/{file}/keep", "keep it until the server ends or it is deleted",
+    {ROUTE_DIALECT_NATIVE, "POST", "/api/v1/files/{file}/keep",
+     "keep it until the server ends or it is deleted; 64 MiB or 16 files of one user at most, and twice that in all",
      .role = ROUTE_ROLE_CONTROL, .serve = serve_keep},
     {ROUTE_DIALECT_NATIVE, "GET|HEAD", "/api/v1/files/{file}/dump",
      "the dump, or a report of it; base is another file's id. Names of functions are those in the dump, except for "

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "site/sent-files.h"
 
-#include "service/held-files.h"
-
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -107,15 +105,15 @@ sent_files_find(SentFiles *files, guint64 id)
     return found != NULL ? found->data : NULL;
 }
 
-gboolean
+HeldFilesKeep
 sent_files_keep(SentFiles *files, guint64 id)
 {
     char key[KEY_SIZE];
     GList *found = find_link(files, id);
-    if (found == NULL || !held_files_keep(files->held, key_of(key, id)))
-        return FALSE;
-    ((SentFile *)found->data)->kept = TRUE;
-    return TRUE;
+    HeldFilesKeep result = found != NULL ? held_files_keep(files->held, key_of(key, id)) : HELD_FILES_NONE;
+    if (result == HELD_FILES_DONE)
+        ((SentFile *)found->data)->kept = TRUE;
+    return result;
 }
 
 gboolean

@@ -7,6 +7,7 @@
 #define JESCOPE_SITE_SENT_FILES_H
 
 #include "http/server.h"
+#include "service/held-files.h"
 
 #include <glib.h>
 #include <sys/types.h>
@@ -40,8 +41,9 @@ const SentFile *sent_files_find(SentFiles *files, guint64 id);
 /* A new descriptor, owned by the caller; -1: there is no such file. */
 int sent_files_open(SentFiles *files, guint64 id);
 
+HeldFilesKeep sent_files_keep(SentFiles *files, guint64 id);
+
 /* FALSE: there is no such file. */
-gboolean sent_files_keep(SentFiles *files, guint64 id);
 gboolean sent_files_remove(SentFiles *files, guint64 id);
 
 /* Calls EACH for the kept files, the latest first. */

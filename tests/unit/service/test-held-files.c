@@ -123,18 +123,19 @@ test_kept(void)
 {
     HeldFiles *files = held_files_new(BYTES);
 
-    add(files, "kept", ALICE, 600);
-    g_assert_true(held_files_keep(files, "kept"));
-    g_assert_false(held_files_keep(files, "never added"));
-    add(files, "other", ALICE, 300);
+    add(files, "kept", ALICE, 250);
+    g_assert_cmpint(held_files_keep(files, "kept"), ==, HELD_FILES_DONE);
+    g_assert_cmpint(held_files_keep(files, "kept"), ==, HELD_FILES_DONE);
+    g_assert_cmpint(held_files_keep(files, "never added"), ==, HELD_FILES_NONE);
+    add(files, "other", ALICE, 600);
     add(files, "third", BOB, 300);
     g_assert_cmpint(size_of(files, "other"), ==, -1);
     g_assert_cmpint(size_of(files, "third"), ==, 300);
-    add(files, "too large beside it", BOB, 500);
+    add(files, "too large beside it", BOB, 800);
     g_assert_cmpint(size_of(files, "too large beside it"), ==, -1);
     held_files_expire(files, g_get_monotonic_time() + (HELD_FILES_IDLE_S + 1) * G_USEC_PER_SEC);
     g_assert_cmpint(size_of(files, "third"), ==, -1);
-    g_assert_cmpint(size_of(files, "kept"), ==, 600);
+    g_assert_cmpint(size_of(files, "kept"), ==, 250);
     g_assert_true(held_files_remove(files, "kept"));
     g_assert_false(held_files_remove(files, "kept"));
     g_assert_cmpint(size_of(files, "kept"), ==, -1);
@@ -154,6 +155,43 @@ test_too_much_of_one_user(void)
     held_files_free(files);
 }
 
+/* What is kept leaves others room: of bytes, and of files. */
+static void
+test_kept_by_many(void)
+{
+    HeldFiles *files = held_files_new(BYTES);
+    guint kept = 0;
+
+    add(files, "alice's", ALICE, 251);
+    g_assert_cmpint(held_files_keep(files, "alice's"), ==, HELD_FILES_CROWDED);
+    for (guint64 user = BOB; user < BOB + 5; user++) {
+        g_autofree char *key = g_strdup_printf("of %" G_GUINT64_FORMAT, user);
+        add(files, key, user, 200);
+        kept += held_files_keep(files, key) == HELD_FILES_DONE;
+    }
+    g_assert_cmpuint(kept, ==, 2);
+    add(files, "alice's", ALICE, 200);
+    g_assert_cmpint(size_of(files, "alice's"), ==, 200);
+    held_files_free(files);
+}
+
+static void
+test_many_kept(void)
+{
+    HeldFiles *files = held_files_new(BYTES);
+    guint kept = 0;
+
+    for (guint i = 0; i < HELD_FILES_MAX; i++) {
+        g_autofree char *key = g_strdup_printf("alice's %u", i);
+        add(files, key, ALICE, 1);
+        kept += held_files_keep(files, key) == HELD_FILES_DONE;
+    }
+    g_assert_cmpuint(kept, ==, HELD_FILES_MAX / HELD_FILES_KEPT_OF);
+    add(files, "bob's", BOB, 1);
+    g_assert_cmpint(size_of(files, "bob's"), ==, 1);
+    held_files_free(files);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -164,6 +202,8 @@ main(int argc, char **argv)
     g_test_add_func("/service/held-files/clients-elsewhere", test_clients_elsewhere);
     g_test_add_func("/service/held-files/count-and-time", test_count_and_time);
     g_test_add_func("/service/held-files/kept", test_kept);
+    g_test_add_func("/service/held-files/kept-by-many", test_kept_by_many);
+    g_test_add_func("/service/held-files/many-kept", test_many_kept);
     g_test_add_func("/service/held-files/too-much-of-one-user", test_too_much_of_one_user);
     return g_test_run();
 }
