@@ -42,11 +42,6 @@ make_change(Site *site, Exchange *exchange, Resolved *resolved)
         refuse(site, exchange,
                refuse_for_now("two requests of this peer with seconds= are already running",
                               "wait for one of them, or start a recording instead", "5"));
-    else if (!audit_takes_change(site->audit,
-                                 exchange)) /* each is a line of the audit log, which must not displace others' */
-        refuse(
-            site, exchange,
-            refuse_for_now("this peer makes more than 50 changes per second", "wait as long as Retry-After says", "1"));
     else
         pending_change(site->pending, exchange, resolved);
 }
@@ -140,6 +135,11 @@ handle(Exchange *exchange, gpointer data)
         refuse(site, exchange, in_words_of(resolved, refusal));
     else if (match->state != ROUTE_MATCHED)
         exchange_answer(exchange, resolved_answer_unknown(resolved));
+    else if (match->role == ROUTE_ROLE_CONTROL && !audit_takes_change(site->audit, exchange))
+        /* Each is a line of the audit log, which must not displace others'. */
+        refuse(
+            site, exchange,
+            refuse_for_now("this peer makes more than 50 changes per second", "wait as long as Retry-After says", "1"));
     else if (match->route->serve != NULL)
         serve(site, exchange, resolved);
     else if (match->role == ROUTE_ROLE_CONTROL)

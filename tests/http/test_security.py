@@ -378,6 +378,17 @@ def test_changes_do_not_flood_the_audit(scratch, profiled):  # noqa: F811
         assert set(statuses) <= {404, 429} and len(told) == statuses.count(404) <= most
 
 
+def test_changes_of_files_do_not_flood_the_audit(scratch, profiled):  # noqa: F811
+    with serve(scratch, profiled.pid, port=free_port()) as endpoint:
+        path = f"/api/v1/files/{endpoint.post('/api/v1/files', '--data-binary', 'heap_v2/1').json()['id']}/keep"
+        begin = time.monotonic()
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", int(endpoint.base.rpartition(":")[2]), timeout=DEADLINE)) as client:
+            statuses = [status_of(client, "POST", path) for _ in range(1500)]
+        most = 200 + 50 * (time.monotonic() - begin) + 1
+        told = [line for line in lines(endpoint) if line.endswith(f"POST {path}: 200")]
+        assert set(statuses) == {200, 429} and len(told) == statuses.count(200) <= most
+
+
 def status_of(client, method, path):
     client.request(method, path)
     answer = client.getresponse()
