@@ -12,9 +12,11 @@ enum {
     BURST_SECONDS = 2, /* duration of a burst of requests */
     PREFIX_BYTES = 8,  /* a /64 */
     SHARE = 10,        /* a peer may use 1/SHARE of the server's thread */
+    PIECE_US = 3, /* processor time of a piece of a body, such as a chunk, and how much of it is received in 1 us */
+    PIECE_BYTES_PER_US = 500,
 };
 
-static const double handshakes_most_us = BURST_SECONDS * (double)G_USEC_PER_SEC / SHARE;
+static const double spending_most_us = BURST_SECONDS * (double)G_USEC_PER_SEC / SHARE;
 
 static const double REFUSAL_COST = 0.1; /* of a request */
 
@@ -22,6 +24,12 @@ static const double REFUSAL_COST = 0.1; /* of a request */
 typedef struct {
     guint8 bytes[16];
 } PeerKey;
+
+/* Processor time of the server's thread, of which a peer may use 1/SHARE. */
+typedef struct {
+    double us; /* unexpired */
+    gint64 expired_us;
+} Spending;
 
 struct Peer {
     PeerKey key;
@@ -33,9 +41,9 @@ struct Peer {
     double allowance; /* requests it may send now */
     double pressed;   /* unexpired refusals, as requests */
     gint64 counted_us;
-    double handshakes_us; /* what those that it has begun cost, unexpired */
-    gint64 expired_us;    /* when they were counted */
-    gint64 forgiven_us;   /* when its failures have expired */
+    Spending handshakes; /* that it has begun */
+    Spending bodies;     /* that it sends */
+    gint64 forgiven_us;  /* when its failures have expired */
     char name[INET6_ADDRSTRLEN + 16];
 };
 
@@ -160,11 +168,11 @@ has_room(const Peers *peers, const Peer *peer, gboolean ours)
 }
 
 static void
-expire_handshakes(Peer *peer, gint64 now_us)
+expire(Spending *spending, gint64 now_us)
 {
-    const double expired = (double)(now_us - peer->expired_us) / SHARE;
-    peer->handshakes_us = MAX(peer->handshakes_us - expired, 0);
-    peer->expired_us = now_us;
+    const double expired = (double)(now_us - spending->expired_us) / SHARE;
+    spending->us = MAX(spending->us - expired, 0);
+    spending->expired_us = now_us;
 }
 
 gboolean
@@ -174,10 +182,10 @@ peers_has_room(Peers *peers, const struct sockaddr *address, gint64 now_us)
     describe(&probe, address, PEERS_USER_UNKNOWN);
     Peer *peer = probe.local ? NULL : g_hash_table_lookup(peers->by_key, &probe.key);
     if (peer != NULL)
-        expire_handshakes(peer, now_us);
+        expire(&peer->handshakes, now_us);
     /* A loopback address may be ours. */
     return has_room(peers, peer, probe.local) &&
-           (peer == NULL || peers->limits.rate == 0 || peer->handshakes_us < handshakes_most_us);
+           (peer == NULL || peers->limits.rate == 0 || peer->handshakes.us < spending_most_us);
 }
 
 gboolean
@@ -203,10 +211,10 @@ peers_begin_handshake(const Peers *peers, Peer *peer, gint64 cost_us, gint64 now
 {
     if (rate_of(peers, peer) == 0)
         return TRUE;
-    expire_handshakes(peer, now_us);
-    if (peer->handshakes_us >= handshakes_most_us)
+    expire(&peer->handshakes, now_us);
+    if (peer->handshakes.us >= spending_most_us)
         return FALSE;
-    peer->handshakes_us += (double)cost_us;
+    peer->handshakes.us += (double)cost_us;
     return TRUE;
 }
 
@@ -224,7 +232,7 @@ peers_connect(Peers *peers, const struct sockaddr *address, uid_t uid, PeersMake
     if (peer == NULL) {
         peer = g_memdup2(&probe, sizeof(probe));
         peer->allowance = (double)rate_of(peers, peer) * BURST_SECONDS;
-        peer->counted_us = peer->expired_us = g_get_monotonic_time();
+        peer->counted_us = peer->handshakes.expired_us = peer->bodies.expired_us = g_get_monotonic_time();
         g_hash_table_insert(peers->by_key, &peer->key, peer);
     }
     peer->connections++;
@@ -293,6 +301,18 @@ peers_charge(const Peers *peers, Peer *peer, gint64 spent_us)
     peer->allowance -= MAX(requests - 1, 0);
 }
 
+gboolean
+peers_may_receive(const Peers *peers, Peer *peer, size_t size, gint64 now_us)
+{
+    if (rate_of(peers, peer) == 0)
+        return TRUE;
+    expire(&peer->bodies, now_us);
+    if (peer->bodies.us >= spending_most_us)
+        return FALSE;
+    peer->bodies.us += PIECE_US + (double)size / PIECE_BYTES_PER_US;
+    return TRUE;
+}
+
 guint
 peers_note_failure(Peer *peer, gint64 now_us)
 {
@@ -320,9 +340,10 @@ peers_forget(Peers *peers, gint64 now_us)
     while (g_hash_table_iter_next(&iterator, NULL, &value)) {
         Peer *peer = value;
         refill(peers, peer, now_us);
-        expire_handshakes(peer, now_us);
-        if (peer->connections == 0 && peer->handshakes_us <= 0 && !has_counts(peer) && peer->forgiven_us <= now_us &&
-            peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
+        expire(&peer->handshakes, now_us);
+        expire(&peer->bodies, now_us);
+        if (peer->connections == 0 && peer->handshakes.us <= 0 && peer->bodies.us <= 0 && !has_counts(peer) &&
+            peer->forgiven_us <= now_us && peer->allowance >= (double)rate_of(peers, peer) * BURST_SECONDS)
             g_hash_table_iter_remove(&iterator);
     }
 }

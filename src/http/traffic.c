@@ -146,6 +146,30 @@ on_delay_over(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+enum {
+    PAUSE_MS = 100, /* in receiving the bodies of a peer that sends more than its share */
+};
+
+/* Receives a piece of a body, or leaves it for later if its peer has sent more than its share: a body can be sent in
+ * pieces of one byte, and without an end until its deadline. */
+static enum MHD_Result
+receive_piece(Exchange *exchange, const char *bytes, size_t *size)
+{
+    const Connection *connection = exchange->connection;
+    const Traffic *traffic = connection->listener->traffic;
+    if (connection->deadline_us == 0)
+        return MHD_NO; /* disconnected while it waited */
+    if (!traffic->closing && !peers_may_receive(traffic->peers, connection->peer, *size, g_get_monotonic_time())) {
+        g_clear_handle_id(&exchange->delay, g_source_remove);
+        exchange->delay = g_timeout_add(PAUSE_MS, on_delay_over, exchange);
+        exchange_pause(exchange);
+        return MHD_YES;
+    }
+    receive_body(exchange, bytes, *size);
+    *size = 0;
+    return MHD_YES;
+}
+
 /* Sends the refusal of a request before its body was received. */
 static enum MHD_Result
 send_refusal(Exchange *exchange)
@@ -176,11 +200,8 @@ traffic_on_request(void *listener, struct MHD_Connection *mhd, const char *url, 
         exchange->held_back = FALSE;
         return send_refusal(exchange);
     }
-    if (*upload_size > 0) {
-        receive_body(exchange, upload, *upload_size);
-        *upload_size = 0;
-        return MHD_YES;
-    }
+    if (*upload_size > 0)
+        return receive_piece(exchange, upload, upload_size);
     if (!exchange->handled && exchange->answer == NULL) {
         handle(exchange);
         if (exchange->answer == NULL) {

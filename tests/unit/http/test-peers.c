@@ -173,6 +173,35 @@ test_handshakes_of_a_user(void)
     peers_free(peers);
 }
 
+/* A body in pieces of a byte has a share like a handshake, and so has one without an end. */
+static void
+test_bodies(void)
+{
+    static const size_t sizes[] = {1, 16 * 1024};
+    for (gsize i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        Peers *peers = peers_new(&(PeerLimits){.connections = 10, .per_peer = 10, .rate = 1000});
+        Peer *far = connect_from(peers, "10.0.0.1");
+        Peer *other = connect_from(peers, "10.0.0.2");
+        const SocketName loopback = name_of("127.0.0.1");
+        Peer *ours = peers_connect(peers, &loopback.any, geteuid(), NULL, NULL);
+        gint64 now = g_get_monotonic_time() + G_USEC_PER_SEC;
+        guint n = 0;
+        while (n < 1000000 && peers_may_receive(peers, far, sizes[i], now))
+            n++;
+        /* The largest file passes without waiting. */
+        g_assert_cmpuint(n * sizes[i], >=, i == 0 ? 60000 : 64 << 20);
+        g_assert_cmpuint(n, <, 70000);
+        g_assert_false(peers_may_receive(peers, far, sizes[i], now + 10));
+        g_assert_true(peers_may_receive(peers, far, sizes[i], now + 100000));
+        g_assert_true(peers_may_receive(peers, other, sizes[i], now));
+        for (guint k = 0; k < 100000; k++)
+            g_assert_true(peers_may_receive(peers, ours, sizes[i], now));
+        guint wait_s;
+        g_assert_true(peers_may_go_on(peers, far, now, &wait_s));
+        peers_free(peers);
+    }
+}
+
 static void
 test_rate(void)
 {
@@ -346,6 +375,7 @@ main(int argc, char **argv)
     g_test_add_func("/http/peers/room-in-all", test_room_in_all);
     g_test_add_func("/http/peers/handshakes", test_handshakes);
     g_test_add_func("/http/peers/handshakes-of-a-user", test_handshakes_of_a_user);
+    g_test_add_func("/http/peers/bodies", test_bodies);
     g_test_add_func("/http/peers/rate", test_rate);
     g_test_add_func("/http/peers/charge", test_charge);
     g_test_add_func("/http/peers/ids", test_ids);
