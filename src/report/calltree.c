@@ -202,23 +202,57 @@ sum_totals(CallTree *tree, ProfileValue value)
     }
 }
 
+/* Orders siblings: the heaviest first, ties by name. */
+typedef struct {
+    const CallTree *tree;
+    const guint32 *ranks; /* per node of the view, see rank_names() */
+} SiblingOrder;
+
+static gint
+compare_names(gconstpointer a, gconstpointer b, gpointer user)
+{
+    const View *view = user;
+
+    return strcmp(view_node(view, *(const guint32 *)a)->name, view_node(view, *(const guint32 *)b)->name);
+}
+
+/* The place of each node's name in the order of all names; equal names have the same. A function may be below very many
+ * callers, and names may be long and begin alike: each pair of siblings must not compare them again. */
+static guint32 *
+rank_names(const View *view)
+{
+    guint32 n = view_n_nodes(view), rank = 0;
+    guint32 *ranks = g_new(guint32, (gsize)n + 1);
+    g_autofree guint32 *order = g_new(guint32, (gsize)n + 1);
+
+    for (guint32 i = 0; i < n; i++)
+        order[i] = i;
+    g_qsort_with_data(order, (gint)n, sizeof(*order), compare_names, (gpointer)(guintptr)view);
+    for (guint32 i = 0; i < n; i++) {
+        rank += i > 0 && compare_names(&order[i - 1], &order[i], (gpointer)(guintptr)view) != 0;
+        ranks[order[i]] = rank;
+    }
+    return ranks;
+}
+
 static gint
 compare_children(gconstpointer a, gconstpointer b, gpointer user)
 {
-    const CallTree *tree = user;
+    const SiblingOrder *order = user;
     guint32 left = *(const guint32 *)a;
     guint32 right = *(const guint32 *)b;
-    gdouble left_extent = calltree_extent(tree, left);
-    gdouble right_extent = calltree_extent(tree, right);
+    gdouble left_extent = calltree_extent(order->tree, left);
+    gdouble right_extent = calltree_extent(order->tree, right);
+    guint32 left_rank = order->ranks[order->tree->nodes[left].node];
+    guint32 right_rank = order->ranks[order->tree->nodes[right].node];
 
     if (left_extent != right_extent)
         return left_extent > right_extent ? -1 : 1;
-    return strcmp(view_node(tree->view, tree->nodes[left].node)->name,
-                  view_node(tree->view, tree->nodes[right].node)->name);
+    return left_rank < right_rank ? -1 : left_rank > right_rank;
 }
 
 static void
-sort_children(CallTree *tree, guint32 parent, GArray *scratch)
+sort_siblings(CallTree *tree, guint32 parent, SiblingOrder *order, GArray *scratch)
 {
     CallNode *nodes = tree->nodes;
     guint32 *link = &nodes[parent].first_child;
@@ -228,7 +262,7 @@ sort_children(CallTree *tree, guint32 parent, GArray *scratch)
     g_array_set_size(scratch, 0);
     for (guint32 child = *link; child != PROFILE_NONE; child = nodes[child].next_sibling)
         g_array_append_val(scratch, child);
-    g_array_sort_with_data(scratch, compare_children, tree);
+    g_array_sort_with_data(scratch, compare_children, order);
     for (guint i = 0; i < scratch->len; i++) {
         *link = g_array_index(scratch, guint32, i);
         link = &nodes[*link].next_sibling;
@@ -236,12 +270,22 @@ sort_children(CallTree *tree, guint32 parent, GArray *scratch)
     *link = PROFILE_NONE;
 }
 
+static void
+sort_children(CallTree *tree)
+{
+    g_autofree guint32 *ranks = rank_names(tree->view);
+    g_autoptr(GArray) scratch = g_array_new(FALSE, FALSE, sizeof(guint32));
+    SiblingOrder order = {tree, ranks};
+
+    for (guint32 i = 0; i < tree->n_nodes; i++)
+        sort_siblings(tree, i, &order, scratch);
+}
+
 CallTree *
 calltree_new_around(const View *view, CallTreeOrder order, ProfileValue value, guint32 pivot)
 {
     CallTree *tree = g_new0(CallTree, 1);
     Paths paths = {.order = order, .pivot = pivot, .paths = g_array_new(FALSE, FALSE, sizeof(Path))};
-    g_autoptr(GArray) scratch = g_array_new(FALSE, FALSE, sizeof(guint32));
 
     tree->view = view;
     view_foreach(view, collect_path, &paths);
@@ -252,8 +296,7 @@ calltree_new_around(const View *view, CallTreeOrder order, ProfileValue value, g
     g_free(paths.nodes);
     g_array_unref(paths.paths);
     sum_totals(tree, value);
-    for (guint32 i = 0; i < tree->n_nodes; i++)
-        sort_children(tree, i, scratch);
+    sort_children(tree);
     return tree;
 }
 

@@ -4,6 +4,7 @@
 #include "report/calltree.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { N_STACKS = 300, N_FUNCTIONS = 5, DEEPEST = 6 };
 
@@ -149,11 +150,59 @@ test_empty(void)
     g_assert_cmpfloat(calltree_weight(tree, 0, VIEW_NOW).estimate[PROFILE_INUSE_SPACE], ==, 0);
 }
 
+enum { LONG_NAME = 1 << 19, N_CALLERS = 8000, N_LONG = 16 };
+
+static double
+seconds_of(const char *name)
+{
+    struct timespec begin, end;
+    g_auto(Fixture) fixture = {0};
+    ReportOptions options;
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GString) text = g_string_new("--- symbol\n");
+
+    for (guint i = 0; i < N_LONG; i++)
+        g_string_append_printf(text, "0x%x %s%u\n", 0x1000 + 16 * i, name, N_LONG + i);
+    for (guint i = 0; i < N_CALLERS; i++)
+        g_string_append_printf(text, "0x%x caller%u\n", 0x100000 + 16 * i, i);
+    g_string_append(text, "---\n--- heap\nheap profile: 1: 1 [0: 0] @ heapprofile\n");
+    for (guint i = 0; i < N_CALLERS; i++)
+        for (guint j = N_LONG; j-- > 0;)
+            g_string_append_printf(text, "1: 8 [0: 0] @ 0x%x 0x%x\n", 0x1000 + 16 * j, 0x100001 + 16 * i);
+    g_string_append(text, "\nMAPPED_LIBRARIES:\n");
+    fixture_init(&fixture, text->str, PROFILE_READ_DEFAULT);
+    report_options_init(&options);
+    g_autoptr(View) view = view_new(&fixture.input, NULL, &options, &error);
+    g_assert_no_error(error);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    g_autoptr(CallTree) tree = calltree_new(view, CALLTREE_TOP_DOWN, PROFILE_INUSE_SPACE);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    guint32 caller = calltree_node(tree, 0)->first_child, child = calltree_node(tree, caller)->first_child;
+    for (guint i = 0; i < N_LONG; i++, child = calltree_node(tree, child)->next_sibling) {
+        g_autofree char *expected = g_strdup_printf("%s%u", name, N_LONG + i);
+        g_assert_cmpstr(view_node(view, calltree_node(tree, child)->node)->name, ==, expected);
+    }
+    g_assert_cmpuint(child, ==, PROFILE_NONE);
+    return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* Equal siblings are in the order of their names, which are not compared again below each caller. */
+static void
+test_long_names(void)
+{
+    g_autofree char *name = g_strnfill(LONG_NAME, 'a');
+    double brief = seconds_of("a"), lengthy = seconds_of(name);
+
+    g_test_message("%.3f s, with long names %.3f s", brief, lengthy);
+    g_assert_cmpfloat(lengthy, <, 4 * brief + 0.5);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/report/calltree/sums", test_sums);
     g_test_add_func("/report/calltree/empty", test_empty);
+    g_test_add_func("/report/calltree/long-names", test_long_names);
     return g_test_run();
 }
