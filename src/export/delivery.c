@@ -5,7 +5,7 @@ enum {
     FIRST_WAIT_S = 1,
     LONGEST_WAIT_S = 300,
     PATIENCE = 3,             /* doubtful failures of an entry before another one is tried */
-    BYTES_AT_ONCE = 16 << 20, /* file bytes per call of the sink */
+    BYTES_AT_ONCE = 64 << 20, /* bytes of batches per call of the sink, beside those of one more */
 };
 
 struct Delivery {

@@ -305,13 +305,13 @@ queue_oldest(Queue *queue, guint n, guint64 max_bytes, GError **error)
     lock(queue);
     gboolean known = read_state(queue, &state, error);
     for (guint i = 0; known && i < MIN(state.waiting->len, n); i++) {
-        const Waiting *waiting = &g_array_index(state.waiting, Waiting, i);
-        bytes += waiting->bytes;
-        if (i > 0 && bytes > max_bytes)
-            break;
-        QueueEntry *entry = read_entry(queue, waiting->number);
+        QueueEntry *entry = read_entry(queue, g_array_index(state.waiting, Waiting, i).number);
         g_ptr_array_add(entries, entry);
         if (entry->content == NULL)
+            break;
+        /* Not the size of the file: a target decides how well its batch can be compressed. */
+        bytes += g_bytes_get_size(entry->content);
+        if (bytes >= max_bytes)
             break;
     }
     unlock(queue);

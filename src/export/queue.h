@@ -52,8 +52,8 @@ gboolean queue_add(Queue *queue, GBytes *content, GError **error);
 /* Makes this process the sender until queue_close(). FALSE without an error if another process is. */
 gboolean queue_begin_sending(Queue *queue, GError **error);
 
-/* The oldest entries, of QueueEntry: at most N and, except for the first, at most MAX_BYTES. They stay in the queue. A
- * damaged entry ends the list. */
+/* The oldest entries, of QueueEntry: at most N, of which all but the last have less than MAX_BYTES of content together.
+ * They stay in the queue. A damaged entry ends the list. */
 GPtrArray *queue_oldest(Queue *queue, guint n, guint64 max_bytes, GError **error);
 
 /* An entry other than the oldest, selected by RANDOM between 0 and 1. NULL without an error if there is none. */

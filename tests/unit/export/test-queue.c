@@ -275,6 +275,22 @@ test_together(Fixture *fixture, gconstpointer data)
     g_assert_cmpuint(figures_of(one).waiting, ==, 0);
 }
 
+/* A file of a few hundred bytes may stand for megabytes, as its target chooses. */
+static void
+test_bytes_at_once(Fixture *fixture, gconstpointer data)
+{
+    enum { SIZE = 1 << 20, N = 16, ROOM_FOR = 3 };
+    g_autoptr(Queue) queue = open_queue(fixture, BOUND);
+    g_autoptr(GBytes) content = g_bytes_new_take(g_malloc0(SIZE), SIZE);
+    for (guint i = 0; i < N; i++)
+        g_assert_true(queue_add(queue, content, NULL));
+    g_assert_cmpuint(figures_of(queue).waiting_bytes, <, SIZE);
+    g_autoptr(GPtrArray) entries = queue_oldest(queue, N, (ROOM_FOR - 1) * SIZE + 1, NULL);
+    g_assert_cmpuint(entries->len, ==, ROOM_FOR);
+    g_autoptr(GPtrArray) first = queue_oldest(queue, N, 1, NULL);
+    g_assert_cmpuint(first->len, ==, 1);
+}
+
 static void
 assert_refused(const Fixture *fixture, const char *directory)
 {
@@ -322,6 +338,7 @@ main(int argc, char **argv)
     TEST(interrupted);
     TEST(one_sender);
     TEST(together);
+    TEST(bytes_at_once);
     TEST(directory_of_others);
     return g_test_run();
 }
