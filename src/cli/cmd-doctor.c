@@ -16,6 +16,7 @@
 #include "stats/reader.h"
 #include "stats/waste.h"
 #include "target/process.h"
+#include "text/printable.h"
 
 #include <stdio.h>
 
@@ -453,8 +454,10 @@ examine_files(Run *run, char **operands, GError **error)
     g_autoptr(GPtrArray) dumps = g_ptr_array_new_with_free_func(g_free);
 
     doctor_evidence_init(&run->watching.evidence);
-    run->name = operands[1] == NULL ? g_path_get_basename(operands[0])
-                                    : g_strdup_printf("%s and %u more", operands[0], g_strv_length(operands) - 1);
+    g_autofree char *name = operands[1] == NULL
+                                ? g_path_get_basename(operands[0])
+                                : g_strdup_printf("%s and %u more", operands[0], g_strv_length(operands) - 1);
+    run->name = text_printable(name);
     if (!material_open(&run->material, operands, target_word, dumps, error))
         return STATUS_FAILED;
     if (dumps->len > 0 && !begin_dumps(run, dumps, error))

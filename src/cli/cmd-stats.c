@@ -19,6 +19,7 @@
 #include "stats/reader.h"
 #include "stats/summary.h"
 #include "target/target.h"
+#include "text/printable.h"
 
 #include <elf.h>
 #include <sched.h>
@@ -119,7 +120,8 @@ load_file(const StatsFile *file, Samples *samples, GError **error)
     if (!stats_read_file(file, keep, samples, &report, error))
         return FALSE;
     samples->partial = analyses_warn(file->path, &report);
-    samples->name = g_path_get_basename(file->path);
+    g_autofree char *name = g_path_get_basename(file->path);
+    samples->name = text_printable(name);
     if (samples->last == NULL)
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s holds no jemalloc statistics", file->path);
     return samples->last != NULL;

@@ -6,6 +6,7 @@
 #include "report/view-notes.h"
 #include "report/view.h"
 #include "report/writer.h"
+#include "text/printable.h"
 
 #include <string.h>
 
@@ -234,9 +235,10 @@ write_span(const Trend *trend)
 {
     const TrendInput *input = trend->input;
     gdouble seconds = input->times[input->n_profiles - 1] - input->times[0];
+    g_autofree char *first = text_printable(input->names[0]);
+    g_autofree char *last = text_printable(input->names[input->n_profiles - 1]);
 
-    writer_format(trend->writer, "%" G_GSIZE_FORMAT " dumps, %s to %s", input->n_profiles, input->names[0],
-                  input->names[input->n_profiles - 1]);
+    writer_format(trend->writer, "%" G_GSIZE_FORMAT " dumps, %s to %s", input->n_profiles, first, last);
     if (!input->has_times)
         return;
     writer_text(trend->writer, ", over ");
@@ -356,8 +358,9 @@ write_json_dumps(const Trend *trend)
 
     writer_text(trend->writer, ",\n\"dumps\":[");
     for (gsize i = 0; i < input->n_profiles; i++) {
+        g_autofree char *name = text_printable(input->names[i]);
         writer_text(trend->writer, i ? ",{\"name\":" : "{\"name\":");
-        writer_json(trend->writer, input->names[i]);
+        writer_json(trend->writer, name);
         write_json_member(trend, "time", input->times[i], 0);
         writer_text(trend->writer, "}");
     }

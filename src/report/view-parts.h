@@ -30,7 +30,7 @@ typedef struct {
 } ViewLocation;
 
 typedef struct {
-    const ReportInput *input;
+    ReportInput input; /* with a printable name: a file may be called anything */
     ViewLocation *locations;
     GArray *nodes;     /* guint32: node */
     GArray *frames;    /* guint32: index into the location's Symbol, beside nodes */

@@ -17,7 +17,7 @@ is_thread(const ProfileThread *thread, const char *wanted)
 gboolean
 view_select_threads(ViewSideState *side, const char *wanted)
 {
-    const Profile *profile = side->input->profile;
+    const Profile *profile = side->input.profile;
     guint32 n = profile_n_threads(profile);
     gboolean any = FALSE;
 
@@ -38,7 +38,7 @@ is_kept_thread(const ViewSideState *side, const ProfileStack *stack)
 guint64
 view_count_nodes(const ViewSideState *side, const ProfileStack *stack)
 {
-    const guint32 *frames = profile_frames(side->input->profile) + stack->first;
+    const guint32 *frames = profile_frames(side->input.profile) + stack->first;
     guint64 n = 0;
 
     for (guint32 i = 0; i < stack->depth; i++)
@@ -150,15 +150,15 @@ passes_focus(const View *view, const ViewSideState *side, const ViewPath *path, 
 static gboolean
 make_path(const View *view, const ViewSideState *side, ViewPath *path, guint32 *nodes)
 {
-    const ProfileStack *stack = &profile_stacks(side->input->profile)[path->stack];
+    const ProfileStack *stack = &profile_stacks(side->input.profile)[path->stack];
     ViewGroup group = {PROFILE_NONE, 0};
 
     if (!is_kept_thread(side, stack))
         return FALSE;
     if (side->groups)
-        group = side->groups[groups_of(side->input->profile, path->stack, view->options->by)];
+        group = side->groups[groups_of(side->input.profile, path->stack, view->options->by)];
     path->group = group.node;
-    path->locations = profile_frames(side->input->profile) + stack->first;
+    path->locations = profile_frames(side->input.profile) + stack->first;
     path->n_locations = stack->depth;
     trim_allocator(side, path);
     if (!passes_focus(view, side, path, group.flags) || (view->options->show_from && !cut_top(side, path)))
@@ -169,7 +169,7 @@ make_path(const View *view, const ViewSideState *side, ViewPath *path, guint32 *
         if (path->group != PROFILE_NONE)
             nodes[path->n_nodes++] = path->group;
     }
-    path->weight = &(side->weights ? side->weights : profile_weights(side->input->profile))[path->stack];
+    path->weight = &(side->weights ? side->weights : profile_weights(side->input.profile))[path->stack];
     return path->n_nodes > 0;
 }
 
@@ -180,7 +180,7 @@ visit_unattributed(const View *view, ViewSide which, ViewVisit visit, gpointer u
     const ViewSideState *side = &view->sides[which];
     const ReportOptions *options = view->options;
     ViewPath path = {.side = which,
-                     .stack = profile_n_stacks(side->input->profile),
+                     .stack = profile_n_stacks(side->input.profile),
                      .nodes = &view->unattributed,
                      .n_nodes = 1,
                      .folded = PROFILE_NONE,
@@ -196,7 +196,7 @@ foreach_on_side(const View *view, ViewSide which, ViewVisit visit, gpointer user
 {
     const ViewSideState *side = &view->sides[which];
     g_autofree guint32 *nodes = g_new(guint32, (gsize)side->max_nodes + 2); /* + 2: "no stack", the group */
-    guint32 n = profile_n_stacks(side->input->profile);
+    guint32 n = profile_n_stacks(side->input.profile);
 
     for (guint32 i = 0; i < n; i++) {
         ViewPath path = {.side = which, .stack = i, .folded = PROFILE_NONE};

@@ -89,7 +89,7 @@ match_location(const View *view, const ViewPlace *place, const ViewFunction *fac
 static const char *
 object_of(const ViewSideState *side, const ProfileLocation *location)
 {
-    return location->object == PROFILE_NONE ? NULL : profile_objects(side->input->profile)[location->object].path;
+    return location->object == PROFILE_NONE ? NULL : profile_objects(side->input.profile)[location->object].path;
 }
 
 /* Adds the functions of all frames, in the order of add_location(). */
@@ -98,7 +98,8 @@ note_functions(View *view, ViewSide which, const ReportInput *input)
 {
     ViewSideState *side = &view->sides[which];
 
-    side->input = input;
+    side->input = *input;
+    side->input.name = view_keep_made(view, g_strdup(input->name));
     side->noted = g_array_new(FALSE, FALSE, sizeof(guint32));
     for (guint32 i = 0; i < profile_n_locations(input->profile); i++) {
         const Symbol *symbol = symbols_location(input->symbols, i);
@@ -142,8 +143,8 @@ static void
 add_location(View *view, ViewSideState *side, guint32 index, guint first)
 {
     const ReportOptions *options = view->options;
-    const ProfileLocation *location = &profile_locations(side->input->profile)[index];
-    const Symbol *symbol = symbols_location(side->input->symbols, index);
+    const ProfileLocation *location = &profile_locations(side->input.profile)[index];
+    const Symbol *symbol = symbols_location(side->input.symbols, index);
     ViewLocation *added = &side->locations[index];
     ViewPlace place = {.location = location,
                        .object = object_of(side, location),
@@ -189,14 +190,14 @@ compute_holes(View *view)
     if (!value_is_of_holes(view->options->value))
         return;
     for (guint i = 0; i < view->n_sides; i++) {
-        guint32 n = profile_n_stacks(view->sides[i].input->profile);
+        guint32 n = profile_n_stacks(view->sides[i].input.profile);
         owners[i] = g_new(guint32, (gsize)n + 1);
         memset(owners[i], 0xff, n * sizeof(guint32)); /* PROFILE_NONE */
     }
     view_foreach(view, note_owner, owners);
     for (guint i = 0; i < view->n_sides; i++) {
         ViewSideState *side = &view->sides[i];
-        const Profile *profile = side->input->profile;
+        const Profile *profile = side->input.profile;
         guint32 n = profile_n_stacks(profile);
         if (profile_has_value(profile, view->options->value)) {
             side->weights = g_memdup2(profile_weights(profile), n * sizeof(ProfileWeight));
@@ -241,7 +242,7 @@ add_group(View *view, const Profile *profile, guint32 number, ViewGroup *group)
 static void
 build_groups(View *view, ViewSideState *side)
 {
-    const Profile *profile = side->input->profile;
+    const Profile *profile = side->input.profile;
     ReportGranularity by = view->options->by;
 
     if (!groups_are(by))
@@ -261,7 +262,7 @@ build_groups(View *view, ViewSideState *side)
 static gboolean
 count_nodes(ViewSideState *side, GError **error)
 {
-    const Profile *profile = side->input->profile;
+    const Profile *profile = side->input.profile;
     guint64 all = 0, most = 0;
 
     for (guint32 i = 0; i < profile_n_stacks(profile); i++) {
@@ -273,7 +274,7 @@ count_nodes(ViewSideState *side, GError **error)
         g_set_error(
             error, REPORT_ERROR, REPORT_ERROR_UNSUPPORTED,
             "%s: with what is inlined, its stacks have more than %d frames in all; report --no-inlines omits that",
-            side->input->name, PROFILE_MAX_FRAMES);
+            side->input.name, PROFILE_MAX_FRAMES);
         return FALSE;
     }
     side->max_nodes = (guint32)most;
@@ -283,7 +284,7 @@ count_nodes(ViewSideState *side, GError **error)
 static gboolean
 build_side(View *view, ViewSideState *side, GError **error)
 {
-    const Profile *profile = side->input->profile;
+    const Profile *profile = side->input.profile;
     guint32 n = profile_n_locations(profile);
     guint first = 0;
 
@@ -294,7 +295,7 @@ build_side(View *view, ViewSideState *side, GError **error)
     side->tops = g_array_new(FALSE, FALSE, sizeof(guint8));
     for (guint32 i = 0; i < n; i++) {
         add_location(view, side, i, first);
-        first += symbols_location(side->input->symbols, i)->n_frames;
+        first += symbols_location(side->input.symbols, i)->n_frames;
     }
     for (guint32 i = 0; i < profile_n_stacks(profile); i++)
         if (profile_stacks(profile)[i].depth == 0 && view->no_stack == PROFILE_NONE)
@@ -317,7 +318,7 @@ select_all_threads(View *view, GError **error)
     if (!any)
         g_set_error(error, REPORT_ERROR, REPORT_ERROR_NO_THREAD,
                     "%s has no thread '%s' (give the number after the t, or the thread's name)",
-                    view->sides[0].input->name, wanted);
+                    view->sides[0].input.name, wanted);
     return any;
 }
 
@@ -325,7 +326,7 @@ static void
 set_totals(ViewSideState *side, const ProfileWeight *total)
 {
     side->total = *total;
-    side->whole = *profile_total(side->input->profile);
+    side->whole = *profile_total(side->input.profile);
     side->whole.estimate[PROFILE_PINNED] = side->holes.unused;
     side->whole.estimate[PROFILE_WHATIF] = total->estimate[PROFILE_WHATIF];
     side->whole.variance[PROFILE_WHATIF] = total->variance[PROFILE_WHATIF];
@@ -401,7 +402,7 @@ view_n_sides(const View *view)
 const ReportInput *
 view_input(const View *view, ViewSide side)
 {
-    return view->sides[side].input;
+    return &view->sides[side].input;
 }
 
 guint32
@@ -431,7 +432,7 @@ view_carries(const View *view, ProfileValue value)
     gboolean any = FALSE;
 
     for (guint i = 0; i < view->n_sides; i++) {
-        const Profile *profile = view->sides[i].input->profile;
+        const Profile *profile = view->sides[i].input.profile;
         if (profile_n_stacks(profile) > 0 && !profile_has_value(profile, value))
             return FALSE;
         any = any || profile_n_stacks(profile) > 0;

@@ -225,10 +225,22 @@ def test_a_line_feed_in_a_name_begins_no_message(tmp_path):
         assert done.stderr.count("\njescope: ") == 0 and "\n    jescope: " in done.stderr, done
 
 
-@pytest.mark.parametrize("words", [["import", "--history=h.db"], []])
+@pytest.mark.parametrize("words", [["import", "--history=h.db"], ["stats"], []])
 def test_names_of_files_on_the_command_line_are_harmless(tmp_path, words):
     """A pattern of the shell names the files of a directory in which another user has put them."""
     name = "a\x1b[31mred.log"
     (tmp_path / name).write_bytes(gzip.decompress(LOG.read_bytes()))
     done = jescope(tmp_path, *words, f"./{name}" if words else name, check=False)
     assert done.stdout + done.stderr and "\x1b" not in done.stdout + done.stderr, done
+
+
+@pytest.mark.parametrize(("words", "count"), [(["report"], 1), (["report"], 2), (["report", "--format=flamegraph"], 1), (["diff"], 2), (["growth"], 3),
+                                              (["doctor"], 1), (["doctor"], 3)])
+def test_names_of_dumps_in_reports_are_harmless(tmp_path, words, count):
+    """Also where a report goes through a pipe, to a pager or a filter, to the terminal."""
+    names = [f"./{number}\x1b[31mred\u202e.heap" for number in range(count)]
+    for number, name in enumerate(names):
+        (tmp_path / name).write_text(f"--- symbol\n0x1000 main\n---\n--- heap\nheap profile: 1: {50 + number} [0: 0] @ heapprofile\n"
+                                     f"1: {50 + number} [0: 0] @ 0x1001\n\nMAPPED_LIBRARIES:\n")
+    done = jescope(tmp_path, *words, *names, check=False)
+    assert done.stdout and not set(done.stdout + done.stderr) & {"\x1b", "\u202e"}, done

@@ -42,7 +42,7 @@ moving_dump_text(guint dump, guint bytes)
 static char *
 trend_of(char *const dumps_text[N_DUMPS], ReportFlags flags, TrendFormat format)
 {
-    static const char *const names[N_DUMPS] = {"a", "b", "c", "d", "e"};
+    static const char *const names[N_DUMPS] = {"a", "b\x1b[31m", "c", "d", "e"};
     static const gdouble times[N_DUMPS] = {0, 3600, 7200, 10800, 14400};
     g_autoptr(GOutputStream) out = g_memory_output_stream_new_resizable();
     g_autoptr(GBytes) result = NULL;
@@ -136,6 +136,7 @@ test_json(void)
     g_autofree char *text = trend_text((const guint[]){100, 200, 300, 400, 500}, TREND_JSON);
 
     g_assert_nonnull(strstr(text, "\"series\":[100,200,300,400,500],\"frames\":[\"leak\",\"main\"]"));
+    g_assert_nonnull(strstr(text, "{\"name\":\"b\\\\u{001B}[31m\","));
 }
 
 /* F2: one function is one row, whatever its addresses, its wrappers and the process were. */

@@ -2,6 +2,10 @@
 /* Trimming, filters, granularity and threads, seen through folded output. */
 #include "fixture.h"
 
+#include "report/view.h"
+
+#include <string.h>
+
 static void
 check(const Fixture *fixture, const ReportOptions *options, const char *expected)
 {
@@ -297,6 +301,30 @@ test_groups_in_reports(void)
     g_assert_cmpuint(g_strv_length(parts), ==, 2);
 }
 
+/* A file may have any name. */
+static void
+test_name_of_a_file(void)
+{
+    static const char *const formats[] = {"text",      "tree",       "stacks", "source", "flamegraph",
+                                          "callgraph", "speedscope", "json",   "page"};
+    g_auto(Fixture) now = {0}, base = {0};
+    ReportOptions options;
+
+    fixture_init(&now, fixture_text, PROFILE_READ_DEFAULT);
+    fixture_init(&base, fixture_text, PROFILE_READ_DEFAULT);
+    now.input.name = "now\x1b[31m\xff\u202e";
+    base.input.name = "base\x1b[31m\xff\u202e";
+    report_options_init(&options);
+    for (gsize i = 0; i < G_N_ELEMENTS(formats); i++) {
+        for (guint sides = 1; sides <= VIEW_N_SIDES; sides++) {
+            g_autofree char *report = fixture_report(&now, sides == 2 ? &base : NULL, formats[i], &options);
+            g_assert_true(g_utf8_validate(report, -1, NULL));
+            g_assert_null(strchr(report, '\x1b'));
+            g_assert_null(strstr(report, "\u202e"));
+        }
+    }
+}
+
 int
 main(int argc, char **argv)
 {
@@ -312,5 +340,6 @@ main(int argc, char **argv)
     g_test_add_func("/report/view/by-thread", test_by_thread);
     g_test_add_func("/report/view/by-size", test_by_size);
     g_test_add_func("/report/view/groups-in-reports", test_groups_in_reports);
+    g_test_add_func("/report/view/name-of-a-file", test_name_of_a_file);
     return g_test_run();
 }
