@@ -22,6 +22,8 @@ may_stay(gunichar character)
     case G_UNICODE_PARAGRAPH_SEPARATOR: /* U+2029 */
     case G_UNICODE_SURROGATE:
         return FALSE;
+    case G_UNICODE_UNASSIGNED:
+        return (character & 0xfffe) != 0xfffe; /* noncharacters, two of which make XML invalid */
     default:
         return TRUE;
     }
