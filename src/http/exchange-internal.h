@@ -34,7 +34,7 @@ struct Exchange {
     void (*left)(Exchange *exchange, gpointer data); /* NULL: its owner is not waiting */
     gpointer data;
     Answer *answer;
-    guint64 unread; /* counted in peer_unread() */
+    guint64 unread; /* see exchange_count_unread() */
 };
 
 /* The exchange of a request for URI that begins on the connection. */
@@ -45,6 +45,9 @@ void exchange_free(Exchange *exchange);
 void exchange_leave(Exchange *exchange);
 
 void exchange_count_waiting(Exchange *exchange, gboolean waiting);
+
+/* Counts SIZE bytes of its answer as unread by its peer, instead of what was counted before, until exchange_free(). */
+void exchange_count_unread(Exchange *exchange, guint64 size);
 
 /* Counts a body that is received into a file, until exchange_free(). */
 void exchange_count_file(Exchange *exchange);

@@ -213,6 +213,16 @@ count_file(const Exchange *exchange, int change)
 }
 
 void
+exchange_count_unread(Exchange *exchange, guint64 size)
+{
+    if (exchange->unread == size)
+        return;
+    exchange->connection->listener->traffic->unread += size - exchange->unread;
+    *peer_unread(exchange->connection->peer) += size - exchange->unread;
+    exchange->unread = size;
+}
+
+void
 exchange_count_file(Exchange *exchange)
 {
     exchange->is_file = TRUE;
@@ -224,8 +234,7 @@ exchange_free(Exchange *exchange)
 {
     exchange_leave(exchange);
     exchange_count_waiting(exchange, FALSE);
-    if (exchange->unread > 0)
-        *peer_unread(exchange->connection->peer) -= exchange->unread;
+    exchange_count_unread(exchange, 0);
     if (exchange->is_file)
         count_file(exchange, -1);
     if (exchange->file >= 0)

@@ -24,7 +24,8 @@ enum {
     SERVER_SEND_RATE_MIN = 64 * 1024, /* bytes per second; slower readers are disconnected */
     SERVER_UNREAD_MAX =
         256 << 20, /* bytes of large answers that a peer may leave unread; a single answer may be larger */
-    SERVER_UNREAD_LEAST = 1 << 20, /* minimum bytes of a large answer */
+    SERVER_UNREAD_LEAST = 1 << 20,   /* minimum bytes of a large answer */
+    SERVER_UNREAD_ALL_MAX = 1 << 30, /* bytes of large answers that all peers together may leave unread */
 };
 
 typedef struct {

@@ -66,27 +66,62 @@ refuse_unread(void)
 {
     Answer *answer = answer_new_failure(&(AnswerFailure){.status = MHD_HTTP_TOO_MANY_REQUESTS,
                                                          .code = "answers_unread",
-                                                         .message = "256 MiB of answers to this address are unread",
+                                                         .message = "256 MiB of answers to this peer are unread, or 1 GiB of answers to all",
                                                          .hint = "read them to their end first"});
     answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     return answer;
+}
+
+/* Disconnects the client that has waited longest for a large answer, of the peer that leaves most unread, if that is
+ * more than OWN bytes. Those of root and of the server's user are left alone. */
+static gboolean
+end_unread(const Traffic *traffic, guint64 own)
+{
+    Exchange *found = NULL;
+    guint64 most = own;
+    for (const GList *link = traffic->connections.head; link != NULL; link = link->next) {
+        const Connection *connection = link->data;
+        if (connection->exchange == NULL || connection->exchange->unread == 0 || peer_is_ours(connection->peer) ||
+            *peer_unread(connection->peer) <= most)
+            continue;
+        found = connection->exchange;
+        most = *peer_unread(connection->peer);
+    }
+    if (found == NULL)
+        return FALSE;
+    exchange_count_unread(found, 0);
+    connection_disconnect(found->connection);
+    return TRUE;
+}
+
+/* Whether SIZE bytes of the peer's may be left unread, too. Many peers may leave much: who leaves more than it makes
+ * room. */
+static gboolean
+has_room_for(const Traffic *traffic, Peer *peer, guint64 size)
+{
+    const guint64 own = *peer_unread(peer);
+    if (own > 0 && own + size > SERVER_UNREAD_MAX)
+        return FALSE;
+    while (traffic->unread > 0 && traffic->unread + size > SERVER_UNREAD_ALL_MAX)
+        if (!end_unread(traffic, own))
+            return peer_is_ours(peer);
+    return TRUE;
 }
 
 /* Counts a large answer, which occupies memory until a possibly slow client has read it; refuses it above the limit. */
 static void
 count_unread(Exchange *exchange)
 {
-    guint64 *unread = peer_unread(exchange->connection->peer);
+    const Connection *connection = exchange->connection;
     guint64 size = answer_size(exchange->answer);
     if (size < SERVER_UNREAD_LEAST || size == G_MAXUINT64)
         return;
-    if (*unread > 0 && *unread + size > SERVER_UNREAD_MAX) {
-        answer_unref(exchange->answer);
-        exchange->answer = refuse_unread();
+    if (has_room_for(connection->listener->traffic, connection->peer, size)) {
+        exchange_count_unread(exchange, size);
         return;
     }
-    exchange->unread = size;
-    *unread += size;
+    answer_unref(exchange->answer);
+    exchange->answer = refuse_unread();
 }
 
 static enum MHD_Result

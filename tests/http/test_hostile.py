@@ -92,6 +92,38 @@ def test_unread_answers_are_bounded(folder, profiled):  # noqa: F811
         wait_for(lambda: server.get(path, "--range", "0-0").status == 200, "there is room again")
 
 
+def ask_as_without_reading(user, port, path):
+    os.seteuid(user)
+    try:
+        return ask_without_reading(port, path)
+    finally:
+        os.seteuid(0)
+
+
+def read_to_the_end(connection):
+    size = 0
+    with contextlib.suppress(ConnectionResetError):
+        while data := connection.recv(1 << 20):
+            size += len(data)
+    return size
+
+
+def test_unread_answers_of_many_users_make_room(folder, profiled):  # noqa: F811
+    """1 GiB of 48 MiB each. Who asks gets the place of an older answer of a user who leaves more unread; root needs none."""
+    port = free_port()
+    with hostile(folder, 1, "bulk") as [stranger], serve(folder, "--every=0", "--trust-local", port=port) as server, contextlib.ExitStack() as stack:
+        wait_for(lambda: {profiled.pid, stranger} <= known(server), "both targets are found")
+        path = f"/api/v1/targets/{stranger}/dumps/now"
+        held = []
+        for user in range(USER - 5, USER):
+            for _ in range(5):
+                held.append(stack.enter_context(ask_as_without_reading(user, port, path)))
+                assert held[-1].recv(12) == b"HTTP/1.1 200"
+        assert [read_to_the_end(held[n]) < 48 << 20 for n in (0, 5, 10, 15)] == [True] * 4
+        assert read_to_the_end(held[1]) > 48 << 20
+        assert server.get(path, "--range", "0-0").status == 200
+
+
 def test_silent_target_is_left_alone(folder, profiled):  # noqa: F811
     """For longer each time, which the metrics and the list of targets show."""
     with hostile(folder, 1, "silent") as [stranger], serve(folder, "--every=1s") as server:
