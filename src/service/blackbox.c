@@ -34,6 +34,7 @@ typedef struct {
     int wake;
     gint64 rests_until_us; /* used by the thread, monotonic */
     GThread *thread;       /* NULL: there was never anything to watch */
+    gboolean is_changing;  /* used in the main context: targets have come or gone that were not looked at */
 
     GMutex lock;                   /* guards the following */
     GHashTable *watched;           /* ServiceTarget -> Watched */
@@ -570,30 +571,31 @@ free_box(gpointer state)
     g_free(box);
 }
 
+/* With the lock. */
 static void
-add(BlackBox *box, ServiceTarget *target)
+add(const BlackBox *box, ServiceTarget *target)
 {
-    g_mutex_lock(&box->lock);
-    const gboolean is_new = !box->stopping && !g_hash_table_contains(box->watched, target);
-    if (is_new) {
-        Watched *watched = g_atomic_rc_box_new0(Watched);
-        watched->target = service_target_ref(target);
-        g_hash_table_insert(box->watched, target, watched);
-    }
-    g_mutex_unlock(&box->lock);
-    if (is_new && box->thread == NULL)
-        box->thread = g_thread_new("black-box", run, box);
-    wake_up(box);
+    if (g_hash_table_contains(box->watched, target))
+        return;
+    Watched *watched = g_atomic_rc_box_new0(Watched);
+    watched->target = service_target_ref(target);
+    g_hash_table_insert(box->watched, target, watched);
 }
 
 static void
 add_all(BlackBox *box)
 {
     const GPtrArray *live = registry_live(box->service->registry);
-    if (options_of(box->service).scope == SERVICE_BLACKBOX_OFF)
+    if (options_of(box->service).scope == SERVICE_BLACKBOX_OFF || live->len == 0)
         return;
-    for (guint i = 0; i < live->len; i++)
+    g_mutex_lock(&box->lock);
+    const gboolean may_begin = !box->stopping;
+    for (guint i = 0; may_begin && i < live->len; i++)
         add(box, live->pdata[i]);
+    g_mutex_unlock(&box->lock);
+    if (may_begin && box->thread == NULL)
+        box->thread = g_thread_new("black-box", run, box);
+    wake_up(box);
 }
 
 static void
@@ -611,13 +613,25 @@ note_gone(BlackBox *box)
     }
 }
 
+static gboolean
+on_changes(gpointer data)
+{
+    BlackBox *box = data;
+    box->is_changing = FALSE;
+    add_all(box);
+    note_gone(box);
+    return G_SOURCE_REMOVE;
+}
+
+/* Looks at all targets once for all events that have come: thousands may begin or end at once. */
 static void
 on_event(gpointer state, const ServiceEvent *event)
 {
-    if (event->type == SERVICE_EVENT_TARGET_CAME)
-        add_all(state);
-    else if (event->type == SERVICE_EVENT_TARGET_GONE)
-        note_gone(state);
+    BlackBox *box = state;
+    if (box->is_changing || (event->type != SERVICE_EVENT_TARGET_CAME && event->type != SERVICE_EVENT_TARGET_GONE))
+        return;
+    box->is_changing = TRUE;
+    service_post(box->service, on_changes, box, NULL);
 }
 
 static void

@@ -303,8 +303,7 @@ add_found(Registry *registry, const ScanFound *found, const char *series)
     ServiceTarget *earlier = find(registry->gone, is_unique, live_unique(target));
     if (earlier != NULL)
         g_ptr_array_remove(registry->gone, earlier);
-    g_ptr_array_add(registry->live, target);
-    g_ptr_array_sort(registry->live, compare_pids);
+    g_ptr_array_add(registry->live, target); /* the caller sorts them */
     watch_exit(registry, target);
     live_emit(target, &event);
     remark_beginning(registry, target, found);
@@ -341,6 +340,7 @@ take_result(Registry *registry, const Scan *scan)
     for (guint i = 0; i < result->found->len; i++)
         if (scan->names->pdata[i] != NULL)
             add_found(registry, &g_array_index(result->found, ScanFound, i), scan->names->pdata[i]);
+    g_ptr_array_sort(registry->live, compare_pids);
     for (guint i = 0; i < result->remarks->len; i++)
         take_remark(registry, &g_array_index(result->remarks, ScanRemark, i));
     if (result->trouble != NULL)
