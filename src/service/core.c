@@ -33,7 +33,7 @@ service_unref(Service *service)
     shared_history_free(service->history);
     g_clear_pointer(&service->page_trees, held_files_free);
     g_hash_table_unref(service->unbegun);
-    g_hash_table_unref(service->renderings_of);
+    turns_clear(&service->renderings);
     g_hash_table_unref(service->patience);
     for (guint pace = 0; pace < SERVICE_PACES; pace++)
         turns_clear(&service->turns[pace]);

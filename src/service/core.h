@@ -54,9 +54,8 @@ struct Service {
     Turns turns[SERVICE_PACES];
     GHashTable *unbegun; /* set of all waiting Jobs */
     guint needed;        /* number of jobs and tasks that a clean shutdown waits for */
-    guint renderings;
-    GHashTable *renderings_of; /* uid -> number of renderings of its targets */
-    GCond rendering_done;
+    Turns renderings;
+    GCond rendering_done; /* another one may begin */
     gboolean closed;
     gboolean stopping;
     ServiceFigures figures;

@@ -305,42 +305,47 @@ host_open_base(void *job, uint64_t id, int *descriptor, Failure *failure)
 
 /* ---- renderings ---- */
 
-static guint
-renderings_of(const Service *service, uid_t user)
-{
-    return GPOINTER_TO_UINT(g_hash_table_lookup(service->renderings_of, GUINT_TO_POINTER(user)));
-}
+/* A rendering that waits for others to end. */
+typedef struct {
+    GList link; /* in Service.renderings, until its turn has come */
+    gboolean begun;
+} RenderingTurn;
 
+/* With Service.lock. */
 static void
-count_rendering(Service *service, uid_t user, int change)
+begin_renderings(Service *service)
 {
-    guint now = renderings_of(service, user) + (guint)change;
-    service->renderings += (guint)change;
-    if (now > 0)
-        g_hash_table_insert(service->renderings_of, GUINT_TO_POINTER(user), GUINT_TO_POINTER(now));
-    else
-        g_hash_table_remove(service->renderings_of, GUINT_TO_POINTER(user));
+    GList *next;
+    while ((next = turns_next(&service->renderings, g_get_monotonic_time())) != NULL)
+        ((RenderingTurn *)next->data)->begun = TRUE;
+    g_cond_broadcast(&service->rendering_done);
 }
 
+/* Users take turns as for threads, so that those of one with several user ids, whose reports take as long as they may,
+ * do not keep others from having any. */
 static gboolean
 begin_rendering(Service *service, uid_t user)
 {
-    guint per_user = service->options.limits.renderings;
-    gint64 until = g_get_monotonic_time() + RENDERING_WAIT_S * G_USEC_PER_SEC;
+    RenderingTurn turn = {.begun = FALSE};
+    const gint64 until = g_get_monotonic_time() + RENDERING_WAIT_S * G_USEC_PER_SEC;
+    turn.link.data = &turn;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    while (renderings_of(service, user) >= per_user || service->renderings >= per_user * SERVICE_USERS_AT_ONCE)
-        if (!g_cond_wait_until(&service->rendering_done, &service->lock, until))
-            return FALSE;
-    count_rendering(service, user, 1);
-    return TRUE;
+    turns_enter(&service->renderings, user, &turn.link, g_get_monotonic_time());
+    begin_renderings(service);
+    while (!turn.begun && g_cond_wait_until(&service->rendering_done, &service->lock, until))
+        continue;
+    if (!turn.begun)
+        turns_withdraw(&service->renderings, user, &turn.link);
+    return turn.begun;
 }
 
 static void
-end_rendering(Service *service, uid_t user)
+end_rendering(Service *service, uid_t user, gint64 began_us)
 {
+    const gint64 now_us = g_get_monotonic_time();
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    count_rendering(service, user, -1);
-    g_cond_broadcast(&service->rendering_done); /* the longest waiter may not be the one that can begin */
+    turns_done(&service->renderings, user, now_us - began_us, now_us);
+    begin_renderings(service);
 }
 
 static RenderSetup
@@ -366,9 +371,10 @@ render_by(Service *service, const ServiceRoot *root, const ServiceRender *wanted
     setup.no_files = wanted->no_files;
     if (!begin_rendering(service, wanted->user))
         return fail_crowded(service, failure);
+    const gint64 began_us = g_get_monotonic_time();
     Outcome result = root != NULL ? root->render(&setup, wanted->rendering, descriptor, failure)
                                   : render_report(&setup, wanted->rendering, descriptor, failure);
-    end_rendering(service, wanted->user);
+    end_rendering(service, wanted->user, began_us);
     return result;
 }
 
@@ -409,9 +415,10 @@ render_growth_of(ServiceTarget *target, const RenderGrowth *wanted, int *descrip
     const RenderSetup setup = setup_of(&service->options.limits, live_pid(target));
     if (!begin_rendering(service, live_user(target)))
         return fail_crowded(service, failure);
+    const gint64 began_us = g_get_monotonic_time();
     Outcome result = root != NULL ? root->growth(&setup, wanted, descriptor, failure)
                                   : render_growth(&setup, wanted, descriptor, failure);
-    end_rendering(service, live_user(target));
+    end_rendering(service, live_user(target), began_us);
     return result;
 }
 

@@ -160,9 +160,10 @@ service_new(const ServiceOptions *options, GError **error)
     g_mutex_init(&service->lock);
     g_cond_init(&service->rendering_done);
     service->unbegun = g_hash_table_new(NULL, NULL);
-    service->renderings_of = g_hash_table_new(NULL, NULL);
     service->patience = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     copy_options(service, options);
+    turns_init(&service->renderings, service->options.limits.renderings * SERVICE_USERS_AT_ONCE,
+               service->options.limits.renderings);
     service->page_trees = held_files_new(service->options.limits.page_tree_bytes);
     service->messages = message_queue_new(service->context);
     make_sinks(service);

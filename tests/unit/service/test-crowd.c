@@ -72,8 +72,8 @@ test_black_box(void)
     ServiceOptions options = service_options_default;
     options.root = &root;
     options.every_us = 0;
-    options.blackbox = (ServiceBlackbox){
-        .scope = SERVICE_BLACKBOX_ALL, .directory = directory, .quota = blackbox_quota_default};
+    options.blackbox =
+        (ServiceBlackbox){.scope = SERVICE_BLACKBOX_ALL, .directory = directory, .quota = blackbox_quota_default};
     g_autoptr(Service) service = service_new(&options, NULL);
     Counts counts = {0};
     const gint64 before_ms = spent_ms();

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports that take as long as they may, of a user with several user ids, and those of others. */
+#include "service/core.h"
+#include "service/scan-result.h"
+
+enum { FIRST, SECOND, THIRD, SLOW, PROMPT, USERS };
+
+static struct {
+    GMutex lock;
+    GCond changed;
+    guint running[USERS];
+    gboolean may_end[USERS];
+} scene;
+
+/* The pid is the user. */
+static Outcome
+render(const RenderSetup *setup, const RouteRendering *rendering, int *descriptor, Failure *failure)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&scene.lock);
+    scene.running[setup->pid]++;
+    g_cond_broadcast(&scene.changed);
+    while (!scene.may_end[setup->pid])
+        g_cond_wait(&scene.changed, &scene.lock);
+    scene.running[setup->pid]--;
+    return OUTCOME_DONE;
+}
+
+static gpointer
+scanner_open(guint per_user)
+{
+    return &scene;
+}
+
+static void
+scanner_close(gpointer scanner)
+{
+}
+
+static ScanResult *
+scan(gpointer scanner, const GArray *hints)
+{
+    return scan_result_new();
+}
+
+static const ServiceRoot root = {
+    .scanner_new = scanner_open, .scanner_free = scanner_close, .scan = scan, .render = render};
+
+static Service *
+service_with(guint renderings)
+{
+    ServiceOptions options = service_options_default;
+    options.root = &root;
+    options.every_us = 0;
+    options.limits.renderings = renderings;
+    Service *service = service_new(&options, NULL);
+    for (guint user = 0; user < USERS; user++)
+        scene.may_end[user] = FALSE;
+    return service;
+}
+
+typedef struct {
+    Service *service;
+    uid_t user;
+} Client;
+
+static gpointer
+ask(gpointer data)
+{
+    const Client *client = data;
+    const RouteRendering rendering = {.dump = -1, .base = -1};
+    const ServiceRender wanted = {
+        .user = client->user, .title = "report", .pid = (pid_t)client->user, .rendering = &rendering};
+    int descriptor = -1;
+    Failure failure = {0};
+    return GINT_TO_POINTER(service_render(client->service, &wanted, &descriptor, &failure));
+}
+
+static void
+end_all(GThread **threads, guint n)
+{
+    g_mutex_lock(&scene.lock);
+    for (guint user = 0; user < USERS; user++)
+        scene.may_end[user] = TRUE;
+    g_cond_broadcast(&scene.changed);
+    g_mutex_unlock(&scene.lock);
+    for (guint i = 0; i < n; i++)
+        g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(threads[i])), ==, OUTCOME_DONE);
+}
+
+static void
+wait_for_running(uid_t user)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&scene.lock);
+    while (scene.running[user] == 0)
+        g_cond_wait(&scene.changed, &scene.lock);
+}
+
+static guint
+count_running(uid_t user)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&scene.lock);
+    return scene.running[user];
+}
+
+static void
+wait_for_waiting(Service *service, guint users)
+{
+    gboolean there = FALSE;
+    while (!there) {
+        g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
+        there = g_sequence_get_length(service->renderings.ring) == (gint)users;
+        g_thread_yield();
+    }
+}
+
+/* As if a report for USER had taken TOOK_S, AGO_S ago. */
+static void
+note_took(Service *service, uid_t user, guint took_s, guint ago_s)
+{
+    const gint64 then_us = g_get_monotonic_time() - (gint64)ago_s * G_USEC_PER_SEC;
+    GList link = {0};
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
+    turns_enter(&service->renderings, user, &link, then_us);
+    g_assert_true(turns_next(&service->renderings, then_us) == &link);
+    turns_done(&service->renderings, user, (gint64)took_s * G_USEC_PER_SEC, then_us);
+}
+
+/* Who has delayed others comes after who has not, even if he waits already. */
+static void
+test_order(void)
+{
+    Service *service = service_with(1);
+    Client clients[] = {{service, FIRST}, {service, SECOND}, {service, SLOW}, {service, PROMPT}};
+    GThread *threads[G_N_ELEMENTS(clients)];
+    note_took(service, SLOW, 30, 0);
+    for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
+        threads[i] = g_thread_new("client", ask, &clients[i]);
+        if (i < 2)
+            wait_for_running(clients[i].user);
+        else
+            wait_for_waiting(service, i - 1);
+    }
+    g_mutex_lock(&scene.lock);
+    scene.may_end[FIRST] = TRUE;
+    g_cond_broadcast(&scene.changed);
+    g_mutex_unlock(&scene.lock);
+    wait_for_running(PROMPT);
+    g_assert_cmpuint(count_running(SLOW), ==, 0);
+    end_all(threads, G_N_ELEMENTS(clients));
+    service_free(service);
+}
+
+/* Users with slow reports, however many, leave room for one of a user who has had none. */
+static void
+test_room(void)
+{
+    Service *service = service_with(2);
+    Client clients[] = {{service, FIRST}, {service, SECOND}, {service, THIRD}, {service, SLOW}, {service, PROMPT}};
+    GThread *threads[G_N_ELEMENTS(clients)];
+    for (guint i = 0; i < G_N_ELEMENTS(clients); i++)
+        note_took(service, clients[i].user, clients[i].user == PROMPT ? 0 : 30, clients[i].user == PROMPT ? 300 : 0);
+    for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
+        threads[i] = g_thread_new("client", ask, &clients[i]);
+        if (clients[i].user == SLOW)
+            wait_for_waiting(service, 1);
+        else
+            wait_for_running(clients[i].user);
+    }
+    g_assert_cmpuint(count_running(SLOW), ==, 0);
+    end_all(threads, G_N_ELEMENTS(clients));
+    service_free(service);
+}
+
+int
+main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/service/renderings/order", test_order);
+    g_test_add_func("/service/renderings/room", test_room);
+    return g_test_run();
+}
