@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/broker.h"
 
+#include "broker/crowd.h"
 #include "broker/session.h"
 #include "confine/channel.h"
 #include "target/discovery.h"
@@ -17,27 +18,14 @@
 #include <unistd.h>
 
 enum {
-    SOCKET = 3,            /* our end, the only descriptor besides the three standard ones */
-    SESSIONS_MAX = 1024,   /* concurrent sessions, each a process of root */
-    SESSIONS_OF_USER = 64, /* for processes of one user, except TARGETS */
-    TARGETS_OF_USER = 256, /* BROKER_TARGET; the session checks whether the operator has named the process */
-    STUCK_OF_USER = 3,     /* that take longer than STUCK_S; they do not count for SESSIONS_MAX */
-    STUCK_S = 30,
+    SOCKET = 3, /* our end, the only descriptor besides the three standard ones */
 };
-
-/* A session that is not known to have ended. */
-typedef struct {
-    pid_t pid;
-    uid_t user; /* the user of the session's process; root if it has none */
-    BrokerKind kind;
-    gint64 begun_us; /* monotonic */
-} Child;
 
 typedef struct {
     const BrokerSettings *settings;
     BrokerPolicy *policy;
-    GArray *children; /* Child */
-    int exits;        /* the subscription; -1: none requested yet */
+    Crowd *crowd; /* the sessions */
+    int exits;    /* the subscription; -1: none requested yet */
 } Broker;
 
 /* A request in progress. fd is the reply's descriptor, or -1. */
@@ -151,37 +139,16 @@ find_process(const BrokerRequest *request, Process *process)
     return process_look(request->pid, process) && process->start_time == request->start_time;
 }
 
+static gboolean
+has_ended(pid_t session)
+{
+    return waitpid(session, NULL, WNOHANG) != 0;
+}
+
 static void
-forget_ended(Broker *broker)
+end_session(pid_t session)
 {
-    for (guint i = broker->children->len; i > 0; i--)
-        if (waitpid(g_array_index(broker->children, Child, i - 1).pid, NULL, WNOHANG) != 0)
-            g_array_remove_index_fast(broker->children, i - 1);
-}
-
-/* Whether the process of the session has delayed it for longer than its client waits. */
-static gboolean
-is_stuck(const Child *child, gint64 now_us)
-{
-    return broker_is_brief(child->kind) && now_us - child->begun_us > STUCK_S * G_USEC_PER_SEC;
-}
-
-/* Limits sessions, so that a compromised server, or targets that delay their sessions, cannot exhaust root's
- * processes, and so that those of some users leave room for others. */
-static gboolean
-is_crowded(const Broker *broker, const Child *new)
-{
-    guint all = 0, others = 0, targets = 0, stuck = 0;
-    for (guint i = 0; i < broker->children->len; i++) {
-        const Child *child = &g_array_index(broker->children, Child, i);
-        const gboolean is_over = is_stuck(child, new->begun_us);
-        all += !is_over;
-        stuck += child->user == new->user &&is_over;
-        targets += child->user == new->user && child->kind == BROKER_TARGET;
-        others += child->user == new->user && child->kind != BROKER_TARGET;
-    }
-    const gboolean full = new->kind == BROKER_TARGET ? targets >= TARGETS_OF_USER : others >= SESSIONS_OF_USER;
-    return full || all >= SESSIONS_MAX || stuck >= STUCK_OF_USER;
+    kill(session, SIGKILL);
 }
 
 static int
@@ -194,14 +161,15 @@ begin_session(Broker *broker, Work *work)
     int error = session_check(&session);
     if (error != 0)
         return error;
-    Child child = {
-        .user = session.process.uids[0], .kind = (BrokerKind)request->kind, .begun_us = g_get_monotonic_time()};
-    forget_ended(broker);
-    if (is_crowded(broker, &child))
+    CrowdSession begun = {.account = request->pid != 0 ? crowd_account(&session.process) : 0,
+                          .kind = (BrokerKind)request->kind,
+                          .begun_us = g_get_monotonic_time()};
+    crowd_look(broker->crowd, has_ended, end_session, begun.begun_us);
+    if (!crowd_has_room(broker->crowd, &begun))
         return EAGAIN;
-    error = fork_session(&session, work, &child.pid);
-    if (child.pid > 0)
-        g_array_append_val(broker->children, child);
+    error = fork_session(&session, work, &begun.pid);
+    if (begun.pid > 0)
+        crowd_add(broker->crowd, &begun);
     return error;
 }
 
@@ -251,7 +219,7 @@ broker_run(int socket, const BrokerSettings *settings)
 {
     /* The broker ends after the server, so it ignores signals that a terminal or supervisor sends to both. */
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-    Broker broker = {.settings = settings, .children = g_array_new(FALSE, FALSE, sizeof(Child)), .exits = -1};
+    Broker broker = {.settings = settings, .crowd = crowd_new(), .exits = -1};
     for (gsize i = 0; i < G_N_ELEMENTS(ignored); i++)
         signal(ignored[i], SIG_IGN);
     if (socket != SOCKET)
@@ -262,6 +230,6 @@ broker_run(int socket, const BrokerSettings *settings)
         ;
     if (broker.exits >= 0)
         exit_events_unsubscribe(broker.exits);
-    g_array_unref(broker.children);
+    crowd_free(broker.crowd);
     broker_policy_free(broker.policy);
 }
