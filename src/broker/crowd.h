@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Limits the sessions of the broker, each a process of root, so that a compromised server, or processes that delay their
- * sessions, cannot use up root's processes, and so that those of some users leave room for others. A session is stuck
- * once its process has delayed it for longer than its client waits; one that waits for a file system's answer does not
- * end by SIGKILL.
+ * Limits the sessions of the broker, each a process of root, so that a compromised server, or processes that delay
+ * their sessions, cannot use up root's processes, and so that those of some users leave room for others. A session is
+ * stuck once its process has delayed it for longer than its client waits; one that waits for a file system's answer
+ * does not end by SIGKILL.
  *
  * Times are monotonic. Not thread-safe.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rules/engine.h"
 
+#include "confine/keyed-hash.h"
 #include "rules/condition.h"
 #include "rules/tally.h"
 #include "rules/window.h"
@@ -490,9 +491,9 @@ engine_new(void)
 {
     Engine *engine = g_new0(Engine, 1);
     engine->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_unref);
-    engine->series = g_hash_table_new(g_str_hash, g_str_equal);
+    engine->series = g_hash_table_new(keyed_hash_string, g_str_equal);
     engine->order = g_ptr_array_new();
-    engine->works = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    engine->works = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     engine->tally = tally_new();
     return engine;
 }

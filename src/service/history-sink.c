@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/core.h"
 
+#include "confine/keyed-hash.h"
+
 enum {
     RETAIN_EVERY_S = 600, /* retention is cheap, but not free */
 };
@@ -19,7 +21,7 @@ new_state(Service *service)
 {
     HistorySink *sink = g_new0(HistorySink, 1);
     sink->service = service;
-    sink->missing = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    sink->missing = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     g_mutex_init(&sink->lock);
     return sink;
 }

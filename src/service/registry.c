@@ -8,6 +8,8 @@
 #include "service/wakeup.h"
 #include "service/work.h"
 
+#include "confine/keyed-hash.h"
+
 #include <glib-unix.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -434,7 +436,7 @@ static GHashTable *
 list_series(const Registry *registry)
 {
     const ServiceOptions *options = &registry->service->options;
-    GHashTable *series = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    GHashTable *series = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     for (guint i = 0; i < registry->live->len; i++)
         g_hash_table_insert(series, g_strdup(service_target_series(registry->live->pdata[i])),
                             g_strdup(live_unique(registry->live->pdata[i])));

@@ -467,6 +467,27 @@ test_crowd_of_a_user(void)
     end(&bench);
 }
 
+/* Names that a hash without a key, which anyone can compute, does not tell apart. */
+static void
+test_names_that_collide(void)
+{
+    enum { PAIRS = 14, SERIES = 1 << PAIRS };
+    static const char *const pairs[] = {"az", "bY"};
+    Bench bench;
+    begin(&bench, "[a]\nwhen = held above 1GiB\ndo = log\n");
+    const gint64 began_us = g_get_monotonic_time();
+    for (guint i = 0; i < SERIES; i++) {
+        g_autoptr(GString) name = g_string_new(NULL);
+        for (guint pair = 0; pair < PAIRS; pair++)
+            g_string_append(name, pairs[i >> pair & 1]);
+        g_assert_cmpuint(g_str_hash(name->str), ==, g_str_hash("azazazazazazazazazazazazazaz"));
+        bench.reading.series = name->str;
+        step(&bench, 1, 120);
+    }
+    g_assert_cmpint(g_get_monotonic_time() - began_us, <, 2 * SECOND);
+    end(&bench);
+}
+
 static void
 note_probe(Rule *rule, const Quantity *quantity, gpointer data)
 {
@@ -595,6 +616,7 @@ main(int argc, char **argv)
     g_test_add_func("/engine/probed", test_probed);
     g_test_add_func("/engine/users", test_users);
     g_test_add_func("/engine/works-of-users", test_works_of_users);
+    g_test_add_func("/engine/names-that-collide", test_names_that_collide);
     g_test_add_func("/engine/many", test_many);
     return g_test_run();
 }
