@@ -119,11 +119,12 @@ may_be_next(const Watcher *watcher, const Process *process)
     return process->uids[0] == watcher->user || process_is_roots(process);
 }
 
-/* The process with the name and the user; NULL: none is running. */
+/* The process with the name and the user; NULL: none is running. Any user can have a set-user-ID program of root's take
+ * the name, but not use jemalloc. */
 static Target *
 find_next(const Watcher *watcher)
 {
-    g_autoptr(GPtrArray) found = candidates_find(watcher->operand, CANDIDATES_NAMED, NULL);
+    g_autoptr(GPtrArray) found = candidates_find(watcher->operand, CANDIDATES_JEMALLOC, NULL);
     for (guint i = found != NULL ? found->len : 0; i > 0; i--)
         if (!may_be_next(watcher, &((const Candidate *)found->pdata[i - 1])->process))
             g_ptr_array_remove_index(found, i - 1);

@@ -12,6 +12,7 @@ import pathlib
 import pwd
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -209,6 +210,19 @@ def test_a_namesake_of_another_user_is_not_the_next_process(open_path):
             line = watch.stderr.readline()
             assert f"{NAME} ({successor.pid_inside}): snapshot 1 (first)" in line
             assert impostor.poll() is None
+
+
+def test_a_namesake_without_jemalloc_is_not_the_next_process(tmp_path):
+    """Any user can have a set-user-ID program of root's take the name."""
+    with leaker(tmp_path) as program, watched(tmp_path, NAME) as watch:
+        program.tell("stop 0")
+        program.wait(DEADLINE)
+        assert "exited with status 1" in watch.stderr.readline()
+        namesake = tmp_path / "bin" / NAME
+        namesake.parent.mkdir()
+        shutil.copy(shutil.which("sleep"), namesake)
+        with started([namesake, "600"], env=environment(tmp_path)), leaker(tmp_path) as successor:
+            assert f"{NAME} ({successor.pid_inside}): snapshot 1 (first)" in watch.stderr.readline()
 
 
 def test_systemd_oomd_calls_before_it_kills(tmp_path):
