@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/user-namespace.h"
 
+#include "target/account.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
 #include <sys/ioctl.h>
@@ -28,6 +31,16 @@ maker_of(int fd)
     return fstat(fd, &space) == 0 ? NO_USER + space.st_ino : NO_USER;
 }
 
+/* Of a process whose namespace only root can see. The kernel shows those that must not be traced as root's. */
+static guint64
+owner_of(pid_t pid)
+{
+    struct stat facts;
+    char path[64];
+    g_snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &facts) == 0 && facts.st_uid != 0 ? account_of(facts.st_uid) : NO_USER;
+}
+
 guint64
 user_namespace_maker(pid_t pid)
 {
@@ -35,7 +48,11 @@ user_namespace_maker(pid_t pid)
     char path[64];
     guint64 maker = NO_USER;
     g_snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-    if (stat("/proc/self/ns/user", &ours) != 0 || stat(path, &its) != 0 || is_same(&ours, &its))
+    if (stat("/proc/self/ns/user", &ours) != 0)
+        return 0;
+    if (stat(path, &its) != 0)
+        return errno == EACCES ? owner_of(pid) : 0;
+    if (is_same(&ours, &its))
         return 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     for (guint depth = 0; fd >= 0 && depth < DEPTH_MAX; depth++) {

@@ -8,7 +8,8 @@
 
 /* Identifies who has made the user namespace of PID; of nested ones, the outermost one inside ours. Each user has a
  * number, but each namespace that root has made has its own, since root makes those of containers. Returns 0 if the
- * namespace is ours or cannot be seen. Does not block. Thread-safe. */
+ * namespace is ours. Where it cannot be seen, which is so for users other than root, the owner of the process is
+ * assumed. Does not block. Thread-safe. */
 guint64 user_namespace_maker(pid_t pid);
 
 #endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target/account.h"
+
+#include <pwd.h>
+
+enum {
+    FRESH_S = 60,
+    USER_MAX = 4096, /* buffer for a user's entry in the user database */
+};
+
+static gboolean
+find_user(const char *name, uid_t *user)
+{
+    char buffer[USER_MAX];
+    struct passwd entry, *found = NULL;
+    guint64 number;
+    if (g_ascii_string_to_unsigned(name, 10, 0, G_MAXUINT32, &number, NULL)) {
+        *user = (uid_t)number;
+        return TRUE;
+    }
+    if (getpwnam_r(name, &entry, buffer, sizeof(buffer), &found) != 0 || found == NULL)
+        return FALSE;
+    *user = entry.pw_uid;
+    return TRUE;
+}
+
+/* LINE is NAME:FIRST:COUNT. */
+static gboolean
+parse_line(const char *line, AccountRange *range)
+{
+    g_auto(GStrv) parts = g_strsplit(line, ":", -1);
+    guint64 count;
+    if (g_strv_length(parts) != 3 || !g_ascii_string_to_unsigned(parts[1], 10, 0, G_MAXUINT32, &range->first, NULL) ||
+        !g_ascii_string_to_unsigned(parts[2], 10, 1, G_MAXUINT32, &count, NULL) || !find_user(parts[0], &range->user))
+        return FALSE;
+    range->end = range->first + count;
+    return range->user != 0;
+}
+
+GArray *
+account_ranges_parse(const char *text)
+{
+    GArray *ranges = g_array_new(FALSE, FALSE, sizeof(AccountRange));
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line != NULL; line++) {
+        AccountRange range;
+        if (parse_line(*line, &range))
+            g_array_append_val(ranges, range);
+    }
+    return ranges;
+}
+
+uid_t
+account_in(const GArray *ranges, uid_t uid)
+{
+    for (guint i = 0; i < ranges->len; i++) {
+        const AccountRange *range = &g_array_index(ranges, AccountRange, i);
+        if (uid >= range->first && uid < range->end)
+            return range->user;
+    }
+    return uid;
+}
+
+static GArray *
+read_ranges(void)
+{
+    g_autofree char *text = NULL;
+    g_file_get_contents("/etc/subuid", &text, NULL, NULL);
+    return account_ranges_parse(text != NULL ? text : "");
+}
+
+uid_t
+account_of(uid_t uid)
+{
+    static GMutex mutex;
+    static GArray *ranges; /* guarded by MUTEX, like READ_US */
+    static gint64 read_us; /* monotonic */
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&mutex);
+    if (ranges == NULL || g_get_monotonic_time() - read_us > FRESH_S * G_USEC_PER_SEC) {
+        g_clear_pointer(&ranges, g_array_unref);
+        ranges = read_ranges();
+        read_us = g_get_monotonic_time();
+    }
+    return account_in(ranges, uid);
+}
