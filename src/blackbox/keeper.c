@@ -7,6 +7,7 @@
 #include "confine/target-files.h"
 #include "source/durable.h"
 #include "source/source.h"
+#include "target/account.h"
 
 #include <errno.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct BlackboxKeeper {
     char *root;
     char *life;
     RecordProcess process;
+    uid_t account;
     pid_t pid;
     guint64 start_time;
     uid_t owner; /* as target_files_user_of(), the least privileged since the start, and target_user() */
@@ -36,6 +38,7 @@ blackbox_keeper_new(const char *directory, const Process *process, const Blackbo
     keeper->root = g_strdup(directory);
     keeper->life = files_life(directory, process->name, process->pid, process->start_time);
     keeper->process = (RecordProcess){g_strdup(process->name), files_boot(), process->uids[0]};
+    keeper->account = account_of(process->uids[0]);
     keeper->pid = process->pid;
     keeper->start_time = process->start_time;
     keeper->owner = target_files_user_of(process->pid);
@@ -128,15 +131,15 @@ bytes_of(const BlackboxLife *life)
     return bytes;
 }
 
-/* Removes this user's ended lives that exceed the limit of one name or of all names, since a process may take any name.
- * LIVES are sorted, the latest first. */
+/* Removes this account's ended lives that exceed the limit of one name or of all names, since a process may take any
+ * name. LIVES are sorted, the latest first. */
 static void
 remove_old_lives(const BlackboxKeeper *keeper, GPtrArray *lives)
 {
     guint of_name = 0, of_user = 0;
     for (guint i = 0; i < lives->len;) {
         const BlackboxLife *life = lives->pdata[i];
-        const gboolean ended = !life->watched && !life->alive && life->user == keeper->process.user;
+        const gboolean ended = !life->watched && !life->alive && account_of(life->user) == keeper->account;
         const gboolean namesake = ended && strcmp(life->name, keeper->process.name) == 0;
         of_name += namesake;
         of_user += ended;
@@ -150,13 +153,13 @@ remove_old_lives(const BlackboxKeeper *keeper, GPtrArray *lives)
     }
 }
 
-/* Removes the oldest of LIVES of USER that is not watched. FALSE if USER has no such life. */
+/* Removes the oldest of LIVES of ACCOUNT that is not watched. FALSE if there is no such life. */
 static gboolean
-remove_life_of(GPtrArray *lives, uid_t user)
+remove_life_of(GPtrArray *lives, uid_t account)
 {
     for (guint i = lives->len; i > 0; i--) {
         const BlackboxLife *life = lives->pdata[i - 1];
-        if (life->watched || life->user != user)
+        if (life->watched || account_of(life->user) != account)
             continue;
         files_remove_life(life->directory);
         g_ptr_array_remove_index(lives, i - 1);
@@ -165,16 +168,16 @@ remove_life_of(GPtrArray *lives, uid_t user)
     return FALSE;
 }
 
-/* Removes the oldest snapshot of USER that is not the last one of its life. FALSE if USER has no such snapshot. */
+/* Removes the oldest snapshot of ACCOUNT that is not the last one of its life. FALSE if there is no such snapshot. */
 static gboolean
-remove_snapshot_of(const GPtrArray *lives, uid_t user)
+remove_snapshot_of(const GPtrArray *lives, uid_t account)
 {
     const BlackboxLife *found = NULL;
     const BlackboxSnapshot *oldest = NULL;
     for (guint i = 0; i < lives->len; i++) {
         const BlackboxLife *life = lives->pdata[i];
         const BlackboxSnapshot *first = life->snapshots->len > 1 ? life->snapshots->pdata[0] : NULL;
-        if (life->user != user || first == NULL || (oldest != NULL && oldest->time_us <= first->time_us))
+        if (account_of(life->user) != account || first == NULL || (oldest != NULL && oldest->time_us <= first->time_us))
             continue;
         found = life;
         oldest = first;
@@ -186,16 +189,16 @@ remove_snapshot_of(const GPtrArray *lives, uid_t user)
     return TRUE;
 }
 
-/* Removes the dump of USER's oldest snapshot, but keeps its figures, for lives that have no other. FALSE if USER has no
- * dump. */
+/* Removes the dump of the oldest snapshot of ACCOUNT, but keeps its figures, for lives that have no other. FALSE if it
+ * has no dump. */
 static gboolean
-remove_dump_of(const GPtrArray *lives, uid_t user)
+remove_dump_of(const GPtrArray *lives, uid_t account)
 {
     BlackboxSnapshot *oldest = NULL;
     for (guint i = 0; i < lives->len; i++) {
         const BlackboxLife *life = lives->pdata[i];
         BlackboxSnapshot *last = life->snapshots->len > 0 ? life->snapshots->pdata[life->snapshots->len - 1] : NULL;
-        if (life->user == user && last != NULL && last->dump != NULL &&
+        if (account_of(life->user) == account && last != NULL && last->dump != NULL &&
             (oldest == NULL || last->time_us < oldest->time_us))
             oldest = last;
     }
@@ -207,26 +210,27 @@ remove_dump_of(const GPtrArray *lives, uid_t user)
     return TRUE;
 }
 
-/* A new table of user -> bytes. */
+/* A new table of account -> bytes. */
 static GHashTable *
 sum_up(const GPtrArray *lives)
 {
     GHashTable *sums = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     for (guint i = 0; i < lives->len; i++) {
         const BlackboxLife *life = lives->pdata[i];
-        guint64 *sum = g_hash_table_lookup(sums, GUINT_TO_POINTER(life->user));
+        gpointer account = GUINT_TO_POINTER(account_of(life->user));
+        guint64 *sum = g_hash_table_lookup(sums, account);
         if (sum == NULL) {
             sum = g_new0(guint64, 1);
-            g_hash_table_insert(sums, GUINT_TO_POINTER(life->user), sum);
+            g_hash_table_insert(sums, account, sum);
         }
         *sum += bytes_of(life);
     }
     return sums;
 }
 
-/* Finds the user with the most bytes who is not in SPARED. FALSE if all are. */
+/* Finds the account with the most bytes that is not in SPARED. FALSE if all are. */
 static gboolean
-find_heaviest(const GPtrArray *lives, GHashTable *spared, uid_t *user)
+find_heaviest(const GPtrArray *lives, GHashTable *spared, uid_t *account)
 {
     g_autoptr(GHashTable) sums = sum_up(lives);
     GHashTableIter iterator;
@@ -239,7 +243,7 @@ find_heaviest(const GPtrArray *lives, GHashTable *spared, uid_t *user)
             continue;
         found = TRUE;
         most = *(const guint64 *)sum;
-        *user = GPOINTER_TO_UINT(key);
+        *account = GPOINTER_TO_UINT(key);
     }
     return found;
 }
@@ -258,11 +262,11 @@ bytes_of_all(const GPtrArray *lives)
 static void
 keep_to_bytes(const BlackboxKeeper *keeper, GPtrArray *lives)
 {
-    g_autoptr(GHashTable) spared = g_hash_table_new(NULL, NULL); /* users with nothing left to remove */
-    uid_t user = 0;
-    while (bytes_of_all(lives) > keeper->quota.bytes && find_heaviest(lives, spared, &user))
-        if (!remove_life_of(lives, user) && !remove_snapshot_of(lives, user) && !remove_dump_of(lives, user))
-            g_hash_table_add(spared, GUINT_TO_POINTER(user));
+    g_autoptr(GHashTable) spared = g_hash_table_new(NULL, NULL); /* accounts with nothing left to remove */
+    uid_t account = 0;
+    while (bytes_of_all(lives) > keeper->quota.bytes && find_heaviest(lives, spared, &account))
+        if (!remove_life_of(lives, account) && !remove_snapshot_of(lives, account) && !remove_dump_of(lives, account))
+            g_hash_table_add(spared, GUINT_TO_POINTER(account));
 }
 
 static void

@@ -14,7 +14,7 @@ enum {
 /* A target that is due. */
 typedef struct {
     gint64 since_us; /* when it became due */
-    uid_t user;
+    uid_t account;
     gboolean ended; /* it is always chosen */
     gpointer data;
 } RoundEntry;

@@ -64,10 +64,11 @@ send_wire_text(Exchange *exchange, GBytes *text)
 static Answer *
 refuse_unread(void)
 {
-    Answer *answer = answer_new_failure(&(AnswerFailure){.status = MHD_HTTP_TOO_MANY_REQUESTS,
-                                                         .code = "answers_unread",
-                                                         .message = "256 MiB of answers to this peer are unread, or 1 GiB of answers to all",
-                                                         .hint = "read them to their end first"});
+    Answer *answer = answer_new_failure(
+        &(AnswerFailure){.status = MHD_HTTP_TOO_MANY_REQUESTS,
+                         .code = "answers_unread",
+                         .message = "256 MiB of answers to this peer are unread, or 1 GiB of answers to all",
+                         .hint = "read them to their end first"});
     answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, "1");
     return answer;
 }

@@ -34,6 +34,7 @@ typedef struct {
     char *name;
     char *user;      /* user of its process; NULL: unknown */
     guint32 owner;   /* RuleReading.owner */
+    guint32 account; /* RuleReading.account */
     gboolean begun;  /* the following members are valid */
     gboolean chosen; /* Standing.chosen is up to date */
     guint64 life;
@@ -46,7 +47,7 @@ struct Engine {
     GPtrArray *rules;   /* of Rule */
     GHashTable *series; /* name -> Series */
     GPtrArray *order;   /* of Series, borrowed */
-    GHashTable *works;  /* "RULE SERIES" -> the user, for actions that are running */
+    GHashTable *works;  /* "RULE SERIES" -> the account to which the running actions are charged */
     Tally *tally;
     guint64 judged; /* number of judgements of a rule on a sample */
 };
@@ -309,14 +310,14 @@ moved_again(const Series *series, const Rule *rule, const RuleReading *reading, 
 }
 
 static guint
-works_of_user(const Engine *engine, const char *user)
+works_of_account(const Engine *engine, guint32 account)
 {
     guint count = 0;
     GHashTableIter iter;
-    gpointer owner;
+    gpointer charged;
     g_hash_table_iter_init(&iter, engine->works);
-    while (g_hash_table_iter_next(&iter, NULL, &owner))
-        count += strcmp(owner, user) == 0;
+    while (g_hash_table_iter_next(&iter, NULL, &charged))
+        count += GPOINTER_TO_UINT(charged) == account;
     return count;
 }
 
@@ -327,7 +328,7 @@ check_user(const Engine *engine, const Series *series, const Rule *rule, gint64 
 {
     if (series->user == NULL)
         return RULE_FIRED;
-    if (works_of_user(engine, series->user) + firings->len >= ENGINE_WORKS_OF_USER)
+    if (works_of_account(engine, series->account) + firings->len >= ENGINE_WORKS_OF_USER)
         return RULE_USER_AT_WORK;
     return tally_count(engine->tally, rule->name, series->user, now_us, rule->window_us) >= rule->user_count
                ? RULE_USER_COUNTED_OUT
@@ -460,6 +461,7 @@ engine_judge(Engine *engine, const RuleReading *reading, GArray *firings)
         choose(engine, series, reading->subject);
     series->now_us = reading->now_us;
     series->owner = reading->owner;
+    series->account = reading->account;
     feed_windows(series, reading);
     for (guint i = 0; i < engine->rules->len; i++) {
         judge_rule(engine, series, i, reading, firings);
@@ -493,7 +495,7 @@ engine_new(void)
     engine->rules = g_ptr_array_new_with_free_func((GDestroyNotify)rule_unref);
     engine->series = g_hash_table_new(keyed_hash_string, g_str_equal);
     engine->order = g_ptr_array_new();
-    engine->works = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
+    engine->works = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     engine->tally = tally_new();
     return engine;
 }
@@ -667,7 +669,7 @@ engine_begin_work(Engine *engine, const char *name, const char *series)
     Standing *standing = find_standing(engine, name, series);
     const Series *worked = g_hash_table_lookup(engine->series, series);
     if (worked != NULL && worked->user != NULL)
-        g_hash_table_insert(engine->works, g_strdup_printf("%s %s", name, series), g_strdup(worked->user));
+        g_hash_table_insert(engine->works, g_strdup_printf("%s %s", name, series), GUINT_TO_POINTER(worked->account));
     if (standing != NULL)
         standing->at_work = TRUE;
 }

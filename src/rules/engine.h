@@ -38,7 +38,7 @@ typedef enum {
     RULE_MACHINE_SHORT,
     RULE_AT_WORK, /* its previous actions are still running */
     RULE_USER_COUNTED_OUT,
-    RULE_USER_AT_WORK, /* ENGINE_WORKS_OF_USER rules act on processes of this user */
+    RULE_USER_AT_WORK, /* ENGINE_WORKS_OF_USER actions are charged to this user */
     RULE_REASONS,
 } RuleReason;
 
@@ -47,6 +47,7 @@ typedef struct {
     const char *series;
     const RuleSubject *subject;
     guint32 owner;   /* the user whom the process belongs to, for engine_each() */
+    guint32 account; /* to whom actions on it are charged (target/account.h) */
     guint64 life;    /* differs for another process */
     gint64 began_us; /* when the process began, or was first seen */
     gint64 now_us;   /* of the caller's clock, which need not be the time of day */

@@ -372,7 +372,7 @@ find_due(BlackBox *box, gint64 now_us)
     g_hash_table_iter_init(&iter, box->watched);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const Watched *watched = value;
-        const RoundEntry entry = {watched->next_us, live_user(watched->target), watched->ended, value};
+        const RoundEntry entry = {watched->next_us, live_account(watched->target), watched->ended, value};
         if (!watched->busy && (watched->next_us <= now_us || is_urgent(watched)))
             g_array_append_val(due, entry);
     }

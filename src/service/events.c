@@ -13,7 +13,7 @@ typedef struct {
 
 struct Events {
     GQueue kept;        /* of ServiceEvent, in order of id */
-    GHashTable *counts; /* uid -> number of kept events of its targets */
+    GHashTable *counts; /* account -> number of kept events of its targets */
     guint64 last;
     guint64 last_lost; /* id of the newest event that was dropped; 0: none */
     GPtrArray *subscribers;
@@ -110,19 +110,19 @@ tell(Events *events, const ServiceEvent *event)
 }
 
 static guint
-count_of(const Events *events, uid_t user)
+count_of(const Events *events, uid_t account)
 {
-    return GPOINTER_TO_UINT(g_hash_table_lookup(events->counts, GUINT_TO_POINTER(user)));
+    return GPOINTER_TO_UINT(g_hash_table_lookup(events->counts, GUINT_TO_POINTER(account)));
 }
 
 static void
-count(Events *events, uid_t user, int change)
+count(Events *events, uid_t account, int change)
 {
-    guint now = count_of(events, user) + (guint)change;
+    guint now = count_of(events, account) + (guint)change;
     if (now > 0)
-        g_hash_table_insert(events->counts, GUINT_TO_POINTER(user), GUINT_TO_POINTER(now));
+        g_hash_table_insert(events->counts, GUINT_TO_POINTER(account), GUINT_TO_POINTER(now));
     else
-        g_hash_table_remove(events->counts, GUINT_TO_POINTER(user));
+        g_hash_table_remove(events->counts, GUINT_TO_POINTER(account));
 }
 
 static guint
@@ -143,11 +143,11 @@ forget_one(Events *events)
 {
     guint most = most_of_one_user(events);
     GList *link = events->kept.head;
-    while (count_of(events, ((const ServiceEvent *)link->data)->user) < most)
+    while (count_of(events, ((const ServiceEvent *)link->data)->account) < most)
         link = link->next;
     ServiceEvent *event = link->data;
     events->last_lost = MAX(events->last_lost, event->id);
-    count(events, event->user, -1);
+    count(events, event->account, -1);
     g_queue_delete_link(&events->kept, link);
     free_event(event);
 }
@@ -158,7 +158,7 @@ events_add(Events *events, const ServiceEvent *event)
     ServiceEvent *copy = copy_event(event);
     copy->id = ++events->last;
     g_queue_push_tail(&events->kept, copy);
-    count(events, copy->user, 1);
+    count(events, copy->account, 1);
     if (events->kept.length > EVENTS_KEPT)
         forget_one(events);
     tell(events, copy);

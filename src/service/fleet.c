@@ -3,6 +3,7 @@
 
 #include "service/series-name.h"
 
+#include "target/account.h"
 #include "target/candidates.h"
 
 /* Remarks are kept in the history as those of the series' user, and any user can start any number of processes of the
@@ -139,7 +140,7 @@ has_room(const Fleet *fleet, uid_t user)
 {
     guint n = 0;
     for (guint i = 0; i < fleet->members->len; i++)
-        n += g_array_index(fleet->members, Process, i).uids[1] == user;
+        n += account_of(g_array_index(fleet->members, Process, i).uids[1]) == account_of(user);
     return n < SERIES_NUMBERS_OF_USER;
 }
 

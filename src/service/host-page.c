@@ -84,10 +84,10 @@ check_kept(Job *job, gint64 incarnation, const RoutePage *page, Failure *failure
 /* ---- pages ---- */
 
 static Outcome
-cut(Service *service, uid_t user, int tree, const PageOptions *options, int *report, Failure *failure)
+cut(Service *service, uid_t account, int tree, const PageOptions *options, int *report, Failure *failure)
 {
     const RouteRendering rendering = {.format = "page", .options = options->cut, .dump = tree, .base = -1};
-    const ServiceRender wanted = {.user = user, .rendering = &rendering, .no_files = TRUE};
+    const ServiceRender wanted = {.account = account, .rendering = &rendering, .no_files = TRUE};
 
     return service_render(service, &wanted, report, failure);
 }
@@ -109,9 +109,9 @@ service_page(Service *service, const ServicePage *page, int *descriptor, Failure
             return page->render(page->data, "page", page->options, descriptor, failure);
         if (result != OUTCOME_DONE)
             return result;
-        held_files_add(service->page_trees, key, page->user, tree);
+        held_files_add(service->page_trees, key, page->account, tree);
     }
-    Outcome result = cut(service, page->user, tree, &options, descriptor, failure);
+    Outcome result = cut(service, page->account, tree, &options, descriptor, failure);
     close(tree);
     return result;
 }
@@ -158,7 +158,7 @@ host_page(void *job, const RoutePage *page, int *descriptor, Failure *failure)
     g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT, incarnation,
                                            page->dump, page->base);
     const ServicePage wanted = {
-        .user = live_user(target), .key = key, .options = page->options, .render = render_kept, .data = &kept};
+        .account = live_account(target), .key = key, .options = page->options, .render = render_kept, .data = &kept};
     /* The report does not need the target, so other work on it may begin. */
     work_release(job);
     return service_page(live_service(target), &wanted, descriptor, failure);

@@ -324,27 +324,27 @@ begin_renderings(Service *service)
 /* Users take turns as for threads, so that those of one with several user ids, whose reports take as long as they may,
  * do not keep others from having any. */
 static gboolean
-begin_rendering(Service *service, uid_t user)
+begin_rendering(Service *service, uid_t account)
 {
     RenderingTurn turn = {.begun = FALSE};
     const gint64 until = g_get_monotonic_time() + RENDERING_WAIT_S * G_USEC_PER_SEC;
     turn.link.data = &turn;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    turns_enter(&service->renderings, user, &turn.link, g_get_monotonic_time());
+    turns_enter(&service->renderings, account, &turn.link, g_get_monotonic_time());
     begin_renderings(service);
     while (!turn.begun && g_cond_wait_until(&service->rendering_done, &service->lock, until))
         continue;
     if (!turn.begun)
-        turns_withdraw(&service->renderings, user, &turn.link);
+        turns_withdraw(&service->renderings, account, &turn.link);
     return turn.begun;
 }
 
 static void
-end_rendering(Service *service, uid_t user, gint64 began_us)
+end_rendering(Service *service, uid_t account, gint64 began_us)
 {
     const gint64 now_us = g_get_monotonic_time();
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    turns_done(&service->renderings, user, now_us - began_us, now_us);
+    turns_done(&service->renderings, account, now_us - began_us, now_us);
     begin_renderings(service);
 }
 
@@ -369,12 +369,12 @@ render_by(Service *service, const ServiceRoot *root, const ServiceRender *wanted
     RenderSetup setup = setup_of(&service->options.limits, wanted->pid);
     setup.title = wanted->title;
     setup.no_files = wanted->no_files;
-    if (!begin_rendering(service, wanted->user))
+    if (!begin_rendering(service, wanted->account))
         return fail_crowded(service, failure);
     const gint64 began_us = g_get_monotonic_time();
     Outcome result = root != NULL ? root->render(&setup, wanted->rendering, descriptor, failure)
                                   : render_report(&setup, wanted->rendering, descriptor, failure);
-    end_rendering(service, wanted->user, began_us);
+    end_rendering(service, wanted->account, began_us);
     return result;
 }
 
@@ -396,7 +396,7 @@ Outcome
 host_render(void *job, const RouteRendering *rendering, int *descriptor, Failure *failure)
 {
     const ServiceTarget *target = work_target(job);
-    const ServiceRender wanted = {.user = live_user(target),
+    const ServiceRender wanted = {.account = live_account(target),
                                   .title = service_target_label(target),
                                   .pid = live_pid(target),
                                   .rendering = rendering};
@@ -413,12 +413,12 @@ render_growth_of(ServiceTarget *target, const RenderGrowth *wanted, int *descrip
     Service *service = live_service(target);
     const ServiceRoot *root = service->options.root;
     const RenderSetup setup = setup_of(&service->options.limits, live_pid(target));
-    if (!begin_rendering(service, live_user(target)))
+    if (!begin_rendering(service, live_account(target)))
         return fail_crowded(service, failure);
     const gint64 began_us = g_get_monotonic_time();
     Outcome result = root != NULL ? root->growth(&setup, wanted, descriptor, failure)
                                   : render_growth(&setup, wanted, descriptor, failure);
-    end_rendering(service, live_user(target), began_us);
+    end_rendering(service, live_account(target), began_us);
     return result;
 }
 

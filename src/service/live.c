@@ -2,6 +2,7 @@
 #include "service/live.h"
 
 #include "stats/status.h"
+#include "target/account.h"
 #include "target/agent.h"
 #include "target/open.h"
 #include "target/reach.h"
@@ -33,6 +34,7 @@ struct ServiceTarget {
     gboolean named; /* named by the options: reached in any way that works */
     gboolean followed;
     Process process;
+    uid_t account;
     gint64 started_us;
     ProcessFacts *about; /* NULL: an earlier process */
     char *boot;          /* for a process of an earlier boot; NULL: the current boot */
@@ -98,6 +100,7 @@ new_target(Service *service, const Process *process)
     g_atomic_ref_count_init(&target->references);
     target->service = service_ref(service);
     target->process = *process;
+    target->account = account_of(process->uids[1]);
     target->id = g_strdup_printf("%d", (int)process->pid);
     target->unique = g_strdup_printf("%d.%" G_GUINT64_FORMAT, (int)process->pid, process->start_time);
     target->name = g_strdup(process->name);
@@ -132,6 +135,7 @@ live_new_kept(Service *service, const HistoryKept *kept)
     target->series = g_strdup(kept->target);
     for (guint i = 0; i < PROCESS_UIDS; i++)
         target->process.uids[i] = (uid_t)-1; /* unknown now: visible only to clients that see all */
+    target->account = (uid_t)-1;
     target->boot = g_strdup(kept->boot);
     target->incarnation = kept->incarnation;
     target->state = SERVICE_TARGET_GONE;
@@ -509,6 +513,12 @@ live_user(const ServiceTarget *target)
     return target->process.uids[1];
 }
 
+uid_t
+live_account(const ServiceTarget *target)
+{
+    return target->account;
+}
+
 static gboolean
 set_gone_error(const ServiceTarget *target, GError **error)
 {
@@ -666,6 +676,7 @@ live_emit(ServiceTarget *target, const ServiceEvent *event)
     pending->event.target = target->id;
     pending->event.label = target->label;
     pending->event.user = process_user(&target->process);
+    pending->event.account = live_account(target);
     pending->event.who = pending->who = g_strdup(event->who);
     pending->event.detail = pending->detail = g_strdup(event->detail);
     service_post(target->service, add_event, pending, free_pending_event);

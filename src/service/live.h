@@ -74,8 +74,11 @@ const char *live_address(const ServiceTarget *target);
 /* Its name in messages for the operator: its series if it is followed, otherwise its label. */
 const char *live_subject(const ServiceTarget *target);
 
-/* The user it runs as, to which its work is charged. */
+/* The user it runs as. */
 uid_t live_user(const ServiceTarget *target);
+
+/* The user to whom its work is charged: account_of() that user. */
+uid_t live_account(const ServiceTarget *target);
 
 /* Guards the parts that are documented so. Taken after all other locks. */
 GMutex *live_lock(const ServiceTarget *target);

@@ -236,7 +236,7 @@ on_pushed(gpointer result, const GError *error, gpointer data)
     Pusher *pusher = job->pusher;
     const Pushed *pushed = result;
     pusher->under_way--;
-    schedule_turn_end(pusher->turns, live_user(job->target),
+    schedule_turn_end(pusher->turns, live_account(job->target),
                       job->begun_us != 0 ? g_get_monotonic_time() - job->begun_us : 0);
     if (pushed == NULL)
         note_failure(pusher, job->target, error->message);
@@ -258,7 +258,7 @@ take_next(Pusher *pusher)
     const guint n = pusher->left->len;
     g_autofree uid_t *users = g_new(uid_t, n);
     for (guint i = 0; i < n; i++)
-        users[i] = live_user(pusher->left->pdata[n - 1 - i]);
+        users[i] = live_account(pusher->left->pdata[n - 1 - i]);
     return g_ptr_array_steal_index(pusher->left, n - 1 - schedule_turn_next(pusher->turns, users, n));
 }
 
@@ -279,7 +279,7 @@ submit(Pusher *pusher)
         if (service_target_submit(target, &work, on_pushed, job, &error) != NULL) {
             pusher->under_way++;
         } else {
-            schedule_turn_end(pusher->turns, live_user(target), 0);
+            schedule_turn_end(pusher->turns, live_account(target), 0);
             note_failure(pusher, target, error->message);
         }
     }

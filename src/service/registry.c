@@ -168,10 +168,10 @@ forget_one_gone(Registry *registry)
 {
     guint found = 0, most = 0;
     for (guint i = registry->gone->len; i-- > 0;) {
-        uid_t user = live_user(registry->gone->pdata[i]);
+        uid_t user = live_account(registry->gone->pdata[i]);
         guint count = 0;
         for (guint other = 0; other < registry->gone->len; other++)
-            count += live_user(registry->gone->pdata[other]) == user;
+            count += live_account(registry->gone->pdata[other]) == user;
         if (count > most) {
             most = count;
             found = i;

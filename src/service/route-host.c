@@ -180,7 +180,7 @@ on_publish(void *host, const RoutePublication *what, Failure *failure)
     ServiceTarget *target = work_target(host);
     struct stat status;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&publication->lock);
-    publication->user = has_bytes(publication) ? publication->user : live_process(target)->uids[1];
+    publication->user = has_bytes(publication) ? publication->user : live_account(target);
     guint64 *before = &publication->bytes[what->file];
     guint64 now = what->descriptor >= 0 && fstat(what->descriptor, &status) == 0 ? (guint64)status.st_size : *before;
     const guint64 most = MAX(*before, now);

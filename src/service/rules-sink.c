@@ -161,6 +161,7 @@ make_reading(const RulesSink *sink, const CollectedSample *collected, const Rule
     return (RuleReading){.series = collected->life.target,
                          .subject = subject,
                          .owner = live_user(collected->target),
+                         .account = live_account(collected->target),
                          .life = (guint64)process->pid << 40 ^ process->start_time,
                          .began_us = now_us - (g_get_real_time() - service_target_started_us(collected->target)),
                          .now_us = now_us,

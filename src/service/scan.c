@@ -4,6 +4,7 @@
 #include "service/fleet.h"
 
 #include "confine/aside.h"
+#include "target/account.h"
 #include "target/candidates.h"
 #include "target/discovery.h"
 #include "target/open.h"
@@ -53,7 +54,7 @@ struct Scanner {
     GHashTable *seen; /* pid -> Seen */
     guint scan;
     guint per_user;          /* targets */
-    GHashTable *counts;      /* uid -> number of targets in this scan */
+    GHashTable *counts;      /* account -> number of targets in this scan */
     GHashTable *crowded;     /* set of uids with too many targets that were reported */
     const ServiceRoot *root; /* NULL: scan in this process */
     gpointer remote;         /* root's scanner; NULL: not created yet, or ended */
@@ -235,13 +236,14 @@ is_hinted(const GArray *hints, pid_t pid)
 static guint
 count_of(const Scanner *scanner, uid_t user)
 {
-    return GPOINTER_TO_UINT(g_hash_table_lookup(scanner->counts, GUINT_TO_POINTER(user)));
+    return GPOINTER_TO_UINT(g_hash_table_lookup(scanner->counts, GUINT_TO_POINTER(account_of(user))));
 }
 
 static void
 count_one(Scanner *scanner, uid_t user)
 {
-    g_hash_table_insert(scanner->counts, GUINT_TO_POINTER(user), GUINT_TO_POINTER(count_of(scanner, user) + 1));
+    g_hash_table_insert(scanner->counts, GUINT_TO_POINTER(account_of(user)),
+                        GUINT_TO_POINTER(count_of(scanner, user) + 1));
 }
 
 static void

@@ -269,7 +269,7 @@ stop_waiting(Part *part, gint64 now_us)
 {
     ServiceTarget *target = part->scraped->target;
     earlier_of(target)->late_us = now_us;
-    note_held_up(part->scrape, live_user(target));
+    note_held_up(part->scrape, live_account(target));
     part->deadline_us = 0;
     part->scrape->left--;
 }
@@ -331,7 +331,7 @@ ask(Part *part)
     scrape->shows |= !scrape->alone && has_earlier(target);
     if (!scrape->alone && is_late(target))
         return;
-    part->deadline_us = scrape->begun_us + patience_us(scrape->service, live_user(target));
+    part->deadline_us = scrape->begun_us + patience_us(scrape->service, live_account(target));
     scrape->left++;
 }
 

@@ -363,7 +363,7 @@ const char *service_blackbox_directory(const Service *service);
 
 /* A report of a dump. */
 typedef struct {
-    uid_t user; /* the process's user, to whom the work is charged */
+    uid_t account; /* account_of() the process's user, to whom the work is charged */
     const char *title;
     pid_t pid; /* 0: exited */
     const RouteRendering *rendering;
@@ -375,7 +375,7 @@ Outcome service_render(Service *service, const ServiceRender *wanted, int *descr
 
 /* A report in the format page. Its page tree, which takes long, is cached for further reports of the same content. */
 typedef struct {
-    uid_t user;                 /* as ServiceRender.user */
+    uid_t account;              /* as ServiceRender.account */
     const char *key;            /* unique to the dump and its base */
     const char *const *options; /* as RouteRendering.options */
     Outcome (*render)(gpointer data, const char *format, const char *const *options, int *report, Failure *failure);
@@ -435,7 +435,8 @@ typedef enum {
 typedef struct {
     guint64 id; /* from 1, without gaps */
     gint64 time_us;
-    uid_t user; /* the user that the target runs as; visible to this user and to clients that see all */
+    uid_t user;    /* the user that the target runs as; visible to this user and to clients that see all */
+    uid_t account; /* account_of() the target's user, whose events make room for others */
     ServiceEventType type;
     const char *target; /* the target's id */
     const char *label;  /* "redis-server (4711)" */

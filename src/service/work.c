@@ -137,9 +137,9 @@ refresh(Service *service, ServiceTarget *target)
         lane->is_ready[pace] = ready;
         lane->ready[pace].data = target;
         if (ready)
-            turns_enter(&service->turns[pace], live_user(target), &lane->ready[pace], g_get_monotonic_time());
+            turns_enter(&service->turns[pace], live_account(target), &lane->ready[pace], g_get_monotonic_time());
         else
-            turns_withdraw(&service->turns[pace], live_user(target), &lane->ready[pace]);
+            turns_withdraw(&service->turns[pace], live_account(target), &lane->ready[pace]);
     }
 }
 
@@ -188,7 +188,7 @@ end_job(Job *job)
     job->state = JOB_OVER;
     service->figures.done++;
     release(service, job);
-    turns_done(&service->turns[job->work.pace], live_user(job->target), now_us - job->begun_us, now_us);
+    turns_done(&service->turns[job->work.pace], live_account(job->target), now_us - job->begun_us, now_us);
     dispatch(service);
 }
 

@@ -13,6 +13,7 @@
 #include "routes/reply.h"
 #include "routes/report-query.h"
 #include "routes/values.h"
+#include "target/account.h"
 #include "wire/transfer.h"
 
 #include <errno.h>
@@ -191,7 +192,7 @@ kept_render(void *host, const RouteRendering *rendering, int *descriptor, Failur
 {
     const Kept *kept = host;
     g_autofree char *title = g_strdup_printf("%s (%d)", kept->life->name, (int)kept->life->pid);
-    const ServiceRender wanted = {.user = kept->life->user, .title = title, .rendering = rendering};
+    const ServiceRender wanted = {.account = account_of(kept->life->user), .title = title, .rendering = rendering};
     return service_render(kept->ask->service, &wanted, descriptor, failure);
 }
 

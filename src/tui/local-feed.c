@@ -4,6 +4,7 @@
 #include "tui/event-text.h"
 #include "tui/local-ask.h"
 
+#include "target/account.h"
 #include "target/candidates.h"
 #include "target/facts.h"
 #include "target/target.h"
@@ -77,8 +78,9 @@ is_unrelated(LocalFeed *self, const char *key)
 static gboolean
 has_room(GHashTable *counts, uid_t user)
 {
-    const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, GUINT_TO_POINTER(user)));
-    g_hash_table_insert(counts, GUINT_TO_POINTER(user), GUINT_TO_POINTER(n + 1));
+    gpointer account = GUINT_TO_POINTER(account_of(user));
+    const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, account));
+    g_hash_table_insert(counts, account, GUINT_TO_POINTER(n + 1));
     return n < UNPREPARED_OF_USER;
 }
 

@@ -6,7 +6,7 @@ count_of(const GArray *due, uid_t user)
 {
     guint n = 0;
     for (guint i = 0; i < due->len; i++)
-        n += g_array_index(due, RoundEntry, i).user == user;
+        n += g_array_index(due, RoundEntry, i).account == user;
     return n;
 }
 
@@ -16,11 +16,11 @@ test_users_share(void)
 {
     g_autoptr(GArray) due = g_array_new(FALSE, FALSE, sizeof(RoundEntry));
     for (guint i = 0; i < 1000; i++) {
-        const RoundEntry entry = {.since_us = 1000 - i, .user = 1001};
+        const RoundEntry entry = {.since_us = 1000 - i, .account = 1001};
         g_array_append_val(due, entry);
     }
     for (guint i = 0; i < 3; i++) {
-        const RoundEntry entry = {.since_us = 5000 + i, .user = 1000};
+        const RoundEntry entry = {.since_us = 5000 + i, .account = 1000};
         g_array_append_val(due, entry);
     }
     round_choose(due);
@@ -36,7 +36,7 @@ test_ended(void)
 {
     g_autoptr(GArray) due = g_array_new(FALSE, FALSE, sizeof(RoundEntry));
     for (guint i = 0; i < 100; i++) {
-        const RoundEntry entry = {.since_us = i, .user = 1001, .ended = i % 2 == 0};
+        const RoundEntry entry = {.since_us = i, .account = 1001, .ended = i % 2 == 0};
         g_array_append_val(due, entry);
     }
     round_choose(due);

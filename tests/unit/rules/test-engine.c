@@ -559,16 +559,23 @@ test_works_of_users(void)
         g_string_append_printf(text, "[r%u]\nwhen = held above 100\ncooldown = 0s\ndo = log\n", i);
     begin(&bench, text->str);
     bench.subject.facts[RULE_FILTER_USER] = "app";
+    bench.reading.account = 1000;
     g_assert_cmpuint(step(&bench, SECOND, 120), ==, ENGINE_WORKS_OF_USER);
     for (guint i = 0; i < ENGINE_WORKS_OF_USER; i++)
         engine_begin_work(bench.engine, g_array_index(bench.firings, RuleFiring, i).rule->name, "app");
     g_assert_cmpuint(step(&bench, SECOND, 120), ==, 0);
     g_assert_cmpint(look(&bench).reason, ==, RULE_USER_AT_WORK);
+    /* A subordinate id of the same user. */
+    bench.reading.series = "subordinate";
+    bench.subject.facts[RULE_FILTER_USER] = "100000";
+    g_assert_cmpuint(step(&bench, SECOND, 120), ==, 0);
     bench.reading.series = "beside";
     bench.subject.facts[RULE_FILTER_USER] = "other";
+    bench.reading.account = 1001;
     g_assert_cmpuint(step(&bench, SECOND, 120), ==, ENGINE_WORKS_OF_USER);
     bench.reading.series = "app";
     bench.subject.facts[RULE_FILTER_USER] = "app";
+    bench.reading.account = 1000;
     engine_end_work(bench.engine, "r0", "app", 0);
     g_assert_cmpuint(step(&bench, SECOND, 120), ==, 1); /* one of those that were waiting */
     end(&bench);

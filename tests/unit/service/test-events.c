@@ -73,7 +73,8 @@ test_ring_is_shared(void)
 {
     g_autoptr(Events) events = events_new();
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(guint64));
-    ServiceEvent hostile = {.type = SERVICE_EVENT_TARGET_CAME, .target = "2", .label = "two (2)", .user = 65534};
+    ServiceEvent hostile = {
+        .type = SERVICE_EVENT_TARGET_CAME, .target = "2", .label = "two (2)", .user = 65534, .account = 65534};
     add(events, 10);
     for (guint i = 0; i < 2 * EVENTS_KEPT; i++)
         events_add(events, &hostile);

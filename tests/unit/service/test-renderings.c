@@ -69,7 +69,7 @@ ask(gpointer data)
     const Client *client = data;
     const RouteRendering rendering = {.dump = -1, .base = -1};
     const ServiceRender wanted = {
-        .user = client->user, .title = "report", .pid = (pid_t)client->user, .rendering = &rendering};
+        .account = client->user, .title = "report", .pid = (pid_t)client->user, .rendering = &rendering};
     int descriptor = -1;
     Failure failure = {0};
     return GINT_TO_POINTER(service_render(client->service, &wanted, &descriptor, &failure));
