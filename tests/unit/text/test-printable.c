@@ -77,6 +77,8 @@ test_copy(void)
     }
     g_autofree char *override = text_printable("pay\u202eload");
     g_assert_cmpstr(override, ==, "pay\\u{202E}load");
+    g_autofree char *none = text_printable("a\uffff\ufdfd\U0001fffe");
+    g_assert_cmpstr(none, ==, "a\\u{FFFF}\ufdfd\\u{1FFFE}");
     g_autofree char *byte = text_printable("a\x9b"
                                            "b\n");
     g_assert_cmpstr(byte, ==, "a\\x{9B}b\\u{000A}");
