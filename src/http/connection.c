@@ -72,24 +72,24 @@ make_room(guint connections, gpointer data)
     return found != NULL;
 }
 
-static Peer *
-connect_peer(const TrafficListener *listener, struct MHD_Connection *mhd, int fd)
+/* Sets the user and the peer of CONNECTION. */
+static void
+connect_peer(Connection *connection, struct MHD_Connection *mhd)
 {
-    struct ucred user = {.uid = (uid_t)-1};
+    const TrafficListener *listener = connection->listener;
+    const struct sockaddr *address = &(struct sockaddr){.sa_family = AF_UNIX};
+    struct ucred user = {.uid = PEERS_USER_UNKNOWN};
     socklen_t size = sizeof(user);
     if ((listener->kind & EXCHANGE_UNIX) == 0) {
-        if ((listener->kind & EXCHANGE_LOCAL) != 0 && !peer_user_find(fd, &user.uid))
+        address = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+        if ((listener->kind & EXCHANGE_LOCAL) != 0 && !peer_user_find(connection->fd, &user.uid))
             user.uid = PEERS_USER_UNKNOWN;
-        return peers_connect(listener->traffic->peers,
-                             MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr, user.uid,
-                             make_room, listener->traffic);
+    } else if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0 ||
+               (listener->own_users && user.uid != 0 && user.uid != reach_user())) {
+        return;
     }
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0)
-        return NULL;
-    if (listener->own_users && user.uid != 0 && user.uid != reach_user())
-        return NULL;
-    return peers_connect(listener->traffic->peers, &(struct sockaddr){.sa_family = AF_UNIX}, user.uid, make_room,
-                         listener->traffic);
+    connection->user = user.uid;
+    connection->peer = peers_connect(listener->traffic->peers, address, user.uid, make_room, listener->traffic);
 }
 
 /* Whether the peer of CONNECTION may have another handshake. Its share is known only now: which user of this machine it
@@ -123,7 +123,7 @@ connection_open(TrafficListener *listener, struct MHD_Connection *mhd)
     connection->link.data = connection;
     connection->listener = listener;
     connection->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    connection->peer = connect_peer(listener, mhd, connection->fd);
+    connect_peer(connection, mhd);
     listener->connections++;
     g_queue_push_tail_link(&traffic->connections, &connection->link);
     connection_set_deadline(connection, traffic->timeout_s);

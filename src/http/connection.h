@@ -10,6 +10,7 @@ typedef struct {
     GList link; /* in Traffic.connections */
     TrafficListener *listener;
     Peer *peer; /* NULL: refused, or displaced */
+    uid_t user; /* see exchange_user() */
     int fd;
     gint64 deadline_us; /* monotonic; 0: none */
     Exchange *exchange; /* NULL: between two requests */

@@ -17,6 +17,9 @@ exchange_new(Connection *connection, struct MHD_Connection *mhd, const char *uri
     exchange->uri = g_strdup(uri);
     exchange->viewer = VIEWER_NONE;
     exchange->file = -1;
+    if (connection->peer != NULL && connection->user != PEERS_USER_UNKNOWN &&
+        connection->user != peer_id(connection->peer))
+        exchange->who = g_strdup_printf("%s (subordinate uid %u)", peer_name(connection->peer), connection->user);
     connection->exchange = exchange;
     return exchange;
 }
@@ -51,6 +54,12 @@ Peer *
 exchange_peer(const Exchange *exchange)
 {
     return exchange->connection->peer;
+}
+
+uid_t
+exchange_user(const Exchange *exchange)
+{
+    return exchange->connection->user;
 }
 
 void

@@ -35,6 +35,10 @@ const char *exchange_header(const Exchange *exchange, const char *name);
 ExchangeListener exchange_listener(const Exchange *exchange);
 Peer *exchange_peer(const Exchange *exchange);
 
+/* The user at the other end; PEERS_USER_UNKNOWN if it is on another machine, or unknown. It may be subordinate to the
+ * user that is the peer. */
+uid_t exchange_user(const Exchange *exchange);
+
 /* Records an invalid token: the answer is delayed if the peer guesses tokens (peers_note_failure()). */
 void exchange_note_failure(Exchange *exchange);
 

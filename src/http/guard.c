@@ -133,7 +133,7 @@ guard_session(const GuardRules *rules, const Exchange *exchange)
     g_autofree char *name = guard_cookie_name(exchange);
     g_autofree char *id = name != NULL ? sessions_id_of_cookie(exchange_header(exchange, "Cookie"), name) : NULL;
     return id != NULL && rules->sessions != NULL
-               ? sessions_find(rules->sessions, id, peer_user(exchange_peer(exchange)), g_get_monotonic_time())
+               ? sessions_find(rules->sessions, id, exchange_user(exchange), g_get_monotonic_time())
                : NULL;
 }
 
@@ -170,7 +170,7 @@ static Viewer
 viewer_of(const GuardRules *rules, const Exchange *exchange)
 {
     ExchangeListener listener = exchange_listener(exchange);
-    uid_t user = peer_user(exchange_peer(exchange));
+    uid_t user = exchange_user(exchange);
     if ((listener & EXCHANGE_UNIX) != 0 || (listener & EXCHANGE_LOCAL) == 0 || rules->local_is_trusted)
         return VIEWER_ALL;
     if (user == PEERS_USER_UNKNOWN)

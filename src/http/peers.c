@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/peers.h"
 
+#include "target/account.h"
 #include "target/reach.h"
 
 #include <arpa/inet.h>
@@ -90,7 +91,7 @@ peers_set_limits(Peers *peers, const PeerLimits *limits)
     peers->limits = *limits;
 }
 
-/* A user's key includes the kind of listener, which determines the peer's name. */
+/* The kind of listener determines the name of a user. */
 typedef enum { USER_OF_UNIX, USER_OF_V4, USER_OF_V6 } UserKind;
 
 /* Whether UID could stop the server anyway. */
@@ -101,9 +102,10 @@ is_ours(uid_t uid)
 }
 
 static void
-describe_user(Peer *peer, UserKind kind, uid_t uid)
+describe_user(Peer *peer, UserKind kind, uid_t user)
 {
     static const char *const addresses[] = {[USER_OF_V4] = "127.0.0.1", [USER_OF_V6] = "::1"};
+    const uid_t uid = user != PEERS_USER_UNKNOWN ? account_of(user) : user;
     peer->local = TRUE;
     peer->user = uid;
     peer->key.bytes[0] = 0xff; /* multicast: never a peer's address */
@@ -358,12 +360,6 @@ const char *
 peer_name(const Peer *peer)
 {
     return peer->name;
-}
-
-uid_t
-peer_user(const Peer *peer)
-{
-    return peer->user;
 }
 
 guint64

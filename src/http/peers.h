@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clients that are connected, and their limits. A peer is an IPv4 address, an IPv6 /64 (whose addresses usually
- * have one owner), or a user of this machine, for unix sockets and local TCP connections from any address. All loopback
- * connections of unknown users are one peer. For one thread.
+ * have one owner), or a user of this machine with all subordinate ids (target/account.h), for unix sockets and local
+ * TCP connections from any address. All loopback connections of unknown users are one peer. For one thread.
  */
 #ifndef JESCOPE_HTTP_PEERS_H
 #define JESCOPE_HTTP_PEERS_H
@@ -87,9 +87,6 @@ guint peers_connections(const Peers *peers);
 
 /* "127.0.0.1", "2001:db8::/64", "uid 1000"; valid as long as the peer. */
 const char *peer_name(const Peer *peer);
-
-/* The user at the other end; PEERS_USER_UNKNOWN if it is on another machine, or unknown. */
-uid_t peer_user(const Peer *peer);
 
 /* A number for the peer that no other peer has, also when it is forgotten and connects again: of a user of this machine
  * the uid, of another machine one above all uids. */

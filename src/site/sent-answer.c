@@ -129,7 +129,7 @@ serve_send(Site *site, Exchange *exchange)
     }
     set_time(fd, time);
     const gboolean named = native_find(request, "name", &name) == QUERY_GIVEN && name.text[0] != '\0';
-    const SentFile wanted = {.user = peer_user(exchange_peer(exchange)),
+    const SentFile wanted = {.user = exchange_user(exchange),
                              .payer = peer_id(exchange_peer(exchange)),
                              .name = named ? name.text : (char *)(guintptr)unnamed,
                              .sent = g_get_real_time() / G_USEC_PER_SEC};
@@ -336,7 +336,7 @@ free_ask(gpointer data)
 static gboolean
 may_name_files(const Exchange *exchange)
 {
-    const uid_t user = peer_user(exchange_peer(exchange));
+    const uid_t user = exchange_user(exchange);
     return user == 0 || user == reach_user();
 }
 

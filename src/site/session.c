@@ -138,8 +138,7 @@ audit(const Site *site, const Exchange *exchange, const Answer *answer)
 static void
 begin_session(Site *site, Exchange *exchange, const char *cookie_name, const QueryValue *token)
 {
-    g_autofree char *id =
-        sessions_begin(site->sessions, token->text, peer_user(exchange_peer(exchange)), g_get_monotonic_time());
+    g_autofree char *id = sessions_begin(site->sessions, token->text, exchange_user(exchange), g_get_monotonic_time());
     g_autofree char *cookie = set_cookie(exchange, cookie_name, id, SESSION_SECONDS);
     server_end_streams(site->server, guard_session_is_over,
                        &site->rules); /* those of a session that exceeded the limit */

@@ -17,7 +17,7 @@ import struct
 import subprocess
 
 import pytest
-from endpoint import is_active, serve
+from endpoint import Endpoint, is_active, serve
 from neighbours import NOBODY, ask_as, hostile
 from programs import profiled  # noqa: F401
 from services import DEADLINE, JESCOPE, children, environment, free_port, service, started, wait_for
@@ -251,6 +251,34 @@ def test_one_user_has_a_share_of_the_connections(scratch, profiled):  # noqa: F8
             held.append(connection)
         assert sum(answered(connection) for connection in held) == 4
         assert ask_as(NOBODY, server, "GET", "/healthz").status == 200
+
+
+def subordinate(scratch, *words):
+    """`jescope serve WORDS` on a machine where ids from 100000 are subordinate to nobody."""
+    (scratch / "subuid").write_text("nobody:100000:65536\n")
+    (scratch / "serve.log").touch()
+    script = f'mount --bind {scratch}/subuid /etc/subuid && exec "$@" >{scratch}/serve.log 2>&1'
+    return started(["/usr/bin/unshare", "--mount", "--propagation=private", "/bin/sh", "-c", script, "sh", JESCOPE, "serve", "--blackbox=off",
+                    "--every=0", *words], env=environment(scratch))
+
+
+@pytest.mark.skipif(not os.path.exists("/etc/subuid"), reason="this machine has no subordinate ids")
+def test_subordinate_ids_count_as_their_users(folder, scratch):
+    """For the limits, and not for what they see."""
+    port = free_port()
+    with hostile(folder, 1, "flip") as [stranger], subordinate(scratch, f"--listen=127.0.0.1:{port}", "--max-connections-per-peer=4") as process, \
+            contextlib.ExitStack() as stack:
+        wait_for(lambda: "serving on" in (scratch / "serve.log").read_text(), "it serves")
+
+        server = Endpoint(process, f"http://127.0.0.1:{port}", [])
+        wait_for(lambda: stranger in seen_by(NOBODY, server), "the target is found")
+        assert stranger not in seen_by(100001, server)
+        assert ask_as(100001, server, "POST", f"/api/v1/targets/{stranger}/purge").status == 404
+        assert f"127.0.0.1 uid {NOBODY} (subordinate uid 100001): POST" in (scratch / "serve.log").read_text()
+        held = [stack.enter_context(asking(port, "/healthz", 100000 + n)) for n in range(12)]
+        assert sum(answered(connection) for connection in held) == 4
+        with contextlib.closing(asking(port, "/healthz", OTHER)) as other:
+            assert answered(other)
 
 
 def ask_for_stream(user, port):
