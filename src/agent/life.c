@@ -16,8 +16,8 @@
  * initialised:
  *  - a jemalloc that serves malloc is initialised by our pthread_create() at the latest, and we register after it;
  *  - another one (prefixed) does not matter to pthread_create(), only to the new thread's first mallctl(). Once it has
- * been found and called, a second registration replaces the first; until then the new thread's initial pause is far
- * longer than the handlers take.
+ * been found and called, a second registration replaces the first; until then the new thread waits until the thread
+ * that has forked sleeps, or has run for far longer than the handlers take.
  *
  * Stop and restart. LEAVE ends the thread; the library stays loaded, since the end of a forking thread's handlers
  * cannot be detected. life_enter() starts again. It is called in one of the host's threads, stopped at a moment chosen
@@ -45,12 +45,14 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     STACK_SIZE = 256 * 1024, /* address space; jemalloc's deepest call touches about 20 KiB */
     SCRATCH_SIZE = 64 * 1024,
-    /* Most forked children exec at once: a socket made before that would be left behind under the same pid. */
+    /* Most forked children exec at once: a socket made before that would be left behind under the same pid. Fork
+     * handlers take less processor time, too. */
     CHILD_PAUSE_MS = 20,
 };
 
@@ -78,7 +80,7 @@ static struct {
 /*
  * The thread whose fork under way will run the later handler: the C library does not run a handler in a fork that began
  * before its registration. If several threads fork at once, only the last one is recorded, and the earlier handler
- * starts the agent in the others' children, which is harmless because of the new thread's pause. (A thread-local
+ * starts the agent in the others' children, which is harmless because of the new thread's wait. (A thread-local
  * variable would use the host's static TLS.)
  */
 static _Atomic(pthread_t) later_handler_runs;
@@ -174,6 +176,26 @@ search(void)
     return true;
 }
 
+/* The clock of the processor time of the main thread, which is the one that has forked: MAKE_THREAD_CPUCLOCK(pid,
+ * CPUCLOCK_SCHED) of linux/posix-timers.h. */
+static clockid_t
+main_thread_clock(void)
+{
+    return (clockid_t)(~(unsigned)getpid() << 3 | 6);
+}
+
+/* Whether the main thread of a forked child may still run fork handlers: on a busy machine, it may have had no
+ * processor since it started this thread. jemalloc's locks stay locked until its handler has run, which does not wake
+ * who waits for them. */
+static bool
+may_run_handlers(void)
+{
+    struct timespec spent;
+    const char state = process_state();
+    return (state == 'R' || state == 'D') && clock_gettime(main_thread_clock(), &spent) == 0 && spent.tv_sec == 0 &&
+           spent.tv_nsec < CHILD_PAUSE_MS * 1000000;
+}
+
 static void
 serve_host(void)
 {
@@ -181,7 +203,9 @@ serve_host(void)
     isolate();
     agent.guest.is_settled = false;
     if (agent.in_child)
-        poll(NULL, 0, CHILD_PAUSE_MS);
+        do
+            poll(NULL, 0, CHILD_PAUSE_MS);
+        while (may_run_handlers());
     if (agent.finding == LOOKING && !search())
         return;
     process_identify(&agent.guest.process);

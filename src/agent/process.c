@@ -55,6 +55,15 @@ process_identify(ProcessIdentity *identity)
     identity->pid = getpid();
 }
 
+char
+process_state(void)
+{
+    char stat[STAT_MAX];
+    read_beginning("/proc/self/stat", stat, sizeof(stat));
+    const char *at = strrchr(stat, ')');
+    return at != NULL && at[1] == ' ' ? at[2] : '\0';
+}
+
 void
 process_read_name(char name[PROCESS_NAME_MAX])
 {

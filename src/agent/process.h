@@ -21,6 +21,9 @@ void process_identify(ProcessIdentity *identity);
  * feeds. */
 bool process_parse_start_time(const char *stat, uint64_t *start_time);
 
+/* The state of the main thread: a letter of /proc/self/stat (proc(5)); 0 without /proc. */
+char process_state(void);
+
 /* /proc/self/comm, or "" without /proc. */
 void process_read_name(char name[PROCESS_NAME_MAX]);
 

@@ -95,6 +95,17 @@ def test_forks_while_the_agent_is_still_looking_around(start, variant):
             assert client.dump().startswith(b"heap_v2/")
 
 
+@pytest.mark.parametrize("variant", ["victim", "victim-rjem"])
+def test_forks_whose_handlers_are_late(start, variant):
+    """Those of a jemalloc, behind another one: until then its locks are locked, and who waits for them waits forever."""
+    for _ in range(3):
+        parent = start(variant, preload=(VICTIMS / "libslow-fork.so", AGENT))
+        child = int(parent.ask("fork"))
+        with parent.client(child) as client:
+            assert client.dump().startswith(b"heap_v2/")
+        assert parent.ask("reap") == "0"
+
+
 @pytest.mark.parametrize("variant", ["victim", "victim-static", "victim-rjem"])
 def test_its_thread_takes_no_lock_of_the_loader(start, variant):
     """glibc does not reset the lock of dl_iterate_phdr() in a forked child: the program's children would hang, too."""
