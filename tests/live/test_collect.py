@@ -191,7 +191,8 @@ def test_a_target_that_hangs_delays_no_other(room):
         os.kill(ill.number, signal.SIGCONT)
     eventually(lambda: room.samples("ill") >= hung + 3, "it is sampled again")
     assert stop(collector, signal.SIGINT)[0] == 0
-    gap = room.targets()["ill"]["gaps"][0]
+    # A busy machine has others.
+    gap = max(room.targets()["ill"]["gaps"], key=lambda gap: gap["to"] - gap["from"])
     assert not gap["restart"] and gap["to"] - gap["from"] > 1
 
 

@@ -19,7 +19,7 @@ from test_push import JESCOPE, counts, waiting
 from test_push_stores import dump_with
 
 TABLES = ("stack", "whole", "sample", "dump", "ledger")
-PATIENCE = "20s" if os.environ.get("JESCOPE_PROOF") else "2s"  # for a store that takes nothing
+PATIENCE = "20s" if os.environ.get("JESCOPE_PROOF") else "6s"  # for a store that takes nothing
 ROOM = 5 << 18  # enough for the dump of a program, not for one with MANY stacks
 MANY = 30000
 
