@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library to preload: its fork handler runs before that of a jemalloc in the program, and takes long without running or
- * sleeping, as on a machine whose processors are busy with others. */
+/* A library to preload: its fork handler runs before that of a jemalloc in the program, and takes long without running
+ * or sleeping, as on a machine whose processors are busy with others. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

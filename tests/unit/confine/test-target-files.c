@@ -354,14 +354,17 @@ test_root_without_capabilities_overrides_no_mode(Fixture *fixture, gconstpointer
     waitpid(pid, NULL, 0);
 }
 
-/* "/proc/PID/map_files/RANGE" of the first mapping, which is of the program. */
+/* "/proc/PID/map_files/RANGE" of the first mapping of a file, the program. */
 static char *
 first_mapped(pid_t pid)
 {
     g_autofree char *maps = g_strdup_printf("/proc/%d/maps", (int)pid);
     g_autofree char *text = NULL;
     g_assert_true(g_file_get_contents(maps, &text, NULL, NULL));
-    return g_strdup_printf("/proc/%d/map_files/%.*s", (int)pid, (int)strcspn(text, " "), text);
+    const char *line = strchr(text, '/');
+    while (line > text && line[-1] != '\n')
+        line--;
+    return g_strdup_printf("/proc/%d/map_files/%.*s", (int)pid, (int)strcspn(line, " "), line);
 }
 
 /* The process has become root's since its user has named the files. */

@@ -373,7 +373,9 @@ test_shared_labels(void)
                            .labels = labels,
                            .runs = runs,
                            .sides = {weights},
-                           .others = others};
+                           .ends = {weights}, /* none of them */
+                           .others = others,
+                           .end_others = others};
 
     g_assert_true(page_tree_is_sound(&tree, 1));
     runs[2].first = 1;
