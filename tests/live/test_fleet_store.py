@@ -13,13 +13,14 @@ import time
 import clickhouse
 import pytest
 import zookeeper
+from sanitized import SANITIZED
 from services import AS_ROOT, DEADLINE, free_port, wait_for
 from test_fleet import HOUR, Fleet, by_name, own_report, releases  # noqa: F401
 from test_push import JESCOPE, counts, waiting
 from test_push_stores import dump_with
 
 TABLES = ("stack", "whole", "sample", "dump", "ledger")
-PATIENCE = "20s" if os.environ.get("JESCOPE_PROOF") else "6s"  # for a store that takes nothing
+PATIENCE = "30s" if os.environ.get("JESCOPE_PROOF") or SANITIZED else "6s"  # for a store that takes nothing
 ROOM = 5 << 18  # enough for the dump of a program, not for one with MANY stacks
 MANY = 30000
 
