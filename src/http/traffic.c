@@ -74,12 +74,12 @@ refuse_unread(void)
 }
 
 /* Disconnects the client that has waited longest for a large answer, of the peer that leaves most unread, if that is
- * more than OWN bytes. Those of root and of the server's user are left alone. */
+ * BYTES or more. Those of root and of the server's user are left alone. */
 static gboolean
-end_unread(const Traffic *traffic, guint64 own)
+end_unread(const Traffic *traffic, guint64 bytes)
 {
     Exchange *found = NULL;
-    guint64 most = own;
+    guint64 most = bytes - 1;
     for (const GList *link = traffic->connections.head; link != NULL; link = link->next) {
         const Connection *connection = link->data;
         if (connection->exchange == NULL || connection->exchange->unread == 0 || peer_is_ours(connection->peer) ||
@@ -95,8 +95,8 @@ end_unread(const Traffic *traffic, guint64 own)
     return TRUE;
 }
 
-/* Whether SIZE bytes of the peer's may be left unread, too. Many peers may leave much: who leaves more than it makes
- * room. */
+/* Whether SIZE bytes of the peer's may be left unread, too. Many peers may leave much: who leaves no less than the peer
+ * would with these makes room, so that one large answer does not end the smaller ones of all others. */
 static gboolean
 has_room_for(const Traffic *traffic, Peer *peer, guint64 size)
 {
@@ -104,7 +104,7 @@ has_room_for(const Traffic *traffic, Peer *peer, guint64 size)
     if (own > 0 && own + size > SERVER_UNREAD_MAX)
         return FALSE;
     while (traffic->unread > 0 && traffic->unread + size > SERVER_UNREAD_ALL_MAX)
-        if (!end_unread(traffic, own))
+        if (!end_unread(traffic, own + size))
             return peer_is_ours(peer);
     return TRUE;
 }

@@ -7,6 +7,7 @@ late     answers everything, shortly before the deadline
 garbage  answers with random bytes
 bulk     gives statistics and dumps of 48 MiB
 small    gives those of 1 MiB
+huge     gives those of 1000 MiB
 sparse   says that statistics and dumps are 8 TiB, all holes
 
 With EUID they are root's and have taken on this user, as a file server does for a moment.
@@ -28,7 +29,7 @@ import wire  # noqa: E402
 LATE_S = 4
 PR_SET_PDEATHSIG = 1
 SPARSE_BYTES = 8 << 40
-BULK_MIB = {"bulk": 48, "small": 1}
+BULK_MIB = {"bulk": 48, "small": 1, "huge": 1000}
 
 
 def start_time():

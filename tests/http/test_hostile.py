@@ -124,6 +124,21 @@ def test_unread_answers_of_many_users_make_room(folder, profiled):  # noqa: F811
         assert server.get(path, "--range", "0-0").status == 200
 
 
+def test_a_large_answer_takes_no_place_of_smaller_ones(folder, profiled):  # noqa: F811
+    """1000 MiB beside 48 MiB: who has nothing unread would, with what he asks for, leave more than the other user does."""
+    port, (huge, bulk) = free_port(), (folder / "huge", folder / "bulk")
+    huge.mkdir()
+    bulk.mkdir()
+    with (hostile(huge, 1, "huge") as [large], hostile(bulk, 1, "bulk") as [small],
+          serve(folder, "--every=0", "--trust-local", port=port) as server):
+        wait_for(lambda: {profiled.pid, large, small} <= known(server), "all targets are found")
+        with ask_as_without_reading(USER - 1, port, f"/api/v1/targets/{small}/dumps/now") as held:
+            assert held.recv(12) == b"HTTP/1.1 200"
+            with ask_as_without_reading(USER - 2, port, f"/api/v1/targets/{large}/dumps/now") as asking:
+                assert asking.recv(12) == b"HTTP/1.1 429"
+            assert read_to_the_end(held) > 48 << 20
+
+
 def test_silent_target_is_left_alone(folder, profiled):  # noqa: F811
     """For longer each time, which the metrics and the list of targets show."""
     with hostile(folder, 1, "silent") as [stranger], serve(folder, "--every=1s") as server:
