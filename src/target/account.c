@@ -24,13 +24,23 @@ find_user(const char *name, uid_t *user)
     return TRUE;
 }
 
+/* Whether the ids of this user are those of containers of several owners: of all that root has, or of those that a
+ * program takes from this user, which has no processes of its own. */
+static gboolean
+is_for_containers(const char *name)
+{
+    static const char *const names[] = {"containers" /* Podman */, "dockremap" /* Docker */, "kubelet", NULL};
+    return g_strv_contains(names, name);
+}
+
 /* LINE is NAME:FIRST:COUNT. */
 static gboolean
 parse_line(const char *line, AccountRange *range)
 {
     g_auto(GStrv) parts = g_strsplit(line, ":", -1);
     guint64 count;
-    if (g_strv_length(parts) != 3 || !g_ascii_string_to_unsigned(parts[1], 10, 0, G_MAXUINT32, &range->first, NULL) ||
+    if (g_strv_length(parts) != 3 || is_for_containers(parts[0]) ||
+        !g_ascii_string_to_unsigned(parts[1], 10, 0, G_MAXUINT32, &range->first, NULL) ||
         !g_ascii_string_to_unsigned(parts[2], 10, 1, G_MAXUINT32, &count, NULL) || !find_user(parts[0], &range->user))
         return FALSE;
     range->end = range->first + count;

@@ -9,8 +9,9 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* The user to whom UID is subordinate, or UID itself. Ids that are subordinate to root, as those of containers, count
- * for themselves. Reads /etc/subuid, again after a minute. Thread-safe. */
+/* The user to whom UID is subordinate, or UID itself. Ids of containers, which are subordinate to root or to the user
+ * of a program that runs containers of several owners, count for themselves. Reads /etc/subuid, again after a minute.
+ * Thread-safe. */
 uid_t account_of(uid_t uid);
 
 /* Subordinate ids. */
@@ -19,7 +20,7 @@ typedef struct {
     guint64 first, end;
 } AccountRange;
 
-/* The ranges in TEXT, the content of /etc/subuid, except those of root and of unknown users, as a GArray of
+/* The ranges in TEXT, the content of /etc/subuid, except those of containers and of unknown users, as a GArray of
  * AccountRange. Invalid lines are skipped. */
 GArray *account_ranges_parse(const char *text);
 

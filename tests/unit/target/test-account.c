@@ -2,6 +2,8 @@
 /* Subordinate user ids count for their user. */
 #include "target/account.h"
 
+#include "etc-file.h"
+
 #include <unistd.h>
 
 static void
@@ -56,6 +58,24 @@ test_own(void)
     g_assert_cmpuint(account_of(getuid()), ==, getuid());
 }
 
+/* Those of one container are not charged with what another's processes cost. */
+static void
+test_containers(void)
+{
+    if (!etc_file_replace("/etc/passwd", "root:x:0:0:::\nkubelet:x:998:998:::\ndockremap:x:997:997:::\n"
+                                         "containers:x:996:996:::\nalice:x:1000:1000:::\n")) {
+        g_test_skip("needs mounts of its own");
+        return;
+    }
+    g_autoptr(GArray) ranges = account_ranges_parse("kubelet:65536:7208960\n"
+                                                    "dockremap:10000000:65536\n"
+                                                    "containers:2147483647:2147483648\n"
+                                                    "alice:20000000:65536\n");
+    g_assert_cmpuint(ranges->len, ==, 1);
+    g_assert_cmpuint(account_in(ranges, 131072), ==, 131072);
+    g_assert_cmpuint(account_in(ranges, 20000001), ==, 1000);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -63,5 +83,6 @@ main(int argc, char **argv)
     g_test_add_func("/account/ranges", test_ranges);
     g_test_add_func("/account/invalid", test_invalid);
     g_test_add_func("/account/own", test_own);
+    g_test_add_func("/account/containers", test_containers);
     return g_test_run();
 }
