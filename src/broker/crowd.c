@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/crowd.h"
 
+#include "target/account.h"
 #include "target/user-namespace.h"
 
 enum {
@@ -22,7 +23,7 @@ guint64
 crowd_account(const Process *process)
 {
     const guint64 maker = user_namespace_maker(process->pid);
-    return maker != 0 ? maker : process->uids[0];
+    return maker != 0 ? maker : account_of(process->uids[0]);
 }
 
 Crowd *

@@ -31,7 +31,7 @@ typedef struct {
 } CrowdSession;
 
 /* Who answers for a process: the user who has made the namespace that it is in, since its user ids are as many as that
- * user likes, otherwise its real user. */
+ * user likes, otherwise account_of() its real user. */
 guint64 crowd_account(const Process *process);
 
 Crowd *crowd_new(void);

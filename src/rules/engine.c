@@ -10,6 +10,10 @@
 #include <math.h>
 #include <string.h>
 
+enum {
+    NO_ACCOUNT = -1, /* (uid_t)-1, which no process has */
+};
+
 typedef struct {
     gint64 time_us;
     guint64 bytes; /* stored by its actions */
@@ -330,7 +334,7 @@ check_user(const Engine *engine, const Series *series, const Rule *rule, gint64 
         return RULE_FIRED;
     if (works_of_account(engine, series->account) + firings->len >= ENGINE_WORKS_OF_USER)
         return RULE_USER_AT_WORK;
-    return tally_count(engine->tally, rule->name, series->user, now_us, rule->window_us) >= rule->user_count
+    return tally_count(engine->tally, rule->name, series->account, now_us, rule->window_us) >= rule->user_count
                ? RULE_USER_COUNTED_OUT
                : RULE_FIRED;
 }
@@ -446,7 +450,7 @@ judge_rule(const Engine *engine, const Series *series, guint index, const RuleRe
         return;
     fire(series, rule, reading, standing, firings);
     if (series->user != NULL)
-        tally_add(engine->tally, rule->name, series->user, reading->now_us);
+        tally_add(engine->tally, rule->name, series->account, reading->now_us);
 }
 
 void
@@ -589,18 +593,26 @@ is_at_work(const Engine *engine, const Series *series)
     return FALSE;
 }
 
-/* A new table of user ("": unknown) -> number of ended series. */
+/* To whom SERIES is charged, as a key of a table; NO_ACCOUNT: unknown. */
+static gpointer
+charged_of(const Series *series)
+{
+    return GUINT_TO_POINTER(series->user != NULL ? series->account : (guint32)NO_ACCOUNT);
+}
+
+/* A new table of account -> number of ended series. */
 static GHashTable *
 count_ended(const Engine *engine, guint *all)
 {
-    GHashTable *counts = g_hash_table_new(g_str_hash, g_str_equal);
+    GHashTable *counts = g_hash_table_new(NULL, NULL);
     *all = 0;
     for (guint i = 0; i < engine->order->len; i++) {
         const Series *series = engine->order->pdata[i];
         if (series->begun)
             continue;
-        gpointer user = series->user != NULL ? series->user : (gpointer)(guintptr) "";
-        g_hash_table_insert(counts, user, GUINT_TO_POINTER(GPOINTER_TO_UINT(g_hash_table_lookup(counts, user)) + 1));
+        gpointer charged = charged_of(series);
+        g_hash_table_insert(counts, charged,
+                            GUINT_TO_POINTER(GPOINTER_TO_UINT(g_hash_table_lookup(counts, charged)) + 1));
         ++*all;
     }
     return counts;
@@ -618,7 +630,7 @@ forget_oldest(Engine *engine)
         Series *series = engine->order->pdata[i];
         if (series->begun || is_at_work(engine, series))
             continue;
-        const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, series->user != NULL ? series->user : ""));
+        const guint n = GPOINTER_TO_UINT(g_hash_table_lookup(counts, charged_of(series)));
         if (n > most || (n == most && series->now_us < oldest->now_us)) {
             most = n;
             oldest = series;

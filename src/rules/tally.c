@@ -4,7 +4,7 @@
 #include "rules/rule.h"
 
 struct Tally {
-    GHashTable *rules; /* name -> table of user -> GQueue of gint64 *, the times */
+    GHashTable *rules; /* name -> table of account -> GQueue of gint64 *, the times */
 };
 
 static void
@@ -29,33 +29,33 @@ tally_free(Tally *tally)
 }
 
 static GHashTable *
-users_of(const Tally *tally, const char *rule)
+accounts_of(const Tally *tally, const char *rule)
 {
-    GHashTable *users = g_hash_table_lookup(tally->rules, rule);
-    if (users == NULL) {
-        users = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_times);
-        g_hash_table_insert(tally->rules, g_strdup(rule), users);
+    GHashTable *accounts = g_hash_table_lookup(tally->rules, rule);
+    if (accounts == NULL) {
+        accounts = g_hash_table_new_full(NULL, NULL, NULL, free_times);
+        g_hash_table_insert(tally->rules, g_strdup(rule), accounts);
     }
-    return users;
+    return accounts;
 }
 
 void
-tally_add(Tally *tally, const char *rule, const char *user, gint64 now_us)
+tally_add(Tally *tally, const char *rule, guint32 account, gint64 now_us)
 {
-    GHashTable *users = users_of(tally, rule);
-    GQueue *times = g_hash_table_lookup(users, user);
+    GHashTable *accounts = accounts_of(tally, rule);
+    GQueue *times = g_hash_table_lookup(accounts, GUINT_TO_POINTER(account));
     if (times == NULL) {
         times = g_queue_new();
-        g_hash_table_insert(users, g_strdup(user), times);
+        g_hash_table_insert(accounts, GUINT_TO_POINTER(account), times);
     }
     g_queue_push_tail(times, g_memdup2(&now_us, sizeof(now_us)));
 }
 
 guint
-tally_count(Tally *tally, const char *rule, const char *user, gint64 now_us, gint64 window_us)
+tally_count(Tally *tally, const char *rule, guint32 account, gint64 now_us, gint64 window_us)
 {
-    GHashTable *users = g_hash_table_lookup(tally->rules, rule);
-    GQueue *times = users != NULL ? g_hash_table_lookup(users, user) : NULL;
+    GHashTable *accounts = g_hash_table_lookup(tally->rules, rule);
+    GQueue *times = accounts != NULL ? g_hash_table_lookup(accounts, GUINT_TO_POINTER(account)) : NULL;
     if (times == NULL)
         return 0;
     for (const gint64 *time_us; (time_us = g_queue_peek_head(times)) != NULL && *time_us <= now_us - window_us;)
@@ -64,12 +64,12 @@ tally_count(Tally *tally, const char *rule, const char *user, gint64 now_us, gin
         *(gint64 *)link->data = now_us; /* the clock was set back */
     const guint count = times->length;
     if (count == 0)
-        g_hash_table_remove(users, user);
+        g_hash_table_remove(accounts, GUINT_TO_POINTER(account));
     return count;
 }
 
 static gboolean
-is_gone(gpointer name, gpointer users, gpointer rules)
+is_gone(gpointer name, gpointer accounts, gpointer rules)
 {
     const GPtrArray *all = rules;
     for (guint i = 0; i < all->len; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/exit-events.h"
 
+#include "target/account.h"
 #include "target/process.h"
 #include "target/reach.h"
 
@@ -34,7 +35,7 @@ typedef struct {
     guint followers;
     gboolean received;
     int status;
-    uid_t user;     /* (uid_t)-1: unknown */
+    uid_t account;  /* (uid_t)-1: unknown */
     guint64 number; /* in order of their beginning */
 } Followed;
 
@@ -111,17 +112,17 @@ set_filter(int subscription, struct sock_filter *steps, gsize n)
 
 typedef struct {
     pid_t pid;
-    uid_t user;
+    uid_t account;
     guint64 number;
-    guint rank; /* among those of its user */
+    guint rank; /* among those of its account */
 } Choice;
 
 static gint
-by_user(gconstpointer a, gconstpointer b)
+by_account(gconstpointer a, gconstpointer b)
 {
     const Choice *one = a, *other = b;
-    if (one->user != other->user)
-        return one->user < other->user ? -1 : 1;
+    if (one->account != other->account)
+        return one->account < other->account ? -1 : 1;
     return one->number < other->number ? -1 : 1;
 }
 
@@ -129,10 +130,10 @@ static gint
 by_rank(gconstpointer a, gconstpointer b)
 {
     const Choice *one = a, *other = b;
-    return one->rank != other->rank ? (one->rank < other->rank ? -1 : 1) : by_user(a, b);
+    return one->rank != other->rank ? (one->rank < other->rank ? -1 : 1) : by_account(a, b);
 }
 
-/* The processes for which there is room, of Choice: as many of each user, the first ones. */
+/* The processes for which there is room, of Choice: as many of each account, the first ones. */
 static GArray *
 choose_followed(void)
 {
@@ -142,14 +143,14 @@ choose_followed(void)
     g_hash_table_iter_init(&iter, events.followed);
     while (g_hash_table_iter_next(&iter, &pid, &value)) {
         const Followed *followed = value;
-        const Choice choice = {GPOINTER_TO_INT(pid), followed->user, followed->number, 0};
+        const Choice choice = {GPOINTER_TO_INT(pid), followed->account, followed->number, 0};
         g_array_append_val(all, choice);
     }
-    g_array_sort(all, by_user);
+    g_array_sort(all, by_account);
     for (guint i = 1; i < all->len; i++) {
         const Choice *before = &g_array_index(all, Choice, i - 1);
         Choice *choice = &g_array_index(all, Choice, i);
-        choice->rank = choice->user == before->user ? before->rank + 1 : 0;
+        choice->rank = choice->account == before->account ? before->rank + 1 : 0;
     }
     g_array_sort(all, by_rank);
     g_array_set_size(all, MIN(all->len, (guint)EXIT_EVENTS_MOST));
@@ -296,7 +297,7 @@ followed_new(pid_t pid)
 {
     Process process;
     Followed *followed = g_new0(Followed, 1);
-    followed->user = process_look(pid, &process) ? process.uids[0] : (uid_t)-1;
+    followed->account = process_look(pid, &process) ? account_of(process.uids[0]) : (uid_t)-1;
     followed->number = ++events.last_number;
     return followed;
 }

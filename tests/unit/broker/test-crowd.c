@@ -2,6 +2,8 @@
 /* Sessions that never end, since the file systems of their processes do not answer. */
 #include "broker/crowd.h"
 
+#include "etc-file.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -146,6 +148,18 @@ test_namespaces(void)
         g_assert_cmpuint(account, ==, MAKER);
 }
 
+/* A program with the set-user-ID bit of a subordinate id brings this id out of its namespace. */
+static void
+test_subordinate_ids(void)
+{
+    const Process self = {.pid = getpid(), .uids = {200003, 200003, 200003}};
+    if (!etc_file_replace("/etc/subuid", "65531:200000:10\n")) {
+        g_test_skip("needs mounts of its own, and /etc/subuid");
+        return;
+    }
+    g_assert_cmpuint(crowd_account(&self), ==, 65531);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -153,6 +167,7 @@ main(int argc, char **argv)
     g_test_add_func("/broker/crowd/own-dumps", test_own_dumps);
     g_test_add_func("/broker/crowd/many-users", test_many_users);
     g_test_add_func("/broker/crowd/no-longer-prompt", test_no_longer_prompt);
+    g_test_add_func("/broker/crowd/subordinate-ids", test_subordinate_ids); /* before the file is read */
     g_test_add_func("/broker/crowd/namespaces", test_namespaces);
     return g_test_run();
 }

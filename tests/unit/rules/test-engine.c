@@ -402,12 +402,15 @@ test_forget_many_of_a_user(void)
     begin(&bench, text->str);
     bench.subject.facts[RULE_FILTER_PROCESS] = "app0";
     bench.subject.facts[RULE_FILTER_USER] = "app";
+    bench.reading.account = 1000;
     g_assert_cmpuint(step(&bench, SECOND, 120), ==, 2);
     engine_forget(bench.engine, "app");
-    bench.subject.facts[RULE_FILTER_USER] = "other";
+    bench.reading.account = 1001;
     for (guint i = 0; i < ENGINE_ENDED_MAX * 3; i++) {
         g_autofree char *name = g_strdup_printf("other%u", i), *process = g_strdup_printf("app%u", i / 1000);
+        g_autofree char *subordinate = g_strdup_printf("%u", 100000 + i);
         bench.reading.series = name;
+        bench.subject.facts[RULE_FILTER_USER] = subordinate;
         bench.subject.facts[RULE_FILTER_PROCESS] = process;
         fired += step(&bench, SECOND, 120);
         engine_forget(bench.engine, name);
@@ -416,6 +419,7 @@ test_forget_many_of_a_user(void)
     bench.reading.series = "app";
     bench.subject.facts[RULE_FILTER_PROCESS] = "app0";
     bench.subject.facts[RULE_FILTER_USER] = "app";
+    bench.reading.account = 1000;
     g_assert_cmpuint(step(&bench, SECOND, 120), ==, 1); /* not the second rule, whose count is reached */
     end(&bench);
 }
@@ -524,8 +528,8 @@ test_probed(void)
     end(&bench);
 }
 
-/* A user may have any number of processes: the limits of firings and of running actions apply to all of them
- * together. */
+/* A user may have any number of processes, also of subordinate ids: the limits of firings and of running actions apply
+ * to all of them together. */
 static void
 test_users(void)
 {
@@ -535,7 +539,8 @@ test_users(void)
     for (guint i = 0; i < 100; i++) {
         g_autofree char *name = g_strdup_printf("app%u", i);
         bench.reading.series = name;
-        bench.subject.facts[RULE_FILTER_USER] = i % 10 == 9 ? "other" : "app";
+        bench.subject.facts[RULE_FILTER_USER] = i % 10 == 9 ? "other" : i % 2 == 0 ? "app" : "100000";
+        bench.reading.account = i % 10 == 9 ? 1001 : 1000;
         *(i % 10 == 9 ? &of_other : &fired) += step(&bench, SECOND, 120);
         engine_forget(bench.engine, name);
     }
@@ -543,6 +548,7 @@ test_users(void)
     g_assert_cmpuint(of_other, ==, 10);
     bench.reading.series = "app98";
     bench.subject.facts[RULE_FILTER_USER] = "app";
+    bench.reading.account = 1000;
     g_assert_cmpuint(step(&bench, SECOND, 120), ==, 0);
     g_assert_cmpint(look_at(&bench, "app98").reason, ==, RULE_USER_COUNTED_OUT);
     g_assert_cmpstr(look_at(&bench, "app98").why, ==, "it has fired 20 times in 1 d for processes of the user app");

@@ -4,11 +4,14 @@
 #include "target/exit-events.h"
 #include "target/process-end.h"
 
+#include "etc-file.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -278,10 +281,61 @@ test_many_of_another_user(void)
     stop(&scene);
 }
 
+/* A process with a user id of its own, which ends with the test. */
+static pid_t
+start_as(uid_t user)
+{
+    char byte;
+    int ready[2];
+    g_assert_no_errno(pipe(ready));
+    const pid_t pid = fork();
+    if (pid == 0) {
+        /* After the user is set, which undoes it. */
+        if (setresuid(user, user, user) == 0 && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && write(ready[1], "y", 1) == 1)
+            pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    g_assert_cmpint(read(ready[0], &byte, 1), ==, 1);
+    close(ready[0]);
+    return pid;
+}
+
+/* As many processes as can be followed, each with another id that is subordinate to one user, beside one of another. */
+static void
+test_many_subordinate_ids(void)
+{
+    pid_t pids[EXIT_EVENTS_MOST];
+    if (skip_without_events())
+        return;
+    if (!etc_file_replace("/etc/subuid", "65531:200000:65536\n")) {
+        g_test_skip("needs mounts of its own, and /etc/subuid");
+        return;
+    }
+    for (guint i = 0; i < EXIT_EVENTS_MOST; i++) {
+        pids[i] = start_as(200000 + i);
+        exit_events_follow(pids[i]);
+    }
+    g_assert_no_errno(setresuid(300000, 0, 0));
+    const Scene scene = start(by_exit, TRUE);
+    g_assert_no_errno(setresuid(0, 0, 0));
+    exit_events_follow(scene.process);
+    close(scene.go);
+    g_assert_cmpint(received_status(scene.process), ==, 3 << 8);
+    for (guint i = 0; i < EXIT_EVENTS_MOST; i++) {
+        exit_events_forget(pids[i]);
+        kill(pids[i], SIGKILL);
+        g_assert_cmpint(waitpid(pids[i], NULL, 0), ==, pids[i]);
+    }
+    exit_events_forget(scene.process);
+    stop(&scene);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/process-end/many-subordinate-ids", test_many_subordinate_ids); /* before the file is read */
     for (guint i = 0; i < G_N_ELEMENTS(ways); i++) {
         g_autofree char *zombie = g_strdup_printf("/process-end/zombie/%s", ways[i].name);
         g_autofree char *event = g_strdup_printf("/process-end/event/%s", ways[i].name);
