@@ -8,6 +8,7 @@
 
 #include "confine/keyed-hash.h"
 #include "confine/rights.h"
+#include "target/account.h"
 #include "target/candidates.h"
 #include "wire/transfer.h"
 
@@ -168,7 +169,8 @@ add_candidate(Round *round, const Candidate *candidate)
     ScheduleProcess one = {.pid = process->pid,
                            .start = process->start_time,
                            .service = round->names->pdata[round->names->len - 1],
-                           .user = process_user(process)};
+                           .user = process_user(process),
+                           .account = account_of(process->uids[0])};
     Past *past = past_of(round->pasts, &one);
     one.idle = past->idle;
     past->idle -= past->idle > 0;
@@ -296,7 +298,7 @@ push_chosen(const Round *round, Queue *queue, const Interrupt *interrupt, gboole
     while ((next = schedule_next(&round->every->schedule, processes, n, chosen, spent)) < n) {
         const gint64 begun_us = g_get_monotonic_time();
         push_process(round, queue, &processes[next]);
-        schedule_spend(spent, processes[next].user, g_get_monotonic_time() - begun_us);
+        schedule_spend(spent, processes[next].account, g_get_monotonic_time() - begun_us);
         chosen[next] = FALSE;
         if (interrupt_wait(interrupt, 0))
             return FALSE;

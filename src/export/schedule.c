@@ -86,24 +86,24 @@ schedule_spent_new(void)
 }
 
 static guint64
-spent_for(GHashTable *spent, uid_t user)
+spent_for(GHashTable *spent, uid_t account)
 {
-    const guint64 *us = g_hash_table_lookup(spent, GUINT_TO_POINTER(user));
+    const guint64 *us = g_hash_table_lookup(spent, GUINT_TO_POINTER(account));
     return us != NULL ? *us : 0;
 }
 
 void
-schedule_spend(GHashTable *spent, uid_t user, gint64 took_us)
+schedule_spend(GHashTable *spent, uid_t account, gint64 took_us)
 {
-    const guint64 us = spent_for(spent, user) + (guint64)MAX(took_us, 0);
-    g_hash_table_replace(spent, GUINT_TO_POINTER(user), g_memdup2(&us, sizeof(us)));
+    const guint64 us = spent_for(spent, account) + (guint64)MAX(took_us, 0);
+    g_hash_table_replace(spent, GUINT_TO_POINTER(account), g_memdup2(&us, sizeof(us)));
 }
 
 static gboolean
-is_of_one_user(const ScheduleProcess *processes, guint n)
+is_of_one_account(const ScheduleProcess *processes, guint n)
 {
     for (guint i = 1; i < n; i++)
-        if (processes[i].user != processes[0].user)
+        if (processes[i].account != processes[0].account)
             return FALSE;
     return TRUE;
 }
@@ -112,10 +112,10 @@ guint
 schedule_next(const Schedule *schedule, const ScheduleProcess *processes, guint n, const gboolean *waiting,
               GHashTable *spent)
 {
-    guint64 least = is_of_one_user(processes, n) ? G_MAXUINT64 : (guint64)schedule->every_us;
+    guint64 least = is_of_one_account(processes, n) ? G_MAXUINT64 : (guint64)schedule->every_us;
     guint next = n;
     for (guint i = 0; i < n; i++) {
-        const guint64 us = waiting[i] ? spent_for(spent, processes[i].user) : G_MAXUINT64;
+        const guint64 us = waiting[i] ? spent_for(spent, processes[i].account) : G_MAXUINT64;
         if (us < least) {
             least = us;
             next = i;

@@ -22,8 +22,9 @@ typedef struct {
     pid_t pid;
     guint64 start;
     const char *service;
-    uid_t user; /* part of the identity: any user can choose any name */
-    guint idle; /* rounds left in which it must not be dumped */
+    uid_t user;    /* part of the identity: any user can choose any name */
+    uid_t account; /* to whom the time of its dump is charged (target/account.h) */
+    guint idle;    /* rounds left in which it must not be dumped */
 } ScheduleProcess;
 
 /* The number of the round at NOW_US (since 1970), and the start of the next round. */
@@ -41,16 +42,16 @@ void schedule_choose(const Schedule *schedule, gint64 round, const ScheduleProce
                      gboolean *chosen);
 
 /*
- * The next of N processes of which those are WAITING that have not been dumped in this round, or N: one of the user for
- * whose processes SPENT (user -> guint64 microseconds) has least. A user for whom it has a whole round's time waits for
- * the next round, unless all N are of one user, so that others' dumps are not late.
+ * The next of N processes of which those are WAITING that have not been dumped in this round, or N: one of the account
+ * for which SPENT (account -> guint64 microseconds) has least. An account for which it has a whole round's time waits
+ * for the next round, unless all N are of one, so that others' dumps are not late.
  */
 guint schedule_next(const Schedule *schedule, const ScheduleProcess *processes, guint n, const gboolean *waiting,
                     GHashTable *spent);
 
-/* Adds TOOK_US to the time of USER in SPENT, made by schedule_spent_new(). */
+/* Adds TOOK_US to the time of ACCOUNT in SPENT, made by schedule_spent_new(). */
 GHashTable *schedule_spent_new(void);
-void schedule_spend(GHashTable *spent, uid_t user, gint64 took_us);
+void schedule_spend(GHashTable *spent, uid_t account, gint64 took_us);
 
 /* Fair turns between the users whose processes are to be dumped. */
 typedef struct ScheduleTurns ScheduleTurns;

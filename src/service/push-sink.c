@@ -310,6 +310,7 @@ find_targets(Pusher *pusher, GArray *processes)
                                      .start = process->start_time,
                                      .service = service_target_name(live->pdata[i]),
                                      .user = live_user(live->pdata[i]),
+                                     .account = live_account(live->pdata[i]),
                                      .idle = past->idle};
         past->idle -= past->idle > 0;
         past->old = FALSE;

@@ -78,7 +78,7 @@ static void
 test_no_budget(void)
 {
     const Schedule schedule = {.host = "web1", .every_us = MINUTE};
-    const ScheduleProcess processes[] = {{1, 1, "shop", 0, 0}, {2, 2, "shop", 0, 0}, {3, 3, "shop", 0, 1}};
+    const ScheduleProcess processes[] = {{1, 1, "shop", 0, 0, 0}, {2, 2, "shop", 0, 0, 0}, {3, 3, "shop", 0, 0, 1}};
     gboolean chosen[3];
     schedule_choose(&schedule, 5, processes, 3, chosen);
     g_assert_true(chosen[0] && chosen[1] && !chosen[2]);
@@ -103,7 +103,8 @@ test_users(void)
     }
 }
 
-/* The processes of a user that are slow to dump, however many, come after those of others, and not all in one round. */
+/* The processes of a user that are slow to dump, however many and of whichever of his subordinate ids, come after those
+ * of others, and not all in one round. */
 static void
 test_slow_processes(void)
 {
@@ -114,16 +115,19 @@ test_slow_processes(void)
     gboolean waiting[N];
     guint slow = 0, others = 0, next;
     for (guint i = 0; i < N; i++) {
-        processes[i] = (ScheduleProcess){.pid = (pid_t)(100 + i), .service = "shop", .user = i % OTHERS ? 1000 : 0};
+        processes[i] = (ScheduleProcess){.pid = (pid_t)(100 + i),
+                                         .service = "shop",
+                                         .user = i % OTHERS ? 100000 + i : 0,
+                                         .account = i % OTHERS ? 1000 : 0};
         waiting[i] = TRUE;
     }
     while ((next = schedule_next(&schedule, processes, N, waiting, spent)) < N) {
-        const gboolean is_slow = processes[next].user == 1000;
+        const gboolean is_slow = processes[next].account == 1000;
         g_assert_true(!is_slow || slow == 0 || others == (N + OTHERS - 1) / OTHERS);
         slow += is_slow;
         others += !is_slow;
         waiting[next] = FALSE;
-        schedule_spend(spent, processes[next].user, is_slow ? 2 * MINUTE : G_USEC_PER_SEC);
+        schedule_spend(spent, processes[next].account, is_slow ? 2 * MINUTE : G_USEC_PER_SEC);
     }
     g_assert_cmpuint(others, ==, (N + OTHERS - 1) / OTHERS);
     g_assert_cmpuint(slow, ==, 3);
@@ -134,7 +138,7 @@ static void
 test_one_user(void)
 {
     const Schedule schedule = {.host = "web1", .every_us = G_USEC_PER_SEC};
-    const ScheduleProcess processes[] = {{1, 1, "shop", 0, 0}, {2, 2, "shop", 0, 0}, {3, 3, "shop", 0, 0}};
+    const ScheduleProcess processes[] = {{1, 1, "shop", 0, 0, 0}, {2, 2, "shop", 0, 0, 0}, {3, 3, "shop", 0, 0, 0}};
     g_autoptr(GHashTable) spent = schedule_spent_new();
     gboolean waiting[] = {TRUE, FALSE, TRUE};
     g_assert_cmpuint(schedule_next(&schedule, processes, 3, waiting, spent), ==, 0);
