@@ -8,6 +8,7 @@
 
 enum {
     POLL_MS = 200,
+    WRITERS_KEPT = 1024, /* a log may have any number of writers and versions */
 };
 
 struct LogSource {
@@ -20,7 +21,7 @@ struct LogSource {
     GMutex lock; /* guards the following */
     Follow *follow;
     LogReader *reader;
-    GHashTable *writers; /* HistoryLife.boot -> series */
+    GHashTable *writers; /* HistoryLife.boot -> series, as the history says */
     gboolean failing;
 };
 
@@ -31,6 +32,8 @@ take_sample(StatsSample *sample, gpointer data, GError **error)
     g_autofree char *boot = history_log_life(sample);
     char *series = g_hash_table_lookup(log->writers, boot);
     if (series == NULL) {
+        if (g_hash_table_size(log->writers) >= WRITERS_KEPT)
+            g_hash_table_remove_all(log->writers);
         /* Writes waiting samples first: the history knows the first writer of the series. */
         shared_history_flush(log->service->history, NULL);
         g_autoptr(HistoryHold) hold = shared_history_hold(log->service->history);

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -440,6 +441,45 @@ def test_a_log_is_read_by_a_child_without_rights(room):
 
     eventually(readers, "a child without rights")
     eventually(lambda: allocated(room, "console"), "samples of it")
+    assert stop(collector)[0] == 0
+
+
+def test_a_log_of_any_number_of_writers_takes_no_memory(room):
+    log = room.folder / "console.log"
+    log.touch()
+    collector = room.collect("--log", log, "--every", "1s")
+    eventually(room.history.exists, "it runs")
+
+    def word(number):
+        return "".join(chr(ord("a") + number // 26**digit % 26) for digit in range(3))
+
+    def lives():
+        with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(room.history)) as database:
+            return database.execute("SELECT count(*) FROM incarnation").fetchone()[0]
+        return 0  # there is no table yet
+
+    def resident():
+        return int(re.search(r"VmRSS:\s*(\d+) kB", pathlib.Path(f"/proc/{collector.pid}/status").read_text()).group(1))
+
+    # 200 writers, each of many versions.
+    def append(versions):
+        with log.open("a") as out:
+            for version in versions:
+                for writer in range(200):
+                    out.write(f'{"w" * 300}{word(writer)} {{"jemalloc":{{"version":"{"v" * 100}{word(version)}","stats":'
+                              '{"allocated":1,"active":2,"metadata":1,"resident":2,"mapped":3,"retained":0}}}\n')
+
+    def begun():
+        append([0])
+        return lives() >= 200
+
+    eventually(begun, "it reads what is appended")
+    append(range(1, 10))
+    eventually(lambda: lives() == 2000, "the first lives")
+    before = resident()
+    append(range(10, 70))
+    eventually(lambda: lives() == 14000, "all lives")
+    assert resident() - before < 4096
     assert stop(collector)[0] == 0
 
 
