@@ -24,6 +24,10 @@ typedef struct {
 
 static Phase *followed; /* NULL: none */
 
+/* Of what a thread reads of a Progress. Held while the process forks: then the thread is in its wait and holds no lock that
+   the child would inherit, as of the allocator of AddressSanitizer, which has no handlers of fork of its own. */
+static GMutex mutex;
+
 static const char *const phases[PROGRESS_N_PHASES] = {
     [PROGRESS_READS] = "reading",
     [PROGRESS_NAMES] = "naming functions",
@@ -33,8 +37,8 @@ static const char *const phases[PROGRESS_N_PHASES] = {
 struct _Progress {
     gboolean follows; /* progress_phase() */
     GThread *thread;
-    GMutex mutex; /* of all below */
-    GCond ended;
+    GCond changed; /* waits, or over */
+    gboolean waits;
     gboolean over;
     gint64 begun_us;
     char *text;
@@ -81,16 +85,18 @@ run(gpointer data)
 {
     Progress *progress = data;
     gboolean drawn = FALSE;
-    g_mutex_lock(&progress->mutex);
+    g_mutex_lock(&mutex);
+    progress->waits = TRUE;
+    g_cond_signal(&progress->changed);
     gint64 next = progress->begun_us + FIRST_MS * 1000;
     while (!progress->over) {
-        if (g_cond_wait_until(&progress->ended, &progress->mutex, next))
+        if (g_cond_wait_until(&progress->changed, &mutex, next))
             continue;
         draw(progress);
         drawn = TRUE;
         next = g_get_monotonic_time() + INTERVAL_MS * 1000;
     }
-    g_mutex_unlock(&progress->mutex);
+    g_mutex_unlock(&mutex);
     if (drawn)
         fputs("\r\x1b[K", stderr);
     return NULL;
@@ -110,10 +116,28 @@ start_thread(Progress *progress)
 static void
 free_progress(Progress *progress)
 {
-    g_mutex_clear(&progress->mutex);
-    g_cond_clear(&progress->ended);
+    g_cond_clear(&progress->changed);
     g_free(progress->text);
     g_free(progress);
+}
+
+static void
+before_fork(void)
+{
+    g_mutex_lock(&mutex);
+}
+
+static void
+after_fork(void)
+{
+    g_mutex_unlock(&mutex);
+}
+
+static gpointer
+handle_forks(gpointer data)
+{
+    pthread_atfork(before_fork, after_fork, after_fork);
+    return NULL;
 }
 
 Progress *
@@ -127,13 +151,19 @@ progress_begin(const char *format, ...)
     progress->text = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     progress->begun_us = g_get_monotonic_time();
-    g_mutex_init(&progress->mutex);
-    g_cond_init(&progress->ended);
+    g_cond_init(&progress->changed);
+    static GOnce handled = G_ONCE_INIT;
+    g_once(&handled, handle_forks, NULL);
     start_thread(progress);
-    if (progress->thread != NULL)
-        return progress;
-    free_progress(progress);
-    return NULL;
+    if (progress->thread == NULL) {
+        free_progress(progress);
+        return NULL;
+    }
+    g_mutex_lock(&mutex);
+    while (!progress->waits)
+        g_cond_wait(&progress->changed, &mutex);
+    g_mutex_unlock(&mutex);
+    return progress;
 }
 
 G_GNUC_PRINTF(3, 0)
@@ -142,12 +172,12 @@ say(Progress *progress, gboolean timed, const char *format, va_list arguments)
 {
     if (progress == NULL)
         return;
-    g_mutex_lock(&progress->mutex);
+    g_mutex_lock(&mutex);
     g_free(progress->text);
     progress->text = g_strdup_vprintf(format, arguments);
     progress->timed = timed;
     progress->whole = 0;
-    g_mutex_unlock(&progress->mutex);
+    g_mutex_unlock(&mutex);
 }
 
 void
@@ -173,10 +203,10 @@ progress_share(Progress *progress, guint64 done, guint64 whole)
 {
     if (progress == NULL)
         return;
-    g_mutex_lock(&progress->mutex);
+    g_mutex_lock(&mutex);
     progress->done = done;
     progress->whole = whole;
-    g_mutex_unlock(&progress->mutex);
+    g_mutex_unlock(&mutex);
 }
 
 void
@@ -187,10 +217,10 @@ progress_follow_phases(Progress *progress)
     void *shared = mmap(NULL, sizeof(Phase), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED)
         return;
-    g_mutex_lock(&progress->mutex);
+    g_mutex_lock(&mutex);
     followed = shared;
     progress->follows = TRUE;
-    g_mutex_unlock(&progress->mutex);
+    g_mutex_unlock(&mutex);
 }
 
 void
@@ -208,10 +238,10 @@ progress_end(Progress *progress)
 {
     if (progress == NULL)
         return;
-    g_mutex_lock(&progress->mutex);
+    g_mutex_lock(&mutex);
     progress->over = TRUE;
-    g_cond_signal(&progress->ended);
-    g_mutex_unlock(&progress->mutex);
+    g_cond_signal(&progress->changed);
+    g_mutex_unlock(&mutex);
     g_thread_join(progress->thread);
     if (progress->follows) {
         munmap(followed, sizeof(*followed));

@@ -49,7 +49,7 @@ make(const Fixture *fixture, const char *name, mode_t mode)
 static void
 test_ours(Fixture *fixture, gconstpointer data)
 {
-    g_autofree char *ours = make(fixture, "ours", 0755);
+    g_free(make(fixture, "ours", 0755));
     g_assert_true(alone(fixture, "ours"));
     g_assert_true(alone(fixture, "ours/"));
     g_assert_true(alone(fixture, "absent/and/below"));
@@ -79,7 +79,7 @@ test_another_user(Fixture *fixture, gconstpointer data)
         return;
     }
     g_autofree char *other = make(fixture, "of-other", 0755);
-    g_autofree char *inner = make(fixture, "of-other/ours", 0700);
+    g_free(make(fixture, "of-other/ours", 0700));
     g_autofree char *link = g_build_filename(fixture->directory, "link", NULL);
     g_assert_no_errno(symlink("/", link));
     g_assert_true(alone(fixture, "link"));
