@@ -3,11 +3,11 @@
 
 #include "blackbox/files.h"
 #include "blackbox/record.h"
+#include "confine/account.h"
 #include "confine/rights.h"
 #include "confine/target-files.h"
 #include "source/durable.h"
 #include "source/source.h"
-#include "target/account.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "broker/crowd.h"
 
-#include "target/account.h"
+#include "confine/account.h"
 #include "target/user-namespace.h"
 
 enum {

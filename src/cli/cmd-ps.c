@@ -7,6 +7,7 @@
 #include "cli/terminal.h"
 #include "cli/words.h"
 
+#include "confine/account.h"
 #include "confine/aside.h"
 #include "routes/unprofiled.h"
 #include "target/agent.h"
@@ -112,7 +113,7 @@ ask_agent(Row *row, guint ms)
 static void
 ask(Row *row, Waits *waits)
 {
-    const gpointer user = GUINT_TO_POINTER(row->candidate->process.uids[1]);
+    const gpointer user = GUINT_TO_POINTER(account_of(row->candidate->process.uids[1]));
     const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(waits->slow, user));
     if (before >= SLOW_MS) {
         row->trouble = g_strdup("not asked: other agents of its user do not answer in time");

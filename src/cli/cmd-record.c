@@ -10,6 +10,7 @@
 #include "cli/size.h"
 #include "cli/via.h"
 #include "client/client.h"
+#include "confine/account.h"
 #include "confine/aside.h"
 #include "run/preload.h"
 #include "source/named-dump.h"
@@ -338,7 +339,7 @@ is_recorded(const Session *session, const Process *process)
 static void
 note_failed(Session *session, const Process *process, gint64 begin_us)
 {
-    const gpointer user = GUINT_TO_POINTER(process->uids[1]);
+    const gpointer user = GUINT_TO_POINTER(account_of(process->uids[1]));
     const guint us = (guint)(g_get_monotonic_time() - begin_us);
     const guint before = GPOINTER_TO_UINT(g_hash_table_lookup(session->slow, user));
     g_hash_table_insert(session->slow, user, GUINT_TO_POINTER(before + us));
@@ -360,7 +361,7 @@ static void
 try_candidate(Session *session, const Candidate *candidate)
 {
     g_autoptr(GError) cause = NULL;
-    const gpointer user = GUINT_TO_POINTER(candidate->process.uids[1]);
+    const gpointer user = GUINT_TO_POINTER(account_of(candidate->process.uids[1]));
     if (candidate->reach == REACH_NO_JEMALLOC || is_recorded(session, &candidate->process))
         return;
     guint tries = count_try(session, &candidate->process);

@@ -24,8 +24,8 @@ typedef struct {
 
 static Phase *followed; /* NULL: none */
 
-/* Of what a thread reads of a Progress. Held while the process forks: then the thread is in its wait and holds no lock that
-   the child would inherit, as of the allocator of AddressSanitizer, which has no handlers of fork of its own. */
+/* Of what a thread reads of a Progress. Held while the process forks: then the thread is in its wait and holds no lock
+   that the child would inherit, as of the allocator of AddressSanitizer, which has no handlers of fork of its own. */
 static GMutex mutex;
 
 static const char *const phases[PROGRESS_N_PHASES] = {

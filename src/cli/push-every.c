@@ -6,9 +6,9 @@
 #include "cli/notify.h"
 #include "cli/supervisor.h"
 
+#include "confine/account.h"
 #include "confine/keyed-hash.h"
 #include "confine/rights.h"
-#include "target/account.h"
 #include "target/candidates.h"
 #include "wire/transfer.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "confine/aside.h"
 
+#include "confine/account.h"
 #include "confine/child.h"
 
 #include <fcntl.h>
@@ -34,7 +35,8 @@ enum {
     GIVEN_UP_MS = 100, /* and for one that was given up */
 };
 
-/* Work that was given up, and its user; a ring. A child that waits for a file system's answer does not end by SIGKILL:
+/* Users, here and below, are accounts (confine/account.h).
+   Work that was given up, and its user; a ring. A child that waits for a file system's answer does not end by SIGKILL:
  * it counts as long as it exists, also if it has answered. */
 static GMutex lock;
 static struct {
@@ -128,13 +130,19 @@ count_given_up(uid_t user)
     return n;
 }
 
-gboolean
-aside_is_delayed_by(uid_t user)
+static gboolean
+is_delayed_by(uid_t user)
 {
     if (count_given_up(user) >= GIVEN_UP_MOST)
         return TRUE;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
     return is_waited_for(user);
+}
+
+gboolean
+aside_is_delayed_by(uid_t user)
+{
+    return is_delayed_by(account_of(user));
 }
 
 void
@@ -188,20 +196,26 @@ is_full_for(uid_t user, guint stuck)
     return stuck >= GIVEN_UP_KEPT || (stuck >= STUCK_MOST && find_prompt(user) == n_prompt);
 }
 
-AsideManner
-aside_manner(uid_t user)
+static AsideManner
+manner_of(uid_t user)
 {
-    if (aside_is_delayed_by(user) || count_given_up(user) > 0)
+    if (is_delayed_by(user) || count_given_up(user) > 0)
         return ASIDE_SLOW;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
     return find_prompt(user) < n_prompt ? ASIDE_PROMPT : ASIDE_UNKNOWN;
+}
+
+AsideManner
+aside_manner(uid_t user)
+{
+    return manner_of(account_of(user));
 }
 
 /* STUCK: count_stuck(). */
 static gboolean
 is_given_up(uid_t user, guint stuck)
 {
-    return aside_has_ended() || is_full_for(user, stuck) || aside_is_delayed_by(user);
+    return aside_has_ended() || is_full_for(user, stuck) || is_delayed_by(user);
 }
 
 static _Thread_local struct {
@@ -345,6 +359,12 @@ is_short_of_time(const Batch *batch)
     return batch != NULL && batch->end_us != 0 && batch->waited_ms >= batch->list->most_ms / WAITED_FOR_LIST;
 }
 
+static uid_t
+user_at(const AsideList *list, guint i)
+{
+    return account_of(list->user(list->data, i));
+}
+
 static void
 pass_over_given_up(const Batch *batch)
 {
@@ -352,7 +372,7 @@ pass_over_given_up(const Batch *batch)
     const gboolean ended = has_ended(batch);
     const guint stuck = count_stuck();
     for (guint i = batch->progress->done; i < list->n; i++)
-        if (batch->progress->states[i] == ITEM_WAITS && (ended || is_given_up(list->user(list->data, i), stuck)))
+        if (batch->progress->states[i] == ITEM_WAITS && (ended || is_given_up(user_at(list, i), stuck)))
             batch->progress->states[i] = ITEM_PASSED_OVER;
 }
 
@@ -361,7 +381,7 @@ user_of(const Job *job, guint at)
 {
     if (job->batch == NULL || at >= job->batch->list->n)
         return job->user;
-    return job->batch->list->user(job->batch->list->data, at);
+    return user_at(job->batch->list, at);
 }
 
 /* FALSE: it takes too long. The time starts again with each item of a list. */
@@ -443,11 +463,12 @@ run_child(const Job *job, ChannelMessage *answer)
 AsideEnd
 aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
 {
-    const Job job = {.work = work, .data = data, .user = user};
     if (inside) {
         work(data, answer);
         return ASIDE_DONE;
     }
+    user = account_of(user);
+    const Job job = {.work = work, .data = data, .user = user};
     if (is_given_up(user, count_stuck()))
         return ASIDE_NOT_BEGUN;
     const Outcome outcome = run_child(&job, answer);
@@ -501,7 +522,7 @@ run_batch(Batch *batch)
         pass_over_given_up(batch);
         const Outcome outcome = run_child(&job, &answer);
         const guint at = batch->progress->done;
-        const uid_t user = list->user(list->data, MIN(at, list->n - 1));
+        const uid_t user = user_at(list, MIN(at, list->n - 1));
         end = outcome.end;
         /* At the end, it may have been its turn for an instant. */
         if (outcome.too_long && at < list->n && (outcome.left > 0 || !has_ended(batch)))
@@ -542,8 +563,8 @@ aside_each(const AsideList *list, AsideTake take)
     list_ended = (batch.end_us != 0 && g_get_monotonic_time() >= batch.end_us) || count_stuck() >= STUCK_MOST;
     for (guint i = 0; i < list->n; i++) {
         const gboolean done = batch.progress != NULL && batch.progress->states[i] == ITEM_DONE;
-        if (done && !inside && aside_manner(list->user(list->data, i)) == ASIDE_UNKNOWN)
-            note_prompt(list->user(list->data, i));
+        if (done && !inside && manner_of(user_at(list, i)) == ASIDE_UNKNOWN)
+            note_prompt(user_at(list, i));
         take(list->data, i, done ? batch.answers + i * list->size : NULL);
     }
     if (batch.progress != NULL)

@@ -3,7 +3,7 @@
  * Runs work that another user can delay indefinitely: the lookup of a name in a file system that this user has mounted.
  * In a user namespace any user may mount file systems served by a program (FUSE), and others on top of them
  * (overlayfs), in which root waits as well. Such work runs in a child process with the caller's rights, which is given
- * up when it takes too long.
+ * up when it takes too long. Subordinate ids count as their user's own (confine/account.h).
  */
 #ifndef JESCOPE_CONFINE_ASIDE_H
 #define JESCOPE_CONFINE_ASIDE_H

@@ -23,7 +23,7 @@ typedef struct {
     guint64 start;
     const char *service;
     uid_t user;    /* part of the identity: any user can choose any name */
-    uid_t account; /* to whom the time of its dump is charged (target/account.h) */
+    uid_t account; /* to whom the time of its dump is charged (confine/account.h) */
     guint idle;    /* rounds left in which it must not be dumped */
 } ScheduleProcess;
 

@@ -2,6 +2,7 @@
 /* Opens a history file: finds, checks and migrates it. */
 #include "history/database.h"
 
+#include "confine/account.h"
 #include "confine/keyed-hash.h"
 #include "confine/rights.h"
 #include "confine/walk.h"
@@ -222,6 +223,17 @@ to_printable(sqlite3_context *context, int n, sqlite3_value **values)
         sqlite3_result_text(context, text_printable(text), -1, g_free);
 }
 
+/* NULL, or what another user has written instead of a number, is its own account. */
+static void
+to_account(sqlite3_context *context, int n, sqlite3_value **values)
+{
+    const gint64 user = sqlite3_value_int64(values[0]);
+    if (sqlite3_value_type(values[0]) == SQLITE_INTEGER && user >= 0 && user <= G_MAXUINT32)
+        sqlite3_result_int64(context, account_of((uid_t)user));
+    else
+        sqlite3_result_value(context, values[0]);
+}
+
 static gboolean
 connect_database(History *history, const char *name, int flags, GError **error)
 {
@@ -233,6 +245,7 @@ connect_database(History *history, const char *name, int flags, GError **error)
     refuse_programs(history->db);
     sqlite3_create_function(history->db, "printable", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, NULL,
                             to_printable, NULL, NULL);
+    sqlite3_create_function(history->db, "account", 1, SQLITE_UTF8 | SQLITE_DIRECTONLY, NULL, to_account, NULL, NULL);
     sqlite3_busy_timeout(history->db, WAIT_MS);
     return TRUE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/peers.h"
 
-#include "target/account.h"
+#include "confine/account.h"
 #include "target/reach.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The clients that are connected, and their limits. A peer is an IPv4 address, an IPv6 /64 (whose addresses usually
- * have one owner), or a user of this machine with all subordinate ids (target/account.h), for unix sockets and local
+ * have one owner), or a user of this machine with all subordinate ids (confine/account.h), for unix sockets and local
  * TCP connections from any address. All loopback connections of unknown users are one peer. For one thread.
  */
 #ifndef JESCOPE_HTTP_PEERS_H

@@ -47,7 +47,7 @@ typedef struct {
     const char *series;
     const RuleSubject *subject;
     guint32 owner;   /* the user whom the process belongs to, for engine_each() */
-    guint32 account; /* to whom actions on it are charged (target/account.h) */
+    guint32 account; /* to whom actions on it are charged (confine/account.h) */
     guint64 life;    /* differs for another process */
     gint64 began_us; /* when the process began, or was first seen */
     gint64 now_us;   /* of the caller's clock, which need not be the time of day */

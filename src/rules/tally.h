@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often each rule has fired for the processes of each account (target/account.h), whatever became of them. */
+/* How often each rule has fired for the processes of each account (confine/account.h), whatever became of them. */
 #ifndef JESCOPE_RULES_TALLY_H
 #define JESCOPE_RULES_TALLY_H
 

@@ -3,7 +3,7 @@
 
 #include "service/series-name.h"
 
-#include "target/account.h"
+#include "confine/account.h"
 #include "target/candidates.h"
 
 /* Remarks are kept in the history as those of the series' user, and any user can start any number of processes of the

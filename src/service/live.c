@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/live.h"
 
+#include "confine/account.h"
 #include "stats/status.h"
-#include "target/account.h"
 #include "target/agent.h"
 #include "target/open.h"
 #include "target/reach.h"

@@ -3,8 +3,8 @@
 
 #include "service/fleet.h"
 
+#include "confine/account.h"
 #include "confine/aside.h"
-#include "target/account.h"
 #include "target/candidates.h"
 #include "target/discovery.h"
 #include "target/open.h"
@@ -265,7 +265,7 @@ has_room(Scanner *scanner, uid_t user, ScanResult *result)
 {
     if (count_of(scanner, user) < scanner->per_user)
         return TRUE;
-    if (g_hash_table_add(scanner->crowded, GUINT_TO_POINTER(user)) && result->trouble == NULL)
+    if (g_hash_table_add(scanner->crowded, GUINT_TO_POINTER(account_of(user))) && result->trouble == NULL)
         result->trouble = g_strdup_printf("user %u has more than %u processes with an agent; the others are ignored",
                                           user, scanner->per_user);
     return FALSE;
@@ -366,7 +366,7 @@ order_due(GArray *due)
     g_autoptr(GHashTable) turns = g_hash_table_new(NULL, NULL);
     for (guint i = 0; i < due->len; i++) {
         Due *one = &g_array_index(due, Due, i);
-        const gpointer user = GUINT_TO_POINTER(one->process.uids[1]);
+        const gpointer user = GUINT_TO_POINTER(account_of(one->process.uids[1]));
         one->manner = aside_manner(one->process.uids[1]);
         one->turn = GPOINTER_TO_UINT(g_hash_table_lookup(turns, user));
         g_hash_table_insert(turns, user, GUINT_TO_POINTER(one->turn + 1));

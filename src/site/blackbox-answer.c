@@ -4,6 +4,7 @@
 #include "site/table.h"
 
 #include "blackbox/describe.h"
+#include "confine/account.h"
 #include "confine/rights.h"
 #include "routes/native-dump.h"
 #include "routes/native-reply.h"
@@ -13,7 +14,6 @@
 #include "routes/reply.h"
 #include "routes/report-query.h"
 #include "routes/values.h"
-#include "target/account.h"
 #include "wire/transfer.h"
 
 #include <errno.h>

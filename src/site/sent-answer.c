@@ -4,6 +4,7 @@
 #include "site/sent-files.h"
 #include "site/table.h"
 
+#include "confine/account.h"
 #include "routes/native-dump.h"
 #include "routes/native-parameters.h"
 #include "routes/native-reply.h"
@@ -14,7 +15,6 @@
 #include "routes/report-query.h"
 #include "routes/values.h"
 #include "service/held-files.h"
-#include "target/account.h"
 #include "target/reach.h"
 
 #include <fcntl.h>

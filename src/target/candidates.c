@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/candidates.h"
 
+#include "confine/account.h"
 #include "confine/aside.h"
 #include "target/diagnosis.h"
 #include "target/discovery.h"
@@ -151,7 +152,7 @@ take_turns(GArray *processes)
     g_autoptr(GArray) turns = g_array_sized_new(FALSE, FALSE, sizeof(Turn), processes->len);
     for (guint i = 0; i < processes->len; i++) {
         const Process *process = &g_array_index(processes, Process, i);
-        const gpointer user = GUINT_TO_POINTER(process->uids[1]);
+        const gpointer user = GUINT_TO_POINTER(account_of(process->uids[1]));
         const Turn turn = {aside_manner(process->uids[1]), GPOINTER_TO_UINT(g_hash_table_lookup(counts, user)),
                            *process};
         g_hash_table_insert(counts, user, GUINT_TO_POINTER(turn.turn + 1));

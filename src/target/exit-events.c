@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/exit-events.h"
 
-#include "target/account.h"
+#include "confine/account.h"
 #include "target/process.h"
 #include "target/reach.h"
 

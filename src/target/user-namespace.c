@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/user-namespace.h"
 
-#include "target/account.h"
+#include "confine/account.h"
 
 #include <errno.h>
 #include <fcntl.h>

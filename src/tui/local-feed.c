@@ -4,7 +4,7 @@
 #include "tui/event-text.h"
 #include "tui/local-ask.h"
 
-#include "target/account.h"
+#include "confine/account.h"
 #include "target/candidates.h"
 #include "target/facts.h"
 #include "target/target.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "confine/aside.h"
 
+#include "etc-file.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -323,6 +325,21 @@ test_manner(void)
     g_assert_cmpint(aside_manner(OTHER), ==, ASIDE_PROMPT);
 }
 
+/* Work for as many subordinate ids of a user as one likes is given up as often as for one. */
+static void
+test_subordinate_ids(void)
+{
+    if (!etc_file_replace("/etc/subuid", "65531:200000:65536\n")) {
+        g_test_skip("needs mounts of its own, and /etc/subuid");
+        return;
+    }
+    for (guint i = 0; i < 3; i++)
+        g_assert_cmpint(run(wait_for_ever, 200000 + i), ==, ASIDE_GIVEN_UP);
+    g_assert_cmpint(run(wait_for_ever, 200003), ==, ASIDE_NOT_BEGUN);
+    g_assert_cmpint(aside_manner(200004), ==, ASIDE_SLOW);
+    test_answer();
+}
+
 static void
 test_end(void)
 {
@@ -345,6 +362,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/aside/subordinate-ids", test_subordinate_ids); /* before the file is read */
     g_test_add_func("/aside/answer", test_answer);
     g_test_add_func("/aside/given-up", test_given_up);
     g_test_add_func("/aside/death", test_death);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/dumps.h"
 
+#include "etc-file.h"
 #include "fixture.h"
 
 #include <sqlite3.h>
@@ -234,6 +235,31 @@ test_total_is_shared(void)
     g_assert_cmpuint(count_dumps(history, hostile[0]) + count_dumps(history, hostile[1]), ==, 2);
 }
 
+/* The same if each target has another id that is subordinate to the user. */
+static void
+test_total_is_shared_with_subordinate_ids(void)
+{
+    g_autoptr(GError) error = NULL;
+    if (!etc_file_replace("/etc/subuid", "65531:200000:65536\n")) {
+        g_test_skip("needs mounts of its own, and /etc/subuid");
+        return;
+    }
+    g_autoptr(History) history = history_open_in_memory(NULL);
+    gint64 honest = fixture_begin(history, "redis", 1), hostile = 0;
+    claim_for(history, "redis", 1000);
+    add(history, honest, 1, 100000, 1000);
+    for (guint n = 0; n < 6; n++) {
+        g_autofree char *target = g_strdup_printf("subordinate-%u", n);
+        hostile = fixture_begin(history, target, 2 + n);
+        claim_for(history, target, 200000 + n);
+        add(history, hostile, n, 100000, 2000 + n);
+    }
+    HistoryDumpRetention retention = {.total_bytes = 160000}; /* about 50 kB each */
+    history_retain_dumps(history, hostile, &retention, 0, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(count_dumps(history, honest), ==, 1);
+}
+
 /* An id that was given once is not given to another dump after the first is gone. */
 static void
 test_ids_are_not_reused(void)
@@ -374,6 +400,8 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    /* Before the file is read. */
+    g_test_add_func("/history/dumps/total-is-shared-with-subordinate-ids", test_total_is_shared_with_subordinate_ids);
     g_test_add_func("/history/dumps/round-trip", test_round_trip);
     g_test_add_func("/history/dumps/missing", test_missing);
     g_test_add_func("/history/dumps/dated", test_dated);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "etc-file.h"
 #include "fixture.h"
 
 #include "history/database.h"
@@ -537,6 +538,40 @@ test_max_bytes_is_shared(void)
     fixture_remove(path);
 }
 
+/* The same for a user with a target of each of many subordinate ids. */
+static void
+test_max_bytes_is_shared_with_subordinate_ids(void)
+{
+    enum { IDS = 32 };
+    if (!etc_file_replace("/etc/subuid", "65531:200000:65536\n")) {
+        g_test_skip("needs mounts of its own, and /etc/subuid");
+        return;
+    }
+    char *path = fixture_path();
+    g_autoptr(GError) error = NULL;
+    gboolean granted;
+    {
+        g_autoptr(History) history = fixture_open(path);
+        g_assert_true(history_claim(history, "redis", &(HistoryOwner){.user = 1000, .unit = ""}, &granted, NULL));
+        fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY - 10000 * SECOND, 300);
+        for (guint i = 0; i < IDS; i++) {
+            g_autofree char *target = g_strdup_printf("subordinate-%u", i);
+            HistoryOwner owner = {.user = 200000 + i, .unit = ""};
+            g_assert_true(history_claim(history, target, &owner, &granted, NULL));
+            fixture_add(history, fixture_begin(history, target, 2 + i), SOME_DAY, 8192 / IDS);
+        }
+    }
+    g_autoptr(History) history = fixture_open(path);
+    HistoryRetention retention = {.max_bytes = file_size(path) / 2};
+    HistoryRetained retained;
+    g_assert_true(history_retain(history, &retention, SOME_DAY, &retained, &error));
+    g_assert_no_error(error);
+    g_assert_cmpuint(retained.removed, >, 0);
+    g_autoptr(GPtrArray) kept = fixture_read(history, "redis", HISTORY_ALL_TIME);
+    g_assert_cmpuint(kept->len, ==, 300);
+    fixture_remove(path);
+}
+
 /* Runs BODY in a process that ends without a check for leaks: GLib keeps the tables of interned strings that it has
  * outgrown. */
 static void
@@ -702,6 +737,8 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    /* Before the file is read. */
+    g_test_add_func("/history/max-bytes-is-shared-with-subordinate-ids", test_max_bytes_is_shared_with_subordinate_ids);
     g_test_add_func("/history/round-trip", test_round_trip);
     g_test_add_func("/history/files-of-the-owner-alone", test_files_of_the_owner_alone);
     g_test_add_func("/history/range", test_range);

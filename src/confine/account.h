@@ -3,8 +3,8 @@
  * Who is responsible for what the processes of a user id cost. In a user namespace, a user may have processes of
  * thousands of subordinate ids (subuid(5)): limits and turns for each user count them as that user's own.
  */
-#ifndef JESCOPE_TARGET_ACCOUNT_H
-#define JESCOPE_TARGET_ACCOUNT_H
+#ifndef JESCOPE_CONFINE_ACCOUNT_H
+#define JESCOPE_CONFINE_ACCOUNT_H
 
 #include <glib.h>
 #include <sys/types.h>

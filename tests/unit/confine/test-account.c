@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Subordinate user ids count for their user. */
-#include "target/account.h"
+#include "confine/account.h"
 
 #include "etc-file.h"
 

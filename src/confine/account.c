@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "target/account.h"
+#include "confine/account.h"
 
 #include <pwd.h>
 
