@@ -277,12 +277,13 @@ host_open_dump(void *job, uint64_t id, int *descriptor, Failure *failure)
     return open_dump_of(job, incarnation, id, descriptor, failure);
 }
 
-/* A viewer of a target sees all targets of its user. Dumps of other users are treated as missing: they could name files
- * that only their own user may read. */
+/* A viewer of a target sees all targets of its user, if all of their ids are the user's. Dumps of other users are
+ * treated as missing: they could name files that only their own user may read. */
 Outcome
 host_find_base(Job *job, uint64_t id, gint64 *incarnation, Failure *failure)
 {
     ServiceTarget *target = work_target(job);
+    const uid_t viewer = process_user(live_process(target));
     gint64 own, user;
     g_autoptr(GError) error = NULL;
     if (!live_incarnation(target, &own, &error))
@@ -290,7 +291,7 @@ host_find_base(Job *job, uint64_t id, gint64 *incarnation, Failure *failure)
     g_autoptr(HistoryHold) hold = shared_history_hold(live_service(target)->history);
     if (!history_dump_find(hold->history, id, incarnation, &user, &error))
         return failure_from_error(error, 0, failure);
-    if (*incarnation != own && user != (gint64)live_user(target))
+    if (*incarnation != own && (viewer == (uid_t)-1 || user != (gint64)viewer))
         return failure_set(failure, OUTCOME_NOT_FOUND, "there is no dump %" G_GUINT64_FORMAT " (any more)", id);
     return OUTCOME_DONE;
 }

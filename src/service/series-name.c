@@ -7,12 +7,18 @@ typedef struct {
     const ScanFound *found;
 } Choice;
 
+/* The user who may see the samples: a process that has taken on a user's id, as file servers do, is not his. */
+static uid_t
+user_of(const Choice *choice)
+{
+    return process_user(&choice->found->process);
+}
+
 /* Sets *IS_FREE; FALSE with ERROR if unknown. */
 static gboolean
 is_free(const Choice *choice, const char *series, gboolean *free, GError **error)
 {
-    const Identity *identity = choice->found->identity;
-    HistoryOwner owner = {.user = identity->user, .unit = identity->unit};
+    HistoryOwner owner = {.user = user_of(choice), .unit = choice->found->identity->unit};
     *free = FALSE;
     if (g_hash_table_contains(choice->taken, series))
         return TRUE;
@@ -30,7 +36,7 @@ choose_unnamed(const Choice *choice)
     g_auto(GStrv) names = g_new0(char *, 4);
     names[0] = g_strdup(name);
     names[1] = identity->unit[0] != '\0' ? g_strdup_printf("%s.%s", name, identity->unit)
-                                         : g_strdup_printf("%s.uid%u", name, identity->user);
+                                         : g_strdup_printf("%s.uid%u", name, user_of(choice));
     names[2] = g_strdup_printf("%s-%d", name, pid);
     gboolean namesake = g_hash_table_contains(choice->taken, name);
     for (guint i = namesake ? 2 : 0; names[i] != NULL; i++)

@@ -91,6 +91,35 @@ def test_dumps_of_another_user_are_no_base(folder, scratch):
         assert ask_as(NOBODY, server, "GET", f"/api/v1/targets/{one}/dumps/{ids[other]}?format=json").status == 404, "it is a base alone"
 
 
+def test_dumps_of_a_process_that_takes_on_a_user_are_no_base_of_his(folder, scratch):
+    with hostile(folder, 1, "small", user=0, disguise=[NOBODY]) as [disguised], hostile(folder, 2, "small") as pids, \
+            serve(scratch, "--every=0", port=free_port()) as server:
+        wait_for(lambda: {disguised, *pids} <= set(seen_by(0, server)), "they are found")
+        ids = {pid: server.post(f"/api/v1/targets/{pid}/dumps").json()["id"] for pid in (disguised, *pids)}
+        for form in ("page", "json"):
+            path = f"/api/v1/targets/{pids[0]}/dumps/{ids[pids[0]]}?format={form}&base="
+            assert ask_as(NOBODY, server, "GET", f"{path}{ids[pids[1]]}").status != 404
+            refused = ask_as(NOBODY, server, "GET", f"{path}{ids[disguised]}")
+            assert refused.status == 404 and f"no such dump: {ids[disguised]}" in refused.text
+
+
+def test_samples_of_a_process_that_takes_on_a_user_are_not_his(folder, scratch):
+    """His next process of the same name does not continue them."""
+    later = folder / "later"
+    later.mkdir()
+    with serve(scratch, "--every=0", port=free_port()) as server:
+        def series(pid):
+            rows = server.get("/api/v1/targets").json()["targets"]
+            return next((row["series"] for row in rows if row["pid"] == pid), None)
+        with hostile(folder, 1, "small", user=0, disguise=[NOBODY]) as [disguised]:
+            wait_for(lambda: series(disguised), "it is found")
+            theirs = series(disguised)
+        wait_for(lambda: not series(disguised), "it has ended")
+        with hostile(later, 1, "small") as [own]:
+            wait_for(lambda: series(own), "his is found")
+            assert series(own) != theirs
+
+
 @pytest.mark.parametrize("path", ["/api/v1/targets/{}/purge", "/api/v1/targets/{}/recordings?for=1s", "/api/v1/targets/{}/dumps"])
 def test_others_are_not_there_to_change(neighbours, scratch, path):
     refused = ask_as(NOBODY, neighbours, "POST", path.format(neighbours.own))
