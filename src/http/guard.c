@@ -274,31 +274,34 @@ sender_of(const Exchange *exchange)
 }
 
 /* Whether the user follows a link. Frames and objects, which a page can hide and repeat, and prefetching are
- * navigations too, but are rejected since the user would not see them. */
+ * navigations too, but are rejected since the user would not see them. So is what a script begins without the user, who
+ * does not see it if the script stops it before the answer; but not where IS_OPEN, since a page is loaded again without
+ * the user's mark. */
 static gboolean
-is_link(const Exchange *exchange)
+is_link(const Exchange *exchange, gboolean is_open)
 {
     const char *destination = exchange_header(exchange, "Sec-Fetch-Dest");
     return g_strcmp0(exchange_header(exchange, "Sec-Fetch-Mode"), "navigate") == 0 &&
            (destination == NULL || strcmp(destination, "document") == 0) &&
+           (is_open || g_strcmp0(exchange_header(exchange, "Sec-Fetch-User"), "?1") == 0) &&
            exchange_header(exchange, "Sec-Purpose") == NULL;
 }
 
 /* A page of another site may link here, but not load parts of a page or read data. Without Fetch Metadata, as with
  * Chromium's WebSocket, Origin tells who caused the request; a link has none. */
 static gboolean
-may_read(const Exchange *exchange)
+may_read(const Exchange *exchange, gboolean is_open)
 {
     const char *site = exchange_header(exchange, "Sec-Fetch-Site");
     const char *origin = exchange_header(exchange, "Origin");
     if (site == NULL)
         return origin == NULL || is_own_url(exchange, origin) || has_bearer(exchange);
-    return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || is_link(exchange);
+    return strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0 || is_link(exchange, is_open);
 }
 
 /* The reason to refuse EXCHANGE for its origin, or NULL. */
 static const AnswerFailure *
-find_foreign(const Exchange *exchange, RouteRole needed)
+find_foreign(const Exchange *exchange, RouteRole needed, gboolean is_open)
 {
     static const AnswerFailure cross_site = {
         .status = 403,
@@ -314,7 +317,7 @@ find_foreign(const Exchange *exchange, RouteRole needed)
         .hint = "follow a link on this server's own pages, send a token, or use a tool that is not a browser",
     };
     if (needed != ROUTE_ROLE_CONTROL)
-        return may_read(exchange) ? NULL : &cross_site;
+        return may_read(exchange, is_open) ? NULL : &cross_site;
     Sender sender = sender_of(exchange);
     return sender == SENDER_OTHER_SITE ? &cross_site : sender == SENDER_BROWSER ? &no_origin : NULL;
 }
@@ -322,12 +325,12 @@ find_foreign(const Exchange *exchange, RouteRole needed)
 Answer *
 guard_check_origin(const Exchange *exchange)
 {
-    const AnswerFailure *failure = find_foreign(exchange, ROUTE_ROLE_CONTROL);
+    const AnswerFailure *failure = find_foreign(exchange, ROUTE_ROLE_CONTROL, FALSE);
     return failure != NULL ? answer_new_failure(failure) : NULL;
 }
 
 Answer *
-guard_allow(const Exchange *exchange, RouteRole needed)
+guard_allow(const Exchange *exchange, RouteRole needed, gboolean is_open)
 {
     if (needed == ROUTE_ROLE_CONTROL && exchange_role(exchange) != ROUTE_ROLE_CONTROL)
         return answer_new_failure(&(AnswerFailure){
@@ -336,6 +339,6 @@ guard_allow(const Exchange *exchange, RouteRole needed)
             .message = "this changes the target, and the token may only read",
             .hint = "use a token with the role 'control'",
         });
-    const AnswerFailure *failure = find_foreign(exchange, needed);
+    const AnswerFailure *failure = find_foreign(exchange, needed, is_open);
     return failure != NULL ? answer_new_failure(failure) : NULL;
 }

@@ -12,7 +12,7 @@
  * - A browser that has signed in sends a cookie, which is equivalent to the token used for signing in.
  * - A request for a change, with any method, is refused from a browser unless the browser reports that a page of this
  *   server caused it, or a token was sent. A request caused by another site is refused if it loads a part of a page,
- *   but not if it follows a link.
+ *   but not if the user follows a link.
  */
 #ifndef JESCOPE_HTTP_GUARD_H
 #define JESCOPE_HTTP_GUARD_H
@@ -49,8 +49,9 @@ gboolean guard_session_is_over(const Exchange *exchange, gconstpointer rules);
 /* Returns NULL if the origin of EXCHANGE permits a change, whatever its role; otherwise the answer. */
 Answer *guard_check_origin(const Exchange *exchange);
 
-/* Returns NULL if EXCHANGE, which was admitted, has the role NEEDED; otherwise the answer. */
-Answer *guard_allow(const Exchange *exchange, RouteRole needed);
+/* Returns NULL if EXCHANGE, which was admitted, has the role NEEDED, and its origin permits it; otherwise the answer.
+ * IS_OPEN: it shows nothing of a target. */
+Answer *guard_allow(const Exchange *exchange, RouteRole needed, gboolean is_open);
 
 /* Whether HOST, a Host header, names this server for a client that connected through LISTENER to the address LOCAL
  * (NULL: a unix socket). */

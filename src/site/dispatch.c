@@ -130,7 +130,8 @@ handle(Exchange *exchange, gpointer data)
     Pending *same = pending_find(site->pending, exchange);
     g_autoptr(Resolved) resolved = same != NULL ? resolved_ref(pending_resolved(same)) : resolved_of(site, exchange);
     const RouteMatch *match = &resolved->match;
-    Answer *refusal = guard_allow(exchange, match->role);
+    const gboolean is_open = match->state == ROUTE_MATCHED && (match->flags & ROUTE_OPEN) != 0;
+    Answer *refusal = guard_allow(exchange, match->role, is_open);
     if (refusal != NULL)
         refuse(site, exchange, in_words_of(resolved, refusal));
     else if (match->state != ROUTE_MATCHED)
