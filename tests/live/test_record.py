@@ -128,6 +128,16 @@ def record(scratch, target, *words):
     return process
 
 
+def record_allocations(scratch, target, *words):
+    """A short one, with its output: the target allocates as long as it lasts, which may be over before one sees that it has begun."""
+    process = subprocess.Popen([JESCOPE, "record", *words, str(target.pid)], cwd=scratch, env=environment(scratch),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None:
+        target.allocate(16384)
+        time.sleep(0.05)
+    return process.returncode, *process.communicate(timeout=DEADLINE)
+
+
 def test_a_target_that_ends_leaves_what_was_recorded(tmp_path, python):
     process = record(tmp_path, python, "-o", "out.heap")
     for _ in range(4):
@@ -162,28 +172,21 @@ def test_without_a_duration_until_interrupted(tmp_path, python):
 
 
 def test_a_bare_number_is_seconds(tmp_path, python):
-    process = record(tmp_path, python, "--for", "2", "-o", "out.heap")
-    python.allocate(65536)
-    assert process.communicate(timeout=DEADLINE)[1] == "" and process.returncode == 0
+    assert record_allocations(tmp_path, python, "--for", "2", "-o", "out.heap") == (0, "out.heap\n", "")
 
 
 def test_every_writes_dumps_while_sampling_stays_on(tmp_path, python):
     """The recipe for growth: no gap between the dumps."""
-    process = record(tmp_path, python, "--every", "1s", "--count", "3", "-o", "out.heap")
-    while process.poll() is None:
-        python.allocate(16384)
-        time.sleep(0.05)
-    stdout, stderr = process.communicate(timeout=DEADLINE)
-    assert (process.returncode, stdout, stderr) == (0, "out.1.heap\nout.2.heap\nout.3.heap\n", "")
+    said = record_allocations(tmp_path, python, "--every", "1s", "--count", "3", "-o", "out.heap")
+    assert said == (0, "out.1.heap\nout.2.heap\nout.3.heap\n", "")
     text = jescope(tmp_path, "growth", "out.1.heap", "out.2.heap", "out.3.heap").stdout
     assert "inuse_space in all: still growing" in text and "sampling was off" not in text
     assert not profiling(tmp_path, python.pid)["active"]
 
 
 def test_keep_on_leaves_it_on(tmp_path, python):
-    process = record(tmp_path, python, "--for", "1s", "--keep-on", "-o", "one.heap")
-    python.allocate(65536)
-    assert "profiling stays on" in process.communicate(timeout=DEADLINE)[1] and process.returncode == 0
+    code, _, stderr = record_allocations(tmp_path, python, "--for", "1s", "--keep-on", "-o", "one.heap")
+    assert "profiling stays on" in stderr and code == 0
     state = profiling(tmp_path, python.pid)
     assert state["active"] and state["lease"] is None
     for name in ("two.heap", "three.heap"):
@@ -195,10 +198,9 @@ def test_keep_on_leaves_it_on(tmp_path, python):
 
 @pytest.mark.parametrize("via", ["agent", "attach"])
 def test_sample_is_for_this_recording(tmp_path, python, via):
-    process = record(tmp_path, python, "--sample", "16KiB", "--via", via, "--for", "1s", "-o", "out.heap")
-    python.allocate(65536)
-    process.communicate(timeout=DEADLINE)
-    assert process.returncode == 0 and (tmp_path / "out.heap").read_text().startswith("heap_v2/16384\n")
+    code, _, stderr = record_allocations(tmp_path, python, "--sample", "16KiB", "--via", via, "--for", "1s", "-o", "out.heap")
+    assert code == 0, stderr
+    assert (tmp_path / "out.heap").read_text().startswith("heap_v2/16384\n")
     assert profiling(tmp_path, python.pid)["sample_bytes"] == 65536
 
 
