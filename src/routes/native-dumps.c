@@ -10,8 +10,10 @@
 #include "routes/report-query.h"
 #include "routes/values.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -193,15 +195,28 @@ add_name_header(const Sending *sending)
     }
 }
 
+/* Of this process: the ids of another one that were not kept in a file are those of other dumps. */
+static uint64_t begun_ns;
+
+static void
+begin(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    begun_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* A kept dump never changes: the same request has the same response, except for names. */
 static void
 add_tag(const Sending *sending)
 {
+    static pthread_once_t begun = PTHREAD_ONCE_INIT;
     uint32_t hash = 2166136261; /* FNV-1a */
+    pthread_once(&begun, begin);
     for (const char *c = sending->request->query; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 16777619;
-    reply_header(sending->reply, "ETag", "\"%llu-%llu-%s-%08x\"", (unsigned long long)sending->id,
-                 (unsigned long long)sending->base, sending->format->name, hash);
+    reply_header(sending->reply, "ETag", "\"%llx-%llu-%llu-%s-%08x\"", (unsigned long long)begun_ns,
+                 (unsigned long long)sending->id, (unsigned long long)sending->base, sending->format->name, hash);
 }
 
 static bool

@@ -280,6 +280,17 @@ def test_a_kept_dump_has_a_tag(server):
         assert (again.status, again.body, again.header("etag")) == (304, b"", tag)
 
 
+def test_a_tag_is_of_one_server(scratch, profiled):  # noqa: F811
+    """Ids begin again with a server that keeps no history in a file."""
+    def first_dump():
+        with serve(scratch, profiled.pid) as server:
+            server.pid = profiled.pid
+            number = ask(server, "dumps", "POST", 201)["id"]
+            return number, server.get(path(server, f"dumps/{number}")).header("etag")
+    (number, tag), (later, other) = first_dump(), first_dump()
+    assert number == later and tag != other
+
+
 def test_statistics(server):
     assert "stats.arenas" in server.get(path(server, "statistics")).json()["jemalloc"]
     text = server.get(path(server, "statistics?format=text"))
