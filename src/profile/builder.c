@@ -20,7 +20,7 @@ struct ProfileBuilder {
     GHashTable *mapping_table; /* ProfileMapping to index + 1 */
     StackEntry *stack_table;
     guint32 log2_stack_table;
-    guint64 multiplier;
+    guint64 of_frames, of_part; /* random odd numbers that its hash multiplies by */
     guint32 stacks_capacity;
     guint32 locations_capacity;
     guint64 frames_capacity;
@@ -166,7 +166,8 @@ builder_new(void)
     builder->mapping_table = g_hash_table_new_full(hash_mapping, equal_mappings, g_free, NULL);
     builder->log2_stack_table = LOG2_FIRST_STACK_TABLE;
     builder->stack_table = g_new0(StackEntry, (gsize)1 << LOG2_FIRST_STACK_TABLE);
-    builder->multiplier = builder->location_table.multiplier;
+    builder->of_frames = builder->location_table.of_key;
+    builder->of_part = builder->location_table.of_tag;
     return builder;
 }
 
@@ -368,14 +369,14 @@ hash_frames(const ProfileBuilder *builder, const guint32 *frames, guint32 depth)
     guint32 i = depth & 1;
 
     if (i == 1)
-        hash ^= frames[0] * INDEX_TABLE_SPREAD;
+        hash ^= frames[0] * builder->of_part;
     for (; i < depth; i += 2) {
         guint64 pair;
         memcpy(&pair, &frames[i], sizeof(pair));
-        hash = (hash ^ pair) * builder->multiplier;
+        hash = (hash ^ pair) * builder->of_frames;
         hash ^= hash >> 32;
     }
-    return (guint32)((hash * builder->multiplier) >> 32);
+    return (guint32)((hash * builder->of_frames) >> 32);
 }
 
 BuilderFrames
@@ -466,18 +467,18 @@ store_frames(ProfileBuilder *builder, const BuilderFrames *frames)
 
 /* 0 for a stack of all threads and sizes. */
 static guint32
-hash_part(BuilderPart part)
+hash_part(const ProfileBuilder *builder, BuilderPart part)
 {
     guint64 both = (guint64)(part.size_class + 1) << 32 | (part.thread + 1);
 
-    return (guint32)((both * INDEX_TABLE_SPREAD) >> 32);
+    return (guint32)((both * builder->of_part) >> 32);
 }
 
 guint32
 builder_stack(ProfileBuilder *builder, const BuilderFrames *frames, BuilderPart part)
 {
     Profile *profile = builder->profile;
-    guint32 hash = frames->hash ^ hash_part(part);
+    guint32 hash = frames->hash ^ hash_part(builder, part);
     StackEntry *entry = stack_slot(builder, hash, frames, part);
 
     if (entry->stack != 0)

@@ -3,12 +3,19 @@
 
 enum { LOG2_FIRST_CAPACITY = 10 };
 
+static guint64
+random_odd(void)
+{
+    return ((guint64)g_random_int() << 32) | g_random_int() | 1;
+}
+
 void
 index_table_init(IndexTable *table)
 {
     table->n = 0;
     table->log2_capacity = LOG2_FIRST_CAPACITY;
-    table->multiplier = ((guint64)g_random_int() << 32) | g_random_int() | 1;
+    table->of_key = random_odd();
+    table->of_tag = random_odd();
     table->entries = g_new0(IndexEntry, (gsize)1 << LOG2_FIRST_CAPACITY);
 }
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An open-addressing table from (key, tag) to a 32-bit index: the addresses of a dump. A function call per look-up, as
- * in a generic table, would cost more than the rest of reading a frame. The hash multiplies by a random odd number, so
- * that no file can cause collisions deliberately.
+ * in a generic table, would cost more than the rest of reading a frame. The hash multiplies the key and the tag by a
+ * random odd number each, so that no file can cause collisions deliberately.
  */
 #ifndef JESCOPE_PROFILE_INDEX_TABLE_H
 #define JESCOPE_PROFILE_INDEX_TABLE_H
 
 #include <glib.h>
-
-#define INDEX_TABLE_SPREAD 0x9e3779b97f4a7c15u /* 2^64 / golden ratio: carries a tag's low bits to the top */
 
 typedef struct {
     guint64 key;
@@ -19,7 +17,7 @@ typedef struct {
 
 typedef struct {
     IndexEntry *entries;
-    guint64 multiplier;
+    guint64 of_key, of_tag; /* the numbers by which they are multiplied */
     guint32 n;
     guint32 log2_capacity;
 } IndexTable;
@@ -32,7 +30,7 @@ static inline IndexEntry *
 index_table_slot(const IndexTable *table, guint64 key, guint32 tag)
 {
     gsize mask = ((gsize)1 << table->log2_capacity) - 1;
-    gsize i = ((key ^ tag * INDEX_TABLE_SPREAD) * table->multiplier) >> (64 - table->log2_capacity);
+    gsize i = (key * table->of_key + tag * table->of_tag) >> (64 - table->log2_capacity);
 
     while (table->entries[i].value != 0 && (table->entries[i].key != key || table->entries[i].tag != tag))
         i = (i + 1) & mask;
