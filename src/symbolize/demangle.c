@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/demangle.h"
+#include "symbolize/patience.h"
 
 #include <libiberty/demangle.h>
 #include <math.h>
@@ -76,6 +77,39 @@ is_d(const char *linkage)
     return linkage[0] == '_' && linkage[1] == 'D';
 }
 
+/* At most: S_, S1A_, T_, T0_: substitutions and parameters of templates; B_, B1a_: back references of Rust; Q: of D. */
+static guint
+count_references(const char *linkage)
+{
+    const char *kinds = linkage[1] == 'R' ? "B" : "ST";
+    guint n = 0;
+    if (is_d(linkage))
+        return count(linkage, "Q");
+    for (const char *at = linkage; (at = strpbrk(at, kinds)) != NULL;) {
+        at++;
+        while (g_ascii_isalnum(*at) && strchr(kinds, *at) == NULL)
+            at++;
+        n += *at == '_';
+    }
+    return n;
+}
+
+static gint over_us; /* atomic: the sum of what names with references took beyond what is common */
+
+static void
+charge(const char *linkage, gint64 took_us)
+{
+    const gint64 common_us = 2 + (gint64)strlen(linkage) / 4; /* several times what compilers' names take */
+    if (took_us > common_us)
+        g_atomic_int_add(&over_us, (gint)(took_us - common_us));
+}
+
+static gboolean
+may_go_on(void)
+{
+    return g_atomic_int_get(&over_us) < DEMANGLE_MOST_OVER_S * G_USEC_PER_SEC;
+}
+
 /* Rust's legacy names are C++'s as well. */
 static char *
 demangle_now(const char *linkage)
@@ -91,6 +125,7 @@ typedef struct {
     GMutex lock;
     GCond changed;
     char *linkage, *plain;
+    gint64 took_us; /* processor time */
     gboolean done, given_up;
 } Job;
 
@@ -110,9 +145,12 @@ work(gpointer data)
     GAsyncQueue *jobs = data;
     for (gboolean wanted = TRUE; wanted;) {
         Job *job = g_async_queue_pop(jobs);
+        const gint64 began_us = patience_clock_us();
         char *plain = demangle_now(job->linkage);
+        const gint64 took_us = patience_clock_us() - began_us;
         g_mutex_lock(&job->lock);
         job->plain = plain;
+        job->took_us = took_us;
         job->done = TRUE;
         wanted = !job->given_up;
         g_cond_signal(&job->changed);
@@ -174,6 +212,7 @@ demangle_by_worker(const char *linkage)
         job->linkage = g_strdup(linkage);
         g_async_queue_push(worker.jobs, job);
         if (wait_for(job)) {
+            charge(linkage, job->took_us);
             plain = g_steal_pointer(&job->plain);
             job_free(job);
         } else {
@@ -185,19 +224,13 @@ demangle_by_worker(const char *linkage)
     return plain;
 }
 
-/* S_, S1A_, T_, T0_: substitutions and parameters of templates; B_, B1a_: back references of Rust. */
-static gboolean
-has_many_references(const char *linkage)
+static char *
+demangle_here(const char *linkage)
 {
-    const char *kinds = linkage[1] == 'R' ? "B" : "ST";
-    guint n = 0;
-    for (const char *at = linkage; (at = strpbrk(at, kinds)) != NULL;) {
-        at++;
-        while (g_ascii_isalnum(*at) && strchr(kinds, *at) == NULL)
-            at++;
-        n += *at == '_';
-    }
-    return n > FEW_REFERENCES;
+    const gint64 began_us = patience_clock_us();
+    char *plain = demangle_now(linkage);
+    charge(linkage, patience_clock_us() - began_us);
+    return plain;
 }
 
 char *
@@ -206,5 +239,10 @@ demangle(const char *linkage)
     gboolean mangled = linkage[0] == '_' && linkage[1] != '\0' && strchr("ZRD", linkage[1]) != NULL;
     if (!mangled || strnlen(linkage, DEMANGLE_MAX_MANGLED + 1) > DEMANGLE_MAX_MANGLED)
         return NULL;
-    return !is_d(linkage) && has_many_references(linkage) ? demangle_by_worker(linkage) : demangle_now(linkage);
+    const guint references = count_references(linkage);
+    if (references == 0)
+        return demangle_now(linkage);
+    if (!may_go_on())
+        return NULL;
+    return !is_d(linkage) && references > FEW_REFERENCES ? demangle_by_worker(linkage) : demangle_here(linkage);
 }

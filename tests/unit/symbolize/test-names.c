@@ -3,6 +3,7 @@
 #include "symbolize/names.h"
 
 #include <string.h>
+#include <time.h>
 
 static void
 test_each_language_is_demangled(void)
@@ -104,6 +105,68 @@ test_name_that_can_be_read_in_many_ways(void)
     g_assert_cmpstr(names_function(names, "_ZN5store3putERKSs", 18).function, ==, "store::put(std::string const&)");
 }
 
+/* A reference of D to what is DISTANCE before it, in base 26. */
+static void
+append_back_reference(GString *to, gsize distance)
+{
+    g_string_append_c(to, 'Q');
+    if (distance >= 26)
+        g_string_append_c(to, (char)('A' + distance / 26));
+    g_string_append_c(to, (char)('a' + distance % 26));
+}
+
+/* A function of D with a struct, an array of it with it as key, an array of such arrays, and so on: each level doubles.
+ */
+static char *
+doubling_name(guint number, guint levels)
+{
+    GString *linkage = g_string_new(NULL);
+    gsize last;
+    g_string_printf(linkage, "_D9f%08uF", number);
+    last = linkage->len;
+    g_string_append(linkage, "S20aaaaaaaaaaaaaaaaaaaa");
+    for (guint level = 0; level < levels; level++) {
+        const gsize begin = linkage->len;
+        g_string_append_c(linkage, 'H');
+        append_back_reference(linkage, linkage->len - last);
+        append_back_reference(linkage, linkage->len - last);
+        last = begin;
+    }
+    g_string_append(linkage, "Zv");
+    return g_string_free(linkage, FALSE);
+}
+
+/* Each takes a fraction of a second and no more, but there are so many that all together take minutes. */
+static void
+demangle_many_that_take_long(void)
+{
+    enum { MANY = 2000, LEVELS = 16 };
+    const clock_t began = clock();
+    for (guint i = 0; i < MANY; i++) {
+        g_autofree char *linkage = doubling_name(i, LEVELS);
+        g_autofree char *plain = demangle(linkage);
+        g_assert_null(plain); /* longer than any is kept */
+    }
+    g_assert_cmpint(clock() - began, <, 2 * DEMANGLE_MOST_OVER_S * CLOCKS_PER_SEC);
+    g_autofree char *without = demangle("_ZN5store3putEi");
+    g_assert_cmpstr(without, ==, "store::put(int)");
+}
+
+/* In a process of its own, since it counts for all names of a process. */
+static void
+test_many_names_that_take_long(void)
+{
+    if (g_test_subprocess()) {
+        demangle_many_that_take_long();
+        return;
+    }
+    g_autofree char *few = doubling_name(1, 1);
+    g_autofree char *plain = demangle(few);
+    g_assert_cmpstr(plain, ==, "f00000001(aaaaaaaaaaaaaaaaaaaa, aaaaaaaaaaaaaaaaaaaa[aaaaaaaaaaaaaaaaaaaa])");
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_passed();
+}
+
 static void
 test_frames_stay_apart(void)
 {
@@ -133,6 +196,7 @@ main(int argc, char **argv)
     g_test_add_func("/names/one-copy-of-each", test_one_copy_of_each);
     g_test_add_func("/names/endless-name-stays-mangled", test_endless_name_stays_mangled);
     g_test_add_func("/names/name-that-stands-for-terabytes", test_name_that_stands_for_terabytes);
+    g_test_add_func("/names/many-names-that-take-long", test_many_names_that_take_long);
     g_test_add_func("/names/name-that-can-be-read-in-many-ways", test_name_that_can_be_read_in_many_ways);
     g_test_add_func("/names/frames-stay-apart", test_frames_stay_apart);
     return g_test_run();
