@@ -10,7 +10,7 @@
 #include "routes/report-query.h"
 #include "routes/values.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -195,27 +195,26 @@ add_name_header(const Sending *sending)
     }
 }
 
-/* Of this process: the ids of another one that were not kept in a file are those of other dumps. */
-static uint64_t begun_ns;
-
-static void
-begin(void)
+/* A number of this process: in another one, the ids of dumps that are not kept in a file begin again. */
+static unsigned long long
+number_of_process(void)
 {
+    static _Atomic unsigned long long number;
+    unsigned long long none = 0;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    begun_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    atomic_compare_exchange_strong(&number, &none, (unsigned long long)now.tv_sec * 1000000000 + (unsigned)now.tv_nsec);
+    return atomic_load(&number);
 }
 
 /* A kept dump never changes: the same request has the same response, except for names. */
 static void
 add_tag(const Sending *sending)
 {
-    static pthread_once_t begun = PTHREAD_ONCE_INIT;
     uint32_t hash = 2166136261; /* FNV-1a */
-    pthread_once(&begun, begin);
     for (const char *c = sending->request->query; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 16777619;
-    reply_header(sending->reply, "ETag", "\"%llx-%llu-%llu-%s-%08x\"", (unsigned long long)begun_ns,
+    reply_header(sending->reply, "ETag", "\"%llx-%llu-%llu-%s-%08x\"", number_of_process(),
                  (unsigned long long)sending->id, (unsigned long long)sending->base, sending->format->name, hash);
 }
 
