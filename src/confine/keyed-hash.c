@@ -125,9 +125,15 @@ string_pool_free(StringPool *pool)
 }
 
 const char *
+string_pool_find(const StringPool *pool, const char *text)
+{
+    return g_hash_table_lookup(pool->known, text);
+}
+
+const char *
 string_pool_insert(StringPool *pool, const char *text)
 {
-    const char *known = g_hash_table_lookup(pool->known, text);
+    const char *known = string_pool_find(pool, text);
     if (known == NULL) {
         char *copy = g_string_chunk_insert(pool->chunk, text);
         g_hash_table_add(pool->known, copy);

@@ -27,5 +27,6 @@ StringPool *string_pool_new(void);
 void string_pool_free(StringPool *pool);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StringPool, string_pool_free)
 const char *string_pool_insert(StringPool *pool, const char *text);
+const char *string_pool_find(const StringPool *pool, const char *text); /* NULL: it was not inserted */
 
 #endif

@@ -6,6 +6,7 @@
 #include "profile/scan.h"
 #include "profile/size-class.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const char *read_site(DumpReader *reader, const char *line);
@@ -368,7 +369,9 @@ read_one_line(DumpReader *reader, const char *line)
 static void
 add_mapping(DumpReader *reader, const MapsLine *map)
 {
-    g_autofree char *path = map->n_path > 0 ? g_strndup(map->path, map->n_path) : g_strdup("[anonymous]");
+    /* No file has a longer path, and there may be a location at each of its addresses. */
+    g_autofree char *path =
+        map->n_path > 0 ? g_strndup(map->path, MIN(map->n_path, PATH_MAX)) : g_strdup("[anonymous]");
     ProfileObject object = {.path = path, .device = map->device, .inode = map->inode, .flags = map->flags};
     ProfileMapping mapping = {.start = map->start, .limit = map->limit, .file_offset = map->file_offset};
 

@@ -3,6 +3,7 @@
 #include "confine/keyed-hash.h"
 
 #include "report/function-name.h"
+#include "symbolize/names.h"
 #include "text/printable.h"
 
 #include <string.h>
@@ -40,6 +41,7 @@ struct Functions {
     GArray *entries;      /* Entry */
     GHashTable *index;    /* identity -> entry + 1 */
     StringPool *strings;
+    NameBudget budget; /* of the names of spellings: a file may have one name at any number of lines */
 };
 
 static guint
@@ -115,37 +117,39 @@ is_local(const SymbolFrame *frame, gboolean mangled)
 
 /* A placeholder for an unknown function is used unchanged: there may be as many as addresses. */
 static const char *
-clean_name(Functions *functions, const SymbolFrame *frame)
+clean_name(Functions *functions, const SymbolFrame *frame, const char *name)
 {
     g_autofree char *whole = NULL;
 
-    if (!frame->known && text_is_printable(frame->function))
-        return frame->function;
-    whole = function_name_unclone(frame->function);
+    if (!frame->known && name == frame->function && text_is_printable(name))
+        return name;
+    whole = function_name_unclone(name);
     return keep(functions, text_printable(whole));
 }
 
 /* Whether the name is demangled, or came from a symbolized dump with its parameters. */
 static gboolean
-has_linkage(const SymbolFrame *frame)
+has_linkage(const SymbolFrame *frame, const char *name)
 {
     g_autofree char *plain = NULL;
 
     if (frame->system_name != frame->function)
         return TRUE;
-    plain = function_name_plain(frame->function);
-    return strlen(plain) < strlen(frame->function);
+    plain = function_name_plain(name);
+    return strlen(plain) < strlen(name);
 }
 
 static Spelling *
 add_spelling(Functions *functions, const Spelling *key, const SymbolFrame *frame)
 {
     Spelling *added = g_memdup2(key, sizeof(*key));
+    g_autofree char *cut = name_budget_cut(&functions->budget, frame->function);
+    const char *name = cut ? cut : frame->function;
 
-    added->name = clean_name(functions, frame);
+    added->name = clean_name(functions, frame, name);
     added->known = frame->known;
     added->stem = keep(functions, stem_of(key->path));
-    added->mangled = !frame->known || has_linkage(frame);
+    added->mangled = !frame->known || has_linkage(frame, name);
     added->local = is_local(frame, added->mangled);
     g_ptr_array_add(functions->spellings, added);
     g_hash_table_insert(functions->noted, added, GUINT_TO_POINTER(functions->spellings->len));

@@ -3,6 +3,7 @@
 #include "confine/keyed-hash.h"
 #include "symbolize/demangle.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define BLOCK_FRAMES 4096
@@ -14,7 +15,24 @@ struct Names {
     GPtrArray *blocks;     /* of BLOCK_FRAMES SymbolFrame, or of one larger request */
     GPtrArray *files;      /* GMappedFile */
     guint32 left;          /* unused frames at the end of the last block */
+    NameBudget budget;     /* of strings */
 };
+
+char *
+name_budget_cut(NameBudget *budget, const char *text)
+{
+    const gsize length = strlen(text);
+    const gsize over = length > NAME_COMMON ? length - NAME_COMMON : 0;
+    gsize kept = NAME_COMMON;
+
+    if (over <= NAMES_MOST_OVER - budget->over) {
+        budget->over += over;
+        return NULL;
+    }
+    while (kept > 0 && ((guchar)text[kept] & 0xc0) == 0x80) /* within a character */
+        kept--;
+    return g_strdup_printf("%.*s…", (int)kept, text);
+}
 
 Names *
 names_new(void)
@@ -49,7 +67,11 @@ insert(Names *names, const char *text, gsize length)
     char *copy = large != NULL ? large : small;
     memcpy(copy, text, length);
     copy[length] = '\0';
-    return string_pool_insert(names->strings, copy);
+    const char *known = string_pool_find(names->strings, copy);
+    if (known != NULL)
+        return known;
+    g_autofree char *cut = name_budget_cut(&names->budget, copy);
+    return string_pool_insert(names->strings, cut != NULL ? cut : copy);
 }
 
 const char *
@@ -109,7 +131,8 @@ names_unknown(Names *names, const ProfileObject *object, guint64 address)
     } else {
         g_autofree char *name = g_path_get_basename(object->path);
         g_autofree char *bare = name[0] == '[' ? g_strndup(name + 1, strcspn(name + 1, "]")) : g_strdup(name);
-        text = g_strdup_printf("[%s+0x%" G_GINT64_MODIFIER "x]", bare, address);
+        text =
+            g_strdup_printf("[%.*s+0x%" G_GINT64_MODIFIER "x]", NAME_MAX, bare, address); /* a dump may say anything */
     }
     SymbolFrame *frame = names_frames(names, 1);
     frame->function = names_string(names, text, strlen(text));

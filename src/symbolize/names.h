@@ -5,6 +5,22 @@
 
 #include "symbolize/symbolize.h"
 
+/*
+ * What long names may take together. A program file can have a name of 64 KiB at each of a million addresses, as parts
+ * of one string; of compilers' names few have more than NAME_COMMON bytes. What exceeds that is counted, and once the
+ * sum is NAMES_MOST_OVER, further long names are cut.
+ */
+enum {
+    NAME_COMMON = 1024,
+    NAMES_MOST_OVER = 64 << 20,
+};
+typedef struct {
+    gsize over; /* begins with 0 */
+} NameBudget;
+
+/* Counts TEXT; a new copy that is cut and ends with "…", or NULL if it fits. */
+char *name_budget_cut(NameBudget *budget, const char *text);
+
 typedef struct Names Names;
 
 typedef struct {
@@ -14,7 +30,7 @@ typedef struct {
 
 Names *names_new(void);
 
-/* The one copy of text[0, length); lives as long as names. */
+/* The one copy of text[0, length), which may be cut (NameBudget); lives as long as names. */
 const char *names_string(Names *names, const char *text, gsize length);
 
 /* The same for the linkage name of a function. */

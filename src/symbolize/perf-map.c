@@ -73,8 +73,11 @@ perf_map_parse(char *text, gsize size)
         Entry entry = {.order = order++};
         end = end ? end : limit;
         *end = '\0';
-        if (read_entry(line, text, &entry))
+        if (read_entry(line, text, &entry)) {
+            if (end - (text + entry.name) > PERF_MAP_MAX_NAME)
+                text[entry.name + PERF_MAP_MAX_NAME] = '\0';
             g_array_append_val(map->entries, entry);
+        }
         line = end + 1;
     }
     g_array_sort(map->entries, compare_entries);

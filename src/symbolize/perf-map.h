@@ -12,6 +12,7 @@
 #include <glib.h>
 
 #define PERF_MAP_MAX_SIZE (64 << 20) /* bytes read; a large node process writes about ten */
+#define PERF_MAP_MAX_NAME 4096 /* bytes of a name, which may be found for any number of addresses; the rest is cut */
 
 typedef struct PerfMap PerfMap;
 

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -258,6 +259,18 @@ test_maps(void)
     g_assert_cmpuint(locations[4].mapping, ==, PROFILE_NONE);
 }
 
+/* No file has a longer path, of which the name is looked at for each address in it. */
+static void
+test_long_path(void)
+{
+    g_autofree char *path = g_strnfill(2 * PATH_MAX, 'f');
+    g_autofree char *text =
+        g_strdup_printf(HEADER "@ 0xa100\n  t*: 1: 1 [0: 0]\n" MAPS "a000-b000 r-xp 00000000 fe:00 8   /%s\n", path);
+    g_autoptr(Profile) profile = read_text(text, PROFILE_READ_DEFAULT);
+
+    g_assert_cmpuint(strlen(profile_objects(profile)[profile_locations(profile)[0].object].path), ==, PATH_MAX);
+}
+
 static void
 test_no_file(void)
 {
@@ -286,6 +299,7 @@ main(int argc, char **argv)
     g_test_add_func("/profile/reader/partial-needs-header", test_partial_needs_header);
     g_test_add_func("/profile/reader/repeated-lines", test_repeated_lines);
     g_test_add_func("/profile/reader/maps", test_maps);
+    g_test_add_func("/profile/reader/long-path", test_long_path);
     g_test_add_func("/profile/reader/no-file", test_no_file);
     return g_test_run();
 }

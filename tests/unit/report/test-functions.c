@@ -6,6 +6,7 @@
 #include "report/wrappers.h"
 
 #include <string.h>
+#include <time.h>
 
 typedef struct {
     guint side;
@@ -217,6 +218,26 @@ test_exports_are_whole(void)
     g_assert_nonnull(strstr(symbolized, "@ 0x1000 0x2001 0x3001 0x4001 0x5001\n"));
 }
 
+/* Debug information may have one long name at any number of lines: 4 ms for each. */
+static void
+test_long_name_at_many_lines(void)
+{
+    enum { LONG = 60000, MANY = 10000, LONGEST_S = 15 };
+    g_autoptr(Functions) functions = functions_new();
+    g_autofree char *name = g_strnfill(LONG, 'f');
+    const clock_t begun = clock();
+    guint32 last = 0;
+
+    for (guint i = 0; i < MANY; i++) {
+        const SymbolFrame frame = {.function = name, .system_name = name, .start_line = i + 1, .known = TRUE};
+        last = functions_note(functions, 0, &frame, "/bin/app");
+    }
+    functions_seal(functions);
+    g_assert_cmpuint(functions_n(functions), ==, MANY);
+    g_assert_true(g_str_has_suffix(functions_get(functions, functions_of(functions, last))->name, "…"));
+    g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -225,6 +246,7 @@ main(int argc, char **argv)
     g_test_add_func("/report/functions/static", test_static_functions);
     g_test_add_func("/report/functions/linkage-is-adopted", test_linkage_is_adopted);
     g_test_add_func("/report/functions/long-names", test_long_names);
+    g_test_add_func("/report/functions/long-name-at-many-lines", test_long_name_at_many_lines);
     g_test_add_func("/report/functions/known-wrappers", test_known_wrappers);
     g_test_add_func("/report/functions/folding", test_folding);
     g_test_add_func("/report/functions/exports-are-whole", test_exports_are_whole);

@@ -167,6 +167,48 @@ test_many_names_that_take_long(void)
     g_test_trap_assert_passed();
 }
 
+/* Names that are parts of one string of 64 KiB, at thousands of addresses. */
+static void
+test_long_names_are_cut_together(void)
+{
+    enum { LONGEST = 64 * 1024, MANY = 2 * NAMES_MOST_OVER / LONGEST };
+    g_autoptr(Names) names = names_new();
+    g_autofree char *text = g_strnfill(LONGEST, 'f');
+    gsize sum = 0;
+    for (guint i = 0; i < MANY; i++)
+        sum += strlen(names_function(names, text + i, LONGEST - i).function);
+    g_assert_cmpuint(sum, <=, NAMES_MOST_OVER + MANY * (gsize)(NAME_COMMON + strlen("…")));
+    g_assert_cmpuint(strlen(names_string(names, text, LONGEST)), ==, LONGEST); /* the first was kept */
+    const char *cut = names_string(names, text, LONGEST - MANY);
+    g_assert_true(g_str_has_suffix(cut, "f…") && strlen(cut) == NAME_COMMON + strlen("…"));
+    g_assert_cmpuint(strlen(names_string(names, text, NAME_COMMON)), ==, NAME_COMMON);
+}
+
+/* The end of a cut name is not within a character. */
+static void
+test_where_a_name_is_cut(void)
+{
+    NameBudget budget = {.over = NAMES_MOST_OVER};
+    g_autoptr(GString) text = g_string_new("f");
+    while (text->len <= NAME_COMMON)
+        g_string_append(text, "ü");
+    g_autofree char *cut = name_budget_cut(&budget, text->str);
+    g_assert_true(g_utf8_validate(cut, -1, NULL));
+    g_assert_cmpuint(strlen(cut), ==, NAME_COMMON - 1 + strlen("…"));
+}
+
+/* A path of a dump, whose last component is longer than any file's name: there may be any number of addresses in it. */
+static void
+test_placeholder_of_a_long_path(void)
+{
+    g_autoptr(Names) names = names_new();
+    g_autofree char *path = g_strnfill(1 << 20, 'f');
+    const ProfileObject object = {.path = path};
+    const Symbol one = names_unknown(names, &object, 0x10), other = names_unknown(names, &object, 0x20);
+    g_assert_true(one.frames->function != other.frames->function);
+    g_assert_cmpuint(strlen(one.frames->function), <, NAME_COMMON);
+}
+
 static void
 test_frames_stay_apart(void)
 {
@@ -198,6 +240,9 @@ main(int argc, char **argv)
     g_test_add_func("/names/name-that-stands-for-terabytes", test_name_that_stands_for_terabytes);
     g_test_add_func("/names/many-names-that-take-long", test_many_names_that_take_long);
     g_test_add_func("/names/name-that-can-be-read-in-many-ways", test_name_that_can_be_read_in_many_ways);
+    g_test_add_func("/names/long-names-are-cut-together", test_long_names_are_cut_together);
+    g_test_add_func("/names/where-a-name-is-cut", test_where_a_name_is_cut);
+    g_test_add_func("/names/placeholder-of-a-long-path", test_placeholder_of_a_long_path);
     g_test_add_func("/names/frames-stay-apart", test_frames_stay_apart);
     return g_test_run();
 }

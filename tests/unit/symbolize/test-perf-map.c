@@ -120,11 +120,23 @@ test_too_large(void)
     own_map_clear(&own);
 }
 
+static void
+test_long_name(void)
+{
+    g_autofree char *name = g_strnfill(2 * PERF_MAP_MAX_NAME, 'f');
+    char *text = g_strdup_printf("1000 100 %s\n2000 100 g\n", name);
+    g_autoptr(PerfMap) map = perf_map_parse(text, strlen(text));
+
+    g_assert_cmpuint(strlen(perf_map_find(map, 0x1001)), ==, PERF_MAP_MAX_NAME);
+    g_assert_cmpstr(perf_map_find(map, 0x2001), ==, "g");
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/symbolize/perf-map/lines", test_lines);
+    g_test_add_func("/symbolize/perf-map/long-name", test_long_name);
     g_test_add_func("/symbolize/perf-map/later-lines-win", test_later_lines_win);
     g_test_add_func("/symbolize/perf-map/of-a-process", test_of_a_process);
     g_test_add_func("/symbolize/perf-map/of-a-stranger", test_of_a_stranger);
