@@ -513,20 +513,22 @@ test_max_bytes(void)
     fixture_remove(path);
 }
 
-/* A user with much to keep does not push out what another has kept for longer. */
+enum { HONEST_SAMPLES = 300 };
+
+/* Older ones than those of others. */
 static void
-test_max_bytes_is_shared(void)
+add_honest_samples(History *history)
 {
-    char *path = fixture_path();
-    g_autoptr(GError) error = NULL;
     gboolean granted;
-    {
-        g_autoptr(History) history = fixture_open(path);
-        g_assert_true(history_claim(history, "redis", &(HistoryOwner){.user = 1000, .unit = ""}, &granted, NULL));
-        g_assert_true(history_claim(history, "greedy", &(HistoryOwner){.user = 65534, .unit = ""}, &granted, NULL));
-        fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY - 10000 * SECOND, 300);
-        fixture_add(history, fixture_begin(history, "greedy", 2), SOME_DAY, 8192);
-    }
+    g_assert_true(history_claim(history, "redis", &(HistoryOwner){.user = 1000, .unit = ""}, &granted, NULL));
+    fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY - 10000 * SECOND, HONEST_SAMPLES);
+}
+
+/* While half of the file is removed. */
+static void
+assert_honest_samples_stay(const char *path)
+{
+    g_autoptr(GError) error = NULL;
     g_autoptr(History) history = fixture_open(path);
     HistoryRetention retention = {.max_bytes = file_size(path) / 2};
     HistoryRetained retained;
@@ -534,7 +536,22 @@ test_max_bytes_is_shared(void)
     g_assert_no_error(error);
     g_assert_cmpuint(retained.removed, >, 0);
     g_autoptr(GPtrArray) kept = fixture_read(history, "redis", HISTORY_ALL_TIME);
-    g_assert_cmpuint(kept->len, ==, 300);
+    g_assert_cmpuint(kept->len, ==, HONEST_SAMPLES);
+}
+
+/* A user with much to keep does not push out what another has kept for longer. */
+static void
+test_max_bytes_is_shared(void)
+{
+    char *path = fixture_path();
+    gboolean granted;
+    {
+        g_autoptr(History) history = fixture_open(path);
+        g_assert_true(history_claim(history, "greedy", &(HistoryOwner){.user = 65534, .unit = ""}, &granted, NULL));
+        add_honest_samples(history);
+        fixture_add(history, fixture_begin(history, "greedy", 2), SOME_DAY, 8192);
+    }
+    assert_honest_samples_stay(path);
     fixture_remove(path);
 }
 
@@ -548,12 +565,10 @@ test_max_bytes_is_shared_with_subordinate_ids(void)
         return;
     }
     char *path = fixture_path();
-    g_autoptr(GError) error = NULL;
     gboolean granted;
     {
         g_autoptr(History) history = fixture_open(path);
-        g_assert_true(history_claim(history, "redis", &(HistoryOwner){.user = 1000, .unit = ""}, &granted, NULL));
-        fixture_add(history, fixture_begin(history, "redis", 1), SOME_DAY - 10000 * SECOND, 300);
+        add_honest_samples(history);
         for (guint i = 0; i < IDS; i++) {
             g_autofree char *target = g_strdup_printf("subordinate-%u", i);
             HistoryOwner owner = {.user = 200000 + i, .unit = ""};
@@ -561,14 +576,7 @@ test_max_bytes_is_shared_with_subordinate_ids(void)
             fixture_add(history, fixture_begin(history, target, 2 + i), SOME_DAY, 8192 / IDS);
         }
     }
-    g_autoptr(History) history = fixture_open(path);
-    HistoryRetention retention = {.max_bytes = file_size(path) / 2};
-    HistoryRetained retained;
-    g_assert_true(history_retain(history, &retention, SOME_DAY, &retained, &error));
-    g_assert_no_error(error);
-    g_assert_cmpuint(retained.removed, >, 0);
-    g_autoptr(GPtrArray) kept = fixture_read(history, "redis", HISTORY_ALL_TIME);
-    g_assert_cmpuint(kept->len, ==, 300);
+    assert_honest_samples_stay(path);
     fixture_remove(path);
 }
 

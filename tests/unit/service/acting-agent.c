@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "acting-agent.h"
 
+#include "service/live.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -176,4 +178,18 @@ stage_get(Stage *stage, const guint *field)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&stage->acting.lock);
     return *field;
+}
+
+void
+stage_hand_sample(Stage *stage, const char *series)
+{
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+    sample->time_us = g_get_real_time();
+    const CollectedSample collected = {
+        .life = {.target = series, .source = HISTORY_SOURCE_LIVE, .pid = 1, .boot = ""},
+        .subject = series,
+        .sample = sample,
+        .target = stage->target,
+    };
+    service_hand_sample(stage->service, &collected);
 }

@@ -41,6 +41,9 @@ void stage_wait(const gboolean *flag);
 /* Does FUNC as quick (or slow) work on the target and waits until it is done. */
 void stage_do(Stage *stage, ServicePace pace, ServiceWorkFunc func, gpointer data);
 
+/* Hands an empty live sample of SERIES, of the target, to the sinks. */
+void stage_hand_sample(Stage *stage, const char *series);
+
 /* Sets a field of acting under its lock. */
 #define stage_set(stage, field, value)                                                                                 \
     do {                                                                                                               \

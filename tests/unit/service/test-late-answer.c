@@ -11,20 +11,6 @@
 static const char series[] = "ended";
 
 static void
-hand_sample(Stage *stage)
-{
-    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
-    sample->time_us = g_get_real_time();
-    const CollectedSample collected = {
-        .life = {.target = series, .source = HISTORY_SOURCE_LIVE, .pid = 1, .boot = ""},
-        .subject = series,
-        .sample = sample,
-        .target = stage->target,
-    };
-    service_hand_sample(stage->service, &collected);
-}
-
-static void
 hand_remark(Stage *stage, RemarkKind kind, ServiceTarget *target)
 {
     const CollectedRemark remark = {.kind = kind, .series = series, .text = "no answer", .target = target};
@@ -60,11 +46,11 @@ test_rules(void)
     options.rules = directory;
     options.every_us = 0;
     g_autoptr(Stage) stage = stage_new(&options);
-    hand_sample(stage);
+    stage_hand_sample(stage, series);
     g_assert_cmpuint(count_series(stage), ==, 1);
     end_target(stage);
     g_assert_cmpuint(count_series(stage), ==, 0);
-    hand_sample(stage);
+    stage_hand_sample(stage, series);
     g_assert_cmpuint(count_series(stage), ==, 0);
     g_unlink(file);
     g_rmdir(directory);

@@ -19,20 +19,6 @@ take_on(const ServiceTarget *target, uid_t user)
 }
 
 static void
-hand_sample(Stage *stage)
-{
-    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
-    sample->time_us = g_get_real_time();
-    const CollectedSample collected = {
-        .life = {.target = series, .source = HISTORY_SOURCE_LIVE, .pid = 1, .boot = ""},
-        .subject = series,
-        .sample = sample,
-        .target = stage->target,
-    };
-    service_hand_sample(stage->service, &collected);
-}
-
-static void
 count(const RuleStanding *standing, gpointer data)
 {
     ++*(guint *)data;
@@ -57,7 +43,7 @@ test_rules(void)
     options.every_us = 0;
     g_autoptr(Stage) stage = stage_new(&options);
     take_on(stage->target, USER);
-    hand_sample(stage);
+    stage_hand_sample(stage, series);
     g_assert_cmpuint(count_standings(stage, VIEWER_ALL), ==, 1);
     g_assert_cmpuint(count_standings(stage, USER), ==, 0);
     g_assert_cmpuint(count_standings(stage, VIEWER_NONE), ==, 0);
