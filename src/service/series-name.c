@@ -7,7 +7,8 @@ typedef struct {
     const ScanFound *found;
 } Choice;
 
-/* The user who may see the samples: a process that has taken on a user's id, as file servers do, is not his. */
+/* The user who may see the samples; (uid_t)-1 for a process with differing ids: a file server that has taken on the id
+ * of a user does not belong to him. */
 static uid_t
 user_of(const Choice *choice)
 {
@@ -27,6 +28,15 @@ is_free(const Choice *choice, const char *series, gboolean *free, GError **error
 }
 
 static char *
+name_of_user(const Choice *choice)
+{
+    const Process *process = &choice->found->process;
+    return user_of(choice) != (uid_t)-1
+               ? g_strdup_printf("%s.uid%u", process->name, user_of(choice))
+               : g_strdup_printf("%s.uid%u-%u", process->name, process->uids[0], process->uids[1]);
+}
+
+static char *
 choose_unnamed(const Choice *choice)
 {
     const char *name = choice->found->process.name;
@@ -35,8 +45,7 @@ choose_unnamed(const Choice *choice)
     gboolean free;
     g_auto(GStrv) names = g_new0(char *, 4);
     names[0] = g_strdup(name);
-    names[1] = identity->unit[0] != '\0' ? g_strdup_printf("%s.%s", name, identity->unit)
-                                         : g_strdup_printf("%s.uid%u", name, user_of(choice));
+    names[1] = identity->unit[0] != '\0' ? g_strdup_printf("%s.%s", name, identity->unit) : name_of_user(choice);
     names[2] = g_strdup_printf("%s-%d", name, pid);
     gboolean namesake = g_hash_table_contains(choice->taken, name);
     for (guint i = namesake ? 2 : 0; names[i] != NULL; i++)
