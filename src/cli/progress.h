@@ -10,7 +10,7 @@
  *     progress_end(g_steal_pointer(&progress));      before anything else is printed on a terminal
  *
  * Without a terminal, or if no thread can be created, progress_begin() returns NULL, which all functions accept. Calls
- * may come from any thread.
+ * may come from any thread. A fork waits while a line is drawn, so that a child inherits no lock of the drawing thread.
  */
 #ifndef JESCOPE_CLI_PROGRESS_H
 #define JESCOPE_CLI_PROGRESS_H

@@ -35,8 +35,9 @@ enum {
     GIVEN_UP_MS = 100, /* and for one that was given up */
 };
 
-/* Users, here and below, are accounts (confine/account.h).
-   Work that was given up, and its user; a ring. A child that waits for a file system's answer does not end by SIGKILL:
+/* All users below are accounts (confine/account.h), except in the calls of aside.h. */
+
+/* Work that was given up, and its user; a ring. A child that waits for a file system's answer does not end by SIGKILL:
  * it counts as long as it exists, also if it has answered. */
 static GMutex lock;
 static struct {

@@ -18,7 +18,8 @@ typedef struct {
     gsize over; /* begins with 0 */
 } NameBudget;
 
-/* Counts TEXT; a new copy that is cut and ends with "…", or NULL if it fits. */
+/* Counts the bytes of TEXT, in UTF-8; returns a new copy that is cut and ends with "…", for g_free(), or NULL if it
+ * fits. Not thread-safe: the owner of BUDGET locks it. */
 char *name_budget_cut(NameBudget *budget, const char *text);
 
 typedef struct Names Names;
