@@ -482,6 +482,22 @@ aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
     return outcome.end;
 }
 
+void
+aside_close(int fd, uid_t user)
+{
+    const pid_t self = getpid();
+    const pid_t child = fork();
+    if (child == 0) {
+        child_bind(self);
+        for (;;)
+            pause();
+    }
+    if (child < 0)
+        return;
+    close(fd); /* the child closes the last reference when it ends */
+    note_left(account_of(user), end_child(child, END_MS));
+}
+
 gboolean
 aside_is_inside(void)
 {

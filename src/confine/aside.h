@@ -35,6 +35,11 @@ typedef enum {
  * another thread may have held it at the fork. Inside the WORK of another aside_run(), WORK is called directly. */
 AsideEnd aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer);
 
+/* Closes FD, a socket from which not all was received that USER has sent. Among it may be descriptors, and the last
+ * reference to a socket is closed as slowly as its owner has set (SO_LINGER), but not by a process that ends: a child
+ * does it. Without one, FD stays open. */
+void aside_close(int fd, uid_t user);
+
 /* For a command that reads processes of many users, each of which may delay it: from END_US on (monotonic) no work
  * begins, and work in progress is given up; once all users together have been waited for for 9 s, waiting work is given
  * up after 0.1 s. 0: no end, the default. Must be called before there are threads. */

@@ -76,11 +76,32 @@ agent_of(Target *target)
     return (AgentTarget *)target;
 }
 
+/* Whether the peer has sent anything that was not received; nothing can come any more. A message has an address, that
+ * of the listening socket, even an empty one. */
+static gboolean
+has_unread(int fd)
+{
+    struct sockaddr_un address;
+    struct msghdr message = {.msg_name = &address, .msg_namelen = sizeof(address)};
+    return recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT) != 0 || message.msg_namelen > 0;
+}
+
+/* Descriptors that a hostile peer has sent are closed with FD, which may take as long as it likes. */
+static void
+hang_up(int fd, uid_t peer)
+{
+    shutdown(fd, SHUT_RDWR);
+    if (has_unread(fd))
+        aside_close(fd, peer);
+    else
+        close(fd);
+}
+
 static void
 disconnect(AgentTarget *agent)
 {
     if (agent->socket >= 0)
-        close(agent->socket);
+        hang_up(agent->socket, agent->target.user);
     agent->socket = -1;
 }
 
@@ -285,12 +306,11 @@ connect_until(AgentTarget *agent, gint64 until, GError **error)
     }
     if (fd < 0)
         return set_unreachable(agent, errno, error);
-    if (!check_peer(agent, fd, error)) {
-        close(fd);
-        return FALSE;
-    }
     agent->socket = fd;
-    return TRUE;
+    if (check_peer(agent, fd, error))
+        return TRUE;
+    disconnect(agent);
+    return FALSE;
 }
 
 static Sent
@@ -389,7 +409,21 @@ check_reply(AgentTarget *agent, Exchange *exchange, size_t length, GError **erro
     return SENT_ANSWERED;
 }
 
-/* There is no buffer for control data, so the kernel closes descriptors that a hostile peer sends. */
+/* Like recv(), for a message without descriptors: EBADMSG if it has any. It is not received then, since there is no
+ * room for them, and the kernel would close them (hang_up()). */
+static ssize_t
+receive_message(int fd, void *bytes, size_t size)
+{
+    struct iovec part = {bytes, size};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    const ssize_t length = recvmsg(fd, &message, MSG_PEEK | MSG_TRUNC);
+    if (length >= 0 && (message.msg_flags & MSG_CTRUNC) != 0) {
+        errno = EBADMSG;
+        return -1;
+    }
+    return length > 0 ? recv(fd, bytes, size, MSG_TRUNC) : length;
+}
+
 static Sent
 receive_reply(AgentTarget *agent, Exchange *exchange, GError **error)
 {
@@ -397,7 +431,9 @@ receive_reply(AgentTarget *agent, Exchange *exchange, GError **error)
     if (waited != SENT_ANSWERED)
         return waited;
     memset(exchange->bytes, 0, sizeof(exchange->bytes));
-    ssize_t length = recv(agent->socket, exchange->bytes, sizeof(exchange->bytes), MSG_TRUNC);
+    ssize_t length = receive_message(agent->socket, exchange->bytes, sizeof(exchange->bytes));
+    if (length < 0 && errno == EBADMSG)
+        return set_malformed(agent, "a descriptor", error);
     if (length > (ssize_t)sizeof(exchange->bytes))
         return set_malformed(agent, "a reply that is too long", error);
     if (length > 0)

@@ -35,6 +35,36 @@ receive(int fd, FakeRequest *request)
     return TRUE;
 }
 
+static gboolean
+send_with(int fd, gpointer bytes, gsize size, int descriptor)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.align = {.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+    struct iovec part = {.iov_base = bytes, .iov_len = size};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    memcpy(CMSG_DATA(&control.align), &descriptor, sizeof(descriptor));
+    const gboolean sent = sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)size;
+    close(descriptor);
+    return sent;
+}
+
+static gboolean
+send_reply(FakeAgent *fake, int fd, FakeReply *reply, gsize size)
+{
+    const int along = fake->along;
+    fake->along = -1;
+    const gboolean apart = along < 0 || fake->apart;
+    gboolean sent = apart ? send(fd, reply, size, MSG_NOSIGNAL) == (ssize_t)size : send_with(fd, reply, size, along);
+    if (along >= 0 && apart)
+        sent = send_with(fd, NULL, 0, along) && sent;
+    if (along >= 0)
+        g_async_queue_push(fake->sent, fake);
+    return sent;
+}
+
 /* FALSE: this connection is over. */
 static gboolean
 answer_one(FakeAgent *fake, int fd)
@@ -49,7 +79,7 @@ answer_one(FakeAgent *fake, int fd)
     if (request.descriptor >= 0)
         close(request.descriptor);
     /* A client that has lost its patience is gone. */
-    return size == FAKE_SILENT || (size > 0 && send(fd, &reply, (size_t)size, MSG_NOSIGNAL) == size);
+    return size == FAKE_SILENT || (size > 0 && send_reply(fake, fd, &reply, (gsize)size));
 }
 
 static gpointer
@@ -91,6 +121,8 @@ fake_agent_new(const char *subdirectory, FakeAnswer answer, gpointer data)
     fake->path = g_build_filename(below, "agent.sock", NULL);
     fake->answer = answer;
     fake->data = data;
+    fake->along = -1;
+    fake->sent = g_async_queue_new();
     listen_on(fake);
     fake->thread = g_thread_new("fake-agent", serve, fake);
     return fake;
@@ -111,12 +143,19 @@ remove_upwards(const FakeAgent *fake)
 }
 
 void
+fake_agent_await(FakeAgent *fake)
+{
+    g_async_queue_pop(fake->sent);
+}
+
+void
 fake_agent_free(FakeAgent *fake)
 {
     shutdown(fake->listener, SHUT_RDWR);
     g_thread_join(fake->thread);
     close(fake->listener);
     remove_upwards(fake);
+    g_async_queue_unref(fake->sent);
     g_free(fake->directory);
     g_free(fake->path);
     g_free(fake);

@@ -46,12 +46,18 @@ typedef struct {
     GThread *thread;
     FakeAnswer answer;
     gpointer data;
+    int along;         /* a descriptor that is sent once, and closed; -1: none, the default */
+    gboolean apart;    /* in a message of its own after a reply, not with the reply */
+    GAsyncQueue *sent; /* has an element when it was sent */
 } FakeAgent;
 
 /* SUBDIRECTORY: made below the temporary one, to lengthen the path; "" for none. */
 FakeAgent *fake_agent_new(const char *subdirectory, FakeAnswer answer, gpointer data);
 void fake_agent_free(FakeAgent *fake);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FakeAgent, fake_agent_free)
+
+/* Waits until ALONG was sent. */
+void fake_agent_await(FakeAgent *fake);
 
 /* A good answer to HELLO of a jemalloc that can profile, and to nothing else. */
 ssize_t fake_answer_well(const FakeRequest *request, FakeReply *reply, gpointer data);

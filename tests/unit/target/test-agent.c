@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +45,65 @@ test_long_path(void)
     g_autoptr(Target) target = open_fake(fake, patient, &error);
     g_assert_no_error(error);
     g_assert_nonnull(target);
+}
+
+/* A connection that takes very long to close: what it has sent does not leave, since OTHER does not receive it. */
+static int
+slow_to_close(int *other)
+{
+    const struct linger linger = {.l_onoff = 1, .l_linger = 60};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    char bytes[64 * 1024] = {0};
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int slow = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_assert_cmpint(bind(listener, (struct sockaddr *)&address, length), ==, 0);
+    g_assert_cmpint(listen(listener, 1), ==, 0);
+    g_assert_cmpint(getsockname(listener, (struct sockaddr *)&address, &length), ==, 0);
+    g_assert_cmpint(connect(slow, (struct sockaddr *)&address, length), ==, 0);
+    *other = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    g_assert_cmpint(*other, >=, 0);
+    close(listener);
+    while (send(slow, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+        ;
+    g_assert_cmpint(setsockopt(slow, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), ==, 0);
+    return slow;
+}
+
+enum { PROMPT_US = 20 * G_USEC_PER_SEC };
+
+/* The kernel would close it in our place. */
+static void
+test_descriptor_with_a_reply(void)
+{
+    int other;
+    g_autoptr(FakeAgent) fake = fake_agent_new("", fake_answer_well, NULL);
+    g_autoptr(GError) error = NULL;
+    fake->along = slow_to_close(&other);
+    const gint64 begun = g_get_monotonic_time();
+    g_assert_null(open_fake(fake, patient, &error));
+    g_assert_cmpint(g_get_monotonic_time() - begun, <, PROMPT_US);
+    g_assert_error(error, TARGET_ERROR, OUTCOME_PROTOCOL);
+    close(other);
+}
+
+static void
+test_descriptor_that_is_not_received(void)
+{
+    int other;
+    g_autoptr(FakeAgent) fake = fake_agent_new("", fake_answer_well, NULL);
+    g_autoptr(GError) error = NULL;
+    WireHelloReply hello;
+    g_autoptr(Target) target = open_fake(fake, patient, &error);
+    g_assert_no_error(error);
+    fake->apart = TRUE;
+    fake->along = slow_to_close(&other);
+    g_assert_true(target_hello(target, &hello, &error));
+    fake_agent_await(fake);
+    const gint64 begun = g_get_monotonic_time();
+    g_clear_pointer(&target, target_free);
+    g_assert_cmpint(g_get_monotonic_time() - begun, <, PROMPT_US);
+    close(other);
 }
 
 /* Another process's agent must not be taken for the requested one. */
@@ -600,6 +661,8 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/agent/hello", test_hello);
     g_test_add_func("/agent/long-path", test_long_path);
+    g_test_add_func("/agent/descriptor-with-a-reply", test_descriptor_with_a_reply);
+    g_test_add_func("/agent/descriptor-not-received", test_descriptor_that_is_not_received);
     g_test_add_func("/agent/peer", test_peer);
     g_test_add_func("/agent/nonsense", test_nonsense);
     g_test_add_func("/agent/silent", test_silent);
