@@ -64,19 +64,23 @@ close_if_open(int *fd)
     *fd = -1;
 }
 
-/* The child's standard streams: stdin is empty, stdout and stderr go to the caller. */
-static void
+/* The child's standard streams: stdin is empty, stdout and stderr go to the caller. Returns a file for the contents of
+ * requests: the child can create none, whose memory would not be part of its address space. */
+static int
 keep_descriptors(const Confined *confined, const Child *child)
 {
-    const int own[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, child->asks, child->tells};
-    int empty = memfd_create("empty", MFD_CLOEXEC);
+    const int content = memfd_create("jescope-content", MFD_CLOEXEC);
+    const int own[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, child->asks, child->tells, content};
+    int empty = memfd_create("empty", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     g_autoptr(GArray) kept = g_array_new(FALSE, FALSE, sizeof(int));
+    fcntl(empty, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL);
     dup2(empty, STDIN_FILENO);
     dup2(child->output, STDOUT_FILENO);
     dup2(child->says, STDERR_FILENO);
     g_array_append_vals(kept, own, G_N_ELEMENTS(own));
     g_array_append_vals(kept, confined->keep, confined->n_keep);
     child_keep_only((const int *)(gconstpointer)kept->data, kept->len);
+    return content;
 }
 
 static void
@@ -97,8 +101,8 @@ run_child(const Confined *confined, const Child *child, pid_t parent)
     g_autoptr(GError) failure = NULL;
     int status = -1;
     child_bind(parent);
-    keep_descriptors(confined, child);
-    opener_ask_at(child->asks);
+    const int content = keep_descriptors(confined, child);
+    opener_ask_at(child->asks, content);
     if (confined->seconds != 0)
         sandbox_limit_time(confined->seconds);
     if (child_confine(confined->memory, &failure)) {

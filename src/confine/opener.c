@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* A message over the SOCK_SEQPACKET socket: a header followed by text. */
@@ -16,7 +17,8 @@ typedef struct {
 
 static OpenerHandler *handlers[OPENER_N_KINDS];
 static int remote = -1;
-static GMutex turn; /* one exchange at a time */
+static int remote_file = -1; /* for contents */
+static GMutex turn;          /* one exchange at a time */
 
 void
 opener_handle(OpenerKind kind, OpenerHandler *handler)
@@ -25,9 +27,10 @@ opener_handle(OpenerKind kind, OpenerHandler *handler)
 }
 
 void
-opener_ask_at(int socket)
+opener_ask_at(int socket, int file)
 {
     remote = socket;
+    remote_file = file;
 }
 
 static gboolean
@@ -68,21 +71,46 @@ ask_here(const OpenerQuestion *question, OpenerAnswer *answer)
     return handlers[question->kind] != NULL ? handlers[question->kind](question, answer) : ENOSYS;
 }
 
+/* Replaces what FILE contains. */
+static gboolean
+fill(int file, const GByteArray *content)
+{
+    return file >= 0 && ftruncate(file, 0) == 0 && pwrite(file, content->data, content->len, 0) == (gssize)content->len;
+}
+
+static int
+ask_here_with_content(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    OpenerQuestion whole = *question;
+    whole.fd = memfd_create("jescope-content", MFD_CLOEXEC);
+    *answer = (OpenerAnswer){.fd = -1};
+    int failure = fill(whole.fd, question->content) ? ask_here(&whole, answer) : EIO;
+    if (whole.fd >= 0)
+        close(whole.fd);
+    return failure;
+}
+
+static int
+ask_there(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    const gboolean filled = question->content != NULL;
+    Head head = {.subject = question->subject, .kind = question->kind, .n_text = (guint32)strlen(question->text)};
+    *answer = (OpenerAnswer){.fd = -1};
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&turn);
+    const gboolean done = (!filled || fill(remote_file, question->content)) &&
+                          send_message(remote, &head, question->text, filled ? remote_file : -1) &&
+                          receive_message(remote, &head, answer->text, &answer->fd);
+    return done ? (int)head.kind : EIO;
+}
+
 int
 opener_ask(const OpenerQuestion *question, OpenerAnswer *answer)
 {
-    gsize length = strlen(question->text);
-    if (length >= OPENER_MAX_TEXT)
+    if (strlen(question->text) >= OPENER_MAX_TEXT)
         return ENAMETOOLONG;
-    if (remote < 0)
-        return ask_here(question, answer);
-    Head head = {.subject = question->subject, .kind = question->kind, .n_text = (guint32)length};
-    *answer = (OpenerAnswer){.fd = -1};
-    g_mutex_lock(&turn);
-    gboolean done = send_message(remote, &head, question->text, question->fd) &&
-                    receive_message(remote, &head, answer->text, &answer->fd);
-    g_mutex_unlock(&turn);
-    return done ? (int)head.kind : EIO;
+    if (remote >= 0)
+        return ask_there(question, answer);
+    return question->content != NULL ? ask_here_with_content(question, answer) : ask_here(question, answer);
 }
 
 gboolean

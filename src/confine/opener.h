@@ -13,7 +13,7 @@ typedef enum {
     OPENER_TEXT,        /* the same, for display */
     OPENER_DEBUGINFOD,  /* a debug file by its build id, from the network */
     OPENER_CACHE_READ,  /* a file of the cache of names */
-    OPENER_CACHE_WRITE, /* a new one, with the content of the passed descriptor */
+    OPENER_CACHE_WRITE, /* a new one, with the content */
     OPENER_HISTORY,     /* a history file, or an auxiliary file of SQLite; the subject is how to open it */
     OPENER_N_KINDS,
 } OpenerKind;
@@ -22,9 +22,10 @@ typedef enum {
 
 typedef struct {
     OpenerKind kind;
-    guint64 subject;  /* the TargetFiles, or as the kind defines */
-    const char *text; /* a path, a build id, a name; shorter than OPENER_MAX_TEXT */
-    int fd;           /* passed to the handler, or -1 */
+    guint64 subject;           /* the TargetFiles, or as the kind defines */
+    const char *text;          /* a path, a build id, a name; shorter than OPENER_MAX_TEXT */
+    const GByteArray *content; /* for the handler; NULL: none */
+    int fd;                    /* of a question to a handler: a file with the content; -1: none */
 } OpenerQuestion;
 
 typedef struct {
@@ -40,9 +41,9 @@ void opener_handle(OpenerKind kind, OpenerHandler *handler);
 /* Returns what the handler returns; ENOSYS without one. Thread-safe. */
 int opener_ask(const OpenerQuestion *question, OpenerAnswer *answer);
 
-/* The two ends of a confined process: from now on this process sends its requests to socket; one request at socket is
- * answered (FALSE: the other end has closed). */
-void opener_ask_at(int socket);
+/* The two ends of a confined process: from now on this process sends its requests to socket, with contents in the
+ * memory file, since it can create none; one request at socket is answered (FALSE: the other end has closed). */
+void opener_ask_at(int socket, int file);
 gboolean opener_answer_one(int socket);
 
 #endif

@@ -181,7 +181,6 @@ static const int allowed[] = {
     SCMP_SYS(getuid),
     SCMP_SYS(lseek),
     SCMP_SYS(madvise),
-    SCMP_SYS(memfd_create),
     SCMP_SYS(mremap),
     SCMP_SYS(munmap),
     SCMP_SYS(nanosleep),

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -170,18 +169,6 @@ cache_read(ObjectWork *work)
     return open == 0;
 }
 
-static void
-hand_over(const char *name, const GByteArray *bytes)
-{
-    int fd = memfd_create("jescope-names", MFD_CLOEXEC);
-    const OpenerQuestion question = {.kind = OPENER_CACHE_WRITE, .text = name, .fd = fd};
-    OpenerAnswer answer;
-    if (fd >= 0 && write(fd, bytes->data, bytes->len) == (gssize)bytes->len)
-        opener_ask(&question, &answer);
-    if (fd >= 0)
-        close(fd);
-}
-
 void
 cache_write(const ObjectWork *work)
 {
@@ -194,8 +181,11 @@ cache_write(const ObjectWork *work)
     g_autoptr(GByteArray) bytes = answer_file_encode(work, old != NULL ? &answers : NULL, fingerprint(work));
     if (bytes == NULL && old != NULL)
         bytes = answer_file_encode(work, NULL, fingerprint(work));
-    if (bytes != NULL)
-        hand_over(name, bytes);
+    if (bytes == NULL)
+        return;
+    const OpenerQuestion question = {.kind = OPENER_CACHE_WRITE, .text = name, .content = bytes, .fd = -1};
+    OpenerAnswer answer;
+    opener_ask(&question, &answer);
 }
 
 typedef struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "confine/confined.h"
+#include "confine/opener.h"
 #include "confine/rights.h"
 #include "confine/sandbox.h"
 #include "confine/target-files.h"
@@ -143,6 +144,13 @@ makes_code(void)
     return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
 }
 
+/* Its memory would be bounded by nothing. */
+static gboolean
+makes_a_memory_file(void)
+{
+    return memfd_create("", 0) >= 0 || ftruncate(STDIN_FILENO, 1) == 0;
+}
+
 static gboolean
 is_root(void)
 {
@@ -176,6 +184,7 @@ try_all(gpointer data, GOutputStream *out, GError **error)
         {"no abort ", cannot_signal_itself},
         {"ptrace ", traces_its_parent},
         {"executable ", makes_code},
+        {"memory file ", makes_a_memory_file},
         {"root ", is_root},
         {"descriptors ", has_more_descriptors},
     };
@@ -244,6 +253,48 @@ test_files_come_from_the_parent(void)
     g_assert_cmpstr(written, ==, "root:");
 }
 
+static char *content; /* of the latest request, as its handler reads it */
+
+static int
+read_content(const OpenerQuestion *question, OpenerAnswer *answer)
+{
+    char text[16] = "";
+    if (pread(question->fd, text, sizeof(text) - 1, 0) < 0)
+        return EIO;
+    g_free(content);
+    content = g_strdup(text);
+    return 0;
+}
+
+static int
+send_contents(gpointer data, GOutputStream *out, GError **error)
+{
+    static const char *const texts[] = {"the longer one", "shorter"};
+    for (gsize i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autoptr(GByteArray) bytes = g_byte_array_new();
+        const OpenerQuestion question = {.kind = OPENER_CACHE_WRITE, .text = "name", .content = bytes, .fd = -1};
+        OpenerAnswer answer;
+        g_byte_array_append(bytes, (const guint8 *)texts[i], (guint)strlen(texts[i]));
+        if (opener_ask(&question, &answer) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* From a child, which can make no file for them, and without one. */
+static void
+test_contents_are_handed_over(void)
+{
+    g_autofree char *written = NULL;
+    opener_handle(OPENER_CACHE_WRITE, read_content);
+    g_assert_cmpint(run(send_contents, NULL, &written, NULL), ==, 0);
+    g_assert_cmpstr(content, ==, "shorter");
+    g_clear_pointer(&content, g_free);
+    g_assert_cmpint(send_contents(NULL, NULL, NULL), ==, 0);
+    g_assert_cmpstr(content, ==, "shorter");
+    g_clear_pointer(&content, g_free);
+}
+
 static int
 work_in_threads(gpointer data, GOutputStream *out, GError **error)
 {
@@ -264,7 +315,7 @@ test_threads_work(void)
 static int
 touch_what_is_gone(gpointer data, GOutputStream *out, GError **error)
 {
-    int fd = memfd_create("short", MFD_CLOEXEC);
+    const int fd = STDOUT_FILENO; /* a memory file */
     signal(SIGBUS, SIG_DFL);
     const char *map = ftruncate(fd, 4096) == 0 ? mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (map == MAP_FAILED || ftruncate(fd, 0) != 0)
@@ -393,6 +444,7 @@ main(int argc, char **argv)
     g_test_add_func("/confine/confined/failure-comes-back", test_failure_comes_back);
     g_test_add_func("/confine/confined/nothing-else-can-be-reached", test_nothing_else_can_be_reached);
     g_test_add_func("/confine/confined/files-come-from-the-parent", test_files_come_from_the_parent);
+    g_test_add_func("/confine/confined/contents-are-handed-over", test_contents_are_handed_over);
     g_test_add_func("/confine/confined/threads-work", test_threads_work);
     g_test_add_func("/confine/confined/death-is-an-error", test_death_is_an_error);
     g_test_add_func("/confine/confined/words-come-back-bounded", test_words_come_back_bounded);
