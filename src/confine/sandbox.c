@@ -126,6 +126,9 @@ drop_user(GError **error)
         syscall(SYS_setresgid, RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0 ||
         syscall(SYS_setresuid, RIGHTS_NOBODY, RIGHTS_NOBODY, RIGHTS_NOBODY) != 0)
         return errno == EPERM || failed("user id not changed", errno, error); /* a container with a single user */
+    /* Threads take process ids, of which the machine has few. The limit counts all of a user, of whom this one has
+     * hardly any others. */
+    limit(RLIMIT_NPROC, SANDBOX_MAX_THREADS);
     return TRUE;
 }
 

@@ -28,6 +28,10 @@ void sandbox_limit_time(guint seconds);
 /* The calling process has descriptors below BELOW; sandbox_enter() leaves room for as many new ones as without them. */
 void sandbox_keep_files(guint below);
 
+enum {
+    SANDBOX_MAX_THREADS = 4096, /* of all processes together that sandbox_enter() makes another user's */
+};
+
 /* FALSE in a build with a sanitizer, whose runtime needs the blocked system calls: there only the limits are set. */
 gboolean sandbox_is_complete(void);
 

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -311,6 +313,41 @@ test_threads_work(void)
     g_assert_cmpstr(written, ==, "from a thread");
 }
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static void *
+wait_for_the_end(void *data)
+{
+    pthread_mutex_lock(&held);
+    return NULL;
+}
+
+/* Returns whether it could start more threads than it may. */
+static int
+take_threads(gpointer data, GOutputStream *out, GError **error)
+{
+    pthread_attr_t small;
+    pthread_t thread;
+    guint n = 0;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
+    pthread_mutex_lock(&held);
+    while (n <= SANDBOX_MAX_THREADS && pthread_create(&thread, &small, wait_for_the_end, NULL) == 0)
+        n++;
+    return n > SANDBOX_MAX_THREADS;
+}
+
+static void
+test_threads_are_bounded(void)
+{
+    g_autofree char *written = NULL;
+    if (geteuid() != 0 || !sandbox_is_complete()) {
+        g_test_skip("only root's children become another user, whose threads are counted");
+        return;
+    }
+    g_assert_cmpint(run(take_threads, NULL, &written, NULL), ==, 0);
+}
+
 /* A mapping whose file was truncated. */
 static int
 touch_what_is_gone(gpointer data, GOutputStream *out, GError **error)
@@ -446,6 +483,7 @@ main(int argc, char **argv)
     g_test_add_func("/confine/confined/files-come-from-the-parent", test_files_come_from_the_parent);
     g_test_add_func("/confine/confined/contents-are-handed-over", test_contents_are_handed_over);
     g_test_add_func("/confine/confined/threads-work", test_threads_work);
+    g_test_add_func("/confine/confined/threads-are-bounded", test_threads_are_bounded);
     g_test_add_func("/confine/confined/death-is-an-error", test_death_is_an_error);
     g_test_add_func("/confine/confined/words-come-back-bounded", test_words_come_back_bounded);
     g_test_add_func("/confine/confined/memory-is-bounded", test_memory_is_bounded);
