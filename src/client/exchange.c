@@ -3,6 +3,7 @@
 
 #include "client/curl-library.h"
 #include "client/document.h"
+#include "client/head.h"
 #include "client/token.h"
 #include "target/output-file.h"
 #include "target/target.h"
@@ -15,8 +16,6 @@
 
 enum {
     CONNECT_MS = 10000,
-    HEADERS_MAX = 64 * 1024,
-    CODINGS_MAX = 1,       /* nested ones can expand indefinitely before a byte arrives and the deadline is checked */
     ERROR_MAX = 64 * 1024, /* bytes of an error document */
     HTTP_OK = 200,
     HTTP_REDIRECTS = 300,
@@ -36,36 +35,17 @@ struct Connection {
 typedef struct {
     int fd;
     guint64 bytes, limit;
-    gsize header_bytes;
-    guint codings; /* compressions that the headers name */
+    Head head;
     gboolean too_large;
 } Arrival;
-
-/* The number of compressions that a header LINE of N bytes names. A continuation line counts as more than allowed:
- * libcurl's versions handle it differently. */
-static guint
-codings_in(const char *data, size_t n)
-{
-    g_autofree char *line = g_strndup(data, n);
-    if (line[0] == ' ' || line[0] == '\t')
-        return CODINGS_MAX + 1;
-    g_auto(GStrv) words = g_strsplit_set(line, ":, \t\r\n", -1);
-    if (g_ascii_strcasecmp(words[0], "content-encoding") != 0 && g_ascii_strcasecmp(words[0], "transfer-encoding") != 0)
-        return 0;
-    guint codings = 0;
-    for (char **word = words + 1; *word != NULL; word++)
-        codings += **word != '\0' && g_ascii_strcasecmp(*word, "chunked") != 0;
-    return codings;
-}
 
 static size_t
 on_header(char *data, size_t one, size_t n, void *user)
 {
     Arrival *arrival = user;
-    arrival->header_bytes += n;
-    arrival->too_large = arrival->header_bytes > HEADERS_MAX;
-    arrival->codings += codings_in(data, n);
-    return arrival->too_large || arrival->codings > CODINGS_MAX ? 0 : n;
+    gboolean fine = head_take(&arrival->head, data, n);
+    arrival->too_large = head_is_too_large(&arrival->head);
+    return fine ? n : 0;
 }
 
 static size_t
@@ -264,7 +244,7 @@ judge(Connection *connection, const ExchangeRequest *request, CURLcode code, con
     curl_library.curl_easy_getinfo(connection->curl, CURLINFO_RESPONSE_CODE, &status);
     if (arrival->too_large)
         set_too_large(connection, request, error);
-    else if (arrival->codings > CODINGS_MAX)
+    else if (head_is_coded_again(&arrival->head))
         g_set_error(
             error, TARGET_ERROR, OUTCOME_PROTOCOL,
             "%s answered %s with a body that is compressed more than once, or a folded header; is it a jescope server?",
@@ -364,6 +344,12 @@ connection_follow(Connection *connection, const char *path, guint silence_ms, co
 /* ---- a web hook ---- */
 
 static size_t
+on_hook_header(char *data, size_t one, size_t n, void *head)
+{
+    return head_take(head, data, n) ? n : 0;
+}
+
+static size_t
 discard(char *data, size_t size, size_t n, void *arrival)
 {
     gsize *left = arrival;
@@ -383,14 +369,15 @@ connection_post_json(const char *url, const char *json, guint deadline_ms, GErro
     const ClientAccess access = {0};
     const ExchangeRequest request = {.method = "POST", .path = ""};
     g_autoptr(Connection) connection = parts != NULL ? connection_new(&to, &access, error) : NULL;
+    Head head = {0};
     gsize left = ERROR_MAX;
     long status = 0;
     if (connection == NULL)
         return 0;
     connection->headers = curl_library.curl_slist_append(connection->headers, "Content-Type: application/json");
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_HTTPHEADER, connection->headers);
-    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERFUNCTION, discard);
-    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERDATA, &left);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERFUNCTION, on_hook_header);
+    curl_library.curl_easy_setopt(connection->curl, CURLOPT_HEADERDATA, &head);
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_WRITEFUNCTION, discard);
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_WRITEDATA, &left);
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_URL, url);
@@ -398,7 +385,7 @@ connection_post_json(const char *url, const char *json, guint deadline_ms, GErro
     curl_library.curl_easy_setopt(connection->curl, CURLOPT_TIMEOUT_MS, (long)deadline_ms);
     CURLcode code = curl_library.curl_easy_perform(connection->curl);
     curl_library.curl_easy_getinfo(connection->curl, CURLINFO_RESPONSE_CODE, &status);
-    /* A long answer is cut off, but the document was delivered. */
+    /* An answer that is long, or not to be received, is cut off, but the document was delivered. */
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0))
         return status;
     set_not_arrived(connection, &request, code, error);

@@ -2,6 +2,7 @@
 #include "export/http.h"
 
 #include "client/curl-library.h"
+#include "client/head.h"
 #include "client/token.h"
 #include "text/printable.h"
 
@@ -10,7 +11,6 @@
 
 enum {
     CONNECT_MS = 10000,
-    HEADERS_MAX = 64 * 1024,
     RETRY_MAX_S = 3600,
     QUOTE_MAX = 400, /* bytes of an answer quoted in a message: ClickHouse gives the reason after the path of a file */
     STATUS_OK = 200,
@@ -181,7 +181,7 @@ http_free(Http *http)
 typedef struct {
     HttpAnswer *answer;
     guint64 limit;
-    gsize header_bytes;
+    Head head;
 } Arrival;
 
 /* Parses the value of Retry-After, a number or a date, to seconds from now. */
@@ -209,8 +209,7 @@ on_header(char *data, size_t one, size_t n, void *user)
 {
     static const char name[] = "retry-after:";
     Arrival *arrival = user;
-    arrival->header_bytes += n;
-    if (arrival->header_bytes > HEADERS_MAX) /* libcurl keeps all headers in memory */
+    if (!head_take(&arrival->head, data, n))
         return 0;
     g_autofree char *line = g_strstrip(g_strndup(data, n));
     if (g_ascii_strncasecmp(line, name, strlen(name)) == 0)
@@ -252,7 +251,7 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
 {
     CURL *curl = http->curl;
     *answer = (HttpAnswer){.body = g_string_new(NULL)};
-    Arrival arrival = {answer, request->limit != 0 ? request->limit : HTTP_ANSWER_MAX, 0};
+    Arrival arrival = {answer, request->limit != 0 ? request->limit : HTTP_ANSWER_MAX, {0}};
     struct curl_slist *headers = headers_of(http, request);
     curl_library.curl_easy_setopt(curl, CURLOPT_URL, request->url);
     if (g_str_equal(request->method, "GET")) {
@@ -274,7 +273,9 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
     curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer->cut))
         return TRUE;
-    const char *why = arrival.header_bytes > HEADERS_MAX  ? "the headers of its answer are larger than 64 KiB"
+    const char *why = head_is_too_large(&arrival.head) ? "the headers of its answer are larger than 64 KiB"
+                      : head_is_coded_again(&arrival.head)
+                          ? "its answer is compressed more than once, or a header is folded"
                       : code == CURLE_ABORTED_BY_CALLBACK ? "no answer before the end of the time or a signal"
                       : http->failure[0] != '\0'          ? http->failure
                                                           : curl_library.curl_easy_strerror(code);

@@ -272,6 +272,25 @@ def test_headers_without_end(push):
     assert "headers of its answer are larger than 64 KiB" in done.stderr
 
 
+def test_an_answer_that_is_compressed_more_than_once(push):
+    """It could expand without end before a byte arrives, and meanwhile no deadline and no signal counts."""
+    def answer(listener):
+        body = gzip.compress(gzip.compress(b"fine"))
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return  # the end of the test
+            with connection, contextlib.suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, gzip\r\nConnection: close\r\n\r\n" + body)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        done = push(f"put+http://127.0.0.1:{listener.getsockname()[1]}", "--for=100ms", status=3)
+    assert "compressed more than once" in done.stderr or "Transfer-Encoding" in done.stderr  # libcurl's own since 8.7
+
+
 def test_a_version_without_end(push):
     """What the store says of its version is short; 512 MiB are for the answers that `fleet` asks for."""
     sent = [0]
