@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/debuginfod.h"
 
+#include "confine/errand.h"
 #include "confine/opener.h"
 #include "confine/rights.h"
 
@@ -9,6 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CACHE_VARIABLE "DEBUGINFOD_CACHE_PATH"
@@ -28,9 +31,19 @@ static struct {
     gint64 time_us, vain_us, bytes;
 } spent;
 
+/* A request, in memory that is shared with the child that makes it. */
 typedef struct {
-    gint64 began_us, bytes;
+    const Library *use;
+    const char *build_id;
+    gint64 began_us;
+    volatile gint64 bytes; /* that have come from the network; written by the child */
 } Request;
+
+/* What the child answers. */
+typedef struct {
+    int failure; /* errno; 0: the message has the file */
+    char path[OPENER_MAX_TEXT];
+} Found;
 
 /* The directory of the default exists already where libdebuginfod was used before. */
 static void
@@ -81,16 +94,20 @@ library(void)
     return state == 1 ? &loaded : NULL;
 }
 
+/* ---- one request ---- */
+
 static gboolean
-may_go_on(const Request *request)
+may_go_on(gpointer data)
 {
-    gint64 took = g_get_monotonic_time() - request->began_us;
-    gint64 granted = DEBUGINFOD_IDLE_S * G_USEC_PER_SEC + request->bytes * (G_USEC_PER_SEC / DEBUGINFOD_LEAST_RATE);
+    const Request *request = data;
+    gint64 bytes = request->bytes, took = g_get_monotonic_time() - request->began_us;
+    gint64 granted = DEBUGINFOD_IDLE_S * G_USEC_PER_SEC + bytes * (G_USEC_PER_SEC / DEBUGINFOD_LEAST_RATE);
     return took <= granted && spent.time_us + took <= DEBUGINFOD_ALL_S * G_USEC_PER_SEC &&
-           spent.vain_us <= DEBUGINFOD_VAIN_S * G_USEC_PER_SEC && request->bytes <= DEBUGINFOD_ALL_BYTES - spent.bytes;
+           spent.vain_us <= DEBUGINFOD_VAIN_S * G_USEC_PER_SEC && bytes <= DEBUGINFOD_ALL_BYTES - spent.bytes;
 }
 
-/* Called about once a second. RECEIVED is the number of calls until a server has begun to answer. */
+/* Called about once a second, but not while libcurl decompresses what has come. RECEIVED is the number of calls until a
+ * server has begun to answer. */
 static int
 on_progress(debuginfod_client *client, long received, long all G_GNUC_UNUSED)
 {
@@ -99,20 +116,76 @@ on_progress(debuginfod_client *client, long received, long all G_GNUC_UNUSED)
     return may_go_on(request) ? 0 : 1;
 }
 
-static int
-ask(const Library *use, debuginfod_client *client, const char *build_id, char **path)
+/* In the child: the answer is the descriptor of the file and its path, or -errno. */
+static void
+find(gpointer data, ChannelMessage *answer)
 {
-    Request request = {.began_us = g_get_monotonic_time()};
-    if (!may_go_on(&request))
-        return -ETIME;
-    use->set_user_data(client, &request);
-    use->set_progress(client, on_progress);
-    int fd = use->find(client, (const unsigned char *)build_id, 0, path); /* length 0: text in hex */
-    gint64 took = g_get_monotonic_time() - request.began_us;
+    Request *request = data;
+    const Library *use = request->use;
+    debuginfod_client *client = use->begin();
+    char *path = NULL;
+    int fd = -ENOSYS;
+    if (client != NULL) {
+        use->set_user_data(client, request);
+        use->set_progress(client, on_progress);
+        fd = use->find(client, (const unsigned char *)request->build_id, 0, &path); /* length 0: text in hex */
+    }
+    Found *found = answer->bytes;
+    found->failure = fd < 0 ? -fd : 0;
+    g_strlcpy(found->path, path != NULL ? path : "", sizeof(found->path));
+    answer->fds[0] = fd;
+    answer->n_fds = fd >= 0 ? 1 : 0;
+}
+
+/* Removes what a child that was killed has begun: libdebuginfod itself never removes such files. */
+static void
+remove_unfinished(const char *build_id)
+{
+    g_autofree char *place = g_build_filename(g_getenv(CACHE_VARIABLE), build_id, NULL);
+    g_autoptr(GDir) directory = g_dir_open(place, 0, NULL);
+    const char *name;
+    while (directory != NULL && (name = g_dir_read_name(directory)) != NULL)
+        if (g_str_has_prefix(name, "debuginfo.")) {
+            g_autofree char *path = g_build_filename(place, name, NULL);
+            unlink(path);
+        }
+}
+
+static void
+note_spent(const Request *request, int fd)
+{
+    struct stat st = {0};
+    gint64 took = g_get_monotonic_time() - request->began_us;
     spent.time_us += took;
     spent.vain_us += fd < 0 ? took : 0;
-    spent.bytes += request.bytes;
-    return fd;
+    /* A file may be larger than what has come for it. */
+    spent.bytes += MAX(request->bytes, fd >= 0 && fstat(fd, &st) == 0 ? st.st_size : 0);
+}
+
+/* The library's own bounds hold for what comes, which can be compressed any number of times: then it expands in one
+ * call, without a bound. */
+static int
+ask(Request *request, OpenerAnswer *answer)
+{
+    Found found = {.failure = ETIME};
+    ChannelMessage message = {.bytes = &found, .size = sizeof(found)};
+    const Errand errand = {.work = find,
+                           .may_go_on = may_go_on,
+                           .data = request,
+                           .file_max = (guint64)(DEBUGINFOD_ALL_BYTES - spent.bytes)};
+    request->began_us = g_get_monotonic_time();
+    if (!may_go_on(request))
+        return ETIME;
+    if (!errand_run(&errand, &message))
+        remove_unfinished(request->build_id);
+    else if (message.n_fds == 1 && message.size == sizeof(found))
+        answer->fd = message.fds[0];
+    else
+        channel_close_fds(&message);
+    found.path[sizeof(found.path) - 1] = '\0';
+    g_strlcpy(answer->text, found.path, sizeof(answer->text));
+    note_spent(request, answer->fd);
+    return answer->fd >= 0 ? 0 : found.failure != 0 ? found.failure : EIO;
 }
 
 /* Only a valid build id is sent over the network. */
@@ -120,19 +193,17 @@ static int
 answer_request(const OpenerQuestion *question, OpenerAnswer *answer)
 {
     const char *build_id = question->text;
-    const Library *found = build_id[strspn(build_id, "0123456789abcdef")] == '\0' ? library() : NULL;
-    debuginfod_client *client = found != NULL ? found->begin() : NULL;
-    if (client == NULL)
+    const Library *use = build_id[strspn(build_id, "0123456789abcdef")] == '\0' ? library() : NULL;
+    Request *request = use != NULL
+                           ? mmap(NULL, sizeof(*request), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)
+                           : MAP_FAILED;
+    if (request == MAP_FAILED)
         return ENOSYS;
-    char *path = NULL;
+    *request = (Request){.use = use, .build_id = build_id};
     g_mutex_lock(&spent.lock);
-    answer->fd = ask(found, client, build_id, &path);
+    int failure = ask(request, answer);
     g_mutex_unlock(&spent.lock);
-    found->end(client);
-    int failure = answer->fd < 0 ? -answer->fd : 0;
-    answer->fd = MAX(answer->fd, -1);
-    g_strlcpy(answer->text, path != NULL ? path : "", sizeof(answer->text));
-    free(path);
+    munmap(request, sizeof(*request));
     return failure;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of addresses in real ELF files, built here in many ways, against llvm-symbolizer, addr2line and what we know."""
 
+import contextlib
 import functools
 import http.server
 import os
@@ -11,6 +12,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import zlib
 
 import pytest
 
@@ -577,6 +579,41 @@ def test_debuginfod_server_that_hardly_answers(tmp_path, debuginfod):
     finally:
         debuginfod.over.set()
     assert debuginfod.asked != [] and time.monotonic() - before < 40
+
+
+def layers_of_gzip(megabytes):
+    """gzip three times: within the innermost, blocks without a byte, which take a minute for 20000 megabytes."""
+    def packed(parts):
+        pack = zlib.compressobj(9, zlib.DEFLATED, -15)
+        return b"".join([*map(pack.compress, parts), pack.flush(zlib.Z_FULL_FLUSH)])
+
+    head = b"\x1f\x8b\x08" + bytes(7)
+    ten = packed([b"\x00\x00\x00\xff\xff" * (2 << 20)])
+    return head + packed([head, packed([head]), *[ten] * (megabytes // 10)])
+
+
+class Layered(Debuginfod):
+    """Answers with little that libcurl takes long to decompress, in one call."""
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        with contextlib.suppress(OSError):
+            self.send_response(200)
+            self.send_header("Content-Encoding", "gzip, gzip, gzip")
+            self.send_header("Content-Length", str(len(self.server.body)))
+            self.end_headers()
+            self.wfile.write(self.server.body)
+
+
+def test_debuginfod_server_whose_answer_takes_long_to_decompress(tmp_path, debuginfod):
+    binary = build(tmp_path)
+    addresses = every_address(binary)[:1]
+    run("strip", binary)
+    debuginfod.RequestHandlerClass, debuginfod.body = Layered, layers_of_gzip(40000)
+    env = {"DEBUGINFOD_CACHE_PATH": str(tmp_path / "client"), "DEBUGINFOD_URLS": f"http://127.0.0.1:{debuginfod.server_port}/"}
+    before = time.monotonic()
+    ask(binary, addresses, env=env)
+    assert debuginfod.asked != [] and time.monotonic() - before < 40
+    assert list((tmp_path / "client").rglob("debuginfo.*")) == []  # nor what was begun
 
 
 @needs("addr2line")
