@@ -330,18 +330,24 @@ json_holdings(const GPtrArray *holdings)
     return rows;
 }
 
+static json_t *
+json_trace(const FleetTrace *trace)
+{
+    gdouble inuse, error;
+    add_up(trace->holdings, &inuse, &error);
+    return json_pack("{s:o, s:o, s:o, s:o}", "time", json_time(trace->time), "inuse", json_bytes(inuse), "error",
+                     json_bytes(error), "hosts", json_holdings(trace->holdings));
+}
+
 void
 fleet_print_trace(const GArray *traces, FleetTableForm form)
 {
     json_t *rows = json_array();
     for (guint i = 0; i < traces->len; i++) {
         const FleetTrace *trace = &g_array_index(traces, FleetTrace, i);
-        gdouble inuse, error;
         g_ptr_array_sort(trace->holdings, compare_holdings);
-        add_up(trace->holdings, &inuse, &error);
-        json_array_append_new(rows, json_pack("{s:o, s:o, s:o, s:o}", "time", json_time(trace->time), "inuse",
-                                              json_bytes(inuse), "error", json_bytes(error), "hosts",
-                                              json_holdings(trace->holdings)));
+        if (form == FLEET_TABLE_JSON)
+            json_array_append_new(rows, json_trace(trace));
     }
     if (form == FLEET_TABLE_TEXT)
         print_trace_text(traces);

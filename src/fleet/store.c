@@ -20,11 +20,10 @@ enum {
     FUNCTION_COLUMNS = 5,
 };
 
-#define TAKEN_MAX ((gsize)2 << 30) /* limit for the bytes of all answers, which are kept in memory */
-
 struct FleetStore {
     Destination *destination;
     ClickhouseClient *client;
+    guint64 most, bytes; /* of all answers together, since what is made of them stays in memory */
 };
 
 static Destination *
@@ -55,7 +54,7 @@ fleet_store_new(const char *url, const ExportAccess *access, GError **error)
     if (client == NULL)
         return NULL;
     FleetStore *store = g_new(FleetStore, 1);
-    *store = (FleetStore){g_steal_pointer(&destination), client};
+    *store = (FleetStore){.destination = g_steal_pointer(&destination), .client = client, .most = FLEET_ANSWERS_MAX};
     return store;
 }
 
@@ -65,6 +64,12 @@ fleet_store_free(FleetStore *store)
     clickhouse_client_free(store->client);
     destination_free(store->destination);
     g_free(store);
+}
+
+void
+fleet_store_limit(FleetStore *store, guint64 bytes)
+{
+    store->most = bytes;
 }
 
 const char *
@@ -79,12 +84,35 @@ fleet_store_version(FleetStore *store, GError **error)
     return clickhouse_client_version(store->client, error);
 }
 
+static gboolean
+set_too_much(GError **error)
+{
+    g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER,
+                "the answers of the store are larger than 2 GiB together; ask about less time or fewer processes");
+    return FALSE;
+}
+
+/* Runs SQL; the answer is to be freed. */
+static GString *
+fetch(FleetStore *store, const char *sql, GError **error)
+{
+    GString *answer = clickhouse_client_ask(store->client, sql, error);
+    if (answer == NULL)
+        return NULL;
+    store->bytes += answer->len;
+    if (store->bytes <= store->most)
+        return answer;
+    g_string_free(answer, TRUE);
+    set_too_much(error);
+    return NULL;
+}
+
 /* Runs QUESTION, which it frees, and returns the rows of the answer. */
 static json_t *
 ask(FleetStore *store, char *question, gsize columns, const char *what, GError **error)
 {
     g_autofree char *sql = question;
-    GString *answer = clickhouse_client_ask(store->client, sql, error);
+    GString *answer = fetch(store, sql, error);
     json_t *rows = answer != NULL ? fleet_rows_of_text(answer, columns, what, error) : NULL;
     if (answer != NULL)
         g_string_free(answer, TRUE);
@@ -189,16 +217,12 @@ fleet_taken_clear(FleetTaken *taken)
     g_clear_pointer(&taken->times, g_array_unref);
 }
 
-/* Adds BYTES to the total; FALSE with ERROR if it is too large. */
+/* Adds BYTES to the total; FALSE with ERROR if it is too large. Names are in each document of a series. */
 static gboolean
 take_room(FleetTaken *taken, gsize bytes, GError **error)
 {
     taken->bytes += bytes;
-    if (taken->bytes <= TAKEN_MAX)
-        return TRUE;
-    g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER,
-                "the answers of the store are larger than 2 GiB together; ask about less time or fewer processes");
-    return FALSE;
+    return taken->bytes <= FLEET_ANSWERS_MAX || set_too_much(error);
 }
 
 static gboolean
@@ -292,7 +316,7 @@ begin(FleetStore *store, const FleetPart *part, Asked *asked, FleetTaken *taken,
     asked->facts.scale = 1;
     g_autofree char *sql = fleet_ask_names(fleet_store_database(store), &part->filter, asked->times[0] - part->window,
                                            asked->times[asked->n - 1]);
-    asked->names = clickhouse_client_ask(store->client, sql, error);
+    asked->names = fetch(store, sql, error);
     return asked->names != NULL;
 }
 
@@ -313,7 +337,7 @@ add_moments(FleetStore *store, const FleetPart *part, const Asked *asked, const 
     const FleetMoment moment = {moments->times[0], moments->window};
     g_autofree char *sql = is_wide(part) ? fleet_ask_whole(database, &part->filter, moments, values)
                                          : fleet_ask_stacks(database, &part->filter, &moment, values);
-    GString *answer = clickhouse_client_ask(store->client, sql, error);
+    GString *answer = fetch(store, sql, error);
     if (answer == NULL)
         return FALSE;
     fleet_document_add(document, answer);
@@ -417,7 +441,7 @@ drop(FleetStore *store, const json_t *row, GError **error)
     }
     g_string_append_printf(sql, "ALTER TABLE %s.%s DROP PARTITION ", fleet_store_database(store), table);
     sql_append_text(sql, fleet_text(row, 1));
-    GString *answer = clickhouse_client_ask(store->client, sql->str, error);
+    GString *answer = fetch(store, sql->str, error);
     if (answer != NULL)
         g_string_free(answer, TRUE);
     return answer != NULL;

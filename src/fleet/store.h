@@ -16,6 +16,11 @@ gboolean fleet_store_check(const char *url, GError **error);
 void fleet_store_free(FleetStore *store);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(FleetStore, fleet_store_free)
 
+/* The bytes that all answers to one FleetStore may have together, after which each call fails with FLEET_ERROR_ANSWER.
+ * A test sets fewer. */
+#define FLEET_ANSWERS_MAX ((guint64)2 << 30)
+void fleet_store_limit(FleetStore *store, guint64 bytes);
+
 /* The name of its database, which needs no quoting in SQL. */
 const char *fleet_store_database(const FleetStore *store);
 char *fleet_store_version(FleetStore *store, GError **error); /* of the server: "18.16.1". To be freed */
