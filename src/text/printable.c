@@ -91,6 +91,24 @@ text_printable(const char *text)
     return g_string_free(out, FALSE);
 }
 
+char *
+text_printable_json(const char *json)
+{
+    GString *out = g_string_sized_new(strlen(json));
+    for (; *json != '\0'; json = next_character(json)) {
+        gunichar character = g_utf8_get_char(json);
+        glong n = 0;
+        if (may_stay(character) || character == '\n' || character == '\t') {
+            g_string_append_unichar(out, character);
+            continue;
+        }
+        g_autofree gunichar2 *units = g_ucs4_to_utf16(&character, 1, NULL, &n, NULL);
+        for (glong i = 0; i < n; i++)
+            g_string_append_printf(out, "\\u%04x", (guint)units[i]);
+    }
+    return g_string_free(out, FALSE);
+}
+
 static guint
 columns_of(gunichar character)
 {

@@ -24,6 +24,10 @@ gboolean text_is_printable(const char *text);
  * as "\x{9B}", so that different names stay different; line feeds and tabs are written this way, too. */
 char *text_printable(const char *text);
 
+/* A copy of JSON, valid UTF-8, in which each such character of its strings, but for line feeds and tabs between them,
+ * is written as "\u202e": the same document for every reader. */
+char *text_printable_json(const char *json);
+
 /* The columns of TEXT, printable UTF-8, in a terminal: wide characters (CJK) take two, combining ones none. */
 guint text_columns(const char *text);
 

@@ -135,12 +135,21 @@ test_wrap(void)
     }
 }
 
+static void
+test_json(void)
+{
+    g_autofree char *json = text_printable_json("{\n\t\"h\u00e4\\n\": \"\xc2\x9b"
+                                                "2J\x7f\u202e\U000e0001\"}");
+    g_assert_cmpstr(json, ==, "{\n\t\"h\u00e4\\n\": \"\\u009b2J\\u007f\\u202e\\udb40\\udc01\"}");
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/printable/in-place", test_in_place);
     g_test_add_func("/printable/copy", test_copy);
+    g_test_add_func("/printable/json", test_json);
     g_test_add_func("/printable/columns", test_columns);
     g_test_add_func("/text/printable/wrap", test_wrap);
     return g_test_run();
