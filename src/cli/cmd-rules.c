@@ -8,6 +8,7 @@
 #include "cli/via.h"
 #include "cli/words.h"
 
+#include "client/document.h"
 #include "client/exchange.h"
 #include "confine/input-file.h"
 #include "history/handed.h"
@@ -268,13 +269,15 @@ ask_server(const char *address, GError **error)
         return NULL;
     g_autoptr(Connection) connection = connection_new(&url, &access, error);
     int fd = connection != NULL ? connection_exchange(connection, &request, error) : -1;
-    json_t *document = fd >= 0 ? json_loadfd(fd, 0, NULL) : NULL;
-    if (fd >= 0 && !json_is_array(json_object_get(document, "rules"))) {
+    gsize length;
+    g_autoptr(GError) why = NULL;
+    g_autofree char *text = fd >= 0 ? document_read(fd, &length, error) : NULL;
+    json_t *document = text != NULL ? document_parse(text, length, &why) : NULL;
+    if (text != NULL && !json_is_array(json_object_get(document, "rules"))) {
         g_clear_pointer(&document, json_decref);
-        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s did not answer with a list of rules", url.server);
+        g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s did not answer with a list of rules%s%s", url.server,
+                    why != NULL ? ": " : "", why != NULL ? why->message : "");
     }
-    if (fd >= 0)
-        close(fd);
     client_url_clear(&url);
     return document;
 }
@@ -317,7 +320,7 @@ status(char **operands, GError **error)
     if (document == NULL)
         return STATUS_FAILED;
     const json_t *problems = json_object_get(document, "problems");
-    json_array_foreach(problems, i, problem) command_say("%s", json_string_value(problem));
+    json_array_foreach(problems, i, problem) if (json_is_string(problem)) command_say("%s", json_string_value(problem));
     int result = json_array_size(problems) > 0 ? STATUS_PARTIAL : STATUS_DONE;
     if (as_json) {
         document_print("jescope-rules-status", document);

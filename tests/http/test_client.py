@@ -499,6 +499,16 @@ def test_hostile_answers(scratch, kind):
         assert why in said and "\x1b" not in said
 
 
+def test_hostile_rules(scratch):
+    """Values are counted before they are read, for this document too; a terminal gets no control characters, in JSON neither."""
+    with hostile([("/", answer(b'{"rules":[' + b"[]," * 2700000 + b"0]}"))]) as base:
+        assert "too many values" in refused(scratch, "rules", "status", base)
+    rules = {"rules": [{"rule": "a\x9b2Jb\u202e"}], "problems": [7]}
+    with hostile([("/", answer(json.dumps(rules).encode()))]) as base:
+        done = jescope(scratch, "rules", "status", "--json", base, check=False)
+    assert done.returncode == 3 and json.loads(done.stdout)["rules"] == rules["rules"] and "\\u009b2Jb\\u202e" in done.stdout
+
+
 @pytest.mark.parametrize("kind", ["endless", "bomb", "page"])
 def test_hostile_dumps(scratch, tmp_path, kind):
     """The target looks sound; what it gives as a dump is not kept."""
