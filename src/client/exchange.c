@@ -5,6 +5,7 @@
 #include "client/document.h"
 #include "client/head.h"
 #include "client/token.h"
+#include "confine/relay.h"
 #include "target/output-file.h"
 #include "target/target.h"
 #include "text/printable.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
@@ -29,6 +31,7 @@ struct Connection {
     struct curl_slist *headers;
     char *base, *server;           /* as in ClientUrl */
     char failure[CURL_ERROR_SIZE]; /* libcurl's message */
+    int opened;                    /* the socket that no request has used yet, or -1 */
 };
 
 /* The response being received. */
@@ -80,6 +83,30 @@ add_token(Connection *connection, const ClientUrl *url, const char *path, GError
     return TRUE;
 }
 
+static int
+on_socket(void *user, curl_socket_t fd, curlsocktype purpose)
+{
+    Connection *connection = user;
+    connection->opened = fd;
+    return CURL_SOCKOPT_OK;
+}
+
+/* Before a request is sent. A unix socket of another user's server may bring descriptors, which libcurl would drop,
+ * waiting for them to be closed. */
+static int
+on_connected(void *user, char *address, char *own_address, int port, int own_port)
+{
+    Connection *connection = user;
+    struct ucred server = {.uid = 0};
+    socklen_t size = sizeof(server);
+    const int fd = connection->opened;
+    connection->opened = -1;
+    if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) != 0 || server.uid == 0 ||
+        server.uid == geteuid() || relay_insert(fd, server.uid))
+        return CURL_PREREQFUNC_OK;
+    return CURL_PREREQFUNC_ABORT;
+}
+
 static void
 set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
 {
@@ -97,8 +124,13 @@ set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
     curl_library.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, connection->headers);
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
     curl_library.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
-    if (url->socket != NULL)
+    if (url->socket != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, url->socket);
+        curl_library.curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, on_socket);
+        curl_library.curl_easy_setopt(curl, CURLOPT_SOCKOPTDATA, connection);
+        curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected);
+        curl_library.curl_easy_setopt(curl, CURLOPT_PREREQDATA, connection);
+    }
     if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
         /* Otherwise libcurl also trusts the system's directory of certificates. */
@@ -116,6 +148,7 @@ connection_new(const ClientUrl *url, const ClientAccess *access, GError **error)
     connection->base = g_strdup(url->base);
     connection->server = g_strdup(url->server);
     connection->curl = curl_library.curl_easy_init();
+    connection->opened = -1;
     if (access->token_file != NULL && !add_token(connection, url, access->token_file, error))
         return NULL;
     set_up(connection, url, access);

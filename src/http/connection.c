@@ -5,6 +5,7 @@
 #include "http/mhd-source.h"
 #include "http/peer-user.h"
 
+#include "confine/relay.h"
 #include "target/reach.h"
 
 #include <poll.h>
@@ -72,24 +73,35 @@ make_room(guint connections, gpointer data)
     return found != NULL;
 }
 
+/* Sets the user of CONNECTION, which comes by a unix socket. FALSE: it is refused. */
+static gboolean
+find_user(Connection *connection)
+{
+    struct ucred user = {.uid = PEERS_USER_UNKNOWN};
+    socklen_t size = sizeof(user);
+    getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &user, &size);
+    connection->user = user.uid;
+    if (user.uid == 0 || user.uid == reach_user())
+        return TRUE;
+    /* Others may send descriptors along, which libmicrohttpd would drop, waiting for them to be closed. */
+    return relay_insert(connection->fd, user.uid) && user.uid != PEERS_USER_UNKNOWN && !connection->listener->own_users;
+}
+
 /* Sets the user and the peer of CONNECTION. */
 static void
 connect_peer(Connection *connection, struct MHD_Connection *mhd)
 {
     const TrafficListener *listener = connection->listener;
     const struct sockaddr *address = &(struct sockaddr){.sa_family = AF_UNIX};
-    struct ucred user = {.uid = PEERS_USER_UNKNOWN};
-    socklen_t size = sizeof(user);
-    if ((listener->kind & EXCHANGE_UNIX) == 0) {
+    if ((listener->kind & EXCHANGE_UNIX) != 0) {
+        if (!find_user(connection))
+            return;
+    } else {
         address = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
-        if ((listener->kind & EXCHANGE_LOCAL) != 0 && !peer_user_find(connection->fd, &user.uid))
-            user.uid = PEERS_USER_UNKNOWN;
-    } else if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0 ||
-               (listener->own_users && user.uid != 0 && user.uid != reach_user())) {
-        return;
+        if ((listener->kind & EXCHANGE_LOCAL) == 0 || !peer_user_find(connection->fd, &connection->user))
+            connection->user = PEERS_USER_UNKNOWN;
     }
-    connection->user = user.uid;
-    connection->peer = peers_connect(listener->traffic->peers, address, user.uid, make_room, listener->traffic);
+    connection->peer = peers_connect(listener->traffic->peers, address, connection->user, make_room, listener->traffic);
 }
 
 /* Whether the peer of CONNECTION may have another handshake. Its share is known only now: which user of this machine it

@@ -124,8 +124,8 @@ end_thread(void *status)
     return 0;
 }
 
-/* As many threads as wished, one after the other, each of which ends with that status. They are not of the C library, which has
- * AddressSanitizer account for each and fail now and then. */
+/* As many threads as wished, one after the other, each of which ends with that status. They are not of the C library,
+ * which has AddressSanitizer account for each and fail now and then. */
 static void
 run_threads(int count, int status)
 {

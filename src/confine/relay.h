@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A connected unix socket whose other end another user has, for a library that reads from it: a thread passes bytes on
+ * and receives everything else.
+ *
+ * recv() drops the descriptors that a peer sends along, and the last reference to a socket is closed as slowly as its
+ * owner has set (SO_LINGER). Such a close waits for no deadline of its caller, but a signal ends the wait.
+ */
+#ifndef JESCOPE_CONFINE_RELAY_H
+#define JESCOPE_CONFINE_RELAY_H
+
+#include <glib.h>
+#include <sys/types.h>
+
+/* Makes FD, a connected unix socket of USER's from which nothing has been received, one end of a pair, non-blocking. Bytes
+ * of the former peer arrive there, and those written there reach it, until either side closes; descriptors do not arrive.
+ * FALSE: FD is not connected any more, because there is no thread or no descriptor. */
+gboolean relay_insert(int fd, uid_t user);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/relay.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 60000 };
+
+/* A peer and what a library reads from, which passes through a relay. */
+typedef struct {
+    int peer, ours;
+} Pair;
+
+static Pair
+start(void)
+{
+    int pair[2];
+    g_assert_no_errno(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+    g_assert_true(relay_insert(pair[1], getuid()));
+    g_assert_cmpint(fcntl(pair[1], F_GETFL) & O_NONBLOCK, ==, O_NONBLOCK);
+    g_assert_cmpint(fcntl(pair[1], F_GETFD), ==, FD_CLOEXEC);
+    return (Pair){.peer = pair[0], .ours = pair[1]};
+}
+
+static void
+wait_until(int fd, short events)
+{
+    struct pollfd end = {.fd = fd, .events = events};
+    g_assert_cmpint(poll(&end, 1, PATIENCE_MS), ==, 1);
+}
+
+/* Receives SIZE bytes, or up to the end if that comes first: their number. */
+static gsize
+receive(int fd, char *bytes, gsize size)
+{
+    gsize all = 0;
+    for (ssize_t length = 1; length > 0 && all < size; all += (gsize)length) {
+        wait_until(fd, POLLIN);
+        length = recv(fd, bytes + all, size - all, 0);
+        g_assert_cmpint(length, >=, 0);
+    }
+    return all;
+}
+
+static void
+assert_ended(int fd)
+{
+    char byte;
+    g_assert_cmpuint(receive(fd, &byte, 1), ==, 0);
+}
+
+static void
+test_both_directions(void)
+{
+    Pair pair = start();
+    char text[16];
+    g_assert_no_errno((int)send(pair.peer, "request", 7, 0));
+    g_assert_cmpuint(receive(pair.ours, text, 7), ==, 7);
+    g_assert_cmpmem(text, 7, "request", 7);
+    g_assert_no_errno((int)send(pair.ours, "answer", 6, 0));
+    close(pair.ours);
+    g_assert_cmpuint(receive(pair.peer, text, sizeof(text)), ==, 6);
+    g_assert_cmpmem(text, 6, "answer", 6);
+    close(pair.peer);
+}
+
+/* The peer sends nothing more and is answered; a peer that is gone is told. */
+static void
+test_half_closed(void)
+{
+    Pair pair = start();
+    char text[16];
+    g_assert_no_errno((int)send(pair.peer, "request", 7, 0));
+    shutdown(pair.peer, SHUT_WR);
+    g_assert_cmpuint(receive(pair.ours, text, sizeof(text)), ==, 7);
+    wait_until(pair.ours, POLLRDHUP);
+    g_assert_no_errno((int)send(pair.ours, "answer", 6, 0));
+    g_assert_cmpuint(receive(pair.peer, text, 6), ==, 6);
+    close(pair.peer);
+    assert_ended(pair.ours);
+    close(pair.ours);
+}
+
+/* More than all buffers hold, to a peer that reads late. */
+static void
+test_much(void)
+{
+    Pair pair = start();
+    enum { ALL = 8 * 1024 * 1024 };
+    g_autofree char *sent = g_malloc(ALL), *received = g_malloc(ALL);
+    gsize done = 0, got = 0;
+    for (gsize i = 0; i < ALL; i++)
+        sent[i] = (char)(i / 4096 + i);
+    while (got < ALL) {
+        struct pollfd ends[] = {{.fd = done < ALL ? pair.ours : -1, .events = POLLOUT}, {.fd = pair.peer, .events = POLLIN}};
+        g_assert_cmpint(poll(ends, G_N_ELEMENTS(ends), PATIENCE_MS), >, 0);
+        const ssize_t length = ends[0].revents != 0 ? send(pair.ours, sent + done, ALL - done, MSG_DONTWAIT) : -1;
+        done += length > 0 ? (gsize)length : 0;
+        if (length <= 0)
+            got += receive(pair.peer, received + got, MIN(ALL - got, (gsize)64 * 1024));
+    }
+    g_assert_cmpmem(sent, ALL, received, ALL);
+    close(pair.ours);
+    assert_ended(pair.peer);
+    close(pair.peer);
+}
+
+/* A socket that takes an hour to close once nobody has it: what it has sent is not acknowledged. */
+static int
+open_lingering(int *other_end)
+{
+    static const char much[64 * 1024];
+    const struct linger linger = {.l_onoff = 1, .l_linger = 3600};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    g_assert_no_errno(bind(listener, (struct sockaddr *)&address, sizeof(address)));
+    g_assert_no_errno(listen(listener, 1));
+    g_assert_no_errno(getsockname(listener, (struct sockaddr *)&address, &size));
+    g_assert_no_errno(connect(fd, (struct sockaddr *)&address, size));
+    *other_end = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    close(listener);
+    while (send(fd, much, sizeof(much), MSG_DONTWAIT) > 0)
+        continue;
+    g_assert_cmpint(errno, ==, EAGAIN);
+    g_assert_no_errno(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+    return fd;
+}
+
+static void
+send_with_descriptor(int socket, const char *text, int fd)
+{
+    union {
+        struct cmsghdr header;
+        char all[CMSG_SPACE(sizeof(int))];
+    } control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
+    char bytes[16];
+    struct iovec part = {.iov_base = bytes, .iov_len = g_strlcpy(bytes, text, sizeof(bytes))};
+    const struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    g_assert_cmpint(sendmsg(socket, &message, 0), ==, (ssize_t)strlen(text));
+    close(fd);
+}
+
+/* Neither receiving the text nor the end of the connection takes as long as the descriptors beside it. */
+static void
+test_descriptors(void)
+{
+    Pair pair = start();
+    int other_ends[2];
+    char text[16];
+    send_with_descriptor(pair.peer, "first", open_lingering(&other_ends[0]));
+    send_with_descriptor(pair.peer, "second", open_lingering(&other_ends[1]));
+    g_assert_cmpuint(receive(pair.ours, text, 11), ==, 11);
+    g_assert_cmpmem(text, 11, "firstsecond", 11);
+    close(pair.ours);
+    assert_ended(pair.peer);
+    close(pair.peer);
+    for (guint i = 0; i < G_N_ELEMENTS(other_ends); i++)
+        close(other_ends[i]);
+}
+
+int
+main(int argc, char *argv[])
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/relay/both-directions", test_both_directions);
+    g_test_add_func("/relay/half-closed", test_half_closed);
+    g_test_add_func("/relay/much", test_much);
+    g_test_add_func("/relay/descriptors", test_descriptors);
+    return g_test_run();
+}
