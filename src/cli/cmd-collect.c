@@ -140,8 +140,9 @@ const Command cmd_collect = {
         "that no running process uses and that has always belonged to the same user and systemd unit, so the series of "
         "a service continue when it is restarted or reloaded. A pid or unix:PATH selects that process and, after its "
         "end, the next process of the same name. A process that cannot be sampled is reported once.\n\n"
-        "--log keeps the statistics that another system writes to its log; --exec runs a command that makes the system "
-        "write them: --exec 'asinfo -v jem-stats:file=/tmp/jem.log' --log /tmp/jem.log.\n\n"
+        "--log keeps the statistics that another system writes to its log, a regular file; a link of another user is "
+        "followed to files of that user only. --exec runs a command that makes the system write them: --exec 'asinfo "
+        "-v jem-stats:file=/tmp/jem.log' --log /tmp/jem.log.\n\n"
         "Samples are removed only by --keep, --thin and --max-size, and imported samples never.",
     .examples = examples,
     .options = collect_options,

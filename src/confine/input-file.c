@@ -86,7 +86,8 @@ open_walked(const Walk *walk, Wanted wanted, GError **error)
     if (fstat(walk->at, &status) != 0 || S_ISDIR(status.st_mode))
         return set_refused(error, EISDIR, g_strerror(EISDIR));
     if (!S_ISREG(status.st_mode))
-        return wanted == WANTED_ANY ? open_other(walk, &status, error) : set_refused(error, EINVAL, "not regular");
+        return wanted == WANTED_ANY ? open_other(walk, &status, error)
+                                    : set_refused(error, EINVAL, "it is not a regular file");
     if (walk->led && walk_is_of_proc(walk->at)) /* what his process shows may be memory that he keeps from being read */
         return set_refused(error, EPERM, "a link of another user leads there; it is a file of /proc");
     if (walk->led && (walk->several || walk->leader != status.st_uid))
@@ -125,6 +126,12 @@ int
 input_file_open(const char *path, GError **error)
 {
     return open_path(path, WANTED_ANY, error);
+}
+
+int
+input_file_open_regular(const char *path, GError **error)
+{
+    return open_path(path, WANTED_REGULAR, error);
 }
 
 gssize

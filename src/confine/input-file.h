@@ -14,6 +14,9 @@
  *  - what a process has open (/dev/stdin, /dev/fd/N), not by such a link. */
 int input_file_open(const char *path, GError **error);
 
+/* The same, but only a regular file. */
+int input_file_open_regular(const char *path, GError **error);
+
 /* Lets this process open as many files as it may at most (RLIMIT_NOFILE). FALSE: it may open no more than before.
  * input_file_open() does it where it has to. */
 gboolean input_file_raise_limit(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/follow.h"
 
+#include "confine/input-file.h"
 #include "history/history.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,39 +51,28 @@ close_file(Follow *follow)
     follow->head_length = 0;
 }
 
-/* Opens PATH if it is a regular file; -1 with errno. The directory may belong to the log's writer, who can create
- * anything there: opening a device may do harm, and the holder of a lease (fcntl(2), F_SETLEASE) can delay an open for
- * 45 s. */
-static int
-open_regular(const char *path)
-{
-    struct stat status;
-    int fd = -1;
-    int place = open(path, O_PATH | O_CLOEXEC);
-    if (place < 0)
-        return -1;
-    if (fstat(place, &status) == 0 && !S_ISREG(status.st_mode)) {
-        errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
-    } else {
-        g_autofree char *same = g_strdup_printf("/proc/self/fd/%d", place);
-        fd = open(same, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    }
-    int error = errno;
-    close(place);
-    errno = error;
-    return fd;
-}
-
-/* FALSE with errno if it cannot be opened, though it may exist. */
+/* The directory may belong to the log's writer, who can create anything there: a device, a link to a file that only the
+ * reader may read, or a file of which he holds a lease. */
 static gboolean
-open_file(Follow *follow)
+open_file(Follow *follow, GError **error)
 {
-    follow->fd = open_regular(follow->path);
-    if (follow->fd < 0)
-        return FALSE;
+    follow->fd = input_file_open_regular(follow->path, error);
     follow->offset = 0;
     follow->head_length = 0;
-    return TRUE;
+    if (follow->fd < 0)
+        g_prefix_error(error, "cannot read '%s': ", follow->path);
+    return follow->fd >= 0;
+}
+
+/* FALSE with ERROR if it exists and cannot be opened. */
+static gboolean
+open_if_there(Follow *follow, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    if (open_file(follow, &cause) || g_error_matches(cause, G_IO_ERROR, G_IO_ERROR_NOT_FOUND))
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
 }
 
 Follow *
@@ -94,7 +83,7 @@ follow_new(const char *path, FollowFunc func, gpointer data)
     follow->func = func;
     follow->data = data;
     follow->chunk = g_malloc(CHUNK);
-    if (open_file(follow)) {
+    if (open_file(follow, NULL)) {
         follow->offset = lseek(follow->fd, 0, SEEK_END);
         follow->head_length = read_head(follow->fd, follow->head);
     }
@@ -125,10 +114,12 @@ was_truncated(Follow *follow)
     return read_head(follow->fd, head) < follow->head_length || memcmp(head, follow->head, follow->head_length) != 0;
 }
 
-/* Reads to the end, or to the limit of this poll. */
+/* Reads to the end of the file, if there is one, or to the limit of this poll. */
 static gboolean
 read_on(Follow *follow, GError **error)
 {
+    if (follow->fd < 0)
+        return TRUE;
     if (was_truncated(follow)) {
         follow->offset = 0;
         follow->head_length = 0;
@@ -164,8 +155,8 @@ gboolean
 follow_poll(Follow *follow, GError **error)
 {
     follow->left = POLL_MAX;
-    if (follow->fd < 0 && !open_file(follow))
-        return errno == ENOENT || fail(follow, error);
+    if (follow->fd < 0 && !open_if_there(follow, error))
+        return FALSE;
     if (!read_on(follow, error))
         return FALSE;
     if (!was_replaced(follow))
@@ -176,7 +167,5 @@ follow_poll(Follow *follow, GError **error)
     if (follow->left == 0)
         return TRUE;
     close_file(follow);
-    if (!open_file(follow))
-        return errno == ENOENT || fail(follow, error);
-    return read_on(follow, error);
+    return open_if_there(follow, error) && read_on(follow, error);
 }

@@ -19,7 +19,7 @@ void follow_free(Follow *follow);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Follow, follow_free)
 
 /* Reads the text appended since the last call, at most 16 MiB. FALSE with FUNC's error, or if the file exists but is
- * unreadable or not a regular file. */
+ * not one that input_file_open_regular() opens. */
 gboolean follow_poll(Follow *follow, GError **error);
 
 #endif

@@ -207,6 +207,30 @@ test_lease(Fixture *fixture, gconstpointer data)
     assert_sees(fixture, "new\n");
 }
 
+/* Its writer may have put a link in its place: to a file that only its reader may read, or that is empty once it is
+ * read, such as /proc/kmsg. */
+static void
+test_link_of_another_user(Fixture *fixture, gconstpointer data)
+{
+    enum { WRITER = 65533 };
+    g_autoptr(GError) error = NULL;
+    g_autofree char *secret = g_strconcat(fixture->path, ".secret", NULL);
+    if (geteuid() != 0) {
+        g_test_skip("only root can make a link of another user");
+        return;
+    }
+    append(secret, "of root\n");
+    g_assert_cmpint(g_unlink(fixture->path), ==, 0);
+    g_assert_cmpint(symlink(secret, fixture->path), ==, 0);
+    g_assert_cmpint(lchown(fixture->path, WRITER, WRITER), ==, 0);
+    g_assert_false(follow_poll(fixture->follow, &error));
+    g_assert_nonnull(strstr(error->message, fixture->path));
+    g_assert_cmpstr(fixture->seen->str, ==, "");
+    g_assert_cmpint(chown(secret, WRITER, WRITER), ==, 0);
+    assert_sees(fixture, "of root\n"); /* what is his */
+    g_unlink(secret);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -219,7 +243,7 @@ main(int argc, char **argv)
         {"/follow/truncated", test_truncated}, {"/follow/truncated-and-grown", test_truncated_and_grown},
         {"/follow/appears", test_appears},     {"/follow/unreadable", test_unreadable},
         {"/follow/device", test_device},       {"/follow/hole", test_hole},
-        {"/follow/lease", test_lease},
+        {"/follow/lease", test_lease},         {"/follow/link-of-another-user", test_link_of_another_user},
     };
     for (size_t i = 0; i < G_N_ELEMENTS(tests); i++)
         g_test_add(tests[i].path, Fixture, NULL, set_up, tests[i].run, tear_down);
