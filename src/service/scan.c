@@ -528,7 +528,8 @@ keep_successors(GPtrArray *all, const Identity *identity)
 static gboolean
 find_successor(const Named *named, Process *process, GError **error)
 {
-    g_autoptr(GPtrArray) all = candidates_find(named->name, CANDIDATES_NAMED, error);
+    const char *name = named->program != NULL ? named->program : named->name;
+    g_autoptr(GPtrArray) all = candidates_find(name, CANDIDATES_NAMED, error);
     if (all == NULL)
         return FALSE;
     g_autoptr(GPtrArray) successors = keep_successors(all, named->identity);
@@ -537,11 +538,11 @@ find_successor(const Named *named, Process *process, GError **error)
         g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS,
                     "'%s' is now the name of another service; the earlier one was %s, of user %s%s%s; if this is "
                     "intended, give a pid, or restart jescope",
-                    named->name, named->identity->program, user, named->identity->unit[0] != '\0' ? ", in " : "",
+                    name, named->identity->program, user, named->identity->unit[0] != '\0' ? ", in " : "",
                     named->identity->unit);
         return FALSE;
     }
-    const Candidate *chosen = candidates_choose(successors, named->name, error);
+    const Candidate *chosen = candidates_choose(successors, name, error);
     if (chosen == NULL)
         return FALSE;
     *process = chosen->process;
@@ -563,14 +564,25 @@ find_by_name(const Named *named, Process *process, GError **error)
     return open_find_process(named->name, process, error) ? address_of_pid(process) : NULL;
 }
 
-/* A pid or socket is eventually reused by another program. */
+/* Whether PROCESS has the source's name, and the identity of the process that was found first, if any. */
+static gboolean
+is_of_source(const Named *named, const Process *process)
+{
+    g_autoptr(Identity) own = identity_new(process);
+    return strcmp(process->name, named->program) == 0 &&
+           (named->identity == NULL || identity_continues(named->identity, own));
+}
+
+/* A pid or socket is eventually reused by another program, and any user may start one of the name. */
 static char *
 find_of_source(const Named *named, Process *process, GError **error)
 {
     g_autofree char *address = find_by_name(named, process, NULL);
-    if (address != NULL && strcmp(process->name, named->program) == 0)
+    if (address != NULL && is_of_source(named, process))
         return g_steal_pointer(&address);
-    return open_find_process(named->program, process, error) ? address_of_pid(process) : NULL;
+    const gboolean found = named->identity != NULL ? find_successor(named, process, error)
+                                                   : open_find_process(named->program, process, error);
+    return found ? address_of_pid(process) : NULL;
 }
 
 static char *

@@ -94,7 +94,7 @@ typedef struct {
  * borrowed for the life of the service. */
 typedef enum {
     SERVICE_SOURCE_PROCESS,   /* NAME is a pid or unix:PATH; when this process has exited, the next one called
-                               * PROGRAM */
+                               * PROGRAM that continues it (identity_continues()) */
     SERVICE_SOURCE_PROCESSES, /* all current and future processes called NAME, in SERIES, SERIES/2, ... (fleet.h) */
     SERVICE_SOURCE_LOG,       /* text appended to the file NAME; writers as in history_log_target() */
 } ServiceSourceKind;

@@ -191,6 +191,81 @@ test_named(void)
     assert_scan(scanner, program, NULL, "nothing");
 }
 
+/* A copy of a program that sleeps, called NAME, in a new directory. To be removed with forget_copy(). */
+static char *
+copy_program(const char *name)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *directory = g_dir_make_tmp("jescope-XXXXXX", &error);
+    g_autofree char *bytes = NULL;
+    gsize length;
+    g_assert_no_error(error);
+    char *path = g_build_filename(directory, name, NULL);
+    g_assert_true(g_file_get_contents("/bin/sleep", &bytes, &length, &error));
+    g_assert_true(g_file_set_contents_full(path, bytes, (gssize)length, G_FILE_SET_CONTENTS_NONE, 0755, &error));
+    g_assert_no_error(error);
+    return path;
+}
+
+static void
+forget_copy(char *path)
+{
+    g_autofree char *directory = g_path_get_dirname(path);
+    g_assert_cmpint(g_unlink(path), ==, 0);
+    g_assert_cmpint(g_rmdir(directory), ==, 0);
+    g_free(path);
+}
+
+static pid_t
+run_copy(const char *path)
+{
+    const char *const argv[] = {path, "600", NULL};
+    g_autoptr(GError) error = NULL;
+    GPid pid;
+    g_spawn_async(NULL, (char **)(guintptr)argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, &error);
+    g_assert_no_error(error);
+    return pid;
+}
+
+static void
+end_copy(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
+}
+
+/* Any user may start a process of the name, which is no restart of the one that was named. */
+static void
+test_source_and_its_namesake(void)
+{
+    g_autofree char *name = g_strdup_printf("scan-%d", (int)getpid());
+    char *own = copy_program(name), *other = copy_program(name);
+    pid_t first = run_copy(own), namesake = run_copy(other);
+    g_autofree char *pid = g_strdup_printf("%d", (int)first);
+    const ServiceSource source = {.kind = SERVICE_SOURCE_PROCESS, .series = "service", .name = pid, .program = name};
+    g_autoptr(Scanner) scanner = scanner_new_of(&source, 1);
+    {
+        g_autoptr(ScanResult) result = scanner_run(scanner, NULL);
+        g_assert_nonnull(find(result, first));
+    }
+    end_copy(first);
+    {
+        g_autoptr(ScanResult) result = scanner_run(scanner, NULL);
+        g_assert_true(is_lost(result, first));
+        g_assert_cmpuint(result->found->len, ==, 0);
+        g_assert_cmpuint(result->remarks->len, ==, 1);
+    }
+    first = run_copy(own);
+    {
+        g_autoptr(ScanResult) result = scanner_run(scanner, NULL);
+        g_assert_nonnull(find(result, first));
+    }
+    end_copy(first);
+    end_copy(namesake);
+    forget_copy(own);
+    forget_copy(other);
+}
+
 /* Only the named ones. */
 static void
 test_named_alone(void)
@@ -213,5 +288,6 @@ main(int argc, char **argv)
     g_test_add_func("/service/scan/looked-at-again", test_looked_at_again);
     g_test_add_func("/service/scan/named", test_named);
     g_test_add_func("/service/scan/named-alone", test_named_alone);
+    g_test_add_func("/service/scan/source-and-its-namesake", test_source_and_its_namesake);
     return g_test_run();
 }
