@@ -15,16 +15,31 @@ user_of(const Choice *choice)
     return process_user(&choice->found->process);
 }
 
+/* Sets *GRANTED as history_claim(); FALSE with ERROR if unknown. */
+static gboolean
+claim(const Choice *choice, const char *series, gboolean *granted, GError **error)
+{
+    const HistoryOwner owner = {.user = user_of(choice), .unit = choice->found->identity->unit};
+    g_autoptr(HistoryHold) hold = shared_history_hold(choice->history);
+    return history_claim(hold->history, series, &owner, granted, error);
+}
+
 /* Sets *IS_FREE; FALSE with ERROR if unknown. */
 static gboolean
 is_free(const Choice *choice, const char *series, gboolean *free, GError **error)
 {
-    HistoryOwner owner = {.user = user_of(choice), .unit = choice->found->identity->unit};
     *free = FALSE;
-    if (g_hash_table_contains(choice->taken, series))
-        return TRUE;
-    g_autoptr(HistoryHold) hold = shared_history_hold(choice->history);
-    return history_claim(hold->history, series, &owner, free, error);
+    return g_hash_table_contains(choice->taken, series) || claim(choice, series, free, error);
+}
+
+/* The operator decides that the process is in this series, whoever it belongs to. It must belong to somebody: series of
+ * nobody, such as those of logs, share the space of one user. */
+static char *
+choose_given(const Choice *choice)
+{
+    gboolean granted;
+    claim(choice, choice->found->series, &granted, NULL);
+    return g_strdup(choice->found->series);
 }
 
 static char *
@@ -99,7 +114,7 @@ series_name_choose(SharedHistory *history, GHashTable *taken, const ScanFound *f
     if (found->series == NULL)
         return choose_unnamed(&choice);
     if (!found->numbered)
-        return g_strdup(found->series);
+        return choose_given(&choice);
     char *earlier = find_earlier(&choice, &cause);
     if (earlier != NULL)
         return earlier;
