@@ -134,8 +134,8 @@ tell_end(BlackBox *box, ServiceTarget *target, const BlackboxEnd *end, gint64 pr
     g_mutex_unlock(&box->lock);
     live_emit(target, &event);
     if (killed || end->cause == BLACKBOX_CAUSE_SIGNAL)
-        service_say(box->service, "%s: %s; see 'jescope last %s'", service_target_label(target), what,
-                    service_target_id(target));
+        service_say_of(box->service, live_account(target), "%s: %s; see 'jescope last %s'",
+                       service_target_label(target), what, service_target_id(target));
 }
 
 /* ---- work on a target, on a thread of the service ---- */

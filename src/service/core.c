@@ -30,6 +30,7 @@ service_unref(Service *service)
         return;
     g_array_unref(service->sinks);
     g_clear_pointer(&service->messages, message_queue_unref);
+    g_clear_pointer(&service->shares, message_shares_free);
     shared_history_free(service->history);
     g_clear_pointer(&service->page_trees, held_files_free);
     g_hash_table_unref(service->unbegun);
@@ -92,15 +93,35 @@ say(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+static void
+post_line(Service *service, char *text)
+{
+    LogLine *line = g_new(LogLine, 1);
+    *line = (LogLine){service_ref(service), text};
+    service_post(service, say, line, free_log_line);
+}
+
 void
 service_say(Service *service, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    LogLine *line = g_new(LogLine, 1);
-    *line = (LogLine){service_ref(service), g_strdup_vprintf(format, arguments)};
+    post_line(service, g_strdup_vprintf(format, arguments));
     va_end(arguments);
-    service_post(service, say, line, free_log_line);
+}
+
+void
+service_say_of(Service *service, uid_t account, const char *format, ...)
+{
+    va_list arguments;
+    guint untold;
+    if (!message_shares_take(service->shares, account, g_get_monotonic_time(), &untold))
+        return;
+    va_start(arguments, format);
+    g_autofree char *text = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    post_line(service, untold > 0 ? g_strdup_printf("%s (%u messages before this one were left out)", text, untold)
+                                  : g_steal_pointer(&text));
 }
 
 typedef struct {

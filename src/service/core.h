@@ -9,6 +9,7 @@
 
 #include "service/held-files.h"
 #include "service/message-queue.h"
+#include "service/message-shares.h"
 #include "service/service.h"
 #include "service/shared-history.h"
 #include "service/sink.h"
@@ -34,6 +35,7 @@ struct Service {
     char **names;           /* options.targets */
     SharedHistory *history;
     MessageQueue *messages;
+    MessageShares *shares; /* of service_say_of() */
     HeldFiles *page_trees;
     GArray *sinks; /* of SinkRow */
     gint ticking;  /* atomic: a thread calls Sink.tick */
@@ -76,6 +78,10 @@ GSource *service_new_alarm(Service *service, GSourceFunc func, gpointer data);
 
 /* Calls options.say; from any thread. */
 void service_say(Service *service, const char *format, ...) G_GNUC_PRINTF(2, 3);
+
+/* The same for what processes of ACCOUNT cause, within its share (message-shares.h); what is left out is counted in the
+ * next message. -1: what no user's processes do, but others can cause. */
+void service_say_of(Service *service, uid_t account, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 /* Calls options.failed; from any thread. */
 void service_fail(Service *service, const GError *error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/core.h"
+#include "service/live.h"
 
 #include "confine/keyed-hash.h"
 
@@ -71,8 +72,9 @@ on_remark(gpointer state, const CollectedRemark *remark)
     if (remark->kind == REMARK_OVER || (remark->kind == REMARK_MISSING && !changed))
         return;
     shared_history_add_note(sink->service->history, remark->series, remark->text);
-    service_say(sink->service, "%s%s%s", remark->subject != NULL ? remark->subject : "",
-                remark->subject != NULL ? ": " : "", remark->text);
+    const uid_t account = remark->about != NULL ? live_account(remark->about) : (uid_t)-1;
+    service_say_of(sink->service, account, "%s%s%s", remark->subject != NULL ? remark->subject : "",
+                   remark->subject != NULL ? ": " : "", remark->text);
 }
 
 static gboolean
@@ -105,8 +107,10 @@ on_sample(gpointer state, const CollectedSample *collected)
 {
     HistorySink *sink = state;
     g_autoptr(GError) error = NULL;
-    const CollectedRemark again = {
-        .series = collected->life.target, .subject = collected->subject, .text = "sampled again"};
+    const CollectedRemark again = {.series = collected->life.target,
+                                   .subject = collected->subject,
+                                   .text = "sampled again",
+                                   .about = collected->target};
     /* The last sample of a process may arrive after the remark that it has ended. */
     const gboolean gone = collected->target != NULL && service_target_state(collected->target) == SERVICE_TARGET_GONE;
     if (!gone && clear_missing(sink, again.series))

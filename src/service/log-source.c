@@ -66,7 +66,7 @@ poll_log(LogSource *log)
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&log->lock);
     gboolean failed = !follow_poll(log->follow, &error);
     if (failed && !log->failing)
-        service_say(log->service, "%s", error->message);
+        service_say_of(log->service, (uid_t)-1, "%s", error->message); /* its writer may put anything in its place */
     log->failing = failed;
 }
 

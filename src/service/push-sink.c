@@ -224,7 +224,8 @@ note_failure(Pusher *pusher, const ServiceTarget *target, const char *failure)
     Past *past = past_of(pusher, target);
     pusher->counts.failures += failure != NULL;
     if (failure != NULL && g_strcmp0(past->told, failure) != 0)
-        service_say(pusher->service, "%s: %s: %s", pusher->push->section, service_target_label(target), failure);
+        service_say_of(pusher->service, live_account(target), "%s: %s: %s", pusher->push->section,
+                       service_target_label(target), failure);
     g_free(past->told);
     past->told = g_strdup(failure);
 }

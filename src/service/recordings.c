@@ -276,8 +276,8 @@ save(ServiceTarget *target, const RouteRecording *ended)
     if (live_incarnation(target, &incarnation, &error) && put_recording(target, incarnation, &row, &error)) {
         live_set_kept(target);
     } else {
-        service_say(live_service(target), "%s: a recording is not kept: %s", service_target_label(target),
-                    error->message);
+        service_say_of(live_service(target), live_account(target), "%s: a recording is not kept: %s",
+                       service_target_label(target), error->message);
     }
 }
 
@@ -361,8 +361,8 @@ follow(Job *job, RecorderStep step, const Failure *failure)
     ServiceTarget *target = work_target(job);
     switch (step) {
     case RECORDER_EXTENDED:
-        service_say(live_service(target), "a recording continues for another %d s: %s", RECORDER_EXTEND_MS / 1000,
-                    failure->why);
+        service_say_of(live_service(target), live_account(target), "a recording continues for another %d s: %s",
+                       RECORDER_EXTEND_MS / 1000, failure->why);
         arm(target);
         break;
     case RECORDER_RUNS:
@@ -370,7 +370,8 @@ follow(Job *job, RecorderStep step, const Failure *failure)
         break;
     case RECORDER_IS_OVER:
         if (failure->why[0] != '\0')
-            service_say(live_service(target), "%s: profiling stays on: %s", service_target_label(target), failure->why);
+            service_say_of(live_service(target), live_account(target), "%s: profiling stays on: %s",
+                           service_target_label(target), failure->why);
         take_dump(job);
         break;
     case RECORDER_DROPPED:

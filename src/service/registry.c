@@ -122,8 +122,11 @@ name_found(Scan *scan)
 static void
 remark_on(Registry *registry, const ServiceTarget *target, RemarkKind kind, const char *text)
 {
-    const CollectedRemark remark = {
-        .kind = kind, .series = service_target_series(target), .subject = live_subject(target), .text = text};
+    const CollectedRemark remark = {.kind = kind,
+                                    .series = service_target_series(target),
+                                    .subject = live_subject(target),
+                                    .text = text,
+                                    .about = target};
     service_hand_remark(registry->service, &remark);
 }
 
@@ -274,8 +277,8 @@ limit_threads(const RouteHost *host, gpointer data)
     Outcome result =
         host->ops->write(host->data, "max_background_threads", WIRE_TYPE_SIZE, GPOINTER_TO_UINT(data), &failure);
     if (result != OUTCOME_DONE && result != OUTCOME_GONE && result != OUTCOME_NO_JEMALLOC)
-        service_say(live_service(target), "cannot set max_background_threads of %s: %s", service_target_label(target),
-                    failure.why);
+        service_say_of(live_service(target), live_account(target), "cannot set max_background_threads of %s: %s",
+                       service_target_label(target), failure.why);
     return NULL;
 }
 

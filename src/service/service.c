@@ -166,6 +166,7 @@ service_new(const ServiceOptions *options, GError **error)
                service->options.limits.renderings);
     service->page_trees = held_files_new(service->options.limits.page_tree_bytes);
     service->messages = message_queue_new(service->context);
+    service->shares = message_shares_new();
     make_sinks(service);
     if (!service_start_tasks(service, TASK_THREADS, error) || !work_start(service, route_host_run, error))
         return NULL;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/message-shares.h"
+
+enum {
+    SHARES_MAX = 4096, /* accounts that are told apart; the others share the one of no user */
+};
+
+typedef struct {
+    guint left;
+    gint64 since_us; /* when a message was last added to them */
+    guint untold;
+} Share;
+
+struct MessageShares {
+    GMutex lock;
+    GHashTable *shares; /* account -> Share */
+};
+
+MessageShares *
+message_shares_new(void)
+{
+    MessageShares *shares = g_new0(MessageShares, 1);
+    g_mutex_init(&shares->lock);
+    shares->shares = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    return shares;
+}
+
+void
+message_shares_free(MessageShares *shares)
+{
+    if (shares == NULL)
+        return;
+    g_hash_table_unref(shares->shares);
+    g_mutex_clear(&shares->lock);
+    g_free(shares);
+}
+
+static void
+gain(Share *share, gint64 now_us)
+{
+    const gint64 gained = (now_us - share->since_us) / (MESSAGES_EVERY_S * G_USEC_PER_SEC);
+    share->since_us += gained * MESSAGES_EVERY_S * G_USEC_PER_SEC;
+    share->left = (guint)MIN(share->left + gained, MESSAGES_AT_ONCE);
+}
+
+/* Whether a new share would be the same. */
+static gboolean
+is_whole(gpointer account, gpointer share, gpointer now_us)
+{
+    gain(share, *(const gint64 *)now_us);
+    return ((const Share *)share)->left == MESSAGES_AT_ONCE && ((const Share *)share)->untold == 0;
+}
+
+static Share *
+share_of(MessageShares *shares, uid_t account, gint64 now_us)
+{
+    Share *share = g_hash_table_lookup(shares->shares, GUINT_TO_POINTER(account));
+    if (share != NULL)
+        return share;
+    if (g_hash_table_size(shares->shares) >= SHARES_MAX)
+        g_hash_table_foreach_remove(shares->shares, is_whole, &now_us);
+    if (g_hash_table_size(shares->shares) >= SHARES_MAX && account != (uid_t)-1)
+        return share_of(shares, (uid_t)-1, now_us);
+    share = g_new(Share, 1);
+    *share = (Share){.left = MESSAGES_AT_ONCE, .since_us = now_us};
+    g_hash_table_insert(shares->shares, GUINT_TO_POINTER(account), share);
+    return share;
+}
+
+gboolean
+message_shares_take(MessageShares *shares, uid_t account, gint64 now_us, guint *untold)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shares->lock);
+    Share *share = share_of(shares, account, now_us);
+    gain(share, now_us);
+    if (share->left == 0) {
+        share->untold++;
+        return FALSE;
+    }
+    share->left--;
+    *untold = share->untold;
+    share->untold = 0;
+    return TRUE;
+}
