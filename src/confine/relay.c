@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     int peer, ours;
-    uid_t user; /* of the peer */
+    uid_t user;   /* of the peer */
     Flow in, out; /* to us, and to the peer */
 } Relay;
 
@@ -85,7 +85,7 @@ write_some(Flow *flow, int to)
 {
     const ssize_t length = send(to, flow->bytes + flow->begin, flow->end - flow->begin, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (length < 0 && !may_succeed_later())
-        discard(flow); /* nobody reads it */
+        discard(flow); /* it cannot arrive */
     else if (length > 0 && (flow->begin += (size_t)length) == flow->end)
         flow->begin = flow->end = 0;
 }

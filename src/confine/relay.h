@@ -12,9 +12,9 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* Makes FD, a connected unix socket of USER's from which nothing has been received, one end of a pair, non-blocking. Bytes
- * of the former peer arrive there, and those written there reach it, until either side closes; descriptors do not arrive.
- * FALSE: FD is not connected any more, because there is no thread or no descriptor. */
+/* Makes FD, a connected unix socket of USER's from which nothing has been received, one end of a pair, non-blocking.
+ * Bytes of the former peer arrive there, and those written there reach it, until either side closes; descriptors do not
+ * arrive. FALSE: FD is not connected any more, because there is no thread or no descriptor. */
 gboolean relay_insert(int fd, uid_t user);
 
 #endif

@@ -2,7 +2,7 @@
 #include "service/message-shares.h"
 
 enum {
-    SHARES_MAX = 4096, /* accounts that are told apart; the others share the one of no user */
+    SHARES_MAX = 4096, /* accounts with a share each; further ones have one together */
 };
 
 typedef struct {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounds the messages for the operator that processes of one user cause: some at once, then one in a time. Thread-safe. */
+/* Bounds the messages for the operator that processes of one user cause: some at once, then one in a time. Thread-safe.
+ */
 #ifndef JESCOPE_SERVICE_MESSAGE_SHARES_H
 #define JESCOPE_SERVICE_MESSAGE_SHARES_H
 

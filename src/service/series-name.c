@@ -32,8 +32,8 @@ is_free(const Choice *choice, const char *series, gboolean *free, GError **error
     return g_hash_table_contains(choice->taken, series) || claim(choice, series, free, error);
 }
 
-/* The operator decides that the process is in this series, whoever it belongs to. It must belong to somebody: series of
- * nobody, such as those of logs, share the space of one user. */
+/* The operator decides that the process is in this series, even if it belongs to another user. A series without an
+ * owner is claimed: those share the space of one user with the series of logs. */
 static char *
 choose_given(const Choice *choice)
 {

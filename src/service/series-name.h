@@ -14,7 +14,7 @@ enum {
 /*
  * The series of FOUND, a name that is not in the set TAKEN.
  *
- * For a process named by a source: the source's series, which the process's user claims if nobody has, so that its
+ * For a process named by a source: the source's series, which the process's user claims if it has no owner, so that its
  * samples share the space of the history as that user's. If it may be numbered, one of SERIES, SERIES/2...: that with
  * samples of this process, otherwise the first free one that has always belonged to its owner (history_claim()), so
  * that a restarted service continues its series. NULL with ERROR if too many are in use, or the history cannot be

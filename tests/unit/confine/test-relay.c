@@ -97,7 +97,8 @@ test_much(void)
     for (gsize i = 0; i < ALL; i++)
         sent[i] = (char)(i / 4096 + i);
     while (got < ALL) {
-        struct pollfd ends[] = {{.fd = done < ALL ? pair.ours : -1, .events = POLLOUT}, {.fd = pair.peer, .events = POLLIN}};
+        struct pollfd ends[] = {{.fd = done < ALL ? pair.ours : -1, .events = POLLOUT},
+                                {.fd = pair.peer, .events = POLLIN}};
         g_assert_cmpint(poll(ends, G_N_ELEMENTS(ends), PATIENCE_MS), >, 0);
         const ssize_t length = ends[0].revents != 0 ? send(pair.ours, sent + done, ALL - done, MSG_DONTWAIT) : -1;
         done += length > 0 ? (gsize)length : 0;
@@ -118,7 +119,8 @@ open_lingering(int *other_end)
     const struct linger linger = {.l_onoff = 1, .l_linger = 3600};
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+              fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     g_assert_no_errno(bind(listener, (struct sockaddr *)&address, sizeof(address)));
     g_assert_no_errno(listen(listener, 1));
     g_assert_no_errno(getsockname(listener, (struct sockaddr *)&address, &size));
