@@ -26,6 +26,7 @@ struct ByteSource {
     gboolean raw_end;
     char *text; /* decompressed: [text_at, text_size) was not returned yet */
     gsize text_at, text_size, text_capacity;
+    guint64 unpacked; /* bytes of text so far */
     gboolean text_end;
     GError *deferred;
     z_stream gzip;
@@ -246,6 +247,20 @@ byte_source_free(ByteSource *source)
     g_free(source);
 }
 
+/* Unpacks at most BLOCK bytes to TO, 0 at the end; -1: an error. */
+static gssize
+unpack_block(ByteSource *source, char *to, GError **error)
+{
+    gssize n = source->packing->unpack(source, to, BLOCK, error);
+    source->unpacked += n > 0 ? (guint64)n : 0;
+    if (source->packing->n_magic == 0 || source->unpacked <= BYTE_SOURCE_MAX_UNPACKED)
+        return n;
+    g_autofree char *most = g_format_size_full(BYTE_SOURCE_MAX_UNPACKED, G_FORMAT_SIZE_IEC_UNITS);
+    g_set_error(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE,
+                "%s: more than %s once decompressed; if it is genuine, decompress it first", source->name, most);
+    return -1;
+}
+
 /* Adds the next block of text; at the end, or before an error to be reported later, sets text_end. */
 static gboolean
 fill_text(ByteSource *source, GError **error)
@@ -256,7 +271,7 @@ fill_text(ByteSource *source, GError **error)
         source->text_capacity = 2 * (source->text_size + BLOCK) + BYTE_SOURCE_SLACK;
         source->text = g_realloc(source->text, source->text_capacity);
     }
-    gssize n = source->packing->unpack(source, source->text + source->text_size, BLOCK, &fault);
+    gssize n = unpack_block(source, source->text + source->text_size, &fault);
 
     if (n > 0) {
         source->text_size += (gsize)n;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How bytes come in: packed or not, from files and pipes, whole or cut. */
+#include "profile/source.h"
+
 #include "fixture.h"
 
 #include <string.h>
@@ -98,6 +100,32 @@ test_two_members(void)
         g_autoptr(Profile) profile = profile_read_bytes(packed, "x", PROFILE_READ_DEFAULT, NULL);
         check_dump(profile);
     }
+}
+
+/* Some hundred kilobytes that stand for more than 4 GiB of blank lines. */
+static void
+test_unpacks_without_end(void)
+{
+    enum { MEMBER = 64 * 1024 * 1024 };
+    const guint members = (guint)(BYTE_SOURCE_MAX_UNPACKED / MEMBER) + 1;
+    g_autofree char *lines = g_malloc(MEMBER);
+    g_autofree char *member = g_malloc(ZSTD_compressBound(MEMBER));
+    g_autoptr(GByteArray) all = g_byte_array_new();
+    g_autoptr(GError) error = NULL;
+    TextRun run;
+    memset(lines, '\n', MEMBER);
+    const size_t size = ZSTD_compress(member, ZSTD_compressBound(MEMBER), lines, MEMBER, 1);
+    for (guint i = 0; i < members; i++)
+        g_byte_array_append(all, (guint8 *)member, (guint)size);
+    g_assert_cmpuint(all->len, <, 1024 * 1024);
+    g_autoptr(GBytes) bytes = g_byte_array_free_to_bytes(g_steal_pointer(&all));
+    g_autoptr(ByteSource) source = byte_source_new_bytes(bytes, "bomb");
+    guint64 lines_seen = 0;
+    while (byte_source_next(source, &run, &error) && run.start < run.limit)
+        lines_seen += (guint64)(run.limit - run.start);
+    g_assert_error(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE);
+    g_assert_nonnull(strstr(error->message, "bomb: more than 4.0"));
+    g_assert_cmpuint(lines_seen, <=, BYTE_SOURCE_MAX_UNPACKED);
 }
 
 static void
@@ -220,6 +248,7 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/profile/source/packed", test_packed);
     g_test_add_func("/profile/source/two-members", test_two_members);
+    g_test_add_func("/profile/source/unpacks-without-end", test_unpacks_without_end);
     g_test_add_func("/profile/source/cut-stream", test_cut_stream);
     g_test_add_func("/profile/source/damaged-stream", test_damaged_stream);
     g_test_add_func("/profile/source/pipe", test_pipe);
