@@ -52,8 +52,7 @@ collect(const RouteHost *host, gpointer data)
                                          .series = service_target_series(target),
                                          .subject = live_is_followed(target) ? live_subject(target) : NULL,
                                          .text = error->message,
-                                         .target = target,
-                                         .about = target};
+                                         .target = target};
         service_hand_remark(live_service(target), &missing);
     }
     return NULL;
@@ -76,8 +75,7 @@ remark_slow(ServiceTarget *target, gint64 waited_us)
                                   .series = service_target_series(target),
                                   .subject = live_is_followed(target) ? live_subject(target) : NULL,
                                   .text = text,
-                                  .target = target,
-                                  .about = target};
+                                  .target = target};
     service_hand_remark(live_service(target), &slow);
 }
 

@@ -36,14 +36,15 @@ free_state(gpointer state)
     g_free(sink);
 }
 
-/* FALSE if it was set already, or if TARGET (may be NULL), which gave no sample, has ended: then there may be no
- * further remark on SERIES that would remove it. */
+/* FALSE if it was set already, or if the target that gave no sample has ended: then there may be no further remark on
+ * the series that would remove it. */
 static gboolean
-set_missing(HistorySink *sink, const char *series, const ServiceTarget *target)
+set_missing(HistorySink *sink, const CollectedRemark *remark)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&sink->lock);
-    const gboolean gone = target != NULL && service_target_state(target) == SERVICE_TARGET_GONE;
-    return !gone && g_hash_table_add(sink->missing, g_strdup(series));
+    const gboolean late = remark->kind == REMARK_MISSING && remark->target != NULL &&
+                          service_target_state(remark->target) == SERVICE_TARGET_GONE;
+    return !late && g_hash_table_add(sink->missing, g_strdup(remark->series));
 }
 
 /* FALSE if it was not set. */
@@ -60,8 +61,7 @@ note_missing(HistorySink *sink, const CollectedRemark *remark)
 {
     if (remark->kind == REMARK_NOTE)
         return FALSE;
-    return remark->kind == REMARK_OVER ? clear_missing(sink, remark->series)
-                                       : set_missing(sink, remark->series, remark->target);
+    return remark->kind == REMARK_OVER ? clear_missing(sink, remark->series) : set_missing(sink, remark);
 }
 
 static void
@@ -72,7 +72,7 @@ on_remark(gpointer state, const CollectedRemark *remark)
     if (remark->kind == REMARK_OVER || (remark->kind == REMARK_MISSING && !changed))
         return;
     shared_history_add_note(sink->service->history, remark->series, remark->text);
-    const uid_t account = remark->about != NULL ? live_account(remark->about) : (uid_t)-1;
+    const uid_t account = remark->target != NULL ? live_account(remark->target) : (uid_t)-1;
     service_say_of(sink->service, account, "%s%s%s", remark->subject != NULL ? remark->subject : "",
                    remark->subject != NULL ? ": " : "", remark->text);
 }
@@ -110,7 +110,7 @@ on_sample(gpointer state, const CollectedSample *collected)
     const CollectedRemark again = {.series = collected->life.target,
                                    .subject = collected->subject,
                                    .text = "sampled again",
-                                   .about = collected->target};
+                                   .target = collected->target};
     /* The last sample of a process may arrive after the remark that it has ended. */
     const gboolean gone = collected->target != NULL && service_target_state(collected->target) == SERVICE_TARGET_GONE;
     if (!gone && clear_missing(sink, again.series))

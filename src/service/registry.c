@@ -126,7 +126,7 @@ remark_on(Registry *registry, const ServiceTarget *target, RemarkKind kind, cons
                                     .series = service_target_series(target),
                                     .subject = live_subject(target),
                                     .text = text,
-                                    .about = target};
+                                    .target = target};
     service_hand_remark(registry->service, &remark);
 }
 

@@ -29,8 +29,7 @@ typedef struct {
     const char *series;
     const char *subject; /* put before TEXT in messages for the operator; NULL: TEXT includes it */
     const char *text;
-    ServiceTarget *target;      /* the target that gave no sample; NULL: the remark is not about one */
-    const ServiceTarget *about; /* the target that caused the remark; NULL: none did */
+    const ServiceTarget *target; /* that caused the remark; NULL: none did */
 } CollectedRemark;
 
 /* Each function may be NULL. STATE is the result of new(). */
