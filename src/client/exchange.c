@@ -177,6 +177,12 @@ set_not_arrived(const Connection *connection, const ExchangeRequest *request, CU
         g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
                     "the certificate of %s cannot be verified: %s; give the CA's certificate with --ca-file",
                     connection->server, why);
+    else if (code == CURLE_ABORTED_BY_CALLBACK)
+        g_set_error(
+            error, TARGET_ERROR, OUTCOME_SYSTEM,
+            "cannot ask %s, which belongs to another user: no thread or no descriptor is left; raise the limits of "
+            "this process (ulimit -u, ulimit -n)",
+            connection->server);
     else if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
         g_set_error(error, TARGET_ERROR, OUTCOME_NO_AGENT, "cannot connect to %s: %s", connection->server, why);
     else

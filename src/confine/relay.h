@@ -14,7 +14,8 @@
 
 /* Makes FD, a connected unix socket of USER's from which nothing has been received, one end of a pair, non-blocking.
  * Bytes of the former peer arrive there, and those written there reach it, until either side closes; descriptors do not
- * arrive. FALSE: FD is not connected any more, because there is no thread or no descriptor. */
+ * arrive. FALSE: FD is not connected any more, because there is no thread or no descriptor. FD stays the caller's to
+ * close. SIGURG gets a handler in this process. Thread-safe. */
 gboolean relay_insert(int fd, uid_t user);
 
 #endif

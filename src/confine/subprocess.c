@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "confine/errand.h"
+#include "confine/subprocess.h"
 
 #include "confine/child.h"
 
@@ -12,7 +12,7 @@
 enum { LOOK_MS = 100 };
 
 static void G_GNUC_NORETURN
-run_child(const Errand *errand, int socket, pid_t parent, ChannelMessage *answer)
+run_child(const Subprocess *subprocess, int socket, pid_t parent, ChannelMessage *answer)
 {
     const int kept[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, socket};
     struct rlimit size;
@@ -20,24 +20,24 @@ run_child(const Errand *errand, int socket, pid_t parent, ChannelMessage *answer
     child_keep_only(kept, G_N_ELEMENTS(kept));
     signal(SIGXFSZ, SIG_IGN); /* so that the library removes what it has begun */
     getrlimit(RLIMIT_FSIZE, &size);
-    size.rlim_cur = MIN(size.rlim_max, errand->file_max);
+    size.rlim_cur = MIN(size.rlim_max, subprocess->file_max);
     setrlimit(RLIMIT_FSIZE, &size);
-    errand->work(errand->data, answer);
+    subprocess->work(subprocess->data, answer);
     _exit(channel_send(socket, answer) ? 0 : 1);
 }
 
 static gboolean
-wait_for_answer(const Errand *errand, int socket)
+wait_for_answer(const Subprocess *subprocess, int socket)
 {
     struct pollfd answer = {.fd = socket, .events = POLLIN};
     while (poll(&answer, 1, LOOK_MS) <= 0)
-        if (!errand->may_go_on(errand->data))
+        if (!subprocess->may_go_on(subprocess->data))
             return FALSE;
     return TRUE;
 }
 
 gboolean
-errand_run(const Errand *errand, ChannelMessage *answer)
+subprocess_run(const Subprocess *subprocess, ChannelMessage *answer)
 {
     int ends[2];
     const pid_t self = getpid();
@@ -45,9 +45,9 @@ errand_run(const Errand *errand, ChannelMessage *answer)
         return FALSE;
     const pid_t child = fork();
     if (child == 0)
-        run_child(errand, ends[1], self, answer);
+        run_child(subprocess, ends[1], self, answer);
     close(ends[1]);
-    const gboolean answered = child > 0 && wait_for_answer(errand, ends[0]) && channel_receive(ends[0], answer);
+    const gboolean answered = child > 0 && wait_for_answer(subprocess, ends[0]) && channel_receive(ends[0], answer);
     close(ends[0]);
     if (child > 0) {
         kill(child, SIGKILL);

@@ -3,8 +3,8 @@
  * Runs a library that keeps no bound itself while it talks to another machine: in a child process with the caller's
  * rights, which is killed once it takes too long, and whose files have a limit.
  */
-#ifndef JESCOPE_CONFINE_ERRAND_H
-#define JESCOPE_CONFINE_ERRAND_H
+#ifndef JESCOPE_CONFINE_SUBPROCESS_H
+#define JESCOPE_CONFINE_SUBPROCESS_H
 
 #include "confine/channel.h"
 
@@ -16,10 +16,10 @@ typedef struct {
     gboolean (*may_go_on)(gpointer data);
     gpointer data;
     guint64 file_max; /* bytes of one file; writing more fails with EFBIG */
-} Errand;
+} Subprocess;
 
 /* The child keeps the standard descriptors only. FALSE, without descriptors in ANSWER: it was killed, ended without an
  * answer, or could not be started. */
-gboolean errand_run(const Errand *errand, ChannelMessage *answer);
+gboolean subprocess_run(const Subprocess *subprocess, ChannelMessage *answer);
 
 #endif

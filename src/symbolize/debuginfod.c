@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/debuginfod.h"
 
-#include "confine/errand.h"
 #include "confine/opener.h"
 #include "confine/rights.h"
+#include "confine/subprocess.h"
 
 #include <dlfcn.h>
 #include <elfutils/debuginfod.h>
@@ -169,14 +169,14 @@ ask(Request *request, OpenerAnswer *answer)
 {
     Found found = {.failure = ETIME};
     ChannelMessage message = {.bytes = &found, .size = sizeof(found)};
-    const Errand errand = {.work = find,
-                           .may_go_on = may_go_on,
-                           .data = request,
-                           .file_max = (guint64)(DEBUGINFOD_ALL_BYTES - spent.bytes)};
+    const Subprocess subprocess = {.work = find,
+                                   .may_go_on = may_go_on,
+                                   .data = request,
+                                   .file_max = (guint64)(DEBUGINFOD_ALL_BYTES - spent.bytes)};
     request->began_us = g_get_monotonic_time();
     if (!may_go_on(request))
         return ETIME;
-    if (!errand_run(&errand, &message))
+    if (!subprocess_run(&subprocess, &message))
         remove_unfinished(request->build_id);
     else if (message.n_fds == 1 && message.size == sizeof(found))
         answer->fd = message.fds[0];

@@ -6,7 +6,7 @@
  * request has DEBUGINFOD_IDLE_S seconds and one more for each DEBUGINFOD_LEAST_RATE bytes that it has received, those
  * that bring nothing have DEBUGINFOD_VAIN_S together, and all of this process DEBUGINFOD_ALL_S and
  * DEBUGINFOD_ALL_BYTES, also of what is compressed on the way; what comes after that is not requested. A child process
- * makes each request (confine/errand.h): libdebuginfod looks at none of this while libcurl decompresses. Its own
+ * makes each request (confine/subprocess.h): libdebuginfod looks at none of this while libcurl decompresses. Its own
  * variables (DEBUGINFOD_TIMEOUT, _MAXTIME, _MAXSIZE) hold beside that. Its files are kept in DEBUGINFOD_CACHE_PATH,
  * else debuginfod_client in rights_cache_directory(); root uses no directory on which another user decides.
  */

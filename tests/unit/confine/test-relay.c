@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/passing.h"
 #include "confine/relay.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
+#include "slow-close.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -111,42 +112,11 @@ test_much(void)
     close(pair.peer);
 }
 
-/* A socket that takes an hour to close once nobody has it: what it has sent is not acknowledged. */
-static int
-open_lingering(int *other_end)
-{
-    static const char much[64 * 1024];
-    const struct linger linger = {.l_onoff = 1, .l_linger = 3600};
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
-              fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_no_errno(bind(listener, (struct sockaddr *)&address, sizeof(address)));
-    g_assert_no_errno(listen(listener, 1));
-    g_assert_no_errno(getsockname(listener, (struct sockaddr *)&address, &size));
-    g_assert_no_errno(connect(fd, (struct sockaddr *)&address, size));
-    *other_end = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    close(listener);
-    while (send(fd, much, sizeof(much), MSG_DONTWAIT) > 0)
-        continue;
-    g_assert_cmpint(errno, ==, EAGAIN);
-    g_assert_no_errno(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-    return fd;
-}
-
 static void
-send_with_descriptor(int socket, const char *text, int fd)
+send_with_descriptor(int socket, char *text, int fd)
 {
-    union {
-        struct cmsghdr header;
-        char all[CMSG_SPACE(sizeof(int))];
-    } control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
-    char bytes[16];
-    struct iovec part = {.iov_base = bytes, .iov_len = g_strlcpy(bytes, text, sizeof(bytes))};
-    const struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    g_assert_cmpint(sendmsg(socket, &message, 0), ==, (ssize_t)strlen(text));
+    const Parcel parcel = {.head = text, .head_length = strlen(text), .fd = fd};
+    g_assert_true(parcel_send(socket, &parcel));
     close(fd);
 }
 
@@ -157,8 +127,8 @@ test_descriptors(void)
     Pair pair = start();
     int other_ends[2];
     char text[16];
-    send_with_descriptor(pair.peer, "first", open_lingering(&other_ends[0]));
-    send_with_descriptor(pair.peer, "second", open_lingering(&other_ends[1]));
+    send_with_descriptor(pair.peer, (char[]){"first"}, slow_close_open(&other_ends[0]));
+    send_with_descriptor(pair.peer, (char[]){"second"}, slow_close_open(&other_ends[1]));
     g_assert_cmpuint(receive(pair.ours, text, 11), ==, 11);
     g_assert_cmpmem(text, 11, "firstsecond", 11);
     close(pair.ours);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "confine/errand.h"
+#include "confine/subprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void
 write_all(gpointer data, ChannelMessage *answer)
 {
     static const char page[4096];
-    int fd = memfd_create("errand", MFD_CLOEXEC);
+    int fd = memfd_create("subprocess", MFD_CLOEXEC);
     while (write(fd, page, sizeof(page)) > 0)
         continue;
     *(int *)answer->bytes = errno;
@@ -36,8 +36,8 @@ test_files_have_a_limit(void)
 {
     int failure = 0;
     ChannelMessage answer = {.bytes = &failure, .size = sizeof(failure)};
-    const Errand errand = {.work = write_all, .may_go_on = always, .file_max = 64 * 1024};
-    g_assert_true(errand_run(&errand, &answer));
+    const Subprocess subprocess = {.work = write_all, .may_go_on = always, .file_max = 64 * 1024};
+    g_assert_true(subprocess_run(&subprocess, &answer));
     g_assert_cmpint(failure, ==, EFBIG);
     g_assert_cmpuint(answer.n_fds, ==, 1);
     g_assert_cmpint(lseek(answer.fds[0], 0, SEEK_END), ==, 64 * 1024);
@@ -62,10 +62,10 @@ test_no_answer(void)
 {
     int failure = 0;
     ChannelMessage answer = {.bytes = &failure, .size = sizeof(failure)};
-    const Errand endless = {.work = wait_without_end, .may_go_on = never, .file_max = 1};
-    const Errand ended = {.work = end_at_once, .may_go_on = always, .file_max = 1};
-    g_assert_false(errand_run(&endless, &answer));
-    g_assert_false(errand_run(&ended, &answer));
+    const Subprocess endless = {.work = wait_without_end, .may_go_on = never, .file_max = 1};
+    const Subprocess ended = {.work = end_at_once, .may_go_on = always, .file_max = 1};
+    g_assert_false(subprocess_run(&endless, &answer));
+    g_assert_false(subprocess_run(&ended, &answer));
     g_assert_cmpuint(answer.n_fds, ==, 0);
 }
 
@@ -81,9 +81,9 @@ test_descriptors(void)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), error = STDERR_FILENO, is_open = -1;
     ChannelMessage answer = {.bytes = &is_open, .size = sizeof(is_open)};
-    g_assert_true(errand_run(&(Errand){look, always, &fd, 1}, &answer));
+    g_assert_true(subprocess_run(&(Subprocess){look, always, &fd, 1}, &answer));
     g_assert_cmpint(is_open, ==, 0);
-    g_assert_true(errand_run(&(Errand){look, always, &error, 1}, &answer));
+    g_assert_true(subprocess_run(&(Subprocess){look, always, &error, 1}, &answer));
     g_assert_cmpint(is_open, ==, 1);
     close(fd);
 }
@@ -92,8 +92,8 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/errand/files-have-a-limit", test_files_have_a_limit);
-    g_test_add_func("/errand/no-answer", test_no_answer);
-    g_test_add_func("/errand/descriptors", test_descriptors);
+    g_test_add_func("/subprocess/files-have-a-limit", test_files_have_a_limit);
+    g_test_add_func("/subprocess/no-answer", test_no_answer);
+    g_test_add_func("/subprocess/descriptors", test_descriptors);
     return g_test_run();
 }

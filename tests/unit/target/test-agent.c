@@ -2,12 +2,11 @@
 #include "target/agent.h"
 
 #include "fake-agent.h"
+#include "slow-close.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,29 +46,6 @@ test_long_path(void)
     g_assert_nonnull(target);
 }
 
-/* A connection that takes very long to close: what it has sent does not leave, since OTHER does not receive it. */
-static int
-slow_to_close(int *other)
-{
-    const struct linger linger = {.l_onoff = 1, .l_linger = 60};
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
-    char bytes[64 * 1024] = {0};
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const int slow = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    g_assert_cmpint(bind(listener, (struct sockaddr *)&address, length), ==, 0);
-    g_assert_cmpint(listen(listener, 1), ==, 0);
-    g_assert_cmpint(getsockname(listener, (struct sockaddr *)&address, &length), ==, 0);
-    g_assert_cmpint(connect(slow, (struct sockaddr *)&address, length), ==, 0);
-    *other = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    g_assert_cmpint(*other, >=, 0);
-    close(listener);
-    while (send(slow, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
-        ;
-    g_assert_cmpint(setsockopt(slow, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), ==, 0);
-    return slow;
-}
-
 enum { PROMPT_US = 20 * G_USEC_PER_SEC };
 
 /* The kernel would close it in our place. */
@@ -79,7 +55,7 @@ test_descriptor_with_a_reply(void)
     int other;
     g_autoptr(FakeAgent) fake = fake_agent_new("", fake_answer_well, NULL);
     g_autoptr(GError) error = NULL;
-    fake->along = slow_to_close(&other);
+    fake->along = slow_close_open(&other);
     const gint64 begun = g_get_monotonic_time();
     g_assert_null(open_fake(fake, patient, &error));
     g_assert_cmpint(g_get_monotonic_time() - begun, <, PROMPT_US);
@@ -97,7 +73,7 @@ test_descriptor_that_is_not_received(void)
     g_autoptr(Target) target = open_fake(fake, patient, &error);
     g_assert_no_error(error);
     fake->apart = TRUE;
-    fake->along = slow_to_close(&other);
+    fake->along = slow_close_open(&other);
     g_assert_true(target_hello(target, &hello, &error));
     fake_agent_await(fake);
     const gint64 begun = g_get_monotonic_time();
