@@ -92,8 +92,8 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/subprocess/files-have-a-limit", test_files_have_a_limit);
-    g_test_add_func("/subprocess/no-answer", test_no_answer);
-    g_test_add_func("/subprocess/descriptors", test_descriptors);
+    g_test_add_func("/confine-subprocess/files-have-a-limit", test_files_have_a_limit);
+    g_test_add_func("/confine-subprocess/no-answer", test_no_answer);
+    g_test_add_func("/confine-subprocess/descriptors", test_descriptors);
     return g_test_run();
 }
