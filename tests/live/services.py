@@ -199,21 +199,22 @@ class Redis:
             return False
 
 
-def redis_program(scratch):
-    """Debian's redis-tools carries the server: one binary that acts by the name it is called by. None: not installed."""
+def redis_program(scratch, name="redis-server"):
+    """Debian's redis-tools carries the server: one binary, which is the server unless its name is that of another tool. None: not
+    installed."""
     binary = shutil.which("redis-check-rdb")
     if binary is None:
         return None
-    link = scratch / "redis-server"
+    link = scratch / name
     if not link.is_symlink():
         link.symlink_to(pathlib.Path(binary).resolve())
     return link
 
 
 @contextlib.contextmanager
-def redis(scratch, *run_options, **variables):
+def redis(scratch, *run_options, called="redis-server", **variables):
     path = scratch / "redis.sock"
-    command = [JESCOPE, "run", *run_options, "--", redis_program(scratch), "--port", "0", "--unixsocket", path, "--save", "",
+    command = [JESCOPE, "run", *run_options, "--", redis_program(scratch, called), "--port", "0", "--unixsocket", path, "--save", "",
                "--dir", scratch]
     with started(command, env=environment(scratch, **variables), stdout=subprocess.DEVNULL, cwd=scratch) as runner:
         server = Redis(runner, path)

@@ -105,7 +105,7 @@ def fill(server, name, count):
 def test_targets_on_a_terminal(loaded):
     scratch, server = loaded
     with tmux(scratch, "top", "--every", "200ms") as terminal:
-        terminal.wait("jescope targets", "redis-server", "RSS▼")
+        terminal.wait("jescope targets", "RSS▼")
         terminal.press("A")
         terminal.wait("ALLOCATED▼")
         for title in ("RESIDENT▼", "GAIN/min▼", "TREND▼", "PROFILE▼", "NAME▼", "PID▼", "USER▼", "RSS▼"):
@@ -230,7 +230,7 @@ def test_killed_while_profiling_is_on(loaded):
 @needs_tmux
 def test_stopped_and_continued(loaded):
     scratch, server = loaded
-    with tmux(scratch, "top", "--every", "200ms") as terminal:
+    with tmux(scratch, "top", "--filter", server.pid, "--every", "200ms") as terminal:
         terminal.wait("jescope targets", "redis-server")
         terminal.press("C-z")
         terminal.wait("Stopped", "jescope top")
