@@ -64,7 +64,7 @@ print_left_out(const char *path, const ImportResult *result)
         command_say("%s: left out %" G_GUINT64_FORMAT " truncated and %" G_GUINT64_FORMAT
                     " damaged snapshots, the first at line %" G_GUINT64_FORMAT ": %s",
                     path, report->truncated, report->damaged, report->first_left_out,
-                    report->why_left_out != NULL ? report->why_left_out : "no reason known");
+                    report->why_left_out[0] != '\0' ? report->why_left_out : "no reason known");
     if (result->timeless > 0)
         command_say("%s: %" G_GUINT64_FORMAT " samples have no time; they were %s; see --start and --every", path,
                     result->timeless, start != NULL ? "counted from --start" : "placed before the file's last change");

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/block.h"
 
+#include "stats/intern.h"
+
+#include <string.h>
+
 enum {
     ROWS_MAX = 512,        /* enough for difference coding; a block is the smallest unit of reading */
     CELLS_MAX = 4 << 20,   /* 32 MiB during construction */
@@ -49,6 +53,7 @@ block_free(Block *block)
     if (block->attached_free != NULL)
         block->attached_free(block->attached);
     g_array_unref(block->times);
+    stats_intern_unref(block->version);
     for (int part = 0; part < BLOCK_PARTS; part++)
         section_free(block->parts[part]);
     g_free(block);
@@ -262,14 +267,21 @@ begin_row(Rebuilder *rebuilder, const SectionKey *key)
 }
 
 static void
+replace_word(const char **place, const char *word)
+{
+    stats_intern_unref(*place);
+    *place = stats_intern_ref(word);
+}
+
+static void
 rebuild_word(Rebuilder *rebuilder, const SectionKey *key, guint64 value)
 {
     const char *name = dictionary_word(rebuilder->history, key->metric);
     const char *word = dictionary_word(rebuilder->history, value);
     if (g_strcmp0(name, arena_name_word) == 0)
-        rebuilder->arena->name = word;
+        replace_word(&rebuilder->arena->name, word);
     else if (g_strcmp0(name, arena_dss_word) == 0)
-        rebuilder->arena->dss = word;
+        replace_word(&rebuilder->arena->dss, word);
 }
 
 static StatsValues *
@@ -443,7 +455,8 @@ block_read(History *history, gint64 id, HistoryParts parts, GError **error)
     block->incarnation = sqlite3_column_int64(statement, 1);
     block->step_us = (guint64)sqlite3_column_int64(statement, 2);
     block->every_us = (guint64)sqlite3_column_int64(statement, 3);
-    block->version = g_intern_string((const char *)sqlite3_column_text(statement, 4));
+    const char *version = (const char *)sqlite3_column_text(statement, 4);
+    block->version = version != NULL ? stats_intern(version, strlen(version)) : NULL;
     ok = read_parts(block, statement, parts, error);
     sqlite3_reset(statement);
     return ok ? g_steal_pointer(&block) : NULL;

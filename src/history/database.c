@@ -3,6 +3,7 @@
 
 #include "confine/keyed-hash.h"
 #include "history/guarded-files.h"
+#include "stats/intern.h"
 
 #include <errno.h>
 #include <string.h>
@@ -178,19 +179,21 @@ forget_words(Dictionary *dictionary)
     memset(dictionary->of_metric, 0, sizeof(dictionary->of_metric));
 }
 
-static gboolean
+/* A word too long for a name, of a file that something else has made, stays unknown. */
+static void
 remember_word(History *history, guint64 number, const char *text)
 {
     Dictionary *dictionary = &history->dictionary;
-    const char *word = g_intern_string(text);
-    g_hash_table_insert(dictionary->numbers, (gpointer)(guintptr)word, GSIZE_TO_POINTER(number));
+    const char *word = stats_intern(text, strlen(text));
+    if (word == NULL)
+        return;
+    g_hash_table_insert(dictionary->numbers, (gpointer)(guintptr)stats_intern_ref(word), GSIZE_TO_POINTER(number));
     g_hash_table_insert(dictionary->words, GSIZE_TO_POINTER(number), (gpointer)(guintptr)word);
     StatsMetric metric;
     if (number <= G_MAXUINT16 && stats_metric_by_name(word, &metric)) {
         g_hash_table_insert(dictionary->metrics, GSIZE_TO_POINTER(number), GUINT_TO_POINTER((guint)metric + 1));
         dictionary->of_metric[metric] = (guint16)number;
     }
-    return TRUE;
 }
 
 const char *
@@ -239,7 +242,8 @@ dictionary_number(History *history, const char *text, guint64 *number, GError **
         return FALSE;
     *number = (guint64)sqlite3_column_int64(statement, 0);
     sqlite3_reset(statement);
-    return remember_word(history, *number, text);
+    remember_word(history, *number, text);
+    return TRUE;
 }
 
 gboolean

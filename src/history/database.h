@@ -16,8 +16,8 @@ typedef enum {
 
 /* Maps words to numbers and back. Names of metrics, mutexes and arenas are stored as numbers of this dictionary. */
 typedef struct {
-    GHashTable *numbers;                   /* interned text -> number */
-    GHashTable *words;                     /* number -> interned text */
+    GHashTable *numbers;                   /* stats_intern() -> number */
+    GHashTable *words;                     /* number -> stats_intern() */
     GHashTable *metrics;                   /* number -> StatsMetric + 1, for words that name a metric */
     guint16 of_metric[STATS_METRIC_COUNT]; /* number of each metric; 0: not known yet */
 } Dictionary;
@@ -89,7 +89,7 @@ gboolean dictionary_name(History *history, const char *text, guint64 *number, GE
 /* Sets *NUMBER to that of METRIC's name; like dictionary_number(). */
 gboolean dictionary_metric(History *history, StatsMetric metric, guint16 *number, GError **error);
 
-/* The word with NUMBER (interned), or NULL. */
+/* The word with NUMBER, which the dictionary holds (stats/intern.h), or NULL. */
 const char *dictionary_word(const History *history, guint64 number);
 
 /* Sets *METRIC to that with NUMBER; FALSE if it is not a metric that this version knows. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/cursor.h"
+#include "stats/intern.h"
 
 typedef struct {
     StatsIterator base;
@@ -42,7 +43,7 @@ each_sample(StatsIterator *base, StatsSampleFunc func, gpointer data, GError **e
         if (block == NULL)
             return TRUE;
         g_autoptr(StatsSample) sample = block_sample(block, iterator->history, row);
-        sample->version = block->version;
+        sample->version = stats_intern_ref(block->version);
         if (!func(sample, data, error))
             return FALSE;
     }

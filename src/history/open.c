@@ -9,6 +9,7 @@
 #include "history/guarded-files.h"
 #include "history/handed-internal.h"
 #include "history/schema.h"
+#include "stats/intern.h"
 #include "text/printable.h"
 
 #include <errno.h>
@@ -350,9 +351,11 @@ new_history(const char *path, HistoryMode mode)
     History *history = g_new0(History, 1);
     history->path = g_strdup(path);
     history->mode = mode;
-    history->dictionary.numbers = g_hash_table_new(keyed_hash_string, g_str_equal);
+    history->dictionary.numbers =
+        g_hash_table_new_full(keyed_hash_string, g_str_equal, (GDestroyNotify)stats_intern_unref, NULL);
     /* Another user may have chosen the numbers. */
-    history->dictionary.words = g_hash_table_new(keyed_hash_pointer, NULL);
+    history->dictionary.words =
+        g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, (GDestroyNotify)stats_intern_unref);
     history->dictionary.metrics = g_hash_table_new(keyed_hash_pointer, NULL);
     history->loose = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
     return history;

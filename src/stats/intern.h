@@ -5,8 +5,19 @@
 
 #include <glib.h>
 
-/* TEXT as an interned string, safe for a terminal (text/printable.h). Interned strings are never freed, so that a file
- * cannot exhaust memory there are at most 65536 per process; beyond that NULL, which means "unknown". Thread-safe. */
+/*
+ * TEXT as an interned string, safe for a terminal (text/printable.h): equal texts have the same address for as long as
+ * one of them is referenced. A new reference, to be dropped with stats_intern_unref(); NULL, which means "unknown", for
+ * more than 512 bytes. References are counted since whoever writes the files chooses how many texts there are.
+ * Thread-safe, as the functions below.
+ */
 const char *stats_intern(const char *text, gsize length);
+
+/* Another reference to an interned string. NULL is accepted, here and below. */
+const char *stats_intern_ref(const char *interned);
+void stats_intern_unref(const char *interned);
+
+/* Replaces the reference in *PLACE by stats_intern(TEXT, LENGTH). */
+void stats_intern_replace(const char **place, const char *text, gsize length);
 
 #endif

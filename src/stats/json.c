@@ -227,11 +227,11 @@ take_string(JsonSnapshot *snapshot)
     if (frame->array)
         return;
     if (frame->node == NODE_ROOT && key_is(snapshot, "version"))
-        snapshot->sample->version = stats_intern(snapshot->token, snapshot->token_length);
+        stats_intern_replace(&snapshot->sample->version, snapshot->token, snapshot->token_length);
     else if (frame->node == NODE_ARENA && frame->path_length == 0 && key_is(snapshot, "dss"))
-        snapshot->arena->dss = stats_intern(snapshot->token, snapshot->token_length);
+        stats_intern_replace(&snapshot->arena->dss, snapshot->token, snapshot->token_length);
     else if (frame->node == NODE_ARENA && frame->path_length == 0 && key_is(snapshot, "name"))
-        snapshot->arena->name = stats_intern(snapshot->token, snapshot->token_length);
+        stats_intern_replace(&snapshot->arena->name, snapshot->token, snapshot->token_length);
 }
 
 /* FALSE if the key does not name an arena. */
@@ -415,9 +415,7 @@ add_mutex(JsonSnapshot *snapshot)
         *table = stats_table_new(STATS_SCOPE_MUTEX);
     if ((*table)->count >= STATS_MUTEXES_MAX || stats_table_find(*table, snapshot->mutex_name) != NULL)
         return;
-    const char *name = stats_intern(snapshot->mutex_name, strlen(snapshot->mutex_name));
-    if (name != NULL)
-        copy_values(stats_table_add(*table, name), snapshot->mutex, STATS_SCOPE_MUTEX);
+    copy_values(stats_table_add(*table, snapshot->mutex_name), snapshot->mutex, STATS_SCOPE_MUTEX);
 }
 
 static void

@@ -547,7 +547,7 @@ stats_live_sample(StatsLive *live, GError **error)
     if (!take_sample(&take, error))
         return NULL;
     sample->time_us = g_get_real_time();
-    sample->version = live->version;
+    sample->version = stats_intern_ref(live->version);
     stats_values_set(sample->totals, STATS_SAMPLE_COST, take.spent_ns);
     stats_sample_derive(sample, STATS_DERIVE_PLAIN);
     return g_steal_pointer(&sample);
@@ -620,5 +620,6 @@ stats_live_free(StatsLive *live)
     batch_clear(&live->arena);
     batch_clear(&live->sizes);
     batch_clear(&live->both);
+    stats_intern_unref(live->version);
     g_free(live);
 }

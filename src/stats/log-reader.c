@@ -3,7 +3,6 @@
 
 #include "confine/passing.h"
 #include "confine/peer.h"
-#include "stats/intern.h"
 #include "stats/sample-bytes.h"
 #include "text/printable.h"
 
@@ -13,8 +12,7 @@
 #include <unistd.h>
 
 enum {
-    PIECE_MAX = 64 * 1024, /* bytes per message */
-    WHY_MAX = 256,
+    PIECE_MAX = 64 * 1024,          /* bytes per message */
     SAMPLE_MAX = 256 * 1024 * 1024, /* bytes; with 512 arenas and all their classes a sample has 15 MiB */
     DEADLINE_S = 60,
 };
@@ -26,14 +24,9 @@ typedef enum {
     LOG_READ,   /* to the child: a file to read to its end, and its name */
     LOG_PIECE,  /* from the child: a part of a sample, more follows */
     LOG_SAMPLE, /* from the child: the end of a sample */
-    LOG_DONE,   /* from the child, last: Ending */
+    LOG_DONE,   /* from the child, last: StatsReport */
     LOG_FAILED, /* from the child, last: a message */
 } LogKind;
-
-typedef struct {
-    StatsReport report;
-    char why[WHY_MAX]; /* report.why_left_out, which is a pointer in the child */
-} Ending;
 
 struct LogReader {
     StatsSampleFunc func;
@@ -67,13 +60,9 @@ say_sample(StatsSample *sample, gpointer data, GError **error)
 static void
 say_ending(int socket, gboolean fine, const StatsReport *report, const GError *failure)
 {
-    Ending ending = {.report = *report};
     const char *why = failure != NULL ? failure->message : "it cannot be read";
-    if (report->why_left_out != NULL)
-        g_strlcpy(ending.why, report->why_left_out, sizeof(ending.why));
-    ending.report.why_left_out = NULL;
     if (fine)
-        say(socket, LOG_DONE, &ending, sizeof(ending));
+        say(socket, LOG_DONE, report, sizeof(*report));
     else
         say(socket, LOG_FAILED, why, MIN(strlen(why), PIECE_MAX));
 }
@@ -119,14 +108,13 @@ hand_out(LogReader *reader, const GByteArray *bytes, GError **error)
 static gboolean
 take_ending(const char *body, gsize length, StatsReport *report, GError **error)
 {
-    Ending ending;
-    if (length != sizeof(ending))
+    StatsReport received;
+    if (length != sizeof(received))
         return break_off(error);
-    memcpy(&ending, body, sizeof(ending));
-    gsize why = strnlen(ending.why, sizeof(ending.why));
-    ending.report.why_left_out = why > 0 ? stats_intern(ending.why, why) : NULL;
+    memcpy(&received, body, sizeof(received));
+    text_clean_line(received.why_left_out, sizeof(received.why_left_out));
     if (report != NULL)
-        *report = ending.report;
+        *report = received;
     return TRUE;
 }
 

@@ -26,7 +26,7 @@ void prefix_clear(Prefix *prefix);
 /* The offset of the content of LINE, or -1 if it does not have this prefix. */
 gssize prefix_match(const Prefix *prefix, const char *line, gsize length);
 
-/* The constant part, interned; NULL for the empty prefix. */
+/* The constant part, interned, a new reference; NULL for the empty prefix. */
 const char *prefix_identity(const Prefix *prefix);
 
 #endif

@@ -18,7 +18,8 @@ enum {
 /* A snapshot that has begun. */
 typedef struct {
     Prefix prefix;
-    TextSnapshot *text; /* either this or the next one */
+    const char *identity; /* of prefix */
+    TextSnapshot *text;   /* either this or the next one */
     TextHeadings *headings;
     JsonSnapshot *json;
     uint64_t line;
@@ -56,6 +57,7 @@ stream_free(gpointer data)
 {
     Stream *stream = data;
     prefix_clear(&stream->prefix);
+    stats_intern_unref(stream->identity);
     text_snapshot_free(stream->text);
     text_headings_free(stream->headings);
     json_snapshot_free(stream->json);
@@ -91,7 +93,7 @@ leave_out(StatsReader *reader, uint64_t line, uint64_t *counter, const char *why
     ++*counter;
     if (reader->report.first_left_out == 0) {
         reader->report.first_left_out = line;
-        reader->report.why_left_out = why;
+        g_strlcpy(reader->report.why_left_out, why, sizeof(reader->report.why_left_out));
     }
 }
 
@@ -141,7 +143,7 @@ emit(StatsReader *reader, Stream *stream, StatsSample *taken, GError **error)
     g_autoptr(StatsSample) sample = taken;
     sample->time_us = stream->time_us;
     sample->line = stream->line;
-    sample->stream = prefix_identity(&stream->prefix);
+    sample->stream = stats_intern_ref(stream->identity);
     gboolean hold = stream->after_open;
     close_stream(reader, stream);
     if (hold && reader->held == NULL) {
@@ -205,12 +207,11 @@ find_text_begin(LineIn line)
 }
 
 static Stream *
-stream_of(const StatsReader *reader, const Prefix *prefix)
+stream_of(const StatsReader *reader, const char *identity)
 {
-    const char *identity = prefix_identity(prefix);
     for (guint i = 0; i < reader->streams->len; i++) {
         Stream *stream = reader->streams->pdata[i];
-        if (prefix_identity(&stream->prefix) == identity)
+        if (stream->identity == identity)
             return stream;
     }
     return NULL;
@@ -260,9 +261,10 @@ open_stream(StatsReader *reader, LineIn line, gsize prefix_length)
     Stream *stream = g_new0(Stream, 1);
     stream->line = reader->report.lines;
     prefix_learn(&stream->prefix, line.text, prefix_length);
+    stream->identity = prefix_identity(&stream->prefix);
     gboolean timed = stream->prefix.time.time_us != STATS_TIME_UNKNOWN;
     stream->time_us = timed ? stream->prefix.time.time_us : time_before(reader);
-    Stream *before = stream_of(reader, &stream->prefix);
+    Stream *before = stream_of(reader, stream->identity);
     if (before != NULL) {
         stream->after_open = before->text != NULL && prefix_length == 0;
         close_truncated(reader, before, "it is truncated");

@@ -12,14 +12,18 @@
 
 #include "stats/stats.h"
 
+enum {
+    STATS_WHY_SIZE = 256,
+};
+
 typedef struct {
     uint64_t bytes;
     uint64_t lines;
-    uint64_t samples;         /* samples passed to the function */
-    uint64_t truncated;       /* snapshots without an end, which are skipped */
-    uint64_t damaged;         /* snapshots with malformed or contradictory numbers, which are skipped */
-    uint64_t first_left_out;  /* line where the first skipped snapshot begins; 0: none */
-    const char *why_left_out; /* reason for the first one; static string */
+    uint64_t samples;                  /* samples passed to the function */
+    uint64_t truncated;                /* snapshots without an end, which are skipped */
+    uint64_t damaged;                  /* snapshots with malformed or contradictory numbers, which are skipped */
+    uint64_t first_left_out;           /* line where the first skipped snapshot begins; 0: none */
+    char why_left_out[STATS_WHY_SIZE]; /* reason for the first one */
 } StatsReport;
 
 typedef struct StatsReader StatsReader;

@@ -102,6 +102,7 @@ take_word(Bytes *bytes)
     return word;
 }
 
+/* A new reference, or NULL. */
 static const char *
 take_text(Bytes *bytes)
 {
@@ -137,6 +138,7 @@ take_table(Bytes *bytes, StatsScope scope)
     while (!bytes->failed && table->count < count) {
         const char *name = scope == STATS_SCOPE_MUTEX ? take_text(bytes) : NULL;
         take_values(bytes, stats_table_add(table, name != NULL ? name : "?"), scope);
+        stats_intern_unref(name);
     }
     return table;
 }

@@ -62,6 +62,8 @@ stats_table_free(StatsTable *table)
 {
     if (table == NULL)
         return;
+    for (guint i = 0; table->names != NULL && i < table->count; i++)
+        stats_intern_unref(table->names[i]);
     g_free(table->names);
     g_free(table->rows);
     g_free(table);
@@ -84,7 +86,7 @@ stats_table_add(StatsTable *table, const char *name)
     }
     if (table->scope == STATS_SCOPE_MUTEX) {
         const char *interned = stats_intern(name, strlen(name));
-        table->names[table->count] = interned != NULL ? interned : "?";
+        table->names[table->count] = interned != NULL ? interned : stats_intern("?", 1);
     }
     StatsValues *row = stats_table_row(table, table->count++);
     memset(row, 0, values_size(table->scope));
@@ -104,6 +106,8 @@ static void
 arena_free(gpointer data)
 {
     StatsArena *arena = data;
+    stats_intern_unref(arena->name);
+    stats_intern_unref(arena->dss);
     stats_table_free(arena->bins);
     stats_table_free(arena->large);
     stats_table_free(arena->mutexes);
@@ -134,6 +138,8 @@ stats_sample_unref(StatsSample *sample)
 {
     if (!g_atomic_ref_count_dec(&sample->references))
         return;
+    stats_intern_unref(sample->version);
+    stats_intern_unref(sample->stream);
     g_free(sample->totals);
     stats_table_free(sample->mutexes);
     g_ptr_array_unref(sample->arenas);
@@ -188,7 +194,7 @@ stats_sample_summary(const StatsSample *sample)
     const StatsArena *merged = stats_sample_find(sample, STATS_ARENA_MERGED);
 
     summary->time_us = sample->time_us;
-    summary->version = sample->version;
+    summary->version = stats_intern_ref(sample->version);
     memcpy(summary->totals, sample->totals, values_size(STATS_SCOPE_TOTALS));
     if (merged != NULL)
         memcpy(stats_sample_arena(summary, STATS_ARENA_MERGED)->values, merged->values, values_size(STATS_SCOPE_ARENA));

@@ -101,7 +101,7 @@ enum {
 };
 
 /* The classes or mutexes of one arena (or the process): COUNT arrays of values of one scope. Row i of a mutex table is
- * the mutex named names[i] (interned string); classes have names NULL and ascending sizes. A table that the source did
+ * the mutex named names[i] (interned); classes have names NULL and ascending sizes. A table that the source did
  * not contain is absent (NULL); one it contained may lack classes that were never used. */
 typedef struct {
     StatsScope scope;
@@ -115,7 +115,7 @@ StatsTable *stats_table_new(StatsScope scope);
 void stats_table_free(StatsTable *table);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsTable, stats_table_free)
 
-/* Appends a row with all values absent; NAME, which is interned, is for mutexes, otherwise NULL. The result is valid
+/* Appends a row with all values absent; NAME, which is copied, is for mutexes, otherwise NULL. The result is valid
  * until the next row is added. */
 StatsValues *stats_table_add(StatsTable *table, const char *name);
 StatsValues *stats_table_row(const StatsTable *table, guint index);

@@ -253,7 +253,7 @@ on_name(TextSnapshot *snapshot, Line rest)
 {
     Line name = unquoted(rest);
     if (snapshot->arena != NULL)
-        snapshot->arena->name = stats_intern(name.text, name.length);
+        stats_intern_replace(&snapshot->arena->name, name.text, name.length);
     return TEXT_TAKEN;
 }
 
@@ -262,7 +262,7 @@ on_dss(TextSnapshot *snapshot, Line rest)
 {
     Line dss = unquoted(rest);
     if (snapshot->arena != NULL)
-        snapshot->arena->dss = stats_intern(dss.text, dss.length);
+        stats_intern_replace(&snapshot->arena->dss, dss.text, dss.length);
     return TEXT_TAKEN;
 }
 
@@ -431,10 +431,10 @@ take_mutex(TextSnapshot *snapshot, Line line, TextLine *result)
     if (row != ROW_TAKEN)
         return FALSE;
     *result = TEXT_TAKEN;
-    const char *name = stats_intern(line.text, length);
+    g_autofree char *name = g_strndup(line.text, length);
     if (*table == NULL)
         *table = stats_table_new(STATS_SCOPE_MUTEX);
-    if (name == NULL || (*table)->count >= STATS_MUTEXES_MAX)
+    if ((*table)->count >= STATS_MUTEXES_MAX)
         return TRUE;
     if (stats_table_find(*table, name) != NULL)
         *result = damage(snapshot, "it has the same mutex twice (two processes wrote into each other's lines)");

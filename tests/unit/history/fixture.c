@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include "stats/intern.h"
+
 #include <glib/gstdio.h>
 
 char *
@@ -49,8 +51,8 @@ fixture_sample(gint64 time_us, guint number)
     static const guint arenas[] = {0, 3, STATS_ARENA_MERGED};
     for (guint i = 0; i < G_N_ELEMENTS(arenas); i++) {
         StatsArena *arena = stats_sample_arena(sample, arenas[i]);
-        arena->name = arenas[i] == 3 ? g_intern_static_string("auto 3") : NULL;
-        arena->dss = g_intern_static_string("secondary");
+        arena->name = arenas[i] == 3 ? stats_intern("auto 3", 6) : NULL;
+        arena->dss = stats_intern("secondary", 9);
         stats_values_set(arena->values, STATS_ARENA_MAPPED, number * 1000 + arenas[i]);
         stats_values_set(arena->values, STATS_ARENA_DIRTY_DECAY, (guint64)-1);
         arena->bins = make_classes(STATS_SCOPE_BIN, STATS_BIN_SIZE, STATS_BIN_CURREGS, number);

@@ -4,6 +4,7 @@
 
 #include "history/database.h"
 #include "history/series.h"
+#include "stats/intern.h"
 
 #include <glib/gstdio.h>
 #include <sqlite3.h>
@@ -609,7 +610,7 @@ store_any_number_of_names(void)
         sample->time_us = SOME_DAY + names * SECOND;
         for (guint i = 0; i < PER_SAMPLE; i++) {
             g_autofree char *name = g_strdup_printf("arena %u", names + i);
-            stats_sample_arena(sample, i)->name = g_intern_string(name);
+            stats_sample_arena(sample, i)->name = stats_intern(name, strlen(name));
         }
         g_assert_true(history_add(history, greedy, sample, HISTORY_EVERYTHING, &error));
         g_assert_no_error(error);
@@ -619,7 +620,7 @@ store_any_number_of_names(void)
     for (guint i = 0; i < samples->len; i++) {
         StatsArena *arena = stats_sample_arena(samples->pdata[i], 3);
         g_assert_cmpstr(arena->name, ==, "?");
-        arena->name = g_intern_static_string("auto 3");
+        stats_intern_replace(&arena->name, "auto 3", 6);
     }
     assert_numbers(samples, 2); /* all but this name is stored */
     g_autoptr(GPtrArray) named = fixture_read(history, "greedy", HISTORY_ALL_TIME);

@@ -381,7 +381,7 @@ test_truncated(void)
         g_assert_cmpuint(result.samples->len, ==, 1);
         g_assert_cmpuint(result.report.truncated + result.report.damaged, ==, 1);
         g_assert_cmpuint(result.report.first_left_out, ==, last->line);
-        g_assert_nonnull(result.report.why_left_out);
+        g_assert_cmpstr(result.report.why_left_out, !=, "");
     }
 }
 
@@ -429,6 +429,37 @@ test_other_lines(void)
             sample->time_us = ((StatsSample *)plain.samples->pdata[j])->time_us;
             check_same(sample, plain.samples->pdata[j]);
         }
+    }
+}
+
+static gboolean
+keep_last(StatsSample *sample, gpointer data, GError **error)
+{
+    StatsSample **last = data;
+    g_clear_pointer(last, stats_sample_unref);
+    *last = stats_sample_ref(sample);
+    return TRUE;
+}
+
+/* More writers than a table of them may have space for: each has its own name and version. */
+static void
+test_many_writers(void)
+{
+    enum { WRITERS = 70000 };
+    g_autoptr(StatsSample) last = NULL;
+    g_autoptr(StatsReader) reader = stats_reader_new(keep_last, &last);
+
+    for (guint i = 0; i < WRITERS; i++) {
+        char letters[] = "aaaa";
+        for (guint digit = 0, rest = i; digit < 4; digit++, rest /= 26)
+            letters[digit] = (char)('a' + rest % 26);
+        g_autofree char *prefix = g_strconcat("writer-", letters, NULL);
+        g_autofree char *line =
+            g_strdup_printf("%s {\"jemalloc\":{\"version\":\"%s\",\"stats\":{\"allocated\":1}}}\n", prefix, letters);
+        g_assert_true(stats_reader_feed(reader, line, strlen(line), NULL));
+        g_assert_nonnull(last);
+        g_assert_cmpstr(last->stream, ==, prefix);
+        g_assert_cmpstr(last->version, ==, letters);
     }
 }
 
@@ -631,6 +662,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/reader/trusted-mutex-columns", test_trusted_mutex_columns);
     g_test_add_func("/stats/reader/json-oddities", test_json_oddities);
     g_test_add_func("/stats/reader/long-line", test_long_line);
+    g_test_add_func("/stats/reader/many-writers", test_many_writers);
     g_test_add_func("/stats/reader/crowded-line", test_crowded_line);
     g_test_add_func("/stats/reader/crowded-line-in-pieces", test_crowded_line_in_pieces);
     g_test_add_func("/stats/reader/stop", test_stop);

@@ -35,6 +35,7 @@ file_of(guint n, gsize size)
         sample->time_us = i;
         sample->version = text;
         sample_bytes_file_add(file, sample);
+        sample->version = NULL; /* it is this function's */
     }
     g_assert_true(sample_bytes_file_write(file, fd));
     const gsize length = (gsize)lseek(fd, 0, SEEK_END);

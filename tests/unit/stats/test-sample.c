@@ -3,7 +3,9 @@
 #include "stats/stats.h"
 
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static void
 test_scopes(void)
@@ -94,7 +96,7 @@ held_sample(const char *version, const Given *given)
 {
     StatsSample *sample = stats_sample_new(STATS_SOURCE_LIVE);
     StatsArena *merged = stats_sample_arena(sample, STATS_ARENA_MERGED);
-    sample->version = version;
+    sample->version = version != NULL ? stats_intern(version, strlen(version)) : NULL;
     stats_values_set(sample->totals, STATS_PAGE, 4096);
     for (; given->value != 0; given++)
         stats_values_set(stats_metrics[given->metric].scope == STATS_SCOPE_TOTALS ? sample->totals : merged->values,
@@ -200,20 +202,80 @@ test_mutexes(void)
     g_assert_null(stats_table_find(table, "mutex40"));
 }
 
-/* Names of arenas that collide in a table whose hash is known: "Ez" and "FY" have the same one by g_str_hash(). */
+/* Names of arenas that collide in a table whose hash is known: "Ez" and "FY" have the same one by g_str_hash(). However
+ * many there were, one more has a place. */
 static void
 test_many_names(void)
 {
     enum { BITS = 16, LONGEST_S = 20 };
     const clock_t begun = clock();
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func((GDestroyNotify)stats_intern_unref);
 
     for (guint i = 0; i < 1U << BITS; i++) {
         char name[2 * BITS + 1] = "";
         for (guint bit = 0; bit < BITS; bit++)
             g_strlcat(name, i >> bit & 1 ? "Ez" : "FY", sizeof(name));
-        stats_intern(name, strlen(name));
+        g_ptr_array_add(names, (gpointer)(guintptr)stats_intern(name, strlen(name)));
     }
+    g_ptr_array_add(names, (gpointer)(guintptr)stats_intern("alpha", 5));
+    g_assert_cmpstr(names->pdata[names->len - 1], ==, "alpha");
     g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
+}
+
+static gpointer
+name_without_end(gpointer data)
+{
+    gint *over = data;
+    while (!g_atomic_int_get(over))
+        stats_intern_unref(stats_intern("a name", 6));
+    return NULL;
+}
+
+/* A child begins while another thread of its parent is at the names. */
+static void
+test_names_in_a_child(void)
+{
+    enum { CHILDREN = 200, LONGEST_S = 30 };
+    gint over = FALSE;
+    GThread *thread = g_thread_new("names", name_without_end, &over);
+
+    stats_intern_unref(stats_intern("first", 5));
+    for (guint i = 0; i < CHILDREN; i++) {
+        int status;
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(LONGEST_S);
+            stats_intern_unref(stats_intern("the child's", 11));
+            _exit(0);
+        }
+        g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+        g_assert_cmpint(status, ==, 0);
+    }
+    g_atomic_int_set(&over, TRUE);
+    g_thread_join(thread);
+}
+
+static void
+test_shared_names(void)
+{
+    const char *one = stats_intern("narenas\n", 8);
+    const char *same = stats_intern("narenas?, which ends here", 8);
+
+    g_assert_true(one == same);
+    stats_intern_unref(one);
+    g_assert_true(stats_intern_ref(same) == same);
+    stats_intern_unref(same);
+    g_assert_cmpstr(same, ==, "narenas?");
+    stats_intern_replace(&same, "base", 4);
+    g_assert_cmpstr(same, ==, "base");
+    stats_intern_unref(same);
+    g_assert_null(stats_intern_ref(NULL));
+    stats_intern_unref(NULL);
+    g_autofree char *longest = g_strnfill(513, 'x');
+    one = stats_intern(longest, 512);
+    g_assert_cmpuint(strlen(one), ==, 512);
+    stats_intern_unref(one);
+    g_assert_null(stats_intern(longest, 513));
 }
 
 int
@@ -228,6 +290,8 @@ main(int argc, char **argv)
     g_test_add_func("/stats/sample/held", test_held);
     g_test_add_func("/stats/sample/outside", test_outside);
     g_test_add_func("/stats/sample/mutexes", test_mutexes);
-    g_test_add_func("/stats/sample/many-names", test_many_names); /* last: it leaves no room for other names */
+    g_test_add_func("/stats/sample/many-names", test_many_names);
+    g_test_add_func("/stats/sample/names-in-a-child", test_names_in_a_child);
+    g_test_add_func("/stats/sample/shared-names", test_shared_names);
     return g_test_run();
 }
