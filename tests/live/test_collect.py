@@ -16,7 +16,7 @@ import sys
 import time
 
 import pytest
-from sanitized import preloadable
+from sanitized import SANITIZED, preloadable
 
 BUILD = pathlib.Path(os.environ["JESCOPE_BUILD"])
 JESCOPE = BUILD / "src" / "cli" / "jescope"
@@ -479,7 +479,7 @@ def test_a_log_of_any_number_of_writers_takes_no_memory(room):
     before = resident()
     append(range(10, 70))
     eventually(lambda: lives() == 14000, "all lives")
-    assert resident() - before < 4096
+    assert SANITIZED or resident() - before < 4096  # a sanitizer keeps memory that was freed
     assert stop(collector)[0] == 0
 
 
