@@ -46,10 +46,11 @@ column_place(RowKind kind, const char *name, gsize length)
     return metric < 0 ? -1 : (gint8)(metric - (int)stats_scope_first(kinds[kind].scope));
 }
 
+/* Leaves COLUMNS as they were if it fails: they still belong to the line that they were learned from. */
 static gboolean
 columns_learn(Columns *columns, RowKind kind, const char *line, gsize length, gsize at)
 {
-    columns->count = 0;
+    Columns learned = {.length = length};
     for (;;) {
         while (at < length && line[at] == ' ')
             at++;
@@ -58,14 +59,14 @@ columns_learn(Columns *columns, RowKind kind, const char *line, gsize length, gs
         gsize start = at;
         while (at < length && line[at] != ' ')
             at++;
-        if (columns->count == COLUMNS_MAX || at > G_MAXUINT16)
+        if (learned.count == COLUMNS_MAX || at > G_MAXUINT16)
             return FALSE;
-        columns->place[columns->count] = column_place(kind, line + start, at - start);
-        columns->end[columns->count++] = (guint16)at;
+        learned.place[learned.count] = column_place(kind, line + start, at - start);
+        learned.end[learned.count++] = (guint16)at;
     }
     g_free(columns->line);
-    columns->line = g_strndup(line, length);
-    columns->length = length;
+    learned.line = g_strndup(line, length);
+    *columns = learned;
     return TRUE;
 }
 

@@ -499,6 +499,35 @@ test_wide_numbers(void)
     g_assert_cmpuint(stats_values_or(row, STATS_BIN_NREQUESTS, 0), ==, 7890123456789);
 }
 
+/* A heading that cannot be used, of another writer, does not change what the columns of a known one mean, nor where
+ * they end. */
+static void
+test_unusable_heading(void)
+{
+    static const char begin[] = "___ Begin jemalloc statistics ___\nAllocated: 1, active: 2, mapped: 3\narenas[0]:\n";
+    static const char heading[] = "bins:           size ind    allocated      nmalloc      ndalloc    nrequests\n";
+    static const char row[] = "                   8   0         1000           22           33           44\n";
+    static const char swapped[] = "bins:           size ind      ndalloc      nmalloc    allocated    nrequests";
+    static const char end[] = "--- End jemalloc statistics ---\n";
+    g_autofree char *far = g_strnfill(G_MAXUINT16, ' ');
+    g_autoptr(GString) many = g_string_new("bins:");
+    for (guint i = 0; i < 100; i++)
+        g_string_append(many, " ndalloc");
+    g_autofree char *too_long = g_strconcat(swapped, far, "x", NULL);
+    const char *const unusable[] = {too_long, many->str};
+    for (gsize i = 0; i < G_N_ELEMENTS(unusable); i++) {
+        g_autofree char *text =
+            g_strconcat(begin, heading, row, end, begin, unusable[i], "\n", end, begin, heading, row, end, NULL);
+        g_auto(Result) result = read_text(text);
+        g_assert_cmpuint(result.samples->len, ==, 3);
+        const StatsArena *arena = stats_sample_find(result.samples->pdata[2], 0);
+        g_assert_cmpuint(arena->bins->count, ==, 1);
+        const StatsValues *values = stats_table_row(arena->bins, 0);
+        g_assert_cmpuint(stats_values_or(values, STATS_BIN_ALLOCATED, 0), ==, 1000);
+        g_assert_cmpuint(stats_values_or(values, STATS_BIN_NDALLOC, 0), ==, 33);
+    }
+}
+
 /* 5.2.x and 5.3.0 print wrong mutex columns in JSON, and right ones in text. */
 static void
 test_mutex_columns(void)
@@ -658,6 +687,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/reader/other-lines", test_other_lines);
     g_test_add_func("/stats/reader/subsets", test_subsets);
     g_test_add_func("/stats/reader/wide-numbers", test_wide_numbers);
+    g_test_add_func("/stats/reader/unusable-heading", test_unusable_heading);
     g_test_add_func("/stats/reader/mutex-columns", test_mutex_columns);
     g_test_add_func("/stats/reader/trusted-mutex-columns", test_trusted_mutex_columns);
     g_test_add_func("/stats/reader/json-oddities", test_json_oddities);
