@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_EXACT = 100000 };
+enum { MOST_EXACT = 1000 };
 
 /* The sum of the terms of the binomial distribution from FIRST on in the direction of STEP, away from the mean, where
  * each is smaller than the one before. */
@@ -23,6 +23,24 @@ sum_of_tail(gdouble n, gdouble first, gdouble share, gint step)
     return sum;
 }
 
+/* The probability of at least K of N samples by Edgeworth's series to the second order, with corrections for continuity
+ * and Sheppard's for the variance (Kolassa and McCullagh 1990, "Edgeworth series for lattice distributions"): constant
+ * in time. Beyond FAR standard deviations the series does not hold; by the normal law alone the probability is
+ * negligible there, too. */
+static gdouble
+edgeworth_tail(gdouble n, gdouble k, gdouble share)
+{
+    static const gdouble FAR = 6;
+    const gdouble variance = n * share * (1 - share), sigma = sqrt(variance), z = (k - 0.5 - n * share) / sigma;
+    const gdouble skewness = (1 - 2 * share) / sigma, excess = (1 - 6 * share * (1 - share)) / variance;
+    const gdouble normal = 0.5 * erfc(z * M_SQRT1_2), density = exp(-z * z / 2) / sqrt(2 * M_PI);
+    const gdouble first = skewness / 6 * (z * z - 1);
+    const gdouble second = excess / 24 * (pow(z, 3) - 3 * z) +
+                           skewness * skewness / 72 * (pow(z, 5) - 10 * pow(z, 3) + 15 * z) - z / (24 * variance);
+
+    return fabs(z) < FAR ? CLAMP(normal + density * (first + second), 0, 1) : normal;
+}
+
 gdouble
 significance_share(guint64 inside, guint64 outside, gdouble share)
 {
@@ -30,9 +48,9 @@ significance_share(guint64 inside, guint64 outside, gdouble share)
 
     if (inside == 0)
         return 1;
-    /* For more samples than occur in practice, the normal approximation is exact enough, and constant in time. */
+    /* Each of millions of stacks may have that many samples. */
     if (n > MOST_EXACT)
-        return 0.5 * erfc((k - 0.5 - mean) / sqrt(2 * mean * (1 - share)));
+        return edgeworth_tail(n, k, share);
     return CLAMP(k > mean ? sum_of_tail(n, k, share, 1) : 1 - sum_of_tail(n, k - 1, share, -1), 0, 1);
 }
 

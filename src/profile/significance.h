@@ -10,13 +10,15 @@
 #include <glib.h>
 
 /*
- * The exact probability of at least BIRTHS among BIRTHS + DEATHS samples if both are equally likely: if nothing grows
- * on balance, each change of the number of live samples is as likely up as down.
+ * The probability, as by significance_share(), of at least BIRTHS among BIRTHS + DEATHS samples if both are equally
+ * likely: if nothing grows on balance, each change of the number of live samples is as likely up as down.
  */
 gdouble significance_binomial(guint64 births, guint64 deaths);
 
-/* The exact probability of at least INSIDE among INSIDE + OUTSIDE samples in a part of the time that has SHARE (between
- * 0 and 1) of them on average: the upper tail of the binomial distribution. */
+/* The probability of at least INSIDE among INSIDE + OUTSIDE samples in a part of the time that has SHARE (between 0 and
+ * 1) of them on average: the upper tail of the binomial distribution. Exact up to 1000 samples. With more of them the
+ * relative error, up to four standard deviations from the mean, is at most 0.0001 for a share of 1/2, and 0.011 for
+ * shares from 0.1 to 0.9. */
 gdouble significance_share(guint64 inside, guint64 outside, gdouble share);
 
 /*

@@ -23,11 +23,11 @@ test_binomial(void)
     g_assert_cmpfloat_with_epsilon(significance_binomial(5100, 4900), 0.5 * erfc((100 - 0.5) / 50 / sqrt(2)), 1e-4);
 }
 
-/* Each of a million stacks of a dump may have such numbers. */
+/* Each of millions of stacks of a dump may have such numbers. */
 static void
 test_many(void)
 {
-    enum { MANY = 20000, SAMPLES = 100000, LONGEST_S = 20 };
+    enum { MANY = 1 << 20, SAMPLES = 100000, LONGEST_S = 5 };
     const clock_t begun = clock();
     gdouble sum = 0;
 
@@ -54,6 +54,31 @@ test_tails(void)
         }
     }
     g_assert_cmpfloat(significance_share(G_MAXUINT64, G_MAXUINT64, 0.5), >, 0.4); /* their sum does not overflow */
+}
+
+/* Where the sum of the terms ends and a series begins: against the sum, up to four standard deviations. */
+static void
+test_series(void)
+{
+    static const gdouble shares[] = {0.1, 1 / 6.0, 0.5, 0.9};
+    static const guint64 sizes[] = {1001, 5000, 90000};
+
+    for (gsize i = 0; i < G_N_ELEMENTS(shares) * G_N_ELEMENTS(sizes); i++) {
+        const gdouble share = shares[i % G_N_ELEMENTS(shares)];
+        const guint64 n = sizes[i / G_N_ELEMENTS(shares)];
+        const gdouble mean = (gdouble)n * share, sigma = sqrt(mean * (1 - share));
+        gdouble sum = 0;
+        for (guint64 k = n + 1; k-- > 0 && (gdouble)k > mean - 4 * sigma;) {
+            sum += exp(lgamma((gdouble)n + 1) - lgamma((gdouble)k + 1) - lgamma((gdouble)(n - k) + 1) +
+                       (gdouble)k * log(share) + (gdouble)(n - k) * log1p(-share));
+            if ((gdouble)k < mean + 4 * sigma)
+                g_assert_cmpfloat_with_epsilon(significance_share(k, n - k, share), sum,
+                                               sum * (share == 0.5 ? 0.0001 : 0.011));
+        }
+    }
+    g_assert_cmpfloat(significance_binomial(2000, 0), >=, 0);
+    g_assert_cmpfloat(significance_binomial(2000, 0), <, 1e-9);
+    g_assert_cmpfloat(significance_binomial(1, 2000), >, 0.999);
 }
 
 static void
@@ -148,6 +173,7 @@ main(int argc, char **argv)
     g_test_add_func("/profile/significance/binomial", test_binomial);
     g_test_add_func("/profile/significance/many", test_many);
     g_test_add_func("/profile/significance/tails", test_tails);
+    g_test_add_func("/profile/significance/series", test_series);
     g_test_add_func("/profile/significance/increments", test_increments);
     g_test_add_func("/profile/significance/false-alarms", test_false_alarms);
     g_test_add_func("/profile/significance/power", test_power);
