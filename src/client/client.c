@@ -17,6 +17,7 @@ enum {
     OUTPUT_MS = 300000, /* for a dump and its transfer */
     DOCUMENT_MAX = 8 << 20,
     SHOWN_IDS = 20,
+    ID_COLUMNS = 64,  /* of an id or name that is shown */
     SAMPLE_MAX = 128, /* controls: one request each */
 };
 
@@ -313,18 +314,17 @@ static char *
 list_ids(const json_t *targets)
 {
     GString *list = g_string_new(NULL);
-    size_t i;
-    json_t *row;
-    json_array_foreach(targets, i, row)
-    {
+    const size_t n = json_array_size(targets);
+    for (size_t i = 0; i < MIN(n, SHOWN_IDS); i++) {
+        const json_t *row = json_array_get(targets, i);
         const char *id = json_string_value(json_object_get(row, "id"));
         const char *name = json_string_value(json_object_get(row, "name"));
-        if (i < SHOWN_IDS)
-            g_string_append_printf(list, "%s%s (%s)", i > 0 ? ", " : "", id != NULL ? id : "?",
-                                   name != NULL ? name : "?");
+        g_autofree char *shown_id = text_cut(id != NULL ? id : "?", ID_COLUMNS);
+        g_autofree char *shown_name = text_cut(name != NULL ? name : "?", ID_COLUMNS);
+        g_string_append_printf(list, "%s%s (%s)", i > 0 ? ", " : "", shown_id, shown_name);
     }
-    if (i > SHOWN_IDS)
-        g_string_append_printf(list, " and %zu more", i - SHOWN_IDS);
+    if (n > SHOWN_IDS)
+        g_string_append_printf(list, " and %zu more", n - SHOWN_IDS);
     text_clean(list->str, list->len + 1);
     return g_string_free(list, FALSE);
 }

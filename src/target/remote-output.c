@@ -70,7 +70,7 @@ static TraceeVerdict
 before_dump(TraceeSystemCall *call, gpointer data)
 {
     RemoteOutput *output = data;
-    output->opening = output->descriptor < 0 && opens_dump(call, output->name);
+    output->opening = output->descriptor < 0 && output->refused == NULL && opens_dump(call, output->name);
     if (!output->opening && output->descriptor >= 0 && output->refused == NULL)
         output_pages_advance(&output->pages, output->process->name, &output->refused);
     /* A filter that forbids to open files still does: jemalloc gets an empty file, and the list is added later

@@ -3,10 +3,14 @@
 
 #include "client/document.h"
 #include "target/target.h"
+#include "text/printable.h"
 
 #include <string.h>
 
-enum { TEXTS = 7 };
+enum {
+    TEXTS = 7,
+    MESSAGE_COLUMNS = 1024,
+};
 
 static void
 list_texts(RouteStatus *status, const char **texts[static TEXTS])
@@ -82,8 +86,9 @@ take_error(const json_t *document, GError **error)
 {
     const json_t *said = json_object_get(document, "error");
     const char *message = json_string_value(json_object_get(said, "message"));
+    g_autofree char *shown = text_cut(message != NULL ? message : "it failed", MESSAGE_COLUMNS);
     if (said != NULL)
-        g_set_error_literal(error, TARGET_ERROR, OUTCOME_SYSTEM, message != NULL ? message : "it failed");
+        g_set_error_literal(error, TARGET_ERROR, OUTCOME_SYSTEM, shown);
 }
 
 void
