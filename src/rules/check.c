@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rules/check.h"
 
+#include "confine/keyed-hash.h"
 #include "history/dumps.h"
 
 #include <string.h>
@@ -23,6 +24,14 @@ typedef struct {
     RuleReason *before;  /* the previous reason of each rule */
     guint n;
 } Replay;
+
+/* What is the same for all series. */
+typedef struct {
+    History *history;
+    const GPtrArray *rules;
+    HistoryRange range;
+    GHashTable *kept; /* read_kept() */
+} Input;
 
 void
 rules_check_free(RulesCheck *check)
@@ -131,21 +140,43 @@ gap_of(const HistoryTarget *target)
     return every_us * MISSING_HALVES / 2;
 }
 
-/* The mean size of the dumps kept for SERIES; 0: there are none. */
-static guint64
-mean_dump(History *history, const char *series)
+/* The dumps that are kept of a series. */
+typedef struct {
+    guint64 bytes, count;
+} KeptDumps;
+
+static void
+add_dumps(History *history, const HistoryKept *kept, KeptDumps *sum)
 {
+    g_autoptr(GArray) dumps = history_dumps(history, kept->incarnation, KEPT_DUMPS, NULL);
+    for (guint i = 0; dumps != NULL && i < dumps->len; i++, sum->count++)
+        sum->bytes += g_array_index(dumps, RouteDump, i).bytes;
+}
+
+/* Name of a series -> KeptDumps. Read once for all series, of which users may have made any number. */
+static GHashTable *
+read_kept(History *history)
+{
+    GHashTable *sums = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     g_autoptr(GArray) lives = history_kept_lives(history, KEPT_LIVES, NULL);
-    guint64 bytes = 0, count = 0;
     for (guint i = 0; lives != NULL && i < lives->len; i++) {
         const HistoryKept *kept = &g_array_index(lives, HistoryKept, i);
-        if (strcmp(kept->target, series) != 0)
-            continue;
-        g_autoptr(GArray) dumps = history_dumps(history, kept->incarnation, KEPT_DUMPS, NULL);
-        for (guint d = 0; dumps != NULL && d < dumps->len; d++, count++)
-            bytes += g_array_index(dumps, RouteDump, d).bytes;
+        KeptDumps *sum = g_hash_table_lookup(sums, kept->target);
+        if (sum == NULL) {
+            sum = g_new0(KeptDumps, 1);
+            g_hash_table_insert(sums, g_strdup(kept->target), sum);
+        }
+        add_dumps(history, kept, sum);
     }
-    return count > 0 ? bytes / count : 0;
+    return sums;
+}
+
+/* The mean size of the dumps kept for SERIES; 0: there are none. */
+static guint64
+mean_dump(GHashTable *kept, const char *series)
+{
+    const KeptDumps *sum = g_hash_table_lookup(kept, series);
+    return sum != NULL && sum->count > 0 ? sum->bytes / sum->count : 0;
 }
 
 /* ---- the result ---- */
@@ -181,20 +212,20 @@ take_standing(const RuleStanding *standing, gpointer data)
 }
 
 static gboolean
-replay_series(History *history, const GPtrArray *rules, HistoryRange range, Replay *replay, GError **error)
+replay_series(const Input *input, Replay *replay, GError **error)
 {
-    StatsIterator *iterator = open_samples(history, rules, replay->target->name, range, error);
+    StatsIterator *iterator = open_samples(input->history, input->rules, replay->target->name, input->range, error);
     gboolean read = iterator != NULL && iterator->each(iterator, replay_sample, replay, error);
     if (iterator != NULL)
         iterator->free(iterator);
     return read;
 }
 
-/* Replays RULES on TARGET, and appends a check to CHECKS for each rule that selects it. */
+/* Replays the rules on TARGET, and appends a check to CHECKS for each rule that selects it. */
 static gboolean
-check_series(History *history, const GPtrArray *rules, HistoryRange range, const HistoryTarget *target,
-             GPtrArray *checks, GError **error)
+check_series(const Input *input, const HistoryTarget *target, GPtrArray *checks, GError **error)
 {
+    const GPtrArray *rules = input->rules;
     g_autoptr(Engine) engine = engine_new();
     g_autoptr(GArray) firings = rule_firings_new();
     g_autofree RulesCheck **own = g_new(RulesCheck *, MAX(rules->len, 1));
@@ -207,11 +238,10 @@ check_series(History *history, const GPtrArray *rules, HistoryRange range, const
     engine_set_rules(engine, rules);
     for (guint i = 0; i < rules->len; i++)
         own[i] = check_new(rules->pdata[i], target->name);
-    gboolean read = replay_series(history, rules, range, &replay, error);
-    guint64 dump_bytes = mean_dump(history, target->name);
+    gboolean read = replay_series(input, &replay, error);
     engine_each(engine, NULL, take_standing, &replay);
     for (guint i = 0; i < rules->len; i++) {
-        compute_cost(own[i], dump_bytes);
+        compute_cost(own[i], mean_dump(input->kept, target->name));
         if (own[i]->why != NULL)
             g_ptr_array_add(checks, own[i]);
         else
@@ -238,11 +268,13 @@ rules_check(History *history, const GPtrArray *rules, const RulesCheckQuery *que
     if (targets == NULL)
         return NULL;
     g_autoptr(GPtrArray) checks = g_ptr_array_new_with_free_func((GDestroyNotify)rules_check_free);
+    g_autoptr(GHashTable) kept = read_kept(history);
+    const Input input = {history, rules, query->range, kept};
     for (guint i = 0; i < targets->len; i++) {
         const HistoryTarget *target = targets->pdata[i];
         if (*query->series != NULL && !g_strv_contains(query->series, target->name))
             continue;
-        if (!check_series(history, rules, query->range, target, checks, error))
+        if (!check_series(&input, target, checks, error))
             return NULL;
     }
     g_ptr_array_sort(checks, compare);

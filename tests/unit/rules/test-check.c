@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SECOND G_GINT64_CONSTANT(1000000)
@@ -156,6 +157,33 @@ test_range(void)
     g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING);
 }
 
+/* As many series as another user's processes had names, each with a dump: what is kept is read once for all of them.
+ * Reading it for each of them takes a time that grows with the square of their number. */
+static void
+test_crowd(void)
+{
+    enum { SERIES = 4000, LONGEST_S = 5 };
+    g_autoptr(History) history = history_open_in_memory(NULL);
+    g_auto(HistoryPackedDump) packed = {0};
+    int fd = memfd_create("dump", MFD_CLOEXEC);
+    g_assert_cmpint(write(fd, "heap_v2", 7), ==, 7);
+    g_assert_true(history_dump_pack(fd, &packed, NULL));
+    close(fd);
+    for (guint i = 0; i < SERIES; i++) {
+        g_autofree char *name = g_strdup_printf("app-%04u", i);
+        RouteDump dump = {.taken_ms = 5};
+        gint64 life = begin(history, name, i + 1);
+        add(history, life, 0, 1, 150);
+        g_assert_true(history_dump_add_packed(history, life, &packed, &dump, NULL));
+    }
+    const clock_t begun = clock();
+    g_autoptr(GPtrArray) checks = check(history, "[a]\nwhen = held above 100\ndo = dump\n", HISTORY_ALL_TIME);
+    g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
+    g_assert_cmpuint(checks->len, ==, SERIES);
+    for (guint i = 0; i < SERIES; i++)
+        g_assert_cmpuint(((const RulesCheck *)checks->pdata[i])->cost.dump_bytes, ==, 7);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -164,5 +192,6 @@ main(int argc, char **argv)
     g_test_add_func("/check/limits", test_limits);
     g_test_add_func("/check/gaps", test_gaps);
     g_test_add_func("/check/range", test_range);
+    g_test_add_func("/check/crowd", test_crowd);
     return g_test_run();
 }
