@@ -3,7 +3,13 @@
 
 #include "routes/reply.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum {
+    LETTER_MAX = 6, /* bytes of one character: \u001f */
+    PIECE_MAX = 1024,
+};
 
 static void
 add(Json *json, const char *text)
@@ -37,21 +43,37 @@ utf8_length(const unsigned char *text)
     return 0;
 }
 
+/* Writes the character at TEXT, of N bytes, or 0 if it is not well-formed, to PLACE. Returns the number of bytes. */
+static size_t
+write_letter(char place[static LETTER_MAX + 1], const char *text, size_t n)
+{
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\')
+        return (size_t)snprintf(place, LETTER_MAX + 1, "\\%c", c);
+    if (c < ' ' || c == 0x7f)
+        return (size_t)snprintf(place, LETTER_MAX + 1, "\\u%04x", c);
+    memcpy(place, n > 0 ? text : "\xef\xbf\xbd", n > 0 ? n : 3);
+    return n > 0 ? n : 3;
+}
+
+/* In pieces, not in letters: a reply that is in a memfd takes a system call for each, and a process chooses the text of
+ * its arguments. */
 static void
 add_quoted(Json *json, const char *text)
 {
+    char piece[PIECE_MAX];
+    size_t used = 0;
     add(json, "\"");
     while (*text != '\0') {
-        unsigned char c = (unsigned char)*text;
         size_t n = utf8_length((const unsigned char *)text);
-        if (c == '"' || c == '\\')
-            reply_print(json->reply, "\\%c", c);
-        else if (c < ' ' || c == 0x7f)
-            reply_print(json->reply, "\\u%04x", c);
-        else
-            reply_add(json->reply, n > 0 ? text : "\xef\xbf\xbd", n > 0 ? n : 3);
+        if (used + LETTER_MAX + 1 > sizeof(piece)) {
+            reply_add(json->reply, piece, used);
+            used = 0;
+        }
+        used += write_letter(piece + used, text, n);
         text += n > 0 ? n : 1;
     }
+    reply_add(json->reply, piece, used);
     add(json, "\"");
 }
 

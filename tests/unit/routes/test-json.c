@@ -5,6 +5,7 @@
 
 #include <glib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static RouteReply reply = {.descriptor = -1};
@@ -64,6 +65,45 @@ test_mends_what_is_not_utf8(void)
     }
 }
 
+/* Texts that are longer than a piece of them, with characters of every length at the end of a piece. */
+static void
+test_long_texts(void)
+{
+    static const char *const letters[] = {"x", "\"", "\n", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xff"};
+    static const char *const written[] = {
+        "x", "\\\"", "\\u000a", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xef\xbf\xbd"};
+    for (size_t i = 0; i < G_N_ELEMENTS(letters); i++)
+        for (gsize before = 1000; before < 1050; before++) {
+            Json json;
+            g_autofree char *head = g_strnfill(before, 'h');
+            g_autofree char *given = g_strconcat(head, letters[i], head, NULL);
+            g_autofree char *wanted = g_strconcat("\"", head, written[i], head, "\"", NULL);
+            reply_begin(&reply, 200, REPLY_JSON);
+            json_begin(&json, &reply);
+            json_text(&json, NULL, given);
+            g_autofree char *text = body();
+            g_assert_cmpstr(text, ==, wanted);
+        }
+}
+
+/* A system call for each character of a body in a memory file took half a minute for the arguments and control groups
+ * of the thousand processes that a user may have. */
+static void
+test_letters_take_no_system_call_each(void)
+{
+    enum { BYTES = 8 << 20, LONGEST_S = 2 };
+    Json json;
+    g_autofree char *quotes = g_strnfill(BYTES, '"');
+    const clock_t begun = clock();
+    reply_begin(&reply, 200, REPLY_JSON);
+    json_begin(&json, &reply);
+    json_text(&json, NULL, quotes);
+    g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
+    g_assert_cmpint(reply.descriptor, >=, 0);
+    g_assert_cmpuint(reply.body_size, ==, 2 * BYTES + 2);
+    reply_begin(&reply, 200, NULL);
+}
+
 static void
 test_long_bodies_move_to_memory_files(void)
 {
@@ -99,6 +139,8 @@ main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/routes/json/writes-every-kind", test_writes_every_kind);
     g_test_add_func("/routes/json/mends-what-is-not-utf8", test_mends_what_is_not_utf8);
+    g_test_add_func("/routes/json/long-texts", test_long_texts);
+    g_test_add_func("/routes/json/letters-take-no-system-call-each", test_letters_take_no_system_call_each);
     g_test_add_func("/routes/reply/long-bodies-move-to-memory-files", test_long_bodies_move_to_memory_files);
     g_test_add_func("/routes/reply/headers-hold-no-line-ends", test_headers_hold_no_line_ends);
     return g_test_run();
