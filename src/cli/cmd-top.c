@@ -123,6 +123,17 @@ open_local(char **operands, GArray *sources, guint every_ms, GError **error)
     return local_feed_new(&local, error);
 }
 
+static Feed *
+open_replay(guint every_ms, GError **error)
+{
+    guint left_out;
+    Feed *feed = replay_feed_new(replay, every_ms, &left_out, error);
+    if (feed != NULL && left_out > 0)
+        command_say("top: %s has too many targets: %u are not shown, of the users with most the oldest", replay,
+                    left_out);
+    return feed;
+}
+
 /* *ONE: a target was named. */
 static Feed *
 open_feed(char **operands, GArray *sources, gboolean *one, GError **error)
@@ -133,7 +144,7 @@ open_feed(char **operands, GArray *sources, gboolean *one, GError **error)
         return NULL;
     *one = *operands != NULL;
     if (replay != NULL)
-        return replay_feed_new(replay, every_ms, error);
+        return open_replay(every_ms, error);
     if (*operands == NULL || !client_is_url(*operands))
         return open_local(operands, sources, every_ms, error);
     access = via_access();

@@ -296,7 +296,7 @@ find_range(ReplayFeed *self)
 }
 
 Feed *
-replay_feed_new(const char *path, guint every_ms, GError **error)
+replay_feed_new(const char *path, guint every_ms, guint *left_out, GError **error)
 {
     ReplaySource *source = replay_source_new(path, error);
     if (source == NULL)
@@ -306,6 +306,7 @@ replay_feed_new(const char *path, guint every_ms, GError **error)
     self->asks = g_ptr_array_new_with_free_func(replay_ask_cancel);
     self->source = source;
     self->targets = replay_source_targets(source);
+    *left_out = replay_source_left_out(source);
     self->users = g_ptr_array_new_with_free_func(g_free);
     find_range(self);
     return &self->base;

@@ -6,7 +6,8 @@
 
 #include "tui/feed.h"
 
-/* PATH is a history file. The replay begins paused at the first moment, and advances by one every EVERY_MS. */
-Feed *replay_feed_new(const char *path, guint every_ms, GError **error);
+/* PATH is a history file. The replay begins paused at the first moment, and advances by one every EVERY_MS. Sets
+ * *LEFT_OUT to the number of targets that are not shown, as the file has too many. */
+Feed *replay_feed_new(const char *path, guint every_ms, guint *left_out, GError **error);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tui/replay-source.h"
 
+#include "confine/account.h"
 #include "confine/confined.h"
 #include "confine/rights.h"
 #include "history/handed.h"
@@ -15,7 +16,7 @@
 /* The types of a child's output. GVariants are safe to read from untrusted bytes. */
 #define LIVES_TYPE   "a(xxxsss)"
 #define TARGET_TYPE  "(sxxtx" LIVES_TYPE ")"
-#define TARGETS_TYPE "a" TARGET_TYPE
+#define TARGETS_TYPE "(ua" TARGET_TYPE ")" /* how many are left out; the others */
 #define SAMPLES_TYPE "a(uuay)"
 #define DUMPS_TYPE   "a(xtttt)"
 #define EVENTS_TYPE  "a(xs)"
@@ -36,6 +37,7 @@ static const gint64 time_most_us = G_GINT64_CONSTANT(1) << 60;
 struct ReplaySource {
     char *path;
     GArray *targets; /* of ReplayTarget */
+    guint left_out;
 };
 
 /* In the child ------------------------------------------------------------------------------------------------------
@@ -90,6 +92,81 @@ add_target(GVariantBuilder *rows, History *history, const HistoryTarget *target)
     g_variant_builder_close(rows);
 }
 
+/* ---- which targets are shown ---- */
+
+/* A target that may be shown. */
+typedef struct {
+    const HistoryTarget *target;
+    gint64 last_us;
+    gpointer account; /* to whom it is charged, as a key of a table */
+} Choice;
+
+static gint
+by_end(gconstpointer a, gconstpointer b)
+{
+    const Choice *one = a, *other = b;
+    return (other->last_us > one->last_us) - (other->last_us < one->last_us);
+}
+
+/* The most targets of one user with which all users together have TARGETS_MAX at most; at least one. COUNTS: account ->
+ * number of targets. */
+static guint
+find_share(GHashTable *counts)
+{
+    guint low = 1, high = TARGETS_MAX;
+    while (low < high) {
+        const guint share = low + (high - low + 1) / 2;
+        guint64 all = 0;
+        GHashTableIter iterator;
+        gpointer count;
+        g_hash_table_iter_init(&iterator, counts);
+        while (g_hash_table_iter_next(&iterator, NULL, &count))
+            all += MIN(GPOINTER_TO_UINT(count), share);
+        if (all <= TARGETS_MAX)
+            low = share;
+        else
+            high = share - 1;
+    }
+    return low;
+}
+
+static guint
+count_one(GHashTable *counts, gpointer account)
+{
+    const guint count = GPOINTER_TO_UINT(g_hash_table_lookup(counts, account)) + 1;
+    g_hash_table_insert(counts, account, GUINT_TO_POINTER(count));
+    return count;
+}
+
+/* The set of those of TARGETS that are shown: users share the places, and of the targets of each those with the latest
+ * samples are. A user may have made any number of them. LEFT_OUT is set to the number of the others. */
+static GHashTable *
+choose_targets(History *history, const GPtrArray *targets, guint *left_out)
+{
+    GHashTable *chosen = g_hash_table_new(NULL, NULL);
+    g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL), taken = g_hash_table_new(NULL, NULL);
+    g_autoptr(GArray) choices = g_array_new(FALSE, FALSE, sizeof(Choice));
+    for (guint i = 0; i < targets->len; i++) {
+        const HistoryTarget *target = targets->pdata[i];
+        const gint64 user = target->samples > 0 ? history_user(history, target->name) : -1;
+        const Choice choice = {target, target->last_us,
+                               GUINT_TO_POINTER(user >= 0 ? account_of((uid_t)user) : (uid_t)-1)};
+        if (target->samples == 0)
+            continue;
+        count_one(counts, choice.account);
+        g_array_append_val(choices, choice);
+    }
+    const guint share = find_share(counts);
+    g_array_sort(choices, by_end);
+    for (guint i = 0; i < choices->len && g_hash_table_size(chosen) < TARGETS_MAX; i++) {
+        const Choice *choice = &g_array_index(choices, Choice, i);
+        if (count_one(taken, choice->account) <= share)
+            g_hash_table_add(chosen, (gpointer)(guintptr)choice->target);
+    }
+    *left_out = choices->len - g_hash_table_size(chosen);
+    return chosen;
+}
+
 static int
 write_targets(gpointer data, GOutputStream *out, GError **error)
 {
@@ -98,12 +175,15 @@ write_targets(gpointer data, GOutputStream *out, GError **error)
     GVariantBuilder rows;
     if (targets == NULL)
         return -1;
+    guint left_out;
+    g_autoptr(GHashTable) chosen = choose_targets(history, targets, &left_out);
     g_variant_builder_init(&rows, G_VARIANT_TYPE(TARGETS_TYPE));
-    for (guint i = 0; i < MIN(targets->len, TARGETS_MAX); i++) {
-        const HistoryTarget *target = targets->pdata[i];
-        if (target->samples > 0)
-            add_target(&rows, history, target);
-    }
+    g_variant_builder_add(&rows, "u", left_out);
+    g_variant_builder_open(&rows, G_VARIANT_TYPE("a" TARGET_TYPE));
+    for (guint i = 0; i < targets->len; i++)
+        if (g_hash_table_contains(chosen, targets->pdata[i]))
+            add_target(&rows, history, targets->pdata[i]);
+    g_variant_builder_close(&rows);
     return write_value(g_variant_builder_end(&rows), out, error) ? 0 : -1;
 }
 
@@ -458,14 +538,16 @@ take_target(GArray *targets, const ReplayTarget *target, GVariant *lives)
 static gboolean
 read_targets(ReplaySource *source, GError **error)
 {
-    g_autoptr(GVariant) rows = run(write_targets, source, TARGETS_TYPE, error);
+    g_autoptr(GVariant) whole = run(write_targets, source, TARGETS_TYPE, error);
+    g_autoptr(GVariant) rows = NULL;
     GVariantIter iterator;
     ReplayTarget target = {0};
     const char *name;
     guint64 every_us;
     GVariant *lives;
-    if (rows == NULL)
+    if (whole == NULL)
         return FALSE;
+    g_variant_get(whole, "(u@a" TARGET_TYPE ")", &source->left_out, &rows);
     g_variant_iter_init(&iterator, rows);
     while (g_variant_iter_next(&iterator, "(&sxxtx@" LIVES_TYPE ")", &name, &target.first_us, &target.last_us,
                                &every_us, &target.user, &lives)) {
@@ -487,6 +569,7 @@ replay_source_new(const char *path, GError **error)
     source->targets = g_array_new(FALSE, FALSE, sizeof(ReplayTarget));
     g_array_set_clear_func(source->targets, clear_target);
     history_hand_over(path);
+    account_of(geteuid()); /* stays known for the child, which cannot read who has which subordinate ids */
     if (read_targets(source, error))
         return source;
     replay_source_free(source);
@@ -507,6 +590,12 @@ const GArray *
 replay_source_targets(const ReplaySource *source)
 {
     return source->targets;
+}
+
+guint
+replay_source_left_out(const ReplaySource *source)
+{
+    return source->left_out;
 }
 
 GArray *

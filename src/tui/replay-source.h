@@ -33,6 +33,9 @@ void replay_source_free(ReplaySource *source);
 /* The targets, of ReplayTarget; borrowed. */
 const GArray *replay_source_targets(const ReplaySource *source);
 
+/* The number of further targets with samples, as the file has too many. */
+guint replay_source_left_out(const ReplaySource *source);
+
 /* An event of a target: a process, a gap, a remark, a recording or a kept dump. */
 typedef struct {
     gint64 time_us;

@@ -2,6 +2,7 @@
 #include "tui/replay-source.h"
 
 #include "../history/fixture.h"
+#include "history/database.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -139,11 +140,51 @@ test_lives(void)
     fixture_remove(path);
 }
 
+/* Another user's processes have had more names than are shown: a service whose name comes after them is shown, and so
+ * are the latest of that user's. */
+static void
+test_crowd(void)
+{
+    enum { CROWD = 4200, USER = 4321 };
+    g_autoptr(GError) error = NULL;
+    char *path = fixture_path();
+    History *history = fixture_open(path);
+    gboolean mine, granted, has_first = FALSE, has_last = FALSE, has_service = FALSE;
+    g_assert_true(database_begin(history, &mine, NULL));
+    for (guint i = 0; i <= CROWD; i++) {
+        g_autofree char *name = i < CROWD ? g_strdup_printf("a%04u", i) : g_strdup("redis");
+        g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+        sample->time_us = SOME_DAY + (i < CROWD ? i + 1 : 0) * SECOND;
+        stats_values_set(sample->totals, STATS_ALLOCATED, 1);
+        g_assert_true(history_claim(history, name, &(HistoryOwner){i < CROWD ? USER : 0, ""}, &granted, NULL));
+        g_assert_true(history_add(history, fixture_begin(history, name, i + 1), sample, HISTORY_TOTALS, NULL));
+    }
+    g_assert_true(database_end(history, mine, TRUE, NULL));
+    history_close(history);
+    ReplaySource *source = replay_source_new(path, &error);
+    g_assert_no_error(error);
+    const GArray *targets = replay_source_targets(source);
+    g_assert_cmpuint(targets->len, ==, 4096);
+    g_assert_cmpuint(replay_source_left_out(source), ==, CROWD + 1 - 4096);
+    for (guint i = 0; i < targets->len; i++) {
+        const char *name = g_array_index(targets, ReplayTarget, i).name;
+        has_service = has_service || g_str_equal(name, "redis");
+        has_first = has_first || g_str_equal(name, "a0000");
+        has_last = has_last || g_str_equal(name, "a4199");
+    }
+    g_assert_true(has_service);
+    g_assert_true(has_last);
+    g_assert_false(has_first);
+    replay_source_free(source);
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/replay-source/owner", test_owner);
     g_test_add_func("/replay-source/lives", test_lives);
+    g_test_add_func("/replay-source/crowd", test_crowd);
     return g_test_run();
 }
