@@ -258,7 +258,7 @@ def history(loaded):
     """Samples of the redis-server, which allocates between them."""
     scratch, server = loaded
     path = scratch / "history.db"
-    collecting = [JESCOPE, "collect", "redis-server", "--every", "100ms", "--detail", "all", "--history", path]
+    collecting = [JESCOPE, "collect", server.pid, "--every", "100ms", "--detail", "all", "--history", path]
     with started(collecting, env=environment(scratch), cwd=scratch):
         for count in (0, 20, 40):
             wait_for(lambda least=count: samples(scratch, path) > least, "samples")
