@@ -18,14 +18,27 @@ typedef struct {
 } Pair;
 
 static Pair
-start(void)
+connect_both(void)
 {
     int pair[2];
     g_assert_no_errno(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
-    g_assert_true(relay_insert(pair[1], getuid()));
-    g_assert_cmpint(fcntl(pair[1], F_GETFL) & O_NONBLOCK, ==, O_NONBLOCK);
-    g_assert_cmpint(fcntl(pair[1], F_GETFD), ==, FD_CLOEXEC);
     return (Pair){.peer = pair[0], .ours = pair[1]};
+}
+
+static void
+start_relay(const Pair *pair)
+{
+    g_assert_true(relay_insert(pair->ours, getuid()));
+    g_assert_cmpint(fcntl(pair->ours, F_GETFL) & O_NONBLOCK, ==, O_NONBLOCK);
+    g_assert_cmpint(fcntl(pair->ours, F_GETFD), ==, FD_CLOEXEC);
+}
+
+static Pair
+start(void)
+{
+    const Pair pair = connect_both();
+    start_relay(&pair);
+    return pair;
 }
 
 static void
@@ -124,11 +137,13 @@ send_with_descriptor(int socket, char *text, int fd)
 static void
 test_descriptors(void)
 {
-    Pair pair = start();
+    Pair pair = connect_both();
     int other_ends[2];
     char text[16];
+    /* Before the relay receives them: the last close of a descriptor must be the relay's. */
     send_with_descriptor(pair.peer, (char[]){"first"}, slow_close_open(&other_ends[0]));
     send_with_descriptor(pair.peer, (char[]){"second"}, slow_close_open(&other_ends[1]));
+    start_relay(&pair);
     g_assert_cmpuint(receive(pair.ours, text, 11), ==, 11);
     g_assert_cmpmem(text, 11, "firstsecond", 11);
     close(pair.ours);
