@@ -222,7 +222,7 @@ test_exports_are_whole(void)
 static void
 test_long_name_at_many_lines(void)
 {
-    enum { LONG = 60000, MANY = 10000, LONGEST_S = 25 };
+    enum { LONG = 60000, MANY = 10000, LONGEST_S = 30 };
     g_autoptr(Functions) functions = functions_new();
     g_autofree char *name = g_strnfill(LONG, 'f');
     const clock_t begun = clock();
