@@ -8,7 +8,7 @@
 /*
  * TEXT as an interned string, safe for a terminal (text/printable.h): equal texts have the same address for as long as
  * one of them is referenced. A new reference, to be dropped with stats_intern_unref(); NULL, which means "unknown", for
- * more than 512 bytes. References are counted since whoever writes the files chooses how many texts there are.
+ * more than 512 bytes. References are counted, since the writers of the files choose how many texts there are.
  * Thread-safe, as the functions below.
  */
 const char *stats_intern(const char *text, gsize length);
