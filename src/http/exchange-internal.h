@@ -49,6 +49,10 @@ void exchange_count_waiting(Exchange *exchange, gboolean waiting);
 /* Counts SIZE bytes of its answer as unread by its peer, instead of what was counted before, until exchange_free(). */
 void exchange_count_unread(Exchange *exchange, guint64 size);
 
+/* Counts EXCHANGE as refused for the rate of its peer, which may try again in WAIT_S seconds, and returns the refusal.
+ */
+Answer *exchange_refuse_rate(const Exchange *exchange, guint wait_s);
+
 /* Counts a body that is received into a file, until exchange_free(). */
 void exchange_count_file(Exchange *exchange);
 

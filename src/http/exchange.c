@@ -6,6 +6,7 @@
 #include "http/mhd-source.h"
 
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 Exchange *
@@ -212,6 +213,44 @@ void
 exchange_fail(Exchange *exchange, const AnswerFailure *failure)
 {
     exchange_answer(exchange, answer_new_failure(failure));
+}
+
+Answer *
+exchange_refuse_rate(const Exchange *exchange, guint wait_s)
+{
+    Answer *answer = answer_new_failure(&(AnswerFailure){.status = MHD_HTTP_TOO_MANY_REQUESTS,
+                                                         .code = "too_many_requests",
+                                                         .message = "too many requests from this address",
+                                                         .hint = "wait as long as Retry-After says"});
+    g_autofree char *seconds = g_strdup_printf("%u", wait_s);
+    answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+    exchange->connection->listener->traffic->figures.limited++;
+    return answer;
+}
+
+Answer *
+exchange_check_allowance(const Exchange *exchange)
+{
+    const Connection *connection = exchange->connection;
+    guint wait_s = 0;
+    if (peers_may_go_on(connection->listener->traffic->peers, connection->peer, g_get_monotonic_time(), &wait_s))
+        return NULL;
+    return exchange_refuse_rate(exchange, wait_s);
+}
+
+gint64
+exchange_spent_us(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
+}
+
+void
+exchange_charge(const Exchange *exchange, gint64 begun_us)
+{
+    const Connection *connection = exchange->connection;
+    peers_charge(connection->listener->traffic->peers, connection->peer, exchange_spent_us() - begun_us);
 }
 
 static void

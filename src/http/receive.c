@@ -54,16 +54,6 @@ receive_has_body(const Exchange *exchange)
 }
 
 static Answer *
-refuse_rate(guint wait_s)
-{
-    Answer *answer = refuse(MHD_HTTP_TOO_MANY_REQUESTS, "too_many_requests", "too many requests from this address",
-                            "wait as long as Retry-After says");
-    g_autofree char *seconds = g_strdup_printf("%u", wait_s);
-    answer_add_header(answer, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
-    return answer;
-}
-
-static Answer *
 refuse_body(gboolean is_file)
 {
     if (is_file)
@@ -139,9 +129,8 @@ receive_begin(Exchange *exchange, const char *method, const char *version)
     if (announces_long_body(exchange, is_file))
         return refuse_body(is_file);
     if (!peers_spend(traffic->peers, connection->peer, g_get_monotonic_time(), &wait_s)) {
-        traffic->figures.limited++;
         exchange->delay_ms = peers_note_limited(traffic->peers, connection->peer);
-        return refuse_rate(wait_s);
+        return exchange_refuse_rate(exchange, wait_s);
     }
     /* A client that is not admitted takes no place of those that send files, also while its refusal is delayed. */
     Answer *refusal = traffic->handler.admit(exchange, traffic->handler.data);
@@ -184,14 +173,11 @@ receive_body(Exchange *exchange, const char *bytes, size_t size)
 Answer *
 receive_end(Exchange *exchange)
 {
-    Traffic *traffic = exchange->connection->listener->traffic;
-    guint wait_s = 0;
     /* A peer could send many heads before the first body, so that all are admitted before it is known what they cost.
      */
-    if (!peers_may_go_on(traffic->peers, exchange->connection->peer, g_get_monotonic_time(), &wait_s)) {
-        traffic->figures.limited++;
-        return refuse_rate(wait_s);
-    }
+    Answer *refusal = exchange_check_allowance(exchange);
+    if (refusal != NULL)
+        return refusal;
     if (exchange->body != NULL) {
         exchange->request.body_size = exchange->body->len;
         g_byte_array_append(exchange->body, (const guint8 *)"", 1);

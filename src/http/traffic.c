@@ -8,7 +8,6 @@
 #include <gnutls/gnutls.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 /* ---- deadlines ---- */
 
@@ -149,19 +148,11 @@ send_answer(Exchange *exchange)
 
 /* ---- requests ---- */
 
-static gint64
-spent_us(void)
-{
-    struct timespec spent;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
-}
-
 static void
 handle(Exchange *exchange)
 {
     Traffic *traffic = exchange->connection->listener->traffic;
-    gint64 begun_us = spent_us();
+    gint64 begun_us = exchange_spent_us();
     exchange->handled = TRUE;
     exchange->connection->deadline_us = 0; /* the server's turn */
     exchange_count_waiting(exchange, TRUE);
@@ -170,7 +161,7 @@ handle(Exchange *exchange)
         exchange_answer(exchange, refusal);
     else
         traffic->handler.handle(exchange, traffic->handler.data);
-    peers_charge(traffic->peers, exchange->connection->peer, spent_us() - begun_us);
+    exchange_charge(exchange, begun_us);
 }
 
 static gboolean

@@ -184,15 +184,38 @@ ask(Pending *pending)
         on_done(NULL, error, pending);
 }
 
+/* Answers those whose peers have used up their allowance: many requests can be admitted before the first of them is
+ * charged. */
+static void
+refuse_those_over(Pending *pending)
+{
+    for (GList *link = pending->waiting.head, *after; link != NULL; link = after) {
+        Exchange *exchange = link->data;
+        Answer *refusal = exchange_check_allowance(exchange);
+        after = link->next;
+        if (refusal == NULL)
+            continue;
+        g_queue_delete_link(&pending->waiting, link);
+        count(pending, exchange, -1);
+        exchange_answer(exchange, refusal);
+    }
+}
+
+/* At the expense of the first that waits: to find a target, all processes of its user may have to be looked at. */
 static gboolean
 on_start(gpointer data)
 {
     Pending *pending = data;
     pending->start = 0;
-    if (pending->waiting.length > 0)
-        ask(pending);
-    else
+    refuse_those_over(pending);
+    const Exchange *payer = g_queue_peek_head(&pending->waiting);
+    const gint64 begun_us = exchange_spent_us();
+    if (payer == NULL) {
         drop_if_idle(pending);
+        return G_SOURCE_REMOVE;
+    }
+    ask(pending);
+    exchange_charge(payer, begun_us);
     return G_SOURCE_REMOVE;
 }
 

@@ -29,6 +29,7 @@ ABRUPT = 200
 FEW = 200  # descriptors
 SHARE_OF_TARGET = 16
 CROWD = 400
+SEARCHED = 100  # processes of a user
 SO_TIMESTAMPNS = 35  # of asm-generic/socket.h
 
 
@@ -436,6 +437,19 @@ def test_one_user_has_a_share_of_the_threads_that_write_metrics(scratch, profile
             wait_for(lambda: unread(port) == 0, "all requests are read")
         arrived = arrival(other)
         assert sum(arrival(connection) < arrived for connection in crowd) < CROWD / 2
+
+
+def test_a_search_for_a_target_is_charged(folder, scratch):
+    """To say that there is no such target, all of a user's processes are looked at: it counts against his allowance, as does what he sent
+    before it was known."""
+    port = free_port()
+    with hostile(folder, SEARCHED, "flip") as pids, serve(scratch, *pids, "--every=0", port=port) as server, contextlib.ExitStack() as stack:
+        with stopped(server.process.pid):
+            asked = [stack.enter_context(asking(port, f"/api/v1/targets/none-{i}/statistics", NOBODY)) for i in range(CROWD)]
+        statuses = {connection.recv(64).split()[1] for connection in asked}
+        # How many are searched for depends on the time that it takes; all were.
+        assert b"429" in statuses and statuses <= {b"404", b"429"}, statuses
+        assert server.get("/healthz").status == 200
 
 
 def test_root_serves_root_alone_unless_told_otherwise(scratch):
