@@ -97,8 +97,9 @@ caller_tree_is_first(const CallerTree *tree, guint32 index)
 
 /* ---- the tree ---- */
 
+/* INNER: whether VIEW is on the way to PARENT as well. */
 static guint32
-child_of(CallerTree *tree, guint32 parent, guint32 view)
+child_of(CallerTree *tree, guint32 parent, guint32 view, gboolean inner)
 {
     guint64 key = (guint64)parent << 32 | view;
     gpointer found = g_hash_table_lookup(tree->index, &key);
@@ -110,6 +111,7 @@ child_of(CallerTree *tree, guint32 parent, guint32 view)
                        .next_sibling = caller_tree_node(tree, parent)->first_child,
                        .next_of_view = tree->of_view[view],
                        .heaviest = PROFILE_NONE,
+                       .inner = inner,
                        .first = parent == 0 || (caller_tree_is_first(tree, parent) && is_start(tree, parent))};
     g_array_append_val(tree->nodes, node);
     g_array_set_size(tree->all_values, tree->nodes->len * (guint)tree->n_profiles);
@@ -167,9 +169,10 @@ add_path(const ViewPath *path, gpointer user)
     tree->all_still += still ? share->held : 0;
     for (guint32 i = path->n_nodes; i-- > 0;) {
         guint32 view = path->nodes[i];
-        at = child_of(tree, at, view);
+        gboolean inner = tree->seen[view] == path->stack + 1;
+        at = child_of(tree, at, view, inner);
         add_to_node(tree, at, path->stack);
-        if (tree->seen[view] == path->stack + 1)
+        if (inner)
             continue;
         tree->seen[view] = path->stack + 1;
         tree->fallen[view] += share->fallen;
@@ -312,10 +315,7 @@ caller_tree_p(const CallerTree *tree, guint32 index)
 gboolean
 caller_tree_is_inner(const CallerTree *tree, guint32 index)
 {
-    for (guint32 i = caller_tree_node(tree, index)->parent; i != 0; i = caller_tree_node(tree, i)->parent)
-        if (caller_tree_node(tree, i)->view == caller_tree_node(tree, index)->view)
-            return TRUE;
-    return FALSE;
+    return caller_tree_node(tree, index)->inner;
 }
 
 /* ---- which function is named ---- */

@@ -25,6 +25,7 @@ typedef struct {
     guint32 heaviest;    /* the stack below it with the most growth, or if none grows, the most memory */
     gdouble heaviest_weight;
     gboolean first; /* only startup code of a program or a thread calls it */
+    gboolean inner; /* it is below another path of the same function, which includes its memory already */
 } CallerNode;
 
 typedef struct {
