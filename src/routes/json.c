@@ -7,14 +7,40 @@
 #include <string.h>
 
 enum {
-    LETTER_MAX = 6, /* bytes of one character: \u001f */
-    PIECE_MAX = 1024,
+    LETTER_MAX = 6,  /* bytes of one character: \u001f */
+    NUMBER_MAX = 32, /* of a number, with its end */
 };
 
+/* A reply that is in a memfd takes a system call for each piece, and a process chooses how long it becomes. */
 static void
-add(Json *json, const char *text)
+flush(Json *json)
 {
-    reply_add(json->reply, text, strlen(text));
+    reply_add(json->reply, json->piece, json->used);
+    json->used = 0;
+}
+
+/* N: at most JSON_PIECE_MAX. */
+static void
+add_bytes(Json *json, const char *bytes, size_t n)
+{
+    if (n > sizeof(json->piece) - json->used)
+        flush(json);
+    memcpy(json->piece + json->used, bytes, n);
+    json->used += n;
+}
+
+static void
+add(Json *json, const char *word)
+{
+    add_bytes(json, word, strlen(word));
+}
+
+/* A value that is within no other one is the whole document. */
+static void
+end_value(Json *json)
+{
+    if (json->depth == 0)
+        flush(json);
 }
 
 /* The length of the well-formed UTF-8 sequence at TEXT; 0: none. */
@@ -56,24 +82,17 @@ write_letter(char place[static LETTER_MAX + 1], const char *text, size_t n)
     return n > 0 ? n : 3;
 }
 
-/* In pieces, not in letters: a reply that is in a memfd takes a system call for each, and a process chooses the text of
- * its arguments. */
 static void
 add_quoted(Json *json, const char *text)
 {
-    char piece[PIECE_MAX];
-    size_t used = 0;
     add(json, "\"");
     while (*text != '\0') {
         size_t n = utf8_length((const unsigned char *)text);
-        if (used + LETTER_MAX + 1 > sizeof(piece)) {
-            reply_add(json->reply, piece, used);
-            used = 0;
-        }
-        used += write_letter(piece + used, text, n);
+        if (LETTER_MAX + 1 > sizeof(json->piece) - json->used)
+            flush(json);
+        json->used += write_letter(json->piece + json->used, text, n);
         text += n > 0 ? n : 1;
     }
-    reply_add(json->reply, piece, used);
     add(json, "\"");
 }
 
@@ -91,14 +110,17 @@ begin_member(Json *json, const char *name)
 void
 json_begin(Json *json, RouteReply *reply)
 {
-    *json = (Json){.reply = reply, .first = true};
+    json->reply = reply;
+    json->depth = 0;
+    json->first = true;
+    json->used = 0;
 }
 
 static void
 open_value(Json *json, const char *name, char begin, char end)
 {
     begin_member(json, name);
-    reply_add(json->reply, &begin, 1);
+    add_bytes(json, &begin, 1);
     json->ends[json->depth++] = end;
     json->first = true;
 }
@@ -118,8 +140,9 @@ json_begin_array(Json *json, const char *name)
 void
 json_end(Json *json)
 {
-    reply_add(json->reply, &json->ends[--json->depth], 1);
+    add_bytes(json, &json->ends[--json->depth], 1);
     json->first = false;
+    end_value(json);
 }
 
 void
@@ -127,27 +150,36 @@ json_text(Json *json, const char *name, const char *text)
 {
     begin_member(json, name);
     add_quoted(json, text);
+    end_value(json);
 }
 
 void
 json_number(Json *json, const char *name, uint64_t number)
 {
+    char text[NUMBER_MAX];
     begin_member(json, name);
-    reply_print(json->reply, "%llu", (unsigned long long)number);
+    add_bytes(json, text, (size_t)snprintf(text, sizeof(text), "%llu", (unsigned long long)number));
+    end_value(json);
 }
 
 void
 json_signed(Json *json, const char *name, int64_t number)
 {
+    char text[NUMBER_MAX];
     begin_member(json, name);
-    reply_print(json->reply, "%lld", (long long)number);
+    add_bytes(json, text, (size_t)snprintf(text, sizeof(text), "%lld", (long long)number));
+    end_value(json);
 }
 
 void
 json_seconds(Json *json, const char *name, uint64_t ms)
 {
+    char text[NUMBER_MAX];
     begin_member(json, name);
-    reply_print(json->reply, "%llu.%03llu", (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000));
+    add_bytes(json, text,
+              (size_t)snprintf(text, sizeof(text), "%llu.%03llu", (unsigned long long)(ms / 1000),
+                               (unsigned long long)(ms % 1000)));
+    end_value(json);
 }
 
 void
@@ -155,6 +187,7 @@ json_boolean(Json *json, const char *name, bool value)
 {
     begin_member(json, name);
     add(json, value ? "true" : "false");
+    end_value(json);
 }
 
 void
@@ -162,4 +195,5 @@ json_put_null(Json *json, const char *name)
 {
     begin_member(json, name);
     add(json, "null");
+    end_value(json);
 }

@@ -5,13 +5,15 @@
 
 #include "routes/routes.h"
 
-enum { JSON_DEPTH_MAX = 8 };
+enum { JSON_DEPTH_MAX = 8, JSON_PIECE_MAX = 1024 };
 
 typedef struct Json {
     RouteReply *reply;
     unsigned depth;
-    char ends[JSON_DEPTH_MAX]; /* the closing character of each open value */
-    bool first;                /* the innermost value is still empty */
+    char ends[JSON_DEPTH_MAX];  /* the closing character of each open value */
+    bool first;                 /* the innermost value is still empty */
+    size_t used;                /* of piece */
+    char piece[JSON_PIECE_MAX]; /* what is not in the reply yet, which is complete once the outermost value is closed */
 } Json;
 
 /* NAME is the name of a member, or NULL in an array and at the top. */

@@ -104,6 +104,25 @@ test_letters_take_no_system_call_each(void)
     reply_begin(&reply, 200, NULL);
 }
 
+/* Nor for each value. */
+static void
+test_values_take_no_system_call_each(void)
+{
+    enum { VALUES = 4 << 20, LONGEST_S = 2 };
+    Json json;
+    const clock_t begun = clock();
+    reply_begin(&reply, 200, REPLY_JSON);
+    json_begin(&json, &reply);
+    json_begin_array(&json, NULL);
+    for (guint i = 0; i < VALUES; i++)
+        json_number(&json, NULL, 7);
+    json_end(&json);
+    g_assert_cmpint(clock() - begun, <, LONGEST_S * CLOCKS_PER_SEC);
+    g_assert_cmpint(reply.descriptor, >=, 0);
+    g_assert_cmpuint(reply.body_size, ==, 2 * VALUES + 1);
+    reply_begin(&reply, 200, NULL);
+}
+
 static void
 test_long_bodies_move_to_memory_files(void)
 {
@@ -141,6 +160,7 @@ main(int argc, char **argv)
     g_test_add_func("/routes/json/mends-what-is-not-utf8", test_mends_what_is_not_utf8);
     g_test_add_func("/routes/json/long-texts", test_long_texts);
     g_test_add_func("/routes/json/letters-take-no-system-call-each", test_letters_take_no_system_call_each);
+    g_test_add_func("/routes/json/values-take-no-system-call-each", test_values_take_no_system_call_each);
     g_test_add_func("/routes/reply/long-bodies-move-to-memory-files", test_long_bodies_move_to_memory_files);
     g_test_add_func("/routes/reply/headers-hold-no-line-ends", test_headers_hold_no_line_ends);
     return g_test_run();
