@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -25,6 +26,7 @@ enum {
     HINTS_MAX = 1024, /* processes that the next scan examines although they are not due */
     SHOWN_MAX = 64,   /* bytes of the key quoted in an error */
     EXITS_AT_ONCE = 64,
+    LOOKS_MS = 250, /* processor time for looking at the processes of a user for one answer; a thousand take 40 ms */
 };
 
 struct Registry {
@@ -580,17 +582,27 @@ registry_set_names(Registry *registry)
     scan_soon(registry, 0);
 }
 
-/* Adds those of TARGETS that VIEWER sees, with references. */
+static gint64
+thread_us(void)
+{
+    struct timespec spent;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
+}
+
+/* Adds those of TARGETS that VIEWER sees, with references. To look at a process takes as long as it likes: the kernel
+ * lists its groups, of which it may have 65536. */
 static void
 add_visible(GPtrArray *list, const GPtrArray *targets, Viewer viewer)
 {
-    for (guint i = 0; i < targets->len; i++)
+    const gint64 end_us = thread_us() + LOOKS_MS * G_GINT64_CONSTANT(1000);
+    for (guint i = 0; i < targets->len && (viewer == VIEWER_ALL || thread_us() < end_us); i++)
         if (service_target_is_visible(targets->pdata[i], viewer))
             g_ptr_array_add(list, service_target_ref(targets->pdata[i]));
 }
 
-static GPtrArray *
-list_live(const Registry *registry, Viewer viewer)
+GPtrArray *
+registry_list_live(const Registry *registry, Viewer viewer)
 {
     GPtrArray *list = g_ptr_array_new_with_free_func((GDestroyNotify)service_target_unref);
     add_visible(list, registry->live, viewer);
@@ -600,7 +612,7 @@ list_live(const Registry *registry, Viewer viewer)
 GPtrArray *
 registry_list(Registry *registry, Viewer viewer)
 {
-    GPtrArray *list = list_live(registry, viewer);
+    GPtrArray *list = registry_list_live(registry, viewer);
     add_visible(list, registry->gone, viewer);
     return list;
 }
@@ -669,7 +681,7 @@ registry_lookup(Registry *registry, Viewer viewer, const char *text, GError **er
     ServiceTarget *found = find_exact(registry, viewer, text);
     if (found != NULL)
         return found;
-    g_autoptr(GPtrArray) live = list_live(registry, viewer);
+    g_autoptr(GPtrArray) live = registry_list_live(registry, viewer);
     found = find_named(live, text, &count);
     if (count == 1)
         return found;
@@ -701,7 +713,7 @@ live_default(Registry *registry, Viewer viewer, GError **error)
     const char *chosen = registry->service->options.default_target;
     if (chosen != NULL)
         return registry_lookup(registry, viewer, chosen, error);
-    g_autoptr(GPtrArray) live = list_live(registry, viewer);
+    g_autoptr(GPtrArray) live = registry_list_live(registry, viewer);
     if (live->len == 1)
         return live->pdata[0]; /* the registry has another reference */
     g_autofree char *there = describe_live(live, viewer);

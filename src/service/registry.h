@@ -20,6 +20,10 @@ GPtrArray *registry_list(Registry *registry, Viewer viewer);
 ServiceTarget *registry_lookup(Registry *registry, Viewer viewer, const char *text, GError **error);
 ServiceTarget *registry_default(Registry *registry, Viewer viewer, GError **error);
 
+/* The live targets that VIEWER sees, by pid, as references to ServiceTarget. Of a user whose processes take too long to
+ * look at, some are left out. */
+GPtrArray *registry_list_live(const Registry *registry, Viewer viewer);
+
 /* Whether the first scan has completed. */
 gboolean registry_has_looked(const Registry *registry);
 

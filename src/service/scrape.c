@@ -360,7 +360,6 @@ void
 service_scrape(Service *service, const ServiceScrapeOf *of, ServiceScrapeFunc func, gpointer data)
 {
     Scrape *scrape = g_new0(Scrape, 1);
-    const GPtrArray *live = registry_live(service->registry);
     scrape->service = service_ref(service);
     scrape->scraped = g_ptr_array_new_with_free_func(free_scraped);
     scrape->parts = g_ptr_array_new_with_free_func(g_free);
@@ -369,9 +368,9 @@ service_scrape(Service *service, const ServiceScrapeOf *of, ServiceScrapeFunc fu
     scrape->func = func;
     scrape->data = data;
     scrape->alarm = service_new_alarm(service, on_patience_over, scrape);
-    for (guint i = 0; of->only == NULL && i < live->len; i++)
-        if (service_target_is_visible(live->pdata[i], of->viewer))
-            add_target(scrape, live->pdata[i]);
+    g_autoptr(GPtrArray) live = of->only == NULL ? registry_list_live(service->registry, of->viewer) : NULL;
+    for (guint i = 0; live != NULL && i < live->len; i++)
+        add_target(scrape, live->pdata[i]);
     if (of->only != NULL)
         add_target(scrape, of->only);
     scrape->alone = scrape->parts->len == 1;

@@ -42,15 +42,16 @@ def ask_as(user, server, method, path, *options):
 
 
 @contextlib.contextmanager
-def hostile(scratch, count, mode, name="hostile", user=NOBODY, disguise=()):
-    """The pids of hostile targets of another user; with DISGUISE, [uid], temporarily of that user."""
+def hostile(scratch, count, mode, name="hostile", user=NOBODY, disguise=(), groups=()):
+    """The pids of hostile targets of another user; with DISGUISE, [uid], temporarily of that user;
+    GROUPS are theirs."""
     scratch.chmod(0o755)
     copy = readable_copy(scratch)
     sockets = scratch / f"sockets-{user}"
     sockets.mkdir(mode=0o700)
     os.chown(sockets, user, user)
     env = environment(scratch, JESCOPE_SOCKET_DIR=str(sockets), JESCOPE_SOURCE=str(copy), PYTHONDONTWRITEBYTECODE="1")
-    with started([PYTHON, copy / "http/hostile.py", count, mode, name, *disguise], env=env, user=user, group=user, extra_groups=[], cwd="/",
+    with started([PYTHON, copy / "http/hostile.py", count, mode, name, *disguise], env=env, user=user, group=user, extra_groups=groups, cwd="/",
                  stderr=sys.stderr) as process:
         yield [int(process.stdout.readline()) for _ in range(count)]
 

@@ -30,6 +30,8 @@ FEW = 200  # descriptors
 SHARE_OF_TARGET = 16
 CROWD = 400
 SEARCHED = 100  # processes of a user
+GROUPED = 200  # the same
+LOOKS_S = 0.45  # a quarter of a second, and what else an answer takes
 SO_TIMESTAMPNS = 35  # of asm-generic/socket.h
 
 
@@ -450,6 +452,22 @@ def test_a_search_for_a_target_is_charged(folder, scratch):
         # How many are searched for depends on the time that it takes; all were.
         assert b"429" in statuses and statuses <= {b"404", b"429"}, statuses
         assert server.get("/healthz").status == 200
+
+
+def processor_time(pid):
+    """That of the first thread of a process, in seconds."""
+    ticks = pathlib.Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_processes_with_many_groups_do_not_hold_up_the_server(folder, scratch):
+    """As root of a user namespace has them. To look at one takes the kernel milliseconds, almost a second for all of these."""
+    with hostile(folder, GROUPED, "flip", groups=range(1 << 16)) as pids, serve(scratch, *pids, "--every=0", port=free_port()) as server:
+        for path in ("/api/v1/targets", "/metrics", "/targets/none/mtev/memory.json"):
+            wait_for(lambda: ask_as(NOBODY, server, "GET", "/healthz").status == 200, "he may ask again")
+            begun = processor_time(server.process.pid)
+            assert ask_as(NOBODY, server, "GET", path).status in (200, 404)
+            assert processor_time(server.process.pid) - begun < LOOKS_S, path
 
 
 def test_root_serves_root_alone_unless_told_otherwise(scratch):
