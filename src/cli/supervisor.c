@@ -34,7 +34,10 @@ typedef enum {
     ABOUT_PATH_2, /* the second one */
     ABOUT_FD,     /* the first one; files of /proc do not count */
     ABOUT_ANY_FD, /* the first one, of any kind */
+    ABOUT_SHARED, /* the first one, a file of /proc or a memory file, which the process may have and lock as well */
+    ABOUT_SEALS,  /* the same, if the second argument is F_ADD_SEALS */
     ABOUT_MEMORY, /* memory of the process in the first one */
+    ABOUT_TRACED, /* the process in the second one, which may be in execve() without end */
     ABOUT_NOTHING,
 } About;
 
@@ -65,6 +68,13 @@ static const struct {
     {SYS_close, ABOUT_ANY_FD},
     {SYS_process_vm_readv, ABOUT_MEMORY},
     {SYS_process_vm_writev, ABOUT_MEMORY},
+    {SYS_pwrite64, ABOUT_SHARED},
+    {SYS_write, ABOUT_SHARED},
+    {SYS_ftruncate, ABOUT_SHARED},
+    {SYS_fallocate, ABOUT_SHARED},
+    {SYS_fcntl, ABOUT_SEALS},
+    {SYS_ptrace, ABOUT_TRACED},
+    {SYS_pidfd_getfd, ABOUT_ANY_FD},
 };
 
 /* A thread of the child in a system call. */
@@ -103,6 +113,16 @@ path_in(pid_t pid, guint64 address)
     return g_strdup(text);
 }
 
+/* A file of /proc or a memory file, or NULL. */
+static char *
+shared_file(char *name)
+{
+    if (g_str_has_prefix(name, "/proc/") || g_str_has_prefix(name, "/memfd:"))
+        return name;
+    g_free(name);
+    return NULL;
+}
+
 static char *
 link_of(pid_t pid, guint64 fd)
 {
@@ -133,6 +153,14 @@ waits_for(pid_t pid, const Call *call)
         return g_str_has_prefix(name, "/proc/") ? g_steal_pointer(&name) : NULL;
     case ABOUT_ANY_FD:
         return link_of(pid, call->arguments[0]);
+    case ABOUT_SEALS:
+        if (call->arguments[1] != F_ADD_SEALS)
+            return NULL;
+        return shared_file(link_of(pid, call->arguments[0]));
+    case ABOUT_SHARED:
+        return shared_file(link_of(pid, call->arguments[0]));
+    case ABOUT_TRACED:
+        return g_strdup_printf("process %d", (int)call->arguments[1]);
     case ABOUT_MEMORY:
         return g_strdup_printf("the memory of process %d", (int)call->arguments[0]);
     default:

@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -171,6 +174,7 @@ test_signals_are_passed_on(void)
 }
 
 static char *fifo;
+static int output;
 
 static void
 interrupt(int number)
@@ -207,6 +211,48 @@ test_given_up(void)
     g_assert_true(WIFEXITED(ended.status));
     g_assert_cmpint(WEXITSTATUS(ended.status), ==, EXIT_FAILURE);
     g_assert_nonnull(strstr(ended.text->str, "has not answered for 10 s"));
+    g_string_free(ended.text, TRUE);
+}
+
+static gpointer
+write_slowly(gpointer memory)
+{
+    const ssize_t ignored = write(output, memory, 4096);
+    return GINT_TO_POINTER(ignored > 0);
+}
+
+/* Another thread, as one of a hostile process may, holds the lock of a memory file: it writes from memory that does not
+ * come. */
+static void
+truncate_without_end(pid_t command)
+{
+    struct uffdio_api api = {.api = UFFD_API};
+    const int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct uffdio_register range = {.range = {(guintptr)page, 4096}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    struct pollfd fault = {.fd = faults, .events = POLLIN};
+    output = memfd_create("jescope", MFD_CLOEXEC);
+    if (faults < 0 || ioctl(faults, UFFDIO_API, &api) != 0 || ioctl(faults, UFFDIO_REGISTER, &range) != 0) {
+        printf("impossible\n");
+        fflush(stdout);
+        return;
+    }
+    g_thread_unref(g_thread_new("writer", write_slowly, page));
+    poll(&fault, 1, -1);
+    const int ignored = ftruncate(output, 0);
+    (void)ignored;
+}
+
+static void
+test_locked_output(void)
+{
+    if (skip())
+        return;
+    const Ended ended = run_about_stranger(truncate_without_end, 0);
+    if (strstr(ended.text->str, "impossible") != NULL)
+        g_test_skip("there is no userfaultfd(2)");
+    else
+        g_assert_nonnull(strstr(ended.text->str, "/memfd:jescope (deleted) has not answered for 10 s"));
     g_string_free(ended.text, TRUE);
 }
 
@@ -339,6 +385,7 @@ main(int argc, char **argv)
     g_test_add_func("/supervisor/signal-of-its-end", test_signal_of_its_end);
     g_test_add_func("/supervisor/signals-are-passed-on", test_signals_are_passed_on);
     g_test_add_func("/supervisor/given-up", test_given_up);
+    g_test_add_func("/supervisor/locked-output", test_locked_output);
     g_test_add_func("/supervisor/given-up-for-all-together", test_given_up_for_all_together);
     g_test_add_func("/supervisor/other-waits", test_other_waits);
     g_test_add_func("/supervisor/output-of-work", test_output_of_work);
