@@ -306,7 +306,8 @@ connection_exchange(Connection *connection, const ExchangeRequest *request, GErr
     CURLcode code = perform(connection, request, &arrival);
     if (judge(connection, request, code, &arrival, error)) {
         const OutputWriter writer = {connection->server, request->limit};
-        return output_file_take(arrival.fd, arrival.bytes, &writer, error);
+        if (output_file_check(arrival.fd, arrival.bytes, &writer, error))
+            return output_file_seal(arrival.fd, connection->server, error);
     }
     output_file_discard(arrival.fd);
     return -1;

@@ -61,6 +61,14 @@ fill_start(ProfileCapture *capture, Target *target)
         capture->flags |= on.value != 0 ? CAPTURE_STARTED_ON : CAPTURE_STARTED_OFF;
 }
 
+/* In place: a copy would take as much memory again. */
+static gboolean
+append(int dump, const char *line)
+{
+    return lseek(dump, 0, SEEK_END) >= 0 && write(dump, line, strlen(line)) == (ssize_t)strlen(line) &&
+           lseek(dump, 0, SEEK_SET) == 0 && fcntl(dump, F_ADD_SEALS, SEALS) == 0;
+}
+
 static gboolean
 append_all(int to, int from, const char *line)
 {
@@ -105,6 +113,8 @@ describe(int dump, const ProfileCapture *capture, const StatsSample *sample, GEr
     g_autofree char *head = capture_format(capture);
     g_autofree char *classes = format_classes(sample);
     g_autofree char *line = g_strconcat(head, classes, NULL);
+    if ((fcntl(dump, F_GETFL) & O_ACCMODE) == O_RDWR && append(dump, line))
+        return dump;
     int described = memfd_create("jescope-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (described >= 0 && append_all(described, dump, line)) {
         close(dump);
@@ -127,7 +137,7 @@ capture_dump(Target *target, const CaptureWindow *window, CaptureContent content
     if (!target_hello(target, &hello, error))
         return -1;
     g_autoptr(StatsSample) sample = take_sample(target, STATS_LIVE_SLABS);
-    int dump = target_dump(target, error);
+    int dump = target_dump_open(target, error);
     if (dump < 0)
         return -1;
     capture.time = (guint64)g_get_real_time();

@@ -746,12 +746,13 @@ agent_output(Target *target, const char *letters, GError **error)
     const char *what = letters == NULL ? "heap dump" : "statistics";
     const OutputWriter writer = {target->label, target->output_max};
     g_autoptr(GError) cause = NULL;
-    output_pages_begin(&exchange.pages, exchange.descriptor, &target->plan);
+    output_pages_begin(&exchange.pages, exchange.descriptor, &target->plan, target->user);
     gboolean written = transact(agent, &exchange, exchange_patiently, what, &cause);
     output_pages_end(&exchange.pages);
     if (written)
-        return output_file_take(exchange.descriptor, exchange.output.bytes, &writer, error);
-    output_file_discard(exchange.descriptor);
+        return output_file_take(exchange.descriptor, exchange.output.bytes, &writer, target->user, error);
+    if (!output_file_discard(exchange.descriptor))
+        output_pages_distrust(target->user);
     if (g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s ended before its %s was complete; it was discarded",
                     target->label, what);

@@ -7,6 +7,7 @@
 #include "wire/transfer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,31 +55,19 @@ ends_with_heading(int fd, guint64 size)
            memcmp(end, heading, sizeof(end)) == 0;
 }
 
-static gboolean
-copy_bytes(int from, int to, guint64 size)
-{
-    g_autofree char *piece = g_malloc(PIECE);
-    for (guint64 at = 0; at < size;) {
-        const gsize length = (gsize)MIN(size - at, (guint64)PIECE);
-        if (!read_at(from, piece, length, at) || !transfer_write(to, piece, length))
-            return FALSE;
-        at += length;
-    }
-    return TRUE;
-}
-
+/* Appends the list in place: a copy would take as much memory again. Takes ownership of FD. */
 static int
 with_list(int fd, guint64 size, const char *maps, const OutputWriter *writer, GError **error)
 {
-    int whole = output_file_new(error);
-    if (whole < 0)
-        return -1;
-    if (copy_bytes(fd, whole, size) && transfer_write(whole, heading, sizeof(heading) - 1) &&
-        transfer_write(whole, maps, strlen(maps)))
-        return output_file_take(whole, size + sizeof(heading) - 1 + strlen(maps), writer, error);
-    g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "cannot add the mapped files to the dump of %s: %s", writer->label,
-                g_strerror(errno));
-    output_file_discard(whole);
+    if (lseek(fd, (off_t)size, SEEK_SET) == (off_t)size && transfer_write(fd, heading, sizeof(heading) - 1) &&
+        transfer_write(fd, maps, strlen(maps)) && lseek(fd, 0, SEEK_SET) == 0) {
+        if (output_file_check_size(fd, writer, error))
+            return fd;
+    } else {
+        g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "cannot add the mapped files to the dump of %s: %s",
+                    writer->label, g_strerror(errno));
+    }
+    close(fd);
     return -1;
 }
 
@@ -96,7 +85,7 @@ dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error
 {
     struct stat st;
     g_autoptr(GString) maps = g_string_new(NULL);
-    if (fstat(fd, &st) != 0)
+    if (fstat(fd, &st) != 0 || (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
         return fd;
     guint64 size = (guint64)st.st_size;
     if (ends_with_heading(fd, size))
@@ -106,7 +95,5 @@ dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error
     /* An incomplete list is not added: the reader reports a missing list, but could not detect a truncated one. */
     if (memory_map_read(pid, MEMORY_MAP_MAX, add_line, maps) != MEMORY_MAP_READ || maps->len == 0)
         return fd;
-    int whole = with_list(fd, size, maps->str, writer, error);
-    close(fd);
-    return whole;
+    return with_list(fd, size, maps->str, writer, error);
 }

@@ -8,8 +8,8 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* Takes ownership of FD, a sealed dump written by WRITER, process PID. Adds the list of mapped files if jemalloc could
- * not open /proc/self/maps, as in a chroot. Returns FD or its replacement; -1 on error. */
+/* Takes ownership of FD, a dump written by WRITER, process PID. Appends the list of mapped files if jemalloc could not
+ * open /proc/self/maps, as in a chroot; a read-only FD stays as it is. Returns FD; -1 on error. */
 int dump_maps_complete(int fd, pid_t pid, const OutputWriter *writer, GError **error);
 
 #endif

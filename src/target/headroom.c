@@ -4,6 +4,7 @@
 #include "target/cgroup.h"
 #include "target/implementation.h"
 #include "target/output-pages.h"
+#include "target/own-room.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -37,21 +38,10 @@ expected_bytes(Target *target)
     return headroom_estimate(allocated, lg_sample);
 }
 
-/* The value after WORD in /proc/meminfo in bytes; G_MAXUINT64 if unknown. */
-static guint64
-read_machine(const char *word)
-{
-    g_autofree char *text = NULL;
-    if (!g_file_get_contents("/proc/meminfo", &text, NULL, NULL))
-        return G_MAXUINT64;
-    const char *line = strstr(text, word);
-    return line != NULL ? g_ascii_strtoull(line + strlen(word), NULL, 10) * 1024 : G_MAXUINT64;
-}
-
 gdouble
 headroom_spare(void)
 {
-    guint64 available = read_machine("MemAvailable:"), total = read_machine("MemTotal:");
+    guint64 available = own_room_machine("MemAvailable:"), total = own_room_machine("MemTotal:");
     return available != G_MAXUINT64 && total != G_MAXUINT64 && total > 0 ? (gdouble)available / (gdouble)total : 1;
 }
 
@@ -61,7 +51,7 @@ own_means(const char *proc, const char *cgroups)
 {
     CgroupRooms rooms;
     cgroup_rooms_read(proc, cgroups, (int)getpid(), (int)getpid(), &rooms);
-    guint64 left = MIN(rooms.shared.left, read_machine("MemAvailable:"));
+    guint64 left = MIN(rooms.shared.left, own_room_machine("MemAvailable:"));
     return left > RESERVE ? MIN(left - RESERVE, OUTPUT_PAGES_MOST) : 0;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/output-pages.h"
 
+#include "confine/account.h"
+#include "target/own-room.h"
 #include "target/target.h"
 
 #include <fcntl.h>
@@ -12,10 +14,22 @@ enum {
     STAT_BLOCK = 512, /* unit of st_blocks */
     STEP = MIB,       /* bytes of one fallocate(), during which a write() of the target waits: a millisecond */
     AHEAD_MAX = 16 * MIB,
+    LOOK = 8 * MIB,       /* bytes between two looks at the memory that is left */
+    DISTRUSTED_MOST = 16, /* users */
 };
 
 const OutputPlan output_plan_default = {
     .most = OUTPUT_PAGES_MOST, .first = MIB /* enough for a small dump */, .allowed = G_MAXUINT64};
+
+/* Looks only once in LOOK bytes. */
+static gboolean
+may_allocate(OutputPages *pages)
+{
+    if (pages->looked_at != 0 && pages->reach - pages->looked_at < LOOK)
+        return TRUE;
+    pages->looked_at = MAX(pages->reach, 1);
+    return own_room_is_left("/proc", "/sys/fs/cgroup");
+}
 
 /* Stops after a step that fails, as without memory for this process. */
 static void
@@ -23,7 +37,7 @@ allocate_until(OutputPages *pages, guint64 goal)
 {
     while (pages->reach < goal) {
         guint64 step = MIN(goal - pages->reach, STEP);
-        if (fallocate(pages->fd, FALLOC_FL_KEEP_SIZE, (off_t)pages->reach, (off_t)step) != 0) {
+        if (!may_allocate(pages) || fallocate(pages->fd, FALLOC_FL_KEEP_SIZE, (off_t)pages->reach, (off_t)step) != 0) {
             pages->plan.most = pages->reach;
             return;
         }
@@ -39,11 +53,40 @@ allocate_ahead(OutputPages *pages, guint64 size)
     allocate_until(pages, MIN(size + ahead, pages->plan.most));
 }
 
+/* Accounts that have kept pages. */
+static GMutex lock;
+static uid_t distrusted[DISTRUSTED_MOST];
+static guint n_distrusted;
+
+static gboolean
+is_distrusted(uid_t user)
+{
+    const uid_t account = account_of(user);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    if (n_distrusted == DISTRUSTED_MOST)
+        return account != geteuid();
+    for (guint i = 0; i < n_distrusted; i++)
+        if (distrusted[i] == account)
+            return TRUE;
+    return FALSE;
+}
+
 void
-output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan)
+output_pages_distrust(uid_t user)
+{
+    const uid_t account = account_of(user);
+    if (is_distrusted(user))
+        return;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    if (n_distrusted < DISTRUSTED_MOST)
+        distrusted[n_distrusted++] = account;
+}
+
+void
+output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan, uid_t user)
 {
     *pages = (OutputPages){.plan = *plan, .fd = fd};
-    pages->plan.most = MIN(plan->most, OUTPUT_PAGES_MOST);
+    pages->plan.most = is_distrusted(user) ? 0 : MIN(plan->most, OUTPUT_PAGES_MOST);
     allocate_ahead(pages, 0);
 }
 

@@ -7,6 +7,7 @@
 #include "target/discovery.h"
 #include "target/implementation.h"
 #include "target/keeper.h"
+#include "target/output-file.h"
 #include "target/remote-control.h"
 #include "target/remote-output.h"
 #include "text/printable.h"
@@ -424,8 +425,8 @@ ptrace_output(Target *target, const char *letters, GError **error)
     if (stop_patiently(self, &output_limits, letters == NULL ? visit_dump : visit_stats, &output, &cause) &&
         remote_output_finish(&output, &cause))
         return output.descriptor;
-    if (output.descriptor >= 0)
-        close(output.descriptor);
+    if (output.descriptor >= 0 && !output_file_discard(output.descriptor))
+        output_pages_distrust(self->process.uids[0]);
     target->failure = output.failure;
     if (g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s before its %s was complete; it was discarded",

@@ -94,7 +94,7 @@ after_dump(const TraceeSystemCall *call, gpointer data)
     if (call->result >= 0)
         output->descriptor = foreign_file_take(output->thread, call->result, &output->refused);
     if (output->descriptor >= 0)
-        output_pages_begin(&output->pages, output->descriptor, &output->plan);
+        output_pages_begin(&output->pages, output->descriptor, &output->plan, output->process->uids[0]);
 }
 
 static gboolean
@@ -221,7 +221,7 @@ remote_output_finish(RemoteOutput *output, GError **error)
         g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "%s wrote nothing", label);
         return FALSE;
     }
-    output->descriptor =
-        output_file_take(output->descriptor, (guint64)st.st_size, &(OutputWriter){label, output->limit}, error);
+    output->descriptor = output_file_take(output->descriptor, (guint64)st.st_size,
+                                          &(OutputWriter){label, output->limit}, output->process->uids[0], error);
     return output->descriptor >= 0;
 }

@@ -223,13 +223,19 @@ target_check_headroom(Target *target, GError **error)
 }
 
 int
-target_dump(Target *target, GError **error)
+target_dump_open(Target *target, GError **error)
 {
     if (!target_check_headroom(target, error))
         return -1;
     const OutputWriter writer = {target->label, target->output_max};
     int fd = target->ops->output(target, NULL, error);
     return fd < 0 || target->pid == 0 ? fd : dump_maps_complete(fd, target->pid, &writer, error);
+}
+
+int
+target_dump(Target *target, GError **error)
+{
+    return output_file_seal(target_dump_open(target, error), target->label, error);
 }
 
 int
@@ -244,7 +250,7 @@ target_stats(Target *target, const char *letters, GError **error)
 {
     target->output_max = target_output_limit();
     target->plan = output_plan_default;
-    return target->ops->output(target, letters, error);
+    return output_file_seal(target->ops->output(target, letters, error), target->label, error);
 }
 
 gboolean

@@ -143,8 +143,11 @@ gboolean target_check_headroom(Target *target, GError **error);
  * change nor move; -1 on error. */
 int target_dump(Target *target, GError **error);
 
-/* The same with function names prepended (docs/formats.md), which the machine of the process resolves. Only for a
- * target of TARGET_VIA_SERVER. */
+/* The same, for the caller to append to: a file that no other process has, unless it is read-only. */
+int target_dump_open(Target *target, GError **error);
+
+/* The same as target_dump() with function names prepended (docs/formats.md), which the machine of the process resolves.
+ * Only for a target of TARGET_VIA_SERVER. */
 int target_dump_named(Target *target, GError **error);
 
 /* The text of malloc_stats_print for option LETTERS (shorter than WIRE_LETTERS_MAX); returns a descriptor like

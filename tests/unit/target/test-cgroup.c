@@ -2,6 +2,7 @@
 #include "target/cgroup.h"
 #include "target/headroom.h"
 #include "target/implementation.h"
+#include "target/own-room.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -393,6 +394,34 @@ test_depth(void)
     end();
 }
 
+static gboolean
+is_left_to_us(const char *used)
+{
+    g_autofree char *proc = g_build_filename(root, "proc", NULL);
+    g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
+    put("cgroup/us/memory.current", used);
+    return own_room_is_left(proc, cgroups);
+}
+
+/* A process that takes outputs leaves 128 MiB of its own group, or a part of a smaller one. */
+static void
+test_left_to_us(void)
+{
+    begin();
+    g_autofree char *own = g_strdup_printf("proc/%d/cgroup", (int)getpid());
+    put(own, "0::/us\n");
+    put("cgroup/us/memory.high", "max\n");
+    put("cgroup/us/memory.max", "2147483648\n");
+    g_assert_true(is_left_to_us("2013265920\n"));
+    g_assert_false(is_left_to_us("2013265921\n"));
+    put("cgroup/us/memory.max", "268435456\n");
+    g_assert_true(is_left_to_us("251658240\n"));
+    g_assert_false(is_left_to_us("251658241\n"));
+    put("cgroup/us/memory.max", "max\n");
+    g_assert_true(is_left_to_us("2147483648\n"));
+    end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -407,6 +436,7 @@ main(int argc, char **argv)
     g_test_add_func("/cgroup/depth", test_depth);
     g_test_add_func("/cgroup/estimate", test_estimate);
     g_test_add_func("/cgroup/charges-version-2", test_charges_2);
+    g_test_add_func("/cgroup/left-to-us", test_left_to_us);
     g_test_add_func("/cgroup/charges-version-1", test_charges_1);
     for (gsize i = 0; i < G_N_ELEMENTS(headrooms); i++) {
         g_autofree char *path = g_strconcat("/cgroup/headroom/", headrooms[i].name, NULL);
