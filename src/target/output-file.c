@@ -82,14 +82,14 @@ reopen(int fd, const char *label, GError **error)
 }
 
 /* Moves SIZE bytes, from the end to the beginning: each piece is freed once it was copied. FALSE with errno, ENOMEM if
- * this process has no memory left for it. */
+ * this process has too little memory left for more than one of them. */
 static gboolean
 move(int from, int to, guint64 size)
 {
     g_autofree char *piece = g_malloc(PIECE);
     for (guint64 end = size; end > 0;) {
         const guint64 begin = (end - 1) / PIECE * PIECE;
-        if (!own_room_is_left("/proc", "/sys/fs/cgroup")) {
+        if (begin > 0 && !own_room_is_left("/proc", "/sys/fs/cgroup")) {
             errno = ENOMEM;
             return FALSE;
         }

@@ -23,11 +23,17 @@ own_room_machine(const char *word)
     return line != NULL ? g_ascii_strtoull(line + strlen(word), NULL, 10) * 1024 : G_MAXUINT64;
 }
 
+static gboolean
+is_spared(guint64 left, guint64 limit)
+{
+    return left >= CLAMP(limit / PART, RESERVE_MIN, RESERVE);
+}
+
 gboolean
 own_room_is_left(const char *proc, const char *cgroups)
 {
     CgroupRooms rooms;
     cgroup_rooms_read(proc, cgroups, (int)getpid(), (int)getpid(), &rooms);
-    return rooms.shared.left >= CLAMP(rooms.shared.limit / PART, RESERVE_MIN, RESERVE) &&
-           own_room_machine("MemAvailable:") >= RESERVE;
+    return is_spared(rooms.shared.left, rooms.shared.limit) &&
+           is_spared(own_room_machine("MemAvailable:"), own_room_machine("MemTotal:"));
 }
