@@ -113,9 +113,10 @@ describe(int dump, const ProfileCapture *capture, const StatsSample *sample, GEr
     g_autofree char *head = capture_format(capture);
     g_autofree char *classes = format_classes(sample);
     g_autofree char *line = g_strconcat(head, classes, NULL);
-    if ((fcntl(dump, F_GETFL) & O_ACCMODE) == O_RDWR && append(dump, line))
+    const gboolean in_place = (fcntl(dump, F_GETFL) & O_ACCMODE) == O_RDWR;
+    if (in_place && append(dump, line))
         return dump;
-    int described = memfd_create("jescope-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int described = in_place ? -1 : memfd_create("jescope-dump", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (described >= 0 && append_all(described, dump, line)) {
         close(dump);
         return described;
