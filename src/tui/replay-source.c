@@ -569,7 +569,7 @@ replay_source_new(const char *path, GError **error)
     source->targets = g_array_new(FALSE, FALSE, sizeof(ReplayTarget));
     g_array_set_clear_func(source->targets, clear_target);
     history_hand_over(path);
-    account_of(geteuid()); /* stays known for the child, which cannot read who has which subordinate ids */
+    account_of(geteuid()); /* reads the subordinate ids before the fork: the child cannot open /etc/subuid */
     if (read_targets(source, error))
         return source;
     replay_source_free(source);
