@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/exchange-internal.h"
 
+#include "confine/thread-time.h"
 #include "http/answer-send.h"
 #include "http/gzip.h"
 #include "http/mhd-source.h"
 
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 Exchange *
@@ -238,19 +238,11 @@ exchange_check_allowance(const Exchange *exchange)
     return exchange_refuse_rate(exchange, wait_s);
 }
 
-gint64
-exchange_spent_us(void)
-{
-    struct timespec spent;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
-}
-
 void
 exchange_charge(const Exchange *exchange, gint64 begun_us)
 {
     const Connection *connection = exchange->connection;
-    peers_charge(connection->listener->traffic->peers, connection->peer, exchange_spent_us() - begun_us);
+    peers_charge(connection->listener->traffic->peers, connection->peer, thread_time_us() - begun_us);
 }
 
 static void

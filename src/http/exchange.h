@@ -83,10 +83,9 @@ void exchange_answer(Exchange *exchange, Answer *answer);
 void exchange_fail(Exchange *exchange, const AnswerFailure *failure);
 
 /* For what is done for EXCHANGE after the handler has returned: the refusal if its peer has used up its allowance, NULL
- * if it may be done; and the count of its cost, the processor time of the server's thread since BEGUN_US, which
- * exchange_spent_us() told. */
+ * if it may be done; and the count of its cost, the processor time of the server's thread since BEGUN_US, a value of
+ * thread_time_us(). */
 Answer *exchange_check_allowance(const Exchange *exchange);
-gint64 exchange_spent_us(void);
 void exchange_charge(const Exchange *exchange, gint64 begun_us);
 
 /* exchange_pause(), called from the READ of the stream, suspends sending until exchange_wake(). */

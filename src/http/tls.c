@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/tls.h"
 
+#include "confine/thread-time.h"
 #include "target/reach.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <gnutls/gnutls.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -83,14 +83,6 @@ check_pair(const Tls *tls, const char *certificate_path, const char *key_path, G
     return FALSE;
 }
 
-static gint64
-thread_us(void)
-{
-    struct timespec spent;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
-}
-
 /* The processor time of a signature with KEY, which is most of that of a handshake: of RSA with 4096 bits it is six
  * times that with 2048. */
 static gint64
@@ -101,10 +93,10 @@ measure_signature(gnutls_privkey_t key)
     gint64 least = G_MAXINT64;
     for (int i = 0; i < SIGNATURES; i++) {
         gnutls_datum_t signature = {0};
-        gint64 begun = thread_us();
+        gint64 begun = thread_time_us();
         if (gnutls_privkey_sign_data(key, GNUTLS_DIG_SHA256, 0, &text, &signature) != GNUTLS_E_SUCCESS)
             return 0;
-        least = MIN(least, thread_us() - begun);
+        least = MIN(least, thread_time_us() - begun);
         gnutls_free(signature.data);
     }
     return least;

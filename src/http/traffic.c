@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/traffic.h"
 
+#include "confine/thread-time.h"
 #include "http/answer-send.h"
 #include "http/head.h"
 #include "http/receive.h"
@@ -152,7 +153,7 @@ static void
 handle(Exchange *exchange)
 {
     Traffic *traffic = exchange->connection->listener->traffic;
-    gint64 begun_us = exchange_spent_us();
+    gint64 begun_us = thread_time_us();
     exchange->handled = TRUE;
     exchange->connection->deadline_us = 0; /* the server's turn */
     exchange_count_waiting(exchange, TRUE);

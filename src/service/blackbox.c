@@ -10,13 +10,13 @@
 #include "blackbox/observer.h"
 #include "blackbox/prekill.h"
 #include "blackbox/round.h"
+#include "confine/thread-time.h"
 #include "target/cgroup.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -412,18 +412,10 @@ find_next_us(BlackBox *box)
     return next_us;
 }
 
-static gint64
-processor_time_us(void)
-{
-    struct timespec spent;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
-}
-
 static void
 read_due(BlackBox *box)
 {
-    const gint64 before = processor_time_us();
+    const gint64 before = thread_time_us();
     g_autoptr(GPtrArray) due = take_due(box, g_get_monotonic_time());
     for (guint i = 0; i < due->len; i++) {
         Watched *watched = due->pdata[i];
@@ -432,7 +424,7 @@ read_due(BlackBox *box)
         else
             give_back(box, watched);
     }
-    box->rests_until_us = g_get_monotonic_time() + (processor_time_us() - before) * (SHARE - 1);
+    box->rests_until_us = g_get_monotonic_time() + (thread_time_us() - before) * (SHARE - 1);
 }
 
 static void

@@ -9,12 +9,12 @@
 #include "service/work.h"
 
 #include "confine/keyed-hash.h"
+#include "confine/thread-time.h"
 
 #include <glib-unix.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -582,21 +582,13 @@ registry_set_names(Registry *registry)
     scan_soon(registry, 0);
 }
 
-static gint64
-thread_us(void)
-{
-    struct timespec spent;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (gint64)spent.tv_sec * G_USEC_PER_SEC + spent.tv_nsec / 1000;
-}
-
 /* Adds those of TARGETS that VIEWER sees, with references. To look at a process takes as long as it likes: the kernel
  * lists its groups, of which it may have 65536. */
 static void
 add_visible(GPtrArray *list, const GPtrArray *targets, Viewer viewer)
 {
-    const gint64 end_us = thread_us() + LOOKS_MS * G_GINT64_CONSTANT(1000);
-    for (guint i = 0; i < targets->len && (viewer == VIEWER_ALL || thread_us() < end_us); i++)
+    const gint64 end_us = thread_time_us() + LOOKS_MS * G_GINT64_CONSTANT(1000);
+    for (guint i = 0; i < targets->len && (viewer == VIEWER_ALL || thread_time_us() < end_us); i++)
         if (service_target_is_visible(targets->pdata[i], viewer))
             g_ptr_array_add(list, service_target_ref(targets->pdata[i]));
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "site/pending.h"
 
+#include "confine/thread-time.h"
+
 struct Pending {
     PendingTable *table;
     char *key; /* in PendingTable.by_key; NULL: it cannot be found */
@@ -209,7 +211,7 @@ on_start(gpointer data)
     pending->start = 0;
     refuse_those_over(pending);
     const Exchange *payer = g_queue_peek_head(&pending->waiting);
-    const gint64 begun_us = exchange_spent_us();
+    const gint64 begun_us = thread_time_us();
     if (payer == NULL) {
         drop_if_idle(pending);
         return G_SOURCE_REMOVE;

@@ -2,6 +2,8 @@
 #include "symbolize/demangle.h"
 #include "symbolize/patience.h"
 
+#include "confine/thread-time.h"
+
 #include <libiberty/demangle.h>
 #include <math.h>
 #include <setjmp.h>
@@ -145,9 +147,9 @@ work(gpointer data)
     GAsyncQueue *jobs = data;
     for (gboolean wanted = TRUE; wanted;) {
         Job *job = g_async_queue_pop(jobs);
-        const gint64 began_us = patience_clock_us();
+        const gint64 began_us = thread_time_us();
         char *plain = demangle_now(job->linkage);
-        const gint64 took_us = patience_clock_us() - began_us;
+        const gint64 took_us = thread_time_us() - began_us;
         g_mutex_lock(&job->lock);
         job->plain = plain;
         job->took_us = took_us;
@@ -227,9 +229,9 @@ demangle_by_worker(const char *linkage)
 static char *
 demangle_here(const char *linkage)
 {
-    const gint64 began_us = patience_clock_us();
+    const gint64 began_us = thread_time_us();
     char *plain = demangle_now(linkage);
-    charge(linkage, patience_clock_us() - began_us);
+    charge(linkage, thread_time_us() - began_us);
     return plain;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/dwarf-task.h"
 
+#include "confine/thread-time.h"
 #include "symbolize/debug-file.h"
 #include "symbolize/dwarf-functions.h"
 #include "symbolize/dwarf-split.h"
@@ -250,12 +251,12 @@ ask_unit(const DwarfTask *task, const DwarfUnit *unit, const GPtrArray *asked)
     g_autoptr(DwarfFile) split = NULL;
     const DwarfUnit *entries = unit;
     if (unit->dwo_name != NULL) {
-        gint64 began_us = patience_clock_us();
+        gint64 began_us = thread_time_us();
         split = dwarf_split_open(unit, job->package, job->work->request.options, &entries);
         g_atomic_int_add(&job->missing, split == NULL);
         g_atomic_int_add(&job->foreign, split != NULL && !image_is_trusted(split->image));
         if (split != NULL && !image_is_trusted(split->image)) {
-            target_files_take_time(job->work->request.options->files, patience_clock_us() - began_us);
+            target_files_take_time(job->work->request.options->files, thread_time_us() - began_us);
             patience_begin(job->work->request.options->files);
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/object.h"
 
+#include "confine/thread-time.h"
 #include "symbolize/cache.h"
 #include "symbolize/dwarf-task.h"
 #include "symbolize/patience.h"
@@ -77,10 +78,10 @@ begin_patience(const ObjectWork *work)
 static void
 locate(ObjectWork *work)
 {
-    gint64 began_us = patience_clock_us();
+    gint64 began_us = thread_time_us();
     locate_object(&work->request, &work->located);
     if (!is_trusted(work))
-        target_files_take_time(work->request.options->files, patience_clock_us() - began_us);
+        target_files_take_time(work->request.options->files, thread_time_us() - began_us);
 }
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "symbolize/patience.h"
 
-#include <time.h>
+#include "confine/thread-time.h"
 
 _Thread_local guint64 patience_unseen;
 
@@ -10,19 +10,11 @@ static _Thread_local struct {
     gint64 read_us;
 } current;
 
-gint64
-patience_clock_us(void)
-{
-    struct timespec now = {0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (gint64)now.tv_sec * G_USEC_PER_SEC + now.tv_nsec / 1000;
-}
-
 void
 patience_begin(TargetFiles *files)
 {
     current.files = files;
-    current.read_us = files != NULL ? patience_clock_us() : 0;
+    current.read_us = files != NULL ? thread_time_us() : 0;
     patience_unseen = files != NULL ? PATIENCE_UNSEEN : 0;
 }
 
@@ -33,7 +25,7 @@ patience_look(void)
     patience_unseen = 0;
     if (current.files == NULL)
         return TRUE;
-    gint64 now = patience_clock_us();
+    gint64 now = thread_time_us();
     gboolean goes_on = target_files_take_time(current.files, now - current.read_us);
     current.read_us = now;
     patience_unseen = goes_on ? 0 : PATIENCE_UNSEEN;

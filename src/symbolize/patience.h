@@ -13,9 +13,6 @@
 void patience_begin(TargetFiles *files);
 void patience_end(void);
 
-/* The processor time of this thread. */
-gint64 patience_clock_us(void);
-
 /* Work since the clock was read; about a nanosecond each. */
 #define PATIENCE_UNSEEN (1 << 20)
 extern _Thread_local guint64 patience_unseen;
