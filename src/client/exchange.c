@@ -309,7 +309,7 @@ connection_exchange(Connection *connection, const ExchangeRequest *request, GErr
         if (output_file_check(arrival.fd, arrival.bytes, &writer, error))
             return output_file_seal(arrival.fd, connection->server, error);
     }
-    output_file_discard(arrival.fd);
+    close(arrival.fd);
     return -1;
 }
 

@@ -432,33 +432,52 @@ typedef struct {
     int left;          /* the result of end_child() */
 } Outcome;
 
-static Outcome
-run_child(const Job *job, ChannelMessage *answer)
+/* fork() with a socket between the two processes: *SOCKET is the end of the process that it returns in. -1: there is no
+ * child. */
+static pid_t
+fork_with_socket(int *socket)
 {
     int ends[2];
-    const pid_t self = getpid();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return (Outcome){.end = ASIDE_NOT_BEGUN};
+        return -1;
     const pid_t child = fork();
     if (child == 0) {
-        child_bind(self);
         child_keep_only(&ends[1], 1); /* an inherited end of a pipe would hide that it was closed */
         inside = TRUE;
         meanwhile.call = NULL;
-        job->work(job->data, answer);
-        _exit(channel_send(ends[1], answer) ? 0 : 1);
     }
-    close(ends[1]);
-    if (child < 0) {
+    *socket = ends[child == 0];
+    if (child != 0)
+        close(ends[1]);
+    if (child < 0)
         close(ends[0]);
+    return child;
+}
+
+static Outcome
+run_child(const Job *job, ChannelMessage *answer)
+{
+    int socket;
+    const pid_t self = getpid(), child = fork_with_socket(&socket);
+    if (child < 0)
         return (Outcome){.end = ASIDE_NOT_BEGUN};
+    if (child == 0) {
+        child_bind(self);
+        job->work(job->data, answer);
+        _exit(channel_send(socket, answer) ? 0 : 1);
     }
-    const gboolean ended = wait_for_answer(ends[0], child, job);
-    const gboolean answered = ended && channel_receive(ends[0], answer);
-    close(ends[0]);
+    const gboolean ended = wait_for_answer(socket, child, job);
+    const gboolean answered = ended && channel_receive(socket, answer);
+    close(socket);
     return (Outcome){.end = answered ? ASIDE_DONE : ASIDE_GIVEN_UP,
                      .too_long = !ended,
                      .left = end_child(child, ended ? END_MS : GIVEN_UP_MS)};
+}
+
+gboolean
+aside_may_begin(uid_t user)
+{
+    return !is_given_up(account_of(user), count_stuck());
 }
 
 AsideEnd
@@ -470,7 +489,7 @@ aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer)
     }
     user = account_of(user);
     const Job job = {.work = work, .data = data, .user = user};
-    if (is_given_up(user, count_stuck()))
+    if (!aside_may_begin(user))
         return ASIDE_NOT_BEGUN;
     const Outcome outcome = run_child(&job, answer);
     if (outcome.too_long)
@@ -508,6 +527,76 @@ void
 aside_enter(void)
 {
     inside = TRUE;
+}
+
+/* ---- helpers ---- */
+
+struct AsideHelper {
+    pid_t owner; /* the process whose child it is */
+    pid_t child;
+    int socket; /* -1: it was given up */
+};
+
+AsideHelper *
+aside_helper_start(void (*serve)(int socket))
+{
+    int socket;
+    const pid_t child = fork_with_socket(&socket);
+    if (child < 0)
+        return NULL;
+    if (child == 0) {
+        serve(socket);
+        _exit(0);
+    }
+    AsideHelper *helper = g_new(AsideHelper, 1);
+    *helper = (AsideHelper){.owner = getpid(), .child = child, .socket = socket};
+    return helper;
+}
+
+static gboolean
+is_ours(const AsideHelper *helper)
+{
+    return helper->socket >= 0 && helper->owner == getpid();
+}
+
+gboolean
+aside_helper_is_there(const AsideHelper *helper)
+{
+    struct pollfd end = {.fd = helper->socket};
+    return is_ours(helper) && poll(&end, 1, 0) == 0;
+}
+
+AsideEnd
+aside_helper_ask(AsideHelper *helper, const ChannelMessage *request, uid_t user, ChannelMessage *answer)
+{
+    const Job job = {.user = account_of(user)};
+    if (!is_ours(helper) || !channel_send(helper->socket, request))
+        return ASIDE_NOT_BEGUN;
+    if (!wait_for_answer(helper->socket, helper->child, &job)) {
+        note_given_up(job.user, pidfd_open(helper->child, 0));
+        close(helper->socket);
+        helper->socket = -1;
+        return ASIDE_GIVEN_UP;
+    }
+    return channel_receive(helper->socket, answer) ? ASIDE_DONE : ASIDE_NOT_BEGUN;
+}
+
+gboolean
+aside_helper_tell(AsideHelper *helper, const ChannelMessage *request)
+{
+    return is_ours(helper) && channel_send(helper->socket, request);
+}
+
+void
+aside_helper_free(AsideHelper *helper)
+{
+    if (helper->socket >= 0)
+        close(helper->socket);
+    if (is_ours(helper)) {
+        kill(helper->child, SIGKILL);
+        child_wait(helper->child);
+    }
+    g_free(helper);
 }
 
 /* ---- lists ---- */

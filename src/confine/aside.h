@@ -35,6 +35,31 @@ typedef enum {
  * another thread may have held it at the fork. Inside the WORK of another aside_run(), WORK is called directly. */
 AsideEnd aside_run(AsideWork work, gpointer data, uid_t user, ChannelMessage *answer);
 
+/* Whether work for USER would be begun now. */
+gboolean aside_may_begin(uid_t user);
+
+/* A child that is kept for several requests, each of which some user may delay. Not thread-safe, but of no certain
+ * thread. */
+typedef struct AsideHelper AsideHelper;
+
+/* SERVE is called in the child, and answers what it receives from SOCKET (confine/channel.h) until the other end is
+ * closed; for it the same holds as for AsideWork. NULL: there is no child. */
+AsideHelper *aside_helper_start(void (*serve)(int socket));
+
+/* Sends REQUEST and waits for ANSWER, whether or not work for USER would be begun. If it is given up, the child is not
+ * ended: it may still do what it was asked for, then finds the socket closed, and counts against USER until then.
+ * ASIDE_NOT_BEGUN: the child has ended. */
+AsideEnd aside_helper_ask(AsideHelper *helper, const ChannelMessage *request, uid_t user, ChannelMessage *answer);
+
+/* Sends a REQUEST that SERVE does not answer. */
+gboolean aside_helper_tell(AsideHelper *helper, const ChannelMessage *request);
+
+/* FALSE: it was given up or has ended, or this process is a fork of its owner. */
+gboolean aside_helper_is_there(const AsideHelper *helper);
+
+/* Ends the child. HELPER must have answered what it was asked last, or have been given up. */
+void aside_helper_free(AsideHelper *helper);
+
 /* Closes FD, a socket from which not all was received that USER has sent. Among it may be descriptors, and the last
  * reference to a socket is closed as slowly as its owner has set (SO_LINGER), but not by a process that ends: a child
  * does it. Without one, FD stays open. */

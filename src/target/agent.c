@@ -6,9 +6,8 @@
 #include "target/diagnosis.h"
 #include "target/discovery.h"
 #include "target/implementation.h"
-#include "target/output-file.h"
-#include "target/output-pages.h"
 #include "target/reach.h"
+#include "target/shared-output.h"
 #include "text/printable.h"
 
 #include "wire/message.h"
@@ -40,15 +39,14 @@ typedef struct {
 typedef struct {
     WireHeader *request;
     size_t request_size;
-    int descriptor;    /* the memory file for the answer, or -1 */
-    OutputPages pages; /* of that file */
-    guint deadline;    /* milliseconds for all attempts */
-    gint64 until;      /* the deadline as a g_get_monotonic_time() */
+    SharedOutput *output; /* the memory file for the answer, or NULL */
+    guint deadline;       /* milliseconds for all attempts */
+    gint64 until;         /* the deadline as a g_get_monotonic_time() */
     union {
         WireReply reply;
         WireHelloReply hello;
         WireCtlReply ctl;
-        WireOutputReply output;
+        WireOutputReply written;
         WireLeaseReply lease;
         WireSampleReply sample;
         char bytes[WIRE_MESSAGE_MAX];
@@ -328,7 +326,7 @@ static gint64
 next_sleep(const Exchange *exchange)
 {
     const gint64 left = MAX(exchange->until - g_get_monotonic_time(), 0);
-    return exchange->descriptor >= 0 ? MIN(left, OUTPUT_PAGES_EVERY_US) : left;
+    return exchange->output != NULL ? MIN(left, SHARED_OUTPUT_LOOK_US) : left;
 }
 
 /* SENT_ANSWERED: ready for EVENTS. */
@@ -345,8 +343,7 @@ wait_for(AgentTarget *agent, short events, Exchange *exchange, GError **error)
             return SENT_ANSWERED;
         if (ready < 0 && errno != EINTR)
             return SENT_LOST;
-        if (exchange->descriptor >= 0 && (!output_pages_advance(&exchange->pages, agent->target.label, error) ||
-                                          !output_file_check_size(exchange->descriptor, &writer, error)))
+        if (exchange->output != NULL && !shared_output_watch(exchange->output, &writer, error))
             return SENT_FAILED;
         if (sleep == 0)
             return set_silent(agent, exchange, error);
@@ -362,14 +359,14 @@ send_request(AgentTarget *agent, Exchange *exchange, GError **error)
         char bytes[CMSG_SPACE(sizeof(int))];
     } control = {0};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    if (exchange->descriptor >= 0) {
+    if (exchange->output != NULL) {
         message.msg_control = control.bytes;
         message.msg_controllen = sizeof(control.bytes);
         struct cmsghdr *header = CMSG_FIRSTHDR(&message);
         header->cmsg_level = SOL_SOCKET;
         header->cmsg_type = SCM_RIGHTS;
         header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &exchange->descriptor, sizeof(int));
+        memcpy(CMSG_DATA(header), &exchange->output->fd, sizeof(int));
     }
     for (;;) {
         if (sendmsg(agent->socket, &message, MSG_NOSIGNAL) >= 0)
@@ -470,8 +467,8 @@ exchange_message(AgentTarget *agent, Exchange *exchange, GError **error)
         if (!alive(agent) || !passing(code) || g_get_monotonic_time() >= until)
             return set_unreachable(agent, code, error);
         g_usleep(RETRY_INTERVAL_US);
-        if (exchange->descriptor >= 0 && ftruncate(exchange->descriptor, 0) == 0)
-            lseek(exchange->descriptor, 0, SEEK_SET);
+        if (exchange->output != NULL && !shared_output_restart(exchange->output, agent->target.label, error))
+            return FALSE;
     }
 }
 
@@ -512,7 +509,6 @@ exchange_for(AgentTarget *agent, WireOp op, void *request, size_t request_size)
         .magic = WIRE_MAGIC, .version = WIRE_VERSION_MAX, .op = (uint16_t)op, .size = (uint32_t)request_size};
     return (Exchange){.request = header,
                       .request_size = request_size,
-                      .descriptor = -1,
                       .deadline = target_time_limit(&agent->target, agent->deadlines.answer)};
 }
 
@@ -740,19 +736,19 @@ agent_output(Target *target, const char *letters, GError **error)
     Exchange exchange = letters == NULL ? exchange_for(agent, WIRE_OP_DUMP, &dump, sizeof(dump))
                                         : exchange_for(agent, WIRE_OP_STATS, &stats, sizeof(stats));
     exchange.deadline = target_time_limit(target, agent->deadlines.output);
-    exchange.descriptor = output_file_new(error);
-    if (exchange.descriptor < 0)
+    const int fd = output_file_new(error);
+    if (fd < 0)
         return -1;
     const char *what = letters == NULL ? "heap dump" : "statistics";
     const OutputWriter writer = {target->label, target->output_max};
     g_autoptr(GError) cause = NULL;
-    output_pages_begin(&exchange.pages, exchange.descriptor, &target->plan, target->user);
-    gboolean written = transact(agent, &exchange, exchange_patiently, what, &cause);
-    output_pages_end(&exchange.pages);
-    if (written)
-        return output_file_take(exchange.descriptor, exchange.output.bytes, &writer, target->user, error);
-    if (!output_file_discard(exchange.descriptor))
-        output_pages_distrust(target->user);
+    SharedOutput output;
+    exchange.output = &output;
+    if (shared_output_begin(&output, fd, &target->plan, target->user, target->label, &cause) &&
+        transact(agent, &exchange, exchange_patiently, what, &cause))
+        return shared_output_take(&output, exchange.written.bytes, &writer, error);
+    if (!shared_output_discard(&output, target->label, error))
+        return -1;
     if (g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s ended before its %s was complete; it was discarded",
                     target->label, what);

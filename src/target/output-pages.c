@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "target/output-pages.h"
 
-#include "confine/account.h"
-#include "target/own-room.h"
-#include "target/target.h"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,30 +10,18 @@ enum {
     STAT_BLOCK = 512, /* unit of st_blocks */
     STEP = MIB,       /* bytes of one fallocate(), during which a write() of the target waits: a millisecond */
     AHEAD_MAX = 16 * MIB,
-    LOOK = 8 * MIB,       /* bytes between two looks at the memory that is left */
-    DISTRUSTED_MOST = 16, /* users */
 };
 
 const OutputPlan output_plan_default = {
     .most = OUTPUT_PAGES_MOST, .first = MIB /* enough for a small dump */, .allowed = G_MAXUINT64};
-
-/* Looks only once in LOOK bytes. */
-static gboolean
-may_allocate(OutputPages *pages)
-{
-    if (pages->looked_at != 0 && pages->reach - pages->looked_at < LOOK)
-        return TRUE;
-    pages->looked_at = MAX(pages->reach, 1);
-    return own_room_is_left("/proc", "/sys/fs/cgroup");
-}
 
 /* Stops after a step that fails, as without memory for this process. */
 static void
 allocate_until(OutputPages *pages, guint64 goal)
 {
     while (pages->reach < goal) {
-        guint64 step = MIN(goal - pages->reach, STEP);
-        if (!may_allocate(pages) || fallocate(pages->fd, FALLOC_FL_KEEP_SIZE, (off_t)pages->reach, (off_t)step) != 0) {
+        const guint64 step = MIN(goal - pages->reach, STEP);
+        if (fallocate(pages->fd, FALLOC_FL_KEEP_SIZE, (off_t)pages->reach, (off_t)step) != 0) {
             pages->plan.most = pages->reach;
             return;
         }
@@ -53,62 +37,19 @@ allocate_ahead(OutputPages *pages, guint64 size)
     allocate_until(pages, MIN(size + ahead, pages->plan.most));
 }
 
-/* Accounts that have kept pages. */
-static GMutex lock;
-static uid_t distrusted[DISTRUSTED_MOST];
-static guint n_distrusted;
-
-static gboolean
-is_distrusted(uid_t user)
-{
-    const uid_t account = account_of(user);
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    if (n_distrusted == DISTRUSTED_MOST)
-        return account != geteuid();
-    for (guint i = 0; i < n_distrusted; i++)
-        if (distrusted[i] == account)
-            return TRUE;
-    return FALSE;
-}
-
 void
-output_pages_distrust(uid_t user)
-{
-    const uid_t account = account_of(user);
-    if (is_distrusted(user))
-        return;
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
-    if (n_distrusted < DISTRUSTED_MOST)
-        distrusted[n_distrusted++] = account;
-}
-
-void
-output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan, uid_t user)
+output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan)
 {
     *pages = (OutputPages){.plan = *plan, .fd = fd};
-    pages->plan.most = is_distrusted(user) ? 0 : MIN(plan->most, OUTPUT_PAGES_MOST);
     allocate_ahead(pages, 0);
 }
 
-static gboolean
-set_stopped(const OutputPages *pages, const char *label, GError **error)
-{
-    g_autofree char *own = g_format_size_full(pages->overtaken, G_FORMAT_SIZE_IEC_UNITS);
-    g_autofree char *allowed = g_format_size_full(pages->plan.allowed, G_FORMAT_SIZE_IEC_UNITS);
-    g_set_error(error, TARGET_ERROR, OUTCOME_NO_HEADROOM,
-                "the heap dump of %s was stopped after %s of it were charged to its memory control group, which could "
-                "take %s, because jescope did not get enough memory or processor time to pay for it; try again later, "
-                "or override this with --force (over HTTP: force=true)",
-                label, own, allowed);
-    return FALSE;
-}
-
-gboolean
-output_pages_advance(OutputPages *pages, const char *label, GError **error)
+void
+output_pages_advance(OutputPages *pages)
 {
     struct stat st;
-    if (fstat(pages->fd, &st) != 0)
-        return TRUE;
+    if (pages->stopped || fstat(pages->fd, &st) != 0)
+        return;
     guint64 size = (guint64)st.st_size;
     /* If it is just being truncated, fallocate() gets the lock of the file next, before the target writes. */
     if (size == 0 || (guint64)st.st_blocks * STAT_BLOCK < pages->reach)
@@ -119,10 +60,10 @@ output_pages_advance(OutputPages *pages, const char *label, GError **error)
     }
     if (pages->overtaken > pages->plan.allowed) {
         fcntl(pages->fd, F_ADD_SEALS, F_SEAL_GROW);
-        return set_stopped(pages, label, error);
+        pages->stopped = TRUE;
+    } else {
+        allocate_ahead(pages, size);
     }
-    allocate_ahead(pages, size);
-    return TRUE;
 }
 
 void

@@ -35,22 +35,17 @@ typedef struct {
     OutputPlan plan;
     int fd;            /* the memory file; the caller's */
     guint64 reach;     /* end of the allocated pages, in bytes from the beginning */
-    guint64 looked_at; /* REACH when memory was last seen to be left; 0: not yet */
     guint64 overtaken; /* bytes that the target wrote to pages not yet allocated */
+    gboolean stopped;  /* these were more than is allowed, and the target can write no more */
 } OutputPages;
 
-/* Initializes PAGES and allocates the first pages of FD, which a process of USER writes to; none for a distrusted one.
- */
-void output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan, uid_t user);
-
-/* USER has kept pages that this process had allocated for an output. No more are allocated for that user's processes,
- * nor, once there are too many such users, for any but our own. Subordinate ids count as their user's own. */
-void output_pages_distrust(uid_t user);
+/* Initializes PAGES and allocates the first pages of FD. All functions wait for the lock of the file, without a limit
+ * (shared-output.h), and may be called after a fork() of a process with threads. */
+void output_pages_begin(OutputPages *pages, int fd, const OutputPlan *plan);
 
 /* Allocates the pages that the target reaches next. To be called every OUTPUT_PAGES_EVERY_US until the target has
- * finished, or whenever it is stopped. FALSE with OUTCOME_NO_HEADROOM if more is charged to the target, LABEL, than
- * allowed; it can then write no more. */
-gboolean output_pages_advance(OutputPages *pages, const char *label, GError **error);
+ * finished, or whenever it is stopped. */
+void output_pages_advance(OutputPages *pages);
 
 /* Frees the pages beyond the end of the file. The target must have finished. */
 void output_pages_end(OutputPages *pages);

@@ -24,16 +24,47 @@ own_room_machine(const char *word)
 }
 
 static gboolean
-is_spared(guint64 left, guint64 limit)
+is_spared(guint64 left, guint64 limit, guint64 held)
 {
-    return left >= CLAMP(limit / PART, RESERVE_MIN, RESERVE);
+    const guint64 reserve = CLAMP(limit / PART, RESERVE_MIN, RESERVE);
+    return left >= reserve && left - reserve >= held;
 }
 
 gboolean
-own_room_is_left(const char *proc, const char *cgroups)
+own_room_is_left(const char *proc, const char *cgroups, guint64 held)
 {
     CgroupRooms rooms;
     cgroup_rooms_read(proc, cgroups, (int)getpid(), (int)getpid(), &rooms);
-    return is_spared(rooms.shared.left, rooms.shared.limit) &&
-           is_spared(own_room_machine("MemAvailable:"), own_room_machine("MemTotal:"));
+    return is_spared(rooms.shared.left, rooms.shared.limit, held) &&
+           is_spared(own_room_machine("MemAvailable:"), own_room_machine("MemTotal:"), held);
+}
+
+static GMutex lock;
+static GHashTable *holders; /* bytes of each account that holds some. Protected by the lock */
+
+/* Only numbers: NULL is 0 bytes. The caller holds the lock. */
+static guint64
+held_by(uid_t account)
+{
+    return holders != NULL ? GPOINTER_TO_SIZE(g_hash_table_lookup(holders, GUINT_TO_POINTER(account))) : 0;
+}
+
+void
+own_room_hold(uid_t account, gint64 bytes)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    if (holders == NULL)
+        holders = g_hash_table_new(NULL, NULL);
+    const guint64 now = held_by(account) + (guint64)bytes;
+    if (now > 0)
+        g_hash_table_insert(holders, GUINT_TO_POINTER(account), GSIZE_TO_POINTER(now));
+    else
+        g_hash_table_remove(holders, GUINT_TO_POINTER(account));
+}
+
+guint64
+own_room_held(uid_t account)
+{
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&lock);
+    return held_by(account);
 }

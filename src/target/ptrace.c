@@ -7,7 +7,6 @@
 #include "target/discovery.h"
 #include "target/implementation.h"
 #include "target/keeper.h"
-#include "target/output-file.h"
 #include "target/remote-control.h"
 #include "target/remote-output.h"
 #include "text/printable.h"
@@ -418,6 +417,7 @@ ptrace_output(Target *target, const char *letters, GError **error)
                            .letters = letters,
                            .limit = target->output_max,
                            .plan = target->plan,
+                           .shared = {.fd = -1},
                            .descriptor = -1};
     if (letters == NULL && !check_profiling(self, "prof.dump", error))
         return -1;
@@ -425,8 +425,7 @@ ptrace_output(Target *target, const char *letters, GError **error)
     if (stop_patiently(self, &output_limits, letters == NULL ? visit_dump : visit_stats, &output, &cause) &&
         remote_output_finish(&output, &cause))
         return output.descriptor;
-    if (output.descriptor >= 0 && !output_file_discard(output.descriptor))
-        output_pages_distrust(self->process.uids[0]);
+    remote_output_discard(&output);
     target->failure = output.failure;
     if (g_error_matches(cause, TARGET_ERROR, OUTCOME_GONE))
         g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s before its %s was complete; it was discarded",

@@ -2,7 +2,6 @@
 #include "target/remote-output.h"
 
 #include "target/foreign-file.h"
-#include "target/output-file.h"
 #include "target/remote-control.h"
 #include "target/target.h"
 
@@ -70,9 +69,9 @@ static TraceeVerdict
 before_dump(TraceeSystemCall *call, gpointer data)
 {
     RemoteOutput *output = data;
-    output->opening = output->descriptor < 0 && output->refused == NULL && opens_dump(call, output->name);
-    if (!output->opening && output->descriptor >= 0 && output->refused == NULL)
-        output_pages_advance(&output->pages, output->process->name, &output->refused);
+    output->opening = output->shared.fd < 0 && output->refused == NULL && opens_dump(call, output->name);
+    if (!output->opening && output->shared.fd >= 0 && output->refused == NULL)
+        shared_output_advance(&output->shared, output->process->name, &output->refused);
     /* A filter that forbids to open files still does: jemalloc gets an empty file, and the list is added later
      * (dump-maps.h). */
     if (!output->opening && !(tracee_suspends_filter(output->tracee) && opens_maps(call, output->tracee)))
@@ -91,10 +90,10 @@ after_dump(const TraceeSystemCall *call, gpointer data)
         return;
     output->opening = FALSE;
     output->failure = call->result < 0 ? (int)-call->result : 0;
-    if (call->result >= 0)
-        output->descriptor = foreign_file_take(output->thread, call->result, &output->refused);
-    if (output->descriptor >= 0)
-        output_pages_begin(&output->pages, output->descriptor, &output->plan, output->process->uids[0]);
+    const int fd = call->result >= 0 ? foreign_file_take(output->thread, call->result, &output->refused) : -1;
+    if (fd >= 0)
+        shared_output_begin(&output->shared, fd, &output->plan, output->process->uids[0], output->process->name,
+                            &output->refused);
 }
 
 static gboolean
@@ -126,8 +125,6 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
     tracee_watch(tracee, &watch);
     gboolean called = remote_control_dump(tracee, jemalloc, output->name, &failure, error);
     tracee_watch(tracee, NULL);
-    if (output->descriptor >= 0)
-        output_pages_end(&output->pages);
     if (!called) {
         g_clear_error(&output->refused);
         return FALSE;
@@ -138,7 +135,7 @@ remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput 
         return FALSE;
     }
     if (output->failure == 0)
-        output->failure = output->descriptor < 0 && failure == 0 ? ENOENT : failure;
+        output->failure = output->shared.fd < 0 && failure == 0 ? ENOENT : failure;
     return output->failure == 0 || set_failed(output, "heap dump", output->failure, error);
 }
 
@@ -214,14 +211,26 @@ gboolean
 remote_output_finish(RemoteOutput *output, GError **error)
 {
     struct stat st;
+    const gboolean is_dump = output->letters == NULL;
     g_autofree char *label = g_strdup_printf("%s (%d)", output->process->name, (int)output->process->pid);
-    if (fstat(output->descriptor, &st) != 0)
-        return set_failed(output, output->letters != NULL ? "statistics" : "heap dump", errno, error);
+    const OutputWriter writer = {label, output->limit};
+    if (fstat(is_dump ? output->shared.fd : output->descriptor, &st) != 0)
+        return set_failed(output, is_dump ? "heap dump" : "statistics", errno, error);
     if (st.st_size == 0) {
         g_set_error(error, TARGET_ERROR, OUTCOME_SYSTEM, "%s wrote nothing", label);
         return FALSE;
     }
-    output->descriptor = output_file_take(output->descriptor, (guint64)st.st_size,
-                                          &(OutputWriter){label, output->limit}, output->process->uids[0], error);
+    if (!is_dump)
+        return output_file_check(output->descriptor, (guint64)st.st_size, &writer, error);
+    output->descriptor = shared_output_take(&output->shared, (guint64)st.st_size, &writer, error);
     return output->descriptor >= 0;
+}
+
+void
+remote_output_discard(RemoteOutput *output)
+{
+    shared_output_discard(&output->shared, output->process->name, NULL);
+    if (output->descriptor >= 0)
+        close(output->descriptor);
+    output->descriptor = -1;
 }

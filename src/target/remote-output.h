@@ -8,8 +8,8 @@
 #ifndef JESCOPE_TARGET_REMOTE_OUTPUT_H
 #define JESCOPE_TARGET_REMOTE_OUTPUT_H
 
-#include "target/output-pages.h"
 #include "target/remote-jemalloc.h"
+#include "target/shared-output.h"
 #include "target/tracee.h"
 
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
     const char *letters; /* of statistics */
     guint64 limit;       /* maximum size in bytes */
     OutputPlan plan;     /* who is charged for a dump */
-    OutputPages pages;   /* of a dump, once there is a descriptor */
+    SharedOutput shared; /* of a dump; its descriptor is initially -1 */
     int descriptor;      /* out: a memfd to read from; the caller closes it. Initially -1 */
     int failure;         /* out: an errno */
     GError *refused;     /* why the memory file was rejected; NULL once reported */
@@ -31,7 +31,10 @@ typedef struct {
 gboolean remote_output_dump(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput *output, GError **error);
 gboolean remote_output_stats(Tracee *tracee, const RemoteJemalloc *jemalloc, RemoteOutput *output, GError **error);
 
-/* After detaching: replaces the descriptor by a separate read-only one of the sealed file, at offset 0. */
+/* After detaching: sets the descriptor to a memory file that no other process has. */
 gboolean remote_output_finish(RemoteOutput *output, GError **error);
+
+/* Frees what was captured. */
+void remote_output_discard(RemoteOutput *output);
 
 #endif

@@ -395,12 +395,18 @@ test_depth(void)
 }
 
 static gboolean
-is_left_to_us(const char *used)
+is_left_beside(const char *used, guint64 held)
 {
     g_autofree char *proc = g_build_filename(root, "proc", NULL);
     g_autofree char *cgroups = g_build_filename(root, "cgroup", NULL);
     put("cgroup/us/memory.current", used);
-    return own_room_is_left(proc, cgroups);
+    return own_room_is_left(proc, cgroups, held);
+}
+
+static gboolean
+is_left_to_us(const char *used)
+{
+    return is_left_beside(used, 0);
 }
 
 /* A process that takes outputs leaves 128 MiB of its own group, or a part of a smaller one. */
@@ -422,6 +428,25 @@ test_left_to_us(void)
     end();
 }
 
+/* What an account's outputs hold is left to others as well: of 1920 MiB beside the reserve, one account has half, and
+ * then another one has half of the rest. */
+static void
+test_shares(void)
+{
+    const guint64 mib = 1 << 20;
+    begin();
+    g_autofree char *own = g_strdup_printf("proc/%d/cgroup", (int)getpid());
+    put(own, "0::/us\n");
+    put("cgroup/us/memory.high", "max\n");
+    put("cgroup/us/memory.max", "2147483648\n");
+    g_assert_true(is_left_beside("1006632960\n", 960 * mib));
+    g_assert_false(is_left_beside("1006632961\n", 960 * mib));
+    g_assert_true(is_left_beside("1006632961\n", 0));
+    g_assert_true(is_left_beside("1509949440\n", 480 * mib));
+    g_assert_false(is_left_beside("1509949441\n", 480 * mib));
+    end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -437,6 +462,7 @@ main(int argc, char **argv)
     g_test_add_func("/cgroup/estimate", test_estimate);
     g_test_add_func("/cgroup/charges-version-2", test_charges_2);
     g_test_add_func("/cgroup/left-to-us", test_left_to_us);
+    g_test_add_func("/cgroup/shares", test_shares);
     g_test_add_func("/cgroup/charges-version-1", test_charges_1);
     for (gsize i = 0; i < G_N_ELEMENTS(headrooms); i++) {
         g_autofree char *path = g_strconcat("/cgroup/headroom/", headrooms[i].name, NULL);
