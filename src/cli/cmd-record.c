@@ -373,8 +373,8 @@ try_candidate(Session *session, const Candidate *candidate)
         return;
     }
     const gint64 begin = g_get_monotonic_time();
-    g_autofree char *pid = g_strdup_printf("%d", (int)candidate->process.pid);
-    Target *target = candidate->reach == REACH_NOT ? NULL : via_open(pid, &cause);
+    g_autofree char *operand = process_operand(&candidate->process);
+    Target *target = candidate->reach == REACH_NOT ? NULL : via_open(operand, &cause);
     if (target != NULL)
         target_wait_until(target, begin + SLOW_MS * 1000);
     if (target != NULL && add(session, target, &cause) != NULL) {

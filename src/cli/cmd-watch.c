@@ -131,8 +131,8 @@ find_next(const Watcher *watcher)
     if (found == NULL || found->len == 0)
         return NULL;
     const Candidate *chosen = candidates_choose(found, watcher->operand, NULL);
-    g_autofree char *pid = chosen != NULL ? g_strdup_printf("%d", (int)chosen->process.pid) : NULL;
-    return pid != NULL ? via_open(pid, NULL) : NULL;
+    g_autofree char *operand = chosen != NULL ? process_operand(&chosen->process) : NULL;
+    return operand != NULL ? via_open(operand, NULL) : NULL;
 }
 
 /* The next process with a name; NULL: the watch ends. */
@@ -151,8 +151,10 @@ static gpointer
 watch(gpointer data)
 {
     Watcher *watcher = data;
+    pid_t pid;
+    guint64 start;
     const gboolean one =
-        strspn(watcher->operand, "0123456789") == strlen(watcher->operand) || strchr(watcher->operand, ':') != NULL;
+        process_operand_parse(watcher->operand, &pid, &start) || strchr(watcher->operand, ':') != NULL;
     Target *target = watcher->first;
     WatchResult result = WATCH_ENDED;
     while (target != NULL && result == WATCH_ENDED) {

@@ -213,7 +213,7 @@ typedef struct {
 
 typedef struct {
     const PushBatchOptions *options;
-    pid_t pid;
+    Process process; /* only its pid and start time */
     int batch; /* a memory file */
     Made *made;
 } Making;
@@ -223,7 +223,7 @@ make_batch(gpointer data)
 {
     const Making *making = data;
     g_autoptr(GError) error = NULL;
-    g_autofree char *name = g_strdup_printf("%d", (int)making->pid);
+    g_autofree char *name = process_operand(&making->process);
     g_autoptr(GBytes) batch = push_batch_make(name, making->options, &making->made->facts, &error);
     gsize size = 0;
     const char *bytes = batch != NULL ? g_bytes_get_data(batch, &size) : NULL;
@@ -237,7 +237,7 @@ static GBytes *
 make_supervised(const Making *making, GError **error)
 {
     const gint64 begun_us = g_get_monotonic_time();
-    g_autofree char *why = supervisor_run(making->pid, make_batch, (gpointer)(guintptr)making);
+    g_autofree char *why = supervisor_run(making->process.pid, make_batch, (gpointer)(guintptr)making);
     if (why != NULL) {
         making->made->facts.took_us = g_get_monotonic_time() - begun_us;
         g_set_error(error, CLI_ERROR, CLI_ERROR_FAILED, "%s: it is in a file system that another user answers for",
@@ -257,7 +257,7 @@ static GBytes *
 make(const Round *round, const ScheduleProcess *process, PushBatchFacts *facts, GError **error)
 {
     Making making = {.options = &round->every->batch,
-                     .pid = process->pid,
+                     .process = {.pid = process->pid, .start_time = process->start},
                      .batch = memfd_create("jescope-batch", MFD_CLOEXEC),
                      .made = mmap(NULL, sizeof(Made), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
     GBytes *batch = NULL;

@@ -421,9 +421,10 @@ static gboolean
 is_supervised(const char *operand)
 {
     uid_t user;
-    guint64 pid;
-    if (g_ascii_string_to_unsigned(operand, 10, 1, G_MAXINT32, &pid, NULL))
-        return process_may_delay((pid_t)pid, &user);
+    pid_t pid;
+    guint64 start;
+    if (process_operand_parse(operand, &pid, &start))
+        return process_may_delay(pid, &user);
     /* Also if a file has the name: most commands use none, and another user may have made it. */
     return strstr(operand, "://") == NULL && strchr(operand, '/') == NULL && strcmp(operand, "-") != 0;
 }

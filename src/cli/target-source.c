@@ -19,7 +19,9 @@ target_source_clear(gpointer data)
 static gboolean
 is_process_name(const char *address)
 {
-    return strchr(address, ':') == NULL && strspn(address, "0123456789") != strlen(address);
+    pid_t pid;
+    guint64 start;
+    return strchr(address, ':') == NULL && !process_operand_parse(address, &pid, &start);
 }
 
 /* At present only the name must be suitable: other processes may follow. */

@@ -391,13 +391,24 @@ set_unread(guint n, const char *name, GError **error)
                 name, n);
 }
 
+/* A pid alone, or the operand of one process. */
+static gboolean
+is_number(const char *name)
+{
+    pid_t pid;
+    guint64 start;
+    return strspn(name, "0123456789") == strlen(name) || process_operand_parse(name, &pid, &start);
+}
+
 static GArray *
 find_pid(const char *text, GError **error)
 {
-    guint64 pid;
+    pid_t pid;
+    guint64 start;
     Process process;
     GArray *found = g_array_new(FALSE, FALSE, sizeof(Process));
-    if (g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT32, &pid, NULL) && process_read((pid_t)pid, &process))
+    if (process_operand_parse(text, &pid, &start) && process_read(pid, &process) &&
+        (start == 0 || process.start_time == start))
         return g_array_append_val(found, process);
     g_array_unref(found);
     g_set_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS,
@@ -408,7 +419,7 @@ find_pid(const char *text, GError **error)
 GPtrArray *
 candidates_find(const char *name, CandidatesFlags flags, GError **error)
 {
-    gboolean pid = strspn(name, "0123456789") == strlen(name);
+    const gboolean pid = is_number(name);
     ProcessListGaps gaps = {0};
     g_autoptr(GArray) all = pid && (flags & CANDIDATES_FAMILY) == 0 ? NULL : process_list(&gaps);
     guint unread = 0;

@@ -231,8 +231,9 @@ target_open_process(const Process *process, const char *address, TargetVia via, 
     const ReachOps *elsewhere = reach_elsewhere();
     if (elsewhere != NULL)
         return elsewhere->target(process, address, via, error);
+    g_autofree char *operand = g_str_has_prefix(address, "unix:") ? g_strdup(address) : process_operand(process);
     if (process_alive(process->pid, process->start_time))
-        return target_open_via(address, via, error);
+        return target_open_via(operand, via, error);
     g_set_error(error, TARGET_ERROR, OUTCOME_GONE, "%s (%d) has ended", process->name, (int)process->pid);
     return NULL;
 }

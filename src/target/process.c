@@ -368,6 +368,26 @@ process_arguments(pid_t pid)
     return words != NULL ? arguments_text(words, length) : g_strdup("");
 }
 
+char *
+process_operand(const Process *process)
+{
+    return g_strdup_printf("%d@%" G_GUINT64_FORMAT, (int)process->pid, process->start_time);
+}
+
+gboolean
+process_operand_parse(const char *text, pid_t *pid, guint64 *start_time)
+{
+    guint64 number;
+    g_auto(GStrv) parts = g_strsplit(text, "@", 3);
+    const guint n = g_strv_length(parts);
+    *start_time = 0;
+    if (n < 1 || n > 2 || !g_ascii_string_to_unsigned(parts[0], 10, 1, G_MAXINT32, &number, NULL) ||
+        (n == 2 && !g_ascii_string_to_unsigned(parts[1], 10, 1, G_MAXUINT64, start_time, NULL)))
+        return FALSE;
+    *pid = (pid_t)number;
+    return TRUE;
+}
+
 gboolean
 process_alive(pid_t pid, guint64 start_time)
 {

@@ -60,6 +60,12 @@ typedef struct {
  * counts. */
 GArray *process_list(ProcessListGaps *gaps);
 
+/* An operand that means PROCESS and no later process with its pid: "PID@START", with Process.start_time. To be freed. */
+char *process_operand(const Process *process);
+
+/* Whether TEXT is a pid or such an operand, which is then stored in *PID, and in *START_TIME or 0 there. */
+gboolean process_operand_parse(const char *text, pid_t *pid, guint64 *start_time);
+
 /* Whether PID is still the process with this start time. A zombie is not alive. */
 gboolean process_alive(pid_t pid, guint64 start_time);
 

@@ -237,6 +237,30 @@ test_suggestion(void)
     stop(pid);
 }
 
+/* What a list has found is opened as the same process, or not at all: its pid may be another user's process by then. */
+static void
+test_operand(void)
+{
+    g_autoptr(GError) error = NULL;
+    Process process;
+    const Called called = {"jsc-operand", "jsc-operand", NULL, geteuid()};
+    const pid_t pid = start(&called);
+    g_assert_true(process_read(pid, &process));
+    g_autofree char *operand = process_operand(&process);
+    g_autoptr(GPtrArray) found = candidates_find(operand, CANDIDATES_NAMED, &error);
+    g_assert_no_error(error);
+    g_assert_cmpuint(found->len, ==, 1);
+    g_assert_cmpint(((const Candidate *)found->pdata[0])->process.pid, ==, pid);
+    process.start_time++;
+    g_autofree char *later = process_operand(&process);
+    g_assert_null(candidates_find(later, CANDIDATES_NAMED, &error));
+    g_assert_error(error, TARGET_ERROR, OUTCOME_NO_PROCESS);
+    g_clear_error(&error);
+    g_assert_null(target_open_process(&process, "jsc-operand", TARGET_VIA_ANY, &error));
+    g_assert_error(error, TARGET_ERROR, OUTCOME_GONE);
+    stop(pid);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -252,6 +276,7 @@ main(int argc, char **argv)
     g_test_add_func("/candidates/other-user", test_other_user);
     g_test_add_func("/candidates/choice", test_choice);
     g_test_add_func("/candidates/suggestion", test_suggestion);
+    g_test_add_func("/candidates/operand", test_operand);
     int failed = g_test_run();
     g_autofree char *command = g_strdup_printf("rm -r '%s'", directory);
     return system(command) != 0 ? 1 : failed;
