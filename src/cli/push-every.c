@@ -214,7 +214,7 @@ typedef struct {
 typedef struct {
     const PushBatchOptions *options;
     Process process; /* only its pid and start time */
-    int batch; /* a memory file */
+    int batch;       /* a memory file */
     Made *made;
 } Making;
 

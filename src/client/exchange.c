@@ -4,6 +4,7 @@
 #include "client/curl-library.h"
 #include "client/document.h"
 #include "client/head.h"
+#include "client/loopback.h"
 #include "client/token.h"
 #include "confine/relay.h"
 #include "target/output-file.h"
@@ -32,6 +33,7 @@ struct Connection {
     char *base, *server;           /* as in ClientUrl */
     char failure[CURL_ERROR_SIZE]; /* libcurl's message */
     int opened;                    /* the socket that no request has used yet, or -1 */
+    Loopback loopback;
 };
 
 /* The response being received. */
@@ -107,6 +109,15 @@ on_connected(void *user, char *address, char *own_address, int port, int own_por
     return CURL_PREREQFUNC_ABORT;
 }
 
+/* The same for a token that is sent unencrypted. */
+static int
+on_connected_in_clear(void *user, char *address, char *own_address, int port, int own_port)
+{
+    Connection *connection = user;
+    return loopback_may_have(&connection->loopback, address, port, own_address, own_port) ? CURL_PREREQFUNC_OK
+                                                                                          : CURL_PREREQFUNC_ABORT;
+}
+
 static void
 set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
 {
@@ -131,6 +142,10 @@ set_up(Connection *connection, const ClientUrl *url, const ClientAccess *access)
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected);
         curl_library.curl_easy_setopt(curl, CURLOPT_PREREQDATA, connection);
     }
+    if (url->socket == NULL && access->token_file != NULL && g_str_has_prefix(url->base, "http:")) {
+        curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected_in_clear);
+        curl_library.curl_easy_setopt(curl, CURLOPT_PREREQDATA, connection);
+    }
     if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
         /* Otherwise libcurl also trusts the system's directory of certificates. */
@@ -149,6 +164,7 @@ connection_new(const ClientUrl *url, const ClientAccess *access, GError **error)
     connection->server = g_strdup(url->server);
     connection->curl = curl_library.curl_easy_init();
     connection->opened = -1;
+    connection->loopback.named = LOOPBACK_ANY_SYSTEM_USER;
     if (access->token_file != NULL && !add_token(connection, url, access->token_file, error))
         return NULL;
     set_up(connection, url, access);
@@ -177,7 +193,11 @@ set_not_arrived(const Connection *connection, const ExchangeRequest *request, CU
         g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
                     "the certificate of %s cannot be verified: %s; give the CA's certificate with --ca-file",
                     connection->server, why);
-    else if (code == CURLE_ABORTED_BY_CALLBACK)
+    else if (connection->loopback.is_refused) {
+        g_autofree char *refusal =
+            loopback_refusal(&connection->loopback, connection->server, "use its unix socket, or https");
+        g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION, "%s", refusal);
+    } else if (code == CURLE_ABORTED_BY_CALLBACK)
         g_set_error(
             error, TARGET_ERROR, OUTCOME_SYSTEM,
             "cannot ask %s, which belongs to another user: no thread or no descriptor is left; raise the limits of "
@@ -272,6 +292,7 @@ perform(Connection *connection, const ExchangeRequest *request, Arrival *arrival
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, arrival);
     curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, arrival);
     connection->failure[0] = '\0';
+    connection->loopback.is_refused = FALSE;
     return curl_library.curl_easy_perform(curl);
 }
 

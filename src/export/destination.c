@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "export/destination.h"
 
+#include "client/loopback.h"
 #include "client/url.h"
 #include "export/sink.h"
 #include "text/printable.h"
 
 #include <gio/gio.h>
+#include <pwd.h>
 #include <string.h>
 
 #define SINK(name) extern const ExportSink name##_sink;
@@ -82,6 +84,29 @@ set_directory(Destination *destination, GUri *uri, GError **error)
     return TRUE;
 }
 
+static const char server_user[] = "server-user";
+
+/* A name or a number. */
+static gboolean
+set_server_user(Destination *destination, GError **error)
+{
+    const char *value = destination_setting(destination, server_user, NULL);
+    struct passwd entry, *found = NULL;
+    char text[4096];
+    guint64 number;
+    destination->server_user = LOOPBACK_ANY_SYSTEM_USER;
+    if (value == NULL)
+        return TRUE;
+    if (g_ascii_string_to_unsigned(value, 10, 0, G_MAXUINT32 - 1, &number, NULL)) {
+        destination->server_user = (uid_t)number;
+        return TRUE;
+    }
+    if (getpwnam_r(value, &entry, text, sizeof(text), &found) != 0 || found == NULL)
+        return refuse(destination->text, error, "server-user: no such user");
+    destination->server_user = found->pw_uid;
+    return TRUE;
+}
+
 static gboolean
 set_settings(Destination *destination, const char *query, GError **error)
 {
@@ -120,6 +145,8 @@ parse(Destination *destination, GUri *uri, GError **error)
     if (host == NULL || host[0] == '\0')
         return refuse(text, error, "it has no host");
     set_base(destination, scheme, uri);
+    if (!set_server_user(destination, error))
+        return FALSE;
     destination->in_clear = g_str_equal(scheme, "http") && !client_url_is_loopback(host);
     if (destination->in_clear && destination->access.token_file != NULL)
         return refuse(text, error,
@@ -187,7 +214,8 @@ destination_check_settings(const Destination *destination, const char *const *kn
     gpointer name;
     g_hash_table_iter_init(&each, destination->settings);
     while (g_hash_table_iter_next(&each, &name, NULL))
-        if (!g_strv_contains(known, name)) {
+        if (!g_strv_contains(known, name) &&
+            (destination->sink->transport == EXPORT_FILES || strcmp(name, server_user) != 0)) {
             g_autofree char *names = g_strjoinv(", ", (char **)(gsize)known);
             g_autofree char *why = g_strdup_printf("unknown setting '%s'; %s://... takes %s", (const char *)name,
                                                    destination->sink->name, names[0] != '\0' ? names : "none");

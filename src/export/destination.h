@@ -4,6 +4,7 @@
 #define JESCOPE_EXPORT_DESTINATION_H
 
 #include <glib.h>
+#include <sys/types.h>
 
 typedef struct ExportSink ExportSink;
 
@@ -29,6 +30,7 @@ typedef struct {
     char *origin;         /* origin of base: "https://host:port" */
     GHashTable *settings; /* the query: name -> value, decoded */
     gboolean in_clear;    /* sent unencrypted to another machine */
+    uid_t server_user;    /* Loopback.named, for a server on a loopback address: the setting "server-user" */
     ExportAccess access;  /* strings owned by the destination */
     /* Set by the owner: once it returns TRUE, requests are aborted. Called about once a second; NULL: never. */
     gboolean (*is_over)(gpointer data);
@@ -43,7 +45,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Destination, destination_free)
 /* The value of a setting in the query, or ABSENT. */
 const char *destination_setting(const Destination *destination, const char *name, const char *absent);
 
-/* FALSE with an error if the query has a name that is not in KNOWN (NULL-terminated). For ExportSink.new. */
+/* FALSE with an error if the query has a name that is not in KNOWN (NULL-terminated), or "server-user", which every
+ * server has. For ExportSink.new. */
 gboolean destination_check_settings(const Destination *destination, const char *const *known, GError **error);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "client/curl-library.h"
 #include "client/head.h"
+#include "client/loopback.h"
 #include "client/token.h"
 #include "text/printable.h"
 
@@ -30,6 +31,7 @@ struct Http {
     char *tenant;        /* a header, or NULL; X-Scope-OrgID */
     gboolean is_signed;
     const Destination *destination;
+    Loopback loopback;
     char failure[CURL_ERROR_SIZE];
 };
 
@@ -115,6 +117,15 @@ on_progress(void *user, curl_off_t down, curl_off_t downed, curl_off_t up, curl_
 static size_t on_header(char *data, size_t one, size_t n, void *user);
 static size_t on_body(char *data, size_t one, size_t n, void *user);
 
+/* Before a request is sent unencrypted. */
+static int
+on_connected(void *user, char *address, char *own_address, int port, int own_port)
+{
+    Http *http = user;
+    return loopback_may_have(&http->loopback, address, port, own_address, own_port) ? CURL_PREREQFUNC_OK
+                                                                                    : CURL_PREREQFUNC_ABORT;
+}
+
 static void
 set_up(Http *http, const ExportAccess *access)
 {
@@ -136,6 +147,11 @@ set_up(Http *http, const ExportAccess *access)
         curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
         curl_library.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, http->destination);
         curl_library.curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    }
+    if (g_str_has_prefix(http->origin, "http:")) {
+        http->loopback.named = http->destination->server_user;
+        curl_library.curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, on_connected);
+        curl_library.curl_easy_setopt(curl, CURLOPT_PREREQDATA, http);
     }
     if (access->ca_file != NULL) {
         curl_library.curl_easy_setopt(curl, CURLOPT_CAINFO, access->ca_file);
@@ -273,6 +289,15 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
     curl_library.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer->cut))
         return TRUE;
+    if (http->loopback.is_refused) {
+        g_autofree char *remedy =
+            g_strdup_printf("if it is, add server-user=%u to the URL", (unsigned)http->loopback.stranger);
+        g_autofree char *refusal = loopback_refusal(&http->loopback, http->origin, remedy);
+        g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_UNREACHED, "%s", refusal);
+        http->loopback.is_refused = FALSE;
+        http_answer_clear(answer);
+        return FALSE;
+    }
     const char *why = head_is_too_large(&arrival.head) ? "the headers of its answer are larger than 64 KiB"
                       : head_is_coded_again(&arrival.head)
                           ? "its answer is compressed more than once, or a header is folded"

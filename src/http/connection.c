@@ -3,8 +3,8 @@
 
 #include "http/exchange-internal.h"
 #include "http/mhd-source.h"
-#include "http/peer-user.h"
 
+#include "confine/peer-user.h"
 #include "confine/relay.h"
 #include "target/reach.h"
 

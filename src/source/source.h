@@ -89,8 +89,8 @@ typedef enum {
  */
 SourceKind source_kind(const char *name, gboolean (*may_be_file)(const char *path), GError **error);
 
-/* Operands (process_operand()) of all reachable processes of `names` (pids and names, NULL-terminated), as operands for source_begin_all().
- * The reasons for skipping others are added to left_out (of char *), also on error. */
+/* Operands (process_operand()) of all reachable processes of `names` (pids and names, NULL-terminated), as operands for
+ * source_begin_all(). The reasons for skipping others are added to left_out (of char *), also on error. */
 GStrv source_expand(char *const *names, CandidatesFlags flags, GPtrArray *left_out, GError **error);
 
 /* Takes ownership of note, which may be NULL. */

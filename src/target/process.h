@@ -60,7 +60,8 @@ typedef struct {
  * counts. */
 GArray *process_list(ProcessListGaps *gaps);
 
-/* An operand that means PROCESS and no later process with its pid: "PID@START", with Process.start_time. To be freed. */
+/* An operand that means PROCESS and no later process with its pid: "PID@START", with Process.start_time. To be freed.
+ */
 char *process_operand(const Process *process);
 
 /* Whether TEXT is a pid or such an operand, which is then stored in *PID, and in *START_TIME or 0 there. */

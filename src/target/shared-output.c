@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 4 << 20,  /* bytes that are in both files while they are moved */
-    GRANT = 64 << 20, /* bytes granted ahead of the writer: more than it writes between two looks */
-    STAT_BLOCK = 512, /* unit of st_blocks */
-    KEPT_S = 10, /* how long a child is used, which keeps what the memory of this process was at its start */
+    PIECE = 4 << 20,      /* bytes that are in both files while they are moved */
+    GRANT = 64 << 20,     /* bytes granted ahead of the writer: more than it writes between two looks */
+    STAT_BLOCK = 512,     /* unit of st_blocks */
+    KEPT_S = 10,          /* how long a child is used, which keeps what the memory of this process was at its start */
     IDLE_MOST = 16,       /* such children */
     DISTRUSTED_MOST = 16, /* users */
 };
@@ -41,9 +41,9 @@ typedef struct {
 } Request;
 
 typedef struct {
-    gint32 error;     /* errno; 0: done */
-    gint32 seals;     /* of a finished file, before it was sealed */
-    guint32 stopped;  /* OutputPages.stopped */
+    gint32 error;    /* errno; 0: done */
+    gint32 seals;    /* of a finished file, before it was sealed */
+    guint32 stopped; /* OutputPages.stopped */
     guint64 overtaken;
 } Answer;
 
@@ -344,8 +344,7 @@ shared_output_advance(SharedOutput *output, const char *label, GError **error)
     const Request request = {.kind = ASK_ADVANCE};
     if (!shared_output_watch(output, &(OutputWriter){label, G_MAXUINT64}, error))
         return FALSE;
-    return ask(output, &request, &answer, label, error) &&
-           (!output->is_stopped || set_stopped(output, label, error));
+    return ask(output, &request, &answer, label, error) && (!output->is_stopped || set_stopped(output, label, error));
 }
 
 gboolean

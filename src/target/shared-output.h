@@ -51,9 +51,9 @@ gboolean shared_output_advance(SharedOutput *output, const char *label, GError *
 /* Makes the file empty, for another attempt. */
 gboolean shared_output_restart(SharedOutput *output, const char *label, GError **error);
 
-/* Takes ownership of OUTPUT, to which WRITER reports to have written BYTES bytes: checks its size, and moves its content
- * to a new memory file, which is returned. WRITER keeps an empty file: the pages were allocated by this process, and
- * would otherwise stay charged to it for as long as WRITER likes. -1 on error. */
+/* Takes ownership of OUTPUT, to which WRITER reports to have written BYTES bytes: checks its size, and moves its
+ * content to a new memory file, which is returned. WRITER keeps an empty file: the pages were allocated by this
+ * process, and would otherwise stay charged to it for as long as WRITER likes. -1 on error. */
 int shared_output_take(SharedOutput *output, guint64 bytes, const OutputWriter *writer, GError **error);
 
 /* Frees the content; the writer can write no more. Returns FALSE with OUTCOME_NO_HEADROOM if the writer was stopped

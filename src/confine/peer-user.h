@@ -6,8 +6,8 @@
  * connected after the query, so the addresses cannot belong to another connection by then, and the other end must have
  * an owner, since the kernel reports closed sockets and those in TIME-WAIT as root's.
  */
-#ifndef JESCOPE_HTTP_PEER_USER_H
-#define JESCOPE_HTTP_PEER_USER_H
+#ifndef JESCOPE_CONFINE_PEER_USER_H
+#define JESCOPE_CONFINE_PEER_USER_H
 
 #include <glib.h>
 #include <sys/types.h>
@@ -16,5 +16,21 @@
  * without socket diagnosis, a client that has disconnected, a user without a number in our user namespace); then no
  * user may be assumed. */
 gboolean peer_user_find(int fd, uid_t *uid);
+
+/* The ends of a TCP connection as text, addresses of one family. */
+typedef struct {
+    const char *ours, *theirs;
+    guint16 our_port, their_port;
+} PeerEnds;
+
+/* FALSE if their address is not one of this machine's loopback. */
+gboolean peer_ends_are_loopback(const PeerEnds *ends);
+
+/* Finds the user who listens at the other end; FALSE if unknown, or nobody does in this network namespace. */
+gboolean peer_user_find_listener(const PeerEnds *ends, uid_t *uid);
+
+/* Finds the user at the other end as peer_user_find() does, but a connection that has ended meanwhile may be taken for
+ * this one. FALSE also if the listener has not yet accepted it. */
+gboolean peer_user_find_between(const PeerEnds *ends, uid_t *uid);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/peer-user.h"
+#include "confine/peer-user.h"
 
+#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -159,6 +160,75 @@ peer_user_find(int fd, uid_t *uid)
         return FALSE;
     describe(&ours, &theirs, &request);
     if (!ask(&request, &answer) || !is_same_socket(&answer, &request) || !has_owner(&answer) || !is_connected(fd) ||
+        is_ambiguous(answer.idiag_uid))
+        return FALSE;
+    *uid = answer.idiag_uid;
+    return TRUE;
+}
+
+/* ---- ends as text ---- */
+
+static gboolean
+parse_end(const char *address, guint16 port, End *end)
+{
+    *end = (End){0};
+    if (inet_pton(AF_INET, address, &end->v4.sin_addr) == 1)
+        end->any.sa_family = AF_INET;
+    else if (inet_pton(AF_INET6, address, &end->v6.sin6_addr) == 1)
+        end->any.sa_family = AF_INET6;
+    else
+        return FALSE;
+    end->v4.sin_port = htons(port);
+    return TRUE;
+}
+
+static gboolean
+parse_ends(const PeerEnds *ends, End *ours, End *theirs)
+{
+    return parse_end(ends->ours, ends->our_port, ours) && parse_end(ends->theirs, ends->their_port, theirs) &&
+           ours->any.sa_family == theirs->any.sa_family;
+}
+
+gboolean
+peer_ends_are_loopback(const PeerEnds *ends)
+{
+    End theirs;
+    if (!parse_end(ends->theirs, ends->their_port, &theirs))
+        return FALSE;
+    if (theirs.any.sa_family == AF_INET)
+        return (ntohl(theirs.v4.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+    return IN6_IS_ADDR_LOOPBACK(&theirs.v6.sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&theirs.v6.sin6_addr) && *(const guint8 *)v4_behind(&theirs) == IN_LOOPBACKNET);
+}
+
+gboolean
+peer_user_find_listener(const PeerEnds *ends, uid_t *uid)
+{
+    End ours, theirs;
+    struct inet_diag_req_v2 request;
+    struct inet_diag_msg answer;
+    if (!parse_ends(ends, &ours, &theirs))
+        return FALSE;
+    describe(&ours, &theirs, &request);
+    request.id.idiag_dport = 0;
+    memset(request.id.idiag_dst, 0, sizeof(request.id.idiag_dst));
+    if (!ask(&request, &answer) || answer.idiag_state != TCP_LISTEN || answer.idiag_inode == 0 ||
+        answer.id.idiag_sport != request.id.idiag_sport || is_ambiguous(answer.idiag_uid))
+        return FALSE;
+    *uid = answer.idiag_uid;
+    return TRUE;
+}
+
+gboolean
+peer_user_find_between(const PeerEnds *ends, uid_t *uid)
+{
+    End ours, theirs;
+    struct inet_diag_req_v2 request;
+    struct inet_diag_msg answer;
+    if (!parse_ends(ends, &ours, &theirs))
+        return FALSE;
+    describe(&ours, &theirs, &request);
+    if (!ask(&request, &answer) || !is_same_socket(&answer, &request) || !has_owner(&answer) ||
         is_ambiguous(answer.idiag_uid))
         return FALSE;
     *uid = answer.idiag_uid;

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/loopback.h"
+
+#include "confine/peer-user.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+enum {
+    SYSTEM_USERS = 1000, /* SYS_UID_MAX of login.defs(5), and one */
+    NOBODY = 65534,      /* whom a server becomes that has no user of its own */
+};
+
+static gboolean
+is_trusted(const Loopback *loopback, uid_t uid)
+{
+    if (uid == 0 || uid == loopback->named)
+        return TRUE;
+    return loopback->named == LOOPBACK_ANY_SYSTEM_USER && (uid == geteuid() || uid < SYSTEM_USERS);
+}
+
+static gboolean
+refuse(Loopback *loopback, uid_t stranger)
+{
+    loopback->is_refused = TRUE;
+    loopback->stranger = stranger;
+    return FALSE;
+}
+
+gboolean
+loopback_may_have(Loopback *loopback, const char *address, int port, const char *own_address, int own_port)
+{
+    const PeerEnds ends = {own_address, address, (guint16)own_port, (guint16)port};
+    uid_t listener = NOBODY, peer = NOBODY;
+    if (!peer_ends_are_loopback(&ends))
+        return TRUE;
+    const gboolean listens = peer_user_find_listener(&ends, &listener);
+    const gboolean is_accepted = peer_user_find_between(&ends, &peer);
+    if (listens && !is_trusted(loopback, listener))
+        return refuse(loopback, listener);
+    /* A process that root's listener has handed the connection to; or one whose listener another user has replaced in
+     * between. */
+    if (is_accepted && !is_trusted(loopback, peer) && !(listens && (peer == listener || peer == NOBODY)))
+        return refuse(loopback, peer);
+    return TRUE;
+}
+
+char *
+loopback_refusal(const Loopback *loopback, const char *server, const char *remedy)
+{
+    struct passwd entry, *found = NULL;
+    char text[4096];
+    if (getpwuid_r(loopback->stranger, &entry, text, sizeof(text), &found) != 0)
+        found = NULL;
+    return g_strdup_printf("nothing was sent to %s, where user %s%s%u%s listens, who may not be the one that it is meant "
+                           "for; %s",
+                           server, found != NULL ? found->pw_name : "", found != NULL ? " (" : "",
+                           (unsigned)loopback->stranger, found != NULL ? ")" : "", remedy);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a server on a loopback address is one that may have a token or a profile unencrypted. Any user may listen on
+ * a port above 1023 while the server that a URL means is not running, so the address alone does not tell.
+ */
+#ifndef JESCOPE_CLIENT_LOOPBACK_H
+#define JESCOPE_CLIENT_LOOPBACK_H
+
+#include <glib.h>
+#include <sys/types.h>
+
+#define LOOPBACK_ANY_SYSTEM_USER ((uid_t)-1)
+
+/* For CURLOPT_PREREQFUNCTION. */
+typedef struct {
+    uid_t named;     /* the only user besides root who may listen; LOOPBACK_ANY_SYSTEM_USER: the caller's own, or one of
+                        the system's (below 1000) */
+    gboolean is_refused;
+    uid_t stranger; /* the user who was refused */
+} Loopback;
+
+/* Whether the server at ADDRESS and PORT, connected with OWN_ADDRESS and OWN_PORT, may be sent a request: it is not on a
+ * loopback address, or its user may be trusted. If nobody of this network namespace listens, root has redirected the
+ * connection. Otherwise sets is_refused and stranger. */
+gboolean loopback_may_have(Loopback *loopback, const char *address, int port, const char *own_address, int own_port);
+
+/* Describes a refusal; to be freed. REMEDY: what to do if the server is right. */
+char *loopback_refusal(const Loopback *loopback, const char *server, const char *remedy);
+
+#endif
