@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    ASK_MS = 120 * 1000,
+    STATEMENT_MS = 120 * 1000,
     ANSWER_MAX = 512 << 20,
 };
 
@@ -124,11 +124,11 @@ clickhouse_client_insert(ClickhouseClient *client, const char *into, const GStri
 }
 
 static GString *
-ask(ClickhouseClient *client, const char *sql, guint64 limit, GError **error)
+ask(ClickhouseClient *client, const char *sql, guint64 limit, guint deadline_ms, GError **error)
 {
     g_autofree char *url = g_strconcat(client->origin, "/", NULL);
     const HttpRequest request = {
-        .method = "POST", .url = url, .body = sql, .length = strlen(sql), .limit = limit, .deadline_ms = ASK_MS};
+        .method = "POST", .url = url, .body = sql, .length = strlen(sql), .limit = limit, .deadline_ms = deadline_ms};
     g_auto(HttpAnswer) answer = {0};
     ExportReply reply = {0};
     if (!http_send(client->http, &request, &answer, error) ||
@@ -143,15 +143,15 @@ ask(ClickhouseClient *client, const char *sql, guint64 limit, GError **error)
 }
 
 GString *
-clickhouse_client_ask(ClickhouseClient *client, const char *sql, GError **error)
+clickhouse_client_ask(ClickhouseClient *client, const char *sql, guint deadline_ms, GError **error)
 {
-    return ask(client, sql, ANSWER_MAX, error);
+    return ask(client, sql, ANSWER_MAX, deadline_ms, error);
 }
 
 char *
 clickhouse_client_version(ClickhouseClient *client, GError **error)
 {
-    GString *answer = ask(client, "SELECT version()", HTTP_ANSWER_MAX, error);
+    GString *answer = ask(client, "SELECT version()", HTTP_ANSWER_MAX, STATEMENT_MS, error);
     return answer != NULL ? g_strstrip(g_string_free(answer, FALSE)) : NULL;
 }
 
@@ -164,7 +164,7 @@ clickhouse_client_create(ClickhouseClient *client, GError **error)
     const ClickhouseSchema schema = {.database = client->database, .dialect = clickhouse_dialect(version)};
     g_auto(GStrv) statements = clickhouse_schema_statements(&schema);
     for (char **statement = statements; *statement != NULL; statement++) {
-        GString *answer = ask(client, *statement, HTTP_ANSWER_MAX, error);
+        GString *answer = ask(client, *statement, HTTP_ANSWER_MAX, STATEMENT_MS, error);
         if (answer == NULL)
             return FALSE;
         g_string_free(answer, TRUE);

@@ -186,6 +186,18 @@ clickhouse_schema_tables(void)
     return g_string_free(g_steal_pointer(&list), FALSE);
 }
 
+gboolean
+clickhouse_schema_has_table(const char *name)
+{
+    for (guint n = 0; n < G_N_ELEMENTS(tables); n++) {
+        const gsize length = strlen(tables[n].name);
+        if (strncmp(name, tables[n].name, length) == 0 &&
+            (name[length] == '\0' || g_str_equal(name + length, "_local")))
+            return TRUE;
+    }
+    return FALSE;
+}
+
 GStrv
 clickhouse_schema_statements(const ClickhouseSchema *schema)
 {

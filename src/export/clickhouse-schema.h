@@ -40,4 +40,7 @@ GStrv clickhouse_schema_statements(const ClickhouseSchema *schema);
 /* The names of the tables, on a single server and in a cluster, as a list of SQL literals; to be freed. */
 char *clickhouse_schema_tables(void);
 
+/* Whether NAME is one of them. */
+gboolean clickhouse_schema_has_table(const char *name);
+
 #endif

@@ -12,6 +12,7 @@ GQuark fleet_error_quark(void);
 typedef enum {
     FLEET_ERROR_ANSWER, /* not the expected format */
     FLEET_ERROR_EMPTY,  /* the store has no matching data */
+    FLEET_ERROR_SLOW,   /* it was waited for too long */
 } FleetError;
 
 /* The rows of ANSWER, borrowed; NULL with FLEET_ERROR_ANSWER unless each has COLUMNS columns. WHAT names them in the

@@ -6,6 +6,7 @@
 #include "export/clickhouse-schema.h"
 #include "export/sql.h"
 #include "fleet/rows.h"
+#include "text/printable.h"
 #include "wire/transfer.h"
 
 #include <errno.h>
@@ -24,6 +25,8 @@ struct FleetStore {
     Destination *destination;
     ClickhouseClient *client;
     guint64 most, bytes; /* of all answers together, since what is made of them stays in memory */
+    gint64 patience;     /* microseconds left to wait for answers */
+    guint wait_ms;       /* what PATIENCE began with */
 };
 
 static Destination *
@@ -55,6 +58,7 @@ fleet_store_new(const char *url, const ExportAccess *access, GError **error)
         return NULL;
     FleetStore *store = g_new(FleetStore, 1);
     *store = (FleetStore){.destination = g_steal_pointer(&destination), .client = client, .most = FLEET_ANSWERS_MAX};
+    fleet_store_limit_time(store, FLEET_WAIT_MS);
     return store;
 }
 
@@ -70,6 +74,13 @@ void
 fleet_store_limit(FleetStore *store, guint64 bytes)
 {
     store->most = bytes;
+}
+
+void
+fleet_store_limit_time(FleetStore *store, guint milliseconds)
+{
+    store->wait_ms = milliseconds;
+    store->patience = (gint64)milliseconds * 1000;
 }
 
 const char *
@@ -92,13 +103,32 @@ set_too_much(GError **error)
     return FALSE;
 }
 
+static GString *
+set_too_slow(const FleetStore *store, GError **error)
+{
+    g_set_error(error, FLEET_ERROR, FLEET_ERROR_SLOW,
+                "the answers of the store took more than %g s together; ask about less time or fewer processes, or ask "
+                "again when it is less busy",
+                store->wait_ms / 1000.0);
+    return NULL;
+}
+
 /* Runs SQL; the answer is to be freed. */
 static GString *
 fetch(FleetStore *store, const char *sql, GError **error)
 {
-    GString *answer = clickhouse_client_ask(store->client, sql, error);
-    if (answer == NULL)
+    const gint64 begun = g_get_monotonic_time();
+    g_autoptr(GError) cause = NULL;
+    if (store->patience <= 0)
+        return set_too_slow(store, error);
+    GString *answer = clickhouse_client_ask(store->client, sql, (guint)(store->patience / 1000) + 1, &cause);
+    store->patience -= g_get_monotonic_time() - begun;
+    if (answer == NULL && store->patience <= 0)
+        return set_too_slow(store, error);
+    if (answer == NULL) {
+        g_propagate_error(error, g_steal_pointer(&cause));
         return NULL;
+    }
     store->bytes += answer->len;
     if (store->bytes <= store->most)
         return answer;
@@ -431,15 +461,49 @@ ask_partitions(const FleetStore *store, const char *day)
 }
 
 static gboolean
+is_day(const char *text)
+{
+    static const char form[] = "dddd-dd-dd";
+    for (gsize i = 0; i < strlen(form); i++)
+        if (form[i] == 'd' ? !g_ascii_isdigit(text[i]) : text[i] != form[i])
+            return FALSE;
+    return text[strlen(form)] == '\0';
+}
+
+/* The store decides how many rows there are and what they say; each row causes a request that drops data. */
+static gboolean
+check_partitions(const json_t *rows, const char *day, GError **error)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
+    if (json_array_size(rows) > FLEET_PARTITIONS_MAX) {
+        g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER,
+                    "the store lists more than %d partitions before %s; drop the oldest first, with a longer --keep",
+                    FLEET_PARTITIONS_MAX, day);
+        return FALSE;
+    }
+    for (gsize i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *table = fleet_text(row, 0), *partition = fleet_text(row, 1);
+        if (clickhouse_schema_has_table(table) && is_day(partition) && strcmp(partition, day) < 0 &&
+            g_hash_table_add(seen, g_strconcat(table, " ", partition, NULL)))
+            continue;
+        g_autofree char *what = g_strdup_printf("%.40s of %.40s", partition, table);
+        text_clean_line(what, strlen(what) + 1);
+        g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER,
+                    "the store's list of partitions before %s has '%s', which is not a day of a table of jescope's, or "
+                    "is repeated; is it "
+                    "ClickHouse with the tables of jescope?",
+                    day, what);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean
 drop(FleetStore *store, const json_t *row, GError **error)
 {
     g_autoptr(GString) sql = g_string_new(NULL);
-    const char *table = fleet_text(row, 0);
-    if (!sql_is_name(table)) {
-        g_set_error(error, FLEET_ERROR, FLEET_ERROR_ANSWER, "the store's list of partitions is malformed");
-        return FALSE;
-    }
-    g_string_append_printf(sql, "ALTER TABLE %s.%s DROP PARTITION ", fleet_store_database(store), table);
+    g_string_append_printf(sql, "ALTER TABLE %s.%s DROP PARTITION ", fleet_store_database(store), fleet_text(row, 0));
     sql_append_text(sql, fleet_text(row, 1));
     GString *answer = fetch(store, sql->str, error);
     if (answer != NULL)
@@ -452,11 +516,14 @@ fleet_expire(FleetStore *store, const char *day, GError **error)
 {
     json_t *rows = ask(store, ask_partitions(store, day), 2, "partitions", error);
     g_autoptr(GHashTable) days = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
-    gboolean sound = rows != NULL;
+    gboolean sound = rows != NULL && check_partitions(rows, day, error);
     for (gsize i = 0; sound && i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
         g_hash_table_add(days, g_strdup(fleet_text(row, 1)));
         sound = drop(store, row, error);
+        if (!sound)
+            g_prefix_error(error, "%" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " partitions are dropped; ", i,
+                           json_array_size(rows));
     }
     json_decref(rows);
     return sound ? (int)g_hash_table_size(days) : -1;

@@ -21,6 +21,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(FleetStore, fleet_store_free)
 #define FLEET_ANSWERS_MAX ((guint64)2 << 30)
 void fleet_store_limit(FleetStore *store, guint64 bytes);
 
+/* The time that is waited for all answers together, after which each call fails with FLEET_ERROR_SLOW: a command asks
+ * up to some dozens of questions, and a store decides how many more there are. A test sets less. */
+#define FLEET_WAIT_MS (120 * 1000)
+void fleet_store_limit_time(FleetStore *store, guint milliseconds);
+
 /* The name of its database, which needs no quoting in SQL. */
 const char *fleet_store_database(const FleetStore *store);
 char *fleet_store_version(FleetStore *store, GError **error); /* of the server: "18.16.1". To be freed */
@@ -93,7 +98,10 @@ typedef struct {
 /* The FleetHolding of each host with FUNCTION in a stack, at TIME. NULL with ERROR. */
 GPtrArray *fleet_trace(FleetStore *store, const FleetPart *part, gint64 time, const char *function, GError **error);
 
-/* Drops all days before DAY ("2026-11-22") from all tables. Returns their number, -1 with ERROR. */
+/* Drops all days before DAY ("2026-11-22") from all tables. Returns their number, -1 with ERROR: FLEET_ERROR_ANSWER,
+ * before any is dropped, if the store lists something other than such days of jescope's tables, one of them twice, or
+ * more than FLEET_PARTITIONS_MAX. */
+enum { FLEET_PARTITIONS_MAX = 16384 };
 int fleet_expire(FleetStore *store, const char *day, GError **error);
 
 #endif
