@@ -22,6 +22,7 @@ enum {
     KEEP_MAX_DAYS = 3650,
     TOP_COUNT = 20,
     DAY_MS = 86400 * 1000,
+    STORE_SECONDS = 30, /* of processor time for a report; how much of it a row takes is the store's choice */
 };
 #define RANGE_US ((gint64)24 * 3600 * G_USEC_PER_SEC) /* of growth and trace */
 #define TOP_US   ((gint64)3600 * G_USEC_PER_SEC)      /* of top */
@@ -318,7 +319,7 @@ begin_taken(Comparison *comparison, gpointer data, const SourceOptions *wanted, 
 static int
 run_report(FleetStore *store, char **operands, GError **error)
 {
-    static const ReportDefaults defaults = {.sort = REPORT_SORT_FLAT};
+    static const ReportDefaults defaults = {.sort = REPORT_SORT_FLAT, .seconds = STORE_SECONDS};
     FleetPart part;
     g_auto(Taken) taken = {.of = operands[0]};
     if (!parse_now(operands[0], &part, error) || !fleet_take(store, &part, FLEET_SUM, &taken.now, error))
@@ -329,7 +330,7 @@ run_report(FleetStore *store, char **operands, GError **error)
 static int
 run_diff(FleetStore *store, char **operands, GError **error)
 {
-    static const ReportDefaults defaults = {.sort = REPORT_SORT_CHANGE};
+    static const ReportDefaults defaults = {.sort = REPORT_SORT_CHANGE, .seconds = STORE_SECONDS};
     FleetScale scale = sums ? FLEET_SUM : FLEET_PER_PROCESS;
     FleetPart part, old;
     g_auto(Taken) taken = {.of = operands[0], .has_base = TRUE};
@@ -397,7 +398,8 @@ run_growth(FleetStore *store, char **operands, GError **error)
     for (guint i = 0; i < taken.now.documents->len; i++)
         g_ptr_array_add(names, describe(operands[0], &taken.now, i));
     Growing growing = {&taken, &prepared.options, names};
-    return report_confined(make_growth, &growing, taken.now.documents, arguments.output, error);
+    const ReportWork work = {make_growth, &growing, taken.now.documents, arguments.output, STORE_SECONDS};
+    return report_confined(&work, error);
 }
 
 /* ---- the administrator's ---- */

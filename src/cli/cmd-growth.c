@@ -194,7 +194,9 @@ run(char **operands, GError **error)
     if (!rename_dumps(&growth.dumps, error))
         return STATUS_USAGE;
     g_autoptr(GArray) descriptors = source_descriptors(growth.dumps.sources);
-    return report_confined(make_growth, &growth, descriptors, arguments.output, error);
+    const ReportWork work = {
+        .work = make_growth, .data = &growth, .descriptors = descriptors, .output = arguments.output};
+    return report_confined(&work, error);
 }
 
 static const Example examples[] = {

@@ -120,7 +120,8 @@ report_growth(const BlackboxLife *life, const BlackboxSnapshot *last, Answer *an
 {
     const BlackboxSnapshot *first = life->snapshots->pdata[0];
     const gboolean alone = first->dump == NULL || first == last;
-    const ReportDefaults defaults = {alone ? REPORT_SORT_FLAT : REPORT_SORT_CHANGE, write_preface, answer};
+    const ReportDefaults defaults = {
+        .sort = alone ? REPORT_SORT_FLAT : REPORT_SORT_CHANGE, .preface = write_preface, .preface_data = answer};
     char *now[] = {last->dump, NULL};
     if (arguments.count < 0)
         arguments.count = GROWERS;

@@ -277,21 +277,23 @@ emit_to(const char *path, int report, GError **error)
 }
 
 int
-report_confined(ConfinedWork *work, gpointer data, GArray *descriptors, const char *output, GError **error)
+report_confined(const ReportWork *report, GError **error)
 {
     const Confined confined = {
-        .work = work,
-        .data = data,
-        .keep = (const int *)(gconstpointer)descriptors->data,
-        .n_keep = descriptors->len,
+        .work = report->work,
+        .data = report->data,
+        .keep = (const int *)(gconstpointer)report->descriptors->data,
+        .n_keep = report->descriptors->len,
+        .seconds = report->seconds,
     };
-    int report = -1;
-    int status = confined_work_run(&confined, "making the report", &report, error);
+    const char *path = report->output != NULL ? report->output : "-";
+    int written = -1;
+    int status = confined_work_run(&confined, "making the report", &written, error);
 
-    if (status >= 0 && (status & REPORT_NOT_WRITTEN) == 0 && !emit_to(output ? output : "-", report, error))
+    if (status >= 0 && (status & REPORT_NOT_WRITTEN) == 0 && !emit_to(path, written, error))
         status = STATUS_FAILED;
-    if (report >= 0)
-        close(report);
+    if (written >= 0)
+        close(written);
     return status < 0 ? STATUS_FAILED : status & ~REPORT_NOT_WRITTEN;
 }
 
@@ -476,7 +478,8 @@ report_run_begun(const ReportArguments *arguments, const ReportDefaults *default
     if (begin(&run.compared, data, &run.source, error) && report_prepare_format(run.format, helpers, error)) {
         g_autoptr(GArray) descriptors = comparison_descriptors(&run.compared);
         g_array_append_vals(descriptors, helpers, G_N_ELEMENTS(helpers));
-        status = report_confined(make_report, &run, descriptors, arguments->output, error);
+        const ReportWork work = {make_report, &run, descriptors, arguments->output, defaults->seconds};
+        status = report_confined(&work, error);
         report_unprepare_format();
     }
     comparison_clear(&run.compared);

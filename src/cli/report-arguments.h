@@ -94,6 +94,7 @@ typedef struct {
     ReportSort sort;
     ReportPreface *preface; /* NULL: none */
     gconstpointer preface_data;
+    guint seconds; /* of processor time; 0: as the sandbox allows */
 } ReportDefaults;
 
 /* Report options that own their data. */
@@ -110,14 +111,19 @@ gboolean report_prepare(ReportPrepared *prepared, const ReportArguments *argumen
                         GError **error);
 void report_fill_source_options(SourceOptions *options, const ReportArguments *arguments);
 
-/*
- * Runs work, which reads and symbolizes sources, in a confined child (confine/confined.h) that keeps descriptors,
- * including those of the sources, and writes its result to output, or to stdout if that is NULL. Returns the exit
- * status.
- */
-/* A status that work may return: there is nothing to write. */
+/* A status that the work of report_confined() may return: there is nothing to write. */
 enum { REPORT_NOT_WRITTEN = 64 };
-int report_confined(ConfinedWork *work, gpointer data, GArray *descriptors, const char *output, GError **error);
+
+typedef struct {
+    ConfinedWork *work; /* reads and symbolizes sources */
+    gpointer data;
+    const GArray *descriptors; /* of int: that the child keeps, including those of the sources */
+    const char *output;        /* NULL: stdout */
+    guint seconds;             /* of processor time; 0: as the sandbox allows */
+} ReportWork;
+
+/* Runs REPORT in a confined child (confine/confined.h) and writes its result. Returns the exit status. */
+int report_confined(const ReportWork *report, GError **error);
 
 /* Opens the sources of a report, like comparison_begin(). COMPARISON must be cleared, also on error. */
 typedef gboolean ReportBegin(Comparison *comparison, gpointer data, const SourceOptions *options, GError **error);

@@ -53,8 +53,9 @@ fleet_document_end(GString *document)
 
 typedef struct {
     ProfileBuilder *builder;
-    GHashTable *names; /* hash -> row */
-    GArray *frames;    /* of the stack being built */
+    GHashTable *names;  /* hash -> row */
+    GHashTable *stacks; /* hash -> index of the stack + 1: any number of rows may have one */
+    GArray *frames;     /* of the stack being built */
 } State;
 
 static guint32
@@ -98,7 +99,10 @@ static guint32
 add_stack(State *state, const json_t *row)
 {
     guint64 hash = fleet_unsigned(row, 0);
+    const guint32 known = GPOINTER_TO_UINT(g_hash_table_lookup(state->stacks, &hash));
     const json_t *names = g_hash_table_lookup(state->names, &hash);
+    if (known != 0)
+        return known - 1;
     g_array_set_size(state->frames, 0);
     gsize depth = MIN(json_array_size(json_array_get(names, 1)), PROFILE_MAX_DEPTH);
     for (gsize i = 0; i < depth; i++) {
@@ -109,7 +113,10 @@ add_stack(State *state, const json_t *row)
         add_unnamed(state);
     BuilderFrames frames =
         builder_frames(state->builder, (const guint32 *)(void *)state->frames->data, state->frames->len);
-    return builder_stack(state->builder, &frames, BUILDER_WHOLE);
+    const guint32 stack = builder_stack(state->builder, &frames, BUILDER_WHOLE);
+    if (stack != PROFILE_NONE)
+        g_hash_table_insert(state->stacks, g_memdup2(&hash, sizeof(hash)), GUINT_TO_POINTER(stack + 1));
+    return stack;
 }
 
 static gboolean
@@ -177,6 +184,7 @@ make_profile(const json_t *document, GError **error)
     Profile *profile = NULL;
     State state = {.builder = builder_new(),
                    .names = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
+                   .stacks = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, NULL),
                    .frames = g_array_new(FALSE, FALSE, sizeof(guint32))};
     builder_set_period(state.builder, (guint64)MAX(json_integer_value(json_object_get(document, "period")), 1));
     builder_set_known(state.builder, known_values(document));
@@ -184,6 +192,7 @@ make_profile(const json_t *document, GError **error)
         profile = builder_finish(state.builder);
     builder_free(state.builder);
     g_hash_table_unref(state.names);
+    g_hash_table_unref(state.stacks);
     g_array_unref(state.frames);
     return profile;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "confine/thread-time.h"
 #include "fleet/rows.h"
 #include "fleet/state.h"
 #include "symbolize/symbolize.h"
@@ -21,9 +22,8 @@ static const FleetFacts one_moment = {.time = 1, .period = 512, .moments = 1, .s
 static const FleetFacts two_moments = {.time = 1, .period = 512, .moments = 2, .scale = 0.5};
 
 static Profile *
-read_document(const FleetFacts *facts, const char *const *answers, GError **error)
+read_named(const GString *known, const FleetFacts *facts, const char *const *answers, GError **error)
 {
-    g_autoptr(GString) known = g_string_new(names);
     g_autoptr(GString) document = fleet_document_new(facts, known);
     for (; *answers != NULL; answers++) {
         g_autoptr(GString) stacks = g_string_new(*answers);
@@ -35,6 +35,13 @@ read_document(const FleetFacts *facts, const char *const *answers, GError **erro
     Profile *profile = fleet_document_read(fd, "test", error);
     close(fd);
     return profile;
+}
+
+static Profile *
+read_document(const FleetFacts *facts, const char *const *answers, GError **error)
+{
+    g_autoptr(GString) known = g_string_new(names);
+    return read_named(known, facts, answers, error);
 }
 
 static void
@@ -87,6 +94,30 @@ test_damaged(void)
     }
 }
 
+/* A row costs what its values do, however deep its stack is: built again for each, these would take half a minute. */
+static void
+test_stack_of_many_rows(void)
+{
+    enum { DEPTH = 4096, ROWS = 20000, SECONDS_MAX = 10 };
+    g_autoptr(GString) known = g_string_new("{\"data\":[[\"7\"");
+    g_autoptr(GString) stacks = g_string_new("{\"data\":[[\"8\",0,0,0,0,1,1,1,1,0,0]");
+    g_autoptr(GError) error = NULL;
+    static const char *const parts[] = {"\"f\"", "\"/bin/p\"", "\"ab\"", "\"4096\""};
+    for (gsize part = 0; part < G_N_ELEMENTS(parts); part++)
+        for (guint i = 0; i < DEPTH; i++)
+            g_string_append_printf(known, "%s%s%s", i == 0 ? ",[" : ",", parts[part], i == DEPTH - 1 ? "]" : "");
+    g_string_append(known, "]]}");
+    for (guint i = 0; i < ROWS; i++)
+        g_string_append(stacks, ",[\"7\",0,0,0,0,1,1,1,1,0,0]");
+    g_string_append(stacks, "]}");
+    const gint64 begun = thread_time_us();
+    g_autoptr(Profile) profile = read_named(known, &one_moment, (const char *const[]){stacks->str, NULL}, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(thread_time_us() - begun, <, SECONDS_MAX * G_USEC_PER_SEC);
+    g_assert_cmpuint(profile_n_stacks(profile), ==, 2);
+    g_assert_cmpfloat(profile_total(profile)->estimate[PROFILE_INUSE_SPACE], ==, ROWS + 1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -95,5 +126,6 @@ main(int argc, char **argv)
     g_test_add_func("/state/mean", test_a_mean);
     g_test_add_func("/state/sum", test_a_mean_of_a_sum);
     g_test_add_func("/state/damaged", test_damaged);
+    g_test_add_func("/state/stack-of-many-rows", test_stack_of_many_rows);
     return g_test_run();
 }
