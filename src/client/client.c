@@ -42,27 +42,22 @@ client_is_url(const char *name)
 
 /* ---- documents ---- */
 
+/* The document that answers REQUEST. */
 static json_t *
-ask_within(Connection *connection, const char *method, const char *path, guint deadline_ms, GError **error)
+ask(Connection *connection, ExchangeRequest request, GError **error)
 {
-    const ExchangeRequest request = {
-        .method = method, .path = path, .type = "application/json", .limit = DOCUMENT_MAX, .deadline_ms = deadline_ms};
     g_autoptr(GError) why = NULL;
     gsize length;
+    request.type = "application/json";
+    request.limit = DOCUMENT_MAX;
     int fd = connection_exchange(connection, &request, error);
     if (fd < 0)
         return NULL;
     g_autofree char *text = document_read(fd, &length, error);
     json_t *document = text != NULL ? document_parse(text, length, &why) : NULL;
     if (why != NULL)
-        g_set_error(error, TARGET_ERROR, why->code, "%s %s: %s", method, path, why->message);
+        g_set_error(error, TARGET_ERROR, why->code, "%s %s: %s", request.method, request.path, why->message);
     return document;
-}
-
-static json_t *
-ask(Connection *connection, const char *method, const char *path, GError **error)
-{
-    return ask_within(connection, method, path, ANSWER_MS, error);
 }
 
 /* METHOD on the path below that of the target. */
@@ -75,7 +70,9 @@ ask_target(ServerTarget *self, const char *method, GError **error, const char *f
     g_autofree char *below = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     g_autofree char *path = g_strconcat(self->path, below, NULL);
-    return ask_within(self->connection, method, path, target_time_limit(&self->target, ANSWER_MS), error);
+    const ExchangeRequest request = {
+        .method = method, .path = path, .deadline_ms = target_time_limit(&self->target, ANSWER_MS), .is_quick = TRUE};
+    return ask(self->connection, request, error);
 }
 
 static gboolean
@@ -172,7 +169,8 @@ refresh(ServerTarget *self, GError **error)
                                      .path = path,
                                      .type = "text/plain",
                                      .limit = DOCUMENT_MAX,
-                                     .deadline_ms = target_time_limit(&self->target, ANSWER_MS)};
+                                     .deadline_ms = target_time_limit(&self->target, ANSWER_MS),
+                                     .is_quick = TRUE};
     int fd = connection_exchange(self->connection, &request, error);
     if (fd >= 0)
         close(fd);
@@ -304,7 +302,7 @@ client_document(Target *target, const char *below, guint deadline_ms, GError **e
 {
     ServerTarget *self = server_of(target);
     g_autofree char *path = g_strconcat(self->path, below, NULL);
-    return ask_within(self->connection, "GET", path, deadline_ms, error);
+    return ask(self->connection, (ExchangeRequest){.method = "GET", .path = path, .deadline_ms = deadline_ms}, error);
 }
 
 /* ---- opening ---- */
@@ -334,7 +332,9 @@ static char *
 only_id(Connection *connection, const ClientUrl *url, GError **error)
 {
     GError *failure = NULL;
-    json_t *document = ask(connection, "GET", "/api/v1/targets", &failure);
+    const ExchangeRequest list = {
+        .method = "GET", .path = "/api/v1/targets", .deadline_ms = ANSWER_MS, .is_quick = TRUE};
+    json_t *document = ask(connection, list, &failure);
     const json_t *targets = json_object_get(document, "targets");
     const char *id = json_string_value(json_object_get(json_array_get(targets, 0), "id"));
     char *escaped = NULL;

@@ -20,6 +20,7 @@
 enum {
     CONNECT_MS = 10000,
     ERROR_MAX = 64 * 1024, /* bytes of an error document */
+    RECOVERY = 4,          /* the allowance grows by this fraction of the time without a quick request */
     HTTP_OK = 200,
     HTTP_REDIRECTS = 300,
     HTTP_UNAUTHORIZED = 401,
@@ -34,6 +35,8 @@ struct Connection {
     char failure[CURL_ERROR_SIZE]; /* libcurl's message */
     int opened;                    /* the socket that no request has used yet, or -1 */
     Loopback loopback;
+    gint64 most, patience;         /* microseconds for quick requests: at most, and left at the time RESTED */
+    gint64 rested;
 };
 
 /* The response being received. */
@@ -165,10 +168,18 @@ connection_new(const ClientUrl *url, const ClientAccess *access, GError **error)
     connection->curl = curl_library.curl_easy_init();
     connection->opened = -1;
     connection->loopback.named = LOOPBACK_ANY_SYSTEM_USER;
+    connection_limit_time(connection, CONNECTION_PATIENCE_MS);
     if (access->token_file != NULL && !add_token(connection, url, access->token_file, error))
         return NULL;
     set_up(connection, url, access);
     return g_steal_pointer(&connection);
+}
+
+void
+connection_limit_time(Connection *connection, guint milliseconds)
+{
+    connection->most = connection->patience = (gint64)milliseconds * 1000;
+    connection->rested = g_get_monotonic_time();
 }
 
 void
@@ -187,7 +198,12 @@ static void
 set_not_arrived(const Connection *connection, const ExchangeRequest *request, CURLcode code, GError **error)
 {
     const char *why = connection->failure[0] != '\0' ? connection->failure : curl_library.curl_easy_strerror(code);
-    if (code == CURLE_OPERATION_TIMEDOUT)
+    if (code == CURLE_OPERATION_TIMEDOUT && request->is_quick && connection->patience <= 0)
+        g_set_error(error, TARGET_ERROR, OUTCOME_SILENT,
+                    "%s is too slow: its answers to this command took more than %g s together; try again when it is "
+                    "less busy",
+                    connection->server, (gdouble)connection->most / G_USEC_PER_SEC);
+    else if (code == CURLE_OPERATION_TIMEDOUT)
         g_set_error(error, TARGET_ERROR, OUTCOME_SILENT, "%s did not answer in time: %s", connection->server, why);
     else if (code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE)
         g_set_error(error, TARGET_ERROR, OUTCOME_PERMISSION,
@@ -276,7 +292,7 @@ check_type(const Connection *connection, const ExchangeRequest *request, GError 
 }
 
 static CURLcode
-perform(Connection *connection, const ExchangeRequest *request, Arrival *arrival)
+perform(Connection *connection, const ExchangeRequest *request, long limit_ms, Arrival *arrival)
 {
     CURL *curl = connection->curl;
     g_autofree char *url = g_strconcat(connection->base, request->path, NULL);
@@ -288,12 +304,27 @@ perform(Connection *connection, const ExchangeRequest *request, Arrival *arrival
     else
         curl_library.curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
     curl_library.curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
-    curl_library.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->deadline_ms);
+    curl_library.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, limit_ms);
     curl_library.curl_easy_setopt(curl, CURLOPT_HEADERDATA, arrival);
     curl_library.curl_easy_setopt(curl, CURLOPT_WRITEDATA, arrival);
     connection->failure[0] = '\0';
     connection->loopback.is_refused = FALSE;
     return curl_library.curl_easy_perform(curl);
+}
+
+/* A command sends many requests, and a server could delay each of them up to its deadline. So they share an allowance,
+ * which recovers while no request is pending, as those to an agent do (target/agent.c). */
+static CURLcode
+perform_quickly(Connection *connection, const ExchangeRequest *request, Arrival *arrival)
+{
+    const gint64 begun = g_get_monotonic_time();
+    connection->patience = MIN(connection->patience + (begun - connection->rested) / RECOVERY, connection->most);
+    /* libcurl takes 0 as no limit. */
+    const long limit_ms = (long)CLAMP(connection->patience / 1000 + 1, 1, (gint64)request->deadline_ms);
+    CURLcode code = perform(connection, request, limit_ms, arrival);
+    connection->rested = g_get_monotonic_time();
+    connection->patience -= connection->rested - begun;
+    return code;
 }
 
 /* Whether the response has the expected type. */
@@ -324,7 +355,8 @@ connection_exchange(Connection *connection, const ExchangeRequest *request, GErr
     Arrival arrival = {.fd = output_file_new(error), .limit = MAX(request->limit, ERROR_MAX)};
     if (arrival.fd < 0)
         return -1;
-    CURLcode code = perform(connection, request, &arrival);
+    CURLcode code = request->is_quick ? perform_quickly(connection, request, &arrival)
+                                      : perform(connection, request, (long)request->deadline_ms, &arrival);
     if (judge(connection, request, code, &arrival, error)) {
         const OutputWriter writer = {connection->server, request->limit};
         if (output_file_check(arrival.fd, arrival.bytes, &writer, error))

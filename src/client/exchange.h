@@ -24,17 +24,24 @@ typedef struct {
     const char *type;   /* the expected content type */
     guint64 limit;      /* maximum size of the response in bytes */
     guint deadline_ms;  /* for the whole exchange */
+    gboolean is_quick;  /* one of the many of a command, which share an allowance of time */
 } ExchangeRequest;
+
+/* What the quick requests to one server may take together. It recovers by a quarter of the time without one. */
+#define CONNECTION_PATIENCE_MS 20000
 
 /* Connects at the first request. URL remains owned by the caller. */
 Connection *connection_new(const ClientUrl *url, const ClientAccess *access, GError **error);
 void connection_free(Connection *connection);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Connection, connection_free)
 
+/* Sets another allowance for quick requests. For tests. */
+void connection_limit_time(Connection *connection, guint milliseconds);
+
 /*
  * Returns a read-only descriptor of a memory file with the body, at offset 0. -1 with TARGET_ERROR: OUTCOME_NO_AGENT
- * (no connection), OUTCOME_SILENT (deadline), OUTCOME_TOO_LARGE, OUTCOME_PROTOCOL (not a response of jescope), or the
- * server's own error with its message.
+ * (no connection), OUTCOME_SILENT (deadline, or no time left for quick requests), OUTCOME_TOO_LARGE, OUTCOME_PROTOCOL
+ * (not a response of jescope), or the server's own error with its message.
  */
 int connection_exchange(Connection *connection, const ExchangeRequest *request, GError **error);
 
