@@ -119,7 +119,8 @@ analyses_print(const char *file, const char *target, const AnalysisRequest *requ
                                .keep = &run.file.fd,
                                .n_keep = 1,
                                .memory = CONFINED_WORK_STATISTICS,
-                               .seconds = history_handed_seconds()};
+                               .seconds =
+                                   run.file.fd >= 0 ? input_file_seconds(run.file.fd) : history_handed_seconds()};
     g_autofree char *doing = g_strdup_printf("reading %s", file);
     int status = confined_work_print(&confined, doing, error);
     if (run.file.fd >= 0)

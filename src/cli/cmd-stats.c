@@ -299,8 +299,12 @@ print_file(const char *path, int fd, Format chosen, GError **error)
     FileRun run = {.file = {.path = path, .fd = fd}, .format = chosen};
     if (run.file.fd < 0)
         return STATUS_FAILED;
-    const Confined confined = {
-        .work = show_file, .data = &run, .keep = &run.file.fd, .n_keep = 1, .memory = CONFINED_WORK_STATISTICS};
+    const Confined confined = {.work = show_file,
+                               .data = &run,
+                               .keep = &run.file.fd,
+                               .n_keep = 1,
+                               .memory = CONFINED_WORK_STATISTICS,
+                               .seconds = input_file_seconds(fd)};
     g_autofree char *doing = g_strdup_printf("reading %s", path);
     int status = confined_work_print(&confined, doing, error);
     close(run.file.fd);

@@ -134,6 +134,13 @@ input_file_open_regular(const char *path, GError **error)
     return open_path(path, WANTED_REGULAR, error);
 }
 
+guint
+input_file_seconds(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && !rights_are_trusted(status.st_uid) ? INPUT_FILE_FOREIGN_SECONDS : 0;
+}
+
 gssize
 input_file_peek(const char *path, char *start, gsize size)
 {

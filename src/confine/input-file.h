@@ -21,6 +21,16 @@ int input_file_open_regular(const char *path, GError **error);
  * input_file_open() does it where it has to. */
 gboolean input_file_raise_limit(void);
 
+/* Bytes of text that a compressed file becomes at most: as much as the frames of the largest profile take. A few bytes
+ * of gzip stand for a kilobyte of lines, of zstd for 128 KiB. */
+#define INPUT_FILE_MAX_UNPACKED (G_GUINT64_CONSTANT(4) << 30)
+
+/* The processor time in seconds that a child may take to read a file of another user, who decides how long that is. */
+enum { INPUT_FILE_FOREIGN_SECONDS = 30 };
+
+/* That, if FD belongs to another user than root or the caller; otherwise 0: as the sandbox allows. */
+guint input_file_seconds(int fd);
+
 /* Reads up to SIZE bytes from the beginning of PATH. -1: it is not a regular file, or cannot be opened. */
 gssize input_file_peek(const char *path, char *start, gsize size);
 

@@ -11,18 +11,20 @@
 #include <unistd.h>
 
 static void G_GNUC_NORETURN
-run_child(int socket, pid_t parent, PeerWork *work, guint64 memory)
+run_child(int socket, pid_t parent, PeerWork *work, const PeerLimits *limits)
 {
     child_bind(parent);
     child_keep_only(&socket, 1);
-    if (!child_confine(memory, NULL))
+    if (limits->seconds != 0)
+        sandbox_limit_time(limits->seconds);
+    if (!child_confine(limits->memory, NULL))
         _exit(2);
     work(socket);
     _exit(0);
 }
 
 gboolean
-peer_start(Peer *peer, PeerWork *work, guint64 memory, GError **error)
+peer_start(Peer *peer, PeerWork *work, const PeerLimits *limits, GError **error)
 {
     int sockets[2];
     pid_t self = getpid();
@@ -31,7 +33,7 @@ peer_start(Peer *peer, PeerWork *work, guint64 memory, GError **error)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0) {
         pid = fork();
         if (pid == 0)
-            run_child(sockets[1], self, work, memory);
+            run_child(sockets[1], self, work, limits);
         int code = errno;
         close(sockets[1]);
         if (pid < 0)

@@ -19,8 +19,14 @@ typedef struct {
     int socket;
 } Peer;
 
-/* Starts the child, with memory bytes of address space, including the caller's. The caller may have threads. */
-gboolean peer_start(Peer *peer, PeerWork *work, guint64 memory, GError **error);
+/* What the child may take. */
+typedef struct {
+    guint64 memory; /* bytes of address space, including the caller's */
+    guint seconds;  /* of processor time; 0: the default of sandbox_enter() */
+} PeerLimits;
+
+/* Starts the child. The caller may have threads. */
+gboolean peer_start(Peer *peer, PeerWork *work, const PeerLimits *limits, GError **error);
 
 /* Kills the child, if there is one. */
 void peer_end(Peer *peer);

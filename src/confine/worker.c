@@ -76,7 +76,7 @@ static GPrivate of_thread = G_PRIVATE_INIT(worker_free);
 static gboolean
 start(Worker *worker, GError **error)
 {
-    return peer_start(&worker->peer, work, max_memory, error);
+    return peer_start(&worker->peer, work, &(PeerLimits){.memory = max_memory}, error);
 }
 
 /* This thread's worker, or NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/handed-internal.h"
 
+#include "confine/input-file.h"
 #include "confine/opener.h"
 #include "confine/rights.h"
 
@@ -151,8 +152,7 @@ history_hand_over(const char *path)
 guint
 history_handed_seconds(void)
 {
-    enum { FOREIGN_SECONDS = 30 };
-    return handed.foreign ? FOREIGN_SECONDS : 0;
+    return handed.foreign ? INPUT_FILE_FOREIGN_SECONDS : 0;
 }
 
 /* In the child ------------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@
 
 enum {
     DIGEST_BYTES = 16,
-    SINKS_MAX = 64,       /* writers and versions whose blocks are under construction */
-    WORDS_MAX = 32 << 20, /* of all their blocks: 256 MiB */
+    SINKS_MAX = 64,          /* writers and versions whose blocks are under construction */
+    WORDS_MAX = 32 << 20,    /* of all their blocks: 256 MiB */
+    DIFFERENT_MAX = 1 << 20, /* digests of a file: 150 MiB */
 };
 
 /* The metrics that identify a sample: every jemalloc prints them and every reader parses them. */
@@ -268,6 +269,12 @@ import_sample(StatsSample *sample, gpointer data, GError **error)
     if (sink == NULL)
         return FALSE;
     g_autoptr(GBytes) digest = sample_digest(import, sample);
+    const guint most = import->options->different_max != 0 ? import->options->different_max : DIFFERENT_MAX;
+    if (g_hash_table_size(import->occurrences) > most) {
+        g_set_error(error, STATS_ERROR, STATS_ERROR_OVERFLOW,
+                    "%s has more than %u different samples; split it into several files", import->path, most);
+        return FALSE;
+    }
     if (!store_knows_digest(import->history, sink->target, digest, &seen, error) ||
         (timeless && !give_time(import, sample, error)))
         return FALSE;

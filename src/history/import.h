@@ -14,10 +14,11 @@
 typedef void (*ImportProgressFunc)(guint64 samples, gint64 time_us, gpointer data);
 
 typedef struct {
-    const char *target; /* NULL: import_target_name() */
-    gint64 start_us;    /* time of the first sample without a time; STATS_TIME_UNKNOWN: chosen so that the last one has
-                         * the file's modification time */
-    guint64 every_us;   /* interval between samples without a time */
+    const char *target;  /* NULL: import_target_name() */
+    gint64 start_us;     /* time of the first sample without a time; STATS_TIME_UNKNOWN: chosen so that the last one has
+                          * the file's modification time */
+    guint different_max; /* samples that one file may have, of which the occurrences are counted; 0: a million */
+    guint64 every_us;    /* interval between samples without a time */
     ImportProgressFunc progress; /* may be NULL */
     gpointer data;
 } ImportOptions;

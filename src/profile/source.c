@@ -253,9 +253,9 @@ unpack_block(ByteSource *source, char *to, GError **error)
 {
     gssize n = source->packing->unpack(source, to, BLOCK, error);
     source->unpacked += n > 0 ? (guint64)n : 0;
-    if (source->packing->n_magic == 0 || source->unpacked <= BYTE_SOURCE_MAX_UNPACKED)
+    if (source->packing->n_magic == 0 || source->unpacked <= INPUT_FILE_MAX_UNPACKED)
         return n;
-    g_autofree char *most = g_format_size_full(BYTE_SOURCE_MAX_UNPACKED, G_FORMAT_SIZE_IEC_UNITS);
+    g_autofree char *most = g_format_size_full(INPUT_FILE_MAX_UNPACKED, G_FORMAT_SIZE_IEC_UNITS);
     g_set_error(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE,
                 "%s: more than %s once decompressed; if it is genuine, decompress it first", source->name, most);
     return -1;

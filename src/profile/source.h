@@ -6,15 +6,13 @@
 #ifndef JESCOPE_PROFILE_SOURCE_H
 #define JESCOPE_PROFILE_SOURCE_H
 
+#include "confine/input-file.h"
+
 #include <gio/gio.h>
 
 typedef struct ByteSource ByteSource;
 
 enum { BYTE_SOURCE_MAX_LINE = 1 << 20, BYTE_SOURCE_SLACK = 16 };
-
-/* Bytes of text that compressed input becomes at most: as much as the frames of the largest profile take. A few bytes
- * of zstd stand for 128 KiB. */
-#define BYTE_SOURCE_MAX_UNPACKED (G_GUINT64_CONSTANT(4) << 30)
 
 /* A run of text. BYTE_SOURCE_SLACK bytes after limit may be read (not used), so that scanners can load words. */
 typedef struct {
@@ -31,7 +29,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ByteSource, byte_source_free)
 /*
  * The next run, valid until the next call; empty at the end. All data before an error is returned first. Errors:
  * PROFILE_ERROR_TRUNCATED and _MALFORMED of a compressed stream, _TOO_LARGE for a line over BYTE_SOURCE_MAX_LINE
- * or more than BYTE_SOURCE_MAX_UNPACKED, G_FILE_ERROR.
+ * or more than INPUT_FILE_MAX_UNPACKED, G_FILE_ERROR.
  */
 gboolean byte_source_next(ByteSource *source, TextRun *run, GError **error);
 

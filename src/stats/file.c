@@ -16,12 +16,20 @@ static gboolean
 pump(GInputStream *input, StatsReader *reader, const char *name, GError **error)
 {
     g_autofree char *chunk = g_malloc(CHUNK);
-    for (;;) {
+    const gboolean is_packed = G_IS_CONVERTER_INPUT_STREAM(input);
+    for (guint64 read = 0;;) {
         gssize got = g_input_stream_read(input, chunk, CHUNK, NULL, error);
         if (got < 0)
             g_prefix_error(error, "cannot read %s: ", name);
         if (got <= 0)
             return got == 0;
+        read += (guint64)got;
+        if (is_packed && read > INPUT_FILE_MAX_UNPACKED) {
+            g_autofree char *most = g_format_size_full(INPUT_FILE_MAX_UNPACKED, G_FORMAT_SIZE_IEC_UNITS);
+            g_set_error(error, STATS_ERROR, STATS_ERROR_OVERFLOW,
+                        "%s: more than %s once decompressed; if it is genuine, decompress it first", name, most);
+            return FALSE;
+        }
         if (!stats_reader_feed(reader, chunk, (gsize)got, error))
             return FALSE;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/log-reader.h"
 
+#include "confine/input-file.h"
 #include "confine/passing.h"
 #include "confine/peer.h"
 #include "stats/sample-bytes.h"
@@ -33,6 +34,7 @@ struct LogReader {
     gpointer data;
     Peer peer;
     guint deadline_s; /* for an answer, and for all answers to one piece; 0: none */
+    guint seconds;    /* of the child's processor time; 0: as the sandbox allows */
 };
 
 /* The child -------------------------------------------------------------------------------------------------------- */
@@ -90,11 +92,14 @@ work(int socket)
 /* The process itself ----------------------------------------------------------------------------------------------- */
 
 static gboolean
-break_off(GError **error)
+break_off(const LogReader *reader, GError **error)
 {
     g_set_error_literal(
         error, STATS_ERROR, STATS_ERROR_FORMAT,
         "the process that reads the log has ended or does not answer; the log is damaged, or too large");
+    if (reader->seconds != 0)
+        g_prefix_error(error, "the log of another user has %u s of processor time (a copy of your own has more): ",
+                       reader->seconds);
     return FALSE;
 }
 
@@ -102,15 +107,15 @@ static gboolean
 hand_out(LogReader *reader, const GByteArray *bytes, GError **error)
 {
     g_autoptr(StatsSample) sample = sample_bytes_read(bytes->data, bytes->len);
-    return sample != NULL ? reader->func(sample, reader->data, error) : break_off(error);
+    return sample != NULL ? reader->func(sample, reader->data, error) : break_off(reader, error);
 }
 
 static gboolean
-take_ending(const char *body, gsize length, StatsReport *report, GError **error)
+take_ending(const LogReader *reader, const char *body, gsize length, StatsReport *report, GError **error)
 {
     StatsReport received;
     if (length != sizeof(received))
-        return break_off(error);
+        return break_off(reader, error);
     memcpy(&received, body, sizeof(received));
     text_clean_line(received.why_left_out, sizeof(received.why_left_out));
     if (report != NULL)
@@ -139,15 +144,15 @@ take_answers(LogReader *reader, StatsReport *report, GError **error)
         Parcel parcel = {.head = &kind, .head_length = sizeof(kind), .body = body, .body_length = PIECE_MAX};
         if (!parcel_receive(reader->peer.socket, &parcel) ||
             (reader->deadline_s != 0 && g_get_monotonic_time() > until))
-            return break_off(error);
+            return break_off(reader, error);
         if (parcel.fd >= 0)
             close(parcel.fd);
         if (kind == LOG_DONE)
-            return take_ending(body, parcel.body_length, report, error);
+            return take_ending(reader, body, parcel.body_length, report, error);
         if (kind == LOG_FAILED)
             return take_failure(body, parcel.body_length, error);
         if (sample->len + parcel.body_length > SAMPLE_MAX || (kind != LOG_PIECE && kind != LOG_SAMPLE))
-            return break_off(error);
+            return break_off(reader, error);
         g_byte_array_append(sample, (const guint8 *)body, (guint)parcel.body_length);
         if (kind == LOG_PIECE)
             continue;
@@ -163,7 +168,7 @@ start(LogReader *reader, GError **error)
     const struct timeval deadline = {.tv_sec = reader->deadline_s};
     g_autoptr(GTimeZone) zone G_GNUC_UNUSED = g_time_zone_new_local(); /* stays cached for the child, which cannot read
                                                                         * the file */
-    if (!peer_start(&reader->peer, work, max_memory, error))
+    if (!peer_start(&reader->peer, work, &(PeerLimits){max_memory, reader->seconds}, error))
         return FALSE;
     setsockopt(reader->peer.socket, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));
     setsockopt(reader->peer.socket, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof(deadline));
@@ -176,7 +181,7 @@ exchange(LogReader *reader, const Parcel *parcel, StatsReport *report, GError **
     if (reader->peer.pid == 0 && !start(reader, error))
         return FALSE;
     gboolean sent = parcel_send(reader->peer.socket, parcel);
-    if (sent ? take_answers(reader, report, error) : break_off(error))
+    if (sent ? take_answers(reader, report, error) : break_off(reader, error))
         return TRUE;
     peer_end(&reader->peer);
     return FALSE;
@@ -237,6 +242,7 @@ log_reader_read(const char *path, StatsSampleFunc func, gpointer data, StatsRepo
 
     if (fd < 0)
         return FALSE;
+    reader.seconds = input_file_seconds(fd);
     gboolean fine = read_open(&reader, fd, name, report, error);
     peer_end(&reader.peer);
     close(fd);

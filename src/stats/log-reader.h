@@ -19,7 +19,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(LogReader, log_reader_free)
  * child then reads the next piece, and an open snapshot is lost. */
 gboolean log_reader_feed(LogReader *reader, const char *bytes, gsize length, GError **error);
 
-/* Like stats_open_file(), stats_read_file() and close(), but reads in a child. */
+/* Like stats_open_file(), stats_read_file() and close(), but reads in a child, which has INPUT_FILE_FOREIGN_SECONDS for
+ * a file of another user. */
 gboolean log_reader_read(const char *path, StatsSampleFunc func, gpointer data, StatsReport *report, GError **error);
 
 /* Reads FD to its end, within a minute; NAME is used in messages. */

@@ -47,7 +47,8 @@ typedef struct {
     int fd;
 } StatsFile;
 
-/* Reads FILE, plain or gzip, from its position to its end; it stays open. */
+/* Reads FILE, plain or gzip, from its position to its end; it stays open. FALSE with STATS_ERROR_OVERFLOW: it is gzip
+ * of more than INPUT_FILE_MAX_UNPACKED. */
 gboolean stats_read_file(const StatsFile *file, StatsSampleFunc func, gpointer data, StatsReport *report,
                          GError **error);
 

@@ -107,7 +107,7 @@ static void
 test_unpacks_without_end(void)
 {
     enum { MEMBER = 64 * 1024 * 1024 };
-    const guint members = (guint)(BYTE_SOURCE_MAX_UNPACKED / MEMBER) + 1;
+    const guint members = (guint)(INPUT_FILE_MAX_UNPACKED / MEMBER) + 1;
     g_autofree char *lines = g_malloc(MEMBER);
     g_autofree char *member = g_malloc(ZSTD_compressBound(MEMBER));
     g_autoptr(GByteArray) all = g_byte_array_new();
@@ -125,7 +125,7 @@ test_unpacks_without_end(void)
         lines_seen += (guint64)(run.limit - run.start);
     g_assert_error(error, PROFILE_ERROR, PROFILE_ERROR_TOO_LARGE);
     g_assert_nonnull(strstr(error->message, "bomb: more than 4.0"));
-    g_assert_cmpuint(lines_seen, <=, BYTE_SOURCE_MAX_UNPACKED);
+    g_assert_cmpuint(lines_seen, <=, INPUT_FILE_MAX_UNPACKED);
 }
 
 static void

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stats/log-reader.h"
 
+#include "confine/input-file.h"
 #include "stats/sample-bytes.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static const char *const files[] = {"console-5.3.0.log.gz", "console-3.6.0.log.gz"};
 
@@ -130,6 +133,74 @@ test_a_child_that_ends_is_replaced(void)
     g_assert_cmpuint(samples->len, ==, 2);
 }
 
+/* A gzip stream that stands for more than INPUT_FILE_MAX_UNPACKED of text, of parts that do not refer to each other. */
+static int
+make_bomb(void)
+{
+    enum { PART = 64 * 1024 * 1024 };
+    const guint parts = (guint)(INPUT_FILE_MAX_UNPACKED / PART) + 1;
+    g_autofree char *text = g_strnfill(PART, 'x');
+    g_autofree char *packed = g_malloc(PART);
+    z_stream stream = {.next_in = (Bytef *)text, .avail_in = PART, .next_out = (Bytef *)packed, .avail_out = PART};
+    int fd = memfd_create("bomb", MFD_CLOEXEC);
+    static const char head[] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+    g_assert_cmpint(deflateInit2(&stream, 1, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), ==, Z_OK);
+    g_assert_cmpint(deflate(&stream, Z_FULL_FLUSH), ==, Z_OK);
+    const ssize_t size = (ssize_t)(PART - stream.avail_out);
+    deflateEnd(&stream);
+    g_assert_cmpint(write(fd, head, sizeof(head)), ==, sizeof(head));
+    for (guint i = 0; i < parts; i++)
+        g_assert_cmpint(write(fd, packed, (gsize)size), ==, size);
+    g_assert_cmpint(lseek(fd, 0, SEEK_SET), ==, 0);
+    return fd;
+}
+
+static void
+test_unpacks_without_end(void)
+{
+    g_autoptr(GPtrArray) samples = new_samples();
+    g_autoptr(GError) error = NULL;
+    const StatsFile bomb = {.path = "bomb", .fd = make_bomb()};
+    StatsReport report;
+    g_assert_false(stats_read_file(&bomb, keep, samples, &report, &error));
+    g_assert_error(error, STATS_ERROR, STATS_ERROR_OVERFLOW);
+    g_assert_nonnull(strstr(error->message, "bomb: more than 4.0"));
+    close(bomb.fd);
+}
+
+static gboolean
+note_limit(StatsSample *sample, gpointer data, GError **error)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/limits", (int)only_child());
+    g_autofree char *limits = NULL;
+    g_assert_true(g_file_get_contents(path, &limits, NULL, NULL));
+    const char *line = strstr(limits, "Max cpu time");
+    g_assert_nonnull(line);
+    g_assert_cmpint(sscanf(line, "Max cpu time %u", (guint *)data), ==, 1);
+    return TRUE;
+}
+
+/* How long it takes to read is up to who wrote it. */
+static void
+test_processor_time_for_another_user(void)
+{
+    enum { SOMEBODY = 65531 };
+    guint own = 0, foreign = 0;
+    g_autofree char *path = g_build_filename(g_get_tmp_dir(), "jescope-log-reader-test-XXXXXX", NULL);
+    int fd = g_mkstemp(path);
+    g_assert_cmpint(write(fd, snapshot, strlen(snapshot)), ==, strlen(snapshot));
+    g_assert_true(log_reader_read(path, note_limit, &own, NULL, NULL));
+    g_assert_cmpuint(own, >, INPUT_FILE_FOREIGN_SECONDS);
+    if (fchown(fd, SOMEBODY, (gid_t)-1) == 0) {
+        g_assert_true(log_reader_read(path, note_limit, &foreign, NULL, NULL));
+        g_assert_cmpuint(foreign, ==, INPUT_FILE_FOREIGN_SECONDS);
+    } else {
+        g_test_skip("giving files away needs root");
+    }
+    close(fd);
+    unlink(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -138,5 +209,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/log-reader/samples-are-those-of-the-file", test_samples_are_those_of_the_file);
     g_test_add_func("/stats/log-reader/any-bytes", test_any_bytes);
     g_test_add_func("/stats/log-reader/a-child-that-ends-is-replaced", test_a_child_that_ends_is_replaced);
+    g_test_add_func("/stats/log-reader/unpacks-without-end", test_unpacks_without_end);
+    g_test_add_func("/stats/log-reader/processor-time-for-another-user", test_processor_time_for_another_user);
     return g_test_run();
 }
