@@ -12,7 +12,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     size_t piece = (size_t)data[0] * data[0] + 1;
-    JsonSnapshot *snapshot = json_snapshot_new();
+    guint64 rows = G_MAXUINT64;
+    JsonSnapshot *snapshot = json_snapshot_new(&rows);
     JsonResult result = JSON_MORE;
     for (size_t at = 1; at < size && result == JSON_MORE; at += piece)
         result = json_snapshot_feed(snapshot, (const char *)data + at, MIN(piece, size - at), &taken);

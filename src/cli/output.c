@@ -246,7 +246,8 @@ char *
 output_dump_name(const char *name, int pid)
 {
     g_autofree char *base = g_strdup(name[0] != '\0' ? name : "_"); /* a process may have no name */
-    g_strdelimit(base, "/ \t", '_');
+    text_clean_line(base, strlen(base) + 1);
+    g_strdelimit(base, "/ ?\t", '_');
     if (base[0] == '.' || base[0] == '-')
         base[0] = '_';
     g_autoptr(GDateTime) now = g_date_time_new_now_local();

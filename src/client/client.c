@@ -323,7 +323,7 @@ list_ids(const json_t *targets)
     }
     if (n > SHOWN_IDS)
         g_string_append_printf(list, " and %zu more", n - SHOWN_IDS);
-    text_clean(list->str, list->len + 1);
+    text_clean_line(list->str, list->len + 1);
     return g_string_free(list, FALSE);
 }
 

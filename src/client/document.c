@@ -69,7 +69,7 @@ document_text(const json_t *object, const char *key, char *text, gsize size)
 {
     const char *value = json_string_value(json_object_get(object, key));
     g_strlcpy(text, value != NULL ? value : "", size);
-    text_clean(text, size);
+    text_clean_line(text, size);
 }
 
 static guint64

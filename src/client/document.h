@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the documents of the native API (docs/api.md). Their sender is not trusted: members that are absent or of
- * another type are 0, FALSE or empty, and text is cut to its buffer and stripped of control characters. Objects may be
+ * another type are 0, FALSE or empty, and text is cut to its buffer and stripped of control characters,
+ * line feeds as well. Objects may be
  * NULL. */
 #ifndef JESCOPE_CLIENT_DOCUMENT_H
 #define JESCOPE_CLIENT_DOCUMENT_H

@@ -255,8 +255,8 @@ set_said(const Connection *connection, long status, const char *text, gsize leng
     if (sound) {
         g_autofree char *said = g_strdup_printf("%s: %s%s%s", connection->server, message,
                                                 hint != NULL && hint[0] != '\0' ? "; " : "", hint != NULL ? hint : "");
-        text_clean(said, strlen(said) + 1);
         g_strdelimit(said, "\n\t", ' ');
+        text_clean_line(said, strlen(said) + 1);
         g_set_error_literal(error, TARGET_ERROR, (int)outcome_of_code(code, status), said);
     }
     json_decref(document);
@@ -285,7 +285,7 @@ check_type(const Connection *connection, const ExchangeRequest *request, GError 
     if (type != NULL && g_str_has_prefix(type, request->type))
         return TRUE;
     g_autofree char *said = g_strndup(type != NULL ? type : "nothing", 80);
-    text_clean(said, strlen(said) + 1);
+    text_clean_line(said, strlen(said) + 1);
     g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s answered %s with %s instead of %s; is it a jescope server?",
                 connection->server, request->path, said, request->type);
     return FALSE;

@@ -87,12 +87,15 @@ struct JsonSnapshot {
     StatsValues *large;
     StatsValues *mutex;
     char mutex_name[TOKEN_MAX];
+    guint64 *rows; /* of tables, that may still be read */
+    gboolean too_large;
 };
 
 JsonSnapshot *
-json_snapshot_new(void)
+json_snapshot_new(guint64 *rows)
 {
     JsonSnapshot *snapshot = g_new0(JsonSnapshot, 1);
+    snapshot->rows = rows;
     snapshot->sample = stats_sample_new(STATS_SOURCE_JSON);
     snapshot->bin = stats_values_new(STATS_SCOPE_BIN);
     snapshot->large = stats_values_new(STATS_SCOPE_LARGE);
@@ -114,6 +117,12 @@ json_snapshot_free(JsonSnapshot *snapshot)
     for (guint i = 0; i < CLASSES_KINDS; i++)
         stats_table_free(snapshot->sizes[i]);
     g_free(snapshot);
+}
+
+const char *
+json_snapshot_why(const JsonSnapshot *snapshot)
+{
+    return snapshot->too_large ? STATS_TOO_MANY_ROWS : "it is incomplete JSON (truncated, or mixed with another line)";
 }
 
 static gboolean
@@ -386,6 +395,14 @@ was_used(const StatsValues *values, StatsScope scope)
     return FALSE;
 }
 
+static gboolean
+take_row(JsonSnapshot *snapshot)
+{
+    snapshot->too_large = snapshot->too_large || *snapshot->rows == 0;
+    *snapshot->rows -= !snapshot->too_large;
+    return !snapshot->too_large;
+}
+
 static void
 add_class(JsonSnapshot *snapshot, ClassKind kind, guint index)
 {
@@ -394,7 +411,7 @@ add_class(JsonSnapshot *snapshot, ClassKind kind, guint index)
     StatsTable **table = scope == STATS_SCOPE_BIN ? &snapshot->arena->bins : &snapshot->arena->large;
     if (*table == NULL)
         *table = stats_table_new(scope);
-    if (!was_used(values, scope) || (*table)->count >= STATS_CLASSES_MAX)
+    if (!was_used(values, scope) || (*table)->count >= STATS_CLASSES_MAX || !take_row(snapshot))
         return;
     StatsValues *row = stats_table_add(*table, NULL);
     copy_values(row, values, scope);
@@ -413,7 +430,8 @@ add_mutex(JsonSnapshot *snapshot)
     StatsTable **table = snapshot->arena != NULL ? &snapshot->arena->mutexes : &snapshot->sample->mutexes;
     if (*table == NULL)
         *table = stats_table_new(STATS_SCOPE_MUTEX);
-    if ((*table)->count >= STATS_MUTEXES_MAX || stats_table_find(*table, snapshot->mutex_name) != NULL)
+    if ((*table)->count >= STATS_MUTEXES_MAX || stats_table_find(*table, snapshot->mutex_name) != NULL ||
+        !take_row(snapshot))
         return;
     copy_values(stats_table_add(*table, snapshot->mutex_name), snapshot->mutex, STATS_SCOPE_MUTEX);
 }
@@ -440,6 +458,8 @@ close_container(JsonSnapshot *snapshot, gboolean array)
     snapshot->depth--;
     close_node(snapshot, &frame);
     snapshot->state = EXPECT_COMMA;
+    if (snapshot->too_large)
+        return JSON_DAMAGED;
     return snapshot->depth == 0 ? JSON_DONE : JSON_MORE;
 }
 

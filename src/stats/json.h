@@ -22,11 +22,15 @@ typedef enum {
 
 typedef struct JsonSnapshot JsonSnapshot;
 
-JsonSnapshot *json_snapshot_new(void);
+/* Each row of a table takes one of *ROWS, which belongs to the reader; without any left the snapshot is damaged. */
+JsonSnapshot *json_snapshot_new(guint64 *rows);
 void json_snapshot_free(JsonSnapshot *snapshot);
 
 /* Feeds LENGTH bytes. *TAKEN is the number of bytes that belong to the snapshot (all with JSON_MORE). */
 JsonResult json_snapshot_feed(JsonSnapshot *snapshot, const char *bytes, gsize length, gsize *taken);
+
+/* Why it is damaged; a static string. */
+const char *json_snapshot_why(const JsonSnapshot *snapshot);
 
 /* Whether LINE could continue the snapshot; otherwise it is an interleaved line of another writer. */
 gboolean json_snapshot_continues(const JsonSnapshot *snapshot, const char *line, gsize length);

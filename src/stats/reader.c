@@ -38,6 +38,7 @@ struct StatsReader {
     StatsSampleFunc func;
     gpointer data;
     StatsReport report;
+    guint64 rows;           /* of tables, that may still be read */
     TextHeadings *headings; /* headings of the last closed text snapshot: the next one's are mostly the same */
     GPtrArray *streams;
     GByteArray *carry; /* the beginning of an incomplete line */
@@ -72,7 +73,14 @@ stats_reader_new(StatsSampleFunc func, gpointer data)
     reader->data = data;
     reader->streams = g_ptr_array_new_with_free_func(stream_free);
     reader->carry = g_byte_array_new();
+    reader->rows = G_MAXUINT64;
     return reader;
+}
+
+void
+stats_reader_limit(StatsReader *reader, guint64 rows)
+{
+    reader->rows = rows;
 }
 
 void
@@ -183,7 +191,7 @@ feed_json(StatsReader *reader, Stream *stream, LineIn line, GError **error)
             reader->piece_of = stream;
         return TRUE;
     case JSON_DAMAGED:
-        close_damaged(reader, stream, "it is incomplete JSON (truncated, or mixed with another line)");
+        close_damaged(reader, stream, json_snapshot_why(stream->json));
         return TRUE;
     default:
         keep_rest(reader, (LineIn){line.text + taken, line.length - taken, line.whole});
@@ -293,7 +301,7 @@ open_json(StatsReader *reader, LineIn line, const char *marker, GError **error)
     if (prefix > PREFIX_MAX)
         return TRUE;
     Stream *stream = open_stream(reader, line, prefix);
-    stream->json = json_snapshot_new();
+    stream->json = json_snapshot_new(&reader->rows);
     const char *rest = marker + strlen(JSON_BEGIN);
     return feed_json(reader, stream, (LineIn){rest, (gsize)(line.text + line.length - rest), line.whole}, error);
 }
@@ -306,7 +314,7 @@ open_text(StatsReader *reader, LineIn line, const char *marker, GError **error)
         return FALSE;
     Stream *stream = open_stream(reader, line, prefix);
     stream->headings = reader->headings != NULL ? g_steal_pointer(&reader->headings) : text_headings_new();
-    stream->text = text_snapshot_new(stream->headings);
+    stream->text = text_snapshot_new(stream->headings, &reader->rows);
     return TRUE;
 }
 

@@ -29,6 +29,9 @@ typedef struct {
 typedef struct StatsReader StatsReader;
 
 StatsReader *stats_reader_new(StatsSampleFunc func, gpointer data);
+/* The rows of size classes and mutexes that all samples together may have; the rest is damaged. Without this call: any
+ * number. */
+void stats_reader_limit(StatsReader *reader, guint64 rows);
 void stats_reader_free(StatsReader *reader);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(StatsReader, stats_reader_free)
 

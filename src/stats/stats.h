@@ -99,6 +99,7 @@ enum {
     STATS_CLASSES_MAX = 1024, /* per arena and kind */
     STATS_MUTEXES_MAX = 128,
 };
+#define STATS_TOO_MANY_ROWS "it has more size classes and mutexes than are read"
 
 /* The classes or mutexes of one arena (or the process): COUNT arrays of values of one scope. Row i of a mutex table is
  * the mutex named names[i] (interned); classes have names NULL and ascending sizes. A table that the source did

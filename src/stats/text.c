@@ -23,6 +23,7 @@ typedef enum {
 } Table;
 
 struct TextSnapshot {
+    guint64 *rows; /* of tables, that may still be read */
     TextHeadings *headings;
     StatsSample *sample;
     StatsArena *arena; /* NULL: before the first arena */
@@ -40,9 +41,10 @@ typedef struct {
 } Line;
 
 TextSnapshot *
-text_snapshot_new(TextHeadings *headings)
+text_snapshot_new(TextHeadings *headings, guint64 *rows)
 {
     TextSnapshot *snapshot = g_new0(TextSnapshot, 1);
+    snapshot->rows = rows;
     snapshot->headings = headings;
     snapshot->sample = stats_sample_new(STATS_SOURCE_TEXT);
     return snapshot;
@@ -438,9 +440,13 @@ take_mutex(TextSnapshot *snapshot, Line line, TextLine *result)
         return TRUE;
     if (stats_table_find(*table, name) != NULL)
         *result = damage(snapshot, "it has the same mutex twice (two processes wrote into each other's lines)");
-    else
+    else if (*snapshot->rows == 0)
+        *result = damage(snapshot, STATS_TOO_MANY_ROWS);
+    else {
+        --*snapshot->rows;
         memcpy(stats_table_add(*table, name), values,
                sizeof(*values) + stats_scope_count(STATS_SCOPE_MUTEX) * sizeof(uint64_t));
+    }
     return TRUE;
 }
 
@@ -467,6 +473,9 @@ take_class(TextSnapshot *snapshot, Line line)
     StatsTable *table = snapshot->table == TABLE_BINS ? snapshot->arena->bins : snapshot->arena->large;
     if (table->count >= STATS_CLASSES_MAX)
         return damage(snapshot, "it has more size classes than jemalloc knows");
+    if (*snapshot->rows == 0)
+        return damage(snapshot, STATS_TOO_MANY_ROWS);
+    --*snapshot->rows;
     StatsValues *row = stats_table_add(table, NULL);
     RowResult result = columns_read(snapshot->columns, line.text, line.length, 0, row);
     if (result != ROW_TAKEN)

@@ -27,7 +27,8 @@ void text_headings_free(TextHeadings *headings);
 
 typedef struct TextSnapshot TextSnapshot;
 
-TextSnapshot *text_snapshot_new(TextHeadings *headings);
+/* Each row of a table takes one of *ROWS, which belongs to the reader; without any left the snapshot is damaged. */
+TextSnapshot *text_snapshot_new(TextHeadings *headings, guint64 *rows);
 void text_snapshot_free(TextSnapshot *snapshot);
 
 /* LINE must be without its line end and a logger's prefix. */

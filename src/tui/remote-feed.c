@@ -19,6 +19,7 @@ enum {
     REPORT_MS = 120000, /* for a dump or a report */
     ANSWER_MAX = 32 << 20,
     TARGETS_MAX = 4096, /* a server has up to 1024 per user */
+    ROWS_MAX = 1 << 18, /* classes of all arenas: 1024 arenas use that many at most */
 };
 
 /* Ids of internal requests, which are not questions. */
@@ -51,6 +52,7 @@ typedef struct {
     gint64 ledger_due_us;   /* monotonic time of the next ledger */
     json_t *status;         /* the watched target's status document; NULL: none yet */
     StatsSample *sample;    /* its statistics; NULL: none yet */
+    char *unread;           /* why the latest cannot be read; NULL: they can */
     char *local;            /* the only target, if it is a process of this machine that links libjescope; NULL: none */
     ProcessFacts *facts;    /* of that */
     Connection *for_events; /* handed over when the feed starts; NULL: none */
@@ -68,6 +70,7 @@ typedef struct {
     char *key;           /* the target's; NULL: all targets */
     char *body;          /* NULL: ERROR says why */
     StatsSample *sample; /* parsed from the body of STATISTICS; NULL: none */
+    char *unread;        /* why not; NULL: no reason */
     gint64 lasted_us;
     GError *error;
 } Request;
@@ -99,6 +102,7 @@ free_request(gpointer data)
     g_free(request->key);
     g_free(request->body);
     g_clear_pointer(&request->sample, stats_sample_unref);
+    g_free(request->unread);
     g_clear_error(&request->error);
     g_free(request);
 }
@@ -122,14 +126,17 @@ keep_sample(StatsSample *sample, gpointer data, GError **error)
     return TRUE;
 }
 
-static StatsSample *
-read_sample(const char *body, gsize length)
+/* A short text stands for many rows, so they are bounded, unlike those of a file, which a child reads. */
+static void
+read_sample(Request *request, gsize length)
 {
-    StatsSample *sample = NULL;
-    g_autoptr(StatsReader) reader = stats_reader_new(keep_sample, &sample);
-    if (stats_reader_feed(reader, body, length, NULL))
-        stats_reader_finish(reader, NULL, NULL);
-    return sample;
+    StatsReport report = {0};
+    g_autoptr(StatsReader) reader = stats_reader_new(keep_sample, &request->sample);
+    stats_reader_limit(reader, ROWS_MAX);
+    if (stats_reader_feed(reader, request->body, length, NULL))
+        stats_reader_finish(reader, &report, NULL);
+    if (report.why_left_out[0] != '\0')
+        request->unread = g_strdup(report.why_left_out);
 }
 
 static void
@@ -147,7 +154,7 @@ exchange(gpointer data, gpointer unused)
     if (descriptor >= 0)
         request->body = document_read(descriptor, &length, &request->error);
     if (request->id == STATISTICS && request->body != NULL)
-        request->sample = read_sample(request->body, length);
+        read_sample(request, length);
     request->lasted_us = g_get_monotonic_time() - begun_us;
     /* g_main_context_invoke() would run it on this thread if the main loop is not running yet. */
     g_autoptr(GSource) source = g_idle_source_new();
@@ -264,7 +271,11 @@ take_statistics(RemoteFeed *self, const Request *request)
 {
     RouteStatus status;
     DocumentTexts texts;
-    if (request->sample == NULL || g_strcmp0(request->key, self->watched) != 0)
+    if (g_strcmp0(request->key, self->watched) != 0)
+        return;
+    g_free(self->unread);
+    self->unread = g_strdup(request->unread);
+    if (request->sample == NULL)
         return;
     g_clear_pointer(&self->sample, stats_sample_unref);
     self->sample = stats_sample_ref(request->sample);
@@ -303,6 +314,8 @@ emit(RemoteFeed *self, const Request *request)
         frame->trouble = g_strdup_printf("the answer has more than %d targets", TARGETS_MAX);
     else if (document == NULL || (self->one ? frame->targets->len == 0 : !json_is_array(rows)))
         frame->trouble = g_strdup("the answer has no targets; is the server another version of jescope?");
+    else if (self->unread != NULL)
+        frame->trouble = g_strdup_printf("the statistics cannot be read: %s", self->unread);
     json_decref(document);
     if (self->base.sink.frame != NULL)
         self->base.sink.frame(frame, self->base.sink.data);
@@ -400,6 +413,7 @@ watch(Feed *feed, const char *key)
     self->watched = g_strdup(key);
     take_status(self, NULL);
     g_clear_pointer(&self->sample, stats_sample_unref);
+    g_clear_pointer(&self->unread, g_free);
     self->ledger_due_us = 0;
     push_details(self);
 }
@@ -428,6 +442,7 @@ free_remote(Feed *feed)
     g_clear_pointer(&self->sample, stats_sample_unref);
     process_facts_unref(self->facts);
     g_free(self->local);
+    g_free(self->unread);
     g_free(self->watched);
     g_free(self->list);
     g_free(self);

@@ -668,6 +668,45 @@ test_missing_file(void)
     g_assert_nonnull(strstr(error->message, "/nonexistent/file"));
 }
 
+/* Arenas of small rows: with 1000 in each, 75 KB that are sent compressed would take 600 MB. */
+static void
+test_rows_are_bounded(void)
+{
+    enum { MOST = 10, JSON_ARENAS = 4, JSON_ROWS = 3 };
+    for (guint most = MOST; most <= JSON_ARENAS * JSON_ROWS; most += JSON_ARENAS * JSON_ROWS - MOST) {
+        g_autoptr(GString) json =
+            g_string_new("{\"jemalloc\":{\"stats\":{\"allocated\":1,\"active\":1},\"stats.arenas\":{");
+        g_autoptr(GPtrArray) samples = g_ptr_array_new_with_free_func((GDestroyNotify)stats_sample_unref);
+        g_autoptr(StatsReader) reader = stats_reader_new(keep, samples);
+        StatsReport report;
+        for (guint i = 0; i < JSON_ARENAS; i++)
+            g_string_append_printf(json, "%s\"%u\":{\"bins\":[{\"nmalloc\":1},{\"nmalloc\":1},{\"nmalloc\":1}]}",
+                                   i > 0 ? "," : "", i);
+        g_string_append(json, "}}}\n");
+        stats_reader_limit(reader, most);
+        g_assert_true(stats_reader_feed(reader, json->str, json->len, NULL));
+        g_assert_true(stats_reader_finish(reader, &report, NULL));
+        g_assert_cmpuint(samples->len, ==, most == MOST ? 0 : 1);
+        g_assert_cmpstr(report.why_left_out, ==, most == MOST ? STATS_TOO_MANY_ROWS : "");
+    }
+}
+
+/* The same of a file that has all tables. */
+static void
+test_rows_of_text_are_bounded(void)
+{
+    enum { MOST = 10 };
+    g_autofree char *text = data_text("console-5.3.0.log.gz");
+    g_autoptr(GPtrArray) samples = g_ptr_array_new_with_free_func((GDestroyNotify)stats_sample_unref);
+    g_autoptr(StatsReader) reader = stats_reader_new(keep, samples);
+    StatsReport report;
+    stats_reader_limit(reader, MOST);
+    g_assert_true(stats_reader_feed(reader, text, strlen(text), NULL));
+    g_assert_true(stats_reader_finish(reader, &report, NULL));
+    g_assert_cmpuint(samples->len, ==, 0);
+    g_assert_cmpstr(report.why_left_out, ==, STATS_TOO_MANY_ROWS);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -697,5 +736,7 @@ main(int argc, char **argv)
     g_test_add_func("/stats/reader/crowded-line-in-pieces", test_crowded_line_in_pieces);
     g_test_add_func("/stats/reader/stop", test_stop);
     g_test_add_func("/stats/reader/missing-file", test_missing_file);
+    g_test_add_func("/stats/reader/rows-are-bounded", test_rows_are_bounded);
+    g_test_add_func("/stats/reader/rows-of-text-are-bounded", test_rows_of_text_are_bounded);
     return g_test_run();
 }
