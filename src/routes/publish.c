@@ -33,16 +33,17 @@ fail(Failure *failure, const char *what, const char *path)
     return OUTCOME_SYSTEM;
 }
 
-/* -1: missing or replaced. */
+/* -1: missing or replaced, with ENOENT; or another error. */
 static int
 open_directory(const char *path)
 {
     struct stat status;
-    int directory = path[0] != '\0' ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* ENOENT for "" */
     if (directory >= 0 && fstat(directory, &status) == 0 && status.st_uid == geteuid() && (status.st_mode & 077) == 0)
         return directory;
     if (directory >= 0)
         close(directory);
+    errno = directory >= 0 || errno == ENOTDIR || errno == ELOOP ? ENOENT : errno;
     return -1;
 }
 
@@ -53,6 +54,10 @@ enter_directory(Published *published, const char *parent, Failure *failure)
     int directory = open_directory(published->directory);
     if (directory >= 0)
         return directory;
+    if (errno != ENOENT) {
+        fail(failure, "open", published->directory);
+        return -1;
+    }
     *published = (Published){0};
     char path[ROUTE_DIRECTORY_MAX];
     int length = snprintf(path, sizeof(path), "%s/libprocess.XXXXXX", parent);
@@ -92,27 +97,40 @@ put(Published *published, const char *parent, const RoutePublication *what, Fail
     if (directory < 0)
         return OUTCOME_SYSTEM;
     bool written = write_file(directory, publish_name(what->file), what->descriptor);
-    published->ids[what->file] = written ? what->recording : 0;
+    published->ids[what->file] = written ? what->recording : 0; /* the earlier file is there, but not offered */
     Outcome result = written ? OUTCOME_DONE : fail(failure, "write into", published->directory);
     close(directory);
     return result;
 }
 
+/* False with errno. */
 static bool
-is_there(const Published *published, const RoutePublication *what)
+look_at(const Published *published, RouteFile file, struct stat *status)
 {
-    struct stat status;
-    int directory = published->ids[what->file] == what->recording ? open_directory(published->directory) : -1;
-    bool there = directory >= 0 && fstatat(directory, publish_name(what->file), &status, AT_SYMLINK_NOFOLLOW) == 0;
+    int directory = open_directory(published->directory);
+    bool there = directory >= 0 && fstatat(directory, publish_name(file), status, AT_SYMLINK_NOFOLLOW) == 0;
+    int error = errno;
     if (directory >= 0)
         close(directory);
+    errno = error;
     return there;
+}
+
+bool
+publish_size(const Published *published, RouteFile file, uint64_t *bytes)
+{
+    struct stat status = {0};
+    bool known = look_at(published, file, &status) || errno == ENOENT;
+    if (known)
+        *bytes = (uint64_t)status.st_size;
+    return known;
 }
 
 Outcome
 publish_put(Published *published, const char *parent, const RoutePublication *what, Failure *failure)
 {
-    if (!is_there(published, what)) {
+    struct stat status;
+    if (published->ids[what->file] != what->recording || !look_at(published, what->file, &status)) {
         Outcome result = what->descriptor >= 0 ? put(published, parent, what, failure) : OUTCOME_NOT_FOUND;
         if (result != OUTCOME_DONE)
             return result;

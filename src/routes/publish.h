@@ -20,6 +20,9 @@ const char *publish_name(RouteFile file);
 /* Implements RouteHostOps.publish; the directory is created in PARENT, an absolute path. */
 Outcome publish_put(Published *published, const char *parent, const RoutePublication *what, Failure *failure);
 
+/* Sets *BYTES to the size of FILE on disk, 0 if there is none. False if it cannot be told. */
+bool publish_size(const Published *published, RouteFile file, uint64_t *bytes);
+
 /* Removes files and directory. */
 void publish_remove(Published *published);
 

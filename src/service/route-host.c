@@ -182,17 +182,19 @@ on_publish(void *host, const RoutePublication *what, Failure *failure)
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&publication->lock);
     publication->user = has_bytes(publication) ? publication->user : live_account(target);
     guint64 *before = &publication->bytes[what->file];
-    guint64 now = what->descriptor >= 0 && fstat(what->descriptor, &status) == 0 ? (guint64)status.st_size : *before;
-    const guint64 most = MAX(*before, now);
+    const guint64 wanted = what->descriptor >= 0 && fstat(what->descriptor, &status) == 0 ? (guint64)status.st_size : 0;
+    const guint64 most = MAX(*before, wanted);
     if (!published_bytes_change(publication->user, *before, most))
         return failure_set(failure, OUTCOME_TOO_LARGE,
                            "the files that are published of user %u would have more than %d MiB; end one of its "
                            "targets, or fetch the dump by /api/v1",
                            publication->user, PUBLISHED_BYTES_MAX >> 20);
     Outcome result = publish_put(&publication->published, g_get_tmp_dir(), what, failure);
-    /* If that failed, the earlier file is still there. */
-    *before = result == OUTCOME_DONE ? now : *before;
-    published_bytes_change(publication->user, most, *before);
+    /* What is there now need not be what was to be written. */
+    guint64 now = most;
+    publish_size(&publication->published, what->file, &now);
+    *before = now;
+    published_bytes_change(publication->user, most, now);
     return result;
 }
 
