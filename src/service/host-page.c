@@ -84,7 +84,7 @@ check_kept(Job *job, gint64 incarnation, const RoutePage *page, Failure *failure
 /* ---- pages ---- */
 
 static Outcome
-cut(Service *service, uid_t account, int tree, const PageOptions *options, int *report, Failure *failure)
+cut(Service *service, guint64 account, int tree, const PageOptions *options, int *report, Failure *failure)
 {
     const RouteRendering rendering = {.format = "page", .options = options->cut, .dump = tree, .base = -1};
     const ServiceRender wanted = {.account = account, .rendering = &rendering, .no_files = TRUE};

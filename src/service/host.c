@@ -325,7 +325,7 @@ begin_renderings(Service *service)
 /* Users take turns as for threads, so that those of one with several user ids, whose reports take as long as they may,
  * do not keep others from having any. */
 static gboolean
-begin_rendering(Service *service, uid_t account)
+begin_rendering(Service *service, guint64 account)
 {
     RenderingTurn turn = {.begun = FALSE};
     const gint64 until = g_get_monotonic_time() + RENDERING_WAIT_S * G_USEC_PER_SEC;
@@ -341,7 +341,7 @@ begin_rendering(Service *service, uid_t account)
 }
 
 static void
-end_rendering(Service *service, uid_t account, gint64 began_us)
+end_rendering(Service *service, guint64 account, gint64 began_us)
 {
     const gint64 now_us = g_get_monotonic_time();
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);

@@ -363,7 +363,7 @@ const char *service_blackbox_directory(const Service *service);
 
 /* A report of a dump. */
 typedef struct {
-    uid_t account; /* account_of() the process's user, to whom the work is charged */
+    guint64 account; /* to whom the work is charged: account_of() the process's user, or a client's peer_id() */
     const char *title;
     pid_t pid; /* 0: exited */
     const RouteRendering *rendering;
@@ -375,7 +375,7 @@ Outcome service_render(Service *service, const ServiceRender *wanted, int *descr
 
 /* A report in the format page. Its page tree, which takes long, is cached for further reports of the same content. */
 typedef struct {
-    uid_t account;              /* as ServiceRender.account */
+    guint64 account;            /* as ServiceRender.account */
     const char *key;            /* unique to the dump and its base */
     const char *const *options; /* as RouteRendering.options */
     Outcome (*render)(gpointer data, const char *format, const char *const *options, int *report, Failure *failure);

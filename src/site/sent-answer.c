@@ -4,7 +4,6 @@
 #include "site/sent-files.h"
 #include "site/table.h"
 
-#include "confine/account.h"
 #include "routes/native-dump.h"
 #include "routes/native-parameters.h"
 #include "routes/native-reply.h"
@@ -269,10 +268,8 @@ unless_unreadable(Outcome result, const Failure *failure)
 static Outcome
 render_with(const Ask *ask, const RouteRendering *rendering, int *descriptor, Failure *failure)
 {
-    const ServiceRender wanted = {.account = account_of(ask->file.user),
-                                  .title = ask->file.name,
-                                  .rendering = rendering,
-                                  .no_files = !ask->names};
+    const ServiceRender wanted = {
+        .account = ask->file.payer, .title = ask->file.name, .rendering = rendering, .no_files = !ask->names};
     return service_render(ask->service, &wanted, descriptor, failure);
 }
 
@@ -298,11 +295,8 @@ page_of_sent(void *host, const RoutePage *page, int *descriptor, Failure *failur
         return failure_set(failure, OUTCOME_NOT_FOUND, "no such file: %llu", (unsigned long long)page->base);
     g_autofree char *key = g_strdup_printf("file %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %s", ask->file.id,
                                            page->base, ask->names ? "names" : "no names");
-    const ServicePage wanted = {.account = account_of(ask->file.user),
-                                .key = key,
-                                .options = page->options,
-                                .render = render_tree,
-                                .data = host};
+    const ServicePage wanted = {
+        .account = ask->file.payer, .key = key, .options = page->options, .render = render_tree, .data = host};
     return unless_unreadable(service_page(ask->service, &wanted, descriptor, failure), failure);
 }
 

@@ -5,6 +5,8 @@ import contextlib
 import gzip
 import http.client
 import os
+import pathlib
+import signal
 import socket
 import subprocess
 
@@ -12,7 +14,7 @@ import pytest
 from endpoint import parse, serve
 from neighbours import NOBODY
 from programs import fill, profiled  # noqa: F401
-from services import DEADLINE, free_port, wait_for
+from services import DEADLINE, JESCOPE, environment, free_port, started, wait_for
 
 CONTROL, READ = "control-0123456789abcdef", "read-0123456789abcdef"
 LIMIT = 64 << 20
@@ -212,3 +214,55 @@ def test_a_dump_names_files_for_its_machines_users_only(server, tmp_path):
     assert server.post(f"{path}/keep").status == 200
     assert ask_as(NOBODY, server, "GET", "/api/v1/files").json() == {"files": []}, "another user's are not listed"
     assert server.ask("DELETE", path).status == 200
+
+
+@contextlib.contextmanager
+def for_other_machines(scratch, *words):
+    """A server at 10.9.0.1 in a network of its own, and what asks it from an address there."""
+    script = 'ip link set lo up && for i in 1 2 3; do ip address add 10.9.0.$i/24 dev lo; done && exec "$@"'
+    command = [JESCOPE, "serve", "--listen=10.9.0.1:8080", "--insecure", "--blackbox=off", "--every=0", *words]
+
+    def asking(address, path, *options):
+        curl = ["curl", "--silent", "--include", "--max-time", str(DEADLINE), "--interface", address, *options, f"http://10.9.0.1:8080{path}"]
+        return subprocess.Popen(["nsenter", f"--net=/proc/{process.pid}/ns/net", *curl], stdout=subprocess.PIPE)
+
+    with started(["unshare", "--net", "sh", "-c", script, "sh", *map(str, command)], env=environment(scratch), cwd=scratch) as process:
+        wait_for(lambda: answer_of(asking("10.9.0.1", "/healthz")).status == 200, "it serves")
+        yield process.pid, asking
+
+
+def answer_of(curl):
+    return parse(curl.communicate(timeout=DEADLINE)[0] or b"HTTP/1.1 0\r\n\r\n")
+
+
+def reporting(pid):
+    """The processes below PID that make reports, without their own children."""
+    try:
+        if b"\0report\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+            return [pid]
+        below = [child for task in pathlib.Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    except OSError:  # it has ended
+        return []
+    return [report for child in below for report in reporting(child)]
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "--net", "ip", "link"], capture_output=True, check=False).returncode != 0, reason="no network of its own")
+def test_reports_of_one_client_elsewhere_hold_up_no_others(scratch, tmp_path, profiled):  # noqa: F811
+    long = tmp_path / "long"
+    many = b"".join(b"\n1: 8 [0: 0] @ 0x%x 0x2000 0x4000" % number for number in range(300000))
+    long.write_bytes(text_of(100).replace(b"\n100:", many + b"\n100:"))
+    short = tmp_path / "short"
+    short.write_bytes(text_of(100))
+    how = ["--header", "Origin: http://10.9.0.1:8080", "--header", "Content-Type: application/octet-stream", "--header", "Expect:"]
+    with for_other_machines(scratch, profiled.pid) as (server, asking), contextlib.ExitStack() as stopped:
+        paths = {}
+        for address, file in (("10.9.0.2", long), ("10.9.0.3", short)):
+            answer = answer_of(asking(address, "/api/v1/files", "--data-binary", f"@{file}", *how))
+            paths[address] = f"/api/v1/files/{answer.json()['id']}/dump?format=text"
+        slow = [asking("10.9.0.2", paths["10.9.0.2"]) for _ in range(2)]
+        for report in wait_for(lambda: len(found := reporting(server)) == 2 and found, "two reports are being made"):
+            os.kill(int(report), signal.SIGSTOP)
+            stopped.callback(os.kill, int(report), signal.SIGCONT)
+        assert answer_of(asking("10.9.0.3", paths["10.9.0.3"])).status == 200
+        stopped.close()
+        assert [answer_of(curl).status for curl in slow] == [200, 200]
