@@ -35,7 +35,7 @@ struct Connection {
     char failure[CURL_ERROR_SIZE]; /* libcurl's message */
     int opened;                    /* the socket that no request has used yet, or -1 */
     Loopback loopback;
-    gint64 most, patience;         /* microseconds for quick requests: at most, and left at the time RESTED */
+    gint64 most, patience; /* microseconds for quick requests: at most, and left at the time RESTED */
     gint64 rested;
 };
 

@@ -13,14 +13,14 @@
 
 /* For CURLOPT_PREREQFUNCTION. */
 typedef struct {
-    uid_t named;     /* the only user besides root who may listen; LOOPBACK_ANY_SYSTEM_USER: the caller's own, or one of
-                        the system's (below 1000) */
+    uid_t named; /* the only user besides root who may listen; LOOPBACK_ANY_SYSTEM_USER: the caller's own, or one of
+                    the system's (below 1000) */
     gboolean is_refused;
     uid_t stranger; /* the user who was refused */
 } Loopback;
 
-/* Whether the server at ADDRESS and PORT, connected with OWN_ADDRESS and OWN_PORT, may be sent a request: it is not on a
- * loopback address, or its user may be trusted. If nobody of this network namespace listens, root has redirected the
+/* Whether the server at ADDRESS and PORT, connected with OWN_ADDRESS and OWN_PORT, may be sent a request: it is not on
+ * a loopback address, or its user may be trusted. If nobody of this network namespace listens, root has redirected the
  * connection. Otherwise sets is_refused and stranger. */
 gboolean loopback_may_have(Loopback *loopback, const char *address, int port, const char *own_address, int own_port);
 

@@ -39,6 +39,12 @@ own_room_is_left(const char *proc, const char *cgroups, guint64 held)
            is_spared(own_room_machine("MemAvailable:"), own_room_machine("MemTotal:"), held);
 }
 
+gboolean
+own_room_may_hold(guint64 held)
+{
+    return own_room_is_left("/proc", "/sys/fs/cgroup", held);
+}
+
 static GMutex lock;
 static GHashTable *holders; /* bytes of each account that holds some. Protected by the lock */
 

@@ -15,6 +15,9 @@ guint64 own_room_machine(const char *word);
  * 1998). PROC and CGROUPS are "/proc" and "/sys/fs/cgroup" but in tests. */
 gboolean own_room_is_left(const char *proc, const char *cgroups, guint64 held);
 
+/* The same for this machine and its groups. */
+gboolean own_room_may_hold(guint64 held);
+
 /* Adds BYTES to what the outputs of ACCOUNT (confine/account.h) hold. Thread-safe. */
 void own_room_hold(uid_t account, gint64 bytes);
 guint64 own_room_held(uid_t account);

@@ -15,6 +15,7 @@
 
 enum {
     PIECE = 4 << 20,      /* bytes that are in both files while they are moved */
+    BUFFER = 64 << 10,    /* on the stack: free memory of a heap stays with each process that has moved something */
     GRANT = 64 << 20,     /* bytes granted ahead of the writer: more than it writes between two looks */
     STAT_BLOCK = 512,     /* unit of st_blocks */
     KEPT_S = 10,          /* how long a child is used, which keeps what the memory of this process was at its start */
@@ -281,7 +282,7 @@ hold(SharedOutput *output, guint64 bytes)
 static gboolean
 is_room_left(const SharedOutput *output)
 {
-    return own_room_is_left("/proc", "/sys/fs/cgroup", own_room_held(output->account));
+    return own_room_may_hold(own_room_held(output->account));
 }
 
 gboolean
@@ -379,7 +380,7 @@ set_not_taken(const char *label, int code, GError **error)
 static gboolean
 move(SharedOutput *output, int to, guint64 size, const char *label, GError **error)
 {
-    g_autofree char *piece = g_malloc(PIECE);
+    char buffer[BUFFER];
     for (guint64 end = size; end > 0;) {
         Answer answer;
         const guint64 begin = (end - 1) / PIECE * PIECE;
@@ -387,8 +388,8 @@ move(SharedOutput *output, int to, guint64 size, const char *label, GError **err
         if (begin > 0 && !is_room_left(output))
             return set_too_little_memory(label, error);
         for (guint64 at = begin; at < end;) {
-            const ssize_t got = pread(output->fd, piece, (gsize)(end - at), (off_t)at);
-            if (got <= 0 || pwrite(to, piece, (gsize)got, (off_t)at) != got)
+            const ssize_t got = pread(output->fd, buffer, (gsize)MIN(end - at, BUFFER), (off_t)at);
+            if (got <= 0 || pwrite(to, buffer, (gsize)got, (off_t)at) != got)
                 return errno == ENOMEM ? set_too_little_memory(label, error) : set_not_taken(label, errno, error);
             at += (guint64)got;
         }

@@ -33,8 +33,9 @@ begin(Server *server, int family, uid_t user, gboolean accepts)
         if (user != geteuid() && setuid(user) != 0)
             _exit(1);
         const int listener = socket(family, SOCK_STREAM, 0);
-        if (bind(listener, address, size) != 0 || listen(listener, 4) != 0 || getsockname(listener, address, &size) != 0 ||
-            write(ready[1], &v4.sin_port, 2) != 2 || write(ready[1], &v6.sin6_port, 2) != 2)
+        if (bind(listener, address, size) != 0 || listen(listener, 4) != 0 ||
+            getsockname(listener, address, &size) != 0 || write(ready[1], &v4.sin_port, 2) != 2 ||
+            write(ready[1], &v6.sin6_port, 2) != 2)
             _exit(1);
         while (accepts && accept(listener, NULL, NULL) >= 0)
             if (write(ready[1], &byte, 1) != 1)
@@ -90,8 +91,9 @@ test_stranger(void)
         g_assert_true(loopback.is_refused);
         g_assert_cmpuint(loopback.stranger, ==, STRANGER);
         g_autofree char *text = loopback_refusal(&loopback, "http://127.0.0.1:4040", "use https");
-        g_assert_cmpstr(text, ==, "nothing was sent to http://127.0.0.1:4040, where user 23456 listens, who may not be the "
-                                  "one that it is meant for; use https");
+        g_assert_cmpstr(text, ==,
+                        "nothing was sent to http://127.0.0.1:4040, where user 23456 listens, who may not be the "
+                        "one that it is meant for; use https");
         g_assert_true(may_have(&server, families[i / 2], &named));
         end(&server);
     }

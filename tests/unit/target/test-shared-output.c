@@ -110,6 +110,42 @@ test_taken(void)
     close(kept);
 }
 
+/* The bytes of the test's own memory. */
+static guint64
+own_memory(void)
+{
+    g_autofree char *text = NULL;
+    g_assert_true(g_file_get_contents("/proc/self/status", &text, NULL, NULL));
+    const char *line = strstr(text, "RssAnon:");
+    g_assert_nonnull(line);
+    return g_ascii_strtoull(line + strlen("RssAnon:"), NULL, 10) * 1024;
+}
+
+static void
+take_large(void)
+{
+    static const char text[MIB];
+    SharedOutput output;
+    const int kept = begun(&output, STRANGER);
+    for (guint i = 0; i < 4; i++)
+        g_assert_cmpint(write(kept, text, MIB), ==, MIB);
+    const int own = shared_output_take(&output, 4 * MIB, &writer, NULL);
+    g_assert_cmpint(own, >=, 0);
+    close(own);
+    close(kept);
+}
+
+/* Nothing of an output is left in the heap, whose free memory a process keeps. To be done before large allocations. */
+static void
+test_own_memory(void)
+{
+    take_large();
+    const guint64 before = own_memory();
+    take_large();
+    take_large();
+    g_assert_cmpuint(own_memory(), <, before + MIB);
+}
+
 static void
 test_restarted(void)
 {
@@ -286,6 +322,7 @@ int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/shared-output/own-memory", test_own_memory);
     g_test_add_func("/shared-output/ahead", test_ahead);
     g_test_add_func("/shared-output/taken", test_taken);
     g_test_add_func("/shared-output/restarted", test_restarted);
