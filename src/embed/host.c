@@ -150,10 +150,17 @@ list_dumps(void *host, RouteDump *rows, size_t n)
 }
 
 static Outcome
-delta(void *host, int dump, int *previous, Failure *failure)
+delta_open(void *host, int *descriptor, Failure *failure)
 {
     CALL_SCOPE(CALL_WITH_TURN);
-    return kept_exchange_delta(dump, previous, failure);
+    return kept_open_delta(descriptor, failure);
+}
+
+static void
+delta_keep(void *host, int dump)
+{
+    CALL_SCOPE(CALL_WITH_TURN);
+    kept_keep_delta(dump);
 }
 
 static bool
@@ -290,7 +297,8 @@ static const RouteHostOps ops = {
     .dump_take = dump_take,
     .dumps = list_dumps,
     .dump_open = dump_open,
-    .delta = delta,
+    .delta_open = delta_open,
+    .delta_keep = delta_keep,
     .render = render,
     .publish = publish,
 };

@@ -5,6 +5,7 @@
 #include "embed/memory-file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
@@ -140,21 +141,17 @@ kept_name(uint64_t id, int descriptor)
 }
 
 Outcome
-kept_exchange_delta(int dump, int *previous, Failure *failure)
+kept_open_delta(int *descriptor, Failure *failure)
 {
-    Mapped next;
-    int before = -1;
-    if (!memory_file_keep(dump, &next))
-        return failure_set_error(failure, OUTCOME_SYSTEM, errno, "cannot keep the dump");
-    Outcome result = kept.delta.bytes == NULL ? OUTCOME_DONE : open_copy(&kept.delta, &before, failure);
-    if (result != OUTCOME_DONE) {
-        memory_file_drop(&next);
-        return result;
-    }
+    *descriptor = -1;
+    return kept.delta.bytes == NULL ? OUTCOME_DONE : open_copy(&kept.delta, descriptor, failure);
+}
+
+void
+kept_keep_delta(int dump)
+{
     memory_file_drop(&kept.delta);
-    kept.delta = next;
-    *previous = before;
-    return OUTCOME_DONE;
+    memory_file_keep(fcntl(dump, F_DUPFD_CLOEXEC, 0), &kept.delta);
 }
 
 void

@@ -22,8 +22,9 @@ Outcome kept_open(uint64_t id, int *descriptor, bool *nameless, Failure *failure
  * is not kept any more. */
 void kept_name(uint64_t id, int descriptor);
 
-/* Implements RouteHostOps.delta. */
-Outcome kept_exchange_delta(int dump, int *previous, Failure *failure);
+/* Implement RouteHostOps.delta_open and delta_keep. */
+Outcome kept_open_delta(int *descriptor, Failure *failure);
+void kept_keep_delta(int dump);
 
 /* To be called in a forked child: forgets all dumps. */
 void kept_forget(void);

@@ -13,7 +13,6 @@
 #include "routes/reply.h"
 #include "routes/values.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -87,9 +86,9 @@ wants_text(const RouteRequest *request)
     return value_unsigned(debug.text, &level) && level > 0;
 }
 
-/* Sends profile->dump against profile->base, and closes both. */
-static void
-send_profile(Profile *profile)
+/* Sends profile->dump against profile->base. False: the reply has the error. */
+static bool
+send_profile(const Profile *profile)
 {
     bool text = wants_text(profile->request);
     const RouteRendering rendering = {
@@ -97,16 +96,23 @@ send_profile(Profile *profile)
     Failure failure = {0};
     int report = -1;
     Outcome result = profile->host->ops->render(profile->host->data, &rendering, &report, &failure);
-    close(profile->dump);
-    if (profile->base >= 0)
-        close(profile->base);
     if (result != OUTCOME_DONE) {
         pprof_failure(profile->reply, result, &failure);
-        return;
+        return false;
     }
     reply_file(profile->reply, text ? REPLY_UTF8 : REPLY_BYTES, report);
     if (!text)
         reply_header(profile->reply, "Content-Disposition", "attachment; filename=\"%s\"", profile->name);
+    return true;
+}
+
+static void
+close_dumps(const Profile *profile)
+{
+    if (profile->dump >= 0)
+        close(profile->dump);
+    if (profile->base >= 0)
+        close(profile->base);
 }
 
 /* 0: not given. False: invalid, and the reply has the error. */
@@ -170,8 +176,6 @@ take_two_dumps(Profile *profile, uint64_t seconds)
     if (take_dump(profile, &profile->base)) {
         pause_for(profile->host, seconds * 1000);
         taken = take_dump(profile, &profile->dump);
-        if (!taken)
-            close(profile->base);
     }
     end_sampling(profile, lease);
     return taken;
@@ -184,6 +188,7 @@ answer_profile(Profile *profile)
     if (read_seconds(profile, &seconds) &&
         (seconds > 0 ? take_two_dumps(profile, seconds) : take_dump(profile, &profile->dump)))
         send_profile(profile);
+    close_dumps(profile);
 }
 
 static RouteRole
@@ -226,14 +231,12 @@ pprof_delta_heap(const RouteHost *host, const RouteRequest *request, RouteReply 
     Failure failure = {0};
     if (!take_dump(&profile, &profile.dump))
         return;
-    int kept = fcntl(profile.dump, F_DUPFD_CLOEXEC, 0);
-    Outcome result = kept < 0 ? OUTCOME_SYSTEM : host->ops->delta(host->data, kept, &profile.base, &failure);
-    if (result != OUTCOME_DONE) {
-        close(profile.dump);
+    Outcome result = host->ops->delta_open(host->data, &profile.base, &failure);
+    if (result != OUTCOME_DONE)
         pprof_failure(reply, result, &failure);
-        return;
-    }
-    send_profile(&profile);
+    else if (send_profile(&profile))
+        host->ops->delta_keep(host->data, profile.dump);
+    close_dumps(&profile);
 }
 
 static void

@@ -140,9 +140,11 @@ typedef struct {
     /* Opens a dump to compare with: one of this target, or of another one if the host permits it and ids are unique
      * across targets. NULL: like dump_open. */
     Outcome (*base_open)(void *host, uint64_t id, int *descriptor, Failure *failure);
-    /* Keeps DUMP, a descriptor that the host takes over in any case, as the base of the next /debug/pprof/delta_heap;
-     * *previous is the former one, to be closed by the caller; -1: none. */
-    Outcome (*delta)(void *host, int dump, int *previous, Failure *failure);
+    /* Opens the base of the next /debug/pprof/delta_heap, to be closed by the caller; *descriptor is -1 if there is
+     * none, or none any more. */
+    Outcome (*delta_open)(void *host, int *descriptor, Failure *failure);
+    /* Keeps DUMP, a descriptor that the caller still owns, as this base, if there is room for it. */
+    void (*delta_keep)(void *host, int dump);
 
     /* Returns the rendered report in a memfd at offset 0. Never renders inside the target's own process, but in a
      * child. */

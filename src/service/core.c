@@ -33,6 +33,7 @@ service_unref(Service *service)
     g_clear_pointer(&service->shares, message_shares_free);
     shared_history_free(service->history);
     g_clear_pointer(&service->page_trees, held_files_free);
+    g_clear_pointer(&service->bases, held_files_free);
     g_hash_table_unref(service->unbegun);
     turns_clear(&service->renderings);
     g_hash_table_unref(service->patience);
@@ -194,8 +195,14 @@ service_hand_tick(Service *service)
     FOR_EACH_SINK(service, row)
     if (row->sink->tick != NULL)
         row->sink->tick(row->state);
-    held_files_expire(service->page_trees, g_get_monotonic_time());
     g_atomic_int_set(&service->ticking, FALSE);
+}
+
+void
+service_expire(Service *service)
+{
+    held_files_expire(service->page_trees, g_get_monotonic_time());
+    held_files_expire(service->bases, g_get_monotonic_time());
 }
 
 void

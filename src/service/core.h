@@ -37,8 +37,9 @@ struct Service {
     MessageQueue *messages;
     MessageShares *shares; /* of service_say_of() */
     HeldFiles *page_trees;
-    GArray *sinks; /* of SinkRow */
-    gint ticking;  /* atomic: a thread calls Sink.tick */
+    HeldFiles *bases; /* live_unique() of a target -> the dump that its next difference is relative to */
+    GArray *sinks;    /* of SinkRow */
+    gint ticking;     /* atomic: a thread calls Sink.tick */
 
     /* The following are only used in the main context. */
     Registry *registry;   /* NULL once the owner has freed the service */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/held-files.h"
 
+#include "confine/keyed-hash.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,7 +20,7 @@ typedef struct {
 struct HeldFiles {
     GMutex lock;
     GQueue entries; /* of Entry, most recently used first */
-    guint64 bytes_max;
+    HeldFilesLimits limits;
 };
 
 static void
@@ -32,13 +34,13 @@ free_entry(gpointer data)
 }
 
 HeldFiles *
-held_files_new(guint64 bytes)
+held_files_new(const HeldFilesLimits *limits)
 {
     HeldFiles *files = g_new0(HeldFiles, 1);
 
     g_mutex_init(&files->lock);
     g_queue_init(&files->entries);
-    files->bytes_max = bytes;
+    files->limits = *limits;
     return files;
 }
 
@@ -93,36 +95,51 @@ drop(HeldFiles *files, GList *link)
 static gboolean
 are_too_many(const HeldFiles *files)
 {
-    return files->entries.length > HELD_FILES_MAX;
+    return files->entries.length > files->limits.number;
 }
 
-/* What USER has of that of which there is too much: files, or else bytes. */
 static guint64
-share_of(const HeldFiles *files, guint64 user)
+bytes_of(const HeldFiles *files, guint64 user)
 {
-    guint64 share = 0;
+    guint64 bytes = 0;
 
     for (const GList *at = files->entries.head; at != NULL; at = at->next) {
         const Entry *entry = at->data;
-        if (entry->user == user)
-            share += are_too_many(files) ? 1 : entry->bytes;
+        bytes += entry->user == user ? entry->bytes : 0;
     }
-    return share;
+    return bytes;
+}
+
+/* What each user has of that of which there is too much: files, or else bytes. */
+static GHashTable *
+share_out(const HeldFiles *files)
+{
+    GHashTable *shares = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, NULL, g_free);
+
+    for (const GList *at = files->entries.head; at != NULL; at = at->next) {
+        const Entry *entry = at->data;
+        guint64 *share = g_hash_table_lookup(shares, &entry->user);
+        if (share == NULL)
+            g_hash_table_insert(shares, (gpointer)(guintptr)&entry->user, share = g_new0(guint64, 1));
+        *share += are_too_many(files) ? 1 : entry->bytes;
+    }
+    return shares;
 }
 
 /* The least recently used entry of the user with the largest share; NULL if all are kept. */
 static GList *
 choose_victim(const HeldFiles *files)
 {
+    g_autoptr(GHashTable) shares = share_out(files);
     GList *victim = NULL;
     guint64 most = 0;
 
     for (GList *at = files->entries.tail; at != NULL; at = at->prev) {
         const Entry *entry = at->data;
-        guint64 share = share_of(files, entry->user);
-        if (!entry->kept && (victim == NULL || share > most)) {
+        const guint64 *share = g_hash_table_lookup(shares, &entry->user);
+        if (!entry->kept && (victim == NULL || *share > most)) {
             victim = at;
-            most = share;
+            most = *share;
         }
     }
     return victim;
@@ -135,7 +152,7 @@ is_full(const HeldFiles *files)
 
     for (const GList *at = files->entries.head; at != NULL; at = at->next)
         bytes += ((const Entry *)at->data)->bytes;
-    return are_too_many(files) || bytes > files->bytes_max;
+    return are_too_many(files) || bytes > files->limits.bytes;
 }
 
 gboolean
@@ -144,13 +161,15 @@ held_files_add(HeldFiles *files, const char *key, guint64 user, int fd)
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&files->lock);
     GList *before = find_link(files, key);
     struct stat status;
-    int own =
-        fstat(fd, &status) == 0 && (guint64)status.st_size <= files->bytes_max ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 
-    if (own < 0)
-        return FALSE;
     if (before != NULL)
         drop(files, before);
+    if (fstat(fd, &status) != 0 || (guint64)status.st_size > files->limits.bytes ||
+        !files->limits.has_room(bytes_of(files, user) + (guint64)status.st_size))
+        return FALSE;
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return FALSE;
     Entry *entry = g_new(Entry, 1);
     *entry = (Entry){g_strdup(key), user, own, (guint64)status.st_size, g_get_monotonic_time(), FALSE};
     g_queue_push_head(&files->entries, entry);
@@ -175,8 +194,8 @@ may_be_kept(const HeldFiles *files, const Entry *wanted)
         own += entry->user == wanted->user;
         own_bytes += entry->user == wanted->user ? entry->bytes : 0;
     }
-    return n <= HELD_FILES_MAX / HELD_FILES_KEPT && bytes <= files->bytes_max / HELD_FILES_KEPT &&
-           own <= HELD_FILES_MAX / HELD_FILES_KEPT_OF && own_bytes <= files->bytes_max / HELD_FILES_KEPT_OF;
+    return n <= files->limits.number / HELD_FILES_KEPT && bytes <= files->limits.bytes / HELD_FILES_KEPT &&
+           own <= files->limits.number / HELD_FILES_KEPT_OF && own_bytes <= files->limits.bytes / HELD_FILES_KEPT_OF;
 }
 
 HeldFilesKeep

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum {
     REFUSED_MS = 1000,       /* time for which an error is repeated without contacting the target */
@@ -53,7 +52,6 @@ struct ServiceTarget {
     gint64 hello_us;      /* monotonic */
     gint64 incarnation;   /* in the history; 0: not known yet */
     gboolean has_kept;    /* dumps or recordings */
-    int delta;            /* the dump that the next difference is relative to; -1: none */
 
     GMutex use; /* guards the following: only one thread at a time uses the target itself */
     Target *target;
@@ -106,7 +104,6 @@ new_target(Service *service, const Process *process)
     target->name = g_strdup(process->name);
     target->label = g_strdup_printf("%s (%d)", process->name, (int)process->pid);
     target->started_us = process_started_us(process->start_time);
-    target->delta = -1;
     target->parts = g_hash_table_new_full(NULL, NULL, NULL, free_part);
     g_mutex_init(&target->lock);
     g_mutex_init(&target->use);
@@ -174,8 +171,6 @@ service_target_unref(ServiceTarget *target)
     if (!g_atomic_ref_count_dec(&target->references))
         return;
     disconnect(target);
-    if (target->delta >= 0)
-        close(target->delta);
     g_clear_pointer(&target->latest, stats_sample_unref);
     g_hash_table_unref(target->parts);
     g_mutex_clear(&target->lock);
@@ -203,9 +198,7 @@ live_set_gone(ServiceTarget *target)
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
     target->state = SERVICE_TARGET_GONE;
     g_clear_pointer(&target->trouble, g_free);
-    if (target->delta >= 0)
-        close(target->delta);
-    target->delta = -1;
+    held_files_remove(target->service->bases, target->unique);
 }
 
 /* FALSE if Yama (ptrace_scope) restricts users to tracing their own children, or forbids tracing. */
@@ -464,17 +457,6 @@ live_has_kept(const ServiceTarget *target)
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
     return target->has_kept;
-}
-
-gboolean
-live_swap_delta(ServiceTarget *target, int dump, int *previous)
-{
-    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&target->lock);
-    if (target->state == SERVICE_TARGET_GONE)
-        return FALSE;
-    *previous = target->delta;
-    target->delta = dump;
-    return TRUE;
 }
 
 Service *

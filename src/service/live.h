@@ -87,10 +87,6 @@ GMutex *live_lock(const ServiceTarget *target);
 void live_set_kept(ServiceTarget *target);
 gboolean live_has_kept(const ServiceTarget *target);
 
-/* Makes DUMP, of which it takes ownership, the base of the next difference, and sets *PREVIOUS to the base of this one,
- * or -1. FALSE if the target is gone. */
-gboolean live_swap_delta(ServiceTarget *target, int dump, int *previous);
-
 /* Sets the latest sample, whose figures its status has; a summary of it is kept. */
 void live_set_latest(ServiceTarget *target, StatsSample *sample);
 

@@ -129,13 +129,19 @@ on_dumps(void *host, RouteDump *rows, size_t n)
 }
 
 static Outcome
-on_delta(void *host, int dump, int *previous, Failure *failure)
+on_delta_open(void *host, int *descriptor, Failure *failure)
 {
-    ServiceTarget *target = work_target(host);
-    if (live_swap_delta(target, dump, previous))
-        return OUTCOME_DONE;
-    close(dump);
-    return failure_set(failure, OUTCOME_GONE, "%s has ended", service_target_label(target));
+    const ServiceTarget *target = work_target(host);
+    *descriptor = held_files_find(live_service(target)->bases, live_unique(target));
+    return OUTCOME_DONE;
+}
+
+static void
+on_delta_keep(void *host, int dump)
+{
+    const ServiceTarget *target = work_target(host);
+    if (service_target_state(target) != SERVICE_TARGET_GONE)
+        held_files_add(live_service(target)->bases, live_unique(target), live_account(target), dump);
 }
 
 static size_t
@@ -232,7 +238,8 @@ route_host_run(Job *job, ServiceWorkFunc func, gpointer data)
         .dumps = on_dumps,
         .dump_open = host_open_dump,
         .base_open = host_open_base,
-        .delta = on_delta,
+        .delta_open = on_delta_open,
+        .delta_keep = on_delta_keep,
         .render = host_render,
         .page = host_page,
         .publish = on_publish,

@@ -13,11 +13,13 @@
 #include "service/rules-sink.h"
 
 #include "target/open.h"
+#include "target/own-room.h"
 
 #include <string.h>
 
 enum {
     TASK_THREADS = 6,
+    BASES = 1024, /* of differences: of as many targets */
 };
 
 const ServiceOptions service_options_default = {
@@ -42,6 +44,7 @@ static const ServiceLimits limits_default = {
     .rendering_seconds = RENDER_SECONDS,
     .rendering_bytes = RENDER_BYTES,
     .page_tree_bytes = G_GUINT64_CONSTANT(256) << 20,
+    .base_bytes = G_GUINT64_CONSTANT(256) << 20,
 };
 
 /* The sinks, in the order in which they receive data. */
@@ -71,6 +74,7 @@ fill_limits(ServiceLimits *limits)
     FILL(limits, rendering_seconds);
     FILL(limits, rendering_bytes);
     FILL(limits, page_tree_bytes);
+    FILL(limits, base_bytes);
 }
 
 static HistoryRules
@@ -164,7 +168,10 @@ service_new(const ServiceOptions *options, GError **error)
     copy_options(service, options);
     turns_init(&service->renderings, service->options.limits.renderings * SERVICE_USERS_AT_ONCE,
                service->options.limits.renderings);
-    service->page_trees = held_files_new(service->options.limits.page_tree_bytes);
+    const ServiceLimits *limits = &service->options.limits;
+    service->page_trees =
+        held_files_new(&(HeldFilesLimits){HELD_FILES_MAX, limits->page_tree_bytes, own_room_may_hold});
+    service->bases = held_files_new(&(HeldFilesLimits){BASES, limits->base_bytes, own_room_may_hold});
     service->messages = message_queue_new(service->context);
     service->shares = message_shares_new();
     make_sinks(service);

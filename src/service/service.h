@@ -47,6 +47,7 @@ typedef struct {
     guint rendering_seconds; /* maximum time of a child process; 120 */
     guint64 rendering_bytes; /* maximum address space of a child process; 4 GiB */
     guint64 page_tree_bytes; /* maximum memory for page trees of all targets; 256 MiB */
+    guint64 base_bytes;      /* maximum memory for the bases of differences (RouteHostOps.delta_keep); 256 MiB */
 } ServiceLimits;
 
 /* The parameters of watching a target like `jescope doctor`. */
@@ -384,6 +385,9 @@ typedef struct {
 
 /* Like RouteHostOps.page. On any thread; may wait for other reports. */
 Outcome service_page(Service *service, const ServicePage *page, int *descriptor, Failure *failure);
+
+/* To be called now and then: drops page trees and bases of differences that were not used for HELD_FILES_IDLE_S. */
+void service_expire(Service *service);
 
 /* ---- tasks without a target ---- */
 

@@ -137,10 +137,12 @@ serve_send(Site *site, Exchange *exchange)
     if (file != NULL)
         send_file(exchange, file, 201);
     else
-        exchange_fail(exchange, &(AnswerFailure){.status = 507,
-                                                 .code = "too_large",
-                                                 .message = "there is no room for the file beside those that are kept",
-                                                 .hint = "remove a file that is kept, or compress this one"});
+        exchange_fail(exchange,
+                      &(AnswerFailure){
+                          .status = 507,
+                          .code = "too_large",
+                          .message = "there is no room for the file beside those that are kept, or too little memory",
+                          .hint = "remove a file that is kept, or compress this one"});
 }
 
 /* ---- the list ---- */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "site/sent-files.h"
 
+#include "target/own-room.h"
+
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -25,7 +27,8 @@ SentFiles *
 sent_files_new(void)
 {
     SentFiles *files = g_new0(SentFiles, 1);
-    files->held = held_files_new(SENT_FILES_BYTES);
+    files->held = held_files_new(
+        &(HeldFilesLimits){.number = HELD_FILES_MAX, .bytes = SENT_FILES_BYTES, .has_room = own_room_may_hold});
     g_queue_init(&files->rows);
     return files;
 }

@@ -187,6 +187,7 @@ expire(gpointer data)
     if (sessions_expire(serve->site.sessions, g_get_monotonic_time()) > 0)
         server_end_streams(serve->server, guard_session_is_over, &serve->site.rules);
     sent_files_expire(serve->site.sent);
+    service_expire(serve->service);
     return G_SOURCE_CONTINUE;
 }
 

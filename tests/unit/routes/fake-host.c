@@ -2,6 +2,7 @@
 #include "fake-host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -280,11 +281,18 @@ fake_dump_open(void *host, uint64_t id, int *descriptor, Failure *failure)
 }
 
 static Outcome
-fake_delta(void *host, int dump, int *previous, Failure *failure)
+fake_delta_open(void *host, int *descriptor, Failure *failure)
 {
-    *previous = fake.delta;
-    fake.delta = dump;
+    *descriptor = fake.delta >= 0 ? fcntl(fake.delta, F_DUPFD_CLOEXEC, 0) : -1;
     return OUTCOME_DONE;
+}
+
+static void
+fake_delta_keep(void *host, int dump)
+{
+    if (fake.delta >= 0)
+        close(fake.delta);
+    fake.delta = fcntl(dump, F_DUPFD_CLOEXEC, 0);
 }
 
 static void
@@ -342,7 +350,8 @@ static const RouteHostOps ops = {
     .dump_take = fake_dump_take,
     .dumps = fake_dumps,
     .dump_open = fake_dump_open,
-    .delta = fake_delta,
+    .delta_open = fake_delta_open,
+    .delta_keep = fake_delta_keep,
     .render = fake_render,
     .publish = fake_publish,
 };

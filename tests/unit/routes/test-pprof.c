@@ -54,6 +54,19 @@ test_differences_since_the_last_request(void)
     assert_reply(fake_request("GET", "/debug/pprof/delta_heap", ""), 200, "application/octet-stream", "pprof base");
 }
 
+/* Nothing is kept of a request without a report. */
+static void
+test_differences_after_a_failure(void)
+{
+    fake_reset();
+    fake.render_result = OUTCOME_SYSTEM;
+    g_assert_cmpuint(fake_request("GET", "/debug/pprof/delta_heap", "")->status, ==, 500);
+    g_assert_cmpint(fake.delta, ==, -1);
+    fake.render_result = OUTCOME_DONE;
+    assert_reply(fake_request("GET", "/debug/pprof/delta_heap", ""), 200, "application/octet-stream", "pprof");
+    assert_reply(fake_request("GET", "/debug/pprof/delta_heap", ""), 200, "application/octet-stream", "pprof base");
+}
+
 static void
 test_names(void)
 {
@@ -103,6 +116,7 @@ main(int argc, char **argv)
     g_test_add_func("/routes/pprof/profiles", test_profiles);
     g_test_add_func("/routes/pprof/seconds", test_seconds);
     g_test_add_func("/routes/pprof/differences-since-the-last-request", test_differences_since_the_last_request);
+    g_test_add_func("/routes/pprof/differences-after-a-failure", test_differences_after_a_failure);
     g_test_add_func("/routes/pprof/names", test_names);
     g_test_add_func("/routes/pprof/arguments", test_arguments);
     g_test_add_func("/routes/pprof/what-there-is-not", test_what_there_is_not);

@@ -9,6 +9,18 @@
 
 enum { ALICE = 1001, BOB = 1002, BYTES = 1000 };
 
+static gboolean
+has_room(guint64 held)
+{
+    return TRUE;
+}
+
+static HeldFiles *
+new_files(void)
+{
+    return held_files_new(&(HeldFilesLimits){HELD_FILES_MAX, BYTES, has_room});
+}
+
 static void
 add(HeldFiles *trees, const char *key, guint64 user, off_t size)
 {
@@ -36,7 +48,7 @@ size_of(HeldFiles *trees, const char *key)
 static void
 test_least_recently_used(void)
 {
-    HeldFiles *trees = held_files_new(BYTES);
+    HeldFiles *trees = new_files();
 
     add(trees, "a", ALICE, 400);
     add(trees, "b", ALICE, 400);
@@ -56,7 +68,7 @@ test_least_recently_used(void)
 static void
 test_users(void)
 {
-    HeldFiles *trees = held_files_new(BYTES);
+    HeldFiles *trees = new_files();
 
     add(trees, "bob's", BOB, 300);
     for (guint i = 0; i < 100; i++) {
@@ -74,7 +86,7 @@ test_users(void)
 static void
 test_many_small_ones(void)
 {
-    HeldFiles *files = held_files_new(BYTES);
+    HeldFiles *files = new_files();
 
     add(files, "bob's", BOB, 300);
     for (guint i = 0; i < 2 * HELD_FILES_MAX; i++) {
@@ -89,7 +101,7 @@ test_many_small_ones(void)
 static void
 test_clients_elsewhere(void)
 {
-    HeldFiles *files = held_files_new(BYTES);
+    HeldFiles *files = new_files();
 
     add(files, "from elsewhere", (G_GUINT64_CONSTANT(1) << 32) + BOB, 200);
     add(files, "bob's", BOB, 500);
@@ -102,7 +114,7 @@ test_clients_elsewhere(void)
 static void
 test_count_and_time(void)
 {
-    HeldFiles *trees = held_files_new(BYTES);
+    HeldFiles *trees = new_files();
 
     for (guint i = 0; i <= HELD_FILES_MAX; i++) {
         g_autofree char *key = g_strdup_printf("%u", i);
@@ -117,11 +129,35 @@ test_count_and_time(void)
     held_files_free(trees);
 }
 
+static gboolean
+has_little_room(guint64 held)
+{
+    return held <= BYTES / 4;
+}
+
+/* Where memory is short, what is there stays, but nothing is added, nor the former file of the same key offered. */
+static void
+test_little_memory(void)
+{
+    HeldFiles *files = held_files_new(&(HeldFilesLimits){HELD_FILES_MAX, BYTES, has_little_room});
+
+    add(files, "a", ALICE, 100);
+    add(files, "b", ALICE, 100);
+    add(files, "c", ALICE, 100);
+    g_assert_cmpint(size_of(files, "c"), ==, -1);
+    add(files, "b", ALICE, 200);
+    g_assert_cmpint(size_of(files, "b"), ==, -1);
+    add(files, "bob's", BOB, 200);
+    g_assert_cmpint(size_of(files, "bob's"), ==, 200);
+    g_assert_cmpint(size_of(files, "a"), ==, 100);
+    held_files_free(files);
+}
+
 /* What is kept outlives its time and the need for room, and nothing else of its user does. */
 static void
 test_kept(void)
 {
-    HeldFiles *files = held_files_new(BYTES);
+    HeldFiles *files = new_files();
 
     add(files, "kept", ALICE, 250);
     g_assert_cmpint(held_files_keep(files, "kept"), ==, HELD_FILES_DONE);
@@ -146,7 +182,7 @@ test_kept(void)
 static void
 test_too_much_of_one_user(void)
 {
-    HeldFiles *files = held_files_new(BYTES);
+    HeldFiles *files = new_files();
 
     add(files, "bob's", BOB, 300);
     add(files, "alice's", ALICE, 800);
@@ -159,7 +195,7 @@ test_too_much_of_one_user(void)
 static void
 test_kept_by_many(void)
 {
-    HeldFiles *files = held_files_new(BYTES);
+    HeldFiles *files = new_files();
     guint kept = 0;
 
     add(files, "alice's", ALICE, 251);
@@ -178,7 +214,7 @@ test_kept_by_many(void)
 static void
 test_many_kept(void)
 {
-    HeldFiles *files = held_files_new(BYTES);
+    HeldFiles *files = new_files();
     guint kept = 0;
 
     for (guint i = 0; i < HELD_FILES_MAX; i++) {
@@ -205,5 +241,6 @@ main(int argc, char **argv)
     g_test_add_func("/service/held-files/kept-by-many", test_kept_by_many);
     g_test_add_func("/service/held-files/many-kept", test_many_kept);
     g_test_add_func("/service/held-files/too-much-of-one-user", test_too_much_of_one_user);
+    g_test_add_func("/service/held-files/little-memory", test_little_memory);
     return g_test_run();
 }
