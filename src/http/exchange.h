@@ -92,4 +92,7 @@ void exchange_charge(const Exchange *exchange, gint64 begun_us);
 void exchange_pause(Exchange *exchange);
 void exchange_wake(Exchange *exchange);
 
+/* Closes the connection at once, whatever of an answer is not sent; the exchange is freed soon. */
+void exchange_disconnect(Exchange *exchange);
+
 #endif

@@ -30,7 +30,8 @@ service_unref(Service *service)
         return;
     g_array_unref(service->sinks);
     g_clear_pointer(&service->messages, message_queue_unref);
-    g_clear_pointer(&service->shares, message_shares_free);
+    g_clear_pointer(&service->lines, message_shares_free);
+    g_clear_pointer(&service->event_shares, message_shares_free);
     shared_history_free(service->history);
     g_clear_pointer(&service->page_trees, held_files_free);
     g_clear_pointer(&service->bases, held_files_free);
@@ -116,7 +117,7 @@ service_say_of(Service *service, uid_t account, const char *format, ...)
 {
     va_list arguments;
     guint untold;
-    if (!message_shares_take(service->shares, account, g_get_monotonic_time(), &untold))
+    if (!message_shares_take(service->lines, account, g_get_monotonic_time(), &untold))
         return;
     va_start(arguments, format);
     g_autofree char *text = g_strdup_vprintf(format, arguments);

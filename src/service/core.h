@@ -35,7 +35,8 @@ struct Service {
     char **names;           /* options.targets */
     SharedHistory *history;
     MessageQueue *messages;
-    MessageShares *shares; /* of service_say_of() */
+    MessageShares *lines;        /* of service_say_of() */
+    MessageShares *event_shares; /* of live_emit() */
     HeldFiles *page_trees;
     HeldFiles *bases; /* live_unique() of a target -> the dump that its next difference is relative to */
     GArray *sinks;    /* of SinkRow */

@@ -63,7 +63,7 @@ typedef struct {
 } Profiling;
 
 /* Emits an event if profiling has changed: the program and other clients may also switch it, which the next query
- * detects. */
+ * detects. A change of which the event was left out is detected again. */
 static void
 note_profiling(ServiceTarget *target, gboolean active, const char *who)
 {
@@ -74,8 +74,10 @@ note_profiling(ServiceTarget *target, gboolean active, const char *who)
     *seen = (Profiling){.known = TRUE, .active = active};
     g_mutex_unlock(live_lock(target));
     ServiceEvent event = {.type = active ? SERVICE_EVENT_PROFILING_ON : SERVICE_EVENT_PROFILING_OFF, .who = who};
-    if (changed)
-        live_emit(target, &event);
+    if (!changed || live_emit(target, &event))
+        return;
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(live_lock(target));
+    seen->active = !active;
 }
 
 Outcome
@@ -115,6 +117,10 @@ tell_written(Job *job, const char *control, WireType type, guint64 value)
                               : type == WIRE_TYPE_SSIZE
                                   ? g_strdup_printf("%s=%" G_GINT64_FORMAT, control, (gint64)value)
                                   : g_strdup_printf("%s=%" G_GUINT64_FORMAT, control, value);
+    /* The decay time is written to each of up to 4096 arenas: one event tells of them all. */
+    const char *dot = strrchr(detail, '.');
+    if (!work_is_first(job, dot != NULL ? dot : detail))
+        return;
     ServiceEvent event = {.type = SERVICE_EVENT_CONTROL, .who = work_who(job), .detail = detail};
     live_emit(work_target(job), &event);
 }

@@ -648,9 +648,15 @@ add_event(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-void
+gboolean
 live_emit(ServiceTarget *target, const ServiceEvent *event)
 {
+    static const gboolean shared[SERVICE_EVENT_COUNT] = {
+        [SERVICE_EVENT_PROFILING_ON] = TRUE, [SERVICE_EVENT_PROFILING_OFF] = TRUE, [SERVICE_EVENT_CONTROL] = TRUE};
+    guint untold = 0;
+    if (shared[event->type] &&
+        !message_shares_take(target->service->event_shares, live_account(target), g_get_monotonic_time(), &untold))
+        return FALSE;
     PendingEvent *pending = g_new0(PendingEvent, 1);
     pending->target = service_target_ref(target);
     pending->event = *event;
@@ -660,6 +666,11 @@ live_emit(ServiceTarget *target, const ServiceEvent *event)
     pending->event.user = process_user(&target->process);
     pending->event.account = live_account(target);
     pending->event.who = pending->who = g_strdup(event->who);
-    pending->event.detail = pending->detail = g_strdup(event->detail);
+    pending->detail = untold == 0 ? g_strdup(event->detail)
+                                  : g_strdup_printf("%s%s%u events before this one were left out",
+                                                    event->detail != NULL ? event->detail : "",
+                                                    event->detail != NULL ? "; " : "", untold);
+    pending->event.detail = pending->detail;
     service_post(target->service, add_event, pending, free_pending_event);
+    return TRUE;
 }

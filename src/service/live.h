@@ -109,7 +109,8 @@ void live_note_outcome(ServiceTarget *target, const GError *error);
 /* The connected target's sampler for WHAT; recreated if PARTS change. Valid until the connection ends. */
 StatsLive *live_sampler(ServiceTarget *target, SampledFor what, StatsLiveParts parts, GError **error);
 
-/* Adds EVENT asynchronously. From any thread. */
-void live_emit(ServiceTarget *target, const ServiceEvent *event);
+/* Adds EVENT asynchronously. From any thread. FALSE if it is left out: of what clients and targets can cause at any
+ * rate, a user's targets have a share; the next such event says how many were left out. */
+gboolean live_emit(ServiceTarget *target, const ServiceEvent *event);
 
 #endif

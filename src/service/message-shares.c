@@ -12,14 +12,18 @@ typedef struct {
 } Share;
 
 struct MessageShares {
+    guint at_once;
+    gint64 every_us;
     GMutex lock;
     GHashTable *shares; /* account -> Share */
 };
 
 MessageShares *
-message_shares_new(void)
+message_shares_new(guint at_once, gint64 every_us)
 {
     MessageShares *shares = g_new0(MessageShares, 1);
+    shares->at_once = at_once;
+    shares->every_us = every_us;
     g_mutex_init(&shares->lock);
     shares->shares = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     return shares;
@@ -36,19 +40,26 @@ message_shares_free(MessageShares *shares)
 }
 
 static void
-gain(Share *share, gint64 now_us)
+gain(const MessageShares *shares, Share *share, gint64 now_us)
 {
-    const gint64 gained = (now_us - share->since_us) / (MESSAGES_EVERY_S * G_USEC_PER_SEC);
-    share->since_us += gained * MESSAGES_EVERY_S * G_USEC_PER_SEC;
-    share->left = (guint)MIN(share->left + gained, MESSAGES_AT_ONCE);
+    const gint64 gained = (now_us - share->since_us) / shares->every_us;
+    share->since_us += gained * shares->every_us;
+    share->left = (guint)MIN(share->left + gained, shares->at_once);
 }
 
-/* Whether a new share would be the same. */
-static gboolean
-is_whole(gpointer account, gpointer share, gpointer now_us)
+/* Forgets the shares that new ones would be the same as. */
+static void
+forget_whole(MessageShares *shares, gint64 now_us)
 {
-    gain(share, *(const gint64 *)now_us);
-    return ((const Share *)share)->left == MESSAGES_AT_ONCE && ((const Share *)share)->untold == 0;
+    GHashTableIter iterator;
+    gpointer value;
+    g_hash_table_iter_init(&iterator, shares->shares);
+    while (g_hash_table_iter_next(&iterator, NULL, &value)) {
+        Share *share = value;
+        gain(shares, share, now_us);
+        if (share->left == shares->at_once && share->untold == 0)
+            g_hash_table_iter_remove(&iterator);
+    }
 }
 
 static Share *
@@ -58,11 +69,11 @@ share_of(MessageShares *shares, uid_t account, gint64 now_us)
     if (share != NULL)
         return share;
     if (g_hash_table_size(shares->shares) >= SHARES_MAX)
-        g_hash_table_foreach_remove(shares->shares, is_whole, &now_us);
+        forget_whole(shares, now_us);
     if (g_hash_table_size(shares->shares) >= SHARES_MAX && account != (uid_t)-1)
         return share_of(shares, (uid_t)-1, now_us);
     share = g_new(Share, 1);
-    *share = (Share){.left = MESSAGES_AT_ONCE, .since_us = now_us};
+    *share = (Share){.left = shares->at_once, .since_us = now_us};
     g_hash_table_insert(shares->shares, GUINT_TO_POINTER(account), share);
     return share;
 }
@@ -72,7 +83,7 @@ message_shares_take(MessageShares *shares, uid_t account, gint64 now_us, guint *
 {
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&shares->lock);
     Share *share = share_of(shares, account, now_us);
-    gain(share, now_us);
+    gain(shares, share, now_us);
     if (share->left == 0) {
         share->untold++;
         return FALSE;

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounds the messages for the operator that processes of one user cause: some at once, then one in a time. Thread-safe.
- */
+/* Bounds the messages that processes of one user cause: some at once, then one in a time. Thread-safe. */
 #ifndef JESCOPE_SERVICE_MESSAGE_SHARES_H
 #define JESCOPE_SERVICE_MESSAGE_SHARES_H
 
 #include <glib.h>
 #include <sys/types.h>
 
-enum {
-    MESSAGES_AT_ONCE = 64,
-    MESSAGES_EVERY_S = 10, /* after which there may be one more */
-};
-
 typedef struct MessageShares MessageShares;
 
-MessageShares *message_shares_new(void);
+/* AT_ONCE messages, and one more after EVERY_US each. */
+MessageShares *message_shares_new(guint at_once, gint64 every_us);
 void message_shares_free(MessageShares *shares);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(MessageShares, message_shares_free)
 

@@ -19,7 +19,11 @@
 
 enum {
     TASK_THREADS = 6,
-    BASES = 1024, /* of differences: of as many targets */
+    BASES = 1024,       /* of differences: of as many targets */
+    LINES_AT_ONCE = 64, /* messages for the operator about the processes of one user */
+    LINES_EVERY_S = 10,
+    EVENTS_AT_ONCE = 1024, /* events of one user's targets that clients and targets can cause at any rate */
+    EVENTS_PER_S = 50,
 };
 
 const ServiceOptions service_options_default = {
@@ -173,7 +177,8 @@ service_new(const ServiceOptions *options, GError **error)
         held_files_new(&(HeldFilesLimits){HELD_FILES_MAX, limits->page_tree_bytes, own_room_may_hold});
     service->bases = held_files_new(&(HeldFilesLimits){BASES, limits->base_bytes, own_room_may_hold});
     service->messages = message_queue_new(service->context);
-    service->shares = message_shares_new();
+    service->lines = message_shares_new(LINES_AT_ONCE, LINES_EVERY_S * G_USEC_PER_SEC);
+    service->event_shares = message_shares_new(EVENTS_AT_ONCE, G_USEC_PER_SEC / EVENTS_PER_S);
     make_sinks(service);
     if (!service_start_tasks(service, TASK_THREADS, error) || !work_start(service, route_host_run, error))
         return NULL;

@@ -33,6 +33,7 @@ struct Job {
     JobState state;   /* guarded by Service.lock */
     gint64 queued_us; /* monotonic time */
     gint64 begun_us;  /* the same, once it runs */
+    char *told;       /* work_is_first(); NULL: nothing */
     gpointer result;
     GError *error; /* why it was not begun */
 };
@@ -62,6 +63,7 @@ free_job(gpointer data)
     g_ptr_array_unref(job->tickets);
     g_free((gpointer)(guintptr)job->work.key);
     g_free((gpointer)(guintptr)job->work.who);
+    g_free(job->told);
     service_target_unref(job->target);
     g_free(job);
 }
@@ -221,6 +223,16 @@ const char *
 work_who(const Job *job)
 {
     return job->work.who;
+}
+
+gboolean
+work_is_first(Job *job, const char *what)
+{
+    if (g_strcmp0(job->told, what) == 0)
+        return FALSE;
+    g_free(job->told);
+    job->told = g_strdup(what);
+    return TRUE;
 }
 
 static Job *

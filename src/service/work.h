@@ -28,4 +28,7 @@ void work_release(Job *job);
 ServiceTarget *work_target(const Job *job);
 const char *work_who(const Job *job);
 
+/* Whether WHAT, of which JOB is about to tell, differs from what it told last. On its thread. */
+gboolean work_is_first(Job *job, const char *what);
+
 #endif

@@ -25,13 +25,12 @@ typedef struct {
     Peer *peer;
     guint subscription;
     guint heartbeat;
-    GString *waiting;
-    gboolean over; /* the queue is full */
+    GString *waiting; /* NULL: there was too much, and the client is being disconnected */
 } Stream;
 
-/* EVENT as an object, with a newline; unused members are omitted. */
-static void
-events_append_json(GString *out, const ServiceEvent *event)
+/* Unused members are omitted. */
+static char *
+to_json(const ServiceEvent *event)
 {
     g_autofree char *time = NULL;
     g_autoptr(GDateTime) moment = g_date_time_new_from_unix_utc(event->time_us / G_USEC_PER_SEC);
@@ -44,17 +43,36 @@ events_append_json(GString *out, const ServiceEvent *event)
         json_object_set_new(object, "subject", json_integer((json_int_t)event->subject));
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
-    g_string_append(out, text);
-    g_string_append_c(out, '\n');
-    free(text);
+    return text;
 }
 
-static void
-flush(Stream *stream)
+/* The text of EVENT, which is made once for all streams. */
+static const GString *
+text_of(Site *site, const ServiceEvent *event)
 {
-    if (stream->waiting->len > EVENTS_BACKLOG_MAX)
-        stream->over = TRUE;
-    exchange_wake(stream->exchange);
+    if (site->event_text_id == event->id)
+        return site->event_text;
+    char *json = to_json(event);
+    g_string_printf(site->event_text, "id: %" G_GUINT64_FORMAT "\nevent: %s\ndata: %s\n\n", event->id,
+                    service_event_name(event->type), json);
+    free(json);
+    site->event_text_id = event->id;
+    return site->event_text;
+}
+
+/* A client that does not read costs nothing more: its stream would end by itself only once it has read the rest. */
+static void
+add(Stream *stream, const char *text, gsize length)
+{
+    if (stream->waiting == NULL)
+        return;
+    if (stream->waiting->len + length <= EVENTS_BACKLOG_MAX) {
+        g_string_append_len(stream->waiting, text, (gssize)length);
+        exchange_wake(stream->exchange);
+        return;
+    }
+    g_string_free(g_steal_pointer(&stream->waiting), TRUE);
+    exchange_disconnect(stream->exchange);
 }
 
 static void
@@ -64,11 +82,8 @@ on_event(const ServiceEvent *event, gpointer data)
     Viewer viewer = exchange_viewer(stream->exchange);
     if (viewer != VIEWER_ALL && viewer != (Viewer)event->user)
         return;
-    g_string_append_printf(stream->waiting, "id: %" G_GUINT64_FORMAT "\nevent: %s\ndata: ", event->id,
-                           service_event_name(event->type));
-    events_append_json(stream->waiting, event);
-    g_string_append_c(stream->waiting, '\n');
-    flush(stream);
+    const GString *text = text_of(stream->site, event);
+    add(stream, text->str, text->len);
 }
 
 /* A comment: shows proxies and the server that the client still reads. */
@@ -76,8 +91,7 @@ static gboolean
 on_heartbeat(gpointer data)
 {
     Stream *stream = data;
-    g_string_append(stream->waiting, ":\n\n");
-    flush(stream);
+    add(stream, ":\n\n", 3);
     return G_SOURCE_CONTINUE;
 }
 
@@ -85,9 +99,9 @@ static gssize
 read_stream(gpointer data, char *bytes, gsize size)
 {
     Stream *stream = data;
-    gsize length = MIN(size, stream->waiting->len);
-    if (stream->over)
+    if (stream->waiting == NULL)
         return -1;
+    gsize length = MIN(size, stream->waiting->len);
     if (length == 0) {
         exchange_pause(stream->exchange);
         return 0;
@@ -105,7 +119,8 @@ free_stream(gpointer data)
     --*peer_count(stream->peer, PEER_STREAMS);
     service_unsubscribe(stream->site->service, stream->subscription);
     g_source_remove(stream->heartbeat);
-    g_string_free(stream->waiting, TRUE);
+    if (stream->waiting != NULL)
+        g_string_free(stream->waiting, TRUE);
     g_free(stream);
 }
 

@@ -204,6 +204,7 @@ serve_new(const ServeOptions *options, GError **error)
     serve->tls = secrets.tls;
     serve->site.sessions = sessions_new();
     serve->site.sent = sent_files_new();
+    serve->site.event_text = g_string_new(NULL);
     turns_init(&serve->site.scrapes, SITE_SCRAPES_MAX, SITE_SCRAPES_OF_PEER_MAX);
     set_site(serve, options);
     serve->site.audit = audit_new(options->say, options->data);
@@ -229,6 +230,7 @@ serve_free(Serve *serve)
     g_clear_pointer(&serve->site.pending, pending_table_free);
     g_clear_pointer(&serve->service, service_free);
     turns_clear(&serve->site.scrapes);
+    g_string_free(serve->site.event_text, TRUE);
     g_clear_handle_id(&serve->site.expiry, g_source_remove);
     g_clear_pointer(&serve->site.sessions, sessions_free);
     g_clear_pointer(&serve->site.sent, sent_files_free);

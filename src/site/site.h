@@ -38,7 +38,9 @@ typedef struct Site {
     guint64 sampler_memory_max;      /* as RouteHost.sampler_memory_max */
     char *userver_path;              /* as ServeOptions, owned; NULL: none */
     PendingTable *pending;           /* pending.h */
-    guint streams;                   /* open event streams: events.h */
+    guint streams;                   /* open event streams: events.c */
+    GString *event_text;             /* of the event that was sent last, for every stream */
+    guint64 event_text_id;           /* its id */
     guint reports;                   /* reports in progress that are not about a target */
     Turns scrapes;                   /* among peers, for writing the answers of scrapes */
     SentFiles *sent;                 /* sent-files.h */

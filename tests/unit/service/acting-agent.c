@@ -40,6 +40,8 @@ answer_hello(Acting *acting, const FakeRequest *request, FakeReply *reply)
 static ssize_t
 answer_ctl(Acting *acting, const FakeRequest *request, FakeReply *reply)
 {
+    if (g_str_has_suffix(request->ctl.name, ".dirty_decay_ms"))
+        return sizeof(WireCtlReply);
     if (strcmp(request->ctl.name, "prof.active") != 0)
         return refuse(reply, WIRE_STATUS_CONTROL_FAILED, ENOENT);
     if (request->ctl.flags & WIRE_CTL_WRITE) {
