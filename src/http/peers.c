@@ -374,6 +374,12 @@ peer_id(const Peer *peer)
     return prefix != 0 ? GUINT64_FROM_BE(prefix) : (G_GUINT64_CONSTANT(1) << 32) + GUINT32_FROM_BE(v4);
 }
 
+guint64
+peer_id_for_share(const Peer *peer)
+{
+    return peer_is_ours(peer) ? 0 : peer_id(peer);
+}
+
 guint *
 peer_count(Peer *peer, PeerCount what)
 {

@@ -92,6 +92,9 @@ const char *peer_name(const Peer *peer);
  * the uid, of another machine one above all uids. */
 guint64 peer_id(const Peer *peer);
 
+/* The same for what one peer may have a share of, but 0 for root and our own user on this machine, who need none. */
+guint64 peer_id_for_share(const Peer *peer);
+
 /* A peer's work in progress; counted here, limited by the caller. */
 typedef enum {
     PEER_STREAMS, /* open event streams */

@@ -57,8 +57,10 @@ struct Service {
     GThreadPool *pools[SERVICE_PACES];
     Turns turns[SERVICE_PACES];
     GHashTable *unbegun; /* set of all waiting Jobs */
+    GQueue slow;         /* of Job: the slow ones in progress */
     guint needed;        /* number of jobs and tasks that a clean shutdown waits for */
     Turns renderings;
+    GQueue rendering;     /* of RenderingTurn (host.c): those that may wait for other peers only */
     GCond rendering_done; /* another one may begin */
     gboolean closed;
     gboolean stopping;

@@ -84,10 +84,11 @@ check_kept(Job *job, gint64 incarnation, const RoutePage *page, Failure *failure
 /* ---- pages ---- */
 
 static Outcome
-cut(Service *service, guint64 account, int tree, const PageOptions *options, int *report, Failure *failure)
+cut(Service *service, const ServicePage *page, int tree, const PageOptions *options, int *report, Failure *failure)
 {
     const RouteRendering rendering = {.format = "page", .options = options->cut, .dump = tree, .base = -1};
-    const ServiceRender wanted = {.account = account, .rendering = &rendering, .no_files = TRUE};
+    const ServiceRender wanted = {
+        .account = page->account, .peer = page->peer, .rendering = &rendering, .no_files = TRUE};
 
     return service_render(service, &wanted, report, failure);
 }
@@ -111,7 +112,7 @@ service_page(Service *service, const ServicePage *page, int *descriptor, Failure
             return result;
         held_files_add(service->page_trees, key, page->account, tree);
     }
-    Outcome result = cut(service, page->account, tree, &options, descriptor, failure);
+    Outcome result = cut(service, page, tree, &options, descriptor, failure);
     close(tree);
     return result;
 }
@@ -157,8 +158,12 @@ host_page(void *job, const RoutePage *page, int *descriptor, Failure *failure)
         return result;
     g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT, incarnation,
                                            page->dump, page->base);
-    const ServicePage wanted = {
-        .account = live_account(target), .key = key, .options = page->options, .render = render_kept, .data = &kept};
+    const ServicePage wanted = {.account = live_account(target),
+                                .peer = work_peer(job),
+                                .key = key,
+                                .options = page->options,
+                                .render = render_kept,
+                                .data = &kept};
     /* The report does not need the target, so other work on it may begin. */
     work_release(job);
     return service_page(live_service(target), &wanted, descriptor, failure);

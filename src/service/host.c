@@ -312,11 +312,24 @@ host_open_base(void *job, uint64_t id, int *descriptor, Failure *failure)
 
 /* ---- renderings ---- */
 
-/* A rendering that waits for others to end. */
+/* A rendering, and how it waits for others to end. */
 typedef struct {
+    guint64 account;
+    guint64 peer;
     GList link; /* in Service.renderings, until its turn has come */
     gboolean begun;
+    gint64 began_us;
 } RenderingTurn;
+
+/* With Service.lock. */
+static gboolean
+has_renderings(const Service *service, guint64 peer)
+{
+    guint n = 0;
+    for (const GList *link = service->rendering.head; peer != 0 && link != NULL; link = link->next)
+        n += ((const RenderingTurn *)link->data)->peer == peer;
+    return n >= MAX(service->options.limits.renderings / 2, 1);
+}
 
 /* With Service.lock. */
 static void
@@ -329,29 +342,36 @@ begin_renderings(Service *service)
 }
 
 /* Users take turns as for threads, so that those of one with several user ids, whose reports take as long as they may,
- * do not keep others from having any. */
+ * do not keep others from having any; nor do those of one peer, which first waits for its own. */
 static gboolean
-begin_rendering(Service *service, guint64 account)
+begin_rendering(Service *service, RenderingTurn *turn)
 {
-    RenderingTurn turn = {.begun = FALSE};
-    const gint64 until = g_get_monotonic_time() + RENDERING_WAIT_S * G_USEC_PER_SEC;
-    turn.link.data = &turn;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    turns_enter(&service->renderings, account, &turn.link, g_get_monotonic_time());
+    while (has_renderings(service, turn->peer))
+        g_cond_wait(&service->rendering_done, &service->lock);
+    const gint64 until = g_get_monotonic_time() + RENDERING_WAIT_S * G_USEC_PER_SEC;
+    turn->link.data = turn;
+    g_queue_push_tail(&service->rendering, turn);
+    turns_enter(&service->renderings, turn->account, &turn->link, g_get_monotonic_time());
     begin_renderings(service);
-    while (!turn.begun && g_cond_wait_until(&service->rendering_done, &service->lock, until))
+    while (!turn->begun && g_cond_wait_until(&service->rendering_done, &service->lock, until))
         continue;
-    if (!turn.begun)
-        turns_withdraw(&service->renderings, account, &turn.link);
-    return turn.begun;
+    turn->began_us = g_get_monotonic_time();
+    if (turn->begun)
+        return TRUE;
+    turns_withdraw(&service->renderings, turn->account, &turn->link);
+    g_queue_remove(&service->rendering, turn);
+    g_cond_broadcast(&service->rendering_done);
+    return FALSE;
 }
 
 static void
-end_rendering(Service *service, guint64 account, gint64 began_us)
+end_rendering(Service *service, const RenderingTurn *turn)
 {
     const gint64 now_us = g_get_monotonic_time();
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
-    turns_done(&service->renderings, account, now_us - began_us, now_us);
+    turns_done(&service->renderings, turn->account, now_us - turn->began_us, now_us);
+    g_queue_remove(&service->rendering, turn);
     begin_renderings(service);
 }
 
@@ -376,12 +396,12 @@ render_by(Service *service, const ServiceRoot *root, const ServiceRender *wanted
     RenderSetup setup = setup_of(&service->options.limits, wanted->pid);
     setup.title = wanted->title;
     setup.no_files = wanted->no_files;
-    if (!begin_rendering(service, wanted->account))
+    RenderingTurn turn = {.account = wanted->account, .peer = wanted->peer};
+    if (!begin_rendering(service, &turn))
         return fail_crowded(service, failure);
-    const gint64 began_us = g_get_monotonic_time();
     Outcome result = root != NULL ? root->render(&setup, wanted->rendering, descriptor, failure)
                                   : render_report(&setup, wanted->rendering, descriptor, failure);
-    end_rendering(service, wanted->account, began_us);
+    end_rendering(service, &turn);
     return result;
 }
 
@@ -404,6 +424,7 @@ host_render(void *job, const RouteRendering *rendering, int *descriptor, Failure
 {
     const ServiceTarget *target = work_target(job);
     const ServiceRender wanted = {.account = live_account(target),
+                                  .peer = work_peer(job),
                                   .title = service_target_label(target),
                                   .pid = live_pid(target),
                                   .rendering = rendering};
@@ -415,17 +436,18 @@ host_render(void *job, const RouteRendering *rendering, int *descriptor, Failure
 /* ---- growth ---- */
 
 static Outcome
-render_growth_of(ServiceTarget *target, const RenderGrowth *wanted, int *descriptor, Failure *failure)
+render_growth_of(Job *job, const RenderGrowth *wanted, int *descriptor, Failure *failure)
 {
+    ServiceTarget *target = work_target(job);
+    RenderingTurn turn = {.account = live_account(target), .peer = work_peer(job)};
     Service *service = live_service(target);
     const ServiceRoot *root = service->options.root;
     const RenderSetup setup = setup_of(&service->options.limits, live_pid(target));
-    if (!begin_rendering(service, live_account(target)))
+    if (!begin_rendering(service, &turn))
         return fail_crowded(service, failure);
-    const gint64 began_us = g_get_monotonic_time();
     Outcome result = root != NULL ? root->growth(&setup, wanted, descriptor, failure)
                                   : render_growth(&setup, wanted, descriptor, failure);
-    end_rendering(service, live_account(target), began_us);
+    end_rendering(service, &turn);
     return result;
 }
 
@@ -442,7 +464,7 @@ service_work_growth(const RouteHost *host, const ServiceGrowth *wanted, int *des
     }
     work_release(host->data);
     if (result == OUTCOME_DONE)
-        result = render_growth_of(work_target(host->data), &growth, descriptor, failure);
+        result = render_growth_of(host->data, &growth, descriptor, failure);
     while (opened > 0)
         close(dumps[--opened]);
     return result;

@@ -168,6 +168,8 @@ service_new(const ServiceOptions *options, GError **error)
     g_mutex_init(&service->lock);
     g_cond_init(&service->rendering_done);
     service->unbegun = g_hash_table_new(NULL, NULL);
+    g_queue_init(&service->slow);
+    g_queue_init(&service->rendering);
     service->patience = g_hash_table_new_full(NULL, NULL, NULL, g_free);
     copy_options(service, options);
     turns_init(&service->renderings, service->options.limits.renderings * SERVICE_USERS_AT_ONCE,

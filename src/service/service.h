@@ -36,14 +36,14 @@ enum {
  * run as. */
 typedef struct {
     guint quick;             /* threads per user for short exchanges; 8 */
-    guint slow;              /* threads per user for dumps and renderings; 4 */
+    guint slow;              /* threads per user for dumps and renderings, of which one peer has half; 4 */
     guint waits;             /* threads per user for requests with a duration; 4 */
     guint keeps;             /* threads per user for snapshots of the black box; 2 */
     guint targets;           /* unnamed targets per user; 1024 */
     guint waiting;           /* waiting jobs per target; 64 */
     guint waiting_seconds;   /* maximum wait of a job; 30 */
     guint stop_seconds;      /* maximum time of a clean shutdown; 30 */
-    guint renderings;        /* simultaneous child processes per user; 2 */
+    guint renderings;        /* simultaneous child processes per user, of which one peer has half; 2 */
     guint rendering_seconds; /* maximum time of a child process; 120 */
     guint64 rendering_bytes; /* maximum address space of a child process; 4 GiB */
     guint64 page_tree_bytes; /* maximum memory for page trees of all targets; 256 MiB */
@@ -266,6 +266,8 @@ typedef struct {
     gboolean forgoable; /* a clean shutdown does not wait for it */
     gboolean lasting;   /* it is done even if its tickets are cancelled before it begins */
     const char *who;    /* for events: the client; NULL: jescope itself */
+    guint64 peer;       /* its peer_id(), which has half of the threads per user for slow work, and half of the
+                         * renderings; 0: jescope itself and root, who have no such limit */
     ServiceWorkFunc func;
     gpointer data;
     GDestroyNotify free_data;   /* may be NULL; also called if submitting fails */
@@ -365,6 +367,7 @@ const char *service_blackbox_directory(const Service *service);
 /* A report of a dump. */
 typedef struct {
     guint64 account; /* to whom the work is charged: account_of() the process's user, or a client's peer_id() */
+    guint64 peer;    /* as ServiceWork.peer */
     const char *title;
     pid_t pid; /* 0: exited */
     const RouteRendering *rendering;
@@ -377,6 +380,7 @@ Outcome service_render(Service *service, const ServiceRender *wanted, int *descr
 /* A report in the format page. Its page tree, which takes long, is cached for further reports of the same content. */
 typedef struct {
     guint64 account;            /* as ServiceRender.account */
+    guint64 peer;               /* as ServiceWork.peer */
     const char *key;            /* unique to the dump and its base */
     const char *const *options; /* as RouteRendering.options */
     Outcome (*render)(gpointer data, const char *format, const char *const *options, int *report, Failure *failure);

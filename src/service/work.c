@@ -117,12 +117,39 @@ take_out(Service *service, Job *job)
     g_hash_table_remove(service->unbegun, job);
 }
 
-/* A lane is ready for a thread if no job uses its target and a job waits. Quick and slow work alternate, so that
+static guint
+count_slow(const Service *service, guint64 peer)
+{
+    guint n = 0;
+    for (const GList *link = service->slow.head; peer != 0 && link != NULL; link = link->next)
+        n += ((const Job *)link->data)->work.peer == peer;
+    return n;
+}
+
+/* The job of LANE that comes next, or NULL. Of slow work, it is one of the peer that has fewest in progress, on any
+ * target, so that those of one peer, however many and however slow, do not keep others from having any. */
+static Job *
+next_job(const Service *service, const Lane *lane, ServicePace pace)
+{
+    const GList *link = lane->waiting[pace].head;
+    if (pace != SERVICE_SLOW)
+        return link != NULL ? link->data : NULL;
+    Job *next = NULL;
+    for (guint least = MAX(service->options.limits.slow / 2, 1); link != NULL && least > 0; link = link->next) {
+        Job *job = link->data;
+        const guint n = count_slow(service, job->work.peer);
+        next = n < least ? job : next;
+        least = MIN(n, least);
+    }
+    return next;
+}
+
+/* A lane is ready for a thread if no job uses its target and one may begin. Quick and slow work alternate, so that
  * neither waits for long. */
 static gboolean
-should_be_ready(const Lane *lane, ServicePace pace)
+should_be_ready(const Service *service, const Lane *lane, ServicePace pace)
 {
-    if (lane->holder != NULL || lane->waiting[pace].length == 0)
+    if (lane->holder != NULL || next_job(service, lane, pace) == NULL)
         return FALSE;
     return pace == SERVICE_QUICK || pace == SERVICE_KEEPS || lane->slow_turn ||
            lane->waiting[SERVICE_QUICK].length == 0;
@@ -133,7 +160,7 @@ refresh(Service *service, ServiceTarget *target)
 {
     Lane *lane = lane_of(target);
     for (guint pace = 0; pace < SERVICE_PACES; pace++) {
-        gboolean ready = should_be_ready(lane, pace);
+        gboolean ready = should_be_ready(service, lane, pace);
         if (ready == lane->is_ready[pace])
             continue;
         lane->is_ready[pace] = ready;
@@ -145,11 +172,26 @@ refresh(Service *service, ServiceTarget *target)
     }
 }
 
+/* After the number of PEER's slow jobs in progress has changed. */
+static void
+refresh_slow(Service *service, guint64 peer)
+{
+    GHashTableIter iterator;
+    gpointer key;
+    g_hash_table_iter_init(&iterator, service->unbegun);
+    while (peer != 0 && g_hash_table_iter_next(&iterator, &key, NULL)) {
+        const Job *job = key;
+        if (job->work.peer == peer && job->work.pace == SERVICE_SLOW)
+            refresh(service, job->target);
+    }
+}
+
 static void
 begin(Service *service, ServiceTarget *target, ServicePace pace)
 {
     Lane *lane = lane_of(target);
-    Job *job = g_queue_peek_head(&lane->waiting[pace]);
+    Job *job = next_job(service, lane, pace);
+    g_assert(job != NULL); /* it is ready */
     take_out(service, job);
     job->state = JOB_RUNNING;
     job->begun_us = g_get_monotonic_time();
@@ -158,6 +200,10 @@ begin(Service *service, ServiceTarget *target, ServicePace pace)
         lane->slow_turn = pace == SERVICE_QUICK;
     lane->holder = job;
     refresh(service, target);
+    if (pace == SERVICE_SLOW) {
+        g_queue_push_tail(&service->slow, job);
+        refresh_slow(service, job->work.peer);
+    }
     g_thread_pool_push(service->pools[pace], job, NULL); /* its threads exist */
 }
 
@@ -190,6 +236,8 @@ end_job(Job *job)
     job->state = JOB_OVER;
     service->figures.done++;
     release(service, job);
+    if (g_queue_remove(&service->slow, job))
+        refresh_slow(service, job->work.peer);
     turns_done(&service->turns[job->work.pace], live_account(job->target), now_us - job->begun_us, now_us);
     dispatch(service);
 }
@@ -223,6 +271,12 @@ const char *
 work_who(const Job *job)
 {
     return job->work.who;
+}
+
+guint64
+work_peer(const Job *job)
+{
+    return job->work.peer;
 }
 
 gboolean

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs on targets, one at a time per target, on pools of threads, one per ServicePace, which the users that targets run
- * as share fairly (turns.h). A slow job that no longer needs its target lets the next one begin (work_release()).
+ * as share fairly (turns.h), and of slow work, the peers that ask for it. A slow job that no longer needs its target
+ * lets the next one begin (work_release()).
  */
 #ifndef JESCOPE_SERVICE_WORK_H
 #define JESCOPE_SERVICE_WORK_H
@@ -27,6 +28,7 @@ void work_release(Job *job);
 /* The target and client of JOB, for its host. */
 ServiceTarget *work_target(const Job *job);
 const char *work_who(const Job *job);
+guint64 work_peer(const Job *job);
 
 /* Whether WHAT, of which JOB is about to tell, differs from what it told last. On its thread. */
 gboolean work_is_first(Job *job, const char *what);

@@ -34,6 +34,7 @@ typedef struct _Ask Ask;
 struct _Ask {
     Service *service;
     Viewer viewer;
+    guint64 peer; /* as ServiceWork.peer */
     unsigned grants;
     char *path, *query;
     char *directory; /* NULL: none */
@@ -192,7 +193,8 @@ kept_render(void *host, const RouteRendering *rendering, int *descriptor, Failur
 {
     const Kept *kept = host;
     g_autofree char *title = g_strdup_printf("%s (%d)", kept->life->name, (int)kept->life->pid);
-    const ServiceRender wanted = {.account = account_of(kept->life->user), .title = title, .rendering = rendering};
+    const ServiceRender wanted = {
+        .account = account_of(kept->life->user), .peer = kept->ask->peer, .title = title, .rendering = rendering};
     return service_render(kept->ask->service, &wanted, descriptor, failure);
 }
 
@@ -253,6 +255,7 @@ begin(Site *site, Exchange *exchange, void (*answer)(const Ask *ask, GPtrArray *
     Ask *ask = g_new(Ask, 1);
     *ask = (Ask){.service = site->service,
                  .viewer = exchange_viewer(exchange),
+                 .peer = peer_id_for_share(exchange_peer(exchange)),
                  .grants = site->grants,
                  .path = g_strdup(request->path),
                  .query = g_strdup(request->query),

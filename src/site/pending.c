@@ -131,7 +131,7 @@ on_done(gpointer result, const GError *error, gpointer data)
     finish(data, answer);
 }
 
-/* The number of queries of TARGET, waiting or in progress, that PEER has asked for. */
+/* The number of queries of TARGET, or if it is NULL, of any, waiting or in progress, that PEER has asked for. */
 static guint
 count_queries(const PendingTable *table, const ServiceTarget *target, const Peer *peer)
 {
@@ -141,26 +141,34 @@ count_queries(const PendingTable *table, const ServiceTarget *target, const Peer
     g_hash_table_iter_init(&iterator, table->all);
     while (g_hash_table_iter_next(&iterator, &key, NULL)) {
         const Pending *pending = key;
-        n += pending->ticket != NULL && pending->target == target && has_peer(&pending->asking, peer);
+        n += pending->ticket != NULL && (target == NULL || pending->target == target) &&
+             has_peer(&pending->asking, peer);
     }
     return n;
 }
 
-/* Whether TARGET may be queried for one of the peers that ask: what waits for a target is bounded, and one peer must
- * not take all of it. */
-static gboolean
-has_share(const Pending *pending, const ServiceTarget *target, GError **error)
+/* The peer for which TARGET is queried: of those that ask, the one that has asked for least. NULL with ERROR if all
+ * have their share: what waits for a target is bounded, and one peer must not take all of it. */
+static const Peer *
+find_payer(const Pending *pending, const ServiceTarget *target, GError **error)
 {
-    const Peer *last = NULL;
-    for (const GList *link = pending->asking.head; link != NULL; link = link->next) {
+    const Peer *payer = NULL, *last = NULL;
+    guint least = G_MAXUINT;
+    for (const GList *link = pending->asking.head; link != NULL && least > 0; link = link->next) {
         const Peer *peer = exchange_peer(link->data);
-        if (peer != last && count_queries(pending->table, target, peer) < PENDING_OF_PEER_MAX)
-            return TRUE;
+        if (peer == last)
+            continue;
         last = peer;
+        const guint n = count_queries(pending->table, NULL, peer);
+        if (n >= least || count_queries(pending->table, target, peer) >= PENDING_OF_PEER_MAX)
+            continue;
+        payer = peer;
+        least = n;
     }
-    g_set_error(error, TARGET_ERROR, OUTCOME_CROWDED, "%d requests of this peer are already waiting for %s",
-                PENDING_OF_PEER_MAX, service_target_label(target));
-    return FALSE;
+    if (payer == NULL)
+        g_set_error(error, TARGET_ERROR, OUTCOME_CROWDED, "%d requests of this peer are already waiting for %s",
+                    PENDING_OF_PEER_MAX, service_target_label(target));
+    return payer;
 }
 
 static void
@@ -177,8 +185,10 @@ ask(Pending *pending)
         who = exchange_who(exchange);
         pending->about = audit_describe(exchange, target != NULL ? service_target_label(target) : NULL);
     }
-    if (target != NULL && has_share(pending, target, &error)) {
+    const Peer *payer = target != NULL ? find_payer(pending, target, &error) : NULL;
+    if (payer != NULL) {
         ServiceWork work = resolved_work(pending->resolved, who);
+        work.peer = peer_id_for_share(payer);
         pending->ticket = service_target_submit(target, &work, on_done, pending, &error);
         pending->target = target;
     }

@@ -12,7 +12,7 @@ static struct {
     gboolean may_end[USERS];
 } scene;
 
-/* The pid is the user. */
+/* The pid is the user, or the client if a peer asks. */
 static Outcome
 render(const RenderSetup *setup, const RouteRendering *rendering, int *descriptor, Failure *failure)
 {
@@ -61,6 +61,7 @@ service_with(guint renderings)
 typedef struct {
     Service *service;
     uid_t user;
+    guint64 peer; /* not 0: it asks for reports of the targets of FIRST */
 } Client;
 
 static gpointer
@@ -68,8 +69,11 @@ ask(gpointer data)
 {
     const Client *client = data;
     const RouteRendering rendering = {.dump = -1, .base = -1};
-    const ServiceRender wanted = {
-        .account = client->user, .title = "report", .pid = (pid_t)client->user, .rendering = &rendering};
+    const ServiceRender wanted = {.account = client->peer != 0 ? FIRST : client->user,
+                                  .peer = client->peer,
+                                  .title = "report",
+                                  .pid = (pid_t)client->user,
+                                  .rendering = &rendering};
     int descriptor = -1;
     Failure failure = {0};
     return GINT_TO_POINTER(service_render(client->service, &wanted, &descriptor, &failure));
@@ -130,7 +134,7 @@ static void
 test_order(void)
 {
     Service *service = service_with(1);
-    Client clients[] = {{service, FIRST}, {service, SECOND}, {service, SLOW}, {service, PROMPT}};
+    Client clients[] = {{service, FIRST, 0}, {service, SECOND, 0}, {service, SLOW, 0}, {service, PROMPT, 0}};
     GThread *threads[G_N_ELEMENTS(clients)];
     note_took(service, SLOW, 30, 0);
     for (guint i = 0; i < G_N_ELEMENTS(clients); i++) {
@@ -155,7 +159,8 @@ static void
 test_room(void)
 {
     Service *service = service_with(2);
-    Client clients[] = {{service, FIRST}, {service, SECOND}, {service, THIRD}, {service, SLOW}, {service, PROMPT}};
+    Client clients[] = {
+        {service, FIRST, 0}, {service, SECOND, 0}, {service, THIRD, 0}, {service, SLOW, 0}, {service, PROMPT, 0}};
     GThread *threads[G_N_ELEMENTS(clients)];
     for (guint i = 0; i < G_N_ELEMENTS(clients); i++)
         note_took(service, clients[i].user, clients[i].user == PROMPT ? 0 : 30, clients[i].user == PROMPT ? 300 : 0);
@@ -171,11 +176,31 @@ test_room(void)
     service_free(service);
 }
 
+/* One peer leaves room for another's report of the same user's targets. */
+static void
+test_peers(void)
+{
+    Service *service = service_with(2);
+    Client clients[] = {{service, FIRST, 7}, {service, SECOND, 7}, {service, THIRD, 7}, {service, PROMPT, 8}};
+    GThread *threads[G_N_ELEMENTS(clients)];
+    threads[0] = g_thread_new("client", ask, &clients[0]);
+    wait_for_running(FIRST);
+    for (guint i = 1; i < G_N_ELEMENTS(clients); i++) {
+        g_usleep(G_USEC_PER_SEC / 10);
+        threads[i] = g_thread_new("client", ask, &clients[i]);
+    }
+    wait_for_running(PROMPT);
+    g_assert_cmpuint(count_running(SECOND) + count_running(THIRD), ==, 0);
+    end_all(threads, G_N_ELEMENTS(clients));
+    service_free(service);
+}
+
 int
 main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/service/renderings/order", test_order);
     g_test_add_func("/service/renderings/room", test_room);
+    g_test_add_func("/service/renderings/peers", test_peers);
     return g_test_run();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "acting-agent.h"
 
+#include "service/work.h"
 #include "target/target.h"
 
 #include <unistd.h>
@@ -296,6 +297,64 @@ test_late(void)
     g_assert_cmpuint(first.answers, ==, 1);
 }
 
+typedef struct {
+    GMutex lock;
+    GCond changed;
+    guint running[2]; /* of the peer that asks for many, and of the other one */
+    gboolean may_end;
+} Reports;
+
+typedef struct {
+    Reports *reports;
+    guint whose;
+} Report;
+
+/* Like a report, it needs its target only at first. */
+static gpointer
+report(const RouteHost *host, gpointer data)
+{
+    const Report *own = data;
+    Reports *reports = own->reports;
+    work_release(host->data);
+    g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&reports->lock);
+    reports->running[own->whose]++;
+    g_cond_broadcast(&reports->changed);
+    while (!reports->may_end)
+        g_cond_wait(&reports->changed, &reports->lock);
+    reports->running[own->whose]--;
+    return NULL;
+}
+
+/* However much slow work one peer asks for, that of another begins, on the same target as well. */
+static void
+test_peers(void)
+{
+    enum { MANY = 16 };
+    g_autoptr(Stage) stage = stage_new(NULL);
+    Reports reports = {0};
+    const Report many = {&reports, 0}, one = {&reports, 1};
+    Waiter waiter = {.wanted = MANY + 1};
+    g_mutex_init(&reports.lock);
+    g_cond_init(&reports.changed);
+    for (guint i = 0; i <= MANY; i++) {
+        const ServiceWork work = {.pace = SERVICE_SLOW,
+                                  .peer = i < MANY ? 1000 : 1001,
+                                  .func = report,
+                                  .data = (gpointer)(guintptr)(i < MANY ? &many : &one)};
+        g_assert_nonnull(service_target_submit(stage->target, &work, count_done, &waiter, NULL));
+    }
+    g_mutex_lock(&reports.lock);
+    while (reports.running[0] < 2 || reports.running[1] < 1)
+        g_cond_wait(&reports.changed, &reports.lock);
+    g_assert_cmpuint(reports.running[0], ==, 2);
+    reports.may_end = TRUE;
+    g_cond_broadcast(&reports.changed);
+    g_mutex_unlock(&reports.lock);
+    stage_wait(&waiter.all);
+    g_mutex_clear(&reports.lock);
+    g_cond_clear(&reports.changed);
+}
+
 static void
 take_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
 {
@@ -466,6 +525,7 @@ main(int argc, char **argv)
     g_test_add_func("/service/queue/stop-over-time", test_stop_over_time);
     g_test_add_func("/service/queue/unwanted", test_unwanted);
     g_test_add_func("/service/queue/late", test_late);
+    g_test_add_func("/service/queue/peers", test_peers);
     g_test_add_func("/service/queue/scrape", test_scrape);
     g_test_add_func("/service/queue/read-history", test_read_history);
     g_test_add_func("/service/queue/history-is-busy", test_history_is_busy);
