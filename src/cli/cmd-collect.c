@@ -112,7 +112,7 @@ static int
 run(char **operands, GError **error)
 {
     /* Samples in progress at the end may take a second; a target that hangs may not. */
-    static const ServiceLimits limits = {.quick = 16, .slow = 1, .waits = 1, .stop_seconds = 1};
+    static const ServiceLimits limits = {.quick = 16, .slow = 1, .waits = 1, .first_waits = 1, .stop_seconds = 1};
     CollectArguments arguments = {.options = {.limits = limits}};
     int status = STATUS_FAILED;
     if (collect_arguments_read(&arguments, operands, error))

@@ -39,6 +39,7 @@ static const ServiceLimits limits_default = {
     .quick = 8,
     .slow = 4,
     .waits = 4,
+    .first_waits = 32,
     .keeps = 2,
     .targets = 1024,
     .waiting = 64,
@@ -68,6 +69,7 @@ fill_limits(ServiceLimits *limits)
 {
     FILL(limits, quick);
     FILL(limits, waits);
+    FILL(limits, first_waits);
     FILL(limits, keeps);
     FILL(limits, targets);
     FILL(limits, slow);

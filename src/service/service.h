@@ -38,6 +38,7 @@ typedef struct {
     guint quick;             /* threads per user for short exchanges; 8 */
     guint slow;              /* threads per user for dumps and renderings, of which one peer has half; 4 */
     guint waits;             /* threads per user for requests with a duration; 4 */
+    guint first_waits;       /* more threads for them, each for a user with none in progress; 32 */
     guint keeps;             /* threads per user for snapshots of the black box; 2 */
     guint targets;           /* unnamed targets per user; 1024 */
     guint waiting;           /* waiting jobs per target; 64 */

@@ -132,24 +132,27 @@ static guint
 threads_for(const Turns *turns, const TurnsUser *user, gint64 now_us)
 {
     const guint left = MIN(turns->per_user / 2, turns->threads - turns->per_user);
-    return delay_of(user, now_us) > SLOW ? turns->threads - left : turns->threads;
+    return turns->threads - (user->running > 0 ? turns->firsts : 0) - (delay_of(user, now_us) > SLOW ? left : 0);
 }
 
 /* The user with something ready who comes next, or NULL. */
 static TurnsUser *
-next_user(const Turns *turns)
+next_user(const Turns *turns, gint64 now_us)
 {
     GSequenceIter *at = g_sequence_get_begin_iter(turns->ring);
-    while (!g_sequence_iter_is_end(at) && ((const TurnsUser *)g_sequence_get(at))->running >= turns->per_user)
-        at = g_sequence_iter_next(at);
-    return g_sequence_iter_is_end(at) ? NULL : g_sequence_get(at);
+    for (; !g_sequence_iter_is_end(at); at = g_sequence_iter_next(at)) {
+        TurnsUser *user = g_sequence_get(at);
+        if (user->running < turns->per_user && turns->running < threads_for(turns, user, now_us))
+            return user;
+    }
+    return NULL;
 }
 
 GList *
 turns_next(Turns *turns, gint64 now_us)
 {
-    TurnsUser *user = next_user(turns);
-    if (user == NULL || turns->running >= threads_for(turns, user, now_us))
+    TurnsUser *user = next_user(turns, now_us);
+    if (user == NULL)
         return NULL;
     GList *ready = user->ready.head;
     g_queue_unlink(&user->ready, ready);

@@ -4,7 +4,7 @@
  * most PER_USER threads at a time, and the user whose jobs have delayed others least comes next, so that the work of
  * one, however much and however slow, delays that of another by one job at most. Since any user may have thousands of
  * user ids, one without a record counts like one whose target has missed a deadline, and such users leave some threads
- * to others.
+ * to others. Where work takes long by itself, some threads may be for the first job of a user alone.
  *
  * Times are monotonic. Not thread-safe.
  */
@@ -20,6 +20,7 @@ enum {
 typedef struct {
     guint threads;
     guint per_user;
+    guint firsts; /* of the threads, for users with nothing running; 0 by default */
     guint running;
     GHashTable *users; /* TurnsUser.id -> TurnsUser */
     GSequence *ring;   /* of TurnsUser: users with something ready, the next one first */

@@ -232,13 +232,15 @@ end_job(Job *job)
 {
     Service *service = live_service(job->target);
     const gint64 now_us = g_get_monotonic_time();
+    /* That a request has waited as it asked for says nothing about how its user's targets delay others. */
+    const gint64 took_us = job->work.pace == SERVICE_WAITS ? 0 : now_us - job->begun_us;
     g_autoptr(GMutexLocker) locker G_GNUC_UNUSED = g_mutex_locker_new(&service->lock);
     job->state = JOB_OVER;
     service->figures.done++;
     release(service, job);
     if (g_queue_remove(&service->slow, job))
         refresh_slow(service, job->work.peer);
-    turns_done(&service->turns[job->work.pace], live_account(job->target), now_us - job->begun_us, now_us);
+    turns_done(&service->turns[job->work.pace], live_account(job->target), took_us, now_us);
     dispatch(service);
 }
 
@@ -501,8 +503,10 @@ work_start(Service *service, WorkRunner run, GError **error)
                                            [SERVICE_WAITS] = limits->waits,
                                            [SERVICE_KEEPS] = limits->keeps};
     for (guint pace = 0; pace < SERVICE_PACES; pace++) {
-        guint n = per_user[pace] * SERVICE_USERS_AT_ONCE;
+        const guint firsts = pace == SERVICE_WAITS ? limits->first_waits : 0;
+        const guint n = per_user[pace] * SERVICE_USERS_AT_ONCE + firsts;
         turns_init(&service->turns[pace], n, per_user[pace]);
+        service->turns[pace].firsts = firsts;
         service->pools[pace] = service_new_pool(run_job, n, error);
         if (service->pools[pace] == NULL)
             return FALSE;

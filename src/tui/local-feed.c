@@ -565,6 +565,7 @@ add_service(LocalFeed *self, const ServiceSource *sources, guint n_sources, GErr
     options.every_us = 0;
     options.sources = sources;
     options.n_sources = n_sources;
+    options.limits.first_waits = 1;
     Service *service = service_new(&options, error);
     if (service == NULL)
         return FALSE;

@@ -163,6 +163,25 @@ test_kept(void)
     turns_clear(&turns);
 }
 
+/* However many requests each of 31 users has, one that has none in progress finds a thread. */
+static void
+test_firsts(void)
+{
+    enum { USERS = 31, PER_USER = 4 };
+    Turns turns;
+    GList ready[USERS * PER_USER] = {0}, more = {0}, honest = {0};
+    turns_init(&turns, 40, PER_USER);
+    turns.firsts = 32;
+    for (guint i = 0; i < G_N_ELEMENTS(ready); i++)
+        turns_enter(&turns, HOSTILE + i / PER_USER, &ready[i], 0);
+    g_assert_cmpuint(begin_all(&turns, 0), >=, USERS);
+    turns_enter(&turns, HONEST, &honest, 0);
+    g_assert_true(turns_next(&turns, 0) == &honest);
+    turns_enter(&turns, HONEST, &more, 0);
+    g_assert_null(turns_next(&turns, 0));
+    turns_clear(&turns);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -173,5 +192,6 @@ main(int argc, char **argv)
     g_test_add_func("/service/turns/many-users", test_many_users);
     g_test_add_func("/service/turns/flipping", test_flipping);
     g_test_add_func("/service/turns/kept", test_kept);
+    g_test_add_func("/service/turns/firsts", test_firsts);
     return g_test_run();
 }

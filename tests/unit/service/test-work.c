@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "acting-agent.h"
 
+#include "service/live.h"
 #include "service/work.h"
 #include "target/target.h"
 
@@ -355,6 +356,33 @@ test_peers(void)
     g_cond_clear(&reports.changed);
 }
 
+static gpointer
+sleep_as_asked(const RouteHost *host, gpointer data)
+{
+    g_usleep(G_USEC_PER_SEC / 2);
+    return NULL;
+}
+
+/* A request that has waited as it was asked to does not make its user come after others. */
+static void
+test_asked_delay(void)
+{
+    g_autoptr(Stage) stage = stage_new(NULL);
+    Turns *turns = &stage->service->turns[SERVICE_WAITS];
+    const guint64 user = live_account(stage->target), other = user + 1;
+    GList ready = {0}, of_other = {0};
+    g_assert_cmpuint(turns->firsts, ==, 32);
+    stage_do(stage, SERVICE_WAITS, sleep_as_asked, NULL);
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&stage->service->lock);
+    const gint64 now_us = g_get_monotonic_time();
+    turns_enter(turns, other, &of_other, now_us);
+    turns_enter(turns, user, &ready, now_us);
+    g_assert_true(turns_next(turns, now_us) == &ready);
+    turns_done(turns, user, 0, now_us);
+    turns_withdraw(turns, other, &of_other);
+    g_clear_pointer(&locker, g_mutex_locker_free);
+}
+
 static void
 take_scraped(const GPtrArray *scraped, gint64 duration_us, gpointer data)
 {
@@ -526,6 +554,7 @@ main(int argc, char **argv)
     g_test_add_func("/service/queue/unwanted", test_unwanted);
     g_test_add_func("/service/queue/late", test_late);
     g_test_add_func("/service/queue/peers", test_peers);
+    g_test_add_func("/service/queue/asked-delay", test_asked_delay);
     g_test_add_func("/service/queue/scrape", test_scrape);
     g_test_add_func("/service/queue/read-history", test_read_history);
     g_test_add_func("/service/queue/history-is-busy", test_history_is_busy);
