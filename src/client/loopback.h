@@ -20,8 +20,9 @@ typedef struct {
 } Loopback;
 
 /* Whether the server at ADDRESS and PORT, connected with OWN_ADDRESS and OWN_PORT, may be sent a request: it is not on
- * a loopback address, or its user may be trusted. If nobody of this network namespace listens, root has redirected the
- * connection. Otherwise sets is_refused and stranger. */
+ * a loopback address, or its user may be trusted. If no
+ * process of this network namespace listens, root has redirected the connection. Otherwise sets is_refused and
+ * stranger. */
 gboolean loopback_may_have(Loopback *loopback, const char *address, int port, const char *own_address, int own_port);
 
 /* Describes a refusal; to be freed. REMEDY: what to do if the server is right. */
