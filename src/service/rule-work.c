@@ -8,9 +8,11 @@
 #include "client/exchange.h"
 #include "routes/render.h"
 #include "routes/route.h"
+#include "target/own-room.h"
 
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -53,6 +55,7 @@ struct RuleWork {
     guint next;       /* index of the next action */
     json_t *actions;  /* results of the previous actions */
     int files[FILES]; /* files that they have created; -1: none */
+    guint64 held;     /* their bytes */
     guint64 dump, bytes;
     guint failed;
     guint64 recording; /* the recording to wait for; 0: none */
@@ -261,13 +264,42 @@ ask_target(const RouteHost *host, gpointer data)
 
 /* ---- and in the main context ---- */
 
+static guint64
+bytes_of(int file)
+{
+    struct stat status;
+    return file >= 0 && fstat(file, &status) == 0 ? (guint64)status.st_size : 0;
+}
+
+/* Whether the actions on processes of WORK's user may hold BYTES more. */
+static gboolean
+may_hold(const RuleWork *work, guint64 bytes)
+{
+    const RuleWorks *works = work->works;
+    for (guint i = 0; i < works->running->len; i++) {
+        const RuleWork *other = works->running->pdata[i];
+        bytes += live_account(other->target) == live_account(work->target) ? other->held : 0;
+    }
+    return bytes <= works->service->options.limits.rule_bytes && own_room_may_hold(bytes);
+}
+
+/* The earlier file of PLACE makes room first. */
 static void
 take_file(RuleWork *work, guint place, Answer *answer)
 {
+    const guint64 bytes = bytes_of(answer->file);
     if (answer->file < 0)
         return;
+    work->held -= bytes_of(work->files[place]);
     if (work->files[place] >= 0)
         close(work->files[place]);
+    work->files[place] = -1;
+    if (!may_hold(work, bytes)) {
+        g_free(answer->failure);
+        answer->failure = g_strdup("there is too little memory left for what it would hold for later actions");
+        return;
+    }
+    work->held += bytes;
     work->files[place] = answer->file;
     answer->file = -1;
 }

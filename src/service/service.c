@@ -49,6 +49,7 @@ static const ServiceLimits limits_default = {
     .rendering_seconds = RENDER_SECONDS,
     .rendering_bytes = RENDER_BYTES,
     .page_tree_bytes = G_GUINT64_CONSTANT(256) << 20,
+    .rule_bytes = G_GUINT64_CONSTANT(1) << 30,
     .base_bytes = G_GUINT64_CONSTANT(256) << 20,
 };
 
@@ -80,6 +81,7 @@ fill_limits(ServiceLimits *limits)
     FILL(limits, rendering_seconds);
     FILL(limits, rendering_bytes);
     FILL(limits, page_tree_bytes);
+    FILL(limits, rule_bytes);
     FILL(limits, base_bytes);
 }
 

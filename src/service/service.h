@@ -48,6 +48,7 @@ typedef struct {
     guint rendering_seconds; /* maximum time of a child process; 120 */
     guint64 rendering_bytes; /* maximum address space of a child process; 4 GiB */
     guint64 page_tree_bytes; /* maximum memory for page trees of all targets; 256 MiB */
+    guint64 rule_bytes;      /* maximum memory for what actions of rules on one user's targets hold; 1 GiB */
     guint64 base_bytes;      /* maximum memory for the bases of differences (RouteHostOps.delta_keep); 256 MiB */
 } ServiceLimits;
 
