@@ -24,6 +24,13 @@ connection_disconnect(Connection *connection)
     shutdown(connection->fd, SHUT_RDWR);
 }
 
+void
+exchange_disconnect(Exchange *exchange)
+{
+    connection_disconnect(exchange->connection);
+    exchange_wake(exchange);
+}
+
 gboolean
 connection_has_hung_up(const Connection *connection)
 {

@@ -175,13 +175,6 @@ exchange_wake(Exchange *exchange)
 }
 
 void
-exchange_disconnect(Exchange *exchange)
-{
-    connection_disconnect(exchange->connection);
-    exchange_wake(exchange);
-}
-
-void
 exchange_count_waiting(Exchange *exchange, gboolean waiting)
 {
     ServerFigures *figures = &exchange->connection->listener->traffic->figures;
