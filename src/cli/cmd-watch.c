@@ -151,9 +151,7 @@ static gpointer
 watch(gpointer data)
 {
     Watcher *watcher = data;
-    pid_t pid;
-    guint64 start;
-    const gboolean one = process_operand_parse(watcher->operand, &pid, &start) || strchr(watcher->operand, ':') != NULL;
+    const gboolean one = process_operand_is_number(watcher->operand) || strchr(watcher->operand, ':') != NULL;
     Target *target = watcher->first;
     WatchResult result = WATCH_ENDED;
     while (target != NULL && result == WATCH_ENDED) {

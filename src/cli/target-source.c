@@ -19,9 +19,7 @@ target_source_clear(gpointer data)
 static gboolean
 is_process_name(const char *address)
 {
-    pid_t pid;
-    guint64 start;
-    return strchr(address, ':') == NULL && !process_operand_parse(address, &pid, &start);
+    return strchr(address, ':') == NULL && !process_operand_is_number(address);
 }
 
 /* At present only the name must be suitable: other processes may follow. */

@@ -161,8 +161,6 @@ SourceKind
 source_kind(const char *name, gboolean (*may_be_file)(const char *path), GError **error)
 {
     g_autoptr(GPtrArray) processes = NULL;
-    pid_t pid;
-    guint64 start;
 
     if (g_str_has_prefix(name, "unix:") || strstr(name, "://"))
         return SOURCE_IS_TARGET;
@@ -176,7 +174,7 @@ source_kind(const char *name, gboolean (*may_be_file)(const char *path), GError 
     processes = candidates_find(name, CANDIDATES_NAMED, NULL);
     if (processes == NULL)
         return SOURCE_IS_FILE;
-    if (!file || process_operand_parse(name, &pid, &start))
+    if (!file || process_operand_is_number(name))
         return SOURCE_IS_TARGET;
     g_set_error(error, SOURCE_ERROR, SOURCE_ERROR_NAME,
                 "'%s' is a process, and here a file of another user; give the pid of the process, or ./%s", name, name);

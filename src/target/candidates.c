@@ -391,15 +391,6 @@ set_unread(guint n, const char *name, GError **error)
                 name, n);
 }
 
-/* A pid alone, or the operand of one process. */
-static gboolean
-is_number(const char *name)
-{
-    pid_t pid;
-    guint64 start;
-    return strspn(name, "0123456789") == strlen(name) || process_operand_parse(name, &pid, &start);
-}
-
 static GArray *
 find_pid(const char *text, GError **error)
 {
@@ -419,7 +410,7 @@ find_pid(const char *text, GError **error)
 GPtrArray *
 candidates_find(const char *name, CandidatesFlags flags, GError **error)
 {
-    const gboolean pid = is_number(name);
+    const gboolean pid = process_operand_is_number(name);
     ProcessListGaps gaps = {0};
     g_autoptr(GArray) all = pid && (flags & CANDIDATES_FAMILY) == 0 ? NULL : process_list(&gaps);
     guint unread = 0;

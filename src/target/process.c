@@ -389,6 +389,14 @@ process_operand_parse(const char *text, pid_t *pid, guint64 *start_time)
 }
 
 gboolean
+process_operand_is_number(const char *text)
+{
+    pid_t pid;
+    guint64 start;
+    return strspn(text, "0123456789") == strlen(text) || process_operand_parse(text, &pid, &start);
+}
+
+gboolean
 process_alive(pid_t pid, guint64 start_time)
 {
     g_autofree char *stat = read_proc(pid, "stat", NULL);

@@ -67,6 +67,9 @@ char *process_operand(const Process *process);
 /* Whether TEXT is a pid or such an operand, which is then stored in *PID, and in *START_TIME or 0 there. */
 gboolean process_operand_parse(const char *text, pid_t *pid, guint64 *start_time);
 
+/* Whether TEXT is one of these, or a number that is too large for a pid, and so not the name of a process. */
+gboolean process_operand_is_number(const char *text);
+
 /* Whether PID is still the process with this start time. A zombie is not alive. */
 gboolean process_alive(pid_t pid, guint64 start_time);
 
