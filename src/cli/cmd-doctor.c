@@ -413,7 +413,8 @@ begin_watched_dumps(Run *run, GError **error)
     return dumps->len == 0 || begin_dumps(run, dumps, error);
 }
 
-/* Opens the history of a live target before the watch, so that a wrong name is reported at once. */
+/* Opens the history of a live target before the watch, so that a wrong name, or the history of another process, is
+ * reported at once. */
 static gboolean
 open_past(Run *run, GError **error)
 {
@@ -434,11 +435,15 @@ open_past(Run *run, GError **error)
 static int
 examine_target(Run *run, const char *name, const WatchingChoice *choice, GError **error)
 {
-    g_autoptr(Target) target = open_past(run, error) ? via_open(name, error) : NULL;
+    g_autoptr(Target) target = via_open(name, error);
 
     if (target == NULL)
         return STATUS_FAILED;
     guint64 started = target_pid(target) != 0 ? process_start_time(target_pid(target)) : 0;
+    run->material.pid = target_pid(target);
+    run->material.start_time = started;
+    if (!open_past(run, error))
+        return STATUS_FAILED;
     run->started_us = started != 0 ? process_started_us(started) : G_MAXINT64;
     run->name = g_strdup(target_label(target));
     run->source.symbolize.pid = target_pid(target);

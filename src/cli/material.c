@@ -174,10 +174,12 @@ read_history(const Material *material, GArray *moments, GError **error)
 {
     history_take_handed();
     g_autoptr(History) history = history_open(material->history, HISTORY_READ, error);
-    StatsIterator *iterator = history != NULL
-                                  ? history_iterator_new(history, material->target, HISTORY_ALL_TIME,
-                                                         HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES, error)
-                                  : NULL;
+    const HistoryLife life = {
+        .target = material->target, .pid = material->pid, .start_ticks = material->start_time, .boot = material->boot};
+    if (history == NULL || (material->pid != 0 && !history_check_life(history, &life, error)))
+        return FALSE;
+    StatsIterator *iterator = history_iterator_new(history, material->target, HISTORY_ALL_TIME,
+                                                   HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES, error);
     if (iterator == NULL)
         return FALSE;
     gboolean fine = iterator->each(iterator, add_sample, moments, error);
@@ -209,6 +211,7 @@ static gboolean
 open_history(Material *material, GError **error)
 {
     history_hand_over(material->history);
+    material->boot = history_boot();
     const Confined confined = {.work = extract_history,
                                .data = material,
                                .memory = CONFINED_WORK_STATISTICS,
@@ -225,7 +228,9 @@ material_open(Material *material, char *const *names, const char *target, GPtrAr
 {
     *material = (Material){.files = g_array_new(FALSE, FALSE, sizeof(StatsFile)),
                            .paths = g_ptr_array_new_with_free_func(g_free),
-                           .target = target};
+                           .target = target,
+                           .pid = material->pid,
+                           .start_time = material->start_time};
     for (; *names != NULL; names++) {
         gboolean directory = g_file_test(*names, G_FILE_TEST_IS_DIR);
         if (!(directory ? open_directory : open_file)(material, *names, dumps, error))
@@ -298,4 +303,5 @@ material_clear(Material *material)
     g_clear_pointer(&material->files, g_array_unref);
     g_clear_pointer(&material->paths, g_ptr_array_unref);
     g_clear_pointer(&material->history, g_free);
+    g_clear_pointer(&material->boot, g_free);
 }

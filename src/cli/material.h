@@ -13,6 +13,9 @@ typedef struct {
     int samples;        /* an open file of the server (stats/sample-bytes.h); 0: none */
     int extract;        /* such a file with the samples of the history file; 0: none */
     const char *target; /* in the history file, or NULL */
+    pid_t pid;          /* the process of which the history must have samples; 0: any */
+    guint64 start_time; /* of it */
+    char *boot;         /* HistoryLife.boot of it */
 } Material;
 
 /* Whether this may be an input of the doctor, and not a program. */
@@ -23,7 +26,8 @@ gboolean material_may_be(const char *path);
 gboolean material_is_history(const char *path);
 
 /* Opens NAMES (NULL-terminated) and adds the paths of dumps to DUMPS (char *); a history file is read by a child of its
- * own, which has 30 s of processor time if the file is another user's. MATERIAL must be cleared, also on error.
+ * own, which has 30 s of processor time if the file is another user's, and fails if the history has no samples of the
+ * process that is set in MATERIAL, whose other members are set here. MATERIAL must be cleared, also on error.
  * TARGET selects the samples if a history file has several targets; or NULL. */
 gboolean material_open(Material *material, char *const *names, const char *target, GPtrArray *dumps, GError **error);
 

@@ -87,6 +87,20 @@ find_life(History *history, gint64 target, const HistoryLife *life, gint64 *id, 
     return ok;
 }
 
+gboolean
+history_check_life(History *history, const HistoryLife *life, GError **error)
+{
+    gint64 target, id;
+    if (!database_find_target(history, life->target, &target, error) || !find_life(history, target, life, &id, error))
+        return FALSE;
+    if (id == 0)
+        g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING,
+                    "%s has no samples of process %" G_GINT64_FORMAT "%s%s, which 'jescope collect' writes",
+                    history_path(history), life->pid, life->target != NULL ? " under the name " : "",
+                    life->target != NULL ? life->target : "");
+    return id != 0;
+}
+
 static gboolean
 update_life(History *history, gint64 id, const HistoryLife *life, GError **error)
 {

@@ -148,9 +148,11 @@ def test_growth_of_the_history(tmp_path):
                 break
             assert time.monotonic() < end, found
         assert leaks[0]["bytes_per_second"] > 0 and leaks[0]["bytes"] > MIB
-    # Of another process nothing is taken.
+    # Of another process nothing is taken, whatever name its samples have.
     with holding(tmp_path, "small=20") as (_, other):
-        assert doctor(tmp_path, "--for=1s", f"--history={history}", "--target=holds", other)["findings"] == []
+        for words in ([], ["--target=holds"]):
+            done = jescope(tmp_path, "doctor", "--for=1s", f"--history={history}", *words, other, check=False)
+            assert done.returncode == 1 and f"has no samples of process {other}" in done.stderr, done.stderr
         done = jescope(tmp_path, "doctor", "--history=/dev/null", other, check=False)
         assert done.returncode == 2 and "not a history file" in done.stderr
 
