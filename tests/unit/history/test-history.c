@@ -2,6 +2,7 @@
 #include "etc-file.h"
 #include "fixture.h"
 
+#include "confine/thread-time.h"
 #include "history/database.h"
 #include "history/series.h"
 #include "stats/intern.h"
@@ -301,6 +302,28 @@ begin_as(History *history, const HistoryProcess *process)
     gint64 incarnation;
     g_assert_true(history_begin(history, &life, &incarnation, NULL));
     return incarnation;
+}
+
+/* The processes of a series, each of which leaves one sample, whose block each later one looked at. */
+static void
+test_many_short_lives(void)
+{
+    enum { LIVES = 2000, PART = LIVES / 10 };
+    char *path = fixture_path();
+    History *history = fixture_open(path);
+    gint64 first_us = 0, last_us = 0;
+    for (gint64 i = 0; i < LIVES; i++) {
+        const HistoryLife life = {.target = "redis", .pid = 1, .start_ticks = (guint64)i + 1, .boot = "boot"};
+        gint64 incarnation;
+        const gint64 begun_us = thread_time_us();
+        g_assert_true(history_begin(history, &life, &incarnation, NULL));
+        first_us += i < PART ? thread_time_us() - begun_us : 0;
+        last_us += i >= LIVES - PART ? thread_time_us() - begun_us : 0;
+        fixture_add(history, incarnation, SOME_DAY + i, 1);
+    }
+    g_assert_cmpint(last_us, <, first_us * 20);
+    history_close(history);
+    fixture_remove(path);
 }
 
 /* What a process was called is kept with each life; a file of an older jescope has none, and gets it when it is
@@ -763,6 +786,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/not-history", test_not_history);
     g_test_add_func("/history/newer", test_newer);
     g_test_add_func("/history/process", test_process);
+    g_test_add_func("/history/many-short-lives", test_many_short_lives);
     g_test_add_func("/history/locked", test_locked);
     g_test_add_func("/history/damaged-block", test_damaged_block);
     g_test_add_func("/history/damaged-time", test_damaged_time);
