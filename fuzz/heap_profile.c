@@ -44,7 +44,7 @@ check_holes(const Profile *profile)
 
     for (guint32 i = 0; i < n; i++)
         groups[i] = i / 2;
-    holes_compute(profile, groups, weights, &sum);
+    holes_compute(profile, groups, PROFILE_WHATIF, weights, &sum);
     g_assert_true(isfinite(sum.unused) && sum.attributed <= sum.unused * (1 + 1e-9));
     for (guint32 i = 0; i < n; i++)
         for (ProfileValue value = PROFILE_PINNED; value <= PROFILE_WHATIF; value++)

@@ -268,7 +268,7 @@ weights_with(const Profile *profile, ProfileValue value)
     HolesSum sum;
 
     if (value == PROFILE_PINNED && profile_has_value(profile, value))
-        holes_compute(profile, NULL, weights, &sum);
+        holes_compute(profile, NULL, value, weights, &sum);
     return weights;
 }
 

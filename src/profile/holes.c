@@ -52,6 +52,7 @@ typedef struct {
 typedef struct {
     const Profile *profile;
     const guint32 *groups;
+    ProfileValue value;
     ProfileWeight *weights;
     GArray *pieces; /* Piece */
 } Holes;
@@ -534,13 +535,14 @@ add_class(const Holes *holes, guint index, guint *at, HolesSum *sum)
     sum->covered += class.covered.middle * class.unused;
     sum->addressed = sum->addressed || class.addressed;
     share_unused(holes, &class, sum);
-    find_going_back(holes, &class);
+    if (holes->value == PROFILE_WHATIF)
+        find_going_back(holes, &class);
 }
 
 void
-holes_compute(const Profile *profile, const guint32 *groups, ProfileWeight *weights, HolesSum *sum)
+holes_compute(const Profile *profile, const guint32 *groups, ProfileValue value, ProfileWeight *weights, HolesSum *sum)
 {
-    Holes holes = {profile, groups, weights, g_array_new(FALSE, FALSE, sizeof(Piece))};
+    Holes holes = {profile, groups, value, weights, g_array_new(FALSE, FALSE, sizeof(Piece))};
     guint at = 0;
 
     *sum = (HolesSum){0};

@@ -215,7 +215,9 @@ add_rows(PageGraph *graph)
 PageGraph *
 page_graph_new(const PageTree *tree, const PageNames *names, const PageGraphOptions *options)
 {
+    enum { DOUBLED_MOST = 32 };
     PageGraph *graph = g_new0(PageGraph, 1);
+    gdouble factor = 2;
 
     graph->tree = tree;
     graph->names = names;
@@ -224,8 +226,10 @@ page_graph_new(const PageTree *tree, const PageNames *names, const PageGraphOpti
     find_top(graph);
     graph->narrowest = extent_of(graph, graph->top) / options->width;
     add_path(graph);
-    while (!add_rows(graph)) {
-        graph->narrowest = graph->narrowest > 0 ? graph->narrowest * 2 : 1;
+    for (guint doubled = 0; !add_rows(graph); doubled++) {
+        /* A damaged tree may need more than a thousand doublings, each of which takes as long as the file is. */
+        factor *= doubled < DOUBLED_MOST ? 1 : factor;
+        graph->narrowest = graph->narrowest > 0 ? graph->narrowest * factor : 1;
         add_path(graph);
     }
     return graph;

@@ -201,7 +201,7 @@ compute_holes(View *view)
         guint32 n = profile_n_stacks(profile);
         if (profile_has_value(profile, view->options->value)) {
             side->weights = g_memdup2(profile_weights(profile), n * sizeof(ProfileWeight));
-            holes_compute(profile, owners[i], side->weights, &side->holes);
+            holes_compute(profile, owners[i], view->options->value, side->weights, &side->holes);
             if (view->options->value == PROFILE_PINNED) {
                 side->unattributed.estimate[PROFILE_PINNED] = side->holes.unused - side->holes.attributed;
                 side->unattributed.variance[PROFILE_PINNED] = side->holes.variance;

@@ -52,7 +52,7 @@ compute(const char *text, gboolean together)
     g_assert_true(profile_has_value(result.profile, PROFILE_PINNED) &&
                   profile_has_value(result.profile, PROFILE_WHATIF));
     result.weights = g_new0(ProfileWeight, n + 1);
-    holes_compute(result.profile, groups, result.weights, &result.sum);
+    holes_compute(result.profile, groups, PROFILE_WHATIF, result.weights, &result.sum);
     return result;
 }
 
@@ -79,6 +79,20 @@ test_addresses(void)
     g_assert_cmpfloat_with_epsilon(result.weights[0].estimate[PROFILE_WHATIF], 30 * 16384, 1e-6);
     g_assert_cmpfloat_with_epsilon(result.weights[1].estimate[PROFILE_WHATIF], 2 * 16384, 1e-6);
     g_assert_cmpfloat(result.weights[0].variance[PROFILE_WHATIF], >, 0);
+    clear(&result);
+}
+
+/* What takes long is computed for those who ask for it. */
+static void
+test_pinned_only(void)
+{
+    const Row rows[] = {{0x2100, 30, 1000000, 3}, {0x2200, 8, 1000000, 0}};
+    g_autofree char *text = dump_of(rows, G_N_ELEMENTS(rows), CLASS);
+    Result result = compute(text, FALSE);
+
+    holes_compute(result.profile, NULL, PROFILE_PINNED, result.weights, &result.sum);
+    g_assert_cmpfloat_with_epsilon(result.weights[0].estimate[PROFILE_PINNED], 90 * 4096, 1e-6);
+    g_assert_cmpfloat(result.weights[0].estimate[PROFILE_WHATIF], ==, 0);
     clear(&result);
 }
 
@@ -201,6 +215,7 @@ main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/profile/holes/addresses", test_addresses);
+    g_test_add_func("/profile/holes/pinned-only", test_pinned_only);
     g_test_add_func("/profile/holes/young", test_young);
     g_test_add_func("/profile/holes/few", test_few);
     g_test_add_func("/profile/holes/together", test_together);

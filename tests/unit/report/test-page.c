@@ -2,6 +2,7 @@
 /* Page JSON: what is shown and what is hidden add up to what the profile has. */
 #include "fixture.h"
 
+#include "confine/thread-time.h"
 #include "page/page.h"
 #include "report/page-graph.h"
 #include "report/page.h"
@@ -382,6 +383,38 @@ test_shared_labels(void)
     g_assert_false(page_tree_is_sound(&tree, 1));
 }
 
+/* The minimum width of what is shown was doubled two thousand times, each of which took as long as the file is. */
+static void
+test_small_root(void)
+{
+    enum { CHILDREN = 100000, RUNS = CHILDREN + 1 };
+    g_autofree guint32 *labels = g_new0(guint32, CHILDREN);
+    g_autofree PageRun *runs = g_new0(PageRun, RUNS);
+    g_autofree PageWeight *weights = g_new0(PageWeight, RUNS);
+    g_autofree gdouble *others = g_new0(gdouble, RUNS);
+    const PageGraphOptions options = {.width = 1000, .depth = 100, .rows_max = CHILDREN / 2};
+    runs[0] = (PageRun){.parent = PROFILE_NONE, .after = RUNS, .end = PROFILE_NONE};
+    weights[0].total = 1e-300;
+    for (guint32 i = 1; i < RUNS; i++) {
+        runs[i] = (PageRun){.first = i - 1, .n = 1, .after = i + 1, .depth = 1, .end = PROFILE_NONE};
+        weights[i].total = 1e308;
+    }
+    const PageTree tree = {.n_sides = 1,
+                           .n_labels = CHILDREN,
+                           .n_runs = RUNS,
+                           .labels = labels,
+                           .runs = runs,
+                           .sides = {weights},
+                           .ends = {weights}, /* none of them */
+                           .others = others,
+                           .end_others = others};
+    g_assert_true(page_tree_is_sound(&tree, 1));
+    const gint64 begun_us = thread_time_us();
+    PageGraph *graph = page_graph_new(&tree, NULL, &options);
+    g_assert_cmpint(thread_time_us() - begun_us, <, G_USEC_PER_SEC);
+    page_graph_free(graph);
+}
+
 static guint
 count(const char *text, const char *part)
 {
@@ -450,6 +483,7 @@ main(int argc, char **argv)
     g_test_add_func("/page/tree", test_tree);
     g_test_add_func("/page/damaged-tree", test_damaged_tree);
     g_test_add_func("/page/shared-labels", test_shared_labels);
+    g_test_add_func("/page/small-root", test_small_root);
     g_test_add_func("/page/nothing", test_nothing);
     g_test_add_func("/page/file", test_file);
     return g_test_run();
