@@ -304,6 +304,20 @@ begin_as(History *history, const HistoryProcess *process)
     return incarnation;
 }
 
+static void
+assert_uses_index(const char *path, const char *query, const char *index)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    g_autofree char *sql = g_strconcat("EXPLAIN QUERY PLAN ", query, NULL);
+    g_assert_cmpint(sqlite3_open(path, &db), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), ==, SQLITE_OK);
+    g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
+    g_assert_nonnull(strstr((const char *)sqlite3_column_text(statement, 3), index));
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+}
+
 /* The processes of a series, each of which leaves one sample, whose block each later one looked at. */
 static void
 test_many_short_lives(void)
@@ -323,6 +337,8 @@ test_many_short_lives(void)
     }
     g_assert_cmpint(last_us, <, first_us * 20);
     history_close(history);
+    assert_uses_index(path, "SELECT id FROM incarnation WHERE source = 0 AND pid = 1 AND start_ticks = 2",
+                      "life_by_process");
     fixture_remove(path);
 }
 
