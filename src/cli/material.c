@@ -176,9 +176,10 @@ read_history(const Material *material, GArray *moments, GError **error)
     g_autoptr(History) history = history_open(material->history, HISTORY_READ, error);
     const HistoryLife life = {
         .target = material->target, .pid = material->pid, .start_ticks = material->start_time, .boot = material->boot};
-    if (history == NULL || (material->pid != 0 && !history_check_life(history, &life, error)))
+    g_autofree char *own = history != NULL && material->pid != 0 ? history_target_of(history, &life, error) : NULL;
+    if (history == NULL || (material->pid != 0 && own == NULL))
         return FALSE;
-    StatsIterator *iterator = history_iterator_new(history, material->target, HISTORY_ALL_TIME,
+    StatsIterator *iterator = history_iterator_new(history, own != NULL ? own : material->target, HISTORY_ALL_TIME,
                                                    HISTORY_TOTALS | HISTORY_ARENAS | HISTORY_CLASSES, error);
     if (iterator == NULL)
         return FALSE;

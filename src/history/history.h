@@ -107,8 +107,9 @@ char *history_boot(void);
  * none. */
 gboolean history_find_series(History *history, const HistoryLife *life, char **series, GError **error);
 
-/* FALSE with HISTORY_ERROR_MISSING if LIFE's target, NULL: the file's only one, has no samples of LIFE's process. */
-gboolean history_check_life(History *history, const HistoryLife *life, GError **error);
+/* The target that has samples of LIFE's process, to be freed: LIFE's target, or if that is NULL, whichever does. NULL
+ * with HISTORY_ERROR_MISSING if there is none. */
+char *history_target_of(History *history, const HistoryLife *life, GError **error);
 
 /* Finds or creates the incarnation of LIFE. Packs the samples of the target's earlier incarnations. */
 gboolean history_begin(History *history, const HistoryLife *life, gint64 *incarnation, GError **error);

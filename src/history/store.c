@@ -87,18 +87,22 @@ find_life(History *history, gint64 target, const HistoryLife *life, gint64 *id, 
     return ok;
 }
 
-gboolean
-history_check_life(History *history, const HistoryLife *life, GError **error)
+char *
+history_target_of(History *history, const HistoryLife *life, GError **error)
 {
-    gint64 target, id;
-    if (!database_find_target(history, life->target, &target, error) || !find_life(history, target, life, &id, error))
-        return FALSE;
-    if (id == 0)
+    sqlite3_stmt *statement = database_statement(history, SQL_LIFE_NAME, error);
+    char *name = NULL;
+    gboolean ok;
+    bind_life(statement, 0, life);
+    database_bind_text(statement, 1, life->target);
+    while (database_next(history, statement, &ok, error))
+        name = g_strdup((const char *)sqlite3_column_text(statement, 0));
+    if (ok && name == NULL)
         g_set_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING,
                     "%s has no samples of process %" G_GINT64_FORMAT "%s%s, which 'jescope collect' writes",
                     history_path(history), life->pid, life->target != NULL ? " under the name " : "",
                     life->target != NULL ? life->target : "");
-    return id != 0;
+    return name;
 }
 
 static gboolean

@@ -342,6 +342,34 @@ test_many_short_lives(void)
     fixture_remove(path);
 }
 
+/* The samples of a process are found under whatever name they have, and never those of another one. */
+static void
+test_target_of(void)
+{
+    char *path = fixture_path();
+    History *history = fixture_open(path);
+    g_autoptr(GError) error = NULL;
+    gint64 incarnation;
+    HistoryLife mine = {.target = "redis", .pid = 1, .start_ticks = 7, .boot = "boot"}, other = mine;
+    other.target = "sidecar";
+    other.pid = 2;
+    g_assert_true(history_begin(history, &mine, &incarnation, NULL));
+    g_assert_true(history_begin(history, &other, &incarnation, NULL));
+    mine.target = NULL;
+    g_autofree char *name = history_target_of(history, &mine, NULL);
+    g_assert_cmpstr(name, ==, "redis");
+    mine.target = "sidecar";
+    g_assert_null(history_target_of(history, &mine, &error));
+    g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING);
+    g_clear_error(&error);
+    mine.target = NULL;
+    mine.start_ticks++;
+    g_assert_null(history_target_of(history, &mine, &error));
+    g_assert_error(error, HISTORY_ERROR, HISTORY_ERROR_MISSING);
+    history_close(history);
+    fixture_remove(path);
+}
+
 /* What a process was called is kept with each life; a file of an older jescope has none, and gets it when it is
  * written. */
 static void
@@ -803,6 +831,7 @@ main(int argc, char **argv)
     g_test_add_func("/history/newer", test_newer);
     g_test_add_func("/history/process", test_process);
     g_test_add_func("/history/many-short-lives", test_many_short_lives);
+    g_test_add_func("/history/target-of", test_target_of);
     g_test_add_func("/history/locked", test_locked);
     g_test_add_func("/history/damaged-block", test_damaged_block);
     g_test_add_func("/history/damaged-time", test_damaged_time);
