@@ -130,6 +130,10 @@ choose_looks(Screen *screen, gboolean colored)
 static void
 set_modes(Screen *screen)
 {
+    /* Also what has no meaning: after an event that was not asked for, wget_wch() waits for another key, whatever
+     * nodelay() says. */
+    const mmask_t reported = BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON2_PRESSED | BUTTON2_RELEASED | BUTTON3_PRESSED |
+                             BUTTON3_RELEASED | BUTTON4_PRESSED | BUTTON4_RELEASED | BUTTON5_PRESSED | BUTTON5_RELEASED;
     gboolean colored = screen->options.colored && has_colors();
     cbreak();
     noecho();
@@ -143,7 +147,7 @@ set_modes(Screen *screen)
     }
     choose_looks(screen, colored);
     if (screen->options.mouse)
-        mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+        mousemask(reported, NULL);
     mouseinterval(0);
 }
 

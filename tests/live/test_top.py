@@ -189,10 +189,31 @@ def test_record_mark_difference_flame(loaded):
         terminal.wait("status 0")
 
 
+def move_button(terminal, row, column, code):
+    """Of the mouse: a button is pressed, or 3, released, there, from 1 on, as xterm says it."""
+    terminal.do("send-keys", "-l", "\x1b[M" + "".join(chr(32 + number) for number in (code, column, row)))
+
+
 def click(terminal, row, column, button=0):
-    """A press and a release there, from 1 on, as xterm sends them."""
-    for code in (button, 3):
-        terminal.do("send-keys", "-l", "\x1b[M" + "".join(chr(32 + number) for number in (code, column, row)))
+    move_button(terminal, row, column, button)
+    move_button(terminal, row, column, 3)
+
+
+@needs_tmux
+def test_a_button_that_is_released_late(loaded):
+    """ncurses waits for another key after a mouse event that it was not asked for, and the screen stood still until then."""
+    scratch, server = loaded
+    with tmux(scratch, "top", "--filter", server.pid, "--every", "200ms") as terminal:
+        screen = terminal.wait("jescope targets", "RSS▼", "redis-server").splitlines()
+        move_button(terminal, 2, screen[1].index("ALLOCATED") + 1, 0)
+        terminal.wait("ALLOCATED▼")
+        for button in (3, 1, 3, 2, 3):
+            move_button(terminal, 4, 5, button)
+        for _ in range(3):  # by then it has been read
+            clock = terminal.screen.splitlines()[0]
+            wait_for(lambda: terminal.screen.splitlines()[0] != clock, "the clock goes on")
+        terminal.press("q")
+        terminal.wait("status 0")
 
 
 @needs_tmux
