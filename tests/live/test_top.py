@@ -157,7 +157,7 @@ def test_many_sizes(loaded):
 def test_record_mark_difference_flame(loaded):
     scratch, server = loaded
     assert not active(scratch, server.pid)
-    with tmux(scratch, "top", server.pid, "--every", "200ms") as terminal:
+    with tmux(scratch, "top", server.pid, "--every", "200ms", rows=80) as terminal:
         terminal.wait("targets > redis-server", "profiling is ready")
         terminal.press("s")
         terminal.wait("profiling is not active")
