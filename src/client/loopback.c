@@ -52,9 +52,8 @@ loopback_refusal(const Loopback *loopback, const char *server, const char *remed
     char text[4096];
     if (getpwuid_r(loopback->stranger, &entry, text, sizeof(text), &found) != 0)
         found = NULL;
-    return g_strdup_printf(
-        "nothing was sent to %s, where user %s%s%u%s listens, who may not be the one that it is meant "
-        "for; %s",
-        server, found != NULL ? found->pw_name : "", found != NULL ? " (" : "", (unsigned)loopback->stranger,
-        found != NULL ? ")" : "", remedy);
+    return g_strdup_printf("nothing was sent to %s: the listener belongs to user %s%s%u%s, who may not be trusted with "
+                           "it; %s",
+                           server, found != NULL ? found->pw_name : "", found != NULL ? " (" : "",
+                           (unsigned)loopback->stranger, found != NULL ? ")" : "", remedy);
 }

@@ -150,19 +150,27 @@ is_connected(int fd)
            (info.tcpi_state == TCP_ESTABLISHED || info.tcpi_state == TCP_CLOSE_WAIT);
 }
 
+static gboolean
+find_connected(const End *ours, const End *theirs, uid_t *uid)
+{
+    struct inet_diag_req_v2 request;
+    struct inet_diag_msg answer;
+    describe(ours, theirs, &request);
+    if (!ask(&request, &answer) || !is_same_socket(&answer, &request) || !has_owner(&answer) ||
+        is_ambiguous(answer.idiag_uid))
+        return FALSE;
+    *uid = answer.idiag_uid;
+    return TRUE;
+}
+
 gboolean
 peer_user_find(int fd, uid_t *uid)
 {
     End ours, theirs;
-    struct inet_diag_req_v2 request;
-    struct inet_diag_msg answer;
-    if (!get_ends(fd, &ours, &theirs))
+    uid_t found;
+    if (!get_ends(fd, &ours, &theirs) || !find_connected(&ours, &theirs, &found) || !is_connected(fd))
         return FALSE;
-    describe(&ours, &theirs, &request);
-    if (!ask(&request, &answer) || !is_same_socket(&answer, &request) || !has_owner(&answer) || !is_connected(fd) ||
-        is_ambiguous(answer.idiag_uid))
-        return FALSE;
-    *uid = answer.idiag_uid;
+    *uid = found;
     return TRUE;
 }
 
@@ -223,14 +231,5 @@ gboolean
 peer_user_find_between(const PeerEnds *ends, uid_t *uid)
 {
     End ours, theirs;
-    struct inet_diag_req_v2 request;
-    struct inet_diag_msg answer;
-    if (!parse_ends(ends, &ours, &theirs))
-        return FALSE;
-    describe(&ours, &theirs, &request);
-    if (!ask(&request, &answer) || !is_same_socket(&answer, &request) || !has_owner(&answer) ||
-        is_ambiguous(answer.idiag_uid))
-        return FALSE;
-    *uid = answer.idiag_uid;
-    return TRUE;
+    return parse_ends(ends, &ours, &theirs) && find_connected(&ours, &theirs, uid);
 }

@@ -26,7 +26,8 @@ typedef struct {
 /* FALSE if their address is not one of this machine's loopback. */
 gboolean peer_ends_are_loopback(const PeerEnds *ends);
 
-/* Finds the user who listens at the other end; FALSE if unknown, or nobody does in this network namespace. */
+/* Finds the user whose socket listens at the other end. FALSE if the user is unknown, or no socket of this network
+ * namespace listens there. Thread-safe, like all functions here. */
 gboolean peer_user_find_listener(const PeerEnds *ends, uid_t *uid);
 
 /* Finds the user at the other end as peer_user_find() does, but a connection that has ended meanwhile may be taken for

@@ -32,7 +32,7 @@ gboolean clickhouse_blames_rows(const char *answer);
 gboolean clickhouse_client_insert(ClickhouseClient *client, const char *into, const GString *body, ExportReply *reply,
                                   GError **error);
 
-/* Returns the answer to SQL as text, to be freed. NULL with EXPORT_ERROR if there is none within DEADLINE_MS, or with
+/* Returns the answer to SQL as text, to be freed. NULL with EXPORT_ERROR if none arrives within DEADLINE_MS, or with
  * ClickHouse's message. */
 GString *clickhouse_client_ask(ClickhouseClient *client, const char *sql, guint deadline_ms, GError **error);
 

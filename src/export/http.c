@@ -290,8 +290,8 @@ http_send(Http *http, const HttpRequest *request, HttpAnswer *answer, GError **e
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && answer->cut))
         return TRUE;
     if (http->loopback.is_refused) {
-        g_autofree char *remedy =
-            g_strdup_printf("if it is, add server-user=%u to the URL", (unsigned)http->loopback.stranger);
+        g_autofree char *remedy = g_strdup_printf("if this user runs the receiver, add server-user=%u to the URL",
+                                                  (unsigned)http->loopback.stranger);
         g_autofree char *refusal = loopback_refusal(&http->loopback, http->origin, remedy);
         g_set_error(error, EXPORT_ERROR, EXPORT_ERROR_UNREACHED, "%s", refusal);
         http->loopback.is_refused = FALSE;

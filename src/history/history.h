@@ -108,7 +108,7 @@ char *history_boot(void);
 gboolean history_find_series(History *history, const HistoryLife *life, char **series, GError **error);
 
 /* The target that has samples of LIFE's process, to be freed: LIFE's target, or if that is NULL, whichever does. NULL
- * with HISTORY_ERROR_MISSING if there is none. */
+ * with HISTORY_ERROR_MISSING if no target has any. */
 char *history_target_of(History *history, const HistoryLife *life, GError **error);
 
 /* Finds or creates the incarnation of LIFE. Packs the samples of the target's earlier incarnations. */

@@ -20,7 +20,7 @@ const char *publish_name(RouteFile file);
 /* Implements RouteHostOps.publish; the directory is created in PARENT, an absolute path. */
 Outcome publish_put(Published *published, const char *parent, const RoutePublication *what, Failure *failure);
 
-/* Sets *BYTES to the size of FILE on disk, 0 if there is none. False if it cannot be told. */
+/* Sets *BYTES to the size of FILE on disk, 0 if it does not exist. False if the size cannot be determined. */
 bool publish_size(const Published *published, RouteFile file, uint64_t *bytes);
 
 /* Removes files and directory. */

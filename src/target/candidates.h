@@ -48,7 +48,7 @@ typedef enum {
 
 /* All living processes that match NAME, a pid, a process_operand() or a name, as a GPtrArray of Candidate in the order
  * of their pids. A name matches the caller's own processes if there are any, and for root those of every user. NULL
- * with OUTCOME_NO_PROCESS, with a suggestion, if there is none. The calling process is never included. */
+ * with OUTCOME_NO_PROCESS, with a suggestion, if no process matches. The calling process is never included. */
 GPtrArray *candidates_find(const char *name, CandidatesFlags flags, GError **error);
 
 /* Selects the process that NAME means from ALL, the result of candidates_find() with CANDIDATES_NAMED: the only one, or

@@ -202,8 +202,8 @@ static gboolean
 set_given_up(const char *label, GError **error)
 {
     g_set_error(error, TARGET_ERROR, OUTCOME_SILENT,
-                "%s kept the file locked to which its output is written; if this is not an attack, its memory is on a "
-                "file system that does not answer",
+                "%s kept its output file locked: one of its threads writes from memory on a file system that does not "
+                "respond; try again once it responds",
                 label);
     return FALSE;
 }

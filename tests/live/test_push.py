@@ -398,7 +398,7 @@ def test_a_user_who_listens_where_the_receiver_did(push, tmp_path):
         try:
             url = f"put+http://127.0.0.1:{int(listener.stdout.readline())}"
             done = push(url, f"--token-file={token}", "--for=100ms", status=3)
-            assert f"nothing was sent to {url[4:]}, where user {stranger} listens" in done.stderr
+            assert f"nothing was sent to {url[4:]}: the listener belongs to user {stranger}" in done.stderr
             assert f"add server-user={stranger} to the URL" in done.stderr
             push(f"{url}?server-user={stranger}", f"--token-file={token}")
             assert listener.stdout.readline() == "Bearer abc123\n"

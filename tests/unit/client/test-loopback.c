@@ -92,8 +92,8 @@ test_stranger(void)
         g_assert_cmpuint(loopback.stranger, ==, STRANGER);
         g_autofree char *text = loopback_refusal(&loopback, "http://127.0.0.1:4040", "use https");
         g_assert_cmpstr(text, ==,
-                        "nothing was sent to http://127.0.0.1:4040, where user 23456 listens, who may not be the "
-                        "one that it is meant for; use https");
+                        "nothing was sent to http://127.0.0.1:4040: the listener belongs to user 23456, who may not be "
+                        "trusted with it; use https");
         g_assert_true(may_have(&server, families[i / 2], &named));
         end(&server);
     }

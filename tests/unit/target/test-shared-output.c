@@ -263,7 +263,7 @@ test_locked(void)
         }
         g_assert_cmpint(shared_output_take(&output, MIB, &writer, &error), ==, -1);
         g_assert_error(error, TARGET_ERROR, OUTCOME_SILENT);
-        g_assert_nonnull(strstr(error->message, "it (7) kept the file locked"));
+        g_assert_nonnull(strstr(error->message, "it (7) kept its output file locked"));
         g_assert_cmpuint(held(kept), >=, MIB);
     }
     g_autoptr(GError) error = NULL;
