@@ -107,8 +107,8 @@ thin_life(Thinning *thinning, gint64 incarnation, gint64 before_us, GError **err
 static gboolean
 thin_old(History *history, gint64 before_us, guint64 step_us, guint64 *thinned, GError **error)
 {
-    sqlite3_stmt *statement = database_statement(history, SQL_LIVES_KEPT, error);
-    database_bind(statement, HISTORY_SOURCE_IMPORT);
+    sqlite3_stmt *statement = database_statement(history, SQL_LIVES_THICK, error);
+    database_bind(statement, before_us, step_us, HISTORY_SOURCE_IMPORT);
     g_autoptr(GArray) lives = database_ids(history, statement, error);
     Thinning thinning = {.history = history, .step_us = step_us};
     gboolean ok = lives != NULL;

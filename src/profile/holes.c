@@ -47,6 +47,7 @@ typedef struct {
     Range together; /* correlation of the owners of two regions of a slab: 0 mixed at random, 1 slabs have one owner */
     gdouble *slabs; /* of k live regions: [1..regions] */
     gdouble stratum_objects[MOST_STRATA], stratum_samples[MOST_STRATA];
+    GHashTable *known_back; /* results of go_back_stratum() */
 } Class;
 
 typedef struct {
@@ -71,11 +72,16 @@ is_usable(const ProfileClass *class)
 static guint
 class_from(const Profile *profile, gdouble size)
 {
-    guint i = 0;
+    guint low = 0, high = profile->n_classes;
 
-    while (i < profile->n_classes && (gdouble)profile->classes[i].size < size)
-        i++;
-    return i;
+    while (low < high) {
+        guint middle = (low + high) / 2;
+        if ((gdouble)profile->classes[middle].size < size)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 static void
@@ -424,23 +430,41 @@ covered_share(const Class *class, gdouble share, gdouble samples)
                    range.high * class->covered.high};
 }
 
+/* The slabs of one stratum that would be returned without SAMPLES of its samples. All objects of a class have one size,
+ * so groups with the same number of samples have the same result; it is computed once. */
+static const Range *
+go_back_stratum(const Class *class, guint stratum, guint samples)
+{
+    gpointer key = GSIZE_TO_POINTER((gsize)samples * MOST_STRATA + stratum);
+    Range *sum = g_hash_table_lookup(class->known_back, key);
+    if (sum != NULL)
+        return sum;
+    guint regions = (guint) class->of->regions;
+    guint first = 1u << stratum;
+    guint last = stratum + 1 < MOST_STRATA ? MIN((2u << stratum) - 1, regions) : regions;
+    gdouble all = class->stratum_samples[stratum];
+    Range share = covered_share(class, samples / all, all);
+    gdouble counted = Z95 / sqrt(all); /* the error of the number of such slabs */
+    sum = g_new(Range, 1);
+    sum->low = slabs_of(class, first, last, share.low, class->together.low) * MAX(0, 1 - counted);
+    sum->middle = slabs_of(class, first, last, share.middle, class->together.middle);
+    sum->high = slabs_of(class, first, last, share.high, class->together.high) * (1 + counted);
+    g_hash_table_insert(class->known_back, key, sum);
+    return sum;
+}
+
 static Range
-go_back_addressed(const Class *class, const gdouble *objects)
+go_back_addressed(const Class *class, const guint samples[MOST_STRATA])
 {
     Range sum = {0};
 
     for (guint stratum = 0; stratum < MOST_STRATA; stratum++) {
-        guint first = 1u << stratum;
-        guint last = stratum + 1 < MOST_STRATA ? (2u << stratum) - 1 : (guint) class->of->regions;
-        gdouble samples = class->stratum_samples[stratum];
-        if (first > class->of->regions || !(objects[stratum] > 0))
+        if (samples[stratum] == 0)
             continue;
-        last = MIN(last, (guint) class->of->regions);
-        Range share = covered_share(class, objects[stratum] / class->stratum_objects[stratum], samples);
-        gdouble counted = Z95 / sqrt(samples); /* the error of the number of such slabs */
-        sum.low += slabs_of(class, first, last, share.low, class->together.low) * MAX(0, 1 - counted);
-        sum.middle += slabs_of(class, first, last, share.middle, class->together.middle);
-        sum.high += slabs_of(class, first, last, share.high, class->together.high) * (1 + counted);
+        const Range *part = go_back_stratum(class, stratum, samples[stratum]);
+        sum.low += part->low;
+        sum.middle += part->middle;
+        sum.high += part->high;
     }
     return sum;
 }
@@ -463,7 +487,7 @@ go_back_assumed(const Class *class, gdouble objects)
 static void
 add_going_back(const Holes *holes, const Class *class, guint first, guint last)
 {
-    gdouble strata[MOST_STRATA] = {0};
+    guint strata[MOST_STRATA] = {0}; /* samples */
     gdouble objects = 0, variance = 0;
 
     for (guint i = first; i < last; i++) {
@@ -471,7 +495,7 @@ add_going_back(const Holes *holes, const Class *class, guint first, guint last)
         objects += piece->objects;
         variance += piece->variance;
         if (piece->occupied > 0)
-            strata[stratum_of(piece->occupied)] += piece->objects;
+            strata[stratum_of(piece->occupied)]++;
     }
     if (!(objects > 0))
         return;
@@ -492,12 +516,13 @@ add_going_back(const Holes *holes, const Class *class, guint first, guint last)
 static void
 find_going_back(const Holes *holes, Class *class)
 {
-    g_autofree gdouble *slabs = g_new0(gdouble, class->of->regions + 1);
-    guint first = 0;
-
     if (class->samples < FEWEST_SAMPLES)
         return;
+    g_autofree gdouble *slabs = g_new0(gdouble, class->of->regions + 1);
+    g_autoptr(GHashTable) known_back = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    guint first = 0;
     class->slabs = slabs;
+    class->known_back = known_back;
     if (class->addressed) {
         count_slabs(class);
         measure_together(class);
@@ -512,6 +537,7 @@ find_going_back(const Holes *holes, Class *class)
         first = i;
     }
     class->slabs = NULL;
+    class->known_back = NULL;
 }
 
 /* ---- all of it ---- */

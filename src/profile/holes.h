@@ -19,11 +19,10 @@ typedef struct {
 } HolesSum;
 
 /*
- * Sets PROFILE_PINNED of WEIGHTS, one for each stack of PROFILE, and, if VALUE is that, PROFILE_WHATIF, which takes a
- * time for each pair of a class and a group that grows with the regions of its slabs. GROUPS has a number for each
- * stack, PROFILE_NONE for those in no group, or is NULL: each stack is its own group. PROFILE_WHATIF is the memory that
- * would be returned if all stacks of a group held nothing, divided among them by their objects. PROFILE must know
- * PROFILE_PINNED.
+ * Sets PROFILE_PINNED of WEIGHTS, one for each stack of PROFILE, and, if VALUE is that, PROFILE_WHATIF. GROUPS has a
+ * number for each stack, PROFILE_NONE for those in no group, or is NULL: each stack is its own group. PROFILE_WHATIF is
+ * the memory that would be returned if all stacks of a group held nothing, divided among them by their objects. PROFILE
+ * must know PROFILE_PINNED.
  */
 void holes_compute(const Profile *profile, const guint32 *groups, ProfileValue value, ProfileWeight *weights,
                    HolesSum *sum);

@@ -210,6 +210,44 @@ test_hostile(void)
     }
 }
 
+/* The time of holes_compute() for N stacks with two samples each, in slabs of REGIONS regions of which one is free. */
+static double
+seconds_of(guint n, guint regions)
+{
+    struct timespec begin, end;
+    HolesSum sum;
+    g_autoptr(GString) text = g_string_new(SAMPLER);
+
+    for (guint i = 0; i < n; i++) {
+        const guint64 slab = G_GUINT64_CONSTANT(0x10000000) + (guint64)i * regions * 4096;
+        g_string_append_printf(text, "@ 0x%x\n  t*: 2: 8192 [2: 8192]\n", 0x2100 + 16 * i);
+        for (guint64 at = slab; at < slab + G_GUINT64_CONSTANT(2) * 4096; at += 4096)
+            g_string_append_printf(text, "#live %" G_GINT64_MODIFIER "x 4096 1 1 1 %u\n", at, regions);
+    }
+    g_string_append(text, MAPS);
+    g_string_append_printf(text, "jescope_class=1 size=4096 regions=%u slab=%u slabs=%u live=%u nonfull=%u\n", regions,
+                           regions * 4096, n, 2 * n, n);
+    g_autoptr(Profile) profile = read_text(text->str, PROFILE_READ_DEFAULT);
+    g_autofree ProfileWeight *weights = g_new0(ProfileWeight, profile_n_stacks(profile));
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    holes_compute(profile, NULL, PROFILE_WHATIF, weights, &sum);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    g_assert_cmpuint(profile_n_stacks(profile), ==, n);
+    g_assert_true(sum.addressed && weights[0].estimate[PROFILE_WHATIF] > 0);
+    return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9;
+}
+
+/* What is computed for a number of samples in large slabs is not computed again for each stack that has as many. */
+static void
+test_many_stacks(void)
+{
+    enum { N_STACKS = 150000 };
+    double small = seconds_of(N_STACKS, 4), large = seconds_of(N_STACKS, 4096);
+
+    g_test_message("slabs of 4 regions %.3f s, of 4096 %.3f s", small, large);
+    g_assert_cmpfloat(large, <, 4 * small + 0.5);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -222,5 +260,6 @@ main(int argc, char **argv)
     g_test_add_func("/profile/holes/rows", test_rows);
     g_test_add_func("/profile/holes/unknown", test_unknown);
     g_test_add_func("/profile/holes/hostile", test_hostile);
+    g_test_add_func("/profile/holes/many-stacks", test_many_stacks);
     return g_test_run();
 }
