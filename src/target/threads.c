@@ -2,12 +2,14 @@
 #include "target/threads.h"
 
 #include "target/process-stat.h"
+#include "target/process.h"
 #include "target/registers.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 typedef struct {
     pid_t thread;
@@ -136,6 +138,13 @@ threads_by_promise(pid_t pid)
     for (guint i = 0; i < candidates->len; i++)
         g_array_append_val(threads, g_array_index(candidates, Candidate, i).thread);
     return threads;
+}
+
+gboolean
+threads_is_of(pid_t pid, guint64 start_time, pid_t thread)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task/%d", (int)pid, (int)thread);
+    return access(path, F_OK) == 0 && process_start_time(pid) == start_time;
 }
 
 static gboolean

@@ -15,10 +15,21 @@ enum {
     SHORT_US = 5000,
 };
 
+/* A thread's id is given to another process when it has ended, but not while it is traced. */
 static gboolean
 linux_seize(gpointer data, pid_t thread, guintptr options)
 {
-    return ptrace(PTRACE_SEIZE, thread, NULL, options) == 0;
+    const TraceProgram *program = data;
+    if (!threads_is_of(program->pid, program->start_time, thread)) {
+        errno = ESRCH;
+        return FALSE;
+    }
+    if (ptrace(PTRACE_SEIZE, thread, NULL, options) != 0)
+        return FALSE;
+    if (threads_is_of(program->pid, program->start_time, thread))
+        return TRUE;
+    errno = ESTALE;
+    return FALSE;
 }
 
 static gboolean
@@ -98,7 +109,7 @@ linux_block(gpointer data, pid_t thread, guint64 signals)
 static gboolean
 linux_write(gpointer data, pid_t thread, guint64 address, const void *bytes, gsize length)
 {
-    return address_space_write(*(const int *)data, address, bytes, length);
+    return address_space_write(((const TraceProgram *)data)->memory, address, bytes, length);
 }
 
 static ThreadSignals

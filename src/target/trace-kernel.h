@@ -21,7 +21,9 @@ typedef enum {
 } TraceResume;
 
 /* DATA is the first argument of every call. FALSE with errno, unless noted. WRITE changes the memory of the program
- * that was examined: never that of another one which took the id of THREAD by an exec of another thread. */
+ * that was examined: never that of another one which took the id of THREAD by an exec of another thread. SEIZE sets
+ * errno to ESRCH if THREAD is not one of the process, and to ESTALE if that was found after it had been seized: it is
+ * not stopped, and traced until our own thread ends. */
 typedef struct {
     gboolean (*seize)(gpointer data, pid_t thread, guintptr options);
     gboolean (*set_options)(gpointer data, pid_t thread, guintptr options);
@@ -42,7 +44,13 @@ typedef struct {
     void (*pause)(gpointer data, gint64 passed); /* between two waits; PASSED: microseconds since the first */
 } TraceKernel;
 
-/* Linux; DATA is a pointer to a descriptor of the program's /proc/PID/mem. */
+/* The DATA of trace_kernel_linux. */
+typedef struct {
+    pid_t pid;
+    guint64 start_time; /* Process.start_time */
+    int memory;         /* a descriptor of the program's /proc/PID/mem */
+} TraceProgram;
+
 extern const TraceKernel trace_kernel_linux;
 
 #endif

@@ -26,7 +26,8 @@ struct _Tracee {
     gboolean must_wait;
     TracedPermit permit; /* for the called functions */
     TraceeWatch watch;
-    int memory; /* of the program that SPACE describes: all is read and written there, whatever the process executes */
+    TraceProgram
+        subject; /* the one that SPACE describes: all is read and written there, whatever the process executes */
     ProcessProgram program; /* the same program: compared too, since another process may keep the memory */
 
     Traced *traced; /* NULL: no thread is stopped */
@@ -99,12 +100,12 @@ tracee_new(const Process *process, GError **error)
     g_autoptr(Tracee) tracee = g_new0(Tracee, 1);
     tracee->process = *process;
     tracee->deadlines = tracee_deadlines_default;
-    tracee->memory = -1;
+    tracee->subject = (TraceProgram){.pid = process->pid, .start_time = process->start_time, .memory = -1};
     obstacle_passes(process->pid);
     if (!obstacle_check(process, error))
         return NULL;
-    tracee->memory = address_space_open(process->pid);
-    if (tracee->memory < 0 || !process_program(process->pid, &tracee->program)) {
+    tracee->subject.memory = address_space_open(process->pid);
+    if (tracee->subject.memory < 0 || !process_program(process->pid, &tracee->program)) {
         if (errno != ENOENT && errno != ESRCH)
             obstacle_set_denied(process, errno, error);
         else
@@ -136,8 +137,8 @@ tracee_free(Tracee *tracee)
 {
     if (tracee == NULL)
         return;
-    if (tracee->memory >= 0)
-        close(tracee->memory);
+    if (tracee->subject.memory >= 0)
+        close(tracee->subject.memory);
     safe_points_free(tracee->points);
     address_space_free(tracee->space);
     g_free(tracee);
@@ -213,7 +214,7 @@ tracee_watch(Tracee *tracee, const TraceeWatch *watch)
 gboolean
 tracee_read(Tracee *tracee, guint64 address, void *bytes, gsize length, GError **error)
 {
-    if (address_space_read(tracee->memory, address, bytes, length))
+    if (address_space_read(tracee->subject.memory, address, bytes, length))
         return TRUE;
     g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s (%d): cannot read its memory: %s", tracee->process.name,
                 (int)tracee->process.pid, g_strerror(errno));
@@ -223,13 +224,13 @@ tracee_read(Tracee *tracee, guint64 address, void *bytes, gsize length, GError *
 char *
 tracee_read_string(const Tracee *tracee, guint64 address, gsize limit)
 {
-    return address_space_read_string(tracee->memory, address, limit);
+    return address_space_read_string(tracee->subject.memory, address, limit);
 }
 
 gboolean
 tracee_write(Tracee *tracee, guint64 address, const void *bytes, gsize length, GError **error)
 {
-    if (address_space_write(tracee->memory, address, bytes, length))
+    if (address_space_write(tracee->subject.memory, address, bytes, length))
         return TRUE;
     g_set_error(error, TARGET_ERROR, OUTCOME_PROTOCOL, "%s (%d): cannot write its memory: %s", tracee->process.name,
                 (int)tracee->process.pid, g_strerror(errno));
@@ -242,7 +243,7 @@ is_same_program(const Tracee *tracee, guint64 stack_pointer)
 {
     ProcessProgram now;
     guint8 byte;
-    return address_space_read(tracee->memory, stack_pointer, &byte, sizeof(byte)) &&
+    return address_space_read(tracee->subject.memory, stack_pointer, &byte, sizeof(byte)) &&
            process_program(tracee->process.pid, &now) && process_program_equal(&now, &tracee->program);
 }
 
@@ -253,7 +254,7 @@ static gboolean
 has_our_memory(const Tracee *tracee, guint64 address)
 {
     const guint64 mark = (guint64)g_random_int() << 32 | g_random_int();
-    if (!address_space_write(tracee->memory, address, &mark, sizeof(mark)))
+    if (!address_space_write(tracee->subject.memory, address, &mark, sizeof(mark)))
         return FALSE;
     errno = 0;
     const guint64 found = (guint64)ptrace(PTRACE_PEEKDATA, tracee->thread, (gpointer)(guintptr)address, NULL);
@@ -267,7 +268,7 @@ tracee_check_program(const Tracee *tracee, GError **error)
     ProcessProgram now;
     guint8 byte;
     /* Nothing is read once the last process with this memory has left it. */
-    const gboolean left = pread(tracee->memory, &byte, sizeof(byte), (off_t)tracee->program.stack) == 0;
+    const gboolean left = pread(tracee->subject.memory, &byte, sizeof(byte), (off_t)tracee->program.stack) == 0;
     const gboolean known = process_program(process->pid, &now);
     const gboolean hidden = !known && errno == EACCES;
     if (!process_alive(process->pid, process->start_time) || (left && !known && !hidden))
@@ -333,12 +334,15 @@ typedef enum {
 static Try
 try_thread(Tracee *tracee, pid_t thread, int *denied)
 {
-    g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, &tracee->memory, thread, tracee->filter);
-    if (traced == NULL && (errno == ESRCH || obstacle_traced_by_us(thread) || obstacle_passes(thread)))
-        return TRY_NEXT;
-    /* Retried, since another jescope may have detached between the attempt and the search for the tracer. */
-    if (traced == NULL)
-        traced = traced_seize(&trace_kernel_linux, &tracee->memory, thread, tracee->filter);
+    g_autoptr(Traced) traced = traced_seize(&trace_kernel_linux, &tracee->subject, thread, tracee->filter);
+    if (traced == NULL && errno != ESRCH && errno != ESTALE) {
+        if (obstacle_traced_by_us(thread) || obstacle_passes(thread))
+            return TRY_NEXT;
+        /* Another jescope may have detached between the attempt and the search for the tracer. */
+        traced = traced_seize(&trace_kernel_linux, &tracee->subject, thread, tracee->filter);
+    }
+    if (traced == NULL && errno == ESTALE)
+        return TRY_STUCK;
     if (traced == NULL) {
         *denied = errno == ESRCH ? *denied : errno;
         return TRY_NEXT;
@@ -365,7 +369,7 @@ typedef struct {
     gpointer data;
     GError **error;
     gint64 until;
-    GArray *stuck;    /* of pid_t: threads that cannot be stopped */
+    GArray *stuck;    /* of pid_t: threads that cannot be stopped, or have ended just before they were seized */
     GArray *refusals; /* of Refusal, one per thread */
     gint64 since;     /* when REFUSALS last changed */
     gint64 denied;    /* when the current series of denied attempts began; 0: the last one was not denied */
@@ -461,7 +465,7 @@ restore_errno(Tracee *tracee)
 {
     gboolean saved = tracee->error_saved;
     tracee->error_saved = FALSE;
-    return !saved || address_space_write(tracee->memory, tracee->error_address, &tracee->error_number,
+    return !saved || address_space_write(tracee->subject.memory, tracee->error_address, &tracee->error_number,
                                          sizeof(tracee->error_number));
 }
 

@@ -3,7 +3,9 @@
 #include "target/tracee.h"
 
 #include "target/target.h"
+#include "target/trace-kernel.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -320,6 +322,36 @@ test_another_program(void)
     waitpid(pid, NULL, 0);
 }
 
+static gboolean
+is_traced(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
+    g_autofree char *status = NULL;
+    g_assert_true(g_file_get_contents(path, &status, NULL, NULL));
+    return strstr(status, "TracerPid:\t0\n") == NULL;
+}
+
+/* A thread that was listed has ended, and another user's process got its id. */
+static void
+test_thread_of_another_process(void)
+{
+    Child child = {0}, other = {0};
+    start(&child);
+    start(&other);
+    const Process *process = &child.process;
+    TraceProgram ours = {.pid = process->pid, .start_time = process->start_time, .memory = -1};
+    TraceProgram earlier = {.pid = process->pid, .start_time = process->start_time - 1, .memory = -1};
+    g_assert_false(trace_kernel_linux.seize(&ours, other.process.pid, 0));
+    g_assert_cmpint(errno, ==, ESRCH);
+    g_assert_false(trace_kernel_linux.seize(&earlier, process->pid, 0));
+    g_assert_cmpint(errno, ==, ESRCH);
+    g_assert_false(is_traced(other.process.pid) || is_traced(process->pid));
+    g_assert_true(trace_kernel_linux.seize(&ours, process->pid, 0));
+    g_assert_true(is_traced(process->pid));
+    finish(&other);
+    finish(&child);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -331,5 +363,6 @@ main(int argc, char **argv)
     g_test_add_func("/tracee/too-long", test_too_long);
     g_test_add_func("/tracee/crash", test_crash);
     g_test_add_func("/tracee/another-program", test_another_program);
+    g_test_add_func("/tracee/thread-of-another-process", test_thread_of_another_process);
     return g_test_run();
 }
