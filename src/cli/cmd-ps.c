@@ -9,6 +9,7 @@
 
 #include "confine/account.h"
 #include "confine/aside.h"
+#include "confine/keyed-hash.h"
 #include "routes/unprofiled.h"
 #include "target/agent.h"
 #include "target/candidates.h"
@@ -437,7 +438,7 @@ print_line(const char *line, Style style)
 static void
 explain_left_out(GPtrArray *rows, const ProcessListGaps *gaps)
 {
-    g_autoptr(GHashTable) users = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) users = g_hash_table_new(keyed_hash_string, g_str_equal);
     g_autoptr(GString) names = g_string_new(NULL);
     guint n = 0;
     for (guint i = 0; i < rows->len; i++) {

@@ -12,6 +12,7 @@
 #include "client/client.h"
 #include "confine/account.h"
 #include "confine/aside.h"
+#include "confine/keyed-hash.h"
 #include "run/preload.h"
 #include "source/named-dump.h"
 
@@ -708,7 +709,7 @@ session_init(Session *session)
     session->label = g_strdup_printf("all of %s", session->name);
     session->recordings = g_ptr_array_new_with_free_func((GDestroyNotify)recording_free);
     session->ended = g_ptr_array_new_with_free_func((GDestroyNotify)named_dump_free);
-    session->tried = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    session->tried = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     session->slow = g_hash_table_new(NULL, NULL);
     session->start_us = g_get_monotonic_time();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/supervisor.h"
 
+#include "confine/keyed-hash.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -394,7 +395,7 @@ supervise(pid_t child, int signals, Relay relays[OUTPUTS], SupervisorSay say)
 {
     int pidfd = pidfd_open(child, 0);
     Watched watched = {.pid = child, .looked_us = g_get_monotonic_time()};
-    watched.calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, call_free);
+    watched.calls = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, call_free);
     for (gint64 look_us = watched.looked_us + LOOK_MIN_MS * 1000;;) {
         struct pollfd events[] = {{.fd = pidfd, .events = POLLIN},
                                   {.fd = signals, .events = POLLIN},
@@ -503,7 +504,7 @@ static char *
 wait_for_work(pid_t child, int pidfd)
 {
     Watched watched = {.pid = child, .looked_us = g_get_monotonic_time()};
-    watched.calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, call_free);
+    watched.calls = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, call_free);
     char *why = NULL;
     struct pollfd end = {.fd = pidfd, .events = POLLIN};
     while (why == NULL && poll(&end, 1, g_random_int_range(LOOK_MIN_MS, LOOK_MAX_MS)) <= 0 && !has_ended(child))

@@ -3,6 +3,7 @@
 
 #include "client/loopback.h"
 #include "client/url.h"
+#include "confine/keyed-hash.h"
 #include "export/sink.h"
 #include "text/printable.h"
 
@@ -112,7 +113,7 @@ set_settings(Destination *destination, const char *query, GError **error)
 {
     g_autoptr(GError) cause = NULL;
     if (query == NULL) {
-        destination->settings = g_hash_table_new(g_str_hash, g_str_equal);
+        destination->settings = g_hash_table_new(keyed_hash_string, g_str_equal);
         return TRUE;
     }
     destination->settings = g_uri_parse_params(query, -1, "&", G_URI_PARAMS_NONE, &cause);

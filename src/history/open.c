@@ -357,7 +357,7 @@ new_history(const char *path, HistoryMode mode)
     history->dictionary.words =
         g_hash_table_new_full(keyed_hash_pointer, NULL, NULL, (GDestroyNotify)stats_intern_unref);
     history->dictionary.metrics = g_hash_table_new(keyed_hash_pointer, NULL);
-    history->loose = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    history->loose = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, g_free);
     return history;
 }
 

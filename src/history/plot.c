@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "history/plot.h"
 
+#include "confine/keyed-hash.h"
+
 #include <math.h>
 
 enum {
@@ -63,7 +65,7 @@ plot_panels(const GPtrArray *series, PlotFlags flags)
 char *
 plot_heading(const GPtrArray *series)
 {
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) seen = g_hash_table_new(keyed_hash_string, g_str_equal);
     g_autoptr(GString) heading = g_string_new(NULL);
     for (guint i = 0; i < series->len; i++) {
         char *target = ((const Series *)series->pdata[i])->target;

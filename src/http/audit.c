@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/audit.h"
 
+#include "confine/keyed-hash.h"
+
 #include <string.h>
 
 enum {
@@ -31,7 +33,7 @@ audit_new(void (*say)(const char *text, gpointer data), gpointer data)
     Audit *audit = g_new0(Audit, 1);
     audit->say = say;
     audit->data = data;
-    audit->accounts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    audit->accounts = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     return audit;
 }
 

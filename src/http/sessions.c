@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/sessions.h"
 
+#include "confine/keyed-hash.h"
+
 #include <string.h>
 #include <sys/random.h>
 
@@ -16,7 +18,7 @@ Sessions *
 sessions_new(void)
 {
     Sessions *sessions = g_new0(Sessions, 1);
-    sessions->by_digest = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    sessions->by_digest = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     return sessions;
 }
 

@@ -83,7 +83,7 @@ static void
 make_windows(const Engine *engine, Series *series)
 {
     g_autoptr(GHashTable) before = g_steal_pointer(&series->windows);
-    series->windows = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)window_free);
+    series->windows = g_hash_table_new_full(keyed_hash_string, g_str_equal, NULL, (GDestroyNotify)window_free);
     for (guint i = 0; i < engine->rules->len; i++) {
         const Rule *rule = engine->rules->pdata[i];
         for (guint c = 0; c < rule->conditions->len; c++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rules/tally.h"
 
+#include "confine/keyed-hash.h"
 #include "rules/rule.h"
 
 struct Tally {
@@ -17,7 +18,7 @@ Tally *
 tally_new(void)
 {
     Tally *tally = g_new0(Tally, 1);
-    tally->rules = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_hash_table_unref);
+    tally->rules = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, (GDestroyNotify)g_hash_table_unref);
     return tally;
 }
 

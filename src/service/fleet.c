@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/fleet.h"
 
+#include "confine/keyed-hash.h"
 #include "service/series-name.h"
 
 #include "confine/account.h"
@@ -30,7 +31,7 @@ fleet_new(const char *program, const char *series)
     fleet->program = g_strdup(program);
     fleet->series = g_strdup(series);
     fleet->members = g_array_new(FALSE, FALSE, sizeof(Process));
-    fleet->left_out = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    fleet->left_out = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     fleet->remarks = REMARKS_MAX;
     fleet->since_us = g_get_monotonic_time();
     return fleet;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/rule-probes.h"
 
+#include "confine/keyed-hash.h"
 #include "service/live.h"
 
 #include "stats/ledger-take.h"
@@ -170,7 +171,7 @@ measure(const RouteHost *host, gpointer data)
 {
     RuleProbes *probes = data;
     Measured *measured = live_part(probes->target, &measured_part);
-    GHashTable *values = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    GHashTable *values = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     const gint64 began_us = g_get_monotonic_time();
     if (has_kind(probes, TRUE))
         measure_ledger(host, probes, values);
@@ -231,7 +232,7 @@ has_new(const RuleProbes *probes, const Measured *measured)
 static GHashTable *
 copy_bases(const RuleProbes *probes)
 {
-    GHashTable *bases = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    GHashTable *bases = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     for (guint i = 0; i < probes->bases->len; i++)
         g_hash_table_add(bases, g_strdup(probes->bases->pdata[i]));
     return bases;

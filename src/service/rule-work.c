@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "service/rule-work.h"
 
+#include "confine/keyed-hash.h"
 #include "service/live.h"
 #include "service/rule-program.h"
 #include "service/rule-report.h"
@@ -717,7 +718,7 @@ rule_works_new(Service *service, RuleWorkDone done, gpointer data)
     RuleWorks *works = g_new0(RuleWorks, 1);
     *works = (RuleWorks){
         .service = service, .done = done, .data = data, .running = g_ptr_array_new_with_free_func(free_work)};
-    works->posting = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    works->posting = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     g_queue_init(&works->waiting);
     return works;
 }

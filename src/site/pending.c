@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "site/pending.h"
 
+#include "confine/keyed-hash.h"
 #include "confine/thread-time.h"
 
 struct Pending {
@@ -341,7 +342,7 @@ pending_table_new(const Site *site)
 {
     PendingTable *table = g_new0(PendingTable, 1);
     table->site = site;
-    table->by_key = g_hash_table_new(g_str_hash, g_str_equal);
+    table->by_key = g_hash_table_new(keyed_hash_string, g_str_equal);
     table->all = g_hash_table_new_full(NULL, NULL, free_pending, NULL);
     table->key = g_string_new(NULL);
     return table;

@@ -2,6 +2,7 @@
 #include "target/open-files.h"
 
 #include "confine/aside.h"
+#include "confine/keyed-hash.h"
 #include "target/memory-map.h"
 #include "target/process.h"
 
@@ -159,7 +160,7 @@ read_files(pid_t pid, gint64 until_us, OpenFiles *files)
     if (directory < 0)
         return FALSE;
     g_autoptr(GHashTable) mounts = g_hash_table_new(NULL, NULL);
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, NULL);
     Walk walk = {.pid = pid, .mounts = mounts, .seen = seen, .files = files};
     *files = (OpenFiles){.sockets = g_array_new(FALSE, FALSE, sizeof(guint32))};
     gboolean read = memory_map_read_list(pid, "mountinfo", MOUNTS_MAX_BYTES, note_mount, mounts) == MEMORY_MAP_READ &&

@@ -2,6 +2,7 @@
 #include "target/process.h"
 
 #include "confine/aside.h"
+#include "confine/keyed-hash.h"
 #include "target/arguments.h"
 #include "target/process-stat.h"
 #include "target/reach.h"
@@ -299,7 +300,7 @@ static ProcessListGaps
 add_enclosed(GArray *list, GArray *enclosed)
 {
     ProcessListGaps gaps = {0};
-    g_autoptr(GHashTable) makers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
+    g_autoptr(GHashTable) makers = g_hash_table_new_full(keyed_hash_int64, g_int64_equal, g_free, g_free);
     gint64 all_us = 0;
     for (guint i = 0; i < enclosed->len; i++) {
         Enclosed *one = &g_array_index(enclosed, Enclosed, i);

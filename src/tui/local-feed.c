@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tui/local-feed.h"
 
+#include "confine/keyed-hash.h"
 #include "tui/event-text.h"
 #include "tui/local-ask.h"
 
@@ -222,7 +223,7 @@ add_unprepared(LocalFeed *self, FeedFrame *frame, const Unprepared *row)
 static GHashTable *
 add_scraped(LocalFeed *self, const FeedFrame *frame)
 {
-    GHashTable *keys = g_hash_table_new(g_str_hash, g_str_equal);
+    GHashTable *keys = g_hash_table_new(keyed_hash_string, g_str_equal);
     for (guint i = self->services->len; i > 0; i--) {
         Watched *watched = self->services->pdata[i - 1];
         g_autoptr(GPtrArray) targets = g_steal_pointer(&watched->targets);
@@ -635,8 +636,8 @@ local_feed_new(const LocalFeedOptions *options, GError **error)
     self->base = (Feed){.ops = &local_ops, .every_ms = options->every_ms};
     self->options = *options;
     self->services = g_ptr_array_new_with_free_func(free_watched);
-    self->facts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)process_facts_unref);
-    self->unrelated = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    self->facts = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, (GDestroyNotify)process_facts_unref);
+    self->unrelated = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     if (!add_service(self, options->sources, options->n_sources, error)) {
         free_local(&self->base);
         return NULL;

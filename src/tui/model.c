@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tui/model.h"
 
+#include "confine/keyed-hash.h"
+
 #include <string.h>
 
 enum {
@@ -22,8 +24,8 @@ model_new(Feed *feed)
     Model *model = g_new0(Model, 1);
     model->feed = feed;
     model->paused = feed != NULL && feed->ops->replays;
-    model->tracks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, (GDestroyNotify)track_free);
-    model->covers = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    model->tracks = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, (GDestroyNotify)track_free);
+    model->covers = g_hash_table_new_full(keyed_hash_string, g_str_equal, g_free, g_free);
     model->events = g_ptr_array_new_with_free_func(free_event);
     model->line.typed = g_string_new(NULL);
     model->filter = g_strdup("");
@@ -114,7 +116,7 @@ static void
 keep_gone(Model *model, FeedFrame *frame)
 {
     guint kept = 0;
-    g_autoptr(GHashTable) keys = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) keys = g_hash_table_new(keyed_hash_string, g_str_equal);
     for (guint i = 0; i < frame->targets->len; i++)
         g_hash_table_add(keys, ((FeedTarget *)frame->targets->pdata[i])->key);
     for (guint i = model->frame->targets->len; i > 0; i--) {

@@ -9,6 +9,7 @@ enum {
     WINDOW = 120,        /* moments shown in charts before the current one */
     STEP_DEFAULT_S = 10, /* for targets whose interval is unknown */
     LATE_HALVES = 5,     /* maximum age of a sample, in half intervals */
+    SAMPLES_AT_ONCE = 65536,
 };
 
 typedef struct {
@@ -80,45 +81,72 @@ lasting(const ReplayFeed *self, const ReplayTarget *target)
     return (guint)CLAMP(every_us * LATE_HALVES / 2 / self->step_us, 1, WINDOW);
 }
 
-/* Adds target INDEX to COUNT frames; SAMPLES has its sample of each moment, or NULL. */
+/* What is shown of a target: its last sample, which was taken AGE moments ago. */
+typedef struct {
+    StatsSample *sample; /* NULL: none */
+    guint age;
+} Shown;
+
 static void
-add_samples(const ReplayFeed *self, guint index, gpointer *samples, FeedFrame **frames, guint count)
+clear_shown(gpointer data)
 {
-    const ReplayTarget *target = &g_array_index(self->targets, ReplayTarget, index);
-    guint last = lasting(self, target);
-    const StatsSample *latest = NULL;
-    guint age = 0;
-    for (guint i = 0; i < count; i++) {
-        age = samples[i] != NULL ? 0 : age + 1;
-        latest = samples[i] != NULL ? samples[i] : latest;
-        if (latest != NULL && age < last)
-            g_ptr_array_add(frames[i]->targets, target_at(target, self->users->pdata[index], latest));
+    g_clear_pointer(&((Shown *)data)->sample, stats_sample_unref);
+}
+
+static FeedFrame *
+frame_at(const ReplayFeed *self, gint64 time_us, const GArray *shown)
+{
+    FeedFrame *frame = feed_frame_new(time_us);
+    for (guint i = 0; i < self->targets->len; i++) {
+        const ReplayTarget *target = &g_array_index(self->targets, ReplayTarget, i);
+        const Shown *one = &g_array_index(shown, Shown, i);
+        if (one->sample != NULL && one->age < lasting(self, target))
+            g_ptr_array_add(frame->targets, target_at(target, self->users->pdata[i], one->sample));
+    }
+    return frame;
+}
+
+/* SAMPLES has one of each target for each of COUNT moments, of which MOMENT is the next; NULL: none. */
+static void
+show_moment(GArray *shown, const GPtrArray *samples, guint count, guint moment)
+{
+    for (guint i = 0; i < shown->len; i++) {
+        Shown *one = &g_array_index(shown, Shown, i);
+        StatsSample *sample = samples != NULL ? samples->pdata[i * count + moment] : NULL;
+        one->age = sample != NULL ? 0 : one->age + 1;
+        if (sample == NULL)
+            continue;
+        clear_shown(one);
+        one->sample = stats_sample_ref(sample);
     }
 }
 
-/* Sends the COUNT frames up to the current moment. */
+/* Sends the COUNT frames up to the current moment. A file may have thousands of targets, so the samples of a part of
+ * the moments are read at a time. */
 static void
 emit(ReplayFeed *self, guint count, gboolean begins)
 {
     /* Samples taken before the first frame may still be shown in it. */
-    guint before = WINDOW;
-    guint all = count + before;
-    g_autofree FeedFrame **frames = g_new0(FeedFrame *, all);
-    const ReplayWindow window = {.from_us = self->now_us - (gint64)all * self->step_us,
-                                 .step_us = self->step_us,
-                                 .count = all,
-                                 .parts = HISTORY_TOTALS};
-    g_autoptr(GPtrArray) samples = replay_source_read(self->source, &window);
-    for (guint i = 0; i < all; i++)
-        frames[i] = feed_frame_new(window.from_us + (gint64)(i + 1) * self->step_us);
-    for (guint i = 0; samples != NULL && i < self->targets->len; i++)
-        add_samples(self, i, &samples->pdata[i * all], frames, all);
-    frames[before]->begins = begins;
-    for (guint i = 0; i < all; i++)
-        if (i < before || self->base.sink.frame == NULL)
-            feed_frame_free(frames[i]);
-        else
-            self->base.sink.frame(frames[i], self->base.sink.data);
+    const guint before = WINDOW, all = count + before;
+    const guint at_once = CLAMP(SAMPLES_AT_ONCE / self->targets->len, 1, all);
+    g_autoptr(GArray) shown = g_array_new(FALSE, TRUE, sizeof(Shown));
+    g_array_set_clear_func(shown, clear_shown);
+    g_array_set_size(shown, self->targets->len);
+    ReplayWindow window = {
+        .from_us = self->now_us - (gint64)all * self->step_us, .step_us = self->step_us, .parts = HISTORY_TOTALS};
+    for (guint first = 0; first < all; first += window.count) {
+        window.count = MIN(at_once, all - first);
+        g_autoptr(GPtrArray) samples = replay_source_read(self->source, &window);
+        for (guint i = 0; i < window.count; i++) {
+            window.from_us += self->step_us;
+            show_moment(shown, samples, window.count, i);
+            if (first + i < before || self->base.sink.frame == NULL)
+                continue;
+            FeedFrame *frame = frame_at(self, window.from_us, shown);
+            frame->begins = begins && first + i == before;
+            self->base.sink.frame(frame, self->base.sink.data);
+        }
+    }
 }
 
 static void

@@ -23,12 +23,15 @@
 
 enum {
     TARGETS_MAX = 4096,
-    LIVES_MAX = 4096,  /* incarnations with kept dumps */
-    SPANS_MAX = 256,   /* lives per target, the latest */
-    DUMPS_MAX = 4096,  /* dumps per life, and accepted in total from the child */
-    EVENTS_MAX = 4096, /* events per target, the latest; recordings per life */
+    LONGEST_NAME = 1024, /* bytes of a target's name */
+    LIVES_MAX = 4096,    /* incarnations with kept dumps */
+    SPANS_MAX = 256,     /* lives per target, the latest */
+    SPANS_ALL = 65536,   /* lives of all targets, which have equal shares */
+    DUMPS_MAX = 4096,    /* dumps per life, and accepted in total from the child */
+    EVENTS_MAX = 4096,   /* events per target, the latest; recordings per life */
     EVERY_LEAST_US = 1000,
-    TEXT_MAX = 4096, /* bytes per text about a process */
+    TEXT_MAX = 4096,      /* bytes per text about a process, and of an event */
+    TEXTS_ALL = 64 << 20, /* bytes of texts about processes of all targets, which have equal shares */
 };
 
 static const gint64 every_most_us = G_GINT64_CONSTANT(86400) * G_USEC_PER_SEC;
@@ -71,10 +74,17 @@ add_life(const HistoryProcess *process, gpointer data)
                           process->arguments, process->group);
 }
 
-static void
-add_target(GVariantBuilder *rows, History *history, const HistoryTarget *target)
+/* How many lives each of COUNT targets may have. */
+static guint
+most_spans(guint count)
 {
-    g_autoptr(GArray) spans = history_spans(history, target->name, SPANS_MAX, NULL);
+    return CLAMP(SPANS_ALL / MAX(count, 1), 1, SPANS_MAX);
+}
+
+static void
+add_target(GVariantBuilder *rows, History *history, const HistoryTarget *target, guint n_spans)
+{
+    g_autoptr(GArray) spans = history_spans(history, target->name, n_spans, NULL);
     g_variant_builder_open(rows, G_VARIANT_TYPE(TARGET_TYPE));
     g_variant_builder_add(rows, "s", target->name);
     g_variant_builder_add(rows, "x", target->first_us);
@@ -139,13 +149,15 @@ count_one(GHashTable *counts, gpointer account)
 }
 
 /* The set of those of TARGETS that are shown: users share the places, and of the targets of each those with the latest
- * samples are. A user may have made any number of them. LEFT_OUT is set to the number of the others. */
+ * samples are. A user may have made any number of them. LEFT_OUT is set to the number of the others, with those whose
+ * names are too long. */
 static GHashTable *
 choose_targets(History *history, const GPtrArray *targets, guint *left_out)
 {
     GHashTable *chosen = g_hash_table_new(NULL, NULL);
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL), taken = g_hash_table_new(NULL, NULL);
     g_autoptr(GArray) choices = g_array_new(FALSE, FALSE, sizeof(Choice));
+    guint long_names = 0;
     for (guint i = 0; i < targets->len; i++) {
         const HistoryTarget *target = targets->pdata[i];
         const gint64 user = target->samples > 0 ? history_user(history, target->name) : -1;
@@ -153,6 +165,10 @@ choose_targets(History *history, const GPtrArray *targets, guint *left_out)
                                GUINT_TO_POINTER(user >= 0 ? account_of((uid_t)user) : (uid_t)-1)};
         if (target->samples == 0)
             continue;
+        if (strlen(target->name) > LONGEST_NAME) {
+            long_names++;
+            continue;
+        }
         count_one(counts, choice.account);
         g_array_append_val(choices, choice);
     }
@@ -163,7 +179,7 @@ choose_targets(History *history, const GPtrArray *targets, guint *left_out)
         if (count_one(taken, choice->account) <= share)
             g_hash_table_add(chosen, (gpointer)(guintptr)choice->target);
     }
-    *left_out = choices->len - g_hash_table_size(chosen);
+    *left_out = choices->len - g_hash_table_size(chosen) + long_names;
     return chosen;
 }
 
@@ -182,7 +198,7 @@ write_targets(gpointer data, GOutputStream *out, GError **error)
     g_variant_builder_open(&rows, G_VARIANT_TYPE("a" TARGET_TYPE));
     for (guint i = 0; i < targets->len; i++)
         if (g_hash_table_contains(chosen, targets->pdata[i]))
-            add_target(&rows, history, targets->pdata[i]);
+            add_target(&rows, history, targets->pdata[i], most_spans(g_hash_table_size(chosen)));
     g_variant_builder_close(&rows);
     return write_value(g_variant_builder_end(&rows), out, error) ? 0 : -1;
 }
@@ -209,7 +225,7 @@ keep_sample(StatsSample *sample, gpointer data, GError **error)
     gint64 moment = (sample->time_us - window->from_us + window->step_us - 1) / window->step_us - 1;
     if (reading->moments[moment] != NULL)
         stats_sample_unref(reading->moments[moment]);
-    reading->moments[moment] = stats_sample_ref(sample);
+    reading->moments[moment] = window->only != NULL ? stats_sample_ref(sample) : stats_sample_summary(sample);
     return TRUE;
 }
 
@@ -506,32 +522,53 @@ take_text(const char *text)
     return text_printable(bounded);
 }
 
-/* Appends TARGET, as written by the child, with bounded values; takes ownership of LIVES. */
-static void
-take_target(GArray *targets, const ReplayTarget *target, GVariant *lives)
+/* Copies TEXT if it has at most *LEFT bytes, which are then fewer; otherwise "", as if it were unknown. */
+static char *
+take_text_within(const char *text, gsize *left)
 {
+    g_autofree char *taken = take_text(text);
+    const gsize size = strlen(taken);
+    if (size > *left)
+        return g_strdup("");
+    *left -= size;
+    return g_steal_pointer(&taken);
+}
+
+/* The rows of LIVES, at most MAX, whose texts are those of the last processes if they have more than TEXTS bytes. */
+static GArray *
+take_lives(GVariant *rows, guint max, gsize texts)
+{
+    GArray *lives = g_array_new(FALSE, FALSE, sizeof(ReplayLife));
     GVariantIter iterator;
     ReplayLife life;
-    const char *texts[3];
+    g_array_set_clear_func(lives, clear_life);
+    g_variant_iter_init(&iterator, rows);
+    while (lives->len < max && g_variant_iter_next(&iterator, "(xxx&s&s&s)", &life.pid, &life.first_us, &life.last_us,
+                                                   &life.user, &life.arguments, &life.group))
+        if (is_range(life.first_us, life.last_us) && life.pid >= 0)
+            g_array_append_val(lives, life);
+    for (guint i = lives->len; i-- > 0;) { /* until now they are borrowed from ROWS */
+        ReplayLife *one = &g_array_index(lives, ReplayLife, i);
+        one->user = take_text_within(one->user, &texts);
+        one->group = take_text_within(one->group, &texts);
+        one->arguments = take_text_within(one->arguments, &texts);
+    }
+    return lives;
+}
+
+/* Appends TARGET, one of COUNT as written by the child, with bounded values; takes ownership of LIVES. */
+static void
+take_target(GArray *targets, const ReplayTarget *target, guint count, GVariant *lives)
+{
     ReplayTarget taken = *target;
     g_autoptr(GVariant) rows = lives;
-    if (!is_range(target->first_us, target->last_us) || targets->len == TARGETS_MAX)
+    if (!is_range(target->first_us, target->last_us) || targets->len == TARGETS_MAX ||
+        strlen(target->name) > LONGEST_NAME)
         return;
     taken.name = text_printable(target->name);
     taken.every_us = target->every_us != 0 ? CLAMP(target->every_us, EVERY_LEAST_US, every_most_us) : 0;
     taken.user = target->user < G_MAXUINT32 ? MAX(target->user, -1) : -1;
-    taken.lives = g_array_new(FALSE, FALSE, sizeof(ReplayLife));
-    g_array_set_clear_func(taken.lives, clear_life);
-    g_variant_iter_init(&iterator, rows);
-    while (taken.lives->len < SPANS_MAX && g_variant_iter_next(&iterator, "(xxx&s&s&s)", &life.pid, &life.first_us,
-                                                               &life.last_us, &texts[0], &texts[1], &texts[2])) {
-        if (!is_range(life.first_us, life.last_us) || life.pid < 0)
-            continue;
-        life.user = take_text(texts[0]);
-        life.arguments = take_text(texts[1]);
-        life.group = take_text(texts[2]);
-        g_array_append_val(taken.lives, life);
-    }
+    taken.lives = take_lives(rows, most_spans(count), TEXTS_ALL / count);
     g_array_append_val(targets, taken);
 }
 
@@ -548,12 +585,12 @@ read_targets(ReplaySource *source, GError **error)
     if (whole == NULL)
         return FALSE;
     g_variant_get(whole, "(u@a" TARGET_TYPE ")", &source->left_out, &rows);
-    g_variant_iter_init(&iterator, rows);
+    const guint count = (guint)MIN(g_variant_iter_init(&iterator, rows), TARGETS_MAX);
     while (g_variant_iter_next(&iterator, "(&sxxtx@" LIVES_TYPE ")", &name, &target.first_us, &target.last_us,
                                &every_us, &target.user, &lives)) {
         target.name = (char *)(guintptr)name;
         target.every_us = (gint64)MIN(every_us, (guint64)every_most_us);
-        take_target(source->targets, &target, lives);
+        take_target(source->targets, &target, count, lives);
     }
     if (source->targets->len > 0)
         return TRUE;
@@ -611,7 +648,7 @@ replay_source_events(const ReplaySource *source, const char *target)
     GArray *events = new_events();
     g_variant_iter_init(&iterator, rows);
     while (events->len < EVENTS_MAX && g_variant_iter_next(&iterator, "(x&s)", &time_us, &text)) {
-        const ReplayEvent event = {CLAMP(time_us, 0, time_most_us), text_printable(text)};
+        const ReplayEvent event = {CLAMP(time_us, 0, time_most_us), take_text(text)};
         g_array_append_val(events, event);
     }
     g_array_sort(events, compare_events);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The targets: one row each, sorted, filtered, or grouped by control group. */
+#include "confine/keyed-hash.h"
 #include "tui/amount.h"
 #include "tui/draw.h"
 #include "tui/tui.h"
@@ -171,7 +172,7 @@ compare_texts(gconstpointer a, gconstpointer b)
 static GHashTable *
 sort_arguments(const Model *model)
 {
-    GHashTable *names = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
+    GHashTable *names = g_hash_table_new_full(keyed_hash_string, g_str_equal, NULL, (GDestroyNotify)g_ptr_array_unref);
     GHashTableIter iterator;
     gpointer value;
     for (guint i = 0; model->frame != NULL && i < model->frame->targets->len; i++) {
@@ -421,8 +422,8 @@ below_groups(const Model *model, const GArray *flat)
 {
     GArray *rows = new_rows();
     g_autoptr(GPtrArray) groups =
-        g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);       /* of Row: the heading first */
-    g_autoptr(GHashTable) known = g_hash_table_new(g_str_hash, g_str_equal); /* group -> its array */
+        g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);              /* of Row: the heading first */
+    g_autoptr(GHashTable) known = g_hash_table_new(keyed_hash_string, g_str_equal); /* group -> its array */
     for (guint i = 0; i < flat->len; i++) {
         const Row *row = &g_array_index(flat, Row, i);
         g_autofree char *name = group_of(model, row->target);

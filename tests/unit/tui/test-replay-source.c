@@ -179,6 +179,57 @@ test_crowd(void)
     fixture_remove(path);
 }
 
+/* Adds a sample of process PID of NAME, whose arguments and control group have TEXT bytes each. */
+static void
+add_process(History *history, const char *name, gint64 pid, gsize text)
+{
+    g_autofree char *arguments = g_strnfill(text, 'a'), *group = g_strnfill(text, 'g');
+    const HistoryLife life = {
+        .target = name, .pid = pid, .boot = "boot", .every_us = 10 * SECOND, .process = {"me", arguments, group}};
+    gint64 incarnation;
+    g_autoptr(StatsSample) sample = stats_sample_new(STATS_SOURCE_LIVE);
+    sample->time_us = SOME_DAY + pid * SECOND;
+    stats_values_set(sample->totals, STATS_ALLOCATED, 1);
+    g_assert_true(history_begin(history, &life, &incarnation, NULL) &&
+                  history_add(history, incarnation, sample, HISTORY_TOTALS, NULL));
+}
+
+/* Of thousands of targets, each has a share of the memory for texts, which its last processes have, and one whose name
+ * is too long is left out. */
+static void
+test_long_texts(void)
+{
+    enum { TARGETS = 4000, SHARE = (64 << 20) / TARGETS };
+    g_autoptr(GError) error = NULL;
+    g_autofree char *long_name = g_strnfill(2000, 'n');
+    char *path = fixture_path();
+    History *history = fixture_open(path);
+    gboolean mine;
+    g_assert_true(database_begin(history, &mine, NULL));
+    for (guint i = 1; i < TARGETS; i++) {
+        g_autofree char *name = g_strdup_printf("a%04u", i);
+        add_process(history, name, i, 1);
+    }
+    for (guint i = 0; i < 3; i++)
+        add_process(history, "redis", TARGETS + i, SHARE / 5);
+    add_process(history, long_name, 1, 1);
+    g_assert_true(database_end(history, mine, TRUE, NULL));
+    history_close(history);
+    ReplaySource *source = replay_source_new(path, &error);
+    g_assert_no_error(error);
+    const GArray *targets = replay_source_targets(source);
+    g_assert_cmpuint(targets->len, ==, TARGETS);
+    g_assert_cmpuint(replay_source_left_out(source), ==, 1);
+    const ReplayTarget *redis = &g_array_index(targets, ReplayTarget, TARGETS - 1);
+    g_assert_cmpstr(redis->name, ==, "redis");
+    g_assert_cmpuint(redis->lives->len, ==, 3);
+    g_assert_cmpuint(strlen(g_array_index(redis->lives, ReplayLife, 2).arguments), ==, SHARE / 5);
+    g_assert_cmpuint(strlen(g_array_index(redis->lives, ReplayLife, 1).arguments), ==, SHARE / 5);
+    g_assert_cmpstr(g_array_index(redis->lives, ReplayLife, 0).arguments, ==, "");
+    replay_source_free(source);
+    fixture_remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -186,5 +237,6 @@ main(int argc, char **argv)
     g_test_add_func("/replay-source/owner", test_owner);
     g_test_add_func("/replay-source/lives", test_lives);
     g_test_add_func("/replay-source/crowd", test_crowd);
+    g_test_add_func("/replay-source/long-texts", test_long_texts);
     return g_test_run();
 }
